@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# A room: one folder, one object library, an include path of its own and of the rooms that it may see.
+
+add_library(trama_flags INTERFACE)
+target_compile_definitions(trama_flags INTERFACE
+    TRAMA_VERSION="${PROJECT_VERSION}"
+    TRAMA_HAVE_MPI=${TRAMA_WITH_MPI} TRAMA_HAVE_CUDA=${TRAMA_WITH_CUDA} TRAMA_HAVE_NCCL=${TRAMA_WITH_NCCL})
+target_compile_options(trama_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wmissing-prototypes;-Wpointer-arith;-Wvla>
+    $<$<COMPILE_LANGUAGE:C>:-Wwrite-strings;-Wformat=2;-Wundef;-Wno-format-nonliteral;-Wno-unused-parameter>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>)
+
+# trama_room(<name> [SEES <room>...] [LINKS <target>...])
+# Compiles every *.c (and *.cu, with CUDA) of the folder, if there is any.
+function(trama_room name)
+    cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SEES;LINKS")
+    set_property(GLOBAL PROPERTY TRAMA_FOLDER_${name} "${CMAKE_CURRENT_SOURCE_DIR}")
+    set_property(GLOBAL APPEND PROPERTY TRAMA_FOLDERS "${CMAKE_CURRENT_SOURCE_DIR}")
+    set(folders "${CMAKE_CURRENT_SOURCE_DIR}")
+    foreach(room IN LISTS ARG_SEES)
+        get_property(folder GLOBAL PROPERTY TRAMA_FOLDER_${room})
+        list(APPEND folders "${folder}")
+    endforeach()
+
+    set(patterns *.c)
+    if(TRAMA_WITH_CUDA)
+        list(APPEND patterns *.cu)
+    endif()
+    file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+    if(sources)
+        add_library(${name} OBJECT ${sources})
+        target_include_directories(${name} PRIVATE ${folders})
+        target_link_libraries(${name} PRIVATE trama_flags ${ARG_LINKS})
+        set_property(GLOBAL APPEND PROPERTY TRAMA_ROOMS ${name})
+    endif()
+endfunction()
+
+# trama_math(<room>): pointwise loops vectorise, and every value stays that of IEEE 754 (so never -ffast-math).
+function(trama_math name)
+    if(TARGET ${name})
+        target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fno-math-errno;-fno-trapping-math>)
+    endif()
+endfunction()
