@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors, memory, growing arrays and text. The thread's last message is the only state of dist. */
+#include "base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char last_error[1024];
+
+const char *trama_status_text(trama_status status)
+{
+    static const char *const texts[] = {
+#define STATUS_TEXT(name, text) [name] = text,
+        TRAMA_STATUS_LIST(STATUS_TEXT)
+#undef STATUS_TEXT
+    };
+    return (unsigned)status < sizeof texts / sizeof *texts ? texts[status] : "unknown status";
+}
+
+const char *trama_error(void)
+{
+    return last_error;
+}
+
+const char *trama_version(void)
+{
+    return TRAMA_VERSION;
+}
+
+trama_status trama_fail(trama_where where, trama_status status, const char *format, ...)
+{
+    char message[sizeof last_error]; /* the arguments may point into the last message */
+    int n = where.file ? snprintf(message, sizeof message, "%s:%d: ", where.file, where.line) : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    if (n < (int)sizeof message)
+        vsnprintf(message + n, sizeof message - (size_t)n, format, arguments);
+    va_end(arguments);
+    memcpy(last_error, message, sizeof message);
+    return status;
+}
+
+static void *checked(void *memory, size_t bytes)
+{
+    if (!memory) {
+        fprintf(stderr, "trama: the system has no %zu bytes of memory left\n", bytes);
+        abort();
+    }
+    return memory;
+}
+
+void *trama_alloc(size_t bytes)
+{
+    return checked(calloc(1, bytes ? bytes : 1), bytes);
+}
+
+void *trama_resize(void *memory, size_t bytes)
+{
+    return checked(realloc(memory, bytes ? bytes : 1), bytes);
+}
+
+char *trama_text_copy(const char *source)
+{
+    if (!source)
+        return NULL;
+    size_t bytes = strlen(source) + 1;
+    return memcpy(trama_alloc(bytes), source, bytes);
+}
+
+void *trama_array_room(void *at, int n, int *room, size_t size)
+{
+    if (n == *room) {
+        *room = n ? 2 * n : 8;
+        at = trama_resize(at, (size_t)*room * size);
+    }
+    memset((char *)at + (size_t)n * size, 0, size);
+    return at;
+}
+
+void text_add(text *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    int n = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (n > 0) {
+        if (t->n + (size_t)n + 1 > t->room) {
+            t->room = 2 * (t->n + (size_t)n + 1);
+            t->at = trama_resize(t->at, t->room);
+        }
+        vsnprintf(t->at + t->n, (size_t)n + 1, format, again);
+        t->n += (size_t)n;
+    }
+    va_end(again);
+}
+
+char *text_take(text *t)
+{
+    char *taken = t->at ? t->at : trama_text_copy("");
+    *t = (text){0};
+    return taken;
+}

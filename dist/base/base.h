@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside helpers of every folder: reporting an error, growing arrays, building text. */
+#ifndef BASE_H
+#define BASE_H
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "trama_base.h"
+
+/* Sets the thread's message to "file:line: text" (without the place where file is NULL) and returns status. */
+trama_status trama_fail(trama_where where, trama_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#define NOWHERE trama_where_of(NULL, 0)
+
+/* Memory that is never NULL: the library aborts with a message where the system has none left. */
+void *trama_alloc(size_t bytes);                    /* zeroed */
+void *trama_resize(void *memory, size_t bytes);     /* new bytes are not set */
+char *trama_text_copy(const char *text);            /* NULL stays NULL */
+
+/* A growing array: struct { T *at; int n, room; }. ARRAY_PUSH returns the address of the new, zeroed element. */
+#define ARRAY(T)                                                                                                       \
+    struct {                                                                                                           \
+        T *at;                                                                                                         \
+        int n, room;                                                                                                   \
+    }
+#define ARRAY_PUSH(a)                                                                                                  \
+    ((a)->at = trama_array_room((a)->at, (a)->n, &(a)->room, sizeof *(a)->at), &(a)->at[(a)->n++])
+#define ARRAY_FREE(a) (free((a)->at), (a)->at = NULL, (a)->n = (a)->room = 0)
+void *trama_array_room(void *at, int n, int *room, size_t size);
+
+/* A growing text. A zeroed one is empty and valid; text_take gives the string to the caller, who frees it. */
+typedef struct text {
+    char *at;
+    size_t n, room;
+} text;
+void text_add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *text_take(text *t);
+
+/* Adds "[64,any,3]". */
+void shape_text(text *out, trama_shape shape);
+
+static inline int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

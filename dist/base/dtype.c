@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element types and shapes. */
+#include <string.h>
+
+#include "base.h"
+
+static const struct {
+    const char *name;
+    size_t size;
+    bool is_float;
+} types[] = {
+#define TYPE_ROW(dtype, text, type) [dtype] = {text, sizeof(type), (type)0.5 != 0},
+    TRAMA_DTYPE_LIST(TYPE_ROW)
+#undef TYPE_ROW
+};
+
+size_t trama_dtype_size(trama_dtype dtype)
+{
+    return types[dtype].size;
+}
+
+const char *trama_dtype_name(trama_dtype dtype)
+{
+    return types[dtype].name;
+}
+
+bool trama_dtype_is_float(trama_dtype dtype)
+{
+    return types[dtype].is_float;
+}
+
+trama_status trama_dtype_parse(const char *name, trama_dtype *dtype)
+{
+    text known = {0};
+    for (int i = 0; i < TRAMA_N_DTYPES; i++) {
+        if (name && !strcmp(name, types[i].name)) {
+            *dtype = (trama_dtype)i;
+            free(known.at);
+            return TRAMA_OK;
+        }
+        text_add(&known, " %s", types[i].name);
+    }
+    trama_fail(NOWHERE, TRAMA_E_DTYPE, "element type '%s' is not known; there are:%s", name ? name : "(null)", known.at);
+    free(known.at);
+    return TRAMA_E_DTYPE;
+}
+
+trama_shape trama_shape_of(int n, const int64_t *dim)
+{
+    trama_shape shape = {.ndim = n};
+    if (n > TRAMA_MAX_NDIM || n < 0)
+        return (trama_shape){.ndim = -1};
+    for (int d = 0; d < n; d++)
+        shape.dim[d] = dim[d];
+    return shape;
+}
+
+bool trama_shape_equal(trama_shape a, trama_shape b)
+{
+    return a.ndim == b.ndim && (a.ndim <= 0 || !memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof *a.dim));
+}
+
+int64_t trama_shape_count(trama_shape shape)
+{
+    int64_t count = 1;
+    for (int d = 0; d < shape.ndim; d++) {
+        if (shape.dim[d] == TRAMA_ANY)
+            return TRAMA_ANY;
+        count *= shape.dim[d];
+    }
+    return count;
+}
+
+void shape_text(text *out, trama_shape shape)
+{
+    text_add(out, "[");
+    for (int d = 0; d < shape.ndim; d++)
+        if (shape.dim[d] == TRAMA_ANY)
+            text_add(out, "%sany", d ? "," : "");
+        else
+            text_add(out, "%s%lld", d ? "," : "", (long long)shape.dim[d]);
+    text_add(out, "]");
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Status codes and messages, element types, shapes: the words every other header uses. */
+#ifndef TRAMA_BASE_H
+#define TRAMA_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    TRAMA_MAX_NDIM = 8, /* dims of a tensor */
+    TRAMA_MAX_AXES = 8, /* axes of a mesh */
+};
+
+/* ---- Errors ---------------------------------------------------------------------------- */
+
+/* Every status with its text. Outputs of a call that fails are left untouched unless its header says otherwise. */
+#define TRAMA_STATUS_LIST(X)                                                                                           \
+    X(TRAMA_OK, "success")                                                                                             \
+    X(TRAMA_E_ARGUMENT, "wrong argument")                                                                              \
+    X(TRAMA_E_SHAPE, "shapes do not fit")                                                                              \
+    X(TRAMA_E_DTYPE, "element types do not fit")                                                                       \
+    X(TRAMA_E_LAYOUT, "layout or mesh does not fit")                                                                   \
+    X(TRAMA_E_ORDER, "call out of order")                                                                              \
+    X(TRAMA_E_NOT_KEPT, "value is not kept")                                                                           \
+    X(TRAMA_E_UNSUPPORTED, "not supported")                                                                            \
+    X(TRAMA_E_MEMORY, "out of memory")                                                                                 \
+    X(TRAMA_E_SYSTEM, "system, MPI or StarPU error")
+
+typedef enum trama_status {
+#define TRAMA_STATUS_ENUM(name, text) name,
+    TRAMA_STATUS_LIST(TRAMA_STATUS_ENUM)
+#undef TRAMA_STATUS_ENUM
+} trama_status;
+
+/* The text of a status, without details. */
+const char *trama_status_text(trama_status status);
+
+/* The calling thread's last message: where (the user's file and line), what was wrong, what would fix it.
+ * "" before the first error. Valid until the thread's next failing call. */
+const char *trama_error(void);
+
+/* A place in the user's source; the builder macros pass it so that messages can name it. */
+typedef struct trama_where {
+    const char *file;
+    int line;
+} trama_where;
+
+static inline trama_where trama_where_of(const char *file, int line)
+{
+    trama_where where;
+    where.file = file;
+    where.line = line;
+    return where;
+}
+#define TRAMA_HERE trama_where_of(__FILE__, __LINE__)
+
+/* The library's version, "major.minor.patch". */
+const char *trama_version(void);
+
+/* ---- Element types ----------------------------------------------------------------------- */
+
+#define TRAMA_DTYPE_LIST(X)                                                                                            \
+    X(TRAMA_F32, "f32", float)                                                                                         \
+    X(TRAMA_F64, "f64", double)                                                                                        \
+    X(TRAMA_I32, "i32", int32_t)                                                                                       \
+    X(TRAMA_I64, "i64", int64_t)                                                                                       \
+    X(TRAMA_U8, "u8", uint8_t)
+
+typedef enum trama_dtype {
+#define TRAMA_DTYPE_ENUM(name, text, type) name,
+    TRAMA_DTYPE_LIST(TRAMA_DTYPE_ENUM)
+#undef TRAMA_DTYPE_ENUM
+        TRAMA_N_DTYPES
+} trama_dtype;
+
+size_t trama_dtype_size(trama_dtype dtype);       /* bytes of one element */
+const char *trama_dtype_name(trama_dtype dtype);  /* "f32", ... */
+bool trama_dtype_is_float(trama_dtype dtype);
+/* Parses "f32", ...; E_ARGUMENT names the known ones. */
+trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
+
+/* ---- Shapes -------------------------------------------------------------------------------- */
+
+/* A dim whose extent is known only when the tensor is fed. It never broadcasts. */
+#define TRAMA_ANY (-1)
+
+/* Global extents of a tensor, row-major; ndim 0 is a scalar. Extents may be 0. */
+typedef struct trama_shape {
+    int ndim;
+    int64_t dim[TRAMA_MAX_NDIM];
+} trama_shape;
+
+/* Copies n extents; n > TRAMA_MAX_NDIM gives ndim -1, which every call refuses. */
+trama_shape trama_shape_of(int n, const int64_t *dim);
+
+#define TRAMA_SHAPE(...)                                                                                               \
+    trama_shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define TRAMA_SCALAR trama_shape_of(0, NULL)
+
+bool trama_shape_equal(trama_shape a, trama_shape b);
+/* Number of elements, 1 for a scalar; TRAMA_ANY where a dim is TRAMA_ANY. */
+int64_t trama_shape_count(trama_shape shape);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

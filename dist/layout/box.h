@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Boxes: half-open n-d intervals of a tensor, and the balanced splitting of one dim. */
+#ifndef BOX_H
+#define BOX_H
+
+#include "base.h"
+
+typedef struct box {
+    int ndim;
+    int64_t lo[TRAMA_MAX_NDIM], n[TRAMA_MAX_NDIM]; /* offset and extent per dim */
+} box;
+
+box box_whole(trama_shape shape);
+int64_t box_count(const box *b); /* elements; 1 for ndim 0 */
+bool box_equal(const box *a, const box *b);
+bool box_contains(const box *outer, const box *inner); /* an empty box is in every box */
+
+/* The common box; false where it has no element (result is set all the same). */
+bool box_intersect(const box *a, const box *b, box *result);
+
+/* Total order: by ndim, then lo, then n. For sorting and as a key. */
+int box_compare(const box *a, const box *b);
+
+void box_text(text *out, const box *b); /* [0:5,0:20] */
+
+/* Piece i of [0, n) cut into parts: the first n mod parts pieces are one longer. */
+void piece_of(int64_t n, int parts, int i, int64_t *lo, int64_t *length);
+
+/* The piece that holds x, 0 <= x < n. */
+int piece_find(int64_t n, int parts, int64_t x);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of a layout: who holds which box and which term, and who holds a given box. */
+#ifndef LAYOUT_H
+#define LAYOUT_H
+
+#include "box.h"
+#include "mesh.h"
+#include "trama_layout.h"
+
+/* All axes of one kind, R or open. */
+trama_layout layout_uniform(const trama_mesh *mesh, trama_placement_kind kind);
+
+/* Whether the layout is legal for a tensor of ndim dims; open axes are an error unless allowed. */
+trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *layout, bool open_allowed);
+
+bool layout_has(const trama_layout *layout, trama_placement_kind kind);
+
+/* The mesh axes that cut dim, major first; returns how many. */
+int layout_dim_axes(const trama_layout *layout, int dim, int *axes);
+
+/* Makes axes[n], major first, the cut of dim; each of them must be R or open before. */
+void layout_split(trama_layout *layout, int dim, int n, const int *axes);
+
+/* The box of the process at a position, whether the mask leaves it there or not. */
+void layout_box(const trama_mesh *mesh, const trama_layout *layout, const box *whole, int position, box *result);
+
+bool layout_present(const trama_layout *layout, int position);
+
+/* Combined position along the axes of set (a bit mask), row-major in mesh order, and their number of positions. */
+int axes_position(const trama_mesh *mesh, unsigned set, const int *coordinate);
+int axes_size(const trama_mesh *mesh, unsigned set);
+/* The reverse: sets the coordinates along the axes of set. */
+void axes_coordinate(const trama_mesh *mesh, unsigned set, int position, int *coordinate);
+
+/* Bit masks of the axes of a kind. */
+unsigned layout_axes(const trama_layout *layout, trama_placement_kind kind);
+
+/* Calls visit for every distinct non-empty box of the layout that meets `where`, in ascending order; coordinate holds the
+ * mesh coordinates along the split axes, 0 along the others. Costs what it visits, not the size of the mesh. */
+typedef void layout_visit(void *arg, const box *piece, const int *coordinate);
+void layout_overlaps(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
+                     layout_visit *visit, void *arg);
+
+void layout_text(text *out, const trama_mesh *mesh, const trama_layout *layout);
+const char *reduce_name(trama_reduce reduce); /* "sum", ... */
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A layout: how a tensor lies on a mesh, one placement per mesh axis. */
+#ifndef TRAMA_LAYOUT_H
+#define TRAMA_LAYOUT_H
+
+#include "trama_mesh.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How the terms of a partial value combine to the value. */
+typedef enum trama_reduce { TRAMA_SUM, TRAMA_AVG, TRAMA_MAX, TRAMA_MIN } trama_reduce;
+
+typedef enum trama_placement_kind {
+    TRAMA_OPEN,      /* ?    to be completed */
+    TRAMA_REPLICATE, /* R    every process along the axis holds all */
+    TRAMA_SPLIT,     /* S(d) dim d is cut along the axis, balanced: of n over p the first n mod p pieces are one longer */
+    TRAMA_PARTIAL    /* P(k) every process holds one term; the value is their combination */
+} trama_placement_kind;
+
+typedef struct trama_placement {
+    trama_placement_kind kind;
+    int dim;             /* SPLIT */
+    int order;           /* SPLIT: 0 for the axis that cuts the dim first, 1 for the next, ... */
+    trama_reduce reduce; /* PARTIAL */
+} trama_placement;
+
+/* A value: copy it freely. It is used together with a mesh of ndim axes. */
+typedef struct trama_layout {
+    int naxes;
+    trama_placement axis[TRAMA_MAX_AXES];
+    const unsigned char *mask; /* [processes] 1 where a process holds the tensor; NULL: all. Owned by the mesh */
+} trama_layout;
+
+/* Parses either form for a tensor of tensor_ndim dims:
+ *   per mesh axis    "S(0),R"; "S(0)[1],S(0)[0]" where axes that cut one dim do so in another order than the mesh's;
+ *                    "P" is P(sum); "?" is open
+ *   per tensor dim   "[0,-1]", the mesh axis that cuts each dim; "[1+0,-1]" axes joined, major first; "[-1,-1] P{0:sum}"
+ * each followed by " mask{1,0,1,1}" if some processes do not hold it. Errors: E_LAYOUT, nothing changed. */
+trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *text, trama_layout *layout);
+
+/* The per-axis form and the dims mapping; both parse back to an equal layout (in the mapping, open axes print as
+ * unsplit). The caller frees. */
+char *trama_layout_text(const trama_mesh *mesh, const trama_layout *layout);
+char *trama_layout_mapping(const trama_mesh *mesh, int tensor_ndim, const trama_layout *layout);
+
+/* mapping [tensor_ndim]: the mesh axis that cuts each dim, or -1. */
+trama_status trama_layout_from_mapping(const trama_mesh *mesh, int tensor_ndim, const int *mapping,
+                                       trama_layout *layout);
+
+/* The layout with a presence mask [processes of the mesh], 0 or 1: which processes hold the tensor at all. Each box
+ * (of a partial value: each term of it) must keep a holder. NULL takes the mask away. */
+trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const unsigned char *mask,
+                               trama_layout *layout);
+
+bool trama_layout_equal(const trama_layout *a, const trama_layout *b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A mesh: an n-d array of logical processes with named axes. Pure data: no context, no MPI rank, no device. */
+#ifndef TRAMA_MESH_H
+#define TRAMA_MESH_H
+
+#include "trama_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trama_mesh trama_mesh;
+
+/* Parses "dp=2,mp=2" (processes 0..3, row-major), "dp=2,mp=2:4,5,6,7" (with ids) or "4" and "2,3" (axes without names).
+ * NULL on a wrong text; trama_error() says what. The caller destroys the mesh after the programs that name it have
+ * been built: they copy it. */
+trama_mesh *trama_mesh_parse(const char *text);
+
+/* ndim axes of extent shape[i] >= 1; names NULL or [ndim], each NULL or an identifier; ids NULL (0, 1, ...) or one unique
+ * id >= 0 a process, row-major. NULL on error. */
+trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids);
+
+/* A mesh of processes of parent, in any shape; every id must be in the parent. The child keeps no tie to the parent's life. */
+trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shape, const char *const *names,
+                             const int *ids);
+
+void trama_mesh_destroy(trama_mesh **mesh);
+
+int trama_mesh_ndim(const trama_mesh *mesh);
+int trama_mesh_size(const trama_mesh *mesh);                /* processes */
+int trama_mesh_extent(const trama_mesh *mesh, int axis);    /* processes along an axis */
+const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis); /* NULL where it has none */
+int trama_mesh_id(const trama_mesh *mesh, int position);    /* process id at a row-major position */
+
+/* Same extents and the same ids in the same order; names do not matter. */
+bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b);
+
+/* The text form, which parses to an equal mesh with equal names; ids are left out where they are 0, 1, ... Caller frees. */
+char *trama_mesh_text(const trama_mesh *mesh);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

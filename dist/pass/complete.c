@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion: sweeps over the program that only ever add splits, then forward inference op by op. */
+#include "complete.h"
+
+#include <string.h>
+
+/* ---- Tables ---- */
+
+static void *grow(void *at, int old, int n, size_t size)
+{
+    at = trama_resize(at, (size_t)n * size);
+    memset((char *)at + (size_t)old * size, 0, (size_t)(n - old) * size);
+    return at;
+}
+
+void layouts_room(layouts *l, int n_values, int n_nodes)
+{
+    if (n_values > l->n_values) {
+        int n = (int)max_i64(n_values, 2 * l->n_values);
+        l->mesh = grow(l->mesh, l->n_values, n, sizeof *l->mesh);
+        l->value = grow(l->value, l->n_values, n, sizeof *l->value);
+        l->n_values = n;
+    }
+    if (n_nodes > l->n_nodes) {
+        int n = (int)max_i64(n_nodes, 2 * l->n_nodes);
+        l->op = grow(l->op, l->n_nodes, n, sizeof *l->op);
+        l->n_nodes = n;
+    }
+}
+
+void layouts_free(layouts *l)
+{
+    free(l->mesh);
+    free(l->value);
+    free(l->op);
+    free(l->report);
+    *l = (layouts){0};
+}
+
+/* ---- Meshes: from operands, else from the first consumer, else the mesh of one process ---- */
+
+typedef struct completion {
+    const trama_program *program;
+    layouts *l;
+    trama_rule *rules; /* with nominal extents */
+    const trama_mesh *single;
+    text report;
+} completion;
+
+static bool lends_mesh(const trama_value *v)
+{
+    return v->shape.ndim > 0;
+}
+
+/* The mesh of an op: that of its operands with dims, else of its scalars, else of its results. */
+static trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh)
+{
+    const trama_value *from = NULL;
+    *mesh = NULL;
+    for (int pass = 0; pass < 2 && !*mesh; pass++)
+        for (int t = 0; t < node->op->n_in; t++) {
+            const trama_value *v = node->in[t];
+            const trama_mesh *m = l->mesh[v->id];
+            if (!m || (pass == 0) != lends_mesh(v))
+                continue;
+            if (*mesh && m != *mesh && pass == 0) {
+                text names = {0};
+                mesh_text(&names, *mesh);
+                text_add(&names, " and ");
+                mesh_text(&names, m);
+                trama_fail(node->where, TRAMA_E_LAYOUT,
+                           "%s: %s and %s are on different meshes, %s; bring one over by trama_reshard", node->op->name,
+                           from->name, v->name, names.at);
+                free(names.at);
+                return TRAMA_E_LAYOUT;
+            }
+            if (!*mesh) {
+                *mesh = m;
+                from = v;
+            }
+        }
+    if (!*mesh)
+        *mesh = node->op->n_out ? l->mesh[node->out[0]->id] : NULL;
+    return TRAMA_OK;
+}
+
+static bool give_mesh(layouts *l, const trama_value *v, const trama_mesh *mesh)
+{
+    if (l->mesh[v->id])
+        return false;
+    l->mesh[v->id] = mesh;
+    return true;
+}
+
+static trama_status spread_meshes(completion *c)
+{
+    const trama_program *p = c->program;
+    layouts *l = c->l;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < p->nodes.n; i++) {
+            const trama_node *node = p->nodes.at[i];
+            const trama_mesh *mesh;
+            trama_status status = node_mesh(l, node, &mesh);
+            if (status)
+                return status;
+            for (int o = 0; mesh && o < node->op->n_out; o++)
+                changed |= give_mesh(l, node->out[o], mesh);
+        }
+        for (int i = 0; i < p->nodes.n && !changed; i++) {
+            const trama_node *node = p->nodes.at[i];
+            const trama_mesh *mesh;
+            node_mesh(l, node, &mesh);
+            if (!mesh && node->op->n_out)
+                mesh = l->mesh[node->out[0]->id];
+            for (int t = 0; mesh && t < node->op->n_in && !node->op->alias; t++)
+                changed |= give_mesh(l, node->in[t], mesh);
+        }
+    }
+    for (int i = 0; i < p->values.n; i++)
+        give_mesh(l, p->values.at[i], c->single);
+    return TRAMA_OK;
+}
+
+/* ---- Sweeps ---- */
+
+static const trama_value *tensor_of(const trama_node *node, int t)
+{
+    return t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in];
+}
+
+/* Splits the open axes of a value as the op splits the factors of its dims. */
+static bool adopt(layouts *l, const trama_value *v, const trama_layout *wanted)
+{
+    trama_layout *have = &l->value[v->id];
+    bool changed = false;
+    for (int d = 0; d < v->shape.ndim; d++) {
+        int has[TRAMA_MAX_AXES], wants[TRAMA_MAX_AXES];
+        int n = layout_dim_axes(have, d, has), m = layout_dim_axes(wanted, d, wants);
+        if (m <= n || (n && memcmp(has, wants, (size_t)n * sizeof *has)))
+            continue; /* nothing more, or another split: the edge reshards */
+        for (int i = n; i < m && have->axis[wants[i]].kind == TRAMA_OPEN; i++) {
+            have->axis[wants[i]] = (trama_placement){.kind = TRAMA_SPLIT, .dim = d, .order = i};
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static bool sweep_node(completion *c, const trama_node *node)
+{
+    layouts *l = c->l;
+    const trama_mesh *mesh;
+    node_mesh(l, node, &mesh);
+    const trama_layout *given[RULE_MAX_TENSORS] = {0};
+    int n = node->op->n_in + node->op->n_out;
+    for (int t = 0; t < n; t++) {
+        const trama_value *v = tensor_of(node, t);
+        given[t] = l->mesh[v->id] == mesh ? &l->value[v->id] : NULL;
+    }
+    op_layouts inferred;
+    infer_op(node, &c->rules[node->id], mesh, given, given + node->op->n_in, &inferred, NULL);
+    bool changed = false;
+    for (int t = 0; t < n; t++) {
+        bool result = t >= node->op->n_in;
+        if (given[t] && !(node->op->alias && tensor_of(node, t)->mesh))
+            changed |= adopt(l, tensor_of(node, t), result ? &inferred.out[t - node->op->n_in] : &inferred.in[t]);
+    }
+    return changed;
+}
+
+/* Ops of the first pass keep the order of elements, so what they say of layouts is surest. */
+static bool in_pass(const trama_node *node, int pass)
+{
+    return !node->backward && (pass == 2 || node->op->pointwise || node->op->alias || node->op == &trama_op_transpose ||
+                               node->op == &trama_op_reshape);
+}
+
+static void sweep(completion *c)
+{
+    const trama_program *p = c->program;
+    for (int pass = 1; pass <= 2; pass++)
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (int i = 0; i < p->nodes.n; i++)
+                if (in_pass(p->nodes.at[i], pass))
+                    changed |= sweep_node(c, p->nodes.at[i]);
+            for (int i = p->nodes.n - 1; i >= 0; i--)
+                if (in_pass(p->nodes.at[i], pass))
+                    changed |= sweep_node(c, p->nodes.at[i]);
+        }
+}
+
+/* ---- Freezing ---- */
+
+static void close_open_axes(trama_layout *layout)
+{
+    for (int a = 0; a < layout->naxes; a++)
+        if (layout->axis[a].kind == TRAMA_OPEN)
+            layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+}
+
+/* What a result of no own annotation becomes: what the op makes, on splits that completion gave it what it was given. */
+static trama_layout result_layout(const trama_layout *completed, const trama_layout *made)
+{
+    trama_layout layout = *completed;
+    for (int a = 0; a < layout.naxes; a++)
+        if (layout.axis[a].kind == TRAMA_OPEN)
+            layout.axis[a] = made->axis[a].kind == TRAMA_SPLIT ? (trama_placement){.kind = TRAMA_REPLICATE}
+                                                               : made->axis[a];
+    return layout;
+}
+
+static trama_status freeze_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *l,
+                                text *report)
+{
+    const trama_mesh *mesh;
+    trama_status status = node_mesh(l, node, &mesh);
+    if (status)
+        return status;
+    if (!mesh)
+        mesh = single;
+    const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {0};
+    for (int t = 0; t < node->op->n_in; t++)
+        in[t] = l->mesh[node->in[t]->id] == mesh ? &l->value[node->in[t]->id] : NULL;
+    for (int o = 0; o < node->op->n_out; o++) {
+        int id = node->out[o]->id;
+        if (!l->mesh[id])
+            l->mesh[id] = mesh;
+        if (!l->value[id].naxes)
+            l->value[id] = layout_uniform(l->mesh[id], TRAMA_OPEN);
+        out[o] = l->mesh[id] == mesh ? &l->value[id] : NULL;
+    }
+    op_layouts *op = &l->op[node->id];
+    if (node->op->updates) /* state is updated where it lies: it alone decides */
+        for (int t = 0; t < node->op->n_in; t++)
+            if (!(node->op->updates >> t & 1))
+                in[t] = NULL;
+    infer_op(node, rule, mesh, in, out, op, report);
+    for (int o = 0; o < node->op->n_out; o++) {
+        trama_layout *value = &l->value[node->out[o]->id];
+        if (node->op->updates >> o & 1) {
+            *value = l->value[node->in[o]->id];
+            op->out[o] = op->in[o];
+        } else if (!layout_has(value, TRAMA_OPEN)) {
+            continue;
+        } else if (l->mesh[node->out[o]->id] != mesh) {
+            close_open_axes(value);
+        } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {
+            *value = op->out[o];
+        } else {
+            *value = result_layout(value, &op->out[o]);
+        }
+    }
+    return TRAMA_OK;
+}
+
+trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result)
+{
+    return freeze_node(node, rule, single, result, NULL);
+}
+
+/* ---- All of it ---- */
+
+static void nominal_rules(completion *c, int64_t nominal)
+{
+    for (int i = 0; i < c->program->nodes.n; i++) {
+        c->rules[i] = c->program->nodes.at[i]->rule;
+        for (int f = 0; f < c->rules[i].n_factors; f++)
+            if (c->rules[i].factor[f].extent == TRAMA_ANY)
+                c->rules[i].factor[f].extent = nominal;
+    }
+}
+
+static void start_values(completion *c)
+{
+    const trama_program *p = c->program;
+    for (int i = 0; i < p->values.n; i++)
+        c->l->mesh[i] = p->values.at[i]->mesh;
+}
+
+static void start_layouts(completion *c)
+{
+    const trama_program *p = c->program;
+    for (int i = 0; i < p->values.n; i++) {
+        const trama_value *v = p->values.at[i];
+        c->l->value[i] = v->mesh ? v->layout : layout_uniform(c->l->mesh[i], TRAMA_OPEN);
+    }
+}
+
+/* Updated states have no layout of their own: they are where their state is. */
+static void close_leaves(completion *c)
+{
+    const trama_program *p = c->program;
+    for (int i = 0; i < p->values.n; i++)
+        if (p->values.at[i]->kind != VALUE_RESULT)
+            close_open_axes(&c->l->value[i]);
+}
+
+trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result)
+{
+    completion c = {.program = program, .l = result, .single = single};
+    *result = (layouts){0};
+    layouts_room(result, program->values.n, program->nodes.n);
+    c.rules = trama_alloc((size_t)program->nodes.n * sizeof *c.rules);
+    start_values(&c);
+    nominal_rules(&c, nominal);
+    trama_status status = spread_meshes(&c);
+    if (!status) {
+        start_layouts(&c);
+        sweep(&c);
+        close_leaves(&c);
+        for (int i = 0; i < program->nodes.n && !status; i++)
+            status = freeze_node(program->nodes.at[i], &c.rules[i], single, result, &c.report);
+    }
+    result->report = text_take(&c.report);
+    free(c.rules);
+    if (status)
+        layouts_free(result);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion: from the user's annotations to one layout for each value and the layouts that each op computes on. */
+#ifndef COMPLETE_H
+#define COMPLETE_H
+
+#include "infer.h"
+
+/* Tables over a program, by value id and node id. Layouts of values are full: no axis is open. */
+typedef struct layouts {
+    int n_values, n_nodes;
+    const trama_mesh **mesh; /* [n_values] never NULL for a value that is needed */
+    trama_layout *value;     /* [n_values] */
+    op_layouts *op;          /* [n_nodes]; op.out is what the op makes; where it differs from value, the edge reshards */
+    char *report;            /* a line for each conflict, "" without one; owned */
+} layouts;
+
+/* Completes the whole program; TRAMA_ANY is taken as `nominal`. Values without any annotation live on the mesh of one
+ * process (id 0), which `single` is. E_LAYOUT where an op meets two meshes: names both, and the op's line. */
+trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);
+
+/* The layouts of one more node of a program whose operands are laid out already: forward inference (eager mode). */
+trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result);
+
+void layouts_room(layouts *l, int n_values, int n_nodes); /* makes room, zeroed */
+void layouts_free(layouts *l);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fusion pass. It changes no value, only which steps become one. */
+#include "fuse.h"
+
+enum { MAX_EXTERNAL = 24, MAX_CALLS = 64 }; /* a group's operands from outside (handles of its tasks), and its nodes */
+
+typedef struct fusion {
+    const trama_program *program;
+    const bool *needed;
+    const layouts *l;
+    const trama_shape *shapes;
+    int *leader, *external, *calls; /* external, calls [leader]: operands of the group from outside and nodes, so far */
+} fusion;
+
+static bool same_layout(const fusion *f, const trama_node *node, int t)
+{
+    const trama_value *v = node->in[t];
+    const op_layouts *mine = &f->l->op[node->id], *theirs = &f->l->op[v->node->id];
+    return mine->mesh == theirs->mesh && trama_layout_equal(&mine->in[t], &theirs->out[v->result]) &&
+           trama_layout_equal(&f->l->value[v->id], &theirs->out[v->result]);
+}
+
+/* A state that the node updates must not be read by a node that would then run after it instead of before. */
+static bool update_may_move(const fusion *f, const trama_node *node, int leader)
+{
+    for (int o = 0; o < node->op->n_out; o++) {
+        if (!(node->op->updates >> o & 1))
+            continue;
+        const trama_value *state = value_storage(node->in[o]);
+        for (int i = leader; i < node->id; i++) {
+            const trama_node *between = f->program->nodes.at[i];
+            for (int t = 0; f->needed[i] && t < between->op->n_in; t++)
+                if (value_storage(between->in[t]) == state)
+                    return false;
+        }
+    }
+    return true;
+}
+
+static bool may_join(const fusion *f, const trama_node *node, int leader, int *from_outside)
+{
+    const trama_value *lead = f->program->nodes.at[leader]->out[0];
+    if (!trama_shape_equal(f->shapes[node->out[0]->id], f->shapes[lead->id]) ||
+        !trama_layout_equal(&f->l->op[node->id].out[0], &f->l->op[leader].out[0]))
+        return false;
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_value *v = node->in[t];
+        if (v->node && f->leader[v->node->id] == leader) {
+            if (!same_layout(f, node, t) || !trama_shape_equal(f->shapes[v->id], f->shapes[lead->id]))
+                return false;
+        } else if (v->node && v->node->op->n_in > 0 && f->leader[v->node->id] > leader) {
+            return false;
+        } else if (v->node && v->node->op->alias && v->node->id > leader) {
+            return false;
+        } else {
+            ++*from_outside;
+        }
+    }
+    return f->external[leader] + *from_outside <= MAX_EXTERNAL && f->calls[leader] < MAX_CALLS &&
+           update_may_move(f, node, leader);
+}
+
+static void place_node(fusion *f, const trama_node *node)
+{
+    f->leader[node->id] = node->id;
+    f->external[node->id] = node->op->n_in;
+    f->calls[node->id] = 1;
+    if (!node->op->pointwise || node->op->n_in == 0)
+        return;
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_node *producer = node->in[t]->node;
+        int from_outside = 0;
+        if (!producer || !f->needed[producer->id] || producer->op->alias || producer->op->n_in == 0)
+            continue;
+        int leader = f->leader[producer->id];
+        if (!may_join(f, node, leader, &from_outside))
+            continue;
+        f->leader[node->id] = leader;
+        f->external[leader] += from_outside;
+        f->calls[leader]++;
+        return;
+    }
+}
+
+void fuse_program(const trama_program *program, const bool *needed, const layouts *l, const trama_shape *shapes,
+                  bool enabled, int *leader)
+{
+    fusion f = {.program = program, .needed = needed, .l = l, .shapes = shapes, .leader = leader};
+    f.external = trama_alloc((size_t)program->nodes.n * sizeof *f.external);
+    f.calls = trama_alloc((size_t)program->nodes.n * sizeof *f.calls);
+    for (int i = 0; i < program->nodes.n; i++) {
+        leader[i] = i;
+        if (needed[i] && enabled)
+            place_node(&f, program->nodes.at[i]);
+    }
+    free(f.external);
+    free(f.calls);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mapping by order. */
+#include "map.h"
+
+process_map *map_by_order(int n, const int *order, const machine *m)
+{
+    process_map *map = trama_alloc(sizeof *map);
+    map->n = n;
+    map->place = trama_alloc((size_t)n * sizeof *map->place);
+    for (int i = 0; i < n; i++) {
+        int64_t at = order ? order[i] : i;
+        map->place[i] = (int)(n > m->n_places ? at * m->n_places / n : at);
+    }
+    map->n_ranks = m->n_ranks;
+    map->of_rank = trama_alloc((size_t)m->n_ranks * sizeof *map->of_rank);
+    for (int r = 0; r < m->n_ranks; r++)
+        map->of_rank[r] = machine_first_place(m, r);
+    return map;
+}
+
+void map_destroy(process_map **map)
+{
+    if (!*map)
+        return;
+    free((*map)->place);
+    free((*map)->of_rank);
+    free(*map);
+    *map = NULL;
+}
+
+int map_place(const process_map *map, int id)
+{
+    return id >= MAP_RANK ? map->of_rank[(id - MAP_RANK) % map->n_ranks] : map->place[id % map->n];
+}

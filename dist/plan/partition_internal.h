@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What partition.c and reshard.c share. */
+#ifndef PARTITION_INTERNAL_H
+#define PARTITION_INTERNAL_H
+
+#include "partition.h"
+
+/* The positions of a mesh that lie on this rank's places. */
+typedef struct local_positions {
+    const trama_mesh *mesh;
+    ARRAY(int) at;
+} local_positions;
+
+struct partition {
+    plan_source s;
+    plan *p;
+    ARRAY(local_positions) locals;
+    int *seen, stamp; /* [n_places] scratch of places_of */
+};
+
+const local_positions *partition_locals(partition *q, const trama_mesh *mesh);
+
+static inline int place_of(const partition *q, const trama_mesh *mesh, int position)
+{
+    return map_place(q->s.map, mesh->ids[position]);
+}
+static inline bool is_mine(const partition *q, int place)
+{
+    return q->s.machine->places[place].rank == q->s.rank;
+}
+
+box partition_whole(const partition *q, int value);
+
+/* The term that a position holds in a layout: its coordinate along the partial axes. */
+int term_of(const trama_mesh *mesh, const trama_layout *layout, int position);
+
+/* The distinct (place, box, term) of a layout on this rank, in the order of their first positions; regions are unset but
+ * for their boxes. */
+void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
+                      plan_holding *holding);
+
+/* Pieces of the holding on a place. */
+int pieces_on(const plan_holding *h, int place);
+
+/* How a shard is cut into tiles: along its longest dim, into as many as are worth a task of `work` flops. */
+void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
+                   int *cut_dim, int *cut_parts);
+
+int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
+
+/* A step with its operands, appended to the plan. */
+plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands);
+
+/* How a region may be written: whole tiles, or a part of a tile whose rest stays. */
+step_access write_access(const plan *p, const plan_region *r);
+
+plan_holding *find_holding(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout);
+
+/* The piece of a holding with this place, box and term; NULL. */
+const plan_piece *find_piece(const plan_holding *h, int place, const box *b, int term);
+
+/* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
+void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
+                     bool fresh);
+
+#endif

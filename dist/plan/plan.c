@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans as data: tiles, lookups, counts, printing. */
+#include "plan.h"
+
+#include <string.h>
+
+void plan_destroy(plan **plan_)
+{
+    plan *p = *plan_;
+    if (!p)
+        return;
+    for (int i = 0; i < p->holdings.n; i++)
+        ARRAY_FREE(&p->holdings.at[i].pieces);
+    ARRAY_FREE(&p->shards);
+    ARRAY_FREE(&p->operands);
+    ARRAY_FREE(&p->calls);
+    ARRAY_FREE(&p->steps);
+    ARRAY_FREE(&p->holdings);
+    ARRAY_FREE(&p->exchanges);
+    ARRAY_FREE(&p->imports);
+    free(p);
+    *plan_ = NULL;
+}
+
+const plan_holding *plan_find(const plan *p, int value)
+{
+    for (int i = 0; i < p->holdings.n; i++)
+        if (p->holdings.at[i].value == value)
+            return &p->holdings.at[i];
+    return NULL;
+}
+
+box plan_tile(const plan_shard *s, int i)
+{
+    box tile = s->box;
+    if (s->cut_parts > 1) {
+        int64_t lo;
+        piece_of(s->box.n[s->cut_dim], s->cut_parts, i, &lo, &tile.n[s->cut_dim]);
+        tile.lo[s->cut_dim] += lo;
+    }
+    return tile;
+}
+
+void plan_tiles(const plan_shard *s, const box *b, int *first, int *last)
+{
+    *first = *last = 0;
+    if (s->cut_parts <= 1 || box_count(b) == 0)
+        return;
+    int64_t from = b->lo[s->cut_dim] - s->box.lo[s->cut_dim], extent = s->box.n[s->cut_dim];
+    *first = piece_find(extent, s->cut_parts, from);
+    *last = piece_find(extent, s->cut_parts, from + b->n[s->cut_dim] - 1);
+}
+
+int plan_exact_tile(const plan_shard *s, const box *b)
+{
+    int first, last;
+    plan_tiles(s, b, &first, &last);
+    box tile = plan_tile(s, first);
+    return first == last && box_equal(&tile, b) ? first : -1;
+}
+
+plan_totals plan_count(const plan *p)
+{
+    plan_totals t = {.steps = p->steps.n};
+    for (int i = 0; i < p->exchanges.n; i++) {
+        const plan_exchange *e = &p->exchanges.at[i];
+        t.received += e->received;
+        t.sent += e->sent;
+        t.bound += max_i64(e->bound, 0);
+        t.messages += e->messages;
+    }
+    for (int i = 0; i < p->steps.n; i++)
+        t.computes += p->steps.at[i].kind == STEP_COMPUTE;
+    return t;
+}
+
+static void region_text(text *out, const plan *p, const trama_program *program, const plan_region *r)
+{
+    const plan_shard *s = &p->shards.at[r->shard];
+    text_add(out, "%s#%d", trama_value_name(program->values.at[s->value]), r->shard);
+    box_text(out, &r->box);
+}
+
+static void step_text(text *out, const plan *p, const trama_program *program, const plan_step *s)
+{
+    static const char *const names[] = {"compute", "copy", "reduce", "fill", "send", "receive"};
+    static const char *const marks[] = {"", "", ">", "+"};
+    text_add(out, "%-8s place %d", names[s->kind], s->place);
+    if (s->lane >= 0)
+        text_add(out, " lane %d", s->lane);
+    if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
+        text_add(out, " %s rank %d tag %lld", s->kind == STEP_SEND ? "to" : "from", s->peer, (long long)s->tag);
+    if (s->kind == STEP_REDUCE)
+        text_add(out, " %s", reduce_name(s->reduce));
+    for (int i = 0; i < s->n_calls; i++)
+        text_add(out, " %s", program->nodes.at[p->calls.at[s->call + i].node]->op->name);
+    for (int i = 0; i < s->n_operands; i++) {
+        const plan_operand *o = &p->operands.at[s->operand + i];
+        text_add(out, " %s", marks[o->access]);
+        region_text(out, p, program, &o->region);
+    }
+    text_add(out, "\n");
+}
+
+void plan_describe(const plan *p, const trama_program *program, text *out)
+{
+    for (int i = 0; i < p->steps.n; i++)
+        step_text(out, p, program, &p->steps.at[i]);
+}
+
+void plan_summary(const plan *p, const trama_program *program, text *out)
+{
+    plan_totals t = plan_count(p);
+    text_add(out, "rank %d: %d steps, %d of them compute, %d shards\n", p->rank, t.steps, t.computes, p->shards.n);
+    for (int i = 0; i < p->exchanges.n; i++) {
+        const plan_exchange *e = &p->exchanges.at[i];
+        text from = {0}, to = {0};
+        layout_text(&from, e->from_mesh, &e->from);
+        layout_text(&to, e->to_mesh, &e->to);
+        text_add(out, "  %-24s %16s -> %-16s received %lld B, sent %lld B in %d messages",
+                 trama_value_name(program->values.at[e->value]), from.at, to.at, (long long)e->received,
+                 (long long)e->sent, e->messages);
+        if (e->bound >= 0)
+            text_add(out, ", lower bound %lld B", (long long)e->bound);
+        text_add(out, "\n");
+        free(from.at);
+        free(to.at);
+    }
+    text_add(out, "  a run receives %lld B, sends %lld B, in %d messages\n", (long long)t.received, (long long)t.sent,
+             t.messages);
+}

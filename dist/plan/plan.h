@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan: for one rank, the ordered list of steps over shards that a part of a program becomes. Plain data, printable;
+ * it refers to values and nodes of its program by number. */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "complete.h"
+#include "machine.h"
+#include "map.h"
+
+/* How big tasks are, and the rest that a user may set. */
+typedef struct plan_options {
+    int ways;            /* into how many tiles an op is cut at most on a place; 0: the place's workers */
+    int64_t grain_flops; /* least work worth one task */
+    int64_t grain_bytes;
+    bool no_fusion;      /* one task an op: for comparisons */
+} plan_options;
+
+/* Where the buffer of a shard comes from. */
+typedef enum {
+    SHARD_OWN,      /* made with the plan */
+    SHARD_INTERNAL, /* made with the plan, seen by the calls of one step only: no dependency stands on it */
+    SHARD_MESSAGE,  /* made with the plan: one message, 1-d */
+    SHARD_INPUT,    /* fed before the run */
+    SHARD_IMPORT    /* of another plan: plan->imports[import] */
+} shard_source;
+
+/* What one place holds of a value: a box of it, or of one term of it. */
+typedef struct plan_shard {
+    shard_source source;
+    int value; /* id; for messages that of the value they carry part of */
+    int place;
+    trama_dtype dtype;
+    box box;
+    int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
+    int import;
+} plan_shard;
+
+/* A box (global indices) of a shard. */
+typedef struct plan_region {
+    int shard;
+    box box;
+} plan_region;
+
+/* One entry of a holding: the region that a place of this rank has for (box, term). */
+typedef struct plan_piece {
+    int place, term;
+    int position; /* of one process in the mesh that holds it */
+    plan_region region;
+} plan_piece;
+
+/* A value in one layout, as far as this rank holds it. */
+typedef struct plan_holding {
+    int value;
+    const trama_mesh *mesh;
+    trama_layout layout;
+    ARRAY(plan_piece) pieces;
+} plan_holding;
+
+typedef enum { STEP_COMPUTE, STEP_COPY, STEP_REDUCE, STEP_FILL, STEP_SEND, STEP_RECEIVE } step_kind;
+typedef enum { ACCESS_NONE, ACCESS_READ, ACCESS_WRITE, ACCESS_UPDATE } step_access; /* NONE: internal shards */
+
+typedef struct plan_operand {
+    plan_region region;
+    step_access access;
+} plan_operand;
+
+/* One op of a compute step: which of the step's operands its operands and results are. */
+typedef struct plan_call {
+    int node;
+    signed char in[TRAMA_MAX_OPERANDS]; /* -1: shape only */
+    signed char out[TRAMA_MAX_OPERANDS];
+} plan_call;
+
+typedef struct plan_step {
+    step_kind kind;
+    int place;
+    int lane;              /* the worker of the place that it should run on; -1: any */
+    int operand, n_operands; /* in plan->operands. copy: destination, source; reduce: destination, sources in order; fill:
+                                destination; send, receive: the buffer */
+    int call, n_calls;     /* compute: in plan->calls */
+    trama_reduce reduce;   /* reduce: how; its result is scaled */
+    double scale;          /* reduce; fill: the value */
+    int peer;              /* send, receive: rank */
+    int peer_place;
+    int64_t tag;           /* send, receive: number in the sorted list of its (sender, receiver) pair */
+    int exchange;          /* copy, reduce, fill, send, receive: the plan->exchanges they belong to */
+    double flops;
+    struct {               /* send, receive: both sides sort by it */
+        int phase, term;
+        box box;
+    } key;
+} plan_step;
+
+/* One change of layout, with its certificate as far as this rank is concerned. Bytes between places count what is sent from
+ * place to place; bytes between processes what processes of this rank lack, as if each had its own memory. */
+typedef struct plan_exchange {
+    int value;
+    const trama_mesh *from_mesh, *to_mesh;
+    trama_layout from, to;
+    int64_t received, sent;   /* bytes between places, of this rank */
+    int64_t bound;            /* bytes that the processes of this rank lack, without partials; -1 with partials */
+    int messages;             /* received and sent */
+    int node;                 /* the op that asked for it; -1: the user */
+} plan_exchange;
+
+typedef struct plan_import {
+    int value;         /* the value whose holding it was taken from */
+    int piece;         /* which piece of it */
+    int shard;         /* the shard in the other plan */
+} plan_import;
+
+typedef struct plan {
+    int rank;
+    ARRAY(plan_shard) shards;
+    ARRAY(plan_operand) operands;
+    ARRAY(plan_call) calls;
+    ARRAY(plan_step) steps;
+    ARRAY(plan_holding) holdings; /* by value: what was asked to be kept; holdings of imports too */
+    ARRAY(plan_exchange) exchanges;
+    ARRAY(plan_import) imports;
+} plan;
+
+void plan_destroy(plan **p);
+
+/* The value's holding in the layout it was completed to; NULL where the plan has none. */
+const plan_holding *plan_find(const plan *p, int value);
+
+/* Tile i of a shard, as a box; and the range of tiles that a box meets. */
+box plan_tile(const plan_shard *s, int i);
+void plan_tiles(const plan_shard *s, const box *b, int *first, int *last);
+
+/* The tile that is exactly this box; -1. */
+int plan_exact_tile(const plan_shard *s, const box *b);
+
+/* Sums over the exchanges. */
+typedef struct plan_totals {
+    int64_t received, sent, bound;
+    int messages, steps, computes;
+} plan_totals;
+plan_totals plan_count(const plan *p);
+
+/* All steps, one a line; or a table of exchanges and totals. */
+void plan_describe(const plan *p, const trama_program *program, text *out);
+void plan_summary(const plan *p, const trama_program *program, text *out);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reverse-mode differentiation: appends ordinary ops to the program. And the optimizers that use it. */
+#include <string.h>
+
+#include "families.h"
+
+/* ---- Which values lie between x and the loss ---- */
+
+static void mark_path(const trama_program *p, const trama_value *loss, int n, trama_value *const *x, bool *on_path)
+{
+    bool *above = trama_alloc((size_t)p->nodes.n * sizeof *above);
+    program_closure(p, 1, (trama_value *[]){(trama_value *)loss}, above);
+    for (int i = 0; i < n; i++)
+        on_path[x[i]->id] = true;
+    for (int i = 0; i < p->nodes.n; i++) {
+        const trama_node *node = p->nodes.at[i];
+        if (!node || !above[i] || !node->op->gradient)
+            continue;
+        bool depends = false;
+        for (int t = 0; t < node->op->n_in; t++)
+            depends |= on_path[node->in[t]->id] && !(node->op->shape_only >> t & 1);
+        for (int o = 0; o < node->op->n_out && depends; o++)
+            on_path[node->out[o]->id] |= trama_dtype_is_float(node->out[o]->dtype);
+    }
+    free(above);
+}
+
+static gradient_table *table_of(trama_program *p, trama_value *loss)
+{
+    for (int i = 0; i < p->gradients.n; i++)
+        if (p->gradients.at[i].loss == loss)
+            return &p->gradients.at[i];
+    gradient_table *t = ARRAY_PUSH(&p->gradients);
+    t->loss = loss;
+    return t;
+}
+
+static trama_value **entry(gradient_table *t, int id)
+{
+    while (t->of.n <= id)
+        *ARRAY_PUSH(&t->of) = NULL;
+    return &t->of.at[id];
+}
+
+/* Adds what one node gives to the gradients of its operands. */
+static void back_through(trama_node *node, trama_value **d, const bool *on_path, const bool *complete)
+{
+    trama_value *d_out[TRAMA_MAX_OPERANDS] = {0}, *d_in[TRAMA_MAX_OPERANDS] = {0};
+    bool any = false;
+    for (int o = 0; o < node->op->n_out; o++) {
+        d_out[o] = d[node->out[o]->id];
+        any |= d_out[o] != NULL;
+    }
+    node->wants = 0;
+    for (int i = 0; i < node->op->n_in; i++) {
+        int id = node->in[i]->id;
+        bool wanted = on_path[id] && !complete[id] && !(node->op->shape_only >> i & 1);
+        node->wants |= (unsigned)wanted << i;
+    }
+    if (!any || !node->wants || !node->op->gradient)
+        return;
+    node->op->gradient(node, d_out, d_in);
+    for (int i = 0; i < node->op->n_in; i++) {
+        int id = node->in[i]->id;
+        if (node_wants(node, i) && d_in[i])
+            d[id] = d[id] ? trama_add_at(node->where, d[id], d_in[i]) : d_in[i];
+    }
+}
+
+bool program_gradients(trama_where where, trama_value *loss, int n, trama_value *const *x, trama_value **d)
+{
+    trama_program *p = loss->program;
+    int n_values = p->values.n, n_nodes = p->nodes.n;
+    bool *on_path = trama_alloc((size_t)n_values), *complete = trama_alloc((size_t)n_values);
+    trama_value **of = trama_alloc((size_t)n_values * sizeof(trama_value *));
+    gradient_table *known = table_of(p, loss);
+    for (int i = 0; i < n_values && i < known->of.n; i++) {
+        of[i] = known->of.at[i];
+        complete[i] = of[i] != NULL;
+    }
+    mark_path(p, loss, n, x, on_path);
+    bool outer = p->in_backward;
+    p->in_backward = true;
+    if (!of[loss->id])
+        of[loss->id] = trama_fill_at(where, p, loss->dtype, TRAMA_SCALAR, 1);
+    complete[loss->id] = true;
+    for (int i = n_nodes - 1; i >= 0 && !p->status; i--)
+        if (p->nodes.at[i])
+            back_through(p->nodes.at[i], of, on_path, complete);
+    p->in_backward = outer;
+    known = table_of(p, loss);
+    for (int i = 0; i < n_values; i++)
+        if (on_path[i] && of[i])
+            *entry(known, i) = of[i];
+    *entry(known, loss->id) = of[loss->id];
+    for (int i = 0; i < n; i++)
+        d[i] = of[x[i]->id];
+    free(on_path);
+    free(complete);
+    free(of);
+    return !p->status;
+}
+
+static bool check_loss(trama_where where, const char *what, trama_value *loss)
+{
+    if (!loss)
+        return false;
+    if (loss->kind == VALUE_EFFECT || loss->shape.ndim || !trama_dtype_is_float(loss->dtype))
+        return program_fail(loss->program, where, TRAMA_E_SHAPE, "%s: the loss must be a float scalar, %s is not", what,
+                            loss->name),
+               false;
+    return true;
+}
+
+trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x)
+{
+    if (!x || !check_loss(where, "gradient", loss))
+        return NULL;
+    if (x->program != loss->program || x->kind == VALUE_EFFECT)
+        return program_fail(loss->program, where, TRAMA_E_ARGUMENT, "gradient: %s is no value of the loss's program",
+                            x->name);
+    if (!trama_dtype_is_float(x->dtype))
+        return program_fail(loss->program, where, TRAMA_E_DTYPE, "gradient: %s is %s, which has no gradient", x->name,
+                            trama_dtype_name(x->dtype));
+    trama_value *d = NULL;
+    if (!program_gradients(where, loss, 1, &x, &d))
+        return NULL;
+    return d ? d : trama_scale_at(where, x, 0);
+}
+
+/* ---- Optimizers ---- */
+
+static int sgd_update(const trama_optimizer *o, trama_where where, trama_value *w, trama_value *g, trama_value *step,
+                      trama_value **updated)
+{
+    (void)step;
+    trama_attributes a = {.real = {[UPDATE_LR] = o->lr}};
+    updated[0] = program_append(NULL, where, &trama_op_sgd, 2, (trama_value *[]){w, g}, &a);
+    return 1;
+}
+
+/* State of one parameter: zeros in its layout, named after it. */
+static trama_value *slot(trama_where where, trama_value *w, const char *suffix)
+{
+    text name = {0};
+    text_add(&name, "%s.%s", w->name, suffix);
+    trama_value *v = trama_state_at(where, w->program, name.at, w->dtype, w->shape, NULL);
+    free(name.at);
+    return v;
+}
+
+static int adamw_update(const trama_optimizer *o, trama_where where, trama_value *w, trama_value *g, trama_value *step,
+                        trama_value **updated)
+{
+    trama_attributes a = {.real = {o->lr, o->beta1, o->beta2, o->eps, o->weight_decay}};
+    trama_value *in[] = {w, g, slot(where, w, "m"), slot(where, w, "v"), step};
+    trama_value *in_order[] = {in[0], in[2], in[3], in[1], in[4]};
+    trama_value *first = program_append(NULL, where, &trama_op_adamw, 5, in_order, &a);
+    for (int i = 0; i < 3; i++)
+        updated[i] = trama_result(first, i);
+    return 3;
+}
+
+trama_status adamw_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    if (node->in[4]->dtype != TRAMA_I64)
+        return trama_fail(node->where, TRAMA_E_DTYPE, "adamw: the step must be i64");
+    *dtype = node->in[0]->dtype;
+    return TRAMA_OK;
+}
+
+trama_optimizer trama_sgd(double lr)
+{
+    return (trama_optimizer){.name = "sgd", .update = sgd_update, .lr = lr};
+}
+
+trama_optimizer trama_adamw(double lr)
+{
+    return (trama_optimizer){.name = "adamw",
+                             .update = adamw_update,
+                             .counts_steps = true,
+                             .lr = lr,
+                             .beta1 = 0.9,
+                             .beta2 = 0.999,
+                             .eps = 1e-8,
+                             .weight_decay = 0.01};
+}
+
+static trama_value *step_counter(trama_where where, trama_program *p, const char *optimizer)
+{
+    text name = {0};
+    text_add(&name, "%s.step%d", optimizer, p->values.n);
+    trama_value *v = trama_state_at(where, p, name.at, TRAMA_I64, TRAMA_SCALAR, NULL);
+    free(name.at);
+    return apply1(where, &trama_op_increment, v);
+}
+
+trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer)
+{
+    if (!check_loss(where, "minimize", loss))
+        return NULL;
+    trama_program *p = loss->program;
+    if (!optimizer || !optimizer->update)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL");
+    ARRAY(trama_value *) parameters = {0};
+    for (int i = 0; i < p->values.n; i++)
+        if (p->values.at[i] && p->values.at[i]->trainable && trama_dtype_is_float(p->values.at[i]->dtype))
+            *ARRAY_PUSH(&parameters) = p->values.at[i];
+    trama_value **d = trama_alloc((size_t)parameters.n * sizeof(trama_value *));
+    trama_value *effect = NULL;
+    bool outer = p->in_backward;
+    p->in_backward = true;
+    if (program_gradients(where, loss, parameters.n, parameters.at, d)) {
+        effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
+        trama_value *step = optimizer->counts_steps ? step_counter(where, p, optimizer->name) : NULL;
+        for (int i = 0; i < parameters.n && !p->status; i++) {
+            trama_value *updated[TRAMA_MAX_OPERANDS] = {0};
+            int n = d[i] ? optimizer->update(optimizer, where, parameters.at[i], d[i], step, updated) : 0;
+            for (int u = 0; u < n; u++)
+                *ARRAY_PUSH(&effect->effects) = updated[u];
+        }
+        if (!p->status && !effect->effects.n)
+            program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter", loss->name);
+    }
+    p->in_backward = outer;
+    ARRAY_FREE(&parameters);
+    free(d);
+    return p->status ? NULL : effect;
+}
+
+trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value)
+{
+    trama_value *updated = apply2(where, &trama_op_assign, state, value);
+    if (!updated)
+        return NULL;
+    trama_value *effect = program_value(state->program, where, VALUE_EFFECT, state->dtype, TRAMA_SCALAR, "assign");
+    *ARRAY_PUSH(&effect->effects) = updated;
+    return effect;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layout inference over factor tables, the same for every op. */
+#include "infer.h"
+
+#include <string.h>
+
+#include "bound.h"
+
+typedef struct axis_list {
+    int n, axes[TRAMA_MAX_AXES];
+} axis_list;
+
+typedef struct inference {
+    const trama_node *node;
+    const trama_rule *rule;
+    const trama_mesh *mesh;
+    int n_tensors;
+    const trama_layout *given[RULE_MAX_TENSORS]; /* NULL: unknown */
+    axis_list split[RULE_MAX_FACTORS];           /* the outcome: axes of each factor */
+    unsigned taken;                              /* axes given to a factor */
+    text *report;
+} inference;
+
+int infer_claim(const trama_rule *rule, const trama_mesh *mesh, int tensor, const trama_layout *layout, int factor,
+                int *axes)
+{
+    bool equal_only;
+    int dim = rule_dim_of(rule, tensor, factor);
+    if (dim < 0 || !rule_splittable(rule, factor, &equal_only))
+        return 0;
+    int n = layout_dim_axes(layout, dim, axes), kept = 0;
+    int64_t parts = 1, extent = rule->factor[factor].extent;
+    for (; kept < n; kept++) {
+        parts *= mesh->shape[axes[kept]];
+        if (equal_only && (extent < 0 || extent % parts))
+            break;
+    }
+    return kept;
+}
+
+static bool list_equal(const axis_list *a, const axis_list *b)
+{
+    return a->n == b->n && !memcmp(a->axes, b->axes, (size_t)a->n * sizeof *a->axes);
+}
+
+static bool is_used(const inference *q, int t)
+{
+    return q->given[t] && !(t < q->rule->n_in && (q->node->op->shape_only >> t & 1));
+}
+
+static box whole_of(const trama_rule *rule, int t)
+{
+    box whole = {.ndim = rule->tensor[t].ndim};
+    for (int d = 0; d < whole.ndim; d++) {
+        whole.n[d] = 1;
+        for (int i = 0; i < rule->tensor[t].dim[d].n; i++)
+            whole.n[d] *= max_i64(rule->factor[(int)rule->tensor[t].dim[d].factor[i]].extent, 1);
+    }
+    return whole;
+}
+
+/* Received bytes on the op's edges if the factor is split by the candidate. */
+static int64_t candidate_cost(const inference *q, int factor, const axis_list *candidate)
+{
+    int64_t cost = 0;
+    for (int t = 0; t < q->n_tensors; t++) {
+        int dim = rule_dim_of(q->rule, t, factor);
+        if (dim < 0 || !is_used(q, t))
+            continue;
+        trama_layout wanted = *q->given[t];
+        wanted.mask = NULL;
+        for (int a = 0; a < wanted.naxes; a++)
+            if (wanted.axis[a].kind == TRAMA_OPEN || (wanted.axis[a].kind == TRAMA_SPLIT && wanted.axis[a].dim == dim))
+                wanted.axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+        trama_layout from = *q->given[t];
+        for (int a = 0; a < from.naxes; a++)
+            if (from.axis[a].kind == TRAMA_OPEN)
+                from.axis[a].kind = TRAMA_REPLICATE;
+        layout_split(&wanted, dim, candidate->n, candidate->axes);
+        box whole = whole_of(q->rule, t);
+        bool result = t >= q->rule->n_in; /* a result goes from what the op makes to what is asked for */
+        cost += bound_transfer(q->mesh, result ? &wanted : &from, result ? &from : &wanted, &whole);
+    }
+    return cost;
+}
+
+static axis_list claim_of(const inference *q, int t, int factor)
+{
+    axis_list claim = {0}, all;
+    if (!q->given[t])
+        return claim;
+    all.n = infer_claim(q->rule, q->mesh, t, q->given[t], factor, all.axes);
+    for (int i = 0; i < all.n; i++)
+        if (!(q->taken >> all.axes[i] & 1))
+            claim.axes[claim.n++] = all.axes[i];
+    return claim;
+}
+
+static void report_conflict(const inference *q, int factor, int first, int second, const axis_list *kept)
+{
+    if (!q->report)
+        return;
+    const trama_node *node = q->node;
+    const trama_value *values[2];
+    int tensors[] = {first, second};
+    for (int i = 0; i < 2; i++)
+        values[i] = tensors[i] < q->rule->n_in ? node->in[tensors[i]] : node->out[tensors[i] - q->rule->n_in];
+    text_add(q->report, "%s:%d: %s: %s (%s:%d) and %s (%s:%d) split factor %d by different axes; axis %d keeps it\n",
+             node->where.file ? node->where.file : "?", node->where.line, node->op->name, values[0]->name,
+             values[0]->where.file ? values[0]->where.file : "?", values[0]->where.line, values[1]->name,
+             values[1]->where.file ? values[1]->where.file : "?", values[1]->where.line, factor,
+             kept->n ? kept->axes[0] : -1);
+}
+
+static void decide_factor(inference *q, int factor)
+{
+    axis_list best = {0};
+    int best_from = -1;
+    int64_t best_cost = 0;
+    for (int t = 0; t < q->n_tensors; t++) {
+        axis_list claim = claim_of(q, t, factor);
+        if (!claim.n || (best.n && list_equal(&claim, &best)))
+            continue;
+        if (!best.n) {
+            best = claim;
+            best_from = t;
+            best_cost = -1; /* only known where somebody asks */
+            continue;
+        }
+        if (best_cost < 0)
+            best_cost = candidate_cost(q, factor, &best);
+        int64_t cost = candidate_cost(q, factor, &claim);
+        int other = t;
+        if (cost < best_cost) {
+            best = claim;
+            best_cost = cost;
+            other = best_from;
+            best_from = t;
+        }
+        report_conflict(q, factor, best_from, other, &best);
+    }
+    q->split[factor] = best;
+    for (int i = 0; i < best.n; i++)
+        q->taken |= 1u << best.axes[i];
+}
+
+/* ---- Partial values ---- */
+
+static trama_reduce flipped(trama_reduce kind)
+{
+    return kind == TRAMA_MAX ? TRAMA_MIN : kind == TRAMA_MIN ? TRAMA_MAX : kind;
+}
+
+static bool kinds_mix(trama_reduce a, trama_reduce b)
+{
+    return a == b || (a <= TRAMA_AVG && b <= TRAMA_AVG);
+}
+
+static bool fits_result(const trama_layout *out, trama_reduce kind)
+{
+    for (int a = 0; a < out->naxes; a++)
+        if (out->axis[a].kind == TRAMA_PARTIAL && !kinds_mix(out->axis[a].reduce, kind))
+            return false;
+    return true;
+}
+
+/* Whether partial operands along an axis pass to the result; sets which operands keep it and the result's kind. */
+static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_reduce *kind)
+{
+    int n_partial = 0, first = -1, n_used = 0;
+    bool joint = true;
+    for (int t = 0; t < q->rule->n_in; t++) {
+        if (q->node->op->shape_only >> t & 1)
+            continue;
+        n_used++;
+        const trama_placement *p = q->given[t] ? &q->given[t]->axis[axis] : NULL;
+        bool partial = p && p->kind == TRAMA_PARTIAL;
+        joint &= partial && p->reduce == TRAMA_SUM && (q->rule->tensor[t].pass & PASS_JOINT);
+        if (!partial)
+            continue;
+        n_partial++;
+        if (first < 0 && (q->rule->tensor[t].pass >> p->reduce & 1))
+            first = t;
+    }
+    if (!n_partial || q->rule->n_out != 1)
+        return false;
+    *keep = 0;
+    *kind = TRAMA_SUM;
+    if (joint && n_partial == n_used) {
+        *keep = ~0u;
+        return true;
+    }
+    if (first < 0)
+        return false;
+    *keep = 1u << first;
+    *kind = q->given[first]->axis[axis].reduce;
+    if (q->rule->tensor[first].pass & PASS_FALLING)
+        *kind = flipped(*kind);
+    return true;
+}
+
+static void pass_partials(const inference *q, op_layouts *r)
+{
+    for (int a = 0; a < q->mesh->ndim; a++) {
+        unsigned keep;
+        trama_reduce kind;
+        if ((q->taken >> a & 1) || !partial_passes(q, a, &keep, &kind) || !fits_result(&r->out[0], kind))
+            continue;
+        r->out[0].axis[a] = (trama_placement){.kind = TRAMA_PARTIAL, .reduce = kind};
+        for (int t = 0; t < q->rule->n_in; t++)
+            if ((keep >> t & 1) && q->given[t] && !(q->node->op->shape_only >> t & 1))
+                r->in[t].axis[a] = q->given[t]->axis[a];
+    }
+}
+
+/* ---- The result ---- */
+
+static trama_layout split_layout(const inference *q, int t)
+{
+    trama_layout layout = layout_uniform(q->mesh, TRAMA_REPLICATE);
+    for (int f = 0; f < q->rule->n_factors; f++) {
+        int dim = q->split[f].n ? rule_dim_of(q->rule, t, f) : -1;
+        if (dim >= 0)
+            layout_split(&layout, dim, q->split[f].n, q->split[f].axes);
+        else if (t >= q->rule->n_in && q->split[f].n && !(rule_factors(q->rule, t) >> f & 1))
+            for (int i = 0; i < q->split[f].n; i++)
+                layout.axis[q->split[f].axes[i]] =
+                    (trama_placement){.kind = TRAMA_PARTIAL, .reduce = q->rule->factor[f].reduce};
+    }
+    return layout;
+}
+
+/* A factor that only shape-only operands have is repeated, not summed. */
+static bool is_computed(const inference *q, int factor)
+{
+    for (int t = 0; t < q->n_tensors; t++)
+        if (!(t < q->rule->n_in && (q->node->op->shape_only >> t & 1)) && (rule_factors(q->rule, t) >> factor & 1))
+            return true;
+    return false;
+}
+
+void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
+              const trama_layout *const *out, op_layouts *result, text *report)
+{
+    inference q = {.node = node, .rule = rule, .mesh = mesh, .n_tensors = rule->n_in + rule->n_out, .report = report};
+    for (int t = 0; t < rule->n_in; t++)
+        q.given[t] = in[t];
+    for (int t = 0; t < rule->n_out; t++)
+        q.given[rule->n_in + t] = out ? out[t] : NULL;
+    for (int f = 0; f < rule->n_factors; f++)
+        if (is_computed(&q, f))
+            decide_factor(&q, f);
+    *result = (op_layouts){.mesh = mesh};
+    for (int t = 0; t < rule->n_in; t++)
+        result->in[t] = split_layout(&q, t);
+    for (int t = 0; t < rule->n_out; t++)
+        result->out[t] = split_layout(&q, rule->n_in + t);
+    pass_partials(&q, result);
+}

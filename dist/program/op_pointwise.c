@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pointwise arithmetic and activations: builders, element types, gradients. */
+#include "families.h"
+
+#define DEFINE_BINARY(name)                                                                                            \
+    trama_value *trama_##name##_at(trama_where where, trama_value *x, trama_value *y)                                  \
+    {                                                                                                                  \
+        return apply2(where, &trama_op_##name, x, y);                                                                  \
+    }
+#define DEFINE_UNARY(name)                                                                                             \
+    trama_value *trama_##name##_at(trama_where where, trama_value *x)                                                  \
+    {                                                                                                                  \
+        return apply1(where, &trama_op_##name, x);                                                                     \
+    }
+TRAMA_BINARY_OPS(DEFINE_BINARY)
+TRAMA_UNARY_OPS(DEFINE_UNARY)
+
+trama_value *trama_scale_at(trama_where where, trama_value *x, double factor)
+{
+    trama_attributes a = {.real = {[SCALE_FACTOR] = factor}};
+    return program_append(NULL, where, &trama_op_scale, 1, &x, &a);
+}
+
+trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype)
+{
+    if (x && x->dtype == dtype)
+        return x;
+    trama_attributes a = {.integer = {[CAST_DTYPE] = dtype}};
+    return program_append(NULL, where, &trama_op_cast, 1, &x, &a);
+}
+
+/* ---- Rules and element types ---- */
+
+trama_status scale_infer(trama_rule *rule, const trama_node *node)
+{
+    trama_status status = rule_parse(rule, "...->...", node);
+    double factor = node->attributes.real[SCALE_FACTOR];
+    if (trama_dtype_is_float(node->in[0]->dtype))
+        rule->tensor[0].pass = PASS_LINEAR | (factor > 0 ? PASS_MONOTONE : factor < 0 ? PASS_MONOTONE | PASS_FALLING : 0);
+    return status;
+}
+
+/* Terms may be cast before they are summed only where the cast is exact. */
+trama_status cast_infer(trama_rule *rule, const trama_node *node)
+{
+    trama_status status = rule_parse(rule, "...->...", node);
+    trama_dtype from = node->in[0]->dtype, to = (trama_dtype)node->attributes.integer[CAST_DTYPE];
+    if (trama_dtype_is_float(from) && trama_dtype_is_float(to))
+        rule->tensor[0].pass = trama_dtype_size(to) >= trama_dtype_size(from) ? PASS_ANY : PASS_MONOTONE;
+    return status;
+}
+
+trama_status cast_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    int64_t to = node->attributes.integer[CAST_DTYPE];
+    if (to < 0 || to >= TRAMA_N_DTYPES)
+        return trama_fail(node->where, TRAMA_E_DTYPE, "cast of %s: %lld is no element type", node->in[0]->name,
+                          (long long)to);
+    *dtype = (trama_dtype)to;
+    return TRAMA_OK;
+}
+
+trama_status float_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    for (int i = 0; i < node->op->n_in; i++)
+        if (!trama_dtype_is_float(node->in[i]->dtype) || node->in[i]->dtype != node->in[0]->dtype)
+            return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats of one type; %s is %s: cast it",
+                              node->op->name, node->in[i]->name, trama_dtype_name(node->in[i]->dtype));
+    *dtype = node->in[0]->dtype;
+    return TRAMA_OK;
+}
+
+trama_status equal_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    if (node->in[0]->dtype != node->in[1]->dtype)
+        return trama_fail(node->where, TRAMA_E_DTYPE, "equal of %s (%s) and %s (%s): cast one of them",
+                          node->in[0]->name, trama_dtype_name(node->in[0]->dtype), node->in[1]->name,
+                          trama_dtype_name(node->in[1]->dtype));
+    *dtype = TRAMA_U8;
+    return TRAMA_OK;
+}
+
+/* ---- Gradients of operands that broadcast are summed over what was repeated ---- */
+
+trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand)
+{
+    if (!d)
+        return NULL;
+    trama_shape have = d->shape, want = operand->shape;
+    int extra = have.ndim - want.ndim, dims[TRAMA_MAX_NDIM], n = 0;
+    for (int i = 0; i < have.ndim; i++)
+        if (i < extra || (want.dim[i - extra] == 1 && have.dim[i] != 1))
+            dims[n++] = i;
+    if (n)
+        d = trama_sum_at(operand->where, d, n, dims, true);
+    if (extra > 0 && d)
+        d = trama_reshape_at(operand->where, d, want);
+    return d;
+}
+
+static void set(const trama_node *node, trama_value **d_in, int i, trama_value *d)
+{
+    d_in[i] = gradient_unbroadcast(d, node->in[i]);
+}
+
+void add_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    for (int i = 0; i < 2; i++)
+        if (node_wants(node, i))
+            set(node, d_in, i, d_out[0]);
+}
+
+void sub_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    if (node_wants(node, 0))
+        set(node, d_in, 0, d_out[0]);
+    if (node_wants(node, 1))
+        set(node, d_in, 1, trama_neg_at(node->where, d_out[0]));
+}
+
+void mul_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    for (int i = 0; i < 2; i++)
+        if (node_wants(node, i))
+            set(node, d_in, i, trama_mul_at(node->where, d_out[0], node->in[1 - i]));
+}
+
+/* d(x/y) = g/y, -(g/y) (x/y) */
+void div_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_value *g = trama_div_at(node->where, d_out[0], node->in[1]);
+    if (node_wants(node, 0))
+        set(node, d_in, 0, g);
+    if (node_wants(node, 1))
+        set(node, d_in, 1, trama_neg_at(node->where, trama_mul_at(node->where, g, node->out[0])));
+}
+
+void neg_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_neg_at(node->where, d_out[0]);
+}
+
+void abs_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_mul_at(node->where, d_out[0], trama_sign_at(node->where, node->in[0]));
+}
+
+void square_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_scale_at(node->where, trama_mul_at(node->where, d_out[0], node->in[0]), 2);
+}
+
+void sqrt_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_scale_at(node->where, trama_div_at(node->where, d_out[0], node->out[0]), 0.5);
+}
+
+void exp_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_mul_at(node->where, d_out[0], node->out[0]);
+}
+
+void log_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_div_at(node->where, d_out[0], node->in[0]);
+}
+
+void scale_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_scale_at(node->where, d_out[0], node->attributes.real[SCALE_FACTOR]);
+}
+
+void cast_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_cast_at(node->where, d_out[0], node->in[0]->dtype);
+}
+
+void relu_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = apply2(node->where, &trama_op_relu_grad, d_out[0], node->out[0]);
+}
+
+void gelu_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = apply2(node->where, &trama_op_gelu_grad, d_out[0], node->in[0]);
+}
+
+void tanh_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = apply2(node->where, &trama_op_tanh_grad, d_out[0], node->out[0]);
+}
+
+void sigmoid_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = apply2(node->where, &trama_op_sigmoid_grad, d_out[0], node->out[0]);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions, argmax and expand (a reduction's reverse); softmax and cross entropy. */
+#include <string.h>
+
+#include "families.h"
+
+/* ---- Builders ---- */
+
+/* The bit mask of the dims listed; false with an error on the program where one is out of range or there twice. */
+static bool dim_mask(trama_where where, const char *name, const trama_value *x, int n, const int *dims, int64_t *mask)
+{
+    int ndim = x->shape.ndim;
+    *mask = n ? 0 : ((int64_t)1 << ndim) - 1;
+    for (int i = 0; i < n; i++) {
+        int dim = dims[i] < 0 ? dims[i] + ndim : dims[i];
+        if (dim < 0 || dim >= ndim || (*mask >> dim & 1))
+            return program_fail(x->program, where, TRAMA_E_SHAPE, "%s of %s: dim %d is not there or named twice (%d dims)",
+                                name, x->name, dims[i], ndim),
+                   false;
+        *mask |= (int64_t)1 << dim;
+    }
+    return true;
+}
+
+static trama_value *reduce(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim)
+{
+    trama_attributes a = {.integer = {[REDUCE_KEEP_DIM] = keep_dim}};
+    if (!x || !dim_mask(where, op->name, x, n, dims, &a.integer[REDUCE_AXES]))
+        return NULL;
+    return program_append(NULL, where, op, 1, &x, &a);
+}
+
+#define DEFINE_REDUCTION(name)                                                                                         \
+    trama_value *trama_##name##_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)           \
+    {                                                                                                                  \
+        return reduce(where, &trama_op_##name, x, n, dims, keep_dim);                                                  \
+    }
+DEFINE_REDUCTION(sum)
+DEFINE_REDUCTION(mean)
+DEFINE_REDUCTION(max)
+DEFINE_REDUCTION(min)
+
+trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim)
+{
+    return reduce(where, &trama_op_argmax, x, 1, &dim, false);
+}
+
+static trama_value *expand(trama_where where, trama_value *g, trama_value *like, const trama_node *node, bool average)
+{
+    trama_attributes a = node->attributes;
+    a.integer[EXPAND_AVERAGE] = average;
+    return program_append(NULL, where, &trama_op_expand, 2, (trama_value *[]){g, like}, &a);
+}
+
+trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim)
+{
+    int64_t mask;
+    trama_attributes a = {0};
+    if (!x || !dim_mask(where, "softmax", x, 1, &dim, &mask))
+        return NULL;
+    a.integer[SOFTMAX_AXIS] = dim < 0 ? dim + x->shape.ndim : dim;
+    return program_append(NULL, where, &trama_op_softmax, 1, &x, &a);
+}
+
+trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels)
+{
+    return apply2(where, &trama_op_cross_entropy, z, labels);
+}
+
+/* ---- Rules ---- */
+
+/* A factor for each dim of a shape; `kept` holds them without the reduced ones, or with extents of 1 in their place. */
+static void reduced_dims(trama_rule *rule, const trama_node *node, const trama_shape *full, rule_tensor *all,
+                         rule_tensor *kept, trama_reduce kind, bool whole)
+{
+    for (int d = 0; d < full->ndim; d++) {
+        int f = rule_add_factor(rule, full->dim[d]);
+        bool reduced = node->attributes.integer[REDUCE_AXES] >> d & 1;
+        rule->factor[f].reduce = kind;
+        rule->factor[f].whole = reduced && whole;
+        rule_add_dim(all, f);
+        if (!reduced || node->attributes.integer[REDUCE_KEEP_DIM])
+            rule_add_dim(kept, reduced ? -1 : f);
+    }
+}
+
+trama_status reduce_infer(trama_rule *rule, const trama_node *node)
+{
+    trama_reduce kind = node->op == &trama_op_max ? TRAMA_MAX : node->op == &trama_op_min ? TRAMA_MIN : TRAMA_SUM;
+    reduced_dims(rule, node, &node->in[0]->shape, &rule->tensor[0], &rule->tensor[1], kind, false);
+    return TRAMA_OK;
+}
+
+trama_status argmax_infer(trama_rule *rule, const trama_node *node)
+{
+    reduced_dims(rule, node, &node->in[0]->shape, &rule->tensor[0], &rule->tensor[1], TRAMA_MAX, true);
+    return TRAMA_OK;
+}
+
+trama_status expand_infer(trama_rule *rule, const trama_node *node)
+{
+    reduced_dims(rule, node, &node->in[1]->shape, &rule->tensor[1], &rule->tensor[0], TRAMA_SUM, false);
+    rule->tensor[2] = rule->tensor[1];
+    trama_shape want = {.ndim = rule->tensor[0].ndim};
+    for (int d = 0; d < want.ndim; d++)
+        want.dim[d] = rule->tensor[0].dim[d].n ? rule->factor[(int)rule->tensor[0].dim[d].factor[0]].extent : 1;
+    return trama_shape_equal(want, node->in[0]->shape)
+               ? TRAMA_OK
+               : trama_fail(node->where, TRAMA_E_SHAPE, "expand: %s does not fit the shape of %s", node->in[0]->name,
+                            node->in[1]->name);
+}
+
+trama_status softmax_infer(trama_rule *rule, const trama_node *node)
+{
+    for (int d = 0; d < node->in[0]->shape.ndim; d++) {
+        int f = rule_add_factor(rule, node->in[0]->shape.dim[d]);
+        rule->factor[f].whole = d == node->attributes.integer[SOFTMAX_AXIS];
+        for (int t = 0; t < rule->n_in + rule->n_out; t++)
+            rule_add_dim(&rule->tensor[t], f);
+    }
+    for (int t = 1; t < rule->n_in; t++)
+        if (!trama_shape_equal(node->in[0]->shape, node->in[t]->shape))
+            return trama_fail(node->where, TRAMA_E_SHAPE, "%s: the operands have different shapes", node->op->name);
+    return TRAMA_OK;
+}
+
+trama_status argmax_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    (void)node;
+    *dtype = TRAMA_I64;
+    return TRAMA_OK;
+}
+
+trama_status expand_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    *dtype = node->in[0]->dtype;
+    return TRAMA_OK;
+}
+
+trama_status cross_entropy_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    const trama_value *z = node->in[0], *labels = node->in[1];
+    if (!trama_dtype_is_float(z->dtype) || trama_dtype_is_float(labels->dtype))
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes float logits and integer labels, not %s (%s) and %s (%s)",
+                          node->op->name, z->name, trama_dtype_name(z->dtype), labels->name,
+                          trama_dtype_name(labels->dtype));
+    *dtype = z->dtype;
+    return TRAMA_OK;
+}
+
+/* ---- Gradients ---- */
+
+void sum_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = expand(node->where, d_out[0], node->in[0], node, false);
+}
+
+void mean_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = expand(node->where, d_out[0], node->in[0], node, true);
+}
+
+/* The elements that equal the extremum share its gradient evenly. */
+void extremum_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_where where = node->where;
+    trama_value *x = node->in[0];
+    trama_value *y = expand(where, node->out[0], x, node, false);
+    trama_value *hit = trama_cast_at(where, trama_equal_at(where, x, y), x->dtype);
+    trama_attributes a = node->attributes;
+    trama_value *hits = program_append(NULL, where, &trama_op_sum, 1, &hit, &a);
+    trama_value *share = trama_div_at(where, d_out[0], hits);
+    d_in[0] = trama_mul_at(where, expand(where, share, x, node, false), hit);
+}
+
+/* The reverse of expand sums (or averages) over what was repeated. */
+void expand_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    if (!node_wants(node, 0))
+        return;
+    const trama_op *op = node->attributes.integer[EXPAND_AVERAGE] ? &trama_op_mean : &trama_op_sum;
+    trama_attributes a = node->attributes;
+    a.integer[EXPAND_AVERAGE] = 0;
+    d_in[0] = program_append(NULL, node->where, op, 1, &d_out[0], &a);
+}
+
+void softmax_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_value *in[] = {d_out[0], node->out[0]};
+    d_in[0] = program_append(NULL, node->where, &trama_op_softmax_grad, 2, in, &node->attributes);
+}
+
+void cross_entropy_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_value *in[] = {node->in[0], node->in[1], d_out[0]};
+    if (node_wants(node, 0))
+        d_in[0] = program_append(NULL, node->where, &trama_op_cross_entropy_grad, 3, in, NULL);
+}

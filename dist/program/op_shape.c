@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transpose, reshape, reshard: ops that move elements and compute nothing; and ops without operands. */
+#include <string.h>
+
+#include "families.h"
+
+/* ---- transpose ---- */
+
+trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *perm)
+{
+    if (!x)
+        return NULL;
+    int ndim = x->shape.ndim;
+    unsigned seen = 0;
+    trama_attributes a = {.integer = {[SHAPE_NDIM] = ndim}};
+    for (int d = 0; d < ndim; d++) {
+        int from = perm ? perm[d] : ndim - 1 - d;
+        if (from < 0 || from >= ndim || (seen >> from & 1))
+            return program_fail(x->program, where, TRAMA_E_SHAPE, "transpose of %s: perm is no permutation of %d dims",
+                                x->name, ndim);
+        seen |= 1u << from;
+        a.integer[SHAPE_DIM + d] = from;
+    }
+    return program_append(NULL, where, &trama_op_transpose, 1, &x, &a);
+}
+
+trama_status transpose_infer(trama_rule *rule, const trama_node *node)
+{
+    const trama_shape *shape = &node->in[0]->shape;
+    for (int d = 0; d < shape->ndim; d++)
+        rule_add_dim(&rule->tensor[0], rule_add_factor(rule, shape->dim[d]));
+    for (int d = 0; d < shape->ndim; d++)
+        rule_add_dim(&rule->tensor[1], (int)node->attributes.integer[SHAPE_DIM + d]);
+    return TRAMA_OK;
+}
+
+void transpose_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    int inverse[TRAMA_MAX_NDIM];
+    for (int d = 0; d < node->in[0]->shape.ndim; d++)
+        inverse[node->attributes.integer[SHAPE_DIM + d]] = d;
+    d_in[0] = trama_transpose_at(node->where, d_out[0], inverse);
+}
+
+/* ---- reshape ---- */
+
+trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape)
+{
+    if (!x)
+        return NULL;
+    if (shape.ndim < 0)
+        return program_fail(x->program, where, TRAMA_E_SHAPE, "reshape of %s: a tensor has at most %d dims", x->name,
+                            TRAMA_MAX_NDIM);
+    trama_attributes a = {.integer = {[SHAPE_NDIM] = shape.ndim}};
+    memcpy(&a.integer[SHAPE_DIM], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    return program_append(NULL, where, &trama_op_reshape, 1, &x, &a);
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Cuts runs of known dims of both sides into common factors, from the left: where the products so far share a boundary a
+ * factor ends. Factors that do not divide make the rest of the run one factor, which is whole. */
+static bool match_run(trama_rule *rule, int *di, const trama_shape *in, int *d_o, const trama_shape *out)
+{
+    rule_tensor *x = &rule->tensor[0], *y = &rule->tensor[1];
+    int64_t left_in = 1, left_out = 1;
+    while (*di < in->ndim || *d_o < out->ndim) {
+        if (left_in == 1 && left_out == 1 &&
+            ((*di < in->ndim && in->dim[*di] == TRAMA_ANY) || (*d_o < out->ndim && out->dim[*d_o] == TRAMA_ANY)))
+            return true; /* the run ends before a fed dim */
+        if (left_in == 1) {
+            if (*di < in->ndim && in->dim[*di] != TRAMA_ANY) {
+                left_in = in->dim[(*di)++];
+                rule_add_dim(x, -1);
+            } else if (left_out != 1) {
+                return false;
+            }
+        }
+        if (left_out == 1) {
+            if (*d_o < out->ndim && out->dim[*d_o] != TRAMA_ANY) {
+                left_out = out->dim[(*d_o)++];
+                rule_add_dim(y, -1);
+            } else if (left_in != 1) {
+                return false;
+            }
+        }
+        if (left_in == 1 || left_out == 1)
+            continue;
+        int64_t common = gcd(left_in, left_out);
+        if (common == 1)
+            return false;
+        int f = rule_add_factor(rule, common);
+        rule_dim *dx = &x->dim[x->ndim - 1], *dy = &y->dim[y->ndim - 1];
+        dx->factor[dx->n++] = dy->factor[dy->n++] = (signed char)f;
+        left_in /= common;
+        left_out /= common;
+    }
+    return left_in == 1 && left_out == 1;
+}
+
+/* Everything in one factor a dim, all whole: always right, never split. */
+static void reshape_whole(trama_rule *rule, const trama_shape *in, const trama_shape *out)
+{
+    const trama_shape *shapes[] = {in, out};
+    rule->n_factors = 0;
+    for (int t = 0; t < 2; t++) {
+        rule->tensor[t].ndim = 0;
+        for (int d = 0; d < shapes[t]->ndim; d++) {
+            int f = rule_add_factor(rule, shapes[t]->dim[d]);
+            rule->factor[f].whole = true;
+            rule_add_dim(&rule->tensor[t], f);
+        }
+    }
+}
+
+trama_status reshape_infer(trama_rule *rule, const trama_node *node)
+{
+    const trama_shape *in = &node->in[0]->shape;
+    trama_shape out = {.ndim = (int)node->attributes.integer[SHAPE_NDIM]};
+    memcpy(out.dim, &node->attributes.integer[SHAPE_DIM], sizeof out.dim);
+    int64_t count_in = 1, count_out = 1;
+    int any_in = 0, any_out = 0;
+    for (int d = 0; d < in->ndim; d++)
+        in->dim[d] == TRAMA_ANY ? (void)any_in++ : (void)(count_in *= in->dim[d]);
+    for (int d = 0; d < out.ndim; d++)
+        out.dim[d] == TRAMA_ANY ? (void)any_out++ : (void)(count_out *= out.dim[d]);
+    bool fits = count_in == count_out && any_in == any_out;
+    int di = 0, d_o = 0;
+    bool matched = fits && count_in > 0;
+    while (matched && (di < in->ndim || d_o < out.ndim)) {
+        matched = match_run(rule, &di, in, &d_o, &out);
+        bool any_x = di < in->ndim && in->dim[di] == TRAMA_ANY, any_y = d_o < out.ndim && out.dim[d_o] == TRAMA_ANY;
+        if (!matched || (!any_x && !any_y))
+            break;
+        matched = any_x && any_y;
+        int f = rule_add_factor(rule, TRAMA_ANY);
+        rule_add_dim(&rule->tensor[0], f);
+        rule_add_dim(&rule->tensor[1], f);
+        di++;
+        d_o++;
+    }
+    if (fits && !matched && !any_in) {
+        reshape_whole(rule, in, &out);
+        matched = true;
+    }
+    if (matched)
+        return TRAMA_OK;
+    text t = {0};
+    shape_text(&t, *in);
+    text_add(&t, " to ");
+    shape_text(&t, out);
+    trama_fail(node->where, TRAMA_E_SHAPE, "reshape of %s: %s%s", node->in[0]->name, t.at,
+               fits ? " mixes a fed dim with others" : " changes the number of elements");
+    free(t.at);
+    return TRAMA_E_SHAPE;
+}
+
+void reshape_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_reshape_at(node->where, d_out[0], node->in[0]->shape);
+}
+
+/* ---- reshard ---- */
+
+trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mesh *mesh, const char *layout)
+{
+    return trama_shard_at(where, apply1(where, &trama_op_reshard, x), mesh, layout);
+}
+
+/* The gradient stays where it arises; whoever needs it elsewhere reshards it there. */
+void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = apply1(node->where, &trama_op_reshard, d_out[0]);
+    if (d_in[0] && node->in[0]->mesh && !layout_has(&node->in[0]->layout, TRAMA_OPEN)) {
+        d_in[0]->mesh = node->in[0]->mesh;
+        d_in[0]->layout = node->in[0]->layout;
+    }
+}
+
+/* ---- fill, uniform ---- */
+
+static trama_value *source(trama_where where, trama_program *program, const trama_op *op, trama_dtype dtype,
+                           trama_shape shape, trama_attributes *a)
+{
+    if (!program || shape.ndim < 0)
+        return program_fail(program, where, TRAMA_E_SHAPE, "%s: it needs a program and at most %d dims", op->name,
+                            TRAMA_MAX_NDIM);
+    a->integer[SOURCE_DTYPE] = dtype;
+    a->integer[SOURCE_NDIM] = shape.ndim;
+    memcpy(&a->integer[SOURCE_DIM], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    return program_append(program, where, op, 0, NULL, a);
+}
+
+trama_value *trama_uniform_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                              double low, double high, uint64_t seed, uint32_t stream, uint32_t step)
+{
+    trama_attributes a = {.integer = {[SOURCE_SEED] = (int64_t)seed, [SOURCE_STREAM] = stream, [SOURCE_STEP] = step},
+                          .real = {[SOURCE_LOW] = low, [SOURCE_HIGH] = high}};
+    return source(where, program, &trama_op_uniform, dtype, shape, &a);
+}
+
+trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                           double value)
+{
+    trama_attributes a = {.real = {[SOURCE_VALUE] = value}};
+    return source(where, program, &trama_op_fill, dtype, shape, &a);
+}
+
+trama_status source_infer(trama_rule *rule, const trama_node *node)
+{
+    for (int d = 0; d < node->attributes.integer[SOURCE_NDIM]; d++) {
+        int64_t extent = node->attributes.integer[SOURCE_DIM + d];
+        if (extent < 0)
+            return trama_fail(node->where, TRAMA_E_SHAPE, "%s: dim %d has extent %lld; it must be known", node->op->name,
+                              d, (long long)extent);
+        rule_add_dim(&rule->tensor[0], rule_add_factor(rule, extent));
+    }
+    return TRAMA_OK;
+}
+
+trama_status source_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    int64_t type = node->attributes.integer[SOURCE_DTYPE];
+    bool wrong = type < 0 || type >= TRAMA_N_DTYPES ||
+                 (node->op == &trama_op_uniform && !trama_dtype_is_float((trama_dtype)type));
+    if (wrong)
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s: element type %lld does not fit", node->op->name,
+                          (long long)type);
+    *dtype = (trama_dtype)type;
+    return TRAMA_OK;
+}

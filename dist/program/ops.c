@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptors of the built-in ops, expanded from ops.def. */
+#include "families.h"
+
+#include <string.h>
+
+#define OP(name_, in_, out_, rule_, partial_, infer_, dtype_, gradient_, attributes_, flops_, ...)                     \
+    const trama_op trama_op_##name_ = {.name = #name_,                                                                 \
+                                       .n_in = in_,                                                                    \
+                                       .n_out = out_,                                                                  \
+                                       .rule = rule_,                                                                  \
+                                       .partial = partial_,                                                            \
+                                       .infer = infer_,                                                                \
+                                       .dtype = dtype_,                                                                \
+                                       .gradient = gradient_,                                                          \
+                                       .attributes = attributes_,                                                      \
+                                       .flops = flops_,                                                                \
+                                       __VA_ARGS__};
+#include "ops.def"
+#undef OP
+
+const trama_op *const trama_ops[] = {
+#define OP(name, ...) &trama_op_##name,
+#include "ops.def"
+#undef OP
+};
+const int trama_n_ops = (int)(sizeof trama_ops / sizeof *trama_ops);
+
+const trama_op *trama_op_find(const char *name)
+{
+    for (int i = 0; name && i < trama_n_ops; i++)
+        if (!strcmp(trama_ops[i]->name, name))
+            return trama_ops[i];
+    return NULL;
+}
+
+trama_value *apply1(trama_where where, const trama_op *op, trama_value *x)
+{
+    return program_append(NULL, where, op, 1, &x, NULL);
+}
+
+trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama_value *y)
+{
+    return program_append(NULL, where, op, 2, (trama_value *[]){x, y}, NULL);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptors of the built-in ops and the slots of their attributes. The list itself is ops.def. */
+#ifndef OPS_H
+#define OPS_H
+
+#include "trama_op.h"
+
+#define OP(name, ...) extern const trama_op trama_op_##name;
+#include "ops.def"
+#undef OP
+
+/* All built-in ops in the order of ops.def, and how many. */
+extern const trama_op *const trama_ops[];
+extern const int trama_n_ops;
+
+/* Slots of attributes->integer, unless said otherwise. */
+enum { MATMUL_TRANS_X, MATMUL_TRANS_Y };
+enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE }; /* reductions, argmax, expand; axes is a bit mask of dims */
+enum { SOFTMAX_AXIS };
+enum { SHAPE_NDIM, SHAPE_DIM }; /* transpose, reshape: DIM is the first of ndim slots */
+enum { CAST_DTYPE };
+enum { SOURCE_DTYPE, SOURCE_NDIM, SOURCE_DIM, SOURCE_SEED = SOURCE_DIM + TRAMA_MAX_NDIM, SOURCE_STREAM, SOURCE_STEP };
+enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */
+enum { SCALE_FACTOR };                                  /* real */
+enum { UPDATE_LR, ADAMW_BETA1, ADAMW_BETA2, ADAMW_EPS, ADAMW_WEIGHT_DECAY }; /* real */
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: values, ops appended to them, annotations, targets, errors. Layouts are completed elsewhere. */
+#include "program.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Life and errors ---- */
+
+trama_program *trama_program_new(void)
+{
+    return trama_alloc(sizeof(trama_program));
+}
+
+static void value_free(trama_value *v)
+{
+    if (!v)
+        return;
+    free(v->name);
+    free(v->data);
+    ARRAY_FREE(&v->effects);
+    free(v);
+}
+
+void trama_program_destroy(trama_program **program)
+{
+    if (!program || !*program)
+        return;
+    trama_program *p = *program;
+    for (int i = 0; i < p->values.n; i++)
+        value_free(p->values.at[i]);
+    for (int i = 0; i < p->nodes.n; i++)
+        free(p->nodes.at[i]);
+    for (int i = 0; i < p->targets.n; i++) {
+        free(p->targets.at[i]->name);
+        ARRAY_FREE(&p->targets.at[i]->values);
+        free(p->targets.at[i]);
+    }
+    for (int i = 0; i < p->meshes.n; i++)
+        trama_mesh_destroy(&p->meshes.at[i]);
+    for (int i = 0; i < p->gradients.n; i++)
+        ARRAY_FREE(&p->gradients.at[i].of);
+    ARRAY_FREE(&p->values);
+    ARRAY_FREE(&p->nodes);
+    ARRAY_FREE(&p->targets);
+    ARRAY_FREE(&p->meshes);
+    ARRAY_FREE(&p->gradients);
+    free(p->error);
+    free(p);
+    *program = NULL;
+}
+
+trama_status trama_program_status(const trama_program *program)
+{
+    return program ? program->status : TRAMA_E_ARGUMENT;
+}
+
+const char *trama_program_error(const trama_program *program)
+{
+    return program && program->error ? program->error : "";
+}
+
+/* Records the thread's last message as the program's first error. */
+static void *keep_error(trama_program *program, trama_status status)
+{
+    if (program && !program->status) {
+        program->status = status;
+        program->error = trama_text_copy(trama_error());
+    }
+    return NULL;
+}
+
+void *program_fail(trama_program *program, trama_where where, trama_status status, const char *format, ...)
+{
+    char message[900];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    trama_fail(where, status, "%s", message);
+    return keep_error(program, status);
+}
+
+/* ---- Values ---- */
+
+trama_value *program_value(trama_program *program, trama_where where, value_kind kind, trama_dtype dtype,
+                           trama_shape shape, const char *name)
+{
+    trama_value *v = trama_alloc(sizeof *v);
+    v->program = program;
+    v->id = program->values.n;
+    v->kind = kind;
+    v->dtype = dtype;
+    v->shape = shape;
+    v->name = trama_text_copy(name);
+    v->where = where;
+    return *ARRAY_PUSH(&program->values) = v;
+}
+
+static bool name_is_taken(const trama_program *p, const char *name, const trama_value *except)
+{
+    for (int i = 0; i < p->values.n; i++)
+        if (p->values.at[i] && p->values.at[i] != except && p->values.at[i]->kind <= VALUE_STATE &&
+            !strcmp(p->values.at[i]->name, name))
+            return true;
+    return false;
+}
+
+/* What inputs, state and constants have in common; any_allowed: dims may be TRAMA_ANY. */
+static bool check_leaf(trama_program *p, trama_where where, const char *what, const char *name, trama_dtype dtype,
+                       const trama_shape *shape, bool any_allowed)
+{
+    if (!p)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the program is NULL", what), false;
+    if (!name || !*name)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: it needs a name", what), false;
+    if ((unsigned)dtype >= TRAMA_N_DTYPES)
+        return program_fail(p, where, TRAMA_E_DTYPE, "%s '%s': %d is no element type", what, name, (int)dtype), false;
+    if (shape->ndim < 0)
+        return program_fail(p, where, TRAMA_E_SHAPE, "%s '%s': a tensor has at most %d dims", what, name,
+                            TRAMA_MAX_NDIM),
+               false;
+    for (int d = 0; d < shape->ndim; d++)
+        if (shape->dim[d] < (any_allowed ? TRAMA_ANY : 0))
+            return program_fail(p, where, TRAMA_E_SHAPE, "%s '%s': dim %d has extent %lld%s", what, name, d,
+                                (long long)shape->dim[d],
+                                shape->dim[d] == TRAMA_ANY ? "; only inputs may leave it to be fed" : ""),
+                   false;
+    if (name_is_taken(p, name, NULL))
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: the name '%s' is taken", what, name), false;
+    return true;
+}
+
+trama_value *trama_input_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
+                            trama_shape shape)
+{
+    if (!check_leaf(program, where, "input", name, dtype, &shape, true))
+        return NULL;
+    return program_value(program, where, VALUE_INPUT, dtype, shape, name);
+}
+
+trama_value *trama_state_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
+                            trama_shape shape, const trama_init *init)
+{
+    if (!check_leaf(program, where, "parameter", name, dtype, &shape, false))
+        return NULL;
+    if (init && init->stream > UINT32_MAX)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "parameter '%s': stream %llu is above 2^32-1", name,
+                            (unsigned long long)init->stream);
+    trama_value *v = program_value(program, where, VALUE_STATE, dtype, shape, name);
+    if (init)
+        v->init = *init;
+    return v;
+}
+
+trama_value *trama_parameter_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
+                                trama_shape shape, const trama_init *init)
+{
+    trama_value *v = trama_state_at(where, program, name, dtype, shape, init);
+    if (v)
+        v->trainable = true;
+    return v;
+}
+
+trama_value *trama_constant_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                               const void *data)
+{
+    char name[32];
+    snprintf(name, sizeof name, "constant%d", program ? program->values.n : 0);
+    if (!check_leaf(program, where, "constant", name, dtype, &shape, false))
+        return NULL;
+    size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(dtype);
+    if (!data && bytes)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "constant: the data is NULL");
+    trama_value *v = program_value(program, where, VALUE_CONSTANT, dtype, shape, name);
+    v->data = trama_alloc(bytes);
+    if (bytes)
+        memcpy(v->data, data, bytes);
+    return v;
+}
+
+trama_shape trama_value_shape(const trama_value *value)
+{
+    return value ? value->shape : (trama_shape){.ndim = -1};
+}
+
+trama_dtype trama_value_dtype(const trama_value *value)
+{
+    return value ? value->dtype : TRAMA_F32;
+}
+
+const char *trama_value_name(const trama_value *value)
+{
+    return value ? value->name : "(null)";
+}
+
+trama_value *trama_value_rename_at(trama_where where, trama_value *value, const char *name)
+{
+    if (!value)
+        return NULL;
+    if (!name || !*name || (value->kind <= VALUE_STATE && name_is_taken(value->program, name, value)))
+        return program_fail(value->program, where, TRAMA_E_ARGUMENT, "rename: the name '%s' is empty or taken",
+                            name ? name : "");
+    free(value->name);
+    value->name = trama_text_copy(name);
+    return value;
+}
+
+void value_text(text *out, const trama_value *value)
+{
+    text_add(out, "%s %s", value->name, trama_dtype_name(value->dtype));
+    shape_text(out, value->shape);
+}
+
+trama_value *value_storage(trama_value *value)
+{
+    while (value->kind == VALUE_RESULT && (value->node->op->updates >> value->result & 1))
+        value = value->node->in[value->result];
+    return value->kind == VALUE_STATE ? value : NULL;
+}
+
+/* ---- Ops ---- */
+
+static bool check_operands(trama_program *p, trama_where where, const trama_op *op, int n_in, trama_value *const *in)
+{
+    for (int i = 0; i < n_in; i++) {
+        if (!in[i])
+            return false;
+        if (in[i]->program != p)
+            return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: operand %d (%s) belongs to another program", op->name,
+                                i, in[i]->name),
+                   false;
+        if (in[i]->kind == VALUE_EFFECT)
+            return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: an update only stands in a target", op->name), false;
+    }
+    if (n_in != op->n_in)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "%s takes %d operands, not %d", op->name, op->n_in, n_in),
+               false;
+    for (int i = 0; i < op->n_out; i++)
+        if ((op->updates >> i & 1) && !value_storage(in[i]))
+            return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: %s is no state, it cannot be updated", op->name,
+                                in[i]->name),
+                   false;
+    return true;
+}
+
+static trama_status result_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    if (node->op->dtype)
+        return node->op->dtype(node, dtype);
+    for (int i = 1; i < node->op->n_in; i++)
+        if (node->in[i]->dtype != node->in[0]->dtype)
+            return trama_fail(node->where, TRAMA_E_DTYPE, "%s of %s (%s) and %s (%s): cast one of them", node->op->name,
+                              node->in[0]->name, trama_dtype_name(node->in[0]->dtype), node->in[i]->name,
+                              trama_dtype_name(node->in[i]->dtype));
+    *dtype = node->op->n_in ? node->in[0]->dtype : TRAMA_F32;
+    return TRAMA_OK;
+}
+
+trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
+                            trama_value *const *in, const trama_attributes *attributes)
+{
+    for (int i = 0; !program && i < n_in; i++)
+        program = in[i] ? in[i]->program : NULL;
+    if (!program || program->status || !check_operands(program, where, op, n_in, in))
+        return NULL;
+    trama_node *node = trama_alloc(sizeof *node);
+    *node = (trama_node){.program = program, .op = op, .where = where, .backward = program->in_backward};
+    if (attributes)
+        node->attributes = *attributes;
+    for (int i = 0; i < n_in; i++) {
+        node->in[i] = in[i];
+        node->backward |= in[i]->node && in[i]->node->backward;
+    }
+    trama_dtype dtype = TRAMA_F32;
+    trama_status status = result_dtype(node, &dtype);
+    if (!status)
+        status = rule_build(&node->rule, node);
+    if (status) {
+        free(node);
+        return keep_error(program, status);
+    }
+    node->id = program->nodes.n;
+    *ARRAY_PUSH(&program->nodes) = node;
+    for (int i = 0; i < op->n_out; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%d", op->name, program->values.n);
+        node->out[i] = program_value(program, where, VALUE_RESULT, op->updates >> i & 1 ? in[i]->dtype : dtype,
+                                     rule_shape(&node->rule, i), name);
+        node->out[i]->node = node;
+        node->out[i]->result = i;
+    }
+    if (program->appended)
+        program->appended(program->appended_arg, node);
+    return node->out[0];
+}
+
+trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
+                            trama_value *const *in, const trama_attributes *attributes)
+{
+    if (!op || n_in < 0 || n_in > TRAMA_MAX_OPERANDS)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: the op is NULL or has too many operands");
+    return program_append(program, where, op, n_in, in, attributes);
+}
+
+trama_value *trama_result(trama_value *value, int i)
+{
+    if (!value || value->kind != VALUE_RESULT || i < 0 || i >= value->node->op->n_out)
+        return NULL;
+    return value->node->out[i];
+}
+
+/* ---- Annotations ---- */
+
+const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh)
+{
+    for (int i = 0; i < program->meshes.n; i++)
+        if (trama_mesh_equal(program->meshes.at[i], mesh))
+            return program->meshes.at[i];
+    trama_mesh **own = ARRAY_PUSH(&program->meshes);
+    return *own = mesh_copy(mesh);
+}
+
+trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout)
+{
+    if (!value)
+        return NULL;
+    trama_program *p = value->program;
+    if (!mesh || !layout)
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: the %s is NULL", value->name,
+                            mesh ? "layout" : "mesh");
+    if (value->kind == VALUE_EFFECT || (value->kind == VALUE_RESULT && value_storage(value)))
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: shard the state that is updated instead",
+                            value->name);
+    const trama_mesh *own = program_mesh(p, mesh);
+    trama_layout parsed;
+    if (trama_layout_parse(own, value->shape.ndim, layout, &parsed))
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: %s", value->name, trama_error());
+    if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
+        return program_fail(p, where, TRAMA_E_LAYOUT,
+                            "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
+                            value->name, value->where.file, value->where.line);
+    value->mesh = own;
+    value->layout = parsed;
+    return value;
+}
+
+/* ---- Targets ---- */
+
+trama_target *trama_target_at(trama_where where, trama_program *program, const char *name, int n,
+                              trama_value *const *values)
+{
+    if (!program || !name || !*name)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "target: it needs a program and a name");
+    for (int i = 0; i < program->targets.n; i++)
+        if (!strcmp(program->targets.at[i]->name, name))
+            return program_fail(program, where, TRAMA_E_ARGUMENT, "target: the name '%s' is taken", name);
+    for (int i = 0; i < n; i++) {
+        if (!values[i])
+            return program->status ? NULL
+                                   : program_fail(program, where, TRAMA_E_ARGUMENT, "target '%s': value %d is NULL",
+                                                  name, i);
+        if (values[i]->program != program)
+            return program_fail(program, where, TRAMA_E_ARGUMENT, "target '%s': value %s belongs to another program",
+                                name, values[i]->name);
+    }
+    trama_target *t = trama_alloc(sizeof *t);
+    *t = (trama_target){.program = program, .id = program->targets.n, .name = trama_text_copy(name), .where = where};
+    for (int i = 0; i < n; i++)
+        *ARRAY_PUSH(&t->values) = values[i];
+    return *ARRAY_PUSH(&program->targets) = t;
+}
+
+/* ---- Whole programs ---- */
+
+static void need_value(const trama_value *v, bool *needed)
+{
+    for (int i = 0; i < v->effects.n; i++)
+        need_value(v->effects.at[i], needed);
+    if (!v->node || needed[v->node->id])
+        return;
+    needed[v->node->id] = true;
+    for (int i = 0; i < v->node->op->n_in; i++)
+        need_value(v->node->in[i], needed);
+}
+
+void program_closure(const trama_program *program, int n, trama_value *const *values, bool *needed)
+{
+    (void)program;
+    for (int i = 0; i < n; i++)
+        need_value(values[i], needed);
+}
+
+trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules)
+{
+    for (int i = 0; i < program->values.n; i++)
+        if (program->values.at[i] && program->values.at[i]->kind != VALUE_INPUT)
+            shapes[i] = program->values.at[i]->shape;
+    for (int i = 0; i < program->nodes.n; i++) {
+        const trama_node *node = program->nodes.at[i];
+        if (!node || (needed && !needed[i]))
+            continue;
+        trama_shape known[TRAMA_MAX_OPERANDS];
+        for (int t = 0; t < node->op->n_in; t++)
+            known[t] = shapes[node->in[t]->id];
+        rules[i] = node->rule;
+        trama_status status = rule_resolve(&rules[i], node, known);
+        if (status)
+            return status;
+        for (int o = 0; o < node->op->n_out; o++)
+            shapes[node->out[o]->id] = rule_shape(&rules[i], o);
+    }
+    return TRAMA_OK;
+}
+
+static trama_value *copy_value(const trama_value *v, trama_program *p, const trama_program *from)
+{
+    trama_value *c = trama_alloc(sizeof *c);
+    *c = *v;
+    c->program = p;
+    c->name = trama_text_copy(v->name);
+    if (v->data) {
+        size_t bytes = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
+        c->data = trama_alloc(bytes);
+        memcpy(c->data, v->data, bytes);
+    }
+    for (int m = 0; v->mesh && m < from->meshes.n; m++)
+        if (from->meshes.at[m] == v->mesh) {
+            c->mesh = p->meshes.at[m];
+            c->layout.mask = mesh_mask(c->mesh, v->layout.mask);
+        }
+    memset(&c->effects, 0, sizeof c->effects);
+    return c;
+}
+
+static trama_node *copy_node(const trama_node *node, trama_program *p)
+{
+    trama_node *c = trama_alloc(sizeof *c);
+    *c = *node;
+    c->program = p;
+    for (int i = 0; i < c->op->n_in; i++)
+        c->in[i] = p->values.at[node->in[i]->id];
+    for (int i = 0; i < c->op->n_out; i++) {
+        c->out[i] = p->values.at[node->out[i]->id];
+        c->out[i]->node = c;
+    }
+    return c;
+}
+
+trama_program *program_copy(const trama_program *program)
+{
+    trama_program *p = trama_program_new();
+    for (int i = 0; i < program->meshes.n; i++)
+        *ARRAY_PUSH(&p->meshes) = mesh_copy(program->meshes.at[i]);
+    for (int i = 0; i < program->values.n; i++)
+        *ARRAY_PUSH(&p->values) = copy_value(program->values.at[i], p, program);
+    for (int i = 0; i < program->values.n; i++)
+        for (int e = 0; e < program->values.at[i]->effects.n; e++)
+            *ARRAY_PUSH(&p->values.at[i]->effects) = p->values.at[program->values.at[i]->effects.at[e]->id];
+    for (int i = 0; i < program->nodes.n; i++)
+        *ARRAY_PUSH(&p->nodes) = copy_node(program->nodes.at[i], p);
+    for (int i = 0; i < program->targets.n; i++) {
+        const trama_target *t = program->targets.at[i];
+        trama_target *c = trama_alloc(sizeof *c);
+        *c = (trama_target){.program = p, .id = t->id, .name = trama_text_copy(t->name), .where = t->where};
+        for (int v = 0; v < t->values.n; v++)
+            *ARRAY_PUSH(&c->values) = p->values.at[t->values.at[v]->id];
+        *ARRAY_PUSH(&p->targets) = c;
+    }
+    return p;
+}
+
+static void node_line(text *t, const trama_node *node)
+{
+    text_add(t, "%s(", node->op->name);
+    for (int i = 0; i < node->op->n_in; i++)
+        text_add(t, "%s%s", i ? ", " : "", node->in[i]->name);
+    text_add(t, ")");
+}
+
+char *trama_program_text(const trama_program *program)
+{
+    static const char *const kinds[] = {"input", "state", "constant", "", "update"};
+    text t = {0};
+    for (int i = 0; i < program->values.n; i++) {
+        const trama_value *v = program->values.at[i];
+        if (!v)
+            continue;
+        value_text(&t, v);
+        text_add(&t, " = ");
+        if (v->kind == VALUE_RESULT)
+            node_line(&t, v->node);
+        else
+            text_add(&t, "%s", kinds[v->kind]);
+        for (int e = 0; e < v->effects.n; e++)
+            text_add(&t, " %s", v->effects.at[e]->name);
+        if (v->mesh) {
+            text_add(&t, " on ");
+            mesh_text(&t, v->mesh);
+            text_add(&t, " as ");
+            layout_text(&t, v->mesh, &v->layout);
+        }
+        text_add(&t, "  # %s:%d\n", v->where.file, v->where.line);
+    }
+    for (int i = 0; i < program->targets.n; i++) {
+        text_add(&t, "target %s:", program->targets.at[i]->name);
+        for (int v = 0; v < program->targets.at[i]->values.n; v++)
+            text_add(&t, " %s", program->targets.at[i]->values.at[v]->name);
+        text_add(&t, "\n");
+    }
+    return text_take(&t);
+}

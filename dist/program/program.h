@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of a program: values, nodes, targets. Everything has a number, so that tables about it stand elsewhere. */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include "layout.h"
+#include "ops.h"
+#include "rule.h"
+#include "trama_ops.h"
+
+typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFFECT } value_kind;
+
+typedef struct trama_node {
+    trama_program *program;
+    int id;
+    const trama_op *op;
+    trama_attributes attributes;
+    trama_value *in[TRAMA_MAX_OPERANDS], *out[TRAMA_MAX_OPERANDS];
+    trama_rule rule;
+    trama_where where;
+    bool backward;  /* made by a gradient, or from what a gradient made: laid out by forward inference only */
+    unsigned wants; /* while gradients are derived: operands whose gradient is asked for */
+} trama_node;
+
+struct trama_value {
+    trama_program *program;
+    int id;
+    value_kind kind;
+    trama_dtype dtype;
+    trama_shape shape; /* TRAMA_ANY where only known when fed */
+    char *name;
+    trama_where where;
+    trama_node *node; /* VALUE_RESULT: its op, and which result it is */
+    int result;
+    bool trainable;   /* VALUE_STATE: a parameter */
+    trama_init init;  /* VALUE_STATE */
+    void *data;       /* VALUE_CONSTANT */
+    const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
+    trama_layout layout;
+    ARRAY(trama_value *) effects; /* VALUE_EFFECT: the updated values it stands for */
+};
+
+struct trama_target {
+    trama_program *program;
+    int id;
+    char *name;
+    trama_where where;
+    ARRAY(trama_value *) values;
+};
+
+/* The gradients of one loss that were derived so far: by value id, NULL where none. */
+typedef struct gradient_table {
+    const trama_value *loss;
+    ARRAY(trama_value *) of;
+} gradient_table;
+
+struct trama_program {
+    trama_status status;
+    char *error;
+    ARRAY(trama_value *) values;
+    ARRAY(trama_node *) nodes;
+    ARRAY(trama_target *) targets;
+    ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
+    ARRAY(gradient_table) gradients;
+    bool in_backward; /* nodes appended now are backward */
+    /* Called after each appended node of a program in eager mode. */
+    void (*appended)(void *arg, trama_node *node);
+    void *appended_arg;
+};
+
+/* Keeps the first error on the program; returns NULL for builders to return. */
+void *program_fail(trama_program *program, trama_where where, trama_status status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+trama_value *program_value(trama_program *program, trama_where where, value_kind kind, trama_dtype dtype,
+                           trama_shape shape, const char *name);
+
+/* The program's own copy of a mesh. */
+const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh);
+
+/* Appends an op; NULL operands pass through as NULL. Results are in the node that result 0 names. */
+trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
+                            trama_value *const *in, const trama_attributes *attributes);
+
+/* A deep copy with equal ids, so that what the user does next does not reach a compiled program. */
+trama_program *program_copy(const trama_program *program);
+
+/* Marks in needed[node id] the nodes that the values (effects included) need. */
+void program_closure(const trama_program *program, int n, trama_value *const *values, bool *needed);
+
+/* Concrete shapes of all values from those of the inputs (others are taken from the program); rules[node id] gets the
+ * resolved factor table. E_SHAPE names the op and the dims that do not agree. needed NULL: all nodes. */
+trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules);
+
+/* Whether the value lives from run to run. */
+static inline bool value_is_state(const trama_value *v)
+{
+    return v->kind == VALUE_STATE;
+}
+/* The state that a value is or was written over; NULL for others. */
+trama_value *value_storage(trama_value *value);
+
+void value_text(text *out, const trama_value *value); /* name and shape, for messages */
+
+/* Gradients for op families: reduces d to the shape of the operand it belongs to, where that was broadcast. */
+trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand);
+static inline bool node_wants(const trama_node *node, int operand)
+{
+    return node->wants >> operand & 1;
+}
+/* Derives the gradients of loss for n values; d[i] may be NULL where there is no path. */
+bool program_gradients(trama_where where, trama_value *loss, int n, trama_value *const *x, trama_value **d);
+
+#endif

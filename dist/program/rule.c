@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rule strings and factor tables. Knows dims and factors, no meshes. */
+#include "rule.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "program.h"
+
+/* ---- The error that every rule can meet ---- */
+
+static trama_status shape_error(const trama_node *node, const char *problem)
+{
+    text t = {0};
+    for (int i = 0; i < node->op->n_in; i++) {
+        text_add(&t, "%s", i ? ", " : "");
+        value_text(&t, node->in[i]);
+    }
+    trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: %s", node->op->name, t.at ? t.at : "nothing", problem);
+    free(t.at);
+    return TRAMA_E_SHAPE;
+}
+
+/* ---- Building ---- */
+
+int rule_add_factor(trama_rule *rule, int64_t extent)
+{
+    assert(rule->n_factors < RULE_MAX_FACTORS);
+    rule->factor[rule->n_factors] = (rule_factor){.extent = extent};
+    return rule->n_factors++;
+}
+
+void rule_add_dim(rule_tensor *tensor, int factor)
+{
+    rule_dim *dim = &tensor->dim[tensor->ndim++];
+    *dim = (rule_dim){0};
+    if (factor >= 0)
+        dim->factor[dim->n++] = (signed char)factor;
+}
+
+/* One extent that two dims share: TRAMA_ANY yields to a known one. */
+static bool unify(int64_t *extent, int64_t other)
+{
+    if (*extent == TRAMA_ANY)
+        *extent = other;
+    return other == TRAMA_ANY || other == *extent;
+}
+
+/* While a rule string is read: the factor of each letter, and of each position of "..." counted from the right. */
+typedef struct reading {
+    trama_rule *rule;
+    const trama_node *node;
+    int letter[128], dots[TRAMA_MAX_NDIM], n_dots;
+    const char *problem;
+} reading;
+
+/* Number of letters in a tensor's part of the string, and whether it has "...". */
+static int count_letters(const char *part, size_t n, bool *dots)
+{
+    int letters = 0;
+    *dots = n >= 3 && memcmp(part, "...", 3) == 0;
+    for (size_t i = 0; i < n; i++)
+        letters += isalpha((unsigned char)part[i]) != 0;
+    return letters;
+}
+
+/* The factors of "..." come first in rule order; their extents are those of the operands that do not repeat there. */
+static void read_dots(reading *r, const char *string)
+{
+    for (int t = 0; t < r->node->op->n_in; t++) {
+        size_t n = strcspn(string, ",-");
+        bool dots;
+        int letters = count_letters(string, n, &dots);
+        if (dots && r->node->in[t]->shape.ndim - letters > r->n_dots)
+            r->n_dots = r->node->in[t]->shape.ndim - letters;
+        string += n + (string[n] == ',');
+    }
+    for (int i = r->n_dots - 1; i >= 0; i--)
+        r->dots[i] = rule_add_factor(r->rule, 1);
+}
+
+static void operand_dim(reading *r, rule_tensor *tensor, int factor, int64_t extent, bool repeats)
+{
+    int64_t *shared = &r->rule->factor[factor].extent;
+    if (repeats && extent == 1) {
+        rule_add_dim(tensor, -1);
+        return;
+    }
+    if (repeats && *shared == 1)
+        *shared = extent;
+    else if (!unify(shared, extent))
+        r->problem = "the dims do not agree";
+    rule_add_dim(tensor, factor);
+}
+
+/* Dims of extent 1 in "..." have no factor, unless all operands have 1 there. */
+static void read_operand(reading *r, rule_tensor *tensor, const char *part, size_t n, const trama_shape *shape)
+{
+    bool dots;
+    int letters = count_letters(part, n, &dots), d = 0;
+    if (shape->ndim < letters || (!dots && shape->ndim != letters)) {
+        r->problem = "the number of dims does not fit";
+        return;
+    }
+    for (int i = shape->ndim - letters - 1; i >= 0; i--, d++)
+        operand_dim(r, tensor, r->dots[i], shape->dim[d], true);
+    bool whole = false;
+    for (size_t i = 0; i < n; i++) {
+        int c = (unsigned char)part[i];
+        if (c == '[' || c == ']')
+            whole = c == '[';
+        if (!isalpha(c))
+            continue;
+        if (r->letter[c] < 0)
+            r->letter[c] = rule_add_factor(r->rule, shape->dim[d]);
+        r->rule->factor[r->letter[c]].whole |= whole;
+        operand_dim(r, tensor, r->letter[c], shape->dim[d++], false);
+    }
+}
+
+static void read_result(reading *r, rule_tensor *tensor, const char *part, size_t n)
+{
+    bool dots;
+    count_letters(part, n, &dots);
+    for (int i = r->n_dots - 1; dots && i >= 0; i--)
+        rule_add_dim(tensor, r->dots[i]);
+    for (size_t i = 0; i < n; i++)
+        if (isalpha((unsigned char)part[i]))
+            rule_add_dim(tensor, r->letter[(unsigned char)part[i]]);
+}
+
+static unsigned pass_word(const char *word, size_t n)
+{
+    static const struct {
+        const char *name;
+        unsigned set;
+    } words[] = {{"linear", PASS_LINEAR},    {"joint", 1u << TRAMA_AVG | PASS_JOINT},
+                 {"rising", PASS_MONOTONE},  {"falling", PASS_MONOTONE | PASS_FALLING},
+                 {"any", PASS_ANY},          {"max", 1u << TRAMA_MAX},
+                 {"min", 1u << TRAMA_MIN},   {"-", 0}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i].name) == n && !memcmp(words[i].name, word, n))
+            return words[i].set;
+    assert(!"a known word in the partial column of ops.def");
+    return 0;
+}
+
+static void read_marks(trama_rule *rule, const char *marks)
+{
+    for (int t = 0; marks && t < rule->n_in; t++) {
+        size_t n = strcspn(marks, ",");
+        for (size_t from = 0; from < n;) {
+            size_t word = strcspn(marks + from, ",+");
+            rule->tensor[t].pass |= pass_word(marks + from, word);
+            from += word + 1;
+        }
+        marks += n + (marks[n] == ',');
+    }
+}
+
+trama_status rule_parse(trama_rule *rule, const char *string, const trama_node *node)
+{
+    reading r = {.rule = rule, .node = node};
+    memset(r.letter, -1, sizeof r.letter);
+    read_dots(&r, string);
+    for (int t = 0; t < node->op->n_in && !r.problem; t++) {
+        size_t n = strcspn(string, ",-");
+        read_operand(&r, &rule->tensor[t], string, n, &node->in[t]->shape);
+        string += n + (string[n] == ',');
+    }
+    if (r.problem)
+        return shape_error(node, r.problem);
+    string += 2; /* "->" */
+    for (int t = 0; t < node->op->n_out; t++) {
+        size_t n = strcspn(string, ",");
+        read_result(&r, &rule->tensor[node->op->n_in + t], string, n);
+        string += n + (string[n] == ',');
+    }
+    return TRAMA_OK;
+}
+
+trama_status rule_build(trama_rule *rule, const trama_node *node)
+{
+    const trama_op *op = node->op;
+    memset(rule, 0, sizeof *rule);
+    rule->n_in = op->n_in;
+    rule->n_out = op->n_out;
+    trama_status status = op->infer ? op->infer(rule, node) : rule_parse(rule, op->rule, node);
+    if (!status)
+        read_marks(rule, op->partial);
+    for (int i = 0; !status && i < op->n_out; i++)
+        if ((op->updates >> i & 1) && !trama_shape_equal(rule_shape(rule, i), node->in[i]->shape))
+            status = shape_error(node, "the state that is updated has another shape than the result");
+    return status;
+}
+
+/* ---- Reading ---- */
+
+static int64_t dim_extent(const trama_rule *rule, const rule_dim *dim)
+{
+    int64_t extent = 1;
+    for (int i = 0; i < dim->n; i++) {
+        int64_t f = rule->factor[(int)dim->factor[i]].extent;
+        if (f == TRAMA_ANY)
+            return TRAMA_ANY;
+        extent *= f;
+    }
+    return extent;
+}
+
+trama_shape rule_shape(const trama_rule *rule, int i)
+{
+    const rule_tensor *tensor = &rule->tensor[rule->n_in + i];
+    trama_shape shape = {.ndim = tensor->ndim};
+    for (int d = 0; d < tensor->ndim; d++)
+        shape.dim[d] = dim_extent(rule, &tensor->dim[d]);
+    return shape;
+}
+
+trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_shape *known)
+{
+    for (int t = 0; t < rule->n_in; t++)
+        for (int d = 0; d < rule->tensor[t].ndim; d++) {
+            const rule_dim *dim = &rule->tensor[t].dim[d];
+            bool agrees = true;
+            if (dim->n == 1)
+                agrees = unify(&rule->factor[(int)dim->factor[0]].extent, known[t].dim[d]);
+            else
+                agrees = dim_extent(rule, dim) == known[t].dim[d];
+            if (!agrees)
+                return trama_fail(node->where, TRAMA_E_SHAPE,
+                                  "%s: dim %d of operand %d (%s) is %lld where the other operands have %lld",
+                                  node->op->name, d, t, trama_value_name(node->in[t]), (long long)known[t].dim[d],
+                                  (long long)dim_extent(rule, dim));
+        }
+    return TRAMA_OK;
+}
+
+unsigned rule_factors(const trama_rule *rule, int t)
+{
+    unsigned set = 0;
+    for (int d = 0; d < rule->tensor[t].ndim; d++)
+        for (int i = 0; i < rule->tensor[t].dim[d].n; i++)
+            set |= 1u << rule->tensor[t].dim[d].factor[i];
+    return set;
+}
+
+/* The leading factor of a dim: the first that is not of extent 1. */
+static int leading(const trama_rule *rule, const rule_dim *dim)
+{
+    for (int i = 0; i < dim->n; i++)
+        if (rule->factor[(int)dim->factor[i]].extent != 1)
+            return dim->factor[i];
+    return dim->n ? dim->factor[0] : -1;
+}
+
+int rule_dim_of(const trama_rule *rule, int t, int factor)
+{
+    for (int d = 0; d < rule->tensor[t].ndim; d++)
+        if (leading(rule, &rule->tensor[t].dim[d]) == factor)
+            return d;
+    return -1;
+}
+
+bool rule_splittable(const trama_rule *rule, int factor, bool *equal_only)
+{
+    *equal_only = false;
+    if (rule->factor[factor].whole)
+        return false;
+    for (int t = 0; t < rule->n_in + rule->n_out; t++) {
+        for (int d = 0; d < rule->tensor[t].ndim; d++) {
+            const rule_dim *dim = &rule->tensor[t].dim[d];
+            for (int i = 0; i < dim->n; i++) {
+                if (dim->factor[i] != factor)
+                    continue;
+                if (leading(rule, dim) != factor)
+                    return false;
+                int64_t extent = dim_extent(rule, dim);
+                *equal_only |= extent != rule->factor[factor].extent;
+            }
+        }
+    }
+    return true;
+}

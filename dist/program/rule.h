@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The factor table of one op on given shapes: which factors the dims of its tensors are made of, and what a split or a
+ * partial value does. Everything about layouts and tiles follows from it. */
+#ifndef RULE_H
+#define RULE_H
+
+#include "base.h"
+#include "trama_layout.h"
+#include "trama_op.h"
+
+enum { RULE_MAX_FACTORS = 24, RULE_MAX_TENSORS = 2 * TRAMA_MAX_OPERANDS };
+
+typedef struct rule_factor {
+    int64_t extent;      /* TRAMA_ANY until fed */
+    bool whole;          /* must not be split */
+    trama_reduce reduce; /* how terms combine where no result has the factor */
+} rule_factor;
+
+/* A dim is the product of its factors, major first; none: extent 1. */
+typedef struct rule_dim {
+    signed char n, factor[TRAMA_MAX_NDIM];
+} rule_dim;
+
+/* Which partial values of an operand pass to the result: bit k for kind k where the other operands are whole, and: */
+enum { PASS_JOINT = 1 << 8, PASS_FALLING = 1 << 9, PASS_LINEAR = 1 << TRAMA_SUM | 1 << TRAMA_AVG,
+       PASS_MONOTONE = 1 << TRAMA_MAX | 1 << TRAMA_MIN, PASS_ANY = PASS_LINEAR | PASS_MONOTONE };
+
+typedef struct rule_tensor {
+    int ndim;
+    rule_dim dim[TRAMA_MAX_NDIM];
+    unsigned pass; /* operands */
+} rule_tensor;
+
+typedef struct trama_rule {
+    int n_factors, n_in, n_out;
+    rule_factor factor[RULE_MAX_FACTORS];
+    rule_tensor tensor[RULE_MAX_TENSORS]; /* operands, then results */
+} trama_rule;
+
+/* The rule of a node from its descriptor, attributes and operand shapes. Errors name op and shapes. */
+trama_status rule_build(trama_rule *rule, const struct trama_node *node);
+
+/* For infer functions: reads a rule string against the operand shapes of the node. */
+trama_status rule_parse(trama_rule *rule, const char *string, const struct trama_node *node);
+int rule_add_factor(trama_rule *rule, int64_t extent);
+void rule_add_dim(rule_tensor *tensor, int factor); /* factor -1: a dim of extent 1 */
+
+/* The shape of a result (i counts results). */
+trama_shape rule_shape(const trama_rule *rule, int i);
+
+/* Factor extents for concrete operand shapes: known[] for every operand. Dims that share a factor must agree. */
+trama_status rule_resolve(trama_rule *rule, const struct trama_node *node, const trama_shape *known);
+
+/* Bit mask of factors that tensor t has. */
+unsigned rule_factors(const trama_rule *rule, int t);
+
+/* Whether a factor may be split, and whether only into equal pieces (it is the major part of a dim of several). */
+bool rule_splittable(const trama_rule *rule, int factor, bool *equal_only);
+
+/* The dim of tensor t whose leading factor this is; -1 without one. */
+int rule_dim_of(const trama_rule *rule, int t, int factor);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an op is: a descriptor. dist reads its rule and gradient, codelets its kernel; nobody switches over kinds. */
+#ifndef TRAMA_OP_H
+#define TRAMA_OP_H
+
+#include "trama_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    TRAMA_MAX_OPERANDS = 8,   /* operands of an op, and results of an op */
+    TRAMA_MAX_ATTRIBUTES = 16 /* integers and reals each */
+};
+
+/* An op's constants. Which slot means what stands beside the op (ops.h). Equal attributes are equal bytes. */
+typedef struct trama_attributes {
+    int64_t integer[TRAMA_MAX_ATTRIBUTES];
+    double real[TRAMA_MAX_ATTRIBUTES];
+} trama_attributes;
+
+/* A box of a tensor in memory. Element (i0, i1, ...) of the box lies at data + size * sum(i_d * stride[d]) and is
+ * element (offset[0]+i0, ...) of the whole tensor, whose shape is global[]. Any extent may be 0. */
+typedef struct trama_view {
+    void *data;
+    trama_dtype dtype;
+    int ndim;
+    int64_t extent[TRAMA_MAX_NDIM];
+    int64_t stride[TRAMA_MAX_NDIM]; /* in elements */
+    int64_t offset[TRAMA_MAX_NDIM];
+    int64_t global[TRAMA_MAX_NDIM];
+} trama_view;
+
+typedef struct trama_op trama_op;
+
+/* One computation on boxes: what a kernel gets. The views have their tensors' own ndim; broadcasting is the kernel's. */
+typedef struct trama_call {
+    const trama_op *op;
+    const trama_attributes *attributes;
+    int n_in, n_out;
+    const trama_view *in;  /* [n_in]; a shape-only operand has data NULL */
+    const trama_view *out; /* [n_out]; an updated operand and its result have the same data */
+} trama_call;
+
+typedef void (*trama_cpu_function)(const trama_call *call);
+
+typedef struct trama_kernel trama_kernel; /* codelets/kernel.h; dist passes it on */
+struct trama_rule;
+struct trama_node;
+struct trama_value;
+
+struct trama_op {
+    const char *name;
+    int n_in, n_out;
+    /* "mk,kn->mn": one letter a factor, "..." right-aligned dims that broadcast, "[n]" must be whole. Factors that
+     * no result has are summed. NULL: infer says it. */
+    const char *rule;
+    /* Per operand which partial values pass, comma separated: "linear", "joint" (linear in all operands together),
+     * "rising", "falling", "any", "max", "min", "-" for none; several joined by "+". NULL: none. */
+    const char *partial;
+    /* Fills the factor table from attributes and shapes where the string alone cannot. */
+    trama_status (*infer)(struct trama_rule *rule, const struct trama_node *node);
+    /* Element type of the results (an updated operand's result keeps that operand's); NULL: that of operand 0, and all
+     * operands must agree. */
+    trama_status (*dtype)(const struct trama_node *node, trama_dtype *result);
+    /* Appends to the program the gradients of the operands: d_in[i] stays NULL where there is none. */
+    void (*gradient)(const struct trama_node *node, struct trama_value *const *d_out, struct trama_value **d_in);
+    const trama_kernel *kernel;
+    const char *attributes;   /* names of the integer slots in order, then of the reals, as "trans_x trans_y | " */
+    double flops;             /* per point of the op's factor space */
+    unsigned updates;         /* bit i: result i is written over operand i */
+    unsigned shape_only;      /* bit i: of operand i only shape and layout are used */
+    bool pointwise;           /* every result element depends on the operand elements of its own index only */
+    bool alias;               /* the result is the operand itself, in the layout that it is asked for: nothing is computed */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ops. Each appends to the program of its operands and returns the result; see trama_program.h for errors.
+ * Shapes are global. "broadcast" aligns dims at the right and repeats extents of 1; TRAMA_ANY never broadcasts. */
+#ifndef TRAMA_OPS_H
+#define TRAMA_OPS_H
+
+#include "trama_program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* x [..., m, k], y [..., k, n] -> [..., m, n]; the leading dims broadcast. With trans_x, x is [..., k, m]; with trans_y,
+ * y is [..., n, k]. */
+#define trama_matmul(x, y) trama_matmul_at(TRAMA_HERE, x, y, false, false)
+#define trama_matmul_trans(x, y, trans_x, trans_y) trama_matmul_at(TRAMA_HERE, x, y, trans_x, trans_y)
+trama_value *trama_matmul_at(trama_where where, trama_value *x, trama_value *y, bool trans_x, bool trans_y);
+
+/* Pointwise with two operands of one dtype; they broadcast. equal gives u8. div takes floats. */
+#define TRAMA_BINARY_OPS(X) X(add) X(sub) X(mul) X(div) X(equal)
+/* Pointwise with one operand. sqrt, exp, log, gelu, tanh, sigmoid take floats. gelu is x Phi(x), Phi by erf. */
+#define TRAMA_UNARY_OPS(X)                                                                                             \
+    X(neg) X(abs) X(sign) X(square) X(sqrt) X(exp) X(log) X(relu) X(gelu) X(tanh) X(sigmoid) X(stop_gradient)
+#define TRAMA_DECLARE_BINARY(name) trama_value *trama_##name##_at(trama_where where, trama_value *x, trama_value *y);
+#define TRAMA_DECLARE_UNARY(name) trama_value *trama_##name##_at(trama_where where, trama_value *x);
+TRAMA_BINARY_OPS(TRAMA_DECLARE_BINARY)
+TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
+#undef TRAMA_DECLARE_BINARY
+#undef TRAMA_DECLARE_UNARY
+#define trama_add(x, y) trama_add_at(TRAMA_HERE, x, y)
+#define trama_sub(x, y) trama_sub_at(TRAMA_HERE, x, y)
+#define trama_mul(x, y) trama_mul_at(TRAMA_HERE, x, y)
+#define trama_div(x, y) trama_div_at(TRAMA_HERE, x, y)
+#define trama_equal(x, y) trama_equal_at(TRAMA_HERE, x, y)
+#define trama_neg(x) trama_neg_at(TRAMA_HERE, x)
+#define trama_abs(x) trama_abs_at(TRAMA_HERE, x)
+#define trama_sign(x) trama_sign_at(TRAMA_HERE, x)
+#define trama_square(x) trama_square_at(TRAMA_HERE, x)
+#define trama_sqrt(x) trama_sqrt_at(TRAMA_HERE, x)
+#define trama_exp(x) trama_exp_at(TRAMA_HERE, x)
+#define trama_log(x) trama_log_at(TRAMA_HERE, x)
+#define trama_relu(x) trama_relu_at(TRAMA_HERE, x)
+#define trama_gelu(x) trama_gelu_at(TRAMA_HERE, x)
+#define trama_tanh(x) trama_tanh_at(TRAMA_HERE, x)
+#define trama_sigmoid(x) trama_sigmoid_at(TRAMA_HERE, x)
+#define trama_stop_gradient(x) trama_stop_gradient_at(TRAMA_HERE, x) /* x, whose gradient is zero */
+
+#define trama_scale(x, factor) trama_scale_at(TRAMA_HERE, x, factor) /* factor x */
+trama_value *trama_scale_at(trama_where where, trama_value *x, double factor);
+#define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* as a C conversion */
+trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype);
+
+/* Reductions over the dims listed (n of them, negative from the end; n 0: all dims); keep_dim leaves extents of 1. The
+ * short forms reduce all dims to a scalar. mean takes floats. Over no element sum is 0, max -inf, min +inf. */
+#define trama_sum(x) trama_sum_at(TRAMA_HERE, x, 0, NULL, false)
+#define trama_mean(x) trama_mean_at(TRAMA_HERE, x, 0, NULL, false)
+#define trama_max(x) trama_max_at(TRAMA_HERE, x, 0, NULL, false)
+#define trama_min(x) trama_min_at(TRAMA_HERE, x, 0, NULL, false)
+#define trama_sum_over(x, n, dims, keep_dim) trama_sum_at(TRAMA_HERE, x, n, dims, keep_dim)
+#define trama_mean_over(x, n, dims, keep_dim) trama_mean_at(TRAMA_HERE, x, n, dims, keep_dim)
+#define trama_max_over(x, n, dims, keep_dim) trama_max_at(TRAMA_HERE, x, n, dims, keep_dim)
+#define trama_min_over(x, n, dims, keep_dim) trama_min_at(TRAMA_HERE, x, n, dims, keep_dim)
+trama_value *trama_sum_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
+trama_value *trama_mean_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
+trama_value *trama_max_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
+trama_value *trama_min_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
+
+/* Index (i64) of the first largest element along dim. */
+#define trama_argmax(x, dim) trama_argmax_at(TRAMA_HERE, x, dim)
+trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim);
+
+/* Along dim (negative from the end), which completion keeps whole on each process. */
+#define trama_softmax(x, dim) trama_softmax_at(TRAMA_HERE, x, dim)
+trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim);
+
+/* z [batch, n] logits, labels [batch] i32, i64 or u8 in 0..n-1 (others give NaN) -> mean over the global batch of
+ * -log softmax(z)[label], a scalar. */
+#define trama_cross_entropy(z, labels) trama_cross_entropy_at(TRAMA_HERE, z, labels)
+trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels);
+
+/* Dim d of the result is dim perm[d] of x; perm NULL reverses all dims. */
+#define trama_transpose(x, perm) trama_transpose_at(TRAMA_HERE, x, perm)
+trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *perm);
+
+/* The same elements in row-major order; as many, and the TRAMA_ANY dims in the same places of the order. */
+#define trama_reshape(x, shape) trama_reshape_at(TRAMA_HERE, x, shape)
+trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape);
+
+/* x laid out as told, on any mesh; differentiable. Final like trama_shard. */
+#define trama_reshard(x, mesh, layout) trama_reshard_at(TRAMA_HERE, x, mesh, layout)
+trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mesh *mesh, const char *layout);
+
+/* Element i (row-major, global) is low + (high - low) * u, u = (word >> 8) * 2^-24, computed in double: word i mod 4 of
+ * Philox4x32-10 (Salmon et al. 2011) with counter (low(i/4), high(i/4), stream, step) and key (low seed, high seed).
+ * The same on every mesh. Known dims. */
+#define trama_uniform(program, dtype, shape, low, high, seed, stream, step)                                            \
+    trama_uniform_at(TRAMA_HERE, program, dtype, shape, low, high, seed, stream, step)
+trama_value *trama_uniform_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                              double low, double high, uint64_t seed, uint32_t stream, uint32_t step);
+
+#define trama_fill(program, dtype, shape, value) trama_fill_at(TRAMA_HERE, program, dtype, shape, value)
+trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                           double value);
+
+/* Any op of the list by its descriptor; attributes NULL: zeros. Returns result 0; the others by trama_result. */
+trama_value *trama_apply_at(trama_where where, trama_program *program, const struct trama_op *op, int n_in,
+                            trama_value *const *in, const struct trama_attributes *attributes);
+trama_value *trama_result(trama_value *value, int i); /* result i of the op that made value */
+const struct trama_op *trama_op_find(const char *name); /* NULL where there is none */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

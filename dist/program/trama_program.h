@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program: symbolic values and the ops between them, recorded once, written as if for one device.
+ *
+ * Builders return a value or NULL and pass NULL through; the first error stays on the program (and in trama_error()),
+ * so that a chain of calls needs one check, trama_compile's or trama_program_status's. They are macros that pass the
+ * caller's file and line to the function of the same name with _at. The program owns its values. */
+#ifndef TRAMA_PROGRAM_H
+#define TRAMA_PROGRAM_H
+
+#include "trama_layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trama_program trama_program;
+typedef struct trama_value trama_value;
+typedef struct trama_target trama_target;
+
+trama_program *trama_program_new(void);
+void trama_program_destroy(trama_program **program); /* with its values and targets; NULL is allowed */
+
+/* TRAMA_OK, or the first error of a builder; trama_program_error is its message, "" without one. */
+trama_status trama_program_status(const trama_program *program);
+const char *trama_program_error(const trama_program *program);
+
+/* One line a value and op: names, shapes, annotations, user's lines. The caller frees. */
+char *trama_program_text(const trama_program *program);
+
+/* ---- Values ---- */
+
+/* Fed at run time. Dims may be TRAMA_ANY. The name is copied, and is unique among inputs and parameters. */
+#define trama_input(program, name, dtype, shape) trama_input_at(TRAMA_HERE, program, name, dtype, shape)
+trama_value *trama_input_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
+                            trama_shape shape);
+
+/* How a parameter starts: element i is low + (high - low) * u(i), u uniform in [0, 1) as trama_uniform says, from the
+ * stream of the seed; low == high is a constant. Independent of the mesh. */
+typedef struct trama_init {
+    double low, high;
+    uint64_t seed, stream;
+} trama_init;
+
+/* State that lives from run to run. init NULL: zeros. Dims are known. */
+#define trama_parameter(program, name, dtype, shape, init)                                                             \
+    trama_parameter_at(TRAMA_HERE, program, name, dtype, shape, init)
+trama_value *trama_parameter_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
+                                trama_shape shape, const trama_init *init);
+
+/* State that trama_minimize leaves alone. */
+#define trama_state(program, name, dtype, shape, init) trama_state_at(TRAMA_HERE, program, name, dtype, shape, init)
+trama_value *trama_state_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
+                            trama_shape shape, const trama_init *init);
+
+/* A plain host array mixed in: count(shape) elements, row-major, copied now, replicated on the mesh where it is used. */
+#define trama_constant(program, dtype, shape, data) trama_constant_at(TRAMA_HERE, program, dtype, shape, data)
+trama_value *trama_constant_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                               const void *data);
+
+trama_shape trama_value_shape(const trama_value *value); /* ndim -1 for NULL */
+trama_dtype trama_value_dtype(const trama_value *value);
+const char *trama_value_name(const trama_value *value);  /* given, or made from op and number */
+#define trama_value_rename(value, name) trama_value_rename_at(TRAMA_HERE, value, name)
+trama_value *trama_value_rename_at(trama_where where, trama_value *value, const char *name);
+
+/* ---- Annotation ---- */
+
+/* Lays the value out on the mesh; layout is a text as trama_layout_parse takes, where "?" leaves an axis open. What is
+ * written is final, R included. Returns the value. */
+#define trama_shard(value, mesh, layout) trama_shard_at(TRAMA_HERE, value, mesh, layout)
+trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout);
+
+/* ---- Gradients and targets ---- */
+
+/* The gradient of a scalar with respect to a value, as a value. Zero (a constant) where loss does not depend on x. */
+#define trama_gradient(loss, x) trama_gradient_at(TRAMA_HERE, loss, x)
+trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x);
+
+/* How parameters follow their gradients. trama_sgd and trama_adamw fill one in. */
+typedef struct trama_optimizer trama_optimizer;
+struct trama_optimizer {
+    const char *name;
+    /* Appends the ops that update one parameter; returns the updated values in updated[], their number as result. */
+    int (*update)(const trama_optimizer *optimizer, trama_where where, trama_value *parameter, trama_value *gradient,
+                  trama_value *step, trama_value **updated);
+    bool counts_steps; /* update gets the 0-d i64 number of the step, from 1, else NULL */
+    double lr, beta1, beta2, eps, weight_decay;
+};
+trama_optimizer trama_sgd(double lr);
+trama_optimizer trama_adamw(double lr); /* betas 0.9 0.999, eps 1e-8, decoupled weight decay 0.01 */
+
+/* One step of the optimizer on every parameter the loss depends on; the result only stands in trama_target_new. */
+#define trama_minimize(loss, optimizer) trama_minimize_at(TRAMA_HERE, loss, optimizer)
+trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer);
+
+/* state takes the value's content at the end of a run; stands in trama_target_new. */
+#define trama_assign(state, value) trama_assign_at(TRAMA_HERE, state, value)
+trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value);
+
+/* A part of the program that is run as one: whatever the listed values need. The values listed can be read after a run. */
+#define trama_target_new(program, name, ...)                                                                           \
+    trama_target_at(TRAMA_HERE, program, name, (int)(sizeof((trama_value *[]){__VA_ARGS__}) / sizeof(trama_value *)),  \
+                    (trama_value *[]){__VA_ARGS__})
+trama_target *trama_target_at(trama_where where, trama_program *program, const char *name, int n,
+                              trama_value *const *values);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
