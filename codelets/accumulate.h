@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many terms into one accumulator per element, in a fixed order. Sums of f32 are kept in double, integers modulo 2^64.
+ */
+#ifndef CODELETS_ACCUMULATE_H
+#define CODELETS_ACCUMULATE_H
+
+#include <string.h>
+
+#include "loop.h"
+
+#define STEP_SUM(dtype, acc, x) ((acc) + (SUM_##dtype)(x))
+#define STEP_TOTAL(dtype, acc, x) ((acc) + (x)) /* of accumulators */
+#define STEP_MAX(dtype, acc, x) MAXIMUM(dtype, acc, x)
+#define STEP_MIN(dtype, acc, x) MINIMUM(dtype, acc, x)
+
+/* acc[j] = acc[j] STEP x[r, j] for r = 0, 1, ... < rows: element (r, j) of x at r * row_step + j * step. */
+#define ACCUMULATE(dtype, type, name, ACC, STEP)                                                                       \
+    FAST static void name##_columns_##dtype(ACC *acc, int64_t n, const type *x, int64_t step, int64_t rows,            \
+                                            int64_t row_step)                                                          \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++, x += row_step) {                                                            \
+            if (step == 1) {                                                                                           \
+                INDEPENDENT                                                                                            \
+                for (int64_t j = 0; j < n; j++)                                                                        \
+                    acc[j] = STEP(dtype, acc[j], x[j]);                                                                \
+            } else {                                                                                                   \
+                for (int64_t j = 0; j < n; j++)                                                                        \
+                    acc[j] = STEP(dtype, acc[j], x[j * step]);                                                         \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+/* Along a line: element i joins lane i mod LANES, and in the end the lanes are joined pairwise. */
+enum { LANES = 16 };
+#define LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                               \
+    FAST static void name##_lanes_##dtype(ACC *lane, const type *x, int64_t step, int64_t n)                           \
+    {                                                                                                                  \
+        int64_t i = 0;                                                                                                 \
+        ACC acc[LANES];                                                                                                \
+        memcpy(acc, lane, sizeof acc);                                                                                 \
+        if (step == 1)                                                                                                 \
+            for (; i + LANES <= n; i += LANES)                                                                         \
+                _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[j] = STEP(dtype, acc[j], x[i + j]);        \
+        for (; i < n; i++)                                                                                             \
+            acc[i % LANES] = STEP(dtype, acc[i % LANES], x[i * step]);                                                 \
+        memcpy(lane, acc, sizeof acc);                                                                                 \
+    }                                                                                                                  \
+    static ACC name##_joined_##dtype(ACC *lane)                                                                        \
+    {                                                                                                                  \
+        for (int half = LANES / 2; half > 0; half /= 2)                                                                \
+            for (int j = 0; j < half; j++)                                                                             \
+                lane[j] = STEP_ACC(dtype, lane[j], lane[j + half]);                                                    \
+        return lane[0];                                                                                                \
+    }
+
+#endif

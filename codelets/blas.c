@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The BLAS library itself: one thread, and kernels that fit this CPU. Functions of OpenBLAS only, all of them optional.
+ *
+ * OpenBLAS picks its kernels by CPU model when it is loaded, and an older one takes a CPU it does not know for a
+ * Prescott (SSE3, a third to a fifth of the speed). Then the kernels are selected again, named by what the CPU can do.
+ * Which are good enough, sgemm in Gflop/s on one core, n = 1024 / 64:
+ *   EPYC of Zen 4 (AVX-512 in two halves): Haswell 107 / 96, Zen 107 / 78, SkylakeX 102 / 115, Cooperlake 101 / 107,
+ *   Prescott 38 / 34. So on AMD up to family 0x19 any kernel with AVX2 is left alone;
+ *   Xeon of Emerald Rapids: SkylakeX 192, Prescott 38. Elsewhere full AVX-512 counts as above AVX2. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
+
+extern char *openblas_get_corename(void) __attribute__((weak));
+extern int openblas_get_num_threads(void) __attribute__((weak));
+extern void openblas_set_num_threads(int n) __attribute__((weak));
+extern void gotoblas_dynamic_quit(void) __attribute__((weak));
+extern void gotoblas_dynamic_init(void) __attribute__((weak));
+
+typedef enum { CPU_OTHER, CPU_AVX2, CPU_AVX512 } cpu_level;
+
+static int host_threads; /* 0: not started */
+
+static cpu_level kernel_level(void);
+static cpu_level cpu_level_of(bool *halves);
+static bool reselect(cpu_level level);
+
+const char *blas_start(bool allow_reselect)
+{
+    bool halves = false;
+    const cpu_level level = cpu_level_of(&halves), needed = halves ? CPU_AVX2 : level;
+
+    if (openblas_set_num_threads && openblas_get_num_threads && !host_threads) {
+        host_threads = openblas_get_num_threads();
+        openblas_set_num_threads(1);
+    }
+    if (!openblas_get_corename || kernel_level() >= needed)
+        return NULL;
+    if (getenv("OPENBLAS_CORETYPE"))
+        return NULL;
+    if (allow_reselect && reselect(level))
+        return NULL;
+    return level == CPU_AVX512 ? "OpenBLAS does not know this CPU and runs slow kernels: set OPENBLAS_CORETYPE=SkylakeX"
+                               : "OpenBLAS does not know this CPU and runs slow kernels: set OPENBLAS_CORETYPE=Haswell";
+}
+
+void blas_stop(void)
+{
+    if (host_threads && openblas_set_num_threads)
+        openblas_set_num_threads(host_threads);
+    host_threads = 0;
+}
+
+const char *blas_kernel_name(void)
+{
+    return openblas_get_corename ? openblas_get_corename() : "unknown";
+}
+
+/* What the kernels in use need. A name that is not listed is of another architecture or newer than this list. */
+static cpu_level kernel_level(void)
+{
+    static const char *const below[] = {
+        "Katmai", "Coppermine", "Northwood",   "Prescott",  "Banias",     "Atom",         "Core2",
+        "Penryn", "Dunnington", "Nehalem",     "Athlon",    "Opteron",    "Opteron_SSE3", "Barcelona",
+        "Nano",   "Bobcat",     "Sandybridge", "Bulldozer", "Piledriver", "Steamroller",  "generic"};
+    const char *name = openblas_get_corename();
+
+    for (size_t i = 0; i < sizeof below / sizeof below[0]; i++)
+        if (!strcmp(name, below[i]))
+            return CPU_OTHER;
+    return !strcmp(name, "Haswell") || !strcmp(name, "Zen") || !strcmp(name, "Excavator") ? CPU_AVX2 : CPU_AVX512;
+}
+
+/* The user's choice, the environment, is left as it was found: unset. */
+static bool reselect(cpu_level level)
+{
+    if (!gotoblas_dynamic_quit || !gotoblas_dynamic_init)
+        return false;
+    setenv("OPENBLAS_CORETYPE", level == CPU_AVX512 ? "SkylakeX" : "Haswell", 1);
+    gotoblas_dynamic_quit();
+    gotoblas_dynamic_init();
+    unsetenv("OPENBLAS_CORETYPE");
+    return kernel_level() >= level;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+/* The registers that the operating system saves. */
+static unsigned saved_registers(void)
+{
+    unsigned low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+/* AMD's Zen 1 to 4, which run 512 bits as two halves. */
+static bool runs_halves(void)
+{
+    unsigned a, b, c, d;
+    __cpuid(0, a, b, c, d);
+    const bool amd = c == signature_AMD_ecx;
+    __cpuid(1, a, b, c, d);
+    return amd && ((a >> 8) & 0xf) + ((a >> 20) & 0xff) <= 0x19;
+}
+
+static cpu_level cpu_level_of(bool *halves)
+{
+    const unsigned ymm = 0x6, zmm = 0xe6, avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    unsigned a, b, c, d, features;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_FMA))
+        return CPU_OTHER;
+    const unsigned saved = saved_registers();
+    if (!__get_cpuid_count(7, 0, &a, &features, &c, &d) || !(features & bit_AVX2) || (saved & ymm) != ymm)
+        return CPU_OTHER;
+    *halves = runs_halves();
+    return (features & avx512) == avx512 && (saved & zmm) == zmm ? CPU_AVX512 : CPU_AVX2;
+}
+
+#else
+
+static cpu_level cpu_level_of(bool *halves)
+{
+    *halves = false;
+    return CPU_OTHER;
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exp and tanh that vectorise: no branch, no table, no call. Within 2 units in the last place (test_exponential);
+ * infinities, overflow, subnormal results and NaN as in libm. Every instruction set gives the same bits. */
+#ifndef CODELETS_EXPONENTIAL_H
+#define CODELETS_EXPONENTIAL_H
+
+#include <string.h>
+
+#include "number.h"
+
+/* e^r - 1 for |r| <= ln(2)/2 by Taylor's series, r (1 + r/2 (1 + r/3 (...))), here from the term behind k */
+#define SERIES(type, r, k, rest) (1 + (r) * (type)(1.0 / (k)) * (rest))
+#define SERIES_TRAMA_F32(r) SERIES_FROM_3(float, r, SERIES_4_TO_7(float, r))
+#define SERIES_TRAMA_F64(r) SERIES_FROM_3(double, r, SERIES_4_TO_13(double, r))
+#define SERIES_FROM_3(type, r, rest) ((r) + (r) * (r) * ((type)0.5 + (r) * (type)(1.0 / 6) * (rest)))
+#define SERIES_4_TO_7(type, r) SERIES(type, r, 4, SERIES(type, r, 5, SERIES(type, r, 6, SERIES(type, r, 7, 1))))
+#define SERIES_4_TO_13(type, r)                                                                                        \
+    SERIES(type, r, 4, SERIES(type, r, 5, SERIES(type, r, 6, SERIES(type, r, 7, SERIES_8_TO_13(type, r)))))
+#define SERIES_8_TO_13(type, r)                                                                                        \
+    SERIES(type, r, 8,                                                                                                 \
+           SERIES(type, r, 9, SERIES(type, r, 10, SERIES(type, r, 11, SERIES(type, r, 12, SERIES(type, r, 13, 1))))))
+
+/* Cody and Waite: e^x = 2^k e^r, r = x - k ln 2. Adding MAGIC = 1.5 * 2^mantissa rounds to an integer, which then
+ * stands in the low bits. ln 2 is given in two parts, of which k times the first is exact. */
+#define EXPONENTIAL(dtype, type, bits, mantissa, bias, magic, ln2_high, ln2_low, lowest, highest, flat)                \
+    static inline type rounded_##dtype(type x)                                                                         \
+    {                                                                                                                  \
+        return (x + (type)magic) - (type)magic;                                                                        \
+    }                                                                                                                  \
+    static inline type power_of_2_##dtype(type k)                                                                      \
+    {                                                                                                                  \
+        type result = k + (type)magic;                                                                                 \
+        bits word;                                                                                                     \
+        memcpy(&word, &result, sizeof word);                                                                           \
+        word = (word + bias) << mantissa;                                                                              \
+        memcpy(&result, &word, sizeof word);                                                                           \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    static inline type exp_less_1_##dtype(type x, type k)                                                              \
+    {                                                                                                                  \
+        const type r = (x - k * (type)ln2_high) - k * (type)ln2_low;                                                   \
+        return SERIES_##dtype(r);                                                                                      \
+    }                                                                                                                  \
+    static inline type exp_of_##dtype(type x)                                                                          \
+    {                                                                                                                  \
+        const type above = x < (type)lowest ? (type)lowest : x, held = above > (type)highest ? (type)highest : above;  \
+        const type k = rounded_##dtype(held * (type)1.44269504088896340736), half = rounded_##dtype(k * (type)0.5);    \
+        return (1 + exp_less_1_##dtype(held, k)) * power_of_2_##dtype(half) * power_of_2_##dtype(k - half);            \
+    }                                                                                                                  \
+    /* (e^2x - 1) / (e^2x + 1); equal to 1 where flat */                                                               \
+    static inline type tanh_of_##dtype(type x)                                                                         \
+    {                                                                                                                  \
+        const type size = MATH_##dtype(fabs)(x), y = 2 * (size > flat ? flat : size);                                  \
+        const type k = rounded_##dtype(y * (type)1.44269504088896340736), power = power_of_2_##dtype(k);               \
+        const type less_1 = power * exp_less_1_##dtype(y, k) + (power - 1);                                            \
+        return MATH_##dtype(copysign)(less_1 / (less_1 + 2), x);                                                       \
+    }
+EXPONENTIAL(TRAMA_F32, float, uint32_t, 23, 127, 0x1.8p23, 0x1.62e4p-1, 0x1.7f7d1cf79abcap-20, -104, 89, 10)
+EXPONENTIAL(TRAMA_F64, double, uint64_t, 52, 1023, 0x1.8p52, 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45, -746, 710, 20)
+
+#endif

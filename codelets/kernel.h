@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of the built-in ops, and the few things tasks asks of them. A kernel knows views and attributes only. */
+#ifndef CODELETS_KERNEL_H
+#define CODELETS_KERNEL_H
+
+#include "trama_op.h"
+
+struct trama_kernel {
+    trama_cpu_function cpu;
+};
+
+/* The kernel of an op: the descriptor's own, or for a built-in op the one of the table that expands from ops.def. */
+const trama_kernel *kernel_of(const trama_op *op);
+
+/* destination = source, element by element; equal extents, dtypes and ndim, any strides. */
+void kernel_copy(const trama_view *destination, const trama_view *source);
+
+/* How partial values are combined: sum, average, maximum, minimum (the order of trama_reduce). */
+typedef enum { COMBINE_SUM, COMBINE_MAX, COMBINE_MIN } kernel_combine;
+
+/* destination = scale * (sources[0] op sources[1] op ... sources[n-1]), in this order for every element, whatever the
+ * strides; equal extents and dtypes; n >= 1; destination may be one of the sources (same strides). */
+void kernel_reduce(const trama_view *destination, int n, const trama_view *sources, kernel_combine combine,
+                   double scale);
+
+/* Sets every element to value (cast to the dtype; infinities for integers are their extremes). */
+void kernel_fill(const trama_view *destination, double value);
+
+/* ---- BLAS ------------------------------------------------------------------------------------ */
+
+/* Makes the BLAS run the kernels that this CPU can, single-threaded inside tasks. allow_reselect false: only look.
+ * Returns NULL, or a static message for the user with the remedy where it stays slow. */
+const char *blas_start(bool allow_reselect);
+void blas_stop(void);               /* restores the thread count of the host */
+const char *blas_kernel_name(void); /* "SkylakeX", or "unknown" */
+
+#endif

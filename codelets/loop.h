@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one way kernels walk over strided views. Knows views and broadcasting, nothing of what is computed. */
+#ifndef CODELETS_LOOP_H
+#define CODELETS_LOOP_H
+
+#include "number.h"
+#include "trama_op.h"
+
+/* Compiles a function for several instruction sets, chosen when the program is loaded. Sanitizers run too late for it.
+ */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) &&                       \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define FAST __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
+#else
+#define FAST
+#endif
+
+/* Before a loop whose arrays are either equal or disjoint, so that updates in place vectorise too. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+/* Computes n elements: element i of array a lies at data[a] + i * step[a], in elements of its own type. */
+typedef void loop_row(int64_t n, void *const *data, const int64_t *step, const void *with);
+
+/* Calls row over the whole of view[0]; the other views are right-aligned to it, and an extent of 1 is repeated.
+ * Dims are ordered by the strides of view[0] and merged where all views allow it, so rows are as long as can be. */
+void loop_run(int n, const trama_view *const *view, loop_row *row, const void *with);
+
+/* loop_run with the arrays of the call: results first, then operands. rows by the dtype of result 0. */
+void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], const void *with);
+
+/* Number of elements in the box. */
+int64_t view_count(const trama_view *view);
+/* The view without dim d, at index 0 of it; strides and the rest stay. */
+trama_view view_without(const trama_view *view, int d);
+
+/* Ends the process: the call is one that planning must have refused. Names the op and its shapes. */
+_Noreturn void kernel_impossible(const trama_call *call, const char *why);
+
+/* One element-wise kernel per type of a list: rows, their table `name_rows`. VALUE(dtype, type, x, y, with) is the
+ * element; x, y its operands. A row is written for unit strides and for any; with two operands, also repeated ones. */
+#define ROW_ENTRY(dtype, type, name) [dtype] = name##_##dtype,
+#define ROW_SIGNATURE(name) static void name(int64_t n, void *const *data, const int64_t *step, const void *with)
+#define ROW_LOOP(type, VALUE, dtype, X, Y, OUT)                                                                        \
+    INDEPENDENT                                                                                                        \
+    for (int64_t i = 0; i < n; i++) {                                                                                  \
+        const type x = X, y = Y;                                                                                       \
+        (void)y;                                                                                                       \
+        OUT = (type)VALUE(dtype, type, x, y, with);                                                                    \
+    }
+
+#define UNARY_ROW(dtype, type, name, VALUE)                                                                            \
+    FAST ROW_SIGNATURE(name##_##dtype)                                                                                 \
+    {                                                                                                                  \
+        type *out = data[0];                                                                                           \
+        const type *a = data[1];                                                                                       \
+        (void)with;                                                                                                    \
+        if (step[0] == 1 && step[1] == 1) {                                                                            \
+            ROW_LOOP(type, VALUE, dtype, a[i], 0, out[i])                                                              \
+        } else {                                                                                                       \
+            ROW_LOOP(type, VALUE, dtype, a[i * step[1]], 0, out[i * step[0]])                                          \
+        }                                                                                                              \
+    }
+
+#define BINARY_ROW(dtype, type, name, VALUE)                                                                           \
+    FAST ROW_SIGNATURE(name##_##dtype)                                                                                 \
+    {                                                                                                                  \
+        type *out = data[0];                                                                                           \
+        const type *a = data[1], *b = data[2], a0 = *a, b0 = *b;                                                       \
+        (void)with;                                                                                                    \
+        if (step[0] == 1 && step[1] == 1 && step[2] == 1) {                                                            \
+            ROW_LOOP(type, VALUE, dtype, a[i], b[i], out[i])                                                           \
+        } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {                                                     \
+            ROW_LOOP(type, VALUE, dtype, a[i], b0, out[i])                                                             \
+        } else if (step[0] == 1 && step[1] == 0 && step[2] == 1) {                                                     \
+            ROW_LOOP(type, VALUE, dtype, a0, b[i], out[i])                                                             \
+        } else {                                                                                                       \
+            ROW_LOOP(type, VALUE, dtype, a[i * step[1]], b[i * step[2]], out[i * step[0]])                             \
+        }                                                                                                              \
+    }
+
+#define ROWS(KIND, EACH, name, VALUE)                                                                                  \
+    EACH(KIND, name, VALUE)                                                                                            \
+    static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH(ROW_ENTRY, name)};
+
+/* A whole op of that form; its attributes are `with`. */
+#define POINTWISE(KIND, EACH, name, VALUE)                                                                             \
+    ROWS(KIND, EACH, name, VALUE)                                                                                      \
+    void cpu_##name(const trama_call *call)                                                                            \
+    {                                                                                                                  \
+        loop_call(call, name##_rows, call->attributes);                                                                \
+    }
+
+/* The kernels themselves: cpu_NAME for every built-in op. */
+#define OP(name, ...) void cpu_##name(const trama_call *call);
+#include "ops.def"
+#undef OP
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums, means and extremes over some dims, argmax, and expand, which repeats along them.
+ * The order of terms depends on the reduced dims alone, never on how the others are cut or where they lie: with the
+ * last dim among the reduced, element j of it goes to lane j mod LANES, and lanes are combined pairwise; otherwise
+ * row-major. */
+#include <string.h>
+
+#include "accumulate.h"
+#include "kernel.h"
+#include "ops.h"
+
+enum { COLUMNS = 512 };
+
+/* The reduced dims of an operand, at least one. What is kept is walked by loop_run. */
+typedef struct reduction {
+    int ndim;
+    int64_t extent[TRAMA_MAX_NDIM], stride[TRAMA_MAX_NDIM];
+    double divisor;
+} reduction;
+
+static int64_t reduction_rows(const reduction *r)
+{
+    int64_t rows = 1;
+    for (int d = 0; d < r->ndim - 1; d++)
+        rows *= r->extent[d];
+    return rows;
+}
+
+/* Where row i of the last reduced dim begins. */
+static int64_t reduction_row(const reduction *r, int64_t i)
+{
+    int64_t at = 0;
+    for (int d = r->ndim - 2; d >= 0; i /= r->extent[d--])
+        at += i % r->extent[d] * r->stride[d];
+    return at;
+}
+
+/* ---- Sum, mean, max, min ------------------------------------------------------------------------ */
+
+#define DIVIDED_TRAMA_F32(x, divisor) ((float)((x) / (divisor)))
+#define DIVIDED_TRAMA_F64(x, divisor) ((x) / (divisor))
+#define DIVIDED_TRAMA_I32(x, divisor) ((int32_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
+#define DIVIDED_TRAMA_I64(x, divisor) divide_integers((int64_t)(x), (int64_t)(divisor))
+#define DIVIDED_TRAMA_U8(x, divisor) ((uint8_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
+
+/* The last dim is reduced: one result at a time. */
+#define INNER_ROW(dtype, type, name, ACC, INIT)                                                                        \
+    ROW_SIGNATURE(name##_inner_##dtype)                                                                                \
+    {                                                                                                                  \
+        const reduction *r = with;                                                                                     \
+        const int64_t rows = reduction_rows(r), last = r->ndim - 1;                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const type *x = (const type *)data[1] + i * step[1];                                                       \
+            ACC lane[LANES];                                                                                           \
+            for (int j = 0; j < LANES; j++)                                                                            \
+                lane[j] = INIT;                                                                                        \
+            for (int64_t row = 0; row < rows; row++)                                                                   \
+                name##_lanes_##dtype(lane, x + reduction_row(r, row), r->stride[last], r->extent[last]);               \
+            ((type *)data[0])[i * step[0]] = DIVIDED_##dtype(name##_joined_##dtype(lane), r->divisor);                 \
+        }                                                                                                              \
+    }
+
+/* The last dim is kept: a block of results at a time. */
+#define OUTER_ROW(dtype, type, name, ACC, INIT)                                                                        \
+    ROW_SIGNATURE(name##_outer_##dtype)                                                                                \
+    {                                                                                                                  \
+        const reduction *r = with;                                                                                     \
+        const int64_t rows = reduction_rows(r), last = r->ndim - 1;                                                    \
+        for (int64_t from = 0; from < n; from += COLUMNS) {                                                            \
+            const int64_t m = n - from < COLUMNS ? n - from : COLUMNS;                                                 \
+            const type *x = (const type *)data[1] + from * step[1];                                                    \
+            ACC acc[COLUMNS];                                                                                          \
+            for (int64_t j = 0; j < m; j++)                                                                            \
+                acc[j] = INIT;                                                                                         \
+            for (int64_t row = 0; row < rows; row++)                                                                   \
+                name##_columns_##dtype(acc, m, x + reduction_row(r, row), step[1], r->extent[last], r->stride[last]);  \
+            for (int64_t j = 0; j < m; j++)                                                                            \
+                ((type *)data[0])[(from + j) * step[0]] = DIVIDED_##dtype(acc[j], r->divisor);                         \
+        }                                                                                                              \
+    }
+
+#define REDUCE_ROWS(dtype, type, name, ACC, INIT, STEP, STEP_ACC)                                                      \
+    ACCUMULATE(dtype, type, name, ACC, STEP)                                                                           \
+    LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                                   \
+    INNER_ROW(dtype, type, name, ACC, INIT)                                                                            \
+    OUTER_ROW(dtype, type, name, ACC, INIT)
+#define SUM_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, SUM_##dtype, 0, STEP_SUM, STEP_TOTAL)
+#define MAX_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, type, LOWEST_##dtype, STEP_MAX, STEP_MAX)
+#define MIN_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, type, HIGHEST_##dtype, STEP_MIN, STEP_MIN)
+EACH_DTYPE(SUM_ROWS, sum)
+EACH_DTYPE(MAX_ROWS, max)
+EACH_DTYPE(MIN_ROWS, min)
+
+typedef struct reduce_rows {
+    loop_row *inner[TRAMA_N_DTYPES], *outer[TRAMA_N_DTYPES];
+} reduce_rows;
+#define REDUCE_TABLE(name)                                                                                             \
+    static const reduce_rows name##_rows = {{EACH_DTYPE(ROW_ENTRY, name##_inner)},                                     \
+                                            {EACH_DTYPE(ROW_ENTRY, name##_outer)}};
+REDUCE_TABLE(sum)
+REDUCE_TABLE(max)
+REDUCE_TABLE(min)
+
+static bool is_reduced(const trama_call *call, int d)
+{
+    return call->attributes->integer[REDUCE_AXES] >> d & 1;
+}
+
+/* Divides the dims of the operand into the reduced and the kept, which come out as a view that fits the result. */
+static trama_view reduction_split(const trama_call *call, reduction *r)
+{
+    const trama_view *in = &call->in[0];
+    trama_view kept = *in;
+
+    r->ndim = 0;
+    for (int d = in->ndim - 1; d >= 0; d--) {
+        if (!is_reduced(call, d))
+            continue;
+        kept.extent[d] = 1;
+        if (!call->attributes->integer[REDUCE_KEEP_DIM])
+            kept = view_without(&kept, d);
+    }
+    for (int d = 0; d < in->ndim; d++)
+        if (is_reduced(call, d)) {
+            r->extent[r->ndim] = in->extent[d];
+            r->stride[r->ndim++] = in->stride[d];
+        }
+    if (r->ndim == 0) {
+        r->extent[0] = 1;
+        r->stride[0] = 0;
+        r->ndim = 1;
+    }
+    return kept;
+}
+
+static void reduce(const trama_call *call, const reduce_rows *rows, double divisor)
+{
+    reduction r = {.divisor = divisor};
+    const trama_view *in = &call->in[0], kept = reduction_split(call, &r);
+    const bool inner = in->ndim > 0 && is_reduced(call, in->ndim - 1);
+
+    loop_run(2, (const trama_view *[]){&call->out[0], &kept}, (inner ? rows->inner : rows->outer)[in->dtype], &r);
+}
+
+void cpu_sum(const trama_call *call)
+{
+    reduce(call, &sum_rows, 1);
+}
+
+void cpu_max(const trama_call *call)
+{
+    reduce(call, &max_rows, 1);
+}
+
+void cpu_min(const trama_call *call)
+{
+    reduce(call, &min_rows, 1);
+}
+
+/* The global extents divide, so that the means of pieces are terms of a sum. */
+void cpu_mean(const trama_call *call)
+{
+    double count = 1;
+    for (int d = 0; d < call->in[0].ndim; d++)
+        if (is_reduced(call, d))
+            count *= (double)call->in[0].global[d];
+    reduce(call, &sum_rows, count);
+}
+
+/* ---- argmax ------------------------------------------------------------------------------------- */
+
+#define ARGMAX_ROW(dtype, type, unused)                                                                                \
+    ROW_SIGNATURE(argmax_##dtype)                                                                                      \
+    {                                                                                                                  \
+        const reduction *r = with;                                                                                     \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            const type *x = (const type *)data[1] + i * step[1];                                                       \
+            int64_t best = 0;                                                                                          \
+            for (int64_t j = 1; j < r->extent[0]; j++) {                                                               \
+                const type new = x[j * r->stride[0]], old = x[best * r->stride[0]];                                    \
+                if (new > old || (IS_NAN_##dtype(new) && !IS_NAN_##dtype(old)))                                        \
+                    best = j;                                                                                          \
+            }                                                                                                          \
+            ((int64_t *)data[0])[i * step[0]] = best;                                                                  \
+        }                                                                                                              \
+    }
+EACH_DTYPE(ARGMAX_ROW, )
+static loop_row *const argmax_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, argmax)};
+
+void cpu_argmax(const trama_call *call)
+{
+    reduction r = {.divisor = 1};
+    const trama_view kept = reduction_split(call, &r);
+
+    if (call->out[0].dtype != TRAMA_I64 || r.ndim != 1)
+        kernel_impossible(call, "the index of a maximum is an i64 along one dim");
+    loop_run(2, (const trama_view *[]){&call->out[0], &kept}, argmax_rows[call->in[0].dtype], &r);
+}
+
+/* ---- expand ------------------------------------------------------------------------------------- */
+
+#define QUOTIENT(dtype, type, x, y, with) DIVIDED_##dtype(x, *(const double *)(with))
+ROWS(UNARY_ROW, EACH_DTYPE, quotient, QUOTIENT)
+
+static double global_count(const trama_view *view)
+{
+    double count = 1;
+    for (int d = 0; d < view->ndim; d++)
+        count *= (double)view->global[d];
+    return count;
+}
+
+/* The operand with the dims of axes put back, repeated along them. */
+static trama_view expanded(const trama_call *call)
+{
+    const trama_view *out = &call->out[0], *in = &call->in[0];
+    trama_view wide = *out;
+
+    wide.data = in->data;
+    wide.dtype = in->dtype;
+    for (int d = 0, from = 0; d < out->ndim; d++) {
+        wide.stride[d] = is_reduced(call, d) || in->extent[from] == 1 ? 0 : in->stride[from];
+        from += !is_reduced(call, d) || call->attributes->integer[REDUCE_KEEP_DIM];
+    }
+    return wide;
+}
+
+void cpu_expand(const trama_call *call)
+{
+    const trama_view wide = expanded(call);
+    const double repeats = global_count(&call->out[0]) / global_count(&call->in[0]);
+
+    if (call->attributes->integer[EXPAND_AVERAGE])
+        loop_run(2, (const trama_view *[]){&call->out[0], &wide}, quotient_rows[wide.dtype], &repeats);
+    else
+        kernel_copy(&call->out[0], &wide);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax along one whole dim. Sums are kept in double and taken in an order that depends on that dim's extent alone.
+ */
+#include "line.h"
+#include "ops.h"
+
+/* The lines along the dim: [n] elements, their steps in the result and the operands. */
+typedef struct line {
+    int64_t n, step[3];
+} line;
+
+#define SOFTMAX_LINE(dtype, type, unused)                                                                              \
+    FAST static void line_scale_##dtype(int64_t n, type *y, int64_t step, double factor)                               \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            y[i * step] = (type)(y[i * step] * factor);                                                                \
+    }                                                                                                                  \
+    static void softmax_line_##dtype(const line *l, type *y, const type *x)                                            \
+    {                                                                                                                  \
+        line_exp_##dtype(l->n, y, l->step[0], x, l->step[1], line_max_##dtype(l->n, x, l->step[1]));                   \
+        line_scale_##dtype(l->n, y, l->step[0], 1 / line_sum_##dtype(l->n, y, l->step[0]));                            \
+    }                                                                                                                  \
+    ROW_SIGNATURE(softmax_##dtype)                                                                                     \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            softmax_line_##dtype(with, (type *)data[0] + i * step[0], (const type *)data[1] + i * step[1]);            \
+    }
+EACH_FLOAT(SOFTMAX_LINE, )
+static loop_row *const softmax_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, softmax)};
+
+/* y (g - sum of g y) */
+#define SOFTMAX_GRAD_LINE(dtype, type, unused)                                                                         \
+    FAST static void softmax_grad_line_##dtype(const line *l, type *out, const type *g, const type *y)                 \
+    {                                                                                                                  \
+        double lane[LANES] = {0};                                                                                      \
+        for (int64_t i = 0; i < l->n; i++)                                                                             \
+            lane[i % LANES] += (double)g[i * l->step[1]] * y[i * l->step[2]];                                          \
+        const double sum = sum_joined_##dtype(lane);                                                                   \
+        INDEPENDENT                                                                                                    \
+        for (int64_t i = 0; i < l->n; i++)                                                                             \
+            out[i * l->step[0]] = (type)(y[i * l->step[2]] * (g[i * l->step[1]] - sum));                               \
+    }                                                                                                                  \
+    ROW_SIGNATURE(softmax_grad_##dtype)                                                                                \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            softmax_grad_line_##dtype(with, (type *)data[0] + i * step[0], (const type *)data[1] + i * step[1],        \
+                                      (const type *)data[2] + i * step[2]);                                            \
+    }
+EACH_FLOAT(SOFTMAX_GRAD_LINE, )
+static loop_row *const softmax_grad_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, softmax_grad)};
+
+/* Runs rows over everything but the axis, which they get as a line. */
+static void along_axis(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES])
+{
+    const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];
+    const trama_view *arrays[] = {&call->out[0], &call->in[0], call->n_in > 1 ? &call->in[1] : NULL}, *view[3];
+    trama_view start[3];
+    line l = {.n = call->out[0].extent[axis]};
+
+    if (!rows[call->out[0].dtype])
+        kernel_impossible(call, "softmax is for real numbers");
+    for (int a = 0; a <= call->n_in; a++) {
+        start[a] = view_without(arrays[a], axis);
+        view[a] = &start[a];
+        l.step[a] = arrays[a]->stride[axis];
+    }
+    loop_run(call->n_in + 1, view, rows[call->out[0].dtype], &l);
+}
+
+void cpu_softmax(const trama_call *call)
+{
+    along_axis(call, softmax_rows);
+}
+
+void cpu_softmax_grad(const trama_call *call)
+{
+    along_axis(call, softmax_grad_rows);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products against the triple loop in double; entries are multiples of 1/64, so that every sum here is exact. */
+#include "views.h"
+
+static double naive_product(const tensor *x, const tensor *y, const tensor *out, const int64_t *index, bool tx, bool ty)
+{
+    const int nx = x->view.ndim, ny = y->view.ndim, no = out->view.ndim;
+    int64_t i[TRAMA_MAX_NDIM] = {0}, j[TRAMA_MAX_NDIM] = {0};
+    double sum = 0;
+
+    for (int d = 0; d < nx - 2; d++)
+        i[d] = x->view.extent[d] == 1 ? 0 : index[d + no - nx];
+    for (int d = 0; d < ny - 2; d++)
+        j[d] = y->view.extent[d] == 1 ? 0 : index[d + no - ny];
+    for (int64_t k = 0; k < x->view.extent[nx - (tx ? 2 : 1)]; k++) {
+        i[nx - 2] = tx ? k : index[no - 2];
+        i[nx - 1] = tx ? index[no - 2] : k;
+        j[ny - 2] = ty ? index[no - 1] : k;
+        j[ny - 1] = ty ? k : index[no - 1];
+        sum += at(x, i) * at(y, j);
+    }
+    return sum;
+}
+
+static double wrapped(trama_dtype dtype, double x)
+{
+    return dtype == TRAMA_U8 ? fmod(x, 256) : x;
+}
+
+static trama_shape matrix_shape(int n_batch, const int64_t *batch, int64_t rows, int64_t columns, bool transposed)
+{
+    trama_shape shape = trama_shape_of(n_batch, batch);
+    shape.dim[shape.ndim++] = transposed ? columns : rows;
+    shape.dim[shape.ndim++] = transposed ? rows : columns;
+    return shape;
+}
+
+typedef struct problem {
+    int64_t m, n, k;
+    int out_ndim, x_ndim, y_ndim; /* batch dims */
+    int64_t out_batch[2], x_batch[2], y_batch[2];
+} problem;
+
+/* variant: two bits of transposition, then three memory orders */
+static void check_product(const problem *p, trama_dtype dtype, int variant)
+{
+    const bool tx = variant & 1, ty = variant & 2;
+    const int orders = variant >> 2;
+    const trama_attributes attributes = {.integer = {[MATMUL_TRANS_X] = tx, [MATMUL_TRANS_Y] = ty}};
+    tensor out =
+        tensor_new(dtype, (order)(orders % N_ORDERS), matrix_shape(p->out_ndim, p->out_batch, p->m, p->n, false));
+    tensor x = tensor_random(dtype, (order)(orders / N_ORDERS % N_ORDERS),
+                             matrix_shape(p->x_ndim, p->x_batch, p->m, p->k, tx), 1);
+    tensor y = tensor_random(dtype, (order)(orders / N_ORDERS / N_ORDERS),
+                             matrix_shape(p->y_ndim, p->y_batch, p->k, p->n, ty), 2);
+    run_binary("matmul", &attributes, &out, &x, &y);
+    FOR_EACH(&out, i)
+    ck_near(dtype, at(&out, i), wrapped(dtype, naive_product(&x, &y, &out, i, tx, ty)), 1);
+    ck_assert(outside_untouched(&out));
+    tensor_free(&out);
+    tensor_free(&x);
+    tensor_free(&y);
+}
+
+static void check_all(const problem *p, int n_dtypes)
+{
+    for (int dtype = 0; dtype < n_dtypes; dtype++)
+        for (int variant = 0; variant < 4 * N_ORDERS * N_ORDERS * N_ORDERS; variant++)
+            check_product(p, (trama_dtype)dtype, variant);
+}
+
+START_TEST(products_hold_in_every_type_memory_order_and_transposition)
+{
+    check_all(&(problem){.m = 5, .n = 7, .k = 11}, TRAMA_N_DTYPES);
+    check_all(&(problem){.m = 17, .n = 33, .k = 19}, 2);
+}
+END_TEST
+
+START_TEST(extents_of_1_and_0_are_no_exception)
+{
+    for (int ones = 0; ones < 8; ones++)
+        check_all(&(problem){.m = ones & 1 ? 1 : 3, .n = ones & 2 ? 1 : 4, .k = ones & 4 ? 1 : 5}, TRAMA_N_DTYPES);
+    for (int zeros = 1; zeros < 8; zeros++)
+        check_all(&(problem){.m = zeros & 1 ? 0 : 3, .n = zeros & 2 ? 0 : 4, .k = zeros & 4 ? 0 : 5}, TRAMA_N_DTYPES);
+}
+END_TEST
+
+START_TEST(batch_dims_broadcast)
+{
+    check_all(&(problem){4, 3, 5, 1, 1, 1, {3}, {3}, {3}}, TRAMA_N_DTYPES);
+    check_all(&(problem){4, 3, 5, 1, 1, 0, {3}, {3}, {0}}, TRAMA_N_DTYPES);
+    check_all(&(problem){4, 3, 5, 1, 0, 1, {3}, {0}, {3}}, 2);
+    check_all(&(problem){1, 3, 5, 1, 1, 0, {6}, {6}, {0}}, 2);
+    check_all(&(problem){2, 3, 4, 2, 2, 2, {3, 2}, {3, 1}, {1, 2}}, TRAMA_N_DTYPES);
+    check_all(&(problem){2, 3, 4, 2, 2, 1, {3, 2}, {1, 2}, {1}}, 2);
+    check_all(&(problem){2, 3, 4, 1, 1, 1, {0}, {0}, {1}}, 2);
+}
+END_TEST
+
+START_TEST(repeated_operands_with_strides_of_0_are_read_right)
+{
+    tensor x = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(1, 5), 1),
+           y = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(5, 1), 2);
+    tensor out = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(4, 3));
+    x.view.extent[0] = 4, x.view.stride[0] = 0;
+    y.view.extent[1] = 3, y.view.stride[1] = 0;
+    run_binary("matmul", NULL, &out, &x, &y);
+    FOR_EACH(&out, i)
+    ck_assert(at(&out, i) == naive_product(&x, &y, &out, i, false, false));
+    tensor_free(&x);
+    tensor_free(&y);
+    tensor_free(&out);
+}
+END_TEST
+
+START_TEST(old_contents_of_the_result_do_not_matter)
+{
+    tensor x = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(9, 4), 1),
+           y = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(4, 6), 2);
+    tensor out = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(9, 6));
+    FOR_EACH(&out, i)
+    put(&out, i, NAN);
+    run_binary("matmul", NULL, &out, &x, &y);
+    FOR_EACH(&out, i)
+    ck_assert(at(&out, i) == naive_product(&x, &y, &out, i, false, false));
+    tensor_free(&x);
+    tensor_free(&y);
+    tensor_free(&out);
+}
+END_TEST
+
+/* semantics.md: the value of A B with A = [[1,2],[3,4]], B = [[5,6],[7,8]], and B's rows split over two processes */
+START_TEST(the_published_case_holds_whole_and_as_partial_sums)
+{
+    static const double want[2][2] = {{19, 22}, {43, 50}};
+    tensor a = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(2, 2)), b = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(2, 2));
+    tensor terms[] = {tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(2, 2)),
+                      tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(2, 2))};
+    for (int64_t i = 0; i < 4; i++)
+        PUT(&a, (double)(i + 1), i / 2, i % 2), PUT(&b, (double)(i + 5), i / 2, i % 2);
+    for (int64_t process = 0; process < 2; process++) {
+        tensor column = a, row = b;
+        column.view.extent[1] = row.view.extent[0] = 1;
+        column.view.data = element(&a.view, (int64_t[]){0, process});
+        row.view.data = element(&b.view, (int64_t[]){process, 0});
+        run_binary("matmul", NULL, &terms[process], &column, &row);
+    }
+    run_binary("add", NULL, &terms[0], &terms[0], &terms[1]);
+    run_binary("matmul", NULL, &terms[1], &a, &b);
+    FOR_EACH(&a, i)
+    ck_assert(at(&terms[0], i) == want[i[0]][i[1]] && at(&terms[1], i) == want[i[0]][i[1]]);
+    tensor_free(&a);
+    tensor_free(&b);
+    tensor_free(&terms[0]);
+    tensor_free(&terms[1]);
+}
+END_TEST
+
+RUN_TESTS("matmul", products_hold_in_every_type_memory_order_and_transposition, extents_of_1_and_0_are_no_exception,
+          batch_dims_broadcast, repeated_operands_with_strides_of_0_are_read_right,
+          old_contents_of_the_result_do_not_matter, the_published_case_holds_whole_and_as_partial_sums)

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic, casts and comparison against naive loops in double. */
+#include "views.h"
+
+static double plus(double x, double y)
+{
+    return x + y;
+}
+static double minus(double x, double y)
+{
+    return x - y;
+}
+static double times(double x, double y)
+{
+    return x * y;
+}
+static double over(double x, double y)
+{
+    return x / y;
+}
+static double whole_over(double x, double y)
+{
+    return y == 0 ? 0 : trunc(x / y);
+}
+
+/* What an integer type keeps of a number in the range of int64. */
+static double wrapped(trama_dtype dtype, double x)
+{
+    const int64_t n = trama_dtype_is_float(dtype) ? 0 : (int64_t)x;
+    switch (dtype) {
+    case TRAMA_I32:
+        return (int32_t)(uint32_t)n;
+    case TRAMA_U8:
+        return (uint8_t)n;
+    default:
+        return x;
+    }
+}
+
+static const struct {
+    int out, x, y; /* ndim */
+    int64_t out_dim[4], x_dim[4], y_dim[4];
+} broadcasts[] = {
+    {0, 0, 0, {0}, {0}, {0}},
+    {1, 1, 1, {37}, {37}, {37}},
+    {1, 1, 0, {5}, {5}, {0}},
+    {2, 2, 1, {7, 33}, {7, 33}, {33}},
+    {2, 1, 2, {7, 33}, {33}, {7, 33}},
+    {2, 2, 2, {7, 33}, {7, 33}, {7, 1}},
+    {2, 2, 2, {7, 33}, {1, 33}, {7, 1}},
+    {3, 3, 2, {3, 1, 5}, {3, 1, 5}, {1, 5}},
+    {4, 3, 4, {2, 3, 4, 5}, {3, 1, 5}, {2, 1, 4, 1}},
+    {2, 2, 1, {0, 5}, {0, 5}, {5}},
+    {2, 2, 2, {5, 0}, {5, 0}, {1, 0}},
+    {1, 2, 1, {19}, {1, 19}, {19}},
+};
+enum { N_BROADCASTS = sizeof broadcasts / sizeof broadcasts[0] };
+
+static void check_binary(const char *name, trama_dtype dtype, int b, int orders, double (*expected)(double, double))
+{
+    const trama_shape out_shape = trama_shape_of(broadcasts[b].out, broadcasts[b].out_dim);
+    tensor out = tensor_new(dtype, (order)(orders % N_ORDERS), out_shape);
+    tensor x = tensor_random(dtype, (order)(orders / N_ORDERS % N_ORDERS),
+                             trama_shape_of(broadcasts[b].x, broadcasts[b].x_dim), 1);
+    tensor y = tensor_random(dtype, (order)(orders / N_ORDERS / N_ORDERS),
+                             trama_shape_of(broadcasts[b].y, broadcasts[b].y_dim), 2);
+
+    run_binary(name, NULL, &out, &x, &y);
+    FOR_EACH(&out, i)
+    ck_near(dtype, at(&out, i), wrapped(dtype, expected(at_broadcast(&x, &out, i), at_broadcast(&y, &out, i))), 1);
+    ck_assert(outside_untouched(&out));
+    tensor_free(&out);
+    tensor_free(&x);
+    tensor_free(&y);
+}
+
+static void check_binary_everywhere(const char *name, double (*real)(double, double), double (*whole)(double, double))
+{
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+        for (int b = 0; b < N_BROADCASTS; b++)
+            for (int orders = 0; orders < N_ORDERS * N_ORDERS * N_ORDERS; orders++)
+                check_binary(name, (trama_dtype)dtype, b, orders,
+                             trama_dtype_is_float((trama_dtype)dtype) ? real : whole);
+}
+
+START_TEST(add_broadcasts_in_every_type_and_memory_order)
+{
+    check_binary_everywhere("add", plus, plus);
+}
+END_TEST
+
+START_TEST(sub_broadcasts_in_every_type_and_memory_order)
+{
+    check_binary_everywhere("sub", minus, minus);
+}
+END_TEST
+
+START_TEST(mul_broadcasts_in_every_type_and_memory_order)
+{
+    check_binary_everywhere("mul", times, times);
+}
+END_TEST
+
+START_TEST(div_broadcasts_and_integers_truncate_and_give_0_by_0)
+{
+    check_binary_everywhere("div", over, whole_over);
+}
+END_TEST
+
+START_TEST(integers_wrap_on_overflow)
+{
+    tensor a = tensor_new(TRAMA_I32, PACKED, TRAMA_SHAPE(1)), b = tensor_new(TRAMA_I32, PACKED, TRAMA_SHAPE(1));
+    PUT(&a, INT32_MIN, 0);
+    PUT(&b, -1, 0);
+    run_binary("div", NULL, &a, &a, &b);
+    ck_assert(AT(&a, 0) == INT32_MIN);
+    run_binary("add", NULL, &a, &a, &b);
+    ck_assert(AT(&a, 0) == INT32_MAX);
+    run_binary("mul", NULL, &a, &a, &a);
+    ck_assert(AT(&a, 0) == 1); /* (2^31-1)^2 = 2^62 - 2^32 + 1 */
+    PUT(&a, INT32_MIN, 0);
+    run_unary("abs", NULL, &a, &a);
+    ck_assert(AT(&a, 0) == INT32_MIN);
+    tensor_free(&a);
+    tensor_free(&b);
+}
+END_TEST
+
+static double opposite(double x)
+{
+    return -x;
+}
+static double sign_of(double x)
+{
+    return isnan(x) ? x : (x > 0) - (x < 0);
+}
+static double squared(double x)
+{
+    return x * x;
+}
+
+static void check_unary(const char *name, bool floats_only, bool positive, double (*expected)(double), double units)
+{
+    const trama_shape shapes[] = {TRAMA_SCALAR, TRAMA_SHAPE(41), TRAMA_SHAPE(5, 7), TRAMA_SHAPE(3, 2, 9),
+                                  TRAMA_SHAPE(4, 0, 2)};
+    for (int dtype = 0; dtype < (floats_only ? 2 : TRAMA_N_DTYPES); dtype++)
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+            for (int orders = 0; orders < N_ORDERS * N_ORDERS; orders++) {
+                tensor x = tensor_random((trama_dtype)dtype, (order)(orders / N_ORDERS), shapes[s], 3);
+                tensor out = tensor_new((trama_dtype)dtype, (order)(orders % N_ORDERS), shapes[s]);
+                if (positive)
+                    FOR_EACH(&x, i)
+                put(&x, i, fabs(at(&x, i)));
+                run_unary(name, NULL, &out, &x);
+                FOR_EACH(&out, i)
+                ck_near((trama_dtype)dtype, at(&out, i), wrapped((trama_dtype)dtype, expected(at(&x, i))), units);
+                ck_assert(outside_untouched(&out));
+                tensor_free(&x);
+                tensor_free(&out);
+            }
+}
+
+START_TEST(unary_arithmetic_holds_in_every_type_and_memory_order)
+{
+    check_unary("neg", false, false, opposite, 0);
+    check_unary("abs", false, false, fabs, 0);
+    check_unary("sign", false, false, sign_of, 0);
+    check_unary("square", false, false, squared, 1);
+    check_unary("sqrt", true, true, sqrt, 1);
+}
+END_TEST
+
+/* libm promises no bound; glibc stays within 2 units in the last place, that is 4 roundings */
+START_TEST(exp_and_log_are_those_of_double)
+{
+    check_unary("exp", true, false, exp, 4);
+    check_unary("log", true, true, log, 4);
+}
+END_TEST
+
+START_TEST(special_values_follow_ieee)
+{
+    for (int dtype = TRAMA_F32; dtype <= TRAMA_F64; dtype++) {
+        tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(5)),
+               y = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(5));
+        const double values[] = {0, -0.0, INFINITY, -INFINITY, NAN};
+        for (int i = 0; i < 5; i++)
+            PUT(&x, values[i], i);
+        run_unary("sign", NULL, &y, &x);
+        ck_assert(AT(&y, 0) == 0 && AT(&y, 1) == 0 && AT(&y, 2) == 1 && AT(&y, 3) == -1 && isnan(AT(&y, 4)));
+        run_unary("exp", NULL, &y, &x);
+        ck_assert(AT(&y, 0) == 1 && AT(&y, 1) == 1 && isinf(AT(&y, 2)) && AT(&y, 3) == 0 && isnan(AT(&y, 4)));
+        run_unary("log", NULL, &y, &x);
+        ck_assert(AT(&y, 0) == -INFINITY && AT(&y, 2) == INFINITY && isnan(AT(&y, 3)) && isnan(AT(&y, 4)));
+        run_unary("abs", NULL, &y, &x);
+        ck_assert(!signbit(AT(&y, 1)) && AT(&y, 3) == INFINITY && isnan(AT(&y, 4)));
+        tensor_free(&x);
+        tensor_free(&y);
+    }
+}
+END_TEST
+
+START_TEST(scale_multiplies_and_truncates_integers)
+{
+    const trama_attributes by = {.real = {[SCALE_FACTOR] = -0.75}};
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
+        tensor x = tensor_random((trama_dtype)dtype, SPARSE, TRAMA_SHAPE(3, 21), 4);
+        tensor y = tensor_new((trama_dtype)dtype, TURNED, TRAMA_SHAPE(3, 21));
+        run_unary("scale", &by, &y, &x);
+        FOR_EACH(&y, i)
+        {
+            const double want = at(&x, i) * -0.75;
+            ck_near((trama_dtype)dtype, at(&y, i),
+                    dtype == TRAMA_U8                          ? 0
+                    : trama_dtype_is_float((trama_dtype)dtype) ? want
+                                                               : trunc(want),
+                    1);
+        }
+        tensor_free(&x);
+        tensor_free(&y);
+    }
+}
+END_TEST
+
+START_TEST(cast_goes_between_all_types)
+{
+    for (int from = 0; from < TRAMA_N_DTYPES; from++)
+        for (int to = 0; to < TRAMA_N_DTYPES; to++) {
+            tensor x = tensor_random((trama_dtype)from, TURNED, TRAMA_SHAPE(5, 9), 5);
+            tensor y = tensor_new((trama_dtype)to, BLOCK, TRAMA_SHAPE(5, 9));
+            run_unary("cast", NULL, &y, &x);
+            FOR_EACH(&y, i)
+            {
+                double want = at(&x, i);
+                if (!trama_dtype_is_float((trama_dtype)to))
+                    want = trunc(want);
+                if (to == TRAMA_U8 && want < 0)
+                    want = trama_dtype_is_float((trama_dtype)from) ? 0 : want + 256;
+                ck_near((trama_dtype)to, at(&y, i), want, 1);
+            }
+            ck_assert(outside_untouched(&y));
+            tensor_free(&x);
+            tensor_free(&y);
+        }
+}
+END_TEST
+
+START_TEST(cast_of_reals_holds_to_the_range_and_nan_is_0)
+{
+    static const double values[] = {1e30, -1e30, INFINITY, -INFINITY, NAN, 255.9};
+    static const double want[][6] = {
+        {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, 255},
+        {0x1p63, -0x1p63, 0x1p63, -0x1p63, 0, 255}, /* INT64_MAX reads as 2^63 */
+        {255, 0, 255, 0, 0, 255},
+    };
+    for (int from = TRAMA_F32; from <= TRAMA_F64; from++)
+        for (int to = TRAMA_I32; to <= TRAMA_U8; to++) {
+            tensor x = tensor_new((trama_dtype)from, PACKED, TRAMA_SHAPE(6)),
+                   y = tensor_new((trama_dtype)to, PACKED, TRAMA_SHAPE(6));
+            for (int i = 0; i < 6; i++)
+                PUT(&x, values[i], i);
+            run_unary("cast", NULL, &y, &x);
+            for (int i = 0; i < 6; i++)
+                ck_assert_double_eq(AT(&y, i), want[to - TRAMA_I32][i]);
+            tensor_free(&x);
+            tensor_free(&y);
+        }
+}
+END_TEST
+
+START_TEST(equal_gives_1_where_operands_agree_and_nan_never_does)
+{
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
+        tensor x = tensor_random((trama_dtype)dtype, TURNED, TRAMA_SHAPE(6, 8), 6);
+        tensor y = tensor_random((trama_dtype)dtype, PACKED, TRAMA_SHAPE(8), 7);
+        tensor out = tensor_new(TRAMA_U8, BLOCK, TRAMA_SHAPE(6, 8));
+        for (int i = 0; i < 8; i += 3)
+            PUT(&x, AT(&y, i), 2, i);
+        if (dtype == TRAMA_F64)
+            PUT(&x, NAN, 2, 0), PUT(&y, NAN, 0);
+        run_binary("equal", NULL, &out, &x, &y);
+        FOR_EACH(&out, i)
+        ck_assert(at(&out, i) == (at(&x, i) == at_broadcast(&y, &out, i)));
+        ck_assert(AT(&out, 2, 3) == 1);
+        tensor_free(&x);
+        tensor_free(&y);
+        tensor_free(&out);
+    }
+}
+END_TEST
+
+START_TEST(a_result_may_take_the_place_of_an_operand)
+{
+    tensor x = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(9, 31), 8),
+           y = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(31), 9);
+    tensor want = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(9, 31));
+    run_binary("mul", NULL, &want, &x, &y);
+    run_binary("mul", NULL, &x, &x, &y);
+    FOR_EACH(&want, i)
+    ck_assert(at(&want, i) == at(&x, i));
+    tensor_free(&x);
+    tensor_free(&y);
+    tensor_free(&want);
+}
+END_TEST
+
+START_TEST(stop_gradient_copies)
+{
+    tensor x = tensor_random(TRAMA_I64, TURNED, TRAMA_SHAPE(3, 4), 8),
+           y = tensor_new(TRAMA_I64, SPARSE, TRAMA_SHAPE(3, 4));
+    run_unary("stop_gradient", NULL, &y, &x);
+    FOR_EACH(&y, i)
+    ck_assert(at(&y, i) == at(&x, i));
+    tensor_free(&x);
+    tensor_free(&y);
+}
+END_TEST
+
+RUN_TESTS("pointwise", add_broadcasts_in_every_type_and_memory_order, sub_broadcasts_in_every_type_and_memory_order,
+          mul_broadcasts_in_every_type_and_memory_order, div_broadcasts_and_integers_truncate_and_give_0_by_0,
+          integers_wrap_on_overflow, unary_arithmetic_holds_in_every_type_and_memory_order,
+          exp_and_log_are_those_of_double, special_values_follow_ieee, scale_multiplies_and_truncates_integers,
+          cast_goes_between_all_types, cast_of_reals_holds_to_the_range_and_nan_is_0,
+          equal_gives_1_where_operands_agree_and_nan_never_does, a_result_may_take_the_place_of_an_operand,
+          stop_gradient_copies)
