@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Host access to shards: asynchronous acquires of all tiles, one flight, one wait under the watchdog. */
+#include "state.h"
+
+trama_status shard_acquire(trama_context *c, shard *s, enum starpu_data_access_mode mode, const char *what)
+{
+    if (starpu_worker_get_id() >= 0)
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "%s would wait inside a StarPU task", what);
+    flight *f = flight_new(c);
+    context_wake(c);
+    flight_add(f, s->n_tiles);
+    for (int t = 0; t < s->n_tiles; t++)
+        starpu_data_acquire_cb(s->tile[t], mode, flight_land, f);
+    trama_status status = flight_wait(c, f, what);
+    context_rest(c);
+    flight_free(f);
+    return status;
+}
+
+void shard_release(trama_context *c, shard *s)
+{
+    (void)c;
+    for (int t = 0; t < s->n_tiles; t++)
+        starpu_data_release(s->tile[t]);
+}
+
+typedef struct forgetting {
+    starpu_data_handle_t handle;
+    flight *flight;
+} forgetting;
+
+static void release_at_once(void *arg)
+{
+    forgetting *g = arg;
+    flight *f = g->flight;
+    starpu_data_release_on_node(g->handle, STARPU_ACQUIRE_NO_NODE);
+    free(g);
+    flight_land(f);
+}
+
+void shard_forget_readers(trama_context *c, shard *s, flight *f)
+{
+    (void)c;
+    flight_add(f, s->n_tiles);
+    for (int t = 0; t < s->n_tiles; t++) {
+        forgetting *g = trama_alloc(sizeof *g);
+        *g = (forgetting){s->tile[t], f};
+        starpu_data_acquire_on_node_cb(s->tile[t], STARPU_ACQUIRE_NO_NODE, STARPU_RW, release_at_once, g);
+    }
+}

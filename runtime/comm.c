@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The communicator. Trama starts MPI only where a launcher started the program, and ends at exit what it started. */
+#include "comm.h"
+
+#include <string.h>
+
+#if TRAMA_HAVE_MPI
+#include <limits.h>
+#include <sched.h>
+#include <time.h>
+
+static bool initialised_here;
+
+/* At exit, and only where no context is left: ranks that end in the middle of a run would wait for each other. */
+static int open_contexts;
+static void finalize_at_exit(void)
+{
+    int finalized = 0;
+    if (open_contexts == 0 && !MPI_Finalized(&finalized) && !finalized)
+        MPI_Finalize();
+}
+
+static bool launched(void)
+{
+    static const char *const marks[] = {
+        "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (getenv(marks[i]))
+            return true;
+    return false;
+}
+
+static trama_status initialise(void)
+{
+    int provided;
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* ranks may share cores, and idle cores yield to no one */
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided))
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI_Init_thread failed");
+    initialised_here = true;
+    atexit(finalize_at_exit);
+    return TRAMA_OK;
+}
+
+static trama_status check_threads(void)
+{
+    static const struct {
+        int level;
+        const char *name;
+    } levels[] = {{MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"},
+                  {MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"},
+                  {MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"}};
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&provided);
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (provided == levels[i].level)
+            return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
+                              initialised_here
+                                  ? "this MPI library offers only %s; Trama needs one built with MPI_THREAD_MULTIPLE"
+                                  : "the program initialised MPI with %s; Trama needs MPI_Init_thread(..., "
+                                    "MPI_THREAD_MULTIPLE, ...), or to be started before MPI",
+                              levels[i].name);
+    return TRAMA_OK;
+}
+
+static trama_status duplicate(MPI_Comm given, comm *c)
+{
+    if (MPI_Comm_size(given, &c->ranks) || MPI_Comm_rank(given, &c->rank))
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "config.communicator is not an MPI communicator of this process");
+    if (c->ranks == 1)
+        return TRAMA_OK;
+    trama_status status = check_threads();
+    if (!status && MPI_Comm_dup(given, &c->handle))
+        status = trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI_Comm_dup failed");
+    if (!status)
+        MPI_Comm_set_errhandler(c->handle, MPI_ERRORS_RETURN);
+    return status;
+}
+
+trama_status comm_open(const void *communicator, comm *c)
+{
+    int initialized, finalized;
+    trama_status status = TRAMA_OK;
+    *c = (comm){.ranks = 1, .how = "no MPI: not started by a launcher", .handle = MPI_COMM_NULL};
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (finalized && (communicator || launched()))
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI has been finalised already, and cannot be started again");
+    if (!initialized && communicator)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "config.communicator is given, but MPI is not initialised");
+    if (finalized || (!initialized && !launched()))
+        return TRAMA_OK;
+    if (!initialized)
+        status = initialise();
+    c->how = initialised_here ? "MPI started by Trama" : "MPI started by the program";
+    if (!status)
+        status = duplicate(communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD, c);
+    if (!status && c->handle != MPI_COMM_NULL)
+        open_contexts++;
+    return status;
+}
+
+void comm_close(comm *c)
+{
+    if (c->handle == MPI_COMM_NULL)
+        return;
+    MPI_Comm_free(&c->handle);
+    open_contexts--;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Waits without holding a core: workers of this rank, or other ranks, may want it. */
+static int wait_for(MPI_Request *request, comm_patience patience)
+{
+    int done = 0, error, reports = 0;
+    double start = now();
+    for (int turn = 0; !(error = MPI_Test(request, &done, MPI_STATUS_IGNORE)) && !done; turn++) {
+        if (turn < 200) {
+            sched_yield();
+            continue;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = turn < 1000 ? 20000 : 200000}, NULL);
+        if (now() - start > (double)(reports + 1) * patience.seconds)
+            patience.late(patience.data, ++reports * patience.seconds);
+    }
+    return error;
+}
+
+trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience)
+{
+    MPI_Request request;
+    if (c->ranks == 1) {
+        memcpy(all, mine, bytes);
+        return TRAMA_OK;
+    }
+    if (bytes > INT_MAX)
+        return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED, "a collective exchange of %zu bytes a rank", bytes);
+    if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, c->handle, &request) ||
+        wait_for(&request, patience))
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI_Iallgather failed");
+    return TRAMA_OK;
+}
+
+#else
+
+trama_status comm_open(const void *communicator, comm *c)
+{
+    *c = (comm){.ranks = 1, .how = "built without MPI"};
+    if (communicator)
+        return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
+                          "config.communicator is given, but Trama was built without MPI");
+    return TRAMA_OK;
+}
+
+void comm_close(comm *c)
+{
+    (void)c;
+}
+
+trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience)
+{
+    (void)c, (void)patience;
+    memcpy(all, mine, bytes);
+    return TRAMA_OK;
+}
+
+#endif

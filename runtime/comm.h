@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The communicator: MPI found, started or done without; collective calls that never block blindly. The only file with
+ * message.c and driver.c that calls MPI. */
+#ifndef COMM_H
+#define COMM_H
+
+#include "base.h"
+
+#if TRAMA_HAVE_MPI
+#include <mpi.h>
+#endif
+
+typedef struct comm {
+    int rank, ranks;
+    const char *how; /* for people: who started MPI, or that there is none */
+#if TRAMA_HAVE_MPI
+    MPI_Comm handle; /* a duplicate; MPI_COMM_NULL where ranks is 1 */
+#endif
+} comm;
+
+/* communicator: address of an MPI_Comm or NULL (see trama_config). E_SYSTEM, E_ARGUMENT. */
+trama_status comm_open(const void *communicator, comm *c);
+void comm_close(comm *c);
+
+/* Called each `seconds` that a collective call has waited, with how long. */
+typedef struct comm_patience {
+    int seconds;
+    void (*late)(void *data, int waited);
+    void *data;
+} comm_patience;
+
+/* all [ranks][bytes]; MPI's allgather. bytes * ranks may exceed 2 GiB; bytes may not. */
+trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: a value of the user's configuration, else of the environment, else the default; each within its limits. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static void log_to_stderr(void *data, trama_log_level level, const char *line)
+{
+    static const char *const names[] = {"error", "warning", "info"};
+    (void)data;
+    if (level <= TRAMA_LOG_WARNING)
+        fprintf(stderr, "trama: %s: %s\n", names[level], line);
+}
+
+typedef struct option {
+    const char *name, *variable; /* variable: NULL where the environment has no say */
+    int64_t standard, most;
+} option;
+
+/* value is what the user gave; 0 asks the environment, then the default. */
+static trama_status resolve(const option *o, int64_t value, int64_t *result)
+{
+    const char *source = o->name, *given = o->variable ? getenv(o->variable) : NULL;
+    if (value == 0 && given && *given) {
+        char *end;
+        errno = 0;
+        value = strtoll(given, &end, 10);
+        source = o->variable;
+        if (*end || errno)
+            return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s is \"%s\": a number from 0 to %lld is expected", source,
+                              given, (long long)o->most);
+    }
+    if (value < 0 || value > o->most)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s is %lld: a number from 0 to %lld is expected", source,
+                          (long long)value, (long long)o->most);
+    *result = value ? value : o->standard;
+    return TRAMA_OK;
+}
+
+static trama_status resolve_int(const option *o, int *value)
+{
+    int64_t result = 0;
+    trama_status status = resolve(o, *value, &result);
+    if (!status)
+        *value = (int)result;
+    return status;
+}
+
+trama_status config_resolve(const trama_config *given, trama_config *resolved)
+{
+    trama_config c = given ? *given : (trama_config){0};
+    trama_status status;
+    c.communicator = NULL;
+    if ((status = resolve_int(&(option){"config.workers", "TRAMA_WORKERS", 0, 1024}, &c.workers)) ||
+        (status = resolve_int(&(option){"config.window", "TRAMA_WINDOW", 2, 64}, &c.window)) ||
+        (status = resolve_int(&(option){"config.ways", "TRAMA_WAYS", 0, 65536}, &c.ways)) ||
+        (status = resolve_int(&(option){"config.watchdog", "TRAMA_WATCHDOG", 30, 1000000}, &c.watchdog)) ||
+        (status = resolve(&(option){"config.grain_flops", NULL, 2000000, INT64_MAX}, c.grain_flops, &c.grain_flops)) ||
+        (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c.grain_bytes, &c.grain_bytes)) ||
+        (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c.nominal, &c.nominal)))
+        return status;
+    if (!c.log) {
+        c.log = log_to_stderr;
+        c.log_data = NULL;
+    }
+    *resolved = c;
+    return TRAMA_OK;
+}
+
+uint64_t config_hash(const trama_config *config)
+{
+    const int64_t same[] = {config->window, config->ways, config->grain_flops, config->grain_bytes, config->nominal};
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        hash ^= (uint64_t)same[i];
+        hash *= UINT64_C(1099511628211);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options: defaults, the environment's stand-ins, limits. It knows no machine. */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include "base.h"
+#include "trama_context.h"
+
+/* Every option resolved, but `workers` (0: as the machine allows) and `ways` (0: the workers of a place). given may be
+ * NULL. E_ARGUMENT names the option, its value and what is allowed. */
+trama_status config_resolve(const trama_config *given, trama_config *resolved);
+
+/* Equal on ranks whose options agree where they must (all but workers, watchdog and log). */
+uint64_t config_hash(const trama_config *config);
+
+#endif

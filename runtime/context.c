@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context: its life, what it knows, its log. Everything else of runtime hangs on it. */
+#include "context.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config.h"
+#include "node.h"
+#include "state.h"
+
+/* Static, since what lands last may still look at it while it is destroyed. */
+static trama_context the_context;
+static bool is_live;
+
+static trama_status load_topology(hwloc_topology_t *topology)
+{
+    if (hwloc_topology_init(topology))
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "hwloc_topology_init failed");
+    if (!hwloc_topology_load(*topology))
+        return TRAMA_OK;
+    hwloc_topology_destroy(*topology);
+    *topology = NULL;
+    return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "hwloc cannot read this machine's topology");
+}
+
+/* All ranks' cards, or the same error on all. */
+static trama_status exchange_cards(trama_context *c, const trama_config *config, const char *cpu_kind, node_card *cards)
+{
+    node_card mine;
+    trama_status status = config_resolve(config, &c->config);
+    if (status) /* the exchange still needs a watchdog and a log */
+        config_resolve(&(trama_config){.workers = 1, .window = 1, .ways = 1, .watchdog = 30}, &c->config);
+    if (!status)
+        status = load_topology(&c->topology);
+    status = context_agree(c, "trama_start", status);
+    if (status)
+        return status;
+    node_card_fill(&mine, c->topology, cpu_kind);
+    mine.options = config_hash(&c->config);
+    return context_gather(c, "trama_start", &mine, sizeof mine, cards);
+}
+
+static trama_status check_options(const trama_context *c, const node_card *cards)
+{
+    for (int r = 1; r < c->comm.ranks; r++)
+        if (cards[r].options != cards[0].options)
+            return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                              "ranks 0 and %d were given different options (window, ways, grain or nominal)", r);
+    return TRAMA_OK;
+}
+
+/* OpenMPI, for one, binds each of two ranks to a single core of however many. */
+static void warn_of_idle_cores(const trama_context *c, const node_card *cards)
+{
+    int rank = c->comm.rank, used = node_pus(cards, c->comm.ranks, rank);
+    int all = hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(c->topology));
+    if (c->messages && c->started_starpu && node_local_rank(cards, rank) == 0 && 2 * used <= all)
+        context_log(
+            c, TRAMA_LOG_WARNING,
+            "rank %d: the launcher bound this node's %d ranks to %d of its %d processors; mpirun --bind-to none, "
+            "or --map-by slot:PE=n, gives them more",
+            rank, c->local_ranks, used, all);
+}
+
+static trama_status start_starpu(trama_context *c, const node_card *cards)
+{
+    place_claim claim = {.quota = cards[c->comm.rank].quota, .workers = c->config.workers};
+    hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
+    node_allowed(&cards[c->comm.rank], allowed);
+    claim.allowed = allowed;
+    claim.sharers = node_sharers(cards, c->comm.ranks, c->comm.rank, &claim.index);
+    c->local_ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
+    trama_status status = driver_prepare(c, &claim);
+    hwloc_bitmap_free(allowed);
+    c->cores.shared |= node_overlap(cards, c->comm.ranks, c->comm.rank);
+    if (!status)
+        status = driver_start(c);
+    if (!status)
+        c->config.workers = c->cores.workers;
+    return context_agree(c, "trama_start", status);
+}
+
+static machine_place describe_place(const trama_context *c, const node_card *cards, int i)
+{
+    const place_cores *cores = &c->cores.at[i];
+    int r = c->comm.rank;
+    return (machine_place){.rank = r,
+                           .kind = node_kind(cards, r),
+                           .workers = cores->n,
+                           .path = {node_index(cards, r), cores->package, cores->domain, node_local_rank(cards, r)}};
+}
+
+/* First how many places each rank has, then the places themselves, in rounds of one each. */
+static trama_status agree_machine(trama_context *c, const node_card *cards)
+{
+    machine *m = c->machine = trama_alloc(sizeof *m);
+    int *n = trama_alloc((size_t)c->comm.ranks * sizeof *n), most = 0;
+    machine_place *round = trama_alloc((size_t)c->comm.ranks * sizeof *round);
+    trama_status status = context_gather(c, "trama_start", &c->n_places, sizeof *n, n);
+    m->n_ranks = c->comm.ranks;
+    for (int r = 0; r < c->comm.ranks && !status; r++) {
+        c->first = r == c->comm.rank ? m->n_places : c->first;
+        m->n_places += n[r];
+        most = n[r] > most ? n[r] : most;
+    }
+    m->places = trama_alloc((size_t)m->n_places * sizeof *m->places);
+    for (int i = 0; i < most && !status; i++) {
+        machine_place mine = {0};
+        if (i < c->n_places)
+            mine = describe_place(c, cards, i);
+        status = context_gather(c, "trama_start", &mine, sizeof mine, round);
+        for (int r = 0, at = 0; r < c->comm.ranks && !status; at += n[r++])
+            if (i < n[r])
+                m->places[at + i] = round[r];
+    }
+    free(n);
+    free(round);
+    return context_agree(c, "trama_start", status);
+}
+
+static void release(trama_context *c)
+{
+    if (c->machine)
+        machine_destroy(&c->machine);
+    place_free(&c->cores);
+    if (c->topology)
+        hwloc_topology_destroy(c->topology);
+    comm_close(&c->comm);
+    is_live = false;
+}
+
+trama_status context_create(const trama_config *config, const char *cpu_kind, trama_context **context)
+{
+    trama_context *c = &the_context;
+    *context = NULL;
+    if (is_live)
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "a context is live already: trama_stop it first");
+    memset(c, 0, sizeof *c);
+    trama_status status = comm_open(config ? config->communicator : NULL, &c->comm);
+    if (status)
+        return status;
+    is_live = true;
+    node_card *cards = trama_alloc((size_t)c->comm.ranks * sizeof *cards);
+    if ((status = exchange_cards(c, config, cpu_kind, cards)) || (status = check_options(c, cards)) ||
+        (status = start_starpu(c, cards)) || (status = agree_machine(c, cards))) {
+        driver_stop(c);
+        release(c);
+    } else {
+        flight_start(c);
+        message_start(c);
+        pool_start(c);
+        rest_start(c);
+        warn_of_idle_cores(c, cards);
+        *context = c;
+    }
+    free(cards);
+    return status;
+}
+
+trama_status context_destroy(trama_context **context)
+{
+    trama_context *c = *context;
+    if (!c)
+        return TRAMA_OK;
+    if (context_live(c))
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "%d executables are live: destroy them before trama_stop",
+                          context_live(c));
+    flight_wait_all(c, "trama_stop");
+    context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
+    pool_stop(c);
+    rest_stop(c);
+    driver_stop(c);
+    message_stop(c);
+    flight_stop(c);
+    release(c);
+    *context = NULL;
+    return TRAMA_OK;
+}
+
+int context_live_add(trama_context *c, int n)
+{
+    return atomic_fetch_add(&c->live, n) + n;
+}
+
+int context_live(const trama_context *c)
+{
+    return atomic_load(&c->live);
+}
+
+const machine *context_machine(const trama_context *c)
+{
+    return c->machine;
+}
+
+int context_rank(const trama_context *c)
+{
+    return c->comm.rank;
+}
+
+int context_ranks(const trama_context *c)
+{
+    return c->comm.ranks;
+}
+
+int trama_context_rank(const trama_context *context)
+{
+    return context->comm.rank;
+}
+
+int trama_context_ranks(const trama_context *context)
+{
+    return context->comm.ranks;
+}
+
+const trama_config *context_config(const trama_context *c)
+{
+    return &c->config;
+}
+
+int context_first_place(const trama_context *c)
+{
+    return c->first;
+}
+
+int context_n_places(const trama_context *c)
+{
+    return c->n_places;
+}
+
+static const own_place *own(const trama_context *c, int place)
+{
+    assert(place >= c->first && place < c->first + c->n_places);
+    return &c->places[place - c->first];
+}
+
+unsigned context_mask_words(const trama_context *c)
+{
+    (void)c;
+    return sizeof((own_place *)NULL)->mask / sizeof(uint32_t);
+}
+
+const uint32_t *context_place_mask(const trama_context *c, int place)
+{
+    return own(c, place)->mask;
+}
+
+int context_lane_worker(const trama_context *c, int place, int lane)
+{
+    assert(lane >= 0 && lane < own(c, place)->n);
+    return own(c, place)->worker[lane];
+}
+
+const uint32_t *context_lane_mask(const trama_context *c, int place, int lane)
+{
+    return c->worker_mask[context_lane_worker(c, place, lane)];
+}
+
+int64_t context_next_call(trama_context *c)
+{
+    return c->calls++;
+}
+
+void context_log(const trama_context *c, trama_log_level level, const char *format, ...)
+{
+    char line[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    c->config.log(c->config.log_data, level, line);
+}

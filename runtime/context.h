@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside view of the context: its machine table, this rank's workers, its log, its collective calls, its rest. It owns
+ * StarPU and MPI for the library, and knows neither ops nor plans. */
+#ifndef CONTEXT_H
+#define CONTEXT_H
+
+#include <stdatomic.h>
+
+#include "machine.h"
+#include "trama_context.h"
+
+/* ---- Life ---------------------------------------------------------------------------------- */
+
+/* Collective over the communicator of the configuration. Finds places, agrees the machine table, starts MPI (where it
+ * is needed) and StarPU (or adopts the host's). config may be NULL. cpu_kind names the bits that CPU places compute,
+ * such as "cpu:SkylakeX"; places of equal text get equal machine_place.kind, on all ranks. The context is at rest.
+ * Errors, the same on every rank, *context NULL: E_ORDER where one is live, E_ARGUMENT, E_SYSTEM. */
+trama_status context_create(const trama_config *config, const char *cpu_kind, trama_context **context);
+
+/* Collective. Waits (watchdog) until nothing is under way, empties the pools, ends StarPU and MPI where Trama started
+ * them, nulls *context; NULL is allowed. E_ORDER and nothing done while context_live() != 0. */
+trama_status context_destroy(trama_context **context);
+
+/* Objects that must be destroyed before the context (executables). Atomic. Returns the new number. */
+int context_live_add(trama_context *c, int n);
+int context_live(const trama_context *c);
+
+/* ---- What is known ---------------------------------------------------------------------------- */
+
+const machine *context_machine(const trama_context *c); /* equal on all ranks; owned by the context */
+int context_rank(const trama_context *c);
+int context_ranks(const trama_context *c);
+
+/* Options with every default, environment variable and limit resolved: no field is 0 but flags; `ways` stays 0 where
+ * the user left it (the plan then takes the workers of a place); communicator is NULL. log is never NULL. */
+const trama_config *context_config(const trama_context *c);
+
+/* This rank's places are [first, first + n) of the machine table. */
+int context_first_place(const trama_context *c);
+int context_n_places(const trama_context *c);
+
+/* `place` below is an index in the machine table and must be this rank's; lane is in [0, machine_place.workers). Masks
+ * are static for the life of the context: task->workerids = (uint32_t *)mask, task->workerids_len =
+ * context_mask_words(c). */
+unsigned context_mask_words(const trama_context *c);
+const uint32_t *context_place_mask(const trama_context *c, int place);
+const uint32_t *context_lane_mask(const trama_context *c, int place, int lane);
+int context_lane_worker(const trama_context *c, int place, int lane); /* StarPU worker id */
+
+/* ---- Log and counters --------------------------------------------------------------------------- */
+
+/* To config.log, from any thread; at most 4095 characters. Nothing is put before it: the text says "rank r: " itself.
+ */
+void context_log(const trama_context *c, trama_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What this rank posted through message.h since the start. */
+typedef struct context_counters {
+    int64_t messages_sent, bytes_sent, messages_received, bytes_received;
+} context_counters;
+context_counters context_count(const trama_context *c);
+
+/* ---- Collective calls ------------------------------------------------------------------------------ */
+
+/* The number of the next collective call of the public API: 0, 1, ... in the same order on all ranks. Not a message. */
+int64_t context_next_call(trama_context *c);
+
+/* The calls below are collective, wait under the watchdog, and are free where there is one rank. `what` names the
+ * call for the watchdog ("trama_compile"). Workers need not be awake. */
+
+/* all [ranks][bytes] gets every rank's `bytes` bytes. */
+trama_status context_gather(trama_context *c, const char *what, const void *mine, size_t bytes, void *all);
+
+/* Did all ranks give the same number? E_ORDER with a message that names `what` and the first rank that differs from
+ * rank 0. */
+trama_status context_all_equal(trama_context *c, const char *what, uint64_t hash);
+
+/* OK if all ranks say OK; else every rank gets the status and message of the first rank that failed. Use after steps
+ * that can fail on some ranks only (memory, files). `mine` is taken with this thread's trama_error(). */
+trama_status context_agree(trama_context *c, const char *what, trama_status mine);
+
+trama_status context_barrier(trama_context *c, const char *what);
+
+/* ---- Rest -------------------------------------------------------------------------------------------- */
+
+/* Workers are paused while nothing is under way and nobody submits, where Trama started StarPU. Who submits tasks,
+ * messages or acquires brackets it: context_wake ... submit ... context_rest; brackets nest and cost ~50 ns when the
+ * workers are awake. After the last context_rest they go to sleep as soon as all flights have landed, at once if they
+ * have. */
+void context_wake(trama_context *c);
+void context_rest(trama_context *c);
+
+#endif

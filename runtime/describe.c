@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a context says of itself to people. */
+#include "state.h"
+
+static const char *messages_text(const trama_context *c)
+{
+    if (!c->messages)
+        return "none, there is one rank";
+    if (c->driven)
+        return "StarPU-MPI's thread drives worker 0 as well";
+    return c->mpi_pu >= 0 ? "StarPU-MPI's thread has a core of its own"
+                          : "StarPU-MPI's thread is where the system puts it";
+}
+
+char *trama_context_describe(const trama_context *context)
+{
+    const trama_context *c = context;
+    text t = {0};
+    text_add(&t, "trama %s: rank %d of %d, %d of them on this node; %s\n", trama_version(), c->comm.rank, c->comm.ranks,
+             c->local_ranks, c->comm.how);
+    text_add(&t, "workers of this rank: %d on %d of %d cores, %s; scheduler %s%s\n", c->cores.workers, c->cores.cores,
+             hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE),
+             c->bound            ? "each bound to its own"
+             : c->started_starpu ? "unbound, the cores are shared"
+                                 : "bound as the program did",
+             c->scheduler, c->started_starpu ? "" : " (StarPU was started by the program)");
+    text_add(&t, "messages: %s\n", messages_text(c));
+    text_add(&t, "window %d steps, grain %lld flop and %lld bytes, watchdog %d s\n", c->config.window,
+             (long long)c->config.grain_flops, (long long)c->config.grain_bytes, c->config.watchdog);
+    machine_describe(c->machine, &t);
+    return text_take(&t);
+}

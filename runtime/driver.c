@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* StarPU and StarPU-MPI: how they are driven on the cores of this rank, their start and stop, adoption of the host's.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "node.h"
+#include "state.h"
+
+#if TRAMA_HAVE_MPI
+#include <starpu_mpi.h>
+#endif
+
+/* A rank with fewer cores than this cannot spare one for StarPU-MPI's thread, which then drives worker 0 as well. */
+enum { CORES_TO_SPARE = 8 };
+
+/* Variables that Trama set because the user had not: taken back at stop. */
+static const char *set_here[16];
+static int n_set_here;
+#if TRAMA_HAVE_MPI
+static bool shutdown_ends_starpu; /* starpu_mpi_init_conf was used once, StarPU-MPI never forgets it */
+static int mpi_thread_left;       /* starpu_mpi_get_thread_cpuid() as our own StarPU-MPI left it, plus 1 */
+#endif
+
+static void set_variable(const char *name, int value)
+{
+    char digits[16];
+    if (getenv(name))
+        return;
+    snprintf(digits, sizeof digits, "%d", value);
+    setenv(name, digits, 1);
+    set_here[n_set_here++] = name;
+}
+
+static void unset_variables(void)
+{
+    while (n_set_here > 0)
+        unsetenv(set_here[--n_set_here]);
+}
+
+static int positive_variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && atoi(value) > 0 ? atoi(value) : 0;
+}
+
+/* Cuts the rank's cores into places. StarPU-MPI's thread gets a core of its own where one can be spared. */
+trama_status driver_prepare(trama_context *c, const place_claim *given)
+{
+    place_claim claim = *given;
+    if (claim.workers == 0)
+        claim.workers = positive_variable("STARPU_NCPU");
+    trama_status status = place_find(c->topology, &claim, &c->cores);
+    c->messages = c->comm.ranks > 1;
+    c->driven = c->messages;
+    c->mpi_pu = -1;
+    if (status || !c->messages || c->cores.shared || positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY"))
+        return status;
+    if (claim.workers ? claim.workers < c->cores.cores : c->cores.cores >= CORES_TO_SPARE) {
+        claim.workers = c->cores.workers - !claim.workers;
+        place_free(&c->cores);
+        status = place_find(c->topology, &claim, &c->cores);
+        c->driven = false;
+        c->mpi_pu = c->cores.spare_pu;
+    }
+    return status;
+}
+
+/* STARPU_WORKERS_GETBIND stays as it is: StarPU 1.4.10 frees its sets twice where it changes between two starts. */
+static void prepare_environment(const trama_context *c)
+{
+    set_variable("STARPU_SILENT", 1);
+    if (!c->bound)
+        set_variable("STARPU_WORKERS_NOBIND", 1);
+    if (!c->messages)
+        return;
+    set_variable("STARPU_MPI_NDETACHED_SEND", 0); /* no limit */
+    set_variable("STARPU_MPI_CACHE", 0);
+    if (c->driven) {
+        set_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY", 1);
+        set_variable("STARPU_MPI_DRIVER_TASK_FREQUENCY", 1);
+    }
+    if (c->mpi_pu >= 0)
+        set_variable("STARPU_MPI_THREAD_CPUID", c->mpi_pu);
+    else
+        set_variable("STARPU_MPI_NOBIND", 1);
+}
+
+static void configure(const trama_context *c, struct starpu_conf *conf)
+{
+    unsigned n = 0;
+    starpu_conf_init(conf);
+    conf->precedence_over_environment_variables = 1;
+    conf->sched_policy_name = c->scheduler;
+    conf->ncpus = c->cores.workers;
+    conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_ms = conf->ntcpip_ms = 0;
+    conf->reserve_ncpus = 0;
+    conf->catch_signals = 0;
+    conf->use_explicit_workers_bindid = 1;
+    for (int p = 0; p < c->cores.n; p++)
+        for (int i = 0; i < c->cores.at[p].n; i++)
+            conf->workers_bindid[n++] = (unsigned)c->cores.at[p].pu[i];
+}
+
+static trama_status start_here(trama_context *c)
+{
+    struct starpu_conf conf;
+    int error;
+    c->bound = !c->cores.shared;
+    c->scheduler = getenv("STARPU_SCHED") ? getenv("STARPU_SCHED") : "lws";
+    if (c->cores.workers > STARPU_MAXCPUS)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers; this StarPU was built for at most %d",
+                          c->cores.workers, STARPU_MAXCPUS);
+    prepare_environment(c);
+    configure(c, &conf);
+    if (getenv("STARPU_FXT_EVENTS")) /* StarPU 1.4.10 looks at it only so */
+        starpu_fxt_autostart_profiling(1);
+#if TRAMA_HAVE_MPI
+    if (c->messages) {
+        error = starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, &conf);
+        shutdown_ends_starpu = true;
+    } else
+#endif
+        error = starpu_init(&conf);
+    if (error) {
+        unset_variables();
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "StarPU does not start with %d workers: %s", c->cores.workers,
+                          strerror(-error));
+    }
+    c->started_starpu = true;
+    c->started_starpumpi = c->messages;
+    return TRAMA_OK;
+}
+
+static trama_status adopt_messages(trama_context *c)
+{
+#if TRAMA_HAVE_MPI
+    int thread = starpu_mpi_get_thread_cpuid();
+    if (thread >= 0 && thread + 1 != mpi_thread_left) { /* the host runs StarPU-MPI */
+        starpu_mpi_comm_register(c->comm.handle);
+        c->driven = positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY") > 0;
+        return TRAMA_OK;
+    }
+    if (shutdown_ends_starpu && starpu_init(NULL)) /* else starpu_mpi_shutdown_comm takes the host's reference */
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "the program's StarPU does not take a second user");
+    prepare_environment(c);
+    if (starpu_mpi_init_comm(NULL, NULL, 0, c->comm.handle))
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "StarPU-MPI does not start beside the program's StarPU");
+    c->started_starpumpi = true;
+#else
+    (void)c;
+#endif
+    return TRAMA_OK;
+}
+
+/* One place of all CPU workers of the StarPU that the host runs. */
+static trama_status adopt(trama_context *c)
+{
+    int n = (int)starpu_cpu_worker_get_count();
+    if (n == 0)
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "the program's StarPU has no CPU worker, and Trama needs one");
+    if (starpu_is_paused())
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "the program's StarPU is paused: starpu_resume before trama_start");
+    if (c->config.workers && c->config.workers != n)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers asked for, but the program's StarPU has %d",
+                          c->config.workers, n);
+    place_free(&c->cores);
+    c->cores = (place_list){.n = 1, .at = trama_alloc(sizeof *c->cores.at), .cores = n, .workers = n, .spare_pu = -1};
+    c->cores.at[0].n = n;
+    c->cores.at[0].pu = trama_alloc((size_t)n * sizeof(int));
+    c->driven = false;
+    c->mpi_pu = -1;
+    c->scheduler = "the program's";
+    return c->messages ? adopt_messages(c) : TRAMA_OK;
+}
+
+/* Workers in StarPU's order are the cores in ours. */
+static void list_workers(trama_context *c)
+{
+    int ids[STARPU_NMAXWORKERS], next = 0;
+    starpu_worker_get_ids_by_type(STARPU_CPU_WORKER, ids, STARPU_NMAXWORKERS);
+    c->n_places = c->cores.n;
+    c->places = trama_alloc((size_t)c->n_places * sizeof *c->places);
+    c->worker_mask = trama_alloc(STARPU_NMAXWORKERS * sizeof *c->worker_mask);
+    for (int p = 0; p < c->n_places; p++) {
+        own_place *place = &c->places[p];
+        place->n = c->cores.at[p].n;
+        place->numa = c->cores.at[p].domain;
+        for (int i = 0; i < place->n; i++, next++) {
+            place->worker[i] = ids[next];
+            place->mask[ids[next] / 32] |= UINT32_C(1) << (ids[next] % 32);
+            c->worker_mask[ids[next]][ids[next] / 32] |= UINT32_C(1) << (ids[next] % 32);
+        }
+    }
+}
+
+trama_status driver_start(trama_context *c)
+{
+    trama_status status = starpu_is_initialized() ? adopt(c) : start_here(c);
+    if (!status)
+        list_workers(c);
+    return status;
+}
+
+void driver_stop(trama_context *c)
+{
+#if TRAMA_HAVE_MPI
+    if (c->started_starpumpi) {
+        mpi_thread_left = starpu_mpi_get_thread_cpuid() + 1;
+        starpu_mpi_shutdown_comm(c->comm.handle);
+    } else
+#endif
+        if (c->started_starpu)
+        starpu_shutdown();
+    unset_variables();
+    free(c->places);
+    free(c->worker_mask);
+    c->places = NULL;
+    c->worker_mask = NULL;
+    c->started_starpu = c->started_starpumpi = false;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flights: an atomic count each, one lock and one condition variable for all, pooled for the life of the process. */
+#include "flight.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "state.h"
+
+/* state = OWNED while the holder keeps it, plus what is under way. Who brings it to 0 recycles it. */
+struct flight {
+    trama_context *context;
+    atomic_long state;
+    flight *next;
+};
+#define OWNED (1L << 40)
+#define COUNT(state) ((state) & (OWNED - 1))
+
+pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t landed;
+static pthread_once_t landed_once = PTHREAD_ONCE_INIT;
+
+static void make_condition(void)
+{
+    pthread_condattr_t attribute;
+    pthread_condattr_init(&attribute);
+    pthread_condattr_setclock(&attribute, CLOCK_MONOTONIC);
+    pthread_cond_init(&landed, &attribute);
+    pthread_condattr_destroy(&attribute);
+}
+
+int64_t runtime_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void flight_start(trama_context *c)
+{
+    pthread_once(&landed_once, make_condition);
+    c->idle_flights = NULL;
+    c->waiters = 0;
+}
+
+void flight_stop(trama_context *c)
+{
+    while (c->idle_flights) {
+        flight *f = c->idle_flights;
+        c->idle_flights = f->next;
+        free(f);
+    }
+}
+
+flight *flight_new(trama_context *c)
+{
+    pthread_mutex_lock(&runtime_lock);
+    flight *f = c->idle_flights;
+    if (f)
+        c->idle_flights = f->next;
+    pthread_mutex_unlock(&runtime_lock);
+    if (!f)
+        f = trama_alloc(sizeof *f);
+    f->context = c;
+    atomic_store(&f->state, OWNED);
+    return f;
+}
+
+static void recycle(flight *f)
+{
+    f->next = f->context->idle_flights;
+    f->context->idle_flights = f;
+}
+
+void flight_add(flight *f, int n)
+{
+    atomic_fetch_add(&f->context->under_way, n);
+    atomic_fetch_add(&f->state, n);
+}
+
+void flight_land(void *arg)
+{
+    flight *f = arg;
+    trama_context *c = f->context;
+    atomic_fetch_add(&c->landings, 1);
+    long left = atomic_fetch_sub(&f->state, 1) - 1;
+    bool last = atomic_fetch_sub(&c->under_way, 1) == 1;
+    if (COUNT(left) && !last)
+        return;
+    pthread_mutex_lock(&runtime_lock);
+    if (left == 0)
+        recycle(f);
+    if (c->waiters)
+        pthread_cond_broadcast(&landed);
+    if (last && atomic_load(&c->under_way) == 0)
+        rest_when_idle(c);
+    pthread_mutex_unlock(&runtime_lock);
+}
+
+bool flight_done(const flight *f)
+{
+    return COUNT(atomic_load(&f->state)) == 0;
+}
+
+void flight_free(flight *f)
+{
+    if (!f || atomic_fetch_sub(&f->state, OWNED) != OWNED)
+        return;
+    pthread_mutex_lock(&runtime_lock);
+    recycle(f);
+    pthread_mutex_unlock(&runtime_lock);
+}
+
+static void report(trama_context *c, const char *what, int64_t waited)
+{
+    text lines = {0};
+    message_missing(c, 5, &lines);
+    char *missing = text_take(&lines);
+    context_log(c, TRAMA_LOG_WARNING, "rank %d: %s waits for %ld tasks and messages; nothing has ended for %lld s%s%s",
+                c->comm.rank, what, atomic_load(&c->under_way), (long long)(waited / 1000000000),
+                missing && *missing ? "; the oldest messages under way:\n" : ", and no message is under way",
+                missing ? missing : "");
+    free(missing);
+}
+
+static struct timespec as_timespec(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+}
+
+/* Waits until *count's count is 0. The log is called without the lock. */
+static void wait_for(trama_context *c, const atomic_long *count, const char *what)
+{
+    int64_t patience = (int64_t)c->config.watchdog * 1000000000, quiet_since = runtime_now();
+    int64_t deadline = quiet_since + patience;
+    long seen = atomic_load(&c->landings);
+    pthread_mutex_lock(&runtime_lock);
+    c->waiters++;
+    while (COUNT(atomic_load(count))) {
+        struct timespec until = as_timespec(deadline);
+        if (pthread_cond_timedwait(&landed, &runtime_lock, &until) != ETIMEDOUT || !COUNT(atomic_load(count)))
+            continue;
+        long now = atomic_load(&c->landings);
+        if (now != seen)
+            quiet_since = runtime_now();
+        pthread_mutex_unlock(&runtime_lock);
+        if (now == seen)
+            report(c, what, runtime_now() - quiet_since);
+        seen = now;
+        deadline = runtime_now() + patience;
+        pthread_mutex_lock(&runtime_lock);
+    }
+    c->waiters--;
+    pthread_mutex_unlock(&runtime_lock);
+}
+
+static trama_status wait_awake(trama_context *c, const atomic_long *count, const char *what)
+{
+    if (COUNT(atomic_load(count)) == 0)
+        return TRAMA_OK;
+    if (starpu_worker_get_id() >= 0)
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "%s would wait inside a StarPU task", what);
+    context_wake(c);
+    wait_for(c, count, what);
+    context_rest(c);
+    return TRAMA_OK;
+}
+
+trama_status flight_wait(trama_context *c, flight *f, const char *what)
+{
+    return wait_awake(c, &f->state, what);
+}
+
+trama_status flight_wait_all(trama_context *c, const char *what)
+{
+    return wait_awake(c, &c->under_way, what);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages: detached StarPU-MPI requests, each with a pooled record in a list ordered by age, for the watchdog. */
+#include "message.h"
+
+#include <assert.h>
+
+#include "state.h"
+
+#if TRAMA_HAVE_MPI
+#include <starpu_mpi.h>
+#endif
+
+struct message_record {
+    message_record *older, *newer; /* older also links idle records */
+    trama_context *context;
+    flight *flight;
+    const char *label;
+    int64_t step, since;
+    size_t bytes;
+    int rank;
+    bool receive;
+};
+
+void message_start(trama_context *c)
+{
+    pthread_mutex_init(&c->message_lock, NULL);
+    c->oldest = c->newest = c->idle_messages = NULL;
+    c->counters = (context_counters){0};
+}
+
+void message_stop(trama_context *c)
+{
+    assert(!c->oldest);
+    while (c->idle_messages) {
+        message_record *r = c->idle_messages;
+        c->idle_messages = r->older;
+        free(r);
+    }
+    pthread_mutex_destroy(&c->message_lock);
+}
+
+context_counters context_count(const trama_context *c)
+{
+    trama_context *writable = (trama_context *)c; /* the lock, not the context */
+    pthread_mutex_lock(&writable->message_lock);
+    context_counters counters = c->counters;
+    pthread_mutex_unlock(&writable->message_lock);
+    return counters;
+}
+
+void message_missing(trama_context *c, int most, text *out)
+{
+    int64_t now = runtime_now();
+    pthread_mutex_lock(&c->message_lock);
+    for (message_record *r = c->oldest; r && most > 0; r = r->newer, most--)
+        text_add(out, "  %s of %s %s rank %d, step %lld, %zu bytes, since %lld s\n", r->receive ? "receive" : "send",
+                 r->label ? r->label : "?", r->receive ? "from" : "to", r->rank, (long long)r->step, r->bytes,
+                 (long long)((now - r->since) / 1000000000));
+    pthread_mutex_unlock(&c->message_lock);
+}
+
+#if TRAMA_HAVE_MPI
+
+static message_record *open_record(trama_context *c, message_record values)
+{
+    pthread_mutex_lock(&c->message_lock);
+    message_record *r = c->idle_messages;
+    if (r)
+        c->idle_messages = r->older;
+    else
+        r = trama_alloc(sizeof *r);
+    *r = values;
+    r->older = c->newest;
+    if (c->newest)
+        c->newest->newer = r;
+    else
+        c->oldest = r;
+    c->newest = r;
+    if (r->receive)
+        c->counters.messages_received++, c->counters.bytes_received += (int64_t)r->bytes;
+    else
+        c->counters.messages_sent++, c->counters.bytes_sent += (int64_t)r->bytes;
+    pthread_mutex_unlock(&c->message_lock);
+    return r;
+}
+
+/* Called by StarPU-MPI's thread. */
+static void close_record(void *arg)
+{
+    message_record *r = arg;
+    trama_context *c = r->context;
+    flight *f = r->flight;
+    pthread_mutex_lock(&c->message_lock);
+    *(r->older ? &r->older->newer : &c->oldest) = r->newer;
+    *(r->newer ? &r->newer->older : &c->newest) = r->older;
+    r->older = c->idle_messages;
+    c->idle_messages = r;
+    pthread_mutex_unlock(&c->message_lock);
+    flight_land(f);
+}
+
+/* StarPU-MPI keeps 100 bytes for every (rank, tag) that it has ever seen, so calls share tags in turn. */
+static int64_t tag_on_the_wire(int64_t tag)
+{
+    assert(tag >= 0 && tag < MESSAGE_TAG_LIMIT);
+    return tag % ((int64_t)MESSAGE_CALLS << MESSAGE_TAG_BITS);
+}
+
+static message_record *prepare(trama_context *c, starpu_data_handle_t handle, int rank, const char *label, int64_t step,
+                               flight *f, bool receive)
+{
+    assert(rank >= 0 && rank < c->comm.ranks && rank != c->comm.rank);
+    assert(starpu_data_get_size(handle) <= INT32_MAX);
+    assert(atomic_load(&c->depth) > 0);
+    flight_add(f, 1);
+    return open_record(c, (message_record){.context = c,
+                                           .flight = f,
+                                           .label = label,
+                                           .step = step,
+                                           .since = runtime_now(),
+                                           .bytes = starpu_data_get_size(handle),
+                                           .rank = rank,
+                                           .receive = receive});
+}
+
+void message_send(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label, int64_t step,
+                  flight *f)
+{
+    message_record *r = prepare(c, handle, rank, label, step, f, false);
+    starpu_mpi_isend_detached(handle, rank, tag_on_the_wire(tag), c->comm.handle, close_record, r);
+}
+
+void message_receive(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label,
+                     int64_t step, flight *f)
+{
+    message_record *r = prepare(c, handle, rank, label, step, f, true);
+    starpu_mpi_irecv_detached(handle, rank, tag_on_the_wire(tag), c->comm.handle, close_record, r);
+}
+
+#else
+
+void message_send(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label, int64_t step,
+                  flight *f)
+{
+    (void)c, (void)handle, (void)rank, (void)tag, (void)label, (void)step, (void)f;
+    assert(!"there is no other rank without MPI");
+}
+
+void message_receive(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label,
+                     int64_t step, flight *f)
+{
+    message_send(c, handle, rank, tag, label, step, f);
+}
+
+#endif

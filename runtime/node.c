@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cards: what the system lets this process use, and who shares a node. */
+#include "node.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool read_file(const char *path, char *buffer, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    size_t n = fread(buffer, 1, size - 1, file);
+    fclose(file);
+    buffer[n] = '\0';
+    return n > 0;
+}
+
+/* Version 2: "<quota|max> <period>" in cpu.max. Version 1: two files, -1 for no limit. */
+static double quota_of_group(const char *group)
+{
+    char path[4200], line[128];
+    double quota = -1, period = 0;
+    snprintf(path, sizeof path, "%s/cpu.max", group);
+    if (read_file(path, line, sizeof line))
+        return sscanf(line, "%lf %lf", &quota, &period) == 2 && period > 0 ? quota / period : 0;
+    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", group);
+    if (!read_file(path, line, sizeof line) || sscanf(line, "%lf", &quota) != 1 || quota <= 0)
+        return 0;
+    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", group);
+    if (!read_file(path, line, sizeof line) || sscanf(line, "%lf", &period) != 1 || period <= 0)
+        return 0;
+    return quota / period;
+}
+
+/* The least quota of the group and the groups above it, down to base (a container sees its own group as the base). */
+static double quota_of_branch(const char *base, const char *group)
+{
+    char path[4096];
+    double least = 0;
+    if (snprintf(path, sizeof path, "%s%s", base, group) >= (int)sizeof path)
+        return 0;
+    for (;;) {
+        double quota = quota_of_group(path);
+        if (quota > 0 && (least == 0 || quota < least))
+            least = quota;
+        char *slash = strrchr(path, '/');
+        if (strlen(path) <= strlen(base) || !slash)
+            return least;
+        *slash = '\0';
+    }
+}
+
+double node_quota(const char *root, const char *membership)
+{
+    double least = 0;
+    for (const char *line = membership; *line;) {
+        char controllers[256] = "", group[2048] = "", base[2400];
+        int length = (int)strcspn(line, "\n");
+        if (length < 2300 && (sscanf(line, "%*d:%255[^:\n]:%2047[^\n]", controllers, group) == 2 ||
+                              sscanf(line, "0::%2047[^\n]", group) == 1)) {
+            bool cpu = !*controllers || strcmp(controllers, "cpu") == 0 || strstr(controllers, "cpu,") ||
+                       strstr(controllers, ",cpu");
+            snprintf(base, sizeof base, "%s%s", root, *controllers ? "/cpu" : "");
+            double quota = cpu ? quota_of_branch(base, strcmp(group, "/") ? group : "") : 0;
+            if (quota > 0 && (least == 0 || quota < least))
+                least = quota;
+        }
+        line += length + (line[length] == '\n');
+    }
+    return least;
+}
+
+static void identify_node(node_card *card)
+{
+    char name[NODE_TEXT] = "node";
+    if (!read_file("/proc/sys/kernel/random/boot_id", name, sizeof name) && gethostname(name, sizeof name - 1))
+        strcpy(name, "node");
+    name[strcspn(name, "\n")] = '\0';
+    snprintf(card->node, sizeof card->node, "%s", name);
+}
+
+void node_card_fill(node_card *card, hwloc_topology_t topology, const char *cpu_kind)
+{
+    char membership[8192];
+    hwloc_bitmap_t bound = hwloc_bitmap_alloc();
+    memset(card, 0, sizeof *card);
+    identify_node(card);
+    snprintf(card->cpu_kind, sizeof card->cpu_kind, "%s", cpu_kind);
+    if (hwloc_get_cpubind(topology, bound, HWLOC_CPUBIND_PROCESS) || hwloc_bitmap_iszero(bound))
+        hwloc_bitmap_copy(bound, hwloc_topology_get_allowed_cpuset(topology));
+    hwloc_bitmap_and(bound, bound, hwloc_topology_get_allowed_cpuset(topology));
+    int pu = -1;
+    while ((pu = hwloc_bitmap_next(bound, pu)) >= 0 && pu < NODE_MAX_PUS)
+        card->allowed[pu / 64] |= UINT64_C(1) << (pu % 64);
+    hwloc_bitmap_free(bound);
+    if (read_file("/proc/self/cgroup", membership, sizeof membership))
+        card->quota = node_quota("/sys/fs/cgroup", membership);
+}
+
+void node_allowed(const node_card *card, hwloc_bitmap_t set)
+{
+    hwloc_bitmap_zero(set);
+    for (unsigned pu = 0; pu < NODE_MAX_PUS; pu++)
+        if (card->allowed[pu / 64] >> (pu % 64) & 1)
+            hwloc_bitmap_set(set, pu);
+}
+
+static bool same_node(const node_card *a, const node_card *b)
+{
+    return strcmp(a->node, b->node) == 0;
+}
+
+static bool same_cores(const node_card *a, const node_card *b)
+{
+    return memcmp(a->allowed, b->allowed, sizeof a->allowed) == 0;
+}
+
+int node_sharers(const node_card *cards, int n_ranks, int rank, int *index)
+{
+    int n = 0;
+    for (int r = 0; r < n_ranks; r++) {
+        if (r == rank)
+            *index = n;
+        n += same_node(&cards[r], &cards[rank]) && same_cores(&cards[r], &cards[rank]);
+    }
+    return n;
+}
+
+bool node_overlap(const node_card *cards, int n_ranks, int rank)
+{
+    const node_card *mine = &cards[rank];
+    for (int r = 0; r < n_ranks; r++) {
+        if (!same_node(&cards[r], mine) || same_cores(&cards[r], mine))
+            continue;
+        for (size_t i = 0; i < sizeof mine->allowed / sizeof *mine->allowed; i++)
+            if (cards[r].allowed[i] & mine->allowed[i])
+                return true;
+    }
+    return false;
+}
+
+int node_pus(const node_card *cards, int n_ranks, int rank)
+{
+    int n = 0;
+    for (size_t i = 0; i < sizeof cards->allowed / sizeof *cards->allowed; i++) {
+        uint64_t any = 0;
+        for (int r = 0; r < n_ranks; r++)
+            any |= same_node(&cards[r], &cards[rank]) ? cards[r].allowed[i] : 0;
+        n += __builtin_popcountll(any);
+    }
+    return n;
+}
+
+int node_local_rank(const node_card *cards, int rank)
+{
+    int n = 0;
+    for (int r = 0; r < rank; r++)
+        n += same_node(&cards[r], &cards[rank]);
+    return n;
+}
+
+int node_ranks(const node_card *cards, int n_ranks, int rank)
+{
+    int n = 0;
+    for (int r = 0; r < n_ranks; r++)
+        n += same_node(&cards[r], &cards[rank]);
+    return n;
+}
+
+int node_index(const node_card *cards, int rank)
+{
+    int first = 0, index = 0;
+    while (!same_node(&cards[first], &cards[rank]))
+        first++;
+    for (int r = 0; r < first; r++)
+        index += node_local_rank(cards, r) == 0;
+    return index;
+}
+
+int node_kind(const node_card *cards, int rank)
+{
+    int kind = 0, first = 0;
+    while (strcmp(cards[first].cpu_kind, cards[rank].cpu_kind))
+        first++;
+    for (int r = 0; r < first; r++) {
+        int q = 0;
+        while (strcmp(cards[q].cpu_kind, cards[r].cpu_kind))
+            q++;
+        kind += q == r;
+    }
+    return kind;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of shards: hashed by what they are, reused oldest first, evicted oldest first. One thread at a time. */
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tile.h"
+
+enum { N_BUCKETS = 1024 };
+
+/* shard comes first: the address that users hold is the entry's. */
+typedef struct entry {
+    shard shard;
+    shard_key key;
+    buffer memory;
+    struct entry *next, *prev;           /* in pool.idle or pool.used, oldest first */
+    struct entry *next_same, *prev_same; /* in its bucket while idle, oldest first */
+} entry;
+
+typedef struct bucket {
+    entry *first, *last;
+} bucket;
+
+struct pool {
+    entry *idle, *newest_idle, *used;
+    bucket buckets[N_BUCKETS];
+    shard_pool_state state;
+    int64_t limit;
+};
+
+void pool_start(trama_context *c)
+{
+    int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    c->pool = trama_alloc(sizeof *c->pool);
+    c->pool->limit = memory / 8 / (c->local_ranks > 0 ? c->local_ranks : 1);
+}
+
+static bucket *bucket_of(pool *p, const shard_key *key)
+{
+    const unsigned char *bytes = (const unsigned char *)key;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < sizeof *key; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+    return &p->buckets[hash % N_BUCKETS];
+}
+
+static void link_used(pool *p, entry *e)
+{
+    e->prev = NULL;
+    e->next = p->used;
+    if (p->used)
+        p->used->prev = e;
+    p->used = e;
+    p->state.used++;
+    p->state.used_bytes += (int64_t)e->memory.bytes;
+}
+
+static void unlink_used(pool *p, entry *e)
+{
+    *(e->prev ? &e->prev->next : &p->used) = e->next;
+    if (e->next)
+        e->next->prev = e->prev;
+    p->state.used--;
+    p->state.used_bytes -= (int64_t)e->memory.bytes;
+}
+
+static void link_idle(pool *p, entry *e)
+{
+    bucket *b = bucket_of(p, &e->key);
+    e->next = e->next_same = NULL;
+    e->prev = p->newest_idle;
+    *(e->prev ? &e->prev->next : &p->idle) = e;
+    p->newest_idle = e;
+    e->prev_same = b->last;
+    *(e->prev_same ? &e->prev_same->next_same : &b->first) = e;
+    b->last = e;
+    p->state.idle++;
+    p->state.idle_bytes += (int64_t)e->memory.bytes;
+}
+
+static void unlink_idle(pool *p, entry *e)
+{
+    bucket *b = bucket_of(p, &e->key);
+    *(e->prev ? &e->prev->next : &p->idle) = e->next;
+    *(e->next ? &e->next->prev : &p->newest_idle) = e->prev;
+    *(e->prev_same ? &e->prev_same->next_same : &b->first) = e->next_same;
+    *(e->next_same ? &e->next_same->prev_same : &b->last) = e->prev_same;
+    p->state.idle--;
+    p->state.idle_bytes -= (int64_t)e->memory.bytes;
+}
+
+static entry *find_idle(pool *p, const shard_key *key)
+{
+    entry *e = bucket_of(p, key)->first;
+    while (e && memcmp(&e->key, key, sizeof *key))
+        e = e->next_same;
+    return e;
+}
+
+/* Waits for what is still under way on it. */
+static void evict(trama_context *c, entry *e)
+{
+    unlink_idle(c->pool, e);
+    shard_acquire(c, &e->shard, STARPU_RW, "a shard that leaves the pool");
+    shard_release(c, &e->shard);
+    tile_unmake(&e->shard, &e->memory);
+    free(e);
+}
+
+static void keep_to(trama_context *c, int64_t limit)
+{
+    while (c->pool->idle && c->pool->state.idle_bytes > limit)
+        evict(c, c->pool->idle);
+}
+
+void shard_pool_limit(trama_context *c, int64_t bytes)
+{
+    c->pool->limit = bytes;
+    keep_to(c, bytes);
+}
+
+shard_pool_state shard_pool(const trama_context *c)
+{
+    return c->pool->state;
+}
+
+static shard_key key_of(int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim, int cut_parts)
+{
+    shard_key key;
+    memset(&key, 0, sizeof key);
+    assert(ndim >= 0 && ndim <= TRAMA_MAX_NDIM && cut_dim < ndim);
+    for (int d = 0; d < ndim; d++)
+        key.extent[d] = extent[d];
+    bool whole = cut_parts <= 1 || cut_dim < 0;
+    assert(whole || cut_parts <= (extent[cut_dim] > 1 ? extent[cut_dim] : 1));
+    key.place = place;
+    key.dtype = (int)dtype;
+    key.ndim = ndim;
+    key.cut_dim = whole ? -1 : cut_dim;
+    key.cut_parts = whole ? 1 : cut_parts;
+    return key;
+}
+
+/* Memory that idle shards hold is better used by a new one. */
+static entry *make(trama_context *c, const shard_key *key)
+{
+    entry *e = trama_alloc(sizeof *e);
+    e->key = *key;
+    trama_status status = tile_make(c, key, &e->shard, &e->memory);
+    if (status == TRAMA_E_MEMORY && c->pool->idle) {
+        keep_to(c, 0);
+        status = tile_make(c, key, &e->shard, &e->memory);
+    }
+    if (status) {
+        free(e);
+        return NULL;
+    }
+    c->pool->state.made++;
+    return e;
+}
+
+shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
+                 int cut_parts, const char *name)
+{
+    shard_key key = key_of(place, dtype, ndim, extent, cut_dim, cut_parts);
+    entry *e = find_idle(c->pool, &key);
+    if (e)
+        unlink_idle(c->pool, e);
+    else if (!(e = make(c, &key)))
+        return NULL;
+    link_used(c->pool, e);
+    if (name && starpu_fxt_is_enabled())
+        tile_name(&e->shard, name);
+    return &e->shard;
+}
+
+void shard_put(trama_context *c, shard *s)
+{
+    if (!s)
+        return;
+    entry *e = (entry *)s;
+    unlink_used(c->pool, e);
+    link_idle(c->pool, e);
+    keep_to(c, c->pool->limit);
+}
+
+void pool_stop(trama_context *c)
+{
+    pool *p = c->pool;
+    if (p->used)
+        context_log(c, TRAMA_LOG_WARNING, "rank %d: trama_stop finds %lld shards that nobody gave back", c->comm.rank,
+                    (long long)p->state.used);
+    while (p->used) {
+        entry *e = p->used;
+        unlink_used(p, e);
+        link_idle(p, e);
+    }
+    keep_to(c, -1);
+    free(p);
+    c->pool = NULL;
+}

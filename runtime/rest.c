@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rest: workers sleep while nothing is under way and nobody submits. An idle worker itself finds that the time has come
+ * (a StarPU idle hook, registered only while it has), so there is no thread, no timer and no cost per task. Where
+ * StarPU-MPI's thread drives a worker, it sleeps only when no request is pending and must not while work is under way:
+ * a receive from oneself is kept pending then, and completed by a message to oneself. */
+#include <assert.h>
+#include <sched.h>
+
+#include "state.h"
+
+#if TRAMA_HAVE_MPI
+#include <starpu_mpi.h>
+#endif
+
+/* A loop that waits for each step must not put the workers to sleep between two of them. */
+static const int64_t rest_after = 2000000; /* ns */
+
+/* StarPU's workers spin. Those that yield leave their core at once to the main thread, another rank or another program
+ * that wants it, instead of at the end of their time slice (3 ms instead of 0.05 on a busy machine). A hook costs each
+ * idle worker 32 atomics on one shared line, so large ranks, whose main thread finds some core, do without. */
+static const int yield_up_to = 16;
+
+#define KEEP_TAG (MESSAGE_TAG_LIMIT + 1)
+
+static void keep_thread_awake(trama_context *c)
+{
+#if TRAMA_HAVE_MPI
+    if (c->driven)
+        starpu_mpi_irecv_detached(c->keep_in, c->comm.rank, KEEP_TAG, c->comm.handle, NULL, NULL);
+#else
+    (void)c;
+#endif
+}
+
+static void let_thread_sleep(trama_context *c)
+{
+#if TRAMA_HAVE_MPI
+    if (c->driven)
+        starpu_mpi_isend_detached(c->keep_out, c->comm.rank, KEEP_TAG, c->comm.handle, NULL, NULL);
+#else
+    (void)c;
+#endif
+}
+
+static bool idle(trama_context *c)
+{
+    return atomic_load(&c->depth) == 0 && atomic_load(&c->under_way) == 0;
+}
+
+/* Under the lock. A bracket that opens meanwhile either is seen here or sees that awake is false and waits for the
+ * lock. */
+static void go_to_rest(trama_context *c)
+{
+    atomic_store(&c->awake, false);
+    if (!idle(c)) {
+        atomic_store(&c->awake, true);
+        return;
+    }
+    if (c->started_starpu)
+        starpu_pause();
+    let_thread_sleep(c);
+}
+
+static void disarm(trama_context *c)
+{
+    if (c->rest_hook >= 0)
+        starpu_idle_hook_deregister(c->rest_hook);
+    c->rest_hook = -1;
+    atomic_store(&c->armed, false);
+}
+
+static unsigned rest_if_time(void *arg)
+{
+    trama_context *c = arg;
+    if (!atomic_load(&c->armed) || runtime_now() - atomic_load(&c->idle_since) < rest_after ||
+        pthread_mutex_trylock(&runtime_lock))
+        return 1;
+    if (atomic_load(&c->armed) && atomic_load(&c->awake) && idle(c)) {
+        disarm(c);
+        go_to_rest(c);
+    }
+    pthread_mutex_unlock(&runtime_lock);
+    return 1;
+}
+
+static unsigned yield_core(void *arg)
+{
+    (void)arg;
+    sched_yield();
+    return 1;
+}
+
+void rest_when_idle(trama_context *c)
+{
+    if (!c->started_starpu || !atomic_load(&c->awake) || atomic_load(&c->depth))
+        return;
+    atomic_store(&c->idle_since, runtime_now());
+    if (!atomic_exchange(&c->armed, true))
+        c->rest_hook = starpu_idle_hook_register(rest_if_time, c);
+}
+
+void context_wake(trama_context *c)
+{
+    atomic_fetch_add(&c->depth, 1);
+    if (atomic_load(&c->awake) && !atomic_load(&c->armed))
+        return;
+    pthread_mutex_lock(&runtime_lock);
+    disarm(c);
+    if (!atomic_load(&c->awake)) {
+        keep_thread_awake(c);
+        if (c->started_starpu)
+            starpu_resume();
+        atomic_store(&c->awake, true);
+    }
+    pthread_mutex_unlock(&runtime_lock);
+}
+
+void context_rest(trama_context *c)
+{
+    int depth = atomic_fetch_sub(&c->depth, 1);
+    assert(depth > 0);
+    if (depth > 1 || atomic_load(&c->under_way))
+        return;
+    pthread_mutex_lock(&runtime_lock);
+    if (idle(c))
+        rest_when_idle(c);
+    pthread_mutex_unlock(&runtime_lock);
+}
+
+void rest_start(trama_context *c)
+{
+    c->rest_hook = c->yield_hook = -1;
+    atomic_store(&c->depth, 0);
+    atomic_store(&c->armed, false);
+    if (c->driven) {
+        starpu_variable_data_register(&c->keep_in, STARPU_MAIN_RAM, (uintptr_t)&c->keep_data[0], sizeof(int64_t));
+        starpu_variable_data_register(&c->keep_out, STARPU_MAIN_RAM, (uintptr_t)&c->keep_data[1], sizeof(int64_t));
+    }
+    if (c->started_starpu && (!c->bound || c->cores.workers <= yield_up_to))
+        c->yield_hook = starpu_idle_hook_register(yield_core, c);
+    atomic_store(&c->awake, false);
+    if (c->started_starpu)
+        starpu_pause();
+}
+
+void rest_stop(trama_context *c)
+{
+    pthread_mutex_lock(&runtime_lock);
+    disarm(c);
+    if (atomic_exchange(&c->awake, false))
+        let_thread_sleep(c);
+    else if (c->started_starpu)
+        starpu_resume();
+    pthread_mutex_unlock(&runtime_lock);
+    if (c->yield_hook >= 0)
+        starpu_idle_hook_deregister(c->yield_hook);
+    if (c->driven) {
+        starpu_data_unregister(c->keep_in);
+        starpu_data_unregister(c->keep_out);
+    }
+}

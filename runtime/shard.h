@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A shard: one row-major buffer in the memory of a place and the StarPU handles of its tiles, pooled together. It does
+ * not know what tensor it holds, nor who uses it when. */
+#ifndef SHARD_H
+#define SHARD_H
+
+#include <starpu.h>
+
+#include "flight.h"
+
+typedef struct shard {
+    int place; /* in the machine table, one of this rank's */
+    trama_dtype dtype;
+    int ndim;
+    int64_t extent[TRAMA_MAX_NDIM];
+    int64_t stride[TRAMA_MAX_NDIM]; /* elements; row-major contiguous */
+    int64_t count;                  /* elements, 1 for ndim 0 */
+    size_t bytes;                   /* count * element, not what is allocated */
+    void *data;                     /* [extent...], 64-byte aligned, valid for one element even if count is 0 */
+
+    int cut_dim;                /* -1 where there is one tile */
+    int n_tiles;                /* >= 1 */
+    starpu_data_handle_t *tile; /* [n_tiles] */
+    int64_t *offset;            /* [n_tiles] first index of a tile along cut_dim; 0 where cut_dim is -1 */
+    int64_t *length; /* [n_tiles] indices along cut_dim; extent[cut_dim] or 1 (ndim 0) where there is one tile */
+} shard;
+
+/* A shard with the given extents, its contents undefined (the bytes of its last user, to tasks as written data). Tiles
+ * cut dim cut_dim into cut_parts balanced pieces: the first extent mod parts are one longer. cut_parts <= 1 or cut_dim
+ * -1: one tile, and cut_parts must not exceed max(1, extent[cut_dim]). Handles: a contiguous tile is a vector
+ * [elements], a tile of blocks that stand `ld` apart a matrix (nx = the contiguous elements, ny = blocks, ld), see
+ * SHARD_*; of a tile of 0 elements, a vector of 1 on the buffer's first bytes. name is for traces, [A-Za-z0-9_.]; NULL
+ * keeps the last one. All handles have sequential consistency. NULL with trama_error() where memory lacks. */
+shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
+                 int cut_parts, const char *name);
+
+/* Back to the pool, without waiting: tasks and messages that were submitted on it go on, and who gets it next is
+ * ordered after them by sequential consistency. NULL is allowed. */
+void shard_put(trama_context *c, shard *s);
+
+/* The interface of a tile's buffer in a codelet is a vector or matrix; both cases through one view: `rows` runs of
+ * `run` contiguous elements, `ld` elements apart. ptr is the buffer of the CPU or GPU. */
+typedef struct shard_view {
+    void *ptr;
+    int64_t run, rows, ld;
+} shard_view;
+shard_view shard_buffer_view(void *interface);
+
+/* Host access to all tiles: wakes the workers, acquires, waits without spinning under the watchdog. Every acquire has
+ * its release. Not from a worker. `what` names the wait. E_ORDER from a worker. */
+trama_status shard_acquire(trama_context *c, shard *s, enum starpu_data_access_mode mode, const char *what);
+void shard_release(trama_context *c, shard *s);
+
+/* For shards that tasks and messages only read, step after step: a StarPU with FxT keeps 32 bytes for each reader until
+ * the next write. Forgets them, in order with the tasks, without a wait and without a copy; call it every few hundred
+ * readers. One flight unit per tile; inside a context_wake bracket. */
+void shard_forget_readers(trama_context *c, shard *s, flight *f);
+
+/* The pool: bytes that it may keep in unused shards (default 1/8 of the rank's share of memory), what it holds.
+ * Lowering the limit evicts, oldest first, waiting for what is under way on them. */
+typedef struct shard_pool_state {
+    int64_t used, used_bytes; /* handed out */
+    int64_t idle, idle_bytes; /* in the pool */
+    int64_t made;             /* shards ever made: stays constant where the pool serves */
+} shard_pool_state;
+shard_pool_state shard_pool(const trama_context *c);
+void shard_pool_limit(trama_context *c, int64_t bytes);
+
+#endif

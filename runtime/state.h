@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context from within runtime. Each group of fields belongs to the file named beside it; nobody else writes them.
+ */
+#ifndef STATE_H
+#define STATE_H
+
+#include <hwloc.h>
+#include <pthread.h>
+#include <starpu.h>
+#include <stdatomic.h>
+
+#include "comm.h"
+#include "context.h"
+#include "flight.h"
+#include "message.h"
+#include "place.h"
+#include "shard.h"
+
+typedef struct message_record message_record;
+typedef struct pool pool;
+
+/* A place of this rank. */
+typedef struct own_place {
+    int n;                          /* workers */
+    int worker[STARPU_NMAXWORKERS]; /* [n] StarPU ids */
+    uint32_t mask[(STARPU_NMAXWORKERS + 31) / 32];
+    int numa; /* logical index of its NUMA node */
+} own_place;
+
+struct trama_context {
+    /* context.c */
+    trama_config config;
+    comm comm;
+    hwloc_topology_t topology;
+    place_list cores;
+    int local_ranks; /* ranks on this node */
+    machine *machine;
+    int first; /* first place of this rank */
+    int n_places;
+    own_place *places;                                       /* [n_places] */
+    uint32_t (*worker_mask)[(STARPU_NMAXWORKERS + 31) / 32]; /* [workers] by StarPU id */
+    atomic_int live;
+    int64_t calls;
+
+    /* driver.c */
+    bool started_starpu; /* Trama started StarPU, so it may pause it and must end it */
+    bool started_starpumpi;
+    bool messages; /* StarPU-MPI runs on comm */
+    bool driven;   /* StarPU-MPI's thread drives worker 0 */
+    bool bound;    /* workers are bound to cores of their own */
+    int mpi_pu;    /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
+    const char *scheduler;
+
+    /* rest.c, under runtime_lock but for the atomics */
+    atomic_int depth; /* brackets of context_wake */
+    atomic_bool awake, armed;
+    int rest_hook, yield_hook; /* -1 where not registered */
+    _Atomic int64_t idle_since;
+    starpu_data_handle_t keep_in, keep_out;
+    int64_t keep_data[2];
+
+    /* flight.c, under runtime_lock but for the atomics */
+    atomic_long under_way, landings;
+    int waiters;
+    flight *idle_flights;
+
+    /* message.c */
+    pthread_mutex_t message_lock;
+    message_record *oldest, *newest, *idle_messages;
+    context_counters counters;
+
+    /* pool.c */
+    pool *pool;
+};
+
+/* One process has one context; what lands late may still touch the lock. */
+extern pthread_mutex_t runtime_lock;
+
+int64_t runtime_now(void); /* ns, monotonic */
+
+/* driver.c: StarPU and StarPU-MPI for c->cores; or the host's. Fills places[].worker and c->machine is not needed yet.
+ * driver_prepare decides the mode and cuts c->cores accordingly. */
+trama_status driver_prepare(trama_context *c, const place_claim *claim);
+trama_status driver_start(trama_context *c);
+void driver_stop(trama_context *c);
+
+/* rest.c. rest_start leaves the context at rest. */
+void rest_start(trama_context *c);
+void rest_stop(trama_context *c);      /* nothing under way; workers are awake afterwards */
+void rest_when_idle(trama_context *c); /* under runtime_lock, nothing is under way */
+
+/* flight.c, message.c, pool.c */
+void flight_start(trama_context *c);
+void flight_stop(trama_context *c);
+void message_start(trama_context *c);
+void message_stop(trama_context *c);
+void pool_start(trama_context *c);
+void pool_stop(trama_context *c);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shards in the making: a dim cut into balanced pieces, each piece a handle on a strided view of the one buffer. */
+#include "tile.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#if TRAMA_HAVE_MPI
+#include <starpu_mpi.h>
+#endif
+
+static void measure(shard *s)
+{
+    s->count = 1;
+    for (int d = s->ndim - 1; d >= 0; d--) {
+        s->stride[d] = s->count;
+        s->count *= s->extent[d];
+    }
+    s->bytes = (size_t)s->count * trama_dtype_size(s->dtype);
+}
+
+static void cut(shard *s)
+{
+    int64_t n = s->cut_dim >= 0 ? s->extent[s->cut_dim] : s->ndim ? s->extent[0] : 1, at = 0;
+    for (int t = 0; t < s->n_tiles; t++) {
+        s->length[t] = n / s->n_tiles + (t < n % s->n_tiles);
+        s->offset[t] = at;
+        at += s->length[t];
+    }
+}
+
+/* Runs of contiguous elements: [rows][run] at distance ld. */
+typedef struct view {
+    int64_t first, run, rows, ld; /* elements */
+} view;
+
+static view view_of(const shard *s, int tile)
+{
+    if (s->cut_dim < 0)
+        return (view){.run = s->count, .rows = 1, .ld = s->count};
+    int64_t inner = s->stride[s->cut_dim], rows = 1;
+    for (int d = 0; d < s->cut_dim; d++)
+        rows *= s->extent[d];
+    return (view){s->offset[tile] * inner, s->length[tile] * inner, rows, s->extent[s->cut_dim] * inner};
+}
+
+static void register_tile(shard *s, int tile)
+{
+    size_t size = trama_dtype_size(s->dtype);
+    view v = view_of(s, tile);
+    uintptr_t at = (uintptr_t)s->data + (uintptr_t)v.first * size;
+    if (v.run * v.rows == 0)
+        starpu_vector_data_register(&s->tile[tile], STARPU_MAIN_RAM, (uintptr_t)s->data, 1, size);
+    else if (v.rows == 1)
+        starpu_vector_data_register(&s->tile[tile], STARPU_MAIN_RAM, at, (uint32_t)v.run, size);
+    else
+        starpu_matrix_data_register(&s->tile[tile], STARPU_MAIN_RAM, at, (uint32_t)v.ld, (uint32_t)v.run,
+                                    (uint32_t)v.rows, size);
+}
+
+static void identify(trama_context *c, shard *s, int tile)
+{
+    bool columns = s->cut_dim > 0;
+    starpu_data_set_coordinates(s->tile[tile], 2, columns ? 0 : tile, columns ? tile : 0);
+#if TRAMA_HAVE_MPI
+    if (c->messages)
+        starpu_mpi_data_register_comm(s->tile[tile], -1, c->comm.rank, c->comm.handle);
+#else
+    (void)c;
+#endif
+}
+
+/* StarPU's interfaces count in 32 bits. */
+static bool too_large(const shard *s)
+{
+    for (int t = 0; t < s->n_tiles; t++) {
+        view v = view_of(s, t);
+        if (v.run > UINT32_MAX || v.rows > UINT32_MAX || (v.rows > 1 && v.ld > UINT32_MAX))
+            return true;
+    }
+    return false;
+}
+
+static void drop(shard *s)
+{
+    free(s->tile);
+    free(s->offset);
+    free(s->length);
+    *s = (shard){0};
+}
+
+static trama_status allocate(trama_context *c, shard *s, buffer *memory)
+{
+    if (too_large(s))
+        return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
+                          "a tile of a shard of %lld elements has more than 2^32 of them: cut it into more",
+                          (long long)s->count);
+    if (!buffer_make(c->topology, c->places[s->place - c->first].numa, s->bytes, memory))
+        return trama_fail(NOWHERE, TRAMA_E_MEMORY, "no memory for a shard of %zu bytes", s->bytes);
+    s->data = memory->data;
+    return TRAMA_OK;
+}
+
+trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory)
+{
+    *s = (shard){.place = key->place,
+                 .dtype = (trama_dtype)key->dtype,
+                 .ndim = key->ndim,
+                 .cut_dim = key->cut_dim,
+                 .n_tiles = key->cut_parts};
+    memcpy(s->extent, key->extent, sizeof s->extent);
+    s->tile = trama_alloc((size_t)s->n_tiles * sizeof *s->tile);
+    s->offset = trama_alloc((size_t)s->n_tiles * sizeof *s->offset);
+    s->length = trama_alloc((size_t)s->n_tiles * sizeof *s->length);
+    measure(s);
+    cut(s);
+    trama_status status = allocate(c, s, memory);
+    if (status) {
+        drop(s);
+        return status;
+    }
+    for (int t = 0; t < s->n_tiles; t++) {
+        register_tile(s, t);
+        identify(c, s, t);
+    }
+    return TRAMA_OK;
+}
+
+void tile_unmake(shard *s, buffer *memory)
+{
+    for (int t = 0; t < s->n_tiles; t++)
+        starpu_data_unregister_no_coherency(s->tile[t]);
+    buffer_free(memory);
+    drop(s);
+}
+
+void tile_name(shard *s, const char *name)
+{
+    char full[128];
+    for (int t = 0; t < s->n_tiles; t++) {
+        snprintf(full, sizeof full, s->n_tiles > 1 ? "%s.%d" : "%s", name, t);
+        starpu_data_set_name(s->tile[t], full);
+    }
+}
+
+shard_view shard_buffer_view(void *interface)
+{
+    const struct starpu_matrix_interface *m = interface;
+    const struct starpu_vector_interface *v = interface;
+    if (v->id == STARPU_MATRIX_INTERFACE_ID)
+        return (shard_view){(void *)m->ptr, m->nx, m->ny, m->ld};
+    assert(v->id == STARPU_VECTOR_INTERFACE_ID);
+    return (shard_view){(void *)v->ptr, v->nx, 1, v->nx};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The context: what one OS process brings to Trama (communicator, cores, log) from trama_start to trama_stop. */
+#ifndef TRAMA_CONTEXT_H
+#define TRAMA_CONTEXT_H
+
+#include "trama_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trama_context trama_context;
+
+typedef enum trama_log_level { TRAMA_LOG_ERROR, TRAMA_LOG_WARNING, TRAMA_LOG_INFO } trama_log_level;
+
+/* Options of a context. A zeroed one takes every default; where a variable of the environment is named, it stands in
+ * for a value of 0. All ranks give the same values, but for log. */
+typedef struct trama_config {
+    const void *communicator; /* address of an MPI_Comm, duplicated by trama_start; NULL: MPI_COMM_WORLD where MPI is
+                                 initialised or a launcher started the program, else this process alone */
+    int workers;              /* CPU workers of this rank, TRAMA_WORKERS; 0: the cores it may use (binding, control
+                                 groups), shared fairly with the other ranks of the node; one core is kept for messages
+                                 where a rank of several has 8 or more */
+    int window;               /* steps in flight at most, up to 64, TRAMA_WINDOW; 0: 2 */
+    int ways;                 /* into how many tiles an op is cut at most, TRAMA_WAYS; 0: the workers of a place. Fix it
+                                 for equal bits on unlike machines */
+    int64_t grain_flops;      /* least work worth one task; 0: 2e6 flop */
+    int64_t grain_bytes;      /* 0: 64 KiB */
+    int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024 */
+    int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */
+    bool no_fusion;           /* one task an op: for comparisons */
+    bool keep_blas_kernels;   /* do not re-select the kernels of a BLAS that does not know this CPU */
+    void (*log)(void *data, trama_log_level level, const char *text); /* NULL: warnings and errors to stderr */
+    void *log_data;
+} trama_config;
+
+/* Collective over the communicator. config may be NULL. One live context per OS process; start and stop as often as
+ * one likes. Several ranks need MPI_THREAD_MULTIPLE where the program initialises MPI; where Trama does, it finalises
+ * it at exit. StarPU is started, or adopted where the program has. Errors: E_ORDER where one is live already,
+ * E_ARGUMENT, E_SYSTEM, with an equal status on all ranks; then *context is NULL. */
+trama_status trama_start(const trama_config *config, trama_context **context);
+
+/* Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables must have
+ * been destroyed (E_ORDER otherwise, and nothing is done). */
+trama_status trama_stop(trama_context **context);
+
+int trama_context_rank(const trama_context *context);  /* of this process in the communicator */
+int trama_context_ranks(const trama_context *context); /* ranks in the communicator */
+
+/* A text of several lines about ranks, places, workers, how messages are driven; the caller frees it. */
+char *trama_context_describe(const trama_context *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

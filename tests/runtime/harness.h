@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of runtime share: a context, plain tasks on it, a log that remembers, clocks, the main function. */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "flight.h"
+#include "message.h"
+#include "shard.h"
+
+static trama_context *ctx;
+
+static inline void start(void)
+{
+    trama_status status = context_create(NULL, "cpu:test", &ctx);
+    ck_assert_msg(status == TRAMA_OK, "%s", trama_error());
+}
+
+static inline void stop(void)
+{
+    trama_status status = context_destroy(&ctx);
+    ck_assert_msg(status == TRAMA_OK, "%s", trama_error());
+    ck_assert_ptr_null(ctx);
+}
+
+static inline int here(void)
+{
+    return context_first_place(ctx);
+}
+
+static inline double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline double cpu_seconds(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_SELF, &r);
+    return (double)r.ru_utime.tv_sec + (double)r.ru_stime.tv_sec +
+           1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+}
+
+static inline void pause_for(double s)
+{
+    struct timespec t = {(time_t)s, (long)((s - (double)(time_t)s) * 1e9)};
+    nanosleep(&t, NULL);
+}
+
+/* A task on one handle (RW), held to the context's first place. */
+static inline void submit(struct starpu_codelet *codelet, starpu_data_handle_t handle, void *arg, flight *f)
+{
+    struct starpu_task *task = starpu_task_create();
+    task->cl = codelet;
+    task->handles[0] = handle;
+    task->cl_arg = arg;
+    task->workerids = (uint32_t *)(uintptr_t)context_place_mask(ctx, here());
+    task->workerids_len = context_mask_words(ctx);
+    flight_add(f, 1);
+    task->callback_func = flight_land;
+    task->callback_arg = f;
+    ck_assert_int_eq(starpu_task_submit(task), 0);
+}
+
+static inline void add_one(void *buffers[], void *arg)
+{
+    shard_view v = shard_buffer_view(buffers[0]);
+    for (int64_t r = 0; r < v.rows; r++)
+        for (int64_t i = 0; i < v.run; i++)
+            ((float *)v.ptr)[r * v.ld + i] += 1;
+}
+
+/* arg: address of a double, how many seconds. */
+static inline void dawdle(void *buffers[], void *arg)
+{
+    pause_for(*(const double *)arg);
+}
+
+static __attribute__((unused)) struct starpu_codelet increment = {
+    .cpu_funcs = {add_one}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "increment"};
+static __attribute__((unused)) struct starpu_codelet delay = {
+    .cpu_funcs = {dawdle}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "delay"};
+
+/* A log that remembers its last lines. */
+typedef struct remembered {
+    int lines;
+    trama_log_level level;
+    char last[4096];
+} remembered;
+
+static inline void remember(void *data, trama_log_level level, const char *line)
+{
+    remembered *r = data;
+    r->lines++;
+    r->level = level;
+    snprintf(r->last, sizeof r->last, "%s", line);
+}
+
+static inline void keep_quiet(void *data, trama_log_level level, const char *line)
+{
+}
+
+#define TESTS(...)                                                                                                     \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const TTest *tests[] = {__VA_ARGS__};                                                                          \
+        Suite *suite = suite_create(__FILE__);                                                                         \
+        TCase *tcase = tcase_create("all");                                                                            \
+        tcase_set_timeout(tcase, 0);                                                                                   \
+        for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)                                                      \
+            tcase_add_test(tcase, tests[i]);                                                                           \
+        suite_add_tcase(suite, tcase);                                                                                 \
+        SRunner *runner = srunner_create(suite);                                                                       \
+        srunner_set_fork_status(runner, CK_NOFORK);                                                                    \
+        srunner_run_all(runner, CK_NORMAL);                                                                            \
+        int failed = srunner_ntests_failed(runner);                                                                    \
+        srunner_free(runner);                                                                                          \
+        return failed ? EXIT_FAILURE : EXIT_SUCCESS;                                                                   \
+    }
+
+#endif

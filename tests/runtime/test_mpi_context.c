@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A context of several ranks that Trama itself started: agreement, the machine table, repeated starts. */
+#include "harness.h"
+
+static const trama_config quiet = {.log = keep_quiet};
+
+static void start_quietly(const char *kind)
+{
+    trama_status status = context_create(&quiet, kind, &ctx);
+    ck_assert_msg(status == TRAMA_OK, "%s", trama_error());
+}
+
+START_TEST(it_starts_and_stops_as_often_as_one_likes)
+{
+    for (int i = 0; i < 3; i++) {
+        start_quietly("cpu:test");
+        ck_assert_int_ge(context_ranks(ctx), 2);
+        stop();
+    }
+}
+END_TEST
+
+START_TEST(all_ranks_have_one_machine_table)
+{
+    start_quietly(getenv("OMPI_COMM_WORLD_RANK") && atoi(getenv("OMPI_COMM_WORLD_RANK")) == 1 ? "cpu:b" : "cpu:a");
+    const machine *m = context_machine(ctx);
+    int me = context_rank(ctx), ranks = context_ranks(ctx);
+    size_t bytes = (size_t)m->n_places * sizeof *m->places;
+    machine_place *all = malloc((size_t)ranks * bytes);
+    ck_assert_int_eq(m->n_ranks, ranks);
+    ck_assert_int_eq(context_gather(ctx, "test", m->places, bytes, all), TRAMA_OK);
+    for (int r = 0; r < ranks; r++)
+        ck_assert_mem_eq(all + r * m->n_places, m->places, bytes);
+    free(all);
+    for (int p = 0; p < m->n_places; p++) {
+        ck_assert_int_ge(m->places[p].rank, p ? m->places[p - 1].rank : 0);
+        ck_assert_int_eq(m->places[p].kind, m->places[p].rank == 1 ? 1 : 0);
+        ck_assert_int_eq(m->places[p].path[0], 0);
+        ck_assert_int_eq(m->places[p].path[3], m->places[p].rank);
+    }
+    ck_assert_int_eq(machine_first_place(m, me), context_first_place(ctx));
+    stop();
+}
+END_TEST
+
+START_TEST(ranks_of_one_machine_share_its_cores)
+{
+    start_quietly("cpu:test");
+    const machine *m = context_machine(ctx);
+    int cores = (int)sysconf(_SC_NPROCESSORS_ONLN), workers = 0;
+    for (int p = 0; p < m->n_places; p++)
+        workers += m->places[p].workers;
+    ck_assert_int_le(workers, m->n_ranks > cores ? m->n_ranks : cores);
+    stop();
+}
+END_TEST
+
+START_TEST(gathering_and_agreeing)
+{
+    start_quietly("cpu:test");
+    int me = context_rank(ctx), ranks = context_ranks(ctx), all[64];
+    ck_assert_int_eq(context_gather(ctx, "test", &me, sizeof me, all), TRAMA_OK);
+    for (int r = 0; r < ranks; r++)
+        ck_assert_int_eq(all[r], r);
+    ck_assert_int_eq(context_all_equal(ctx, "test", 5), TRAMA_OK);
+    ck_assert_int_eq(context_all_equal(ctx, "trama_run", me == 1 ? 6 : 5), TRAMA_E_ORDER);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "trama_run: rank 1"));
+    ck_assert_int_eq(context_agree(ctx, "test", TRAMA_OK), TRAMA_OK);
+    trama_status mine = me == 1 ? trama_fail(NOWHERE, TRAMA_E_MEMORY, "the disk is full") : TRAMA_OK;
+    ck_assert_int_eq(context_agree(ctx, "test", mine), TRAMA_E_MEMORY);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "the disk is full"));
+    stop();
+}
+END_TEST
+
+START_TEST(an_error_of_one_rank_is_every_ranks)
+{
+    int rank = getenv("OMPI_COMM_WORLD_RANK") ? atoi(getenv("OMPI_COMM_WORLD_RANK")) : 0;
+    trama_config wrong = {.log = keep_quiet, .window = rank == 1 ? -3 : 0};
+    ck_assert_int_eq(context_create(&wrong, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "config.window is -3"));
+    wrong.window = 2 + rank;
+    ck_assert_int_eq(context_create(&wrong, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "different options"));
+    start_quietly("cpu:test");
+    stop();
+}
+END_TEST
+
+TESTS(it_starts_and_stops_as_often_as_one_likes, all_ranks_have_one_machine_table, ranks_of_one_machine_share_its_cores,
+      gathering_and_agreeing, an_error_of_one_rank_is_every_ranks)

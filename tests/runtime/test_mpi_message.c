@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages between ranks: values, order, latency, counters, the watchdog, idle ranks; under mpirun, also with more
+ * ranks than cores. */
+#include "harness.h"
+
+static remembered log_of_test;
+static int me, ranks;
+static int64_t next_tag;
+
+START_TEST(it_starts)
+{
+    trama_config config = {.watchdog = 1, .log = remember, .log_data = &log_of_test};
+    trama_status status = context_create(&config, "cpu:test", &ctx);
+    ck_assert_msg(status == TRAMA_OK, "%s", trama_error());
+    me = context_rank(ctx);
+    ranks = context_ranks(ctx);
+    ck_assert_int_ge(ranks, 2);
+}
+END_TEST
+
+START_TEST(it_stops)
+{
+    stop();
+}
+END_TEST
+
+/* A float goes round the ranks, each adds one; us a hop, task and message. */
+static double ring(shard *s, int hops)
+{
+    flight *f = flight_new(ctx);
+    context_barrier(ctx, "test");
+    double begin = seconds();
+    context_wake(ctx);
+    for (int i = 0; i < hops; i++) {
+        int from = i % ranks, to = (i + 1) % ranks;
+        if (me == from) {
+            submit(&increment, s->tile[0], NULL, f);
+            message_send(ctx, s->tile[0], to, next_tag + i, "ring", i, f);
+        }
+        if (me == to)
+            message_receive(ctx, s->tile[0], from, next_tag + i, "ring", i, f);
+    }
+    context_rest(ctx);
+    next_tag += hops;
+    ck_assert_int_eq(flight_wait(ctx, f, "ring"), TRAMA_OK);
+    double each = (seconds() - begin) / hops;
+    flight_free(f);
+    context_barrier(ctx, "test");
+    return 1e6 * each;
+}
+
+static double best_of_rings(int64_t n, int hops, int rounds)
+{
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, &n, -1, 1, "ring");
+    double best = 1e9;
+    for (int r = 0; r < rounds; r++) {
+        memset(s->data, 0, s->bytes);
+        double each = ring(s, hops);
+        best = each < best ? each : best;
+        if (me == hops % ranks)
+            ck_assert_float_eq(*(float *)s->data, (float)hops);
+    }
+    shard_put(ctx, s);
+    return best;
+}
+
+START_TEST(a_hop_takes_microseconds)
+{
+    double each = best_of_rings(1, 60 * ranks, 6);
+    if (me == 0)
+        printf("a hop of 4 bytes: %.0f us\n", each);
+    ck_assert_double_lt(each, 1000); /* StarPU-MPI as shipped: 3900 on a core each */
+}
+END_TEST
+
+START_TEST(a_hop_of_a_mebibyte_arrives_whole)
+{
+    double each = best_of_rings(1 << 18, 10 * ranks, 3);
+    if (me == 0)
+        printf("a hop of 1 MiB: %.0f us\n", each);
+    ck_assert_double_lt(each, 20000);
+}
+END_TEST
+
+/* Element value that names rank and position. */
+static float mark(int rank, int64_t i)
+{
+    return (float)(1000 * rank + i);
+}
+
+START_TEST(tiles_of_unlike_shape_exchange_their_elements)
+{
+    shard *columns = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 2, NULL); /* tiles [4][3], ld 6 */
+    shard *line = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){12}, -1, 1, NULL);
+    flight *f = flight_new(ctx);
+    for (int64_t i = 0; i < 24; i++)
+        ((float *)columns->data)[i] = mark(me, i);
+    int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
+    context_wake(ctx);
+    message_receive(ctx, line->tile[0], from, next_tag, "line", 0, f);
+    message_send(ctx, columns->tile[1], to, next_tag, "columns", 0, f);
+    context_rest(ctx);
+    next_tag++;
+    flight_wait(ctx, f, "exchange");
+    ck_assert_int_eq(shard_acquire(ctx, line, STARPU_R, "line"), TRAMA_OK);
+    for (int64_t i = 0; i < 12; i++)
+        ck_assert_float_eq(((float *)line->data)[i], mark(from, 6 * (i / 3) + 3 + i % 3));
+    shard_release(ctx, line);
+    flight_free(f);
+    shard_put(ctx, columns);
+    shard_put(ctx, line);
+}
+END_TEST
+
+START_TEST(hundreds_of_messages_fly_at_once_in_any_order)
+{
+    enum { N = 200 };
+    shard *in[N], *out[N];
+    flight *sends = flight_new(ctx), *receives = flight_new(ctx);
+    context_counters before = context_count(ctx);
+    int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
+    for (int i = 0; i < N; i++) {
+        int64_t n = 1 + i % 17 * 500;
+        in[i] = shard_get(ctx, here(), TRAMA_I64, 1, &n, -1, 1, NULL);
+        out[i] = shard_get(ctx, here(), TRAMA_I64, 1, &n, -1, 1, NULL);
+        for (int64_t k = 0; k < n; k++)
+            ((int64_t *)out[i]->data)[k] = 1000000 * me + 1000 * i + k;
+    }
+    context_wake(ctx);
+    for (int i = 0; i < N; i++) { /* early and late receives */
+        int k = (i * 77 + 13) % N;
+        message_send(ctx, out[i]->tile[0], to, next_tag + i, "out", i, sends);
+        message_receive(ctx, in[k]->tile[0], from, next_tag + k, "in", k, receives);
+    }
+    context_rest(ctx);
+    next_tag += N;
+    flight_wait(ctx, receives, "receives");
+    flight_wait(ctx, sends, "sends");
+    int64_t bytes = 0;
+    for (int i = 0; i < N; i++) {
+        for (int64_t k = 0; k < in[i]->count; k++)
+            ck_assert_int_eq(((int64_t *)in[i]->data)[k], 1000000 * from + 1000 * i + k);
+        bytes += (int64_t)in[i]->bytes;
+        shard_put(ctx, in[i]);
+        shard_put(ctx, out[i]);
+    }
+    context_counters after = context_count(ctx);
+    ck_assert_int_eq(after.messages_sent - before.messages_sent, N);
+    ck_assert_int_eq(after.messages_received - before.messages_received, N);
+    ck_assert_int_eq(after.bytes_sent - before.bytes_sent, bytes);
+    ck_assert_int_eq(after.bytes_received - before.bytes_received, bytes);
+    flight_free(sends);
+    flight_free(receives);
+}
+END_TEST
+
+START_TEST(messages_wait_for_tasks_and_tasks_for_messages)
+{
+    static const double time = 0.02;
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){4}, -1, 1, NULL);
+    flight *f = flight_new(ctx);
+    memset(s->data, 0, s->bytes);
+    context_wake(ctx);
+    if (me == 0) {
+        submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
+        submit(&increment, s->tile[0], NULL, f);
+        message_send(ctx, s->tile[0], 1, next_tag, "s", 0, f);
+        submit(&increment, s->tile[0], NULL, f); /* not before the message has left */
+    } else if (me == 1) {
+        message_receive(ctx, s->tile[0], 0, next_tag, "s", 0, f);
+        for (int i = 0; i < 10; i++)
+            submit(&increment, s->tile[0], NULL, f);
+    }
+    context_rest(ctx);
+    next_tag++;
+    flight_wait(ctx, f, "test");
+    ck_assert_float_eq(*(float *)s->data, me == 0 ? 2 : me == 1 ? 11 : 0);
+    flight_free(f);
+    shard_put(ctx, s);
+    context_barrier(ctx, "test");
+}
+END_TEST
+
+START_TEST(the_watchdog_names_the_missing_message)
+{
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){5}, -1, 1, NULL);
+    flight *f = flight_new(ctx);
+    log_of_test.lines = 0;
+    context_wake(ctx);
+    if (me == 0)
+        message_receive(ctx, s->tile[0], 1, next_tag, "w1.grad", 17, f);
+    context_rest(ctx);
+    if (me == 1) {
+        pause_for(2.4);
+        context_wake(ctx);
+        message_send(ctx, s->tile[0], 0, next_tag, "w1.grad", 17, f);
+        context_rest(ctx);
+    }
+    next_tag++;
+    flight_wait(ctx, f, "trama_run");
+    if (me == 0) {
+        ck_assert_int_ge(log_of_test.lines, 1);
+        ck_assert_msg(strstr(log_of_test.last, "receive of w1.grad from rank 1, step 17, 20 bytes"), "%s",
+                      log_of_test.last);
+        ck_assert_ptr_nonnull(strstr(log_of_test.last, "rank 0: trama_run waits for 1"));
+    }
+    flight_free(f);
+    shard_put(ctx, s);
+    context_barrier(ctx, "test");
+}
+END_TEST
+
+START_TEST(the_watchdog_names_a_rank_that_does_not_call)
+{
+    log_of_test.lines = 0;
+    if (me == 1)
+        pause_for(1.5);
+    context_barrier(ctx, "trama_compile");
+    if (me == 0) {
+        ck_assert_int_ge(log_of_test.lines, 1);
+        ck_assert_ptr_nonnull(strstr(log_of_test.last, "trama_compile"));
+    }
+}
+END_TEST
+
+static int64_t resident(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%*d %ld", &pages), 1);
+    fclose(file);
+    return (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+START_TEST(thousands_of_steps_grow_nothing)
+{
+    enum { STEPS = 3000, EACH = 4 };
+    shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1, NULL);
+    shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1, NULL);
+    flight *f = flight_new(ctx);
+    int64_t before = 0;
+    for (int step = 0; step < STEPS; step++) {
+        context_wake(ctx);
+        submit(&increment, out->tile[0], NULL, f);
+        for (int i = 0; i < EACH; i++) {
+            int64_t tag = ((int64_t)(step + 1) << MESSAGE_TAG_BITS) + i;
+            message_send(ctx, out->tile[0], (me + 1) % ranks, tag, "out", step, f);
+            message_receive(ctx, in->tile[0], (me + ranks - 1) % ranks, tag, "in", step, f);
+        }
+        context_rest(ctx);
+        if (step % 4 == 3)
+            flight_wait(ctx, f, "step");
+        if (step == STEPS / 3)
+            before = resident();
+    }
+    flight_wait(ctx, f, "steps");
+    ck_assert_int_lt(resident() - before, 400000); /* 100 bytes a message would be 800,000 */
+    flight_free(f);
+    shard_put(ctx, in);
+    shard_put(ctx, out);
+    context_barrier(ctx, "test");
+}
+END_TEST
+
+static double burnt(void)
+{
+    pause_for(0.1);
+    double cpu = cpu_seconds(), wall = seconds();
+    pause_for(0.4);
+    return (cpu_seconds() - cpu) / (seconds() - wall);
+}
+
+START_TEST(idle_ranks_burn_no_cores)
+{
+    best_of_rings(1, 2 * ranks, 1);
+    ck_assert_double_lt(burnt(), 0.05);
+    context_wake(ctx);
+    context_rest(ctx);
+    ck_assert_double_lt(burnt(), 0.05);
+    context_barrier(ctx, "test");
+}
+END_TEST
+
+START_TEST(work_and_rest_alternate_at_every_rhythm)
+{
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){1}, -1, 1, NULL);
+    memset(s->data, 0, s->bytes);
+    flight *f = flight_new(ctx);
+    int turn = 0;
+    for (double gap = 0; gap < 0.02; gap = gap * 1.4 + 0.0002, turn++) {
+        int from = turn % ranks, to = (turn + 1) % ranks;
+        context_wake(ctx);
+        if (me == from) {
+            submit(&increment, s->tile[0], NULL, f);
+            message_send(ctx, s->tile[0], to, next_tag + turn, "s", turn, f);
+        }
+        if (me == to)
+            message_receive(ctx, s->tile[0], from, next_tag + turn, "s", turn, f);
+        context_rest(ctx);
+        if (turn % 2)
+            flight_wait(ctx, f, "turn");
+        pause_for(gap);
+    }
+    next_tag += turn;
+    flight_wait(ctx, f, "all");
+    if (me == turn % ranks)
+        ck_assert_float_eq(*(float *)s->data, (float)turn);
+    flight_free(f);
+    shard_put(ctx, s);
+    context_barrier(ctx, "test");
+}
+END_TEST
+
+TESTS(it_starts, a_hop_takes_microseconds, a_hop_of_a_mebibyte_arrives_whole,
+      tiles_of_unlike_shape_exchange_their_elements, hundreds_of_messages_fly_at_once_in_any_order,
+      messages_wait_for_tasks_and_tasks_for_messages, the_watchdog_names_the_missing_message,
+      the_watchdog_names_a_rank_that_does_not_call, thousands_of_steps_grow_nothing, idle_ranks_burn_no_cores,
+      work_and_rest_alternate_at_every_rhythm, it_stops)

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shards: how tiles cut a buffer, what codelets see of them, the pool. */
+#include "harness.h"
+
+static float *cells(const shard *s)
+{
+    return s->data;
+}
+
+/* Adds 1 to tile t and lets the caller see which elements that were. */
+static void touch(shard *s, int tile)
+{
+    flight *f = flight_new(ctx);
+    for (int64_t i = 0; i < s->count; i++)
+        cells(s)[i] = 0;
+    context_wake(ctx);
+    submit(&increment, s->tile[tile], NULL, f);
+    context_rest(ctx);
+    flight_wait(ctx, f, "touch");
+    flight_free(f);
+}
+
+static void check_cut(int ndim, const int64_t *extent, int dim, int parts)
+{
+    shard *s = shard_get(ctx, here(), TRAMA_F32, ndim, extent, dim, parts, "test");
+    ck_assert_ptr_nonnull(s);
+    ck_assert_int_eq(s->n_tiles, parts);
+    int64_t inner = 1, at = 0;
+    for (int d = ndim - 1; d > dim; d--)
+        inner *= extent[d];
+    for (int t = 0; t < parts; t++) {
+        int64_t most = (extent[dim] + parts - 1) / parts, least = extent[dim] / parts;
+        ck_assert_int_eq(s->offset[t], at);
+        ck_assert(s->length[t] == (t < extent[dim] % parts ? most : least));
+        touch(s, t);
+        for (int64_t i = 0; i < s->count; i++) {
+            int64_t index = i / inner % extent[dim];
+            bool inside = index >= s->offset[t] && index < s->offset[t] + s->length[t];
+            ck_assert_float_eq(cells(s)[i], inside ? 1 : 0);
+        }
+        at += s->length[t];
+    }
+    ck_assert_int_eq(at, extent[dim]);
+    shard_put(ctx, s);
+}
+
+START_TEST(tiles_cut_each_dim_into_balanced_pieces)
+{
+    const int64_t extent[] = {5, 7, 3};
+    for (int dim = 0; dim < 3; dim++)
+        for (int parts = 2; parts <= extent[dim]; parts++)
+            check_cut(3, extent, dim, parts);
+    check_cut(1, (int64_t[]){11}, 0, 4);
+    check_cut(2, (int64_t[]){1, 13}, 1, 2); /* one row: contiguous pieces */
+    check_cut(4, (int64_t[]){2, 3, 4, 5}, 2, 3);
+}
+END_TEST
+
+START_TEST(one_tile_is_the_whole_shard)
+{
+    shard *s = shard_get(ctx, here(), TRAMA_F64, 3, (int64_t[]){2, 3, 5}, -1, 1, NULL);
+    ck_assert_int_eq(s->n_tiles, 1);
+    ck_assert_int_eq(s->cut_dim, -1);
+    ck_assert_int_eq(s->count, 30);
+    ck_assert_uint_eq(s->bytes, 240);
+    ck_assert_int_eq(s->stride[0], 15);
+    ck_assert_int_eq(s->stride[1], 5);
+    ck_assert_int_eq(s->stride[2], 1);
+    shard_put(ctx, s);
+    s = shard_get(ctx, here(), TRAMA_U8, 0, NULL, -1, 1, NULL); /* a scalar */
+    ck_assert_int_eq(s->count, 1);
+    ck_assert_uint_eq(s->bytes, 1);
+    ck_assert_int_eq(s->length[0], 1);
+    shard_put(ctx, s);
+}
+END_TEST
+
+START_TEST(shards_without_elements_have_a_usable_handle)
+{
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){0, 9}, 0, 1, "empty");
+    flight *f = flight_new(ctx);
+    ck_assert_int_eq(s->count, 0);
+    ck_assert_uint_eq(s->bytes, 0);
+    ck_assert_int_eq(s->length[0], 0);
+    ck_assert_ptr_nonnull(s->data);
+    cells(s)[0] = 0;
+    context_wake(ctx);
+    submit(&increment, s->tile[0], NULL, f);
+    context_rest(ctx);
+    ck_assert_int_eq(flight_wait(ctx, f, "empty"), TRAMA_OK);
+    ck_assert_float_eq(cells(s)[0], 1);
+    flight_free(f);
+    shard_put(ctx, s);
+    s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 0}, 0, 4, "empty"); /* cut along a dim that is not empty */
+    ck_assert_int_eq(s->n_tiles, 4);
+    ck_assert_int_eq(s->length[3], 1);
+    shard_put(ctx, s);
+}
+END_TEST
+
+START_TEST(buffers_are_aligned)
+{
+    for (int64_t n = 1; n < (int64_t)8 << 20; n = 3 * n + 1) {
+        shard *s = shard_get(ctx, here(), TRAMA_U8, 1, &n, -1, 1, NULL);
+        size_t alignment = n >= 4 << 20 ? (size_t)2 << 20 : 64;
+        ck_assert_uint_eq((uintptr_t)s->data % alignment, 0);
+        memset(s->data, 1, s->bytes);
+        shard_put(ctx, s);
+    }
+    shard_pool_limit(ctx, 0);
+    shard_pool_limit(ctx, INT64_C(1) << 30);
+}
+END_TEST
+
+START_TEST(a_shard_that_comes_back_is_used_again)
+{
+    const int64_t extent[] = {6, 4};
+    shard *a = shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL);
+    shard *b = shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL);
+    ck_assert_ptr_ne(a, b);
+    int64_t made = shard_pool(ctx).made;
+    shard_put(ctx, a);
+    ck_assert_ptr_ne(shard_get(ctx, here(), TRAMA_F32, 2, extent, 1, 2, NULL), a); /* another cut */
+    ck_assert_int_eq(shard_pool(ctx).made, made + 1);
+    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL), a);
+    shard_put(ctx, b);
+    shard_put(ctx, a);
+    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL), b); /* the oldest first */
+    ck_assert_int_eq(shard_pool(ctx).made, made + 1);
+    shard_put(ctx, b);
+}
+END_TEST
+
+START_TEST(the_next_user_is_ordered_after_the_last)
+{
+    const int64_t extent[] = {1000};
+    static const double time = 0.03;
+    flight *f = flight_new(ctx);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1, NULL);
+    memset(s->data, 0, s->bytes);
+    context_wake(ctx);
+    submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
+    submit(&increment, s->tile[0], NULL, f);
+    shard_put(ctx, s); /* at once */
+    ck_assert(!flight_done(f));
+    shard *again = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1, NULL);
+    ck_assert_ptr_eq(again, s);
+    submit(&increment, again->tile[0], NULL, f);
+    context_rest(ctx);
+    flight_wait(ctx, f, "both");
+    ck_assert_float_eq(cells(again)[999], 2);
+    flight_free(f);
+    shard_put(ctx, again);
+}
+END_TEST
+
+START_TEST(the_pool_is_bounded_and_evicts_the_oldest)
+{
+    shard *s[10];
+    shard_pool_limit(ctx, 0);
+    ck_assert_int_eq(shard_pool(ctx).idle, 0);
+    shard_pool_limit(ctx, 5 * 4096);
+    for (int i = 0; i < 10; i++)
+        s[i] = shard_get(ctx, here(), TRAMA_U8, 1, (int64_t[]){4096 - i}, -1, 1, NULL);
+    int64_t used = shard_pool(ctx).used_bytes;
+    for (int i = 0; i < 10; i++)
+        shard_put(ctx, s[i]);
+    ck_assert_int_eq(shard_pool(ctx).idle, 5);
+    ck_assert_int_le(shard_pool(ctx).idle_bytes, 5 * 4096);
+    ck_assert_int_eq(shard_pool(ctx).used_bytes, used - 10 * 4096);
+    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_U8, 1, (int64_t[]){4096 - 5}, -1, 1, NULL), s[5]);
+    shard_put(ctx, s[5]);
+    shard_pool_limit(ctx, INT64_C(1) << 30);
+}
+END_TEST
+
+START_TEST(eviction_waits_for_what_is_under_way)
+{
+    static const double time = 0.05;
+    flight *f = flight_new(ctx);
+    shard_pool_limit(ctx, 0);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){77}, -1, 1, NULL);
+    double begin = seconds();
+    context_wake(ctx);
+    submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
+    context_rest(ctx);
+    shard_put(ctx, s);
+    double waited = seconds() - begin;
+    shard_pool_limit(ctx, INT64_C(1) << 30);
+    ck_assert_double_ge(waited, time);
+    flight_wait(ctx, f, "delay"); /* a task lands a moment after its data is free */
+    flight_free(f);
+}
+END_TEST
+
+START_TEST(an_impossible_shard_is_an_error)
+{
+    ck_assert_ptr_null(shard_get(ctx, here(), TRAMA_F64, 1, (int64_t[]){INT64_C(1) << 33}, -1, 1, NULL));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "cut it into more"));
+    ck_assert_ptr_null(shard_get(ctx, here(), TRAMA_F64, 2, (int64_t[]){1 << 24, 1 << 24}, 0, 1 << 17, NULL));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "no memory"));
+}
+END_TEST
+
+START_TEST(the_host_acquires_all_tiles_after_the_tasks)
+{
+    static const double time = 0.03;
+    flight *f = flight_new(ctx);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 3, NULL);
+    memset(s->data, 0, s->bytes);
+    context_wake(ctx);
+    for (int t = 0; t < 3; t++) {
+        submit(&delay, s->tile[t], (void *)(uintptr_t)&time, f);
+        submit(&increment, s->tile[t], NULL, f);
+    }
+    context_rest(ctx);
+    ck_assert_int_eq(shard_acquire(ctx, s, STARPU_RW, "test"), TRAMA_OK);
+    for (int i = 0; i < 24; i++)
+        ck_assert_float_eq(cells(s)[i], 1);
+    shard_release(ctx, s);
+    flight_wait(ctx, f, "test");
+    flight_free(f);
+    shard_put(ctx, s);
+}
+END_TEST
+
+START_TEST(a_thousand_rounds_make_no_new_shards)
+{
+    flight *f = flight_new(ctx);
+    int64_t made = 0;
+    for (int round = 0; round < 1000; round++) {
+        shard *a = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){8, 8}, 0, 2, "a");
+        shard *b = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){8}, -1, 1, "b");
+        context_wake(ctx);
+        submit(&increment, a->tile[round % 2], NULL, f);
+        submit(&increment, b->tile[0], NULL, f);
+        context_rest(ctx);
+        shard_put(ctx, a);
+        shard_put(ctx, b);
+        if (round == 10)
+            made = shard_pool(ctx).made;
+    }
+    flight_wait(ctx, f, "rounds");
+    ck_assert_int_eq(shard_pool(ctx).made, made);
+    flight_free(f);
+}
+END_TEST
+
+static void read_only(void *buffers[], void *arg)
+{
+}
+
+START_TEST(readers_are_forgotten_in_order_and_without_a_copy)
+{
+    static const double time = 0.02;
+    static struct starpu_codelet reader = {.cpu_funcs = {read_only}, .nbuffers = 1, .modes = {STARPU_R}};
+    flight *f = flight_new(ctx);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 4}, 0, 2, NULL);
+    memset(s->data, 0, s->bytes);
+    context_wake(ctx);
+    submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
+    for (int i = 0; i < 50; i++)
+        submit(&reader, s->tile[i % 2], NULL, f);
+    shard_forget_readers(ctx, s, f);
+    submit(&increment, s->tile[0], NULL, f);
+    ck_assert(!flight_done(f));
+    context_rest(ctx);
+    ck_assert_int_eq(flight_wait(ctx, f, "readers"), TRAMA_OK);
+    ck_assert_float_eq(cells(s)[7], 1);
+    ck_assert_float_eq(cells(s)[8], 0);
+    flight_free(f);
+    shard_put(ctx, s);
+}
+END_TEST
+
+START_TEST(it_starts)
+{
+    start();
+}
+END_TEST
+
+START_TEST(it_stops_and_frees_what_nobody_gave_back)
+{
+    stop();
+}
+END_TEST
+
+TESTS(it_starts, tiles_cut_each_dim_into_balanced_pieces, one_tile_is_the_whole_shard,
+      shards_without_elements_have_a_usable_handle, buffers_are_aligned, a_shard_that_comes_back_is_used_again,
+      the_next_user_is_ordered_after_the_last, the_pool_is_bounded_and_evicts_the_oldest,
+      eviction_waits_for_what_is_under_way, an_impossible_shard_is_an_error,
+      the_host_acquires_all_tiles_after_the_tasks, a_thousand_rounds_make_no_new_shards,
+      readers_are_forgotten_in_order_and_without_a_copy, it_stops_and_frees_what_nobody_gave_back)
