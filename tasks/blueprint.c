@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Snippets: the smallest programs, by which state is initialised, values are fed and read, and eager ops run. */
+#include "blueprint.h"
+
+#include <string.h>
+
+static snippet *snippet_new(void)
+{
+    snippet *s = trama_alloc(sizeof *s);
+    s->program = trama_program_new();
+    s->of.program = s->program;
+    return s;
+}
+
+void snippet_destroy(snippet **snippet_)
+{
+    snippet *s = *snippet_;
+    if (!s)
+        return;
+    plan_destroy(&s->of.plan);
+    free(s->of.rules);
+    free(s->of.shapes);
+    layouts_free(&s->l);
+    trama_program_destroy(&s->program);
+    free(s);
+    *snippet_ = NULL;
+}
+
+/* A stand-in for a value of the user's program. */
+static trama_value *stand_in(snippet *s, const trama_value *v, trama_shape shape, const trama_mesh *mesh,
+                             const trama_layout *layout)
+{
+    trama_value *own = program_value(s->program, v->where, v->kind == VALUE_STATE ? VALUE_STATE : VALUE_INPUT, v->dtype,
+                                     shape, v->name);
+    layouts_room(&s->l, s->program->values.n, 1);
+    s->l.mesh[own->id] = mesh;
+    s->l.value[own->id] = *layout;
+    return own;
+}
+
+static plan_source source_of(const planning *p, const snippet *s)
+{
+    return (plan_source){.program = s->program,
+                         .l = &s->l,
+                         .shapes = s->of.shapes,
+                         .rules = s->of.rules,
+                         .map = p->map,
+                         .machine = p->machine,
+                         .options = p->options,
+                         .rank = p->rank};
+}
+
+/* Concrete shapes and rules of all that the snippet has. */
+static trama_status resolve(snippet *s)
+{
+    s->of.shapes = trama_alloc((size_t)s->program->values.n * sizeof *s->of.shapes);
+    s->of.rules = trama_alloc((size_t)max_i64(1, s->program->nodes.n) * sizeof *s->of.rules);
+    for (int i = 0; i < s->program->values.n; i++)
+        s->of.shapes[i] = s->program->values.at[i]->shape;
+    return program_resolve(s->program, NULL, s->of.shapes, s->of.rules);
+}
+
+/* The plan of the snippet's one node. */
+static void plan_node(const planning *p, snippet *s, const located *operands)
+{
+    plan_source source = source_of(p, s);
+    partition *q = partition_begin(&source);
+    trama_node *node = s->program->nodes.at[0];
+    for (int t = 0; t < node->op->n_in; t++)
+        partition_import(q, node->in[t]->id, operands[t].in->of->plan, operands[t].as);
+    bool *kept = trama_alloc((size_t)s->program->values.n);
+    memset(kept, 1, (size_t)s->program->values.n);
+    partition_run(q, (bool[]){true}, (int[]){0}, kept);
+    free(kept);
+    s->of.plan = partition_end(&q);
+}
+
+trama_status snippet_of_op(const planning *p, const trama_node *node, const located *operands, const layouts *l,
+                           const trama_mesh *single, snippet **made)
+{
+    snippet *s = snippet_new();
+    trama_value *in[TRAMA_MAX_OPERANDS];
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_value *v = node->in[t];
+        in[t] = stand_in(s, v, operands[t].in->of->shapes[operands[t].as], l->mesh[v->id], &l->value[v->id]);
+        if (node->op->updates >> t & 1)
+            in[t]->kind = VALUE_STATE; /* an updated value stands for its state */
+    }
+    trama_value *out = program_append(s->program, node->where, node->op, node->op->n_in, in, &node->attributes);
+    trama_status status = out ? resolve(s) : trama_program_status(s->program);
+    if (!status) {
+        s->result = out->id;
+        layouts_room(&s->l, s->program->values.n, s->program->nodes.n);
+        const trama_value *annotated = node->out[0];
+        if (annotated->mesh) {
+            s->l.mesh[out->id] = annotated->mesh;
+            s->l.value[out->id] = annotated->layout;
+        }
+        status = complete_node(s->program->nodes.at[0], &s->of.rules[0], single, &s->l);
+    }
+    if (status)
+        return snippet_destroy(&s), status;
+    plan_node(p, s, operands);
+    *made = s;
+    return TRAMA_OK;
+}
+
+trama_status snippet_of_source(const planning *p, const char *name, const trama_op *op,
+                               const trama_attributes *attributes, const trama_mesh *mesh, const trama_layout *layout,
+                               snippet **made)
+{
+    snippet *s = snippet_new();
+    trama_value *out = program_append(s->program, NOWHERE, op, 0, NULL, attributes);
+    trama_status status = out ? resolve(s) : trama_program_status(s->program);
+    if (status)
+        return snippet_destroy(&s), status;
+    layouts_room(&s->l, s->program->values.n, s->program->nodes.n);
+    trama_value_rename_at(NOWHERE, out, name);
+    s->result = out->id;
+    s->l.mesh[out->id] = mesh;
+    s->l.value[out->id] = *layout;
+    s->l.op[0] = (op_layouts){.mesh = mesh, .out = {*layout}};
+    plan_node(p, s, NULL);
+    *made = s;
+    return TRAMA_OK;
+}
+
+snippet *snippet_of_feed(const planning *p, const trama_value *value, trama_shape shape, const trama_mesh *mesh,
+                         const trama_layout *layout)
+{
+    snippet *s = snippet_new();
+    s->result = stand_in(s, value, shape, mesh, layout)->id;
+    resolve(s);
+    plan_source source = source_of(p, s);
+    partition *q = partition_begin(&source);
+    partition_input(q, s->result);
+    s->of.plan = partition_end(&q);
+    return s;
+}
+
+snippet *snippet_of_copy(const planning *p, const trama_value *value, located from, const trama_mesh *mesh,
+                         const trama_layout *layout)
+{
+    const plan_holding *h = plan_find(from.in->of->plan, from.as);
+    snippet *s = snippet_new();
+    s->result = stand_in(s, value, from.in->of->shapes[from.as], h->mesh, &h->layout)->id;
+    resolve(s);
+    plan_source source = source_of(p, s);
+    partition *q = partition_begin(&source);
+    partition_import(q, s->result, from.in->of->plan, from.as);
+    partition_reshard(q, s->result, mesh, layout, -1, true);
+    s->of.plan = partition_end(&q);
+    return s;
+}

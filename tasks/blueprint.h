@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blueprints: programs, and single ops, made into plans. Pure data: nothing here allocates buffers or submits. */
+#ifndef BLUEPRINT_H
+#define BLUEPRINT_H
+
+#include "instance.h"
+
+/* What planning needs to know of the context and its processes. */
+typedef struct planning {
+    const process_map *map;
+    const machine *machine;
+    plan_options options;
+    int rank;
+} planning;
+
+/* Where a value is: an instance, and its number in that instance's plan. */
+typedef struct located {
+    instance *in; /* NULL: nowhere */
+    int as;
+} located;
+
+/* A program of one op, or of one fed value, with layouts of its own. */
+typedef struct snippet {
+    blueprint of;
+    trama_program *program;
+    layouts l;
+    int result; /* first value id of the results; the fed value */
+} snippet;
+
+/* One op on operands that are somewhere. E_LAYOUT where they are on different meshes. And one without operands, whose result
+ * is laid out as told. */
+trama_status snippet_of_op(const planning *p, const trama_node *node, const located *operands, const layouts *l,
+                           const trama_mesh *single, snippet **made);
+trama_status snippet_of_source(const planning *p, const char *name, const trama_op *op,
+                               const trama_attributes *attributes, const trama_mesh *mesh, const trama_layout *layout,
+                               snippet **made);
+
+/* A value that the host feeds. */
+snippet *snippet_of_feed(const planning *p, const trama_value *value, trama_shape shape, const trama_mesh *mesh,
+                         const trama_layout *layout);
+
+/* A value resharded into fresh buffers: to the readers' mesh, say. */
+snippet *snippet_of_copy(const planning *p, const trama_value *value, located from, const trama_mesh *mesh,
+                         const trama_layout *layout);
+
+void snippet_destroy(snippet **s);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of an executable: where each value is, the compiled targets, what is in flight. */
+#ifndef EXECUTABLE_H
+#define EXECUTABLE_H
+
+#include "blueprint.h"
+#include "trama_executable.h"
+
+/* A target compiled for given extents of what is fed. */
+typedef struct compiled {
+    blueprint of;      /* owned */
+    instance *in;
+    int64_t used;      /* number of the last run */
+} compiled;
+
+typedef struct target_state {
+    const trama_target *target;
+    bool *needed, *kept; /* [node id], [value id] */
+    int *leader;         /* [node id] */
+    ARRAY(int) leaves;   /* value ids of inputs, constants, state and sources that it reads */
+    ARRAY(compiled *) cache;
+    compiled *last;
+} target_state;
+
+/* The buffers of an input for one shape. */
+typedef struct fed {
+    snippet *s;
+    instance *in;
+} fed;
+
+typedef struct input_state {
+    int value;
+    bool is_fed;
+    trama_shape shape; /* last fed */
+    ARRAY(fed) shapes;
+} input_state;
+
+/* Buffers for reading one value from one instance; more than one where several readings are under way. */
+typedef struct reader {
+    snippet *s;
+    instance *in;
+    const instance *from;
+    int as;
+    bool busy;
+} reader;
+
+struct eager_state;
+
+struct trama_executable {
+    trama_context *context;
+    trama_program *program;      /* own copy; in eager mode the user's */
+    bool owns_program;
+    const trama_mesh *single, *readers; /* one process; one process a rank */
+    layouts l;
+    process_map *map;
+    planning planning;
+    int n_located;
+    located *at;                 /* [value id] where its content is now */
+    ARRAY(snippet *) snippets;   /* of state and constants */
+    ARRAY(instance *) instances; /* of the same */
+    ARRAY(input_state) inputs;
+    ARRAY(target_state) targets;
+    ARRAY(reader *) readers_made;
+    int window;
+    flight **flights;            /* [window] of run i mod window */
+    int64_t runs;
+    struct eager_state *eager;   /* NULL in compiled mode */
+};
+
+/* The executable's own value for one of the user's program; NULL with a message. */
+trama_value *executable_value(const trama_executable *e, trama_where where, const char *call, const trama_value *value);
+
+/* Where a value's content is; E_NOT_KEPT or E_ORDER with a message where it is nowhere. */
+trama_status executable_locate(trama_executable *e, trama_where where, const char *call, const trama_value *value,
+                               located *at);
+
+/* Gives state its first content, and constants theirs, in the layouts of e->l. */
+trama_status executable_place(trama_executable *e, const trama_value *value);
+
+/* Records where a value is; the instance is the executable's from now on. */
+void executable_put(trama_executable *e, int value, located at);
+
+/* Copies this rank's boxes of a whole tensor [shape] from the host into the pieces of a holding; and one piece. */
+trama_status copy_in(trama_executable *e, located at, const void *data, trama_shape shape, const char *call);
+
+/* Waits for run number i, if it may be under way. */
+trama_status executable_wait_run(trama_executable *e, int64_t i);
+
+trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made);
+const plan_holding *located_holding(located at);
+
+/* run.c */
+void targets_prepare(trama_executable *e);
+void targets_free(trama_executable *e);
+void compiled_free_all(trama_executable *e);
+/* read.c */
+void readers_free(trama_executable *e);
+/* feed.c */
+void inputs_free(trama_executable *e);
+/* eager.c */
+void eager_free(trama_executable *e);
+
+#endif

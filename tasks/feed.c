@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Feeding and writing: host data into the shards of this rank. */
+#include <string.h>
+
+#include "executable.h"
+
+/* A whole tensor in host memory, seen as the box b. */
+static trama_view view_of_host(const void *data, trama_dtype dtype, trama_shape shape, const box *b)
+{
+    trama_view v = {.data = (void *)data, .dtype = dtype, .ndim = shape.ndim};
+    int64_t stride = 1, at = 0;
+    for (int d = shape.ndim - 1; d >= 0; d--) {
+        v.extent[d] = b->n[d];
+        v.stride[d] = stride;
+        at += b->lo[d] * stride;
+        stride *= shape.dim[d];
+    }
+    v.data = (char *)v.data + at * (int64_t)trama_dtype_size(dtype);
+    return v;
+}
+
+static trama_status fill_piece(const trama_executable *e, instance *in, const plan_piece *piece,
+                               const trama_view *from, const char *call)
+{
+    if (box_count(&piece->region.box) == 0)
+        return TRAMA_OK;
+    trama_view to = instance_view(in, &piece->region);
+    shard *s = instance_shard(in, piece->region.shard);
+    bool all = box_equal(&in->of->plan->shards.at[piece->region.shard].box, &piece->region.box);
+    trama_status status = shard_acquire(e->context, s, all ? STARPU_W : STARPU_RW, call);
+    if (status)
+        return status;
+    kernel_copy(&to, from);
+    shard_release(e->context, s);
+    return TRAMA_OK;
+}
+
+trama_status copy_in(trama_executable *e, located at, const void *data, trama_shape shape, const char *call)
+{
+    const plan_holding *h = located_holding(at);
+    trama_status status = TRAMA_OK;
+    for (int i = 0; i < h->pieces.n && !status; i++) {
+        const plan_piece *piece = &h->pieces.at[i];
+        trama_dtype dtype = at.in->of->plan->shards.at[piece->region.shard].dtype;
+        trama_view from = view_of_host(data, dtype, shape, &piece->region.box);
+        status = fill_piece(e, at.in, piece, &from, call);
+    }
+    return status;
+}
+
+/* ---- Feeding ---- */
+
+static input_state *input_of(trama_executable *e, int value)
+{
+    for (int i = 0; i < e->inputs.n; i++)
+        if (e->inputs.at[i].value == value)
+            return &e->inputs.at[i];
+    input_state *s = ARRAY_PUSH(&e->inputs);
+    s->value = value;
+    return s;
+}
+
+static trama_status check_shape(trama_where where, const trama_value *v, trama_shape shape)
+{
+    bool fits = shape.ndim == v->shape.ndim;
+    for (int d = 0; fits && d < shape.ndim; d++)
+        fits = shape.dim[d] == v->shape.dim[d] || (v->shape.dim[d] == TRAMA_ANY && shape.dim[d] >= 0);
+    if (fits)
+        return TRAMA_OK;
+    text t = {0};
+    shape_text(&t, shape);
+    trama_fail(where, TRAMA_E_SHAPE, "trama_feed: data of shape %s for the input ", t.at);
+    t.n = 0;
+    text_add(&t, "%s", trama_error());
+    value_text(&t, v);
+    trama_fail(NOWHERE, TRAMA_E_SHAPE, "%s", t.at);
+    free(t.at);
+    return TRAMA_E_SHAPE;
+}
+
+enum { MAX_SHAPES = 16 };
+
+/* More shapes than are worth keeping: forget all plans and buffers for fed extents. */
+static void forget_shapes(trama_executable *e, input_state *input)
+{
+    trama_wait(e);
+    flight_wait_all(e->context, "trama_feed");
+    readers_free(e);
+    compiled_free_all(e);
+    for (int i = 0; i < input->shapes.n; i++) {
+        instance_release(&input->shapes.at[i].in);
+        snippet_destroy(&input->shapes.at[i].s);
+    }
+    input->shapes.n = 0;
+    executable_put(e, input->value, (located){0});
+}
+
+static trama_status fed_for(trama_executable *e, input_state *input, const trama_value *v, trama_shape shape,
+                            fed **found)
+{
+    for (int i = 0; i < input->shapes.n; i++) {
+        const fed *f = &input->shapes.at[i];
+        if (trama_shape_equal(f->in->of->shapes[f->s->result], shape)) {
+            *found = &input->shapes.at[i];
+            return TRAMA_OK;
+        }
+    }
+    if (input->shapes.n == MAX_SHAPES)
+        forget_shapes(e, input);
+    fed f = {.s = snippet_of_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id])};
+    trama_status status = instance_create(e->context, &f.s->of, NULL, e->window, &f.in);
+    if (status)
+        return snippet_destroy(&f.s), status;
+    *found = ARRAY_PUSH(&input->shapes);
+    **found = f;
+    return TRAMA_OK;
+}
+
+/* Everything before the copy: checks, buffers for the shape, a copy that no run under way reads. */
+static trama_status prepare_feed(trama_where where, trama_executable *e, const trama_value *value, trama_shape shape,
+                                 located *at)
+{
+    trama_value *own = executable_value(e, where, "trama_feed", value);
+    if (!own)
+        return TRAMA_E_ARGUMENT;
+    if (own->kind != VALUE_INPUT)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: %s is no input%s", own->name,
+                          own->kind == VALUE_STATE ? "; state is set by trama_write" : "");
+    trama_status status = check_shape(where, own, shape);
+    if (status)
+        return status;
+    input_state *input = input_of(e, own->id);
+    fed *f;
+    status = fed_for(e, input, own, shape, &f);
+    if (status)
+        return status;
+    f->in->slot = (f->in->slot + 1) % f->in->n_slots;
+    status = executable_wait_run(e, f->in->slot_used[f->in->slot]);
+    *at = (located){f->in, f->s->result};
+    input->is_fed = true;
+    input->shape = shape;
+    executable_put(e, own->id, *at);
+    return status;
+}
+
+trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_value *input, const void *data,
+                           trama_shape shape)
+{
+    located at;
+    if (!data && trama_shape_count(shape))
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data is NULL");
+    trama_status status = prepare_feed(where, e, input, shape, &at);
+    return status ? status : copy_in(e, at, data, shape, "trama_feed");
+}
+
+trama_status trama_feed_local_at(trama_where where, trama_executable *e, const trama_value *input, trama_shape shape,
+                                 int n, const void *const *pieces)
+{
+    located at;
+    trama_status status = prepare_feed(where, e, input, shape, &at);
+    if (status)
+        return status;
+    const plan_holding *h = located_holding(at);
+    if (n != h->pieces.n || (n && !pieces))
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed_local: %d boxes for %s; this rank has %d", n,
+                          trama_value_name(input), h->pieces.n);
+    for (int i = 0; i < n && !status; i++) {
+        const plan_piece *piece = &h->pieces.at[i];
+        trama_shape local = trama_shape_of(piece->region.box.ndim, piece->region.box.n);
+        box whole = box_whole(local);
+        trama_view from = view_of_host(pieces[i], at.in->of->plan->shards.at[piece->region.shard].dtype, local, &whole);
+        status = fill_piece(e, at.in, piece, &from, "trama_feed_local");
+    }
+    return status;
+}
+
+trama_status trama_write_at(trama_where where, trama_executable *e, const trama_value *value, const void *data,
+                            size_t bytes)
+{
+    trama_value *own = executable_value(e, where, "trama_write", value);
+    located at;
+    if (!own)
+        return TRAMA_E_ARGUMENT;
+    if (!value_storage(own))
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_write: %s is no parameter or state%s", own->name,
+                          own->kind == VALUE_INPUT ? "; inputs are fed by trama_feed" : "");
+    size_t want = (size_t)trama_shape_count(own->shape) * trama_dtype_size(own->dtype);
+    if (bytes != want || (!data && bytes))
+        return trama_fail(where, TRAMA_E_SHAPE, "trama_write: %zu bytes for %s, which has %zu", data ? bytes : 0,
+                          own->name, want);
+    trama_status status = executable_locate(e, where, "trama_write", own, &at);
+    return status ? status : copy_in(e, at, data, own->shape, "trama_write");
+}
+
+void inputs_free(trama_executable *e)
+{
+    for (int i = 0; i < e->inputs.n; i++) {
+        for (int k = 0; k < e->inputs.at[i].shapes.n; k++) {
+            instance_release(&e->inputs.at[i].shapes.at[k].in);
+            snippet_destroy(&e->inputs.at[i].shapes.at[k].s);
+        }
+        ARRAY_FREE(&e->inputs.at[i].shapes);
+    }
+    ARRAY_FREE(&e->inputs);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instances: binding a plan to buffers, and submitting it. Lowering is in lower.c. */
+#include "instance.h"
+
+#include <string.h>
+
+#include "lower.h"
+
+/* A name that traces can hold: [A-Za-z0-9_.] only. */
+static char *plain_name(const char *name)
+{
+    char *plain = trama_text_copy(name);
+    for (char *c = plain; *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.", *c))
+            *c = '_';
+    return plain;
+}
+
+/* What an instance imports it may have imported itself. */
+static struct owner owner_of(instance *in, int number)
+{
+    const plan_shard *s = &in->of->plan->shards.at[number];
+    return s->source == SHARD_IMPORT ? in->owners[s->import] : (struct owner){in, number};
+}
+
+static trama_status bind_shards(instance *in)
+{
+    plan *p = in->of->plan;
+    for (int slot = 0; slot < in->n_slots; slot++)
+        for (int i = 0; i < p->shards.n; i++) {
+            const plan_shard *s = &p->shards.at[i];
+            shard **bound = &in->shards[slot * p->shards.n + i];
+            if (s->source == SHARD_IMPORT)
+                continue;
+            if (slot && s->source != SHARD_INPUT) {
+                *bound = in->shards[i];
+                continue;
+            }
+            *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts,
+                               in->names[s->value]);
+            if (!*bound)
+                return TRAMA_E_MEMORY;
+        }
+    return TRAMA_OK;
+}
+
+trama_status instance_create(trama_context *context, blueprint *of, instance *const *imports, int n_slots,
+                             instance **created)
+{
+    const plan *p = of->plan;
+    instance *in = trama_alloc(sizeof *in);
+    *in = (instance){.context = context, .of = of, .n_slots = n_slots, .holders = 1};
+    in->shards = trama_alloc((size_t)(n_slots * p->shards.n) * sizeof(shard *));
+    in->slot_used = trama_alloc((size_t)n_slots * sizeof *in->slot_used);
+    for (int i = 0; i < n_slots; i++)
+        in->slot_used[i] = -1;
+    in->owners = trama_alloc((size_t)p->imports.n * sizeof *in->owners);
+    for (int i = 0; i < p->imports.n; i++) {
+        in->owners[i] = owner_of(imports[i], p->imports.at[i].shard);
+        in->owners[i].in->holders++;
+    }
+    in->names = trama_alloc((size_t)of->program->values.n * sizeof(char *));
+    for (int i = 0; i < p->shards.n; i++) {
+        int value = p->shards.at[i].value;
+        if (!in->names[value])
+            in->names[value] = plain_name(of->program->values.at[value]->name);
+    }
+    trama_status status = bind_shards(in);
+    if (status)
+        instance_release(&in);
+    else
+        *created = in;
+    return status;
+}
+
+static void free_lowering(lowering *l)
+{
+    for (int i = 0; i < l->n; i++)
+        lower_free(&l->steps[i]);
+    free(l->steps);
+    free(l->slots);
+}
+
+void instance_release(instance **instance_)
+{
+    instance *in = *instance_;
+    *instance_ = NULL;
+    if (!in || --in->holders > 0)
+        return;
+    for (int i = 0; i < in->lowerings.n; i++)
+        free_lowering(&in->lowerings.at[i]);
+    ARRAY_FREE(&in->lowerings);
+    const plan *p = in->of->plan;
+    for (int slot = 0; slot < in->n_slots; slot++)
+        for (int i = 0; i < p->shards.n; i++)
+            if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
+                shard_put(in->context, in->shards[slot * p->shards.n + i]);
+    for (int i = 0; i < in->of->program->values.n; i++)
+        free(in->names[i]);
+    for (int i = 0; i < p->imports.n; i++)
+        instance_release(&in->owners[i].in);
+    free(in->names);
+    free(in->shards);
+    free(in->owners);
+    free(in->slot_used);
+    free(in);
+}
+
+shard *instance_shard(const instance *in, int number)
+{
+    struct owner o = owner_of((instance *)in, number);
+    return o.in->shards[o.in->slot * o.in->of->plan->shards.n + o.shard];
+}
+
+trama_view instance_view(const instance *in, const plan_region *region)
+{
+    const plan_shard *s = &in->of->plan->shards.at[region->shard];
+    const shard *bound = instance_shard(in, region->shard);
+    trama_view v = {.dtype = s->dtype, .ndim = region->box.ndim};
+    int64_t at = 0;
+    const trama_shape *whole = &in->of->shapes[s->value];
+    for (int d = 0; d < v.ndim; d++) {
+        v.extent[d] = region->box.n[d];
+        v.offset[d] = region->box.lo[d];
+        v.stride[d] = bound->stride[d];
+        v.global[d] = whole->dim[d];
+        at += (region->box.lo[d] - s->box.lo[d]) * bound->stride[d];
+    }
+    v.data = (char *)bound->data + (box_count(&region->box) ? at : 0) * (int64_t)trama_dtype_size(s->dtype);
+    return v;
+}
+
+/* ---- Submission ---- */
+
+static bool has_slots(const instance *in, const lowering *l)
+{
+    for (int i = 0; i < in->of->plan->imports.n; i++)
+        if (l->slots[i] != in->owners[i].in->slot)
+            return false;
+    return true;
+}
+
+static lowering *lowering_now(instance *in)
+{
+    for (int i = 0; i < in->lowerings.n; i++)
+        if (has_slots(in, &in->lowerings.at[i]))
+            return &in->lowerings.at[i];
+    lowering *l = ARRAY_PUSH(&in->lowerings);
+    l->n = in->of->plan->steps.n;
+    l->slots = trama_alloc((size_t)in->of->plan->imports.n * sizeof *l->slots);
+    for (int i = 0; i < in->of->plan->imports.n; i++)
+        l->slots[i] = in->owners[i].in->slot;
+    l->steps = trama_alloc((size_t)l->n * sizeof *l->steps);
+    for (int i = 0; i < l->n; i++)
+        lower_step(in, &in->of->plan->steps.at[i], &l->steps[i]);
+    return l;
+}
+
+/* Fresh tasks from templates: their jobs have their own numbers in traces, and a task may still be ending while the next one of
+ * the same step is submitted. */
+static void submit_task(const instance *in, const lowered *s, flight *f)
+{
+    struct starpu_task *task = starpu_task_create();
+    *task = s->task;
+    if (s->n_handles > STARPU_NMAXBUFS) {
+        size_t n = (size_t)s->n_handles;
+        task->dyn_handles = malloc(n * sizeof *task->dyn_handles);
+        task->dyn_modes = malloc(n * sizeof *task->dyn_modes);
+        memcpy(task->dyn_handles, s->handles, n * sizeof *task->dyn_handles);
+        memcpy(task->dyn_modes, s->modes, n * sizeof *task->dyn_modes);
+    }
+    task->callback_arg = f;
+    int error = starpu_task_submit(task);
+    if (error)
+        context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->task.name, error);
+}
+
+void instance_submit(instance *in, int64_t call, int64_t step, flight *f)
+{
+    const lowering *l = lowering_now(in);
+    int tasks = 0;
+    for (int i = 0; i < l->n; i++)
+        tasks += l->steps[i].kind < STEP_SEND;
+    context_wake(in->context);
+    flight_add(f, tasks);
+    for (int i = 0; i < l->n; i++) {
+        const lowered *s = &l->steps[i];
+        int64_t tag = call << 24 | s->tag;
+        if (s->kind == STEP_SEND)
+            message_send(in->context, s->handles[0], s->peer, tag, s->label, step, f);
+        else if (s->kind == STEP_RECEIVE)
+            message_receive(in->context, s->handles[0], s->peer, tag, s->label, step, f);
+        else
+            submit_task(in, s, f);
+    }
+    context_rest(in->context);
+}

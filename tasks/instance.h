@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan with its memory: every shard of the plan bound to a buffer, every step lowered to a ready task or message. */
+#ifndef INSTANCE_H
+#define INSTANCE_H
+
+#include "message.h"
+#include "partition.h"
+#include "shard.h"
+#include "work.h"
+
+/* A step, lowered: submitting it is a copy of a struct. */
+typedef struct lowered {
+    struct starpu_task task; /* template; cl_arg is the work */
+    work work;
+    int n_handles;           /* above STARPU_NMAXBUFS they go in dyn_handles */
+    starpu_data_handle_t *handles;
+    enum starpu_data_access_mode *modes;
+    step_kind kind;
+    int peer;
+    int64_t tag;
+    const char *label;
+} lowered;
+
+/* The steps lowered for one choice of slots of the imports. */
+typedef struct lowering {
+    int n;
+    lowered *steps;
+    int *slots; /* [imports] of their owners */
+} lowering;
+
+/* What a plan is about, kept as long as an instance of it lives. */
+typedef struct blueprint {
+    const trama_program *program;
+    plan *plan;
+    trama_rule *rules;   /* [node id] */
+    trama_shape *shapes; /* [value id] */
+} blueprint;
+
+typedef struct instance instance;
+struct instance {
+    trama_context *context;
+    blueprint *of;             /* borrowed */
+    int holders;               /* the executable, and instances that import from it */
+    int n_slots;               /* copies of the shards of source SHARD_INPUT, so that several steps may be in flight */
+    int slot;                  /* the copy in use */
+    int64_t *slot_used;        /* [n_slots] number of the last run that reads a copy; -1 */
+    shard **shards;            /* [n_slots][plan->shards]; NULL for imports */
+    struct owner {
+        instance *in;          /* that made the shard; held */
+        int shard;
+    } *owners;                 /* [plan->imports] */
+    char **names;              /* [value id] for traces and messages */
+    ARRAY(lowering) lowerings; /* few: the slots go round */
+};
+
+/* imports [plan->imports]: the instances that hold what it imports. E_MEMORY leaves nothing behind. */
+trama_status instance_create(trama_context *context, blueprint *of, instance *const *imports, int n_slots,
+                             instance **created);
+
+/* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the pool. */
+void instance_release(instance **in);
+
+/* The buffer of a shard, in the copy that its owner uses now, and the view of a region of it. */
+shard *instance_shard(const instance *in, int number);
+trama_view instance_view(const instance *in, const plan_region *region);
+
+/* Submits all steps. call: number of the collective call, for tags; step: for the watchdog. */
+void instance_submit(instance *in, int64_t call, int64_t step, flight *f);
+
+#endif

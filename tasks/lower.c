@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lowering: views, handles, access modes, the workers that may run it, and names for traces. */
+#include "lower.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- Handles ---- */
+
+static enum starpu_data_access_mode mode_of(step_access access)
+{
+    return access == ACCESS_READ ? STARPU_R : access == ACCESS_WRITE ? STARPU_W : STARPU_RW;
+}
+
+/* One handle stands once on a task: two regions of a tile join their modes. */
+static void add_handle(lowered *l, starpu_data_handle_t handle, enum starpu_data_access_mode mode)
+{
+    for (int i = 0; i < l->n_handles; i++)
+        if (l->handles[i] == handle) {
+            l->modes[i] |= mode;
+            return;
+        }
+    l->handles[l->n_handles] = handle;
+    l->modes[l->n_handles++] = mode;
+}
+
+static int count_tiles(const instance *in, const plan_step *step)
+{
+    int n = 0;
+    for (int i = 0; i < step->n_operands; i++)
+        n += in->of->plan->shards.at[in->of->plan->operands.at[step->operand + i].region.shard].cut_parts;
+    return n;
+}
+
+static void find_handles(const instance *in, const plan_step *step, lowered *l)
+{
+    size_t most = (size_t)count_tiles(in, step);
+    l->handles = trama_alloc(most * sizeof *l->handles);
+    l->modes = trama_alloc(most * sizeof *l->modes);
+    for (int i = 0; i < step->n_operands; i++) {
+        const plan_operand *o = &in->of->plan->operands.at[step->operand + i];
+        const plan_shard *s = &in->of->plan->shards.at[o->region.shard];
+        if (o->access == ACCESS_NONE)
+            continue;
+        int first, last;
+        plan_tiles(s, &o->region.box, &first, &last);
+        const shard *bound = instance_shard(in, o->region.shard);
+        for (int t = first; t <= last; t++)
+            add_handle(l, bound->tile[t], mode_of(o->access));
+    }
+}
+
+/* ---- Work ---- */
+
+static void lower_compute(const instance *in, const plan_step *step, work *w)
+{
+    int n_views = 0;
+    for (int i = 0; i < step->n_calls; i++) {
+        const trama_op *op = in->of->program->nodes.at[in->of->plan->calls.at[step->call + i].node]->op;
+        n_views += op->n_in + op->n_out;
+    }
+    trama_view *operands = w->views, *views = trama_alloc((size_t)n_views * sizeof *views);
+    w->views = views;
+    w->n_calls = step->n_calls;
+    w->calls = trama_alloc((size_t)step->n_calls * sizeof *w->calls);
+    w->kernels = trama_alloc((size_t)step->n_calls * sizeof *w->kernels);
+    w->run = work_compute;
+    for (int i = 0; i < step->n_calls; i++) {
+        const plan_call *call = &in->of->plan->calls.at[step->call + i];
+        const trama_node *node = in->of->program->nodes.at[call->node];
+        trama_view *in_views = views, *out_views = views + node->op->n_in;
+        for (int t = 0; t < node->op->n_in; t++) {
+            const trama_shape *shape = &in->of->shapes[node->in[t]->id];
+            if (call->in[t] >= 0)
+                in_views[t] = operands[(int)call->in[t]];
+            else
+                in_views[t] = (trama_view){.dtype = node->in[t]->dtype, .ndim = shape->ndim};
+            memcpy(in_views[t].global, shape->dim, sizeof shape->dim);
+        }
+        for (int o = 0; o < node->op->n_out; o++)
+            out_views[o] = operands[(int)call->out[o]];
+        w->calls[i] = (trama_call){node->op, &node->attributes, node->op->n_in, node->op->n_out, in_views, out_views};
+        w->kernels[i] = kernel_of(node->op);
+        views = out_views + node->op->n_out;
+    }
+    free(operands);
+    work_find_chunk(w);
+}
+
+static void lower_work(const instance *in, const plan_step *step, work *w)
+{
+    static const kernel_combine combine[] = {[TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM,
+                                             [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
+    w->n_views = step->n_operands;
+    w->views = trama_alloc((size_t)step->n_operands * sizeof *w->views);
+    for (int i = 0; i < step->n_operands; i++)
+        w->views[i] = instance_view(in, &in->of->plan->operands.at[step->operand + i].region);
+    w->combine = combine[step->reduce];
+    w->scale = step->scale;
+    if (step->kind == STEP_COMPUTE)
+        lower_compute(in, step, w);
+    else
+        w->run = step->kind == STEP_COPY ? work_copy : step->kind == STEP_REDUCE ? work_reduce : work_fill;
+}
+
+static const char *name_of(const instance *in, const plan_step *step)
+{
+    static const char *const names[] = {[STEP_COPY] = "reshard.copy", [STEP_REDUCE] = "reshard.sum",
+                                        [STEP_FILL] = "reshard.fill"};
+    if (step->kind != STEP_COMPUTE)
+        return names[step->kind];
+    return in->of->program->nodes.at[in->of->plan->calls.at[step->call].node]->op->name;
+}
+
+/* Which workers may run it: one lane of the place, or all of the place. */
+static void hold(const instance *in, const plan_step *step, struct starpu_task *task)
+{
+    const trama_context *c = in->context;
+    if (step->lane >= 0) {
+        task->execute_on_a_specific_worker = 1;
+        task->workerid = (unsigned)context_lane_worker(c, step->place, step->lane);
+    } else if (context_n_places(c) > 1) {
+        task->workerids = (uint32_t *)context_place_mask(c, step->place);
+        task->workerids_len = context_mask_words(c);
+    }
+}
+
+void lower_step(const instance *in, const plan_step *step, lowered *l)
+{
+    *l = (lowered){.kind = step->kind, .peer = step->peer, .tag = step->tag};
+    l->label = in->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
+    find_handles(in, step, l);
+    if (step->kind >= STEP_SEND)
+        return;
+    lower_work(in, step, &l->work);
+    struct starpu_task *t = &l->task;
+    starpu_task_init(t);
+    t->cl = &work_codelet;
+    t->cl_arg = &l->work;
+    t->cl_arg_size = 0;
+    t->destroy = 1;
+    t->name = name_of(in, step);
+    t->flops = step->flops;
+    t->callback_func = flight_land;
+    t->nbuffers = l->n_handles;
+    for (int i = 0; i < l->n_handles && l->n_handles <= STARPU_NMAXBUFS; i++) {
+        t->handles[i] = l->handles[i];
+        t->modes[i] = l->modes[i];
+    }
+    hold(in, step, t);
+}
+
+void lower_free(lowered *l)
+{
+    free(l->work.calls);
+    free(l->work.kernels);
+    free(l->work.views);
+    free(l->handles);
+    free(l->modes);
+}

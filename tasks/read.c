@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading: a planned reshard to every rank, and a copy out. */
+#include <string.h>
+
+#include "executable.h"
+
+struct trama_reading {
+    trama_executable *e;
+    reader *from;
+    flight *f;
+    trama_where where;
+};
+
+/* ---- Buffers to read into ---- */
+
+static trama_status new_reader(trama_executable *e, const trama_value *v, located at, reader **made)
+{
+    reader *r = trama_alloc(sizeof *r);
+    *r = (reader){.from = at.in, .as = at.as};
+    trama_layout everywhere = layout_uniform(e->readers, TRAMA_REPLICATE);
+    r->s = snippet_of_copy(&e->planning, v, at, e->readers, &everywhere);
+    const plan *p = r->s->of.plan;
+    instance **imports = trama_alloc((size_t)max_i64(1, p->imports.n) * sizeof *imports);
+    for (int i = 0; i < p->imports.n; i++)
+        imports[i] = at.in;
+    trama_status status = instance_create(e->context, &r->s->of, imports, 1, &r->in);
+    free(imports);
+    status = context_agree(e->context, "trama_read", status);
+    if (status) {
+        instance_release(&r->in);
+        snippet_destroy(&r->s);
+        free(r);
+        return status;
+    }
+    *made = *ARRAY_PUSH(&e->readers_made) = r;
+    return TRAMA_OK;
+}
+
+static trama_status reader_for(trama_executable *e, const trama_value *v, located at, reader **found)
+{
+    for (int i = 0; i < e->readers_made.n; i++) {
+        reader *r = e->readers_made.at[i];
+        if (!r->busy && r->from == at.in && r->as == at.as) {
+            *found = r;
+            return TRAMA_OK;
+        }
+    }
+    return new_reader(e, v, at, found);
+}
+
+void readers_free(trama_executable *e)
+{
+    for (int i = 0; i < e->readers_made.n; i++) {
+        instance_release(&e->readers_made.at[i]->in);
+        snippet_destroy(&e->readers_made.at[i]->s);
+        free(e->readers_made.at[i]);
+    }
+    ARRAY_FREE(&e->readers_made);
+}
+
+/* ---- Reading ---- */
+
+trama_status trama_read_start_at(trama_where where, trama_executable *e, const trama_value *value,
+                                 trama_reading **reading)
+{
+    located at;
+    reader *r;
+    if (!reading)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_read_start: the reading's address is NULL");
+    trama_status status = executable_locate(e, where, "trama_read", value, &at);
+    if (!status)
+        status = reader_for(e, value, at, &r);
+    if (status)
+        return status;
+    r->busy = true;
+    trama_reading *started = trama_alloc(sizeof *started);
+    *started = (trama_reading){.e = e, .from = r, .f = flight_new(e->context), .where = where};
+    instance_submit(r->in, context_next_call(e->context), e->runs, started->f);
+    *reading = started;
+    return TRAMA_OK;
+}
+
+bool trama_read_ready(const trama_reading *reading)
+{
+    return reading && flight_done(reading->f);
+}
+
+static trama_status copy_out(trama_executable *e, instance *in, const plan_region *region, void *data)
+{
+    shard *s = instance_shard(in, region->shard);
+    trama_view from = instance_view(in, region), to = from;
+    int64_t stride = 1;
+    for (int d = to.ndim - 1; d >= 0; d--) {
+        to.stride[d] = stride;
+        stride *= to.extent[d];
+    }
+    to.data = data;
+    if (box_count(&region->box) == 0)
+        return TRAMA_OK;
+    trama_status status = shard_acquire(e->context, s, STARPU_R, "trama_read");
+    if (status)
+        return status;
+    kernel_copy(&to, &from);
+    shard_release(e->context, s);
+    return TRAMA_OK;
+}
+
+trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
+{
+    if (!reading || !*reading)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_wait: the reading is NULL");
+    trama_reading *r = *reading;
+    trama_status status = flight_wait(r->e->context, r->f, "trama_read");
+    const plan *p = r->from->s->of.plan;
+    const plan_holding *h = &p->holdings.at[p->holdings.n - 1];
+    const trama_value *v = r->from->s->program->values.at[r->from->s->result];
+    size_t want = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
+    if (!status && data && bytes != want)
+        status = trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, v->name, want);
+    if (!status && data)
+        status = copy_out(r->e, r->from->in, &h->pieces.at[0].region, data);
+    r->from->busy = false;
+    flight_free(r->f);
+    free(r);
+    *reading = NULL;
+    return status;
+}
+
+trama_status trama_read_at(trama_where where, trama_executable *e, const trama_value *value, void *data, size_t bytes)
+{
+    trama_reading *reading;
+    trama_status status = trama_read_start_at(where, e, value, &reading);
+    return status ? status : trama_read_wait(&reading, data, bytes);
+}
+
+/* ---- This rank's boxes ---- */
+
+static trama_status local_piece(trama_executable *e, const trama_value *value, const char *call, int i, located *at,
+                                const plan_piece **piece)
+{
+    trama_status status = executable_locate(e, NOWHERE, call, value, at);
+    if (status)
+        return status;
+    const plan_holding *h = located_holding(*at);
+    if (i < 0 || i >= h->pieces.n)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: this rank has %d boxes of %s, there is no box %d", call,
+                          h->pieces.n, trama_value_name(value), i);
+    *piece = &h->pieces.at[i];
+    return TRAMA_OK;
+}
+
+trama_status trama_local_count(trama_executable *e, const trama_value *value, int *n)
+{
+    located at;
+    trama_status status = executable_locate(e, NOWHERE, "trama_local_count", value, &at);
+    if (!status)
+        *n = located_holding(at)->pieces.n;
+    return status;
+}
+
+trama_status trama_local_box(trama_executable *e, const trama_value *value, int i, int64_t *offset, int64_t *extent)
+{
+    located at;
+    const plan_piece *piece = NULL;
+    trama_status status = local_piece(e, value, "trama_local_box", i, &at, &piece);
+    for (int d = 0; !status && d < piece->region.box.ndim; d++) {
+        offset[d] = piece->region.box.lo[d];
+        extent[d] = piece->region.box.n[d];
+    }
+    return status;
+}
+
+trama_status trama_read_local(trama_executable *e, const trama_value *value, int i, void *data, size_t bytes)
+{
+    located at;
+    const plan_piece *piece = NULL;
+    trama_status status = local_piece(e, value, "trama_read_local", i, &at, &piece);
+    if (status)
+        return status;
+    trama_dtype dtype = at.in->of->plan->shards.at[piece->region.shard].dtype;
+    size_t want = (size_t)box_count(&piece->region.box) * trama_dtype_size(dtype);
+    if (bytes != want || !data)
+        return trama_fail(NOWHERE, TRAMA_E_SHAPE, "trama_read_local: room for %zu bytes, the box has %zu",
+                          data ? bytes : 0, want);
+    return copy_out(e, at.in, &piece->region, data);
+}
+
+/* ---- Printing ---- */
+
+static void number_text(text *out, const void *data, trama_dtype dtype, int64_t i)
+{
+    switch (dtype) {
+    case TRAMA_F32: text_add(out, "%.9g", (double)((const float *)data)[i]); break;
+    case TRAMA_F64: text_add(out, "%.17g", ((const double *)data)[i]); break;
+    case TRAMA_I32: text_add(out, "%d", ((const int32_t *)data)[i]); break;
+    case TRAMA_I64: text_add(out, "%lld", (long long)((const int64_t *)data)[i]); break;
+    default: text_add(out, "%u", ((const uint8_t *)data)[i]); break;
+    }
+}
+
+static void numbers_text(text *out, const void *data, trama_dtype dtype, trama_shape shape, int64_t most)
+{
+    int64_t count = trama_shape_count(shape);
+    for (int64_t i = 0; i < min_i64(count, most); i++) {
+        int64_t block = 1;
+        for (int d = shape.ndim - 1; d >= 0 && block; d--) {
+            block *= shape.dim[d];
+            if (i % block == 0)
+                text_add(out, "[");
+        }
+        number_text(out, data, dtype, i);
+        block = 1;
+        int closed = 0;
+        for (int d = shape.ndim - 1; d >= 0; d--) {
+            block *= shape.dim[d];
+            if ((i + 1) % block == 0) {
+                text_add(out, "]");
+                closed++;
+            }
+        }
+        text_add(out, i + 1 == count ? "" : closed ? "\n" : " ");
+    }
+    text_add(out, count > most ? "...\n" : "\n");
+}
+
+trama_status trama_print_at(trama_where where, trama_executable *e, const trama_value *value, int most, char **out)
+{
+    trama_shape shape;
+    char *layout = NULL;
+    if (!out)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_print: the text's address is NULL");
+    trama_status status = trama_extents(e, value, &shape);
+    if (!status)
+        status = trama_layout_of(e, value, &layout);
+    if (status)
+        return status;
+    size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(value->dtype);
+    void *data = trama_alloc(bytes);
+    status = trama_read_at(where, e, value, data, bytes);
+    if (!status) {
+        text t = {0};
+        text_add(&t, "%s %s", value->name, trama_dtype_name(value->dtype));
+        shape_text(&t, shape);
+        text_add(&t, " as %s\n", layout);
+        numbers_text(&t, data, value->dtype, shape, most);
+        *out = text_take(&t);
+    }
+    free(data);
+    free(layout);
+    return status;
+}

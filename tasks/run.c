@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running targets: a plan for each set of fed extents, replayed. */
+#include <string.h>
+
+#include "executable.h"
+#include "fuse.h"
+
+enum { MAX_COMPILED = 8 };
+
+/* ---- What a target needs ---- */
+
+static void add_leaf(target_state *t, int value)
+{
+    for (int i = 0; i < t->leaves.n; i++)
+        if (t->leaves.at[i] == value)
+            return;
+    *ARRAY_PUSH(&t->leaves) = value;
+}
+
+static bool is_leaf(const trama_value *v)
+{
+    return v->kind == VALUE_INPUT || v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT ||
+           (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
+}
+
+static void prepare(const trama_executable *e, target_state *t)
+{
+    const trama_program *p = e->program;
+    t->needed = trama_alloc((size_t)max_i64(1, p->nodes.n));
+    t->kept = trama_alloc((size_t)p->values.n);
+    t->leader = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *t->leader);
+    program_closure(p, t->target->values.n, t->target->values.at, t->needed);
+    for (int i = 0; i < t->target->values.n; i++) {
+        trama_value *v = t->target->values.at[i];
+        t->kept[v->id] = v->kind != VALUE_EFFECT;
+        if (is_leaf(v))
+            add_leaf(t, v->id);
+    }
+    for (int i = 0; i < p->nodes.n; i++)
+        for (int k = 0; t->needed[i] && k < p->nodes.at[i]->op->n_in; k++)
+            if (is_leaf(p->nodes.at[i]->in[k]))
+                add_leaf(t, p->nodes.at[i]->in[k]->id);
+    for (int i = 0; i < p->nodes.n; i++)
+        if (p->nodes.at[i]->op->n_in == 0)
+            t->needed[i] = false; /* done once, at compile */
+}
+
+void targets_prepare(trama_executable *e)
+{
+    for (int i = 0; i < e->program->targets.n; i++) {
+        target_state *t = ARRAY_PUSH(&e->targets);
+        t->target = e->program->targets.at[i];
+        prepare(e, t);
+    }
+}
+
+/* ---- Compiling a target for the extents fed ---- */
+
+static void compiled_destroy(compiled *c)
+{
+    instance_release(&c->in);
+    plan_destroy(&c->of.plan);
+    free(c->of.rules);
+    free(c->of.shapes);
+    free(c);
+}
+
+static void forget_values(trama_executable *e, const compiled *c)
+{
+    for (int i = 0; i < e->n_located; i++)
+        if (e->at[i].in == c->in)
+            e->at[i] = (located){0};
+}
+
+static void drop_target_cache(trama_executable *e, target_state *t)
+{
+    for (int i = 0; i < t->cache.n; i++) {
+        forget_values(e, t->cache.at[i]);
+        compiled_destroy(t->cache.at[i]);
+    }
+    ARRAY_FREE(&t->cache);
+    t->last = NULL;
+}
+
+void compiled_free_all(trama_executable *e)
+{
+    for (int i = 0; i < e->targets.n; i++)
+        drop_target_cache(e, &e->targets.at[i]);
+}
+
+void targets_free(trama_executable *e)
+{
+    compiled_free_all(e);
+    for (int i = 0; i < e->targets.n; i++) {
+        target_state *t = &e->targets.at[i];
+        ARRAY_FREE(&t->leaves);
+        free(t->needed);
+        free(t->kept);
+        free(t->leader);
+    }
+    ARRAY_FREE(&e->targets);
+}
+
+static compiled *cached(const trama_executable *e, const target_state *t)
+{
+    for (int i = 0; i < t->cache.n; i++) {
+        const compiled *c = t->cache.at[i];
+        bool same = true;
+        for (int k = 0; k < t->leaves.n && same; k++) {
+            int v = t->leaves.at[k];
+            located at = e->at[v];
+            same = trama_shape_equal(c->of.shapes[v], at.in->of->shapes[at.as]);
+        }
+        if (same)
+            return t->cache.at[i];
+    }
+    return NULL;
+}
+
+/* Shapes for the extents fed, and the factor tables that follow. */
+static trama_status resolve_target(const trama_executable *e, const target_state *t, blueprint *of)
+{
+    const trama_program *p = e->program;
+    of->program = p;
+    of->shapes = trama_alloc((size_t)p->values.n * sizeof *of->shapes);
+    of->rules = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *of->rules);
+    for (int i = 0; i < p->values.n; i++)
+        of->shapes[i] = p->values.at[i]->shape;
+    for (int i = 0; i < t->leaves.n; i++) {
+        located at = e->at[t->leaves.at[i]];
+        of->shapes[t->leaves.at[i]] = at.in->of->shapes[at.as];
+    }
+    return program_resolve(p, t->needed, of->shapes, of->rules);
+}
+
+static void plan_target(const trama_executable *e, target_state *t, blueprint *of)
+{
+    plan_source source = {.program = e->program,
+                          .l = &e->l,
+                          .shapes = of->shapes,
+                          .rules = of->rules,
+                          .map = e->planning.map,
+                          .machine = e->planning.machine,
+                          .options = e->planning.options,
+                          .rank = e->planning.rank};
+    fuse_program(e->program, t->needed, &e->l, of->shapes, !e->planning.options.no_fusion, t->leader);
+    partition *q = partition_begin(&source);
+    for (int i = 0; i < t->leaves.n; i++) {
+        located at = e->at[t->leaves.at[i]];
+        partition_import(q, t->leaves.at[i], at.in->of->plan, at.as);
+    }
+    partition_run(q, t->needed, t->leader, t->kept);
+    of->plan = partition_end(&q);
+}
+
+static trama_status instantiate(trama_executable *e, compiled *c)
+{
+    const plan *p = c->of.plan;
+    instance **imports = trama_alloc((size_t)max_i64(1, p->imports.n) * sizeof *imports);
+    for (int i = 0; i < p->imports.n; i++)
+        imports[i] = e->at[p->imports.at[i].value].in;
+    trama_status status = instance_create(e->context, &c->of, imports, 1, &c->in);
+    free(imports);
+    return status;
+}
+
+static trama_status compile_target(trama_executable *e, target_state *t, compiled **made)
+{
+    compiled *c = trama_alloc(sizeof *c);
+    trama_status status = resolve_target(e, t, &c->of);
+    if (!status) {
+        plan_target(e, t, &c->of);
+        status = context_agree(e->context, "trama_run", instantiate(e, c));
+    }
+    if (status) {
+        compiled_destroy(c);
+        return status;
+    }
+    if (t->cache.n == MAX_COMPILED) {
+        trama_wait(e);
+        flight_wait_all(e->context, "trama_run");
+        readers_free(e);
+        drop_target_cache(e, t);
+    }
+    *ARRAY_PUSH(&t->cache) = c;
+    *made = c;
+    return TRAMA_OK;
+}
+
+/* ---- Running ---- */
+
+static trama_status find_target(trama_where where, trama_executable *e, const trama_target *target, const char *call,
+                                target_state **found)
+{
+    if (!e || !target)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL", call, e ? "target" : "executable");
+    if (target->id >= e->targets.n || strcmp(e->targets.at[target->id].target->name, target->name))
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: target '%s' was not in the program when it was compiled", call,
+                          target->name);
+    *found = &e->targets.at[target->id];
+    return TRAMA_OK;
+}
+
+static trama_status ready_target(trama_where where, trama_executable *e, const trama_target *target, const char *call,
+                                 target_state **t, compiled **c)
+{
+    trama_status status = find_target(where, e, target, call, t);
+    if (status)
+        return status;
+    for (int i = 0; i < (*t)->leaves.n; i++)
+        if (!e->at[(*t)->leaves.at[i]].in)
+            return trama_fail(where, TRAMA_E_ORDER, "%s: target '%s' needs the input %s, which was not fed", call,
+                              target->name, e->program->values.at[(*t)->leaves.at[i]]->name);
+    *c = cached(e, *t);
+    return *c ? TRAMA_OK : compile_target(e, *t, c);
+}
+
+trama_status trama_run_at(trama_where where, trama_executable *e, const trama_target *target)
+{
+    target_state *t;
+    compiled *c;
+    trama_status status = ready_target(where, e, target, "trama_run", &t, &c);
+    if (status)
+        return status;
+    flight *f = e->flights[e->runs % e->window];
+    flight_wait(e->context, f, "trama_run");
+    for (int i = 0; i < t->leaves.n; i++) {
+        instance *in = e->at[t->leaves.at[i]].in;
+        in->slot_used[in->slot] = e->runs;
+    }
+    instance_submit(c->in, context_next_call(e->context), e->runs, f);
+    if (t->last != c)
+        for (int i = 0; i < e->program->values.n; i++)
+            if (t->kept[i] && !is_leaf(e->program->values.at[i]))
+                executable_put(e, i, (located){c->in, i});
+    t->last = c;
+    c->used = e->runs++;
+    return TRAMA_OK;
+}
+
+trama_status trama_plan_text(trama_executable *e, const trama_target *target, bool every_step, char **out)
+{
+    target_state *t;
+    compiled *c;
+    trama_status status = ready_target(NOWHERE, e, target, "trama_plan_text", &t, &c);
+    if (status)
+        return status;
+    text description = {0};
+    (every_step ? plan_describe : plan_summary)(c->of.plan, e->program, &description);
+    *out = text_take(&description);
+    return TRAMA_OK;
+}
+
+trama_status trama_target_traffic(trama_executable *e, const trama_target *target, trama_traffic *traffic)
+{
+    target_state *t;
+    compiled *c;
+    trama_status status = ready_target(NOWHERE, e, target, "trama_target_traffic", &t, &c);
+    if (status)
+        return status;
+    plan_totals n = plan_count(c->of.plan);
+    *traffic = (trama_traffic){n.messages, n.received, n.sent, n.bound, n.steps, n.steps - n.messages};
+    return TRAMA_OK;
+}

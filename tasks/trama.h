@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trama: distributed tensors for HPC applications in C. This header brings all others. */
+#ifndef TRAMA_H
+#define TRAMA_H
+
+#include "trama_base.h"
+#include "trama_context.h"
+#include "trama_eager.h"
+#include "trama_executable.h"
+#include "trama_layout.h"
+#include "trama_mesh.h"
+#include "trama_op.h"
+#include "trama_ops.h"
+#include "trama_program.h"
+
+#endif

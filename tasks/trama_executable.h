@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An executable: a compiled program with its state, ready to be fed and run.
+ *
+ * Every call here is collective over the context's communicator unless it says otherwise: all ranks make the same calls in
+ * the same order. Statuses other than TRAMA_OK have changed nothing; trama_error() has the message. */
+#ifndef TRAMA_EXECUTABLE_H
+#define TRAMA_EXECUTABLE_H
+
+#include "trama_context.h"
+#include "trama_program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trama_executable trama_executable;
+typedef struct trama_reading trama_reading;
+
+/* Copies the program, completes its layouts, allocates and initialises its state. Errors: the program's own first error,
+ * E_LAYOUT, E_MEMORY. The program may be changed or destroyed afterwards; its values and targets name theirs here. */
+#define trama_compile(context, program, executable) trama_compile_at(TRAMA_HERE, context, program, executable)
+trama_status trama_compile_at(trama_where where, trama_context *context, const trama_program *program,
+                              trama_executable **executable);
+
+/* Waits for all runs, frees the state, nulls *executable. NULL is allowed. */
+trama_status trama_executable_destroy(trama_executable **executable);
+
+/* Gives an input its data for the runs to come: data [shape] row-major, the whole tensor, the same on every rank, copied on return
+ * (a rank reads only its boxes). shape fits the input's, TRAMA_ANY being any extent >= 0. E_SHAPE names both. */
+#define trama_feed(executable, input, data, shape) trama_feed_at(TRAMA_HERE, executable, input, data, shape)
+trama_status trama_feed_at(trama_where where, trama_executable *executable, const trama_value *input, const void *data,
+                           trama_shape shape);
+
+/* The same with this rank's boxes only: pieces[i] is box i as trama_local_box tells it, row-major; n as trama_local_count. */
+#define trama_feed_local(executable, input, shape, n, pieces)                                                          \
+    trama_feed_local_at(TRAMA_HERE, executable, input, shape, n, pieces)
+trama_status trama_feed_local_at(trama_where where, trama_executable *executable, const trama_value *input,
+                                 trama_shape shape, int n, const void *const *pieces);
+
+/* One run of a target, asynchronous: returns when its tasks are submitted. Waits for the run that is `window` runs back
+ * (trama_config). E_ORDER where an input that it needs was not fed, E_SHAPE where fed extents do not agree. */
+#define trama_run(executable, target) trama_run_at(TRAMA_HERE, executable, target)
+trama_status trama_run_at(trama_where where, trama_executable *executable, const trama_target *target);
+
+/* Waits until all that was submitted is done. Not collective. */
+trama_status trama_wait(trama_executable *executable);
+
+/* Reads the global value of a parameter, a fed input or a value of a target that ran, as it is at this place of the program:
+ * data [shape] row-major, bytes its size. A rank that passes NULL takes part and receives nothing.
+ * E_NOT_KEPT for values of no target, E_ORDER before a run, E_SHAPE for other sizes. */
+#define trama_read(executable, value, data, bytes) trama_read_at(TRAMA_HERE, executable, value, data, bytes)
+trama_status trama_read_at(trama_where where, trama_executable *executable, const trama_value *value, void *data,
+                           size_t bytes);
+
+/* The same in two steps, so that runs go on between them. Every start has its wait (not collective), which frees the reading. */
+#define trama_read_start(executable, value, reading) trama_read_start_at(TRAMA_HERE, executable, value, reading)
+trama_status trama_read_start_at(trama_where where, trama_executable *executable, const trama_value *value,
+                                 trama_reading **reading);
+trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes);
+/* Whether trama_read_wait would return at once. Not collective. */
+bool trama_read_ready(const trama_reading *reading);
+
+/* This rank's boxes of a value in its own layout, without moving anything (not collective): how many; the global offset
+ * [ndim] and extent [ndim] of one; its data, row-major. A box of a partial value is one term. */
+trama_status trama_local_count(trama_executable *executable, const trama_value *value, int *n);
+trama_status trama_local_box(trama_executable *executable, const trama_value *value, int i, int64_t *offset,
+                             int64_t *extent);
+trama_status trama_read_local(trama_executable *executable, const trama_value *value, int i, void *data, size_t bytes);
+
+/* Replaces the content of a parameter or state: data as for trama_feed. */
+#define trama_write(executable, state, data, bytes) trama_write_at(TRAMA_HERE, executable, state, data, bytes)
+trama_status trama_write_at(trama_where where, trama_executable *executable, const trama_value *state, const void *data,
+                            size_t bytes);
+
+/* The extents of a value as last fed or run. Not collective. */
+trama_status trama_extents(trama_executable *executable, const trama_value *value, trama_shape *shape);
+
+/* The global value as text, for people: shape, layout, numbers (at most `most` of them). The caller frees *text. */
+#define trama_print(executable, value, most, text) trama_print_at(TRAMA_HERE, executable, value, most, text)
+trama_status trama_print_at(trama_where where, trama_executable *executable, const trama_value *value, int most,
+                            char **text);
+
+/* What a run of the target does on this rank, for the extents fed last: summary, or every step. Not collective. Caller frees. */
+trama_status trama_plan_text(trama_executable *executable, const trama_target *target, bool every_step, char **text);
+
+/* The layout that completion gave a value, as text. Not collective. The caller frees. */
+trama_status trama_layout_of(trama_executable *executable, const trama_value *value, char **text);
+
+/* Messages and bytes that this rank received in one run of the target, as planned. Not collective. */
+typedef struct trama_traffic {
+    int64_t messages, bytes_received, bytes_sent, bound; /* bound: bytes that layouts without partials must receive */
+    int steps, tasks;
+} trama_traffic;
+trama_status trama_target_traffic(trama_executable *executable, const trama_target *target, trama_traffic *traffic);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
