@@ -70,7 +70,11 @@ void executable_put(trama_executable *e, int value, located at)
         memset(e->at + e->n_located, 0, (size_t)(n - e->n_located) * sizeof *e->at);
         e->n_located = n;
     }
+    instance *before = e->at[value].in;
+    if (at.in)
+        at.in->holders++;
     e->at[value] = at;
+    instance_release(&before);
 }
 
 trama_value *executable_value(const trama_executable *e, trama_where where, const char *call, const trama_value *value)
@@ -105,6 +109,11 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is an update, it has no content", call, own->name);
     trama_value *state = value_storage(own);
     int id = state ? state->id : own->id;
+    if (e->eager) {
+        trama_status status = eager_place(e, e->program->values.at[id], e->single);
+        if (status)
+            return status;
+    }
     if (id < e->n_located && e->at[id].in) {
         *at = e->at[id];
         return TRAMA_OK;
@@ -134,26 +143,35 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
     status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
         return status;
-    *ARRAY_PUSH(&e->instances) = in;
     executable_put(e, v->id, (located){in, s->result});
     flight *f = flight_new(e->context);
     instance_submit(in, context_next_call(e->context), 0, f);
     status = flight_wait(e->context, f, "the first content of state");
     flight_free(f);
+    instance_release(&in);
     return status;
 }
 
 /* Uniform from the parameter's stream, or constant. */
-static trama_status place_state(trama_executable *e, const trama_value *v)
+const trama_op *state_source(const trama_value *v, trama_attributes *a)
 {
     const trama_op *op = v->init.low == v->init.high ? &trama_op_fill : &trama_op_uniform;
-    trama_attributes a = {.integer = {[SOURCE_DTYPE] = v->dtype, [SOURCE_NDIM] = v->shape.ndim},
-                          .real = {v->init.low, v->init.high}};
-    memcpy(&a.integer[SOURCE_DIM], v->shape.dim, (size_t)v->shape.ndim * sizeof *v->shape.dim);
+    *a = (trama_attributes){.integer = {[SOURCE_DTYPE] = v->dtype, [SOURCE_NDIM] = v->shape.ndim},
+                            .real = {v->init.low, v->init.high}};
+    memcpy(&a->integer[SOURCE_DIM], v->shape.dim, (size_t)v->shape.ndim * sizeof *v->shape.dim);
     if (op == &trama_op_uniform) {
-        a.integer[SOURCE_SEED] = (int64_t)v->init.seed;
-        a.integer[SOURCE_STREAM] = (int64_t)v->init.stream;
+        a->integer[SOURCE_SEED] = (int64_t)v->init.seed;
+        a->integer[SOURCE_STREAM] = (int64_t)v->init.stream;
+    } else {
+        a->real[SOURCE_HIGH] = 0;
     }
+    return op;
+}
+
+static trama_status place_state(trama_executable *e, const trama_value *v)
+{
+    trama_attributes a;
+    const trama_op *op = state_source(v, &a);
     return place_source(e, v, op, &a);
 }
 
@@ -165,8 +183,8 @@ static trama_status place_constant(trama_executable *e, const trama_value *v)
     trama_status status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
         return status;
-    *ARRAY_PUSH(&e->instances) = in;
     executable_put(e, v->id, (located){in, s->result});
+    instance_release(&in);
     return copy_in(e, e->at[v->id], v->data, v->shape, "trama_compile");
 }
 
@@ -277,16 +295,15 @@ trama_status trama_executable_destroy(trama_executable **executable)
     trama_executable *e = *executable;
     trama_wait(e);
     flight_wait_all(e->context, "trama_executable_destroy");
-    eager_free(e);
     readers_free(e);
     targets_free(e);
+    for (int i = 0; i < e->n_located; i++)
+        executable_put(e, i, (located){0});
     inputs_free(e);
-    for (int i = 0; i < e->instances.n; i++)
-        instance_release(&e->instances.at[i]);
     for (int i = 0; i < e->snippets.n; i++)
         snippet_destroy(&e->snippets.at[i]);
-    ARRAY_FREE(&e->instances);
     ARRAY_FREE(&e->snippets);
+    eager_free(e);
     for (int i = 0; i < e->window; i++)
         flight_free(e->flights[i]);
     free(e->flights);

@@ -37,9 +37,9 @@ typedef struct input_state {
 
 /* Buffers for reading one value from one instance; more than one where several readings are under way. */
 typedef struct reader {
-    snippet *s;
+    snippet *s;       /* owned, but in eager mode */
     instance *in;
-    const instance *from;
+    instance *from;   /* held */
     int as;
     bool busy;
 } reader;
@@ -55,9 +55,8 @@ struct trama_executable {
     process_map *map;
     planning planning;
     int n_located;
-    located *at;                 /* [value id] where its content is now */
-    ARRAY(snippet *) snippets;   /* of state and constants */
-    ARRAY(instance *) instances; /* of the same */
+    located *at;                 /* [value id] where its content is now; holds the instances */
+    ARRAY(snippet *) snippets;   /* of state and constants, in compiled mode */
     ARRAY(input_state) inputs;
     ARRAY(target_state) targets;
     ARRAY(reader *) readers_made;
@@ -77,7 +76,10 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 /* Gives state its first content, and constants theirs, in the layouts of e->l. */
 trama_status executable_place(trama_executable *e, const trama_value *value);
 
-/* Records where a value is; the instance is the executable's from now on. */
+/* The op without operands that gives state its first content. */
+const trama_op *state_source(const trama_value *v, trama_attributes *attributes);
+
+/* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
 
 /* Copies this rank's boxes of a whole tensor [shape] from the host into the pieces of a holding; and one piece. */
@@ -93,11 +95,15 @@ const plan_holding *located_holding(located at);
 void targets_prepare(trama_executable *e);
 void targets_free(trama_executable *e);
 void compiled_free_all(trama_executable *e);
-/* read.c */
+/* read.c: frees the buffers of readings that are not under way; of all, which then must be none */
+void readers_forget(trama_executable *e);
 void readers_free(trama_executable *e);
 /* feed.c */
 void inputs_free(trama_executable *e);
-/* eager.c */
+/* eager.c: makes sure that a value that was only declared is somewhere; on the mesh where it has no own */
+trama_status eager_place(trama_executable *e, trama_value *value, const trama_mesh *mesh);
+trama_status eager_copy(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
+                        const trama_layout *layout, snippet **found); /* the eager cache's own */
 void eager_free(trama_executable *e);
 
 #endif

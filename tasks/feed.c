@@ -87,12 +87,12 @@ static void forget_shapes(trama_executable *e, input_state *input)
     flight_wait_all(e->context, "trama_feed");
     readers_free(e);
     compiled_free_all(e);
+    executable_put(e, input->value, (located){0});
     for (int i = 0; i < input->shapes.n; i++) {
         instance_release(&input->shapes.at[i].in);
         snippet_destroy(&input->shapes.at[i].s);
     }
     input->shapes.n = 0;
-    executable_put(e, input->value, (located){0});
 }
 
 static trama_status fed_for(trama_executable *e, input_state *input, const trama_value *v, trama_shape shape,

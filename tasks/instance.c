@@ -50,6 +50,7 @@ trama_status instance_create(trama_context *context, blueprint *of, instance *co
     const plan *p = of->plan;
     instance *in = trama_alloc(sizeof *in);
     *in = (instance){.context = context, .of = of, .n_slots = n_slots, .holders = 1};
+    of->users++;
     in->shards = trama_alloc((size_t)(n_slots * p->shards.n) * sizeof(shard *));
     in->slot_used = trama_alloc((size_t)n_slots * sizeof *in->slot_used);
     for (int i = 0; i < n_slots; i++)
@@ -103,6 +104,7 @@ void instance_release(instance **instance_)
     free(in->shards);
     free(in->owners);
     free(in->slot_used);
+    in->of->users--;
     free(in);
 }
 

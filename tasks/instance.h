@@ -34,6 +34,8 @@ typedef struct blueprint {
     plan *plan;
     trama_rule *rules;   /* [node id] */
     trama_shape *shapes; /* [value id] */
+    uint64_t serial;     /* of a snippet: two instances of one serial are alike */
+    int users;           /* instances */
 } blueprint;
 
 typedef struct instance instance;

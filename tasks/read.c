@@ -13,23 +13,38 @@ struct trama_reading {
 
 /* ---- Buffers to read into ---- */
 
+static void free_reader(const trama_executable *e, reader *r)
+{
+    instance_release(&r->in);
+    instance_release(&r->from);
+    if (!e->eager)
+        snippet_destroy(&r->s);
+    free(r);
+}
+
 static trama_status new_reader(trama_executable *e, const trama_value *v, located at, reader **made)
 {
     reader *r = trama_alloc(sizeof *r);
-    *r = (reader){.from = at.in, .as = at.as};
+    trama_status status = TRAMA_OK;
     trama_layout everywhere = layout_uniform(e->readers, TRAMA_REPLICATE);
-    r->s = snippet_of_copy(&e->planning, v, at, e->readers, &everywhere);
-    const plan *p = r->s->of.plan;
-    instance **imports = trama_alloc((size_t)max_i64(1, p->imports.n) * sizeof *imports);
-    for (int i = 0; i < p->imports.n; i++)
-        imports[i] = at.in;
-    trama_status status = instance_create(e->context, &r->s->of, imports, 1, &r->in);
-    free(imports);
-    status = context_agree(e->context, "trama_read", status);
+    *r = (reader){.from = at.in, .as = at.as};
+    at.in->holders++;
+    if (e->eager)
+        status = eager_copy(e, v, at, e->readers, &everywhere, &r->s);
+    else
+        r->s = snippet_of_copy(&e->planning, v, at, e->readers, &everywhere);
+    if (!status) {
+        int n = r->s->of.plan->imports.n;
+        instance **imports = trama_alloc((size_t)max_i64(1, n) * sizeof *imports);
+        for (int i = 0; i < n; i++)
+            imports[i] = at.in;
+        status = instance_create(e->context, &r->s->of, imports, 1, &r->in);
+        free(imports);
+    }
+    if (!e->eager)
+        status = context_agree(e->context, "trama_read", status);
     if (status) {
-        instance_release(&r->in);
-        snippet_destroy(&r->s);
-        free(r);
+        free_reader(e, r);
         return status;
     }
     *made = *ARRAY_PUSH(&e->readers_made) = r;
@@ -48,13 +63,21 @@ static trama_status reader_for(trama_executable *e, const trama_value *v, locate
     return new_reader(e, v, at, found);
 }
 
+void readers_forget(trama_executable *e)
+{
+    int n = 0;
+    for (int i = 0; i < e->readers_made.n; i++)
+        if (e->readers_made.at[i]->busy)
+            e->readers_made.at[n++] = e->readers_made.at[i];
+        else
+            free_reader(e, e->readers_made.at[i]);
+    e->readers_made.n = n;
+}
+
 void readers_free(trama_executable *e)
 {
-    for (int i = 0; i < e->readers_made.n; i++) {
-        instance_release(&e->readers_made.at[i]->in);
-        snippet_destroy(&e->readers_made.at[i]->s);
-        free(e->readers_made.at[i]);
-    }
+    for (int i = 0; i < e->readers_made.n; i++)
+        free_reader(e, e->readers_made.at[i]);
     ARRAY_FREE(&e->readers_made);
 }
 
@@ -120,6 +143,8 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
     if (!status && data)
         status = copy_out(r->e, r->from->in, &h->pieces.at[0].region, data);
     r->from->busy = false;
+    if (r->e->eager)
+        readers_forget(r->e); /* eager values are new ones each time */
     flight_free(r->f);
     free(r);
     *reading = NULL;

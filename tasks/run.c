@@ -69,7 +69,7 @@ static void forget_values(trama_executable *e, const compiled *c)
 {
     for (int i = 0; i < e->n_located; i++)
         if (e->at[i].in == c->in)
-            e->at[i] = (located){0};
+            executable_put(e, i, (located){0});
 }
 
 static void drop_target_cache(trama_executable *e, target_state *t)

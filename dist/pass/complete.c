@@ -211,6 +211,27 @@ static trama_layout result_layout(const trama_layout *completed, const trama_lay
     return layout;
 }
 
+/* State is updated where it lies, or not at all. */
+static trama_status check_update(const trama_node *node, const layouts *l)
+{
+    const op_layouts *op = &l->op[node->id];
+    for (int o = 0; o < node->op->n_out; o++) {
+        const trama_value *v = node->in[o];
+        if (!(node->op->updates >> o & 1) ||
+            (l->mesh[v->id] == op->mesh && trama_layout_equal(&l->value[v->id], &op->in[o])))
+            continue;
+        text lies = {0}, computes = {0};
+        layout_text(&lies, l->mesh[v->id], &l->value[v->id]);
+        layout_text(&computes, op->mesh, &op->in[o]);
+        trama_fail(node->where, TRAMA_E_LAYOUT, "%s updates %s, which lies as %s, in the layout %s: shard it like that",
+                   node->op->name, v->name, lies.at, computes.at);
+        free(lies.at);
+        free(computes.at);
+        return TRAMA_E_LAYOUT;
+    }
+    return TRAMA_OK;
+}
+
 static trama_status freeze_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *l,
                                 text *report)
 {
@@ -237,6 +258,9 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
             if (!(node->op->updates >> t & 1))
                 in[t] = NULL;
     infer_op(node, rule, mesh, in, out, op, report);
+    status = check_update(node, l);
+    if (status)
+        return status;
     for (int o = 0; o < node->op->n_out; o++) {
         trama_layout *value = &l->value[node->out[o]->id];
         if (node->op->updates >> o & 1) {
@@ -288,6 +312,26 @@ static void start_layouts(completion *c)
     }
 }
 
+/* State without an annotation lies like the state that it is updated with: an optimizer's like its parameter. */
+static void join_states(completion *c)
+{
+    const trama_program *p = c->program;
+    for (int i = 0; i < p->nodes.n; i++) {
+        const trama_node *node = p->nodes.at[i];
+        const trama_layout *given[TRAMA_MAX_OPERANDS] = {0};
+        op_layouts inferred;
+        if (!node->op->updates)
+            continue;
+        for (int o = 0; o < node->op->n_out; o++)
+            if (node->op->updates >> o & 1)
+                given[o] = &c->l->value[value_storage(node->in[o])->id];
+        infer_op(node, &c->rules[i], c->l->mesh[node->in[0]->id], given, NULL, &inferred, NULL);
+        for (int o = 0; o < node->op->n_out; o++)
+            if (given[o])
+                adopt(c->l, value_storage(node->in[o]), &inferred.in[o]);
+    }
+}
+
 /* Updated states have no layout of their own: they are where their state is. */
 static void close_leaves(completion *c)
 {
@@ -309,6 +353,7 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     if (!status) {
         start_layouts(&c);
         sweep(&c);
+        join_states(&c);
         close_leaves(&c);
         for (int i = 0; i < program->nodes.n && !status; i++)
             status = freeze_node(program->nodes.at[i], &c.rules[i], single, result, &c.report);

@@ -172,7 +172,10 @@ void reshape_gradient(const trama_node *node, trama_value *const *d_out, trama_v
 
 trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mesh *mesh, const char *layout)
 {
-    return trama_shard_at(where, apply1(where, &trama_op_reshard, x), mesh, layout);
+    trama_value *y = trama_shard_at(where, apply1(where, &trama_op_reshard, x), mesh, layout);
+    if (y)
+        program_appended(y->node);
+    return y && !y->program->status ? y : NULL;
 }
 
 /* The gradient stays where it arises; whoever needs it elsewhere reshards it there. */
@@ -183,6 +186,8 @@ void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_v
         d_in[0]->mesh = node->in[0]->mesh;
         d_in[0]->layout = node->in[0]->layout;
     }
+    if (d_in[0])
+        program_appended(d_in[0]->node);
 }
 
 /* ---- fill, uniform ---- */

@@ -13,7 +13,7 @@ trama_program *trama_program_new(void)
     return trama_alloc(sizeof(trama_program));
 }
 
-static void value_free(trama_value *v)
+void program_value_free(trama_value *v)
 {
     if (!v)
         return;
@@ -29,7 +29,7 @@ void trama_program_destroy(trama_program **program)
         return;
     trama_program *p = *program;
     for (int i = 0; i < p->values.n; i++)
-        value_free(p->values.at[i]);
+        program_value_free(p->values.at[i]);
     for (int i = 0; i < p->nodes.n; i++)
         free(p->nodes.at[i]);
     for (int i = 0; i < p->targets.n; i++) {
@@ -291,9 +291,15 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
         node->out[i]->node = node;
         node->out[i]->result = i;
     }
-    if (program->appended)
-        program->appended(program->appended_arg, node);
-    return node->out[0];
+    if (op != &trama_op_reshard)
+        program_appended(node);
+    return program->status ? NULL : node->out[0];
+}
+
+void program_appended(trama_node *node)
+{
+    if (node->program->appended)
+        node->program->appended(node->program->hook_arg, node);
 }
 
 trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
@@ -333,6 +339,9 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
     if (value->kind == VALUE_EFFECT || (value->kind == VALUE_RESULT && value_storage(value)))
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: shard the state that is updated instead",
                             value->name);
+    if (p->placed && p->placed(p->hook_arg, value))
+        return program_fail(p, where, TRAMA_E_ORDER, "shard of %s: it is computed already; use trama_reshard",
+                            value->name);
     const trama_mesh *own = program_mesh(p, mesh);
     trama_layout parsed;
     if (trama_layout_parse(own, value->shape.ndim, layout, &parsed))
@@ -347,6 +356,33 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
 }
 
 /* ---- Targets ---- */
+
+/* A value is overwritten by one op at most: two updates of one state would each undo the other. */
+static bool check_updates(const trama_target *t)
+{
+    trama_program *p = t->program;
+    bool *needed = trama_alloc((size_t)p->nodes.n);
+    const trama_node **by = trama_alloc((size_t)p->values.n * sizeof(trama_node *)), *first = NULL, *second = NULL;
+    program_closure(p, t->values.n, t->values.at, needed);
+    for (int i = 0; i < p->nodes.n && !second; i++) {
+        const trama_node *node = p->nodes.at[i];
+        for (int o = 0; needed[i] && o < node->op->n_out && !second; o++) {
+            if (!(node->op->updates >> o & 1))
+                continue;
+            first = by[node->in[o]->id];
+            by[node->in[o]->id] = node;
+            if (first)
+                second = node;
+        }
+    }
+    if (second)
+        program_fail(p, t->where, TRAMA_E_ARGUMENT, "target '%s': %s (%s:%d) and %s (%s:%d) update the same state",
+                     t->name, first->op->name, first->where.file, first->where.line, second->op->name,
+                     second->where.file, second->where.line);
+    free(needed);
+    free(by);
+    return !second;
+}
 
 trama_target *trama_target_at(trama_where where, trama_program *program, const char *name, int n,
                               trama_value *const *values)
@@ -369,7 +405,8 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
     *t = (trama_target){.program = program, .id = program->targets.n, .name = trama_text_copy(name), .where = where};
     for (int i = 0; i < n; i++)
         *ARRAY_PUSH(&t->values) = values[i];
-    return *ARRAY_PUSH(&program->targets) = t;
+    *ARRAY_PUSH(&program->targets) = t;
+    return check_updates(t) ? t : NULL;
 }
 
 /* ---- Whole programs ---- */
@@ -469,45 +506,4 @@ trama_program *program_copy(const trama_program *program)
         *ARRAY_PUSH(&p->targets) = c;
     }
     return p;
-}
-
-static void node_line(text *t, const trama_node *node)
-{
-    text_add(t, "%s(", node->op->name);
-    for (int i = 0; i < node->op->n_in; i++)
-        text_add(t, "%s%s", i ? ", " : "", node->in[i]->name);
-    text_add(t, ")");
-}
-
-char *trama_program_text(const trama_program *program)
-{
-    static const char *const kinds[] = {"input", "state", "constant", "", "update"};
-    text t = {0};
-    for (int i = 0; i < program->values.n; i++) {
-        const trama_value *v = program->values.at[i];
-        if (!v)
-            continue;
-        value_text(&t, v);
-        text_add(&t, " = ");
-        if (v->kind == VALUE_RESULT)
-            node_line(&t, v->node);
-        else
-            text_add(&t, "%s", kinds[v->kind]);
-        for (int e = 0; e < v->effects.n; e++)
-            text_add(&t, " %s", v->effects.at[e]->name);
-        if (v->mesh) {
-            text_add(&t, " on ");
-            mesh_text(&t, v->mesh);
-            text_add(&t, " as ");
-            layout_text(&t, v->mesh, &v->layout);
-        }
-        text_add(&t, "  # %s:%d\n", v->where.file, v->where.line);
-    }
-    for (int i = 0; i < program->targets.n; i++) {
-        text_add(&t, "target %s:", program->targets.at[i]->name);
-        for (int v = 0; v < program->targets.at[i]->values.n; v++)
-            text_add(&t, " %s", program->targets.at[i]->values.at[v]->name);
-        text_add(&t, "\n");
-    }
-    return text_take(&t);
 }

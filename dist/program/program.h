@@ -63,9 +63,11 @@ struct trama_program {
     ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
     ARRAY(gradient_table) gradients;
     bool in_backward; /* nodes appended now are backward */
-    /* Called after each appended node of a program in eager mode. */
+    /* Eager mode: called after each appended node, when its annotation (of a reshard) stands too; and whether a value is
+     * computed or placed already, so that annotating it would come too late. */
     void (*appended)(void *arg, trama_node *node);
-    void *appended_arg;
+    bool (*placed)(void *arg, const trama_value *value);
+    void *hook_arg;
 };
 
 /* Keeps the first error on the program; returns NULL for builders to return. */
@@ -75,12 +77,17 @@ void *program_fail(trama_program *program, trama_where where, trama_status statu
 trama_value *program_value(trama_program *program, trama_where where, value_kind kind, trama_dtype dtype,
                            trama_shape shape, const char *name);
 
+void program_value_free(trama_value *value); /* which is no longer in a program's list */
+
 /* The program's own copy of a mesh. */
 const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh);
 
 /* Appends an op; NULL operands pass through as NULL. Results are in the node that result 0 names. */
 trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);
+
+/* Tells the eager mode, if there is one, that a reshard's annotation stands. */
+void program_appended(trama_node *node);
 
 /* A deep copy with equal ids, so that what the user does next does not reach a compiled program. */
 trama_program *program_copy(const trama_program *program);
