@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp and tanh that vectorise: no branch, no table, no call. Within 2 units in the last place (test_exponential);
- * infinities, overflow, subnormal results and NaN as in libm. Every instruction set gives the same bits. */
+/* exp and tanh that vectorise: no branch, no table, no call. Within 2 and 4 units in the last place (test_exponential);
+ * infinities, overflow, subnormal results and NaN as in libm. All instruction sets give the same bits where the
+ * compiler does not contract a * b + c (-ffp-contract=off). */
 #ifndef CODELETS_EXPONENTIAL_H
 #define CODELETS_EXPONENTIAL_H
 

@@ -21,7 +21,7 @@ static int64_t label_at(const trama_view *labels, int64_t i)
 
 enum { BLOCK = 16 * LANES };
 
-/* terms = exp(z - top) for at most BLOCK elements of a row, filled up to whole vectors; returns how many are of the row. */
+/* terms = exp(z - top) for at most BLOCK elements of a row, filled up to whole vectors; returns how many are real. */
 #define EXP_BLOCK(dtype, type, unused)                                                                                 \
     static int64_t exp_block_##dtype(type *terms, const type *z, int64_t step, int64_t left, type top)                 \
     {                                                                                                                  \

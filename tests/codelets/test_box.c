@@ -4,7 +4,7 @@
 
 START_TEST(copies_are_exact_between_any_strides)
 {
-    const trama_shape shapes[] = {TRAMA_SCALAR,           TRAMA_SHAPE(43),        TRAMA_SHAPE(40, 37),
+    const trama_shape shapes[] = {TRAMA_SCALAR,           TRAMA_SHAPE(43),        TRAMA_SHAPE(37, 33),
                                   TRAMA_SHAPE(3, 17, 16), TRAMA_SHAPE(17, 3, 33), TRAMA_SHAPE(1, 64),
                                   TRAMA_SHAPE(6, 0)};
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
@@ -47,9 +47,9 @@ static void check_reduce(trama_dtype dtype, int n, kernel_combine combine, doubl
 {
     tensor *terms = calloc((size_t)n, sizeof *terms);
     trama_view *views = calloc((size_t)n, sizeof *views);
-    tensor out = tensor_new(dtype, (order)(variant % N_ORDERS), TRAMA_SHAPE(3, 701));
+    tensor out = tensor_new(dtype, (order)(variant % N_ORDERS), TRAMA_SHAPE(2, 530));
     for (int s = 0; s < n; s++) {
-        terms[s] = tensor_random(dtype, (order)((variant + s) % N_ORDERS), TRAMA_SHAPE(3, 701), (uint64_t)s + 1);
+        terms[s] = tensor_random(dtype, (order)((variant + s) % N_ORDERS), TRAMA_SHAPE(2, 530), (uint64_t)s + 1);
         views[s] = terms[s].view;
     }
     kernel_reduce(&out.view, n, views, combine, scale);
