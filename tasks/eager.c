@@ -1,125 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eager mode: each op that is recorded becomes a snippet (from a cache), an instance and tasks, at once. */
-#include "trama_eager.h"
+/* Eager mode: each op that is recorded becomes a snippet (from a cache), an instance and tasks, at once. Forgetting is in
+ * rewind.c. */
+#include "eager.h"
 
 #include <string.h>
 
-#include "executable.h"
-
-enum {
-    CACHE_SLOTS = 4096,      /* power of two */
-    CACHE_ENTRIES = 1024,    /* above it what was not used for a while goes */
-    MAX_OUTSTANDING = 512    /* ops under way */
-};
-
-/* All that decides a snippet. Compared as bytes: zeroed before it is filled. */
-typedef struct eager_key {
-    const trama_op *op; /* NULL: a constant from the host */
-    trama_attributes attributes;
-    struct {
-        uint64_t serial;
-        int64_t as;
-    } in[TRAMA_MAX_OPERANDS];
-    const trama_mesh *mesh; /* of a leaf, or asked for by a reshard */
-    int64_t axes[TRAMA_MAX_AXES][4];
-    const unsigned char *mask;
-    int64_t dtype, ndim, dim[TRAMA_MAX_NDIM];
-} eager_key;
-
-typedef struct eager_entry {
-    eager_key key;
-    snippet *s;
-    int64_t used;
-} eager_entry;
-
-typedef struct outstanding {
-    instance *in;
-    flight *f;
-} outstanding;
-
-typedef struct eager_state {
-    eager_entry *slots[CACHE_SLOTS]; /* open addressing */
-    int n_entries;
-    uint64_t serials;
-    int64_t ops;
-    outstanding queue[MAX_OUTSTANDING]; /* a ring */
-    int first, n;
-    ARRAY(trama_value *) kept;
-} eager_state;
-
-/* ---- The cache ---- */
-
-static uint64_t hash_key(const eager_key *key)
-{
-    uint64_t words[sizeof *key / sizeof(uint64_t)], h = 0;
-    memcpy(words, key, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        h = (h ^ words[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
-    return h;
-}
-
-static eager_entry **find_slot(eager_state *s, const eager_key *key)
-{
-    for (uint64_t i = hash_key(key);; i++) {
-        eager_entry **slot = &s->slots[i & (CACHE_SLOTS - 1)];
-        if (!*slot || !memcmp(&(*slot)->key, key, sizeof *key))
-            return slot;
-    }
-}
-
-static void free_entry(eager_entry *entry)
-{
-    snippet_destroy(&entry->s);
-    free(entry);
-}
-
-/* Drops what no instance uses and nobody asked for lately; the rest is entered anew. */
-static void shrink_cache(eager_state *s)
-{
-    eager_entry **all = trama_alloc((size_t)s->n_entries * sizeof *all);
-    int n = 0;
-    for (int i = 0; i < CACHE_SLOTS; i++) {
-        if (s->slots[i])
-            all[n++] = s->slots[i];
-        s->slots[i] = NULL;
-    }
-    s->n_entries = 0;
-    for (int i = 0; i < n; i++) {
-        if (all[i]->s->of.users == 0 && s->ops - all[i]->used > CACHE_ENTRIES / 2) {
-            free_entry(all[i]);
-            continue;
-        }
-        *find_slot(s, &all[i]->key) = all[i];
-        s->n_entries++;
-    }
-    free(all);
-}
-
-static snippet *cached_snippet(eager_state *s, const eager_key *key)
-{
-    eager_entry *entry = *find_slot(s, key);
-    if (entry)
-        entry->used = s->ops;
-    return entry ? entry->s : NULL;
-}
-
-static trama_status remember(trama_executable *e, const eager_key *key, snippet *made)
-{
-    eager_state *s = e->eager;
-    if (s->n_entries >= CACHE_ENTRIES)
-        shrink_cache(s);
-    if (s->n_entries >= CACHE_SLOTS - 1) {
-        snippet_destroy(&made);
-        return trama_fail(NOWHERE, TRAMA_E_MEMORY, "eager: %d different ops are alive; forget some with "
-                                                   "trama_program_rewind", s->n_entries);
-    }
-    eager_entry *entry = trama_alloc(sizeof *entry);
-    *entry = (eager_entry){.key = *key, .s = made, .used = s->ops};
-    made->of.serial = ++s->serials;
-    *find_slot(s, key) = entry;
-    s->n_entries++;
-    return TRAMA_OK;
-}
+#include "trama_eager.h"
 
 /* ---- What is under way ---- */
 
@@ -201,7 +87,7 @@ static trama_status leaf_snippet(trama_executable *e, const trama_value *v, snip
     key.dtype = v->dtype;
     key.ndim = v->shape.ndim;
     memcpy(key.dim, v->shape.dim, (size_t)v->shape.ndim * sizeof *key.dim);
-    *found = cached_snippet(e->eager, &key);
+    *found = eager_cached(e->eager, &key);
     if (*found)
         return TRAMA_OK;
     snippet *made = NULL;
@@ -211,7 +97,7 @@ static trama_status leaf_snippet(trama_executable *e, const trama_value *v, snip
     else
         made = snippet_of_feed(&e->planning, v, v->shape, mesh, layout);
     if (!status)
-        status = remember(e, &key, made);
+        status = eager_remember(e->eager, &key, made);
     *found = made;
     return status;
 }
@@ -277,13 +163,13 @@ static trama_status op_snippet(trama_executable *e, const trama_node *node, cons
     }
     if (node->op->n_out && node->out[0]->mesh)
         key_layout(&key, node->out[0]->mesh, &node->out[0]->layout);
-    *found = cached_snippet(e->eager, &key);
+    *found = eager_cached(e->eager, &key);
     if (*found)
         return TRAMA_OK;
     if (node->out[0]->mesh)
         meet_mesh(e, node->out[0]->mesh);
     trama_status status = snippet_of_op(&e->planning, node, operands, &e->l, e->single, found);
-    return status ? status : remember(e, &key, *found);
+    return status ? status : eager_remember(e->eager, &key, *found);
 }
 
 trama_status eager_copy(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
@@ -294,11 +180,11 @@ trama_status eager_copy(trama_executable *e, const trama_value *v, located at, c
     key.in[0].serial = at.in->of->serial;
     key.in[0].as = at.as;
     key_layout(&key, mesh, layout);
-    *found = cached_snippet(e->eager, &key);
+    *found = eager_cached(e->eager, &key);
     if (*found)
         return TRAMA_OK;
     *found = snippet_of_copy(&e->planning, v, at, mesh, layout);
-    return remember(e, &key, *found);
+    return eager_remember(e->eager, &key, *found);
 }
 
 static trama_status bind_op(trama_executable *e, const trama_node *node, const located *operands, snippet *s)
@@ -386,9 +272,7 @@ void eager_free(trama_executable *e)
         return;
     while (s->n)
         land_first(e);
-    for (int i = 0; i < CACHE_SLOTS; i++)
-        if (s->slots[i])
-            free_entry(s->slots[i]);
+    eager_cache_free(s);
     ARRAY_FREE(&s->kept);
     free(s);
     e->eager = NULL;
@@ -400,113 +284,4 @@ trama_value *trama_tensor_at(trama_where where, trama_program *program, trama_dt
                              const void *data, const trama_mesh *mesh, const char *layout)
 {
     return trama_shard_at(where, trama_constant_at(where, program, dtype, shape, data), mesh, layout);
-}
-
-/* ---- Forgetting ---- */
-
-int trama_program_mark(trama_program *program)
-{
-    return program ? program->values.n : 0;
-}
-
-trama_value *trama_keep(trama_value *value)
-{
-    if (value && value->program->placed) {
-        eager_state *s = ((trama_executable *)value->program->hook_arg)->eager;
-        for (int i = 0; i < s->kept.n; i++)
-            if (s->kept.at[i] == value)
-                return value;
-        *ARRAY_PUSH(&s->kept) = value;
-    }
-    return value;
-}
-
-static bool is_kept(const eager_state *s, const trama_value *v)
-{
-    for (int i = 0; i < s->kept.n; i++)
-        if (s->kept.at[i] == v || value_storage(s->kept.at[i]) == v)
-            return true;
-    return v->kind == VALUE_STATE;
-}
-
-/* A kept value moves to a lower number and forgets how it was made. */
-static void move_value(trama_executable *e, trama_value *v, int id)
-{
-    int from = v->id;
-    located at = from < e->n_located ? e->at[from] : (located){0};
-    const trama_mesh *mesh = from < e->l.n_values ? e->l.mesh[from] : NULL;
-    trama_layout layout = from < e->l.n_values ? e->l.value[from] : (trama_layout){0};
-    executable_put(e, id, at);
-    if (id != from && from < e->n_located)
-        executable_put(e, from, (located){0});
-    layouts_room(&e->l, id + 1, 1);
-    e->l.mesh[id] = mesh;
-    e->l.value[id] = layout;
-    v->id = id;
-    e->program->values.at[id] = v;
-    if (v->kind == VALUE_RESULT) {
-        v->kind = VALUE_CONSTANT;
-        v->node = NULL;
-    }
-}
-
-static void forget_gradients(trama_program *p, int mark)
-{
-    int n = 0;
-    for (int i = 0; i < p->gradients.n; i++) {
-        gradient_table *t = &p->gradients.at[i];
-        if (t->loss->id >= mark) {
-            ARRAY_FREE(&t->of);
-            continue;
-        }
-        for (int k = 0; k < t->of.n; k++)
-            if (k >= mark || (t->of.at[k] && t->of.at[k]->id >= mark))
-                t->of.at[k] = NULL;
-        p->gradients.at[n++] = *t;
-    }
-    p->gradients.n = n;
-}
-
-static void forget_nodes(trama_program *p, int mark)
-{
-    int n = p->nodes.n;
-    while (n > 0 && p->nodes.at[n - 1]->out[0]->id >= mark)
-        n--;
-    for (int i = n; i < p->nodes.n; i++)
-        free(p->nodes.at[i]);
-    p->nodes.n = n;
-}
-
-trama_status trama_program_rewind(trama_program *p, int mark)
-{
-    if (!p || !p->placed || mark < 0 || mark > p->values.n)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_rewind: no mark of a program in eager mode");
-    trama_executable *e = p->hook_arg;
-    forget_gradients(p, mark);
-    ARRAY(trama_value *) survivors = {0};
-    for (int i = mark; i < p->values.n; i++)
-        if (is_kept(e->eager, p->values.at[i]))
-            *ARRAY_PUSH(&survivors) = p->values.at[i];
-    for (int i = 0; i < survivors.n; i++) /* what was only declared gets its content while its op is known */
-        if (!value_storage(survivors.at[i]) || survivors.at[i]->kind == VALUE_STATE)
-            eager_place(e, survivors.at[i], e->single);
-    forget_nodes(p, mark);
-    int end = p->values.n, next = mark;
-    trama_value **all = trama_alloc((size_t)(end - mark + 1) * sizeof *all);
-    memcpy(all, p->values.at + mark, (size_t)(end - mark) * sizeof *all);
-    for (int i = 0; i < end - mark; i++) {
-        if (next - mark < survivors.n && survivors.at[next - mark] == all[i]) {
-            move_value(e, all[i], next++);
-            continue;
-        }
-        if (all[i]->id < e->n_located)
-            executable_put(e, all[i]->id, (located){0});
-        program_value_free(all[i]);
-    }
-    for (int i = next; i < e->l.n_values && i < end; i++)
-        e->l.mesh[i] = NULL, e->l.value[i] = (trama_layout){0};
-    p->values.n = next;
-    free(all);
-    ARRAY_FREE(&survivors);
-    return TRAMA_OK;
 }

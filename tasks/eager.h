@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of eager mode share: its state, and the cache of snippets, which decides when two ops are alike. */
+#ifndef EAGER_H
+#define EAGER_H
+
+#include "executable.h"
+
+enum {
+    CACHE_SLOTS = 4096,      /* power of two */
+    CACHE_ENTRIES = 1024,    /* above it what was not used for a while goes */
+    MAX_OUTSTANDING = 512    /* ops under way */
+};
+
+/* All that decides a snippet. Compared as bytes: zeroed before it is filled. */
+typedef struct eager_key {
+    const trama_op *op; /* NULL: a constant from the host */
+    trama_attributes attributes;
+    struct {
+        uint64_t serial;
+        int64_t as;
+    } in[TRAMA_MAX_OPERANDS];
+    const trama_mesh *mesh; /* of a leaf, or asked for by a reshard */
+    int64_t axes[TRAMA_MAX_AXES][4];
+    const unsigned char *mask;
+    int64_t dtype, ndim, dim[TRAMA_MAX_NDIM];
+} eager_key;
+
+typedef struct outstanding {
+    instance *in;
+    flight *f;
+} outstanding;
+
+typedef struct eager_entry eager_entry;
+
+typedef struct eager_state {
+    eager_entry *slots[CACHE_SLOTS]; /* open addressing */
+    int n_entries;
+    uint64_t serials;
+    int64_t ops;
+    outstanding queue[MAX_OUTSTANDING]; /* a ring */
+    int first, n;
+    ARRAY(trama_value *) kept;
+} eager_state;
+
+/* The snippet for a key, or NULL; and entering one, which the cache then owns. */
+snippet *eager_cached(eager_state *s, const eager_key *key);
+trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made);
+void eager_cache_free(eager_state *s);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cache of eager mode: a hash table from all that decides a plan to the snippet. */
+#include "eager.h"
+
+#include <string.h>
+
+struct eager_entry {
+    eager_key key;
+    snippet *s;
+    int64_t used;
+};
+
+static uint64_t hash_key(const eager_key *key)
+{
+    uint64_t words[sizeof *key / sizeof(uint64_t)], h = 0;
+    memcpy(words, key, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        h = (h ^ words[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+    return h;
+}
+
+static eager_entry **find_slot(eager_state *s, const eager_key *key)
+{
+    for (uint64_t i = hash_key(key);; i++) {
+        eager_entry **slot = &s->slots[i & (CACHE_SLOTS - 1)];
+        if (!*slot || !memcmp(&(*slot)->key, key, sizeof *key))
+            return slot;
+    }
+}
+
+static void free_entry(eager_entry *entry)
+{
+    snippet_destroy(&entry->s);
+    free(entry);
+}
+
+/* Drops what no instance uses and nobody asked for lately; the rest is entered anew. */
+static void shrink_cache(eager_state *s)
+{
+    eager_entry **all = trama_alloc((size_t)s->n_entries * sizeof *all);
+    int n = 0;
+    for (int i = 0; i < CACHE_SLOTS; i++) {
+        if (s->slots[i])
+            all[n++] = s->slots[i];
+        s->slots[i] = NULL;
+    }
+    s->n_entries = 0;
+    for (int i = 0; i < n; i++) {
+        if (all[i]->s->of.users == 0 && s->ops - all[i]->used > CACHE_ENTRIES / 2) {
+            free_entry(all[i]);
+            continue;
+        }
+        *find_slot(s, &all[i]->key) = all[i];
+        s->n_entries++;
+    }
+    free(all);
+}
+
+snippet *eager_cached(eager_state *s, const eager_key *key)
+{
+    eager_entry *entry = *find_slot(s, key);
+    if (entry)
+        entry->used = s->ops;
+    return entry ? entry->s : NULL;
+}
+
+trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made)
+{
+    if (s->n_entries >= CACHE_ENTRIES)
+        shrink_cache(s);
+    if (s->n_entries >= CACHE_SLOTS - 1) {
+        snippet_destroy(&made);
+        return trama_fail(NOWHERE, TRAMA_E_MEMORY, "eager: %d different ops are alive; forget some with "
+                                                   "trama_program_rewind", s->n_entries);
+    }
+    eager_entry *entry = trama_alloc(sizeof *entry);
+    *entry = (eager_entry){.key = *key, .s = made, .used = s->ops};
+    made->of.serial = ++s->serials;
+    *find_slot(s, key) = entry;
+    s->n_entries++;
+    return TRAMA_OK;
+}
+
+void eager_cache_free(eager_state *s)
+{
+    for (int i = 0; i < CACHE_SLOTS; i++)
+        if (s->slots[i])
+            free_entry(s->slots[i]);
+}
