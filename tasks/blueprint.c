@@ -152,3 +152,24 @@ snippet *snippet_of_copy(const planning *p, const trama_value *value, located fr
     s->of.plan = partition_end(&q);
     return s;
 }
+
+/* Uniform from the parameter's stream, or constant. */
+const trama_op *state_source(const trama_value *v, trama_attributes *a)
+{
+    const trama_op *op = v->init.low == v->init.high ? &trama_op_fill : &trama_op_uniform;
+    *a = (trama_attributes){.integer = {[SOURCE_DTYPE] = v->dtype, [SOURCE_NDIM] = v->shape.ndim},
+                            .real = {v->init.low, v->init.high}};
+    memcpy(&a->integer[SOURCE_DIM], v->shape.dim, (size_t)v->shape.ndim * sizeof *v->shape.dim);
+    if (op == &trama_op_uniform) {
+        a->integer[SOURCE_SEED] = (int64_t)v->init.seed;
+        a->integer[SOURCE_STREAM] = (int64_t)v->init.stream;
+    } else {
+        a->real[SOURCE_HIGH] = 0;
+    }
+    return op;
+}
+
+const plan_holding *located_holding(located at)
+{
+    return plan_find(at.in->of->plan, at.as);
+}

@@ -19,6 +19,8 @@ typedef struct located {
     int as;
 } located;
 
+const plan_holding *located_holding(located at);
+
 /* A program of one op, or of one fed value, with layouts of its own. */
 typedef struct snippet {
     blueprint of;
@@ -42,6 +44,9 @@ snippet *snippet_of_feed(const planning *p, const trama_value *value, trama_shap
 /* A value resharded into fresh buffers: to the readers' mesh, say. */
 snippet *snippet_of_copy(const planning *p, const trama_value *value, located from, const trama_mesh *mesh,
                          const trama_layout *layout);
+
+/* The op without operands that gives state its first content, and its attributes. */
+const trama_op *state_source(const trama_value *v, trama_attributes *attributes);
 
 void snippet_destroy(snippet **s);
 

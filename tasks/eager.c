@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "host.h"
 #include "trama_eager.h"
 
 /* ---- What is under way ---- */
@@ -102,7 +103,7 @@ static trama_status leaf_snippet(trama_executable *e, const trama_value *v, snip
     return status;
 }
 
-trama_status eager_place(trama_executable *e, trama_value *v, const trama_mesh *mesh)
+static trama_status place_declared(trama_executable *e, trama_value *v, const trama_mesh *mesh)
 {
     if (v->id < e->n_located && e->at[v->id].in)
         return TRAMA_OK;
@@ -122,7 +123,7 @@ trama_status eager_place(trama_executable *e, trama_value *v, const trama_mesh *
     executable_put(e, v->id, (located){in, s->result});
     if (v->kind == VALUE_CONSTANT) {
         instance_release(&in);
-        return copy_in(e, e->at[v->id], v->data, v->shape, "trama_constant");
+        return host_to_value(e->at[v->id], v->data, v->shape, "trama_constant");
     }
     submit(e, in);
     return TRAMA_OK;
@@ -172,7 +173,7 @@ static trama_status op_snippet(trama_executable *e, const trama_node *node, cons
     return status ? status : eager_remember(e->eager, &key, *found);
 }
 
-trama_status eager_copy(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
+static trama_status copy_snippet(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
                         const trama_layout *layout, snippet **found)
 {
     eager_key key;
@@ -218,7 +219,7 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
     e->eager->ops++;
     for (int t = 0; t < node->op->n_in; t++) {
         trama_value *v = stored(node->in[t]);
-        trama_status status = eager_place(e, v, mesh);
+        trama_status status = place_declared(e, v, mesh);
         if (status)
             return status;
         operands[t] = e->at[v->id];
@@ -249,27 +250,9 @@ static bool value_placed(void *arg, const trama_value *v)
 
 /* ---- Life ---- */
 
-trama_status trama_eager(trama_context *context, trama_program **program, trama_executable **executable)
-{
-    if (!context || !program || !executable)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_eager: an argument is NULL");
-    trama_executable *e;
-    trama_program *p = trama_program_new();
-    executable_begin(context, p, &e);
-    e->eager = trama_alloc(sizeof *e->eager);
-    p->appended = node_appended;
-    p->placed = value_placed;
-    p->hook_arg = e;
-    *program = p;
-    *executable = e;
-    return TRAMA_OK;
-}
-
-void eager_free(trama_executable *e)
+static void eager_end(trama_executable *e)
 {
     eager_state *s = e->eager;
-    if (!s)
-        return;
     while (s->n)
         land_first(e);
     eager_cache_free(s);
@@ -278,6 +261,25 @@ void eager_free(trama_executable *e)
     e->eager = NULL;
     e->program->appended = NULL;
     e->program->placed = NULL;
+}
+
+trama_status trama_eager(trama_context *context, trama_program **program, trama_executable **executable)
+{
+    if (!context || !program || !executable)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_eager: an argument is NULL");
+    trama_executable *e;
+    trama_program *p = trama_program_new();
+    executable_begin(context, p, &e);
+    e->eager = trama_alloc(sizeof *e->eager);
+    e->place = place_declared;
+    e->copy = copy_snippet;
+    e->end = eager_end;
+    p->appended = node_appended;
+    p->placed = value_placed;
+    p->hook_arg = e;
+    *program = p;
+    *executable = e;
+    return TRAMA_OK;
 }
 
 trama_value *trama_tensor_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,

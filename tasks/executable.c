@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling: from the user's program to an executable with initialised state. Runs, feeds and reads stand in files of
- * their own. */
+/* The executable as a store: meshes and processes, where each value is, waiting. It does not know how values get there. */
 #include "executable.h"
 
 #include <string.h>
@@ -57,11 +56,6 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
 
 /* ---- Where values are ---- */
 
-const plan_holding *located_holding(located at)
-{
-    return plan_find(at.in->of->plan, at.as);
-}
-
 void executable_put(trama_executable *e, int value, located at)
 {
     if (value >= e->n_located) {
@@ -109,8 +103,8 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is an update, it has no content", call, own->name);
     trama_value *state = value_storage(own);
     int id = state ? state->id : own->id;
-    if (e->eager) {
-        trama_status status = eager_place(e, e->program->values.at[id], e->single);
+    if (e->place) {
+        trama_status status = e->place(e, e->program->values.at[id], e->single);
         if (status)
             return status;
     }
@@ -127,150 +121,7 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
                       own->name);
 }
 
-/* ---- First contents ---- */
-
-/* Runs an op without operands into the layout of the value. */
-static trama_status place_source(trama_executable *e, const trama_value *v, const trama_op *op,
-                                 const trama_attributes *attributes)
-{
-    snippet *s = NULL;
-    instance *in = NULL;
-    trama_status status =
-        snippet_of_source(&e->planning, v->name, op, attributes, e->l.mesh[v->id], &e->l.value[v->id], &s);
-    if (status)
-        return trama_fail(v->where, status, "%s: its first content does not fit its type", v->name);
-    *ARRAY_PUSH(&e->snippets) = s;
-    status = instance_create(e->context, &s->of, NULL, 1, &in);
-    if (status)
-        return status;
-    executable_put(e, v->id, (located){in, s->result});
-    flight *f = flight_new(e->context);
-    instance_submit(in, context_next_call(e->context), 0, f);
-    status = flight_wait(e->context, f, "the first content of state");
-    flight_free(f);
-    instance_release(&in);
-    return status;
-}
-
-/* Uniform from the parameter's stream, or constant. */
-const trama_op *state_source(const trama_value *v, trama_attributes *a)
-{
-    const trama_op *op = v->init.low == v->init.high ? &trama_op_fill : &trama_op_uniform;
-    *a = (trama_attributes){.integer = {[SOURCE_DTYPE] = v->dtype, [SOURCE_NDIM] = v->shape.ndim},
-                            .real = {v->init.low, v->init.high}};
-    memcpy(&a->integer[SOURCE_DIM], v->shape.dim, (size_t)v->shape.ndim * sizeof *v->shape.dim);
-    if (op == &trama_op_uniform) {
-        a->integer[SOURCE_SEED] = (int64_t)v->init.seed;
-        a->integer[SOURCE_STREAM] = (int64_t)v->init.stream;
-    } else {
-        a->real[SOURCE_HIGH] = 0;
-    }
-    return op;
-}
-
-static trama_status place_state(trama_executable *e, const trama_value *v)
-{
-    trama_attributes a;
-    const trama_op *op = state_source(v, &a);
-    return place_source(e, v, op, &a);
-}
-
-static trama_status place_constant(trama_executable *e, const trama_value *v)
-{
-    instance *in = NULL;
-    snippet *s = snippet_of_feed(&e->planning, v, v->shape, e->l.mesh[v->id], &e->l.value[v->id]);
-    *ARRAY_PUSH(&e->snippets) = s;
-    trama_status status = instance_create(e->context, &s->of, NULL, 1, &in);
-    if (status)
-        return status;
-    executable_put(e, v->id, (located){in, s->result});
-    instance_release(&in);
-    return copy_in(e, e->at[v->id], v->data, v->shape, "trama_compile");
-}
-
-static trama_status check_state(const trama_executable *e, const trama_value *v)
-{
-    const trama_layout *layout = &e->l.value[v->id];
-    if (layout_has(layout, TRAMA_PARTIAL) || layout->mask)
-        return trama_fail(v->where, TRAMA_E_LAYOUT, "%s: state cannot be partial or masked; leave the axis R or S",
-                          v->name);
-    return TRAMA_OK;
-}
-
-trama_status executable_place(trama_executable *e, const trama_value *v)
-{
-    if (v->kind == VALUE_STATE) {
-        trama_status status = check_state(e, v);
-        return status ? status : place_state(e, v);
-    }
-    if (v->kind == VALUE_CONSTANT)
-        return place_constant(e, v);
-    return place_source(e, v, v->node->op, &v->node->attributes);
-}
-
-static bool has_first_content(const trama_value *v)
-{
-    return v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT || (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
-}
-
-/* ---- Compile and destroy ---- */
-
-static uint64_t hash_text(const char *at)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *at; at++)
-        h = (h ^ (unsigned char)*at) * 0x100000001b3u;
-    return h;
-}
-
-/* All ranks must have recorded the same program. */
-static trama_status check_agreement(trama_context *context, const trama_program *program)
-{
-    char *source = trama_program_text(program);
-    trama_status status = context_all_equal(context, "trama_compile", hash_text(source));
-    free(source);
-    return status;
-}
-
-static trama_status complete_and_place(trama_executable *e)
-{
-    trama_status status = complete_program(e->program, context_config(e->context)->nominal, e->single, &e->l);
-    if (!status && *e->l.report)
-        context_log(e->context, TRAMA_LOG_INFO, "%s", e->l.report);
-    for (int i = 0; i < e->program->values.n && !status; i++)
-        if (has_first_content(e->program->values.at[i]))
-            status = executable_place(e, e->program->values.at[i]);
-    return status;
-}
-
-trama_status trama_compile_at(trama_where where, trama_context *context, const trama_program *program,
-                              trama_executable **executable)
-{
-    if (!context || !program || !executable)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_compile: the %s is NULL",
-                          !context ? "context" : program ? "executable's address" : "program");
-    if (program->status)
-        return trama_fail(NOWHERE, program->status, "%s", program->error);
-    if (!program->targets.n)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_compile: the program has no target; name what is to be run "
-                                                   "with trama_target_new");
-    trama_status status = check_agreement(context, program);
-    if (status)
-        return status;
-    trama_executable *e;
-    executable_begin(context, program_copy(program), &e);
-    e->owns_program = true;
-    executable_put(e, e->program->values.n, (located){0});
-    status = complete_and_place(e);
-    if (!status)
-        targets_prepare(e);
-    status = context_agree(context, "trama_compile", status);
-    if (status)
-        trama_executable_destroy(&e);
-    else
-        *executable = e;
-    return status;
-}
+/* ---- Waiting ---- */
 
 trama_status trama_wait(trama_executable *e)
 {
@@ -286,36 +137,6 @@ trama_status executable_wait_run(trama_executable *e, int64_t i)
     if (i < 0 || i < e->runs - e->window)
         return TRAMA_OK;
     return flight_wait(e->context, e->flights[i % e->window], "trama_feed");
-}
-
-trama_status trama_executable_destroy(trama_executable **executable)
-{
-    if (!executable || !*executable)
-        return TRAMA_OK;
-    trama_executable *e = *executable;
-    trama_wait(e);
-    flight_wait_all(e->context, "trama_executable_destroy");
-    readers_free(e);
-    targets_free(e);
-    for (int i = 0; i < e->n_located; i++)
-        executable_put(e, i, (located){0});
-    inputs_free(e);
-    for (int i = 0; i < e->snippets.n; i++)
-        snippet_destroy(&e->snippets.at[i]);
-    ARRAY_FREE(&e->snippets);
-    eager_free(e);
-    for (int i = 0; i < e->window; i++)
-        flight_free(e->flights[i]);
-    free(e->flights);
-    free(e->at);
-    layouts_free(&e->l);
-    map_destroy(&e->map);
-    if (e->owns_program)
-        trama_program_destroy(&e->program);
-    context_live_add(e->context, -1);
-    free(e);
-    *executable = NULL;
-    return TRAMA_OK;
 }
 
 /* ---- Questions ---- */

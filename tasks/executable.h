@@ -63,7 +63,13 @@ struct trama_executable {
     int window;
     flight **flights;            /* [window] of run i mod window */
     int64_t runs;
-    struct eager_state *eager;   /* NULL in compiled mode */
+    /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the mesh where it
+     * has no own; copy: a snippet_of_copy that the cache owns; end: frees all of it. */
+    struct eager_state *eager;
+    trama_status (*place)(trama_executable *e, trama_value *value, const trama_mesh *mesh);
+    trama_status (*copy)(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
+                         const trama_layout *layout, snippet **found);
+    void (*end)(trama_executable *e);
 };
 
 /* The executable's own value for one of the user's program; NULL with a message. */
@@ -73,23 +79,13 @@ trama_value *executable_value(const trama_executable *e, trama_where where, cons
 trama_status executable_locate(trama_executable *e, trama_where where, const char *call, const trama_value *value,
                                located *at);
 
-/* Gives state its first content, and constants theirs, in the layouts of e->l. */
-trama_status executable_place(trama_executable *e, const trama_value *value);
-
-/* The op without operands that gives state its first content. */
-const trama_op *state_source(const trama_value *v, trama_attributes *attributes);
-
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
-
-/* Copies this rank's boxes of a whole tensor [shape] from the host into the pieces of a holding; and one piece. */
-trama_status copy_in(trama_executable *e, located at, const void *data, trama_shape shape, const char *call);
 
 /* Waits for run number i, if it may be under way. */
 trama_status executable_wait_run(trama_executable *e, int64_t i);
 
 trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made);
-const plan_holding *located_holding(located at);
 
 /* run.c */
 void targets_prepare(trama_executable *e);
@@ -100,10 +96,5 @@ void readers_forget(trama_executable *e);
 void readers_free(trama_executable *e);
 /* feed.c */
 void inputs_free(trama_executable *e);
-/* eager.c: makes sure that a value that was only declared is somewhere; on the mesh where it has no own */
-trama_status eager_place(trama_executable *e, trama_value *value, const trama_mesh *mesh);
-trama_status eager_copy(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
-                        const trama_layout *layout, snippet **found); /* the eager cache's own */
-void eager_free(trama_executable *e);
 
 #endif

@@ -3,50 +3,7 @@
 #include <string.h>
 
 #include "executable.h"
-
-/* A whole tensor in host memory, seen as the box b. */
-static trama_view view_of_host(const void *data, trama_dtype dtype, trama_shape shape, const box *b)
-{
-    trama_view v = {.data = (void *)data, .dtype = dtype, .ndim = shape.ndim};
-    int64_t stride = 1, at = 0;
-    for (int d = shape.ndim - 1; d >= 0; d--) {
-        v.extent[d] = b->n[d];
-        v.stride[d] = stride;
-        at += b->lo[d] * stride;
-        stride *= shape.dim[d];
-    }
-    v.data = (char *)v.data + at * (int64_t)trama_dtype_size(dtype);
-    return v;
-}
-
-static trama_status fill_piece(const trama_executable *e, instance *in, const plan_piece *piece,
-                               const trama_view *from, const char *call)
-{
-    if (box_count(&piece->region.box) == 0)
-        return TRAMA_OK;
-    trama_view to = instance_view(in, &piece->region);
-    shard *s = instance_shard(in, piece->region.shard);
-    bool all = box_equal(&in->of->plan->shards.at[piece->region.shard].box, &piece->region.box);
-    trama_status status = shard_acquire(e->context, s, all ? STARPU_W : STARPU_RW, call);
-    if (status)
-        return status;
-    kernel_copy(&to, from);
-    shard_release(e->context, s);
-    return TRAMA_OK;
-}
-
-trama_status copy_in(trama_executable *e, located at, const void *data, trama_shape shape, const char *call)
-{
-    const plan_holding *h = located_holding(at);
-    trama_status status = TRAMA_OK;
-    for (int i = 0; i < h->pieces.n && !status; i++) {
-        const plan_piece *piece = &h->pieces.at[i];
-        trama_dtype dtype = at.in->of->plan->shards.at[piece->region.shard].dtype;
-        trama_view from = view_of_host(data, dtype, shape, &piece->region.box);
-        status = fill_piece(e, at.in, piece, &from, call);
-    }
-    return status;
-}
+#include "host.h"
 
 /* ---- Feeding ---- */
 
@@ -150,7 +107,7 @@ trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_v
     if (!data && trama_shape_count(shape))
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data is NULL");
     trama_status status = prepare_feed(where, e, input, shape, &at);
-    return status ? status : copy_in(e, at, data, shape, "trama_feed");
+    return status ? status : host_to_value(at, data, shape, "trama_feed");
 }
 
 trama_status trama_feed_local_at(trama_where where, trama_executable *e, const trama_value *input, trama_shape shape,
@@ -168,8 +125,8 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
         const plan_piece *piece = &h->pieces.at[i];
         trama_shape local = trama_shape_of(piece->region.box.ndim, piece->region.box.n);
         box whole = box_whole(local);
-        trama_view from = view_of_host(pieces[i], at.in->of->plan->shards.at[piece->region.shard].dtype, local, &whole);
-        status = fill_piece(e, at.in, piece, &from, "trama_feed_local");
+        trama_view from = host_view(pieces[i], at.in->of->plan->shards.at[piece->region.shard].dtype, local, &whole);
+        status = host_to_piece(at.in, piece, &from, "trama_feed_local");
     }
     return status;
 }
@@ -189,7 +146,7 @@ trama_status trama_write_at(trama_where where, trama_executable *e, const trama_
         return trama_fail(where, TRAMA_E_SHAPE, "trama_write: %zu bytes for %s, which has %zu", data ? bytes : 0,
                           own->name, want);
     trama_status status = executable_locate(e, where, "trama_write", own, &at);
-    return status ? status : copy_in(e, at, data, own->shape, "trama_write");
+    return status ? status : host_to_value(at, data, own->shape, "trama_write");
 }
 
 void inputs_free(trama_executable *e)

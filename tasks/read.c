@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "executable.h"
+#include "host.h"
 
 struct trama_reading {
     trama_executable *e;
@@ -30,7 +31,7 @@ static trama_status new_reader(trama_executable *e, const trama_value *v, locate
     *r = (reader){.from = at.in, .as = at.as};
     at.in->holders++;
     if (e->eager)
-        status = eager_copy(e, v, at, e->readers, &everywhere, &r->s);
+        status = e->copy(e, v, at, e->readers, &everywhere, &r->s);
     else
         r->s = snippet_of_copy(&e->planning, v, at, e->readers, &everywhere);
     if (!status) {
@@ -108,26 +109,6 @@ bool trama_read_ready(const trama_reading *reading)
     return reading && flight_done(reading->f);
 }
 
-static trama_status copy_out(trama_executable *e, instance *in, const plan_region *region, void *data)
-{
-    shard *s = instance_shard(in, region->shard);
-    trama_view from = instance_view(in, region), to = from;
-    int64_t stride = 1;
-    for (int d = to.ndim - 1; d >= 0; d--) {
-        to.stride[d] = stride;
-        stride *= to.extent[d];
-    }
-    to.data = data;
-    if (box_count(&region->box) == 0)
-        return TRAMA_OK;
-    trama_status status = shard_acquire(e->context, s, STARPU_R, "trama_read");
-    if (status)
-        return status;
-    kernel_copy(&to, &from);
-    shard_release(e->context, s);
-    return TRAMA_OK;
-}
-
 trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
 {
     if (!reading || !*reading)
@@ -141,7 +122,7 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
     if (!status && data && bytes != want)
         status = trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, v->name, want);
     if (!status && data)
-        status = copy_out(r->e, r->from->in, &h->pieces.at[0].region, data);
+        status = host_from_region(r->from->in, &h->pieces.at[0].region, data);
     r->from->busy = false;
     if (r->e->eager)
         readers_forget(r->e); /* eager values are new ones each time */
@@ -207,7 +188,7 @@ trama_status trama_read_local(trama_executable *e, const trama_value *value, int
     if (bytes != want || !data)
         return trama_fail(NOWHERE, TRAMA_E_SHAPE, "trama_read_local: room for %zu bytes, the box has %zu",
                           data ? bytes : 0, want);
-    return copy_out(e, at.in, &piece->region, data);
+    return host_from_region(at.in, &piece->region, data);
 }
 
 /* ---- Printing ---- */

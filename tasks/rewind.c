@@ -90,7 +90,7 @@ trama_status trama_program_rewind(trama_program *p, int mark)
             *ARRAY_PUSH(&survivors) = p->values.at[i];
     for (int i = 0; i < survivors.n; i++) /* what was only declared gets its content while its op is known */
         if (!value_storage(survivors.at[i]) || survivors.at[i]->kind == VALUE_STATE)
-            eager_place(e, survivors.at[i], e->single);
+            e->place(e, survivors.at[i], e->single);
     forget_nodes(p, mark);
     int end = p->values.n, next = mark;
     trama_value **all = trama_alloc((size_t)(end - mark + 1) * sizeof *all);

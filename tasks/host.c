@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between host memory and the shards of this rank. */
+#include "host.h"
+
+/* A whole tensor in host memory, seen as the box b. */
+trama_view host_view(const void *data, trama_dtype dtype, trama_shape shape, const box *b)
+{
+    trama_view v = {.data = (void *)data, .dtype = dtype, .ndim = shape.ndim};
+    int64_t stride = 1, at = 0;
+    for (int d = shape.ndim - 1; d >= 0; d--) {
+        v.extent[d] = b->n[d];
+        v.stride[d] = stride;
+        at += b->lo[d] * stride;
+        stride *= shape.dim[d];
+    }
+    v.data = (char *)v.data + at * (int64_t)trama_dtype_size(dtype);
+    return v;
+}
+
+trama_status host_to_piece(instance *in, const plan_piece *piece, const trama_view *from, const char *call)
+{
+    if (box_count(&piece->region.box) == 0)
+        return TRAMA_OK;
+    trama_view to = instance_view(in, &piece->region);
+    shard *s = instance_shard(in, piece->region.shard);
+    bool all = box_equal(&in->of->plan->shards.at[piece->region.shard].box, &piece->region.box);
+    trama_status status = shard_acquire(in->context, s, all ? STARPU_W : STARPU_RW, call);
+    if (status)
+        return status;
+    kernel_copy(&to, from);
+    shard_release(in->context, s);
+    return TRAMA_OK;
+}
+
+trama_status host_to_value(located at, const void *data, trama_shape shape, const char *call)
+{
+    const plan_holding *h = located_holding(at);
+    trama_status status = TRAMA_OK;
+    for (int i = 0; i < h->pieces.n && !status; i++) {
+        const plan_piece *piece = &h->pieces.at[i];
+        trama_dtype dtype = at.in->of->plan->shards.at[piece->region.shard].dtype;
+        trama_view from = host_view(data, dtype, shape, &piece->region.box);
+        status = host_to_piece(at.in, piece, &from, call);
+    }
+    return status;
+}
+
+trama_status host_from_region(instance *in, const plan_region *region, void *data)
+{
+    shard *s = instance_shard(in, region->shard);
+    trama_view from = instance_view(in, region), to = from;
+    int64_t stride = 1;
+    for (int d = to.ndim - 1; d >= 0; d--) {
+        to.stride[d] = stride;
+        stride *= to.extent[d];
+    }
+    to.data = data;
+    if (box_count(&region->box) == 0)
+        return TRAMA_OK;
+    trama_status status = shard_acquire(in->context, s, STARPU_R, "trama_read");
+    if (status)
+        return status;
+    kernel_copy(&to, &from);
+    shard_release(in->context, s);
+    return TRAMA_OK;
+}
