@@ -10,16 +10,17 @@
 typedef struct compiled {
     blueprint of;      /* owned */
     instance *in;
-    int64_t used;      /* number of the last run */
 } compiled;
+
+typedef ARRAY(int) value_ids;
 
 typedef struct target_state {
     const trama_target *target;
     bool *needed, *kept; /* [node id], [value id] */
     int *leader;         /* [node id] */
-    ARRAY(int) leaves;   /* value ids of inputs, constants, state and sources that it reads */
+    value_ids leaves;    /* inputs, constants, state and sources that it reads */
+    value_ids results;   /* what is kept of what it computes */
     ARRAY(compiled *) cache;
-    compiled *last;
 } target_state;
 
 /* The buffers of an input for one shape. */

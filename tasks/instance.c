@@ -6,6 +6,8 @@
 
 #include "lower.h"
 
+enum { MAX_LOWERINGS = 16 };
+
 /* A name that traces can hold: [A-Za-z0-9_.] only. */
 static char *plain_name(const char *name)
 {
@@ -147,6 +149,12 @@ static lowering *lowering_now(instance *in)
     for (int i = 0; i < in->lowerings.n; i++)
         if (has_slots(in, &in->lowerings.at[i]))
             return &in->lowerings.at[i];
+    if (in->lowerings.n == MAX_LOWERINGS) { /* inputs that are fed at many different paces */
+        flight_wait_all(in->context, "trama_run");
+        for (int i = 0; i < in->lowerings.n; i++)
+            free_lowering(&in->lowerings.at[i]);
+        in->lowerings.n = 0;
+    }
     lowering *l = ARRAY_PUSH(&in->lowerings);
     l->n = in->of->plan->steps.n;
     l->slots = trama_alloc((size_t)in->of->plan->imports.n * sizeof *l->slots);

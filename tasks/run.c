@@ -9,12 +9,12 @@ enum { MAX_COMPILED = 8 };
 
 /* ---- What a target needs ---- */
 
-static void add_leaf(target_state *t, int value)
+static void add_once(value_ids *ids, int value)
 {
-    for (int i = 0; i < t->leaves.n; i++)
-        if (t->leaves.at[i] == value)
+    for (int i = 0; i < ids->n; i++)
+        if (ids->at[i] == value)
             return;
-    *ARRAY_PUSH(&t->leaves) = value;
+    *ARRAY_PUSH(ids) = value;
 }
 
 static bool is_leaf(const trama_value *v)
@@ -34,12 +34,14 @@ static void prepare(const trama_executable *e, target_state *t)
         trama_value *v = t->target->values.at[i];
         t->kept[v->id] = v->kind != VALUE_EFFECT;
         if (is_leaf(v))
-            add_leaf(t, v->id);
+            add_once(&t->leaves, v->id);
+        else if (t->kept[v->id] && !value_storage(v))
+            add_once(&t->results, v->id);
     }
     for (int i = 0; i < p->nodes.n; i++)
         for (int k = 0; t->needed[i] && k < p->nodes.at[i]->op->n_in; k++)
             if (is_leaf(p->nodes.at[i]->in[k]))
-                add_leaf(t, p->nodes.at[i]->in[k]->id);
+                add_once(&t->leaves, p->nodes.at[i]->in[k]->id);
     for (int i = 0; i < p->nodes.n; i++)
         if (p->nodes.at[i]->op->n_in == 0)
             t->needed[i] = false; /* done once, at compile */
@@ -79,7 +81,6 @@ static void drop_target_cache(trama_executable *e, target_state *t)
         compiled_destroy(t->cache.at[i]);
     }
     ARRAY_FREE(&t->cache);
-    t->last = NULL;
 }
 
 void compiled_free_all(trama_executable *e)
@@ -94,6 +95,7 @@ void targets_free(trama_executable *e)
     for (int i = 0; i < e->targets.n; i++) {
         target_state *t = &e->targets.at[i];
         ARRAY_FREE(&t->leaves);
+        ARRAY_FREE(&t->results);
         free(t->needed);
         free(t->kept);
         free(t->leader);
@@ -229,12 +231,9 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
         in->slot_used[in->slot] = e->runs;
     }
     instance_submit(c->in, context_next_call(e->context), e->runs, f);
-    if (t->last != c)
-        for (int i = 0; i < e->program->values.n; i++)
-            if (t->kept[i] && !is_leaf(e->program->values.at[i]))
-                executable_put(e, i, (located){c->in, i});
-    t->last = c;
-    c->used = e->runs++;
+    for (int i = 0; i < t->results.n; i++)
+        executable_put(e, t->results.at[i], (located){c->in, t->results.at[i]});
+    e->runs++;
     return TRAMA_OK;
 }
 
