@@ -22,6 +22,7 @@ typedef struct shard {
     int n_tiles;                /* >= 1 */
     starpu_data_handle_t *tile; /* [n_tiles] */
     int64_t *offset;            /* [n_tiles] first index of a tile along cut_dim; 0 where cut_dim is -1 */
+    int readers;                /* reading tasks and messages since the last write; kept by who submits them */
     int64_t *length; /* [n_tiles] indices along cut_dim; extent[cut_dim] or 1 (ndim 0) where there is one tile */
 } shard;
 

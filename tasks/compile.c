@@ -23,7 +23,7 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
         return status;
     executable_put(e, v->id, (located){in, s->result});
     flight *f = flight_new(e->context);
-    instance_submit(in, context_next_call(e->context), 0, f);
+    instance_submit(in, 0, f);
     status = flight_wait(e->context, f, "the first content of state");
     flight_free(f);
     instance_release(&in);

@@ -8,7 +8,7 @@
 enum {
     CACHE_SLOTS = 4096,      /* power of two */
     CACHE_ENTRIES = 1024,    /* above it what was not used for a while goes */
-    MAX_OUTSTANDING = 512    /* ops under way */
+    MAX_OUTSTANDING = 64     /* ops under way; with SYNC_CALLS it keeps tags apart (message.h) */
 };
 
 /* All that decides a snippet. Compared as bytes: zeroed before it is filled. */

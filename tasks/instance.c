@@ -6,7 +6,7 @@
 
 #include "lower.h"
 
-enum { MAX_LOWERINGS = 16 };
+enum { MAX_LOWERINGS = 16, MAX_READERS = 256 };
 
 /* A name that traces can hold: [A-Za-z0-9_.] only. */
 static char *plain_name(const char *name)
@@ -81,6 +81,7 @@ static void free_lowering(lowering *l)
     for (int i = 0; i < l->n; i++)
         lower_free(&l->steps[i]);
     free(l->steps);
+    free(l->used);
     free(l->slots);
 }
 
@@ -144,6 +145,40 @@ static bool has_slots(const instance *in, const lowering *l)
     return true;
 }
 
+/* Which shards one submission uses, and how. */
+static void count_uses(const instance *in, lowering *l)
+{
+    const plan *p = in->of->plan;
+    int *slot = trama_alloc((size_t)p->shards.n * sizeof *slot);
+    l->used = trama_alloc((size_t)p->shards.n * sizeof *l->used);
+    for (int i = 0; i < p->operands.n; i++) {
+        const plan_operand *o = &p->operands.at[i];
+        if (o->access == ACCESS_NONE)
+            continue;
+        int *u = &slot[o->region.shard];
+        if (!*u) {
+            l->used[l->n_used].s = instance_shard(in, o->region.shard);
+            *u = ++l->n_used;
+        }
+        l->used[*u - 1].reads++;
+        l->used[*u - 1].writes |= o->access != ACCESS_READ;
+    }
+    free(slot);
+}
+
+/* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget. */
+static void forget_readers(const instance *in, const lowering *l, flight *f)
+{
+    for (int i = 0; i < l->n_used; i++) {
+        shard *s = l->used[i].s;
+        s->readers = l->used[i].writes ? 0 : s->readers + l->used[i].reads;
+        if (s->readers < MAX_READERS)
+            continue;
+        shard_forget_readers(in->context, s, f);
+        s->readers = 0;
+    }
+}
+
 static lowering *lowering_now(instance *in)
 {
     for (int i = 0; i < in->lowerings.n; i++)
@@ -163,6 +198,7 @@ static lowering *lowering_now(instance *in)
     l->steps = trama_alloc((size_t)l->n * sizeof *l->steps);
     for (int i = 0; i < l->n; i++)
         lower_step(in, &in->of->plan->steps.at[i], &l->steps[i]);
+    count_uses(in, l);
     return l;
 }
 
@@ -185,8 +221,11 @@ static void submit_task(const instance *in, const lowered *s, flight *f)
         context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->task.name, error);
 }
 
-void instance_submit(instance *in, int64_t call, int64_t step, flight *f)
+void instance_submit(instance *in, int64_t step, flight *f)
 {
+    int64_t call = context_next_call(in->context);
+    if (call % SYNC_CALLS == 0)
+        context_barrier(in->context, "a run");
     const lowering *l = lowering_now(in);
     int tasks = 0;
     for (int i = 0; i < l->n; i++)
@@ -195,7 +234,7 @@ void instance_submit(instance *in, int64_t call, int64_t step, flight *f)
     flight_add(f, tasks);
     for (int i = 0; i < l->n; i++) {
         const lowered *s = &l->steps[i];
-        int64_t tag = call << 24 | s->tag;
+        int64_t tag = call << MESSAGE_TAG_BITS | s->tag;
         if (s->kind == STEP_SEND)
             message_send(in->context, s->handles[0], s->peer, tag, s->label, step, f);
         else if (s->kind == STEP_RECEIVE)
@@ -203,5 +242,6 @@ void instance_submit(instance *in, int64_t call, int64_t step, flight *f)
         else
             submit_task(in, s, f);
     }
+    forget_readers(in, l, f);
     context_rest(in->context);
 }

@@ -25,6 +25,12 @@ typedef struct lowered {
 typedef struct lowering {
     int n;
     lowered *steps;
+    int n_used;
+    struct use {
+        shard *s;
+        int reads; /* by one submission */
+        bool writes;
+    } *used;    /* [n_used] */
     int *slots; /* [imports] of their owners */
 } lowering;
 
@@ -66,7 +72,9 @@ void instance_release(instance **in);
 shard *instance_shard(const instance *in, int number);
 trama_view instance_view(const instance *in, const plan_region *region);
 
-/* Submits all steps. call: number of the collective call, for tags; step: for the watchdog. */
-void instance_submit(instance *in, int64_t call, int64_t step, flight *f);
+/* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All ranks
+ * do the same; every SYNC_CALLS calls they wait for each other, so that tags, which come round, are never mistaken. */
+enum { SYNC_CALLS = 64 };
+void instance_submit(instance *in, int64_t step, flight *f);
 
 #endif

@@ -99,7 +99,7 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
     r->busy = true;
     trama_reading *started = trama_alloc(sizeof *started);
     *started = (trama_reading){.e = e, .from = r, .f = flight_new(e->context), .where = where};
-    instance_submit(r->in, context_next_call(e->context), e->runs, started->f);
+    instance_submit(r->in, e->runs, started->f);
     *reading = started;
     return TRAMA_OK;
 }

@@ -230,7 +230,7 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
         instance *in = e->at[t->leaves.at[i]].in;
         in->slot_used[in->slot] = e->runs;
     }
-    instance_submit(c->in, context_next_call(e->context), e->runs, f);
+    instance_submit(c->in, e->runs, f);
     for (int i = 0; i < t->results.n; i++)
         executable_put(e, t->results.at[i], (located){c->in, t->results.at[i]});
     e->runs++;
