@@ -60,6 +60,8 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
         (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c.grain_bytes, &c.grain_bytes)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c.nominal, &c.nominal)))
         return status;
+    const char *check = getenv("TRAMA_CHECK_CALLS");
+    c.check_calls |= check && *check && *check != '0';
     if (!c.log) {
         c.log = log_to_stderr;
         c.log_data = NULL;
@@ -70,7 +72,8 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
 
 uint64_t config_hash(const trama_config *config)
 {
-    const int64_t same[] = {config->window, config->ways, config->grain_flops, config->grain_bytes, config->nominal};
+    const int64_t same[] = {config->window, config->ways, config->grain_flops, config->grain_bytes, config->nominal,
+                            config->no_fusion, config->check_calls};
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         hash ^= (uint64_t)same[i];

@@ -237,7 +237,9 @@ static void node_appended(void *arg, trama_node *node)
 {
     if (node->op->n_in == 0)
         return; /* placed when first used, on the mesh where that is */
-    trama_status status = run_node(arg, node);
+    trama_status status = executable_call(arg, node->op->name, node->id, NULL);
+    if (!status)
+        status = run_node(arg, node);
     if (status)
         program_fail(node->program, NOWHERE, status, "%s", trama_error());
 }

@@ -121,6 +121,26 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
                       own->name);
 }
 
+/* ---- The order of calls ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+trama_status executable_call(const trama_executable *e, const char *call, int id, const trama_shape *shape)
+{
+    if (!context_config(e->context)->check_calls)
+        return TRAMA_OK;
+    uint64_t hash = mix((uint64_t)id + 1, (uint64_t)(shape ? shape->ndim : -1));
+    for (const char *c = call; *c; c++)
+        hash = mix(hash, (unsigned char)*c);
+    for (int d = 0; shape && d < shape->ndim; d++)
+        hash = mix(hash, (uint64_t)shape->dim[d]);
+    return context_all_equal(e->context, call, hash);
+}
+
 /* ---- Waiting ---- */
 
 trama_status trama_wait(trama_executable *e)

@@ -83,6 +83,9 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
 
+/* Under config.check_calls: E_ORDER where another rank makes another call, or on another value. Else nothing. */
+trama_status executable_call(const trama_executable *e, const char *call, int id, const trama_shape *shape);
+
 /* Waits for run number i, if it may be under way. */
 trama_status executable_wait_run(trama_executable *e, int64_t i);
 

@@ -88,7 +88,9 @@ static trama_status prepare_feed(trama_where where, trama_executable *e, const t
         return status;
     input_state *input = input_of(e, own->id);
     fed *f;
-    status = fed_for(e, input, own, shape, &f);
+    status = executable_call(e, "trama_feed", own->id, &shape);
+    if (!status)
+        status = fed_for(e, input, own, shape, &f);
     if (status)
         return status;
     f->in->slot = (f->in->slot + 1) % f->in->n_slots;
@@ -146,6 +148,8 @@ trama_status trama_write_at(trama_where where, trama_executable *e, const trama_
         return trama_fail(where, TRAMA_E_SHAPE, "trama_write: %zu bytes for %s, which has %zu", data ? bytes : 0,
                           own->name, want);
     trama_status status = executable_locate(e, where, "trama_write", own, &at);
+    if (!status)
+        status = executable_call(e, "trama_write", own->id, NULL);
     return status ? status : host_to_value(at, data, own->shape, "trama_write");
 }
 

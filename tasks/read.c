@@ -93,6 +93,8 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_read_start: the reading's address is NULL");
     trama_status status = executable_locate(e, where, "trama_read", value, &at);
     if (!status)
+        status = executable_call(e, "trama_read", value->id, NULL);
+    if (!status)
         status = reader_for(e, value, at, &r);
     if (status)
         return status;

@@ -221,7 +221,11 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
 {
     target_state *t;
     compiled *c;
-    trama_status status = ready_target(where, e, target, "trama_run", &t, &c);
+    trama_status status = find_target(where, e, target, "trama_run", &t);
+    if (!status)
+        status = executable_call(e, "trama_run", target->id, NULL);
+    if (!status)
+        status = ready_target(where, e, target, "trama_run", &t, &c);
     if (status)
         return status;
     flight *f = e->flights[e->runs % e->window];
