@@ -17,9 +17,7 @@ void snippet_destroy(snippet **snippet_)
     snippet *s = *snippet_;
     if (!s)
         return;
-    plan_destroy(&s->of.plan);
-    free(s->of.rules);
-    free(s->of.shapes);
+    blueprint_clear(&s->of);
     layouts_free(&s->l);
     trama_program_destroy(&s->program);
     free(s);
@@ -73,6 +71,7 @@ static void plan_node(const planning *p, snippet *s, const located *operands)
     partition_run(q, (bool[]){true}, (int[]){0}, kept);
     free(kept);
     s->of.plan = partition_end(&q);
+    blueprint_finish(&s->of);
 }
 
 trama_status snippet_of_op(const planning *p, const trama_node *node, const located *operands, const layouts *l,
@@ -135,6 +134,7 @@ snippet *snippet_of_feed(const planning *p, const trama_value *value, trama_shap
     partition *q = partition_begin(&source);
     partition_input(q, s->result);
     s->of.plan = partition_end(&q);
+    blueprint_finish(&s->of);
     return s;
 }
 
@@ -150,6 +150,7 @@ snippet *snippet_of_copy(const planning *p, const trama_value *value, located fr
     partition_import(q, s->result, from.in->of->plan, from.as);
     partition_reshard(q, s->result, mesh, layout, -1, true);
     s->of.plan = partition_end(&q);
+    blueprint_finish(&s->of);
     return s;
 }
 

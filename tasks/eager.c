@@ -21,6 +21,12 @@ static void land_first(trama_executable *e)
     s->n--;
 }
 
+static void land_all(trama_executable *e)
+{
+    while (e->eager->n)
+        land_first(e);
+}
+
 /* Submits and holds the instance until its tasks are done; takes the caller's hold. */
 static void submit(trama_executable *e, instance *in)
 {
@@ -255,8 +261,7 @@ static bool value_placed(void *arg, const trama_value *v)
 static void eager_end(trama_executable *e)
 {
     eager_state *s = e->eager;
-    while (s->n)
-        land_first(e);
+    land_all(e);
     eager_cache_free(s);
     ARRAY_FREE(&s->kept);
     free(s);
@@ -275,6 +280,7 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
     e->eager = trama_alloc(sizeof *e->eager);
     e->place = place_declared;
     e->copy = copy_snippet;
+    e->wait = land_all;
     e->end = eager_end;
     p->appended = node_appended;
     p->placed = value_placed;

@@ -149,6 +149,8 @@ trama_status trama_wait(trama_executable *e)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_wait: the executable is NULL");
     for (int i = 0; i < e->window; i++)
         flight_wait(e->context, e->flights[i], "trama_wait");
+    if (e->wait)
+        e->wait(e);
     return TRAMA_OK;
 }
 

@@ -65,11 +65,12 @@ struct trama_executable {
     flight **flights;            /* [window] of run i mod window */
     int64_t runs;
     /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the mesh where it
-     * has no own; copy: a snippet_of_copy that the cache owns; end: frees all of it. */
+     * has no own; copy: a snippet_of_copy that the cache owns; wait: until all ops have landed; end: frees all of it. */
     struct eager_state *eager;
     trama_status (*place)(trama_executable *e, trama_value *value, const trama_mesh *mesh);
     trama_status (*copy)(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
                          const trama_layout *layout, snippet **found);
+    void (*wait)(trama_executable *e);
     void (*end)(trama_executable *e);
 };
 
@@ -94,7 +95,8 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
 /* run.c */
 void targets_prepare(trama_executable *e);
 void targets_free(trama_executable *e);
-void compiled_free_all(trama_executable *e);
+/* Waits for all that is under way; drops the plans for fed extents that nobody holds. */
+void compiled_forget(trama_executable *e);
 /* read.c: frees the buffers of readings that are not under way; of all, which then must be none */
 void readers_forget(trama_executable *e);
 void readers_free(trama_executable *e);

@@ -37,19 +37,21 @@ static trama_status check_shape(trama_where where, const trama_value *v, trama_s
 
 enum { MAX_SHAPES = 16 };
 
-/* More shapes than are worth keeping: forget all plans and buffers for fed extents. */
+/* More shapes than are worth keeping: forget the plans and buffers for fed extents that nobody holds. */
 static void forget_shapes(trama_executable *e, input_state *input)
 {
-    trama_wait(e);
-    flight_wait_all(e->context, "trama_feed");
-    readers_free(e);
-    compiled_free_all(e);
-    executable_put(e, input->value, (located){0});
+    int n = 0;
+    compiled_forget(e);
     for (int i = 0; i < input->shapes.n; i++) {
-        instance_release(&input->shapes.at[i].in);
-        snippet_destroy(&input->shapes.at[i].s);
+        fed *f = &input->shapes.at[i];
+        if (f->in->holders > 1) {
+            input->shapes.at[n++] = *f;
+            continue;
+        }
+        instance_release(&f->in);
+        snippet_destroy(&f->s);
     }
-    input->shapes.n = 0;
+    input->shapes.n = n;
 }
 
 static trama_status fed_for(trama_executable *e, input_state *input, const trama_value *v, trama_shape shape,
@@ -62,7 +64,7 @@ static trama_status fed_for(trama_executable *e, input_state *input, const trama
             return TRAMA_OK;
         }
     }
-    if (input->shapes.n == MAX_SHAPES)
+    if (input->shapes.n >= MAX_SHAPES)
         forget_shapes(e, input);
     fed f = {.s = snippet_of_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id])};
     trama_status status = instance_create(e->context, &f.s->of, NULL, e->window, &f.in);

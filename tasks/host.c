@@ -32,6 +32,30 @@ trama_status host_to_piece(instance *in, const plan_piece *piece, const trama_vi
     return TRAMA_OK;
 }
 
+/* Of a P(sum) the first process along the axis holds the value, the others 0; of other kinds all hold the value. */
+static bool holds_zero(const plan_holding *h, const plan_piece *piece)
+{
+    int coordinate[TRAMA_MAX_AXES];
+    mesh_coordinate(h->mesh, piece->position, coordinate);
+    for (int a = 0; a < h->layout.naxes; a++)
+        if (h->layout.axis[a].kind == TRAMA_PARTIAL && h->layout.axis[a].reduce == TRAMA_SUM && coordinate[a])
+            return true;
+    return false;
+}
+
+static trama_status zero_to_piece(instance *in, const plan_piece *piece, const char *call)
+{
+    const box *b = &piece->region.box;
+    trama_dtype dtype = in->of->plan->shards.at[piece->region.shard].dtype;
+    trama_shape local = trama_shape_of(b->ndim, b->n);
+    box whole = box_whole(local);
+    void *zeros = trama_alloc((size_t)box_count(b) * trama_dtype_size(dtype));
+    trama_view from = host_view(zeros, dtype, local, &whole);
+    trama_status status = host_to_piece(in, piece, &from, call);
+    free(zeros);
+    return status;
+}
+
 trama_status host_to_value(located at, const void *data, trama_shape shape, const char *call)
 {
     const plan_holding *h = located_holding(at);
@@ -40,7 +64,7 @@ trama_status host_to_value(located at, const void *data, trama_shape shape, cons
         const plan_piece *piece = &h->pieces.at[i];
         trama_dtype dtype = at.in->of->plan->shards.at[piece->region.shard].dtype;
         trama_view from = host_view(data, dtype, shape, &piece->region.box);
-        status = host_to_piece(at.in, piece, &from, call);
+        status = holds_zero(h, piece) ? zero_to_piece(at.in, piece, call) : host_to_piece(at.in, piece, &from, call);
     }
     return status;
 }

@@ -18,6 +18,26 @@ static char *plain_name(const char *name)
     return plain;
 }
 
+void blueprint_finish(blueprint *b)
+{
+    b->names = trama_alloc((size_t)b->program->values.n * sizeof *b->names);
+    for (int i = 0; i < b->plan->shards.n; i++) {
+        int value = b->plan->shards.at[i].value;
+        if (!b->names[value])
+            b->names[value] = plain_name(b->program->values.at[value]->name);
+    }
+}
+
+void blueprint_clear(blueprint *b)
+{
+    for (int i = 0; b->names && i < b->program->values.n; i++)
+        free(b->names[i]);
+    free(b->names);
+    free(b->rules);
+    free(b->shapes);
+    plan_destroy(&b->plan);
+}
+
 /* What an instance imports it may have imported itself. */
 static struct owner owner_of(instance *in, int number)
 {
@@ -39,7 +59,7 @@ static trama_status bind_shards(instance *in)
                 continue;
             }
             *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts,
-                               in->names[s->value]);
+                               in->of->names[s->value]);
             if (!*bound)
                 return TRAMA_E_MEMORY;
         }
@@ -50,39 +70,28 @@ trama_status instance_create(trama_context *context, blueprint *of, instance *co
                              instance **created)
 {
     const plan *p = of->plan;
-    instance *in = trama_alloc(sizeof *in);
+    arena memory = {0};
+    size_t expected = of->instance_bytes;
+    instance *in = arena_take(&memory, sizeof *in, expected);
     *in = (instance){.context = context, .of = of, .n_slots = n_slots, .holders = 1};
     of->users++;
-    in->shards = trama_alloc((size_t)(n_slots * p->shards.n) * sizeof(shard *));
-    in->slot_used = trama_alloc((size_t)n_slots * sizeof *in->slot_used);
+    in->shards = arena_take(&memory, (size_t)(n_slots * p->shards.n) * sizeof(shard *), expected);
+    in->slot_used = arena_take(&memory, (size_t)n_slots * sizeof *in->slot_used, expected);
     for (int i = 0; i < n_slots; i++)
         in->slot_used[i] = -1;
-    in->owners = trama_alloc((size_t)p->imports.n * sizeof *in->owners);
+    in->owners = arena_take(&memory, (size_t)p->imports.n * sizeof *in->owners, expected);
     for (int i = 0; i < p->imports.n; i++) {
         in->owners[i] = owner_of(imports[i], p->imports.at[i].shard);
         in->owners[i].in->holders++;
     }
-    in->names = trama_alloc((size_t)of->program->values.n * sizeof(char *));
-    for (int i = 0; i < p->shards.n; i++) {
-        int value = p->shards.at[i].value;
-        if (!in->names[value])
-            in->names[value] = plain_name(of->program->values.at[value]->name);
-    }
+    of->instance_bytes = memory.total;
+    in->memory = memory;
     trama_status status = bind_shards(in);
     if (status)
         instance_release(&in);
     else
         *created = in;
     return status;
-}
-
-static void free_lowering(lowering *l)
-{
-    for (int i = 0; i < l->n; i++)
-        lower_free(&l->steps[i]);
-    free(l->steps);
-    free(l->used);
-    free(l->slots);
 }
 
 void instance_release(instance **instance_)
@@ -92,23 +101,18 @@ void instance_release(instance **instance_)
     if (!in || --in->holders > 0)
         return;
     for (int i = 0; i < in->lowerings.n; i++)
-        free_lowering(&in->lowerings.at[i]);
+        arena_free(&in->lowerings.at[i].memory);
     ARRAY_FREE(&in->lowerings);
     const plan *p = in->of->plan;
     for (int slot = 0; slot < in->n_slots; slot++)
         for (int i = 0; i < p->shards.n; i++)
             if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
                 shard_put(in->context, in->shards[slot * p->shards.n + i]);
-    for (int i = 0; i < in->of->program->values.n; i++)
-        free(in->names[i]);
     for (int i = 0; i < p->imports.n; i++)
         instance_release(&in->owners[i].in);
-    free(in->names);
-    free(in->shards);
-    free(in->owners);
-    free(in->slot_used);
     in->of->users--;
-    free(in);
+    arena memory = in->memory;
+    arena_free(&memory);
 }
 
 shard *instance_shard(const instance *in, int number)
@@ -149,8 +153,9 @@ static bool has_slots(const instance *in, const lowering *l)
 static void count_uses(const instance *in, lowering *l)
 {
     const plan *p = in->of->plan;
-    int *slot = trama_alloc((size_t)p->shards.n * sizeof *slot);
-    l->used = trama_alloc((size_t)p->shards.n * sizeof *l->used);
+    size_t expected = in->of->lowering_bytes;
+    int *slot = arena_take(&l->memory, (size_t)p->shards.n * sizeof *slot, expected);
+    l->used = arena_take(&l->memory, (size_t)p->shards.n * sizeof *l->used, expected);
     for (int i = 0; i < p->operands.n; i++) {
         const plan_operand *o = &p->operands.at[i];
         if (o->access == ACCESS_NONE)
@@ -163,7 +168,6 @@ static void count_uses(const instance *in, lowering *l)
         l->used[*u - 1].reads++;
         l->used[*u - 1].writes |= o->access != ACCESS_READ;
     }
-    free(slot);
 }
 
 /* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget. */
@@ -187,18 +191,20 @@ static lowering *lowering_now(instance *in)
     if (in->lowerings.n == MAX_LOWERINGS) { /* inputs that are fed at many different paces */
         flight_wait_all(in->context, "trama_run");
         for (int i = 0; i < in->lowerings.n; i++)
-            free_lowering(&in->lowerings.at[i]);
+            arena_free(&in->lowerings.at[i].memory);
         in->lowerings.n = 0;
     }
     lowering *l = ARRAY_PUSH(&in->lowerings);
     l->n = in->of->plan->steps.n;
-    l->slots = trama_alloc((size_t)in->of->plan->imports.n * sizeof *l->slots);
+    size_t expected = in->of->lowering_bytes;
+    l->slots = arena_take(&l->memory, (size_t)in->of->plan->imports.n * sizeof *l->slots, expected);
     for (int i = 0; i < in->of->plan->imports.n; i++)
         l->slots[i] = in->owners[i].in->slot;
-    l->steps = trama_alloc((size_t)l->n * sizeof *l->steps);
+    l->steps = arena_take(&l->memory, (size_t)l->n * sizeof *l->steps, expected);
     for (int i = 0; i < l->n; i++)
-        lower_step(in, &in->of->plan->steps.at[i], &l->steps[i]);
+        lower_step(in, &in->of->plan->steps.at[i], &l->memory, &l->steps[i]);
     count_uses(in, l);
+    in->of->lowering_bytes = l->memory.total;
     return l;
 }
 

@@ -3,6 +3,7 @@
 #ifndef INSTANCE_H
 #define INSTANCE_H
 
+#include "arena.h"
 #include "message.h"
 #include "partition.h"
 #include "shard.h"
@@ -23,6 +24,7 @@ typedef struct lowered {
 
 /* The steps lowered for one choice of slots of the imports. */
 typedef struct lowering {
+    arena memory; /* of all below */
     int n;
     lowered *steps;
     int n_used;
@@ -42,6 +44,8 @@ typedef struct blueprint {
     trama_shape *shapes; /* [value id] */
     uint64_t serial;     /* of a snippet: two instances of one serial are alike */
     int users;           /* instances */
+    char **names;        /* [value id] for traces and messages, of values that have shards */
+    size_t instance_bytes, lowering_bytes; /* what the last ones took */
 } blueprint;
 
 typedef struct instance instance;
@@ -57,9 +61,13 @@ struct instance {
         instance *in;          /* that made the shard; held */
         int shard;
     } *owners;                 /* [plan->imports] */
-    char **names;              /* [value id] for traces and messages */
+    arena memory;              /* of all above */
     ARRAY(lowering) lowerings; /* few: the slots go round */
 };
+
+/* Makes the names. */
+void blueprint_finish(blueprint *b);
+void blueprint_clear(blueprint *b); /* frees plan, rules, shapes and names */
 
 /* imports [plan->imports]: the instances that hold what it imports. E_MEMORY leaves nothing behind. */
 trama_status instance_create(trama_context *context, blueprint *of, instance *const *imports, int n_slots,

@@ -32,11 +32,12 @@ static int count_tiles(const instance *in, const plan_step *step)
     return n;
 }
 
-static void find_handles(const instance *in, const plan_step *step, lowered *l)
+static void find_handles(const instance *in, const plan_step *step, arena *memory, lowered *l)
 {
     size_t most = (size_t)count_tiles(in, step);
-    l->handles = trama_alloc(most * sizeof *l->handles);
-    l->modes = trama_alloc(most * sizeof *l->modes);
+    size_t expected = in->of->lowering_bytes;
+    l->handles = arena_take(memory, most * sizeof *l->handles, expected);
+    l->modes = arena_take(memory, most * sizeof *l->modes, expected);
     for (int i = 0; i < step->n_operands; i++) {
         const plan_operand *o = &in->of->plan->operands.at[step->operand + i];
         const plan_shard *s = &in->of->plan->shards.at[o->region.shard];
@@ -52,18 +53,19 @@ static void find_handles(const instance *in, const plan_step *step, lowered *l)
 
 /* ---- Work ---- */
 
-static void lower_compute(const instance *in, const plan_step *step, work *w)
+static void lower_compute(const instance *in, const plan_step *step, arena *memory, work *w)
 {
     int n_views = 0;
     for (int i = 0; i < step->n_calls; i++) {
         const trama_op *op = in->of->program->nodes.at[in->of->plan->calls.at[step->call + i].node]->op;
         n_views += op->n_in + op->n_out;
     }
-    trama_view *operands = w->views, *views = trama_alloc((size_t)n_views * sizeof *views);
+    size_t expected = in->of->lowering_bytes, n = (size_t)step->n_calls;
+    trama_view *operands = w->views, *views = arena_take(memory, (size_t)n_views * sizeof *views, expected);
     w->views = views;
     w->n_calls = step->n_calls;
-    w->calls = trama_alloc((size_t)step->n_calls * sizeof *w->calls);
-    w->kernels = trama_alloc((size_t)step->n_calls * sizeof *w->kernels);
+    w->calls = arena_take(memory, n * sizeof *w->calls, expected);
+    w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
     w->run = work_compute;
     for (int i = 0; i < step->n_calls; i++) {
         const plan_call *call = &in->of->plan->calls.at[step->call + i];
@@ -83,22 +85,21 @@ static void lower_compute(const instance *in, const plan_step *step, work *w)
         w->kernels[i] = kernel_of(node->op);
         views = out_views + node->op->n_out;
     }
-    free(operands);
     work_find_chunk(w);
 }
 
-static void lower_work(const instance *in, const plan_step *step, work *w)
+static void lower_work(const instance *in, const plan_step *step, arena *memory, work *w)
 {
     static const kernel_combine combine[] = {[TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM,
                                              [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
     w->n_views = step->n_operands;
-    w->views = trama_alloc((size_t)step->n_operands * sizeof *w->views);
+    w->views = arena_take(memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
     for (int i = 0; i < step->n_operands; i++)
         w->views[i] = instance_view(in, &in->of->plan->operands.at[step->operand + i].region);
     w->combine = combine[step->reduce];
     w->scale = step->scale;
     if (step->kind == STEP_COMPUTE)
-        lower_compute(in, step, w);
+        lower_compute(in, step, memory, w);
     else
         w->run = step->kind == STEP_COPY ? work_copy : step->kind == STEP_REDUCE ? work_reduce : work_fill;
 }
@@ -125,14 +126,14 @@ static void hold(const instance *in, const plan_step *step, struct starpu_task *
     }
 }
 
-void lower_step(const instance *in, const plan_step *step, lowered *l)
+void lower_step(const instance *in, const plan_step *step, arena *memory, lowered *l)
 {
     *l = (lowered){.kind = step->kind, .peer = step->peer, .tag = step->tag};
-    l->label = in->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
-    find_handles(in, step, l);
+    l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
+    find_handles(in, step, memory, l);
     if (step->kind >= STEP_SEND)
         return;
-    lower_work(in, step, &l->work);
+    lower_work(in, step, memory, &l->work);
     struct starpu_task *t = &l->task;
     starpu_task_init(t);
     t->cl = &work_codelet;
@@ -148,13 +149,4 @@ void lower_step(const instance *in, const plan_step *step, lowered *l)
         t->modes[i] = l->modes[i];
     }
     hold(in, step, t);
-}
-
-void lower_free(lowered *l)
-{
-    free(l->work.calls);
-    free(l->work.kernels);
-    free(l->work.views);
-    free(l->handles);
-    free(l->modes);
 }

@@ -5,8 +5,7 @@
 
 #include "instance.h"
 
-/* Fills in *out, which points into itself and into the instance: it must not move. */
-void lower_step(const instance *in, const plan_step *step, lowered *out);
-void lower_free(lowered *l);
+/* Fills in *out, which points into itself, the instance and the memory: it must not move. */
+void lower_step(const instance *in, const plan_step *step, arena *memory, lowered *out);
 
 #endif

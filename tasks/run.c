@@ -61,9 +61,7 @@ void targets_prepare(trama_executable *e)
 static void compiled_destroy(compiled *c)
 {
     instance_release(&c->in);
-    plan_destroy(&c->of.plan);
-    free(c->of.rules);
-    free(c->of.shapes);
+    blueprint_clear(&c->of);
     free(c);
 }
 
@@ -83,17 +81,32 @@ static void drop_target_cache(trama_executable *e, target_state *t)
     ARRAY_FREE(&t->cache);
 }
 
-void compiled_free_all(trama_executable *e)
+/* Not those that hold values which can be read, or readings under way. */
+static void drop_idle_plans(target_state *t)
 {
+    int n = 0;
+    for (int i = 0; i < t->cache.n; i++)
+        if (t->cache.at[i]->in->holders == 1)
+            compiled_destroy(t->cache.at[i]);
+        else
+            t->cache.at[n++] = t->cache.at[i];
+    t->cache.n = n;
+}
+
+void compiled_forget(trama_executable *e)
+{
+    trama_wait(e);
+    flight_wait_all(e->context, "trama_run");
+    readers_forget(e);
     for (int i = 0; i < e->targets.n; i++)
-        drop_target_cache(e, &e->targets.at[i]);
+        drop_idle_plans(&e->targets.at[i]);
 }
 
 void targets_free(trama_executable *e)
 {
-    compiled_free_all(e);
     for (int i = 0; i < e->targets.n; i++) {
         target_state *t = &e->targets.at[i];
+        drop_target_cache(e, t);
         ARRAY_FREE(&t->leaves);
         ARRAY_FREE(&t->results);
         free(t->needed);
@@ -153,6 +166,7 @@ static void plan_target(const trama_executable *e, target_state *t, blueprint *o
     }
     partition_run(q, t->needed, t->leader, t->kept);
     of->plan = partition_end(&q);
+    blueprint_finish(of);
 }
 
 static trama_status instantiate(trama_executable *e, compiled *c)
@@ -178,12 +192,8 @@ static trama_status compile_target(trama_executable *e, target_state *t, compile
         compiled_destroy(c);
         return status;
     }
-    if (t->cache.n == MAX_COMPILED) {
-        trama_wait(e);
-        flight_wait_all(e->context, "trama_run");
-        readers_free(e);
-        drop_target_cache(e, t);
-    }
+    if (t->cache.n >= MAX_COMPILED)
+        compiled_forget(e);
     *ARRAY_PUSH(&t->cache) = c;
     *made = c;
     return TRAMA_OK;

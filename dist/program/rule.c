@@ -184,6 +184,7 @@ trama_status rule_build(trama_rule *rule, const trama_node *node)
 {
     const trama_op *op = node->op;
     memset(rule, 0, sizeof *rule);
+    assert(op->n_in + op->n_out <= RULE_MAX_TENSORS);
     rule->n_in = op->n_in;
     rule->n_out = op->n_out;
     trama_status status = op->infer ? op->infer(rule, node) : rule_parse(rule, op->rule, node);

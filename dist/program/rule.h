@@ -8,7 +8,7 @@
 #include "trama_layout.h"
 #include "trama_op.h"
 
-enum { RULE_MAX_FACTORS = 24, RULE_MAX_TENSORS = 2 * TRAMA_MAX_OPERANDS };
+enum { RULE_MAX_FACTORS = 2 * TRAMA_MAX_NDIM, RULE_MAX_TENSORS = 10 };
 
 typedef struct rule_factor {
     int64_t extent;      /* TRAMA_ANY until fed */
