@@ -164,10 +164,8 @@ static trama_status op_snippet(trama_executable *e, const trama_node *node, cons
     memset(&key, 0, sizeof key);
     key.op = node->op;
     key.attributes = node->attributes;
-    for (int t = 0; t < node->op->n_in; t++) {
-        key.in[t].serial = operands[t].in->of->serial;
-        key.in[t].as = operands[t].as;
-    }
+    for (int t = 0; t < node->op->n_in; t++)
+        key.in[t] = eager_form(operands[t]);
     if (node->op->n_out && node->out[0]->mesh)
         key_layout(&key, node->out[0]->mesh, &node->out[0]->layout);
     *found = eager_cached(e->eager, &key);
@@ -184,8 +182,7 @@ static trama_status copy_snippet(trama_executable *e, const trama_value *v, loca
 {
     eager_key key;
     memset(&key, 0, sizeof key);
-    key.in[0].serial = at.in->of->serial;
-    key.in[0].as = at.as;
+    key.in[0] = eager_form(at);
     key_layout(&key, mesh, layout);
     *found = eager_cached(e->eager, &key);
     if (*found)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of eager mode share: its state, and the cache of snippets, which decides when two ops are alike. */
+/* What the files of eager mode share: its state, and the cache of snippets, which decides when two ops are alike. The
+ * form of a value is all that a plan sees of it: type, shape, layout, and how this rank's pieces lie in shards. */
 #ifndef EAGER_H
 #define EAGER_H
 
@@ -15,10 +16,7 @@ enum {
 typedef struct eager_key {
     const trama_op *op; /* NULL: a constant from the host */
     trama_attributes attributes;
-    struct {
-        uint64_t serial;
-        int64_t as;
-    } in[TRAMA_MAX_OPERANDS];
+    int64_t in[TRAMA_MAX_OPERANDS]; /* forms of the operands */
     const trama_mesh *mesh; /* of a leaf, or asked for by a reshard */
     int64_t axes[TRAMA_MAX_AXES][4];
     const unsigned char *mask;
@@ -35,7 +33,7 @@ typedef struct eager_entry eager_entry;
 typedef struct eager_state {
     eager_entry *slots[CACHE_SLOTS]; /* open addressing */
     int n_entries;
-    uint64_t serials;
+    ARRAY(char *) forms; /* in words; a form's number is its place here */
     int64_t ops;
     outstanding queue[MAX_OUTSTANDING]; /* a ring */
     int first, n;
@@ -46,5 +44,11 @@ typedef struct eager_state {
 snippet *eager_cached(eager_state *s, const eager_key *key);
 trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made);
 void eager_cache_free(eager_state *s);
+
+/* The form of a value that a snippet made. */
+static inline int eager_form(located at)
+{
+    return at.in->of->forms[at.as];
+}
 
 #endif

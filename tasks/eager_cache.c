@@ -64,6 +64,57 @@ snippet *eager_cached(eager_state *s, const eager_key *key)
     return entry ? entry->s : NULL;
 }
 
+/* ---- Forms ---- */
+
+/* Shards are named by the first piece that lies in them. */
+static void piece_text(text *t, const plan *p, const plan_holding *h, const plan_piece *piece)
+{
+    const plan_shard *s = &p->shards.at[piece->region.shard];
+    const plan_piece *first = h->pieces.at;
+    while (first->region.shard != piece->region.shard)
+        first++;
+    text_add(t, ";%d %d %d ", piece->place, piece->term, piece->position);
+    box_text(t, &piece->region.box);
+    text_add(t, " in %d ", (int)(first - h->pieces.at));
+    box_text(t, &s->box);
+    text_add(t, " %d/%d", s->cut_dim, s->cut_parts);
+}
+
+static char *form_text(const snippet *s, int value, const plan_holding *h)
+{
+    text t = {0};
+    text_add(&t, "%d ", s->program->values.at[value]->dtype);
+    shape_text(&t, s->of.shapes[value]);
+    text_add(&t, " %p ", (const void *)h->mesh);
+    layout_text(&t, h->mesh, &h->layout);
+    for (int i = 0; i < h->pieces.n; i++)
+        piece_text(&t, s->of.plan, h, &h->pieces.at[i]);
+    return text_take(&t);
+}
+
+static int form_number(eager_state *s, char *words)
+{
+    for (int i = 0; i < s->forms.n; i++)
+        if (!strcmp(s->forms.at[i], words)) {
+            free(words);
+            return i;
+        }
+    *ARRAY_PUSH(&s->forms) = words;
+    return s->forms.n - 1;
+}
+
+static void number_forms(eager_state *s, snippet *made)
+{
+    int n = made->program->values.n;
+    made->of.forms = trama_alloc((size_t)n * sizeof *made->of.forms);
+    for (int i = 0; i < n; i++) {
+        const plan_holding *h = plan_find(made->of.plan, i);
+        made->of.forms[i] = h ? form_number(s, form_text(made, i, h)) : -1;
+    }
+}
+
+/* ---- Entering ---- */
+
 trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made)
 {
     if (s->n_entries >= CACHE_ENTRIES)
@@ -75,7 +126,7 @@ trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made)
     }
     eager_entry *entry = trama_alloc(sizeof *entry);
     *entry = (eager_entry){.key = *key, .s = made, .used = s->ops};
-    made->of.serial = ++s->serials;
+    number_forms(s, made);
     *find_slot(s, key) = entry;
     s->n_entries++;
     return TRAMA_OK;
@@ -86,4 +137,7 @@ void eager_cache_free(eager_state *s)
     for (int i = 0; i < CACHE_SLOTS; i++)
         if (s->slots[i])
             free_entry(s->slots[i]);
+    for (int i = 0; i < s->forms.n; i++)
+        free(s->forms.at[i]);
+    ARRAY_FREE(&s->forms);
 }

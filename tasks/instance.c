@@ -33,6 +33,7 @@ void blueprint_clear(blueprint *b)
     for (int i = 0; b->names && i < b->program->values.n; i++)
         free(b->names[i]);
     free(b->names);
+    free(b->forms);
     free(b->rules);
     free(b->shapes);
     plan_destroy(&b->plan);

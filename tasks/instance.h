@@ -42,7 +42,7 @@ typedef struct blueprint {
     plan *plan;
     trama_rule *rules;   /* [node id] */
     trama_shape *shapes; /* [value id] */
-    uint64_t serial;     /* of a snippet: two instances of one serial are alike */
+    int *forms;          /* [value id] eager mode: equal numbers for values that are stored alike */
     int users;           /* instances */
     char **names;        /* [value id] for traces and messages, of values that have shards */
     size_t instance_bytes, lowering_bytes; /* what the last ones took */
