@@ -124,9 +124,11 @@ static trama_status spread_meshes(completion *c)
 
 /* ---- Sweeps ---- */
 
+/* Operand or result t; an updated value stands for its state, which decides where both lie. */
 static const trama_value *tensor_of(const trama_node *node, int t)
 {
-    return t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in];
+    trama_value *v = t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in], *state = value_storage(v);
+    return state ? state : v;
 }
 
 /* Splits the open axes of a value as the op splits the factors of its dims. */
@@ -250,7 +252,7 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
             l->mesh[id] = mesh;
         if (!l->value[id].naxes)
             l->value[id] = layout_uniform(l->mesh[id], TRAMA_OPEN);
-        out[o] = l->mesh[id] == mesh ? &l->value[id] : NULL;
+        out[o] = l->mesh[id] == mesh && !(node->op->updates >> o & 1) ? &l->value[id] : NULL;
     }
     op_layouts *op = &l->op[node->id];
     if (node->op->updates) /* state is updated where it lies: it alone decides */
@@ -322,10 +324,11 @@ static void join_states(completion *c)
         op_layouts inferred;
         if (!node->op->updates)
             continue;
+        const trama_mesh *mesh = c->l->mesh[node->in[0]->id];
         for (int o = 0; o < node->op->n_out; o++)
-            if (node->op->updates >> o & 1)
+            if ((node->op->updates >> o & 1) && c->l->mesh[node->in[o]->id] == mesh)
                 given[o] = &c->l->value[value_storage(node->in[o])->id];
-        infer_op(node, &c->rules[i], c->l->mesh[node->in[0]->id], given, NULL, &inferred, NULL);
+        infer_op(node, &c->rules[i], mesh, given, NULL, &inferred, NULL);
         for (int o = 0; o < node->op->n_out; o++)
             if (given[o])
                 adopt(c->l, value_storage(node->in[o]), &inferred.in[o]);

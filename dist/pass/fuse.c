@@ -10,6 +10,7 @@ typedef struct fusion {
     const layouts *l;
     const trama_shape *shapes;
     int *leader, *external, *calls; /* external, calls [leader]: operands of the group from outside and nodes, so far */
+    bool *ended;                    /* [leader]: its last node updates state; what may read the old one comes after it */
 } fusion;
 
 static bool same_layout(const fusion *f, const trama_node *node, int t)
@@ -65,6 +66,7 @@ static void place_node(fusion *f, const trama_node *node)
     f->leader[node->id] = node->id;
     f->external[node->id] = node->op->n_in;
     f->calls[node->id] = 1;
+    f->ended[node->id] = node->op->updates != 0;
     if (!node->op->pointwise || node->op->n_in == 0)
         return;
     for (int t = 0; t < node->op->n_in; t++) {
@@ -73,8 +75,9 @@ static void place_node(fusion *f, const trama_node *node)
         if (!producer || !f->needed[producer->id] || producer->op->alias || producer->op->n_in == 0)
             continue;
         int leader = f->leader[producer->id];
-        if (!may_join(f, node, leader, &from_outside))
+        if (f->ended[leader] || !may_join(f, node, leader, &from_outside))
             continue;
+        f->ended[leader] = node->op->updates != 0;
         f->leader[node->id] = leader;
         f->external[leader] += from_outside;
         f->calls[leader]++;
@@ -88,6 +91,7 @@ void fuse_program(const trama_program *program, const bool *needed, const layout
     fusion f = {.program = program, .needed = needed, .l = l, .shapes = shapes, .leader = leader};
     f.external = trama_alloc((size_t)program->nodes.n * sizeof *f.external);
     f.calls = trama_alloc((size_t)program->nodes.n * sizeof *f.calls);
+    f.ended = trama_alloc((size_t)program->nodes.n * sizeof *f.ended);
     for (int i = 0; i < program->nodes.n; i++) {
         leader[i] = i;
         if (needed[i] && enabled)
@@ -95,4 +99,5 @@ void fuse_program(const trama_program *program, const bool *needed, const layout
     }
     free(f.external);
     free(f.calls);
+    free(f.ended);
 }

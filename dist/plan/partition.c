@@ -165,6 +165,15 @@ void partition_cut(const partition *q, const box *b, trama_dtype dtype, int plac
     *cut_parts = b->ndim ? (int)max_i64(1, min_i64(parts, b->n[dim])) : 1;
 }
 
+int partition_slice_dim(const box *b, int n)
+{
+    int dim = 0;
+    for (int d = 0; d < b->ndim; d++)
+        if (b->n[d] > b->n[dim])
+            dim = d;
+    return b->ndim && b->n[0] >= n ? 0 : dim;
+}
+
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts)
 {
     *ARRAY_PUSH(&q->p->shards) = (plan_shard){.source = source,
@@ -388,6 +397,26 @@ static bool may_cut(const trama_rule *rule, int dim)
     return false;
 }
 
+/* How a result is cut: as any shard, but a term of a partial value into the slices that its sum will exchange, so that one
+ * can leave while the next is computed, and none is packed. */
+static void result_cut(const group *g, const plan_holding *h, const plan_piece *piece, trama_dtype dtype, int *dim,
+                       int *parts)
+{
+    const box *b = &piece->region.box;
+    const trama_rule *rule = &g->q->s.rules[g->leader];
+    int terms = axes_size(g->mesh, layout_axes(&h->layout, TRAMA_PARTIAL));
+    partition_cut(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, b, piece->position), dim,
+                  parts);
+    bool worth = box_count(b) * (int64_t)trama_dtype_size(dtype) >= SLICED_BYTES;
+    int slices = partition_slice_dim(b, terms);
+    if (terms > 1 && terms <= MAX_TILES && *parts <= terms && worth && b->n[slices] >= terms && may_cut(rule, slices)) {
+        *dim = slices;
+        *parts = terms;
+    }
+    if (*parts > 1 && !may_cut(rule, *dim))
+        *parts = 1;
+}
+
 /* Holdings of the results, in the layout that the op makes; shards where the op does not update state. */
 static void make_results(group *g, const bool *internal)
 {
@@ -409,10 +438,7 @@ static void make_results(group *g, const bool *internal)
                     continue;
                 }
                 int dim, parts;
-                partition_cut(q, &piece->region.box, node->out[o]->dtype, piece->place, pieces_on(&h, piece->place),
-                              piece_work(g, &piece->region.box, piece->position), &dim, &parts);
-                if (parts > 1 && !may_cut(&q->s.rules[g->leader], dim))
-                    parts = 1;
+                result_cut(g, &h, piece, node->out[o]->dtype, &dim, &parts);
                 piece->region.shard = partition_shard(q, internal[value] ? SHARD_INTERNAL : SHARD_OWN, value,
                                                       piece->place, &piece->region.box, dim, parts);
             }
@@ -552,8 +578,9 @@ static void emit_tiles(group *g)
 }
 
 /* Updates write the tiles of their state; others those of their own result. */
-static void emit_group(partition *q, group *g, const bool *internal)
+static void emit_group(partition *q, group *g, const bool *internal, const partition_wish *wish)
 {
+    guards old = {0};
     g->mesh = q->s.l->op[g->leader].mesh;
     for (int i = 0; i < g->nodes.n; i++) {
         const trama_node *node = g->nodes.at[i];
@@ -565,8 +592,11 @@ static void emit_group(partition *q, group *g, const bool *internal)
                 partition_reshard(q, node->in[t]->id, g->mesh, &q->s.l->op[node->id].in[t], node->id, false);
         }
     }
+    for (int i = 0; i < g->nodes.n; i++)
+        guard_old_values(q, wish, g->nodes.at[i], &old);
     make_results(g, internal);
     emit_tiles(g);
+    guard_install(q, &old);
 }
 
 /* A value whose own layout is not the one that its op makes is resharded at once; its own layout stands first. */
@@ -585,12 +615,13 @@ static void settle(partition *q, const trama_node *node)
     }
 }
 
-/* The result of an alias is its operand's holding under another number. */
-static void emit_alias(partition *q, const trama_node *node)
+/* The result of an alias is its operand's holding under another number; where the user reads it, a copy, so that it stays
+ * when the operand is updated or fed again. */
+static void emit_alias(partition *q, const trama_node *node, bool kept)
 {
     int value = node->out[0]->id;
     const plan_holding *from = partition_reshard(q, node->in[0]->id, q->s.l->mesh[value], &q->s.l->value[value],
-                                                 node->id, false);
+                                                 node->id, kept);
     plan_holding h = {.value = value, .mesh = from->mesh, .layout = from->layout};
     for (int i = 0; i < from->pieces.n; i++)
         *ARRAY_PUSH(&h.pieces) = from->pieces.at[i];
@@ -638,6 +669,7 @@ static bool is_there(const partition *q, const trama_node *node)
 void partition_run(partition *q, const bool *needed, const int *leader, const bool *kept)
 {
     const trama_program *p = q->s.program;
+    partition_wish wish = {needed, kept, leader};
     bool *internal = find_internal(q, needed, leader, kept);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
     for (int i = 0; i < p->nodes.n; i++)
@@ -648,14 +680,14 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         if (!needed[i] || leader[i] != i || is_there(q, node))
             continue;
         if (node->op->alias) {
-            emit_alias(q, node);
+            emit_alias(q, node, kept[node->out[0]->id]);
             continue;
         }
         group g = {.q = q, .leader = i};
         for (int k = i; k <= last[i]; k++)
             if (needed[k] && leader[k] == i)
                 *ARRAY_PUSH(&g.nodes) = p->nodes.at[k];
-        emit_group(q, &g, internal);
+        emit_group(q, &g, internal, &wish);
         for (int k = 0; k < g.nodes.n; k++)
             settle(q, g.nodes.at[k]);
         ARRAY_FREE(&g.nodes);

@@ -5,6 +5,11 @@
 
 #include "partition.h"
 
+enum {
+    MAX_TILES = 8,            /* of a shard that is cut as messages arrive or leave, and not as it is computed */
+    SLICED_BYTES = 64 << 10   /* below it two targets sum all of two terms rather than half each: one hop instead of two */
+};
+
 /* The positions of a mesh that lie on this rank's places. */
 typedef struct local_positions {
     const trama_mesh *mesh;
@@ -46,6 +51,10 @@ int pieces_on(const plan_holding *h, int place);
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
                    int *cut_dim, int *cut_parts);
 
+/* The dim along which a box is cut into n slices that are exchanged: the first where that gives everybody something, so that
+ * slices are contiguous, else the longest. */
+int partition_slice_dim(const box *b, int n);
+
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
 
 /* A step with its operands, appended to the plan. */
@@ -58,6 +67,20 @@ plan_holding *find_holding(plan *p, int value, const trama_mesh *mesh, const tra
 
 /* The piece of a holding with this place, box and term; NULL. */
 const plan_piece *find_piece(const plan_holding *h, int place, const box *b, int term);
+
+/* What partition_run was asked for. */
+typedef struct partition_wish {
+    const bool *needed, *kept;
+    const int *leader;
+} partition_wish;
+
+/* guard.c: copies of what an updating node overwrites though it is still read. guard_install goes behind the node's steps. */
+typedef struct guard {
+    int original, copy; /* holdings */
+} guard;
+typedef ARRAY(guard) guards;
+void guard_old_values(partition *q, const partition_wish *wish, const trama_node *node, guards *g);
+void guard_install(partition *q, guards *g);
 
 /* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,

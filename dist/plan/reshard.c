@@ -14,8 +14,7 @@
 enum {
     SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
     SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
-    MAX_SPREAD = 4,
-    MAX_TILES = 8
+    MAX_SPREAD = 4
 };
 
 /* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. */
@@ -117,16 +116,7 @@ static int choose_holder(const exchange *x, const int_list *holders, int target,
     return -1;
 }
 
-/* Slice i of n: along the first dim where that gives everybody something, else along the longest. */
-static int slice_dim(const box *b, int n)
-{
-    int dim = 0;
-    for (int d = 0; d < b->ndim; d++)
-        if (b->n[d] > b->n[dim])
-            dim = d;
-    return b->ndim && b->n[0] >= n ? 0 : dim;
-}
-
+/* Slice i of n. */
 static box slice_of(const box *b, int n, int i)
 {
     box s = *b;
@@ -134,7 +124,7 @@ static box slice_of(const box *b, int n, int i)
         s.ndim = i ? -1 : 0;
         return s;
     }
-    int dim = slice_dim(b, n);
+    int dim = partition_slice_dim(b, n);
     int64_t lo;
     piece_of(b->n[dim], n, i, &lo, &s.n[dim]);
     s.lo[dim] += lo;
@@ -157,10 +147,21 @@ static staged *stage_step(exchange *x, int stage, step_kind kind, int place)
     return s;
 }
 
+/* Accounts for what a step takes from another place of this rank. */
+static void count_between(exchange *x, int place, const plan_region *from)
+{
+    int64_t bytes = box_count(&from->box) * (int64_t)x->element;
+    if (x->q->p->shards.at[from->shard].place == place)
+        return;
+    x->count.sent += bytes;
+    x->count.received += bytes;
+}
+
 static void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from)
 {
     if (box_count(&to.box) == 0)
         return;
+    count_between(x, place, &from);
     staged *s = stage_step(x, stage, STEP_COPY, place);
     s->n = 2;
     s->operands[0] = (plan_operand){to, write_access(x->q->p, &to)};
@@ -339,9 +340,9 @@ static void move_from_source(exchange *x, const group *g, int from, int to, cons
     if (s && t)
         stage_copy(x, UNPACK, to, region_in(t, b), region_in(s, b));
     else if (s)
-        stage_send(x, 0, from, to, region_in(s, b), 0);
+        stage_send(x, 0, from, to, region_in(s, b), g->kept);
     else
-        stage_receive(x, 0, to, from, region_in(t, b), 0);
+        stage_receive(x, 0, to, from, region_in(t, b), g->kept);
 }
 
 /* Every target has its slice; each sends it to the others. */
@@ -358,9 +359,9 @@ static void exchange_slices(exchange *x, const group *g, const int_list *targets
             if (s && t)
                 stage_copy(x, UNPACK_AGAIN, to, region_in(t, &slice), region_in(s, &slice));
             else if (s)
-                stage_send(x, 1, from, to, region_in(s, &slice), 0);
+                stage_send(x, 1, from, to, region_in(s, &slice), g->kept);
             else
-                stage_receive(x, 1, to, from, region_in(t, &slice), 0);
+                stage_receive(x, 1, to, from, region_in(t, &slice), g->kept);
         }
     }
 }
@@ -415,7 +416,7 @@ static void move_group(exchange *x, group *g)
 /* With two terms and two targets the whole exchange costs as many bytes as slices, and one hop less. */
 static bool is_sliced(const exchange *x, const box *region, int terms, int targets)
 {
-    return targets > 1 && terms > 1 && !(targets == 2 && terms == 2 && region_bytes(x, region) < 4 * SLICE_BYTES);
+    return targets > 1 && terms > 1 && !(targets == 2 && terms == 2 && region_bytes(x, region) < SLICED_BYTES);
 }
 
 /* One target sums one slice of all terms, in their order; or this rank sends what another one sums. */
@@ -431,13 +432,15 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
     }
     for (int term = 0; term < g->terms; term++) {
         const int_list *holders = &g->holders[term];
+        int key = g->kept * g->terms + term;
         int from = list_has(holders, to) ? to : choose_holder(x, holders, to, i, NULL);
         const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
         if (mine) {
-            plan_region region = s ? region_in(s, slice) : stage_receive_buffer(x, 0, to, from, slice, term);
+            plan_region region = s ? region_in(s, slice) : stage_receive_buffer(x, 0, to, from, slice, key);
+            count_between(x, to, &region);
             *ARRAY_PUSH(&x->sources) = (plan_operand){region, ACCESS_READ};
         } else if (s) {
-            stage_send(x, 0, from, to, region_in(s, slice), term);
+            stage_send(x, 0, from, to, region_in(s, slice), key);
         }
     }
     if (!mine)
@@ -563,8 +566,8 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
         fill_group(x, &g, from, coordinate);
         int n = g.targets.n;
         bool cut = x->reduced ? is_sliced(x, b, g.terms, n) : is_scattered(x, b, n, 1);
-        if (cut && n <= MAX_TILES && b->ndim && b->n[slice_dim(b, n)] >= n) {
-            *dim = slice_dim(b, n);
+        if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {
+            *dim = partition_slice_dim(b, n);
             *parts = n;
         }
         free_group(&g);
@@ -626,7 +629,7 @@ static bool is_linear(trama_reduce kind)
     return kind == TRAMA_SUM || kind == TRAMA_AVG;
 }
 
-/* Which partial axes stay, are summed, or begin; and what that scales by. */
+/* Which partial axes stay, are summed, or begin; and what that scales by. One term alone is the value. */
 static void classify_axes(exchange *x)
 {
     bool same_mesh = x->from_mesh == x->to_mesh || trama_mesh_equal(x->from_mesh, x->to_mesh);
@@ -634,7 +637,7 @@ static void classify_axes(exchange *x)
     for (int a = 0; a < x->from_mesh->ndim; a++) {
         const trama_placement *f = &x->from.axis[a];
         const trama_placement *t = same_mesh ? &x->to.axis[a] : NULL;
-        if (f->kind != TRAMA_PARTIAL)
+        if (f->kind != TRAMA_PARTIAL || x->from_mesh->shape[a] == 1)
             continue;
         double size = x->from_mesh->shape[a];
         bool stays = t && t->kind == TRAMA_PARTIAL &&

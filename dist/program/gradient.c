@@ -213,7 +213,7 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     if (program_gradients(where, loss, parameters.n, parameters.at, d)) {
         effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
         trama_value *step = optimizer->counts_steps ? step_counter(where, p, optimizer->name) : NULL;
-        for (int i = 0; i < parameters.n && !p->status; i++) {
+        for (int i = parameters.n - 1; i >= 0 && !p->status; i--) { /* the last gradients are there first */
             trama_value *updated[TRAMA_MAX_OPERANDS] = {0};
             int n = d[i] ? optimizer->update(optimizer, where, parameters.at[i], d[i], step, updated) : 0;
             for (int u = 0; u < n; u++)

@@ -87,15 +87,15 @@ trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand)
     if (!d)
         return NULL;
     trama_shape have = d->shape, want = operand->shape;
-    int extra = have.ndim - want.ndim, dims[TRAMA_MAX_NDIM], n = 0;
-    for (int i = 0; i < have.ndim; i++)
-        if (i < extra || (want.dim[i - extra] == 1 && have.dim[i] != 1))
-            dims[n++] = i;
-    if (n)
-        d = trama_sum_at(operand->where, d, n, dims, true);
-    if (extra > 0 && d)
-        d = trama_reshape_at(operand->where, d, want);
-    return d;
+    int extra = have.ndim - want.ndim, leading[TRAMA_MAX_NDIM], repeated[TRAMA_MAX_NDIM], n = 0;
+    for (int i = 0; i < extra; i++)
+        leading[i] = i;
+    for (int i = 0; i < want.ndim; i++)
+        if (want.dim[i] == 1 && have.dim[i + extra] != 1)
+            repeated[n++] = i;
+    if (extra > 0)
+        d = trama_sum_at(operand->where, d, extra, leading, false);
+    return n ? trama_sum_at(operand->where, d, n, repeated, true) : d;
 }
 
 static void set(const trama_node *node, trama_value **d_in, int i, trama_value *d)

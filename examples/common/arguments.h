@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the values of command line options. What does not fit ends the program with argp_error, which names option and
+ * value. Knows no option by itself. */
+#ifndef EXAMPLES_ARGUMENTS_H
+#define EXAMPLES_ARGUMENTS_H
+
+#include <argp.h>
+
+#include "trama.h"
+
+/* A whole number from low to high. */
+int64_t argument_integer(const struct argp_state *state, const char *option, const char *text, int64_t low,
+                         int64_t high);
+
+/* As above, up to 2^64 - 1. */
+uint64_t argument_unsigned(const struct argp_state *state, const char *option, const char *text);
+
+/* A finite number above 0. */
+double argument_positive(const struct argp_state *state, const char *option, const char *text);
+
+/* Whole numbers from low to high between commas, 1 to most of them, into list; returns how many. */
+int argument_list(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high,
+                  int most, int64_t *list);
+
+/* The index of text among n words. */
+int argument_word(const struct argp_state *state, const char *option, const char *text, int n,
+                  const char *const *words);
+
+/* A mesh whose axes of more than one process are all among the n names. The caller destroys it. */
+trama_mesh *argument_mesh(const struct argp_state *state, const char *option, const char *text, int n,
+                          const char *const *names);
+
+#endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main job: a multi-layer perceptron learns Fashion-MNIST on any mesh of the axes dp and mp. The network is written
+ * once, as if for one device; the mesh only adds a line for the batch and one for each weight. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "dataset.h"
+#include "must.h"
+#include "progress.h"
+
+enum {
+    CLASSES = 10,
+    MAX_HIDDEN = 16,
+    IN_FLIGHT = 2 /* runs whose results are not read yet, as many as the context's window */
+};
+
+/* ---- Options ---- */
+
+typedef struct options {
+    trama_mesh *mesh;
+    int n_hidden;
+    int64_t hidden[MAX_HIDDEN], batch, epochs, steps;
+    bool adamw, plan;
+    sampler_order order;
+    double lr;
+    trama_dtype dtype;
+    uint64_t seed;
+    const char *data, *log;
+} options;
+
+enum {
+    KEY_MESH = 256,
+    KEY_HIDDEN,
+    KEY_BATCH,
+    KEY_EPOCHS,
+    KEY_STEPS,
+    KEY_OPTIMIZER,
+    KEY_LR,
+    KEY_DTYPE,
+    KEY_SEED,
+    KEY_NO_SHUFFLE,
+    KEY_DATA,
+    KEY_LOG,
+    KEY_PLAN
+};
+
+static const struct argp_option argp_options[] = {
+    {"mesh", KEY_MESH, "SPEC", 0, "1, dp=2, mp=2, dp=2,mp=2, ...: dp splits the batch, mp the layers (1)", 0},
+    {"hidden", KEY_HIDDEN, "N,...", 0, "Widths of the hidden layers (512,256)", 0},
+    {"batch", KEY_BATCH, "N", 0, "Samples of a step (128)", 0},
+    {"epochs", KEY_EPOCHS, "N", 0, "Times that all samples are taken (2)", 0},
+    {"steps", KEY_STEPS, "N", 0, "Steps, instead of epochs", 0},
+    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "adamw (the default) or sgd", 0},
+    {"lr", KEY_LR, "X", 0, "Learning rate (adamw: 1e-3, sgd: 0.1)", 0},
+    {"dtype", KEY_DTYPE, "NAME", 0, "f32 (the default) or f64", 0},
+    {"seed", KEY_SEED, "N", 0, "Of the weights and of the shuffling (1)", 0},
+    {"no-shuffle", KEY_NO_SHUFFLE, NULL, 0, "Take the samples in file order, over and over", 0},
+    {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files", 0},
+    {"log", KEY_LOG, "FILE", 0, "Write step,loss,seconds of each step", 0},
+    {"plan", KEY_PLAN, NULL, 0, "Print what a step does on this rank, and stop", 0},
+    {0},
+};
+
+static const char argp_doc[] =
+    "Trains a multi-layer perceptron on Fashion-MNIST.\v"
+    "A step's loss is the one before its update. The last line's time and samples/s are those of the training.\n\n"
+    "Layer i has w [in, out] from stream 2i of the seed, uniform in +-1/sqrt(in), and b [out], zeros. Along mp, w0 w2 "
+    "... are split by column and w1 w3 ... by row; a last layer whose turn would be by column is replicated. How "
+    "samples are shuffled is stated in examples/common/dataset.h.";
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    static const char *const axes[] = {"dp", "mp"}, *const optimizers[] = {"sgd", "adamw"},
+                             *const dtypes[] = {"f32", "f64"};
+    options *o = state->input;
+    switch (key) {
+    case KEY_MESH:
+        trama_mesh_destroy(&o->mesh);
+        o->mesh = argument_mesh(state, "--mesh", text, 2, axes);
+        return 0;
+    case KEY_HIDDEN:
+        o->n_hidden = argument_list(state, "--hidden", text, 1, 1 << 20, MAX_HIDDEN, o->hidden);
+        return 0;
+    case KEY_BATCH:
+        o->batch = argument_integer(state, "--batch", text, 1, 1 << 20);
+        return 0;
+    case KEY_EPOCHS:
+        o->epochs = argument_integer(state, "--epochs", text, 1, 1000000);
+        return 0;
+    case KEY_STEPS:
+        o->steps = argument_integer(state, "--steps", text, 1, INT64_C(1000000000000));
+        return 0;
+    case KEY_OPTIMIZER:
+        o->adamw = argument_word(state, "--optimizer", text, 2, optimizers);
+        return 0;
+    case KEY_LR:
+        o->lr = argument_positive(state, "--lr", text);
+        return 0;
+    case KEY_DTYPE:
+        o->dtype = argument_word(state, "--dtype", text, 2, dtypes) ? TRAMA_F64 : TRAMA_F32;
+        return 0;
+    case KEY_SEED:
+        o->seed = argument_unsigned(state, "--seed", text);
+        return 0;
+    case KEY_NO_SHUFFLE:
+        o->order = SAMPLER_REPEATED;
+        return 0;
+    case KEY_DATA:
+        o->data = text;
+        return 0;
+    case KEY_LOG:
+        o->log = text;
+        return 0;
+    case KEY_PLAN:
+        o->plan = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s': there are only options", text);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static options parse(int argc, char **argv)
+{
+    options o = {.n_hidden = 2,
+                 .hidden = {512, 256},
+                 .batch = 128,
+                 .epochs = 2,
+                 .adamw = true,
+                 .order = SAMPLER_SHUFFLED,
+                 .dtype = TRAMA_F32,
+                 .seed = 1};
+    const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc};
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (!o.mesh)
+        o.mesh = trama_mesh_parse("1");
+    if (o.lr == 0)
+        o.lr = o.adamw ? 1e-3 : 0.1;
+    return o;
+}
+
+/* ---- The network ---- */
+
+typedef struct model {
+    trama_program *program;
+    trama_value *x, *y; /* [batch, pixels], [batch] */
+    trama_value *loss, *accuracy;
+    trama_target *train, *eval;
+} model;
+
+/* Lays the value out: placed as told along the axis of that name, replicated along the others. */
+static void shard_along(trama_value *value, const trama_mesh *mesh, const char *axis_name, const char *placement)
+{
+    char layout[8 * TRAMA_MAX_AXES] = "";
+    for (int axis = 0; axis < trama_mesh_ndim(mesh); axis++) {
+        const char *name = trama_mesh_axis_name(mesh, axis);
+        strcat(layout, axis ? "," : "");
+        strcat(layout, name && !strcmp(name, axis_name) ? placement : "R");
+    }
+    trama_shard(value, mesh, layout);
+}
+
+/* Layer i: h [batch, in] -> h w + b [batch, out]. The layouts of b, of h and of all gradients follow from w's. */
+static trama_value *layer(const options *o, trama_program *program, int i, int64_t in, int64_t out, trama_value *h)
+{
+    bool by_row = i % 2 == 1, last = i == o->n_hidden;
+    double bound = 1 / sqrt((double)in);
+    char weight[16], bias[16];
+    snprintf(weight, sizeof weight, "w%d", i);
+    snprintf(bias, sizeof bias, "b%d", i);
+    const trama_init uniform = {.low = -bound, .high = bound, .seed = o->seed, .stream = 2 * (uint64_t)i};
+    trama_value *w = trama_parameter(program, weight, o->dtype, TRAMA_SHAPE(in, out), &uniform);
+    trama_value *b = trama_parameter(program, bias, o->dtype, TRAMA_SHAPE(out), NULL);
+    shard_along(w, o->mesh, "mp", by_row ? "S(0)" : last ? "R" : "S(1)");
+    return trama_add(trama_matmul(h, w), b);
+}
+
+static model build(const options *o, int64_t pixels)
+{
+    model m = {.program = trama_program_new()};
+    m.x = trama_input(m.program, "x", o->dtype, TRAMA_SHAPE(TRAMA_ANY, pixels));
+    m.y = trama_input(m.program, "y", TRAMA_I64, TRAMA_SHAPE(TRAMA_ANY));
+    shard_along(m.x, o->mesh, "dp", "S(0)");
+
+    trama_value *z = m.x;
+    for (int i = 0; i <= o->n_hidden; i++) {
+        int64_t in = i ? o->hidden[i - 1] : pixels, out = i < o->n_hidden ? o->hidden[i] : CLASSES;
+        z = layer(o, m.program, i, in, out, i ? trama_relu(z) : z);
+    }
+    m.loss = trama_cross_entropy(z, m.y);
+    m.accuracy = trama_mean(trama_cast(trama_equal(trama_argmax(z, 1), m.y), o->dtype));
+
+    trama_optimizer optimizer = o->adamw ? trama_adamw(o->lr) : trama_sgd(o->lr);
+    m.train = trama_target_new(m.program, "train", trama_minimize(m.loss, &optimizer), m.loss);
+    m.eval = trama_target_new(m.program, "eval", m.accuracy);
+    return m;
+}
+
+/* ---- Running it ---- */
+
+typedef struct job {
+    const options *o;
+    const model *m;
+    trama_executable *executable;
+    bool speaks; /* rank 0 */
+} job;
+
+/* What becomes of the result of one run over so many samples. */
+typedef void (*use_function)(void *user, double result, int64_t samples);
+
+/* One target's runs over batches of a data set, and their results on the way. */
+typedef struct stream {
+    const job *job;
+    const dataset *data;
+    const trama_target *target;
+    const trama_value *result; /* a scalar */
+    use_function use;
+    void *user;
+    sampler order;
+    int64_t *index, *labels;
+    void *images;
+    int n;
+    struct {
+        trama_reading *reading;
+        int64_t samples;
+    } waiting[IN_FLIGHT]; /* oldest first */
+} stream;
+
+static double wait_scalar(trama_reading **reading, trama_dtype dtype)
+{
+    float single;
+    double wide;
+    if (dtype == TRAMA_F64) {
+        must(trama_read_wait(reading, &wide, sizeof wide));
+        return wide;
+    }
+    must(trama_read_wait(reading, &single, sizeof single));
+    return single;
+}
+
+static void take_oldest(stream *s)
+{
+    double result = wait_scalar(&s->waiting[0].reading, s->job->o->dtype);
+    s->use(s->user, result, s->waiting[0].samples);
+    s->n--;
+    memmove(s->waiting, s->waiting + 1, (size_t)s->n * sizeof *s->waiting);
+}
+
+/* Gathers the next batch while the runs before it are under way, then feeds it; returns its size. */
+static int64_t feed_batch(stream *s)
+{
+    const job *j = s->job;
+    int64_t n = sampler_next(&s->order, s->index);
+    dataset_gather(s->data, n, s->index, j->o->dtype, s->images, s->labels);
+    if (s->n == IN_FLIGHT)
+        take_oldest(s);
+    must(trama_feed(j->executable, j->m->x, s->images, TRAMA_SHAPE(n, dataset_pixels(s->data))));
+    must(trama_feed(j->executable, j->m->y, s->labels, TRAMA_SHAPE(n)));
+    return n;
+}
+
+/* Starts to read the result of each run, but waits for it only IN_FLIGHT runs later: reading must not empty the
+ * machine. */
+static void run_batches(stream *s, int64_t runs)
+{
+    for (int64_t run = 0; run < runs; run++) {
+        int64_t samples = feed_batch(s);
+        must(trama_run(s->job->executable, s->target));
+        must(trama_read_start(s->job->executable, s->result, &s->waiting[s->n].reading));
+        s->waiting[s->n++].samples = samples;
+    }
+    while (s->n)
+        take_oldest(s);
+}
+
+static void begin_stream(stream *s, sampler_order order)
+{
+    const options *o = s->job->o;
+    s->order = sampler_begin(dataset_samples(s->data), o->batch, order, o->seed);
+    s->index = must_allocate(o->batch, sizeof *s->index);
+    s->labels = must_allocate(o->batch, sizeof *s->labels);
+    s->images = must_allocate(o->batch * dataset_pixels(s->data), trama_dtype_size(o->dtype));
+}
+
+static void end_stream(stream *s)
+{
+    sampler_end(&s->order);
+    free(s->index);
+    free(s->labels);
+    free(s->images);
+}
+
+/* ---- Training ---- */
+
+typedef struct training {
+    progress shown;
+    FILE *log;
+    int64_t steps, samples;    /* done */
+    double loss, begun, ended; /* of the last step done; clock_seconds() */
+} training;
+
+static void step_done(void *user, double loss, int64_t samples)
+{
+    training *t = user;
+    double now = clock_seconds();
+    if (t->log)
+        fprintf(t->log, "%lld,%.17g,%.9f\n", (long long)t->steps, loss, now - t->ended);
+    t->loss = loss;
+    t->ended = now;
+    t->samples += samples;
+    progress_tell(&t->shown, ++t->steps, t->samples, loss);
+}
+
+static FILE *open_log(const job *j)
+{
+    const char *path = j->o->log;
+    if (!path || !j->speaks)
+        return NULL;
+    FILE *log = fopen(path, "w");
+    if (!log)
+        fail("--log %s: %s", path, strerror(errno));
+    fprintf(log, "step,loss,seconds\n");
+    return log;
+}
+
+static void close_log(const job *j, FILE *log)
+{
+    if (!log)
+        return;
+    bool bad = ferror(log);
+    if (fclose(log) || bad)
+        fail("--log %s: it could not be written", j->o->log);
+}
+
+static training train(const job *j, const dataset *data)
+{
+    training t = {.log = open_log(j)};
+    stream s = {.job = j, .data = data, .target = j->m->train, .result = j->m->loss, .use = step_done, .user = &t};
+    begin_stream(&s, j->o->order);
+    int64_t steps = j->o->steps ? j->o->steps : j->o->epochs * sampler_batches(&s.order);
+    t.shown = progress_begin(j->speaks, steps);
+    t.begun = t.ended = clock_seconds();
+    run_batches(&s, steps);
+    end_stream(&s);
+    close_log(j, t.log);
+    return t;
+}
+
+/* ---- Testing ---- */
+
+static void batch_tested(void *user, double accuracy, int64_t samples)
+{
+    *(double *)user += accuracy * (double)samples;
+}
+
+/* The share of the data set that the network gets right. */
+static double test(const job *j, const dataset *data)
+{
+    double right = 0;
+    stream s = {
+        .job = j, .data = data, .target = j->m->eval, .result = j->m->accuracy, .use = batch_tested, .user = &right};
+    begin_stream(&s, SAMPLER_IN_ORDER);
+    run_batches(&s, sampler_batches(&s.order));
+    end_stream(&s);
+    return right / (double)dataset_samples(data);
+}
+
+/* ---- The program ---- */
+
+static void print_plan(const job *j, const dataset *data)
+{
+    stream s = {.job = j, .data = data};
+    begin_stream(&s, j->o->order);
+    feed_batch(&s); /* a plan is one for the extents fed last */
+    end_stream(&s);
+    char *text;
+    must(trama_plan_text(j->executable, j->m->train, false, &text));
+    if (j->speaks)
+        fputs(text, stdout);
+    free(text);
+}
+
+static void train_and_test(const job *j, const dataset *samples, const dataset *tests)
+{
+    training t = train(j, samples);
+    double accuracy = test(j, tests), seconds = t.ended - t.begun;
+    if (j->speaks)
+        printf("test accuracy %.4f, final loss %.6g, %.2f s, %.0f samples/s\n", accuracy, t.loss, seconds,
+               (double)t.samples / seconds);
+}
+
+int main(int argc, char **argv)
+{
+    options o = parse(argc, argv);
+    const char *folder = dataset_folder(o.data);
+    dataset samples = dataset_read(folder, "train", CLASSES), tests = dataset_read(folder, "t10k", CLASSES);
+    if (dataset_pixels(&samples) != dataset_pixels(&tests))
+        fail("%s: train images have %lld pixels, t10k images %lld", folder, (long long)dataset_pixels(&samples),
+             (long long)dataset_pixels(&tests));
+
+    model m = build(&o, dataset_pixels(&samples));
+    trama_context *context = NULL;
+    job j = {.o = &o, .m = &m};
+    must(trama_start(NULL, &context));
+    must(trama_compile(context, m.program, &j.executable));
+    j.speaks = trama_context_rank(context) == 0;
+    if (o.plan)
+        print_plan(&j, &samples);
+    else
+        train_and_test(&j, &samples, &tests);
+
+    must(trama_executable_destroy(&j.executable));
+    must(trama_stop(&context));
+    trama_program_destroy(&m.program);
+    trama_mesh_destroy(&o.mesh);
+    dataset_free(&samples);
+    dataset_free(&tests);
+    return EXIT_SUCCESS;
+}

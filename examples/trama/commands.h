@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The subcommands of trama. Each gets its own arguments, argv[0] being "trama NAME", and returns the exit status. */
+#ifndef TRAMA_COMMANDS_H
+#define TRAMA_COMMANDS_H
+
+int command_info(int argc, char **argv);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trama info: the library, and what it makes of this machine. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "commands.h"
+#include "must.h"
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    if (key == ARGP_KEY_ARG)
+        argp_error(state, "'%s': there are no arguments", text);
+    return ARGP_ERR_UNKNOWN;
+}
+
+int command_info(int argc, char **argv)
+{
+    const struct argp parser = {.parser = parse_option,
+                                .doc = "Says which Trama this is, and which ranks, cores and workers it uses here."};
+    argp_parse(&parser, argc, argv, 0, NULL, NULL);
+    trama_context *context = NULL;
+    must(trama_start(NULL, &context));
+    char *text = trama_context_describe(context);
+    if (trama_context_rank(context) == 0)
+        fputs(text, stdout);
+    free(text);
+    must(trama_stop(&context));
+    return EXIT_SUCCESS;
+}

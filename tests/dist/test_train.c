@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole training steps on meshes against the same program on one device, in double precision. */
+#include <check.h>
+#include <stdio.h>
+
+#include "mlp.h"
+#include "pair.h"
+#include "suite.h"
+
+static const int sizes[] = {7, 6, 5, 3};
+static const char *const meshes[] = {"1",         "dp=2", "mp=2", "dp=2,mp=2",         "mp=2,dp=2",
+                                     "dp=3",      "mp=3", "4",    "dp=2,mp=2:3,1,0,2", "dp=2,mp=3",
+                                     "dp=3,mp=2", "dp=7"};
+enum { N_MESHES = sizeof meshes / sizeof *meshes };
+
+/* Some steps; every loss and parameter as on one device; the last batch is short. */
+static void train(const char *mesh, const char *optimizer, const machine *table, const simulation_options *o)
+{
+    char name[64];
+    mlp m = mlp_new(mesh, 3, sizes, optimizer);
+    snprintf(name, sizeof name, "%s, %s, %d ranks, %d ways", mesh, optimizer, table->n_ranks, o->plan.ways);
+    pair both = pair_new(m.program, table, o, name);
+    for (int step = 0; step < 4; step++) {
+        dense x, y;
+        mlp_batch(&m, step == 3 ? 2 : 5, 10 * (uint64_t)step, &x, &y);
+        pair_feed(&both, m.x, &x);
+        pair_feed(&both, m.y, &y);
+        pair_run(&both, m.train, 1e-12);
+        dense_free(&x);
+        dense_free(&y);
+    }
+    pair_free(&both);
+    mlp_free(&m);
+}
+
+static void train_on_ranks(const char *optimizer)
+{
+    for (int i = 0; i < N_MESHES; i++)
+        for (int ranks = 1; ranks <= 6; ranks++) {
+            machine *table = machine_uniform(ranks, 2);
+            simulation_options o = {.plan = {1 + (ranks + i) % 3, 1, 1, false}};
+            train(meshes[i], optimizer, table, &o);
+            machine_destroy(&table);
+        }
+}
+
+START_TEST(sgd_on_every_mesh_and_number_of_ranks_is_sgd_on_one_device)
+{
+    train_on_ranks("sgd");
+}
+END_TEST
+
+START_TEST(adamw_on_every_mesh_and_number_of_ranks_is_adamw_on_one_device)
+{
+    train_on_ranks("adamw");
+}
+END_TEST
+
+START_TEST(unfused_plans_and_coarse_tiles_give_the_same)
+{
+    machine *table = machine_uniform(2, 3);
+    for (int i = 0; i < N_MESHES; i++)
+        for (int ways = 0; ways <= 3; ways++) {
+            train(meshes[i], "adamw", table, &(simulation_options){.plan = {ways, 1, 1, true}});
+            train(meshes[i], "adamw", table, &(simulation_options){.plan = {ways, 100, 200, false}});
+        }
+    machine_destroy(&table);
+}
+END_TEST
+
+START_TEST(ranks_of_several_places_and_other_orders_of_processes_give_the_same)
+{
+    static const int orders[][6] = {{0, 1, 2, 3, 4, 5}, {5, 4, 3, 2, 1, 0}, {2, 0, 5, 1, 3, 4}};
+    const char *const six[] = {"dp=2,mp=3", "dp=3,mp=2", "dp=6", "mp=6"};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++)
+            for (int places = 1; places <= 3; places++) {
+                machine *table = simulation_machine(1 + k, places, 2);
+                train(six[i], "adamw", table, &(simulation_options){.plan = {2, 1, 1, false}, .order = orders[k]});
+                machine_destroy(&table);
+            }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        sgd_on_every_mesh_and_number_of_ranks_is_sgd_on_one_device,
+        adamw_on_every_mesh_and_number_of_ranks_is_adamw_on_one_device,
+        unfused_plans_and_coarse_tiles_give_the_same,
+        ranks_of_several_places_and_other_orders_of_processes_give_the_same,
+    };
+    return suite_run("train", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of layout on simulated ranks. */
+#include "change.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "partition.h"
+
+/* ---- All layouts ---- */
+
+static bool is_partial(const trama_layout *l, int axis)
+{
+    return l->axis[axis].kind == TRAMA_PARTIAL;
+}
+
+static bool is_linear(trama_reduce kind)
+{
+    return kind == TRAMA_SUM || kind == TRAMA_AVG;
+}
+
+/* Only sum and avg mix. */
+static bool kinds_fit(const trama_mesh *mesh, const trama_layout *l)
+{
+    for (int a = 0; a < mesh->ndim; a++)
+        for (int b = 0; b < a; b++)
+            if (is_partial(l, a) && is_partial(l, b) && l->axis[a].reduce != l->axis[b].reduce &&
+                !(is_linear(l->axis[a].reduce) && is_linear(l->axis[b].reduce)))
+                return false;
+    return true;
+}
+
+/* Orders of the axes that split one dim must be 0, 1, ... */
+static bool orders_fit(const trama_mesh *mesh, const trama_layout *l)
+{
+    for (int a = 0; a < mesh->ndim; a++) {
+        int same = 0;
+        for (int b = 0; b < mesh->ndim; b++) {
+            bool together =
+                l->axis[a].kind == TRAMA_SPLIT && l->axis[b].kind == TRAMA_SPLIT && l->axis[a].dim == l->axis[b].dim;
+            same += together;
+            if (together && a != b && l->axis[a].order == l->axis[b].order)
+                return false;
+        }
+        if (l->axis[a].kind == TRAMA_SPLIT && l->axis[a].order >= same)
+            return false;
+    }
+    return true;
+}
+
+static void extend(const trama_mesh *mesh, int ndim, bool partials, int axis, trama_layout *l, layout_list *list)
+{
+    if (axis == mesh->ndim) {
+        if (kinds_fit(mesh, l) && orders_fit(mesh, l))
+            *ARRAY_PUSH(list) = *l;
+        return;
+    }
+    trama_placement *p = &l->axis[axis];
+    *p = (trama_placement){.kind = TRAMA_REPLICATE};
+    extend(mesh, ndim, partials, axis + 1, l, list);
+    for (int d = 0; d < ndim; d++)
+        for (int order = 0; order < mesh->ndim; order++) {
+            *p = (trama_placement){.kind = TRAMA_SPLIT, .dim = d, .order = order};
+            extend(mesh, ndim, partials, axis + 1, l, list);
+        }
+    for (int k = TRAMA_SUM; partials && k <= TRAMA_MIN; k++) {
+        *p = (trama_placement){.kind = TRAMA_PARTIAL, .reduce = (trama_reduce)k};
+        extend(mesh, ndim, partials, axis + 1, l, list);
+    }
+}
+
+void every_layout(const trama_mesh *mesh, int ndim, bool partials, layout_list *list)
+{
+    trama_layout l;
+    memset(&l, 0, sizeof l);
+    l.naxes = mesh->ndim;
+    extend(mesh, ndim, partials, 0, &l, list);
+}
+
+/* ---- What it must cost ---- */
+
+static int find_id(const trama_mesh *mesh, int id)
+{
+    for (int i = 0; i < mesh->size; i++)
+        if (mesh->ids[i] == id)
+            return i;
+    return -1;
+}
+
+static int64_t common(const box *a, const box *b)
+{
+    int64_t n = 1;
+    for (int d = 0; d < a->ndim; d++) {
+        int64_t lo = a->lo[d] > b->lo[d] ? a->lo[d] : b->lo[d];
+        int64_t end_a = a->lo[d] + a->n[d], end_b = b->lo[d] + b->n[d], end = end_a < end_b ? end_a : end_b;
+        n *= end > lo ? end - lo : 0;
+    }
+    return n;
+}
+
+int64_t change_lacking(const change *c, int position)
+{
+    if (c->to.mask && !c->to.mask[position])
+        return 0;
+    box wanted = naive_box(c->to_mesh, &c->to, c->shape, position);
+    int there = find_id(c->from_mesh, c->to_mesh->ids[position]);
+    if (there < 0 || (c->from.mask && !c->from.mask[there]))
+        return box_count(&wanted);
+    box held = naive_box(c->from_mesh, &c->from, c->shape, there);
+    return box_count(&wanted) - common(&wanted, &held);
+}
+
+/* Terms that are reduced rather than kept: along axes that the target splits, and along others. */
+typedef struct terms {
+    int split, whole;
+    unsigned kept; /* axes that stay partial */
+} terms;
+
+static terms reduced_terms(const change *c)
+{
+    bool same = trama_mesh_equal(c->from_mesh, c->to_mesh);
+    terms t = {1, 1, 0};
+    for (int a = 0; a < c->from_mesh->ndim; a++) {
+        if (!is_partial(&c->from, a))
+            continue;
+        trama_reduce kind = c->from.axis[a].reduce;
+        if (same && is_partial(&c->to, a) &&
+            (c->to.axis[a].reduce == kind || (is_linear(kind) && is_linear(c->to.axis[a].reduce)))) {
+            t.kept |= 1u << a;
+            continue;
+        }
+        bool split = same && c->to.axis[a].kind == TRAMA_SPLIT;
+        *(split ? &t.split : &t.whole) *= c->from_mesh->shape[a];
+    }
+    return t;
+}
+
+/* A new P(sum): only the first along the axis gets the value. */
+static bool gets_nothing(const change *c, int position)
+{
+    bool same = trama_mesh_equal(c->from_mesh, c->to_mesh);
+    for (int a = c->to_mesh->ndim - 1; a >= 0; a--) {
+        int at = position % c->to_mesh->shape[a];
+        position /= c->to_mesh->shape[a];
+        bool kept = same && is_partial(&c->from, a) && is_linear(c->from.axis[a].reduce);
+        if (is_partial(&c->to, a) && c->to.axis[a].reduce == TRAMA_SUM && !kept && at > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool becomes_sum(const change *c)
+{
+    for (int position = 0; position < c->to_mesh->size; position++)
+        if (gets_nothing(c, position))
+            return true;
+    return false;
+}
+
+/* The most elements of one of n slices of a box: along the first dim if it has n, else along the longest. */
+static int64_t largest_slice(const box *b, int n)
+{
+    int dim = 0;
+    for (int d = 0; d < b->ndim; d++)
+        if (b->n[d] > b->n[dim])
+            dim = d;
+    if (b->ndim && b->n[0] >= n)
+        dim = 0;
+    return b->ndim && b->n[dim] ? box_count(b) / b->n[dim] * ((b->n[dim] + n - 1) / n) : box_count(b);
+}
+
+static int kept_coordinate(const trama_mesh *mesh, unsigned kept, int position)
+{
+    int at = 0, scale = 1;
+    for (int a = mesh->ndim - 1; a >= 0; a--) {
+        at += kept >> a & 1 ? position % mesh->shape[a] * scale : 0;
+        scale *= mesh->shape[a];
+        position /= mesh->shape[a];
+    }
+    return at;
+}
+
+/* Processes that want the same box of the same term, and so can reduce a slice each. */
+static int sharers(const change *c, int position, unsigned kept)
+{
+    box wanted = naive_box(c->to_mesh, &c->to, c->shape, position);
+    int n = 0;
+    for (int i = 0; i < c->to_mesh->size; i++) {
+        box b = naive_box(c->to_mesh, &c->to, c->shape, i);
+        bool present = !c->to.mask || c->to.mask[i];
+        n += present && box_equal(&b, &wanted) &&
+             kept_coordinate(c->to_mesh, kept, i) == kept_coordinate(c->to_mesh, kept, position);
+    }
+    return n;
+}
+
+/* Elements that reducing t terms may bring one process, region by region: each meets the slices' rounding. */
+static int64_t reduce_limit(const change *c, int position, terms t)
+{
+    box wanted = naive_box(c->to_mesh, &c->to, c->shape, position);
+    ARRAY(box) seen = {0};
+    int64_t limit = 0;
+    int slices = becomes_sum(c) ? 1 : (int)min_i64(t.whole, sharers(c, position, t.kept));
+    for (int i = 0; i < c->from_mesh->size; i++) {
+        box from = naive_box(c->from_mesh, &c->from, c->shape, i), region;
+        bool again = false;
+        for (int k = 0; k < seen.n; k++)
+            again |= box_equal(&seen.at[k], &from);
+        if (again || !box_intersect(&from, &wanted, &region))
+            continue;
+        *ARRAY_PUSH(&seen) = from;
+        int64_t slice = largest_slice(&region, slices);
+        limit += slice * (t.split * t.whole - 1) + box_count(&region) - (slices > 1 ? 0 : slice);
+    }
+    ARRAY_FREE(&seen);
+    return limit;
+}
+
+/* ---- Running it ---- */
+
+static trama_program *one_value(const change *c)
+{
+    trama_program *p = trama_program_new();
+    trama_input(p, "x", TRAMA_F64, c->shape);
+    return p;
+}
+
+static void check_bytes(const change *c, memory *const *ranks)
+{
+    terms t = reduced_terms(c);
+    bool reduces = t.split * t.whole > 1;
+    for (int i = 0; i < c->to_mesh->size; i++) {
+        int rank = map_place(c->map, c->to_mesh->ids[i]);
+        int64_t got = plan_count(ranks[rank]->p).received, lacks = 8 * change_lacking(c, i);
+        if (gets_nothing(c, i) || (c->to.mask && !c->to.mask[i]))
+            ck_assert_msg(got == 0, "%s: process %d gets %lld bytes for nothing", change_text(c), i, (long long)got);
+        else if (!reduces)
+            ck_assert_msg(got == lacks, "%s: process %d lacks %lld bytes and gets %lld", change_text(c), i,
+                          (long long)lacks, (long long)got);
+        else
+            ck_assert_msg(got <= lacks + 8 * reduce_limit(c, i, t),
+                          "%s: process %d gets %lld bytes, the table allows %lld", change_text(c), i, (long long)got,
+                          (long long)(lacks + 8 * reduce_limit(c, i, t)));
+    }
+}
+
+/* What the plan says of itself. */
+static void check_certificate(const change *c, memory *const *ranks)
+{
+    terms t = reduced_terms(c);
+    for (int r = 0; r < c->machine->n_ranks; r++) {
+        const plan *p = ranks[r]->p;
+        int64_t bound = 0;
+        for (int i = 0; i < c->to_mesh->size; i++)
+            if (c->machine->places[map_place(c->map, c->to_mesh->ids[i])].rank == r && !gets_nothing(c, i))
+                bound += 8 * change_lacking(c, i);
+        for (int e = 0; e < p->exchanges.n; e++)
+            ck_assert_msg(p->exchanges.at[e].bound == (t.split * t.whole > 1 ? -1 : bound),
+                          "%s: rank %d certifies a bound of %lld, it is %lld", change_text(c), r,
+                          (long long)p->exchanges.at[e].bound, (long long)bound);
+    }
+}
+
+static bool one_process_a_place(const change *c)
+{
+    return c->map->n <= c->machine->n_ranks && c->machine->n_places == c->machine->n_ranks;
+}
+
+void change_try(const change *c, change_traffic *moved)
+{
+    size_t n = (size_t)c->machine->n_ranks;
+    trama_program *p = one_value(c);
+    const trama_mesh *meshes[] = {c->from_mesh};
+    trama_layout values[] = {c->from};
+    layouts l = {.n_values = 1, .mesh = meshes, .value = values};
+    world w = {p, c->machine, c->map};
+    plan **plans = trama_alloc(n * sizeof(plan *));
+    memory **memories = trama_alloc(n * sizeof(memory *));
+    const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));
+    for (size_t r = 0; r < n; r++) {
+        plan_source source = {.program = p,
+                              .l = &l,
+                              .shapes = &c->shape,
+                              .map = c->map,
+                              .machine = c->machine,
+                              .options = {c->ways, 1, 1, false},
+                              .rank = (int)r};
+        partition *q = partition_begin(&source);
+        partition_input(q, 0);
+        h[r] = partition_reshard(q, 0, c->to_mesh, &c->to, -1, c->fresh);
+        plans[r] = partition_end(&q);
+        memories[r] = memory_new(plans[r], NULL);
+    }
+    dense *held = random_terms(c->from_mesh, &c->from, c->shape, c->seed), got = {0};
+    dense expected = combine_terms(c->from_mesh, &c->from, held);
+    scatter(&w, memories, 0, held);
+    char *wrong = interpret(&w, memories, &c->shape, NULL);
+    if (!wrong)
+        wrong = gather(&w, memories, h, c->shape, &got);
+    ck_assert_msg(!wrong, "%s: %s", change_text(c), wrong);
+    ck_assert_msg(dense_difference(&got, &expected) <= (c->exact ? 0 : 1e-13), "%s: values differ", change_text(c));
+    check_certificate(c, memories);
+    if (one_process_a_place(c))
+        check_bytes(c, memories);
+    for (size_t r = 0; r < n; r++) {
+        if (moved)
+            moved[r] = (change_traffic){plan_count(plans[r]).sent / 8, plan_count(plans[r]).received / 8};
+        memory_destroy(&memories[r]);
+        plan_destroy(&plans[r]);
+    }
+    dense_free(&got);
+    dense_free(&expected);
+    free_terms(c->from_mesh, &c->from, held);
+    free(plans);
+    free(memories);
+    free(h);
+    trama_program_destroy(&p);
+}
+
+char *change_text(const change *c)
+{
+    text t = {0};
+    shape_text(&t, c->shape);
+    text_add(&t, " ");
+    mesh_text(&t, c->from_mesh);
+    text_add(&t, " as ");
+    layout_text(&t, c->from_mesh, &c->from);
+    text_add(&t, " -> ");
+    mesh_text(&t, c->to_mesh);
+    text_add(&t, " as ");
+    layout_text(&t, c->to_mesh, &c->to);
+    text_add(&t, "%s, %d ways, %d ranks, %d places", c->fresh ? ", fresh" : "", c->ways, c->machine->n_ranks,
+             c->machine->n_places);
+    return text_take(&t);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One change of layout, planned for every rank and interpreted, with what it must cost by the table of semantics.md. */
+#ifndef CHANGE_H
+#define CHANGE_H
+
+#include "simulation.h"
+
+typedef struct change {
+    const trama_mesh *from_mesh, *to_mesh;
+    trama_layout from, to;
+    trama_shape shape;
+    const machine *machine;
+    const process_map *map;
+    bool fresh;    /* in buffers of its own */
+    int ways;      /* tiles; with a grain of one byte */
+    uint64_t seed; /* of the terms */
+    bool exact;    /* values must be equal to the bit, not to 1e-13 */
+} change;
+
+/* What each rank sent and received between places, in elements. */
+typedef struct change_traffic {
+    int64_t sent, received;
+} change_traffic;
+
+/* Plans, runs and compares: values equal, replicas equal, no more in motion than accounted for. Where every process has
+ * a place of its own: each receives exactly the bytes it lacks, or with partials no more than the table. Ends the test
+ * on any mistake. moved NULL or [machine->n_ranks]. */
+void change_try(const change *c, change_traffic *moved);
+
+/* Elements of its target box that a process does not hold in the source; by counting them. */
+int64_t change_lacking(const change *c, int position);
+
+/* Appends every legal layout of a tensor on a mesh: all placements per axis, all orders of axes on one dim. */
+typedef ARRAY(trama_layout) layout_list;
+void every_layout(const trama_mesh *mesh, int ndim, bool partials, layout_list *list);
+
+char *change_text(const change *c); /* the caller frees */
+
+#endif

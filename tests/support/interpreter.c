@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plan interpreter. */
+#include "interpreter.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "reference.h"
+
+/* ---- Buffers ---- */
+
+memory *memory_new(const plan *p, memory *const *kept)
+{
+    memory *m = trama_alloc(sizeof *m);
+    m->p = p;
+    m->data = trama_alloc((size_t)p->shards.n * sizeof *m->data);
+    m->known = trama_alloc((size_t)p->shards.n * sizeof *m->known);
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        if (s->source == SHARD_IMPORT) {
+            const plan_import *from = &p->imports.at[s->import];
+            m->data[i] = kept[from->value]->data[from->shard];
+            m->known[i] = kept[from->value]->known[from->shard];
+            continue;
+        }
+        int64_t n = box_count(&s->box);
+        m->data[i] = trama_alloc((size_t)n * sizeof(double));
+        m->known[i] = trama_alloc((size_t)n);
+        for (int64_t k = 0; k < n; k++)
+            m->data[i][k] = NAN;
+    }
+    return m;
+}
+
+void memory_destroy(memory **memory_)
+{
+    memory *m = *memory_;
+    for (int i = 0; m && i < m->p->shards.n; i++)
+        if (m->p->shards.at[i].source != SHARD_IMPORT) {
+            free(m->data[i]);
+            free(m->known[i]);
+        }
+    if (m) {
+        free(m->data);
+        free(m->known);
+    }
+    free(m);
+    *memory_ = NULL;
+}
+
+trama_view memory_view(const memory *m, const plan_region *r, trama_shape global)
+{
+    const plan_shard *s = &m->p->shards.at[r->shard];
+    trama_view v = {.dtype = s->dtype, .ndim = s->box.ndim};
+    int64_t stride = 1, at = 0;
+    for (int d = v.ndim - 1; d >= 0; d--) {
+        v.extent[d] = r->box.n[d];
+        v.offset[d] = r->box.lo[d];
+        v.global[d] = global.dim[d];
+        v.stride[d] = stride;
+        at += (r->box.lo[d] - s->box.lo[d]) * stride;
+        stride *= s->box.n[d];
+    }
+    v.data = m->data[r->shard] + at;
+    return v;
+}
+
+/* Calls visit with the place in the shard's buffer of each element of a box, in row-major order. */
+#define FOR_EACH_ELEMENT(shard_box, b, at)                                                                             \
+    for (int64_t element_ = 0, all_ = box_count(b), at = 0;                                                            \
+         element_ < all_ && (at = place_in(shard_box, b, element_), true); element_++)
+
+static int64_t place_in(const box *shard, const box *b, int64_t element)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = b->ndim - 1; d >= 0; d--) {
+        at += (b->lo[d] - shard->lo[d] + element % b->n[d]) * stride;
+        element /= b->n[d];
+        stride *= shard->n[d];
+    }
+    return at;
+}
+
+bool memory_is_known(const memory *m, const plan_region *r)
+{
+    const box *shard = &m->p->shards.at[r->shard].box;
+    FOR_EACH_ELEMENT(shard, &r->box, at)
+    if (!m->known[r->shard][at])
+        return false;
+    return true;
+}
+
+/* ---- Execution ---- */
+
+typedef struct message {
+    const plan_step *step;
+    int from, to;
+    int64_t tag, n, bytes;
+    double *data;
+    box box;
+    bool received;
+} message;
+
+typedef struct pending {
+    plan_region region;
+    int from;
+    int64_t tag;
+} pending;
+
+typedef struct walker {
+    const plan *p;
+    memory *m;
+    int rank, at;
+    ARRAY(pending) waits;
+    traffic *sent, *received; /* [exchange] */
+} walker;
+
+typedef struct run {
+    const world *w;
+    const trama_shape *shapes;
+    int n_ranks;
+    walker *ranks;
+    ARRAY(message) messages;
+    text wrong;
+} run;
+
+static const trama_value *value_of(const run *r, const plan *p, int shard)
+{
+    return r->w->program->values.at[p->shards.at[shard].value];
+}
+
+/* Records the first thing that is wrong; returns false. */
+static bool fail(run *r, const walker *k, const char *problem, const plan_region *region)
+{
+    if (r->wrong.n)
+        return false;
+    text_add(&r->wrong, "rank %d, step %d: %s", k->rank, k->at, problem);
+    if (region) {
+        text_add(&r->wrong, ": %s #%d", value_of(r, k->p, region->shard)->name, region->shard);
+        box_text(&r->wrong, &region->box);
+    }
+    text steps = {0};
+    plan_describe(k->p, r->w->program, &steps);
+    text_add(&r->wrong, "\nall steps of the rank:\n%s", steps.at ? steps.at : "none\n");
+    free(steps.at);
+    return false;
+}
+
+static plan_operand *operand_of(const walker *k, const plan_step *s, int i)
+{
+    return &k->p->operands.at[s->operand + i];
+}
+
+/* Whether two regions of a shard share a tile: what StarPU orders accesses by. */
+static bool tiles_meet(const plan_shard *s, const box *a, const box *b)
+{
+    int first_a, last_a, first_b, last_b;
+    plan_tiles(s, a, &first_a, &last_a);
+    plan_tiles(s, b, &first_b, &last_b);
+    return first_a <= last_b && first_b <= last_a;
+}
+
+static void store(walker *k, const plan_region *region, const double *data)
+{
+    const box *shard = &k->p->shards.at[region->shard].box;
+    FOR_EACH_ELEMENT(shard, &region->box, at)
+    {
+        k->m->data[region->shard][at] = *data++;
+        k->m->known[region->shard][at] = 1;
+    }
+}
+
+static bool deliver(run *r, walker *k, const pending *wait)
+{
+    for (int i = 0; i < r->messages.n; i++) {
+        message *m = &r->messages.at[i];
+        if (m->received || m->to != k->rank || m->from != wait->from || m->tag != wait->tag)
+            continue;
+        if (!box_equal(&m->box, &wait->region.box))
+            return fail(r, k, "the message received is another box than the one sent", &wait->region);
+        store(k, &wait->region, m->data);
+        m->received = true;
+        return true;
+    }
+    return false;
+}
+
+/* Delivers what the step must wait for (s NULL: all); false while something has not been sent. */
+static bool arrivals(run *r, walker *k, const plan_step *s)
+{
+    for (int i = 0; i < k->waits.n;) {
+        const pending wait = k->waits.at[i];
+        bool concerned = !s;
+        for (int o = 0; s && o < s->n_operands; o++) {
+            const plan_region *region = &operand_of(k, s, o)->region;
+            concerned |= region->shard == wait.region.shard &&
+                         tiles_meet(&k->p->shards.at[region->shard], &region->box, &wait.region.box);
+        }
+        if (!concerned) {
+            i++;
+            continue;
+        }
+        if (!deliver(r, k, &wait))
+            return false;
+        k->waits.at[i] = k->waits.at[--k->waits.n];
+    }
+    return true;
+}
+
+static void forget_box(walker *k, int shard, const box *b)
+{
+    const box *whole = &k->p->shards.at[shard].box;
+    FOR_EACH_ELEMENT(whole, b, at)
+    {
+        k->m->data[shard][at] = NAN;
+        k->m->known[shard][at] = 0;
+    }
+}
+
+/* Written tiles lose what they held; what is declared as read must have been written. */
+static bool enter_step(run *r, walker *k, const plan_step *s)
+{
+    for (int i = 0; i < s->n_operands; i++) {
+        const plan_operand *o = operand_of(k, s, i);
+        const plan_shard *shard = &k->p->shards.at[o->region.shard];
+        if (!box_contains(&shard->box, &o->region.box))
+            return fail(r, k, "an operand lies outside its shard", &o->region);
+        if ((shard->source == SHARD_INTERNAL) != (o->access == ACCESS_NONE))
+            return fail(r, k, "internal shards, and only they, have no access mode", &o->region);
+        if (o->access == ACCESS_READ && !memory_is_known(k->m, &o->region))
+            return fail(r, k, "reads what was never written", &o->region);
+        if (o->access == ACCESS_NONE)
+            forget_box(k, o->region.shard, &o->region.box);
+        if (o->access == ACCESS_WRITE) {
+            int first, last;
+            plan_tiles(shard, &o->region.box, &first, &last);
+            for (int tile = first; tile <= last; tile++) {
+                box b = plan_tile(shard, tile);
+                forget_box(k, o->region.shard, &b);
+            }
+        }
+    }
+    return true;
+}
+
+static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c)
+{
+    const trama_node *node = r->w->program->nodes.at[c->node];
+    trama_view in[TRAMA_MAX_OPERANDS] = {0}, out[TRAMA_MAX_OPERANDS] = {0};
+    for (int t = 0; t < node->op->n_in; t++) {
+        trama_shape shape = r->shapes[node->in[t]->id];
+        if (c->in[t] < 0) {
+            in[t] = (trama_view){.dtype = node->in[t]->dtype, .ndim = shape.ndim};
+            memcpy(in[t].global, shape.dim, sizeof shape.dim);
+            continue;
+        }
+        const plan_operand *o = operand_of(k, s, c->in[t]);
+        if (k->p->shards.at[o->region.shard].place != s->place)
+            return fail(r, k, "an operand is on another place than its op", &o->region);
+        if (o->access == ACCESS_WRITE && !memory_is_known(k->m, &o->region))
+            return fail(r, k, "reads what it only declares to write", &o->region);
+        if (!memory_is_known(k->m, &o->region))
+            return fail(r, k, "an op reads what was never written", &o->region);
+        in[t] = memory_view(k->m, &o->region, shape);
+    }
+    for (int i = 0; i < node->op->n_out; i++) {
+        const plan_operand *o = operand_of(k, s, c->out[i]);
+        if (o->access == ACCESS_READ)
+            return fail(r, k, "writes what it only declares to read", &o->region);
+        out[i] = memory_view(k->m, &o->region, r->shapes[node->out[i]->id]);
+    }
+    trama_call call = {node->op, &node->attributes, node->op->n_in, node->op->n_out, in, out};
+    reference_call(&call);
+    for (int i = 0; i < node->op->n_out; i++) {
+        const plan_region *region = &operand_of(k, s, c->out[i])->region;
+        const box *shard = &k->p->shards.at[region->shard].box;
+        FOR_EACH_ELEMENT(shard, &region->box, at)
+        k->m->known[region->shard][at] = 1;
+    }
+    return true;
+}
+
+static double combined(trama_reduce how, double a, double b)
+{
+    return how == TRAMA_MAX ? fmax(a, b) : how == TRAMA_MIN ? fmin(a, b) : a + b;
+}
+
+static int64_t bytes_of(const run *r, const walker *k, const plan_region *region)
+{
+    return box_count(&region->box) * (int64_t)trama_dtype_size(value_of(r, k->p, region->shard)->dtype);
+}
+
+static void count_message(const run *r, const walker *k, const plan_step *s, traffic *of)
+{
+    of[s->exchange].bytes += bytes_of(r, k, &operand_of(k, s, 0)->region);
+    of[s->exchange].messages++;
+}
+
+/* What a copy or sum takes from another place of the rank goes from place to place too. */
+static void count_between_places(const run *r, const walker *k, const plan_step *s)
+{
+    for (int i = 1; i < s->n_operands; i++) {
+        const plan_region *from = &operand_of(k, s, i)->region;
+        if (k->p->shards.at[from->shard].place == s->place)
+            continue;
+        k->sent[s->exchange].bytes += bytes_of(r, k, from);
+        k->received[s->exchange].bytes += bytes_of(r, k, from);
+    }
+}
+
+/* copy, reduce and fill: element by element of one box that all operands share. */
+static bool run_elements(run *r, walker *k, const plan_step *s)
+{
+    const plan_region to = operand_of(k, s, 0)->region;
+    if (operand_of(k, s, 0)->access == ACCESS_READ || k->p->shards.at[to.shard].place != s->place)
+        return fail(r, k, "the destination is only read, or on another place", &to);
+    int64_t n = box_count(&to.box);
+    double *result = trama_alloc((size_t)n * sizeof *result);
+    for (int64_t i = 0; i < n && s->kind == STEP_FILL; i++)
+        result[i] = s->scale;
+    for (int o = 1; o < s->n_operands; o++) {
+        const plan_region from = operand_of(k, s, o)->region;
+        const box *shard = &k->p->shards.at[from.shard].box;
+        double *x = result;
+        if (!box_equal(&from.box, &to.box)) {
+            free(result);
+            return fail(r, k, "source and destination are different boxes", &from);
+        }
+        FOR_EACH_ELEMENT(shard, &from.box, at)
+        {
+            *x = o == 1 ? k->m->data[from.shard][at] : combined(s->reduce, *x, k->m->data[from.shard][at]);
+            x++;
+        }
+    }
+    for (int64_t i = 0; i < n && s->kind == STEP_REDUCE; i++)
+        result[i] *= s->scale;
+    count_between_places(r, k, s);
+    store(k, &to, result);
+    free(result);
+    return true;
+}
+
+/* Both sides number their messages by these keys, so equal ones might be taken for each other. */
+static bool is_confused(const plan_step *a, const plan_step *b)
+{
+    return a->exchange == b->exchange && a->key.phase == b->key.phase && a->key.term == b->key.term &&
+           a->place == b->place && a->peer_place == b->peer_place && box_equal(&a->key.box, &b->key.box);
+}
+
+static bool run_send(run *r, walker *k, const plan_step *s)
+{
+    const plan_region from = operand_of(k, s, 0)->region;
+    const plan_shard *shard = &k->p->shards.at[from.shard];
+    if (plan_exact_tile(shard, &from.box) < 0 || s->peer == k->rank || s->peer < 0 || s->peer >= r->n_ranks)
+        return fail(r, k, "a message is no tile, or goes nowhere", &from);
+    for (int i = 0; i < r->messages.n; i++) {
+        const message *other = &r->messages.at[i];
+        if (other->from != k->rank || other->to != s->peer)
+            continue;
+        if (other->tag == s->tag || is_confused(other->step, s))
+            return fail(r, k, "two messages have one tag, or nothing to tell them apart", &from);
+    }
+    message *m = ARRAY_PUSH(&r->messages);
+    *m = (message){.from = k->rank, .to = s->peer, .tag = s->tag, .step = s};
+    m->n = box_count(&from.box);
+    m->box = from.box;
+    m->bytes = bytes_of(r, k, &from);
+    m->data = trama_alloc((size_t)m->n * sizeof *m->data);
+    double *x = m->data;
+    FOR_EACH_ELEMENT(&shard->box, &from.box, at)
+    *x++ = k->m->data[from.shard][at];
+    count_message(r, k, s, k->sent);
+    return true;
+}
+
+static bool run_receive(run *r, walker *k, const plan_step *s)
+{
+    const plan_region to = operand_of(k, s, 0)->region;
+    if (plan_exact_tile(&k->p->shards.at[to.shard], &to.box) < 0 || operand_of(k, s, 0)->access != ACCESS_WRITE)
+        return fail(r, k, "a message does not fill a tile", &to);
+    *ARRAY_PUSH(&k->waits) = (pending){to, s->peer, s->tag};
+    count_message(r, k, s, k->received);
+    return true;
+}
+
+static bool run_step(run *r, walker *k, const plan_step *s)
+{
+    if (s->kind == STEP_SEND)
+        return run_send(r, k, s);
+    if (s->kind == STEP_RECEIVE)
+        return run_receive(r, k, s);
+    if (s->kind != STEP_COMPUTE)
+        return run_elements(r, k, s);
+    const machine_place *place = &r->w->machine->places[s->place];
+    if (place->rank != k->rank || s->lane < -1 || s->lane >= place->workers)
+        return fail(r, k, "no such worker on this rank", NULL);
+    for (int i = 0; i < s->n_calls; i++)
+        if (!run_call(r, k, s, &k->p->calls.at[s->call + i]))
+            return false;
+    return true;
+}
+
+/* Runs a rank until it must wait; returns whether it came any further. */
+static bool advance(run *r, walker *k)
+{
+    int from = k->at, n_waits = k->waits.n;
+    for (; k->at < k->p->steps.n && !r->wrong.n; k->at++) {
+        const plan_step *s = &k->p->steps.at[k->at];
+        if (!arrivals(r, k, s) || !enter_step(r, k, s) || !run_step(r, k, s))
+            break;
+    }
+    if (k->at == k->p->steps.n)
+        arrivals(r, k, NULL);
+    return k->at > from || k->waits.n != n_waits;
+}
+
+static bool is_over(const walker *k)
+{
+    return k->at == k->p->steps.n && !k->waits.n;
+}
+
+static void run_all(run *r)
+{
+    bool over = false, further = true;
+    while (!over && further && !r->wrong.n) {
+        over = true;
+        further = false;
+        for (int i = 0; i < r->n_ranks; i++) {
+            further |= advance(r, &r->ranks[i]);
+            over &= is_over(&r->ranks[i]);
+        }
+    }
+    for (int i = 0; i < r->n_ranks && !over; i++)
+        if (!is_over(&r->ranks[i]))
+            fail(r, &r->ranks[i], "waits for ever: no rank can go on",
+                 r->ranks[i].waits.n ? &r->ranks[i].waits.at[0].region : NULL);
+    for (int i = 0; i < r->messages.n && !r->wrong.n; i++)
+        if (!r->messages.at[i].received)
+            text_add(&r->wrong, "a message from rank %d to %d with tag %lld is never received", r->messages.at[i].from,
+                     r->messages.at[i].to, (long long)r->messages.at[i].tag);
+}
+
+/* The plan's account of each exchange against what ran. */
+static void check_account(run *r, const walker *k)
+{
+    for (int i = 0; i < k->p->exchanges.n && !r->wrong.n; i++) {
+        const plan_exchange *e = &k->p->exchanges.at[i];
+        if (e->sent != k->sent[i].bytes || e->received != k->received[i].bytes ||
+            e->messages != k->sent[i].messages + k->received[i].messages)
+            text_add(&r->wrong,
+                     "rank %d: exchange %d sent %lld and received %lld bytes, but accounts for %lld and %lld", k->rank,
+                     i, (long long)k->sent[i].bytes, (long long)k->received[i].bytes, (long long)e->sent,
+                     (long long)e->received);
+    }
+}
+
+char *interpret(const world *w, memory *const *ranks, const trama_shape *shapes, traffic *sent)
+{
+    run r = {.w = w, .shapes = shapes, .n_ranks = w->machine->n_ranks};
+    r.ranks = trama_alloc((size_t)r.n_ranks * sizeof *r.ranks);
+    for (int i = 0; i < r.n_ranks; i++) {
+        size_t n = (size_t)ranks[i]->p->exchanges.n * sizeof(traffic);
+        r.ranks[i] = (walker){.p = ranks[i]->p, .m = ranks[i], .rank = i};
+        r.ranks[i].sent = trama_alloc(n);
+        r.ranks[i].received = trama_alloc(n);
+    }
+    run_all(&r);
+    for (int i = 0; i < r.n_ranks; i++)
+        check_account(&r, &r.ranks[i]);
+    if (sent)
+        *sent = (traffic){0};
+    for (int i = 0; i < r.messages.n; i++) {
+        const message *m = &r.messages.at[i];
+        if (sent) {
+            sent->messages++;
+            sent->bytes += m->bytes;
+        }
+        free(m->data);
+    }
+    for (int i = 0; i < r.n_ranks; i++) {
+        ARRAY_FREE(&r.ranks[i].waits);
+        free(r.ranks[i].sent);
+        free(r.ranks[i].received);
+    }
+    ARRAY_FREE(&r.messages);
+    free(r.ranks);
+    return r.wrong.n ? text_take(&r.wrong) : NULL;
+}

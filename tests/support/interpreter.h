@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executes the plans of all ranks together in one process, in double precision with the reference ops.
+ *
+ * A rank walks its steps in order. A send copies its buffer away at once. A receive is only posted: the message comes
+ * into the buffer when a later step touches a tile of it, or when the plan ends, and the rank waits there until it was
+ * sent. What a step may see is what it declares: a tile that is written loses what it held, and reading an element that
+ * nobody wrote is an error. So are a wait without end, a message without a receiver, and bytes that the plan does not
+ * account for. */
+#ifndef INTERPRETER_H
+#define INTERPRETER_H
+
+#include "dense.h"
+#include "plan.h"
+
+/* The buffers of one rank's plan. */
+typedef struct memory {
+    const plan *p;
+    double **data;         /* [shard] its box, row-major; an import's is the other plan's */
+    unsigned char **known; /* [shard] per element: has been written */
+} memory;
+
+/* kept[value id]: the memory that imports of the value come from; NULL where there are none. */
+memory *memory_new(const plan *p, memory *const *kept);
+void memory_destroy(memory **m);
+
+/* Where a region starts, and the strides of its shard, as a kernel gets it. global: shape of the value. */
+trama_view memory_view(const memory *m, const plan_region *r, trama_shape global);
+bool memory_is_known(const memory *m, const plan_region *r);
+
+/* What runs, and where. */
+typedef struct world {
+    const trama_program *program;
+    const machine *machine;
+    const process_map *map;
+} world;
+
+typedef struct traffic {
+    int64_t bytes;
+    int messages;
+} traffic;
+
+/* Runs the plans of all ranks, ranks[machine->n_ranks]. Returns NULL, or what is wrong (the caller frees). sent, where
+ * not NULL, gets what went from rank to rank. */
+char *interpret(const world *w, memory *const *ranks, const trama_shape *shapes, traffic *sent);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs on simulated ranks. */
+#include "simulation.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "fuse.h"
+#include "partition.h"
+
+struct simulation {
+    const trama_program *program;
+    const machine *machine;
+    simulation_options options;
+    trama_mesh *single;
+    process_map *map;
+    layouts l;
+    trama_shape *shapes;                          /* [value] */
+    trama_rule *rules;                            /* [node] of the last run */
+    dense *fed;                                   /* [value] */
+    plan **initial_plans, **input_plans, **plans; /* [rank] */
+    memory **initial, **inputs, **memories;       /* [rank] */
+    traffic sent;
+};
+
+static world world_of(const simulation *s)
+{
+    return (world){s->program, s->machine, s->map};
+}
+
+static void demand(char *wrong, const char *what)
+{
+    if (wrong)
+        ck_abort_msg("%s: %s", what, wrong);
+}
+
+static partition *begin(const simulation *s, int rank)
+{
+    plan_source source = {.program = s->program,
+                          .l = &s->l,
+                          .shapes = s->shapes,
+                          .rules = s->rules,
+                          .map = s->map,
+                          .machine = s->machine,
+                          .options = s->options.plan,
+                          .rank = rank};
+    return partition_begin(&source);
+}
+
+machine *simulation_machine(int ranks, int places, int workers)
+{
+    machine *m = trama_alloc(sizeof *m);
+    m->n_ranks = ranks;
+    m->n_places = ranks * places;
+    m->places = trama_alloc((size_t)m->n_places * sizeof *m->places);
+    for (int i = 0; i < m->n_places; i++)
+        m->places[i] =
+            (machine_place){.rank = i / places, .workers = workers, .path = {i / places / 2, 0, 0, i / places}};
+    return m;
+}
+
+/* ---- The initial plan ---- */
+
+static bool is_source(const trama_value *v)
+{
+    return v->kind == VALUE_RESULT && v->node->op->n_in == 0;
+}
+
+static bool is_initial(const trama_value *v)
+{
+    return v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT || is_source(v);
+}
+
+static plan *initial_plan(const simulation *s, int rank)
+{
+    const trama_program *p = s->program;
+    bool *needed = trama_alloc((size_t)p->nodes.n), *kept = trama_alloc((size_t)p->values.n);
+    int *leader = trama_alloc((size_t)p->nodes.n * sizeof *leader);
+    partition *q = begin(s, rank);
+    for (int i = 0; i < p->values.n; i++) {
+        kept[i] = true;
+        if (is_initial(p->values.at[i]) && !is_source(p->values.at[i]))
+            partition_input(q, i);
+    }
+    for (int i = 0; i < p->nodes.n; i++) {
+        needed[i] = p->nodes.at[i]->op->n_in == 0;
+        leader[i] = i;
+    }
+    partition_run(q, needed, leader, kept);
+    free(needed);
+    free(kept);
+    free(leader);
+    return partition_end(&q);
+}
+
+static void spread(simulation *s, memory *const *ranks, const trama_value *v, const dense *data)
+{
+    world w = world_of(s);
+    const trama_mesh *mesh = s->l.mesh[v->id];
+    dense *terms = terms_of_value(mesh, &s->l.value[v->id], data);
+    scatter(&w, ranks, v->id, terms);
+    free_terms(mesh, &s->l.value[v->id], terms);
+}
+
+static void start(simulation *s)
+{
+    const trama_program *p = s->program;
+    world w = world_of(s);
+    for (int i = 0; i < p->values.n; i++)
+        s->shapes[i] = p->values.at[i]->shape;
+    for (int i = 0; i < p->nodes.n; i++)
+        s->rules[i] = p->nodes.at[i]->rule;
+    for (int r = 0; r < s->machine->n_ranks; r++) {
+        s->initial_plans[r] = initial_plan(s, r);
+        s->initial[r] = memory_new(s->initial_plans[r], NULL);
+    }
+    for (int i = 0; i < p->values.n; i++) {
+        if (!is_initial(p->values.at[i]) || is_source(p->values.at[i]))
+            continue;
+        dense data = dense_initial(p->values.at[i]);
+        spread(s, s->initial, p->values.at[i], &data);
+        dense_free(&data);
+    }
+    demand(interpret(&w, s->initial, s->shapes, NULL), "initial plan");
+}
+
+static int count_processes(const simulation *s)
+{
+    int n = 1;
+    for (int i = 0; i < s->program->values.n; i++)
+        for (int k = 0; k < s->l.mesh[i]->size; k++)
+            n = (int)max_i64(n, s->l.mesh[i]->ids[k] + 1);
+    return n;
+}
+
+simulation *simulation_new(const trama_program *program, const machine *m, const simulation_options *options)
+{
+    simulation *s = trama_alloc(sizeof *s);
+    size_t values = (size_t)program->values.n, nodes = (size_t)program->nodes.n, ranks = (size_t)m->n_ranks;
+    ck_assert_msg(!program->status, "%s", trama_program_error(program));
+    s->program = program;
+    s->machine = m;
+    if (options)
+        s->options = *options;
+    s->single = trama_mesh_parse("1");
+    s->shapes = trama_alloc(values * sizeof *s->shapes);
+    s->fed = trama_alloc(values * sizeof *s->fed);
+    s->rules = trama_alloc(nodes * sizeof *s->rules);
+    s->initial_plans = trama_alloc(ranks * sizeof *s->initial_plans);
+    s->input_plans = trama_alloc(ranks * sizeof *s->input_plans);
+    s->plans = trama_alloc(ranks * sizeof *s->plans);
+    s->initial = trama_alloc(ranks * sizeof *s->initial);
+    s->inputs = trama_alloc(ranks * sizeof *s->inputs);
+    s->memories = trama_alloc(ranks * sizeof *s->memories);
+    int64_t nominal = s->options.nominal ? s->options.nominal : 64;
+    ck_assert_msg(!complete_program(program, nominal, s->single, &s->l), "%s", trama_error());
+    s->map = map_by_order(count_processes(s), s->options.order, m);
+    start(s);
+    return s;
+}
+
+static void drop_run(simulation *s)
+{
+    for (int r = 0; r < s->machine->n_ranks; r++) {
+        memory_destroy(&s->memories[r]);
+        plan_destroy(&s->plans[r]);
+        memory_destroy(&s->inputs[r]);
+        plan_destroy(&s->input_plans[r]);
+    }
+}
+
+void simulation_destroy(simulation **s_)
+{
+    simulation *s = *s_;
+    drop_run(s);
+    for (int r = 0; r < s->machine->n_ranks; r++) {
+        memory_destroy(&s->initial[r]);
+        plan_destroy(&s->initial_plans[r]);
+    }
+    for (int i = 0; i < s->program->values.n; i++)
+        dense_free(&s->fed[i]);
+    void *owned[] = {s->shapes, s->rules,   s->fed,    s->initial_plans, s->input_plans,
+                     s->plans,  s->initial, s->inputs, s->memories};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    layouts_free(&s->l);
+    map_destroy(&s->map);
+    trama_mesh_destroy(&s->single);
+    free(s);
+    *s_ = NULL;
+}
+
+/* ---- Targets ---- */
+
+void simulation_feed(simulation *s, const trama_value *input, const dense *data)
+{
+    dense_free(&s->fed[input->id]);
+    s->fed[input->id] = dense_copy(data);
+}
+
+void simulation_write(simulation *s, const trama_value *state, const dense *data)
+{
+    spread(s, s->initial, state, data);
+}
+
+/* Inputs that the nodes or the target itself need. */
+static bool *used_inputs(const trama_program *p, const trama_target *target, const bool *needed)
+{
+    bool *used = trama_alloc((size_t)p->values.n);
+    for (int i = 0; i < p->nodes.n; i++)
+        for (int t = 0; needed[i] && t < p->nodes.at[i]->op->n_in; t++)
+            used[p->nodes.at[i]->in[t]->id] = true;
+    for (int i = 0; i < target->values.n; i++)
+        used[target->values.at[i]->id] = true;
+    for (int i = 0; i < p->values.n; i++)
+        used[i] &= p->values.at[i]->kind == VALUE_INPUT;
+    return used;
+}
+
+typedef struct wish {
+    bool *needed, *inputs, *kept;
+    int *leader;
+} wish;
+
+static plan *input_plan(const simulation *s, int rank, const wish *h)
+{
+    partition *q = begin(s, rank);
+    for (int i = 0; i < s->program->values.n; i++)
+        if (h->inputs[i])
+            partition_input(q, i);
+    return partition_end(&q);
+}
+
+static plan *target_plan(const simulation *s, int rank, const wish *h)
+{
+    const trama_program *p = s->program;
+    partition *q = begin(s, rank);
+    for (int i = 0; i < p->values.n; i++) {
+        if (is_initial(p->values.at[i]))
+            partition_import(q, i, s->initial_plans[rank], i);
+        if (h->inputs[i])
+            partition_import(q, i, s->input_plans[rank], i);
+    }
+    partition_run(q, h->needed, h->leader, h->kept);
+    return partition_end(&q);
+}
+
+static void run_plans(simulation *s, const wish *h)
+{
+    const trama_program *p = s->program;
+    world w = world_of(s);
+    memory **from = trama_alloc((size_t)p->values.n * sizeof(memory *));
+    for (int r = 0; r < s->machine->n_ranks; r++) {
+        s->input_plans[r] = input_plan(s, r, h);
+        s->inputs[r] = memory_new(s->input_plans[r], NULL);
+        for (int i = 0; i < p->values.n; i++)
+            from[i] = h->inputs[i] ? s->inputs[r] : s->initial[r];
+        s->plans[r] = target_plan(s, r, h);
+        s->memories[r] = memory_new(s->plans[r], from);
+    }
+    free(from);
+    for (int i = 0; i < p->values.n; i++)
+        if (h->inputs[i])
+            spread(s, s->inputs, p->values.at[i], &s->fed[i]);
+    demand(interpret(&w, s->memories, s->shapes, &s->sent), "target");
+}
+
+void simulation_run(simulation *s, const trama_target *target)
+{
+    const trama_program *p = s->program;
+    wish h = {.needed = trama_alloc((size_t)p->nodes.n), .kept = trama_alloc((size_t)p->values.n)};
+    h.leader = trama_alloc((size_t)p->nodes.n * sizeof *h.leader);
+    program_closure(p, target->values.n, target->values.at, h.needed);
+    h.inputs = used_inputs(p, target, h.needed);
+    for (int i = 0; i < p->values.n; i++) {
+        h.kept[i] = s->options.keep_all;
+        if (h.inputs[i])
+            s->shapes[i] = s->fed[i].shape;
+    }
+    for (int i = 0; i < target->values.n; i++)
+        h.kept[target->values.at[i]->id] = true;
+    ck_assert_msg(!program_resolve(p, h.needed, s->shapes, s->rules), "%s", trama_error());
+    fuse_program(p, h.needed, &s->l, s->shapes, !s->options.plan.no_fusion, h.leader);
+    drop_run(s);
+    run_plans(s, &h);
+    free(h.needed);
+    free(h.inputs);
+    free(h.kept);
+    free(h.leader);
+}
+
+/* ---- Reading ---- */
+
+/* Where a value is held: in the last run, or else in the initial plan. */
+static memory *const *holder(const simulation *s, const trama_value *v)
+{
+    if (v->kind == VALUE_STATE)
+        return s->initial;
+    return s->plans[0] && plan_find(s->plans[0], v->id) ? s->memories : s->initial;
+}
+
+dense simulation_value(simulation *s, const trama_value *value)
+{
+    world w = world_of(s);
+    memory *const *ranks = holder(s, value);
+    const plan_holding **h = trama_alloc((size_t)s->machine->n_ranks * sizeof(plan_holding *));
+    for (int r = 0; r < s->machine->n_ranks; r++) {
+        h[r] = plan_find(ranks[r]->p, value->id);
+        ck_assert_msg(h[r] != NULL, "%s is not kept", value->name);
+        ck_assert_msg(h[r]->mesh == s->l.mesh[value->id] && trama_layout_equal(&h[r]->layout, &s->l.value[value->id]),
+                      "%s is not held in its own layout first", value->name);
+    }
+    dense result = {0};
+    demand(gather(&w, ranks, h, s->shapes[value->id], &result), value->name);
+    free(h);
+    return result;
+}
+
+traffic simulation_read(simulation *s, const trama_value *value, const trama_mesh *mesh, const trama_layout *layout,
+                        bool fresh, dense *result)
+{
+    world w = world_of(s);
+    memory *const *ranks = holder(s, value);
+    size_t n = (size_t)s->machine->n_ranks;
+    plan **plans = trama_alloc(n * sizeof(plan *));
+    memory **memories = trama_alloc(n * sizeof(memory *)),
+           **from = trama_alloc((size_t)s->program->values.n * sizeof(memory *));
+    const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));
+    traffic sent;
+    for (int r = 0; r < s->machine->n_ranks; r++) {
+        partition *q = begin(s, r);
+        partition_import(q, value->id, ranks[r]->p, value->id);
+        h[r] = partition_reshard(q, value->id, mesh, layout, -1, fresh);
+        plans[r] = partition_end(&q);
+        from[value->id] = ranks[r];
+        memories[r] = memory_new(plans[r], from);
+    }
+    demand(interpret(&w, memories, s->shapes, &sent), "read");
+    demand(gather(&w, memories, h, s->shapes[value->id], result), "read");
+    for (int r = 0; r < s->machine->n_ranks; r++) {
+        memory_destroy(&memories[r]);
+        plan_destroy(&plans[r]);
+    }
+    free(plans);
+    free(memories);
+    free(from);
+    free(h);
+    return sent;
+}
+
+traffic simulation_traffic(const simulation *s)
+{
+    return s->sent;
+}
+
+const plan *simulation_plan(const simulation *s, int rank)
+{
+    return s->plans[rank];
+}
+
+const layouts *simulation_layouts(const simulation *s)
+{
+    return &s->l;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program on a machine of many ranks, planned as an executable plans it and interpreted:
+ *
+ *   complete -> map -> for each rank an initial plan: every state and constant is an input of it, every node without
+ *   operands runs in it, and all of these are kept.
+ *   target   -> for each rank a plan that imports those from the initial plan, takes the fed inputs that the target
+ * needs as inputs, and runs the target's nodes, fused; the target's values are kept. read     -> for each rank a plan
+ * that imports one value and reshards it.
+ *
+ * Any mistake of a plan ends the test with a message. */
+#ifndef SIMULATION_H
+#define SIMULATION_H
+
+#include "holdings.h"
+
+typedef struct simulation simulation;
+
+typedef struct simulation_options {
+    plan_options plan;
+    const int *order; /* permutation of the processes, or NULL */
+    int64_t nominal;  /* of TRAMA_ANY in completion; 0: 64 */
+    bool keep_all;    /* every value can be read */
+} simulation_options;
+
+/* Ranks of several places each, every place with as many workers. */
+machine *simulation_machine(int ranks, int places, int workers);
+
+simulation *simulation_new(const trama_program *program, const machine *m, const simulation_options *options);
+void simulation_destroy(simulation **s);
+void simulation_feed(simulation *s, const trama_value *input, const dense *data);
+void simulation_run(simulation *s, const trama_target *target);
+void simulation_write(simulation *s, const trama_value *state, const dense *data);
+
+/* A kept value, gathered from its holdings; the caller frees. */
+dense simulation_value(simulation *s, const trama_value *value);
+
+/* The same by a plan that reshards it, fresh or not, to a layout. Returns the bytes between ranks. */
+traffic simulation_read(simulation *s, const trama_value *value, const trama_mesh *mesh, const trama_layout *layout,
+                        bool fresh, dense *result);
+
+/* What the last run sent, and the plan of a rank in it. */
+traffic simulation_traffic(const simulation *s);
+const plan *simulation_plan(const simulation *s, int rank);
+const layouts *simulation_layouts(const simulation *s);
+
+#endif

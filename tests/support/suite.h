@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main function of a Check program with one list of tests. */
+#ifndef SUITE_H
+#define SUITE_H
+
+#include <check.h>
+#include <stdbool.h>
+
+/* set_up and tear_down run around each test, in its process; NULL: nothing. Returns the exit status. */
+int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const *tests, size_t n);
+
+/* Whether the environment asks for exhaustive variants: TRAMA_TEST_LONG=1. */
+bool suite_is_long(void);
+
+#endif
