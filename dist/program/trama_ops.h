@@ -4,6 +4,7 @@
 #ifndef TRAMA_OPS_H
 #define TRAMA_OPS_H
 
+#include "trama_op.h"
 #include "trama_program.h"
 
 #ifdef __cplusplus
@@ -103,10 +104,10 @@ trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtyp
                            double value);
 
 /* Any op of the list by its descriptor; attributes NULL: zeros. Returns result 0; the others by trama_result. */
-trama_value *trama_apply_at(trama_where where, trama_program *program, const struct trama_op *op, int n_in,
-                            trama_value *const *in, const struct trama_attributes *attributes);
+trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
+                            trama_value *const *in, const trama_attributes *attributes);
 trama_value *trama_result(trama_value *value, int i); /* result i of the op that made value */
-const struct trama_op *trama_op_find(const char *name); /* NULL where there is none */
+const trama_op *trama_op_find(const char *name); /* NULL where there is none */
 
 #ifdef __cplusplus
 }
