@@ -12,7 +12,7 @@ struct arena_block {
 void *arena_take(arena *a, size_t bytes, size_t expected)
 {
     bytes = (bytes + 15) / 16 * 16;
-    if (a->room - a->used < bytes) {
+    if (!a->blocks || a->room - a->used < bytes) {
         size_t room = expected > bytes ? expected : bytes;
         room = room > LEAST_BLOCK ? room : LEAST_BLOCK;
         struct arena_block *block = trama_alloc(sizeof *block + room);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What partition.c and reshard.c share. */
+/* What the files of partition share: partition.c, pieces.c, compute.c, reshard.c. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -81,6 +81,18 @@ typedef struct guard {
 typedef ARRAY(guard) guards;
 void guard_old_values(partition *q, const partition_wish *wish, const trama_node *node, guards *g);
 void guard_install(partition *q, guards *g);
+
+/* A group of nodes that run as one task a tile. */
+typedef struct compute_group {
+    partition *q;
+    int leader;
+    const trama_mesh *mesh;
+    ARRAY(const trama_node *) nodes;
+} compute_group;
+
+/* compute.c: holdings and shards of the group's results (internal[value id]: seen by the group alone), then its steps. */
+void compute_results(compute_group *g, const bool *internal);
+void compute_tiles(compute_group *g);
 
 /* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,

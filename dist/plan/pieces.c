@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a rank holds: pieces of holdings, the shards they lie in, tiles; and the steps that name them. */
+#include <string.h>
+
+#include "partition_internal.h"
+
+/* ---- Pieces ---- */
+
+const local_positions *partition_locals(partition *q, const trama_mesh *mesh)
+{
+    for (int i = 0; i < q->locals.n; i++)
+        if (q->locals.at[i].mesh == mesh)
+            return &q->locals.at[i];
+    local_positions *l = ARRAY_PUSH(&q->locals);
+    l->mesh = mesh;
+    for (int i = 0; i < mesh->size; i++)
+        if (is_mine(q, place_of(q, mesh, i)))
+            *ARRAY_PUSH(&l->at) = i;
+    return l;
+}
+
+box partition_whole(const partition *q, int value)
+{
+    return box_whole(q->s.shapes[value]);
+}
+
+int term_of(const trama_mesh *mesh, const trama_layout *layout, int position)
+{
+    int coordinate[TRAMA_MAX_AXES];
+    mesh_coordinate(mesh, position, coordinate);
+    return axes_position(mesh, layout_axes(layout, TRAMA_PARTIAL), coordinate);
+}
+
+const plan_piece *find_piece(const plan_holding *h, int place, const box *b, int term)
+{
+    for (int i = 0; i < h->pieces.n; i++) {
+        const plan_piece *p = &h->pieces.at[i];
+        if (p->place == place && p->term == term && box_equal(&p->region.box, b))
+            return p;
+    }
+    return NULL;
+}
+
+void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
+                      plan_holding *h)
+{
+    const local_positions *mine = partition_locals(q, mesh);
+    for (int i = 0; i < mine->at.n; i++) {
+        int position = mine->at.at[i], place = place_of(q, mesh, position);
+        box b;
+        if (!layout_present(layout, position))
+            continue;
+        layout_box(mesh, layout, whole, position, &b);
+        int term = term_of(mesh, layout, position);
+        if (find_piece(h, place, &b, term))
+            continue;
+        plan_piece *piece = ARRAY_PUSH(&h->pieces);
+        *piece = (plan_piece){.place = place, .term = term, .position = position, .region = {-1, b}};
+    }
+}
+
+int pieces_on(const plan_holding *h, int place)
+{
+    int n = 0;
+    for (int i = 0; i < h->pieces.n; i++)
+        n += h->pieces.at[i].place == place;
+    return n;
+}
+
+plan_holding *find_holding(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout)
+{
+    for (int i = 0; i < p->holdings.n; i++) {
+        plan_holding *h = &p->holdings.at[i];
+        if (h->value == value && h->mesh == mesh && trama_layout_equal(&h->layout, layout))
+            return h;
+    }
+    return NULL;
+}
+
+/* ---- Shards and steps ---- */
+
+void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
+                   int *cut_dim, int *cut_parts)
+{
+    int64_t ways = q->s.options.ways ? q->s.options.ways : q->s.machine->places[place].workers;
+    ways = max_i64(1, ways / max_i64(1, pieces));
+    int dim = 0;
+    for (int d = 1; d < b->ndim; d++)
+        if (b->n[d] > b->n[dim])
+            dim = d;
+    double bytes = (double)box_count(b) * (double)trama_dtype_size(dtype);
+    double worth = bytes / (double)max_i64(1, q->s.options.grain_bytes);
+    double by_work = work / (double)max_i64(1, q->s.options.grain_flops);
+    worth = by_work > worth ? by_work : worth;
+    int64_t parts = worth < (double)ways ? (int64_t)worth : ways;
+    *cut_dim = b->ndim ? dim : -1;
+    *cut_parts = b->ndim ? (int)max_i64(1, min_i64(parts, b->n[dim])) : 1;
+}
+
+int partition_slice_dim(const box *b, int n)
+{
+    int dim = 0;
+    for (int d = 0; d < b->ndim; d++)
+        if (b->n[d] > b->n[dim])
+            dim = d;
+    return b->ndim && b->n[0] >= n ? 0 : dim;
+}
+
+int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts)
+{
+    *ARRAY_PUSH(&q->p->shards) = (plan_shard){.source = source,
+                                              .value = value,
+                                              .place = place,
+                                              .dtype = q->s.program->values.at[value]->dtype,
+                                              .box = *b,
+                                              .cut_dim = cut_parts > 1 ? cut_dim : -1,
+                                              .cut_parts = cut_parts,
+                                              .import = -1};
+    return q->p->shards.n - 1;
+}
+
+plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands)
+{
+    plan_step *s = ARRAY_PUSH(&q->p->steps);
+    *s = (plan_step){.kind = kind, .place = place, .lane = -1, .operand = q->p->operands.n, .n_operands = n};
+    for (int i = 0; i < n; i++)
+        *ARRAY_PUSH(&q->p->operands) = operands[i];
+    return s;
+}
+
+step_access write_access(const plan *p, const plan_region *r)
+{
+    const plan_shard *s = &p->shards.at[r->shard];
+    if (s->source == SHARD_INTERNAL)
+        return ACCESS_NONE;
+    int first, last;
+    plan_tiles(s, &r->box, &first, &last);
+    box from = plan_tile(s, first), to = plan_tile(s, last);
+    for (int d = 0; d < r->box.ndim; d++)
+        if (r->box.lo[d] != from.lo[d] || r->box.lo[d] + r->box.n[d] != to.lo[d] + to.n[d])
+            return ACCESS_UPDATE;
+    return ACCESS_WRITE;
+}
