@@ -3,10 +3,12 @@
  *
  * OpenBLAS picks its kernels by CPU model when it is loaded, and an older one takes a CPU it does not know for a
  * Prescott (SSE3, a third to a fifth of the speed). Then the kernels are selected again, named by what the CPU can do.
- * Which are good enough, sgemm in Gflop/s on one core, n = 1024 / 64:
+ * Sgemm in Gflop/s on one core, n = 1024 / 64:
  *   EPYC of Zen 4 (AVX-512 in two halves): Haswell 107 / 96, Zen 107 / 78, SkylakeX 102 / 115, Cooperlake 101 / 107,
- *   Prescott 38 / 34. So on AMD up to family 0x19 any kernel with AVX2 is left alone;
- *   Xeon of Emerald Rapids: SkylakeX 192, Prescott 38. Elsewhere full AVX-512 counts as above AVX2. */
+ *   Prescott 38 / 34;
+ *   Xeon of Emerald Rapids: SkylakeX 192, Prescott 38.
+ * So every CPU with full AVX-512 runs SkylakeX, the same bits on all of them; on AMD up to family 0x19 the kernels of AVX2
+ * are not called slow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,7 @@ static int host_threads; /* 0: not started */
 
 static cpu_level kernel_level(void);
 static cpu_level cpu_level_of(bool *halves);
+static bool is_cooperlake(void);
 static bool reselect(cpu_level level);
 
 const char *blas_start(bool allow_reselect)
@@ -39,11 +42,11 @@ const char *blas_start(bool allow_reselect)
         host_threads = openblas_get_num_threads();
         openblas_set_num_threads(1);
     }
-    if (!openblas_get_corename || kernel_level() >= needed)
+    if (!openblas_get_corename || getenv("OPENBLAS_CORETYPE"))
         return NULL;
-    if (getenv("OPENBLAS_CORETYPE"))
+    if (allow_reselect && (kernel_level() < level || is_cooperlake()) && reselect(level))
         return NULL;
-    if (allow_reselect && reselect(level))
+    if (kernel_level() >= needed)
         return NULL;
     return level == CPU_AVX512 ? "OpenBLAS does not know this CPU and runs slow kernels: set OPENBLAS_CORETYPE=SkylakeX"
                                : "OpenBLAS does not know this CPU and runs slow kernels: set OPENBLAS_CORETYPE=Haswell";
@@ -74,6 +77,12 @@ static cpu_level kernel_level(void)
         if (!strcmp(name, below[i]))
             return CPU_OTHER;
     return !strcmp(name, "Haswell") || !strcmp(name, "Zen") || !strcmp(name, "Excavator") ? CPU_AVX2 : CPU_AVX512;
+}
+
+/* SkylakeX with kernels for bf16; in f32 no faster, but of other bits. */
+static bool is_cooperlake(void)
+{
+    return !strcmp(openblas_get_corename(), "Cooperlake");
 }
 
 /* The user's choice, the environment, is left as it was found: unset. */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The small programs: what they print is what they promise. */
+#include "programs.h"
+
+START_TEST(hello_mesh_prints_one_tensor_in_two_layouts)
+{
+    const char *text = text_of(run("./hello_mesh"));
+    ck_assert_msg(contains(text, "x f32[5,4] as S(0),S(1)") && contains(text, "y f32[5,4] as S(1),R"), "%s", text);
+    const char *second = strstr(text, "y f32");
+    for (int i = 0; i < 20; i++) {
+        char number[8];
+        snprintf(number, sizeof number, i % 4 ? " %d" : "[%d", i);
+        ck_assert_msg(contains(text, number) && contains(second, number), "%s is missing: %s", number, text);
+    }
+}
+END_TEST
+
+/* The numbers of a row of the table; a loss after a step that was not made is NAN. */
+typedef struct row {
+    char mode[16], how[16], labels[16];
+    double loss, norm0, norm1, after;
+} row;
+
+static row row_of(const char *line)
+{
+    row r;
+    char after[32];
+    int n =
+        sscanf(line, "%15s %15s %15s %lf %lf %lf %31s", r.mode, r.how, r.labels, &r.loss, &r.norm0, &r.norm1, after);
+    ck_assert_msg(n == 7, "%s", line);
+    r.after = after[0] == '-' ? NAN : atof(after);
+    return r;
+}
+
+/* The same in plain loops: two matmuls, mean squared error, one step of rate 0.02. */
+enum { SAMPLES = 16, IN = 784, HIDDEN = 784, OUT = 10 };
+
+/* c [m, n] = a [m, k] b [k, n] */
+static double *product(int m, int k, int n, const double *a, const double *b)
+{
+    double *c = calloc((size_t)m * (size_t)n, sizeof *c);
+    for (int i = 0; i < m; i++)
+        for (int l = 0; l < k; l++)
+            for (int j = 0; j < n; j++)
+                c[i * n + j] += a[i * k + l] * b[l * n + j];
+    return c;
+}
+
+static double *transposed(int m, int n, const double *a)
+{
+    double *t = malloc((size_t)m * (size_t)n * sizeof *t);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            t[j * m + i] = a[i * n + j];
+    return t;
+}
+
+static double *weights(uint32_t stream, int in, int out)
+{
+    double *w = malloc((size_t)in * (size_t)out * sizeof *w), bound = 1 / sqrt(in);
+    for (int i = 0; i < in * out; i++)
+        w[i] = plain_uniform(1, stream, 0, (uint64_t)i, -bound, bound);
+    return w;
+}
+
+static double norm(int n, const double *a)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * a[i];
+    return sqrt(sum);
+}
+
+/* Returns the loss of x w0 w1; *h is x w0, d [SAMPLES, OUT] the gradient of the product. */
+static double forward(const double *x, const double *w0, const double *w1, double **h, double *d)
+{
+    double loss = 0;
+    *h = product(SAMPLES, IN, HIDDEN, x, w0);
+    double *z = product(SAMPLES, HIDDEN, OUT, *h, w1);
+    for (int i = 0; i < SAMPLES * OUT; i++) {
+        double e = z[i] - sin(2.0 + i);
+        loss += e * e / (SAMPLES * OUT);
+        d[i] = 2 * e / (SAMPLES * OUT);
+    }
+    free(z);
+    return loss;
+}
+
+static row plain_row(void)
+{
+    row r = {.after = 0};
+    double x[SAMPLES * IN], d[SAMPLES * OUT], *h, *w0 = weights(0, IN, HIDDEN), *w1 = weights(1, HIDDEN, OUT);
+    for (int i = 0; i < SAMPLES * IN; i++)
+        x[i] = sin(1.0 + i);
+    r.loss = forward(x, w0, w1, &h, d);
+    double *ht = transposed(SAMPLES, HIDDEN, h), *w1t = transposed(HIDDEN, OUT, w1), *xt = transposed(SAMPLES, IN, x);
+    double *g1 = product(HIDDEN, SAMPLES, OUT, ht, d), *dh = product(SAMPLES, OUT, HIDDEN, d, w1t);
+    double *g0 = product(IN, SAMPLES, HIDDEN, xt, dh);
+    r.norm0 = norm(IN * HIDDEN, g0);
+    r.norm1 = norm(HIDDEN * OUT, g1);
+    for (int i = 0; i < IN * HIDDEN; i++)
+        w0[i] -= 0.02 * g0[i];
+    for (int i = 0; i < HIDDEN * OUT; i++)
+        w1[i] -= 0.02 * g1[i];
+    free(h);
+    r.after = forward(x, w0, w1, &h, d);
+    double *all[] = {h, ht, w1t, xt, g1, dh, g0, w0, w1};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    return r;
+}
+
+static void check_row(const row *r, const row *wanted)
+{
+    ck_assert_msg(fabs(r->loss - wanted->loss) < 1e-10 && fabs(r->norm0 - wanted->norm0) < 1e-10 &&
+                      fabs(r->norm1 - wanted->norm1) < 1e-10,
+                  "%s %s %s: %.12g %.12g %.12g, not %.12g %.12g %.12g", r->mode, r->how, r->labels, r->loss, r->norm0,
+                  r->norm1, wanted->loss, wanted->norm0, wanted->norm1);
+    bool host = !strcmp(r->labels, "host");
+    ck_assert_int_eq(host, !isnan(r->after));
+    ck_assert(!host || fabs(r->after - wanted->after) < 1e-10);
+}
+
+START_TEST(demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants)
+{
+    row wanted = plain_row();
+    char *text = strdup(text_of(run("./demo_mlp"))), *rest = NULL;
+    ck_assert_ptr_nonnull(strtok_r(text, "\n", &rest));
+    for (int i = 0; i < 12; i++) {
+        row r = row_of(strtok_r(NULL, "\n", &rest));
+        check_row(&r, &wanted);
+    }
+    const char *last = strtok_r(NULL, "\n", &rest);
+    ck_assert_msg(!strncmp(last, "largest relative difference ", 28) && atof(last + 28) < 1e-10, "%s", last);
+    ck_assert_ptr_null(strtok_r(NULL, "\n", &rest));
+    free(text);
+}
+END_TEST
+
+START_TEST(demo_mlp_runs_the_one_variant_that_is_asked_for)
+{
+    row r = row_of(last_line(text_of(run("./demo_mlp --mode mp --eager --host"))));
+    ck_assert_str_eq(r.mode, "mp");
+    ck_assert_str_eq(r.how, "eager");
+    ck_assert_str_eq(r.labels, "host");
+}
+END_TEST
+
+START_TEST(trama_info_names_version_and_workers)
+{
+    const char *text = text_of(run("./trama info"));
+    ck_assert(contains(text, "trama ") && contains(text, "rank 0 of 1") && contains(text, "workers"));
+    ck_assert(contains(text_of(run("./trama --version")), "trama "));
+    ck_assert(contains(text_of(run("./trama --help")), "info"));
+}
+END_TEST
+
+TESTS(hello_mesh_prints_one_tensor_in_two_layouts, demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants,
+      demo_mlp_runs_the_one_variant_that_is_asked_for, trama_info_names_version_and_workers)
