@@ -9,6 +9,7 @@
  *   Xeon of Emerald Rapids: SkylakeX 192, Prescott 38.
  * So every CPU with full AVX-512 runs SkylakeX, the same bits on all of them; on AMD up to family 0x19 the kernels of AVX2
  * are not called slow. */
+#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,9 @@ extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
+
+/* Keeps the BLAS in programs that start Trama but link no kernel, so that they can tell its name. */
+__attribute__((used)) static float (*const the_blas)(int, const float *, int, const float *, int) = cblas_sdot;
 
 typedef enum { CPU_OTHER, CPU_AVX2, CPU_AVX512 } cpu_level;
 

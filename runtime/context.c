@@ -143,6 +143,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, tr
         return status;
     is_live = true;
     node_card *cards = trama_alloc((size_t)c->comm.ranks * sizeof *cards);
+    snprintf(c->cpu_kind, sizeof c->cpu_kind, "%s", cpu_kind ? cpu_kind : "");
     if ((status = exchange_cards(c, config, cpu_kind, cards)) || (status = check_options(c, cards)) ||
         (status = start_starpu(c, cards)) || (status = agree_machine(c, cards))) {
         driver_stop(c);

@@ -27,6 +27,7 @@ char *trama_context_describe(const trama_context *context)
     text_add(&t, "messages: %s\n", messages_text(c));
     text_add(&t, "window %d steps, grain %lld flop and %lld bytes, watchdog %d s\n", c->config.window,
              (long long)c->config.grain_flops, (long long)c->config.grain_bytes, c->config.watchdog);
+    text_add(&t, "kernels: %s; built with MPI %s\n", c->cpu_kind, TRAMA_HAVE_MPI ? "yes" : "no");
     machine_describe(c->machine, &t);
     return text_take(&t);
 }

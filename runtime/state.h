@@ -30,6 +30,7 @@ typedef struct own_place {
 struct trama_context {
     /* context.c */
     trama_config config;
+    char cpu_kind[64]; /* what this rank's CPU places compute with */
     comm comm;
     hwloc_topology_t topology;
     place_list cores;

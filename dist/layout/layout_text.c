@@ -153,25 +153,25 @@ static trama_placement placement(cursor *c)
 /* Axes without a stated order cut their dim in mesh order; either all axes of a dim state one, or none does. */
 static trama_status set_orders(trama_layout *layout)
 {
+    const trama_layout given = *layout;
     for (int a = 0; a < layout->naxes; a++) {
         trama_placement *p = &layout->axis[a];
-        if (p->kind != TRAMA_SPLIT)
+        if (p->kind != TRAMA_SPLIT || p->order >= 0)
             continue;
         int before = 0, stated = 0, same = 0;
         for (int b = 0; b < layout->naxes; b++) {
-            const trama_placement *q = &layout->axis[b];
+            const trama_placement *q = &given.axis[b];
             if (q->kind != TRAMA_SPLIT || q->dim != p->dim)
                 continue;
             same++;
             before += b < a;
-            stated += q->order >= 0 && (p->order >= 0 || b > a);
+            stated += q->order >= 0;
         }
-        if (p->order < 0 && stated)
+        if (stated)
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
                               "layout: of the %d axes that split dim %d, either all state their order [k] or none", same,
                               p->dim);
-        if (p->order < 0)
-            p->order = before;
+        p->order = before;
     }
     return TRAMA_OK;
 }

@@ -14,6 +14,16 @@ static trama_status mesh_error(const char *problem, const char *value)
     return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: %s%s%s", problem, value ? " in " : "", value ? value : "");
 }
 
+/* The length of the identifier at the start of a text; 0 where there is none. */
+static size_t identifier(const char *at)
+{
+    size_t n = 0;
+    if (isalpha((unsigned char)*at) || *at == '_')
+        while (isalnum((unsigned char)at[n]) || at[n] == '_')
+            n++;
+    return n;
+}
+
 static bool set_axes(trama_mesh *m, int ndim, const int *shape, const char *const *names)
 {
     if (ndim < 1 || ndim > TRAMA_MAX_AXES)
@@ -29,6 +39,8 @@ static bool set_axes(trama_mesh *m, int ndim, const int *shape, const char *cons
         const char *name = names && names[a] ? names[a] : "";
         if (strlen(name) >= AXIS_NAME_BYTES)
             return mesh_error("an axis name is longer than 23 bytes", NULL), false;
+        if (identifier(name) != strlen(name))
+            return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: '%s' is no name of letters, digits and _", name), false;
         for (int b = 0; b < a; b++)
             if (*name && !strcmp(name, m->names[b]))
                 return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: two axes are named '%s'", name), false;
@@ -213,10 +225,7 @@ static int read_number(const char **at)
 
 static bool read_axis(const char **at, int *extent, char *name)
 {
-    size_t n = 0;
-    if (isalpha((unsigned char)**at) || **at == '_')
-        while (isalnum((unsigned char)(*at)[n]) || (*at)[n] == '_')
-            n++;
+    size_t n = identifier(*at);
     if (n >= AXIS_NAME_BYTES || (n && (*at)[n] != '='))
         return false;
     memcpy(name, *at, n);
@@ -255,7 +264,7 @@ trama_mesh *trama_mesh_parse(const char *source)
     for (int a = 0; a < ndim && size <= MAX_PROCESSES; a++)
         size *= shape[a];
     trama_mesh *mesh = NULL;
-    if (*at)
+    if (*at || (ids.n && ids.at[ids.n - 1] < 0))
         trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: '%s' is not understood at '%s'", source, at);
     else if (ids.n && ids.n != size)
         trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: '%s' names %d ids for %lld processes", source, ids.n,

@@ -9,49 +9,13 @@
 #include <string.h>
 
 #include "bound.h"
-#include "partition_internal.h"
+#include "exchange.h"
 
 enum {
     SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
     SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
     MAX_SPREAD = 4
 };
-
-/* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. */
-enum { POST, PACK, SENDS, RECEIVES, UNPACK, REDUCE, PACK_AGAIN, SEND_AGAIN, RECEIVE_AGAIN, UNPACK_AGAIN, STAGES };
-
-typedef struct staged {
-    int stage, n;
-    plan_step step;
-    plan_operand operands[2];
-    int many; /* reduce: index of its operands in exchange.sources, or -1 */
-} staged;
-
-typedef struct packed {
-    plan_region region;
-    int message; /* shard */
-} packed;
-
-typedef ARRAY(int) int_list;
-
-typedef struct exchange {
-    partition *q;
-    int value, source, target; /* holdings; by number since they move */
-    const trama_mesh *from_mesh, *to_mesh;
-    trama_layout from, to;
-    box whole;
-    size_t element;
-    unsigned kept;     /* partial axes that stay partial (same mesh) */
-    unsigned reduced;  /* partial axes of the source that are summed */
-    unsigned fresh_sum; /* axes along which the target becomes P(sum): the first process keeps the value */
-    trama_reduce reduce;
-    double scale;
-    bool fresh;
-    ARRAY(staged) steps;
-    ARRAY(plan_operand) sources;
-    ARRAY(packed) packs;
-    plan_exchange count;
-} exchange;
 
 /* ---- Who holds, who needs ---- */
 
@@ -134,149 +98,6 @@ static box slice_of(const box *b, int n, int i)
 static bool is_nothing(const box *b)
 {
     return b->ndim < 0 || box_count(b) == 0;
-}
-
-/* ---- Steps ---- */
-
-static staged *stage_step(exchange *x, int stage, step_kind kind, int place)
-{
-    staged *s = ARRAY_PUSH(&x->steps);
-    s->stage = stage;
-    s->many = -1;
-    s->step = (plan_step){.kind = kind, .place = place, .lane = -1, .scale = 1};
-    return s;
-}
-
-/* Accounts for what a step takes from another place of this rank. */
-static void count_between(exchange *x, int place, const plan_region *from)
-{
-    int64_t bytes = box_count(&from->box) * (int64_t)x->element;
-    if (x->q->p->shards.at[from->shard].place == place)
-        return;
-    x->count.sent += bytes;
-    x->count.received += bytes;
-}
-
-static void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from)
-{
-    if (box_count(&to.box) == 0)
-        return;
-    count_between(x, place, &from);
-    staged *s = stage_step(x, stage, STEP_COPY, place);
-    s->n = 2;
-    s->operands[0] = (plan_operand){to, write_access(x->q->p, &to)};
-    s->operands[1] = (plan_operand){from, ACCESS_READ};
-}
-
-/* A buffer for a message that holds `b` in row-major order: its own box, so that regions of it are boxes too. */
-static int message_shard(exchange *x, int place, const box *b)
-{
-    return partition_shard(x->q, SHARD_MESSAGE, x->value, place, b, -1, 1);
-}
-
-static void stage_message(exchange *x, int stage, step_kind kind, int place, int peer_place, plan_region buffer,
-                          int phase, int term)
-{
-    staged *s = stage_step(x, stage, kind, place);
-    s->n = 1;
-    s->operands[0] = (plan_operand){buffer, kind == STEP_SEND ? ACCESS_READ : ACCESS_WRITE};
-    s->step.peer = x->q->s.machine->places[peer_place].rank;
-    s->step.peer_place = peer_place;
-    s->step.key.phase = phase;
-    s->step.key.term = term;
-    s->step.key.box = buffer.box;
-    int64_t bytes = box_count(&buffer.box) * (int64_t)x->element;
-    *(kind == STEP_SEND ? &x->count.sent : &x->count.received) += bytes;
-    x->count.messages++;
-}
-
-/* What is sent: a tile as it lies, else a packed copy, made once however many get it. */
-static void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term)
-{
-    plan *p = x->q->p;
-    plan_region buffer = from;
-    if (plan_exact_tile(&p->shards.at[from.shard], &from.box) < 0) {
-        buffer.shard = -1;
-        for (int i = 0; i < x->packs.n; i++)
-            if (x->packs.at[i].region.shard == from.shard && box_equal(&x->packs.at[i].region.box, &from.box))
-                buffer.shard = x->packs.at[i].message;
-        if (buffer.shard < 0) {
-            buffer.shard = message_shard(x, place, &from.box);
-            *ARRAY_PUSH(&x->packs) = (packed){from, buffer.shard};
-            stage_copy(x, phase ? PACK_AGAIN : PACK, place, buffer, from);
-        }
-    }
-    stage_message(x, phase ? SEND_AGAIN : SENDS, STEP_SEND, place, peer_place, buffer, phase, term);
-}
-
-/* A buffer that a message from peer_place is received into. */
-static plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_place, const box *b, int term)
-{
-    plan_region buffer = {message_shard(x, place, b), *b};
-    stage_message(x, POST, STEP_RECEIVE, place, peer_place, buffer, phase, term);
-    return buffer;
-}
-
-static void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term)
-{
-    if (plan_exact_tile(&x->q->p->shards.at[to.shard], &to.box) >= 0)
-        stage_message(x, phase ? RECEIVE_AGAIN : RECEIVES, STEP_RECEIVE, place, peer_place, to, phase, term);
-    else
-        stage_copy(x, phase ? UNPACK_AGAIN : UNPACK, place, to,
-                   stage_receive_buffer(x, phase, place, peer_place, &to.box, term));
-}
-
-/* ---- This rank's pieces ---- */
-
-static int kept_of(const exchange *x, const trama_mesh *mesh, int position)
-{
-    int coordinate[TRAMA_MAX_AXES];
-    mesh_coordinate(mesh, position, coordinate);
-    return axes_position(mesh, x->kept, coordinate);
-}
-
-static int reduced_of(const exchange *x, int position)
-{
-    int coordinate[TRAMA_MAX_AXES];
-    mesh_coordinate(x->from_mesh, position, coordinate);
-    return axes_position(x->from_mesh, x->reduced, coordinate);
-}
-
-static const plan_piece *source_piece(const exchange *x, int place, const box *b, int kept, int term)
-{
-    const plan_holding *h = &x->q->p->holdings.at[x->source];
-    for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *s = &h->pieces.at[i];
-        if (s->place == place && box_equal(&s->region.box, b) && kept_of(x, x->from_mesh, s->position) == kept &&
-            reduced_of(x, s->position) == term)
-            return s;
-    }
-    return NULL;
-}
-
-/* Whether a target piece gets the value; the others of a new P(sum) are zero. */
-static bool gets_value(const exchange *x, int position)
-{
-    int coordinate[TRAMA_MAX_AXES];
-    mesh_coordinate(x->to_mesh, position, coordinate);
-    return axes_position(x->to_mesh, x->fresh_sum, coordinate) == 0;
-}
-
-static const plan_piece *target_piece(const exchange *x, int place, const box *b, int kept)
-{
-    const plan_holding *h = &x->q->p->holdings.at[x->target];
-    for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *t = &h->pieces.at[i];
-        if (t->place == place && gets_value(x, t->position) && kept_of(x, x->to_mesh, t->position) == kept &&
-            box_equal(&t->region.box, b))
-            return t;
-    }
-    return NULL;
-}
-
-static plan_region region_in(const plan_piece *piece, const box *b)
-{
-    return (plan_region){piece->region.shard, *b};
 }
 
 /* Whether a target piece is a part of what its place holds already, so that it needs no buffer. */
@@ -656,24 +477,6 @@ static void classify_axes(exchange *x)
     for (int a = 0; a < x->to_mesh->ndim; a++)
         if (x->to.axis[a].kind == TRAMA_PARTIAL && x->to.axis[a].reduce == TRAMA_SUM && !(x->kept >> a & 1))
             x->fresh_sum |= 1u << a;
-}
-
-static void emit_stages(exchange *x, int number)
-{
-    partition *q = x->q;
-    for (int stage = 0; stage < STAGES; stage++)
-        for (int i = 0; i < x->steps.n; i++) {
-            const staged *s = &x->steps.at[i];
-            if (s->stage != stage)
-                continue;
-            const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
-            plan_step *step = partition_step(q, s->step.kind, s->step.place, s->n, operands);
-            int operand = step->operand;
-            *step = s->step;
-            step->operand = operand;
-            step->n_operands = s->n;
-            step->exchange = number;
-        }
 }
 
 /* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */

@@ -169,23 +169,25 @@ static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_r
 {
     int n_partial = 0, first = -1, n_used = 0;
     bool joint = true;
+    *kind = TRAMA_SUM;
     for (int t = 0; t < q->rule->n_in; t++) {
         if (q->node->op->shape_only >> t & 1)
             continue;
         n_used++;
         const trama_placement *p = q->given[t] ? &q->given[t]->axis[axis] : NULL;
         bool partial = p && p->kind == TRAMA_PARTIAL;
-        joint &= partial && p->reduce == TRAMA_SUM && (q->rule->tensor[t].pass & PASS_JOINT);
+        joint &= partial && p->reduce <= TRAMA_AVG && (q->rule->tensor[t].pass & PASS_JOINT) &&
+                 (!n_partial || p->reduce == *kind);
         if (!partial)
             continue;
-        n_partial++;
+        if (!n_partial++)
+            *kind = p->reduce;
         if (first < 0 && (q->rule->tensor[t].pass >> p->reduce & 1))
             first = t;
     }
     if (!n_partial || q->rule->n_out != 1)
         return false;
     *keep = 0;
-    *kind = TRAMA_SUM;
     if (joint && n_partial == n_used) {
         *keep = ~0u;
         return true;

@@ -180,6 +180,28 @@ trama_status rule_parse(trama_rule *rule, const char *string, const trama_node *
     return TRAMA_OK;
 }
 
+/* The factor of a dim that is never split; dims of equal extent may share one. */
+static int whole_factor(trama_rule *rule, int64_t extent)
+{
+    for (int f = 0; f < rule->n_factors && extent != TRAMA_ANY; f++)
+        if (rule->factor[f].extent == extent)
+            return f;
+    int f = rule_add_factor(rule, extent);
+    rule->factor[f].whole = true;
+    return f;
+}
+
+/* An op that says nothing computes on whole operands everywhere; its results have the shape of operand 0. */
+static trama_status replicated(trama_rule *rule, const trama_node *node)
+{
+    for (int t = 0; t < node->op->n_in; t++)
+        for (int d = 0; d < node->in[t]->shape.ndim; d++)
+            rule_add_dim(&rule->tensor[t], whole_factor(rule, node->in[t]->shape.dim[d]));
+    for (int o = 0; o < node->op->n_out; o++)
+        rule->tensor[node->op->n_in + o] = rule->tensor[0];
+    return TRAMA_OK;
+}
+
 trama_status rule_build(trama_rule *rule, const trama_node *node)
 {
     const trama_op *op = node->op;
@@ -187,7 +209,9 @@ trama_status rule_build(trama_rule *rule, const trama_node *node)
     assert(op->n_in + op->n_out <= RULE_MAX_TENSORS);
     rule->n_in = op->n_in;
     rule->n_out = op->n_out;
-    trama_status status = op->infer ? op->infer(rule, node) : rule_parse(rule, op->rule, node);
+    trama_status status = op->infer  ? op->infer(rule, node)
+                          : op->rule ? rule_parse(rule, op->rule, node)
+                                     : replicated(rule, node);
     if (!status)
         read_marks(rule, op->partial);
     for (int i = 0; !status && i < op->n_out; i++)

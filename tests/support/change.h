@@ -14,7 +14,7 @@ typedef struct change {
     bool fresh;    /* in buffers of its own */
     int ways;      /* tiles; with a grain of one byte */
     uint64_t seed; /* of the terms */
-    bool exact;    /* values must be equal to the bit, not to 1e-13 */
+    bool exact;    /* values must be equal to the bit, not to 1e-12 */
 } change;
 
 /* What each rank sent and received between places, in elements. */

@@ -3,6 +3,7 @@
 #include "reference.h"
 
 #include <math.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,12 @@ typedef struct point {
     int64_t at[TRAMA_MAX_NDIM]; /* global */
 } point;
 
+static jmp_buf *escape; /* of reference_try */
+
 static void impossible(const trama_call *call, const char *problem)
 {
+    if (escape)
+        longjmp(*escape, 1);
     fprintf(stderr, "reference: %s: %s\n", call->op->name, problem);
     abort();
 }
@@ -484,4 +489,15 @@ void reference_call(const trama_call *call)
             return;
         }
     impossible(call, "the reference does not know it");
+}
+
+bool reference_try(const trama_call *call)
+{
+    jmp_buf here;
+    bool possible = !setjmp(here);
+    escape = &here;
+    if (possible)
+        reference_call(call);
+    escape = NULL;
+    return possible;
 }

@@ -11,6 +11,9 @@
  * integer types still cut. Aborts with a message where an operand does not hold what the result needs. */
 void reference_call(const trama_call *call);
 
+/* The same, but false where the boxes do not belong together. */
+bool reference_try(const trama_call *call);
+
 /* Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011). */
 void reference_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t result[4]);
 

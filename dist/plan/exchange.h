@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One exchange under construction: a value that goes from a source holding to a target holding, and the steps that this rank
+ * takes. reshard.c decides what moves; here is how it is written down. */
+#ifndef EXCHANGE_H
+#define EXCHANGE_H
+
+#include "partition_internal.h"
+
+/* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. */
+enum { POST, PACK, SENDS, RECEIVES, UNPACK, REDUCE, PACK_AGAIN, SEND_AGAIN, RECEIVE_AGAIN, UNPACK_AGAIN, STAGES };
+
+typedef struct staged {
+    int stage, n;
+    plan_step step;
+    plan_operand operands[2];
+    int many; /* reduce: index of its operands in exchange.sources, or -1 */
+} staged;
+
+typedef struct packed {
+    plan_region region;
+    int message; /* shard */
+} packed;
+
+typedef ARRAY(int) int_list;
+
+typedef struct exchange {
+    partition *q;
+    int value, source, target; /* holdings; by number since they move */
+    const trama_mesh *from_mesh, *to_mesh;
+    trama_layout from, to;
+    box whole;
+    size_t element;
+    unsigned kept;     /* partial axes that stay partial (same mesh) */
+    unsigned reduced;  /* partial axes of the source that are summed */
+    unsigned fresh_sum; /* axes along which the target becomes P(sum): the first process keeps the value */
+    trama_reduce reduce;
+    double scale;
+    bool fresh;
+    ARRAY(staged) steps;
+    ARRAY(plan_operand) sources;
+    ARRAY(packed) packs;
+    plan_exchange count;
+} exchange;
+
+/* A step of its own making: copy, fill and reduce fill in the rest. */
+staged *stage_step(exchange *x, int stage, step_kind kind, int place);
+void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from);
+
+/* Counts a region that is read on another place of this rank: bytes between places without a message. */
+void count_between(exchange *x, int place, const plan_region *from);
+
+/* What is sent: a tile as it lies, else a packed copy, made once however many get it. phase 0: of the source; 1: of what the
+ * target has got by then. */
+void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
+
+/* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
+plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_place, const box *b, int term);
+void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term);
+
+/* Positions along the partial axes that stay, and along those that are summed. */
+int kept_of(const exchange *x, const trama_mesh *mesh, int position);
+int reduced_of(const exchange *x, int position);
+
+/* Whether a target piece gets the value; the others of a new P(sum) are zero. */
+bool gets_value(const exchange *x, int position);
+
+/* This rank's pieces with a given place, box and coordinate along the partial axes; NULL. */
+const plan_piece *source_piece(const exchange *x, int place, const box *b, int kept, int term);
+const plan_piece *target_piece(const exchange *x, int place, const box *b, int kept);
+
+static inline plan_region region_in(const plan_piece *piece, const box *b)
+{
+    return (plan_region){piece->region.shard, *b};
+}
+
+/* Appends the steps to the plan; number: of the exchange in it. */
+void emit_stages(exchange *x, int number);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layouts: both text forms both ways, wrong input, boxes, terms, masks, who meets whom; and boxes of more than 2^31. */
+#include <check.h>
+#include <string.h>
+
+#include "bound.h"
+#include "change.h"
+#include "suite.h"
+
+/* Text that parses, the per-axis form that it prints as, and the mapping. */
+static const struct {
+    const char *mesh;
+    int ndim;
+    const char *text, *axes, *mapping;
+} forms[] = {
+    {"2", 1, "S(0)", "S(0)", "[0]"},
+    {"2", 0, "R", "R", "[]"},
+    {"2", 0, "[]", "R", "[]"},
+    {"2,2", 2, "S(0),R", "S(0),R", "[0,-1]"},
+    {"2,2", 2, "R,S(0)", "R,S(0)", "[1,-1]"},
+    {"2,2", 2, "S(0),S(1)", "S(0),S(1)", "[0,1]"},
+    {"2,2", 2, "S(1),S(0)", "S(1),S(0)", "[1,0]"},
+    {"2,2", 2, "S(0),S(0)", "S(0),S(0)", "[0+1,-1]"},
+    {"2,2", 2, "S(0)[0],S(0)[1]", "S(0),S(0)", "[0+1,-1]"},
+    {"2,2", 2, "S(0)[1],S(0)[0]", "S(0)[1],S(0)[0]", "[1+0,-1]"},
+    {"2,2", 2, "[1+0,-1]", "S(0)[1],S(0)[0]", "[1+0,-1]"},
+    {"2,2", 2, "[0+1,-1]", "S(0),S(0)", "[0+1,-1]"},
+    {"2,2", 2, "[-1,-1]", "R,R", "[-1,-1]"},
+    {"2,2", 2, "[-1,-1] P{0:sum}", "P(sum),R", "[-1,-1] P{0:sum}"},
+    {"2,2", 2, "[1,-1] P{0:max}", "P(max),S(0)", "[1,-1] P{0:max}"},
+    {"2,2", 2, "[-1,-1] P{0:avg,1:sum}", "P(avg),P(sum)", "[-1,-1] P{0:avg,1:sum}"},
+    {"2,2", 2, "P,P(sum)", "P(sum),P(sum)", "[-1,-1] P{0:sum,1:sum}"},
+    {"2,2", 2, "P(min),P(min)", "P(min),P(min)", "[-1,-1] P{0:min,1:min}"},
+    {"2,2", 1, "R,S(0) mask{1,1,0,0}", "R,S(0) mask{1,1,0,0}", "[1] mask{1,1,0,0}"},
+    {"2,2", 1, "[-1] mask{1,0,1,1}", "R,R mask{1,0,1,1}", "[-1] mask{1,0,1,1}"},
+    {"2,2", 1, "[-1] P{1:sum} mask{1,1,0,0}", "R,P(sum) mask{1,1,0,0}", "[-1] P{1:sum} mask{1,1,0,0}"},
+    {"2,2", 1, "R,R mask{1,1,1,1}", "R,R", "[-1]"},
+    {"2,2,2", 2, "S(1)[2],S(1)[0],S(1)[1]", "S(1)[2],S(1)[0],S(1)[1]", "[-1,1+2+0]"},
+    {"2,2,2", 2, "[2,1+0]", "S(1)[1],S(1)[0],S(0)", "[2,1+0]"},
+    {"2,2,2", 3, "S(2),R,S(0)", "S(2),R,S(0)", "[2,-1,0]"},
+    {"2,2", 2, " S(0) , R ", "S(0),R", "[0,-1]"},
+    {"2,2", 2, "[ 0 , -1 ]", "S(0),R", "[0,-1]"},
+    {"2,2", 8, "S(7),S(6)", "S(7),S(6)", "[-1,-1,-1,-1,-1,-1,1,0]"},
+};
+
+START_TEST(both_forms_parse_and_print_exactly)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        trama_mesh *m = trama_mesh_parse(forms[i].mesh);
+        trama_layout l, again;
+        ck_assert_msg(!trama_layout_parse(m, forms[i].ndim, forms[i].text, &l), "%s: %s", forms[i].text, trama_error());
+        char *axes = trama_layout_text(m, &l), *mapping = trama_layout_mapping(m, forms[i].ndim, &l);
+        ck_assert_str_eq(axes, forms[i].axes);
+        ck_assert_str_eq(mapping, forms[i].mapping);
+        ck_assert(!trama_layout_parse(m, forms[i].ndim, axes, &again) && trama_layout_equal(&l, &again));
+        ck_assert(!trama_layout_parse(m, forms[i].ndim, mapping, &again) && trama_layout_equal(&l, &again));
+        free(axes);
+        free(mapping);
+        trama_mesh_destroy(&m);
+    }
+}
+END_TEST
+
+START_TEST(every_layout_survives_both_forms)
+{
+    static const char *const meshes[] = {"2", "2,3", "2,2,2", "1,2,3"};
+    for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++)
+        for (int ndim = 0; ndim <= 3; ndim++) {
+            trama_mesh *m = trama_mesh_parse(meshes[i]);
+            layout_list list = {0};
+            every_layout(m, ndim, true, &list);
+            for (int k = 0; k < list.n; k++) {
+                trama_layout again;
+                char *axes = trama_layout_text(m, &list.at[k]), *mapping = trama_layout_mapping(m, ndim, &list.at[k]);
+                ck_assert_msg(!trama_layout_parse(m, ndim, axes, &again) && trama_layout_equal(&list.at[k], &again),
+                              "%s", axes);
+                ck_assert_msg(!trama_layout_parse(m, ndim, mapping, &again) && trama_layout_equal(&list.at[k], &again),
+                              "%s", mapping);
+                free(axes);
+                free(mapping);
+            }
+            ARRAY_FREE(&list);
+            trama_mesh_destroy(&m);
+        }
+}
+END_TEST
+
+START_TEST(open_axes_print_as_such_and_count_as_unsplit_in_the_mapping)
+{
+    trama_mesh *m = trama_mesh_parse("2,2");
+    trama_layout l;
+    ck_assert(!trama_layout_parse(m, 2, "?,S(1)", &l));
+    char *axes = trama_layout_text(m, &l), *mapping = trama_layout_mapping(m, 2, &l);
+    ck_assert_str_eq(axes, "?,S(1)");
+    ck_assert_str_eq(mapping, "[-1,1]");
+    free(axes);
+    free(mapping);
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+/* On mesh 2,2: dims, text, part of the message. */
+static const struct {
+    int ndim;
+    const char *text, *part;
+} wrong[] = {
+    {2, "", "not understood"},
+    {2, "S(0)", "1 placements, the mesh 2 axes"},
+    {2, "R,R,R", "3 placements, the mesh 2 axes"},
+    {2, "S(2),R", "axis 0 splits dim 2 of a tensor of 2 dims"},
+    {0, "S(0),R", "axis 0 splits dim 0 of a tensor of 0 dims"},
+    {2, "S(-1),R", "not understood at '-1),R'"},
+    {2, "S(0),X", "not understood at 'X'"},
+    {2, "S(0,R", "not understood"},
+    {2, "S0,R", "not understood"},
+    {2, "P(prod),R", "not understood at 'prod),R'"},
+    {2, "P(sum),P(max)", "no defined value"},
+    {2, "P(max),P(min)", "no defined value"},
+    {2, "P(max),P(avg)", "no defined value"},
+    {2, "S(0)[1],S(0)[1]", "orders 0 to 1"},
+    {2, "S(0)[0],S(0)", "all state their order"},
+    {2, "S(0)[0],S(0)[2]", "orders 0 to 1"},
+    {2, "S(0)[1],R", "orders 0 to 0"},
+    {2, "S(0)[1],S(0)", "all state their order"},
+    {2, "S(0),S(0)[0]", "all state their order"},
+    {2, "[0]", "1 entries, the tensor 2 dims"},
+    {2, "[0,1,-1]", "3 entries, the tensor 2 dims"},
+    {2, "[0,0]", "axis 0 is used twice"},
+    {2, "[0+0,-1]", "axis 0 is used twice"},
+    {2, "[0,-1] P{0:sum}", "axis 0 is used twice"},
+    {2, "[2,-1]", "no axis 2 in a mesh of 2 axes"},
+    {2, "[0,-2]", "not understood at '-2]'"},
+    {2, "[0,-1", "not understood"},
+    {2, "[0,-1] P{1}", "not understood"},
+    {2, "[0,-1]x", "not understood at 'x'"},
+    {2, "[-1,-1] P{0:sum,1:max}", "no defined value"},
+    {2, "R,R mask{1,0}", "2 entries, the mesh 4 processes"},
+    {2, "R,R mask{1,0,2,1}", "not understood"},
+    {2, "R,R mask{0,0,0,0}", "without a holder"},
+    {2, "S(0),R mask{1,1,0,0}", "without a holder"},
+    {2, "P,R mask{1,1,0,0}", "without a holder"},
+    {2, "S(0),S(1) mask{1,1,1,0}", "without a holder"},
+    {2, "R,R mask{1,1,1,1", "not understood"},
+    {2, "S(99999999),R", "not understood"},
+};
+
+START_TEST(wrong_texts_are_refused_and_change_nothing)
+{
+    trama_mesh *m = trama_mesh_parse("2,2");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        trama_layout l, before;
+        memset(&l, 0xa5, sizeof l);
+        before = l;
+        ck_assert_msg(trama_layout_parse(m, wrong[i].ndim, wrong[i].text, &l) == TRAMA_E_LAYOUT, "'%s' is a layout",
+                      wrong[i].text);
+        ck_assert_msg(strstr(trama_error(), wrong[i].part), "'%s' answers: %s", wrong[i].text, trama_error());
+        ck_assert(!memcmp(&l, &before, sizeof l));
+    }
+    ck_assert_int_eq(trama_layout_parse(NULL, 1, "R", &(trama_layout){0}), TRAMA_E_LAYOUT);
+    ck_assert_int_eq(trama_layout_parse(m, 1, NULL, &(trama_layout){0}), TRAMA_E_LAYOUT);
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+START_TEST(a_mapping_as_numbers)
+{
+    trama_mesh *m = trama_mesh_parse("2,3");
+    trama_layout l, same;
+    ck_assert(!trama_layout_from_mapping(m, 3, (int[]){1, -1, 0}, &l));
+    ck_assert(!trama_layout_parse(m, 3, "S(2),S(0)", &same) && trama_layout_equal(&l, &same));
+    ck_assert_int_eq(trama_layout_from_mapping(m, 2, (int[]){2, -1}, &l), TRAMA_E_LAYOUT);
+    ck_assert_int_eq(trama_layout_from_mapping(m, 2, (int[]){-2, -1}, &l), TRAMA_E_LAYOUT);
+    ck_assert_int_eq(trama_layout_from_mapping(m, 2, (int[]){1, 1}, &l), TRAMA_E_LAYOUT);
+    ck_assert_int_eq(trama_layout_from_mapping(m, 9, (int[9]){0}, &l), TRAMA_E_LAYOUT);
+    ck_assert(trama_layout_equal(&l, &same));
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+START_TEST(a_mask_may_only_remove_replicas)
+{
+    trama_mesh *m = trama_mesh_parse("2,2");
+    trama_layout l, with;
+    ck_assert(!trama_layout_parse(m, 1, "S(0),R", &l));
+    with = l;
+    ck_assert_int_eq(trama_layout_mask(m, 1, (unsigned char[]){1, 0, 2, 1}, &with), TRAMA_E_LAYOUT);
+    ck_assert_int_eq(trama_layout_mask(m, 1, (unsigned char[]){0, 0, 1, 1}, &with), TRAMA_E_LAYOUT);
+    ck_assert(trama_layout_equal(&l, &with));
+    ck_assert(!trama_layout_mask(m, 1, (unsigned char[]){0, 1, 1, 0}, &with));
+    ck_assert(!trama_layout_equal(&l, &with));
+    ck_assert(!layout_present(&with, 0) && layout_present(&with, 1));
+    trama_layout equal = l;
+    ck_assert(!trama_layout_mask(m, 1, (unsigned char[]){0, 1, 1, 0}, &equal));
+    ck_assert(trama_layout_equal(&with, &equal));
+    ck_assert(!trama_layout_mask(m, 1, NULL, &with));
+    ck_assert(trama_layout_equal(&l, &with));
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+/* Pieces by dealing the elements: the first n mod p get one more. */
+START_TEST(splitting_is_balanced_and_complete)
+{
+    for (int64_t n = 0; n < 40; n++)
+        for (int parts = 1; parts < 12; parts++) {
+            int64_t next = 0;
+            for (int i = 0; i < parts; i++) {
+                int64_t lo, length, dealt = 0;
+                piece_of(n, parts, i, &lo, &length);
+                for (int64_t k = i; k < n; k += parts)
+                    dealt++;
+                ck_assert_int_eq(lo, next);
+                ck_assert_int_eq(length, dealt);
+                next += length;
+                for (int64_t k = lo; k < lo + length; k++)
+                    ck_assert_int_eq(piece_find(n, parts, k), i);
+            }
+            ck_assert_int_eq(next, n);
+        }
+}
+END_TEST
+
+START_TEST(boxes_follow_the_definition_for_every_layout)
+{
+    static const char *const meshes[] = {"3", "2,3", "2,2,2"};
+    for (size_t i = 0; i < 3; i++) {
+        trama_mesh *m = trama_mesh_parse(meshes[i]);
+        layout_list list = {0};
+        trama_shape shape = TRAMA_SHAPE(5, 1, 7);
+        box whole = box_whole(shape);
+        every_layout(m, 3, true, &list);
+        for (int k = 0; k < list.n; k++)
+            for (int position = 0; position < m->size; position++) {
+                box b, naive = naive_box(m, &list.at[k], shape, position);
+                layout_box(m, &list.at[k], &whole, position, &b);
+                ck_assert(box_equal(&b, &naive));
+            }
+        ARRAY_FREE(&list);
+        trama_mesh_destroy(&m);
+    }
+}
+END_TEST
+
+/* semantics.md: mesh [[2,4,5],[0,1,3]], a 4x3 tensor of 1..12 as S(0),S(1): process 2 holds [[1],[4]], 3 [[9],[12]]. */
+START_TEST(the_published_example_of_boxes)
+{
+    trama_mesh *m = trama_mesh_parse("2,3:2,4,5,0,1,3");
+    trama_layout l;
+    box b, whole = box_whole(TRAMA_SHAPE(4, 3));
+    ck_assert(!trama_layout_parse(m, 2, "S(0),S(1)", &l));
+    layout_box(m, &l, &whole, mesh_find(m, 2), &b);
+    ck_assert(b.lo[0] == 0 && b.n[0] == 2 && b.lo[1] == 0 && b.n[1] == 1);
+    layout_box(m, &l, &whole, mesh_find(m, 3), &b);
+    ck_assert(b.lo[0] == 2 && b.n[0] == 2 && b.lo[1] == 2 && b.n[1] == 1);
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+typedef struct visited {
+    const trama_mesh *mesh;
+    const trama_layout *layout;
+    trama_shape shape;
+    box where;
+    int n;
+    box last;
+} visited;
+
+static void visit(void *arg, const box *piece, const int *coordinate)
+{
+    visited *v = arg;
+    box naive = naive_box(v->mesh, v->layout, v->shape, mesh_position(v->mesh, coordinate)), common;
+    ck_assert(box_equal(piece, &naive));
+    ck_assert(box_intersect(piece, &v->where, &common));
+    ck_assert(v->n == 0 || box_compare(&v->last, piece) < 0);
+    v->last = *piece;
+    v->n++;
+}
+
+/* Each distinct box that meets a window once, in ascending order: compared with all processes one by one. */
+START_TEST(overlaps_visit_each_box_that_meets_a_window_once)
+{
+    trama_mesh *m = trama_mesh_parse("2,3,2");
+    layout_list list = {0};
+    uint64_t seed = 1;
+    every_layout(m, 2, true, &list);
+    for (int k = 0; k < list.n; k++) {
+        visited v = {m, &list.at[k], TRAMA_SHAPE(7, 5), {.ndim = 2}, 0, {0}};
+        box whole = box_whole(v.shape), seen[12];
+        int n = 0;
+        for (int d = 0; d < 2; d++) {
+            v.where.lo[d] = random_below(&seed, 5);
+            v.where.n[d] = random_below(&seed, (int)(v.shape.dim[d] - v.where.lo[d]) + 1);
+        }
+        for (int position = 0; position < m->size; position++) {
+            box b = naive_box(m, &list.at[k], v.shape, position), common;
+            bool again = false;
+            for (int i = 0; i < n; i++)
+                again |= box_equal(&seen[i], &b);
+            if (!again && box_intersect(&b, &v.where, &common))
+                seen[n++] = b;
+        }
+        layout_overlaps(m, &list.at[k], &whole, &v.where, visit, &v);
+        ck_assert_int_eq(v.n, n);
+    }
+    ARRAY_FREE(&list);
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+START_TEST(boxes_hold_more_than_2_31_elements)
+{
+    trama_mesh *m = trama_mesh_parse("3,7");
+    trama_layout l, r;
+    box b, whole = box_whole(TRAMA_SHAPE(5000000000, 3));
+    int64_t sum = 0;
+    ck_assert(!trama_layout_parse(m, 2, "S(0),S(0)", &l) && !trama_layout_parse(m, 2, "R,R", &r));
+    for (int i = 0; i < 21; i++) {
+        layout_box(m, &l, &whole, i, &b);
+        sum += box_count(&b);
+        ck_assert_int_eq(bound_lacking(m, &l, m, &r, &whole, i), 15000000000 - box_count(&b));
+    }
+    ck_assert_int_eq(sum, 15000000000);
+    ck_assert_int_eq(b.lo[0] + b.n[0], 5000000000);
+    ck_assert_int_eq(piece_find(5000000000, 7, 4999999999), 6);
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        both_forms_parse_and_print_exactly,
+        every_layout_survives_both_forms,
+        open_axes_print_as_such_and_count_as_unsplit_in_the_mapping,
+        wrong_texts_are_refused_and_change_nothing,
+        a_mapping_as_numbers,
+        a_mask_may_only_remove_replicas,
+        splitting_is_balanced_and_complete,
+        boxes_follow_the_definition_for_every_layout,
+        the_published_example_of_boxes,
+        overlaps_visit_each_box_that_meets_a_window_once,
+        boxes_hold_more_than_2_31_elements,
+    };
+    return suite_run("layout", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Meshes: text both ways, children, coordinates, wrong input. And the map from processes to places. */
+#include <check.h>
+#include <string.h>
+
+#include "map.h"
+#include "mesh.h"
+#include "suite.h"
+
+static void round_trip(const char *source, const char *printed, int ndim, int size)
+{
+    trama_mesh *m = trama_mesh_parse(source);
+    ck_assert_msg(m != NULL, "'%s': %s", source, trama_error());
+    ck_assert_int_eq(trama_mesh_ndim(m), ndim);
+    ck_assert_int_eq(trama_mesh_size(m), size);
+    char *again = trama_mesh_text(m);
+    ck_assert_str_eq(again, printed);
+    trama_mesh *n = trama_mesh_parse(again);
+    ck_assert(trama_mesh_equal(m, n));
+    for (int a = 0; a < ndim; a++) {
+        const char *one = trama_mesh_axis_name(m, a), *other = trama_mesh_axis_name(n, a);
+        ck_assert((!one && !other) || (one && other && !strcmp(one, other)));
+    }
+    free(again);
+    trama_mesh_destroy(&m);
+    trama_mesh_destroy(&n);
+}
+
+START_TEST(a_mesh_is_its_text)
+{
+    round_trip("dp=2,mp=2", "dp=2,mp=2", 2, 4);
+    round_trip("1", "1", 1, 1);
+    round_trip("4", "4", 1, 4);
+    round_trip("2,3", "2,3", 2, 6);
+    round_trip("dp=2,3", "dp=2,3", 2, 6);
+    round_trip("dp=2,mp=2:0,1,2,3", "dp=2,mp=2", 2, 4);
+    round_trip("dp=2,mp=2:4,5,6,7", "dp=2,mp=2:4,5,6,7", 2, 4);
+    round_trip("2:1,0", "2:1,0", 1, 2);
+    round_trip("1:7", "1:7", 1, 1);
+    round_trip("a_1=2,_b=1", "a_1=2,_b=1", 2, 2);
+    round_trip("1,1,1,1,1,1,1,2", "1,1,1,1,1,1,1,2", 8, 2);
+}
+END_TEST
+
+/* Wrong text, and a part of the message. */
+static const char *const wrong[][2] = {
+    {"", "not understood"},
+    {"0", "at least one process"},
+    {"-2", "not understood"},
+    {"2,", "not understood"},
+    {",2", "not understood"},
+    {"2;3", "not understood at ';3'"},
+    {"dp2", "not understood"},
+    {"dp=", "not understood"},
+    {"=2", "not understood"},
+    {"dp=2,dp=2", "two axes are named 'dp'"},
+    {"2:0", "names 1 ids for 2 processes"},
+    {"2:0,1,2", "names 3 ids for 2 processes"},
+    {"2:0,0", "process id 0 is there twice"},
+    {"2:0,-1", "not understood"},
+    {"2:", "not understood"},
+    {"2:0,", "not understood"},
+    {"2:0,1x", "not understood at 'x'"},
+    {"1,1,1,1,1,1,1,1,1", "more than 8 axes"},
+    {"99999999999", "not understood"},
+    {"20000,20000", "more than 2^24 processes"},
+    {"a_name_that_is_much_too_long_for_an_axis=2", "not understood"},
+    {"2 ,3", "not understood"},
+};
+
+START_TEST(wrong_texts_are_refused_with_the_place)
+{
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        trama_mesh *m = trama_mesh_parse(wrong[i][0]);
+        ck_assert_msg(!m, "'%s' is taken for a mesh", wrong[i][0]);
+        ck_assert_msg(strstr(trama_error(), wrong[i][1]), "'%s' answers: %s", wrong[i][0], trama_error());
+    }
+    ck_assert_ptr_null(trama_mesh_parse(NULL));
+}
+END_TEST
+
+START_TEST(wrong_numbers_are_refused)
+{
+    ck_assert_ptr_null(trama_mesh_create(0, (int[]){2}, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create(9, (int[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create(1, NULL, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create(2, (int[]){2, 0}, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create(1, (int[]){2}, NULL, (int[]){3, 3}));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "3 is there twice"));
+    ck_assert_ptr_null(trama_mesh_create(1, (int[]){2}, NULL, (int[]){0, -1}));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "negative"));
+}
+END_TEST
+
+START_TEST(names_must_print_and_parse)
+{
+    static const char *const names[] = {"a b", "2", "x=1", "a,b", "é", "-"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ck_assert_msg(!trama_mesh_create(1, (int[]){2}, &names[i], NULL), "'%s' is taken for a name", names[i]);
+}
+END_TEST
+
+START_TEST(a_child_has_processes_of_its_parent_in_any_shape)
+{
+    trama_mesh *parent = trama_mesh_parse("2,3:5,4,3,2,1,0");
+    trama_mesh *child = trama_mesh_child(parent, 1, (int[]){4}, NULL, (int[]){0, 5, 2, 3});
+    ck_assert_ptr_nonnull(child);
+    ck_assert_int_eq(trama_mesh_id(child, 1), 5);
+    ck_assert_int_eq(trama_mesh_id(child, 4), -1);
+    ck_assert_int_eq(trama_mesh_extent(child, 0), 4);
+    ck_assert_int_eq(trama_mesh_extent(child, 1), 0);
+    ck_assert_ptr_null(trama_mesh_child(parent, 1, (int[]){2}, NULL, (int[]){0, 6}));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "6 of the child is not in its parent"));
+    ck_assert_ptr_null(trama_mesh_child(NULL, 1, (int[]){1}, NULL, (int[]){0}));
+    trama_mesh_destroy(&parent);
+    ck_assert_int_eq(trama_mesh_id(child, 0), 0); /* lives on */
+    trama_mesh_destroy(&child);
+    ck_assert_ptr_null(child);
+}
+END_TEST
+
+START_TEST(equal_means_shape_and_ids_in_order_not_names)
+{
+    trama_mesh *a = trama_mesh_parse("dp=2,mp=2"), *b = trama_mesh_parse("2,2"), *c = trama_mesh_parse("4"),
+               *d = trama_mesh_parse("2,2:0,2,1,3");
+    ck_assert(trama_mesh_equal(a, b));
+    ck_assert(!trama_mesh_equal(a, c));
+    ck_assert(!trama_mesh_equal(a, d));
+    ck_assert(!trama_mesh_equal(a, NULL));
+    trama_mesh_destroy(&a);
+    trama_mesh_destroy(&b);
+    trama_mesh_destroy(&c);
+    trama_mesh_destroy(&d);
+}
+END_TEST
+
+START_TEST(coordinates_are_row_major)
+{
+    trama_mesh *m = trama_mesh_parse("2,3,2:11,10,9,8,7,6,5,4,3,2,1,0");
+    int position = 0;
+    for (int a = 0; a < 2; a++)
+        for (int b = 0; b < 3; b++)
+            for (int c = 0; c < 2; c++, position++) {
+                int coordinate[3];
+                mesh_coordinate(m, position, coordinate);
+                ck_assert(coordinate[0] == a && coordinate[1] == b && coordinate[2] == c);
+                ck_assert_int_eq(mesh_position(m, coordinate), position);
+                ck_assert_int_eq(mesh_find(m, 11 - position), position);
+            }
+    ck_assert_int_eq(mesh_find(m, 12), -1);
+    ck_assert_int_eq(mesh_find(m, -1), -1);
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+/* semantics.md: mesh [[0,1,2],[3,4,5]], order [5,4,3,2,1,0] -> {0:5,1:4,2:3,3:2,4:1,5:0}. */
+START_TEST(an_order_maps_process_i_to_place_order_i)
+{
+    machine *m = machine_uniform(6, 1);
+    process_map *map = map_by_order(6, (int[]){5, 4, 3, 2, 1, 0}, m);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(map_place(map, i), 5 - i);
+    map_destroy(&map);
+    machine_destroy(&m);
+}
+END_TEST
+
+START_TEST(many_processes_fill_few_places_in_blocks)
+{
+    static const int expected[] = {0, 0, 0, 1, 1, 2, 2, 2, 3, 3};
+    machine *m = machine_uniform(4, 1), *large = machine_uniform(16, 1);
+    process_map *map = map_by_order(10, NULL, m), *few = map_by_order(10, NULL, large);
+    int each[4] = {0};
+    for (int i = 0; i < 10; i++) {
+        ck_assert_int_eq(map_place(map, i), expected[i]);
+        ck_assert_int_eq(map_place(few, i), i);
+        each[map_place(map, i)]++;
+    }
+    for (int i = 0; i < 4; i++)
+        ck_assert(each[i] == 2 || each[i] == 3);
+    map_destroy(&map);
+    map_destroy(&few);
+    machine_destroy(&m);
+    machine_destroy(&large);
+}
+END_TEST
+
+START_TEST(distance_grows_with_the_level_that_differs)
+{
+    machine_place places[] = {{0, 0, 1, {0, 0, 0, 0}},
+                              {0, 0, 1, {0, 0, 1, 0}},
+                              {1, 0, 1, {0, 0, 0, 1}},
+                              {2, 0, 1, {0, 1, 0, 0}},
+                              {3, 0, 1, {1, 0, 0, 0}}};
+    machine m = {4, 5, places};
+    ck_assert_int_eq(machine_distance(&m, 0, 0), 0);
+    for (int i = 1; i < 5; i++) {
+        ck_assert_int_lt(machine_distance(&m, 0, i - 1), machine_distance(&m, 0, i));
+        ck_assert_int_eq(machine_distance(&m, 0, i), machine_distance(&m, i, 0));
+    }
+    ck_assert_int_eq(machine_first_place(&m, 2), 3);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        a_mesh_is_its_text,
+        wrong_texts_are_refused_with_the_place,
+        wrong_numbers_are_refused,
+        names_must_print_and_parse,
+        a_child_has_processes_of_its_parent_in_any_shape,
+        equal_means_shape_and_ids_in_order_not_names,
+        coordinates_are_row_major,
+        an_order_maps_process_i_to_place_order_i,
+        many_processes_fill_few_places_in_blocks,
+        distance_grows_with_the_level_that_differs,
+    };
+    return suite_run("mesh", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}

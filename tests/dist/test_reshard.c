@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every change of layout: values, bytes against the lower bound, meshes that differ, masks, processes that share
+ * places. */
+#include <check.h>
+#include <string.h>
+
+#include "change.h"
+#include "suite.h"
+
+static const int64_t shapes[][4] = {/* ndim, extents */
+                                    {0},          {1, 0},       {1, 1},       {1, 2},       {1, 5},
+                                    {1, 7},       {1, 8},       {1, 13},      {2, 5, 3},    {2, 4, 6},
+                                    {2, 1, 7},    {2, 0, 3},    {2, 3, 2},    {2, 11, 1},   {2, 13, 8},
+                                    {3, 5, 3, 2}, {3, 2, 2, 2}, {3, 1, 3, 7}, {3, 4, 0, 2}, {3, 7, 5, 3}};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+static trama_shape shape_number(int i)
+{
+    return trama_shape_of((int)shapes[i][0], shapes[i] + 1);
+}
+
+/* All pairs of layouts on one mesh; every `stride`-th of them. One process a rank. */
+static int64_t try_pairs(const char *mesh_name, int64_t stride)
+{
+    trama_mesh *mesh = trama_mesh_parse(mesh_name);
+    machine *m = machine_uniform(mesh->size, 2);
+    process_map *map = map_by_order(mesh->size, NULL, m);
+    int64_t tried = 0, at = 0;
+    for (int s = 0; s < N_SHAPES; s++) {
+        layout_list list = {0};
+        every_layout(mesh, (int)shapes[s][0], true, &list);
+        for (; at < (int64_t)list.n * list.n; at += stride, tried++) {
+            change c = {.from_mesh = mesh, .to_mesh = mesh, .shape = shape_number(s), .machine = m, .map = map};
+            c.from = list.at[at / list.n];
+            c.to = list.at[at % list.n];
+            c.seed = (uint64_t)tried;
+            c.fresh = tried % 5 == 0;
+            c.ways = 1 + (int)(tried % 3);
+            change_try(&c, NULL);
+        }
+        at -= (int64_t)list.n * list.n;
+        ARRAY_FREE(&list);
+    }
+    map_destroy(&map);
+    machine_destroy(&m);
+    trama_mesh_destroy(&mesh);
+    return tried;
+}
+
+START_TEST(every_pair_on_one_axis)
+{
+    ck_assert_int_gt(try_pairs("2", 1), 900);
+    ck_assert_int_gt(try_pairs("3", 1), 900);
+    ck_assert_int_gt(try_pairs("1,3", suite_is_long() ? 1 : 23), 1000);
+}
+END_TEST
+
+START_TEST(every_pair_on_two_axes)
+{
+    ck_assert_int_gt(try_pairs("2,2", suite_is_long() ? 1 : 7), 1000);
+    ck_assert_int_gt(try_pairs("2,3", suite_is_long() ? 1 : 11), 1000);
+}
+END_TEST
+
+START_TEST(every_pair_on_three_axes)
+{
+    ck_assert_int_gt(try_pairs("2,2,2", suite_is_long() ? 1 : 499), 1000);
+}
+END_TEST
+
+/* ---- Random meshes, masks, places ---- */
+
+enum { MAX_ID = 9 };
+
+/* 1 to 3 axes of some of the processes 0 .. MAX_ID - 1, in any order. */
+static trama_mesh *random_mesh(uint64_t *seed)
+{
+    int shape[3], size, ids[MAX_ID], ndim = 1 + random_below(seed, 3);
+    do {
+        size = 1;
+        for (int a = 0; a < ndim; a++)
+            size *= shape[a] = 1 + random_below(seed, 4);
+    } while (size > MAX_ID);
+    for (int i = 0; i < MAX_ID; i++) {
+        int k = random_below(seed, i + 1);
+        ids[i] = ids[k];
+        ids[k] = i;
+    }
+    return trama_mesh_create(ndim, shape, NULL, ids);
+}
+
+static trama_layout random_layout(const trama_mesh *mesh, int ndim, bool partials, bool masked, uint64_t *seed)
+{
+    layout_list list = {0};
+    every_layout(mesh, ndim, partials, &list);
+    trama_layout l = list.at[random_below(seed, list.n)];
+    ARRAY_FREE(&list);
+    for (int attempt = 0; masked && attempt < 10 && !l.mask; attempt++) {
+        unsigned char mask[MAX_ID];
+        for (int i = 0; i < mesh->size; i++)
+            mask[i] = random_below(seed, 3) > 0;
+        trama_layout_mask(mesh, ndim, mask, &l);
+    }
+    return l;
+}
+
+typedef struct variety {
+    bool partials, masks, same_mesh, one_place_each;
+} variety;
+
+static void try_random(uint64_t seed, int cases, variety v)
+{
+    for (int i = 0; i < cases; i++) {
+        change c = {.shape = shape_number(random_below(&seed, N_SHAPES)), .fresh = random_below(&seed, 4) == 0};
+        trama_mesh *from = random_mesh(&seed), *other = random_mesh(&seed), *to = v.same_mesh ? from : other;
+        int ranks = v.one_place_each ? MAX_ID : 1 + random_below(&seed, 4);
+        machine *m = simulation_machine(ranks, v.one_place_each ? 1 : 1 + random_below(&seed, 3), 2);
+        process_map *map = map_by_order(MAX_ID, NULL, m);
+        c.from_mesh = from;
+        c.to_mesh = to;
+        c.from = random_layout(from, c.shape.ndim, v.partials, v.masks, &seed);
+        c.to = random_layout(to, c.shape.ndim, v.partials, v.masks, &seed);
+        c.machine = m;
+        c.map = map;
+        c.ways = 1 + random_below(&seed, 4);
+        c.seed = random_next(&seed);
+        change_try(&c, NULL);
+        map_destroy(&map);
+        machine_destroy(&m);
+        trama_mesh_destroy(&from);
+        trama_mesh_destroy(&other);
+    }
+}
+
+static int cases(void)
+{
+    return suite_is_long() ? 20000 : 1500;
+}
+
+START_TEST(random_pairs_on_different_meshes)
+{
+    try_random(1, cases(), (variety){.one_place_each = true});
+    try_random(2, cases(), (variety){.partials = true, .one_place_each = true});
+}
+END_TEST
+
+START_TEST(random_pairs_with_masks)
+{
+    try_random(3, cases(), (variety){.masks = true, .same_mesh = true, .one_place_each = true});
+    try_random(4, cases(), (variety){.partials = true, .masks = true, .one_place_each = true});
+}
+END_TEST
+
+START_TEST(random_pairs_where_processes_share_places)
+{
+    try_random(5, cases(), (variety){.partials = true, .same_mesh = true});
+    try_random(6, cases(), (variety){.partials = true, .masks = true});
+}
+END_TEST
+
+/* ---- Particular cases ---- */
+
+/* One change by text, one process a rank where there are as many; moved as in change_try. */
+static void try_text(const char *from_mesh, const char *from, const char *to_mesh, const char *to, trama_shape shape,
+                     int ranks, int ids, bool exact, change_traffic *moved)
+{
+    trama_mesh *a = trama_mesh_parse(from_mesh), *b = trama_mesh_parse(to_mesh);
+    machine *m = machine_uniform(ranks, 2);
+    process_map *map = map_by_order(ids, NULL, m);
+    change c = {.from_mesh = a, .to_mesh = b, .shape = shape, .machine = m, .map = map, .ways = 2, .seed = 1};
+    c.exact = exact;
+    ck_assert_msg(!trama_layout_parse(a, shape.ndim, from, &c.from), "%s", trama_error());
+    ck_assert_msg(!trama_layout_parse(b, shape.ndim, to, &c.to), "%s", trama_error());
+    change_try(&c, moved);
+    map_destroy(&map);
+    machine_destroy(&m);
+    trama_mesh_destroy(&a);
+    trama_mesh_destroy(&b);
+}
+
+START_TEST(terms_that_stay_partial_on_one_place_do_not_mix_their_messages)
+{
+    try_text("4,2:6,2,4,1,5,0,7,8", "S(0),P(sum)", "4,2:6,2,4,1,5,0,7,8", "P(avg),P(avg)", TRAMA_SHAPE(2), 2, 9, false,
+             NULL);
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        try_text("2,2:0,2,1,3", "P(sum),S(0)", "2,2:0,2,1,3", "P(sum),R", TRAMA_SHAPE(5, 3), ranks, 4, true, NULL);
+        try_text("2,2:2,1,3,0", "P(max),S(0)", "2,2:2,1,3,0", "P(max),S(1)", TRAMA_SHAPE(5, 3), ranks, 4, true, NULL);
+        try_text("2,2,2:0,4,2,6,1,5,3,7", "P(sum),S(0),P(avg)", "2,2,2:0,4,2,6,1,5,3,7", "P(sum),R,R",
+                 TRAMA_SHAPE(5, 3), ranks, 8, false, NULL);
+    }
+}
+END_TEST
+
+/* The largest number of elements that one of 64 processes receives, as a fraction of the tensor. */
+static double received_on_8x8(const char *from, const char *to)
+{
+    change_traffic moved[64];
+    int64_t most = 0;
+    try_text("8,8", from, "8,8", to, TRAMA_SHAPE(128, 64), 64, 64, false, moved);
+    for (int i = 0; i < 64; i++)
+        most = moved[i].received > most ? moved[i].received : most;
+    return (double)most / (128 * 64);
+}
+
+/* semantics.md, "Reshard": published examples. */
+START_TEST(two_axis_changes_on_8x8_cost_what_the_table_says)
+{
+    ck_assert_double_eq_tol(received_on_8x8("R,S(0)", "S(1),S(1)"), 0.0137, 5e-5);
+    ck_assert_double_eq_tol(received_on_8x8("S(0),S(0)", "S(1),S(1)"), 0.0154, 5e-5);
+    ck_assert_double_eq_tol(received_on_8x8("S(0),S(1)", "S(1),S(0)"), 0.0156, 5e-5);
+    ck_assert_double_eq_tol(received_on_8x8("S(0),S(0)", "R,S(0)"), 0.125, 5e-5);
+    ck_assert_double_eq_tol(received_on_8x8("R,S(0)", "S(0),R"), 0.125, 5e-5);
+    ck_assert_double_eq_tol(received_on_8x8("P,P", "R,R"), 1.97, 2e-3);
+    ck_assert_double_eq_tol(received_on_8x8("P,R", "R,R"), 1.09, 5e-3);
+}
+END_TEST
+
+/* Two targets that outnumber their holder exchange slices: the root of a broadcast sends the tensor once. */
+START_TEST(a_root_sends_once_however_many_receive)
+{
+    change_traffic moved[9];
+    try_text("1:0", "R", "8:1,2,3,4,5,6,7,8", "R", TRAMA_SHAPE(64, 65), 9, 9, true, moved);
+    ck_assert_int_eq(moved[0].sent, 64 * 65);
+    for (int i = 1; i < 9; i++) {
+        ck_assert_int_eq(moved[i].received, 64 * 65);
+        ck_assert_int_le(moved[i].sent, 7 * 8 * 65);
+    }
+    try_text("1:0", "R", "2,4", "R,R", TRAMA_SHAPE(3, 4567), 8, 8, true, moved);
+    ck_assert_int_eq(moved[0].sent, 3 * 4567);
+}
+END_TEST
+
+START_TEST(one_target_takes_a_large_box_from_several_holders)
+{
+    change_traffic moved[5];
+    try_text("4:0,1,2,3", "R", "1:4", "R", TRAMA_SHAPE(200, 181), 5, 5, true, moved);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(moved[i].sent, 50 * 181);
+}
+END_TEST
+
+/* PyTorch #171916: a two-step all-reduce gave replicas different last bits. */
+START_TEST(sums_are_in_the_order_of_terms_and_equal_on_all_replicas)
+{
+    try_text("7", "P", "7", "R", TRAMA_SHAPE(5, 3), 7, 7, true, NULL);
+    try_text("7", "P", "7", "R", TRAMA_SHAPE(150, 91), 7, 7, true, NULL);
+    try_text("3,2", "P,P", "3,2", "R,R", TRAMA_SHAPE(150, 91), 6, 6, true, NULL);
+    try_text("3,2", "P,P", "3,2", "S(0),R", TRAMA_SHAPE(151, 91), 6, 6, true, NULL);
+    try_text("3,2", "P,P", "5:1,2,0,4,3", "R", TRAMA_SHAPE(151, 91), 6, 6, true, NULL);
+    try_text("3,2", "P,R", "3,2", "R,R", TRAMA_SHAPE(151, 91), 3, 6, true, NULL);
+}
+END_TEST
+
+/* PyTorch #194457: merged all-gathers of a (5,3) tensor over 2x2 corrupted it. */
+START_TEST(gathering_5x3_over_2x2_in_either_order_keeps_the_values)
+{
+    static const char *const splits[] = {"S(0),S(0)", "S(0)[1],S(0)[0]", "S(0),S(1)", "S(1),S(0)", "S(1)[1],S(1)[0]"};
+    for (int i = 0; i < 5; i++)
+        for (int ranks = 1; ranks <= 4; ranks++)
+            try_text("2,2", splits[i], "2,2", "R,R", TRAMA_SHAPE(5, 3), ranks, 4, true, NULL);
+}
+END_TEST
+
+/* Known bugs of the reference: sums instead of averages and extrema on P -> S, zeroes for R -> P(max), pieces of -1. */
+START_TEST(partial_kinds_survive_and_5_over_4_has_no_negative_piece)
+{
+    static const char *const kinds[] = {"P(sum)", "P(avg)", "P(max)", "P(min)"};
+    for (int k = 0; k < 4; k++)
+        for (int l = 0; l < 4; l++) {
+            try_text("4", kinds[k], "4", "S(0)", TRAMA_SHAPE(5), 4, 4, false, NULL);
+            try_text("4", "R", "4", kinds[k], TRAMA_SHAPE(5), 4, 4, false, NULL);
+            try_text("4", kinds[k], "4", kinds[l], TRAMA_SHAPE(5), 4, 4, false, NULL);
+        }
+    try_text("4", "S(0)", "4", "S(1)", TRAMA_SHAPE(5, 6), 4, 4, true, NULL);
+    try_text("2", "P", "2", "S(0)", TRAMA_SHAPE(11, 20), 2, 2, true, NULL);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        every_pair_on_one_axis,
+        every_pair_on_two_axes,
+        every_pair_on_three_axes,
+        random_pairs_on_different_meshes,
+        random_pairs_with_masks,
+        random_pairs_where_processes_share_places,
+        terms_that_stay_partial_on_one_place_do_not_mix_their_messages,
+        two_axis_changes_on_8x8_cost_what_the_table_says,
+        a_root_sends_once_however_many_receive,
+        one_target_takes_a_large_box_from_several_holders,
+        sums_are_in_the_order_of_terms_and_equal_on_all_replicas,
+        gathering_5x3_over_2x2_in_either_order_keeps_the_values,
+        partial_kinds_survive_and_5_over_4_has_no_negative_piece,
+    };
+    return suite_run("reshard", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}

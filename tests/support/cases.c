@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of op calls. */
+#include "cases.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t sizes[N_VARIANTS][3] = {{5, 7, 11}, {7, 5, 13}, {1, 5, 3}, {2, 1, 4},
+                                             {0, 3, 2},  {3, 0, 5},  {4, 6, 2}, {1, 1, 1}};
+
+dense dense_of_domain(trama_shape shape, domain d, int64_t classes, uint64_t seed)
+{
+    switch (d) {
+    case POSITIVE:
+        return dense_random(shape, seed, 0.1, 3, false);
+    case UNIT:
+        return dense_random(shape, seed, -0.9, 0.9, false);
+    case INTEGER:
+        return dense_random(shape, seed, -3, 3, true);
+    case LABEL:
+        return dense_random(shape, seed, 0, (double)(classes ? classes - 1 : 0), true);
+    case STEP:
+        return dense_random(shape, seed, 1, 5, true);
+    default:
+        return dense_random(shape, seed, -2, 2, false);
+    }
+}
+
+int64_t case_classes(const trama_node *node)
+{
+    const trama_shape *z = &node->in[0]->shape;
+    return z->ndim ? z->dim[z->ndim - 1] : 0;
+}
+
+/* ---- Operands ---- */
+
+static trama_value *operand(trama_program *p, trama_dtype dtype, trama_shape shape)
+{
+    char name[16];
+    snprintf(name, sizeof name, "x%d", p->values.n);
+    return trama_input(p, name, dtype, shape);
+}
+
+static trama_value *state(trama_program *p, trama_dtype dtype, trama_shape shape)
+{
+    char name[16];
+    snprintf(name, sizeof name, "s%d", p->values.n);
+    return trama_state(p, name, dtype, shape, NULL);
+}
+
+static trama_shape plane(int variant)
+{
+    return trama_shape_of(2, sizes[variant]);
+}
+
+static trama_shape block(int variant)
+{
+    return trama_shape_of(3, sizes[variant]);
+}
+
+static trama_value *apply(trama_program *p, const op_case *c, int n, trama_value *const *in, const trama_attributes *a)
+{
+    return trama_apply_at(TRAMA_HERE, p, trama_op_find(c->op), n, in, a);
+}
+
+/* ---- Builders ---- */
+
+/* integer: 1 for an integer operand. */
+static trama_value *unary(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *x = operand(p, c->integer[0] ? TRAMA_I64 : TRAMA_F64, block(variant));
+    return apply(p, c, 1, &x, &(trama_attributes){.real = {c->real}});
+}
+
+/* integer: from, to. */
+static trama_value *cast(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *x = operand(p, (trama_dtype)c->integer[0], plane(variant));
+    return apply(p, c, 1, &x, &(trama_attributes){.integer = {[CAST_DTYPE] = c->integer[1]}});
+}
+
+/* integer: the shapes of both operands, 0: all dims; 1: the last; 2: the last is 1; 3: none. */
+static trama_value *binary(trama_program *p, const op_case *c, int variant)
+{
+    const int64_t *n = sizes[variant];
+    trama_shape shapes[] = {plane(variant), TRAMA_SHAPE(n[1]), TRAMA_SHAPE(n[0], 1), TRAMA_SCALAR};
+    trama_value *in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] = operand(p, TRAMA_F64, shapes[c->integer[i]]);
+    return apply(p, c, 2, in, NULL);
+}
+
+/* integer: trans_x, trans_y, batch dims of x and y: 0 none, 1 one, 2 one of extent 1. */
+static trama_value *product(trama_program *p, const op_case *c, int variant)
+{
+    const int64_t *n = sizes[variant];
+    trama_value *in[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t rows = i ? n[1] : n[0], columns = i ? n[2] : n[1], batch = c->integer[2 + i] == 2 ? 1 : 5;
+        if (c->integer[i]) {
+            int64_t swap = rows;
+            rows = columns;
+            columns = swap;
+        }
+        in[i] =
+            operand(p, TRAMA_F64, c->integer[2 + i] ? TRAMA_SHAPE(batch, rows, columns) : TRAMA_SHAPE(rows, columns));
+    }
+    return apply(p, c, 2, in, &(trama_attributes){.integer = {c->integer[0], c->integer[1]}});
+}
+
+/* integer: mask of dims, keep_dim. */
+static trama_value *reduction(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *x = operand(p, TRAMA_F64, block(variant));
+    return apply(p, c, 1, &x, &(trama_attributes){.integer = {c->integer[0], c->integer[1]}});
+}
+
+/* integer: mask of dims, keep_dim, average. */
+static trama_value *expansion(trama_program *p, const op_case *c, int variant)
+{
+    trama_shape full = block(variant), few = {0};
+    for (int d = 0; d < 3; d++)
+        if (!(c->integer[0] >> d & 1) || c->integer[1])
+            few.dim[few.ndim++] = c->integer[0] >> d & 1 ? 1 : full.dim[d];
+    trama_value *in[] = {operand(p, TRAMA_F64, few), operand(p, TRAMA_F64, full)};
+    return apply(p, c, 2, in, &(trama_attributes){.integer = {c->integer[0], c->integer[1], c->integer[2]}});
+}
+
+/* integer: the dim, operands. */
+static trama_value *normalised(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *in[2];
+    for (int i = 0; i < c->integer[1]; i++)
+        in[i] = operand(p, TRAMA_F64, block(variant));
+    return apply(p, c, (int)c->integer[1], in, &(trama_attributes){.integer = {[SOFTMAX_AXIS] = c->integer[0]}});
+}
+
+static trama_value *loss(trama_program *p, const op_case *c, int variant)
+{
+    trama_shape z = plane(variant);
+    z.dim[1] = z.dim[1] ? z.dim[1] : 1; /* without a class there is no label */
+    trama_value *in[3] = {operand(p, TRAMA_F64, z), operand(p, TRAMA_I64, TRAMA_SHAPE(z.dim[0]))};
+    in[2] = c->integer[0] == 3 ? operand(p, TRAMA_F64, TRAMA_SCALAR) : NULL;
+    return apply(p, c, (int)c->integer[0], in, NULL);
+}
+
+/* integer: the permutation. */
+static trama_value *transposed(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *x = operand(p, TRAMA_F64, block(variant));
+    return trama_transpose(x, ((int[]){(int)c->integer[0], (int)c->integer[1], (int)c->integer[2]}));
+}
+
+/* integer: 0 joins the first dims, 1 joins the last, 2 adds dims of 1, 3 cuts dim 0 into 2 (6) x a, 4 mixes dims. */
+static trama_value *reshaped(trama_program *p, const op_case *c, int variant)
+{
+    const int64_t *n = sizes[variant];
+    switch (c->integer[0]) {
+    case 0:
+        return trama_reshape(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(n[0] * n[1], n[2]));
+    case 1:
+        return trama_reshape(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(n[0], n[1] * n[2]));
+    case 2:
+        return trama_reshape(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(1, n[0], 1, n[1], n[2], 1));
+    case 3:
+        return trama_reshape(operand(p, TRAMA_F64, TRAMA_SHAPE(6 * n[0], n[1])), TRAMA_SHAPE(6, n[0], n[1]));
+    default:
+        return trama_reshape(operand(p, TRAMA_F64, TRAMA_SHAPE(4, 6, n[0])), TRAMA_SHAPE(6, 4, n[0]));
+    }
+}
+
+static trama_value *source(trama_program *p, const op_case *c, int variant)
+{
+    return c->integer[0] ? trama_uniform(p, TRAMA_F64, block(variant), -1, 2, 0x123456789abcdef, 3, 1)
+                         : trama_fill(p, TRAMA_F64, block(variant), 2.5);
+}
+
+/* integer: operands of the parameter's shape, results, step counter. */
+static trama_value *update(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *in[5];
+    int n = (int)c->integer[0];
+    for (int i = 0; i < n; i++)
+        in[i] = i < c->integer[1] ? state(p, TRAMA_F64, plane(variant)) : operand(p, TRAMA_F64, plane(variant));
+    if (c->integer[2])
+        in[n++] = operand(p, TRAMA_I64, TRAMA_SCALAR);
+    return apply(p, c, n, in, &(trama_attributes){.real = {0.1, 0.9, 0.99, 1e-3, 0.01}});
+}
+
+// clang-format off
+#define UNARY(op, domain) {#op, #op, {domain}, unary, {0}, 0}
+#define BINARY(op, y)                                                                                                  \
+    {#op, #op, {REAL, y}, binary, {0, 0}, 0},                                                                          \
+    {#op " of a row", #op, {REAL, y}, binary, {0, 1}, 0},                                                              \
+    {#op " of a column and a row", #op, {REAL, y}, binary, {2, 1}, 0},                                                 \
+    {#op " of a scalar", #op, {REAL, y}, binary, {3, 0}, 0}
+#define GRADIENT(op, y) {#op, #op, {REAL, y}, binary, {0, 0}, 0}
+#define REDUCTION(op)                                                                                                  \
+    {#op " of all", #op, {REAL}, reduction, {7, 0}, 0},                                                                \
+    {#op " of dim 1", #op, {REAL}, reduction, {2, 0}, 0},                                                              \
+    {#op " of dims 0 and 2, kept", #op, {REAL}, reduction, {5, 1}, 0}
+// clang-format on
+
+const op_case op_cases[] = {
+    {"matmul", "matmul", {REAL, REAL}, product, {0, 0, 0, 0}, 0},
+    {"matmul x'", "matmul", {REAL, REAL}, product, {1, 0, 0, 0}, 0},
+    {"matmul y'", "matmul", {REAL, REAL}, product, {0, 1, 0, 0}, 0},
+    {"matmul x' y'", "matmul", {REAL, REAL}, product, {1, 1, 0, 0}, 0},
+    {"matmul, batched", "matmul", {REAL, REAL}, product, {0, 0, 1, 1}, 0},
+    {"matmul y', batched by one matrix", "matmul", {REAL, REAL}, product, {0, 1, 1, 0}, 0},
+    {"matmul x', batched by a batch of one", "matmul", {REAL, REAL}, product, {1, 0, 2, 1}, 0},
+    BINARY(add, REAL),
+    BINARY(sub, REAL),
+    BINARY(mul, REAL),
+    BINARY(div, POSITIVE),
+    BINARY(equal, INTEGER),
+    UNARY(neg, REAL),
+    UNARY(abs, REAL),
+    UNARY(sign, REAL),
+    UNARY(square, REAL),
+    UNARY(sqrt, POSITIVE),
+    UNARY(exp, REAL),
+    UNARY(log, POSITIVE),
+    UNARY(stop_gradient, REAL),
+    UNARY(relu, REAL),
+    UNARY(gelu, REAL),
+    UNARY(tanh, REAL),
+    UNARY(sigmoid, REAL),
+    UNARY(reshard, REAL),
+    {"scale by 2", "scale", {REAL}, unary, {0}, 2},
+    {"scale by -3", "scale", {REAL}, unary, {0}, -3},
+    {"scale by 0", "scale", {REAL}, unary, {0}, 0},
+    {"scale of integers", "scale", {INTEGER}, unary, {1}, 2},
+    {"neg of integers", "neg", {INTEGER}, unary, {1}, 0},
+    {"cast f32 to f64", "cast", {REAL}, cast, {TRAMA_F32, TRAMA_F64}, 0},
+    {"cast f64 to f32", "cast", {REAL}, cast, {TRAMA_F64, TRAMA_F32}, 0},
+    {"cast f64 to i32", "cast", {REAL}, cast, {TRAMA_F64, TRAMA_I32}, 0},
+    {"cast i32 to f64", "cast", {INTEGER}, cast, {TRAMA_I32, TRAMA_F64}, 0},
+    {"cast i32 to u8", "cast", {INTEGER}, cast, {TRAMA_I32, TRAMA_U8}, 0},
+    GRADIENT(relu_grad, REAL),
+    GRADIENT(gelu_grad, REAL),
+    GRADIENT(tanh_grad, UNIT),
+    GRADIENT(sigmoid_grad, POSITIVE),
+    REDUCTION(sum),
+    REDUCTION(mean),
+    REDUCTION(max),
+    REDUCTION(min),
+    {"argmax of dim 0", "argmax", {REAL}, reduction, {1, 0}, 0},
+    {"argmax of dim 2, kept", "argmax", {REAL}, reduction, {4, 1}, 0},
+    {"expand to all", "expand", {REAL, REAL}, expansion, {7, 0, 0}, 0},
+    {"expand to dim 1", "expand", {REAL, REAL}, expansion, {2, 0, 0}, 0},
+    {"expand to dims 0 and 2, kept, average", "expand", {REAL, REAL}, expansion, {5, 1, 1}, 0},
+    {"softmax of dim 0", "softmax", {REAL}, normalised, {0, 1}, 0},
+    {"softmax of dim 2", "softmax", {REAL}, normalised, {2, 1}, 0},
+    {"softmax_grad of dim 1", "softmax_grad", {REAL, POSITIVE}, normalised, {1, 2}, 0},
+    {"cross_entropy", "cross_entropy", {REAL, LABEL}, loss, {2}, 0},
+    {"cross_entropy_grad", "cross_entropy_grad", {REAL, LABEL, REAL}, loss, {3}, 0},
+    {"transpose 2 0 1", "transpose", {REAL}, transposed, {2, 0, 1}, 0},
+    {"transpose 1 0 2", "transpose", {REAL}, transposed, {1, 0, 2}, 0},
+    {"reshape joins the first dims", "reshape", {REAL}, reshaped, {0}, 0},
+    {"reshape joins the last dims", "reshape", {REAL}, reshaped, {1}, 0},
+    {"reshape adds dims of 1", "reshape", {REAL}, reshaped, {2}, 0},
+    {"reshape cuts a dim", "reshape", {REAL}, reshaped, {3}, 0},
+    {"reshape mixes dims", "reshape", {REAL}, reshaped, {4}, 0},
+    {"fill", "fill", {REAL}, source, {0}, 0},
+    {"uniform", "uniform", {REAL}, source, {1}, 0},
+    {"assign", "assign", {REAL, REAL}, update, {2, 1, 0}, 0},
+    {"increment", "increment", {REAL}, update, {1, 1, 0}, 0},
+    {"sgd", "sgd", {REAL, REAL}, update, {2, 1, 0}, 0},
+    {"adamw", "adamw", {REAL, REAL, POSITIVE, REAL, STEP}, update, {4, 3, 1}, 0},
+};
+const int n_op_cases = (int)(sizeof op_cases / sizeof *op_cases);

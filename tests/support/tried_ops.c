@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cases, and how to build them. */
+#include "tried_ops.h"
+
+#include <check.h>
+#include <string.h>
+
+#define NONE .attributes = {{0}, {0}}
+#define INTEGERS(...) .attributes = {.integer = {__VA_ARGS__}}
+#define REALS(...) .attributes = {.real = {__VA_ARGS__}}
+#define SOURCE(...) .integer = {TRAMA_F64, 2, __VA_ARGS__}
+
+const tried_op tried_ops[] = {
+    {"matmul", "7x5,5x3", "rr", NONE},
+    {"matmul", "5x7,3x5", "rr", INTEGERS(1, 1)},
+    {"matmul", "3x4x5,5x7", "rr", NONE},
+    {"matmul", "1x3x5,4x7x5", "rr", INTEGERS(0, 1)},
+    {"matmul", "4x2x3x1,3x5", "rr", INTEGERS(1, 0)},
+    {"matmul", "2x0,0x5", "rr", NONE},
+    {"matmul", "1x2,2x1", "rr", NONE},
+    {"add", "7x5,7x5", "rr", NONE},
+    {"add", "7x5,5", "rr", NONE},
+    {"add", "7x1,1x5", "rr", NONE},
+    {"add", "2x0,1", "rr", NONE},
+    {"sub", "7x5,7x5", "rr", NONE},
+    {"sub", "5,7x5", "rr", NONE},
+    {"mul", "7x5,7x5", "rr", NONE},
+    {"mul", "3x7x1,5", "rr", NONE},
+    {"div", "7x5,7x5", "rr", NONE},
+    {"div", "7x5,7x1", "rr", NONE},
+    {"equal", "7x5,5", "ss", NONE},
+    {"neg", "7x5", "r", NONE},
+    {"abs", "7x5", "r", NONE},
+    {"sign", "7x5", "r", NONE},
+    {"square", "7x5", "r", NONE},
+    {"sqrt", "7x5", "p", NONE},
+    {"exp", "7x5", "r", NONE},
+    {"log", "7x5", "p", NONE},
+    {"scale", "7x5", "r", REALS(2.5)},
+    {"scale", "7x5", "r", REALS(-1.5)},
+    {"scale", "7x5", "r", REALS(0)},
+    {"scale", "7x5", "s", REALS(1.5)},
+    {"cast", "7x5", "r", INTEGERS(TRAMA_F32)},
+    {"cast", "7x5", "r", INTEGERS(TRAMA_I32)},
+    {"cast", "7x5", "s", INTEGERS(TRAMA_F64)},
+    {"stop_gradient", "7x5", "r", NONE},
+    {"relu", "7x5", "r", NONE},
+    {"gelu", "7x5", "r", NONE},
+    {"tanh", "7x5", "r", NONE},
+    {"sigmoid", "2x1", "r", NONE},
+    {"sigmoid", "7x5", "r", NONE},
+    {"relu_grad", "7x5,7x5", "rr", NONE},
+    {"gelu_grad", "7x5,7x5", "rr", NONE},
+    {"tanh_grad", "7x5,7x5", "rr", NONE},
+    {"sigmoid_grad", "7x5,7x5", "rr", NONE},
+    {"sum", "7x5x3", "r", INTEGERS(7, 0)},
+    {"sum", "7x5x3", "r", INTEGERS(2, 0)},
+    {"sum", "2x1x3", "r", INTEGERS(3, 1)},
+    {"sum", "0x5", "r", INTEGERS(1, 0)},
+    {"mean", "7x5x3", "r", INTEGERS(5, 0)},
+    {"mean", "7x5", "r", INTEGERS(1, 1)},
+    {"max", "7x5x3", "r", INTEGERS(6, 0)},
+    {"max", "2x5", "r", INTEGERS(1, 1)},
+    {"min", "7x5x3", "r", INTEGERS(5, 1)},
+    {"min", "2x5", "r", INTEGERS(3, 0)},
+    {"argmax", "7x5", "s", INTEGERS(2, 0)},
+    {"argmax", "5x7x3", "r", INTEGERS(2, 1)},
+    {"argmax", "1x2", "r", INTEGERS(1, 0)},
+    {"expand", "5,7x5", "rr", INTEGERS(1, 0, 0)},
+    {"expand", "7x1x3,7x5x3", "rr", INTEGERS(2, 1, 1)},
+    {"softmax", "7x5", "r", INTEGERS(1)},
+    {"softmax", "3x7x5", "r", INTEGERS(1)},
+    {"softmax_grad", "7x5,7x5", "rr", INTEGERS(0)},
+    {"cross_entropy", "7x3,7", "rl", NONE},
+    {"cross_entropy", "2x3,2", "rl", NONE},
+    {"cross_entropy_grad", "7x3,7,", "rlr", NONE},
+    {"transpose", "7x5x3", "r", INTEGERS(3, 2, 0, 1)},
+    {"reshape", "7x5", "r", INTEGERS(1, 35)},
+    {"reshape", "6x4", "r", INTEGERS(3, 2, 3, 4)},
+    {"reshape", "6x5x4", "r", INTEGERS(2, 6, 20)},
+    {"reshape", "1x6", "r", INTEGERS(2, 6, 1)},
+    {"reshape", "6x10", "r", INTEGERS(2, 4, 15)},
+    {"reshard", "7x5", "r", NONE},
+    {"fill", "", "", {SOURCE(7, 5), .real = {1.5}}},
+    {"uniform", "", "", {SOURCE(7, 5), .real = {-1, 2}}},
+    {"assign", "7x5,7x5", "rr", NONE},
+    {"increment", "7x5", "r", NONE},
+    {"increment", "", "c", NONE},
+    {"sgd", "7x5,7x5", "rr", REALS(0.1)},
+    {"adamw", "7x5,7x5,7x5,7x5,", "rrprc", REALS(0.1, 0.9, 0.999, 1e-8, 0.01)},
+};
+const int n_tried_ops = sizeof tried_ops / sizeof *tried_ops;
+
+static trama_shape shape_from(const char **at)
+{
+    trama_shape shape = {0};
+    while (**at && **at != ',') {
+        char *end;
+        shape.dim[shape.ndim++] = strtol(*at + (**at == 'x'), &end, 10);
+        *at = end;
+    }
+    *at += **at == ',';
+    return shape;
+}
+
+dense tried_op_operand(const tried_op *c, int operand, trama_shape shape, uint64_t seed)
+{
+    switch (c->domain[operand]) {
+    case 'p':
+        return dense_random(shape, seed, 0.5, 2.5, false);
+    case 'l':
+        return dense_random(shape, seed, 0, 2, true);
+    case 's':
+        return dense_random(shape, seed, -2, 2, true);
+    case 'c':
+        return dense_random(shape, seed, 2, 5, true);
+    default:
+        return dense_random(shape, seed, -2, 2, false);
+    }
+}
+
+trama_node *tried_op_node(const tried_op *c, trama_program *program)
+{
+    const trama_op *op = trama_op_find(c->op);
+    const char *shapes = c->shapes;
+    trama_value *in[TRAMA_MAX_OPERANDS];
+    ck_assert_msg(op && (int)strlen(c->domain) == op->n_in, "%s: a wrong case", c->op);
+    for (int i = 0; i < op->n_in; i++) {
+        char domain = c->domain[i], name[] = {(char)('a' + i), 0};
+        trama_dtype dtype = strchr("lc", domain) ? TRAMA_I64 : domain == 's' ? TRAMA_I32 : TRAMA_F64;
+        in[i] = op->updates >> i & 1 ? trama_state(program, name, dtype, shape_from(&shapes), NULL)
+                                     : trama_input(program, name, dtype, shape_from(&shapes));
+    }
+    trama_value *result = trama_apply_at(TRAMA_HERE, program, op, op->n_in, in, &c->attributes);
+    ck_assert_msg(result != NULL, "%s", trama_program_error(program));
+    return result->node;
+}
