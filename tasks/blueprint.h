@@ -13,12 +13,6 @@ typedef struct planning {
     int rank;
 } planning;
 
-/* Where a value is: an instance, and its number in that instance's plan. */
-typedef struct located {
-    instance *in; /* NULL: nowhere */
-    int as;
-} located;
-
 const plan_holding *located_holding(located at);
 
 /* A program of one op, or of one fed value, with layouts of its own. */

@@ -168,6 +168,8 @@ trama_status trama_layout_of(trama_executable *e, const trama_value *value, char
     trama_value *own = executable_value(e, NOWHERE, "trama_layout_of", value);
     if (!own)
         return TRAMA_E_ARGUMENT;
+    if (!out)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_layout_of: the text's address is NULL");
     if (own->id >= e->l.n_values || !e->l.mesh[own->id])
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "trama_layout_of: %s has no layout yet", own->name);
     *out = trama_layout_text(e->l.mesh[own->id], &e->l.value[own->id]);
@@ -177,6 +179,8 @@ trama_status trama_layout_of(trama_executable *e, const trama_value *value, char
 trama_status trama_extents(trama_executable *e, const trama_value *value, trama_shape *shape)
 {
     located at;
+    if (!shape)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_extents: the shape's address is NULL");
     trama_status status = executable_locate(e, NOWHERE, "trama_extents", value, &at);
     if (!status)
         *shape = at.in->of->shapes[at.as];

@@ -21,7 +21,7 @@ static trama_status check_shape(trama_where where, const trama_value *v, trama_s
 {
     bool fits = shape.ndim == v->shape.ndim;
     for (int d = 0; fits && d < shape.ndim; d++)
-        fits = shape.dim[d] == v->shape.dim[d] || (v->shape.dim[d] == TRAMA_ANY && shape.dim[d] >= 0);
+        fits = v->shape.dim[d] == TRAMA_ANY ? shape.dim[d] >= 0 : shape.dim[d] == v->shape.dim[d];
     if (fits)
         return TRAMA_OK;
     text t = {0};
@@ -75,9 +75,9 @@ static trama_status fed_for(trama_executable *e, input_state *input, const trama
     return TRAMA_OK;
 }
 
-/* Everything before the copy: checks, buffers for the shape, a copy that no run under way reads. */
-static trama_status prepare_feed(trama_where where, trama_executable *e, const trama_value *value, trama_shape shape,
-                                 located *at)
+/* All checks, and buffers for the shape. */
+static trama_status find_fed(trama_where where, trama_executable *e, const trama_value *value, trama_shape shape,
+                             fed **found)
 {
     trama_value *own = executable_value(e, where, "trama_feed", value);
     if (!own)
@@ -85,22 +85,27 @@ static trama_status prepare_feed(trama_where where, trama_executable *e, const t
     if (own->kind != VALUE_INPUT)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: %s is no input%s", own->name,
                           own->kind == VALUE_STATE ? "; state is set by trama_write" : "");
+    if (e->eager)
+        return trama_fail(where, TRAMA_E_UNSUPPORTED,
+                          "trama_feed: %s: inputs have no place in eager mode; use trama_constant or trama_tensor",
+                          own->name);
     trama_status status = check_shape(where, own, shape);
-    if (status)
-        return status;
-    input_state *input = input_of(e, own->id);
-    fed *f;
-    status = executable_call(e, "trama_feed", own->id, &shape);
     if (!status)
-        status = fed_for(e, input, own, shape, &f);
-    if (status)
-        return status;
+        status = executable_call(e, "trama_feed", own->id, &shape);
+    return status ? status : fed_for(e, input_of(e, own->id), own, shape, found);
+}
+
+/* From now on the input is in a copy of these buffers that no run under way reads. */
+static trama_status take_copy(trama_executable *e, const trama_value *value, trama_shape shape, const fed *f,
+                              located *at)
+{
+    input_state *input = input_of(e, value->id);
     f->in->slot = (f->in->slot + 1) % f->in->n_slots;
-    status = executable_wait_run(e, f->in->slot_used[f->in->slot]);
+    trama_status status = executable_wait_run(e, f->in->slot_used[f->in->slot]);
     *at = (located){f->in, f->s->result};
     input->is_fed = true;
     input->shape = shape;
-    executable_put(e, own->id, *at);
+    executable_put(e, value->id, *at);
     return status;
 }
 
@@ -108,23 +113,41 @@ trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_v
                            trama_shape shape)
 {
     located at;
+    fed *f;
     if (!data && trama_shape_count(shape))
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data is NULL");
-    trama_status status = prepare_feed(where, e, input, shape, &at);
+    trama_status status = find_fed(where, e, input, shape, &f);
+    if (!status)
+        status = take_copy(e, input, shape, f, &at);
     return status ? status : host_to_value(at, data, shape, "trama_feed");
+}
+
+static trama_status check_pieces(trama_where where, const plan_holding *h, const trama_value *input, int n,
+                                 const void *const *pieces)
+{
+    if (n != h->pieces.n || (n && !pieces))
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed_local: %d boxes for %s; this rank has %d",
+                          n && !pieces ? 0 : n, trama_value_name(input), h->pieces.n);
+    for (int i = 0; i < n; i++)
+        if (!pieces[i] && box_count(&h->pieces.at[i].region.box))
+            return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed_local: box %d of %s is NULL", i,
+                              trama_value_name(input));
+    return TRAMA_OK;
 }
 
 trama_status trama_feed_local_at(trama_where where, trama_executable *e, const trama_value *input, trama_shape shape,
                                  int n, const void *const *pieces)
 {
     located at;
-    trama_status status = prepare_feed(where, e, input, shape, &at);
-    if (status)
-        return status;
-    const plan_holding *h = located_holding(at);
-    if (n != h->pieces.n || (n && !pieces))
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed_local: %d boxes for %s; this rank has %d", n,
-                          trama_value_name(input), h->pieces.n);
+    fed *f;
+    const plan_holding *h = NULL;
+    trama_status status = find_fed(where, e, input, shape, &f);
+    if (!status) {
+        h = located_holding((located){f->in, f->s->result});
+        status = check_pieces(where, h, input, n, pieces);
+    }
+    if (!status)
+        status = take_copy(e, input, shape, f, &at);
     for (int i = 0; i < n && !status; i++) {
         const plan_piece *piece = &h->pieces.at[i];
         trama_shape local = trama_shape_of(piece->region.box.ndim, piece->region.box.n);

@@ -67,7 +67,14 @@ static trama_status bind_shards(instance *in)
     return TRAMA_OK;
 }
 
-trama_status instance_create(trama_context *context, blueprint *of, instance *const *imports, int n_slots,
+/* By piece, since plans of values that are stored alike may number their shards otherwise. */
+static struct owner owner_of_import(located from, const plan_import *import)
+{
+    const plan_holding *h = plan_find(from.in->of->plan, from.as);
+    return owner_of(from.in, h->pieces.at[import->piece].region.shard);
+}
+
+trama_status instance_create(trama_context *context, blueprint *of, const located *imports, int n_slots,
                              instance **created)
 {
     const plan *p = of->plan;
@@ -82,7 +89,7 @@ trama_status instance_create(trama_context *context, blueprint *of, instance *co
         in->slot_used[i] = -1;
     in->owners = arena_take(&memory, (size_t)p->imports.n * sizeof *in->owners, expected);
     for (int i = 0; i < p->imports.n; i++) {
-        in->owners[i] = owner_of(imports[i], p->imports.at[i].shard);
+        in->owners[i] = owner_of_import(imports[i], &p->imports.at[i]);
         in->owners[i].in->holders++;
     }
     of->instance_bytes = memory.total;

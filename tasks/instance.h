@@ -65,12 +65,18 @@ struct instance {
     ARRAY(lowering) lowerings; /* few: the slots go round */
 };
 
+/* Where a value is: an instance, and its number in that instance's plan. */
+typedef struct located {
+    instance *in; /* NULL: nowhere */
+    int as;
+} located;
+
 /* Makes the names. */
 void blueprint_finish(blueprint *b);
 void blueprint_clear(blueprint *b); /* frees plan, rules, shapes and names */
 
-/* imports [plan->imports]: the instances that hold what it imports. E_MEMORY leaves nothing behind. */
-trama_status instance_create(trama_context *context, blueprint *of, instance *const *imports, int n_slots,
+/* imports [plan->imports]: where the values are that it imports. E_MEMORY leaves nothing behind. */
+trama_status instance_create(trama_context *context, blueprint *of, const located *imports, int n_slots,
                              instance **created);
 
 /* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the pool. */

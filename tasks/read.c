@@ -10,6 +10,7 @@ struct trama_reading {
     reader *from;
     flight *f;
     trama_where where;
+    char *name; /* of the value: eager values of one shape share their snippets */
 };
 
 /* ---- Buffers to read into ---- */
@@ -36,9 +37,9 @@ static trama_status new_reader(trama_executable *e, const trama_value *v, locate
         r->s = snippet_of_copy(&e->planning, v, at, e->readers, &everywhere);
     if (!status) {
         int n = r->s->of.plan->imports.n;
-        instance **imports = trama_alloc((size_t)max_i64(1, n) * sizeof *imports);
+        located *imports = trama_alloc((size_t)max_i64(1, n) * sizeof *imports);
         for (int i = 0; i < n; i++)
-            imports[i] = at.in;
+            imports[i] = at;
         status = instance_create(e->context, &r->s->of, imports, 1, &r->in);
         free(imports);
     }
@@ -100,7 +101,8 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
         return status;
     r->busy = true;
     trama_reading *started = trama_alloc(sizeof *started);
-    *started = (trama_reading){.e = e, .from = r, .f = flight_new(e->context), .where = where};
+    *started = (trama_reading){
+        .e = e, .from = r, .f = flight_new(e->context), .where = where, .name = trama_text_copy(value->name)};
     instance_submit(r->in, e->runs, started->f);
     *reading = started;
     return TRAMA_OK;
@@ -122,13 +124,14 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
     const trama_value *v = r->from->s->program->values.at[r->from->s->result];
     size_t want = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
     if (!status && data && bytes != want)
-        status = trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, v->name, want);
+        status = trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, r->name, want);
     if (!status && data)
         status = host_from_region(r->from->in, &h->pieces.at[0].region, data);
     r->from->busy = false;
     if (r->e->eager)
         readers_forget(r->e); /* eager values are new ones each time */
     flight_free(r->f);
+    free(r->name);
     free(r);
     *reading = NULL;
     return status;
@@ -160,6 +163,8 @@ static trama_status local_piece(trama_executable *e, const trama_value *value, c
 trama_status trama_local_count(trama_executable *e, const trama_value *value, int *n)
 {
     located at;
+    if (!n)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_local_count: the number's address is NULL");
     trama_status status = executable_locate(e, NOWHERE, "trama_local_count", value, &at);
     if (!status)
         *n = located_holding(at)->pieces.n;
@@ -171,6 +176,8 @@ trama_status trama_local_box(trama_executable *e, const trama_value *value, int 
     located at;
     const plan_piece *piece = NULL;
     trama_status status = local_piece(e, value, "trama_local_box", i, &at, &piece);
+    if (!status && piece->region.box.ndim && (!offset || !extent))
+        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_local_box: the address of offset or extent is NULL");
     for (int d = 0; !status && d < piece->region.box.ndim; d++) {
         offset[d] = piece->region.box.lo[d];
         extent[d] = piece->region.box.n[d];
@@ -233,15 +240,16 @@ static void numbers_text(text *out, const void *data, trama_dtype dtype, trama_s
 
 trama_status trama_print_at(trama_where where, trama_executable *e, const trama_value *value, int most, char **out)
 {
-    trama_shape shape;
+    located at;
     char *layout = NULL;
     if (!out)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_print: the text's address is NULL");
-    trama_status status = trama_extents(e, value, &shape);
+    trama_status status = executable_locate(e, where, "trama_print", value, &at);
     if (!status)
         status = trama_layout_of(e, value, &layout);
     if (status)
         return status;
+    trama_shape shape = at.in->of->shapes[at.as];
     size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(value->dtype);
     void *data = trama_alloc(bytes);
     status = trama_read_at(where, e, value, data, bytes);

@@ -172,9 +172,9 @@ static void plan_target(const trama_executable *e, target_state *t, blueprint *o
 static trama_status instantiate(trama_executable *e, compiled *c)
 {
     const plan *p = c->of.plan;
-    instance **imports = trama_alloc((size_t)max_i64(1, p->imports.n) * sizeof *imports);
+    located *imports = trama_alloc((size_t)max_i64(1, p->imports.n) * sizeof *imports);
     for (int i = 0; i < p->imports.n; i++)
-        imports[i] = e->at[p->imports.at[i].value].in;
+        imports[i] = e->at[p->imports.at[i].value];
     trama_status status = instance_create(e->context, &c->of, imports, 1, &c->in);
     free(imports);
     return status;
@@ -213,29 +213,33 @@ static trama_status find_target(trama_where where, trama_executable *e, const tr
     return TRAMA_OK;
 }
 
-static trama_status ready_target(trama_where where, trama_executable *e, const trama_target *target, const char *call,
-                                 target_state **t, compiled **c)
+static trama_status check_fed(trama_where where, const trama_executable *e, const target_state *t, const char *call)
 {
-    trama_status status = find_target(where, e, target, call, t);
+    for (int i = 0; i < t->leaves.n; i++)
+        if (!e->at[t->leaves.at[i]].in)
+            return trama_fail(where, TRAMA_E_ORDER, "%s: target '%s' needs the input %s, which was not fed", call,
+                              t->target->name, e->program->values.at[t->leaves.at[i]]->name);
+    return TRAMA_OK;
+}
+
+static trama_status ready_target(trama_where where, trama_executable *e, target_state *t, compiled **c)
+{
+    trama_status status = check_fed(where, e, t, "trama_run");
     if (status)
         return status;
-    for (int i = 0; i < (*t)->leaves.n; i++)
-        if (!e->at[(*t)->leaves.at[i]].in)
-            return trama_fail(where, TRAMA_E_ORDER, "%s: target '%s' needs the input %s, which was not fed", call,
-                              target->name, e->program->values.at[(*t)->leaves.at[i]]->name);
-    *c = cached(e, *t);
-    return *c ? TRAMA_OK : compile_target(e, *t, c);
+    *c = cached(e, t);
+    return *c ? TRAMA_OK : compile_target(e, t, c);
 }
 
 trama_status trama_run_at(trama_where where, trama_executable *e, const trama_target *target)
 {
-    target_state *t;
-    compiled *c;
+    target_state *t = NULL;
+    compiled *c = NULL;
     trama_status status = find_target(where, e, target, "trama_run", &t);
     if (!status)
         status = executable_call(e, "trama_run", target->id, NULL);
     if (!status)
-        status = ready_target(where, e, target, "trama_run", &t, &c);
+        status = ready_target(where, e, t, &c);
     if (status)
         return status;
     flight *f = e->flights[e->runs % e->window];
@@ -251,27 +255,63 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
     return TRAMA_OK;
 }
 
-trama_status trama_plan_text(trama_executable *e, const trama_target *target, bool every_step, char **out)
+/* ---- Questions: not collective, so that a plan which no run has made is made to be looked at only ---- */
+
+typedef void look_at(const trama_executable *e, const plan *p, void *arg);
+
+static trama_status look_at_plan(trama_executable *e, const trama_target *target, const char *call, look_at *look,
+                                 void *arg)
 {
-    target_state *t;
-    compiled *c;
-    trama_status status = ready_target(NOWHERE, e, target, "trama_plan_text", &t, &c);
+    target_state *t = NULL;
+    trama_status status = find_target(NOWHERE, e, target, call, &t);
+    if (!status)
+        status = check_fed(NOWHERE, e, t, call);
     if (status)
         return status;
-    text description = {0};
-    (every_step ? plan_describe : plan_summary)(c->of.plan, e->program, &description);
-    *out = text_take(&description);
-    return TRAMA_OK;
+    const compiled *c = cached(e, t);
+    blueprint own = {0};
+    if (!c)
+        status = resolve_target(e, t, &own);
+    if (!c && !status)
+        plan_target(e, t, &own);
+    if (!status)
+        look(e, c ? c->of.plan : own.plan, arg);
+    blueprint_clear(&own);
+    return status;
+}
+
+typedef struct description {
+    bool every_step;
+    text words;
+} description;
+
+static void describe(const trama_executable *e, const plan *p, void *arg)
+{
+    description *d = arg;
+    (d->every_step ? plan_describe : plan_summary)(p, e->program, &d->words);
+}
+
+trama_status trama_plan_text(trama_executable *e, const trama_target *target, bool every_step, char **out)
+{
+    description d = {.every_step = every_step};
+    if (!out)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_plan_text: the text's address is NULL");
+    trama_status status = look_at_plan(e, target, "trama_plan_text", describe, &d);
+    if (!status)
+        *out = text_take(&d.words);
+    return status;
+}
+
+static void count_traffic(const trama_executable *e, const plan *p, void *arg)
+{
+    (void)e;
+    plan_totals n = plan_count(p);
+    *(trama_traffic *)arg = (trama_traffic){n.messages, n.received, n.sent, n.bound, n.steps, n.steps - n.messages};
 }
 
 trama_status trama_target_traffic(trama_executable *e, const trama_target *target, trama_traffic *traffic)
 {
-    target_state *t;
-    compiled *c;
-    trama_status status = ready_target(NOWHERE, e, target, "trama_target_traffic", &t, &c);
-    if (status)
-        return status;
-    plan_totals n = plan_count(c->of.plan);
-    *traffic = (trama_traffic){n.messages, n.received, n.sent, n.bound, n.steps, n.steps - n.messages};
-    return TRAMA_OK;
+    if (!traffic)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_target_traffic: the traffic's address is NULL");
+    return look_at_plan(e, target, "trama_target_traffic", count_traffic, traffic);
 }

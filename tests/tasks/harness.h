@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of tasks share: a context, demands that end the whole job where a rank fails, a log that remembers, what
+ * the process holds, the main function. */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <check.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shard.h"
+#include "trama.h"
+
+static trama_context *ctx;
+static int my_rank, n_ranks = 1;
+
+/* ---- Demands ---- */
+
+/* Of several ranks the others would wait for this one: the job ends at once. */
+__attribute__((format(printf, 3, 4), noreturn)) static inline void fail_at(const char *file, int line,
+                                                                           const char *format, ...)
+{
+    char message[6000];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (n_ranks > 1) {
+        fprintf(stderr, "%s:%d: rank %d: %s\n", file, line, my_rank, message);
+        fflush(NULL);
+        _exit(EXIT_FAILURE);
+    }
+    ck_abort_msg("%s:%d: %s", file, line, message);
+    abort();
+}
+
+#define demand(condition, ...)                                                                                         \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            fail_at(__FILE__, __LINE__, __VA_ARGS__);                                                                  \
+    } while (0)
+
+#define must(call)                                                                                                     \
+    do {                                                                                                               \
+        trama_status status_ = (call);                                                                                 \
+        if (status_)                                                                                                   \
+            fail_at(__FILE__, __LINE__, "%s: %s: %s", #call, trama_status_text(status_), trama_error());               \
+    } while (0)
+
+/* The message of the last failing call holds every fragment; the list ends with NULL. */
+static inline void expect_at(const char *file, int line, const char *call, trama_status got, trama_status wanted, ...)
+{
+    if (got != wanted)
+        fail_at(file, line, "%s gave \"%s\" instead of \"%s\" (%s)", call, trama_status_text(got),
+                trama_status_text(wanted), trama_error());
+    va_list fragments;
+    va_start(fragments, wanted);
+    for (const char *f = va_arg(fragments, const char *); f; f = va_arg(fragments, const char *))
+        if (!strstr(trama_error(), f))
+            fail_at(file, line, "%s: \"%s\" does not say \"%s\"", call, trama_error(), f);
+    va_end(fragments);
+}
+
+#define TEXT_(x) #x
+#define LINE_TEXT_(x) TEXT_(x)
+/* A call that fails: its status, and what its message says. expect_here: also this file and line. */
+#define expect(call, wanted, ...) expect_at(__FILE__, __LINE__, #call, call, wanted, __VA_ARGS__, (const char *)NULL)
+#define expect_here(call, wanted, ...)                                                                                 \
+    expect_at(__FILE__, __LINE__, #call, call, wanted, __FILE__ ":" LINE_TEXT_(__LINE__) ":", __VA_ARGS__,             \
+              (const char *)NULL)
+
+/* ---- A context ---- */
+
+static inline void start_with(const trama_config *config)
+{
+    trama_status status = trama_start(config, &ctx);
+    demand(!status, "trama_start: %s", trama_error());
+    my_rank = trama_context_rank(ctx);
+    n_ranks = trama_context_ranks(ctx);
+}
+
+static inline void start(void)
+{
+    start_with(NULL);
+}
+
+static inline void stop(void)
+{
+    must(trama_stop(&ctx));
+    demand(!ctx, "trama_stop leaves the context");
+}
+
+static inline trama_executable *compile(const trama_program *program)
+{
+    trama_executable *e = NULL;
+    must(trama_compile(ctx, program, &e));
+    return e;
+}
+
+/* A log that remembers its last line, and counts. */
+typedef struct remembered {
+    int lines;
+    trama_log_level level;
+    char last[4096];
+} remembered;
+
+static inline void remember(void *data, trama_log_level level, const char *line)
+{
+    remembered *r = data;
+    if (level > TRAMA_LOG_WARNING)
+        return;
+    r->lines++;
+    r->level = level;
+    snprintf(r->last, sizeof r->last, "%s", line);
+}
+
+/* ---- What the process holds ---- */
+
+static inline double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Resident bytes. */
+static inline int64_t memory_now(void)
+{
+    long size = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    demand(f && fscanf(f, "%ld %ld", &size, &resident) == 2, "cannot read /proc/self/statm");
+    fclose(f);
+    return (int64_t)resident * sysconf(_SC_PAGESIZE);
+}
+
+static inline bool shards_equal(shard_pool_state a, shard_pool_state b)
+{
+    return a.made == b.made && a.used == b.used && a.used_bytes == b.used_bytes && a.idle == b.idle &&
+           a.idle_bytes == b.idle_bytes;
+}
+
+#if defined __SANITIZE_ADDRESS__
+enum { SANITIZED = 1 }; /* freed memory is kept for a while, everything takes longer */
+#else
+enum { SANITIZED = 0 };
+#endif
+
+/* ---- Numbers ---- */
+
+/* splitmix64 */
+static inline uint64_t random_bits(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static inline int random_to(uint64_t *state, int n)
+{
+    return (int)(random_bits(state) >> 33) % n;
+}
+
+static inline double relative(double a, double b)
+{
+    return fabs(a - b) / (fabs(b) > 1e-300 ? fabs(b) : 1);
+}
+
+/* Element i of a buffer of any dtype. */
+static inline double number_at(const void *data, trama_dtype dtype, int64_t i)
+{
+    switch (dtype) {
+    case TRAMA_F32: return (double)((const float *)data)[i];
+    case TRAMA_F64: return ((const double *)data)[i];
+    case TRAMA_I32: return ((const int32_t *)data)[i];
+    case TRAMA_I64: return (double)((const int64_t *)data)[i];
+    default: return ((const uint8_t *)data)[i];
+    }
+}
+
+static inline void set_number(void *data, trama_dtype dtype, int64_t i, double x)
+{
+    switch (dtype) {
+    case TRAMA_F32: ((float *)data)[i] = (float)x; break;
+    case TRAMA_F64: ((double *)data)[i] = x; break;
+    case TRAMA_I32: ((int32_t *)data)[i] = (int32_t)x; break;
+    case TRAMA_I64: ((int64_t *)data)[i] = (int64_t)x; break;
+    default: ((uint8_t *)data)[i] = (uint8_t)x; break;
+    }
+}
+
+/* ---- The main function ---- */
+
+#define TESTS(...)                                                                                                     \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        const TTest *tests[] = {__VA_ARGS__};                                                                          \
+        return run_tests(__FILE__, tests, (int)(sizeof tests / sizeof *tests));                                        \
+    }
+
+static inline int run_tests(const char *name, const TTest *const *tests, int n)
+{
+    Suite *suite = suite_create(name);
+    for (int i = 0; i < n; i++) { /* a case each, so that CK_RUN_CASE finds it */
+        TCase *tcase = tcase_create(tests[i]->name);
+        tcase_set_timeout(tcase, 0);
+        tcase_add_test(tcase, tests[i]);
+        suite_add_tcase(suite, tcase);
+    }
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

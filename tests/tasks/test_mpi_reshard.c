@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of layout over real ranks, a seeded sample: any mesh to any mesh, uneven, nested in any order, masked, partial.
+ * Values are equal; what crosses ranks is what was planned, and without sums of terms the least there is. */
+#include "pieces.h"
+
+enum { PAIRS = 60, MOST_PROCESSES = 64 };
+
+/* How the value that is resharded came into its layout. */
+typedef enum { FED, RESHARDED, MULTIPLIED } origin;
+
+typedef struct pair {
+    origin origin;
+    trama_mesh *from_mesh, *to_mesh;
+    char from[200], to[200];
+    trama_layout from_layout, to_layout;
+    trama_shape shape;
+    trama_dtype dtype;
+    double *data;          /* [shape] what both values are */
+    trama_value *x, *y;    /* y is x in its new layout */
+    trama_value *in[2];    /* fed; MULTIPLIED: both operands */
+    double *fed[2];
+    trama_target *t;
+} pair;
+
+static uint64_t chance = 20240611;
+
+static int below(int n)
+{
+    return random_to(&chance, n);
+}
+
+/* ---- Random meshes, layouts, tensors; the same on all ranks ---- */
+
+/* Up to `most` processes out of `pool`, in any order. */
+static trama_mesh *random_mesh(int most, int pool)
+{
+    int ids[MOST_PROCESSES], extent[3], ndim = 1 + below(3), size = 1;
+    for (int i = 0; i < pool; i++)
+        ids[i] = i;
+    for (int i = 0; i < pool && below(2); i++) { /* half of the meshes in order */
+        int k = i + below(pool - i), id = ids[i];
+        ids[i] = ids[k];
+        ids[k] = id;
+    }
+    for (int a = 0; a < ndim; a++) {
+        extent[a] = 1 + below(3) + below(2);
+        while (size * extent[a] > most)
+            extent[a]--;
+        size *= extent[a];
+    }
+    trama_mesh *mesh = trama_mesh_create(ndim, extent, NULL, ids);
+    demand(mesh, "%s", trama_error());
+    return mesh;
+}
+
+/* A dim for each axis that splits one, and the orders in which axes split one dim. */
+static void random_splits(int naxes, int ndim, const bool *partial, int *dim, int *order)
+{
+    for (int a = 0; a < naxes; a++) {
+        dim[a] = partial[a] || !ndim || !below(3) ? -1 : below(ndim);
+        order[a] = 0;
+        if (dim[a] < 0)
+            continue;
+        for (int b = 0; b < a; b++)
+            order[a] += dim[b] == dim[a];
+        int first = below(order[a] + 1); /* goes in anywhere */
+        for (int b = 0; b < a; b++)
+            order[b] += dim[b] == dim[a] && order[b] >= first;
+        order[a] = first;
+    }
+}
+
+static void random_layout(const trama_mesh *mesh, int ndim, bool with_partials, char *out, trama_layout *l)
+{
+    static const char *const kinds[] = {"P(sum)", "P(max)", "P(min)", "P(avg)"};
+    const char *kind = kinds[below(4)];
+    int dim[TRAMA_MAX_AXES], order[TRAMA_MAX_AXES], naxes = trama_mesh_ndim(mesh), n = 0;
+    bool partial[TRAMA_MAX_AXES];
+    for (int a = 0; a < naxes; a++)
+        partial[a] = with_partials && !below(2);
+    random_splits(naxes, ndim, partial, dim, order);
+    for (int a = 0; a < naxes; a++) {
+        n += sprintf(out + n, "%s%s", a ? "," : "", partial[a] ? kind : dim[a] < 0 ? "R" : "");
+        if (dim[a] >= 0)
+            n += sprintf(out + n, "S(%d)[%d]", dim[a], order[a]);
+    }
+    char unmasked[200];
+    memcpy(unmasked, out, (size_t)n + 1);
+    if (!below(4)) {
+        n += sprintf(out + n, " mask{");
+        for (int i = 0; i < trama_mesh_size(mesh); i++)
+            n += sprintf(out + n, "%s%d", i ? "," : "", below(3) > 0);
+        sprintf(out + n, "}");
+    }
+    if (!trama_layout_parse(mesh, ndim, out, l))
+        return;
+    strcpy(out, unmasked); /* some box had no holder left */
+    must(trama_layout_parse(mesh, ndim, out, l));
+}
+
+static trama_shape random_shape(bool large)
+{
+    static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 11};
+    trama_shape shape = {.ndim = below(9) ? 1 + below(3) : 0};
+    if (large)
+        return below(2) ? TRAMA_SHAPE(70001) : TRAMA_SHAPE(3, 211, 97);
+    for (int d = 0; d < shape.ndim; d++)
+        shape.dim[d] = extents[(below(8) ? 1 : 0) + below(7)];
+    return shape;
+}
+
+static double *random_numbers(int64_t n)
+{
+    double *data = malloc((size_t)n * sizeof *data + 1);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = below(201) - 100;
+    return data;
+}
+
+/* ---- Pairs ---- */
+
+static trama_value *add_input(trama_program *p, int number, int operand, trama_dtype dtype, trama_shape shape)
+{
+    char name[32];
+    snprintf(name, sizeof name, "x%d_%d", number, operand);
+    return trama_input(p, name, dtype, shape);
+}
+
+/* c [m, n] = a [m, k] b [k, n], contracted along an axis: each process along it holds a term. */
+static void multiplied_pair(pair *p, trama_program *program, int number)
+{
+    int64_t m = 1 + below(7), k = 1 + below(7), n = 1 + below(7);
+    int naxes = trama_mesh_ndim(p->from_mesh), axis = below(naxes);
+    char a[100] = "", b[100] = "";
+    p->shape = TRAMA_SHAPE(m, n);
+    p->from[0] = 0;
+    for (int i = 0; i < naxes; i++) {
+        const char *comma = i ? "," : "";
+        sprintf(a + strlen(a), "%s%s", comma, i == axis ? "S(1)" : "R");
+        sprintf(b + strlen(b), "%s%s", comma, i == axis ? "S(0)" : "R");
+        sprintf(p->from + strlen(p->from), "%s%s", comma, i == axis ? "P(sum)" : "R");
+    }
+    must(trama_layout_parse(p->from_mesh, 2, p->from, &p->from_layout));
+    p->in[0] = trama_shard(add_input(program, number, 0, p->dtype, TRAMA_SHAPE(m, k)), p->from_mesh, a);
+    p->in[1] = trama_shard(add_input(program, number, 1, p->dtype, TRAMA_SHAPE(k, n)), p->from_mesh, b);
+    p->fed[0] = random_numbers(m * k);
+    p->fed[1] = random_numbers(k * n);
+    p->data = calloc((size_t)(m * n), sizeof *p->data);
+    for (int64_t i = 0; i < m * n; i++)
+        for (int64_t j = 0; j < k; j++)
+            p->data[i] += p->fed[0][i / n * k + j] * p->fed[1][j * n + i % n];
+    p->x = trama_shard(trama_matmul(p->in[0], p->in[1]), p->from_mesh, p->from);
+}
+
+static void fed_pair(pair *p, trama_program *program, int number)
+{
+    p->shape = random_shape(number % 12 == 5);
+    random_layout(p->from_mesh, p->shape.ndim, p->origin == RESHARDED, p->from, &p->from_layout);
+    p->data = random_numbers(trama_shape_count(p->shape));
+    p->fed[0] = p->data;
+    p->in[0] = add_input(program, number, 0, p->dtype, p->shape);
+    if (p->origin == FED)
+        p->x = trama_shard(p->in[0], p->from_mesh, p->from);
+    else
+        p->x = trama_reshard(p->in[0], p->from_mesh, p->from);
+}
+
+static pair random_pair(trama_program *program, int number, int most, int pool)
+{
+    static const trama_dtype dtypes[] = {TRAMA_F64, TRAMA_F32, TRAMA_F64, TRAMA_I64, TRAMA_I32};
+    char name[32];
+    pair p = {.origin = (origin)(number % 5 < 3 ? FED : number % 5 - 2)};
+    p.dtype = dtypes[p.origin == FED ? below(5) : below(2)];
+    p.from_mesh = random_mesh(most, pool);
+    char *same = trama_mesh_text(p.from_mesh);
+    p.to_mesh = below(2) ? random_mesh(most, pool) : trama_mesh_parse(same);
+    free(same);
+    if (p.origin == MULTIPLIED)
+        multiplied_pair(&p, program, number);
+    else
+        fed_pair(&p, program, number);
+    bool to_partial = !trama_dtype_is_float(p.dtype) ? false : !below(4);
+    random_layout(p.to_mesh, p.shape.ndim, to_partial, p.to, &p.to_layout);
+    p.y = trama_reshard(p.x, p.to_mesh, p.to);
+    snprintf(name, sizeof name, "t%d", number);
+    p.t = trama_target_new(program, name, p.y);
+    demand(p.t, "pair %d, %s to %s: %s", number, p.from, p.to, trama_program_error(program));
+    return p;
+}
+
+static void free_pair(pair *p)
+{
+    if (p->data != p->fed[0])
+        free(p->fed[0]);
+    free(p->fed[1]);
+    free(p->data);
+    trama_mesh_destroy(&p->from_mesh);
+    trama_mesh_destroy(&p->to_mesh);
+}
+
+static bool has_partials(const trama_layout *l)
+{
+    for (int a = 0; a < l->naxes; a++)
+        if (l->axis[a].kind == TRAMA_PARTIAL)
+            return true;
+    return false;
+}
+
+/* Of a new P(sum) the first process along the axis has the value, the others nothing. */
+static bool has_content(const pair *p, int position)
+{
+    for (int a = 0; a < p->to_layout.naxes; a++)
+        if (p->to_layout.axis[a].kind == TRAMA_PARTIAL && p->to_layout.axis[a].reduce == TRAMA_SUM &&
+            coordinate_of(p->to_mesh, position, a))
+            return false;
+    return is_held(&p->to_layout, position);
+}
+
+/* Bytes of its new box that a process does not have in the old layout; every process has a rank of its own. */
+static int64_t bytes_lacking(const pair *p, int position)
+{
+    if (!has_content(p, position))
+        return 0;
+    piece b = piece_of_process(p->to_mesh, &p->to_layout, p->shape, position);
+    int64_t lacking = piece_count(&b, p->shape.ndim);
+    for (int i = 0; i < trama_mesh_size(p->from_mesh); i++)
+        if (trama_mesh_id(p->from_mesh, i) == trama_mesh_id(p->to_mesh, position) && is_held(&p->from_layout, i)) {
+            piece a = piece_of_process(p->from_mesh, &p->from_layout, p->shape, i);
+            lacking -= piece_common(&a, &b, p->shape.ndim);
+        }
+    return lacking * (int64_t)trama_dtype_size(p->dtype);
+}
+
+/* ---- Running one ---- */
+
+static void feed_pair(const pair *p, trama_executable *e)
+{
+    for (int i = 0; i < 2 && p->in[i]; i++) {
+        trama_shape shape = trama_value_shape(p->in[i]);
+        int64_t n = trama_shape_count(shape);
+        void *data = malloc((size_t)n * trama_dtype_size(p->dtype) + 1);
+        for (int64_t k = 0; k < n; k++)
+            set_number(data, p->dtype, k, p->fed[i][k]);
+        must(trama_feed(e, p->in[i], data, shape));
+        free(data);
+    }
+}
+
+static void demand_numbers(const pair *p, int number, trama_executable *e)
+{
+    int64_t n = trama_shape_count(p->shape);
+    size_t bytes = (size_t)n * trama_dtype_size(p->dtype);
+    void *read = malloc(bytes + 1);
+    must(trama_read(e, p->y, read, bytes));
+    for (int64_t i = 0; i < n; i++) {
+        double is = number_at(read, p->dtype, i), off = fabs(is - p->data[i]);
+        bool averaged = strstr(p->from, "avg") || strstr(p->to, "avg");
+        double tolerance = !averaged ? 0 : p->dtype == TRAMA_F32 ? 1e-4 : 1e-11;
+        demand(off <= tolerance, "pair %d, %s to %s: element %" PRId64 " is %.17g instead of %.17g", number, p->from,
+               p->to, i, is, p->data[i]);
+    }
+    free(read);
+}
+
+static void demand_boxes(const pair *p, trama_executable *e, int processes)
+{
+    int mine[MOST_PROCESSES + 1], n = 0;
+    int64_t count = trama_shape_count(p->shape);
+    void *data = malloc((size_t)count * trama_dtype_size(p->dtype) + 1);
+    for (int64_t i = 0; i < count; i++)
+        set_number(data, p->dtype, i, p->data[i]);
+    for (int i = 0; i < trama_mesh_size(p->to_mesh); i++) {
+        int id = trama_mesh_id(p->to_mesh, i); /* more processes than ranks are dealt in order */
+        if ((processes > n_ranks ? id * n_ranks / processes : id) == my_rank)
+            mine[n++] = i;
+    }
+    mine[n] = -1;
+    demand_local(e, p->y, p->to_mesh, &p->to_layout, p->shape, p->dtype, data, mine);
+    free(data);
+}
+
+static void run_pair(const pair *p, int number, trama_executable *e, int processes)
+{
+    trama_traffic planned;
+    feed_pair(p, e);
+    must(trama_target_traffic(e, p->t, &planned));
+    context_counters before = context_count(ctx);
+    must(trama_run(e, p->t));
+    context_counters after = context_count(ctx);
+    demand_numbers(p, number, e);
+    if (!has_partials(&p->to_layout) && !strstr(p->from, "avg"))
+        demand_boxes(p, e, processes);
+    int64_t in = after.bytes_received - before.bytes_received, out = after.bytes_sent - before.bytes_sent;
+    int64_t messages = after.messages_received - before.messages_received + after.messages_sent - before.messages_sent;
+    demand(in == planned.bytes_received && out == planned.bytes_sent && messages == planned.messages,
+           "pair %d, %s to %s: %" PRId64 " B in, %" PRId64 " B out, %" PRId64 " messages; planned %" PRId64 ", %" PRId64
+           ", %" PRId64, number, p->from, p->to, in, out, messages, planned.bytes_received, planned.bytes_sent,
+           planned.messages);
+    if (p->origin != FED || processes > n_ranks)
+        return;
+    int64_t lacking = 0;
+    for (int i = 0; i < trama_mesh_size(p->to_mesh); i++)
+        if (trama_mesh_id(p->to_mesh, i) == my_rank)
+            lacking += bytes_lacking(p, i);
+    demand(in == lacking && planned.bound == lacking,
+           "pair %d, %s to %s: %" PRId64 " B in, bound %" PRId64 " B, lacking %" PRId64 " B", number, p->from, p->to, in,
+           planned.bound, lacking);
+}
+
+static void run_sample(int most, int pool)
+{
+    static pair pairs[PAIRS];
+    int processes = 0;
+    start();
+    demand(n_ranks > 1, "it takes several ranks");
+    trama_program *program = trama_program_new();
+    for (int i = 0; i < PAIRS; i++) {
+        pairs[i] = random_pair(program, i, most ? most : n_ranks, pool ? pool : n_ranks);
+        const trama_mesh *both[] = {pairs[i].from_mesh, pairs[i].to_mesh};
+        for (int k = 0; k < trama_mesh_size(both[0]) || k < trama_mesh_size(both[1]); k++)
+            for (int m = 0; m < 2; m++)
+                if (k < trama_mesh_size(both[m]) && trama_mesh_id(both[m], k) >= processes)
+                    processes = trama_mesh_id(both[m], k) + 1;
+    }
+    trama_executable *e = compile(program);
+    for (int i = 0; i < PAIRS; i++)
+        run_pair(&pairs[i], i, e, processes);
+    for (int i = PAIRS - 1; i >= 0; i--) /* again, in another order and with plans that are there */
+        run_pair(&pairs[i], i, e, processes);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&program);
+    for (int i = 0; i < PAIRS; i++)
+        free_pair(&pairs[i]);
+    stop();
+}
+
+static int samples(void)
+{
+    return getenv("TRAMA_TEST_LONG") ? 40 : 2;
+}
+
+START_TEST(with_a_process_on_each_rank_values_are_equal_and_bytes_the_least)
+{
+    for (int i = 0; i < samples(); i++)
+        run_sample(0, 0);
+}
+END_TEST
+
+START_TEST(with_many_processes_on_a_rank_values_are_equal_and_bytes_as_planned)
+{
+    for (int i = 0; i < samples(); i++)
+        run_sample(8, 12);
+}
+END_TEST
+
+TESTS(with_a_process_on_each_rank_values_are_equal_and_bytes_the_least,
+      with_many_processes_on_a_rank_values_are_equal_and_bytes_as_planned)

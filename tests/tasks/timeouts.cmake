@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+set(RANKS_test_mpi_train 2 3 4)
