@@ -241,21 +241,94 @@ static bool is_computed(const inference *q, int factor)
     return false;
 }
 
+/* What the results at hand are split by, before any operand is asked. */
+static void claim_results(inference *q)
+{
+    for (int t = q->rule->n_in; t < q->n_tensors; t++)
+        for (int f = 0; f < q->rule->n_factors; f++) {
+            axis_list claim = claim_of(q, t, f);
+            if (q->split[f].n || !claim.n)
+                continue;
+            q->split[f] = claim;
+            for (int i = 0; i < claim.n; i++)
+                q->taken |= 1u << claim.axes[i];
+        }
+}
+
+static void attempt(const inference *start, bool results_first, op_layouts *r)
+{
+    inference q = *start;
+    const trama_rule *rule = q.rule;
+    if (results_first)
+        claim_results(&q);
+    for (int f = 0; f < rule->n_factors; f++)
+        if (is_computed(&q, f) && !q.split[f].n)
+            decide_factor(&q, f);
+    *r = (op_layouts){.mesh = q.mesh};
+    for (int t = 0; t < rule->n_in; t++)
+        r->in[t] = split_layout(&q, t);
+    for (int t = 0; t < rule->n_out; t++)
+        r->out[t] = split_layout(&q, rule->n_in + t);
+    pass_partials(&q, r);
+}
+
+/* Received bytes on all edges of the op. */
+static int64_t attempt_cost(const inference *q, const op_layouts *r)
+{
+    int64_t cost = 0;
+    for (int t = 0; t < q->n_tensors; t++) {
+        if (!is_used(q, t))
+            continue;
+        bool result = t >= q->rule->n_in;
+        const trama_layout *computed = result ? &r->out[t - q->rule->n_in] : &r->in[t];
+        trama_layout given = *q->given[t];
+        given.mask = NULL;
+        for (int a = 0; a < given.naxes; a++)
+            if (given.axis[a].kind == TRAMA_OPEN)
+                given.axis[a] = result && computed->axis[a].kind == TRAMA_PARTIAL
+                                    ? computed->axis[a]
+                                    : (trama_placement){.kind = TRAMA_REPLICATE};
+        box whole = whole_of(q->rule, t);
+        cost += bound_transfer(q->mesh, result ? computed : &given, result ? &given : computed, &whole);
+    }
+    return cost;
+}
+
+static bool results_are_split(const inference *q)
+{
+    for (int t = q->rule->n_in; t < q->n_tensors; t++)
+        if (q->given[t] && layout_has(q->given[t], TRAMA_SPLIT))
+            return true;
+    return false;
+}
+
+static bool same_layouts(const inference *q, const op_layouts *a, const op_layouts *b)
+{
+    for (int t = 0; t < q->n_tensors; t++) {
+        int o = t - q->rule->n_in;
+        if (!trama_layout_equal(o < 0 ? &a->in[t] : &a->out[o], o < 0 ? &b->in[t] : &b->out[o]))
+            return false;
+    }
+    return true;
+}
+
+/* Where results are wanted split, an axis that an operand offers to a factor that is summed may do more harm than good: the
+ * results' wishes go first if that costs fewer bytes. */
 void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
               const trama_layout *const *out, op_layouts *result, text *report)
 {
-    inference q = {.node = node, .rule = rule, .mesh = mesh, .n_tensors = rule->n_in + rule->n_out, .report = report};
+    inference q = {.node = node, .rule = rule, .mesh = mesh, .n_tensors = rule->n_in + rule->n_out};
     for (int t = 0; t < rule->n_in; t++)
         q.given[t] = in[t];
     for (int t = 0; t < rule->n_out; t++)
         q.given[rule->n_in + t] = out ? out[t] : NULL;
-    for (int f = 0; f < rule->n_factors; f++)
-        if (is_computed(&q, f))
-            decide_factor(&q, f);
-    *result = (op_layouts){.mesh = mesh};
-    for (int t = 0; t < rule->n_in; t++)
-        result->in[t] = split_layout(&q, t);
-    for (int t = 0; t < rule->n_out; t++)
-        result->out[t] = split_layout(&q, rule->n_in + t);
-    pass_partials(&q, result);
+    bool results_first = false;
+    if (results_are_split(&q)) {
+        op_layouts other;
+        attempt(&q, false, result);
+        attempt(&q, true, &other);
+        results_first = !same_layouts(&q, result, &other) && attempt_cost(&q, &other) < attempt_cost(&q, result);
+    }
+    q.report = report;
+    attempt(&q, results_first, result);
 }

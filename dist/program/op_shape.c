@@ -66,36 +66,64 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* Cuts runs of known dims of both sides into common factors, from the left: where the products so far share a boundary a
- * factor ends. Factors that do not divide make the rest of the run one factor, which is whole. */
-static bool match_run(trama_rule *rule, int *di, const trama_shape *in, int *d_o, const trama_shape *out)
+/* Dims [from, to) of a shape. */
+typedef struct run {
+    const trama_shape *shape;
+    int from, to;
+} run;
+
+static bool at_known(const run *r)
+{
+    return r->to < r->shape->ndim && r->shape->dim[r->to] != TRAMA_ANY;
+}
+
+/* The shortest runs of known dims behind the last ones that have as many elements on both sides. */
+static bool next_runs(run *in, run *out)
+{
+    int64_t n_in = 1, n_out = 1;
+    in->from = in->to;
+    out->from = out->to;
+    do {
+        run *shorter = n_out < n_in || !at_known(in) ? out : in;
+        if (!at_known(shorter))
+            return false;
+        *(shorter == in ? &n_in : &n_out) *= shorter->shape->dim[shorter->to];
+        shorter->to++;
+    } while (n_in != n_out);
+    return true;
+}
+
+/* Every dim of a run gets a factor of its own, which is whole: always right, never split. */
+static void whole_dims(trama_rule *rule, rule_tensor *tensor, const run *r)
+{
+    for (int d = r->from; d < r->to; d++) {
+        int f = rule_add_factor(rule, r->shape->dim[d]);
+        rule->factor[f].whole = true;
+        rule_add_dim(tensor, f);
+    }
+}
+
+/* The next dim of a run, if what was left of the one before is used up. */
+static void next_dim(const run *r, int *d, int64_t *left, rule_tensor *tensor)
+{
+    for (; *left == 1 && *d < r->to; ++*d) {
+        *left = r->shape->dim[*d];
+        rule_add_dim(tensor, -1);
+    }
+}
+
+/* Cuts the dims of two runs into common factors, from the left; false where their extents have no common factor. */
+static bool common_factors(trama_rule *rule, const run *in, const run *out)
 {
     rule_tensor *x = &rule->tensor[0], *y = &rule->tensor[1];
     int64_t left_in = 1, left_out = 1;
-    while (*di < in->ndim || *d_o < out->ndim) {
-        if (left_in == 1 && left_out == 1 &&
-            ((*di < in->ndim && in->dim[*di] == TRAMA_ANY) || (*d_o < out->ndim && out->dim[*d_o] == TRAMA_ANY)))
-            return true; /* the run ends before a fed dim */
-        if (left_in == 1) {
-            if (*di < in->ndim && in->dim[*di] != TRAMA_ANY) {
-                left_in = in->dim[(*di)++];
-                rule_add_dim(x, -1);
-            } else if (left_out != 1) {
-                return false;
-            }
-        }
-        if (left_out == 1) {
-            if (*d_o < out->ndim && out->dim[*d_o] != TRAMA_ANY) {
-                left_out = out->dim[(*d_o)++];
-                rule_add_dim(y, -1);
-            } else if (left_in != 1) {
-                return false;
-            }
-        }
-        if (left_in == 1 || left_out == 1)
-            continue;
+    for (int d_in = in->from, d_out = out->from;;) {
+        next_dim(in, &d_in, &left_in, x);
+        next_dim(out, &d_out, &left_out, y);
+        if (left_in == 1 && left_out == 1)
+            return true;
         int64_t common = gcd(left_in, left_out);
-        if (common == 1)
+        if (common <= 1)
             return false;
         int f = rule_add_factor(rule, common);
         rule_dim *dx = &x->dim[x->ndim - 1], *dy = &y->dim[y->ndim - 1];
@@ -103,22 +131,30 @@ static bool match_run(trama_rule *rule, int *di, const trama_shape *in, int *d_o
         left_in /= common;
         left_out /= common;
     }
-    return left_in == 1 && left_out == 1;
 }
 
-/* Everything in one factor a dim, all whole: always right, never split. */
-static void reshape_whole(trama_rule *rule, const trama_shape *in, const trama_shape *out)
+static bool match_shapes(trama_rule *rule, const trama_shape *in, const trama_shape *out)
 {
-    const trama_shape *shapes[] = {in, out};
-    rule->n_factors = 0;
-    for (int t = 0; t < 2; t++) {
-        rule->tensor[t].ndim = 0;
-        for (int d = 0; d < shapes[t]->ndim; d++) {
-            int f = rule_add_factor(rule, shapes[t]->dim[d]);
-            rule->factor[f].whole = true;
-            rule_add_dim(&rule->tensor[t], f);
+    run x = {in, 0, 0}, y = {out, 0, 0};
+    while (x.to < in->ndim || y.to < out->ndim) {
+        if (x.to < in->ndim && y.to < out->ndim && !at_known(&x) && !at_known(&y)) {
+            int f = rule_add_factor(rule, TRAMA_ANY);
+            rule_add_dim(&rule->tensor[0], f);
+            rule_add_dim(&rule->tensor[1], f);
+            x.to++;
+            y.to++;
+            continue;
         }
+        if (!next_runs(&x, &y))
+            return false;
+        trama_rule before = *rule;
+        if (common_factors(rule, &x, &y))
+            continue;
+        *rule = before;
+        whole_dims(rule, &rule->tensor[0], &x);
+        whole_dims(rule, &rule->tensor[1], &y);
     }
+    return true;
 }
 
 trama_status reshape_infer(trama_rule *rule, const trama_node *node)
@@ -133,22 +169,11 @@ trama_status reshape_infer(trama_rule *rule, const trama_node *node)
     for (int d = 0; d < out.ndim; d++)
         out.dim[d] == TRAMA_ANY ? (void)any_out++ : (void)(count_out *= out.dim[d]);
     bool fits = count_in == count_out && any_in == any_out;
-    int di = 0, d_o = 0;
-    bool matched = fits && count_in > 0;
-    while (matched && (di < in->ndim || d_o < out.ndim)) {
-        matched = match_run(rule, &di, in, &d_o, &out);
-        bool any_x = di < in->ndim && in->dim[di] == TRAMA_ANY, any_y = d_o < out.ndim && out.dim[d_o] == TRAMA_ANY;
-        if (!matched || (!any_x && !any_y))
-            break;
-        matched = any_x && any_y;
-        int f = rule_add_factor(rule, TRAMA_ANY);
-        rule_add_dim(&rule->tensor[0], f);
-        rule_add_dim(&rule->tensor[1], f);
-        di++;
-        d_o++;
-    }
-    if (fits && !matched && !any_in) {
-        reshape_whole(rule, in, &out);
+    bool matched = fits && match_shapes(rule, in, &out);
+    if (fits && !matched && !any_in) { /* of no elements, with dims that do not correspond */
+        rule->n_factors = rule->tensor[0].ndim = rule->tensor[1].ndim = 0;
+        whole_dims(rule, &rule->tensor[0], &(run){in, 0, in->ndim});
+        whole_dims(rule, &rule->tensor[1], &(run){&out, 0, out.ndim});
         matched = true;
     }
     if (matched)
