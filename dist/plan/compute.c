@@ -93,7 +93,7 @@ static bool may_cut(const trama_rule *rule, int dim)
     return false;
 }
 
-/* How a result is cut: as any shard, but a term of a partial value into the slices that its sum will exchange, so that one
+/* How a result is cut: as any shard, but one of more than two terms into the slices that their sum will exchange, so that one
  * can leave while the next is computed, and none is packed. */
 static void result_cut(const compute_group *g, const plan_holding *h, const plan_piece *piece, trama_dtype dtype, int *dim,
                        int *parts)
@@ -103,9 +103,9 @@ static void result_cut(const compute_group *g, const plan_holding *h, const plan
     int terms = axes_size(g->mesh, layout_axes(&h->layout, TRAMA_PARTIAL));
     partition_cut(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, b, piece->position), dim,
                   parts);
-    bool worth = box_count(b) * (int64_t)trama_dtype_size(dtype) >= SLICED_BYTES;
+    bool worth = box_count(b) * (int64_t)trama_dtype_size(dtype) >= g->q->s.options.grain_bytes;
     int slices = partition_slice_dim(b, terms);
-    if (terms > 1 && terms <= MAX_TILES && *parts <= terms && worth && b->n[slices] >= terms && may_cut(rule, slices)) {
+    if (terms > 2 && terms <= MAX_TILES && *parts <= terms && worth && b->n[slices] >= terms && may_cut(rule, slices)) {
         *dim = slices;
         *parts = terms;
     }
@@ -220,6 +220,24 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
     a->flops += points(rule, &r) * node->op->flops;
 }
 
+/* A small step stays on the worker that made its operands, so that chains of small steps do not wander. -1: they were made on
+ * several, or the step is worth moving. */
+static int lane_of_operands(const partition *q, const assembly *a)
+{
+    int lane = 0;
+    if (a->flops >= (double)q->s.options.grain_flops)
+        return -1;
+    for (int i = 0; i < a->n; i++) {
+        const plan_shard *s = &q->p->shards.at[a->operands[i].region.shard];
+        if (a->operands[i].access != ACCESS_READ)
+            continue;
+        if (s->cut_parts > 1 || s->lane < 0)
+            return -1;
+        lane = (int)max_i64(lane, s->lane);
+    }
+    return lane;
+}
+
 static void emit_tile(compute_group *g, const plan_piece *piece, const box *tile, int lane)
 {
     partition *q = g->q;
@@ -229,6 +247,11 @@ static void emit_tile(compute_group *g, const plan_piece *piece, const box *tile
     int call = q->p->calls.n;
     for (int i = 0; i < g->nodes.n; i++)
         add_call(g, &a, g->nodes.at[i], piece->position, piece->place, tile);
+    if (lane < 0)
+        lane = lane_of_operands(q, &a);
+    for (int i = 0; i < a.n; i++)
+        if (a.operands[i].access != ACCESS_READ)
+            q->p->shards.at[a.operands[i].region.shard].lane = lane;
     plan_step *s = partition_step(q, STEP_COMPUTE, piece->place, a.n, a.operands);
     s->lane = lane;
     s->call = call;

@@ -5,10 +5,7 @@
 
 #include "partition.h"
 
-enum {
-    MAX_TILES = 8,            /* of a shard that is cut as messages arrive or leave, and not as it is computed */
-    SLICED_BYTES = 64 << 10   /* below it two targets sum all of two terms rather than half each: one hop instead of two */
-};
+enum { MAX_TILES = 8 }; /* of a shard that is cut as messages arrive or leave, and not as it is computed */
 
 /* The positions of a mesh that lie on this rank's places. */
 typedef struct local_positions {

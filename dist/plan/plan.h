@@ -34,6 +34,7 @@ typedef struct plan_shard {
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
     int import;
+    int lane;               /* of the step that wrote its one tile last; 0 before, -1: any or several */
 } plan_shard;
 
 /* A box (global indices) of a shard. */

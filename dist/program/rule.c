@@ -68,28 +68,31 @@ static int count_letters(const char *part, size_t n, bool *dots)
 /* The factors of "..." come first in rule order; their extents are those of the operands that do not repeat there. */
 static void read_dots(reading *r, const char *string)
 {
+    int64_t extents[TRAMA_MAX_NDIM] = {1, 1, 1, 1, 1, 1, 1, 1};
     for (int t = 0; t < r->node->op->n_in; t++) {
+        const trama_shape *shape = &r->node->in[t]->shape;
         size_t n = strcspn(string, ",-");
         bool dots;
-        int letters = count_letters(string, n, &dots);
-        if (dots && r->node->in[t]->shape.ndim - letters > r->n_dots)
-            r->n_dots = r->node->in[t]->shape.ndim - letters;
+        int n_dots = shape->ndim - count_letters(string, n, &dots);
+        for (int i = 0; dots && i < n_dots; i++)
+            if (extents[i] == 1)
+                extents[i] = shape->dim[n_dots - 1 - i];
+        if (dots && n_dots > r->n_dots)
+            r->n_dots = n_dots;
         string += n + (string[n] == ',');
     }
     for (int i = r->n_dots - 1; i >= 0; i--)
-        r->dots[i] = rule_add_factor(r->rule, 1);
+        r->dots[i] = rule_add_factor(r->rule, extents[i]);
 }
 
 static void operand_dim(reading *r, rule_tensor *tensor, int factor, int64_t extent, bool repeats)
 {
     int64_t *shared = &r->rule->factor[factor].extent;
-    if (repeats && extent == 1) {
+    if (repeats && extent == 1 && *shared != 1) {
         rule_add_dim(tensor, -1);
         return;
     }
-    if (repeats && *shared == 1)
-        *shared = extent;
-    else if (!unify(shared, extent))
+    if (!unify(shared, extent))
         r->problem = "the dims do not agree";
     rule_add_dim(tensor, factor);
 }
