@@ -8,11 +8,22 @@
 static const int64_t sizes[N_VARIANTS][3] = {{5, 7, 11}, {7, 5, 13}, {1, 5, 3}, {2, 1, 4},
                                              {0, 3, 2},  {3, 0, 5},  {4, 6, 2}, {1, 1, 1}};
 
+/* Away from 0 on both sides. */
+static dense nonzero(trama_shape shape, uint64_t seed)
+{
+    dense d = dense_random(shape, seed, -1.5, 1.5, false);
+    for (int64_t i = 0; i < trama_shape_count(shape); i++)
+        d.at[i] += d.at[i] < 0 ? -0.5 : 0.5;
+    return d;
+}
+
 dense dense_of_domain(trama_shape shape, domain d, int64_t classes, uint64_t seed)
 {
     switch (d) {
     case POSITIVE:
         return dense_random(shape, seed, 0.1, 3, false);
+    case NONZERO:
+        return nonzero(shape, seed);
     case UNIT:
         return dense_random(shape, seed, -0.9, 0.9, false);
     case INTEGER:
@@ -189,11 +200,11 @@ static trama_value *update(trama_program *p, const op_case *c, int variant)
 
 // clang-format off
 #define UNARY(op, domain) {#op, #op, {domain}, unary, {0}, 0}
-#define BINARY(op, y)                                                                                                  \
-    {#op, #op, {REAL, y}, binary, {0, 0}, 0},                                                                          \
-    {#op " of a row", #op, {REAL, y}, binary, {0, 1}, 0},                                                              \
-    {#op " of a column and a row", #op, {REAL, y}, binary, {2, 1}, 0},                                                 \
-    {#op " of a scalar", #op, {REAL, y}, binary, {3, 0}, 0}
+#define BINARY(op, x, y)                                                                                               \
+    {#op, #op, {x, y}, binary, {0, 0}, 0},                                                                             \
+    {#op " of a row", #op, {x, y}, binary, {0, 1}, 0},                                                                 \
+    {#op " of a column and a row", #op, {x, y}, binary, {2, 1}, 0},                                                    \
+    {#op " of a scalar", #op, {x, y}, binary, {3, 0}, 0}
 #define GRADIENT(op, y) {#op, #op, {REAL, y}, binary, {0, 0}, 0}
 #define REDUCTION(op)                                                                                                  \
     {#op " of all", #op, {REAL}, reduction, {7, 0}, 0},                                                                \
@@ -209,11 +220,11 @@ const op_case op_cases[] = {
     {"matmul, batched", "matmul", {REAL, REAL}, product, {0, 0, 1, 1}, 0},
     {"matmul y', batched by one matrix", "matmul", {REAL, REAL}, product, {0, 1, 1, 0}, 0},
     {"matmul x', batched by a batch of one", "matmul", {REAL, REAL}, product, {1, 0, 2, 1}, 0},
-    BINARY(add, REAL),
-    BINARY(sub, REAL),
-    BINARY(mul, REAL),
-    BINARY(div, POSITIVE),
-    BINARY(equal, INTEGER),
+    BINARY(add, REAL, REAL),
+    BINARY(sub, REAL, REAL),
+    BINARY(mul, REAL, REAL),
+    BINARY(div, REAL, NONZERO),
+    BINARY(equal, INTEGER, INTEGER),
     UNARY(neg, REAL),
     UNARY(abs, REAL),
     UNARY(sign, REAL),

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rule validator: every op under every combination of placements, run on simulated processes and recombined.
+ *
+ *   wrong rules   the layouts that inference chooses must give the op's result, whatever was given.
+ *   missing rules layouts that inference refuses though some layout of the results would be right; the known ones are
+ *                 listed with their reason.
+ *
+ * Sizes are uneven (5 over 2 is 60/40), values differ in sign and size; a layout counts as right for a missing rule
+ * only if it is right for all sizes that divide nothing, all values, and 2 and 3 processes. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "suite.h"
+#include "validator.h"
+
+static void check_inferred(const sample *s, const combination *c)
+{
+    op_layouts inferred = infer_combination(s, c);
+    for (int seed = 1; seed <= 2; seed++) {
+        sample again = *s;
+        again.seed = 1000 * (uint64_t)seed;
+        if (is_right(&again, inferred.in, inferred.out))
+            continue;
+        text t = {0};
+        describe_call(&t, s, c->in, NULL);
+        text_add(&t, " is inferred as ");
+        describe_call(&t, s, inferred.in, inferred.out);
+        ck_abort_msg("wrong rule: %s", t.at);
+    }
+}
+
+static void visit_wrong(void *arg, const sample *s, const combination *c)
+{
+    (void)arg;
+    check_inferred(s, c);
+}
+
+START_TEST(what_inference_chooses_is_right_for_every_combination_on_one_axis)
+{
+    static const char *const meshes[] = {"2", "3"};
+    for (int i = 0; i < n_op_cases; i++)
+        for (int variant = 0; variant < N_VARIANTS; variant++)
+            for (int m = 0; m < 2; m++) {
+                trama_program *p = trama_program_new();
+                trama_value *result = op_cases[i].build(p, &op_cases[i], variant);
+                ck_assert_msg(result != NULL, "%s: %s", op_cases[i].name, trama_program_error(p));
+                trama_mesh *mesh = trama_mesh_parse(meshes[m]);
+                sample s = {&op_cases[i], result->node, &result->node->rule, mesh, 1};
+                if (suite_is_long() || variant < 5 || (i + variant + m) % 3 == 0)
+                    each_combination(&s, visit_wrong, NULL);
+                trama_mesh_destroy(&mesh);
+                trama_program_destroy(&p);
+            }
+}
+END_TEST
+
+START_TEST(what_inference_chooses_is_right_on_several_axes)
+{
+    static const char *const meshes[] = {"2,2", "2,3", "3,2", "2,2,2", "2,1,3"};
+    int n = suite_is_long() ? 3000 : 60;
+    uint64_t seed = 7;
+    for (int i = 0; i < n_op_cases; i++)
+        for (int k = 0; k < n; k++) {
+            trama_program *p = trama_program_new();
+            trama_value *result = op_cases[i].build(p, &op_cases[i], random_below(&seed, N_VARIANTS));
+            trama_mesh *mesh = trama_mesh_parse(meshes[random_below(&seed, 5)]);
+            sample s = {&op_cases[i], result->node, &result->node->rule, mesh, 1};
+            combination c;
+            for (int t = 0; t < result->node->op->n_in; t++) {
+                layout_list list = {0};
+                every_layout(mesh, result->node->in[t]->shape.ndim, true, &list);
+                bool alike = result->node->op->updates && t > 0 && result->node->in[t]->shape.ndim;
+                c.in[t] = alike ? c.in[0] : list.at[random_below(&seed, list.n)];
+                ARRAY_FREE(&list);
+            }
+            check_inferred(&s, &c);
+            trama_mesh_destroy(&mesh);
+            trama_program_destroy(&p);
+        }
+}
+END_TEST
+
+/* Ops without operands, and results that are asked for in a layout. */
+START_TEST(a_result_wanted_in_pieces_is_made_in_pieces)
+{
+    for (int i = 0; i < n_op_cases; i++) {
+        trama_program *p = trama_program_new();
+        trama_value *result = op_cases[i].build(p, &op_cases[i], 0);
+        trama_mesh *mesh = trama_mesh_parse("2,3");
+        sample s = {&op_cases[i], result->node, &result->node->rule, mesh, 1};
+        layout_list list = {0};
+        every_layout(mesh, result->shape.ndim, false, &list);
+        for (int k = 0; k < list.n; k++) {
+            const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {&list.at[k]};
+            op_layouts inferred;
+            infer_op(result->node, &result->node->rule, mesh, in, out, &inferred, NULL);
+            ck_assert_msg(is_right(&s, inferred.in, inferred.out), "%s", op_cases[i].name);
+            if (result->node->op->n_in == 0)
+                ck_assert(trama_layout_equal(&inferred.out[0], &list.at[k]));
+        }
+        ARRAY_FREE(&list);
+        trama_mesh_destroy(&mesh);
+        trama_program_destroy(&p);
+    }
+}
+END_TEST
+
+/* ---- Missing rules ---- */
+
+/* A refused combination (as text) and the layouts of result 0 that have been right for all samples so far. */
+typedef struct refusal {
+    char *name;
+    int samples;
+    ARRAY(trama_layout) right;
+} refusal;
+
+typedef struct refusals {
+    ARRAY(refusal) at;
+} refusals;
+
+static refusal *find_refusal(refusals *r, const sample *s, const combination *c, bool *known)
+{
+    text t = {0};
+    text_add(&t, "%s:", s->c->name);
+    for (int i = 0; i < s->node->op->n_in; i++) {
+        text_add(&t, " ");
+        layout_text(&t, s->mesh, &c->in[i]);
+    }
+    for (int i = 0; i < r->at.n; i++)
+        if (!strcmp(r->at.at[i].name, t.at)) {
+            free(t.at);
+            *known = true;
+            return &r->at.at[i];
+        }
+    *known = false;
+    refusal *made = ARRAY_PUSH(&r->at);
+    made->name = text_take(&t);
+    return made;
+}
+
+/* Tries the layouts of the results, all results alike; keeps those that are right here and were before. */
+static void visit_missing(void *arg, const sample *s, const combination *c)
+{
+    if (!is_refused(s, c))
+        return;
+    bool known;
+    refusal *r = find_refusal(arg, s, c, &known);
+    layout_list candidates = {0};
+    if (known)
+        for (int i = 0; i < r->right.n; i++)
+            *ARRAY_PUSH(&candidates) = r->right.at[i];
+    else
+        every_layout(s->mesh, s->node->out[0]->shape.ndim, true, &candidates);
+    r->right.n = 0;
+    r->samples++;
+    for (int i = 0; i < candidates.n; i++) {
+        trama_layout out[TRAMA_MAX_OPERANDS];
+        for (int o = 0; o < s->node->op->n_out; o++)
+            out[o] = candidates.at[i];
+        if (is_right(s, c->in, out))
+            *ARRAY_PUSH(&r->right) = candidates.at[i];
+    }
+    ARRAY_FREE(&candidates);
+}
+
+/* Prefixes of refusals that stand, and why. */
+static const struct {
+    const char *prefix, *reason;
+} accepted[] = {
+    {"sqrt: P(max)", "a term may be negative where the largest is not"},
+    {"log: P(max)", "a term may be negative where the largest is not"},
+    {"scale by 0: P(m", "not worth a rule"},
+    {"scale of integers: ", "the product of each term is cut to an integer"},
+    {"cast f64 to f32: P(", "each term would be rounded"},
+    {"cast f64 to i32: P(m", "a term may be too large where the extremum is not"},
+    {"cast i32 to f64: P(", "only casts between floats pass, where i64 would be rounded"},
+    {"tanh_grad: P(m", "a gradient is no maximum or minimum"},
+    {"expand to all: P(", "the split that the shape operand brings is worth more"},
+    {"expand to dim 1: ", "the split that the shape operand brings is worth more"},
+    {"expand to dims 0 and 2, kept, average: ", "the split that the shape operand brings is worth more"},
+    {"assign: P(", "state is never partial"},
+    {"increment: P(", "state is never partial"},
+    {"sgd: P(", "state is never partial"},
+};
+
+static bool is_accepted(const char *name)
+{
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++)
+        if (!strncmp(name, accepted[i].prefix, strlen(accepted[i].prefix)))
+            return true;
+    return false;
+}
+
+static void collect(const op_case *c, refusals *found, int *samples)
+{
+    static const char *const meshes[] = {"2", "3"};
+    for (int variant = 0; variant < N_GENERIC; variant++)
+        for (int m = 0; m < 2; m++)
+            for (int seed = 1; seed <= 8; seed++, ++*samples) {
+                trama_program *p = trama_program_new();
+                trama_value *result = c->build(p, c, variant);
+                trama_mesh *mesh = trama_mesh_parse(meshes[m]);
+                sample s = {c, result->node, &result->node->rule, mesh, 77 * (uint64_t)seed};
+                each_combination(&s, visit_missing, found);
+                trama_mesh_destroy(&mesh);
+                trama_program_destroy(&p);
+            }
+}
+
+START_TEST(no_right_placement_is_refused_without_a_reason)
+{
+    text missing = {0};
+    for (int i = 0; i < n_op_cases; i++) {
+        refusals found = {0};
+        int samples = 0;
+        collect(&op_cases[i], &found, &samples);
+        for (int k = 0; k < found.at.n; k++) {
+            refusal *r = &found.at.at[k];
+            if (r->right.n && r->samples == samples && !is_accepted(r->name)) {
+                trama_mesh *mesh = trama_mesh_parse("2");
+                text_add(&missing, "  %s -> ", r->name);
+                layout_text(&missing, mesh, &r->right.at[0]);
+                text_add(&missing, "\n");
+                trama_mesh_destroy(&mesh);
+            }
+            free(r->name);
+            ARRAY_FREE(&r->right);
+        }
+        ARRAY_FREE(&found.at);
+    }
+    ck_assert_msg(missing.n == 0, "placements that are right but refused:\n%s", missing.at);
+    free(missing.at);
+}
+END_TEST
+
+START_TEST(every_op_has_a_case)
+{
+    for (int k = 0; k < trama_n_ops; k++) {
+        bool found = false;
+        for (int i = 0; i < n_op_cases; i++)
+            found |= !strcmp(op_cases[i].op, trama_ops[k]->name);
+        ck_assert_msg(found, "no case for %s", trama_ops[k]->name);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        every_op_has_a_case,
+        what_inference_chooses_is_right_for_every_combination_on_one_axis,
+        what_inference_chooses_is_right_on_several_axes,
+        a_result_wanted_in_pieces_is_made_in_pieces,
+        no_right_placement_is_refused_without_a_reason,
+    };
+    return suite_run("validator", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}

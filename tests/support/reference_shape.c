@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reference ops that move elements or make them; random numbers from their published definition. */
+#include "reference_inside.h"
+
+/* ---- Shapes ---- */
+
+void run_transpose(const trama_call *call)
+{
+    point i;
+    for (int d = 0; d < call->out[0].ndim; d++)
+        agree(call, &call->in[0], (int)integer(call, SHAPE_DIM + d), &call->out[0], d);
+    FOR_EACH(&call->out[0], &i)
+    {
+        point from = {.ndim = i.ndim};
+        for (int d = 0; d < i.ndim; d++)
+            from.at[integer(call, SHAPE_DIM + d)] = i.at[d];
+        put(call, 0, &i, get(call, 0, &from));
+    }
+}
+
+static uint64_t linear(const trama_view *v, const point *i)
+{
+    uint64_t at = 0;
+    for (int d = 0; d < v->ndim; d++)
+        at = at * (uint64_t)v->global[d] + (uint64_t)i->at[d];
+    return at;
+}
+
+static int64_t elements(const trama_view *v)
+{
+    int64_t n = 1;
+    for (int d = 0; d < v->ndim; d++)
+        n *= v->extent[d];
+    return n;
+}
+
+void run_reshape(const trama_call *call)
+{
+    const trama_view *x = &call->in[0];
+    point i;
+    if (elements(x) != elements(&call->out[0]))
+        impossible(call, "operand and result have different numbers of elements");
+    FOR_EACH(&call->out[0], &i)
+    {
+        uint64_t at = linear(&call->out[0], &i);
+        point from = {.ndim = x->ndim};
+        for (int d = x->ndim - 1; d >= 0; d--) {
+            from.at[d] = (int64_t)(at % (uint64_t)x->global[d]);
+            at /= (uint64_t)x->global[d];
+        }
+        put(call, 0, &i, get(call, 0, &from));
+    }
+}
+
+void reference_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t result[4])
+{
+    uint32_t x[4], k[2] = {key[0], key[1]};
+    memcpy(x, counter, sizeof x);
+    for (int round = 0; round < 10; round++) {
+        uint64_t a = (uint64_t)0xD2511F53 * x[0], b = (uint64_t)0xCD9E8D57 * x[2];
+        uint32_t y[4] = {(uint32_t)(b >> 32) ^ x[1] ^ k[0], (uint32_t)b, (uint32_t)(a >> 32) ^ x[3] ^ k[1],
+                         (uint32_t)a};
+        memcpy(x, y, sizeof x);
+        k[0] += 0x9E3779B9;
+        k[1] += 0xBB67AE85;
+    }
+    memcpy(result, x, sizeof x);
+}
+
+double reference_uniform(uint64_t seed, uint32_t stream, uint32_t step, uint64_t i)
+{
+    uint32_t words[4], counter[] = {(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), stream, step};
+    uint32_t key[] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    reference_philox(counter, key, words);
+    return (double)(words[i % 4] >> 8) / 16777216;
+}
+
+/* ---- Sources ---- */
+
+void run_uniform(const trama_call *call)
+{
+    double low = real(call, SOURCE_LOW), high = real(call, SOURCE_HIGH);
+    point i;
+    FOR_EACH(&call->out[0], &i)
+    put(call, 0, &i,
+        low + (high - low) * reference_uniform((uint64_t)integer(call, SOURCE_SEED),
+                                               (uint32_t)integer(call, SOURCE_STREAM),
+                                               (uint32_t)integer(call, SOURCE_STEP), linear(&call->out[0], &i)));
+}
+
+void run_fill(const trama_call *call)
+{
+    fill_result(call, real(call, SOURCE_VALUE));
+}
