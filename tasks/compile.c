@@ -50,9 +50,8 @@ static trama_status place_constant(trama_executable *e, const trama_value *v)
     return host_to_value(e->at[v->id], v->data, v->shape, "trama_compile");
 }
 
-static trama_status check_state(const trama_executable *e, const trama_value *v)
+trama_status state_may_lie(const trama_value *v, const trama_layout *layout)
 {
-    const trama_layout *layout = &e->l.value[v->id];
     if (layout_has(layout, TRAMA_PARTIAL) || layout->mask)
         return trama_fail(v->where, TRAMA_E_LAYOUT, "%s: state cannot be partial or masked; leave the axis R or S",
                           v->name);
@@ -62,7 +61,7 @@ static trama_status check_state(const trama_executable *e, const trama_value *v)
 static trama_status place(trama_executable *e, const trama_value *v)
 {
     if (v->kind == VALUE_STATE) {
-        trama_status status = check_state(e, v);
+        trama_status status = state_may_lie(v, &e->l.value[v->id]);
         return status ? status : place_state(e, v);
     }
     if (v->kind == VALUE_CONSTANT)

@@ -121,7 +121,9 @@ static trama_status place_declared(trama_executable *e, trama_value *v, const tr
     lay_out_leaf(e, v, mesh);
     snippet *s;
     instance *in = NULL;
-    trama_status status = leaf_snippet(e, v, &s);
+    trama_status status = v->kind == VALUE_STATE ? state_may_lie(v, &e->l.value[v->id]) : TRAMA_OK;
+    if (!status)
+        status = leaf_snippet(e, v, &s);
     if (!status)
         status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
@@ -137,13 +139,21 @@ static trama_status place_declared(trama_executable *e, trama_value *v, const tr
 
 /* ---- Ops ---- */
 
+/* What can be had anew on any mesh: host arrays and sources without an annotation. They go where they are used. */
+static bool floats(const trama_value *v)
+{
+    bool source = v->kind == VALUE_RESULT && v->node->op->n_in == 0;
+    return !v->mesh && v->shape.ndim && ((v->kind == VALUE_CONSTANT && v->data) || source);
+}
+
+/* Of the first operand that has one: with dims and fixed, else a scalar, else one that floats. */
 static const trama_mesh *operand_mesh(const trama_executable *e, const trama_node *node)
 {
-    for (int scalars = 0; scalars < 2; scalars++)
+    for (int pass = 0; pass < 3; pass++)
         for (int t = 0; t < node->op->n_in; t++) {
             const trama_value *v = node->in[t];
             bool known = v->id < e->n_located && e->at[v->id].in;
-            if ((v->shape.ndim == 0) != scalars)
+            if ((floats(v) ? 2 : v->shape.ndim == 0) != pass)
                 continue;
             if (v->mesh || known)
                 return v->mesh ? v->mesh : e->l.mesh[v->id];
@@ -223,6 +233,8 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
     e->eager->ops++;
     for (int t = 0; t < node->op->n_in; t++) {
         trama_value *v = stored(node->in[t]);
+        if (floats(v) && v->id < e->n_located && e->at[v->id].in && e->l.mesh[v->id] != mesh)
+            executable_put(e, v->id, (located){0});
         trama_status status = place_declared(e, v, mesh);
         if (status)
             return status;

@@ -92,6 +92,8 @@ trama_status executable_wait_run(trama_executable *e, int64_t i);
 
 trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made);
 
+/* compile.c: E_LAYOUT where state cannot lie like that */
+trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
 /* run.c */
 void targets_prepare(trama_executable *e);
 void targets_free(trama_executable *e);

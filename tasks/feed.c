@@ -17,12 +17,21 @@ static input_state *input_of(trama_executable *e, int value)
     return s;
 }
 
+/* Extents as the input has them, and bytes that can be counted. */
+static bool shape_fits(const trama_value *v, trama_shape shape)
+{
+    int64_t bytes = (int64_t)trama_dtype_size(v->dtype);
+    bool fits = shape.ndim == v->shape.ndim;
+    for (int d = 0; fits && d < shape.ndim; d++) {
+        fits = v->shape.dim[d] == TRAMA_ANY ? shape.dim[d] >= 0 : shape.dim[d] == v->shape.dim[d];
+        fits = fits && !__builtin_mul_overflow(bytes, max_i64(1, shape.dim[d]), &bytes);
+    }
+    return fits;
+}
+
 static trama_status check_shape(trama_where where, const trama_value *v, trama_shape shape)
 {
-    bool fits = shape.ndim == v->shape.ndim;
-    for (int d = 0; fits && d < shape.ndim; d++)
-        fits = v->shape.dim[d] == TRAMA_ANY ? shape.dim[d] >= 0 : shape.dim[d] == v->shape.dim[d];
-    if (fits)
+    if (shape_fits(v, shape))
         return TRAMA_OK;
     text t = {0};
     shape_text(&t, shape);
@@ -114,9 +123,9 @@ trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_v
 {
     located at;
     fed *f;
-    if (!data && trama_shape_count(shape))
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data is NULL");
     trama_status status = find_fed(where, e, input, shape, &f);
+    if (!status && !data && trama_shape_count(shape))
+        status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data for %s is NULL", trama_value_name(input));
     if (!status)
         status = take_copy(e, input, shape, f, &at);
     return status ? status : host_to_value(at, data, shape, "trama_feed");

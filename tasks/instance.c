@@ -46,6 +46,14 @@ static struct owner owner_of(instance *in, int number)
     return s->source == SHARD_IMPORT ? in->owners[s->import] : (struct owner){in, number};
 }
 
+static trama_status no_memory(const char *name)
+{
+    char *why = trama_text_copy(trama_error());
+    trama_status status = trama_fail(NOWHERE, TRAMA_E_MEMORY, "%s: %s", name, why);
+    free(why);
+    return status;
+}
+
 static trama_status bind_shards(instance *in)
 {
     plan *p = in->of->plan;
@@ -62,7 +70,7 @@ static trama_status bind_shards(instance *in)
             *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts,
                                in->of->names[s->value]);
             if (!*bound)
-                return TRAMA_E_MEMORY;
+                return no_memory(in->of->names[s->value]);
         }
     return TRAMA_OK;
 }

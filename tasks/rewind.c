@@ -45,10 +45,24 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     e->l.value[id] = layout;
     v->id = id;
     e->program->values.at[id] = v;
+    ARRAY_FREE(&v->effects);
     if (v->kind == VALUE_RESULT) {
         v->kind = VALUE_CONSTANT;
         v->node = NULL;
     }
+}
+
+/* Before the op of a kept value is forgotten: what was only declared gets its content, an updated value is where its state
+ * is. */
+static trama_status settle(trama_executable *e, trama_value *v)
+{
+    trama_value *state = value_storage(v);
+    if (v->kind != VALUE_RESULT)
+        return TRAMA_OK;
+    if (!state)
+        return e->place(e, v, e->single);
+    executable_put(e, v->id, e->at[state->id]);
+    return TRAMA_OK;
 }
 
 static void forget_gradients(trama_program *p, int mark)
@@ -83,14 +97,18 @@ trama_status trama_program_rewind(trama_program *p, int mark)
     if (!p || !p->placed || mark < 0 || mark > p->values.n)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_rewind: no mark of a program in eager mode");
     trama_executable *e = p->hook_arg;
-    forget_gradients(p, mark);
     ARRAY(trama_value *) survivors = {0};
+    trama_status status = TRAMA_OK;
     for (int i = mark; i < p->values.n; i++)
         if (is_kept(e->eager, p->values.at[i]))
             *ARRAY_PUSH(&survivors) = p->values.at[i];
-    for (int i = 0; i < survivors.n; i++) /* what was only declared gets its content while its op is known */
-        if (!value_storage(survivors.at[i]) || survivors.at[i]->kind == VALUE_STATE)
-            e->place(e, survivors.at[i], e->single);
+    for (int i = 0; i < survivors.n && !status; i++)
+        status = settle(e, survivors.at[i]);
+    if (status) {
+        ARRAY_FREE(&survivors);
+        return status;
+    }
+    forget_gradients(p, mark);
     forget_nodes(p, mark);
     int end = p->values.n, next = mark;
     trama_value **all = trama_alloc((size_t)(end - mark + 1) * sizeof *all);

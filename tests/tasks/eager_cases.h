@@ -27,13 +27,6 @@ static inline void eager_end_now(eager *g)
     trama_program_destroy(&g->p);
 }
 
-static inline trama_mesh *mesh_of(const char *spec)
-{
-    trama_mesh *mesh = trama_mesh_parse(spec);
-    demand(mesh, "mesh %s: %s", spec, trama_error());
-    return mesh;
-}
-
 /* The value is as told, exactly. */
 static inline void demand_value(eager *g, const trama_value *v, const double *wanted, const char *what)
 {
@@ -169,10 +162,22 @@ static inline void eager_equals_recorded(const char *spec)
 
 /* ---- Every layout ---- */
 
-static const char *const eager_layouts[] = {"R,R",     "S(0),R",   "R,S(0)",        "S(0),S(1)",       "S(1),S(0)",
-                                            "S(0),S(0)", "S(1),S(1)", "S(0)[1],S(0)[0]", "P(sum),R",        "P(sum),S(0)",
-                                            "S(1),P(max)", "P(avg),R", "P(min),P(min)", "P(sum),P(sum)",
-                                            "R,S(0) mask{1,1,0,0}", "S(0),R mask{1,0,0,1}"};
+static const char *const eager_layouts[] = {"R,R",
+                                            "S(0),R",
+                                            "R,S(0)",
+                                            "S(0),S(1)",
+                                            "S(1),S(0)",
+                                            "S(0),S(0)",
+                                            "S(1),S(1)",
+                                            "S(0)[1],S(0)[0]",
+                                            "P(sum),R",
+                                            "P(sum),S(0)",
+                                            "S(1),P(max)",
+                                            "P(avg),R",
+                                            "P(min),P(min)",
+                                            "P(sum),P(sum)",
+                                            "R,S(0) mask{1,1,0,0}",
+                                            "S(0),R mask{1,0,0,1}"};
 enum { N_EAGER_LAYOUTS = sizeof eager_layouts / sizeof *eager_layouts };
 
 /* x [5, 3] comes in, goes on by ops, and out, in a layout; text too. */
@@ -266,11 +271,38 @@ static inline void eager_takes_host_arrays(const char *spec)
         free(words);
         must(trama_program_rewind(g.p, mark));
     }
-    demand_value(&g, trama_add(trama_constant(g.p, TRAMA_F64, TRAMA_SHAPE(2), ((double[]){1, 2})),
-                               trama_constant(g.p, TRAMA_F64, TRAMA_SHAPE(2), ((double[]){5, 7}))),
+    demand_value(&g,
+                 trama_add(trama_constant(g.p, TRAMA_F64, TRAMA_SHAPE(2), ((double[]){1, 2})),
+                           trama_constant(g.p, TRAMA_F64, TRAMA_SHAPE(2), ((double[]){5, 7}))),
                  (double[]){6, 9}, "nothing but arrays from the host");
     eager_end_now(&g);
     trama_mesh_destroy(&mesh);
+}
+
+/* A host array goes where it is used, whoever looked at it before, and wherever it was used before. */
+static inline void eager_lends_host_arrays(const char *first, const char *second)
+{
+    trama_mesh *a = mesh_of(first), *b = mesh_of(second);
+    eager g = eager_begin();
+    double data[3] = {1, 2, 3}, row[3] = {10, 20, 30}, sum[3] = {11, 22, 33}, negative[3] = {-10, -20, -30};
+    trama_value *x = trama_tensor(g.p, TRAMA_F64, TRAMA_SHAPE(3), data, a, "S(0)");
+    trama_value *y = trama_tensor(g.p, TRAMA_F64, TRAMA_SHAPE(3), data, b, "S(0)");
+    int mark = trama_program_mark(g.p);
+    trama_value *c = trama_constant(g.p, TRAMA_F64, TRAMA_SHAPE(3), row);
+    trama_value *kept = trama_keep(trama_constant(g.p, TRAMA_F64, TRAMA_SHAPE(3), row));
+    trama_value *f = trama_fill(g.p, TRAMA_F64, TRAMA_SHAPE(3), 10);
+    demand_value(&g, c, row, "an array that is looked at");
+    demand_value(&g, f, (double[]){10, 10, 10}, "a fill that is looked at");
+    demand_value(&g, trama_add(c, x), sum, "on one mesh");
+    demand_value(&g, trama_add(y, c), sum, "on another");
+    demand_value(&g, trama_neg(c), negative, "alone");
+    demand_value(&g, trama_add(c, x), sum, "on the first one again");
+    demand_value(&g, trama_add(f, y), (double[]){11, 12, 13}, "a fill on a mesh");
+    must(trama_program_rewind(g.p, mark));
+    demand_value(&g, trama_add(kept, y), sum, "a kept array on a mesh");
+    eager_end_now(&g);
+    trama_mesh_destroy(&a);
+    trama_mesh_destroy(&b);
 }
 
 static inline void eager_makes_numbers(const char *spec)
@@ -360,6 +392,34 @@ static inline void eager_derives_after_rewinding(const char *spec)
     trama_mesh_destroy(&mesh);
 }
 
+/* An updated value stands for its state, kept or not. */
+static inline void eager_keeps_updates(const char *spec)
+{
+    trama_mesh *mesh = mesh_of(spec);
+    eager g = eager_begin();
+    trama_init three = {3, 3, 0, 0};
+    int mark = trama_program_mark(g.p);
+    trama_value *before = trama_fill(g.p, TRAMA_F64, TRAMA_SHAPE(2), 1);
+    trama_value *s = trama_shard(trama_state(g.p, "s", TRAMA_F64, TRAMA_SHAPE(2), &three), mesh, "S(0)");
+    trama_value *both[] = {s, trama_add(s, trama_constant(g.p, TRAMA_F64, TRAMA_SHAPE(2), ((double[]){1, 2})))};
+    trama_value *updated = trama_apply_at(TRAMA_HERE, g.p, trama_op_find("assign"), 2, both, NULL);
+    trama_keep(updated);
+    trama_keep(trama_assign(s, both[1])); /* an update is nothing that could be kept, and does no harm */
+    demand_value(&g, updated, (double[]){4, 5}, "an updated value");
+    demand_value(&g, trama_neg(before), (double[]){-1, -1}, "what goes");
+    must(trama_program_rewind(g.p, mark));
+    demand_value(&g, updated, (double[]){4, 5}, "a kept updated value");
+    demand_value(&g, trama_neg(updated), (double[]){-4, -5}, "its negative");
+    demand_value(&g, s, (double[]){4, 5}, "its state");
+    char *words = trama_program_text(g.p);
+    demand(strstr(words, "neg"), "a program without its op:\n%s", words);
+    free(words);
+    must(trama_program_rewind(g.p, mark));
+    demand_value(&g, trama_add(s, updated), (double[]){8, 10}, "both");
+    eager_end_now(&g);
+    trama_mesh_destroy(&mesh);
+}
+
 /* ---- State ---- */
 
 static inline void eager_updates_state(const char *spec, const char *layout)
@@ -432,11 +492,11 @@ static inline void eager_does_not_grow(const char *spec, int iterations)
             warm = footprint_of(&g);
     }
     footprint end = footprint_of(&g);
-    demand(end.entries == warm.entries && end.forms == warm.forms, "%d plans and %d forms become %d and %d", warm.entries,
-           warm.forms, end.entries, end.forms);
+    demand(end.entries == warm.entries && end.forms == warm.forms, "%d plans and %d forms become %d and %d",
+           warm.entries, warm.forms, end.entries, end.forms);
     demand(end.pool.made - warm.pool.made < 32 && end.pool.used == warm.pool.used, /* as ops happen to be under way */
-           "%" PRId64 " shards made, %" PRId64 " in use become %" PRId64 " and %" PRId64, warm.pool.made, warm.pool.used,
-           end.pool.made, end.pool.used);
+           "%" PRId64 " shards made, %" PRId64 " in use become %" PRId64 " and %" PRId64, warm.pool.made,
+           warm.pool.used, end.pool.made, end.pool.used);
     demand(SANITIZED || end.memory - warm.memory < 1 << 20, "%" PRId64 " bytes in %d iterations",
            end.memory - warm.memory, iterations - iterations / 5);
     eager_end_now(&g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of tasks share: a context, demands that end the whole job where a rank fails, a log that remembers, what
- * the process holds, the main function. */
+/* What the tests of tasks share: a context, demands that end the whole job where a rank fails, a log that remembers,
+ * what the process holds, the main function. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -92,6 +92,7 @@ static inline void start(void)
 
 static inline void stop(void)
 {
+    demand(shard_pool(ctx).used == 0, "%" PRId64 " shards are not given back", shard_pool(ctx).used);
     must(trama_stop(&ctx));
     demand(!ctx, "trama_stop leaves the context");
 }
@@ -101,6 +102,13 @@ static inline trama_executable *compile(const trama_program *program)
     trama_executable *e = NULL;
     must(trama_compile(ctx, program, &e));
     return e;
+}
+
+static inline trama_mesh *mesh_of(const char *spec)
+{
+    trama_mesh *mesh = trama_mesh_parse(spec);
+    demand(mesh, "mesh %s: %s", spec, trama_error());
+    return mesh;
 }
 
 /* A log that remembers its last line, and counts. */
@@ -176,22 +184,37 @@ static inline double relative(double a, double b)
 static inline double number_at(const void *data, trama_dtype dtype, int64_t i)
 {
     switch (dtype) {
-    case TRAMA_F32: return (double)((const float *)data)[i];
-    case TRAMA_F64: return ((const double *)data)[i];
-    case TRAMA_I32: return ((const int32_t *)data)[i];
-    case TRAMA_I64: return (double)((const int64_t *)data)[i];
-    default: return ((const uint8_t *)data)[i];
+    case TRAMA_F32:
+        return (double)((const float *)data)[i];
+    case TRAMA_F64:
+        return ((const double *)data)[i];
+    case TRAMA_I32:
+        return ((const int32_t *)data)[i];
+    case TRAMA_I64:
+        return (double)((const int64_t *)data)[i];
+    default:
+        return ((const uint8_t *)data)[i];
     }
 }
 
 static inline void set_number(void *data, trama_dtype dtype, int64_t i, double x)
 {
     switch (dtype) {
-    case TRAMA_F32: ((float *)data)[i] = (float)x; break;
-    case TRAMA_F64: ((double *)data)[i] = x; break;
-    case TRAMA_I32: ((int32_t *)data)[i] = (int32_t)x; break;
-    case TRAMA_I64: ((int64_t *)data)[i] = (int64_t)x; break;
-    default: ((uint8_t *)data)[i] = (uint8_t)x; break;
+    case TRAMA_F32:
+        ((float *)data)[i] = (float)x;
+        break;
+    case TRAMA_F64:
+        ((double *)data)[i] = x;
+        break;
+    case TRAMA_I32:
+        ((int32_t *)data)[i] = (int32_t)x;
+        break;
+    case TRAMA_I64:
+        ((int64_t *)data)[i] = (int64_t)x;
+        break;
+    default:
+        ((uint8_t *)data)[i] = (uint8_t)x;
+        break;
     }
 }
 

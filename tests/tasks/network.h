@@ -38,7 +38,8 @@ static inline void shard_along(trama_value *v, const trama_mesh *mesh, const cha
         return;
     int at = axis_named(mesh, axis);
     for (int a = 0; a < trama_mesh_ndim(mesh); a++)
-        snprintf(layout + strlen(layout), sizeof layout - strlen(layout), "%s%s", a ? "," : "", a == at ? placement : "R");
+        snprintf(layout + strlen(layout), sizeof layout - strlen(layout), "%s%s", a ? "," : "",
+                 a == at ? placement : "R");
     trama_shard(v, mesh, layout);
 }
 

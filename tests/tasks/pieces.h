@@ -83,10 +83,11 @@ static inline bool is_held(const trama_layout *l, int position)
     return !l->mask || l->mask[position];
 }
 
-/* This rank's boxes of a value are those of the layout for the processes that `mine` names (-1 ends; each box once), and
- * hold the elements of data [shape]. */
-static inline void demand_local(trama_executable *e, const trama_value *v, const trama_mesh *mesh, const trama_layout *l,
-                                trama_shape shape, trama_dtype dtype, const void *data, const int *mine)
+/* This rank's boxes of a value are those of the layout for the processes that `mine` names (-1 ends; each box once),
+ * and hold the elements of data [shape]. */
+static inline void demand_local(trama_executable *e, const trama_value *v, const trama_mesh *mesh,
+                                const trama_layout *l, trama_shape shape, trama_dtype dtype, const void *data,
+                                const int *mine)
 {
     piece wanted[64];
     int n = 0, found = -1;
@@ -113,8 +114,8 @@ static inline void demand_local(trama_executable *e, const trama_value *v, const
         must(trama_read_local(e, v, i, local, bytes));
         for (int64_t k = 0; k < count; k++) {
             double is = number_at(local, dtype, k), should = number_at(data, dtype, piece_element(&b, shape, k));
-            demand(is == should, "%s: element %" PRId64 " of box %d is %.17g instead of %.17g", trama_value_name(v), k, i,
-                   is, should);
+            demand(is == should, "%s: element %" PRId64 " of box %d is %.17g instead of %.17g", trama_value_name(v), k,
+                   i, is, should);
         }
         free(local);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network of the main job as plain loops in double precision, and random numbers as trama_ops.h describes them: what
- * training is compared with. Knows nothing of Trama. */
+/* The network of the main job as plain loops in double precision, and random numbers as trama_ops.h describes them:
+ * what training is compared with. Knows nothing of Trama. */
 #ifndef PLAIN_H
 #define PLAIN_H
 

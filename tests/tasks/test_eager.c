@@ -50,6 +50,8 @@ START_TEST(host_arrays_mix_in_replicated)
     start();
     eager_takes_host_arrays("2");
     eager_takes_host_arrays("5");
+    eager_lends_host_arrays("2", "3");
+    eager_lends_host_arrays("1", "4");
     stop();
 }
 END_TEST
@@ -69,6 +71,8 @@ START_TEST(rewinding_forgets_and_keeping_keeps)
     eager_forgets_and_keeps("1");
     eager_forgets_and_keeps("2");
     eager_forgets_and_keeps("7");
+    eager_keeps_updates("1");
+    eager_keeps_updates("2");
     stop();
 }
 END_TEST
@@ -211,6 +215,6 @@ END_TEST
 TESTS(eager_training_has_the_bits_of_recorded_training, eager_tiles_have_the_bits_of_recorded_tiles,
       values_come_in_go_on_and_out_in_every_layout, values_cross_meshes, host_arrays_mix_in_replicated,
       random_numbers_are_the_same_on_every_mesh, rewinding_forgets_and_keeping_keeps,
-      gradients_are_derived_afresh_after_rewinding, state_is_updated_at_once,
-      a_thousand_iterations_do_not_grow, many_ops_may_be_under_way, the_cache_forgets_what_is_not_used, every_dtype_and_empty_tensors_work,
+      gradients_are_derived_afresh_after_rewinding, state_is_updated_at_once, a_thousand_iterations_do_not_grow,
+      many_ops_may_be_under_way, the_cache_forgets_what_is_not_used, every_dtype_and_empty_tensors_work,
       two_eager_programs_and_a_compiled_one_live_together, local_boxes_of_eager_values_are_those_of_their_layout)

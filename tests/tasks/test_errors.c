@@ -69,10 +69,8 @@ START_TEST(options_out_of_range_are_refused)
     refuse_start(&(trama_config){.grain_flops = -1}, "config.grain_flops is -1");
     refuse_start(&(trama_config){.grain_bytes = -1}, "config.grain_bytes is -1");
     refuse_start(&(trama_config){.nominal = -7}, "config.nominal is -7");
-    static const char *const wrong[][2] = {{"TRAMA_WORKERS", "two"},
-                                           {"TRAMA_WINDOW", "99"},
-                                           {"TRAMA_WAYS", "-1"},
-                                           {"TRAMA_WATCHDOG", "1s"}};
+    static const char *const wrong[][2] = {
+        {"TRAMA_WORKERS", "two"}, {"TRAMA_WINDOW", "99"}, {"TRAMA_WAYS", "-1"}, {"TRAMA_WATCHDOG", "1s"}};
     for (int i = 0; i < 4; i++) {
         setenv(wrong[i][0], wrong[i][1], 1);
         refuse_start(NULL, wrong[i][0]);
@@ -236,6 +234,21 @@ START_TEST(programs_that_cannot_be_laid_out_are_refused)
 }
 END_TEST
 
+START_TEST(state_that_is_too_large_is_refused)
+{
+    work_left w = begin();
+    trama_executable *e = NULL;
+    trama_program *p = trama_program_new();
+    trama_value *small = trama_state(p, "small", TRAMA_F64, TRAMA_SHAPE(3), NULL);
+    trama_value *large = trama_state(p, "large", TRAMA_F64, TRAMA_SHAPE(INT64_C(1) << 45), NULL);
+    trama_target_new(p, "t", small, large);
+    expect(trama_compile(ctx, p, &e), TRAMA_E_MEMORY, "large");
+    demand(!e, "an executable in spite of the error");
+    trama_program_destroy(&p);
+    end(&w);
+}
+END_TEST
+
 /* ---- Feeding and writing ---- */
 
 START_TEST(feeding_what_does_not_fit_is_refused)
@@ -253,6 +266,8 @@ START_TEST(feeding_what_does_not_fit_is_refused)
     expect_here(trama_feed(w.e, w.x, data, TRAMA_SHAPE(TRAMA_ANY, 3)), TRAMA_E_SHAPE, "x f64[any,3]");
     expect_here(trama_feed(w.e, w.x, data, TRAMA_SHAPE(-2, 3)), TRAMA_E_SHAPE, "x f64[any,3]");
     expect_here(trama_feed(w.e, w.x, data, nine), TRAMA_E_SHAPE, "x f64[any,3]");
+    expect_here(trama_feed(w.e, w.x, data, TRAMA_SHAPE(INT64_MAX / 2, 3)), TRAMA_E_SHAPE, "x f64[any,3]");
+    expect(trama_feed(w.e, w.x, data, TRAMA_SHAPE(INT64_C(1) << 45, 3)), TRAMA_E_MEMORY, "x");
     end(&w);
 }
 END_TEST
@@ -404,108 +419,6 @@ START_TEST(questions_without_room_for_the_answer_are_refused)
 }
 END_TEST
 
-/* ---- Eager mode ---- */
-
-START_TEST(eager_mode_refuses_what_it_cannot_do)
-{
-    start();
-    trama_program *p = NULL;
-    trama_executable *e = NULL;
-    expect(trama_eager(NULL, &p, &e), TRAMA_E_ARGUMENT, "trama_eager");
-    expect(trama_eager(ctx, NULL, &e), TRAMA_E_ARGUMENT, "trama_eager");
-    expect(trama_eager(ctx, &p, NULL), TRAMA_E_ARGUMENT, "trama_eager");
-    demand(!p && !e, "something in spite of the error");
-    must(trama_eager(ctx, &p, &e));
-    double data[4] = {1, 2, 3, 4}, out[4];
-    trama_value *c = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(4), data), *twice = trama_add(c, c);
-    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4));
-    trama_reading *r = NULL;
-    expect_here(trama_feed(e, x, data, TRAMA_SHAPE(4)), TRAMA_E_UNSUPPORTED, "x", "trama_constant");
-    expect(trama_read(e, x, out, sizeof out), TRAMA_E_UNSUPPORTED, __FILE__, "x", "trama_constant");
-    expect_here(trama_read(e, twice, out, 24), TRAMA_E_SHAPE, "24 bytes", trama_value_name(twice));
-    expect_here(trama_read_start(e, NULL, &r), TRAMA_E_ARGUMENT, "value");
-    expect(trama_program_rewind(p, -1), TRAMA_E_ARGUMENT, "trama_program_rewind");
-    expect(trama_program_rewind(p, 1000), TRAMA_E_ARGUMENT, "trama_program_rewind");
-    expect(trama_program_rewind(NULL, 0), TRAMA_E_ARGUMENT, "trama_program_rewind");
-    must(trama_read(e, twice, out, sizeof out));
-    demand(out[3] == 8, "4 + 4 is %g", out[3]);
-    expect(trama_stop(&ctx), TRAMA_E_ORDER, "1 executable");
-    trama_value *square = trama_square(twice);
-    must(trama_read(e, square, out, sizeof out));
-    demand(out[3] == 64, "8 squared is %g", out[3]);
-    must(trama_executable_destroy(&e));
-    trama_program_destroy(&p);
-    stop();
-}
-END_TEST
-
-/* Two eager values of one shape and layout share all plans: messages must still name the one that is read. */
-START_TEST(eager_errors_name_the_value_that_is_meant)
-{
-    start();
-    trama_program *p;
-    trama_executable *e;
-    must(trama_eager(ctx, &p, &e));
-    double data[4] = {1, 2, 3, 4}, out[4];
-    trama_value *a = trama_value_rename(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(4), data), "first");
-    trama_value *b = trama_value_rename(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(4), data), "second");
-    must(trama_read(e, a, out, sizeof out));
-    expect_here(trama_read(e, b, out, 8), TRAMA_E_SHAPE, "second");
-    must(trama_executable_destroy(&e));
-    trama_program_destroy(&p);
-    stop();
-}
-END_TEST
-
-/* A builder's error stays on the program; what was computed can still be read, and another program starts afresh. */
-static void refuse_eager(int which)
-{
-    trama_program *p;
-    trama_executable *e;
-    trama_mesh *two = trama_mesh_parse("2"), *other = trama_mesh_parse("2:1,0");
-    must(trama_eager(ctx, &p, &e));
-    double data[4] = {1, 2, 3, 4}, out[4];
-    trama_value *a = trama_tensor(p, TRAMA_F64, TRAMA_SHAPE(4), data, two, "S(0)"), *y = trama_neg(a), *wrong = NULL;
-    trama_value *b = trama_tensor(p, TRAMA_F64, TRAMA_SHAPE(4), data, other, "S(0)");
-    int line = __LINE__ + 2 + which;
-    switch (which) {
-    case 0: wrong = trama_shard(y, two, "R"); break;
-    case 1: wrong = trama_add(y, b); break;
-    case 2: wrong = trama_matmul(y, y); break;
-    case 3: wrong = trama_neg(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4))); break;
-    case 4: wrong = trama_shard(a, two, "R"); break;
-    }
-    static const struct {
-        trama_status status;
-        const char *what[3];
-    } wanted[] = {{TRAMA_E_ORDER, {"shard of", "computed", "trama_reshard"}},
-                  {TRAMA_E_LAYOUT, {"add", "2 and 2:1,0", "trama_reshard"}},
-                  {TRAMA_E_SHAPE, {"matmul", "[4]", ""}},
-                  {TRAMA_E_UNSUPPORTED, {"x", "eager", "trama_constant"}},
-                  {TRAMA_E_ORDER, {"shard of", "computed", "trama_reshard"}}};
-    char place[300];
-    snprintf(place, sizeof place, "%s:%d:", __FILE__, line);
-    demand(!wrong, "case %d gives a value", which);
-    expect(trama_program_status(p), wanted[which].status, place, wanted[which].what[0], wanted[which].what[1],
-           wanted[which].what[2]);
-    demand(strstr(trama_program_error(p), place), "the program says \"%s\"", trama_program_error(p));
-    must(trama_read(e, y, out, sizeof out));
-    demand(out[3] == -4, "neg 4 is %g", out[3]);
-    must(trama_executable_destroy(&e));
-    trama_program_destroy(&p);
-    trama_mesh_destroy(&two);
-    trama_mesh_destroy(&other);
-}
-
-START_TEST(eager_builders_that_fail_name_their_line)
-{
-    start();
-    for (int i = 0; i < 5; i++)
-        refuse_eager(i);
-    stop();
-}
-END_TEST
-
 START_TEST(rewinding_is_for_eager_programs)
 {
     work_left w = begin();
@@ -519,8 +432,8 @@ END_TEST
 TESTS(options_out_of_range_are_refused, a_communicator_needs_mpi, a_second_context_is_refused,
       stopping_before_executables_are_destroyed_is_refused, compiling_needs_its_arguments_and_a_target,
       the_first_error_of_a_builder_is_what_compiling_says, programs_that_cannot_be_laid_out_are_refused,
-      feeding_what_does_not_fit_is_refused, feeding_other_boxes_than_the_layout_has_is_refused,
-      writing_what_does_not_fit_is_refused, running_what_cannot_run_is_refused, reading_what_does_not_fit_is_refused,
+      state_that_is_too_large_is_refused, feeding_what_does_not_fit_is_refused,
+      feeding_other_boxes_than_the_layout_has_is_refused, writing_what_does_not_fit_is_refused,
+      running_what_cannot_run_is_refused, reading_what_does_not_fit_is_refused,
       local_boxes_that_are_not_there_are_refused, questions_without_room_for_the_answer_are_refused,
-      eager_mode_refuses_what_it_cannot_do, eager_errors_name_the_value_that_is_meant,
-      eager_builders_that_fail_name_their_line, rewinding_is_for_eager_programs)
+      rewinding_is_for_eager_programs)

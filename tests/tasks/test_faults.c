@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that die, stop or stray: this program starts itself under mpirun as the victim, and watches what becomes of it. */
+/* Ranks that die, stop or stray: this program starts itself under mpirun as the victim, and watches what becomes of it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

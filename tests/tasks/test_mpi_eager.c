@@ -40,6 +40,8 @@ START_TEST(host_arrays_mix_in_replicated)
 {
     eager_takes_host_arrays("2");
     eager_takes_host_arrays("2:1,3");
+    eager_lends_host_arrays("2", "2:1,0");
+    eager_lends_host_arrays("2:1,3", "1");
 }
 END_TEST
 
@@ -54,6 +56,7 @@ START_TEST(rewinding_forgets_and_keeping_keeps)
 {
     eager_forgets_and_keeps("2");
     eager_forgets_and_keeps("7");
+    eager_keeps_updates("2");
 }
 END_TEST
 

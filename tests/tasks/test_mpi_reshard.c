@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of layout over real ranks, a seeded sample: any mesh to any mesh, uneven, nested in any order, masked, partial.
- * Values are equal; what crosses ranks is what was planned, and without sums of terms the least there is. */
+/* Changes of layout over real ranks, a seeded sample: any mesh to any mesh, uneven, nested in any order, masked,
+ * partial. Values are equal; what crosses ranks is what was planned, and without sums of terms the least there is. */
 #include "pieces.h"
 
 enum { PAIRS = 60, MOST_PROCESSES = 64 };
@@ -15,9 +15,9 @@ typedef struct pair {
     trama_layout from_layout, to_layout;
     trama_shape shape;
     trama_dtype dtype;
-    double *data;          /* [shape] what both values are */
-    trama_value *x, *y;    /* y is x in its new layout */
-    trama_value *in[2];    /* fed; MULTIPLIED: both operands */
+    double *data;       /* [shape] what both values are */
+    trama_value *x, *y; /* y is x in its new layout */
+    trama_value *in[2]; /* fed; MULTIPLIED: both operands */
     double *fed[2];
     trama_target *t;
 } pair;
@@ -294,8 +294,8 @@ static void run_pair(const pair *p, int number, trama_executable *e, int process
     int64_t messages = after.messages_received - before.messages_received + after.messages_sent - before.messages_sent;
     demand(in == planned.bytes_received && out == planned.bytes_sent && messages == planned.messages,
            "pair %d, %s to %s: %" PRId64 " B in, %" PRId64 " B out, %" PRId64 " messages; planned %" PRId64 ", %" PRId64
-           ", %" PRId64, number, p->from, p->to, in, out, messages, planned.bytes_received, planned.bytes_sent,
-           planned.messages);
+           ", %" PRId64,
+           number, p->from, p->to, in, out, messages, planned.bytes_received, planned.bytes_sent, planned.messages);
     if (p->origin != FED || processes > n_ranks)
         return;
     int64_t lacking = 0;
@@ -303,8 +303,8 @@ static void run_pair(const pair *p, int number, trama_executable *e, int process
         if (trama_mesh_id(p->to_mesh, i) == my_rank)
             lacking += bytes_lacking(p, i);
     demand(in == lacking && planned.bound == lacking,
-           "pair %d, %s to %s: %" PRId64 " B in, bound %" PRId64 " B, lacking %" PRId64 " B", number, p->from, p->to, in,
-           planned.bound, lacking);
+           "pair %d, %s to %s: %" PRId64 " B in, bound %" PRId64 " B, lacking %" PRId64 " B", number, p->from, p->to,
+           in, planned.bound, lacking);
 }
 
 static void run_sample(int most, int pool)

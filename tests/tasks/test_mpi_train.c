@@ -110,7 +110,8 @@ START_TEST(a_step_moves_what_its_plan_says)
             int64_t n = after.messages_received - before.messages_received + after.messages_sent - before.messages_sent;
             demand(in == planned.bytes_received && out == planned.bytes_sent && n == planned.messages,
                    "mesh %s: %" PRId64 " B in, %" PRId64 " B out, %" PRId64 " messages; planned %" PRId64 ", %" PRId64
-                   ", %" PRId64, meshes[i], in, out, n, planned.bytes_received, planned.bytes_sent, planned.messages);
+                   ", %" PRId64,
+                   meshes[i], in, out, n, planned.bytes_received, planned.bytes_sent, planned.messages);
         }
         network_loss(&net);
         samples_free(&s);
@@ -262,10 +263,10 @@ START_TEST(calls_that_differ_are_refused_where_calls_are_compared)
     for (int i = 0; i < 3; i++) { /* one rank reads, runs or feeds what the others do not, and all go on */
         must(trama_run(net.e, net.train));
         bool other = my_rank == n_ranks - 1;
-        trama_status status = i == 0 && other   ? trama_run(net.e, net.train)
-                              : i == 0          ? trama_read(net.e, net.loss, &loss, sizeof loss)
-                              : i == 1          ? trama_run(net.e, other ? net.eval : net.train)
-                                                : trama_feed(net.e, net.y, s.y, TRAMA_SHAPE(other ? t.n : s.n));
+        trama_status status = i == 0 && other ? trama_run(net.e, net.train)
+                              : i == 0        ? trama_read(net.e, net.loss, &loss, sizeof loss)
+                              : i == 1        ? trama_run(net.e, other ? net.eval : net.train)
+                                              : trama_feed(net.e, net.y, s.y, TRAMA_SHAPE(other ? t.n : s.n));
         demand(status == TRAMA_E_ORDER && strstr(trama_error(), "rank"), "mistake %d: %s: %s", i,
                trama_status_text(status), trama_error());
         loss = network_loss(&net);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training in one rank, on every mesh, beside plain loops in double precision; tiles, windows and workers change no bit. */
+/* Training in one rank, on every mesh, beside plain loops in double precision; tiles, windows and workers change no
+ * bit. */
 #include "network.h"
 
 static const char *const meshes[] = {NULL, "1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3", "mp=2,dp=3"};
@@ -15,12 +16,11 @@ START_TEST(the_plain_philox_gives_the_published_answers)
 {
     static const struct {
         uint32_t counter[4], key[2], word[4];
-    } known[] = {
-        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
-         {0xa4093822, 0x299f31d0},
-         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}}; /* Random123, kat_vectors */
+    } known[] = {{{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+                 {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+                 {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                  {0xa4093822, 0x299f31d0},
+                  {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}}; /* Random123, kat_vectors */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         uint32_t word[4];
         plain_philox(known[i].counter, known[i].key, word);
@@ -130,7 +130,8 @@ START_TEST(batches_of_forty_sizes_follow_plain_loops)
         network_feed(&net, &s);
         must(trama_run(net.e, net.train));
         double loss = network_loss(&net), wanted = plain_step(&plain, s.n, s.x, s.y, false, net.lr);
-        demand(relative(loss, wanted) <= 1e-10, "step %d of %d samples: %.17g instead of %.17g", step, s.n, loss, wanted);
+        demand(relative(loss, wanted) <= 1e-10, "step %d of %d samples: %.17g instead of %.17g", step, s.n, loss,
+               wanted);
         samples_free(&s);
     }
     plain_free(&plain);
@@ -155,8 +156,9 @@ START_TEST(short_batches_between_do_not_grow_anything)
             if (step == 30)
                 before = shard_pool(ctx);
         }
-        demand(shards_equal(before, shard_pool(ctx)), "mesh %s: %" PRId64 " shards were made up to step 30, %" PRId64
-               " up to step 120", meshes[i] ? meshes[i] : "none", before.made, shard_pool(ctx).made);
+        demand(shards_equal(before, shard_pool(ctx)),
+               "mesh %s: %" PRId64 " shards were made up to step 30, %" PRId64 " up to step 120",
+               meshes[i] ? meshes[i] : "none", before.made, shard_pool(ctx).made);
         network_free(&net);
     }
     stop();
