@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the programs of the benchmark share: the clock, complaints, and the service by which tests/bench/run lets them
+ * work in turns. They report seconds; ratios and intervals are the script's business. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "trama.h"
+
+double bench_now(void); /* seconds, monotonic, one clock for all ranks of a node */
+int bench_cores(void);  /* that this process may use */
+
+/* A message to stderr, and the end. */
+_Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void bench_try(trama_status status, const char *what); /* fails with trama_error() unless OK */
+
+/* The value of option --name among the arguments, or the default. */
+const char *bench_option(int argc, char **argv, const char *name, const char *otherwise);
+int bench_number(int argc, char **argv, const char *name, int otherwise); /* >= 1 */
+
+/* BLAS as outside of any task: the kernels that Trama uses, on this many threads. */
+void bench_blas(int threads);
+
+/* n units of work, all done on return. */
+typedef void (*bench_turn)(void *arg, int n);
+
+/* Reads commands from stdin until its end, and answers each with a line on stdout:
+ *   "run N"   N units; the seconds from the first rank's start to the last one's end
+ *   "idle S"  from 100 ms after the last work on: CPU seconds that all ranks used in S seconds
+ * Between commands every rank sleeps in the kernel. context NULL: a program without Trama. Collective. */
+void bench_serve(trama_context *context, bench_turn turn, void *arg);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One unit is a training step of the main job through Trama, fed as a user feeds it: the next samples of a data set in
+ * memory, copied by trama_feed.
+ * Usage: step [--mesh SPEC] [--hidden 512,256] [--batch 128] [--plan summary|steps] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "main_job.h"
+
+enum { SAMPLES = 8192 };
+
+typedef struct training {
+    trama_executable *executable;
+    main_job job;
+    int batch, at;
+    float *images;   /* [SAMPLES, 784] */
+    int64_t *labels; /* [SAMPLES] */
+} training;
+
+static void make_data(training *t)
+{
+    t->images = malloc(sizeof(float) * SAMPLES * MAIN_JOB_IN);
+    t->labels = malloc(sizeof(int64_t) * SAMPLES);
+    srand(1);
+    for (int i = 0; i < SAMPLES * MAIN_JOB_IN; i++)
+        t->images[i] = (float)(rand() % 256) / 255;
+    for (int i = 0; i < SAMPLES; i++)
+        t->labels[i] = rand() % MAIN_JOB_OUT;
+}
+
+static void feed(training *t)
+{
+    int batch = t->batch;
+    const float *images = t->images + (size_t)t->at * MAIN_JOB_IN;
+    bench_try(trama_feed(t->executable, t->job.x, images, TRAMA_SHAPE(batch, MAIN_JOB_IN)), "feed");
+    bench_try(trama_feed(t->executable, t->job.y, t->labels + t->at, TRAMA_SHAPE(batch)), "feed");
+    t->at = t->at + 2 * batch <= SAMPLES ? t->at + batch : 0;
+}
+
+static void run(void *arg, int n)
+{
+    training *t = arg;
+    for (int i = 0; i < n; i++) {
+        feed(t);
+        bench_try(trama_run(t->executable, t->job.train), "run");
+    }
+    bench_try(trama_wait(t->executable), "wait");
+}
+
+static void print_plan(training *t, bool steps)
+{
+    char *text;
+    feed(t);
+    bench_try(trama_plan_text(t->executable, t->job.train, steps, &text), "plan");
+    fputs(text, stderr);
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    training t = {
+        .job = main_job_new(bench_option(argc, argv, "mesh", "1"), bench_option(argc, argv, "hidden", "512,256")),
+        .batch = bench_number(argc, argv, "batch", 128)};
+    const char *plan = bench_option(argc, argv, "plan", NULL);
+    trama_context *context;
+    if (t.batch > SAMPLES)
+        bench_fail("--batch takes at most %d", SAMPLES);
+    make_data(&t);
+    bench_try(trama_start(NULL, &context), "start");
+    bench_try(trama_compile(context, t.job.program, &t.executable), "compile");
+    if (plan)
+        print_plan(&t, !strcmp(plan, "steps"));
+    bench_serve(context, run, &t);
+    bench_try(trama_executable_destroy(&t.executable), "destroy");
+    bench_try(trama_stop(&context), "stop");
+    main_job_free(&t.job);
+    free(t.images);
+    free(t.labels);
+    return 0;
+}
