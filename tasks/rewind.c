@@ -90,6 +90,9 @@ static void forget_nodes(trama_program *p, int mark)
     for (int i = n; i < p->nodes.n; i++)
         free(p->nodes.at[i]);
     p->nodes.n = n;
+    for (int i = 0; i < p->values.n; i++)
+        if (p->values.at[i]->updated_by > n)
+            p->values.at[i]->updated_by = 0;
 }
 
 trama_status trama_program_rewind(trama_program *p, int mark)

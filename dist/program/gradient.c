@@ -42,8 +42,22 @@ static trama_value **entry(gradient_table *t, int id)
     return &t->of.at[id];
 }
 
+/* In eager mode the content of a state that was updated since is gone. */
+static bool operands_are_there(trama_where where, const trama_node *node)
+{
+    for (int i = 0; node->program->appended && i < node->op->n_in; i++) {
+        const trama_value *state = value_storage(node->in[i]);
+        if (state && state->updated_by > node->id + 1)
+            return program_fail(node->program, where, TRAMA_E_ORDER,
+                                "gradient: %s was updated after %s used it; derive the gradient before the update",
+                                state->name, node->out[0]->name),
+                   false;
+    }
+    return true;
+}
+
 /* Adds what one node gives to the gradients of its operands. */
-static void back_through(trama_node *node, trama_value **d, const bool *on_path, const bool *complete)
+static void back_through(trama_where where, trama_node *node, trama_value **d, const bool *on_path, const bool *complete)
 {
     trama_value *d_out[TRAMA_MAX_OPERANDS] = {0}, *d_in[TRAMA_MAX_OPERANDS] = {0};
     bool any = false;
@@ -57,7 +71,7 @@ static void back_through(trama_node *node, trama_value **d, const bool *on_path,
         bool wanted = on_path[id] && !complete[id] && !(node->op->shape_only >> i & 1);
         node->wants |= (unsigned)wanted << i;
     }
-    if (!any || !node->wants || !node->op->gradient)
+    if (!any || !node->wants || !node->op->gradient || !operands_are_there(where, node))
         return;
     node->op->gradient(node, d_out, d_in);
     for (int i = 0; i < node->op->n_in; i++) {
@@ -86,7 +100,7 @@ bool program_gradients(trama_where where, trama_value *loss, int n, trama_value 
     complete[loss->id] = true;
     for (int i = n_nodes - 1; i >= 0 && !p->status; i--)
         if (p->nodes.at[i])
-            back_through(p->nodes.at[i], of, on_path, complete);
+            back_through(where, p->nodes.at[i], of, on_path, complete);
     p->in_backward = outer;
     known = table_of(p, loss);
     for (int i = 0; i < n_values; i++)
@@ -139,12 +153,24 @@ static int sgd_update(const trama_optimizer *o, trama_where where, trama_value *
     return 1;
 }
 
-/* State of one parameter: zeros in its layout, named after it. */
+/* State of an optimizer. In eager mode each step is recorded anew and finds the state of the step before by its name. */
+static trama_value *optimizer_state(trama_where where, trama_program *p, const char *name, trama_dtype dtype,
+                                    trama_shape shape)
+{
+    for (int i = 0; p->appended && i < p->values.n; i++) {
+        trama_value *v = p->values.at[i];
+        if (v->kind == VALUE_STATE && !strcmp(v->name, name))
+            return v;
+    }
+    return trama_state_at(where, p, name, dtype, shape, NULL);
+}
+
+/* State of one parameter: zeros, named after it. */
 static trama_value *slot(trama_where where, trama_value *w, const char *suffix)
 {
     text name = {0};
     text_add(&name, "%s.%s", w->name, suffix);
-    trama_value *v = trama_state_at(where, w->program, name.at, w->dtype, w->shape, NULL);
+    trama_value *v = optimizer_state(where, w->program, name.at, w->dtype, w->shape);
     free(name.at);
     return v;
 }
@@ -189,8 +215,11 @@ trama_optimizer trama_adamw(double lr)
 static trama_value *step_counter(trama_where where, trama_program *p, const char *optimizer)
 {
     text name = {0};
-    text_add(&name, "%s.step%d", optimizer, p->values.n);
-    trama_value *v = trama_state_at(where, p, name.at, TRAMA_I64, TRAMA_SCALAR, NULL);
+    if (p->appended)
+        text_add(&name, "%s.step", optimizer);
+    else
+        text_add(&name, "%s.step%d", optimizer, p->values.n);
+    trama_value *v = optimizer_state(where, p, name.at, TRAMA_I64, TRAMA_SCALAR);
     free(name.at);
     return apply1(where, &trama_op_increment, v);
 }

@@ -285,6 +285,8 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
     *ARRAY_PUSH(&program->nodes) = node;
     for (int i = 0; i < op->n_out; i++) {
         char name[64];
+        if (op->updates >> i & 1)
+            value_storage(in[i])->updated_by = node->id + 1;
         snprintf(name, sizeof name, "%s%d", op->name, program->values.n);
         node->out[i] = program_value(program, where, VALUE_RESULT, op->updates >> i & 1 ? in[i]->dtype : dtype,
                                      rule_shape(&node->rule, i), name);

@@ -34,6 +34,7 @@ struct trama_value {
     int result;
     bool trainable;   /* VALUE_STATE: a parameter */
     trama_init init;  /* VALUE_STATE */
+    int updated_by;   /* VALUE_STATE: 1 + the number of the last node that writes it; 0: none */
     void *data;       /* VALUE_CONSTANT */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
     trama_layout layout;

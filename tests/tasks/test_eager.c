@@ -212,9 +212,55 @@ START_TEST(local_boxes_of_eager_values_are_those_of_their_layout)
 }
 END_TEST
 
+/* Steps of an optimizer with state: five recorded ones, or five eager ones, each recorded anew. */
+static void fit(bool is_eager, double *result)
+{
+    trama_program *p = NULL;
+    trama_executable *e = NULL;
+    trama_target *step = NULL;
+    const double data[] = {1, 2, 3, 4, 5, 7};
+    trama_init init = {-1, 1, 1, 0};
+    trama_optimizer adamw = trama_adamw(0.01);
+    if (is_eager)
+        must(trama_eager(ctx, &p, &e));
+    else
+        p = trama_program_new();
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2, 1), &init);
+    int mark = trama_program_mark(p);
+    for (int i = 0; i < 5; i++) {
+        if (is_eager || i == 0) {
+            trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(3, 2), data);
+            trama_value *done = trama_minimize(trama_mean(trama_square(trama_matmul(x, w))), &adamw);
+            demand(done, "step %d: %s", i, trama_program_error(p));
+            step = is_eager ? NULL : trama_target_new(p, "step", done);
+        }
+        if (is_eager)
+            must(trama_program_rewind(p, mark));
+        else if (i == 0)
+            must(trama_compile(ctx, p, &e));
+        if (!is_eager)
+            must(trama_run(e, step));
+    }
+    must(trama_read(e, w, result, 2 * sizeof *result));
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+}
+
+START_TEST(eager_optimizers_find_the_state_of_the_step_before)
+{
+    double recorded[2], eagerly[2];
+    start();
+    fit(false, recorded);
+    fit(true, eagerly);
+    stop();
+    demand(!memcmp(recorded, eagerly, sizeof recorded), "%.17g and %.17g", recorded[0], eagerly[0]);
+}
+END_TEST
+
 TESTS(eager_training_has_the_bits_of_recorded_training, eager_tiles_have_the_bits_of_recorded_tiles,
       values_come_in_go_on_and_out_in_every_layout, values_cross_meshes, host_arrays_mix_in_replicated,
       random_numbers_are_the_same_on_every_mesh, rewinding_forgets_and_keeping_keeps,
       gradients_are_derived_afresh_after_rewinding, state_is_updated_at_once, a_thousand_iterations_do_not_grow,
       many_ops_may_be_under_way, the_cache_forgets_what_is_not_used, every_dtype_and_empty_tensors_work,
-      two_eager_programs_and_a_compiled_one_live_together, local_boxes_of_eager_values_are_those_of_their_layout)
+      two_eager_programs_and_a_compiled_one_live_together,
+      eager_optimizers_find_the_state_of_the_step_before, local_boxes_of_eager_values_are_those_of_their_layout)

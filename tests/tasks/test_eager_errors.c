@@ -109,5 +109,24 @@ START_TEST(eager_builders_that_fail_name_their_line)
 }
 END_TEST
 
+/* What a state held when it was used is gone after an update: a gradient from it is refused, not wrong. */
+START_TEST(a_gradient_after_an_update_is_refused)
+{
+    start();
+    trama_program *p;
+    trama_executable *e;
+    must(trama_eager(ctx, &p, &e));
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3), NULL);
+    trama_value *loss = trama_sum(trama_square(w));
+    trama_assign(w, trama_scale(w, 10));
+    trama_value *d = trama_gradient(loss, w);
+    demand(!d && trama_program_status(p) == TRAMA_E_ORDER, "a gradient from an updated state");
+    demand(strstr(trama_program_error(p), "w was updated"), "the program says \"%s\"", trama_program_error(p));
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
 TESTS(eager_mode_refuses_what_it_cannot_do, eager_errors_name_the_value_that_is_meant,
-      eager_builders_that_fail_name_their_line)
+      eager_builders_that_fail_name_their_line, a_gradient_after_an_update_is_refused)
