@@ -89,7 +89,7 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
                                  trama_reading **reading)
 {
     located at;
-    reader *r;
+    reader *r = NULL;
     if (!reading)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_read_start: the reading's address is NULL");
     trama_status status = executable_locate(e, where, "trama_read", value, &at);

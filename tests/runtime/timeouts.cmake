@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# Seconds; with more ranks than cores beside other work it takes its time.
+set(TIMEOUT_test_mpi_message 400)
