@@ -208,6 +208,18 @@ END_TEST
 /* ---- Conflicts and errors ---- */
 
 /* 96 rows of 48 against 96 rows: to move the small operand costs less. */
+/* Though the product stands first in the program, it is asked in the second pass only. */
+START_TEST(pointwise_ops_speak_before_products)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(6, 8), NULL), *w = tensor("w", TRAMA_SHAPE(8, 9), "S(0),R");
+    trama_value *z = trama_matmul(x, w), *y = tensor("y", TRAMA_SHAPE(6, 8), "S(0),R"), *sum = trama_add(x, y);
+    complete();
+    expect_value(x, "S(0),R");
+    expect_value(sum, "S(0),R");
+    expect_operand(z, 0, "S(0),R");
+}
+END_TEST
+
 START_TEST(a_conflict_is_reported_with_both_sources_and_the_cheaper_keeps_its_split)
 {
     trama_value *x = tensor("small", TRAMA_SHAPE(96, 1), "S(0),R"), *y = tensor("large", TRAMA_SHAPE(96, 48), "R,S(0)");
@@ -372,6 +384,7 @@ int main(void)
         what_the_user_wrote_is_final_whole_included,
         open_axes_are_completed_and_written_ones_are_not,
         splits_spread_backward_too,
+        pointwise_ops_speak_before_products,
         a_conflict_is_reported_with_both_sources_and_the_cheaper_keeps_its_split,
         a_tie_goes_to_the_first_operand,
         programs_without_conflicts_report_nothing,

@@ -171,6 +171,8 @@ START_TEST(kinds_that_do_not_mix_are_reduced_first)
     check_op("2,2", trama_max(x), GIVEN{"[0,-1] P{1:min}"}, GIVEN{"[0,-1]"}, "[] P{0:max}");
     check_op("2,2", trama_sum(x), GIVEN{"[0,-1] P{1:avg}"}, GIVEN{"[0,-1] P{1:avg}"}, "[] P{0:sum,1:avg}");
     check_op("2,2", trama_sum(x), GIVEN{"[0,-1] P{1:max}"}, GIVEN{"[0,-1]"}, "[] P{0:sum}");
+    static const char *const both = "[-1,-1] P{0:avg,1:sum}";
+    check_op("2,2", trama_neg(x), GIVEN{both}, GIVEN{both}, both);
 }
 END_TEST
 

@@ -326,6 +326,65 @@ START_TEST(boxes_hold_more_than_2_31_elements)
 }
 END_TEST
 
+/* A text of either language with some of its bytes lost, doubled or replaced. */
+static void damaged_text(uint64_t *seed, char *source)
+{
+    static const char *const texts[] = {"S(0),S(1)",
+                                        "S(0)[1],S(0)[0]",
+                                        "R,P(max)",
+                                        "?,R mask{1,0,1,1}",
+                                        "[0,-1]",
+                                        "[1+0,-1]",
+                                        "[-1,0] P{1:avg}",
+                                        "dp=2,mp=3:5,4,3,2,1,0",
+                                        "2,2",
+                                        "a_b=4"};
+    static const char bytes[] = "SRP()[]{},:+-=?0123 mask\xff";
+    strcpy(source, texts[random_below(seed, 10)]);
+    for (int damages = random_below(seed, 4); damages > 0; damages--) {
+        size_t n = strlen(source), at = (size_t)random_below(seed, (int)n + 1);
+        int how = random_below(seed, 3);
+        if (how == 0 && at < n)
+            memmove(source + at, source + at + 1, n - at);
+        else if (how == 1 && at < n)
+            memmove(source + at + 1, source + at, n - at + 1);
+        else if (at < n)
+            source[at] = bytes[random_below(seed, (int)sizeof bytes - 1)];
+    }
+}
+
+/* Nothing crashes, and what parses prints and parses to the same. */
+START_TEST(damaged_texts_are_refused_or_survive)
+{
+    uint64_t seed = 5;
+    int layouts_ = 0, meshes = 0, n = suite_is_long() ? 2000000 : 30000;
+    trama_mesh *mesh = trama_mesh_parse("2,2");
+    for (int i = 0; i < n; i++) {
+        char source[64];
+        trama_layout l, again;
+        damaged_text(&seed, source);
+        trama_mesh *m = trama_mesh_parse(source);
+        if (m) {
+            char *printed = trama_mesh_text(m);
+            trama_mesh *same = trama_mesh_parse(printed);
+            ck_assert_msg(trama_mesh_equal(m, same), "%s", source);
+            trama_mesh_destroy(&same);
+            trama_mesh_destroy(&m);
+            free(printed);
+            meshes++;
+        }
+        if (trama_layout_parse(mesh, 2, source, &l))
+            continue;
+        char *printed = trama_layout_text(mesh, &l);
+        ck_assert_msg(!trama_layout_parse(mesh, 2, printed, &again) && trama_layout_equal(&l, &again), "%s", source);
+        free(printed);
+        layouts_++;
+    }
+    ck_assert(meshes > n / 50 && layouts_ > n / 50);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -340,6 +399,7 @@ int main(void)
         the_published_example_of_boxes,
         overlaps_visit_each_box_that_meets_a_window_once,
         boxes_hold_more_than_2_31_elements,
+        damaged_texts_are_refused_or_survive,
     };
     return suite_run("layout", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "change.h"
+#include "partition.h"
 #include "suite.h"
 
 static const int64_t shapes[][4] = {/* ndim, extents */
@@ -239,6 +240,67 @@ START_TEST(one_target_takes_a_large_box_from_several_holders)
 }
 END_TEST
 
+/* Two nodes of two ranks: replicas on both, and whoever lacks the tensor takes it from its own node. */
+START_TEST(a_target_takes_what_it_lacks_from_the_nearest_holder)
+{
+    machine_place places[4];
+    for (int r = 0; r < 4; r++)
+        places[r] = (machine_place){.rank = r, .workers = 1, .path = {r / 2, 0, 0, r}};
+    machine m = {4, 4, places};
+    process_map *map = map_by_order(4, NULL, &m);
+    trama_mesh *holders = trama_mesh_parse("2:0,2"), *all = trama_mesh_parse("4"),
+               *turned = trama_mesh_parse("4:3,2,1,0");
+    change c = {.from_mesh = holders, .to_mesh = all, .shape = TRAMA_SHAPE(3, 5), .machine = &m, .map = map, .ways = 1};
+    change_traffic moved[4];
+    ck_assert(!trama_layout_parse(holders, 2, "R", &c.from) && !trama_layout_parse(all, 2, "R", &c.to));
+    for (int i = 0; i < 2; i++) {
+        change_try(&c, moved);
+        ck_assert_int_eq(moved[0].sent, 15);
+        ck_assert_int_eq(moved[2].sent, 15);
+        ck_assert_int_eq(moved[1].sent + moved[3].sent, 0);
+        c.to_mesh = turned;
+    }
+    map_destroy(&map);
+    trama_mesh_destroy(&holders);
+    trama_mesh_destroy(&all);
+    trama_mesh_destroy(&turned);
+}
+END_TEST
+
+/* Messages land in tiles of the target, so that nothing is unpacked; each process copies its own part alone. */
+START_TEST(an_all_gather_copies_nothing_but_its_own_part)
+{
+    trama_mesh *mesh = trama_mesh_parse("4");
+    machine *m = machine_uniform(4, 4);
+    process_map *map = map_by_order(4, NULL, m);
+    trama_program *p = trama_program_new();
+    trama_shape shape = TRAMA_SHAPE(8, 3);
+    trama_layout split, whole;
+    ck_assert(!trama_layout_parse(mesh, 2, "S(0)", &split) && !trama_layout_parse(mesh, 2, "R", &whole));
+    trama_input(p, "x", TRAMA_F64, shape);
+    layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){mesh}, .value = &split};
+    for (int r = 0; r < 4; r++) {
+        plan_source source = {p, &l, &shape, NULL, map, m, {0, 1 << 20, 1 << 20, false}, r};
+        partition *q = partition_begin(&source);
+        partition_input(q, 0);
+        partition_reshard(q, 0, mesh, &whole, -1, false);
+        plan *plan_ = partition_end(&q);
+        int of_kind[STEP_RECEIVE + 1] = {0};
+        for (int i = 0; i < plan_->steps.n; i++)
+            of_kind[plan_->steps.at[i].kind]++;
+        ck_assert_int_eq(of_kind[STEP_COPY], 1);
+        ck_assert_int_eq(of_kind[STEP_SEND], 3);
+        ck_assert_int_eq(of_kind[STEP_RECEIVE], 3);
+        ck_assert_int_eq(plan_->steps.n, 7);
+        plan_destroy(&plan_);
+    }
+    trama_program_destroy(&p);
+    map_destroy(&map);
+    machine_destroy(&m);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 /* PyTorch #171916: a two-step all-reduce gave replicas different last bits. */
 START_TEST(sums_are_in_the_order_of_terms_and_equal_on_all_replicas)
 {
@@ -289,6 +351,8 @@ int main(void)
         two_axis_changes_on_8x8_cost_what_the_table_says,
         a_root_sends_once_however_many_receive,
         one_target_takes_a_large_box_from_several_holders,
+        a_target_takes_what_it_lacks_from_the_nearest_holder,
+        an_all_gather_copies_nothing_but_its_own_part,
         sums_are_in_the_order_of_terms_and_equal_on_all_replicas,
         gathering_5x3_over_2x2_in_either_order_keeps_the_values,
         partial_kinds_survive_and_5_over_4_has_no_negative_piece,

@@ -111,18 +111,7 @@ void free_terms(const trama_mesh *mesh, const trama_layout *layout, dense *terms
     free(terms);
 }
 
-/* ---- Elements of regions ---- */
-
-static int64_t place_in(const box *outer, const box *b, int64_t element)
-{
-    int64_t at = 0, stride = 1;
-    for (int d = b->ndim - 1; d >= 0; d--) {
-        at += (b->lo[d] - outer->lo[d] + element % b->n[d]) * stride;
-        element /= b->n[d];
-        stride *= outer->n[d];
-    }
-    return at;
-}
+/* ---- Scattering and gathering ---- */
 
 void scatter(const world *w, memory *const *ranks, int value, const dense *terms)
 {
@@ -134,8 +123,8 @@ void scatter(const world *w, memory *const *ranks, int value, const dense *terms
             const dense *term = &terms[piece->term];
             box whole = box_whole(term->shape);
             for (int64_t k = 0; k < box_count(b); k++) {
-                int64_t at = place_in(shard, b, k);
-                ranks[r]->data[piece->region.shard][at] = term->at[place_in(&whole, b, k)];
+                int64_t at = box_place(shard, b, k);
+                ranks[r]->data[piece->region.shard][at] = term->at[box_place(&whole, b, k)];
                 ranks[r]->known[piece->region.shard][at] = 1;
             }
         }
@@ -202,7 +191,7 @@ static char *gather_piece(const memory *m, int rank, const plan_piece *piece, de
     if (!memory_is_known(m, &piece->region))
         return complaint("a piece was never written", b, rank, piece->place, piece->term);
     for (int64_t k = 0; k < box_count(b); k++) {
-        double x = m->data[piece->region.shard][place_in(&shard->box, b, k)], *y = &term->at[place_in(&whole, b, k)];
+        double x = m->data[piece->region.shard][box_place(&shard->box, b, k)], *y = &term->at[box_place(&whole, b, k)];
         if (!isnan(*y) && *y != x)
             return complaint("replicas differ", b, rank, piece->place, piece->term);
         *y = x;

@@ -7,91 +7,6 @@
 
 #include "reference.h"
 
-/* ---- Buffers ---- */
-
-memory *memory_new(const plan *p, memory *const *kept)
-{
-    memory *m = trama_alloc(sizeof *m);
-    m->p = p;
-    m->data = trama_alloc((size_t)p->shards.n * sizeof *m->data);
-    m->known = trama_alloc((size_t)p->shards.n * sizeof *m->known);
-    for (int i = 0; i < p->shards.n; i++) {
-        const plan_shard *s = &p->shards.at[i];
-        if (s->source == SHARD_IMPORT) {
-            const plan_import *from = &p->imports.at[s->import];
-            m->data[i] = kept[from->value]->data[from->shard];
-            m->known[i] = kept[from->value]->known[from->shard];
-            continue;
-        }
-        int64_t n = box_count(&s->box);
-        m->data[i] = trama_alloc((size_t)n * sizeof(double));
-        m->known[i] = trama_alloc((size_t)n);
-        for (int64_t k = 0; k < n; k++)
-            m->data[i][k] = NAN;
-    }
-    return m;
-}
-
-void memory_destroy(memory **memory_)
-{
-    memory *m = *memory_;
-    for (int i = 0; m && i < m->p->shards.n; i++)
-        if (m->p->shards.at[i].source != SHARD_IMPORT) {
-            free(m->data[i]);
-            free(m->known[i]);
-        }
-    if (m) {
-        free(m->data);
-        free(m->known);
-    }
-    free(m);
-    *memory_ = NULL;
-}
-
-trama_view memory_view(const memory *m, const plan_region *r, trama_shape global)
-{
-    const plan_shard *s = &m->p->shards.at[r->shard];
-    trama_view v = {.dtype = s->dtype, .ndim = s->box.ndim};
-    int64_t stride = 1, at = 0;
-    for (int d = v.ndim - 1; d >= 0; d--) {
-        v.extent[d] = r->box.n[d];
-        v.offset[d] = r->box.lo[d];
-        v.global[d] = global.dim[d];
-        v.stride[d] = stride;
-        at += (r->box.lo[d] - s->box.lo[d]) * stride;
-        stride *= s->box.n[d];
-    }
-    v.data = m->data[r->shard] + at;
-    return v;
-}
-
-/* Calls visit with the place in the shard's buffer of each element of a box, in row-major order. */
-#define FOR_EACH_ELEMENT(shard_box, b, at)                                                                             \
-    for (int64_t element_ = 0, all_ = box_count(b), at = 0;                                                            \
-         element_ < all_ && (at = place_in(shard_box, b, element_), true); element_++)
-
-static int64_t place_in(const box *shard, const box *b, int64_t element)
-{
-    int64_t at = 0, stride = 1;
-    for (int d = b->ndim - 1; d >= 0; d--) {
-        at += (b->lo[d] - shard->lo[d] + element % b->n[d]) * stride;
-        element /= b->n[d];
-        stride *= shard->n[d];
-    }
-    return at;
-}
-
-bool memory_is_known(const memory *m, const plan_region *r)
-{
-    const box *shard = &m->p->shards.at[r->shard].box;
-    FOR_EACH_ELEMENT(shard, &r->box, at)
-    if (!m->known[r->shard][at])
-        return false;
-    return true;
-}
-
-/* ---- Execution ---- */
-
 typedef struct message {
     const plan_step *step;
     int from, to;
@@ -397,6 +312,11 @@ static bool run_step(run *r, walker *k, const plan_step *s)
     for (int i = 0; i < s->n_calls; i++)
         if (!run_call(r, k, s, &k->p->calls.at[s->call + i]))
             return false;
+    for (int i = 0; i < s->n_operands; i++) {
+        const plan_operand *o = operand_of(k, s, i);
+        if (o->access == ACCESS_NONE)
+            forget_box(k, o->region.shard, &o->region.box);
+    }
     return true;
 }
 
@@ -419,6 +339,14 @@ static bool is_over(const walker *k)
     return k->at == k->p->steps.n && !k->waits.n;
 }
 
+static int messages_between(const run *r, int from, int to)
+{
+    int n = 0;
+    for (int i = 0; i < r->messages.n; i++)
+        n += r->messages.at[i].from == from && r->messages.at[i].to == to;
+    return n;
+}
+
 static void run_all(run *r)
 {
     bool over = false, further = true;
@@ -434,10 +362,12 @@ static void run_all(run *r)
         if (!is_over(&r->ranks[i]))
             fail(r, &r->ranks[i], "waits for ever: no rank can go on",
                  r->ranks[i].waits.n ? &r->ranks[i].waits.at[0].region : NULL);
-    for (int i = 0; i < r->messages.n && !r->wrong.n; i++)
-        if (!r->messages.at[i].received)
-            text_add(&r->wrong, "a message from rank %d to %d with tag %lld is never received", r->messages.at[i].from,
-                     r->messages.at[i].to, (long long)r->messages.at[i].tag);
+    for (int i = 0; i < r->messages.n && !r->wrong.n; i++) {
+        const message *m = &r->messages.at[i];
+        if (!m->received || m->tag < 0 || m->tag >= messages_between(r, m->from, m->to))
+            text_add(&r->wrong, "a message from rank %d to %d with tag %lld is never received, or misses its number",
+                     m->from, m->to, (long long)m->tag);
+    }
 }
 
 /* The plan's account of each exchange against what ran. */

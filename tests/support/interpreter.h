@@ -27,6 +27,12 @@ void memory_destroy(memory **m);
 trama_view memory_view(const memory *m, const plan_region *r, trama_shape global);
 bool memory_is_known(const memory *m, const plan_region *r);
 
+/* Where element number `element` of a box, in row-major order, lies in a row-major buffer of an outer box. */
+int64_t box_place(const box *outer, const box *b, int64_t element);
+#define FOR_EACH_ELEMENT(outer, b, at)                                                                                 \
+    for (int64_t element_ = 0, all_ = box_count(b), at = 0;                                                            \
+         element_ < all_ && (at = box_place(outer, b, element_), true); element_++)
+
 /* What runs, and where. */
 typedef struct world {
     const trama_program *program;

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The buffers of simulated ranks. */
+#include <math.h>
+
+#include "interpreter.h"
+
+int64_t box_place(const box *outer, const box *b, int64_t element)
+{
+    int64_t at = 0, stride = 1;
+    for (int d = b->ndim - 1; d >= 0; d--) {
+        at += (b->lo[d] - outer->lo[d] + element % b->n[d]) * stride;
+        element /= b->n[d];
+        stride *= outer->n[d];
+    }
+    return at;
+}
+
+memory *memory_new(const plan *p, memory *const *kept)
+{
+    memory *m = trama_alloc(sizeof *m);
+    m->p = p;
+    m->data = trama_alloc((size_t)p->shards.n * sizeof *m->data);
+    m->known = trama_alloc((size_t)p->shards.n * sizeof *m->known);
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        if (s->source == SHARD_IMPORT) {
+            const plan_import *from = &p->imports.at[s->import];
+            m->data[i] = kept[from->value]->data[from->shard];
+            m->known[i] = kept[from->value]->known[from->shard];
+            continue;
+        }
+        int64_t n = box_count(&s->box);
+        m->data[i] = trama_alloc((size_t)n * sizeof(double));
+        m->known[i] = trama_alloc((size_t)n);
+        for (int64_t k = 0; k < n; k++)
+            m->data[i][k] = NAN;
+    }
+    return m;
+}
+
+void memory_destroy(memory **memory_)
+{
+    memory *m = *memory_;
+    for (int i = 0; m && i < m->p->shards.n; i++)
+        if (m->p->shards.at[i].source != SHARD_IMPORT) {
+            free(m->data[i]);
+            free(m->known[i]);
+        }
+    if (m) {
+        free(m->data);
+        free(m->known);
+    }
+    free(m);
+    *memory_ = NULL;
+}
+
+trama_view memory_view(const memory *m, const plan_region *r, trama_shape global)
+{
+    const plan_shard *s = &m->p->shards.at[r->shard];
+    trama_view v = {.dtype = s->dtype, .ndim = s->box.ndim};
+    int64_t stride = 1, at = 0;
+    for (int d = v.ndim - 1; d >= 0; d--) {
+        v.extent[d] = r->box.n[d];
+        v.offset[d] = r->box.lo[d];
+        v.global[d] = global.dim[d];
+        v.stride[d] = stride;
+        at += (r->box.lo[d] - s->box.lo[d]) * stride;
+        stride *= s->box.n[d];
+    }
+    v.data = m->data[r->shard] + at;
+    return v;
+}
+
+bool memory_is_known(const memory *m, const plan_region *r)
+{
+    const box *shard = &m->p->shards.at[r->shard].box;
+    FOR_EACH_ELEMENT(shard, &r->box, at)
+    if (!m->known[r->shard][at])
+        return false;
+    return true;
+}
