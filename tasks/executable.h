@@ -31,8 +31,6 @@ typedef struct fed {
 
 typedef struct input_state {
     int value;
-    bool is_fed;
-    trama_shape shape; /* last fed */
     ARRAY(fed) shapes;
 } input_state;
 

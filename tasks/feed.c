@@ -105,15 +105,11 @@ static trama_status find_fed(trama_where where, trama_executable *e, const trama
 }
 
 /* From now on the input is in a copy of these buffers that no run under way reads. */
-static trama_status take_copy(trama_executable *e, const trama_value *value, trama_shape shape, const fed *f,
-                              located *at)
+static trama_status take_copy(trama_executable *e, const trama_value *value, const fed *f, located *at)
 {
-    input_state *input = input_of(e, value->id);
     f->in->slot = (f->in->slot + 1) % f->in->n_slots;
     trama_status status = executable_wait_run(e, f->in->slot_used[f->in->slot]);
     *at = (located){f->in, f->s->result};
-    input->is_fed = true;
-    input->shape = shape;
     executable_put(e, value->id, *at);
     return status;
 }
@@ -127,7 +123,7 @@ trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_v
     if (!status && !data && trama_shape_count(shape))
         status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data for %s is NULL", trama_value_name(input));
     if (!status)
-        status = take_copy(e, input, shape, f, &at);
+        status = take_copy(e, input, f, &at);
     return status ? status : host_to_value(at, data, shape, "trama_feed");
 }
 
@@ -156,7 +152,7 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
         status = check_pieces(where, h, input, n, pieces);
     }
     if (!status)
-        status = take_copy(e, input, shape, f, &at);
+        status = take_copy(e, input, f, &at);
     for (int i = 0; i < n && !status; i++) {
         const plan_piece *piece = &h->pieces.at[i];
         trama_shape local = trama_shape_of(piece->region.box.ndim, piece->region.box.n);

@@ -62,11 +62,10 @@ static double points(const trama_rule *rule, const factor_range *r)
     return n;
 }
 
-/* Work of one piece of the leader's result, to decide how many tiles it is worth. */
-static double piece_work(const compute_group *g, const box *out, int position)
+/* The factor ranges of a node for one box of its first result, on the process at a position. */
+static factor_range node_ranges(const compute_group *g, const trama_node *node, int position, const box *result)
 {
     const partition *q = g->q;
-    const trama_node *node = g->nodes.at[0];
     const trama_rule *rule = &q->s.rules[node->id];
     factor_range r;
     for (int f = 0; f < rule->n_factors; f++) {
@@ -75,11 +74,21 @@ static double piece_work(const compute_group *g, const box *out, int position)
     }
     for (int t = 0; t < rule->n_in; t++) {
         box b, whole = partition_whole(q, node->in[t]->id);
+        if (node->op->shape_only >> t & 1)
+            continue; /* the result has all its factors */
         layout_box(g->mesh, &q->s.l->op[node->id].in[t], &whole, position, &b);
         ranges_from(rule, t, &b, &r);
     }
-    ranges_from(rule, rule->n_in, out, &r);
-    return points(rule, &r) * node->op->flops;
+    ranges_from(rule, rule->n_in, result, &r);
+    return r;
+}
+
+/* Work of one piece of the leader's result, to decide how many tiles it is worth. */
+static double piece_work(const compute_group *g, const box *out, int position)
+{
+    const trama_node *node = g->nodes.at[0];
+    factor_range r = node_ranges(g, node, position, out);
+    return points(&g->q->s.rules[node->id], &r) * node->op->flops;
 }
 
 /* Whether the rule lets the result be cut along its dim: the factor leads wherever it stands and may be split. */
@@ -187,19 +196,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
 {
     partition *q = g->q;
     const trama_rule *rule = &q->s.rules[node->id];
-    factor_range r;
-    for (int f = 0; f < rule->n_factors; f++) {
-        r.lo[f] = 0;
-        r.n[f] = rule->factor[f].extent;
-    }
-    for (int t = 0; t < rule->n_in; t++) {
-        box b, whole = partition_whole(q, node->in[t]->id);
-        if (node->op->shape_only >> t & 1)
-            continue;
-        layout_box(g->mesh, &q->s.l->op[node->id].in[t], &whole, position, &b);
-        ranges_from(rule, t, &b, &r);
-    }
-    ranges_from(rule, rule->n_in, tile, &r);
+    factor_range r = node_ranges(g, node, position, tile);
     plan_call call = {.node = node->id};
     for (int t = 0; t < rule->n_in; t++)
         call.in[t] = node->op->shape_only >> t & 1
