@@ -180,7 +180,7 @@ void layout_box(const trama_mesh *mesh, const trama_layout *layout, const box *w
         int n = layout_dim_axes(layout, d, axes);
         for (int i = 0; i < n; i++) {
             int64_t lo;
-            piece_of(result->n[d], mesh->shape[axes[i]], coordinate[axes[i]], &lo, &result->n[d]);
+            mesh_piece(mesh, axes[i], result->n[d], coordinate[axes[i]], &lo, &result->n[d]);
             result->lo[d] += lo;
         }
     }
@@ -258,11 +258,11 @@ static void search_dim(search *s, int dim, int64_t lo, int64_t n, int level)
         s->piece = saved;
         return;
     }
-    int axis = c->axes[level], parts = s->mesh->shape[axis];
-    int first = piece_find(n, parts, from - lo), last = piece_find(n, parts, to - 1 - lo);
+    int axis = c->axes[level];
+    int first = mesh_piece_find(s->mesh, axis, n, from - lo), last = mesh_piece_find(s->mesh, axis, n, to - 1 - lo);
     for (int i = first; i <= last; i++) {
         int64_t offset, length;
-        piece_of(n, parts, i, &offset, &length);
+        mesh_piece(s->mesh, axis, n, i, &offset, &length);
         s->coordinate[axis] = i;
         search_dim(s, dim, lo + offset, length, level + 1);
     }

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meshes: creation, text form, coordinates. Knows no tensors. */
+/* Meshes: creation, coordinates, pieces of an axis. Knows no tensors. The text form is in mesh_text.c. */
 #include "mesh.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
-enum { MAX_PROCESSES = 1 << 24 };
-
-static trama_status mesh_error(const char *problem, const char *value)
+trama_status mesh_error(const char *problem, const char *value)
 {
     return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: %s%s%s", problem, value ? " in " : "", value ? value : "");
 }
 
-/* The length of the identifier at the start of a text; 0 where there is none. */
-static size_t identifier(const char *at)
+size_t mesh_identifier(const char *at)
 {
     size_t n = 0;
     if (isalpha((unsigned char)*at) || *at == '_')
@@ -32,14 +28,14 @@ static bool set_axes(trama_mesh *m, int ndim, const int *shape, const char *cons
     for (int a = 0; a < ndim; a++) {
         if (shape[a] < 1)
             return mesh_error("every axis needs at least one process", NULL), false;
-        m->shape[a] = shape[a];
+        m->shape[a] = m->weight_sum[a] = shape[a];
         size *= shape[a];
         if (size > MAX_PROCESSES)
             return mesh_error("more than 2^24 processes", NULL), false;
         const char *name = names && names[a] ? names[a] : "";
         if (strlen(name) >= AXIS_NAME_BYTES)
             return mesh_error("an axis name is longer than 23 bytes", NULL), false;
-        if (identifier(name) != strlen(name))
+        if (mesh_identifier(name) != strlen(name))
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: '%s' is no name of letters, digits and _", name), false;
         for (int b = 0; b < a; b++)
             if (*name && !strcmp(name, m->names[b]))
@@ -57,9 +53,14 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int *copy_ints(const int *from, int n)
+{
+    return memcpy(trama_alloc((size_t)n * sizeof *from), from, (size_t)n * sizeof *from);
+}
+
 static bool ids_are_unique(const int *ids, int n)
 {
-    int *sorted = memcpy(trama_alloc((size_t)n * sizeof *sorted), ids, (size_t)n * sizeof *sorted);
+    int *sorted = copy_ints(ids, n);
     qsort(sorted, (size_t)n, sizeof *sorted, compare_ints);
     bool negative = sorted[0] < 0;
     int repeated = -1;
@@ -89,6 +90,58 @@ trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *nam
     return m;
 }
 
+static int greatest_common_divisor(int a, int b)
+{
+    return b ? greatest_common_divisor(b, a % b) : a;
+}
+
+/* In lowest terms, so that weights that mean the same are the same; equal ones are none. */
+bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
+{
+    int common = 0;
+    int64_t sum = 0;
+    bool equal = true;
+    for (int i = 0; i < m->shape[axis]; i++) {
+        if (weights[i] < 1)
+            return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
+                              "mesh: weight %d of axis %d is %d; weights are at least 1 (leave a process out by the ids)", i,
+                              axis, weights[i]),
+                   false;
+        common = greatest_common_divisor(weights[i], common);
+        sum += weights[i];
+        equal = equal && weights[i] == weights[0];
+    }
+    if (sum / common > INT_MAX)
+        return mesh_error("the weights of an axis add up to more than 2^31-1", NULL), false;
+    free(m->weights[axis]);
+    m->weights[axis] = NULL;
+    m->weight_sum[axis] = m->shape[axis];
+    if (equal)
+        return true;
+    m->weights[axis] = copy_ints(weights, m->shape[axis]);
+    m->weight_sum[axis] = (int)(sum / common);
+    for (int i = 0; i < m->shape[axis]; i++)
+        m->weights[axis][i] /= common;
+    return true;
+}
+
+trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights)
+{
+    if (!mesh || !weights || axis < 0 || axis >= mesh->ndim)
+        return mesh_error("weights need a mesh, one of its axes, and one weight for each process along it", NULL), NULL;
+    trama_mesh *m = mesh_copy(mesh);
+    if (!mesh_set_weights(m, axis, weights))
+        trama_mesh_destroy(&m);
+    return m;
+}
+
+int trama_mesh_weight(const trama_mesh *mesh, int axis, int i)
+{
+    if (axis < 0 || axis >= mesh->ndim || i < 0 || i >= mesh->shape[axis])
+        return 0;
+    return mesh->weights[axis] ? mesh->weights[axis][i] : 1;
+}
+
 trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shape, const char *const *names,
                              const int *ids)
 {
@@ -107,8 +160,11 @@ trama_mesh *mesh_copy(const trama_mesh *mesh)
 {
     trama_mesh *m = trama_alloc(sizeof *m);
     *m = *mesh;
-    m->ids = memcpy(trama_alloc((size_t)m->size * sizeof *m->ids), mesh->ids, (size_t)m->size * sizeof *m->ids);
+    m->ids = copy_ints(mesh->ids, m->size);
     memset(&m->masks, 0, sizeof m->masks);
+    for (int a = 0; a < m->ndim; a++)
+        if (m->weights[a])
+            m->weights[a] = copy_ints(mesh->weights[a], m->shape[a]);
     return m;
 }
 
@@ -119,6 +175,8 @@ void trama_mesh_destroy(trama_mesh **mesh)
     for (int i = 0; i < (*mesh)->masks.n; i++)
         free((*mesh)->masks.at[i]);
     ARRAY_FREE(&(*mesh)->masks);
+    for (int a = 0; a < (*mesh)->ndim; a++)
+        free((*mesh)->weights[a]);
     free((*mesh)->ids);
     free(*mesh);
     *mesh = NULL;
@@ -151,8 +209,56 @@ int trama_mesh_id(const trama_mesh *mesh, int position)
 
 bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b)
 {
-    return a == b || (a && b && a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) &&
-                      !memcmp(a->ids, b->ids, (size_t)a->size * sizeof *a->ids));
+    if (a == b)
+        return true;
+    if (!a || !b || a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) ||
+        memcmp(a->ids, b->ids, (size_t)a->size * sizeof *a->ids))
+        return false;
+    for (int axis = 0; axis < a->ndim; axis++)
+        for (int i = 0; i < a->shape[axis]; i++)
+            if (trama_mesh_weight(a, axis, i) != trama_mesh_weight(b, axis, i))
+                return false;
+    return true;
+}
+
+/* n w / sum, rounded down, without overflow. */
+static int64_t share(int64_t n, int64_t weight, int64_t sum)
+{
+    return n / sum * weight + n % sum * weight / sum;
+}
+
+void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo, int64_t *length)
+{
+    const int *weights = mesh->weights[axis];
+    if (!weights) {
+        piece_of(n, mesh->shape[axis], i, lo, length);
+        return;
+    }
+    int64_t before = 0, all = 0;
+    for (int k = 0; k < mesh->shape[axis]; k++) {
+        int64_t part = share(n, weights[k], mesh->weight_sum[axis]);
+        before += k < i ? part : 0;
+        all += part;
+    }
+    *lo = before + min_i64(i, n - all);
+    *length = share(n, weights[i], mesh->weight_sum[axis]) + (i < n - all);
+}
+
+int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x)
+{
+    if (!mesh->weights[axis])
+        return piece_find(n, mesh->shape[axis], x);
+    int first = 0, last = mesh->shape[axis] - 1;
+    while (first < last) {
+        int middle = (first + last) / 2;
+        int64_t lo, length;
+        mesh_piece(mesh, axis, n, middle, &lo, &length);
+        if (x < lo + length)
+            last = middle;
+        else
+            first = middle + 1;
+    }
+    return first;
 }
 
 void mesh_coordinate(const trama_mesh *mesh, int position, int *coordinate)
@@ -191,86 +297,4 @@ const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask
     trama_mesh *owner = (trama_mesh *)mesh; /* interning is not a change that anyone sees */
     unsigned char **own = ARRAY_PUSH(&owner->masks);
     return *own = memcpy(trama_alloc((size_t)mesh->size), mask, (size_t)mesh->size);
-}
-
-void mesh_text(text *out, const trama_mesh *m)
-{
-    for (int a = 0; a < m->ndim; a++)
-        text_add(out, "%s%s%s%d", a ? "," : "", m->names[a], *m->names[a] ? "=" : "", m->shape[a]);
-    bool plain = true;
-    for (int i = 0; i < m->size; i++)
-        plain &= m->ids[i] == i;
-    for (int i = 0; !plain && i < m->size; i++)
-        text_add(out, "%c%d", i ? ',' : ':', m->ids[i]);
-}
-
-char *trama_mesh_text(const trama_mesh *mesh)
-{
-    text t = {0};
-    mesh_text(&t, mesh);
-    return text_take(&t);
-}
-
-/* Reads a number >= 0 at *at and moves behind it; -1 where there is none. */
-static int read_number(const char **at)
-{
-    if (!isdigit((unsigned char)**at))
-        return -1;
-    char *end;
-    errno = 0;
-    long value = strtol(*at, &end, 10);
-    *at = end;
-    return errno || value > INT_MAX ? -1 : (int)value;
-}
-
-static bool read_axis(const char **at, int *extent, char *name)
-{
-    size_t n = identifier(*at);
-    if (n >= AXIS_NAME_BYTES || (n && (*at)[n] != '='))
-        return false;
-    memcpy(name, *at, n);
-    name[n] = 0;
-    *at += n + (n > 0);
-    *extent = read_number(at);
-    return *extent >= 0;
-}
-
-trama_mesh *trama_mesh_parse(const char *source)
-{
-    int shape[TRAMA_MAX_AXES], ndim = 0;
-    char names[TRAMA_MAX_AXES][AXIS_NAME_BYTES];
-    const char *name_list[TRAMA_MAX_AXES], *at = source;
-    if (!source)
-        return mesh_error("the text is NULL", NULL), NULL;
-    do {
-        if (ndim == TRAMA_MAX_AXES)
-            return mesh_error("more than 8 axes", source), NULL;
-        at += ndim > 0;
-        if (!read_axis(&at, &shape[ndim], names[ndim]))
-            return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
-                              "mesh: '%s' is not understood at '%s'; write axes as \"dp=2,mp=2\", ids after a colon",
-                              source, at),
-                   NULL;
-        name_list[ndim] = names[ndim];
-        ndim++;
-    } while (*at == ',');
-    ARRAY(int) ids = {0};
-    if (*at == ':')
-        do {
-            at++;
-            *ARRAY_PUSH(&ids) = read_number(&at);
-        } while (*at == ',' && ids.at[ids.n - 1] >= 0);
-    int64_t size = 1;
-    for (int a = 0; a < ndim && size <= MAX_PROCESSES; a++)
-        size *= shape[a];
-    trama_mesh *mesh = NULL;
-    if (*at || (ids.n && ids.at[ids.n - 1] < 0))
-        trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: '%s' is not understood at '%s'", source, at);
-    else if (ids.n && ids.n != size)
-        trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: '%s' names %d ids for %lld processes", source, ids.n,
-                   (long long)size);
-    else
-        mesh = trama_mesh_create(ndim, shape, name_list, ids.n ? ids.at : NULL);
-    ARRAY_FREE(&ids);
-    return mesh;
 }

@@ -4,15 +4,18 @@
 #define MESH_H
 
 #include "base.h"
+#include "box.h"
 #include "trama_mesh.h"
 
-enum { AXIS_NAME_BYTES = 24 };
+enum { AXIS_NAME_BYTES = 24, MAX_PROCESSES = 1 << 24 };
 
 struct trama_mesh {
     int ndim, size;
     int shape[TRAMA_MAX_AXES];
     char names[TRAMA_MAX_AXES][AXIS_NAME_BYTES]; /* "" without a name */
     int *ids;                                    /* [size] */
+    int *weights[TRAMA_MAX_AXES];                /* [shape[axis]] in lowest terms; NULL: all equal */
+    int weight_sum[TRAMA_MAX_AXES];              /* shape[axis] without weights */
     ARRAY(unsigned char *) masks;                /* interned, so that layouts are plain values */
 };
 
@@ -27,6 +30,15 @@ int mesh_find(const trama_mesh *mesh, int id);
 
 /* The mesh's own copy of a mask: equal masks have equal addresses; all ones is NULL. */
 const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask);
+
+/* Piece i of [0, n) along an axis: n w_i / sum(w), rounded down, the remainder one each to the first pieces; and the piece that
+ * holds x, 0 <= x < n. */
+void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo, int64_t *length);
+int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x);
+
+bool mesh_set_weights(trama_mesh *mesh, int axis, const int *weights); /* false with a message */
+size_t mesh_identifier(const char *at); /* the length of the identifier at the start of a text; 0 where there is none */
+trama_status mesh_error(const char *problem, const char *value);
 
 void mesh_text(text *out, const trama_mesh *mesh);
 

@@ -11,7 +11,8 @@ extern "C" {
 
 typedef struct trama_mesh trama_mesh;
 
-/* Parses "dp=2,mp=2" (processes 0..3, row-major), "dp=2,mp=2:4,5,6,7" (with ids) or "4" and "2,3" (axes without names).
+/* Parses "dp=2,mp=2" (processes 0..3, row-major), "dp=2,mp=2:4,5,6,7" (with ids), "4" and "2,3" (axes without names), or
+ * "dp=[3,1],mp=2" (an axis of 2 with weights).
  * NULL on a wrong text; trama_error() says what. The caller destroys the mesh after the programs that name it have
  * been built: they copy it. */
 trama_mesh *trama_mesh_parse(const char *text);
@@ -24,6 +25,11 @@ trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *nam
 trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shape, const char *const *names,
                              const int *ids);
 
+/* The same mesh with weights >= 1 along one axis [its extent], for places that are not equal: what splits n elements along it
+ * gives piece i  floor(n w_i / sum(w)), and the remainder one each to the first pieces. Equal weights are as none. */
+trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights);
+int trama_mesh_weight(const trama_mesh *mesh, int axis, int i); /* in lowest terms; 1 without weights */
+
 void trama_mesh_destroy(trama_mesh **mesh);
 
 int trama_mesh_ndim(const trama_mesh *mesh);
@@ -32,7 +38,7 @@ int trama_mesh_extent(const trama_mesh *mesh, int axis);    /* processes along a
 const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis); /* NULL where it has none */
 int trama_mesh_id(const trama_mesh *mesh, int position);    /* process id at a row-major position */
 
-/* Same extents and the same ids in the same order; names do not matter. */
+/* Same extents, the same ids in the same order, the same weights; names do not matter. */
 bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b);
 
 /* The text form, which parses to an equal mesh with equal names; ids are left out where they are 0, 1, ... Caller frees. */

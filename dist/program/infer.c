@@ -31,7 +31,7 @@ int infer_claim(const trama_rule *rule, const trama_mesh *mesh, int tensor, cons
     int n = layout_dim_axes(layout, dim, axes), kept = 0;
     int64_t parts = 1, extent = rule->factor[factor].extent;
     for (; kept < n; kept++) {
-        parts *= mesh->shape[axes[kept]];
+        parts *= mesh->weight_sum[axes[kept]]; /* so that every piece is a multiple of what follows */
         if (equal_only && (extent < 0 || extent % parts))
             break;
     }

@@ -39,6 +39,9 @@ START_TEST(a_mesh_is_its_text)
     round_trip("1:7", "1:7", 1, 1);
     round_trip("a_1=2,_b=1", "a_1=2,_b=1", 2, 2);
     round_trip("1,1,1,1,1,1,1,2", "1,1,1,1,1,1,1,2", 8, 2);
+    round_trip("dp=[3,1],mp=2", "dp=[3,1],mp=2", 2, 4);
+    round_trip("[1,2,3]:5,3,4", "[1,2,3]:5,3,4", 1, 3);
+    round_trip("dp=[6,2],[5,5]", "dp=[3,1],2", 2, 4); /* lowest terms; equal weights are none */
 }
 END_TEST
 
@@ -58,6 +61,15 @@ static const char *const wrong[][2] = {
     {"2:0,1,2", "names 3 ids for 2 processes"},
     {"2:0,0", "process id 0 is there twice"},
     {"2:0,-1", "not understood"},
+    {"[", "not understood"},
+    {"[]", "not understood"},
+    {"[3,1", "not understood"},
+    {"[3,-1]", "not understood"},
+    {"[3,,1]", "not understood"},
+    {"dp=[3,1]2", "not understood at '2'"},
+    {"dp=[3,0]", "weight 1 of axis 0 is 0"},
+    {"dp=[3,1]:1", "names 1 ids for 2 processes"},
+    {"[2147483647,2]", "more than 2^31-1"},
     {"2:", "not understood"},
     {"2:0,", "not understood"},
     {"2:0,1x", "not understood at 'x'"},
@@ -202,6 +214,57 @@ START_TEST(distance_grows_with_the_level_that_differs)
 }
 END_TEST
 
+START_TEST(pieces_follow_the_weights_and_the_rest_goes_to_the_first)
+{
+    static const struct {
+        const char *mesh;
+        int64_t n, pieces[4];
+    } cases[] = {{"[3,1]", 8, {6, 2}},
+                 {"[3,1]", 9, {7, 2}}, /* 6 and 2, one left */
+                 {"[3,1]", 3, {3, 0}}, /* 2 and 0, one left */
+                 {"[1,3]", 3, {1, 2}}, /* 0 and 2, one left */
+                 {"[1,2,4]", 10, {2, 3, 5}}, /* 1, 2, 5 and two left */
+                 {"[1,1,1,5]", 0, {0, 0, 0, 0}},
+                 {"[2147483646,1]", (int64_t)1 << 40, {((int64_t)1 << 40) - 512, 512}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trama_mesh *m = trama_mesh_parse(cases[i].mesh);
+        int64_t next = 0;
+        for (int k = 0; k < trama_mesh_size(m); k++) {
+            int64_t lo, length;
+            mesh_piece(m, 0, cases[i].n, k, &lo, &length);
+            ck_assert_int_eq(lo, next);
+            ck_assert_int_eq(length, cases[i].pieces[k]);
+            if (length) {
+                ck_assert_int_eq(mesh_piece_find(m, 0, cases[i].n, lo), k);
+                ck_assert_int_eq(mesh_piece_find(m, 0, cases[i].n, lo + length - 1), k);
+            }
+            next += length;
+        }
+        ck_assert_int_eq(next, cases[i].n);
+        trama_mesh_destroy(&m);
+    }
+}
+END_TEST
+
+START_TEST(weights_count_in_equality)
+{
+    trama_mesh *plain = trama_mesh_parse("a=2,b=2"), *parsed = trama_mesh_parse("a=[3,1],b=2");
+    trama_mesh *made = trama_mesh_weighted(plain, 0, (int[]){9, 3}), *back = trama_mesh_weighted(made, 0, (int[]){4, 4});
+    ck_assert(trama_mesh_equal(parsed, made));
+    ck_assert(!trama_mesh_equal(plain, made));
+    ck_assert(trama_mesh_equal(plain, back));
+    ck_assert_int_eq(trama_mesh_weight(made, 0, 0), 3);
+    ck_assert_int_eq(trama_mesh_weight(made, 1, 1), 1);
+    ck_assert(!trama_mesh_weighted(plain, 2, (int[]){1, 2}) && strstr(trama_error(), "weights"));
+    ck_assert(!trama_mesh_weighted(plain, 0, NULL) && !trama_mesh_weighted(NULL, 0, (int[]){1, 2}));
+    ck_assert(!trama_mesh_weighted(plain, 0, (int[]){1, -1}) && strstr(trama_error(), "-1"));
+    trama_mesh_destroy(&plain);
+    trama_mesh_destroy(&parsed);
+    trama_mesh_destroy(&made);
+    trama_mesh_destroy(&back);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -211,6 +274,8 @@ int main(void)
         names_must_print_and_parse,
         a_child_has_processes_of_its_parent_in_any_shape,
         equal_means_shape_and_ids_in_order_not_names,
+        pieces_follow_the_weights_and_the_rest_goes_to_the_first,
+        weights_count_in_equality,
         coordinates_are_row_major,
         an_order_maps_process_i_to_place_order_i,
         many_processes_fill_few_places_in_blocks,

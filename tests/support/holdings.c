@@ -14,13 +14,17 @@ static int coordinate_of(const trama_mesh *mesh, int position, int axis)
     return position % mesh->shape[axis];
 }
 
-/* Cuts [lo, lo + n) into parts and keeps piece i, by handing the elements out one by one. */
-static void cut(int64_t *lo, int64_t *n, int parts, int i)
+/* Cuts [lo, lo + n) along an axis and keeps piece i: each gets its share by weight, what is left goes one each to the first. */
+static void cut(int64_t *lo, int64_t *n, const trama_mesh *mesh, int axis, int i)
 {
-    int64_t before = 0, mine = 0;
+    int64_t sum = 0, left = *n, before = 0, mine = 0;
+    for (int k = 0; k < mesh->shape[axis]; k++)
+        sum += trama_mesh_weight(mesh, axis, k);
+    for (int k = 0; k < mesh->shape[axis]; k++)
+        left -= *n * trama_mesh_weight(mesh, axis, k) / sum;
     for (int k = 0; k <= i; k++) {
         before += mine;
-        mine = *n / parts + (k < *n % parts ? 1 : 0);
+        mine = *n * trama_mesh_weight(mesh, axis, k) / sum + (k < left ? 1 : 0);
     }
     *lo += before;
     *n = mine;
@@ -34,7 +38,7 @@ box naive_box(const trama_mesh *mesh, const trama_layout *layout, trama_shape sh
         for (int order = 0; order < mesh->ndim; order++)
             for (int a = 0; a < mesh->ndim; a++)
                 if (layout->axis[a].kind == TRAMA_SPLIT && layout->axis[a].dim == d && layout->axis[a].order == order)
-                    cut(&b.lo[d], &b.n[d], mesh->shape[a], coordinate_of(mesh, position, a));
+                    cut(&b.lo[d], &b.n[d], mesh, a, coordinate_of(mesh, position, a));
     }
     return b;
 }
