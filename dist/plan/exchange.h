@@ -30,7 +30,8 @@ typedef struct exchange {
     trama_layout from, to;
     box whole;
     size_t element;
-    unsigned kept;     /* partial axes that stay partial (same mesh) */
+    unsigned kept;     /* axes along which nothing is exchanged: partial and stay so, or lines that sum on their own */
+    unsigned own;      /* of those the ones along which a split becomes P(sum|avg): each piece is a term, else zero */
     unsigned reduced;  /* partial axes of the source that are summed */
     unsigned fresh_sum; /* axes along which the target becomes P(sum): the first process keeps the value */
     trama_reduce reduce;
@@ -57,7 +58,7 @@ void stage_send(exchange *x, int phase, int place, int peer_place, plan_region f
 plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_place, const box *b, int term);
 void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term);
 
-/* Positions along the partial axes that stay, and along those that are summed. */
+/* Positions along the kept axes, and along those that are summed. */
 int kept_of(const exchange *x, const trama_mesh *mesh, int position);
 int reduced_of(const exchange *x, int position);
 
@@ -72,6 +73,30 @@ static inline plan_region region_in(const plan_piece *piece, const box *b)
 {
     return (plan_region){piece->region.shard, *b};
 }
+
+/* One pair of boxes: what every rank concerned sees alike. */
+typedef struct group {
+    box region;            /* source box and target box in common */
+    box from_box, to_box;
+    int kept;              /* position along the kept axes */
+    int terms;
+    int_list *holders;     /* [terms] places */
+    bool *held_here;       /* [terms] whether this rank has a holder */
+    int_list targets;      /* places */
+} group;
+
+void group_fill(const exchange *x, group *g, const int *from_coordinate, const int *to_coordinate);
+void group_free(group *g);
+
+/* Whether the targets of a region get a slice each and exchange slices, because the holders are fewer. */
+bool is_scattered(const exchange *x, const box *region, int targets, int holders);
+
+/* Whether the targets of partial terms sum a slice each and exchange the sums. With two terms and two targets the whole
+ * exchange costs as many bytes as slices, and one hop less: a third of the time for the gradients of the main job. */
+bool is_sliced(int terms, int targets);
+
+/* target.c: the shards of the target holding; regions are set, what gets no value is zero. */
+void make_targets(exchange *x);
 
 /* Appends the steps to the plan; number: of the exchange in it. */
 void emit_stages(exchange *x, int number);

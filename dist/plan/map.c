@@ -6,6 +6,7 @@ process_map *map_by_order(int n, const int *order, const machine *m)
 {
     process_map *map = trama_alloc(sizeof *map);
     map->n = n;
+    map->apart = n <= m->n_places;
     map->place = trama_alloc((size_t)n * sizeof *map->place);
     for (int i = 0; i < n; i++) {
         int64_t at = order ? order[i] : i;
@@ -31,4 +32,12 @@ void map_destroy(process_map **map)
 int map_place(const process_map *map, int id)
 {
     return id >= MAP_RANK ? map->of_rank[(id - MAP_RANK) % map->n_ranks] : map->place[id % map->n];
+}
+
+bool map_is_apart(const process_map *map, const trama_mesh *mesh)
+{
+    for (int i = 0; i < mesh->size; i++)
+        if (mesh->ids[i] >= map->n)
+            return false;
+    return map->apart;
 }

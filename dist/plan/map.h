@@ -12,6 +12,7 @@ enum { MAP_RANK = 1 << 24 };
 /* Process id -> place of the machine table. */
 typedef struct process_map {
     int n;          /* ids 0 .. n-1 */
+    bool apart;     /* no two of them share a place */
     int *place;     /* [n] */
     int n_ranks;
     int *of_rank;   /* [n_ranks] the first place of each */
@@ -24,5 +25,8 @@ void map_destroy(process_map **map);
 
 /* The place of a process; ids beyond n wrap around. */
 int map_place(const process_map *map, int id);
+
+/* Whether each process of the mesh has a place of its own. */
+bool map_is_apart(const process_map *map, const trama_mesh *mesh);
 
 #endif

@@ -194,11 +194,8 @@ static void settle(partition *q, const trama_node *node)
         if (node->op->updates >> o & 1)
             continue;
         partition_reshard(q, value, q->s.l->mesh[value], &q->s.l->value[value], node->id, false);
-        plan_holding *made = (plan_holding *)plan_find(q->p, value);
-        plan_holding *own = find_holding(q->p, value, q->s.l->mesh[value], &q->s.l->value[value]);
-        plan_holding first = *own;
-        *own = *made;
-        *made = first;
+        const plan_holding *own = find_holding(q->p, value, q->s.l->mesh[value], &q->s.l->value[value]);
+        plan_prefer(q->p, value, (int)(own - q->p->holdings.at));
     }
 }
 

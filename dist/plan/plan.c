@@ -30,6 +30,13 @@ const plan_holding *plan_find(const plan *p, int value)
     return NULL;
 }
 
+void plan_prefer(plan *p, int value, int holding)
+{
+    plan_holding *first = (plan_holding *)plan_find(p, value), *own = &p->holdings.at[holding], kept = *own;
+    *own = *first;
+    *first = kept;
+}
+
 box plan_tile(const plan_shard *s, int i)
 {
     box tile = s->box;

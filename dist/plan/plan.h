@@ -127,6 +127,9 @@ void plan_destroy(plan **p);
 /* The value's holding in the layout it was completed to; NULL where the plan has none. */
 const plan_holding *plan_find(const plan *p, int value);
 
+/* Makes a holding of a value, by number, the one that plan_find finds. */
+void plan_prefer(plan *p, int value, int holding);
+
 /* Tile i of a shard, as a box; and the range of tiles that a box meets. */
 box plan_tile(const plan_shard *s, int i);
 void plan_tiles(const plan_shard *s, const box *b, int *first, int *last);

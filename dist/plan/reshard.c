@@ -14,7 +14,9 @@
 enum {
     SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
     SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
-    MAX_SPREAD = 4
+    MAX_SPREAD = 4,
+    MANY_MESSAGES = 64, /* of less than SMALL_BYTES from one process: too many */
+    SMALL_BYTES = 64 << 10
 };
 
 /* ---- Who holds, who needs ---- */
@@ -48,17 +50,6 @@ static bool list_has(const int_list *l, int place)
             return true;
     return false;
 }
-
-/* One pair of boxes: what every rank concerned sees alike. */
-typedef struct group {
-    box region;            /* source box and target box in common */
-    box from_box, to_box;
-    int kept;              /* position along the kept axes */
-    int terms;
-    int_list *holders;     /* [terms] places */
-    bool *held_here;       /* [terms] whether this rank has a holder */
-    int_list targets;      /* places */
-} group;
 
 /* The k-th choice of holder for target number i: the nearest ones in rotation. */
 static int choose_holder(const exchange *x, const int_list *holders, int target, int i, int *n_nearest)
@@ -101,24 +92,6 @@ static bool is_nothing(const box *b)
     return b->ndim < 0 || box_count(b) == 0;
 }
 
-/* Whether a target piece is a part of what its place holds already, so that it needs no buffer. */
-static bool try_alias(exchange *x, plan_piece *t)
-{
-    if (x->fresh || x->reduced || x->scale != 1 || !gets_value(x, t->position))
-        return false;
-    const plan_holding *h = &x->q->p->holdings.at[x->source];
-    int kept = kept_of(x, x->to_mesh, t->position);
-    for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *s = &h->pieces.at[i];
-        if (s->place == t->place && kept_of(x, x->from_mesh, s->position) == kept &&
-            box_contains(&s->region.box, &t->region.box)) {
-            t->region.shard = s->region.shard;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- Groups ---- */
 
 static unsigned free_axes(const trama_mesh *mesh, const trama_layout *layout, unsigned bound)
@@ -126,7 +99,7 @@ static unsigned free_axes(const trama_mesh *mesh, const trama_layout *layout, un
     return ((1u << mesh->ndim) - 1) & ~(layout_axes(layout, TRAMA_SPLIT) | bound);
 }
 
-static void fill_group(const exchange *x, group *g, const int *from_coordinate, const int *to_coordinate)
+void group_fill(const exchange *x, group *g, const int *from_coordinate, const int *to_coordinate)
 {
     int at[TRAMA_MAX_AXES];
     g->terms = axes_size(x->from_mesh, x->reduced);
@@ -147,7 +120,7 @@ static void fill_group(const exchange *x, group *g, const int *from_coordinate, 
     places_of(x, x->to_mesh, &x->to, at, free_axes(x->to_mesh, &x->to, x->kept | x->fresh_sum), &g->targets);
 }
 
-static void free_group(group *g)
+void group_free(group *g)
 {
     for (int i = 0; i < g->terms; i++)
         ARRAY_FREE(&g->holders[i]);
@@ -208,7 +181,7 @@ static int64_t region_bytes(const exchange *x, const box *b)
     return box_count(b) * (int64_t)x->element;
 }
 
-static bool is_scattered(const exchange *x, const box *region, int targets, int holders)
+bool is_scattered(const exchange *x, const box *region, int targets, int holders)
 {
     return targets > holders && targets > 1 && region_bytes(x, region) >= SLICE_BYTES;
 }
@@ -250,9 +223,7 @@ static void move_group(exchange *x, group *g)
     ARRAY_FREE(&lacking);
 }
 
-/* With two terms and two targets the whole exchange costs as many bytes as slices, and one hop less: a third of the time for
- * the gradients of the main job. */
-static bool is_sliced(int terms, int targets)
+bool is_sliced(int terms, int targets)
 {
     return targets > 1 && terms > 1 && !(targets == 2 && terms == 2);
 }
@@ -314,6 +285,11 @@ typedef struct pair_walk {
     bool at_source;
 } pair_walk;
 
+static bool same_own(const exchange *x, const int *from_coordinate, const int *to_coordinate)
+{
+    return axes_position(x->from_mesh, x->own, from_coordinate) == axes_position(x->to_mesh, x->own, to_coordinate);
+}
+
 static void visit_pair(void *arg, const box *piece, const int *coordinate)
 {
     pair_walk *w = arg;
@@ -323,18 +299,20 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
     g.to_box = w->at_source ? *piece : *w->at_hand;
     if (!box_intersect(&g.from_box, &g.to_box, &g.region))
         return;
+    if (!w->at_source && !same_own(x, coordinate, w->other))
+        return;
     if (w->at_source) { /* pairs with a target here were walked from the target */
         const plan_holding *h = &x->q->p->holdings.at[x->target];
         for (int i = 0; i < h->pieces.n; i++)
             if (target_piece(x, h->pieces.at[i].place, &g.to_box, g.kept))
                 return;
     }
-    fill_group(x, &g, w->at_source ? w->other : coordinate, w->at_source ? coordinate : w->other);
+    group_fill(x, &g, w->at_source ? w->other : coordinate, w->at_source ? coordinate : w->other);
     if (x->reduced || x->scale != 1)
         reduce_group(x, &g);
     else
         move_group(x, &g);
-    free_group(&g);
+    group_free(&g);
 }
 
 /* Whether an earlier piece stands for the same pairs: equal box and kept coordinate. */
@@ -365,103 +343,6 @@ static void walk_pairs(exchange *x, bool at_source)
     }
 }
 
-/* ---- Target shards ---- */
-
-typedef struct seams {
-    int n;             /* source boxes that meet the target box */
-    int dim;           /* the dim along which they differ, -1: none so far, -2: several */
-    box first;
-    int64_t lo[MAX_TILES + 1], length[MAX_TILES + 1];
-} seams;
-
-static void visit_seam(void *arg, const box *piece, const int *coordinate)
-{
-    (void)coordinate;
-    seams *s = arg;
-    for (int d = 0; s->n && d < piece->ndim; d++)
-        if (piece->lo[d] != s->first.lo[d] && d != s->dim)
-            s->dim = s->dim == -1 ? d : -2;
-    if (s->n == 0)
-        s->first = *piece;
-    if (s->n <= MAX_TILES && s->dim >= -1) {
-        s->lo[s->n] = piece->lo[s->dim < 0 ? 0 : s->dim];
-        s->length[s->n] = piece->n[s->dim < 0 ? 0 : s->dim];
-    }
-    s->n++;
-}
-
-/* Tiles of a target shard: where messages arrive, so that they need no unpacking; else as any shard is cut. */
-static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *dim, int *parts)
-{
-    const box *b = &t->region.box;
-    partition_cut(x->q, b, x->q->s.program->values.at[x->value]->dtype, t->place, pieces, 0, dim, parts);
-    if (box_count(b) == 0 || !gets_value(x, t->position))
-        return;
-    seams s = {.dim = -1};
-    layout_overlaps(x->from_mesh, &x->from, &x->whole, b, visit_seam, &s);
-    group g = {.kept = kept_of(x, x->to_mesh, t->position)};
-    int coordinate[TRAMA_MAX_AXES], from[TRAMA_MAX_AXES] = {0};
-    mesh_coordinate(x->to_mesh, t->position, coordinate);
-    if (s.n == 1) { /* one source box: slices, where they are exchanged */
-        fill_group(x, &g, from, coordinate);
-        int n = g.targets.n;
-        bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, b, n, 1);
-        if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {
-            *dim = partition_slice_dim(b, n);
-            *parts = n;
-        }
-        free_group(&g);
-        return;
-    }
-    if (s.dim < 0 || s.n > MAX_TILES || x->reduced)
-        return;
-    for (int i = 0; i < s.n; i++) {
-        int64_t lo, length, from_lo = max_i64(s.lo[i], b->lo[s.dim]);
-        int64_t to = min_i64(s.lo[i] + s.length[i], b->lo[s.dim] + b->n[s.dim]);
-        piece_of(b->n[s.dim], s.n, i, &lo, &length);
-        if (b->lo[s.dim] + lo != from_lo || to - from_lo != length)
-            return;
-    }
-    *dim = s.dim;
-    *parts = s.n;
-}
-
-/* Terms that all get the value (of a new P(max), say) are one shard on one place. */
-static bool same_as_before(const exchange *x, plan_holding *h, int i)
-{
-    plan_piece *t = &h->pieces.at[i];
-    for (int j = 0; j < i; j++) {
-        const plan_piece *u = &h->pieces.at[j];
-        if (u->place == t->place && gets_value(x, u->position) == gets_value(x, t->position) &&
-            kept_of(x, x->to_mesh, u->position) == kept_of(x, x->to_mesh, t->position) &&
-            box_equal(&u->region.box, &t->region.box)) {
-            t->region = u->region;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void make_target(exchange *x)
-{
-    partition *q = x->q;
-    plan_holding *h = &q->p->holdings.at[x->target];
-    for (int i = 0; i < h->pieces.n; i++) {
-        plan_piece *t = &h->pieces.at[i];
-        if (try_alias(x, t) || same_as_before(x, h, i))
-            continue;
-        int dim, parts;
-        target_cut(x, t, pieces_on(h, t->place), &dim, &parts);
-        t->region.shard = partition_shard(q, SHARD_OWN, x->value, t->place, &t->region.box, dim, parts);
-        if (!gets_value(x, t->position)) {
-            staged *s = stage_step(x, UNPACK, STEP_FILL, t->place);
-            s->n = 1;
-            s->step.scale = 0;
-            s->operands[0] = (plan_operand){t->region, ACCESS_WRITE};
-        }
-    }
-}
-
 /* ---- The whole ---- */
 
 static bool is_linear(trama_reduce kind)
@@ -469,20 +350,28 @@ static bool is_linear(trama_reduce kind)
     return kind == TRAMA_SUM || kind == TRAMA_AVG;
 }
 
+static bool on_one_mesh(const exchange *x)
+{
+    return x->from_mesh == x->to_mesh || trama_mesh_equal(x->from_mesh, x->to_mesh);
+}
+
 /* Which partial axes stay, are summed, or begin; and what that scales by. One term alone is the value. */
 static void classify_axes(exchange *x)
 {
-    bool same_mesh = x->from_mesh == x->to_mesh || trama_mesh_equal(x->from_mesh, x->to_mesh);
     x->scale = 1;
     for (int a = 0; a < x->from_mesh->ndim; a++) {
         const trama_placement *f = &x->from.axis[a];
-        const trama_placement *t = same_mesh ? &x->to.axis[a] : NULL;
-        if (f->kind != TRAMA_PARTIAL || x->from_mesh->shape[a] == 1)
-            continue;
+        const trama_placement *t = on_one_mesh(x) ? &x->to.axis[a] : NULL;
         double size = x->from_mesh->shape[a];
-        bool stays = t && t->kind == TRAMA_PARTIAL &&
-                     (t->reduce == f->reduce || (is_linear(t->reduce) && is_linear(f->reduce)));
-        if (stays) {
+        bool linear = t && t->kind == TRAMA_PARTIAL && is_linear(t->reduce);
+        if (f->kind == TRAMA_SPLIT && linear && size > 1) {
+            x->kept |= 1u << a;
+            x->own |= 1u << a;
+            x->scale *= t->reduce == TRAMA_AVG ? size : 1;
+        }
+        if (f->kind != TRAMA_PARTIAL || size == 1)
+            continue;
+        if (linear ? is_linear(f->reduce) : t && t->kind == TRAMA_PARTIAL && t->reduce == f->reduce) {
             x->kept |= 1u << a;
             if (t->reduce != f->reduce)
                 x->scale *= f->reduce == TRAMA_AVG ? 1 / size : size;
@@ -498,6 +387,53 @@ static void classify_axes(exchange *x)
             x->fresh_sum |= 1u << a;
 }
 
+/* Replicas help to sum what is partial, so that each receives less. Where that would be many small messages, each line of the
+ * mesh sums on its own: not fewer bytes than the table for one axis says, but only a line of neighbours. */
+static void keep_lines_apart(exchange *x)
+{
+    unsigned all = (1u << x->to_mesh->ndim) - 1, lines = 0;
+    unsigned split = layout_axes(&x->from, TRAMA_SPLIT) | layout_axes(&x->to, TRAMA_SPLIT);
+    bool masked = x->from.mask || x->to.mask;
+    if (!x->reduced || masked || !on_one_mesh(x) || !map_is_apart(x->q->s.map, x->to_mesh))
+        return;
+    for (int a = 0; a < x->to_mesh->ndim; a++)
+        if (x->from.axis[a].kind == TRAMA_REPLICATE && x->to.axis[a].kind == TRAMA_REPLICATE)
+            lines |= 1u << a;
+    int targets = axes_size(x->to_mesh, all & ~(layout_axes(&x->to, TRAMA_SPLIT) | x->kept | x->fresh_sum));
+    int64_t slice = region_bytes(x, &x->whole) / axes_size(x->to_mesh, split) / targets;
+    if (targets > MANY_MESSAGES && slice < SMALL_BYTES)
+        x->kept |= lines;
+}
+
+/* Elements of the target box at a position that are exchanged at all. */
+typedef struct wanted {
+    const exchange *x;
+    const int *target;
+    box box;
+    int64_t n;
+} wanted;
+
+static void visit_wanted(void *arg, const box *piece, const int *coordinate)
+{
+    wanted *w = arg;
+    box common;
+    if (same_own(w->x, coordinate, w->target) && box_intersect(piece, &w->box, &common))
+        w->n += box_count(&common);
+}
+
+/* Of the target box of a process, what is not in its source box. */
+static int64_t lacking(const exchange *x, int position)
+{
+    int coordinate[TRAMA_MAX_AXES];
+    if (!x->own)
+        return bound_lacking(x->from_mesh, &x->from, x->to_mesh, &x->to, &x->whole, position);
+    mesh_coordinate(x->to_mesh, position, coordinate);
+    wanted w = {.x = x, .target = coordinate};
+    layout_box(x->to_mesh, &x->to, &x->whole, position, &w.box);
+    layout_overlaps(x->from_mesh, &x->from, &x->whole, &w.box, visit_wanted, &w);
+    return w.n - (box_count(&w.box) - bound_lacking(x->from_mesh, &x->from, x->to_mesh, &x->to, &x->whole, position));
+}
+
 /* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
 static int64_t lacking_bytes(const exchange *x)
 {
@@ -507,8 +443,44 @@ static int64_t lacking_bytes(const exchange *x)
     int64_t elements = 0;
     for (int i = 0; i < mine->at.n; i++)
         if (layout_present(&x->to, mine->at.at[i]) && gets_value(x, mine->at.at[i]))
-            elements += bound_lacking(x->from_mesh, &x->from, x->to_mesh, &x->to, &x->whole, mine->at.at[i]);
+            elements += lacking(x, mine->at.at[i]);
     return elements * (int64_t)x->element;
+}
+
+/* The dim along which n slices of everybody's piece are most even: the sum of the largest ones is least. */
+static int evenest_dim(const exchange *x, int n)
+{
+    int64_t sum[TRAMA_MAX_NDIM] = {0};
+    int best = 0;
+    for (int position = 0; position < x->to_mesh->size; position++) {
+        box b;
+        layout_box(x->to_mesh, &x->to, &x->whole, position, &b);
+        for (int d = 0; d < b.ndim; d++) {
+            box slice = b;
+            slice.n[d] = (b.n[d] + n - 1) / n;
+            sum[d] += box_count(&slice);
+        }
+    }
+    for (int d = 1; d < x->whole.ndim; d++)
+        best = sum[d] < sum[best] ? d : best;
+    return best;
+}
+
+/* Terms of one kind become terms of another: each process sums a slice, which is its new term. Returns whether they do; then
+ * between is the layout of those slices. */
+static bool changes_kind(const exchange *x, trama_layout *between)
+{
+    int axes[TRAMA_MAX_AXES];
+    unsigned changed = x->reduced & x->fresh_sum;
+    if (!on_one_mesh(x) || !changed || !x->whole.ndim)
+        return false;
+    int dim = evenest_dim(x, axes_size(x->to_mesh, changed));
+    *between = x->to;
+    for (int a = 0; a < between->naxes; a++)
+        if (changed >> a & 1)
+            between->axis[a] = (trama_placement){
+                .kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(between, dim, axes)};
+    return true;
 }
 
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
@@ -526,13 +498,20 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
     x.whole = partition_whole(q, x.value);
     x.element = trama_dtype_size(q->s.program->values.at[x.value]->dtype);
     classify_axes(&x);
+    trama_layout between;
+    if (changes_kind(&x, &between)) {
+        reshard_holding(q, source, mesh, &between, node, false);
+        reshard_holding(q, q->p->holdings.n - 1, mesh, &x.to, node, fresh);
+        return;
+    }
+    keep_lines_apart(&x);
     x.target = q->p->holdings.n;
     plan_holding *h = ARRAY_PUSH(&q->p->holdings);
     *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
     partition_pieces(q, mesh, layout, &x.whole, h);
     x.count = (plan_exchange){.value = x.value, .from_mesh = x.from_mesh, .to_mesh = mesh, .from = x.from, .to = x.to,
                               .node = node};
-    make_target(&x);
+    make_targets(&x);
     walk_pairs(&x, false);
     walk_pairs(&x, true);
     x.count.bound = lacking_bytes(&x);

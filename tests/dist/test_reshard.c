@@ -87,7 +87,16 @@ static trama_mesh *random_mesh(uint64_t *seed)
         ids[i] = ids[k];
         ids[k] = i;
     }
-    return trama_mesh_create(ndim, shape, NULL, ids);
+    trama_mesh *mesh = trama_mesh_create(ndim, shape, NULL, ids);
+    for (int a = 0; a < ndim && random_below(seed, 3) == 0; a++) { /* some with weights */
+        int weights[4];
+        for (int i = 0; i < 4; i++)
+            weights[i] = 1 + random_below(seed, 4);
+        trama_mesh *weighted = trama_mesh_weighted(mesh, a, weights);
+        trama_mesh_destroy(&mesh);
+        mesh = weighted;
+    }
+    return mesh;
 }
 
 static trama_layout random_layout(const trama_mesh *mesh, int ndim, bool partials, bool masked, uint64_t *seed)
@@ -301,6 +310,41 @@ START_TEST(an_all_gather_copies_nothing_but_its_own_part)
 }
 END_TEST
 
+/* With the replicas' help each would receive 270 elements, in messages to 255 others; in lines 2 15/16 of 256, from 15. */
+START_TEST(small_sums_stay_on_their_line_of_a_large_mesh)
+{
+    change_traffic moved[256];
+    try_text("16,16", "P,R", "16,16", "R,R", TRAMA_SHAPE(256), 256, 256, false, moved);
+    for (int i = 0; i < 256; i++) {
+        ck_assert_int_eq(moved[i].received, 480);
+        ck_assert_int_eq(moved[i].sent, 480);
+    }
+    try_text("16,16", "P,R", "16,16", "R,R", TRAMA_SHAPE(7), 256, 256, false, NULL);
+    try_text("3,70", "R,P", "3,70", "R,S(0)", TRAMA_SHAPE(5, 7), 210, 210, false, NULL);
+}
+END_TEST
+
+START_TEST(a_split_becomes_a_sum_of_terms_where_it_is)
+{
+    static const char *const texts[][3] = {{"4", "S(0)", "P"},
+                                           {"4", "S(1)", "P(avg)"},
+                                           {"2,3", "S(0),R", "P,S(0)"},
+                                           {"2,3", "S(0)[1],S(0)[0]", "P,R"},
+                                           {"2,3", "S(0)[1],S(0)[0]", "P,P(avg)"},
+                                           {"2,3", "S(1),S(0)", "P(avg),S(1)"}};
+    for (int i = 0; i < 6; i++)
+        for (int ranks = 1; ranks <= 6; ranks++)
+            try_text(texts[i][0], texts[i][1], texts[i][0], texts[i][2], TRAMA_SHAPE(5, 3), ranks, 6, false, NULL);
+    change_traffic moved[4];
+    try_text("4", "S(0)", "4", "P", TRAMA_SHAPE(5, 3), 4, 4, true, moved);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(moved[i].received, 0);
+    try_text("4", "P(max)", "4", "P", TRAMA_SHAPE(8, 3), 4, 4, true, moved);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(moved[i].received, 3 * 6);
+}
+END_TEST
+
 /* PyTorch #171916: a two-step all-reduce gave replicas different last bits. */
 START_TEST(sums_are_in_the_order_of_terms_and_equal_on_all_replicas)
 {
@@ -353,6 +397,8 @@ int main(void)
         one_target_takes_a_large_box_from_several_holders,
         a_target_takes_what_it_lacks_from_the_nearest_holder,
         an_all_gather_copies_nothing_but_its_own_part,
+        small_sums_stay_on_their_line_of_a_large_mesh,
+        a_split_becomes_a_sum_of_terms_where_it_is,
         sums_are_in_the_order_of_terms_and_equal_on_all_replicas,
         gathering_5x3_over_2x2_in_either_order_keeps_the_values,
         partial_kinds_survive_and_5_over_4_has_no_negative_piece,

@@ -206,28 +206,45 @@ static bool has_partials(const trama_layout *l)
     return false;
 }
 
-/* Of a new P(sum) the first process along the axis has the value, the others nothing. */
+/* Of what is whole and becomes P(sum) the first process along the axis has the value, the others nothing. */
 static bool has_content(const pair *p, int position)
 {
+    bool same = trama_mesh_equal(p->from_mesh, p->to_mesh);
     for (int a = 0; a < p->to_layout.naxes; a++)
         if (p->to_layout.axis[a].kind == TRAMA_PARTIAL && p->to_layout.axis[a].reduce == TRAMA_SUM &&
-            coordinate_of(p->to_mesh, position, a))
+            !(same && p->from_layout.axis[a].kind == TRAMA_SPLIT) && coordinate_of(p->to_mesh, position, a))
             return false;
     return is_held(&p->to_layout, position);
 }
 
-/* Bytes of its new box that a process does not have in the old layout; every process has a rank of its own. */
+/* Whether a process may need what another one has: where a split becomes a sum of terms, each makes its own piece its term. */
+static bool may_need(const pair *p, int position, int from)
+{
+    for (int a = 0; a < p->to_layout.naxes && trama_mesh_equal(p->from_mesh, p->to_mesh); a++) {
+        const trama_placement *f = &p->from_layout.axis[a], *t = &p->to_layout.axis[a];
+        if (f->kind == TRAMA_SPLIT && t->kind == TRAMA_PARTIAL && (t->reduce == TRAMA_SUM || t->reduce == TRAMA_AVG) &&
+            coordinate_of(p->from_mesh, from, a) != coordinate_of(p->to_mesh, position, a))
+            return false;
+    }
+    return true;
+}
+
+/* Bytes of its new box that a process needs and does not have in the old layout; every process has a rank of its own. */
 static int64_t bytes_lacking(const pair *p, int position)
 {
-    if (!has_content(p, position))
-        return 0;
-    piece b = piece_of_process(p->to_mesh, &p->to_layout, p->shape, position);
-    int64_t lacking = piece_count(&b, p->shape.ndim);
-    for (int i = 0; i < trama_mesh_size(p->from_mesh); i++)
-        if (trama_mesh_id(p->from_mesh, i) == trama_mesh_id(p->to_mesh, position) && is_held(&p->from_layout, i)) {
-            piece a = piece_of_process(p->from_mesh, &p->from_layout, p->shape, i);
-            lacking -= piece_common(&a, &b, p->shape.ndim);
-        }
+    piece seen[MOST_PROCESSES], b = piece_of_process(p->to_mesh, &p->to_layout, p->shape, position);
+    int n = 0, ndim = p->shape.ndim;
+    int64_t lacking = 0;
+    for (int i = 0; i < trama_mesh_size(p->from_mesh) && has_content(p, position); i++) {
+        piece a = piece_of_process(p->from_mesh, &p->from_layout, p->shape, i);
+        bool new = may_need(p, position, i);
+        for (int k = 0; k < n; k++)
+            new = new && !piece_equal(&a, &seen[k], ndim);
+        if (new)
+            lacking += piece_common(&a, &b, ndim), seen[n++] = a;
+        if (trama_mesh_id(p->from_mesh, i) == trama_mesh_id(p->to_mesh, position) && is_held(&p->from_layout, i))
+            lacking -= piece_common(&a, &b, ndim);
+    }
     return lacking * (int64_t)trama_dtype_size(p->dtype);
 }
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shards that an exchange fills: what is there already needs none; the others are cut into tiles as messages arrive. */
+#include "exchange.h"
+
+typedef struct seams {
+    int n;             /* source boxes that meet the target box */
+    int dim;           /* the dim along which they differ, -1: none so far, -2: several */
+    box first;
+    int64_t lo[MAX_TILES + 1], length[MAX_TILES + 1];
+} seams;
+
+static void visit_seam(void *arg, const box *piece, const int *coordinate)
+{
+    (void)coordinate;
+    seams *s = arg;
+    for (int d = 0; s->n && d < piece->ndim; d++)
+        if (piece->lo[d] != s->first.lo[d] && d != s->dim)
+            s->dim = s->dim == -1 ? d : -2;
+    if (s->n == 0)
+        s->first = *piece;
+    if (s->n <= MAX_TILES && s->dim >= -1) {
+        s->lo[s->n] = piece->lo[s->dim < 0 ? 0 : s->dim];
+        s->length[s->n] = piece->n[s->dim < 0 ? 0 : s->dim];
+    }
+    s->n++;
+}
+
+/* Tiles of a target shard: where messages arrive, so that they need no unpacking; else as any shard is cut. */
+static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *dim, int *parts)
+{
+    const box *b = &t->region.box;
+    partition_cut(x->q, b, x->q->s.program->values.at[x->value]->dtype, t->place, pieces, 0, dim, parts);
+    if (box_count(b) == 0 || x->own || !gets_value(x, t->position))
+        return;
+    seams s = {.dim = -1};
+    layout_overlaps(x->from_mesh, &x->from, &x->whole, b, visit_seam, &s);
+    group g = {.kept = kept_of(x, x->to_mesh, t->position)};
+    int coordinate[TRAMA_MAX_AXES], from[TRAMA_MAX_AXES] = {0};
+    mesh_coordinate(x->to_mesh, t->position, coordinate);
+    if (s.n == 1) { /* one source box: slices, where they are exchanged */
+        group_fill(x, &g, from, coordinate);
+        int n = g.targets.n;
+        bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, b, n, 1);
+        if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {
+            *dim = partition_slice_dim(b, n);
+            *parts = n;
+        }
+        group_free(&g);
+        return;
+    }
+    if (s.dim < 0 || s.n > MAX_TILES || x->reduced)
+        return;
+    for (int i = 0; i < s.n; i++) {
+        int64_t lo, length, from_lo = max_i64(s.lo[i], b->lo[s.dim]);
+        int64_t to = min_i64(s.lo[i] + s.length[i], b->lo[s.dim] + b->n[s.dim]);
+        piece_of(b->n[s.dim], s.n, i, &lo, &length);
+        if (b->lo[s.dim] + lo != from_lo || to - from_lo != length)
+            return;
+    }
+    *dim = s.dim;
+    *parts = s.n;
+}
+
+/* Whether a target piece is a part of what its place holds already, so that it needs no buffer. */
+static bool try_alias(exchange *x, plan_piece *t)
+{
+    if (x->fresh || x->reduced || x->scale != 1 || !gets_value(x, t->position))
+        return false;
+    const plan_holding *h = &x->q->p->holdings.at[x->source];
+    int kept = kept_of(x, x->to_mesh, t->position);
+    for (int i = 0; i < h->pieces.n; i++) {
+        const plan_piece *s = &h->pieces.at[i];
+        if (s->place == t->place && kept_of(x, x->from_mesh, s->position) == kept &&
+            box_contains(&s->region.box, &t->region.box)) {
+            t->region.shard = s->region.shard;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Terms that all get the value (of a new P(max), say) are one shard on one place. */
+static bool same_as_before(const exchange *x, plan_holding *h, int i)
+{
+    plan_piece *t = &h->pieces.at[i];
+    for (int j = 0; j < i; j++) {
+        const plan_piece *u = &h->pieces.at[j];
+        if (u->place == t->place && gets_value(x, u->position) == gets_value(x, t->position) &&
+            kept_of(x, x->to_mesh, u->position) == kept_of(x, x->to_mesh, t->position) &&
+            box_equal(&u->region.box, &t->region.box)) {
+            t->region = u->region;
+            return true;
+        }
+    }
+    return false;
+}
+
+void make_targets(exchange *x)
+{
+    partition *q = x->q;
+    plan_holding *h = &q->p->holdings.at[x->target];
+    for (int i = 0; i < h->pieces.n; i++) {
+        plan_piece *t = &h->pieces.at[i];
+        if (try_alias(x, t) || same_as_before(x, h, i))
+            continue;
+        int dim, parts;
+        target_cut(x, t, pieces_on(h, t->place), &dim, &parts);
+        t->region.shard = partition_shard(q, SHARD_OWN, x->value, t->place, &t->region.box, dim, parts);
+        if (x->own || !gets_value(x, t->position)) {
+            staged *s = stage_step(x, PACK, STEP_FILL, t->place);
+            s->n = 1;
+            s->step.scale = 0;
+            s->operands[0] = (plan_operand){t->region, ACCESS_WRITE};
+        }
+    }
+}
