@@ -150,6 +150,7 @@ snippet *snippet_of_copy(const planning *p, const trama_value *value, located fr
     partition_import(q, s->result, from.in->of->plan, from.as);
     partition_reshard(q, s->result, mesh, layout, -1, true);
     s->of.plan = partition_end(&q);
+    plan_prefer(s->of.plan, s->result, s->of.plan->holdings.n - 1);
     blueprint_finish(&s->of);
     return s;
 }

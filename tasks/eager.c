@@ -146,6 +146,13 @@ static bool floats(const trama_value *v)
     return !v->mesh && v->shape.ndim && ((v->kind == VALUE_CONSTANT && v->data) || source);
 }
 
+/* State that was placed before it was used: it goes where it is used, unless the user says where it is. */
+static bool follows(const trama_executable *e, const trama_value *v)
+{
+    bool known = v->id < e->n_located && e->at[v->id].in;
+    return known && v->kind == VALUE_STATE && !v->mesh && e->l.mesh[v->id] == e->single;
+}
+
 /* Of the first operand that has one: with dims and fixed, else a scalar, else one that floats. */
 static const trama_mesh *operand_mesh(const trama_executable *e, const trama_node *node)
 {
@@ -153,7 +160,7 @@ static const trama_mesh *operand_mesh(const trama_executable *e, const trama_nod
         for (int t = 0; t < node->op->n_in; t++) {
             const trama_value *v = node->in[t];
             bool known = v->id < e->n_located && e->at[v->id].in;
-            if ((floats(v) ? 2 : v->shape.ndim == 0) != pass)
+            if ((floats(v) || follows(e, v) ? 2 : v->shape.ndim == 0) != pass)
                 continue;
             if (v->mesh || known)
                 return v->mesh ? v->mesh : e->l.mesh[v->id];
@@ -225,6 +232,27 @@ static trama_status bind_op(trama_executable *e, const trama_node *node, const l
     return TRAMA_OK;
 }
 
+static trama_status follow_mesh(trama_executable *e, const trama_value *v, const trama_mesh *mesh)
+{
+    if (mesh == e->single || !follows(e, v))
+        return TRAMA_OK;
+    located at = e->at[v->id];
+    trama_layout everywhere = layout_uniform(mesh, TRAMA_REPLICATE);
+    snippet *s;
+    instance *in = NULL;
+    meet_mesh(e, mesh);
+    trama_status status = copy_snippet(e, v, at, mesh, &everywhere, &s);
+    if (!status)
+        status = instance_create(e->context, &s->of, &at, 1, &in);
+    if (status)
+        return status;
+    executable_put(e, v->id, (located){in, s->result});
+    e->l.mesh[v->id] = mesh;
+    e->l.value[v->id] = everywhere;
+    submit(e, in);
+    return TRAMA_OK;
+}
+
 static trama_status run_node(trama_executable *e, const trama_node *node)
 {
     located operands[TRAMA_MAX_OPERANDS];
@@ -235,7 +263,9 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
         trama_value *v = stored(node->in[t]);
         if (floats(v) && v->id < e->n_located && e->at[v->id].in && e->l.mesh[v->id] != mesh)
             executable_put(e, v->id, (located){0});
-        trama_status status = place_declared(e, v, mesh);
+        trama_status status = follow_mesh(e, v, mesh);
+        if (!status)
+            status = place_declared(e, v, mesh);
         if (status)
             return status;
         operands[t] = e->at[v->id];

@@ -119,8 +119,7 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_wait: the reading is NULL");
     trama_reading *r = *reading;
     trama_status status = flight_wait(r->e->context, r->f, "trama_read");
-    const plan *p = r->from->s->of.plan;
-    const plan_holding *h = &p->holdings.at[p->holdings.n - 1];
+    const plan_holding *h = plan_find(r->from->s->of.plan, r->from->s->result);
     const trama_value *v = r->from->s->program->values.at[r->from->s->result];
     size_t want = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
     if (!status && data && bytes != want)

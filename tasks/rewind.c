@@ -46,6 +46,7 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     v->id = id;
     e->program->values.at[id] = v;
     ARRAY_FREE(&v->effects);
+    v->gradient_of = NULL;
     if (v->kind == VALUE_RESULT) {
         v->kind = VALUE_CONSTANT;
         v->node = NULL;
@@ -88,7 +89,7 @@ static void forget_nodes(trama_program *p, int mark)
     while (n > 0 && p->nodes.at[n - 1]->out[0]->id >= mark)
         n--;
     for (int i = n; i < p->nodes.n; i++)
-        free(p->nodes.at[i]);
+        program_node_free(p->nodes.at[i]);
     p->nodes.n = n;
     for (int i = 0; i < p->values.n; i++)
         if (p->values.at[i]->updated_by > n)

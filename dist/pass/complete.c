@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion: sweeps over the program that only ever add splits, then forward inference op by op. */
-#include "complete.h"
+/* Completion: meshes, then sweeps over the program that only ever add splits. What follows from them is in freeze.c. */
+#include "complete_internal.h"
 
 #include <string.h>
 
@@ -39,24 +39,17 @@ void layouts_free(layouts *l)
 
 /* ---- Meshes: from operands, else from the first consumer, else the mesh of one process ---- */
 
-typedef struct completion {
-    const trama_program *program;
-    layouts *l;
-    trama_rule *rules; /* with nominal extents */
-    const trama_mesh *single;
-    text report;
-} completion;
-
 static bool lends_mesh(const trama_value *v)
 {
     return v->shape.ndim > 0;
 }
 
-/* The mesh of an op: that of its operands with dims, else of its scalars, else of its results. */
-static trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh)
+trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh)
 {
     const trama_value *from = NULL;
-    *mesh = NULL;
+    *mesh = node->fixed ? node->fixed->mesh : NULL;
+    if (*mesh)
+        return TRAMA_OK;
     for (int pass = 0; pass < 2 && !*mesh; pass++)
         for (int t = 0; t < node->op->n_in; t++) {
             const trama_value *v = node->in[t];
@@ -131,6 +124,14 @@ static const trama_value *tensor_of(const trama_node *node, int t)
     return state ? state : v;
 }
 
+const trama_layout *operand_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh)
+{
+    const trama_value *v = node->in[t];
+    if (node->fixed && layout_axes(&node->fixed->in[t], TRAMA_OPEN) != (1u << mesh->ndim) - 1)
+        return &node->fixed->in[t];
+    return l->mesh[v->id] == mesh ? &l->value[v->id] : NULL;
+}
+
 /* Splits the open axes of a value as the op splits the factors of its dims. */
 static bool adopt(layouts *l, const trama_value *v, const trama_layout *wanted)
 {
@@ -159,13 +160,15 @@ static bool sweep_node(completion *c, const trama_node *node)
     for (int t = 0; t < n; t++) {
         const trama_value *v = tensor_of(node, t);
         given[t] = l->mesh[v->id] == mesh ? &l->value[v->id] : NULL;
+        if (t < node->op->n_in && !(node->op->updates >> t & 1))
+            given[t] = operand_layout(l, node, t, mesh);
     }
     op_layouts inferred;
     infer_op(node, &c->rules[node->id], mesh, given, given + node->op->n_in, &inferred, NULL);
     bool changed = false;
     for (int t = 0; t < n; t++) {
         bool result = t >= node->op->n_in;
-        if (given[t] && !(node->op->alias && tensor_of(node, t)->mesh))
+        if (l->mesh[tensor_of(node, t)->id] == mesh && !(node->op->alias && tensor_of(node, t)->mesh))
             changed |= adopt(l, tensor_of(node, t), result ? &inferred.out[t - node->op->n_in] : &inferred.in[t]);
     }
     return changed;
@@ -191,99 +194,6 @@ static void sweep(completion *c)
                 if (in_pass(p->nodes.at[i], pass))
                     changed |= sweep_node(c, p->nodes.at[i]);
         }
-}
-
-/* ---- Freezing ---- */
-
-static void close_open_axes(trama_layout *layout)
-{
-    for (int a = 0; a < layout->naxes; a++)
-        if (layout->axis[a].kind == TRAMA_OPEN)
-            layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
-}
-
-/* What a result of no own annotation becomes: what the op makes, on splits that completion gave it what it was given. */
-static trama_layout result_layout(const trama_layout *completed, const trama_layout *made)
-{
-    trama_layout layout = *completed;
-    for (int a = 0; a < layout.naxes; a++)
-        if (layout.axis[a].kind == TRAMA_OPEN)
-            layout.axis[a] = made->axis[a].kind == TRAMA_SPLIT ? (trama_placement){.kind = TRAMA_REPLICATE}
-                                                               : made->axis[a];
-    return layout;
-}
-
-/* State is updated where it lies, or not at all. */
-static trama_status check_update(const trama_node *node, const layouts *l)
-{
-    const op_layouts *op = &l->op[node->id];
-    for (int o = 0; o < node->op->n_out; o++) {
-        const trama_value *v = node->in[o];
-        if (!(node->op->updates >> o & 1) ||
-            (l->mesh[v->id] == op->mesh && trama_layout_equal(&l->value[v->id], &op->in[o])))
-            continue;
-        text lies = {0}, computes = {0};
-        layout_text(&lies, l->mesh[v->id], &l->value[v->id]);
-        layout_text(&computes, op->mesh, &op->in[o]);
-        trama_fail(node->where, TRAMA_E_LAYOUT, "%s updates %s, which lies as %s, in the layout %s: shard it like that",
-                   node->op->name, v->name, lies.at, computes.at);
-        free(lies.at);
-        free(computes.at);
-        return TRAMA_E_LAYOUT;
-    }
-    return TRAMA_OK;
-}
-
-static trama_status freeze_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *l,
-                                text *report)
-{
-    const trama_mesh *mesh;
-    trama_status status = node_mesh(l, node, &mesh);
-    if (status)
-        return status;
-    if (!mesh)
-        mesh = single;
-    const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {0};
-    for (int t = 0; t < node->op->n_in; t++)
-        in[t] = l->mesh[node->in[t]->id] == mesh ? &l->value[node->in[t]->id] : NULL;
-    for (int o = 0; o < node->op->n_out; o++) {
-        int id = node->out[o]->id;
-        if (!l->mesh[id])
-            l->mesh[id] = mesh;
-        if (!l->value[id].naxes)
-            l->value[id] = layout_uniform(l->mesh[id], TRAMA_OPEN);
-        out[o] = l->mesh[id] == mesh && !(node->op->updates >> o & 1) ? &l->value[id] : NULL;
-    }
-    op_layouts *op = &l->op[node->id];
-    if (node->op->updates) /* state is updated where it lies: it alone decides */
-        for (int t = 0; t < node->op->n_in; t++)
-            if (!(node->op->updates >> t & 1))
-                in[t] = NULL;
-    infer_op(node, rule, mesh, in, out, op, report);
-    status = check_update(node, l);
-    if (status)
-        return status;
-    for (int o = 0; o < node->op->n_out; o++) {
-        trama_layout *value = &l->value[node->out[o]->id];
-        if (node->op->updates >> o & 1) {
-            *value = l->value[node->in[o]->id];
-            op->out[o] = op->in[o];
-        } else if (!layout_has(value, TRAMA_OPEN)) {
-            continue;
-        } else if (l->mesh[node->out[o]->id] != mesh) {
-            close_open_axes(value);
-        } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {
-            *value = op->out[o];
-        } else {
-            *value = result_layout(value, &op->out[o]);
-        }
-    }
-    return TRAMA_OK;
-}
-
-trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result)
-{
-    return freeze_node(node, rule, single, result, NULL);
 }
 
 /* ---- All of it ---- */
@@ -350,6 +260,7 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     *result = (layouts){0};
     layouts_room(result, program->values.n, program->nodes.n);
     c.rules = trama_alloc((size_t)program->nodes.n * sizeof *c.rules);
+    c.summed = trama_alloc((size_t)program->values.n * sizeof *c.summed);
     start_values(&c);
     nominal_rules(&c, nominal);
     trama_status status = spread_meshes(&c);
@@ -358,11 +269,11 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
         sweep(&c);
         join_states(&c);
         close_leaves(&c);
-        for (int i = 0; i < program->nodes.n && !status; i++)
-            status = freeze_node(program->nodes.at[i], &c.rules[i], single, result, &c.report);
+        status = freeze_program(&c);
     }
     result->report = text_take(&c.report);
     free(c.rules);
+    free(c.summed);
     if (status)
         layouts_free(result);
     return status;

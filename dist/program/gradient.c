@@ -73,12 +73,15 @@ static void back_through(trama_where where, trama_node *node, trama_value **d, c
     }
     if (!any || !node->wants || !node->op->gradient || !operands_are_there(where, node))
         return;
+    int outer = node->program->stage;
+    node->program->stage = node->stage; /* a gradient is computed where its op is */
     node->op->gradient(node, d_out, d_in);
     for (int i = 0; i < node->op->n_in; i++) {
         int id = node->in[i]->id;
         if (node_wants(node, i) && d_in[i])
             d[id] = d[id] ? trama_add_at(node->where, d[id], d_in[i]) : d_in[i];
     }
+    node->program->stage = outer;
 }
 
 bool program_gradients(trama_where where, trama_value *loss, int n, trama_value *const *x, trama_value **d)
@@ -139,7 +142,11 @@ trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value
     trama_value *d = NULL;
     if (!program_gradients(where, loss, 1, &x, &d))
         return NULL;
-    return d ? d : trama_scale_at(where, x, 0);
+    if (!d)
+        return trama_scale_at(where, x, 0);
+    if (!d->gradient_of)
+        d->gradient_of = x;
+    return d;
 }
 
 /* ---- Optimizers ---- */
@@ -238,12 +245,15 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     trama_value **d = trama_alloc((size_t)parameters.n * sizeof(trama_value *));
     trama_value *effect = NULL;
     bool outer = p->in_backward;
+    int outer_stage = p->stage;
     p->in_backward = true;
     if (program_gradients(where, loss, parameters.n, parameters.at, d)) {
         effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
         trama_value *step = optimizer->counts_steps ? step_counter(where, p, optimizer->name) : NULL;
         for (int i = parameters.n - 1; i >= 0 && !p->status; i--) { /* the last gradients are there first */
             trama_value *updated[TRAMA_MAX_OPERANDS] = {0};
+            if (d[i] && d[i]->node)
+                p->stage = d[i]->node->stage;
             int n = d[i] ? optimizer->update(optimizer, where, parameters.at[i], d[i], step, updated) : 0;
             for (int u = 0; u < n; u++)
                 *ARRAY_PUSH(&effect->effects) = updated[u];
@@ -252,6 +262,7 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
             program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter", loss->name);
     }
     p->in_backward = outer;
+    p->stage = outer_stage;
     ARRAY_FREE(&parameters);
     free(d);
     return p->status ? NULL : effect;

@@ -23,6 +23,13 @@ void program_value_free(trama_value *v)
     free(v);
 }
 
+void program_node_free(trama_node *node)
+{
+    if (node)
+        free(node->fixed);
+    free(node);
+}
+
 void trama_program_destroy(trama_program **program)
 {
     if (!program || !*program)
@@ -31,7 +38,7 @@ void trama_program_destroy(trama_program **program)
     for (int i = 0; i < p->values.n; i++)
         program_value_free(p->values.at[i]);
     for (int i = 0; i < p->nodes.n; i++)
-        free(p->nodes.at[i]);
+        program_node_free(p->nodes.at[i]);
     for (int i = 0; i < p->targets.n; i++) {
         free(p->targets.at[i]->name);
         ARRAY_FREE(&p->targets.at[i]->values);
@@ -59,6 +66,15 @@ trama_status trama_program_status(const trama_program *program)
 const char *trama_program_error(const trama_program *program)
 {
     return program && program->error ? program->error : "";
+}
+
+void trama_program_clear_error(trama_program *program)
+{
+    if (!program)
+        return;
+    free(program->error);
+    program->error = NULL;
+    program->status = TRAMA_OK;
 }
 
 /* Records the thread's last message as the program's first error. */
@@ -266,7 +282,7 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
     if (!program || program->status || !check_operands(program, where, op, n_in, in))
         return NULL;
     trama_node *node = trama_alloc(sizeof *node);
-    *node = (trama_node){.program = program, .op = op, .where = where, .backward = program->in_backward};
+    *node = (trama_node){.program = program, .op = op, .where = where, .stage = program->stage, .backward = program->in_backward};
     if (attributes)
         node->attributes = *attributes;
     for (int i = 0; i < n_in; i++) {
@@ -319,44 +335,6 @@ trama_value *trama_result(trama_value *value, int i)
     return value->node->out[i];
 }
 
-/* ---- Annotations ---- */
-
-const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh)
-{
-    for (int i = 0; i < program->meshes.n; i++)
-        if (trama_mesh_equal(program->meshes.at[i], mesh))
-            return program->meshes.at[i];
-    trama_mesh **own = ARRAY_PUSH(&program->meshes);
-    return *own = mesh_copy(mesh);
-}
-
-trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout)
-{
-    if (!value)
-        return NULL;
-    trama_program *p = value->program;
-    if (!mesh || !layout)
-        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: the %s is NULL", value->name,
-                            mesh ? "layout" : "mesh");
-    if (value->kind == VALUE_EFFECT || (value->kind == VALUE_RESULT && value_storage(value)))
-        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: shard the state that is updated instead",
-                            value->name);
-    if (p->placed && p->placed(p->hook_arg, value))
-        return program_fail(p, where, TRAMA_E_ORDER, "shard of %s: it is computed already; use trama_reshard",
-                            value->name);
-    const trama_mesh *own = program_mesh(p, mesh);
-    trama_layout parsed;
-    if (trama_layout_parse(own, value->shape.ndim, layout, &parsed))
-        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: %s", value->name, trama_error());
-    if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
-        return program_fail(p, where, TRAMA_E_LAYOUT,
-                            "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
-                            value->name, value->where.file, value->where.line);
-    value->mesh = own;
-    value->layout = parsed;
-    return value;
-}
-
 /* ---- Targets ---- */
 
 /* A value is overwritten by one op at most: two updates of one state would each undo the other. */
@@ -405,8 +383,10 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
     }
     trama_target *t = trama_alloc(sizeof *t);
     *t = (trama_target){.program = program, .id = program->targets.n, .name = trama_text_copy(name), .where = where};
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         *ARRAY_PUSH(&t->values) = values[i];
+        values[i]->listed = true;
+    }
     *ARRAY_PUSH(&program->targets) = t;
     return check_updates(t) ? t : NULL;
 }
@@ -451,61 +431,4 @@ trama_status program_resolve(const trama_program *program, const bool *needed, t
             shapes[node->out[o]->id] = rule_shape(&rules[i], o);
     }
     return TRAMA_OK;
-}
-
-static trama_value *copy_value(const trama_value *v, trama_program *p, const trama_program *from)
-{
-    trama_value *c = trama_alloc(sizeof *c);
-    *c = *v;
-    c->program = p;
-    c->name = trama_text_copy(v->name);
-    if (v->data) {
-        size_t bytes = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
-        c->data = trama_alloc(bytes);
-        memcpy(c->data, v->data, bytes);
-    }
-    for (int m = 0; v->mesh && m < from->meshes.n; m++)
-        if (from->meshes.at[m] == v->mesh) {
-            c->mesh = p->meshes.at[m];
-            c->layout.mask = mesh_mask(c->mesh, v->layout.mask);
-        }
-    memset(&c->effects, 0, sizeof c->effects);
-    return c;
-}
-
-static trama_node *copy_node(const trama_node *node, trama_program *p)
-{
-    trama_node *c = trama_alloc(sizeof *c);
-    *c = *node;
-    c->program = p;
-    for (int i = 0; i < c->op->n_in; i++)
-        c->in[i] = p->values.at[node->in[i]->id];
-    for (int i = 0; i < c->op->n_out; i++) {
-        c->out[i] = p->values.at[node->out[i]->id];
-        c->out[i]->node = c;
-    }
-    return c;
-}
-
-trama_program *program_copy(const trama_program *program)
-{
-    trama_program *p = trama_program_new();
-    for (int i = 0; i < program->meshes.n; i++)
-        *ARRAY_PUSH(&p->meshes) = mesh_copy(program->meshes.at[i]);
-    for (int i = 0; i < program->values.n; i++)
-        *ARRAY_PUSH(&p->values) = copy_value(program->values.at[i], p, program);
-    for (int i = 0; i < program->values.n; i++)
-        for (int e = 0; e < program->values.at[i]->effects.n; e++)
-            *ARRAY_PUSH(&p->values.at[i]->effects) = p->values.at[program->values.at[i]->effects.at[e]->id];
-    for (int i = 0; i < program->nodes.n; i++)
-        *ARRAY_PUSH(&p->nodes) = copy_node(program->nodes.at[i], p);
-    for (int i = 0; i < program->targets.n; i++) {
-        const trama_target *t = program->targets.at[i];
-        trama_target *c = trama_alloc(sizeof *c);
-        *c = (trama_target){.program = p, .id = t->id, .name = trama_text_copy(t->name), .where = t->where};
-        for (int v = 0; v < t->values.n; v++)
-            *ARRAY_PUSH(&c->values) = p->values.at[t->values.at[v]->id];
-        *ARRAY_PUSH(&p->targets) = c;
-    }
-    return p;
 }

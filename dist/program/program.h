@@ -10,6 +10,13 @@
 
 typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFFECT } value_kind;
 
+/* The user's layouts for the operands of one op; those of its results are on the results. */
+typedef struct op_fixed {
+    const trama_mesh *mesh;
+    trama_layout in[TRAMA_MAX_OPERANDS]; /* open where nothing was said */
+    trama_where where;
+} op_fixed;
+
 typedef struct trama_node {
     trama_program *program;
     int id;
@@ -18,8 +25,10 @@ typedef struct trama_node {
     trama_value *in[TRAMA_MAX_OPERANDS], *out[TRAMA_MAX_OPERANDS];
     trama_rule rule;
     trama_where where;
-    bool backward;  /* made by a gradient, or from what a gradient made: laid out by forward inference only */
-    unsigned wants; /* while gradients are derived: operands whose gradient is asked for */
+    op_fixed *fixed; /* owned; NULL: the rule decides */
+    int stage;       /* 1 + the pipeline stage; 0: none */
+    bool backward;   /* made by a gradient, or from what a gradient made: laid out by forward inference only */
+    unsigned wants;  /* while gradients are derived: operands whose gradient is asked for */
 } trama_node;
 
 struct trama_value {
@@ -38,6 +47,9 @@ struct trama_value {
     void *data;       /* VALUE_CONSTANT */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
     trama_layout layout;
+    bool offload;     /* rests in host memory */
+    bool listed;      /* in a target: the user may read it */
+    const trama_value *gradient_of; /* the user asked for it as the gradient of this value; NULL */
     ARRAY(trama_value *) effects; /* VALUE_EFFECT: the updated values it stands for */
 };
 
@@ -64,6 +76,7 @@ struct trama_program {
     ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
     ARRAY(gradient_table) gradients;
     bool in_backward; /* nodes appended now are backward */
+    int stage;        /* of nodes appended now; 1 + the stage, 0: none */
     /* Eager mode: called after each appended node, when its annotation (of a reshard) stands too; and whether a value is
      * computed or placed already, so that annotating it would come too late. */
     void (*appended)(void *arg, trama_node *node);
@@ -79,6 +92,7 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
                            trama_shape shape, const char *name);
 
 void program_value_free(trama_value *value); /* which is no longer in a program's list */
+void program_node_free(trama_node *node);
 
 /* The program's own copy of a mesh. */
 const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh);

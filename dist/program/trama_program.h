@@ -24,6 +24,9 @@ void trama_program_destroy(trama_program **program); /* with its values and targ
 trama_status trama_program_status(const trama_program *program);
 const char *trama_program_error(const trama_program *program);
 
+/* Forgets the first error, so that builders go on with what there is: for eager programs, where the values before it stay. */
+void trama_program_clear_error(trama_program *program);
+
 /* One line a value and op: names, shapes, annotations, user's lines. The caller frees. */
 char *trama_program_text(const trama_program *program);
 
@@ -70,9 +73,29 @@ trama_value *trama_value_rename_at(trama_where where, trama_value *value, const 
 #define trama_shard(value, mesh, layout) trama_shard_at(TRAMA_HERE, value, mesh, layout)
 trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout);
 
+/* Fixes the layouts on which the op that made the value computes: a text for each operand in order, then one for each result
+ * (as trama_shard); NULL says nothing. Where the op's rule cannot compute on them, compiling says so. Returns the value. */
+#define trama_shard_op(value, mesh, ...)                                                                               \
+    trama_shard_op_at(TRAMA_HERE, value, mesh, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),    \
+                      (const char *const[]){__VA_ARGS__})
+trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
+                               const char *const *layouts);
+
+/* The pipeline stage, from 0, of the ops recorded from here on; TRAMA_NO_STAGE: of none. Recorded and shown; programs with
+ * stages cannot be compiled yet. E_ARGUMENT for other numbers. */
+enum { TRAMA_NO_STAGE = -1 };
+#define trama_stage(program, stage) trama_stage_at(TRAMA_HERE, program, stage)
+trama_status trama_stage_at(trama_where where, trama_program *program, int stage);
+
+/* The value rests in host memory, device "cpu", and comes to the device only while it is used. Recorded and shown; programs
+ * that offload cannot be compiled yet. Returns the value. */
+#define trama_offload(value, device) trama_offload_at(TRAMA_HERE, value, device)
+trama_value *trama_offload_at(trama_where where, trama_value *value, const char *device);
+
 /* ---- Gradients and targets ---- */
 
-/* The gradient of a scalar with respect to a value, as a value. Zero (a constant) where loss does not depend on x. */
+/* The gradient of a scalar with respect to a value, as a value. Zero (a constant) where loss does not depend on x. In a target's
+ * list it lies, where it is partial, as x does; elsewhere in the layout in which it arises. */
 #define trama_gradient(loss, x) trama_gradient_at(TRAMA_HERE, loss, x)
 trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x);
 

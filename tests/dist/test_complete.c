@@ -368,6 +368,51 @@ START_TEST(values_without_annotations_live_on_one_process)
 }
 END_TEST
 
+/* ---- Gradients ---- */
+
+static trama_value *gradient_of_w(const char *w_layout, bool named)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(64, 32), "S(0),R");
+    trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(32, 48), NULL), mesh, w_layout);
+    trama_value *loss = trama_mean(trama_square(trama_matmul(x, w))), *d = trama_gradient(loss, w);
+    if (named)
+        trama_target_new(p, "t", d);
+    else
+        trama_target_new(p, "t", trama_scale(d, 2));
+    complete();
+    return d;
+}
+
+START_TEST(a_gradient_inside_a_program_stays_partial)
+{
+    expect_value(gradient_of_w("R,R", false), "P,R");
+}
+END_TEST
+
+START_TEST(a_named_gradient_lies_like_its_value)
+{
+    expect_value(gradient_of_w("R,R", true), "R,R");
+}
+END_TEST
+
+START_TEST(a_named_gradient_of_a_split_value_is_split_like_it)
+{
+    expect_value(gradient_of_w("S(0),R", true), "S(0),R");
+}
+END_TEST
+
+/* z is partial; relu of it needs the sum, neg would take the terms. */
+START_TEST(where_one_reader_needs_the_sum_all_take_it)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(64, 32), "R,S(1)"), *w = tensor("w", TRAMA_SHAPE(32, 48), "R,S(0)");
+    trama_value *z = trama_matmul(x, w), *r = trama_relu(z), *n = trama_neg(z);
+    complete();
+    expect_value(z, "R,R");
+    expect_value(r, "R,R");
+    expect_value(n, "R,R");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -395,6 +440,10 @@ int main(void)
         layouts_of_an_evaluation_do_not_change_by_training,
         the_state_of_an_optimizer_lies_like_its_parameter,
         values_without_annotations_live_on_one_process,
+        a_gradient_inside_a_program_stays_partial,
+        a_named_gradient_lies_like_its_value,
+        a_named_gradient_of_a_split_value_is_split_like_it,
+        where_one_reader_needs_the_sum_all_take_it,
     };
     return suite_run("complete", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

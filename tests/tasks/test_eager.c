@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Eager mode in one rank. */
 #include "eager_cases.h"
+#include "eager_training.h"
 
 static const char *const meshes[] = {"1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3"};
 enum { N_MESHES = sizeof meshes / sizeof *meshes };
@@ -93,6 +94,8 @@ START_TEST(state_is_updated_at_once)
     eager_updates_state("2", "R");
     eager_updates_state("2", "S(0)");
     eager_updates_state("7", "S(0)");
+    eager_state_follows_its_use("2");
+    eager_state_follows_its_use("3:2,0,1");
     stop();
 }
 END_TEST

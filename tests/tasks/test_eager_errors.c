@@ -53,7 +53,7 @@ START_TEST(eager_errors_name_the_value_that_is_meant)
 }
 END_TEST
 
-/* A builder's error stays on the program; what was computed can still be read, and another program starts afresh. */
+/* A builder's error stays on the program until it is cleared; what was computed can still be read, and after that used. */
 static void refuse_eager(int which)
 {
     trama_program *p;
@@ -94,6 +94,12 @@ static void refuse_eager(int which)
     demand(strstr(trama_program_error(p), place), "the program says \"%s\"", trama_program_error(p));
     must(trama_read(e, y, out, sizeof out));
     demand(out[3] == -4, "neg 4 is %g", out[3]);
+    demand(!trama_neg(y), "a value in spite of the error before");
+    trama_program_clear_error(p);
+    must(trama_program_status(p));
+    demand(!*trama_program_error(p), "the error \"%s\" was cleared", trama_program_error(p));
+    must(trama_read(e, trama_neg(y), out, sizeof out));
+    demand(out[3] == 4, "after the error neg -4 is %g", out[3]);
     must(trama_executable_destroy(&e));
     trama_program_destroy(&p);
     trama_mesh_destroy(&two);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Eager mode over ranks: meshes as large as the job, smaller and larger. One context for all tests. */
 #include "eager_cases.h"
+#include "eager_training.h"
 
 START_TEST(it_starts)
 {
@@ -70,6 +71,8 @@ START_TEST(state_is_updated_at_once)
 {
     eager_updates_state("2", "R");
     eager_updates_state("4", "S(0)");
+    eager_state_follows_its_use("2");
+    eager_state_follows_its_use("3:2,0,1");
 }
 END_TEST
 

@@ -217,6 +217,39 @@ START_TEST(a_local_box_of_a_partial_value_is_one_term)
 }
 END_TEST
 
+/* loss = sum x w, x [4,3] split along dp: each process has a term of dw[k] = sum_i x[i,k], and all of dw where it is named. */
+START_TEST(a_named_gradient_is_local_where_its_value_is)
+{
+    static const char *const layouts[] = {"R,R", "S(0),R", "R,S(0)", "S(0),S(0)"};
+    double x[12], dw[3] = {0};
+    for (int i = 0; i < 12; i++)
+        dw[i % 3] += x[i] = i * i - 5;
+    start();
+    for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
+        trama_mesh *mesh = mesh_of("dp=2,mp=2");
+        trama_program *p = trama_program_new();
+        trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3, 1), NULL), mesh, layouts[k]);
+        trama_value *batch = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(4, 3), x);
+        trama_value *d = trama_gradient(trama_sum(trama_matmul(trama_shard(batch, mesh, "S(0),R"), w)), w);
+        trama_target *t = trama_target_new(p, "t", d);
+        trama_executable *e = compile(p);
+        trama_layout l;
+        char *words;
+        must(trama_run(e, t));
+        must(trama_layout_of(e, d, &words));
+        must(trama_layout_parse(mesh, 2, words, &l));
+        for (int a = 0; a < l.naxes; a++)
+            demand(l.axis[a].kind != TRAMA_PARTIAL, "the gradient lies as %s", words);
+        demand_local(e, d, mesh, &l, TRAMA_SHAPE(3, 1), TRAMA_F64, dw, four);
+        free(words);
+        must(trama_executable_destroy(&e));
+        trama_program_destroy(&p);
+        trama_mesh_destroy(&mesh);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(state_is_written_in_every_layout)
 {
     static const char *const layouts[] = {"R,R", "S(0),R", "S(0),S(1)", "S(1),S(1)"};
@@ -331,5 +364,5 @@ END_TEST
 
 TESTS(every_dtype_shape_and_layout_reads_back, what_the_host_gives_is_the_value_in_partial_layouts_too,
       numbers_that_are_none_come_through, boxes_are_fed_and_read_as_the_layout_cuts_them,
-      a_local_box_of_a_partial_value_is_one_term, state_is_written_in_every_layout,
+      a_local_box_of_a_partial_value_is_one_term, a_named_gradient_is_local_where_its_value_is, state_is_written_in_every_layout,
       printing_shows_shape_layout_and_numbers, completion_and_plans_can_be_looked_at)

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Freezing: forward inference, op by op, on the splits that completion found; then where partial results are summed. */
+#include <string.h>
+
+#include "complete_internal.h"
+
+/* ---- One op ---- */
+
+void close_open_axes(trama_layout *layout)
+{
+    for (int a = 0; a < layout->naxes; a++)
+        if (layout->axis[a].kind == TRAMA_OPEN)
+            layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+}
+
+/* What a result of no own annotation becomes: what the op makes, on splits that completion gave it what it was given. */
+static trama_layout result_layout(const trama_layout *completed, const trama_layout *made)
+{
+    trama_layout layout = *completed;
+    for (int a = 0; a < layout.naxes; a++)
+        if (layout.axis[a].kind == TRAMA_OPEN)
+            layout.axis[a] = made->axis[a].kind == TRAMA_SPLIT ? (trama_placement){.kind = TRAMA_REPLICATE}
+                                                               : made->axis[a];
+    return layout;
+}
+
+/* State is updated where it lies, or not at all. */
+static trama_status check_update(const trama_node *node, const layouts *l)
+{
+    const op_layouts *op = &l->op[node->id];
+    for (int o = 0; o < node->op->n_out; o++) {
+        const trama_value *v = node->in[o];
+        if (!(node->op->updates >> o & 1) ||
+            (l->mesh[v->id] == op->mesh && trama_layout_equal(&l->value[v->id], &op->in[o])))
+            continue;
+        text lies = {0}, computes = {0};
+        layout_text(&lies, l->mesh[v->id], &l->value[v->id]);
+        layout_text(&computes, op->mesh, &op->in[o]);
+        trama_fail(node->where, TRAMA_E_LAYOUT, "%s updates %s, which lies as %s, in the layout %s: shard it like that",
+                   node->op->name, v->name, lies.at, computes.at);
+        free(lies.at);
+        free(computes.at);
+        return TRAMA_E_LAYOUT;
+    }
+    return TRAMA_OK;
+}
+
+static bool is_within(const unsigned char *inner, const unsigned char *outer, int n)
+{
+    for (int i = 0; outer && i < n; i++)
+        if ((!inner || inner[i]) && !outer[i])
+            return false;
+    return true;
+}
+
+/* What the user fixed for the op is what it computes on, masks included. */
+static trama_status keep_fixed(const trama_node *node, const layouts *l)
+{
+    op_layouts *op = &l->op[node->id];
+    const trama_layout *results = &l->value[node->out[0]->id];
+    if (node->out[0]->mesh == op->mesh)
+        op->out[0].mask = results->mask;
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_layout *fixed = &node->fixed->in[t];
+        bool kept = is_within(op->out[0].mask, fixed->mask, op->mesh->size);
+        for (int a = 0; a < fixed->naxes; a++) {
+            const trama_placement *f = &fixed->axis[a], *c = &op->in[t].axis[a];
+            kept &= f->kind == TRAMA_OPEN ||
+                    (f->kind == c->kind && (f->kind != TRAMA_SPLIT || (f->dim == c->dim && f->order == c->order)) &&
+                     (f->kind != TRAMA_PARTIAL || f->reduce == c->reduce));
+        }
+        op->in[t].mask = fixed->mask;
+        if (kept)
+            continue;
+        text wanted = {0}, computes = {0};
+        layout_text(&wanted, op->mesh, fixed);
+        layout_text(&computes, op->mesh, &op->in[t]);
+        trama_fail(node->fixed->where, TRAMA_E_LAYOUT,
+                   "shard_op of %s: with operand %d (%s) as %s it cannot compute its result; its rule wants %s", node->op->name,
+                   t, node->in[t]->name, wanted.at, computes.at);
+        free(wanted.at);
+        free(computes.at);
+        return TRAMA_E_LAYOUT;
+    }
+    return TRAMA_OK;
+}
+
+static trama_status freeze_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *l,
+                                text *report)
+{
+    const trama_mesh *mesh;
+    trama_status status = node_mesh(l, node, &mesh);
+    if (status)
+        return status;
+    if (!mesh)
+        mesh = single;
+    const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {0};
+    for (int t = 0; t < node->op->n_in; t++)
+        in[t] = operand_layout(l, node, t, mesh);
+    for (int o = 0; o < node->op->n_out; o++) {
+        int id = node->out[o]->id;
+        if (!l->mesh[id])
+            l->mesh[id] = mesh;
+        if (!l->value[id].naxes)
+            l->value[id] = layout_uniform(l->mesh[id], TRAMA_OPEN);
+        out[o] = l->mesh[id] == mesh && !(node->op->updates >> o & 1) ? &l->value[id] : NULL;
+    }
+    op_layouts *op = &l->op[node->id];
+    if (node->op->updates) /* state is updated where it lies: it alone decides */
+        for (int t = 0; t < node->op->n_in; t++)
+            if (!(node->op->updates >> t & 1))
+                in[t] = NULL;
+    infer_op(node, rule, mesh, in, out, op, report);
+    status = check_update(node, l);
+    if (!status && node->fixed)
+        status = keep_fixed(node, l);
+    if (status)
+        return status;
+    for (int o = 0; o < node->op->n_out; o++) {
+        trama_layout *value = &l->value[node->out[o]->id];
+        if (node->op->updates >> o & 1) {
+            *value = l->value[node->in[o]->id];
+            op->out[o] = op->in[o];
+        } else if (!layout_has(value, TRAMA_OPEN)) {
+            continue;
+        } else if (l->mesh[node->out[o]->id] != mesh) {
+            close_open_axes(value);
+        } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {
+            *value = op->out[o];
+        } else {
+            *value = result_layout(value, &op->out[o]);
+        }
+    }
+    return TRAMA_OK;
+}
+
+trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result)
+{
+    return freeze_node(node, rule, single, result, NULL);
+}
+
+/* ---- Partial results that do not stay partial ---- */
+
+/* A gradient that a target names lies, where it is partial, like the value that it belongs to. */
+static void place_named_gradient(const completion *c, const trama_value *v)
+{
+    trama_layout *layout = &c->l->value[v->id];
+    const trama_value *x = v->gradient_of;
+    if (!v->listed || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
+        return;
+    for (int a = 0; a < layout->naxes; a++) {
+        const trama_placement *wanted = &c->l->value[x->id].axis[a];
+        int axes[TRAMA_MAX_AXES];
+        if (layout->axis[a].kind != TRAMA_PARTIAL)
+            continue;
+        layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+        if (wanted->kind == TRAMA_SPLIT)
+            layout->axis[a] = (trama_placement){
+                .kind = TRAMA_SPLIT, .dim = wanted->dim, .order = layout_dim_axes(layout, wanted->dim, axes)};
+    }
+}
+
+static void sum_axes(trama_layout *layout, unsigned axes)
+{
+    for (int a = 0; a < layout->naxes; a++)
+        if ((axes >> a & 1) && layout->axis[a].kind == TRAMA_PARTIAL)
+            layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+}
+
+/* The axes along which a reader needs the sum of what is partial; 0 where it takes the value as it is, or otherwise. */
+static unsigned wants_sum(const trama_layout *have, const trama_layout *wants)
+{
+    trama_layout whole = *have;
+    unsigned axes = 0;
+    for (int a = 0; a < have->naxes; a++)
+        if (have->axis[a].kind == TRAMA_PARTIAL && wants->axis[a].kind == TRAMA_REPLICATE)
+            axes |= 1u << a;
+    sum_axes(&whole, axes);
+    return trama_layout_equal(&whole, wants) ? axes : 0;
+}
+
+/* Where one reader of a value needs the sum and another would go on with the terms, all take the sum: it is exchanged
+ * anyway, and what the other one makes of it need not be summed again. Forward values look at forward readers only, so that
+ * gradients do not change them. */
+static bool find_sums(completion *c)
+{
+    const trama_program *p = c->program;
+    unsigned *wanted = trama_alloc((size_t)p->values.n * sizeof *wanted);
+    bool *passed = trama_alloc((size_t)p->values.n), changed = false;
+    for (int i = 0; i < p->nodes.n; i++)
+        for (int t = 0; t < p->nodes.at[i]->op->n_in; t++) {
+            const trama_value *v = p->nodes.at[i]->in[t];
+            const op_layouts *op = &c->l->op[i];
+            if (!v->node || v->mesh || c->l->mesh[v->id] != op->mesh || v->node->backward < p->nodes.at[i]->backward)
+                continue;
+            passed[v->id] |= trama_layout_equal(&c->l->value[v->id], &op->in[t]);
+            wanted[v->id] |= wants_sum(&c->l->value[v->id], &op->in[t]);
+        }
+    for (int i = 0; i < p->values.n; i++)
+        if (passed[i] && wanted[i]) {
+            c->summed[i] |= wanted[i];
+            changed = true;
+        }
+    free(wanted);
+    free(passed);
+    return changed;
+}
+
+/* ---- All of them ---- */
+
+static trama_status freeze_nodes(completion *c)
+{
+    const trama_program *p = c->program;
+    trama_status status = TRAMA_OK;
+    c->report.n = 0;
+    for (int i = 0; i < p->nodes.n && !status; i++) {
+        const trama_node *node = p->nodes.at[i];
+        status = freeze_node(node, &c->rules[i], c->single, c->l, &c->report);
+        for (int o = 0; o < node->op->n_out; o++) {
+            sum_axes(&c->l->value[node->out[o]->id], c->summed[node->out[o]->id]);
+            place_named_gradient(c, node->out[o]);
+        }
+    }
+    return status;
+}
+
+/* Each round sums some value earlier, and what is made of it is partial no more. */
+trama_status freeze_program(completion *c)
+{
+    size_t bytes = (size_t)c->l->n_values * sizeof *c->l->value;
+    trama_layout *swept = trama_alloc(bytes);
+    memcpy(swept, c->l->value, bytes);
+    trama_status status = freeze_nodes(c);
+    while (!status && find_sums(c)) {
+        memcpy(c->l->value, swept, bytes);
+        status = freeze_nodes(c);
+    }
+    free(swept);
+    return status;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the user says of layouts: of values, of one op, of stages and of where a value rests. It steers planning only. */
+#include <string.h>
+
+#include "program.h"
+
+const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh)
+{
+    for (int i = 0; i < program->meshes.n; i++)
+        if (trama_mesh_equal(program->meshes.at[i], mesh))
+            return program->meshes.at[i];
+    trama_mesh **own = ARRAY_PUSH(&program->meshes);
+    return *own = mesh_copy(mesh);
+}
+
+trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout)
+{
+    if (!value)
+        return NULL;
+    trama_program *p = value->program;
+    if (!mesh || !layout)
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: the %s is NULL", value->name,
+                            mesh ? "layout" : "mesh");
+    if (value->kind == VALUE_EFFECT || (value->kind == VALUE_RESULT && value_storage(value)))
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: shard the state that is updated instead",
+                            value->name);
+    if (p->placed && p->placed(p->hook_arg, value))
+        return program_fail(p, where, TRAMA_E_ORDER, "shard of %s: it is computed already; use trama_reshard",
+                            value->name);
+    const trama_mesh *own = program_mesh(p, mesh);
+    trama_layout parsed;
+    if (trama_layout_parse(own, value->shape.ndim, layout, &parsed))
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: %s", value->name, trama_error());
+    if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
+        return program_fail(p, where, TRAMA_E_LAYOUT,
+                            "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
+                            value->name, value->where.file, value->where.line);
+    value->mesh = own;
+    value->layout = parsed;
+    return value;
+}
+
+/* ---- One op ---- */
+
+static bool may_fix(trama_where where, const trama_value *value, const trama_mesh *mesh, int n)
+{
+    trama_program *p = value->program;
+    const trama_node *node = value->node;
+    if (value->kind != VALUE_RESULT || node->op->updates || node->op->alias)
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op: %s is %s; shard the value instead", value->name,
+                            !node              ? "not the result of an op"
+                            : node->op->alias  ? "another value in another layout, nothing computes it"
+                                               : "an updated state"),
+               false;
+    if (!mesh)
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: the mesh is NULL", node->op->name), false;
+    if (n != node->op->n_in + node->op->n_out)
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: %d layouts for %d operands and %d results",
+                            node->op->name, n, node->op->n_in, node->op->n_out),
+               false;
+    if (p->placed)
+        return program_fail(p, where, TRAMA_E_ORDER, "shard_op of %s: it is computed already; use trama_reshard",
+                            node->op->name),
+               false;
+    if (node->fixed)
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: its layouts are fixed already", node->op->name),
+               false;
+    return true;
+}
+
+trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
+                               const char *const *layouts)
+{
+    if (!value || !may_fix(where, value, mesh, n))
+        return NULL;
+    trama_program *p = value->program;
+    trama_node *node = value->node;
+    op_fixed *fixed = trama_alloc(sizeof *fixed);
+    fixed->mesh = program_mesh(p, mesh);
+    fixed->where = where;
+    for (int t = 0; t < node->op->n_in && !p->status; t++) {
+        fixed->in[t] = layout_uniform(fixed->mesh, TRAMA_OPEN);
+        if (layouts[t] && trama_layout_parse(fixed->mesh, node->in[t]->shape.ndim, layouts[t], &fixed->in[t]))
+            program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: operand %d (%s): %s", node->op->name, t,
+                         node->in[t]->name, trama_error());
+    }
+    for (int o = 0; o < node->op->n_out && !p->status; o++)
+        if (layouts[node->op->n_in + o])
+            trama_shard_at(where, node->out[o], mesh, layouts[node->op->n_in + o]);
+    if (p->status) {
+        free(fixed);
+        return NULL;
+    }
+    node->fixed = fixed;
+    return value;
+}
+
+/* ---- Stages and offload ---- */
+
+trama_status trama_stage_at(trama_where where, trama_program *program, int stage)
+{
+    if (!program || stage < TRAMA_NO_STAGE) {
+        program_fail(program, where, TRAMA_E_ARGUMENT, "stage: %d is no stage of a pipeline; they begin with 0", stage);
+        return TRAMA_E_ARGUMENT;
+    }
+    program->stage = stage + 1;
+    return program->status;
+}
+
+trama_value *trama_offload_at(trama_where where, trama_value *value, const char *device)
+{
+    if (!value)
+        return NULL;
+    if (!device || strcmp(device, "cpu"))
+        return program_fail(value->program, where, TRAMA_E_ARGUMENT,
+                            "offload of %s: '%s' is no memory that values can rest in; there is \"cpu\"", value->name,
+                            device ? device : "(null)");
+    if (value->kind == VALUE_EFFECT)
+        return program_fail(value->program, where, TRAMA_E_ARGUMENT, "offload of %s: it is an update, not a value",
+                            value->name);
+    value->offload = true;
+    return value;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program's deep copy: what a compiled program keeps, so that nothing the user does next reaches it. */
+#include <string.h>
+
+#include "program.h"
+
+/* The copy of a value that has another one in the same program; NULL for NULL. */
+static trama_value *twin(const trama_program *p, const trama_value *v)
+{
+    return v ? p->values.at[v->id] : NULL;
+}
+
+/* The copy of a mesh; the layout, copied bit by bit, gets its mask from there. */
+static const trama_mesh *twin_mesh(const trama_program *p, const trama_program *from, const trama_mesh *mesh,
+                                   trama_layout *layout)
+{
+    int m = 0;
+    while (from->meshes.at[m] != mesh)
+        m++;
+    layout->mask = mesh_mask(p->meshes.at[m], layout->mask);
+    return p->meshes.at[m];
+}
+
+static trama_value *copy_value(const trama_value *v, trama_program *p, const trama_program *from)
+{
+    trama_value *c = trama_alloc(sizeof *c);
+    *c = *v;
+    c->program = p;
+    c->name = trama_text_copy(v->name);
+    if (v->data) {
+        size_t bytes = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
+        c->data = trama_alloc(bytes);
+        memcpy(c->data, v->data, bytes);
+    }
+    if (v->mesh)
+        c->mesh = twin_mesh(p, from, v->mesh, &c->layout);
+    memset(&c->effects, 0, sizeof c->effects);
+    return c;
+}
+
+static void link_value(trama_value *c, const trama_value *v)
+{
+    for (int e = 0; e < v->effects.n; e++)
+        *ARRAY_PUSH(&c->effects) = twin(c->program, v->effects.at[e]);
+    c->gradient_of = twin(c->program, v->gradient_of);
+}
+
+static op_fixed *copy_fixed(const op_fixed *fixed, int n_in, trama_program *p, const trama_program *from)
+{
+    op_fixed *c = trama_alloc(sizeof *c);
+    *c = *fixed;
+    for (int t = 0; t < n_in; t++)
+        c->mesh = twin_mesh(p, from, fixed->mesh, &c->in[t]);
+    return c;
+}
+
+static trama_node *copy_node(const trama_node *node, trama_program *p, const trama_program *from)
+{
+    trama_node *c = trama_alloc(sizeof *c);
+    *c = *node;
+    c->program = p;
+    if (node->fixed)
+        c->fixed = copy_fixed(node->fixed, node->op->n_in, p, from);
+    for (int i = 0; i < c->op->n_in; i++)
+        c->in[i] = twin(p, node->in[i]);
+    for (int i = 0; i < c->op->n_out; i++) {
+        c->out[i] = twin(p, node->out[i]);
+        c->out[i]->node = c;
+    }
+    return c;
+}
+
+trama_program *program_copy(const trama_program *program)
+{
+    trama_program *p = trama_program_new();
+    for (int i = 0; i < program->meshes.n; i++)
+        *ARRAY_PUSH(&p->meshes) = mesh_copy(program->meshes.at[i]);
+    for (int i = 0; i < program->values.n; i++)
+        *ARRAY_PUSH(&p->values) = copy_value(program->values.at[i], p, program);
+    for (int i = 0; i < program->values.n; i++)
+        link_value(p->values.at[i], program->values.at[i]);
+    for (int i = 0; i < program->nodes.n; i++)
+        *ARRAY_PUSH(&p->nodes) = copy_node(program->nodes.at[i], p, program);
+    for (int i = 0; i < program->targets.n; i++) {
+        const trama_target *t = program->targets.at[i];
+        trama_target *c = trama_alloc(sizeof *c);
+        *c = (trama_target){.program = p, .id = t->id, .name = trama_text_copy(t->name), .where = t->where};
+        for (int v = 0; v < t->values.n; v++)
+            *ARRAY_PUSH(&c->values) = twin(p, t->values.at[v]);
+        *ARRAY_PUSH(&p->targets) = c;
+    }
+    return p;
+}
