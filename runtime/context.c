@@ -74,7 +74,10 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
     c->local_ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
     trama_status status = driver_prepare(c, &claim);
     hwloc_bitmap_free(allowed);
-    c->cores.shared |= node_overlap(cards, c->comm.ranks, c->comm.rank);
+    if (node_overlap(cards, c->comm.ranks, c->comm.rank)) {
+        c->cores.shared = true;
+        c->cores.even = false;
+    }
     if (!status)
         status = driver_start(c);
     if (!status)

@@ -20,7 +20,7 @@ char *trama_context_describe(const trama_context *context)
              c->local_ranks, c->comm.how);
     text_add(&t, "workers of this rank: %d on %d of %d cores, %s; scheduler %s%s\n", c->cores.workers, c->cores.cores,
              hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE),
-             c->bound            ? "each bound to its own"
+             c->bound ? c->cores.shared ? "bound to one that as many ranks share as any other" : "each bound to its own"
              : c->started_starpu ? "unbound, the cores are shared"
                                  : "bound as the program did",
              c->scheduler, c->started_starpu ? "" : " (StarPU was started by the program)");

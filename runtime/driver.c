@@ -106,7 +106,7 @@ static trama_status start_here(trama_context *c)
 {
     struct starpu_conf conf;
     int error;
-    c->bound = !c->cores.shared;
+    c->bound = !c->cores.shared || c->cores.even;
     c->scheduler = getenv("STARPU_SCHED") ? getenv("STARPU_SCHED") : "lws";
     if (c->cores.workers > STARPU_MAXCPUS)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers; this StarPU was built for at most %d",

@@ -77,6 +77,7 @@ trama_status place_find(hwloc_topology_t topology, const place_claim *claim, pla
         places->cores = most > 1 ? most : 1;
     }
     int workers = claim->workers ? claim->workers : places->cores;
+    places->even = claim->sharers > n && claim->sharers % n == 0 && claim->quota <= 0 && workers == 1;
     places->shared |= workers > places->cores;
     places->spare_pu = workers < places->cores ? pu[first + workers] : -1;
     for (int i = 0; i < workers; i++)

@@ -30,6 +30,7 @@ typedef struct place_list {
     int workers;     /* of all places */
     int spare_pu;    /* a PU of this rank's cores that no worker takes, -1 where there is none */
     bool shared;     /* a core is also another rank's, or has several workers, or the quota does not cover the cores */
+    bool even; /* shared, and every core by as many ranks with one worker each: bound they have equal parts of it */
 } place_list;
 
 /* The cores that hold an allowed PU, in topology order, are divided evenly and in runs among the sharers; with more

@@ -136,7 +136,7 @@ void rest_start(trama_context *c)
         starpu_variable_data_register(&c->keep_in, STARPU_MAIN_RAM, (uintptr_t)&c->keep_data[0], sizeof(int64_t));
         starpu_variable_data_register(&c->keep_out, STARPU_MAIN_RAM, (uintptr_t)&c->keep_data[1], sizeof(int64_t));
     }
-    if (c->started_starpu && (!c->bound || c->cores.workers <= yield_up_to))
+    if (c->started_starpu && (c->cores.shared || c->cores.workers <= yield_up_to))
         c->yield_hook = starpu_idle_hook_register(yield_core, c);
     atomic_store(&c->awake, false);
     if (c->started_starpu)

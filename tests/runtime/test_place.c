@@ -80,11 +80,31 @@ START_TEST(more_ranks_than_cores_share_them_evenly)
         ck_assert_int_eq(p.n, 1);
         ck_assert_int_eq(p.workers, 1);
         ck_assert(p.shared);
+        ck_assert(!p.even); /* 3 and 2 */
         ranks_on[p.at[0].pu[0]]++;
         place_free(&p);
     }
     ck_assert_int_eq(ranks_on[0], 3);
     ck_assert_int_eq(ranks_on[1], 2);
+    hwloc_topology_destroy(t);
+}
+END_TEST
+
+START_TEST(ranks_that_share_all_cores_alike_are_known)
+{
+    hwloc_topology_t t = machine_of("numa:1 core:2 pu:1");
+    for (int rank = 0; rank < 4; rank++) {
+        place_list p = find(t, NULL, 4, rank, 0, 0);
+        ck_assert(p.shared && p.even);
+        ck_assert_int_eq(p.at[0].pu[0], rank / 2);
+        place_free(&p);
+    }
+    place_list several = find(t, NULL, 4, 0, 0, 2), limited = find(t, NULL, 4, 0, 1.5, 0),
+               alone = find(t, NULL, 2, 0, 0, 0);
+    ck_assert(!several.even && !limited.even && !alone.even);
+    place_free(&several);
+    place_free(&limited);
+    place_free(&alone);
     hwloc_topology_destroy(t);
 }
 END_TEST
@@ -162,5 +182,6 @@ START_TEST(a_process_without_processors_is_an_error_that_says_so)
 END_TEST
 
 TESTS(a_rank_alone_has_a_place_per_numa_domain, ranks_with_the_same_cores_split_them_without_overlap,
-      more_ranks_than_cores_share_them_evenly, a_binding_is_kept, a_quota_limits_the_workers,
-      the_user_may_ask_for_fewer_or_more_workers_than_cores, a_process_without_processors_is_an_error_that_says_so)
+      more_ranks_than_cores_share_them_evenly, ranks_that_share_all_cores_alike_are_known, a_binding_is_kept,
+      a_quota_limits_the_workers, the_user_may_ask_for_fewer_or_more_workers_than_cores,
+      a_process_without_processors_is_an_error_that_says_so)
