@@ -12,6 +12,14 @@ struct trama_kernel {
 /* The kernel of an op: the descriptor's own, or for a built-in op the one of the table that expands from ops.def. */
 const trama_kernel *kernel_of(const trama_op *op);
 
+/* Adds factor times the result of a call to what is in its out[0], in one pass. NULL where the op has no such kernel.
+ */
+typedef void (*kernel_adder)(const trama_call *call, double factor);
+kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype);
+
+/* Whether a call is  in[0] += factor * in[1], in place; and the factor. */
+bool kernel_is_addition(const trama_call *call, double *factor);
+
 /* destination = source, element by element; equal extents, dtypes and ndim, any strides. */
 void kernel_copy(const trama_view *destination, const trama_view *source);
 

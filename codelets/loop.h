@@ -99,5 +99,6 @@ _Noreturn void kernel_impossible(const trama_call *call, const char *why);
 #define OP(name, ...) void cpu_##name(const trama_call *call);
 #include "ops.def"
 #undef OP
+void matmul_add(const trama_call *call, double factor);
 
 #endif

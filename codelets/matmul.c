@@ -10,9 +10,11 @@
 #include "loop.h"
 #include "ops.h"
 
-/* out [m, n] = x [m, k] y [k, n], each with the steps of its rows and columns. */
+/* out [m, n] = alpha x [m, k] y [k, n] + beta out, each with the steps of its rows and columns; beta is 0 or 1, and
+ * integers know alpha 1 and beta 0 only. */
 typedef struct product {
     int64_t m, n, k;
+    double alpha, beta;
     int64_t row[3], column[3]; /* of out, x, y */
 } product;
 
@@ -22,17 +24,30 @@ EACH_DTYPE(DECLARE_ROW, product)
 static loop_row *const product_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, product)};
 
 static product product_of(const trama_call *call);
+static void multiply(const trama_call *call, double alpha, double beta);
 
 void cpu_matmul(const trama_call *call)
 {
+    multiply(call, 1, 0);
+}
+
+void matmul_add(const trama_call *call, double factor)
+{
+    multiply(call, factor, 1);
+}
+
+static void multiply(const trama_call *call, double alpha, double beta)
+{
     const trama_view *arrays[3] = {&call->out[0], &call->in[0], &call->in[1]}, *view[3];
-    const product p = product_of(call);
+    product p = product_of(call);
     trama_view batch[3];
 
-    if (p.k == 0) {
+    p.alpha = alpha;
+    p.beta = beta;
+    if (p.k == 0 && beta == 0)
         kernel_fill(&call->out[0], 0);
+    if (p.k == 0)
         return;
-    }
     if (p.m == 0 || p.n == 0)
         return;
     for (int a = 0; a < 3; a++) {
@@ -68,10 +83,11 @@ static product product_of(const trama_call *call)
 #define PLAIN_PRODUCT(dtype, type, unused)                                                                             \
     static void plain_row_##dtype(const product *p, type *out, const type *x, const type *y)                           \
     {                                                                                                                  \
-        for (int64_t j = 0; j < p->n; j++)                                                                             \
+        for (int64_t j = 0; j < p->n && p->beta == 0; j++)                                                             \
             out[j * p->column[0]] = 0;                                                                                 \
         for (int64_t l = 0; l < p->k; l++) {                                                                           \
-            const WRAP_##dtype factor = (WRAP_##dtype)x[l * p->column[1]];                                             \
+            const type at = x[l * p->column[1]];                                                                       \
+            const WRAP_##dtype factor = (WRAP_##dtype)(p->alpha == 1 ? at : (type)(p->alpha * (double)at));            \
             for (int64_t j = 0; j < p->n; j++)                                                                         \
                 out[j * p->column[0]] = (type)((WRAP_##dtype)out[j * p->column[0]] +                                   \
                                                factor * (WRAP_##dtype)y[l * p->row[2] + j * p->column[2]]);            \
@@ -134,6 +150,8 @@ static product turned(const product *p)
         .m = p->n,
         .n = p->m,
         .k = p->k,
+        .alpha = p->alpha,
+        .beta = p->beta,
         .row = {p->column[0], p->column[2], p->column[1]},
         .column = {p->row[0], p->row[2], p->row[1]},
     };
@@ -150,8 +168,8 @@ static bool fits_blas(const product *p)
     {                                                                                                                  \
         const matrix a = matrix_of(x, dtype, p->m, p->k, p->row[1], p->column[1]);                                     \
         const matrix b = matrix_of(y, dtype, p->k, p->n, p->row[2], p->column[2]);                                     \
-        gemm(CblasRowMajor, a.transpose, b.transpose, (int)p->m, (int)p->n, (int)p->k, 1, a.data, a.ld, b.data, b.ld,  \
-             0, out, ld);                                                                                              \
+        gemm(CblasRowMajor, a.transpose, b.transpose, (int)p->m, (int)p->n, (int)p->k, (type)p->alpha, a.data, a.ld,   \
+             b.data, b.ld, (type)p->beta, out, ld);                                                                    \
         free(a.packed);                                                                                                \
         free(b.packed);                                                                                                \
     }                                                                                                                  \
@@ -160,6 +178,8 @@ static bool fits_blas(const product *p)
         type *packed = trama_resize(NULL, (size_t)(p->m * p->n) * sizeof *packed);                                     \
         const trama_view from = {packed, dtype, 2, {p->m, p->n}, {p->n, 1}, {0}, {p->m, p->n}};                        \
         const trama_view to = {out, dtype, 2, {p->m, p->n}, {p->row[0], p->column[0]}, {0}, {p->m, p->n}};             \
+        if (p->beta != 0)                                                                                              \
+            kernel_copy(&from, &to);                                                                                   \
         into_rows_##dtype(p, packed, (int)p->n, x, y);                                                                 \
         kernel_copy(&to, &from);                                                                                       \
         free(packed);                                                                                                  \

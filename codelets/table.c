@@ -4,6 +4,7 @@
 
 #include "kernel.h"
 #include "loop.h"
+#include "ops.h"
 
 #define OP(name, ...) {#name, {cpu_##name}},
 static const struct {
@@ -22,4 +23,17 @@ const trama_kernel *kernel_of(const trama_op *op)
         if (!strcmp(table[i].name, op->name))
             return &table[i].kernel;
     return NULL;
+}
+
+kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype)
+{
+    return op == &trama_op_matmul && trama_dtype_is_float(dtype) ? matmul_add : NULL;
+}
+
+bool kernel_is_addition(const trama_call *call, double *factor)
+{
+    if (call->op != &trama_op_sgd || !trama_dtype_is_float(call->out[0].dtype))
+        return false;
+    *factor = -call->attributes->real[UPDATE_LR];
+    return true;
 }

@@ -2,12 +2,17 @@
 /* Runs the work of a task inside a StarPU codelet. */
 #include "work.h"
 
-enum { CHUNK_BYTES = 16 << 10 };
+enum { CHUNK_BYTES = 16 << 10, WORK_MAX_TERMS = 16 };
 
 static void run_calls(const work *w)
 {
+    if (w->n_terms)
+        kernel_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale);
     for (int i = 0; i < w->n_calls; i++)
-        w->kernels[i]->cpu(&w->calls[i]);
+        if (w->factors[i] != 0)
+            kernel_adder_of(w->calls[i].op, w->calls[i].out[0].dtype)(&w->calls[i], w->factors[i]);
+        else
+            w->kernels[i]->cpu(&w->calls[i]);
 }
 
 static int64_t count(const trama_view *v)
@@ -32,17 +37,27 @@ static trama_view chunk_of(const trama_view *v, int64_t from, int64_t n)
     return c;
 }
 
-static void run_chunk(const trama_call *call, const trama_kernel *kernel, int64_t from, int64_t n)
+/* The sum of a chunk stays in cache: nobody else reads it. */
+static void sum_chunk(const work *w, int64_t from, int64_t n, trama_view *sum)
 {
+    trama_view terms[WORK_MAX_TERMS];
+    for (int i = 0; i < w->n_terms; i++)
+        terms[i] = chunk_of(&w->terms[i], from, n);
+    kernel_reduce(sum, w->n_terms, terms, w->combine, w->scale);
+}
+
+static void run_chunk(const work *w, int number, const trama_view *sum, int64_t from, int64_t n)
+{
+    const trama_call *call = &w->calls[number];
     trama_view in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS];
     trama_call part = *call;
     for (int i = 0; i < call->n_in; i++)
-        in[i] = chunk_of(&call->in[i], from, n);
+        in[i] = w->n_terms && call->in[i].data == w->sum->data ? *sum : chunk_of(&call->in[i], from, n);
     for (int i = 0; i < call->n_out; i++)
         out[i] = chunk_of(&call->out[i], from, n);
     part.in = in;
     part.out = out;
-    kernel->cpu(&part);
+    w->kernels[number]->cpu(&part);
 }
 
 void work_compute(const work *w)
@@ -51,10 +66,19 @@ void work_compute(const work *w)
         run_calls(w);
         return;
     }
+    _Alignas(64) char scratch[CHUNK_BYTES];
     int64_t n = count(&w->calls[0].out[0]);
-    for (int64_t from = 0; from < n; from += w->chunk)
+    for (int64_t from = 0; from < n; from += w->chunk) {
+        int64_t here = from + w->chunk < n ? w->chunk : n - from;
+        trama_view sum;
+        if (w->n_terms) {
+            sum = chunk_of(w->sum, from, here);
+            sum.data = scratch;
+            sum_chunk(w, from, here, &sum);
+        }
         for (int i = 0; i < w->n_calls; i++)
-            run_chunk(&w->calls[i], w->kernels[i], from, from + w->chunk < n ? w->chunk : n - from);
+            run_chunk(w, i, &sum, from, here);
+    }
 }
 
 void work_copy(const work *w)
@@ -86,13 +110,34 @@ static bool is_run(const trama_view *v, int64_t n)
     return expected == n;
 }
 
+bool work_join_addition(work *w, int i)
+{
+    double factor;
+    const trama_call *made = &w->calls[i], *update = &w->calls[i + 1];
+    if (!kernel_adder_of(made->op, made->out[0].dtype) || !kernel_is_addition(update, &factor) || factor == 0 ||
+        update->in[1].data != made->out[0].data || update->in[0].data == made->out[0].data)
+        return false;
+    w->calls[i].out = update->out;
+    w->factors[i] = factor;
+    w->n_calls--;
+    for (int k = i + 1; k < w->n_calls; k++) {
+        w->calls[k] = w->calls[k + 1];
+        w->kernels[k] = w->kernels[k + 1];
+        w->factors[k] = w->factors[k + 1];
+    }
+    return true;
+}
+
 void work_find_chunk(work *w)
 {
     w->chunk = 0;
-    if (w->n_calls < 2)
+    if (w->n_calls + (w->n_terms > 0) < 2 || w->n_terms > WORK_MAX_TERMS)
         return;
     int64_t n = count(&w->calls[0].out[0]);
     size_t size = 1;
+    for (int i = 0; i < w->n_terms; i++)
+        if (!is_run(&w->terms[i], n) || count(w->sum) != n || n < 2)
+            return;
     for (int i = 0; i < w->n_calls; i++) {
         const trama_call *c = &w->calls[i];
         if (!c->op->pointwise)

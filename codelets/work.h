@@ -13,10 +13,13 @@ struct work {
     int n_calls;
     trama_call *calls;            /* work_compute; their views are among views */
     const trama_kernel **kernels; /* [n_calls] */
+    double *factors; /* [n_calls] a call whose result is added to its out[0], times this; 0: it is written */
     int n_views;
-    trama_view *views;      /* work_copy: destination, source; work_reduce: destination, sources; work_fill: one */
-    kernel_combine combine; /* work_reduce */
-    double scale;           /* work_reduce: factor; work_fill: value */
+    trama_view *views; /* work_copy: destination, source; work_reduce: destination, sources; work_fill: one */
+    int n_terms;       /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
+    trama_view *sum, *terms;
+    kernel_combine combine; /* work_reduce, sum */
+    double scale;           /* the same: factor; work_fill: value */
     int64_t chunk; /* work_compute: elements of a chunk if its calls may walk a contiguous tile chunk by chunk; 0 */
 };
 
@@ -25,8 +28,12 @@ void work_copy(const work *w);
 void work_reduce(const work *w);
 void work_fill(const work *w);
 
-/* Sets chunk where all calls are pointwise over equal contiguous views (or scalars), so that a chain of them stays in
- * cache. */
+/* Joins call i, whose result nobody but call i + 1 reads, with it if that adds it to a state: computed right into the
+ * state, it is never written out. Returns whether it did; then there is one call less. */
+bool work_join_addition(work *w, int i);
+
+/* Sets chunk where the sum and all calls are pointwise over equal contiguous views (or scalars), so that a chain of
+ * them stays in cache. */
 void work_find_chunk(work *w);
 
 /* The codelet of every task: cl_arg is a work, buffers are only for StarPU's coherence and order. */

@@ -53,6 +53,26 @@ static void find_handles(const instance *in, const plan_step *step, arena *memor
 
 /* ---- Work ---- */
 
+/* Whether the result of call i is seen by call i + 1 alone, which writes nothing that call i reads. */
+static bool is_for_next(const instance *in, const plan_step *step, int i)
+{
+    const plan *p = in->of->plan;
+    const plan_call *made = &p->calls.at[step->call + i];
+    int result = made->out[0];
+    if (p->operands.at[step->operand + result].access != ACCESS_NONE)
+        return false;
+    for (int k = i + 2; k < step->n_calls; k++)
+        for (int t = 0; t < in->of->program->nodes.at[p->calls.at[step->call + k].node]->op->n_in; t++)
+            if (p->calls.at[step->call + k].in[t] == result)
+                return false;
+    const plan_operand *operands = &p->operands.at[step->operand];
+    int written = operands[(int)p->calls.at[step->call + i + 1].out[0]].region.shard;
+    for (int t = 0; t < in->of->program->nodes.at[made->node]->op->n_in; t++)
+        if (made->in[t] >= 0 && operands[(int)made->in[t]].region.shard == written)
+            return false;
+    return true;
+}
+
 static void lower_compute(const instance *in, const plan_step *step, arena *memory, work *w)
 {
     int n_views = 0;
@@ -64,8 +84,12 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     trama_view *operands = w->views, *views = arena_take(memory, (size_t)n_views * sizeof *views, expected);
     w->views = views;
     w->n_calls = step->n_calls;
+    w->n_terms = step->n_terms;
+    w->sum = &operands[step->sum];
+    w->terms = &operands[step->n_operands - step->n_terms];
     w->calls = arena_take(memory, n * sizeof *w->calls, expected);
     w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
+    w->factors = arena_take(memory, n * sizeof *w->factors, expected);
     w->run = work_compute;
     for (int i = 0; i < step->n_calls; i++) {
         const plan_call *call = &in->of->plan->calls.at[step->call + i];
@@ -85,13 +109,16 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
         w->kernels[i] = kernel_of(node->op);
         views = out_views + node->op->n_out;
     }
+    for (int i = 0; i + 1 < w->n_calls; i++)
+        if (is_for_next(in, step, i) && work_join_addition(w, i))
+            break; /* an update ends a group */
     work_find_chunk(w);
 }
 
 static void lower_work(const instance *in, const plan_step *step, arena *memory, work *w)
 {
-    static const kernel_combine combine[] = {[TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM,
-                                             [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
+    static const kernel_combine combine[] = {
+        [TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM, [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
     w->n_views = step->n_operands;
     w->views = arena_take(memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
     for (int i = 0; i < step->n_operands; i++)
@@ -106,8 +133,8 @@ static void lower_work(const instance *in, const plan_step *step, arena *memory,
 
 static const char *name_of(const instance *in, const plan_step *step)
 {
-    static const char *const names[] = {[STEP_COPY] = "reshard.copy", [STEP_REDUCE] = "reshard.sum",
-                                        [STEP_FILL] = "reshard.fill"};
+    static const char *const names[] = {
+        [STEP_COPY] = "reshard.copy", [STEP_REDUCE] = "reshard.sum", [STEP_FILL] = "reshard.fill"};
     if (step->kind != STEP_COMPUTE)
         return names[step->kind];
     return in->of->program->nodes.at[in->of->plan->calls.at[step->call].node]->op->name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partition: a plan's beginning and end, and the walk over the program's nodes. Compute steps are made in compute.c, exchanges in
- * reshard.c. */
+/* Partition: a plan's beginning and end, and the walk over the program's nodes. Compute steps are made in compute.c,
+ * exchanges in reshard.c. */
 #include "partition.h"
 
 #include <assert.h>
@@ -199,13 +199,13 @@ static void settle(partition *q, const trama_node *node)
     }
 }
 
-/* The result of an alias is its operand's holding under another number; where the user reads it, a copy, so that it stays
- * when the operand is updated or fed again. */
+/* The result of an alias is its operand's holding under another number; where the user reads it, a copy, so that it
+ * stays when the operand is updated or fed again. */
 static void emit_alias(partition *q, const trama_node *node, bool kept)
 {
     int value = node->out[0]->id;
-    const plan_holding *from = partition_reshard(q, node->in[0]->id, q->s.l->mesh[value], &q->s.l->value[value],
-                                                 node->id, kept);
+    const plan_holding *from =
+        partition_reshard(q, node->in[0]->id, q->s.l->mesh[value], &q->s.l->value[value], node->id, kept);
     plan_holding h = {.value = value, .mesh = from->mesh, .layout = from->layout};
     for (int i = 0; i < from->pieces.n; i++)
         *ARRAY_PUSH(&h.pieces) = from->pieces.at[i];
@@ -276,6 +276,8 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
             settle(q, g.nodes.at[k]);
         ARRAY_FREE(&g.nodes);
     }
+    if (!q->s.options.no_fusion)
+        merge_sums(q, kept);
     free(last);
     free(internal);
 }

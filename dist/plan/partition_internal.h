@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of partition share: partition.c, pieces.c, compute.c, reshard.c. */
+/* What the files of partition share: partition.c, pieces.c, compute.c, reshard.c, guard.c, merge.c. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -36,8 +36,8 @@ box partition_whole(const partition *q, int value);
 /* The term that a position holds in a layout: its coordinate along the partial axes. */
 int term_of(const trama_mesh *mesh, const trama_layout *layout, int position);
 
-/* The distinct (place, box, term) of a layout on this rank, in the order of their first positions; regions are unset but
- * for their boxes. */
+/* The distinct (place, box, term) of a layout on this rank, in the order of their first positions; regions are unset
+ * but for their boxes. */
 void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
                       plan_holding *holding);
 
@@ -48,8 +48,8 @@ int pieces_on(const plan_holding *h, int place);
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
                    int *cut_dim, int *cut_parts);
 
-/* The dim along which a box is cut into n slices that are exchanged: the first where that gives everybody something, so that
- * slices are contiguous, else the longest. */
+/* The dim along which a box is cut into n slices that are exchanged: the first where that gives everybody something, so
+ * that slices are contiguous, else the longest. */
 int partition_slice_dim(const box *b, int n);
 
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
@@ -71,7 +71,8 @@ typedef struct partition_wish {
     const int *leader;
 } partition_wish;
 
-/* guard.c: copies of what an updating node overwrites though it is still read. guard_install goes behind the node's steps. */
+/* guard.c: copies of what an updating node overwrites though it is still read. guard_install goes behind the node's
+ * steps. */
 typedef struct guard {
     int original, copy; /* holdings */
 } guard;
@@ -87,9 +88,13 @@ typedef struct compute_group {
     ARRAY(const trama_node *) nodes;
 } compute_group;
 
-/* compute.c: holdings and shards of the group's results (internal[value id]: seen by the group alone), then its steps. */
+/* compute.c: holdings and shards of the group's results (internal[value id]: seen by the group alone), then its steps.
+ */
 void compute_results(compute_group *g, const bool *internal);
 void compute_tiles(compute_group *g);
+
+/* merge.c: sums that one step or tiles of one step read are made by them, but of values that are kept. */
+void merge_sums(partition *q, const bool *kept);
 
 /* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,

@@ -99,6 +99,8 @@ static void step_text(text *out, const plan *p, const trama_program *program, co
         text_add(out, " %s rank %d tag %lld", s->kind == STEP_SEND ? "to" : "from", s->peer, (long long)s->tag);
     if (s->kind == STEP_REDUCE)
         text_add(out, " %s", reduce_name(s->reduce));
+    if (s->n_terms)
+        text_add(out, " %s of %d,", reduce_name(s->reduce), s->n_terms);
     for (int i = 0; i < s->n_calls; i++)
         text_add(out, " %s", program->nodes.at[p->calls.at[s->call + i].node]->op->name);
     for (int i = 0; i < s->n_operands; i++) {

@@ -13,7 +13,7 @@ typedef struct plan_options {
     int ways;            /* into how many tiles an op is cut at most on a place; 0: the place's workers */
     int64_t grain_flops; /* least work worth one task */
     int64_t grain_bytes;
-    bool no_fusion;      /* one task an op: for comparisons */
+    bool no_fusion; /* one task an op: for comparisons */
 } plan_options;
 
 /* Where the buffer of a shard comes from. */
@@ -34,7 +34,7 @@ typedef struct plan_shard {
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
     int import;
-    int lane;               /* of the step that wrote its one tile last; 0 before, -1: any or several */
+    int lane; /* of the step that wrote its one tile last; 0 before, -1: any or several */
 } plan_shard;
 
 /* A box (global indices) of a shard. */
@@ -76,39 +76,41 @@ typedef struct plan_call {
 typedef struct plan_step {
     step_kind kind;
     int place;
-    int lane;              /* the worker of the place that it should run on; -1: any */
-    int operand, n_operands; /* in plan->operands. copy: destination, source; reduce: destination, sources in order; fill:
-                                destination; send, receive: the buffer */
-    int call, n_calls;     /* compute: in plan->calls */
-    trama_reduce reduce;   /* reduce: how; its result is scaled */
-    double scale;          /* reduce; fill: the value */
-    int peer;              /* send, receive: rank */
+    int lane;                /* the worker of the place that it should run on; -1: any */
+    int operand, n_operands; /* in plan->operands. copy: destination, source; reduce: destination, sources in order;
+                                fill: destination; send, receive: the buffer */
+    int call, n_calls;       /* compute: in plan->calls */
+    int sum, n_terms; /* compute: before its calls, operand `sum` is reduced from its last n_terms operands; n_terms 0:
+                         not */
+    trama_reduce reduce; /* reduce, or a compute step's sum: how; its result is scaled */
+    double scale;        /* the same; fill: the value */
+    int peer;            /* send, receive: rank */
     int peer_place;
-    int64_t tag;           /* send, receive: number in the sorted list of its (sender, receiver) pair */
-    int exchange;          /* copy, reduce, fill, send, receive: the plan->exchanges they belong to */
+    int64_t tag;  /* send, receive: number in the sorted list of its (sender, receiver) pair */
+    int exchange; /* copy, reduce, fill, send, receive, a compute step's sum: the plan->exchanges they belong to */
     double flops;
-    struct {               /* send, receive: both sides sort by it */
+    struct { /* send, receive: both sides sort by it */
         int phase, term;
         box box;
     } key;
 } plan_step;
 
-/* One change of layout, with its certificate as far as this rank is concerned. Bytes between places count what is sent from
- * place to place; bytes between processes what processes of this rank lack, as if each had its own memory. */
+/* One change of layout, with its certificate as far as this rank is concerned. Bytes between places count what is sent
+ * from place to place; bytes between processes what processes of this rank lack, as if each had its own memory. */
 typedef struct plan_exchange {
     int value;
     const trama_mesh *from_mesh, *to_mesh;
     trama_layout from, to;
-    int64_t received, sent;   /* bytes between places, of this rank */
-    int64_t bound;            /* bytes that the processes of this rank lack, without partials; -1 with partials */
-    int messages;             /* received and sent */
-    int node;                 /* the op that asked for it; -1: the user */
+    int64_t received, sent; /* bytes between places, of this rank */
+    int64_t bound;          /* bytes that the processes of this rank lack, without partials; -1 with partials */
+    int messages;           /* received and sent */
+    int node;               /* the op that asked for it; -1: the user */
 } plan_exchange;
 
 typedef struct plan_import {
-    int value;         /* the value whose holding it was taken from */
-    int piece;         /* which piece of it */
-    int shard;         /* the shard in the other plan */
+    int value; /* the value whose holding it was taken from */
+    int piece; /* which piece of it */
+    int shard; /* the shard in the other plan */
 } plan_import;
 
 typedef struct plan {

@@ -57,6 +57,16 @@ static void check_product(const problem *p, trama_dtype dtype, int variant)
     FOR_EACH(&out, i)
     ck_near(dtype, at(&out, i), wrapped(dtype, naive_product(&x, &y, &out, i, tx, ty)), 1);
     ck_assert(outside_untouched(&out));
+    kernel_adder add = kernel_adder_of(&trama_op_matmul, dtype);
+    ck_assert_int_eq(add != NULL, trama_dtype_is_float(dtype));
+    if (add) { /* a quarter of the product is taken from it again */
+        const trama_view in[] = {x.view, y.view};
+        const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
+        add(&call, -0.25);
+        FOR_EACH(&out, i)
+        ck_near(dtype, at(&out, i), 0.75 * naive_product(&x, &y, &out, i, tx, ty), 1);
+        ck_assert(outside_untouched(&out));
+    }
     tensor_free(&out);
     tensor_free(&x);
     tensor_free(&y);

@@ -115,6 +115,24 @@ START_TEST(both_together_cost_the_sum)
 }
 END_TEST
 
+/* The terms of a gradient that nobody else reads go right into the update. */
+START_TEST(gradients_are_summed_by_their_updates)
+{
+    job j = job_new("dp=2", 2, even);
+    for (int r = 0; r < 2; r++) {
+        const plan *p = simulation_plan(j.s, r);
+        int updates = 0;
+        for (int i = 0; i < p->steps.n; i++) {
+            ck_assert_int_ne(p->steps.at[i].kind, STEP_REDUCE);
+            ck_assert(p->steps.at[i].n_terms == 0 || p->steps.at[i].n_terms == 2);
+            updates += p->steps.at[i].n_terms > 0;
+        }
+        ck_assert_int_eq(updates, 4);
+    }
+    job_free(&j);
+}
+END_TEST
+
 START_TEST(one_process_sends_nothing)
 {
     try("1", 2, even, 0, 0, 0, 0);
@@ -184,6 +202,7 @@ int main(void)
         data_parallel_training_changes_nothing_but_partial_gradients,
         model_parallel_blocks_reduce_once_forward_and_once_backward,
         both_together_cost_the_sum,
+        gradients_are_summed_by_their_updates,
         one_process_sends_nothing,
         each_world_reduces_over_exactly_its_own_axes,
     };

@@ -212,9 +212,9 @@ static void count_message(const run *r, const walker *k, const plan_step *s, tra
 }
 
 /* What a copy or sum takes from another place of the rank goes from place to place too. */
-static void count_between_places(const run *r, const walker *k, const plan_step *s)
+static void count_between_places(const run *r, const walker *k, const plan_step *s, int first)
 {
-    for (int i = 1; i < s->n_operands; i++) {
+    for (int i = first; i < s->n_operands; i++) {
         const plan_region *from = &operand_of(k, s, i)->region;
         if (k->p->shards.at[from->shard].place == s->place)
             continue;
@@ -223,17 +223,15 @@ static void count_between_places(const run *r, const walker *k, const plan_step 
     }
 }
 
-/* copy, reduce and fill: element by element of one box that all operands share. */
-static bool run_elements(run *r, walker *k, const plan_step *s)
+/* Fills `to` from operands first .. end - 1 of the step (fills: from none), element by element of one box that all
+ * share. */
+static bool run_elements(run *r, walker *k, const plan_step *s, const plan_region to, int first, int end)
 {
-    const plan_region to = operand_of(k, s, 0)->region;
-    if (operand_of(k, s, 0)->access == ACCESS_READ || k->p->shards.at[to.shard].place != s->place)
-        return fail(r, k, "the destination is only read, or on another place", &to);
     int64_t n = box_count(&to.box);
     double *result = trama_alloc((size_t)n * sizeof *result);
     for (int64_t i = 0; i < n && s->kind == STEP_FILL; i++)
         result[i] = s->scale;
-    for (int o = 1; o < s->n_operands; o++) {
+    for (int o = first; o < end; o++) {
         const plan_region from = operand_of(k, s, o)->region;
         const box *shard = &k->p->shards.at[from.shard].box;
         double *x = result;
@@ -243,16 +241,24 @@ static bool run_elements(run *r, walker *k, const plan_step *s)
         }
         FOR_EACH_ELEMENT(shard, &from.box, at)
         {
-            *x = o == 1 ? k->m->data[from.shard][at] : combined(s->reduce, *x, k->m->data[from.shard][at]);
+            *x = o == first ? k->m->data[from.shard][at] : combined(s->reduce, *x, k->m->data[from.shard][at]);
             x++;
         }
     }
-    for (int64_t i = 0; i < n && s->kind == STEP_REDUCE; i++)
+    for (int64_t i = 0; i < n && s->kind != STEP_FILL; i++)
         result[i] *= s->scale;
-    count_between_places(r, k, s);
+    count_between_places(r, k, s, first);
     store(k, &to, result);
     free(result);
     return true;
+}
+
+static bool run_movement(run *r, walker *k, const plan_step *s)
+{
+    const plan_region to = operand_of(k, s, 0)->region;
+    if (operand_of(k, s, 0)->access == ACCESS_READ || k->p->shards.at[to.shard].place != s->place)
+        return fail(r, k, "the destination is only read, or on another place", &to);
+    return run_elements(r, k, s, to, 1, s->n_operands);
 }
 
 /* Both sides number their messages by these keys, so equal ones might be taken for each other. */
@@ -305,10 +311,13 @@ static bool run_step(run *r, walker *k, const plan_step *s)
     if (s->kind == STEP_RECEIVE)
         return run_receive(r, k, s);
     if (s->kind != STEP_COMPUTE)
-        return run_elements(r, k, s);
+        return run_movement(r, k, s);
     const machine_place *place = &r->w->machine->places[s->place];
     if (place->rank != k->rank || s->lane < -1 || s->lane >= place->workers)
         return fail(r, k, "no such worker on this rank", NULL);
+    if (s->n_terms &&
+        !run_elements(r, k, s, operand_of(k, s, s->sum)->region, s->n_operands - s->n_terms, s->n_operands))
+        return false;
     for (int i = 0; i < s->n_calls; i++)
         if (!run_call(r, k, s, &k->p->calls.at[s->call + i]))
             return false;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums that are read once are made by their reader: the terms of a gradient go right into the update, tile by tile,
+ * instead of through memory once more. A peephole over finished steps; it changes no value and no message. */
+#include <string.h>
+
+#include "partition_internal.h"
+
+enum { MOST_TERMS = 8 };
+
+typedef ARRAY(int) step_list;
+
+static const plan_operand *operand(const plan *p, const plan_step *s, int i)
+{
+    return &p->operands.at[s->operand + i];
+}
+
+static bool meet(const box *a, const box *b)
+{
+    box common;
+    return box_intersect(a, b, &common);
+}
+
+/* Whether a step can take over the part of the sum that it reads, as its operand number `which`. */
+static bool can_sum(const plan *p, const plan_step *sum, const plan_step *s, int which)
+{
+    const plan_operand *to = operand(p, sum, 0), *o = operand(p, s, which);
+    return s->kind == STEP_COMPUTE && s->place == sum->place && !s->n_terms && o->access == ACCESS_READ &&
+           box_contains(&to->region.box, &o->region.box);
+}
+
+/* The steps behind the sum that read its result, if they read parts that have nothing in common, and write none of its
+ * terms. */
+static bool find_readers(const plan *p, int at, step_list *readers)
+{
+    const plan_step *sum = &p->steps.at[at];
+    int result = operand(p, sum, 0)->region.shard;
+    for (int i = at + 1; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        for (int k = 0; k < s->n_operands; k++) {
+            const plan_operand *o = operand(p, s, k);
+            for (int t = 1; t < sum->n_operands; t++)
+                if (o->access != ACCESS_READ && o->region.shard == operand(p, sum, t)->region.shard)
+                    return false;
+            if (o->region.shard != result)
+                continue;
+            if (!can_sum(p, sum, s, k) || (readers->n && readers->at[readers->n - 1] == i))
+                return false;
+            *ARRAY_PUSH(readers) = i;
+        }
+    }
+    return readers->n > 0;
+}
+
+static int which_operand(const plan *p, const plan_step *s, int shard)
+{
+    int k = 0;
+    while (operand(p, s, k)->region.shard != shard)
+        k++;
+    return k;
+}
+
+static bool are_apart(const plan *p, const step_list *readers, int shard)
+{
+    for (int i = 0; i < readers->n; i++)
+        for (int j = 0; j < i; j++) {
+            const plan_step *a = &p->steps.at[readers->at[i]], *b = &p->steps.at[readers->at[j]];
+            if (meet(&operand(p, a, which_operand(p, a, shard))->region.box,
+                     &operand(p, b, which_operand(p, b, shard))->region.box))
+                return false;
+        }
+    return true;
+}
+
+/* Written by this sum alone, and by no other of the same shard. */
+static bool is_only_writer(const plan *p, int at)
+{
+    int shard = operand(p, &p->steps.at[at], 0)->region.shard;
+    for (int i = 0; i < at; i++)
+        for (int k = 0; k < p->steps.at[i].n_operands; k++)
+            if (operand(p, &p->steps.at[i], k)->region.shard == shard)
+                return false;
+    return true;
+}
+
+/* Whether a value that is kept lies in the shard. */
+static bool is_kept(const plan *p, int shard, const bool *kept)
+{
+    for (int i = 0; i < p->holdings.n; i++)
+        for (int k = 0; kept[p->holdings.at[i].value] && k < p->holdings.at[i].pieces.n; k++)
+            if (p->holdings.at[i].pieces.at[k].region.shard == shard)
+                return true;
+    return false;
+}
+
+/* The step's operands move to the end of the list, where there is room for the terms behind them. */
+static void take_sum(plan *p, const plan_step *sum, plan_step *s)
+{
+    int from = s->operand, which = which_operand(p, s, operand(p, sum, 0)->region.shard);
+    s->operand = p->operands.n;
+    for (int k = 0; k < s->n_operands; k++) {
+        plan_operand o = p->operands.at[from + k];
+        *ARRAY_PUSH(&p->operands) = o;
+    }
+    plan_operand *result = &p->operands.at[s->operand + which];
+    result->access = ACCESS_NONE;
+    const box part = result->region.box;
+    for (int t = 1; t < sum->n_operands; t++) {
+        plan_operand term = *operand(p, sum, t);
+        term.region.box = part;
+        *ARRAY_PUSH(&p->operands) = term;
+    }
+    s->sum = which;
+    s->n_terms = sum->n_operands - 1;
+    s->n_operands += s->n_terms;
+    s->reduce = sum->reduce;
+    s->scale = sum->scale;
+    s->exchange = sum->exchange;
+    s->flops += (double)box_count(&part) * s->n_terms;
+}
+
+void merge_sums(partition *q, const bool *kept)
+{
+    plan *p = q->p;
+    int n = 0;
+    for (int i = 0; i < p->steps.n; i++) {
+        plan_step *sum = &p->steps.at[i];
+        if (sum->kind != STEP_REDUCE || sum->n_operands - 1 > MOST_TERMS)
+            continue;
+        int shard = operand(p, sum, 0)->region.shard;
+        step_list readers = {0};
+        if (p->shards.at[shard].source == SHARD_OWN && !is_kept(p, shard, kept) && is_only_writer(p, i) &&
+            find_readers(p, i, &readers) && are_apart(p, &readers, shard)) {
+            for (int k = 0; k < readers.n; k++)
+                take_sum(p, sum, &p->steps.at[readers.at[k]]);
+            p->shards.at[shard].source = SHARD_INTERNAL;
+            sum->n_operands = 0; /* to be dropped */
+        }
+        ARRAY_FREE(&readers);
+    }
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind != STEP_REDUCE || p->steps.at[i].n_operands)
+            p->steps.at[n++] = p->steps.at[i];
+    p->steps.n = n;
+}
