@@ -88,10 +88,10 @@ void flight_land(void *arg)
     if (COUNT(left) && !last)
         return;
     pthread_mutex_lock(&runtime_lock);
+    if (c->waiters > 1 || (c->waiters && (c->waited == &f->state || (last && c->waited == &c->under_way))))
+        pthread_cond_broadcast(&landed);
     if (left == 0)
         recycle(f);
-    if (c->waiters)
-        pthread_cond_broadcast(&landed);
     if (last && atomic_load(&c->under_way) == 0)
         rest_when_idle(c);
     pthread_mutex_unlock(&runtime_lock);
@@ -136,6 +136,7 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
     long seen = atomic_load(&c->landings);
     pthread_mutex_lock(&runtime_lock);
     c->waiters++;
+    c->waited = count;
     while (COUNT(atomic_load(count))) {
         struct timespec until = as_timespec(deadline);
         if (pthread_cond_timedwait(&landed, &runtime_lock, &until) != ETIMEDOUT || !COUNT(atomic_load(count)))

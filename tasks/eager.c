@@ -31,6 +31,8 @@ static void land_all(trama_executable *e)
 static void submit(trama_executable *e, instance *in)
 {
     eager_state *s = e->eager;
+    if (s->n == MAX_OUTSTANDING) /* half of them at a time: waking up for each would cost more than the op */
+        flight_wait(e->context, s->queue[(s->first + MAX_OUTSTANDING / 2) % MAX_OUTSTANDING].f, "an eager op");
     while (s->n && (s->n == MAX_OUTSTANDING || flight_done(s->queue[s->first].f)))
         land_first(e);
     flight *f = flight_new(e->context);

@@ -6,7 +6,7 @@
 
 #include "lower.h"
 
-enum { MAX_LOWERINGS = 16, MAX_READERS = 256 };
+enum { MAX_LOWERINGS = 16, MAX_READERS = 256, MAX_READERS_RUNS = 16 };
 
 /* A name that traces can hold: [A-Za-z0-9_.] only. */
 static char *plain_name(const char *name)
@@ -186,13 +186,14 @@ static void count_uses(const instance *in, lowering *l)
     }
 }
 
-/* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget. */
+/* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget: seldom, since what
+ * reads it next depends on that. */
 static void forget_readers(const instance *in, const lowering *l, flight *f)
 {
     for (int i = 0; i < l->n_used; i++) {
         shard *s = l->used[i].s;
         s->readers = l->used[i].writes ? 0 : s->readers + l->used[i].reads;
-        if (s->readers < MAX_READERS)
+        if (s->readers < MAX_READERS + MAX_READERS_RUNS * l->used[i].reads)
             continue;
         shard_forget_readers(in->context, s, f);
         s->readers = 0;
@@ -228,7 +229,7 @@ static lowering *lowering_now(instance *in)
  * the same step is submitted. */
 static void submit_task(const instance *in, const lowered *s, flight *f)
 {
-    struct starpu_task *task = starpu_task_create();
+    struct starpu_task *task = malloc(sizeof *task); /* as starpu_task_create, which would fill it in first */
     *task = s->task;
     if (s->n_handles > STARPU_NMAXBUFS) {
         size_t n = (size_t)s->n_handles;
