@@ -2,6 +2,8 @@
 /* The steps of one exchange: staged while the engine walks, then emitted so that nobody waits for what could go first. */
 #include "exchange.h"
 
+enum { RECENT_PACKS = 8 }; /* who gets the same as others gets it at once after them */
+
 /* ---- Steps ---- */
 
 staged *stage_step(exchange *x, int stage, step_kind kind, int place)
@@ -63,7 +65,7 @@ void stage_send(exchange *x, int phase, int place, int peer_place, plan_region f
     plan_region buffer = from;
     if (plan_exact_tile(&p->shards.at[from.shard], &from.box) < 0) {
         buffer.shard = -1;
-        for (int i = 0; i < x->packs.n; i++)
+        for (int i = (int)max_i64(0, x->packs.n - RECENT_PACKS); i < x->packs.n; i++)
             if (x->packs.at[i].region.shard == from.shard && box_equal(&x->packs.at[i].region.box, &from.box))
                 buffer.shard = x->packs.at[i].message;
         if (buffer.shard < 0) {
