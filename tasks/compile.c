@@ -84,6 +84,22 @@ static uint64_t hash_text(const char *at)
     return h;
 }
 
+/* Recorded and shown, but nothing runs them yet. */
+static trama_status refuse_marks(const trama_program *p)
+{
+    for (int i = 0; i < p->nodes.n; i++)
+        if (p->nodes.at[i]->stage)
+            return trama_fail(p->nodes.at[i]->where, TRAMA_E_UNSUPPORTED,
+                              "trama_compile: %s is in pipeline stage %d, and pipelines cannot be run yet; leave out trama_stage",
+                              p->nodes.at[i]->op->name, p->nodes.at[i]->stage - 1);
+    for (int i = 0; i < p->values.n; i++)
+        if (p->values.at[i]->offload)
+            return trama_fail(p->values.at[i]->where, TRAMA_E_UNSUPPORTED,
+                              "trama_compile: %s is offloaded, which cannot be run yet; leave out trama_offload",
+                              p->values.at[i]->name);
+    return TRAMA_OK;
+}
+
 /* All ranks must have recorded the same program. */
 static trama_status check_agreement(trama_context *context, const trama_program *program)
 {
@@ -115,7 +131,9 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     if (!program->targets.n)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_compile: the program has no target; name what is to be run "
                                                    "with trama_target_new");
-    trama_status status = check_agreement(context, program);
+    trama_status status = refuse_marks(program);
+    if (!status)
+        status = check_agreement(context, program);
     if (status)
         return status;
     trama_executable *e;

@@ -4,6 +4,7 @@
 #define TRAMA_H
 
 #include "trama_base.h"
+#include "trama_complete.h"
 #include "trama_context.h"
 #include "trama_eager.h"
 #include "trama_executable.h"

@@ -103,9 +103,10 @@ bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
     bool equal = true;
     for (int i = 0; i < m->shape[axis]; i++) {
         if (weights[i] < 1)
-            return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
-                              "mesh: weight %d of axis %d is %d; weights are at least 1 (leave a process out by the ids)", i,
-                              axis, weights[i]),
+            return trama_fail(
+                       NOWHERE, TRAMA_E_LAYOUT,
+                       "mesh: weight %d of axis %d is %d; weights are at least 1 (leave a process out by the ids)", i,
+                       axis, weights[i]),
                    false;
         common = greatest_common_divisor(weights[i], common);
         sum += weights[i];

@@ -64,7 +64,10 @@ static bool read_weights(const char **at, axis_source *axis)
             return false;
     } while (**at == ',');
     axis->extent = axis->weights.n;
-    return *(*at)++ == ']';
+    if (**at != ']')
+        return false;
+    ++*at;
+    return true;
 }
 
 static bool read_axis(const char **at, axis_source *axis)
@@ -137,10 +140,11 @@ trama_mesh *trama_mesh_parse(const char *source)
     else if (ndim == TRAMA_MAX_AXES && *at == ',')
         mesh_error("more than 8 axes", source);
     else
-        trama_fail(NOWHERE, TRAMA_E_LAYOUT,
-                   "mesh: '%s' is not understood at '%s'; write axes as \"dp=2,mp=2\", weights as \"dp=[3,1]\", ids after "
-                   "a colon",
-                   source, at);
+        trama_fail(
+            NOWHERE, TRAMA_E_LAYOUT,
+            "mesh: '%s' is not understood at '%s'; write axes as \"dp=2,mp=2\", weights as \"dp=[3,1]\", ids after "
+            "a colon",
+            source, at);
     for (int a = 0; a < TRAMA_MAX_AXES; a++)
         ARRAY_FREE(&axes[a].weights);
     ARRAY_FREE(&ids);

@@ -10,8 +10,8 @@ typedef struct layouts {
     int n_values, n_nodes;
     const trama_mesh **mesh; /* [n_values] never NULL for a value that is needed */
     trama_layout *value;     /* [n_values] */
-    op_layouts *op;          /* [n_nodes]; op.out is what the op makes; where it differs from value, the edge reshards */
-    char *report;            /* a line for each conflict, "" without one; owned */
+    op_layouts *op; /* [n_nodes]; op.out is what the op makes; where it differs from value, the edge reshards */
+    char *report;   /* a line for each conflict, "" without one; owned */
 } layouts;
 
 /* Completes the whole program; TRAMA_ANY is taken as `nominal`. Values without any annotation live on the mesh of one

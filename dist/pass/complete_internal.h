@@ -10,14 +10,16 @@ typedef struct completion {
     layouts *l;
     trama_rule *rules; /* with nominal extents */
     const trama_mesh *single;
-    unsigned *summed; /* [value id] axes along which a value is summed as soon as it is there, instead of staying partial */
+    unsigned
+        *summed; /* [value id] axes along which a value is summed as soon as it is there, instead of staying partial */
     text report;
 } completion;
 
 /* The mesh of an op: that of its operands with dims, else of its scalars, else of its results. */
 trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh);
 
-/* What is known of operand t: what the user fixed for the op, else the value's own layout on the op's mesh; else NULL. */
+/* What is known of operand t: what the user fixed for the op, else the value's own layout on the op's mesh; else NULL.
+ */
 const trama_layout *operand_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh);
 
 void close_open_axes(trama_layout *layout); /* what is open becomes R */

@@ -13,14 +13,15 @@ void close_open_axes(trama_layout *layout)
             layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
 }
 
-/* What a result of no own annotation becomes: what the op makes, on splits that completion gave it what it was given. */
+/* What a result of no own annotation becomes: what the op makes, on splits that completion gave it what it was given.
+ */
 static trama_layout result_layout(const trama_layout *completed, const trama_layout *made)
 {
     trama_layout layout = *completed;
     for (int a = 0; a < layout.naxes; a++)
         if (layout.axis[a].kind == TRAMA_OPEN)
-            layout.axis[a] = made->axis[a].kind == TRAMA_SPLIT ? (trama_placement){.kind = TRAMA_REPLICATE}
-                                                               : made->axis[a];
+            layout.axis[a] =
+                made->axis[a].kind == TRAMA_SPLIT ? (trama_placement){.kind = TRAMA_REPLICATE} : made->axis[a];
     return layout;
 }
 
@@ -76,8 +77,8 @@ static trama_status keep_fixed(const trama_node *node, const layouts *l)
         layout_text(&wanted, op->mesh, fixed);
         layout_text(&computes, op->mesh, &op->in[t]);
         trama_fail(node->fixed->where, TRAMA_E_LAYOUT,
-                   "shard_op of %s: with operand %d (%s) as %s it cannot compute its result; its rule wants %s", node->op->name,
-                   t, node->in[t]->name, wanted.at, computes.at);
+                   "shard_op of %s: with operand %d (%s) as %s it cannot compute its result; its rule wants %s",
+                   node->op->name, t, node->in[t]->name, wanted.at, computes.at);
         free(wanted.at);
         free(computes.at);
         return TRAMA_E_LAYOUT;
@@ -180,8 +181,8 @@ static unsigned wants_sum(const trama_layout *have, const trama_layout *wants)
 }
 
 /* Where one reader of a value needs the sum and another would go on with the terms, all take the sum: it is exchanged
- * anyway, and what the other one makes of it need not be summed again. Forward values look at forward readers only, so that
- * gradients do not change them. */
+ * anyway, and what the other one makes of it need not be summed again. Forward values look at forward readers only, so
+ * that gradients do not change them. */
 static bool find_sums(completion *c)
 {
     const trama_program *p = c->program;

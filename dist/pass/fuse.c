@@ -10,7 +10,7 @@ typedef struct fusion {
     const layouts *l;
     const trama_shape *shapes;
     int *leader, *external, *calls; /* external, calls [leader]: operands of the group from outside and nodes, so far */
-    bool *ended;                    /* [leader]: its last node updates state; what may read the old one comes after it */
+    bool *ended; /* [leader]: its last node updates state; what may read the old one comes after it */
 } fusion;
 
 static bool same_layout(const fusion *f, const trama_node *node, int t)

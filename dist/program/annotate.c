@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user says of layouts: of values, of one op, of stages and of where a value rests. It steers planning only. */
+/* What the user says of layouts: of values, of one op, of stages and of where a value rests. It steers planning only.
+ */
 #include <string.h>
 
 #include "program.h"
@@ -48,9 +49,9 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
     const trama_node *node = value->node;
     if (value->kind != VALUE_RESULT || node->op->updates || node->op->alias)
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op: %s is %s; shard the value instead", value->name,
-                            !node              ? "not the result of an op"
-                            : node->op->alias  ? "another value in another layout, nothing computes it"
-                                               : "an updated state"),
+                            !node             ? "not the result of an op"
+                            : node->op->alias ? "another value in another layout, nothing computes it"
+                                              : "an updated state"),
                false;
     if (!mesh)
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: the mesh is NULL", node->op->name), false;
@@ -103,6 +104,11 @@ trama_status trama_stage_at(trama_where where, trama_program *program, int stage
         program_fail(program, where, TRAMA_E_ARGUMENT, "stage: %d is no stage of a pipeline; they begin with 0", stage);
         return TRAMA_E_ARGUMENT;
     }
+    if (program->appended) {
+        program_fail(program, where, TRAMA_E_UNSUPPORTED,
+                     "stage: pipelines cannot be run yet, so eager programs have none");
+        return TRAMA_E_UNSUPPORTED;
+    }
     program->stage = stage + 1;
     return program->status;
 }
@@ -115,6 +121,9 @@ trama_value *trama_offload_at(trama_where where, trama_value *value, const char 
         return program_fail(value->program, where, TRAMA_E_ARGUMENT,
                             "offload of %s: '%s' is no memory that values can rest in; there is \"cpu\"", value->name,
                             device ? device : "(null)");
+    if (value->program->appended)
+        return program_fail(value->program, where, TRAMA_E_UNSUPPORTED,
+                            "offload of %s: it cannot be run yet, so eager programs have none", value->name);
     if (value->kind == VALUE_EFFECT)
         return program_fail(value->program, where, TRAMA_E_ARGUMENT, "offload of %s: it is an update, not a value",
                             value->name);

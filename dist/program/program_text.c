@@ -1,13 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as text, for people. */
+#include <string.h>
+
 #include "program.h"
+
+/* What is not 0, by name: the integers, then the reals behind the bar. */
+static void attributes_text(text *t, const trama_node *node)
+{
+    const char *at = node->op->attributes ? node->op->attributes : "";
+    bool real = false;
+    int slot = 0;
+    while (*(at += strspn(at, " "))) {
+        size_t n = strcspn(at, " ");
+        if (*at == '|') {
+            real = true;
+            slot = 0;
+        } else if (real && node->attributes.real[slot++] != 0) {
+            text_add(t, ", %.*s=%.17g", (int)n, at, node->attributes.real[slot - 1]);
+        } else if (!real && node->attributes.integer[slot++] != 0) {
+            text_add(t, ", %.*s=%lld", (int)n, at, (long long)node->attributes.integer[slot - 1]);
+        }
+        at += n;
+    }
+}
+
+static void fixed_text(text *t, const trama_node *node)
+{
+    text_add(t, " fixed on ");
+    mesh_text(t, node->fixed->mesh);
+    for (int i = 0; i < node->op->n_in; i++) {
+        text_add(t, i ? "; " : " as ");
+        layout_text(t, node->fixed->mesh, &node->fixed->in[i]);
+    }
+}
 
 static void node_line(text *t, const trama_node *node)
 {
     text_add(t, "%s(", node->op->name);
     for (int i = 0; i < node->op->n_in; i++)
         text_add(t, "%s%s", i ? ", " : "", node->in[i]->name);
+    attributes_text(t, node);
     text_add(t, ")");
+    if (node->stage)
+        text_add(t, " stage %d", node->stage - 1);
+    if (node->fixed)
+        fixed_text(t, node);
 }
 
 char *trama_program_text(const trama_program *program)
@@ -32,6 +69,8 @@ char *trama_program_text(const trama_program *program)
             text_add(&t, " as ");
             layout_text(&t, v->mesh, &v->layout);
         }
+        if (v->offload)
+            text_add(&t, " offloaded");
         text_add(&t, "  # %s:%d\n", v->where.file, v->where.line);
     }
     for (int i = 0; i < program->targets.n; i++) {

@@ -234,6 +234,34 @@ START_TEST(programs_that_cannot_be_laid_out_are_refused)
 }
 END_TEST
 
+/* Recorded and shown, and not ignored where it would have to be done. */
+START_TEST(stages_and_offload_cannot_be_compiled_yet)
+{
+    start();
+    for (int i = 0; i < 2; i++) {
+        trama_program *p = trama_program_new();
+        trama_executable *e = NULL;
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4));
+        if (i == 0)
+            trama_offload(x, "cpu");
+        else
+            must(trama_stage(p, 3));
+        trama_target_new(p, "t", trama_neg(x));
+        expect(trama_compile(ctx, p, &e), TRAMA_E_UNSUPPORTED, __FILE__, i ? "stage 3" : "x is offloaded",
+               i ? "trama_stage" : "trama_offload");
+        demand(!e, "an executable in spite of the error");
+        trama_program_destroy(&p);
+    }
+    trama_program *p;
+    trama_executable *e;
+    must(trama_eager(ctx, &p, &e));
+    expect(trama_stage(p, 0), TRAMA_E_UNSUPPORTED, __FILE__, "eager");
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
 START_TEST(state_that_is_too_large_is_refused)
 {
     work_left w = begin();
@@ -432,8 +460,8 @@ END_TEST
 TESTS(options_out_of_range_are_refused, a_communicator_needs_mpi, a_second_context_is_refused,
       stopping_before_executables_are_destroyed_is_refused, compiling_needs_its_arguments_and_a_target,
       the_first_error_of_a_builder_is_what_compiling_says, programs_that_cannot_be_laid_out_are_refused,
-      state_that_is_too_large_is_refused, feeding_what_does_not_fit_is_refused,
-      feeding_other_boxes_than_the_layout_has_is_refused, writing_what_does_not_fit_is_refused,
-      running_what_cannot_run_is_refused, reading_what_does_not_fit_is_refused,
+      stages_and_offload_cannot_be_compiled_yet, state_that_is_too_large_is_refused,
+      feeding_what_does_not_fit_is_refused, feeding_other_boxes_than_the_layout_has_is_refused,
+      writing_what_does_not_fit_is_refused, running_what_cannot_run_is_refused, reading_what_does_not_fit_is_refused,
       local_boxes_that_are_not_there_are_refused, questions_without_room_for_the_answer_are_refused,
       rewinding_is_for_eager_programs)

@@ -217,7 +217,8 @@ START_TEST(a_local_box_of_a_partial_value_is_one_term)
 }
 END_TEST
 
-/* loss = sum x w, x [4,3] split along dp: each process has a term of dw[k] = sum_i x[i,k], and all of dw where it is named. */
+/* loss = sum x w, x [4,3] split along dp: each process has a term of dw[k] = sum_i x[i,k], and all of dw where it is
+ * named. */
 START_TEST(a_named_gradient_is_local_where_its_value_is)
 {
     static const char *const layouts[] = {"R,R", "S(0),R", "R,S(0)", "S(0),S(0)"};
@@ -246,6 +247,33 @@ START_TEST(a_named_gradient_is_local_where_its_value_is)
         trama_program_destroy(&p);
         trama_mesh_destroy(&mesh);
     }
+    stop();
+}
+END_TEST
+
+/* Only the processes of the mask compute, and hold the result. */
+START_TEST(an_op_computes_where_its_mask_lets_it)
+{
+    start();
+    trama_mesh *mesh = mesh_of("dp=2,mp=2");
+    trama_program *p = trama_program_new();
+    double data[6] = {1, 2, 3, 4, 5, 6}, twice[6];
+    trama_value *x = trama_shard(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(6), data), mesh, "S(0),R");
+    trama_value *y = trama_add(x, x);
+    must(trama_shard_op(y, mesh, NULL, NULL, "S(0),R mask{1,0,0,1}") ? TRAMA_OK : trama_program_status(p));
+    trama_target *t = trama_target_new(p, "t", y);
+    trama_executable *e = compile(p);
+    trama_layout l;
+    must(trama_layout_parse(mesh, 1, "S(0),R mask{1,0,0,1}", &l));
+    must(trama_run(e, t));
+    for (int i = 0; i < 6; i++)
+        twice[i] = 2 * data[i];
+    demand_local(e, y, mesh, &l, TRAMA_SHAPE(6), TRAMA_F64, twice, four);
+    must(trama_read(e, y, data, sizeof data));
+    demand(!memcmp(data, twice, sizeof data), "x + x is %g, %g, ..", data[0], data[1]);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
     stop();
 }
 END_TEST
@@ -364,5 +392,6 @@ END_TEST
 
 TESTS(every_dtype_shape_and_layout_reads_back, what_the_host_gives_is_the_value_in_partial_layouts_too,
       numbers_that_are_none_come_through, boxes_are_fed_and_read_as_the_layout_cuts_them,
-      a_local_box_of_a_partial_value_is_one_term, a_named_gradient_is_local_where_its_value_is, state_is_written_in_every_layout,
-      printing_shows_shape_layout_and_numbers, completion_and_plans_can_be_looked_at)
+      a_local_box_of_a_partial_value_is_one_term, a_named_gradient_is_local_where_its_value_is,
+      an_op_computes_where_its_mask_lets_it, state_is_written_in_every_layout, printing_shows_shape_layout_and_numbers,
+      completion_and_plans_can_be_looked_at)
