@@ -13,5 +13,7 @@
 #include "trama_op.h"
 #include "trama_ops.h"
 #include "trama_program.h"
+#include "trama_reshard_plan.h"
+#include "trama_rule.h"
 
 #endif

@@ -277,3 +277,49 @@ void layout_overlaps(const trama_mesh *mesh, const trama_layout *layout, const b
         s.cuts[d].n = layout_dim_axes(layout, d, s.cuts[d].axes);
     search_next(&s, 0);
 }
+
+/* The number along a dim of the piece that holds element x. */
+static int64_t piece_number(const trama_mesh *mesh, const cut *c, int64_t n, int64_t x)
+{
+    int64_t number = 0, lo = 0;
+    for (int i = 0; i < c->n; i++) {
+        int at = mesh_piece_find(mesh, c->axes[i], n, x - lo);
+        int64_t offset;
+        mesh_piece(mesh, c->axes[i], n, at, &offset, &n);
+        number = number * mesh->shape[c->axes[i]] + at;
+        lo += offset;
+    }
+    return number;
+}
+
+/* The first and the last piece along dim d that meet `where`. */
+static void piece_range(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where, int d, cut *c,
+                        int64_t *first, int64_t *last)
+{
+    c->n = layout_dim_axes(layout, d, c->axes);
+    *first = piece_number(mesh, c, whole->n[d], where->lo[d]);
+    *last = piece_number(mesh, c, whole->n[d], where->lo[d] + where->n[d] - 1);
+}
+
+int64_t layout_number(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
+                      const box *piece)
+{
+    int64_t number = 0, first, last;
+    for (int d = 0; d < whole->ndim; d++) {
+        cut c;
+        piece_range(mesh, layout, whole, where, d, &c, &first, &last);
+        number = number * (last - first + 1) + piece_number(mesh, &c, whole->n[d], piece->lo[d]) - first;
+    }
+    return number;
+}
+
+int64_t layout_pieces(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where)
+{
+    int64_t n = 1, first, last;
+    for (int d = 0; d < whole->ndim; d++) {
+        cut c;
+        piece_range(mesh, layout, whole, where, d, &c, &first, &last);
+        n *= last - first + 1;
+    }
+    return n;
+}

@@ -41,6 +41,14 @@ typedef void layout_visit(void *arg, const box *piece, const int *coordinate);
 void layout_overlaps(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
                      layout_visit *visit, void *arg);
 
+/* The number of a piece among those of the layout that meet `where`, in ascending order, from 0; pieces that are empty may count.
+ * Both are not empty. */
+int64_t layout_number(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
+                      const box *piece);
+
+/* How many pieces meet `where`, which is not empty. */
+int64_t layout_pieces(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where);
+
 void layout_text(text *out, const trama_mesh *mesh, const trama_layout *layout);
 const char *reduce_name(trama_reduce reduce); /* "sum", ... */
 

@@ -54,6 +54,15 @@ trama_status trama_layout_from_mapping(const trama_mesh *mesh, int tensor_ndim, 
 trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const unsigned char *mask,
                                trama_layout *layout);
 
+/* The box of the tensor that the process at a row-major position of the mesh holds: offset and extent [shape.ndim], one of which
+ * is 0 where the box is empty. term: its coordinate along the partial axes, row-major, 0 without; NULL: not asked. *held is
+ * false where the mask takes it away. E_LAYOUT for a layout that is open or does not fit, E_ARGUMENT for a position outside. */
+trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int position,
+                              int64_t *offset, int64_t *extent, int *term, bool *held);
+
+/* Who holds what, a line for each process. The caller frees. Errors as above; *text is set on TRAMA_OK only. */
+trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text);
+
 bool trama_layout_equal(const trama_layout *a, const trama_layout *b);
 
 #ifdef __cplusplus

@@ -80,6 +80,7 @@ typedef struct group {
     box from_box, to_box;
     int kept;              /* position along the kept axes */
     int terms;
+    int64_t first;         /* number of the first target among all that take something of the source box */
     int_list *holders;     /* [terms] places */
     bool *held_here;       /* [terms] whether this rank has a holder */
     int_list targets;      /* places */
@@ -88,8 +89,9 @@ typedef struct group {
 void group_fill(const exchange *x, group *g, const int *from_coordinate, const int *to_coordinate);
 void group_free(group *g);
 
-/* Whether the targets of a region get a slice each and exchange slices, because the holders are fewer. */
-bool is_scattered(const exchange *x, const box *region, int targets, int holders);
+/* Whether the targets of a region get a slice each and exchange slices, because they are more than all who have a part of what
+ * they want, so that these would send the same many times. */
+bool is_scattered(const exchange *x, const group *g, int targets, int holders);
 
 /* Whether the targets of partial terms sum a slice each and exchange the sums. With two terms and two targets the whole
  * exchange costs as many bytes as slices, and one hop less: a third of the time for the gradients of the main job. */

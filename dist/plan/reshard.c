@@ -51,8 +51,8 @@ static bool list_has(const int_list *l, int place)
     return false;
 }
 
-/* The k-th choice of holder for target number i: the nearest ones in rotation. */
-static int choose_holder(const exchange *x, const int_list *holders, int target, int i, int *n_nearest)
+/* The holder for target number i: the nearest ones in rotation. */
+static int choose_holder(const exchange *x, const int_list *holders, int target, int64_t i, int *n_nearest)
 {
     const machine *m = x->q->s.machine;
     int nearest = machine_distance(m, holders->at[0], target), n = 0;
@@ -64,7 +64,7 @@ static int choose_holder(const exchange *x, const int_list *holders, int target,
         n += machine_distance(m, holders->at[h], target) == nearest;
     if (n_nearest)
         *n_nearest = n;
-    int skip = i % n;
+    int skip = (int)(i % n);
     for (int h = 0; h < holders->n; h++)
         if (machine_distance(m, holders->at[h], target) == nearest && skip-- == 0)
             return holders->at[h];
@@ -181,9 +181,10 @@ static int64_t region_bytes(const exchange *x, const box *b)
     return box_count(b) * (int64_t)x->element;
 }
 
-bool is_scattered(const exchange *x, const box *region, int targets, int holders)
+bool is_scattered(const exchange *x, const group *g, int targets, int holders)
 {
-    return targets > holders && targets > 1 && region_bytes(x, region) >= SLICE_BYTES;
+    return targets > 1 && targets > holders && region_bytes(x, &g->region) >= SLICE_BYTES &&
+           targets > holders * layout_pieces(x->from_mesh, &x->from, &x->whole, &g->to_box);
 }
 
 static void move_group(exchange *x, group *g)
@@ -201,10 +202,11 @@ static void move_group(exchange *x, group *g)
                 stage_copy(x, UNPACK, place, region_in(t, &g->region), region_in(s, &g->region));
         }
     }
-    bool scattered = is_scattered(x, &g->region, lacking.n, holders->n);
+    bool scattered = is_scattered(x, g, lacking.n, holders->n);
     for (int i = 0; i < lacking.n; i++) {
         int n_nearest, to = lacking.at[i];
-        int from = choose_holder(x, holders, to, i, &n_nearest);
+        int64_t number = g->first + i;
+        int from = choose_holder(x, holders, to, number, &n_nearest);
         if (scattered) {
             box slice = slice_of(&g->region, lacking.n, i);
             move_from_source(x, g, from, to, &slice);
@@ -215,7 +217,7 @@ static void move_group(exchange *x, group *g)
             spread = 1;
         for (int k = 0; k < spread; k++) {
             box slice = spread > 1 ? slice_of(&g->region, spread, k) : g->region;
-            move_from_source(x, g, choose_holder(x, holders, to, i * spread + k, NULL), to, &slice);
+            move_from_source(x, g, choose_holder(x, holders, to, number * spread + k, NULL), to, &slice);
         }
     }
     if (scattered)
@@ -244,7 +246,7 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
         int key = g->kept * g->terms + term;
         if (!mine && !g->held_here[term])
             continue;
-        int from = list_has(holders, to) ? to : choose_holder(x, holders, to, i, NULL);
+        int from = list_has(holders, to) ? to : choose_holder(x, holders, to, g->first + i, NULL);
         const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
         if (mine) {
             plan_region region = s ? region_in(s, slice) : stage_receive_buffer(x, 0, to, from, slice, key);
@@ -308,6 +310,7 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
                 return;
     }
     group_fill(x, &g, w->at_source ? w->other : coordinate, w->at_source ? coordinate : w->other);
+    g.first = layout_number(x->to_mesh, &x->to, &x->whole, &g.from_box, &g.to_box) * g.targets.n;
     if (x->reduced || x->scale != 1)
         reduce_group(x, &g);
     else

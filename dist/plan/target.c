@@ -34,13 +34,13 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
         return;
     seams s = {.dim = -1};
     layout_overlaps(x->from_mesh, &x->from, &x->whole, b, visit_seam, &s);
-    group g = {.kept = kept_of(x, x->to_mesh, t->position)};
+    group g = {.region = *b, .to_box = *b, .kept = kept_of(x, x->to_mesh, t->position)};
     int coordinate[TRAMA_MAX_AXES], from[TRAMA_MAX_AXES] = {0};
     mesh_coordinate(x->to_mesh, t->position, coordinate);
     if (s.n == 1) { /* one source box: slices, where they are exchanged */
         group_fill(x, &g, from, coordinate);
         int n = g.targets.n;
-        bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, b, n, 1);
+        bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, &g, n, 1);
         if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {
             *dim = partition_slice_dim(b, n);
             *parts = n;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One change of layout, planned for all processes at once: for people and tools. Ranks plan only their own part. */
+#include "trama_reshard_plan.h"
+
+#include <string.h>
+
+#include "partition.h"
+#include "verify.h"
+
+struct trama_reshard_plan {
+    ARRAY(trama_move) moves;
+    trama_certificate certificate;
+};
+
+/* A machine on which every process of the two meshes has a place and a rank of its own. */
+typedef struct setting {
+    trama_program *program;
+    const trama_mesh *from_mesh, *to_mesh;
+    trama_layout from, to;
+    int n, *ids; /* [n] in ascending order */
+    machine *machine;
+    process_map map;
+    plan **plans; /* [n] */
+} setting;
+
+static int compare_ids(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static void number_processes(setting *s)
+{
+    int most = s->from_mesh->size + s->to_mesh->size, n = 0;
+    s->ids = trama_alloc((size_t)most * sizeof *s->ids);
+    memcpy(s->ids, s->from_mesh->ids, (size_t)s->from_mesh->size * sizeof *s->ids);
+    memcpy(s->ids + s->from_mesh->size, s->to_mesh->ids, (size_t)s->to_mesh->size * sizeof *s->ids);
+    qsort(s->ids, (size_t)most, sizeof *s->ids, compare_ids);
+    for (int i = 0; i < most; i++)
+        if (!n || s->ids[n - 1] != s->ids[i])
+            s->ids[n++] = s->ids[i];
+    s->n = n;
+    s->machine = machine_uniform(n, 1);
+    s->map = (process_map){.n = s->ids[n - 1] + 1, .apart = true, .n_ranks = n};
+    s->map.place = trama_alloc((size_t)s->map.n * sizeof *s->map.place);
+    s->map.of_rank = trama_alloc((size_t)n * sizeof *s->map.of_rank);
+    for (int i = 0; i < n; i++)
+        s->map.place[s->ids[i]] = s->map.of_rank[i] = i;
+}
+
+static void plan_all(setting *s, trama_shape shape)
+{
+    layouts l = {.n_values = 1, .mesh = &s->from_mesh, .value = &s->from};
+    s->plans = trama_alloc((size_t)s->n * sizeof(plan *));
+    for (int r = 0; r < s->n; r++) {
+        plan_source source = {.program = s->program,
+                              .l = &l,
+                              .shapes = &shape,
+                              .map = &s->map,
+                              .machine = s->machine,
+                              .options = {.ways = 1, .grain_flops = 1, .grain_bytes = 1},
+                              .rank = r};
+        partition *q = partition_begin(&source);
+        partition_input(q, 0);
+        partition_reshard(q, 0, s->to_mesh, &s->to, -1, false);
+        s->plans[r] = partition_end(&q);
+    }
+}
+
+static void free_setting(setting *s)
+{
+    for (int r = 0; r < s->n && s->plans; r++)
+        plan_destroy(&s->plans[r]);
+    free(s->plans);
+    free(s->map.place);
+    free(s->map.of_rank);
+    free(s->ids);
+    machine_destroy(&s->machine);
+    trama_program_destroy(&s->program);
+}
+
+/* ---- What it says ---- */
+
+static void add_move(trama_reshard_plan *made, const setting *s, const plan *p, const plan_step *step)
+{
+    const box *b = &p->operands.at[step->operand].region.box;
+    const plan_exchange *e = &p->exchanges.at[step->exchange];
+    trama_move *m = ARRAY_PUSH(&made->moves);
+    *m = (trama_move){
+        .source = s->ids[p->rank], .target = s->ids[step->peer], .round = 2 * step->exchange + step->key.phase};
+    m->sums = e->bound < 0 && step->key.phase == 0;
+    memcpy(m->offset, b->lo, sizeof m->offset);
+    memcpy(m->extent, b->n, sizeof m->extent);
+    m->bytes = box_count(b) * (int64_t)trama_dtype_size(p->shards.at[p->operands.at[step->operand].region.shard].dtype);
+}
+
+static int compare_moves(const void *a, const void *b)
+{
+    const trama_move *m = a, *n = b;
+    const int keys[][2] = {{m->round, n->round}, {m->source, n->source}, {m->target, n->target}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    for (int d = 0; d < TRAMA_MAX_NDIM; d++)
+        if (m->offset[d] != n->offset[d])
+            return m->offset[d] < n->offset[d] ? -1 : 1;
+    return 0;
+}
+
+static void add_plan(trama_reshard_plan *made, const setting *s, const plan *p)
+{
+    trama_certificate *c = &made->certificate;
+    plan_totals t = plan_count(p);
+    int64_t bound = 0;
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind == STEP_SEND)
+            add_move(made, s, p, &p->steps.at[i]);
+    for (int e = 0; e < p->exchanges.n; e++)
+        bound = bound < 0 || p->exchanges.at[e].bound < 0 ? -1 : bound + p->exchanges.at[e].bound;
+    c->received = max_i64(c->received, t.received);
+    c->sent = max_i64(c->sent, t.sent);
+    c->total += t.sent;
+    c->messages = (int)max_i64(c->messages, t.messages);
+    c->memory = max_i64(c->memory, plan_memory(p, p->rank));
+    c->bound = bound < 0 || c->bound < 0 ? -1 : max_i64(c->bound, bound);
+}
+
+static trama_status check(const char *which, const trama_mesh *mesh, const trama_layout *layout, int ndim)
+{
+    if (!mesh || !layout)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the %s mesh or layout is NULL", which);
+    if (!layout_check(mesh, ndim, layout, false))
+        return TRAMA_OK;
+    char *why = trama_text_copy(trama_error());
+    trama_fail(NOWHERE, TRAMA_E_LAYOUT, "reshard: the %s layout: %s", which, why);
+    free(why);
+    return TRAMA_E_LAYOUT;
+}
+
+trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                                    const trama_layout *to, trama_dtype dtype, trama_shape shape,
+                                    trama_reshard_plan **made)
+{
+    trama_status status = check("source", from_mesh, from, shape.ndim);
+    if (!status)
+        status = check("target", to_mesh, to, shape.ndim);
+    if (status)
+        return status;
+    for (int d = 0; d < shape.ndim; d++)
+        if (shape.dim[d] < 0)
+            return trama_fail(NOWHERE, TRAMA_E_SHAPE, "reshard: dim %d has extent %lld", d, (long long)shape.dim[d]);
+    setting s = {.program = trama_program_new(), .from_mesh = from_mesh, .to_mesh = to_mesh, .from = *from, .to = *to};
+    if (!trama_input(s.program, "tensor", dtype, shape)) {
+        status = trama_program_status(s.program);
+        trama_program_destroy(&s.program);
+        return status;
+    }
+    number_processes(&s);
+    plan_all(&s, shape);
+    status = plan_verify((const plan *const *)s.plans, s.n, s.program);
+    if (!status) {
+        trama_reshard_plan *p = trama_alloc(sizeof *p);
+        p->certificate.processes = s.n;
+        for (int r = 0; r < s.n; r++)
+            add_plan(p, &s, s.plans[r]);
+        if (p->moves.n)
+            qsort(p->moves.at, (size_t)p->moves.n, sizeof *p->moves.at, compare_moves);
+        *made = p;
+    }
+    free_setting(&s);
+    return status;
+}
+
+void trama_reshard_plan_destroy(trama_reshard_plan **p)
+{
+    if (!p || !*p)
+        return;
+    ARRAY_FREE(&(*p)->moves);
+    free(*p);
+    *p = NULL;
+}
+
+int64_t trama_reshard_plan_moves(const trama_reshard_plan *p, const trama_move **moves)
+{
+    *moves = p->moves.at;
+    return p->moves.n;
+}
+
+trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *p)
+{
+    return p->certificate;
+}

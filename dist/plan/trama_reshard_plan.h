@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a change of layout moves, worked out without a context: who sends which box to whom, and how far that is from the least
+ * possible. Every process is taken to have a memory of its own. */
+#ifndef TRAMA_RESHARD_PLAN_H
+#define TRAMA_RESHARD_PLAN_H
+
+#include "trama_layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A box that goes from one process to another. Moves of a later round send what earlier rounds have brought. */
+typedef struct trama_move {
+    int source, target; /* process ids */
+    int round;
+    bool sums;          /* the box is a term that is combined with others at the target; else it is a part of the value */
+    int64_t offset[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM]; /* [ndim] in the whole tensor */
+    int64_t bytes;
+} trama_move;
+
+/* Bytes of the process that has the most of them; bound: the most that any process lacks, and so has to receive, -1 where
+ * terms are combined (there the lower bound is another). memory: what a process allocates beyond its source shard. */
+typedef struct trama_certificate {
+    int processes;
+    int64_t received, sent, bound, memory;
+    int64_t total;      /* bytes of all moves */
+    int messages;       /* sent or received by one process */
+} trama_certificate;
+
+typedef struct trama_reshard_plan trama_reshard_plan;
+
+/* Plans for every process of both meshes. The layouts are full, none open, and legal for the shape. Plans are verified: each
+ * send has its receive, and no process waits for ever. E_LAYOUT, E_SHAPE and E_DTYPE name what does not fit. The caller
+ * destroys it. */
+trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                                    const trama_layout *to, trama_dtype dtype, trama_shape shape,
+                                    trama_reshard_plan **plan);
+void trama_reshard_plan_destroy(trama_reshard_plan **plan);
+
+/* All moves, in an order in which they could be done; the number of them. They live as long as the plan. */
+int64_t trama_reshard_plan_moves(const trama_reshard_plan *plan, const trama_move **moves);
+
+trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

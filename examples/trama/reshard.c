@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trama reshard: what a change of layout moves, between whom, and how far that is from the least possible. */
+#include <argp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "commands.h"
+#include "must.h"
+#include "reshard_svg.h"
+
+enum { OPTION_FROM = 256, OPTION_TO, OPTION_TO_MESH, OPTION_MOVES, OPTION_SVG };
+
+static const struct argp_option options[] = {
+    {"mesh", 'm', "SPEC", 0, "the mesh, as dp=8,mp=8, with weights as dp=[3,1], with ids as 4:3,2,1,0", 0},
+    {"shape", 's', "N,N", 0, "extents of the tensor; an empty text for a scalar", 0},
+    {"from", OPTION_FROM, "LAYOUT", 0, "how it lies: R,S(0) or per dim [1,-1], partial P(sum), masked mask{1,0}", 0},
+    {"to", OPTION_TO, "LAYOUT", 0, "how it shall lie", 0},
+    {"to-mesh", OPTION_TO_MESH, "SPEC", 0, "the mesh of --to [that of --mesh]", 0},
+    {"dtype", 'd', "TYPE", 0, "f32, f64, i32, i64 or u8 [f32]", 0},
+    {"moves", OPTION_MOVES, NULL, 0, "print each move, in an order in which they could be done", 0},
+    {"svg", OPTION_SVG, "FILE", 0, "draw source, target and bytes between processes", 0},
+    {0}};
+
+static const char doc[] = "Plans the change of a tensor's layout, for every process of the meshes, each with a memory "
+                          "of its own, and verifies the "
+                          "plan.\v"
+                          "--moves prints `move SRC DST [0:5,0:20] BYTES`, the box in global indices, and `sum SRC DST "
+                          "[0:5] BYTES` where a partial "
+                          "value is combined at DST. The last line is `bytes per process max B, lower bound L, ratio "
+                          "R`: the most that any process "
+                          "receives, the most that any lacks and so has to receive, and their ratio; where partial "
+                          "values are combined, L and R are "
+                          "`-`.";
+
+typedef struct order {
+    const char *mesh, *to_mesh, *shape, *from, *to, *svg;
+    trama_dtype dtype;
+    bool moves;
+    struct {
+        trama_mesh *from_mesh, *to_mesh; /* one and the same without --to-mesh */
+        trama_shape shape;
+        trama_layout from, to;
+    } read;
+} order;
+
+static trama_dtype dtype_named(const struct argp_state *state, const char *text)
+{
+    static const char *const words[] = {"f32", "f64", "i32", "i64", "u8"};
+    static const trama_dtype dtypes[] = {TRAMA_F32, TRAMA_F64, TRAMA_I32, TRAMA_I64, TRAMA_U8};
+    return dtypes[argument_word(state, "--dtype", text, 5, words)];
+}
+
+/* ---- From words to a plan ---- */
+
+static trama_mesh *read_mesh(const struct argp_state *state, const char *option, const char *text)
+{
+    trama_mesh *mesh = trama_mesh_parse(text);
+    if (!mesh)
+        argp_error(state, "%s '%s': %s", option, text, trama_error());
+    return mesh;
+}
+
+static trama_layout read_layout(const struct argp_state *state, const char *option, const char *text,
+                                const trama_mesh *mesh, int ndim)
+{
+    trama_layout layout;
+    if (trama_layout_parse(mesh, ndim, text, &layout))
+        argp_error(state, "%s '%s': %s", option, text, trama_error());
+    return layout;
+}
+
+static trama_shape read_shape(const struct argp_state *state, const char *text)
+{
+    int64_t extents[TRAMA_MAX_NDIM], count = 1;
+    if (!*text)
+        return TRAMA_SCALAR;
+    int n = argument_list(state, "--shape", text, 0, INT64_MAX, TRAMA_MAX_NDIM, extents);
+    for (int d = 0; d < n; d++)
+        if (__builtin_mul_overflow(count, extents[d] ? extents[d] : 1, &count) || count > INT64_MAX / 16)
+            argp_error(state, "--shape '%s': more bytes than can be counted", text);
+    return trama_shape_of(n, extents);
+}
+
+static void read_order(struct argp_state *state, order *o)
+{
+    const char *const needed[][2] = {{o->mesh, "--mesh"}, {o->shape, "--shape"}, {o->from, "--from"}, {o->to, "--to"}};
+    for (int i = 0; i < 4; i++)
+        if (!needed[i][0])
+            argp_error(state, "%s is missing", needed[i][1]);
+    o->read.shape = read_shape(state, o->shape);
+    o->read.from_mesh = o->read.to_mesh = read_mesh(state, "--mesh", o->mesh);
+    if (o->to_mesh)
+        o->read.to_mesh = read_mesh(state, "--to-mesh", o->to_mesh);
+    o->read.from = read_layout(state, "--from", o->from, o->read.from_mesh, o->read.shape.ndim);
+    o->read.to = read_layout(state, "--to", o->to, o->read.to_mesh, o->read.shape.ndim);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    order *o = state->input;
+    switch (key) {
+    case 'm':
+        o->mesh = text;
+        return 0;
+    case 's':
+        o->shape = text;
+        return 0;
+    case 'd':
+        o->dtype = dtype_named(state, text);
+        return 0;
+    case OPTION_FROM:
+        o->from = text;
+        return 0;
+    case OPTION_TO:
+        o->to = text;
+        return 0;
+    case OPTION_TO_MESH:
+        o->to_mesh = text;
+        return 0;
+    case OPTION_MOVES:
+        o->moves = true;
+        return 0;
+    case OPTION_SVG:
+        o->svg = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s': there are only options", text);
+        return 0;
+    case ARGP_KEY_SUCCESS:
+        read_order(state, o);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- What it prints ---- */
+
+static void print_moves(const trama_reshard_plan *plan, int ndim)
+{
+    const trama_move *moves;
+    int64_t n = trama_reshard_plan_moves(plan, &moves);
+    for (int64_t i = 0; i < n; i++) {
+        const trama_move *m = &moves[i];
+        printf("%s %d %d [", m->sums ? "sum" : "move", m->source, m->target);
+        for (int d = 0; d < ndim; d++)
+            printf("%s%" PRId64 ":%" PRId64, d ? "," : "", m->offset[d], m->offset[d] + m->extent[d]);
+        printf("] %" PRId64 "\n", m->bytes);
+    }
+}
+
+static void print_certificate(const trama_reshard_plan *plan)
+{
+    trama_certificate c = trama_reshard_plan_certificate(plan);
+    printf("%d processes; one sends at most %" PRId64
+           " bytes, in at most %d messages sent and received; all together %" PRId64 " bytes\n",
+           c.processes, c.sent, c.messages, c.total);
+    printf("one allocates at most %" PRId64 " bytes beside its source\n", c.memory);
+    printf("bytes per process max %" PRId64 ", lower bound ", c.received);
+    if (c.bound < 0)
+        printf("-, ratio -\n");
+    else
+        printf("%" PRId64 ", ratio %.3f\n", c.bound, c.bound ? (double)c.received / (double)c.bound : 1.0);
+}
+
+int command_reshard(int argc, char **argv)
+{
+    const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
+    order o = {.dtype = TRAMA_F32};
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    trama_reshard_plan *plan = NULL;
+    must(trama_reshard_plan_new(o.read.from_mesh, &o.read.from, o.read.to_mesh, &o.read.to, o.dtype, o.read.shape,
+                                &plan));
+    if (o.moves)
+        print_moves(plan, o.read.shape.ndim);
+    if (o.svg)
+        reshard_svg(o.svg, plan);
+    print_certificate(plan);
+    trama_reshard_plan_destroy(&plan);
+    if (o.read.to_mesh != o.read.from_mesh)
+        trama_mesh_destroy(&o.read.to_mesh);
+    trama_mesh_destroy(&o.read.from_mesh);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verifier must notice every damage to plans that fit together; and what the public reshard plans say. */
+#include <check.h>
+#include <string.h>
+
+#include "partition.h"
+#include "suite.h"
+#include "trama_reshard_plan.h"
+#include "verify.h"
+
+/* P over 3 becomes R: a reduce-scatter and an all-gather. */
+typedef struct set {
+    trama_program *program;
+    trama_mesh *mesh;
+    machine *machine;
+    process_map *map;
+    plan *plans[3];
+} set;
+
+static set set_new(void)
+{
+    set s = {.program = trama_program_new(), .mesh = trama_mesh_parse("3"), .machine = machine_uniform(3, 1)};
+    trama_shape shape = TRAMA_SHAPE(9, 2);
+    trama_layout from, to;
+    s.map = map_by_order(3, NULL, s.machine);
+    ck_assert(!trama_layout_parse(s.mesh, 2, "P", &from) && !trama_layout_parse(s.mesh, 2, "R", &to));
+    trama_input(s.program, "x", TRAMA_F64, shape);
+    layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){s.mesh}, .value = &from};
+    for (int r = 0; r < 3; r++) {
+        plan_source source = {s.program, &l, &shape, NULL, s.map, s.machine, {1, 1, 1, false}, r};
+        partition *q = partition_begin(&source);
+        partition_input(q, 0);
+        partition_reshard(q, 0, s.mesh, &to, -1, false);
+        s.plans[r] = partition_end(&q);
+    }
+    return s;
+}
+
+static void set_free(set *s)
+{
+    for (int r = 0; r < 3; r++)
+        plan_destroy(&s->plans[r]);
+    map_destroy(&s->map);
+    machine_destroy(&s->machine);
+    trama_mesh_destroy(&s->mesh);
+    trama_program_destroy(&s->program);
+}
+
+static plan_step *step_of(plan *p, step_kind kind, int which)
+{
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind == kind && which-- == 0)
+            return &p->steps.at[i];
+    ck_abort_msg("no such step");
+    return NULL;
+}
+
+static void drop_step(plan *p, const plan_step *s)
+{
+    int at = (int)(s - p->steps.at);
+    memmove(&p->steps.at[at], &p->steps.at[at + 1], (size_t)(p->steps.n - at - 1) * sizeof *s);
+    p->steps.n--;
+}
+
+static void damage(set *s, int which)
+{
+    plan *p = s->plans[1];
+    switch (which) {
+    case 0:
+        drop_step(p, step_of(p, STEP_SEND, 0));
+        break;
+    case 1:
+        drop_step(p, step_of(p, STEP_RECEIVE, 0));
+        break;
+    case 2:
+        step_of(p, STEP_SEND, 0)->tag = 77;
+        break;
+    case 3:
+        step_of(p, STEP_SEND, 0)->peer = 1;
+        break;
+    case 4:
+        p->operands.at[step_of(p, STEP_SEND, 0)->operand].region.box.n[0]--;
+        break;
+    case 5:
+        p->exchanges.at[0].received += 8;
+        break;
+    case 6:
+        p->exchanges.at[0].sent -= 8;
+        break;
+    case 7:
+        *ARRAY_PUSH(&p->steps) = *step_of(p, STEP_SEND, 0);
+        break;
+    case 8: /* everybody sends what has been summed before it waits for the terms of it */
+        for (int r = 0; r < 3; r++) {
+            plan *q = s->plans[r];
+            plan_step first = *step_of(q, STEP_SEND, 0);
+            int at = (int)(step_of(q, STEP_SEND, 0) - q->steps.at);
+            memmove(&q->steps.at[at], &q->steps.at[at + 1], (size_t)(q->steps.n - at - 1) * sizeof first);
+            q->steps.at[q->steps.n - 1] = first;
+        }
+        break;
+    }
+}
+
+START_TEST(plans_that_fit_pass)
+{
+    set s = set_new();
+    ck_assert_msg(!plan_verify((const plan *const *)s.plans, 3, s.program), "%s", trama_error());
+    set_free(&s);
+}
+END_TEST
+
+START_TEST(every_damage_is_noticed)
+{
+    static const char *const words[] = {
+        "nobody sends it", "nobody receives it", "nobody",      "nobody",
+        "another box",     "other bytes",        "other bytes", "another message has its number",
+        "circle"};
+    for (int i = 0; i < 9; i++) {
+        set s = set_new();
+        damage(&s, i);
+        ck_assert_msg(plan_verify((const plan *const *)s.plans, 3, s.program), "damage %d goes unnoticed", i);
+        ck_assert_msg(strstr(trama_error(), words[i]) != NULL, "damage %d: no '%s' in: %s", i, words[i], trama_error());
+        set_free(&s);
+    }
+}
+END_TEST
+
+/* ---- Public plans ---- */
+
+static trama_certificate certificate(const char *mesh, const char *from, const char *to_mesh, const char *to,
+                                     trama_shape shape)
+{
+    trama_mesh *a = trama_mesh_parse(mesh), *b = trama_mesh_parse(to_mesh);
+    trama_layout source, target;
+    trama_reshard_plan *p = NULL;
+    ck_assert(!trama_layout_parse(a, shape.ndim, from, &source) && !trama_layout_parse(b, shape.ndim, to, &target));
+    ck_assert_msg(!trama_reshard_plan_new(a, &source, b, &target, TRAMA_F32, shape, &p), "%s", trama_error());
+    trama_certificate c = trama_reshard_plan_certificate(p);
+    const trama_move *moves;
+    int64_t total = 0;
+    for (int64_t i = 0; i < trama_reshard_plan_moves(p, &moves); i++)
+        total += moves[i].bytes;
+    ck_assert_int_eq(total, c.total);
+    trama_reshard_plan_destroy(&p);
+    trama_mesh_destroy(&a);
+    trama_mesh_destroy(&b);
+    return c;
+}
+
+/* semantics.md, "Two-axis examples": 0.0137 and 0.0154 of 4 MiB; who sends does no more than its part, but for
+ * rounding. */
+START_TEST(all_holders_send_alike)
+{
+    trama_certificate c = certificate("8,8", "R,S(0)", "8,8", "S(1),S(1)", TRAMA_SHAPE(1024, 1024));
+    ck_assert_int_eq(c.received, 57344);
+    ck_assert_int_eq(c.bound, 57344);
+    ck_assert_int_le(c.sent, 65536);
+    c = certificate("8,8", "R,R", "4:64,65,66,67", "S(0)", TRAMA_SHAPE(64, 8));
+    ck_assert_int_eq(c.total, 64 * 8 * 4);
+    ck_assert_int_le(c.sent, 64 * 8 * 4 / 4);
+}
+END_TEST
+
+/* Each needs the boxes of the 63 others, who all have the same to do: no slices, one message each way. */
+START_TEST(an_all_gather_takes_one_message_a_pair)
+{
+    trama_certificate c = certificate("8,8", "S(0),S(0)", "8,8", "R,R", TRAMA_SHAPE(1024, 1024));
+    ck_assert_int_eq(c.messages, 2 * 63);
+    ck_assert_int_eq(c.sent, c.received);
+    c = certificate("8,8", "R,S(1)", "8,8", "R,R", TRAMA_SHAPE(1024, 1024));
+    ck_assert_int_eq(c.messages, 2 * 7);
+    ck_assert_int_eq(c.sent, c.received);
+}
+END_TEST
+
+START_TEST(processes_may_have_any_ids)
+{
+    trama_certificate c = certificate("2:1000000,3", "S(0)", "3:7,3,5", "R", TRAMA_SHAPE(4, 3));
+    ck_assert_int_eq(c.processes, 4);
+    ck_assert_int_eq(c.received, 48);
+    ck_assert_int_eq(c.total, 48 + 48 + 24);
+    c = certificate("2", "R", "2", "R", TRAMA_SCALAR);
+    ck_assert_int_eq(c.total + c.bound + c.received + c.messages, 0);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused)
+{
+    trama_mesh *mesh = trama_mesh_parse("2");
+    trama_layout split, open, whole;
+    trama_reshard_plan *p = NULL;
+    ck_assert(!trama_layout_parse(mesh, 2, "S(1)", &split) && !trama_layout_parse(mesh, 2, "?", &open));
+    ck_assert(!trama_layout_parse(mesh, 2, "R", &whole));
+    ck_assert_int_eq(trama_reshard_plan_new(mesh, &split, mesh, &whole, TRAMA_F32, TRAMA_SHAPE(4), &p), TRAMA_E_LAYOUT);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "source"));
+    ck_assert_int_eq(trama_reshard_plan_new(mesh, &whole, mesh, &open, TRAMA_F32, TRAMA_SHAPE(4, 4), &p),
+                     TRAMA_E_LAYOUT);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "open"));
+    ck_assert_int_eq(trama_reshard_plan_new(mesh, &whole, mesh, &split, TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, 4), &p),
+                     TRAMA_E_SHAPE);
+    ck_assert_int_eq(trama_reshard_plan_new(mesh, &whole, mesh, &split, (trama_dtype)99, TRAMA_SHAPE(4, 4), &p),
+                     TRAMA_E_DTYPE);
+    ck_assert_int_eq(trama_reshard_plan_new(NULL, &whole, mesh, &split, TRAMA_F32, TRAMA_SHAPE(4, 4), &p),
+                     TRAMA_E_ARGUMENT);
+    ck_assert_ptr_null(p);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        plans_that_fit_pass,        every_damage_is_noticed,
+        all_holders_send_alike,     an_all_gather_takes_one_message_a_pair,
+        processes_may_have_any_ids, what_does_not_fit_is_refused,
+    };
+    return suite_run("verify", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
