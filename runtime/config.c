@@ -47,6 +47,12 @@ static trama_status resolve_int(const option *o, int *value)
     return status;
 }
 
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value && *value != '0';
+}
+
 trama_status config_resolve(const trama_config *given, trama_config *resolved)
 {
     trama_config c = given ? *given : (trama_config){0};
@@ -60,8 +66,8 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
         (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c.grain_bytes, &c.grain_bytes)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c.nominal, &c.nominal)))
         return status;
-    const char *check = getenv("TRAMA_CHECK_CALLS");
-    c.check_calls |= check && *check && *check != '0';
+    c.check_calls |= is_set("TRAMA_CHECK_CALLS");
+    c.verify |= is_set("TRAMA_VERIFY");
     if (!c.log) {
         c.log = log_to_stderr;
         c.log_data = NULL;
@@ -73,7 +79,7 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
 uint64_t config_hash(const trama_config *config)
 {
     const int64_t same[] = {config->window, config->ways, config->grain_flops, config->grain_bytes, config->nominal,
-                            config->no_fusion, config->check_calls};
+                            config->no_fusion, config->check_calls, config->verify};
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         hash ^= (uint64_t)same[i];

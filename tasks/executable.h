@@ -95,6 +95,9 @@ trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
 /* run.c */
 void targets_prepare(trama_executable *e);
 void targets_free(trama_executable *e);
+/* verify.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is the one
+ * that it uses; E_SYSTEM says what does not. */
+trama_status verify_target(const trama_executable *e, const target_state *t, const blueprint *of);
 /* Waits for all that is under way; drops the plans for fed extents that nobody holds. */
 void compiled_forget(trama_executable *e);
 /* read.c: frees the buffers of readings that are not under way; of all, which then must be none */

@@ -186,7 +186,9 @@ static trama_status compile_target(trama_executable *e, target_state *t, compile
     trama_status status = resolve_target(e, t, &c->of);
     if (!status) {
         plan_target(e, t, &c->of);
-        status = context_agree(e->context, "trama_run", instantiate(e, c));
+        if (context_config(e->context)->verify)
+            status = verify_target(e, t, &c->of);
+        status = context_agree(e->context, "trama_run", status ? status : instantiate(e, c));
     }
     if (status) {
         compiled_destroy(c);

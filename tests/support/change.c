@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "partition.h"
+#include "verify.h"
 
 /* ---- All layouts ---- */
 
@@ -322,6 +323,7 @@ void change_try(const change *c, change_traffic *moved)
         plans[r] = partition_end(&q);
         memories[r] = memory_new(plans[r], NULL);
     }
+    ck_assert_msg(!plan_verify((const plan *const *)plans, (int)n, p), "%s: %s", change_text(c), trama_error());
     dense *held = random_terms(c->from_mesh, &c->from, c->shape, c->seed), got = {0};
     dense expected = combine_terms(c->from_mesh, &c->from, held);
     scatter(&w, memories, 0, held);

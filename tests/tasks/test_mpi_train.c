@@ -253,7 +253,7 @@ END_TEST
 
 START_TEST(calls_that_differ_are_refused_where_calls_are_compared)
 {
-    start_with(&(trama_config){.check_calls = true});
+    start_with(&(trama_config){.check_calls = true, .verify = true});
     network net = network_new("dp=2", TRAMA_F64, false, 3, small_sizes);
     plain_net plain = plain_new(3, small_sizes, SEED);
     samples s = samples_new(&net, 6, 0), t = samples_new(&net, 5, 0);
