@@ -80,6 +80,31 @@ int argument_word(const struct argp_state *state, const char *option, const char
     return -1;
 }
 
+trama_shape argument_shape(const struct argp_state *state, const char *option, const char *text)
+{
+    const int64_t most = (int64_t)1 << 48;
+    int64_t extents[TRAMA_MAX_NDIM] = {0}, count = 1;
+    if (!*text)
+        return TRAMA_SCALAR;
+    int n = argument_list(state, option, text, 0, most, TRAMA_MAX_NDIM, extents);
+    for (int d = 0; d < n; d++) {
+        int64_t extent = extents[d] ? extents[d] : 1;
+        if (count > most / extent)
+            argp_error(state, "%s '%s': has more than %lld elements", option, text, (long long)most);
+        count *= extent;
+    }
+    return trama_shape_of(n, extents);
+}
+
+trama_layout argument_layout(const struct argp_state *state, const char *option, const char *text,
+                             const trama_mesh *mesh, int ndim)
+{
+    trama_layout layout = {0};
+    if (trama_layout_parse(mesh, ndim, text, &layout))
+        argp_error(state, "%s '%s': %s", option, text, trama_error());
+    return layout;
+}
+
 static bool known_axis(const char *name, int n, const char *const *names)
 {
     for (int i = 0; name && i < n; i++)
@@ -94,7 +119,7 @@ trama_mesh *argument_mesh(const struct argp_state *state, const char *option, co
     trama_mesh *mesh = trama_mesh_parse(text);
     if (!mesh)
         argp_error(state, "%s '%s': %s", option, text, trama_error());
-    for (int axis = 0; mesh && axis < trama_mesh_ndim(mesh); axis++) {
+    for (int axis = 0; mesh && names && axis < trama_mesh_ndim(mesh); axis++) {
         const char *name = trama_mesh_axis_name(mesh, axis);
         if (trama_mesh_extent(mesh, axis) == 1 || known_axis(name, n, names))
             continue;

@@ -26,7 +26,15 @@ int argument_list(const struct argp_state *state, const char *option, const char
 int argument_word(const struct argp_state *state, const char *option, const char *text, int n,
                   const char *const *words);
 
-/* A mesh whose axes of more than one process are all among the n names. The caller destroys it. */
+/* Extents of at most 2^48 elements; an empty text is a scalar. */
+trama_shape argument_shape(const struct argp_state *state, const char *option, const char *text);
+
+/* A layout of a tensor of ndim dims, in any form that trama_layout_parse takes. */
+trama_layout argument_layout(const struct argp_state *state, const char *option, const char *text,
+                             const trama_mesh *mesh, int ndim);
+
+/* A mesh whose axes of more than one process are all among the n names; names NULL: any mesh. The caller destroys it.
+ */
 trama_mesh *argument_mesh(const struct argp_state *state, const char *option, const char *text, int n,
                           const char *const *names);
 

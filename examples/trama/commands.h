@@ -4,5 +4,8 @@
 #define TRAMA_COMMANDS_H
 
 int command_info(int argc, char **argv);
+int command_layout(int argc, char **argv);
+int command_reshard(int argc, char **argv);
+int command_rule(int argc, char **argv);
 
 #endif

@@ -15,6 +15,9 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"info", "which Trama this is, and what it uses of this machine", command_info},
+    {"layout", "who holds what of a tensor, in words and drawn", command_layout},
+    {"reshard", "what a change of layout moves, between whom, and the least possible", command_reshard},
+    {"rule", "which layouts an op computes on, from those at hand", command_rule},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

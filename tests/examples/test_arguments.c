@@ -2,9 +2,6 @@
 /* Wrong options and wrong files: each is answered by a message that names it, and a status that is not 0. */
 #include "programs.h"
 
-/* For programs that end before they start anything whose leaks take whole stacks, which are slow, to be told. */
-#define QUICKLY "ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=1 "
-
 /* ---- Options ---- */
 
 static const struct wrong {

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trama layout: who holds what of a tensor, in words, in a picture of characters, and as SVG. */
+#include <argp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "commands.h"
+#include "layout_cells.h"
+#include "layout_picture.h"
+#include "layout_svg.h"
+#include "must.h"
+
+enum { OPTION_SVG = 256 };
+
+static const struct argp_option options[] = {
+    {"mesh", 'm', "SPEC", 0, "the mesh, as dp=2,mp=3, with weights as dp=[3,1], with ids as 4:3,2,1,0", 0},
+    {"shape", 's', "N,N", 0, "extents of the tensor; an empty text for a scalar", 0},
+    {"layout", 'l', "LAYOUT", 0, "how it lies: R,S(0) or per dim [1,-1], partial P(sum), masked mask{1,0}", 0},
+    {"svg", OPTION_SVG, "FILE", 0, "draw it into a file", 0},
+    {0}};
+
+static const char doc[] = "Says who holds what of a tensor.\v"
+                          "Each process has a line with its place in the mesh and its box in global indices, as "
+                          "[0:4,0:5], and, of a partial value, "
+                          "which term it holds. A tensor of one or two dims is drawn where that fits 80 columns: in "
+                          "the cells stand the processes, "
+                          "`,` between equal copies, `+` between the terms of a partial value.";
+
+typedef struct request {
+    const char *mesh_text, *shape_text, *layout_text, *svg;
+    trama_mesh *mesh;
+    trama_shape shape;
+    trama_layout layout;
+} request;
+
+/* The options say it only together: a layout needs its mesh. */
+static void understand(struct argp_state *state, request *r)
+{
+    if (!r->mesh_text || !r->shape_text || !r->layout_text)
+        argp_error(state, "%s is missing", !r->mesh_text ? "--mesh" : !r->shape_text ? "--shape" : "--layout");
+    r->mesh = argument_mesh(state, "--mesh", r->mesh_text, 0, NULL);
+    r->shape = argument_shape(state, "--shape", r->shape_text);
+    r->layout = argument_layout(state, "--layout", r->layout_text, r->mesh, r->shape.ndim);
+    for (int a = 0; a < r->layout.naxes; a++)
+        if (r->layout.axis[a].kind == TRAMA_OPEN)
+            argp_error(state, "--layout '%s': axis %d is open (?), so nobody knows who holds what", r->layout_text, a);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    request *r = state->input;
+    switch (key) {
+    case 'm':
+        r->mesh_text = text;
+        return 0;
+    case 's':
+        r->shape_text = text;
+        return 0;
+    case 'l':
+        r->layout_text = text;
+        return 0;
+    case OPTION_SVG:
+        r->svg = text;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s': there are only options", text);
+        return 0;
+    case ARGP_KEY_END:
+        understand(state, r);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Mesh, layout in both forms, shape. */
+static char *title_of(const request *r)
+{
+    char *title = NULL, *mesh = trama_mesh_text(r->mesh), *layout = trama_layout_text(r->mesh, &r->layout);
+    char *mapping = trama_layout_mapping(r->mesh, r->shape.ndim, &r->layout);
+    size_t size;
+    FILE *text = open_memstream(&title, &size);
+    if (!text)
+        fail("no memory for a title");
+    fprintf(text, "mesh %s, layout %s = %s, shape [", mesh, layout, mapping);
+    for (int d = 0; d < r->shape.ndim; d++)
+        fprintf(text, "%s%" PRId64, d ? "," : "", r->shape.dim[d]);
+    fprintf(text, "]");
+    fclose(text);
+    free(mesh);
+    free(layout);
+    free(mapping);
+    return title;
+}
+
+static void print_picture(const cells *c)
+{
+    if (c->ndim < 1 || c->ndim > 2 || !c->rows.n)
+        return;
+    putchar('\n');
+    if (!layout_picture(c))
+        puts("no picture: it does not fit 80 columns; --svg draws it");
+    else if (c->terms > 1)
+        puts("+ stands between the terms of the partial value");
+}
+
+int command_layout(int argc, char **argv)
+{
+    const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
+    request r = {.svg = NULL};
+    char *legend;
+    argp_parse(&parser, argc, argv, 0, NULL, &r);
+    must(trama_layout_describe(r.mesh, &r.layout, r.shape, &legend));
+    cells *c = cells_new(r.mesh, &r.layout, r.shape);
+    char *title = title_of(&r);
+    if (r.svg)
+        layout_svg(r.svg, c, title, legend);
+    printf("%s\n%s", title, legend);
+    print_picture(c);
+    cells_destroy(&c);
+    free(title);
+    free(legend);
+    trama_mesh_destroy(&r.mesh);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who holds which cell of a tensor's grid. A layout cuts each dim by axes of its own, so each box is one cell of the
+ * grid. */
+#include "layout_cells.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "must.h"
+
+enum { LONG_RUN = 8 }; /* more ids than these in a row are written as first-last */
+
+typedef struct piece {
+    int position, term;
+    int64_t row, column; /* where its box begins */
+} piece;
+
+static int compare_offsets(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    return x->term != y->term ? x->term - y->term : x->position - y->position;
+}
+
+/* Sorts the n offsets and makes them cuts. */
+static cuts cuts_of(int n, int64_t *offsets, int64_t extent)
+{
+    cuts c = {.at = offsets};
+    qsort(offsets, (size_t)n, sizeof *offsets, compare_offsets);
+    for (int i = 0; i < n; i++)
+        if (!c.n || c.at[c.n - 1] != offsets[i])
+            c.at[c.n++] = offsets[i];
+    c.at[c.n] = extent;
+    return c;
+}
+
+static int piece_at(const cuts *c, int64_t offset)
+{
+    const int64_t *at = bsearch(&offset, c->at, (size_t)c->n, sizeof offset, compare_offsets);
+    return (int)(at - c->at);
+}
+
+/* Whether a process holds an element; the piece that it holds. */
+static bool holds(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int position, piece *p)
+{
+    int64_t offset[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM];
+    bool held;
+    *p = (piece){.position = position};
+    must(trama_layout_box(mesh, layout, shape, position, offset, extent, &p->term, &held));
+    for (int d = 0; d < shape.ndim; d++)
+        held &= extent[d] > 0;
+    p->row = shape.ndim > 1 ? offset[0] : 0;
+    p->column = shape.ndim > 0 ? offset[shape.ndim > 1] : 0;
+    return held;
+}
+
+/* The pieces of all holders; returns how many there are. */
+static int find_pieces(cells *c, const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, piece *pieces)
+{
+    int n = 0;
+    for (int i = 0; i < trama_mesh_size(mesh); i++) {
+        c->held[i] = holds(mesh, layout, shape, i, &pieces[n]);
+        if (pieces[n].term >= c->terms)
+            c->terms = pieces[n].term + 1;
+        n += c->held[i];
+    }
+    return n;
+}
+
+static void cut_dims(cells *c, int n, const piece *pieces, trama_shape shape)
+{
+    int64_t *rows = must_allocate(n + 1, sizeof *rows), *columns = must_allocate(n + 1, sizeof *columns);
+    for (int i = 0; i < n; i++) {
+        rows[i] = pieces[i].row;
+        columns[i] = pieces[i].column;
+    }
+    c->rows = cuts_of(n, rows, shape.ndim > 1 ? shape.dim[0] : 1);
+    c->columns = cuts_of(n, columns, shape.ndim > 0 ? shape.dim[shape.ndim > 1] : 1);
+}
+
+/* Chains the holders of each cell by term, then by position. */
+static void chain_holders(cells *c, int n, piece *pieces)
+{
+    int n_cells = c->rows.n * c->columns.n;
+    c->first = must_allocate(n_cells, sizeof *c->first);
+    for (int i = 0; i < n_cells; i++)
+        c->first[i] = NO_POSITION;
+    qsort(pieces, (size_t)n, sizeof *pieces, compare_pieces);
+    for (int i = n - 1; i >= 0; i--) {
+        int *first =
+            &c->first[piece_at(&c->rows, pieces[i].row) * c->columns.n + piece_at(&c->columns, pieces[i].column)];
+        c->next[pieces[i].position] = *first;
+        *first = pieces[i].position;
+    }
+}
+
+/* ---- Labels ---- */
+
+/* The last position of the run of ids, each one above the one before, that begins at a position. */
+static int end_of_run(const cells *c, const trama_mesh *mesh, const int *term, int from, int *length)
+{
+    int last = from;
+    *length = 1;
+    for (int i = c->next[from]; i != NO_POSITION; last = i, i = c->next[i], ++*length)
+        if (term[i] != term[from] || trama_mesh_id(mesh, i) != trama_mesh_id(mesh, last) + 1)
+            break;
+    return last;
+}
+
+static char *label_of(const cells *c, const trama_mesh *mesh, const int *term, int first)
+{
+    char *label = NULL;
+    size_t size;
+    FILE *text = open_memstream(&label, &size);
+    if (!text)
+        fail("no memory for a label");
+    for (int i = first, before = NO_POSITION; i != NO_POSITION; before = i, i = c->next[i]) {
+        if (before != NO_POSITION)
+            fputc(term[before] == term[i] ? ',' : '+', text);
+        fprintf(text, "%d", trama_mesh_id(mesh, i));
+        int length, last = end_of_run(c, mesh, term, i, &length);
+        if (length > LONG_RUN) {
+            fprintf(text, "-%d", trama_mesh_id(mesh, last));
+            i = last;
+        }
+    }
+    fclose(text);
+    return label;
+}
+
+static void label_cells(cells *c, const trama_mesh *mesh, int n, const piece *pieces)
+{
+    int *term = must_allocate(trama_mesh_size(mesh), sizeof *term);
+    for (int i = 0; i < n; i++)
+        term[pieces[i].position] = pieces[i].term;
+    c->label = must_allocate(c->rows.n * c->columns.n, sizeof *c->label);
+    for (int i = 0; i < c->rows.n * c->columns.n; i++)
+        c->label[i] = label_of(c, mesh, term, c->first[i]);
+    free(term);
+}
+
+cells *cells_new(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
+{
+    int processes = trama_mesh_size(mesh);
+    cells *c = must_allocate(1, sizeof *c);
+    c->ndim = shape.ndim;
+    c->terms = 1;
+    c->next = must_allocate(processes, sizeof *c->next);
+    c->held = must_allocate(processes, sizeof *c->held);
+    piece *pieces = must_allocate(processes + 1, sizeof *pieces);
+    int n = find_pieces(c, mesh, layout, shape, pieces);
+    cut_dims(c, n, pieces, shape);
+    chain_holders(c, n, pieces);
+    label_cells(c, mesh, n, pieces);
+    free(pieces);
+    return c;
+}
+
+void cells_destroy(cells **c)
+{
+    for (int i = 0; i < (*c)->rows.n * (*c)->columns.n; i++)
+        free((*c)->label[i]);
+    free((*c)->label);
+    free((*c)->rows.at);
+    free((*c)->columns.at);
+    free((*c)->first);
+    free((*c)->next);
+    free((*c)->held);
+    free(*c);
+    *c = NULL;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the name of an op to the op in a program. Ops with attributes, or with operands that are not f32, stand in one
+ * table; all others need nothing but their name. */
+#include "rule_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+
+static const trama_where nowhere = {NULL, 0}; /* the user's lines are those of the shell */
+
+typedef struct building {
+    const rule_op *asked;
+    const trama_op *op;
+    trama_program *program;
+    trama_value *in[TRAMA_MAX_OPERANDS];
+} building;
+
+/* ---- Attributes ---- */
+
+/* The value of an attribute, or NULL where it is not given. */
+static const char *value_of(const building *b, const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < b->asked->n_attributes; i++)
+        if (!strncmp(b->asked->attribute[i], name, length) && b->asked->attribute[i][length] == '=')
+            return b->asked->attribute[i] + length + 1;
+    return NULL;
+}
+
+static const char *option_of(const char *name)
+{
+    static char option[32];
+    snprintf(option, sizeof option, "--attr %s", name);
+    return option;
+}
+
+static bool flag(const building *b, const char *name)
+{
+    static const char *const words[] = {"0", "1"};
+    const char *text = value_of(b, name);
+    return text && argument_word(b->asked->state, option_of(name), text, 2, words) == 1;
+}
+
+/* Dims of an operand of ndim dims, from `low` on; returns how many are given. */
+static int dims(const building *b, const char *name, int ndim, int low, int *list)
+{
+    int64_t numbers[TRAMA_MAX_NDIM];
+    const char *text = value_of(b, name);
+    if (!text)
+        return 0;
+    if (!ndim)
+        argp_error(b->asked->state, "--attr %s '%s': in0 has no dims", name, text);
+    int n = argument_list(b->asked->state, option_of(name), text, low, ndim - 1, TRAMA_MAX_NDIM, numbers);
+    for (int i = 0; i < n; i++)
+        list[i] = (int)numbers[i];
+    return n;
+}
+
+/* The dims to reduce, each once; none given: all. */
+static int reduced_dims(const building *b, int ndim, int *list)
+{
+    unsigned seen = 0;
+    int n = dims(b, "axis", ndim, -ndim, list);
+    for (int i = 0; i < n; i++) {
+        list[i] += list[i] < 0 ? ndim : 0;
+        if (seen >> list[i] & 1)
+            argp_error(b->asked->state, "--attr axis '%s': names dim %d twice", value_of(b, "axis"), list[i]);
+        seen |= 1u << list[i];
+    }
+    return n;
+}
+
+/* The dim along which an op goes; not given: the last. */
+static int one_dim(const building *b)
+{
+    int ndim = trama_value_shape(b->in[0]).ndim, dim = ndim - 1;
+    if (!ndim)
+        argp_error(b->asked->state, "%s --in '%s': in0 has no dims", b->asked->name, b->asked->in_text[0]);
+    const char *text = value_of(b, "axis");
+    if (text)
+        dim = (int)argument_integer(b->asked->state, "--attr axis", text, -ndim, ndim - 1);
+    return dim < 0 ? dim + ndim : dim;
+}
+
+static trama_shape shape_wanted(const building *b)
+{
+    const char *text = value_of(b, "shape");
+    if (!text)
+        argp_error(b->asked->state, "%s: --attr shape=N,N is missing", b->asked->name);
+    return argument_shape(b->asked->state, "--attr shape", text);
+}
+
+/* ---- Builders ---- */
+
+static trama_value *build_matmul(const building *b)
+{
+    return trama_matmul_at(nowhere, b->in[0], b->in[1], flag(b, "trans_x"), flag(b, "trans_y"));
+}
+
+#define BUILD_REDUCTION(name)                                                                                          \
+    static trama_value *build_##name(const building *b)                                                                \
+    {                                                                                                                  \
+        int list[TRAMA_MAX_NDIM], n = reduced_dims(b, trama_value_shape(b->in[0]).ndim, list);                         \
+        return trama_##name##_at(nowhere, b->in[0], n, list, flag(b, "keepdim"));                                      \
+    }
+BUILD_REDUCTION(sum)
+BUILD_REDUCTION(mean)
+BUILD_REDUCTION(max)
+BUILD_REDUCTION(min)
+
+static trama_value *build_argmax(const building *b)
+{
+    return trama_argmax_at(nowhere, b->in[0], one_dim(b));
+}
+
+static trama_value *build_softmax(const building *b)
+{
+    return trama_softmax_at(nowhere, b->in[0], one_dim(b));
+}
+
+/* The slot of an integer attribute: its place among the names of the op. */
+static int slot_of(const trama_op *op, const char *name)
+{
+    size_t length = strlen(name);
+    int slot = 0;
+    for (const char *at = op->attributes; *at && *at != '|'; slot++) {
+        size_t n = strcspn(at, " ");
+        if (n == length && !strncmp(at, name, n))
+            return slot;
+        at += n + strspn(at + n, " ");
+    }
+    abort(); /* the table below and ops.def differ */
+}
+
+static trama_value *apply(const building *b, const trama_attributes *attributes)
+{
+    return trama_apply_at(nowhere, b->program, b->op, b->asked->n_in, b->in, attributes);
+}
+
+static trama_value *build_softmax_grad(const building *b)
+{
+    trama_attributes a = {0};
+    a.integer[slot_of(b->op, "axis")] = one_dim(b);
+    return apply(b, &a);
+}
+
+/* The dims to repeat are those of the second operand, which has the shape of the result. */
+static trama_value *build_expand(const building *b)
+{
+    trama_attributes a = {0};
+    int ndim = trama_value_shape(b->in[1]).ndim, list[TRAMA_MAX_NDIM], n = reduced_dims(b, ndim, list);
+    int64_t *mask = &a.integer[slot_of(b->op, "axes")];
+    *mask = n ? 0 : ((int64_t)1 << ndim) - 1;
+    for (int i = 0; i < n; i++)
+        *mask |= (int64_t)1 << list[i];
+    a.integer[slot_of(b->op, "keep_dim")] = flag(b, "keepdim");
+    return apply(b, &a);
+}
+
+static trama_value *build_transpose(const building *b)
+{
+    int ndim = trama_value_shape(b->in[0]).ndim, perm[TRAMA_MAX_NDIM];
+    int n = dims(b, "perm", ndim, 0, perm);
+    if (n && n != ndim)
+        argp_error(b->asked->state, "--attr perm '%s': names %d dims, in0 has %d", value_of(b, "perm"), n, ndim);
+    return trama_transpose_at(nowhere, b->in[0], n ? perm : NULL);
+}
+
+static trama_value *build_reshape(const building *b)
+{
+    return trama_reshape_at(nowhere, b->in[0], shape_wanted(b));
+}
+
+static trama_value *build_cast(const building *b)
+{
+    const char *text = value_of(b, "dtype");
+    trama_dtype dtype = TRAMA_F32;
+    if (text && trama_dtype_parse(text, &dtype))
+        argp_error(b->asked->state, "--attr dtype '%s': %s", text, trama_error());
+    return trama_cast_at(nowhere, b->in[0], dtype);
+}
+
+static trama_value *build_scale(const building *b)
+{
+    const char *text = value_of(b, "factor");
+    char *end = NULL;
+    double factor = text ? strtod(text, &end) : 1;
+    if (text && (end == text || *end))
+        argp_error(b->asked->state, "--attr factor '%s': takes a number", text);
+    return trama_scale_at(nowhere, b->in[0], factor);
+}
+
+static trama_value *build_fill(const building *b)
+{
+    return trama_fill_at(nowhere, b->program, TRAMA_F32, shape_wanted(b), 0);
+}
+
+static trama_value *build_uniform(const building *b)
+{
+    return trama_uniform_at(nowhere, b->program, TRAMA_F32, shape_wanted(b), 0, 1, 0, 0, 0);
+}
+
+static trama_value *build_plain(const building *b)
+{
+    return apply(b, NULL);
+}
+
+/* ---- The op ---- */
+
+typedef struct known_op {
+    const char *name, *attributes;
+    trama_value *(*build)(const building *b);
+    unsigned integers; /* bit i: operand i is i64, not f32 */
+} known_op;
+
+static const known_op known_ops[] = {
+    {"matmul", "trans_x trans_y", build_matmul, 0},
+    {"sum", "axis keepdim", build_sum, 0},
+    {"mean", "axis keepdim", build_mean, 0},
+    {"max", "axis keepdim", build_max, 0},
+    {"min", "axis keepdim", build_min, 0},
+    {"argmax", "axis", build_argmax, 0},
+    {"expand", "axis keepdim", build_expand, 0},
+    {"softmax", "axis", build_softmax, 0},
+    {"softmax_grad", "axis", build_softmax_grad, 0},
+    {"transpose", "perm", build_transpose, 0},
+    {"reshape", "shape", build_reshape, 0},
+    {"cast", "dtype", build_cast, 0},
+    {"scale", "factor", build_scale, 0},
+    {"fill", "shape", build_fill, 0},
+    {"uniform", "shape", build_uniform, 0},
+    {"cross_entropy", "", build_plain, 1 << 1},
+    {"cross_entropy_grad", "", build_plain, 1 << 1},
+    {"adamw", "", build_plain, 1 << 4},
+};
+
+static known_op what_is_known(const char *name)
+{
+    for (size_t i = 0; i < sizeof known_ops / sizeof *known_ops; i++)
+        if (!strcmp(name, known_ops[i].name))
+            return known_ops[i];
+    return (known_op){.name = name, .attributes = "", .build = build_plain};
+}
+
+/* Whether the words, with blanks between, hold the n letters as one. */
+static bool has_word(const char *words, const char *word, size_t n)
+{
+    for (; *words; words += strspn(words, " ")) {
+        size_t length = strcspn(words, " ");
+        if (length == n && !strncmp(words, word, n))
+            return true;
+        words += length;
+    }
+    return false;
+}
+
+static void check_attributes(const rule_op *asked, const known_op *known)
+{
+    for (int i = 0; i < asked->n_attributes; i++) {
+        const char *text = asked->attribute[i];
+        size_t n = strcspn(text, "=");
+        if (!text[n] || !n)
+            argp_error(asked->state, "--attr '%s': takes name=value", text);
+        if (!has_word(known->attributes, text, n))
+            argp_error(asked->state, "--attr '%s': %s has no attribute %.*s; it has %s", text, asked->name, (int)n,
+                       text, *known->attributes ? known->attributes : "none");
+        for (int j = 0; j < i; j++)
+            if (!strncmp(asked->attribute[j], text, n + 1))
+                argp_error(asked->state, "--attr '%s': %.*s is given twice", text, (int)n, text);
+    }
+}
+
+/* Inputs, or state where the op writes its result over them. */
+static void make_operands(building *b, unsigned integers)
+{
+    for (int i = 0; i < b->asked->n_in; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "in%d", i);
+        trama_dtype dtype = integers >> i & 1 ? TRAMA_I64 : TRAMA_F32;
+        b->in[i] = b->op->updates >> i & 1 ? trama_state_at(nowhere, b->program, name, dtype, b->asked->in[i], NULL)
+                                           : trama_input_at(nowhere, b->program, name, dtype, b->asked->in[i]);
+    }
+}
+
+/* The library's message behind operands and attributes as they were written. */
+static void refuse(const rule_op *asked, const char *message)
+{
+    char words[1024] = "";
+    for (int i = 0; i < asked->n_in + asked->n_attributes; i++) {
+        size_t length = strlen(words);
+        bool operand = i < asked->n_in;
+        snprintf(words + length, sizeof words - length, " %s '%s'", operand ? "--in" : "--attr",
+                 operand ? asked->in_text[i] : asked->attribute[i - asked->n_in]);
+    }
+    argp_error(asked->state, "%s%s: %s", asked->name, words, message);
+}
+
+trama_value *build_op(trama_program *program, const rule_op *asked)
+{
+    building b = {.asked = asked, .op = trama_op_find(asked->name), .program = program};
+    if (!b.op) {
+        argp_error(asked->state, "there is no op '%s'; --help names them", asked->name);
+        return NULL;
+    }
+    if (asked->n_in != b.op->n_in)
+        argp_error(asked->state, "%s takes %d --in, not %d", asked->name, b.op->n_in, asked->n_in);
+    known_op known = what_is_known(asked->name);
+    check_attributes(asked, &known);
+    make_operands(&b, known.integers);
+    trama_value *result = trama_program_status(program) ? NULL : known.build(&b);
+    if (!result)
+        refuse(asked, trama_program_error(program));
+    return result;
+}
