@@ -4,5 +4,6 @@
 #define TRAMA_COMMANDS_H
 
 int command_info(int argc, char **argv);
+int command_reshard(int argc, char **argv);
 
 #endif

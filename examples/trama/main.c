@@ -15,6 +15,7 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"info", "which Trama this is, and what it uses of this machine", command_info},
+    {"reshard", "what a change of layout moves, between whom, and the least possible", command_reshard},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
