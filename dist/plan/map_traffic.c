@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traffic between processes: the sparse table, and its estimate from a program's changes of layout. It plans nothing
+ * and knows no places; what really moves is said by reshard.c, whose thresholds this follows. */
+#include "map_traffic.h"
+
+#include <string.h>
+
+enum {
+    SLICE_BYTES = 16 << 10, /* below it reshard.c sends whole boxes and exchanges no slices */
+    MANY_SLICES = 64,       /* more targets than this with slices below SMALL_BYTES: each line sums on its own */
+    SMALL_BYTES = 64 << 10,
+    MANY_PIECES = 64,   /* source boxes of one target; with more all pairs of the group count as equal */
+    PACK_FROM = 1 << 16 /* entries */
+};
+
+static const int64_t most_bytes = INT64_MAX / 4; /* of a pair: sums stop there */
+
+/* ---- The table ---- */
+
+process_traffic *traffic_new(int n)
+{
+    process_traffic *traffic = trama_alloc(sizeof *traffic);
+    traffic->n = n;
+    return traffic;
+}
+
+void traffic_destroy(process_traffic **traffic)
+{
+    if (!*traffic)
+        return;
+    ARRAY_FREE(&(*traffic)->pairs);
+    free(*traffic);
+    *traffic = NULL;
+}
+
+void traffic_add(process_traffic *traffic, int one, int other, int64_t bytes)
+{
+    if (one == other || bytes <= 0 || one < 0 || other < 0 || one >= traffic->n || other >= traffic->n)
+        return;
+    if (traffic->pairs.n >= PACK_FROM && traffic->pairs.n / 2 >= traffic->packed)
+        traffic_pack(traffic);
+    *ARRAY_PUSH(&traffic->pairs) =
+        (traffic_pair){one < other ? one : other, one < other ? other : one, min_i64(bytes, most_bytes)};
+}
+
+static int compare_others(const void *a, const void *b)
+{
+    const traffic_pair *p = a, *q = b;
+    return (p->other > q->other) - (p->other < q->other);
+}
+
+/* The entries of one process, sorted and merged to `to`; returns how many. */
+static int pack_row(traffic_pair *row, int n, traffic_pair *to)
+{
+    int made = 0;
+    if (n)
+        qsort(row, (size_t)n, sizeof *row, compare_others);
+    for (int i = 0; i < n; i++) {
+        if (made && to[made - 1].other == row[i].other)
+            to[made - 1].bytes = min_i64(to[made - 1].bytes + row[i].bytes, most_bytes);
+        else
+            to[made++] = row[i];
+    }
+    return made;
+}
+
+void traffic_pack(process_traffic *traffic)
+{
+    int n = traffic->pairs.n, made = 0;
+    int *first = trama_alloc(((size_t)traffic->n + 2) * sizeof *first);
+    traffic_pair *rows = trama_alloc((size_t)n * sizeof *rows);
+    for (int i = 0; i < n; i++)
+        first[traffic->pairs.at[i].one + 2]++;
+    for (int p = 0; p < traffic->n; p++)
+        first[p + 2] += first[p + 1];
+    for (int i = 0; i < n; i++)
+        rows[first[traffic->pairs.at[i].one + 1]++] = traffic->pairs.at[i];
+    for (int p = 0; p < traffic->n; p++)
+        made += pack_row(rows + first[p], first[p + 1] - first[p], traffic->pairs.at + made);
+    traffic->pairs.n = traffic->packed = made;
+    free(first);
+    free(rows);
+}
+
+int64_t traffic_total(const process_traffic *traffic)
+{
+    int64_t total = 0;
+    for (int i = 0; i < traffic->pairs.n; i++)
+        total = min_i64(total + traffic->pairs.at[i].bytes, most_bytes);
+    return total;
+}
+
+/* ---- Changes of layout ---- */
+
+typedef struct change {
+    const trama_mesh *from_mesh, *to_mesh;
+    trama_layout from, to;
+    box whole;
+    double element;   /* bytes */
+    int times;        /* how often the program has this very change */
+    unsigned kept;    /* axes along which nothing moves: partial before and after, or a split that becomes a term */
+    unsigned reduced; /* partial axes that are summed */
+    unsigned changed; /* split axes that no longer split, or split otherwise */
+} change;
+
+/* All pairs of processes that differ in nothing but the coordinates along some axes. */
+typedef struct clique {
+    const trama_mesh *mesh;
+    unsigned axes;
+    double bytes; /* of each pair */
+} clique;
+
+/* A layout that a value has been brought to. */
+typedef struct holding {
+    const trama_mesh *mesh;
+    trama_layout layout;
+    int next; /* of the same value; -1 */
+} holding;
+
+typedef struct survey {
+    const trama_program *program;
+    const layouts *l;
+    int64_t nominal;
+    process_traffic *traffic;
+    ARRAY(change) changes;
+    ARRAY(clique) cliques;
+    ARRAY(holding) holdings;
+    int *of_value; /* [value id] its last holding; -1 */
+} survey;
+
+static bool on_one_mesh(const change *c)
+{
+    return c->from_mesh == c->to_mesh || trama_mesh_equal(c->from_mesh, c->to_mesh);
+}
+
+static bool is_linear(trama_reduce kind)
+{
+    return kind == TRAMA_SUM || kind == TRAMA_AVG;
+}
+
+/* What happens along each axis; as reshard.c sees it. */
+static void classify_axes(change *c)
+{
+    bool one_mesh = on_one_mesh(c);
+    for (int a = 0; a < c->from_mesh->ndim; a++) {
+        const trama_placement *f = &c->from.axis[a], *t = one_mesh ? &c->to.axis[a] : NULL;
+        bool partial = t && t->kind == TRAMA_PARTIAL;
+        if (c->from_mesh->shape[a] == 1)
+            continue;
+        if (f->kind == TRAMA_PARTIAL) {
+            bool stays = partial && (f->reduce == t->reduce || (is_linear(f->reduce) && is_linear(t->reduce)));
+            *(stays ? &c->kept : &c->reduced) |= 1u << a;
+        } else if (f->kind == TRAMA_SPLIT) {
+            if (partial && is_linear(t->reduce))
+                c->kept |= 1u << a;
+            else if (!t || t->kind != TRAMA_SPLIT || t->dim != f->dim || t->order != f->order)
+                c->changed |= 1u << a;
+        }
+    }
+}
+
+static bool same_change(const change *a, const change *b)
+{
+    return a->from_mesh == b->from_mesh && a->to_mesh == b->to_mesh && a->element == b->element &&
+           box_equal(&a->whole, &b->whole) && trama_layout_equal(&a->from, &b->from) &&
+           trama_layout_equal(&a->to, &b->to);
+}
+
+static void note_change(survey *s, const trama_value *v, const holding *from, const holding *to)
+{
+    trama_shape shape = v->shape;
+    for (int d = 0; d < shape.ndim; d++)
+        shape.dim[d] = shape.dim[d] == TRAMA_ANY ? s->nominal : shape.dim[d];
+    change c = {.from_mesh = from->mesh,
+                .to_mesh = to->mesh,
+                .from = from->layout,
+                .to = to->layout,
+                .whole = box_whole(shape),
+                .element = (double)trama_dtype_size(v->dtype),
+                .times = 1};
+    for (int i = 0; i < s->changes.n; i++)
+        if (same_change(&s->changes.at[i], &c)) {
+            s->changes.at[i].times++;
+            return;
+        }
+    classify_axes(&c);
+    *ARRAY_PUSH(&s->changes) = c;
+}
+
+/* The value in a layout: there already, or a change from the one that it rests in. */
+static void want(survey *s, const trama_value *v, const trama_mesh *mesh, const trama_layout *layout)
+{
+    holding to = {mesh, *layout, s->of_value[v->id]};
+    holding from = {s->l->mesh[v->id], s->l->value[v->id], -1};
+    if (!mesh || !from.mesh)
+        return;
+    for (int h = to.next; h >= 0; h = s->holdings.at[h].next)
+        if (s->holdings.at[h].mesh == mesh && trama_layout_equal(&s->holdings.at[h].layout, layout))
+            return;
+    if (mesh != from.mesh || !trama_layout_equal(layout, &from.layout))
+        note_change(s, v, &from, &to);
+    s->of_value[v->id] = s->holdings.n;
+    *ARRAY_PUSH(&s->holdings) = to;
+}
+
+/* What an op makes goes to the layout that its value rests in. */
+static void settle(survey *s, const trama_node *node, int result)
+{
+    const trama_value *v = node->out[result];
+    const op_layouts *op = &s->l->op[node->id];
+    holding made = {op->mesh, op->out[result], -1}, rests = {s->l->mesh[v->id], s->l->value[v->id], 0};
+    if (!made.mesh || !rests.mesh)
+        return;
+    if (made.mesh != rests.mesh || !trama_layout_equal(&made.layout, &rests.layout))
+        note_change(s, v, &made, &rests);
+    s->of_value[v->id] = s->holdings.n;
+    *ARRAY_PUSH(&s->holdings) = made;
+}
+
+static void survey_node(survey *s, const trama_node *node)
+{
+    const layouts *l = s->l;
+    if (node->op->alias) {
+        int result = node->out[0]->id;
+        want(s, node->in[0], l->mesh[result], &l->value[result]);
+        return;
+    }
+    for (int t = 0; t < node->op->n_in; t++)
+        if (!(node->op->shape_only >> t & 1))
+            want(s, node->in[t], l->op[node->id].mesh, &l->op[node->id].in[t]);
+    for (int o = 0; o < node->op->n_out; o++)
+        if (!(node->op->updates >> o & 1))
+            settle(s, node, o);
+}
+
+/* ---- Exchanges in which all pairs of a group take an equal part ---- */
+
+static void add_clique(survey *s, const trama_mesh *mesh, unsigned axes, double bytes)
+{
+    for (int i = 0; i < s->cliques.n; i++)
+        if (s->cliques.at[i].mesh == mesh && s->cliques.at[i].axes == axes) {
+            s->cliques.at[i].bytes += bytes;
+            return;
+        }
+    *ARRAY_PUSH(&s->cliques) = (clique){mesh, axes, bytes};
+}
+
+/* Every process of a mesh receives that much on the average, from its group, evenly. */
+static void receive_evenly(survey *s, const trama_mesh *mesh, unsigned axes, double received)
+{
+    int peers = axes_size(mesh, axes) - 1;
+    if (peers > 0 && received > 0)
+        add_clique(s, mesh, axes, 2 * received / peers);
+}
+
+static void expand_clique(survey *s, const clique *c)
+{
+    int at[TRAMA_MAX_AXES], n = axes_size(c->mesh, c->axes);
+    int64_t bytes = c->bytes < (double)most_bytes ? (int64_t)(c->bytes + 0.5) : most_bytes;
+    for (int position = 0; position < c->mesh->size; position++) {
+        mesh_coordinate(c->mesh, position, at);
+        for (int k = axes_position(c->mesh, c->axes, at) + 1; k < n; k++) {
+            axes_coordinate(c->mesh, c->axes, k, at);
+            traffic_add(s->traffic, c->mesh->ids[position], c->mesh->ids[mesh_position(c->mesh, at)],
+                        max_i64(bytes, 1));
+        }
+    }
+}
+
+static unsigned free_axes(const trama_mesh *mesh, const trama_layout *layout)
+{
+    return ((1u << mesh->ndim) - 1) & ~layout_axes(layout, TRAMA_SPLIT);
+}
+
+/* Bytes of a process's target box, on the average. */
+static double target_bytes(const change *c)
+{
+    double parts = axes_size(c->to_mesh, layout_axes(&c->to, TRAMA_SPLIT));
+    return (double)box_count(&c->whole) * c->element / parts;
+}
+
+/* Of its target box, what a process does not hold, on the average; on one mesh. */
+static double lacking_bytes(const change *c)
+{
+    double elements = 0;
+    for (int i = 0; i < c->to_mesh->size; i++) {
+        box wanted, held, common;
+        layout_box(c->to_mesh, &c->to, &c->whole, i, &wanted);
+        layout_box(c->from_mesh, &c->from, &c->whole, i, &held);
+        elements += (double)box_count(&wanted);
+        if (box_intersect(&wanted, &held, &common))
+            elements -= (double)box_count(&common);
+    }
+    return elements / c->to_mesh->size * c->element;
+}
+
+/* Terms on one mesh: each target sums a slice of all terms, and the targets exchange slices; one target sums all. */
+static void sum_terms(survey *s, const change *c)
+{
+    const trama_mesh *mesh = c->to_mesh;
+    int terms = axes_size(mesh, c->reduced), senders = axes_size(mesh, c->reduced | c->changed);
+    unsigned targets = free_axes(mesh, &c->to) & ~c->kept;
+    double bytes = target_bytes(c);
+    if (axes_size(mesh, targets) > MANY_SLICES && bytes / axes_size(mesh, targets) < SMALL_BYTES)
+        targets &= c->reduced | c->changed;
+    int n = axes_size(mesh, targets);
+    bool sliced = n > 1 && !(n == 2 && terms == 2);
+    double summed = sliced ? bytes / n : bytes;
+    receive_evenly(s, mesh, c->reduced | c->changed, c->times * summed * terms * (senders - 1) / senders);
+    if (sliced)
+        receive_evenly(s, mesh, targets, c->times * (bytes - summed));
+}
+
+/* ---- Boxes that go from holders to targets ---- */
+
+/* One target position, and what it takes of every source box. */
+typedef struct intake {
+    survey *s;
+    const change *c;
+    int position, self; /* in the target mesh, in the source mesh (-1: not there) */
+    int self_at[TRAMA_MAX_AXES];
+    box wanted;
+    double share; /* of what it takes, the others get it from it or from its like */
+} intake;
+
+/* The process that a box, or term, is taken from: on the target's own line; from another mesh, in rotation. */
+static int choose_holder(const intake *in, int *at)
+{
+    const trama_mesh *mesh = in->c->from_mesh;
+    unsigned free = free_axes(mesh, &in->c->from) & ~in->c->reduced;
+    int n = axes_size(mesh, free), first = in->self >= 0 ? axes_position(mesh, free, in->self_at) : in->position % n;
+    for (int i = 0; i < n; i++) {
+        axes_coordinate(mesh, free, (first + i) % n, at);
+        int position = mesh_position(mesh, at);
+        if (layout_present(&in->c->from, position))
+            return position;
+    }
+    return mesh_position(mesh, at);
+}
+
+static void take_piece(void *arg, const box *piece, const int *coordinate)
+{
+    intake *in = arg;
+    const change *c = in->c;
+    box common;
+    int at[TRAMA_MAX_AXES], terms = axes_size(c->from_mesh, c->reduced);
+    for (int a = 0; a < c->from_mesh->ndim; a++) /* a split that becomes a term: nobody else's box is wanted */
+        if ((c->kept & layout_axes(&c->from, TRAMA_SPLIT)) >> a & 1 && coordinate[a] != in->self_at[a])
+            return;
+    if (!box_intersect(piece, &in->wanted, &common))
+        return;
+    double bytes = (double)box_count(&common) * c->element * c->times * in->share + 0.5;
+    for (int term = 0; term < terms; term++) {
+        memcpy(at, coordinate, sizeof at);
+        axes_coordinate(c->from_mesh, c->reduced, term, at);
+        int from = c->from_mesh->ids[choose_holder(in, at)];
+        traffic_add(in->s->traffic, from, c->to_mesh->ids[in->position],
+                    bytes < (double)most_bytes ? (int64_t)bytes : most_bytes);
+    }
+}
+
+static void take_boxes(survey *s, const change *c, double share)
+{
+    bool one_mesh = on_one_mesh(c);
+    for (int i = 0; i < c->to_mesh->size; i++) {
+        intake in = {.s = s, .c = c, .position = i, .self = i, .share = share};
+        if (!layout_present(&c->to, i))
+            continue;
+        if (!one_mesh)
+            in.self = mesh_find(c->from_mesh, c->to_mesh->ids[i]);
+        if (in.self >= 0)
+            mesh_coordinate(c->from_mesh, in.self, in.self_at);
+        layout_box(c->to_mesh, &c->to, &c->whole, i, &in.wanted);
+        layout_overlaps(c->from_mesh, &c->from, &c->whole, &in.wanted, take_piece, &in);
+    }
+}
+
+static void count_piece(void *arg, const box *piece, const int *coordinate)
+{
+    (void)piece;
+    (void)coordinate;
+    ++*(int *)arg;
+}
+
+/* Source boxes that the first target takes from. */
+static int count_pieces(const change *c)
+{
+    int n = 0;
+    box wanted;
+    layout_box(c->to_mesh, &c->to, &c->whole, 0, &wanted);
+    layout_overlaps(c->from_mesh, &c->from, &c->whole, &wanted, count_piece, &n);
+    return n;
+}
+
+/* Whether the targets of a box are more than its holders, and get a slice each. */
+static bool is_scattered(const change *c, unsigned targets, int pieces)
+{
+    unsigned from = free_axes(c->from_mesh, &c->from) & ~c->kept;
+    int holders = axes_size(c->from_mesh, from), both = on_one_mesh(c) ? axes_size(c->to_mesh, targets & from) : 0;
+    int lacking = axes_size(c->to_mesh, targets) - both;
+    return lacking > 1 && lacking > holders && target_bytes(c) >= (double)SLICE_BYTES * pieces;
+}
+
+/* ---- All of it ---- */
+
+static void add_change(survey *s, const change *c)
+{
+    bool one_mesh = on_one_mesh(c), masked = c->from.mask || c->to.mask;
+    unsigned targets = free_axes(c->to_mesh, &c->to) & ~c->kept;
+    int pieces = count_pieces(c), n = axes_size(c->to_mesh, targets);
+    bool scattered = is_scattered(c, targets, pieces);
+    if (pieces == 0)
+        return;
+    if (one_mesh && c->reduced) {
+        sum_terms(s, c);
+    } else if (one_mesh && !masked && !c->changed) {
+        return; /* a split of what is there, or a new partial value */
+    } else if (one_mesh && !masked && (scattered || pieces > MANY_PIECES)) {
+        receive_evenly(s, c->to_mesh, c->changed | (scattered ? targets : 0), c->times * lacking_bytes(c));
+    } else if (!one_mesh && (scattered || (c->reduced && n > 1))) {
+        take_boxes(s, c, 1.0 / n);
+        receive_evenly(s, c->to_mesh, targets, c->times * target_bytes(c) * (n - 1) / n);
+    } else {
+        take_boxes(s, c, 1);
+    }
+}
+
+static void survey_program(survey *s, const bool *needed)
+{
+    const trama_program *p = s->program;
+    s->of_value = trama_alloc((size_t)p->values.n * sizeof *s->of_value);
+    for (int i = 0; i < p->values.n; i++)
+        s->of_value[i] = -1;
+    for (int i = 0; i < p->nodes.n; i++)
+        if (!needed || needed[i])
+            survey_node(s, p->nodes.at[i]);
+    free(s->of_value);
+}
+
+process_traffic *traffic_of_program(const trama_program *program, const layouts *l, int64_t nominal, int n,
+                                    const bool *needed)
+{
+    survey s = {.program = program, .l = l, .nominal = nominal, .traffic = traffic_new(n)};
+    survey_program(&s, needed);
+    for (int i = 0; i < s.changes.n; i++)
+        add_change(&s, &s.changes.at[i]);
+    for (int i = 0; i < s.cliques.n; i++)
+        expand_clique(&s, &s.cliques.at[i]);
+    traffic_pack(s.traffic);
+    ARRAY_FREE(&s.changes);
+    ARRAY_FREE(&s.cliques);
+    ARRAY_FREE(&s.holdings);
+    return s.traffic;
+}
