@@ -24,7 +24,8 @@ typedef struct options {
     trama_mesh *mesh;
     int n_hidden;
     int64_t hidden[MAX_HIDDEN], batch, epochs, steps;
-    bool adamw, plan;
+    bool adamw;
+    int plan; /* 0: train; 1, 2, 3: print the plan's table, its steps, its graph */
     sampler_order order;
     double lr;
     trama_dtype dtype;
@@ -61,7 +62,8 @@ static const struct argp_option argp_options[] = {
     {"no-shuffle", KEY_NO_SHUFFLE, NULL, 0, "Take the samples in file order, over and over", 0},
     {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files", 0},
     {"log", KEY_LOG, "FILE", 0, "Write step,loss,seconds of each step", 0},
-    {"plan", KEY_PLAN, NULL, 0, "Print what a step does on this rank, and stop", 0},
+    {"plan", KEY_PLAN, "FORM", OPTION_ARG_OPTIONAL,
+     "Print what a step does on this rank, and stop: table (the default), steps, or dot for Graphviz", 0},
     {0},
 };
 
@@ -75,7 +77,7 @@ static const char argp_doc[] =
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     static const char *const axes[] = {"dp", "mp"}, *const optimizers[] = {"sgd", "adamw"},
-                             *const dtypes[] = {"f32", "f64"};
+                             *const dtypes[] = {"f32", "f64"}, *const plans[] = {"table", "steps", "dot"};
     options *o = state->input;
     switch (key) {
     case KEY_MESH:
@@ -116,7 +118,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         o->log = text;
         return 0;
     case KEY_PLAN:
-        o->plan = true;
+        o->plan = 1 + (text ? argument_word(state, "--plan", text, 3, plans) : 0);
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s': there are only options", text);
@@ -380,7 +382,8 @@ static void print_plan(const job *j, const dataset *data)
     feed_batch(&s); /* a plan is one for the extents fed last */
     end_stream(&s);
     char *text;
-    must(trama_plan_text(j->executable, j->m->train, false, &text));
+    must(j->o->plan == 3 ? trama_plan_graph(j->executable, j->m->train, &text)
+                         : trama_plan_text(j->executable, j->m->train, j->o->plan == 2, &text));
     if (j->speaks)
         fputs(text, stdout);
     free(text);

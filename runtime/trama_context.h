@@ -29,9 +29,11 @@ typedef struct trama_config {
     int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024 */
     int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */
     bool check_calls;         /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging */
-    bool verify;              /* the plans of all ranks are made and verified on each before a target first runs, TRAMA_VERIFY=1 */
-    bool no_fusion;           /* one task an op: for comparisons */
-    bool keep_blas_kernels;   /* do not re-select the kernels of a BLAS that does not know this CPU */
+    bool
+        map_by_order; /* process i of n fills the ranks in blocks, TRAMA_MAP_BY_ORDER=1; else by traffic and distance */
+    bool verify; /* the plans of all ranks are made and verified on each before a target first runs, TRAMA_VERIFY=1 */
+    bool no_fusion;         /* one task an op: for comparisons */
+    bool keep_blas_kernels; /* do not re-select the kernels of a BLAS that does not know this CPU */
     void (*log)(void *data, trama_log_level level, const char *text); /* NULL: warnings and errors to stderr */
     void *log_data;
 } trama_config;

@@ -4,6 +4,7 @@
 
 #include "executable.h"
 #include "host.h"
+#include "map_traffic.h"
 
 /* ---- First contents ---- */
 
@@ -109,9 +110,25 @@ static trama_status check_agreement(trama_context *context, const trama_program 
     return status;
 }
 
+/* Processes that talk much get places that are near, unless the user has put them in order. */
+static void map_processes(trama_executable *e)
+{
+    const trama_config *config = context_config(e->context);
+    if (config->map_by_order)
+        return;
+    process_traffic *t = traffic_of_program(e->program, &e->l, config->nominal, e->map->n, NULL);
+    process_map *map = map_by_traffic(t, e->map->n, context_machine(e->context));
+    traffic_destroy(&t);
+    map_destroy(&e->map);
+    e->map = map;
+    e->planning.map = map;
+}
+
 static trama_status complete_and_place(trama_executable *e)
 {
     trama_status status = complete_program(e->program, context_config(e->context)->nominal, e->single, &e->l);
+    if (!status)
+        map_processes(e);
     if (!status && *e->l.report)
         context_log(e->context, TRAMA_LOG_INFO, "%s", e->l.report);
     for (int i = 0; i < e->program->values.n && !status; i++)

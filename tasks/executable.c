@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The executable as a store: meshes and processes, where each value is, waiting. It does not know how values get there. */
+/* The executable as a store: meshes and processes, where each value is, waiting. It does not know how values get there.
+ */
 #include "executable.h"
 
 #include <string.h>
@@ -173,6 +174,31 @@ trama_status trama_layout_of(trama_executable *e, const trama_value *value, char
     if (own->id >= e->l.n_values || !e->l.mesh[own->id])
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "trama_layout_of: %s has no layout yet", own->name);
     *out = trama_layout_text(e->l.mesh[own->id], &e->l.value[own->id]);
+    return TRAMA_OK;
+}
+
+trama_status trama_tensor_describe(trama_executable *e, const trama_value *value, char **out)
+{
+    trama_shape shape;
+    char *words = NULL;
+    if (!out)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_tensor_describe: the text's address is NULL");
+    trama_value *own = executable_value(e, NOWHERE, "trama_tensor_describe", value);
+    trama_status status = own ? trama_extents(e, value, &shape) : TRAMA_E_ARGUMENT;
+    if (!status)
+        status = trama_layout_describe(e->l.mesh[own->id], &e->l.value[own->id], shape, &words);
+    if (status)
+        return status;
+    text t = {0};
+    text_add(&t, "%s %s", own->name, trama_dtype_name(own->dtype));
+    shape_text(&t, shape);
+    text_add(&t, " on ");
+    mesh_text(&t, e->l.mesh[own->id]);
+    text_add(&t, " as ");
+    layout_text(&t, e->l.mesh[own->id], &e->l.value[own->id]);
+    text_add(&t, "\n%s", words);
+    free(words);
+    *out = text_take(&t);
     return TRAMA_OK;
 }
 

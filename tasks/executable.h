@@ -95,6 +95,10 @@ trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
 /* run.c */
 void targets_prepare(trama_executable *e);
 void targets_free(trama_executable *e);
+/* Hands the target's plan for the extents fed last to a function; not collective, nothing is submitted. */
+typedef void target_look(const trama_executable *e, const target_state *t, const plan *p, void *arg);
+trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
+                            void *arg);
 /* verify.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is the one
  * that it uses; E_SYSTEM says what does not. */
 trama_status verify_target(const trama_executable *e, const target_state *t, const blueprint *of);

@@ -259,10 +259,8 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
 
 /* ---- Questions: not collective, so that a plan which no run has made is made to be looked at only ---- */
 
-typedef void look_at(const trama_executable *e, const plan *p, void *arg);
-
-static trama_status look_at_plan(trama_executable *e, const trama_target *target, const char *call, look_at *look,
-                                 void *arg)
+trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
+                            void *arg)
 {
     target_state *t = NULL;
     trama_status status = find_target(NOWHERE, e, target, call, &t);
@@ -277,7 +275,7 @@ static trama_status look_at_plan(trama_executable *e, const trama_target *target
     if (!c && !status)
         plan_target(e, t, &own);
     if (!status)
-        look(e, c ? c->of.plan : own.plan, arg);
+        look(e, t, c ? c->of.plan : own.plan, arg);
     blueprint_clear(&own);
     return status;
 }
@@ -287,8 +285,9 @@ typedef struct description {
     text words;
 } description;
 
-static void describe(const trama_executable *e, const plan *p, void *arg)
+static void describe(const trama_executable *e, const target_state *t, const plan *p, void *arg)
 {
+    (void)t;
     description *d = arg;
     (d->every_step ? plan_describe : plan_summary)(p, e->program, &d->words);
 }
@@ -298,15 +297,15 @@ trama_status trama_plan_text(trama_executable *e, const trama_target *target, bo
     description d = {.every_step = every_step};
     if (!out)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_plan_text: the text's address is NULL");
-    trama_status status = look_at_plan(e, target, "trama_plan_text", describe, &d);
+    trama_status status = target_look_at(e, target, "trama_plan_text", describe, &d);
     if (!status)
         *out = text_take(&d.words);
     return status;
 }
 
-static void count_traffic(const trama_executable *e, const plan *p, void *arg)
+static void count_traffic(const trama_executable *e, const target_state *t, const plan *p, void *arg)
 {
-    (void)e;
+    (void)e, (void)t;
     plan_totals n = plan_count(p);
     *(trama_traffic *)arg = (trama_traffic){n.messages, n.received, n.sent, n.bound, n.steps, n.steps - n.messages};
 }
@@ -315,5 +314,5 @@ trama_status trama_target_traffic(trama_executable *e, const trama_target *targe
 {
     if (!traffic)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_target_traffic: the traffic's address is NULL");
-    return look_at_plan(e, target, "trama_target_traffic", count_traffic, traffic);
+    return target_look_at(e, target, "trama_target_traffic", count_traffic, traffic);
 }

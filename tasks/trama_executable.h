@@ -83,6 +83,14 @@ trama_status trama_print_at(trama_where where, trama_executable *executable, con
 /* What a run of the target does on this rank, for the extents fed last: summary, or every step. Not collective. Caller frees. */
 trama_status trama_plan_text(trama_executable *executable, const trama_target *target, bool every_step, char **text);
 
+/* The same as a graph in Graphviz's language: ops, layouts on the edges, changes of layout with this rank's bytes. Not collective.
+ * The caller frees. */
+trama_status trama_plan_graph(trama_executable *executable, const trama_target *target, char **dot);
+
+/* Who holds what of a value, a line for each process of its mesh, below its name, shape and layout. Not collective. The caller
+ * frees. */
+trama_status trama_tensor_describe(trama_executable *executable, const trama_value *value, char **text);
+
 /* The layout that completion gave a value, as text. Not collective. The caller frees. */
 trama_status trama_layout_of(trama_executable *executable, const trama_value *value, char **text);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One exchange under construction: a value that goes from a source holding to a target holding, and the steps that this rank
- * takes. reshard.c decides what moves; here is how it is written down. */
+/* One exchange under construction: a value that goes from a source holding to a target holding, and the steps that this
+ * rank takes. reshard.c decides what moves; here is how it is written down. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
@@ -30,13 +30,14 @@ typedef struct exchange {
     trama_layout from, to;
     box whole;
     size_t element;
-    unsigned kept;     /* axes along which nothing is exchanged: partial and stay so, or lines that sum on their own */
-    unsigned own;      /* of those the ones along which a split becomes P(sum|avg): each piece is a term, else zero */
-    unsigned reduced;  /* partial axes of the source that are summed */
+    unsigned kept;      /* axes along which nothing is exchanged: partial and stay so, or lines that sum on their own */
+    unsigned own;       /* of those the ones along which a split becomes P(sum|avg): each piece is a term, else zero */
+    unsigned reduced;   /* partial axes of the source that are summed */
     unsigned fresh_sum; /* axes along which the target becomes P(sum): the first process keeps the value */
     trama_reduce reduce;
     double scale;
     bool fresh;
+    bool apart; /* target processes have places of their own, and none is masked: who is which target is a formula */
     ARRAY(staged) steps;
     ARRAY(plan_operand) sources;
     ARRAY(packed) packs;
@@ -50,8 +51,8 @@ void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region f
 /* Counts a region that is read on another place of this rank: bytes between places without a message. */
 void count_between(exchange *x, int place, const plan_region *from);
 
-/* What is sent: a tile as it lies, else a packed copy, made once however many get it. phase 0: of the source; 1: of what the
- * target has got by then. */
+/* What is sent: a tile as it lies, else a packed copy, made once however many get it. phase 0: of the source; 1: of
+ * what the target has got by then. */
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
 
 /* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
@@ -76,21 +77,34 @@ static inline plan_region region_in(const plan_piece *piece, const box *b)
 
 /* One pair of boxes: what every rank concerned sees alike. */
 typedef struct group {
-    box region;            /* source box and target box in common */
+    box region; /* source box and target box in common */
     box from_box, to_box;
-    int kept;              /* position along the kept axes */
+    int kept; /* position along the kept axes */
     int terms;
-    int64_t first;         /* number of the first target among all that take something of the source box */
-    int_list *holders;     /* [terms] places */
-    bool *held_here;       /* [terms] whether this rank has a holder */
-    int_list targets;      /* places */
+    int64_t number;           /* of the target box among those that take something of the source box */
+    int64_t first;            /* number of its first target among all their targets */
+    int_list *holders;        /* [terms] places */
+    bool *held_here;          /* [terms] whether this rank has a holder */
+    int n_targets;            /* places that get the target box */
+    const int *to_coordinate; /* of the target box, along the split axes */
+    int_list targets;         /* [n_targets] of them, where they are listed */
 } group;
 
-void group_fill(const exchange *x, group *g, const int *from_coordinate, const int *to_coordinate);
+void group_holders(const exchange *x, group *g, const int *from_coordinate); /* terms, holders, held_here */
+void group_targets(const exchange *x, group *g, const int *to_coordinate);   /* n_targets, targets */
 void group_free(group *g);
+bool list_has(const int_list *l, int place);
+bool on_one_mesh(const exchange *x);
+unsigned target_axes(const exchange *x); /* along which the targets of one box lie */
 
-/* Whether the targets of a region get a slice each and exchange slices, because they are more than all who have a part of what
- * they want, so that these would send the same many times. */
+/* The holder for target number i: the nearest ones in rotation; n_nearest, where not NULL, gets how many there are. */
+int choose_holder(const exchange *x, const int_list *holders, int target, int64_t i, int *n_nearest);
+
+/* The holder on the lines of target number i; see group.c. -1 where holders are not found by a formula. */
+int line_holder(const exchange *x, const group *g, int i);
+
+/* Whether the targets of a region get a slice each and exchange slices, because they are more than all who have a part
+ * of what they want, so that these would send the same many times. */
 bool is_scattered(const exchange *x, const group *g, int targets, int holders);
 
 /* Whether the targets of partial terms sum a slice each and exchange the sums. With two terms and two targets the whole

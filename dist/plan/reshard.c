@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reshard engine: from one layout to another, on the same mesh or not. Source boxes are intersected with target boxes;
- * for each pair a closed form says who sends what to whom, so that each rank finds its own part alone:
+/* The reshard engine: from one layout to another, on the same mesh or not. Source boxes are intersected with target
+ * boxes; for each pair a closed form says who sends what to whom, so that each rank finds its own part alone:
  *
  *   - a target takes what it lacks, each element once, from the nearest holders in rotation;
  *   - where the targets outnumber the holders they get a slice each and exchange slices, so that a holder sends once;
- *   - partial values: each target gets one slice of every term, sums in the order of terms, and the targets exchange slices. */
+ *   - partial values: each target gets one slice of every term, sums in their order, and the targets exchange slices. */
 #include <assert.h>
 #include <string.h>
 
@@ -12,65 +12,12 @@
 #include "exchange.h"
 
 enum {
-    SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
+    SLICE_BYTES = 16 << 10,   /* below it a box is not worth a scatter: holders send all of it */
     SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
     MAX_SPREAD = 4,
     MANY_MESSAGES = 64, /* of less than SMALL_BYTES from one process: too many */
     SMALL_BYTES = 64 << 10
 };
-
-/* ---- Who holds, who needs ---- */
-
-/* Distinct places of the positions with the given coordinates, those along free axes taken in order. */
-static void places_of(const exchange *x, const trama_mesh *mesh, const trama_layout *layout, const int *coordinate,
-                      unsigned free_axes, int_list *places)
-{
-    partition *q = x->q;
-    int at[TRAMA_MAX_AXES], n = axes_size(mesh, free_axes);
-    memcpy(at, coordinate, sizeof at);
-    places->n = 0;
-    q->stamp++;
-    for (int i = 0; i < n; i++) {
-        axes_coordinate(mesh, free_axes, i, at);
-        int position = mesh_position(mesh, at);
-        if (!layout_present(layout, position))
-            continue;
-        int place = place_of(q, mesh, position);
-        if (q->seen[place] == q->stamp)
-            continue;
-        q->seen[place] = q->stamp;
-        *ARRAY_PUSH(places) = place;
-    }
-}
-
-static bool list_has(const int_list *l, int place)
-{
-    for (int i = 0; i < l->n; i++)
-        if (l->at[i] == place)
-            return true;
-    return false;
-}
-
-/* The holder for target number i: the nearest ones in rotation. */
-static int choose_holder(const exchange *x, const int_list *holders, int target, int64_t i, int *n_nearest)
-{
-    const machine *m = x->q->s.machine;
-    int nearest = machine_distance(m, holders->at[0], target), n = 0;
-    for (int h = 1; h < holders->n; h++) {
-        int d = machine_distance(m, holders->at[h], target);
-        nearest = d < nearest ? d : nearest;
-    }
-    for (int h = 0; h < holders->n; h++)
-        n += machine_distance(m, holders->at[h], target) == nearest;
-    if (n_nearest)
-        *n_nearest = n;
-    int skip = (int)(i % n);
-    for (int h = 0; h < holders->n; h++)
-        if (machine_distance(m, holders->at[h], target) == nearest && skip-- == 0)
-            return holders->at[h];
-    assert(!"one of the nearest");
-    return -1;
-}
 
 /* Slice i of n. */
 static box slice_of(const box *b, int n, int i)
@@ -87,46 +34,11 @@ static box slice_of(const box *b, int n, int i)
     return s;
 }
 
+/* ---- Moving ---- */
+
 static bool is_nothing(const box *b)
 {
     return b->ndim < 0 || box_count(b) == 0;
-}
-
-/* ---- Groups ---- */
-
-static unsigned free_axes(const trama_mesh *mesh, const trama_layout *layout, unsigned bound)
-{
-    return ((1u << mesh->ndim) - 1) & ~(layout_axes(layout, TRAMA_SPLIT) | bound);
-}
-
-void group_fill(const exchange *x, group *g, const int *from_coordinate, const int *to_coordinate)
-{
-    int at[TRAMA_MAX_AXES];
-    g->terms = axes_size(x->from_mesh, x->reduced);
-    g->holders = trama_alloc((size_t)g->terms * sizeof *g->holders);
-    g->held_here = trama_alloc((size_t)g->terms * sizeof *g->held_here);
-    for (int term = 0; term < g->terms; term++) {
-        memcpy(at, from_coordinate, sizeof at);
-        axes_coordinate(x->from_mesh, x->kept, g->kept, at);
-        axes_coordinate(x->from_mesh, x->reduced, term, at);
-        places_of(x, x->from_mesh, &x->from, at, free_axes(x->from_mesh, &x->from, x->kept | x->reduced),
-                  &g->holders[term]);
-        for (int h = 0; h < g->holders[term].n; h++)
-            g->held_here[term] |= is_mine(x->q, g->holders[term].at[h]);
-    }
-    memcpy(at, to_coordinate, sizeof at);
-    axes_coordinate(x->to_mesh, x->kept, g->kept, at);
-    axes_coordinate(x->to_mesh, x->fresh_sum, 0, at);
-    places_of(x, x->to_mesh, &x->to, at, free_axes(x->to_mesh, &x->to, x->kept | x->fresh_sum), &g->targets);
-}
-
-void group_free(group *g)
-{
-    for (int i = 0; i < g->terms; i++)
-        ARRAY_FREE(&g->holders[i]);
-    free(g->holders);
-    free(g->held_here);
-    ARRAY_FREE(&g->targets);
 }
 
 /* Moves b from the source piece of one place to the target piece of another. */
@@ -187,42 +99,83 @@ bool is_scattered(const exchange *x, const group *g, int targets, int holders)
            targets > holders * layout_pieces(x->from_mesh, &x->from, &x->whole, &g->to_box);
 }
 
-static void move_group(exchange *x, group *g)
+/* All that target number i gets of the region: by itself what it has, from one holder what it lacks, or where it is
+ * large and there are many holders from several. */
+static void move_whole(exchange *x, const group *g, int i, int to)
+{
+    const int_list *holders = &g->holders[0];
+    int64_t number = g->first + i;
+    int n_nearest;
+    if (list_has(holders, to)) {
+        const plan_piece *s = is_mine(x->q, to) ? source_piece(x, to, &g->from_box, g->kept, 0) : NULL;
+        const plan_piece *t = s ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+        if (s && s->region.shard != t->region.shard)
+            stage_copy(x, UNPACK, to, region_in(t, &g->region), region_in(s, &g->region));
+        return;
+    }
+    int from = choose_holder(x, holders, to, number, &n_nearest), near = line_holder(x, g, i);
+    const machine *m = x->q->s.machine;
+    if (near >= 0 && machine_distance(m, near, to) == machine_distance(m, from, to))
+        from = near;
+    int spread = (int)min_i64(n_nearest / g->n_targets, MAX_SPREAD);
+    if (spread < 2 || region_bytes(x, &g->region) < SPREAD_BYTES) {
+        move_from_source(x, g, from, to, &g->region);
+        return;
+    }
+    for (int k = 0; k < spread; k++) {
+        box slice = slice_of(&g->region, spread, k);
+        move_from_source(x, g, choose_holder(x, holders, to, number * spread + k, NULL), to, &slice);
+    }
+}
+
+/* Those who lack the region get a slice each, and exchange slices. */
+static void scatter(exchange *x, const group *g)
 {
     const int_list *holders = &g->holders[0];
     int_list lacking = {0};
-    for (int i = 0; i < g->targets.n; i++) {
-        int place = g->targets.at[i];
-        if (!list_has(holders, place)) {
-            *ARRAY_PUSH(&lacking) = place;
-        } else if (is_mine(x->q, place)) {
-            const plan_piece *s = source_piece(x, place, &g->from_box, g->kept, 0);
-            const plan_piece *t = target_piece(x, place, &g->to_box, g->kept);
-            if (s->region.shard != t->region.shard)
-                stage_copy(x, UNPACK, place, region_in(t, &g->region), region_in(s, &g->region));
-        }
-    }
-    bool scattered = is_scattered(x, g, lacking.n, holders->n);
+    for (int i = 0; i < g->targets.n; i++)
+        if (list_has(holders, g->targets.at[i]))
+            move_whole(x, g, i, g->targets.at[i]);
+        else
+            *ARRAY_PUSH(&lacking) = g->targets.at[i];
     for (int i = 0; i < lacking.n; i++) {
-        int n_nearest, to = lacking.at[i];
-        int64_t number = g->first + i;
-        int from = choose_holder(x, holders, to, number, &n_nearest);
-        if (scattered) {
-            box slice = slice_of(&g->region, lacking.n, i);
-            move_from_source(x, g, from, to, &slice);
-            continue;
-        }
-        int spread = (int)min_i64(n_nearest / lacking.n, MAX_SPREAD);
-        if (spread < 2 || region_bytes(x, &g->region) < SPREAD_BYTES)
-            spread = 1;
-        for (int k = 0; k < spread; k++) {
-            box slice = spread > 1 ? slice_of(&g->region, spread, k) : g->region;
-            move_from_source(x, g, choose_holder(x, holders, to, number * spread + k, NULL), to, &slice);
-        }
+        box slice = slice_of(&g->region, lacking.n, i);
+        move_from_source(x, g, choose_holder(x, holders, lacking.at[i], g->first + i, NULL), lacking.at[i], &slice);
     }
-    if (scattered)
-        exchange_slices(x, g, &lacking);
+    exchange_slices(x, g, &lacking);
     ARRAY_FREE(&lacking);
+}
+
+static void move_group(exchange *x, const group *g)
+{
+    if (is_scattered(x, g, g->n_targets, g->holders[0].n)) {
+        scatter(x, g);
+        return;
+    }
+    for (int i = 0; i < g->targets.n; i++)
+        move_whole(x, g, i, g->targets.at[i]);
+}
+
+/* What this rank's own targets get, found without listing the others: it holds nothing of the region, so it need not
+ * know them. False where they have to be listed. */
+static bool move_own(exchange *x, group *g)
+{
+    const plan_holding *h = &x->q->p->holdings.at[x->target];
+    unsigned axes = target_axes(x);
+    g->n_targets = axes_size(x->to_mesh, axes);
+    if (!x->apart || g->held_here[0] || is_scattered(x, g, g->n_targets, g->holders[0].n))
+        return false;
+    g->first = g->number * g->n_targets;
+    for (int i = 0; i < h->pieces.n; i++) {
+        const plan_piece piece = h->pieces.at[i];
+        int coordinate[TRAMA_MAX_AXES];
+        if (!gets_value(x, piece.position) || kept_of(x, x->to_mesh, piece.position) != g->kept ||
+            !box_equal(&piece.region.box, &g->to_box))
+            continue;
+        mesh_coordinate(x->to_mesh, piece.position, coordinate);
+        move_whole(x, g, axes_position(x->to_mesh, axes, coordinate), piece.place);
+    }
+    return true;
 }
 
 bool is_sliced(int terms, int targets)
@@ -281,7 +234,7 @@ static void reduce_group(exchange *x, group *g)
 
 typedef struct pair_walk {
     exchange *x;
-    const int *other;      /* coordinate of the box at hand */
+    const int *other; /* coordinate of the box at hand */
     const box *at_hand;
     int kept;
     bool at_source;
@@ -309,12 +262,18 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
             if (target_piece(x, h->pieces.at[i].place, &g.to_box, g.kept))
                 return;
     }
-    group_fill(x, &g, w->at_source ? w->other : coordinate, w->at_source ? coordinate : w->other);
-    g.first = layout_number(x->to_mesh, &x->to, &x->whole, &g.from_box, &g.to_box) * g.targets.n;
-    if (x->reduced || x->scale != 1)
-        reduce_group(x, &g);
-    else
-        move_group(x, &g);
+    bool reduces = x->reduced || x->scale != 1;
+    group_holders(x, &g, w->at_source ? w->other : coordinate);
+    g.to_coordinate = w->at_source ? coordinate : w->other;
+    g.number = layout_number(x->to_mesh, &x->to, &x->whole, &g.from_box, &g.to_box);
+    if (w->at_source || reduces || !move_own(x, &g)) {
+        group_targets(x, &g, g.to_coordinate);
+        g.first = g.number * g.n_targets;
+        if (reduces)
+            reduce_group(x, &g);
+        else
+            move_group(x, &g);
+    }
     group_free(&g);
 }
 
@@ -353,11 +312,6 @@ static bool is_linear(trama_reduce kind)
     return kind == TRAMA_SUM || kind == TRAMA_AVG;
 }
 
-static bool on_one_mesh(const exchange *x)
-{
-    return x->from_mesh == x->to_mesh || trama_mesh_equal(x->from_mesh, x->to_mesh);
-}
-
 /* Which partial axes stay, are summed, or begin; and what that scales by. One term alone is the value. */
 static void classify_axes(exchange *x)
 {
@@ -390,8 +344,8 @@ static void classify_axes(exchange *x)
             x->fresh_sum |= 1u << a;
 }
 
-/* Replicas help to sum what is partial, so that each receives less. Where that would be many small messages, each line of the
- * mesh sums on its own: not fewer bytes than the table for one axis says, but only a line of neighbours. */
+/* Replicas help to sum what is partial, so that each receives less. Where that would be many small messages, each line
+ * of the mesh sums on its own: not fewer bytes than the table for one axis says, but only a line of neighbours. */
 static void keep_lines_apart(exchange *x)
 {
     unsigned all = (1u << x->to_mesh->ndim) - 1, lines = 0;
@@ -469,8 +423,8 @@ static int evenest_dim(const exchange *x, int n)
     return best;
 }
 
-/* Terms of one kind become terms of another: each process sums a slice, which is its new term. Returns whether they do; then
- * between is the layout of those slices. */
+/* Terms of one kind become terms of another: each process sums a slice, which is its new term. Returns whether they do;
+ * then between is the layout of those slices. */
 static bool changes_kind(const exchange *x, trama_layout *between)
 {
     int axes[TRAMA_MAX_AXES];
@@ -481,13 +435,12 @@ static bool changes_kind(const exchange *x, trama_layout *between)
     *between = x->to;
     for (int a = 0; a < between->naxes; a++)
         if (changed >> a & 1)
-            between->axis[a] = (trama_placement){
-                .kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(between, dim, axes)};
+            between->axis[a] =
+                (trama_placement){.kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(between, dim, axes)};
     return true;
 }
 
-void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
-                     bool fresh)
+void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
 {
     const plan_holding *from = &q->p->holdings.at[source];
     exchange x = {.q = q,
@@ -508,12 +461,13 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
         return;
     }
     keep_lines_apart(&x);
+    x.apart = !x.to.mask && map_is_apart(q->s.map, mesh);
     x.target = q->p->holdings.n;
     plan_holding *h = ARRAY_PUSH(&q->p->holdings);
     *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
     partition_pieces(q, mesh, layout, &x.whole, h);
-    x.count = (plan_exchange){.value = x.value, .from_mesh = x.from_mesh, .to_mesh = mesh, .from = x.from, .to = x.to,
-                              .node = node};
+    x.count = (plan_exchange){
+        .value = x.value, .from_mesh = x.from_mesh, .to_mesh = mesh, .from = x.from, .to = x.to, .node = node};
     make_targets(&x);
     walk_pairs(&x, false);
     walk_pairs(&x, true);

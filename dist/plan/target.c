@@ -38,7 +38,8 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
     int coordinate[TRAMA_MAX_AXES], from[TRAMA_MAX_AXES] = {0};
     mesh_coordinate(x->to_mesh, t->position, coordinate);
     if (s.n == 1) { /* one source box: slices, where they are exchanged */
-        group_fill(x, &g, from, coordinate);
+        group_holders(x, &g, from);
+        group_targets(x, &g, coordinate);
         int n = g.targets.n;
         bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, &g, n, 1);
         if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {

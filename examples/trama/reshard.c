@@ -55,47 +55,18 @@ static trama_dtype dtype_named(const struct argp_state *state, const char *text)
 
 /* ---- From words to a plan ---- */
 
-static trama_mesh *read_mesh(const struct argp_state *state, const char *option, const char *text)
-{
-    trama_mesh *mesh = trama_mesh_parse(text);
-    if (!mesh)
-        argp_error(state, "%s '%s': %s", option, text, trama_error());
-    return mesh;
-}
-
-static trama_layout read_layout(const struct argp_state *state, const char *option, const char *text,
-                                const trama_mesh *mesh, int ndim)
-{
-    trama_layout layout;
-    if (trama_layout_parse(mesh, ndim, text, &layout))
-        argp_error(state, "%s '%s': %s", option, text, trama_error());
-    return layout;
-}
-
-static trama_shape read_shape(const struct argp_state *state, const char *text)
-{
-    int64_t extents[TRAMA_MAX_NDIM], count = 1;
-    if (!*text)
-        return TRAMA_SCALAR;
-    int n = argument_list(state, "--shape", text, 0, INT64_MAX, TRAMA_MAX_NDIM, extents);
-    for (int d = 0; d < n; d++)
-        if (__builtin_mul_overflow(count, extents[d] ? extents[d] : 1, &count) || count > INT64_MAX / 16)
-            argp_error(state, "--shape '%s': more bytes than can be counted", text);
-    return trama_shape_of(n, extents);
-}
-
 static void read_order(struct argp_state *state, order *o)
 {
     const char *const needed[][2] = {{o->mesh, "--mesh"}, {o->shape, "--shape"}, {o->from, "--from"}, {o->to, "--to"}};
     for (int i = 0; i < 4; i++)
         if (!needed[i][0])
             argp_error(state, "%s is missing", needed[i][1]);
-    o->read.shape = read_shape(state, o->shape);
-    o->read.from_mesh = o->read.to_mesh = read_mesh(state, "--mesh", o->mesh);
+    o->read.shape = argument_shape(state, "--shape", o->shape);
+    o->read.from_mesh = o->read.to_mesh = argument_mesh(state, "--mesh", o->mesh, 0, NULL);
     if (o->to_mesh)
-        o->read.to_mesh = read_mesh(state, "--to-mesh", o->to_mesh);
-    o->read.from = read_layout(state, "--from", o->from, o->read.from_mesh, o->read.shape.ndim);
-    o->read.to = read_layout(state, "--to", o->to, o->read.to_mesh, o->read.shape.ndim);
+        o->read.to_mesh = argument_mesh(state, "--to-mesh", o->to_mesh, 0, NULL);
+    o->read.from = argument_layout(state, "--from", o->from, o->read.from_mesh, o->read.shape.ndim);
+    o->read.to = argument_layout(state, "--to", o->to, o->read.to_mesh, o->read.shape.ndim);
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)

@@ -54,8 +54,8 @@ static matrix matrix_of(const trama_reshard_plan *plan)
 
 static void draw_labels(FILE *file, const matrix *m, int side)
 {
-    int step = (m->n * 14 / side + m->n) / m->n; /* every label has 14 pixels */
-    for (int i = 0; i < m->n; i += side >= 14 ? 1 : step) {
+    int step = (14 + side - 1) / side; /* every label has 14 pixels */
+    for (int i = 0; i < m->n; i += step) {
         int at = MARGIN + i * side + side / 2 + 4;
         fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%d</text>\n", MARGIN - 4, at, m->ids[i]);
         fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%d</text>\n", at - 4, MARGIN - 6, m->ids[i]);

@@ -35,6 +35,7 @@ static const struct wrong {
     {"fashion_mnist --dtype f16", "--dtype", "'f16': takes f32 or f64"},
     {"fashion_mnist --seed -1", "--seed", "'-1'"},
     {"fashion_mnist --seed 18446744073709551616", "--seed", "'18446744073709551616'"},
+    {"fashion_mnist --plan=picture", "--plan", "'picture': takes table, steps or dot"},
     {"fashion_mnist --no-shuffle=1", "--no-shuffle", "doesn't allow an argument"},
     {"fashion_mnist --momentum 0.9", "--momentum", "unrecognized"},
     {"fashion_mnist dp=2", "'dp=2'", "only options"},

@@ -204,6 +204,12 @@ START_TEST(a_plan_is_printed_instead_of_training)
 {
     const char *text = train("", "dp=2", "--plan");
     ck_assert_msg(contains(text, "steps") && !contains(text, "accuracy"), "%.2000s", text);
+    text = train("", "dp=2", "--plan=steps");
+    ck_assert_msg(contains(text, "compute  place 0") && contains(text, "matmul"), "%.2000s", text);
+    text = train("", "mp=2", "--plan=dot");
+    ck_assert_msg(!strncmp(text, "digraph \"", 9) && contains(text, "[shape=hexagon") &&
+                      contains(text, "P(sum) -> R") && contains(text, "label=\"matmul\"") && contains(text, "S(1)\"];"),
+                  "%.2000s", text);
 }
 END_TEST
 

@@ -440,6 +440,11 @@ START_TEST(questions_without_room_for_the_answer_are_refused)
     expect(trama_plan_text(w.e, w.t, false, NULL), TRAMA_E_ARGUMENT, "trama_plan_text");
     expect(trama_plan_text(w.e, NULL, false, &words), TRAMA_E_ARGUMENT, "trama_plan_text", "target");
     expect(trama_plan_text(NULL, w.t, false, &words), TRAMA_E_ARGUMENT, "trama_plan_text", "executable");
+    expect(trama_plan_graph(w.e, w.t, NULL), TRAMA_E_ARGUMENT, "trama_plan_graph");
+    expect(trama_plan_graph(w.e, NULL, &words), TRAMA_E_ARGUMENT, "trama_plan_graph", "target");
+    expect(trama_tensor_describe(w.e, w.x, NULL), TRAMA_E_ARGUMENT, "trama_tensor_describe");
+    expect(trama_tensor_describe(w.e, unseen, &words), TRAMA_E_ARGUMENT, "trama_tensor_describe");
+    expect(trama_tensor_describe(w.e, w.y, &words), TRAMA_E_ORDER, trama_value_name(w.y));
     expect(trama_target_traffic(w.e, w.t, NULL), TRAMA_E_ARGUMENT, "trama_target_traffic");
     expect(trama_target_traffic(w.e, NULL, &traffic), TRAMA_E_ARGUMENT, "target");
     demand(!words, "a text in spite of the error");

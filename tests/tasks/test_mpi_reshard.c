@@ -328,7 +328,7 @@ static void run_sample(int most, int pool)
 {
     static pair pairs[PAIRS];
     int processes = 0;
-    start();
+    start_with(&(trama_config){.map_by_order = true}); /* so that it is known who holds what */
     demand(n_ranks > 1, "it takes several ranks");
     trama_program *program = trama_program_new();
     for (int i = 0; i < PAIRS; i++) {

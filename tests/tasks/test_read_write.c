@@ -384,6 +384,18 @@ START_TEST(completion_and_plans_can_be_looked_at)
     ck_assert_int_eq(traffic.tasks, lines);
     ck_assert_int_eq(traffic.bytes_received, 0);
     ck_assert_int_eq(traffic.bytes_sent, 0);
+    must(trama_plan_graph(net.e, net.train, &words));
+    static const char *const parts[] = {"digraph \"train\" {", "[shape=box, label=\"matmul\"]",
+                                        "P(sum),R -> R,R",     "label=\"w0\\nf32[20,17]\\nR,S(1)\"",
+                                        "color=brown",         "}\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        ck_assert_msg(strstr(words, parts[i]) != NULL, "no %s in\n%s", parts[i], words);
+    free(words);
+    must(trama_tensor_describe(net.e, net.w[1], &words));
+    ck_assert_str_eq(words, "w1 f32[17,13] on dp=2,mp=2 as R,S(0)\n"
+                            "process 0 (dp 0,mp 0) [0:9,0:13]\nprocess 1 (dp 0,mp 1) [9:17,0:13]\n"
+                            "process 2 (dp 1,mp 0) [0:9,0:13]\nprocess 3 (dp 1,mp 1) [9:17,0:13]\n");
+    free(words);
     samples_free(&s);
     network_free(&net);
     stop();

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Training in one rank, on every mesh, beside plain loops in double precision; tiles, windows and workers change no
  * bit. */
-#include "network.h"
-
-static const char *const meshes[] = {NULL, "1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3", "mp=2,dp=3"};
-enum { N_MESHES = sizeof meshes / sizeof *meshes };
-
-static void train_on_all(trama_dtype dtype, bool adamw, int steps, double tolerance)
-{
-    for (int i = 0; i < N_MESHES; i++)
-        train_beside_plain(&(training){meshes[i], dtype, adamw, steps, tolerance, 3, small_sizes, {11}});
-}
+#include "training.h"
 
 START_TEST(the_plain_philox_gives_the_published_answers)
 {

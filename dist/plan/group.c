@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who has a part of a source box, who needs a target box, and which holder serves which target: closed forms, so that
+ * every rank finds the same without asking. */
+#include <assert.h>
+#include <string.h>
+
+#include "exchange.h"
+
+bool on_one_mesh(const exchange *x)
+{
+    return x->from_mesh == x->to_mesh || trama_mesh_equal(x->from_mesh, x->to_mesh);
+}
+
+/* Distinct places of the positions with the given coordinates, those along free axes taken in order. */
+static void places_of(const exchange *x, const trama_mesh *mesh, const trama_layout *layout, const int *coordinate,
+                      unsigned free_axes, int_list *places)
+{
+    partition *q = x->q;
+    int at[TRAMA_MAX_AXES], n = axes_size(mesh, free_axes);
+    memcpy(at, coordinate, sizeof at);
+    places->n = 0;
+    q->stamp++;
+    for (int i = 0; i < n; i++) {
+        axes_coordinate(mesh, free_axes, i, at);
+        int position = mesh_position(mesh, at);
+        if (!layout_present(layout, position))
+            continue;
+        int place = place_of(q, mesh, position);
+        if (q->seen[place] == q->stamp)
+            continue;
+        q->seen[place] = q->stamp;
+        *ARRAY_PUSH(places) = place;
+    }
+}
+
+bool list_has(const int_list *l, int place)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i] == place)
+            return true;
+    return false;
+}
+
+/* The holder for target number i: the nearest ones in rotation. */
+int choose_holder(const exchange *x, const int_list *holders, int target, int64_t i, int *n_nearest)
+{
+    const machine *m = x->q->s.machine;
+    int nearest = machine_distance(m, holders->at[0], target), n = 0;
+    for (int h = 1; h < holders->n; h++) {
+        int d = machine_distance(m, holders->at[h], target);
+        nearest = d < nearest ? d : nearest;
+    }
+    for (int h = 0; h < holders->n; h++)
+        n += machine_distance(m, holders->at[h], target) == nearest;
+    if (n_nearest)
+        *n_nearest = n;
+    int skip = (int)(i % n);
+    for (int h = 0; h < holders->n; h++)
+        if (machine_distance(m, holders->at[h], target) == nearest && skip-- == 0)
+            return holders->at[h];
+    assert(!"one of the nearest");
+    return -1;
+}
+
+static unsigned free_axes(const trama_mesh *mesh, const trama_layout *layout, unsigned bound)
+{
+    return ((1u << mesh->ndim) - 1) & ~(layout_axes(layout, TRAMA_SPLIT) | bound);
+}
+
+void group_holders(const exchange *x, group *g, const int *from_coordinate)
+{
+    int at[TRAMA_MAX_AXES];
+    g->terms = axes_size(x->from_mesh, x->reduced);
+    g->holders = trama_alloc((size_t)g->terms * sizeof *g->holders);
+    g->held_here = trama_alloc((size_t)g->terms * sizeof *g->held_here);
+    for (int term = 0; term < g->terms; term++) {
+        memcpy(at, from_coordinate, sizeof at);
+        axes_coordinate(x->from_mesh, x->kept, g->kept, at);
+        axes_coordinate(x->from_mesh, x->reduced, term, at);
+        places_of(x, x->from_mesh, &x->from, at, free_axes(x->from_mesh, &x->from, x->kept | x->reduced),
+                  &g->holders[term]);
+        for (int h = 0; h < g->holders[term].n; h++)
+            g->held_here[term] |= is_mine(x->q, g->holders[term].at[h]);
+    }
+}
+
+unsigned target_axes(const exchange *x)
+{
+    return free_axes(x->to_mesh, &x->to, x->kept | x->fresh_sum);
+}
+
+void group_targets(const exchange *x, group *g, const int *to_coordinate)
+{
+    int at[TRAMA_MAX_AXES];
+    memcpy(at, to_coordinate, sizeof at);
+    axes_coordinate(x->to_mesh, x->kept, g->kept, at);
+    axes_coordinate(x->to_mesh, x->fresh_sum, 0, at);
+    places_of(x, x->to_mesh, &x->to, at, target_axes(x), &g->targets);
+    g->n_targets = g->targets.n;
+}
+
+void group_free(group *g)
+{
+    for (int i = 0; i < g->terms; i++)
+        ARRAY_FREE(&g->holders[i]);
+    free(g->holders);
+    free(g->held_here);
+    ARRAY_FREE(&g->targets);
+}
+
+/* The holder on the target's own lines along axes that stay whole, so that nothing goes along these, in rotation along
+ * the others. -1 where holders are not found by a formula. */
+int line_holder(const exchange *x, const group *g, int i)
+{
+    int at[TRAMA_MAX_AXES];
+    if (!x->apart || x->from.mask || !on_one_mesh(x))
+        return -1;
+    unsigned axes = free_axes(x->from_mesh, &x->from, x->kept), turns = axes & ~target_axes(x),
+             others = target_axes(x) & ~axes;
+    memcpy(at, g->to_coordinate, sizeof at);
+    axes_coordinate(x->to_mesh, target_axes(x), i, at);
+    int64_t number = g->number * axes_size(x->to_mesh, others) + axes_position(x->to_mesh, others, at);
+    axes_coordinate(x->to_mesh, turns, (int)(number % axes_size(x->to_mesh, turns)), at);
+    return g->holders[0].at[axes_position(x->from_mesh, axes, at)];
+}

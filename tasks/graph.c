@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A target as a graph for Graphviz: ops, layouts on the edges, changes of layout drawn in with their bytes. */
+#include "executable.h"
+
+typedef struct graph {
+    const trama_executable *e;
+    const target_state *t;
+    const plan *p;
+    text out;
+} graph;
+
+/* ---- Words ---- */
+
+static void quoted(text *out, const char *words)
+{
+    for (; *words; words++)
+        text_add(out, *words == '"' || *words == '\\' ? "\\%c" : "%c", *words);
+}
+
+static void value_words(graph *g, const trama_value *v)
+{
+    text shape = {0};
+    shape_text(&shape, v->shape);
+    quoted(&g->out, v->name);
+    text_add(&g->out, "\\n%s%s", trama_dtype_name(v->dtype), shape.at);
+    free(shape.at);
+}
+
+static void layout_words(graph *g, const trama_mesh *mesh, const trama_layout *layout)
+{
+    text t = {0};
+    layout_text(&t, mesh, layout);
+    quoted(&g->out, t.at);
+    free(t.at);
+}
+
+/* ---- Who makes a value in a layout ---- */
+
+/* The exchange that makes it, -1 where its op or leaf does. */
+static int exchange_of(const graph *g, int value, const trama_mesh *mesh, const trama_layout *layout)
+{
+    for (int i = g->p->exchanges.n - 1; i >= 0; i--) {
+        const plan_exchange *x = &g->p->exchanges.at[i];
+        if (x->value == value && x->to_mesh == mesh && trama_layout_equal(&x->to, layout))
+            return i;
+    }
+    return -1;
+}
+
+static void maker(graph *g, const trama_value *v, const trama_mesh *mesh, const trama_layout *layout)
+{
+    int x = mesh ? exchange_of(g, v->id, mesh, layout) : -1;
+    if (x >= 0)
+        text_add(&g->out, "x%d", x);
+    else if (v->node && g->t->needed[v->node->id])
+        text_add(&g->out, "n%d", v->node->id);
+    else
+        text_add(&g->out, "v%d", v->id);
+}
+
+/* ---- Nodes and edges ---- */
+
+static void draw_leaf(graph *g, int value)
+{
+    const trama_value *v = g->e->program->values.at[value];
+    text_add(&g->out, "  v%d [shape=ellipse, style=filled, fillcolor=%s, label=\"", value,
+             v->kind == VALUE_STATE ? "lightyellow" : "lightgrey");
+    value_words(g, v);
+    text_add(&g->out, "\\n");
+    layout_words(g, g->e->l.mesh[value], &g->e->l.value[value]);
+    text_add(&g->out, "\"];\n");
+}
+
+static void draw_exchange(graph *g, int number)
+{
+    const plan_exchange *x = &g->p->exchanges.at[number];
+    const trama_value *v = g->e->program->values.at[x->value];
+    text_add(&g->out, "  x%d [shape=hexagon, style=filled, fillcolor=lightblue, label=\"", number);
+    layout_words(g, x->from_mesh, &x->from);
+    text_add(&g->out, " -> ");
+    layout_words(g, x->to_mesh, &x->to);
+    text_add(&g->out, "\\n%lld B in, %lld B out, %d messages\"];\n  ", (long long)x->received, (long long)x->sent,
+             x->messages);
+    int before = exchange_of(g, x->value, x->from_mesh, &x->from);
+    if (before >= 0 && before < number)
+        text_add(&g->out, "x%d", before);
+    else
+        maker(g, v, NULL, NULL);
+    text_add(&g->out, " -> x%d [label=\"", number);
+    quoted(&g->out, v->name);
+    text_add(&g->out, "\"];\n");
+}
+
+static void draw_op(graph *g, const trama_node *node)
+{
+    const op_layouts *op = &g->e->l.op[node->id];
+    text_add(&g->out, "  n%d [shape=box, label=\"%s\"%s];\n", node->id, node->op->name,
+             node->backward ? ", color=brown" : "");
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_value *v = node->in[t];
+        if (node->op->shape_only >> t & 1)
+            continue;
+        text_add(&g->out, "  ");
+        maker(g, v, op->mesh, &op->in[t]);
+        text_add(&g->out, " -> n%d [label=\"", node->id);
+        value_words(g, v);
+        text_add(&g->out, "\\n");
+        layout_words(g, op->mesh, &op->in[t]);
+        text_add(&g->out, "\"];\n");
+    }
+}
+
+static void draw_result(graph *g, int value)
+{
+    const trama_value *v = g->e->program->values.at[value];
+    text_add(&g->out, "  r%d [shape=doubleoctagon, label=\"", value);
+    value_words(g, v);
+    text_add(&g->out, "\\n");
+    layout_words(g, g->e->l.mesh[value], &g->e->l.value[value]);
+    text_add(&g->out, "\"];\n  ");
+    maker(g, v, g->e->l.mesh[value], &g->e->l.value[value]);
+    text_add(&g->out, " -> r%d;\n", value);
+}
+
+static void draw(const trama_executable *e, const target_state *t, const plan *p, void *arg)
+{
+    graph *g = arg;
+    g->e = e;
+    g->t = t;
+    g->p = p;
+    text_add(&g->out, "digraph \"");
+    quoted(&g->out, t->target->name);
+    text_add(&g->out,
+             "\" {\n  node [fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n");
+    for (int i = 0; i < t->leaves.n; i++)
+        draw_leaf(g, t->leaves.at[i]);
+    for (int i = 0; i < e->program->nodes.n; i++)
+        if (t->needed[i])
+            draw_op(g, e->program->nodes.at[i]);
+    for (int i = 0; i < p->exchanges.n; i++)
+        draw_exchange(g, i);
+    for (int i = 0; i < t->results.n; i++)
+        draw_result(g, t->results.at[i]);
+    text_add(&g->out, "}\n");
+}
+
+trama_status trama_plan_graph(trama_executable *e, const trama_target *target, char **dot)
+{
+    graph g = {.e = NULL};
+    if (!dot)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_plan_graph: the graph's address is NULL");
+    trama_status status = target_look_at(e, target, "trama_plan_graph", draw, &g);
+    if (!status)
+        *dot = text_take(&g.out);
+    return status;
+}
