@@ -59,8 +59,18 @@ static int which_operand(const plan *p, const plan_step *s, int shard)
     return k;
 }
 
-static bool are_apart(const plan *p, const step_list *readers, int shard)
+/* Whether the readers have each element of the sum once: else it is counted to move what nobody takes, or taken twice.
+ */
+static bool share_out(const plan *p, const plan_step *sum, const step_list *readers)
 {
+    int shard = operand(p, sum, 0)->region.shard;
+    int64_t left = box_count(&operand(p, sum, 0)->region.box);
+    for (int i = 0; i < readers->n; i++) {
+        const plan_step *a = &p->steps.at[readers->at[i]];
+        left -= box_count(&operand(p, a, which_operand(p, a, shard))->region.box);
+    }
+    if (left)
+        return false;
     for (int i = 0; i < readers->n; i++)
         for (int j = 0; j < i; j++) {
             const plan_step *a = &p->steps.at[readers->at[i]], *b = &p->steps.at[readers->at[j]];
@@ -129,7 +139,7 @@ void merge_sums(partition *q, const bool *kept)
         int shard = operand(p, sum, 0)->region.shard;
         step_list readers = {0};
         if (p->shards.at[shard].source == SHARD_OWN && !is_kept(p, shard, kept) && is_only_writer(p, i) &&
-            find_readers(p, i, &readers) && are_apart(p, &readers, shard)) {
+            find_readers(p, i, &readers) && share_out(p, sum, &readers)) {
             for (int k = 0; k < readers.n; k++)
                 take_sum(p, sum, &p->steps.at[readers.at[k]]);
             p->shards.at[shard].source = SHARD_INTERNAL;

@@ -106,8 +106,8 @@ static int coordinate(const trama_mesh *mesh, int position, int axis)
     return position % mesh->shape[axis];
 }
 
-/* Whether a source process is one that a target process may need: where a split becomes a sum of terms, each process makes
- * its own piece its term. */
+/* Whether a source process is one that a target process may need: where a split becomes a sum of terms, each process
+ * makes its own piece its term. */
 static bool concerns(const change *c, int from, int to)
 {
     for (int a = 0; a < c->to_mesh->ndim && trama_mesh_equal(c->from_mesh, c->to_mesh); a++)
@@ -201,6 +201,27 @@ static int64_t largest_slice(const box *b, int n)
     return b->ndim && b->n[dim] ? box_count(b) / b->n[dim] * ((b->n[dim] + n - 1) / n) : box_count(b);
 }
 
+/* The same along the dim that suits worst. */
+static int64_t coarsest_slice(const box *b, int n)
+{
+    int64_t most = 0;
+    for (int d = 0; d < b->ndim; d++)
+        if (b->n[d])
+            most = max_i64(most, box_count(b) / b->n[d] * ((b->n[d] + n - 1) / n));
+    return b->ndim ? most : 1;
+}
+
+/* Terms of one kind become terms of another: no row of the table; they are cut along one dim, the same for all
+ * processes. */
+static bool changes_kind(const change *c)
+{
+    for (int a = 0; a < c->to_mesh->ndim && trama_mesh_equal(c->from_mesh, c->to_mesh); a++)
+        if (is_partial(&c->from, a) && is_partial(&c->to, a) && c->to.axis[a].reduce == TRAMA_SUM &&
+            !is_linear(c->from.axis[a].reduce))
+            return true;
+    return false;
+}
+
 static int kept_coordinate(const trama_mesh *mesh, unsigned kept, int position)
 {
     int at = 0, scale = 1;
@@ -241,7 +262,7 @@ static int64_t reduce_limit(const change *c, int position, terms t)
         if (again || !box_intersect(&from, &wanted, &region))
             continue;
         *ARRAY_PUSH(&seen) = from;
-        int64_t slice = largest_slice(&region, slices);
+        int64_t slice = (changes_kind(c) ? coarsest_slice : largest_slice)(&region, slices);
         limit += slice * (t.split * t.whole - 1) + box_count(&region) - (slices > 1 ? 0 : slice);
     }
     ARRAY_FREE(&seen);
