@@ -277,7 +277,7 @@ static void check_attributes(const rule_op *asked, const known_op *known)
 static void make_operands(building *b, unsigned integers)
 {
     for (int i = 0; i < b->asked->n_in; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "in%d", i);
         trama_dtype dtype = integers >> i & 1 ? TRAMA_I64 : TRAMA_F32;
         b->in[i] = b->op->updates >> i & 1 ? trama_state_at(nowhere, b->program, name, dtype, b->asked->in[i], NULL)
