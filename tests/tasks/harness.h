@@ -153,8 +153,8 @@ static inline bool shards_equal(shard_pool_state a, shard_pool_state b)
            a.idle_bytes == b.idle_bytes;
 }
 
-#if defined __SANITIZE_ADDRESS__
-enum { SANITIZED = 1 }; /* freed memory is kept for a while, everything takes longer */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 }; /* memory is kept for a while or shadowed, everything takes longer */
 #else
 enum { SANITIZED = 0 };
 #endif
