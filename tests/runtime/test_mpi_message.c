@@ -69,7 +69,8 @@ START_TEST(a_hop_takes_microseconds)
     double each = best_of_rings(1, 60 * ranks, 6);
     if (me == 0)
         printf("a hop of 4 bytes: %.0f us\n", each);
-    ck_assert_double_lt(each, 1000); /* StarPU-MPI as shipped: 3900 on a core each */
+    if (ranks <= sysconf(_SC_NPROCESSORS_ONLN)) /* ranks that share a core wait for whoever else is on it */
+        ck_assert_double_lt(each, 1000);        /* StarPU-MPI as shipped: 3900 on a core each */
 }
 END_TEST
 
