@@ -440,6 +440,13 @@ static bool changes_kind(const exchange *x, trama_layout *between)
     return true;
 }
 
+/* Whether every process of the mesh has the whole tensor. */
+static bool is_everywhere(const exchange *x)
+{
+    return on_one_mesh(x) && !x->from.mask && !x->reduced && !layout_has(&x->from, TRAMA_SPLIT) &&
+           !layout_has(&x->from, TRAMA_PARTIAL);
+}
+
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
 {
     const plan_holding *from = &q->p->holdings.at[source];
@@ -470,7 +477,8 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
         .value = x.value, .from_mesh = x.from_mesh, .to_mesh = mesh, .from = x.from, .to = x.to, .node = node};
     make_targets(&x);
     walk_pairs(&x, false);
-    walk_pairs(&x, true);
+    if (!is_everywhere(&x)) /* else nobody lacks anything, and who sends need not be asked */
+        walk_pairs(&x, true);
     x.count.bound = lacking_bytes(&x);
     int number = q->p->exchanges.n;
     *ARRAY_PUSH(&q->p->exchanges) = x.count;
