@@ -36,16 +36,16 @@ static trama_value *stand_in(snippet *s, const trama_value *v, trama_shape shape
     return own;
 }
 
-static plan_source source_of(const planning *p, const snippet *s)
+plan_source planning_source(const planning *p, const blueprint *of, const layouts *l, int rank)
 {
-    return (plan_source){.program = s->program,
-                         .l = &s->l,
-                         .shapes = s->of.shapes,
-                         .rules = s->of.rules,
+    return (plan_source){.program = of->program,
+                         .l = l,
+                         .shapes = of->shapes,
+                         .rules = of->rules,
                          .map = p->map,
                          .machine = p->machine,
                          .options = p->options,
-                         .rank = p->rank};
+                         .rank = rank};
 }
 
 /* Concrete shapes and rules of all that the snippet has. */
@@ -61,7 +61,7 @@ static trama_status resolve(snippet *s)
 /* The plan of the snippet's one node. */
 static void plan_node(const planning *p, snippet *s, const located *operands)
 {
-    plan_source source = source_of(p, s);
+    plan_source source = planning_source(p, &s->of, &s->l, p->rank);
     partition *q = partition_begin(&source);
     trama_node *node = s->program->nodes.at[0];
     for (int t = 0; t < node->op->n_in; t++)
@@ -130,7 +130,7 @@ snippet *snippet_of_feed(const planning *p, const trama_value *value, trama_shap
     snippet *s = snippet_new();
     s->result = stand_in(s, value, shape, mesh, layout)->id;
     resolve(s);
-    plan_source source = source_of(p, s);
+    plan_source source = planning_source(p, &s->of, &s->l, p->rank);
     partition *q = partition_begin(&source);
     partition_input(q, s->result);
     s->of.plan = partition_end(&q);
@@ -145,7 +145,7 @@ snippet *snippet_of_copy(const planning *p, const trama_value *value, located fr
     snippet *s = snippet_new();
     s->result = stand_in(s, value, from.in->of->shapes[from.as], h->mesh, &h->layout)->id;
     resolve(s);
-    plan_source source = source_of(p, s);
+    plan_source source = planning_source(p, &s->of, &s->l, p->rank);
     partition *q = partition_begin(&source);
     partition_import(q, s->result, from.in->of->plan, from.as);
     partition_reshard(q, s->result, mesh, layout, -1, true);

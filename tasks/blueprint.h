@@ -13,6 +13,9 @@ typedef struct planning {
     int rank;
 } planning;
 
+/* All that a partition is made from, for one rank: this one, or another whose plan is looked at. Borrows everything. */
+plan_source planning_source(const planning *p, const blueprint *of, const layouts *l, int rank);
+
 const plan_holding *located_holding(located at);
 
 /* A program of one op, or of one fed value, with layouts of its own. */

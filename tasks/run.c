@@ -150,14 +150,7 @@ static trama_status resolve_target(const trama_executable *e, const target_state
 
 static void plan_target(const trama_executable *e, target_state *t, blueprint *of)
 {
-    plan_source source = {.program = e->program,
-                          .l = &e->l,
-                          .shapes = of->shapes,
-                          .rules = of->rules,
-                          .map = e->planning.map,
-                          .machine = e->planning.machine,
-                          .options = e->planning.options,
-                          .rank = e->planning.rank};
+    plan_source source = planning_source(&e->planning, of, &e->l, e->planning.rank);
     fuse_program(e->program, t->needed, &e->l, of->shapes, !e->planning.options.no_fusion, t->leader);
     partition *q = partition_begin(&source);
     for (int i = 0; i < t->leaves.n; i++) {

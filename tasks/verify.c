@@ -7,14 +7,7 @@
 /* The leaves are where completion laid them out, whoever filled them. */
 static plan *plan_of(const trama_executable *e, const target_state *t, const blueprint *of, int rank)
 {
-    plan_source source = {.program = e->program,
-                          .l = &e->l,
-                          .shapes = of->shapes,
-                          .rules = of->rules,
-                          .map = e->planning.map,
-                          .machine = e->planning.machine,
-                          .options = e->planning.options,
-                          .rank = rank};
+    plan_source source = planning_source(&e->planning, of, &e->l, rank);
     partition *q = partition_begin(&source);
     for (int i = 0; i < t->leaves.n; i++)
         partition_input(q, t->leaves.at[i]);
