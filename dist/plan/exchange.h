@@ -27,6 +27,7 @@ typedef struct exchange {
     partition *q;
     int value, source, target; /* holdings; by number since they move */
     const trama_mesh *from_mesh, *to_mesh;
+    bool one_mesh; /* the two are equal, so that axes of one are axes of the other */
     trama_layout from, to;
     box whole;
     size_t element;
@@ -82,7 +83,6 @@ typedef struct group {
     int kept; /* position along the kept axes */
     int terms;
     int64_t number;           /* of the target box among those that take something of the source box */
-    int64_t first;            /* number of its first target among all their targets */
     int_list *holders;        /* [terms] places */
     bool *held_here;          /* [terms] whether this rank has a holder */
     int n_targets;            /* places that get the target box */
@@ -94,7 +94,6 @@ void group_holders(const exchange *x, group *g, const int *from_coordinate); /* 
 void group_targets(const exchange *x, group *g, const int *to_coordinate);   /* n_targets, targets */
 void group_free(group *g);
 bool list_has(const int_list *l, int place);
-bool on_one_mesh(const exchange *x);
 unsigned target_axes(const exchange *x); /* along which the targets of one box lie */
 
 /* The holder for target number i: the nearest ones in rotation; n_nearest, where not NULL, gets how many there are. */
@@ -103,9 +102,15 @@ int choose_holder(const exchange *x, const int_list *holders, int target, int64_
 /* The holder on the lines of target number i; see group.c. -1 where holders are not found by a formula. */
 int line_holder(const exchange *x, const group *g, int i);
 
+/* Number of target i of the group among all targets that take something of the source box. */
+static inline int64_t target_number(const group *g, int i)
+{
+    return g->number * g->n_targets + i;
+}
+
 /* Whether the targets of a region get a slice each and exchange slices, because they are more than all who have a part
  * of what they want, so that these would send the same many times. */
-bool is_scattered(const exchange *x, const group *g, int targets, int holders);
+bool is_scattered(const exchange *x, const group *g, int holders);
 
 /* Whether the targets of partial terms sum a slice each and exchange the sums. With two terms and two targets the whole
  * exchange costs as many bytes as slices, and one hop less: a third of the time for the gradients of the main job. */

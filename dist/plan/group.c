@@ -6,11 +6,6 @@
 
 #include "exchange.h"
 
-bool on_one_mesh(const exchange *x)
-{
-    return x->from_mesh == x->to_mesh || trama_mesh_equal(x->from_mesh, x->to_mesh);
-}
-
 /* Distinct places of the positions with the given coordinates, those along free axes taken in order. */
 static void places_of(const exchange *x, const trama_mesh *mesh, const trama_layout *layout, const int *coordinate,
                       unsigned free_axes, int_list *places)
@@ -113,7 +108,7 @@ void group_free(group *g)
 int line_holder(const exchange *x, const group *g, int i)
 {
     int at[TRAMA_MAX_AXES];
-    if (!x->apart || x->from.mask || !on_one_mesh(x))
+    if (!x->apart || x->from.mask || !x->one_mesh)
         return -1;
     unsigned axes = free_axes(x->from_mesh, &x->from, x->kept), turns = axes & ~target_axes(x),
              others = target_axes(x) & ~axes;

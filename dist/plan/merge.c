@@ -7,17 +7,16 @@
 
 enum { MOST_TERMS = 8 };
 
-typedef ARRAY(int) step_list;
+/* A step that reads the sum, as its operand number `which`. */
+typedef struct reader {
+    int step, which;
+} reader;
+
+typedef ARRAY(reader) reader_list;
 
 static const plan_operand *operand(const plan *p, const plan_step *s, int i)
 {
     return &p->operands.at[s->operand + i];
-}
-
-static bool meet(const box *a, const box *b)
-{
-    box common;
-    return box_intersect(a, b, &common);
 }
 
 /* Whether a step can take over the part of the sum that it reads, as its operand number `which`. */
@@ -30,7 +29,7 @@ static bool can_sum(const plan *p, const plan_step *sum, const plan_step *s, int
 
 /* The steps behind the sum that read its result, if they read parts that have nothing in common, and write none of its
  * terms. */
-static bool find_readers(const plan *p, int at, step_list *readers)
+static bool find_readers(const plan *p, int at, reader_list *readers)
 {
     const plan_step *sum = &p->steps.at[at];
     int result = operand(p, sum, 0)->region.shard;
@@ -43,42 +42,32 @@ static bool find_readers(const plan *p, int at, step_list *readers)
                     return false;
             if (o->region.shard != result)
                 continue;
-            if (!can_sum(p, sum, s, k) || (readers->n && readers->at[readers->n - 1] == i))
+            if (!can_sum(p, sum, s, k) || (readers->n && readers->at[readers->n - 1].step == i))
                 return false;
-            *ARRAY_PUSH(readers) = i;
+            *ARRAY_PUSH(readers) = (reader){i, k};
         }
     }
     return readers->n > 0;
 }
 
-static int which_operand(const plan *p, const plan_step *s, int shard)
+static const box *box_read(const plan *p, const reader *r)
 {
-    int k = 0;
-    while (operand(p, s, k)->region.shard != shard)
-        k++;
-    return k;
+    return &operand(p, &p->steps.at[r->step], r->which)->region.box;
 }
 
 /* Whether the readers have each element of the sum once: else it is counted to move what nobody takes, or taken twice.
  */
-static bool share_out(const plan *p, const plan_step *sum, const step_list *readers)
+static bool share_out(const plan *p, const plan_step *sum, const reader_list *readers)
 {
-    int shard = operand(p, sum, 0)->region.shard;
     int64_t left = box_count(&operand(p, sum, 0)->region.box);
     for (int i = 0; i < readers->n; i++) {
-        const plan_step *a = &p->steps.at[readers->at[i]];
-        left -= box_count(&operand(p, a, which_operand(p, a, shard))->region.box);
-    }
-    if (left)
-        return false;
-    for (int i = 0; i < readers->n; i++)
-        for (int j = 0; j < i; j++) {
-            const plan_step *a = &p->steps.at[readers->at[i]], *b = &p->steps.at[readers->at[j]];
-            if (meet(&operand(p, a, which_operand(p, a, shard))->region.box,
-                     &operand(p, b, which_operand(p, b, shard))->region.box))
+        box common;
+        left -= box_count(box_read(p, &readers->at[i]));
+        for (int j = 0; j < i; j++)
+            if (box_intersect(box_read(p, &readers->at[i]), box_read(p, &readers->at[j]), &common))
                 return false;
-        }
-    return true;
+    }
+    return left == 0;
 }
 
 /* Written by this sum alone, and by no other of the same shard. */
@@ -103,15 +92,16 @@ static bool is_kept(const plan *p, int shard, const bool *kept)
 }
 
 /* The step's operands move to the end of the list, where there is room for the terms behind them. */
-static void take_sum(plan *p, const plan_step *sum, plan_step *s)
+static void take_sum(plan *p, const plan_step *sum, const reader *r)
 {
-    int from = s->operand, which = which_operand(p, s, operand(p, sum, 0)->region.shard);
+    plan_step *s = &p->steps.at[r->step];
+    int from = s->operand;
     s->operand = p->operands.n;
     for (int k = 0; k < s->n_operands; k++) {
         plan_operand o = p->operands.at[from + k];
         *ARRAY_PUSH(&p->operands) = o;
     }
-    plan_operand *result = &p->operands.at[s->operand + which];
+    plan_operand *result = &p->operands.at[s->operand + r->which];
     result->access = ACCESS_NONE;
     const box part = result->region.box;
     for (int t = 1; t < sum->n_operands; t++) {
@@ -119,7 +109,7 @@ static void take_sum(plan *p, const plan_step *sum, plan_step *s)
         term.region.box = part;
         *ARRAY_PUSH(&p->operands) = term;
     }
-    s->sum = which;
+    s->sum = r->which;
     s->n_terms = sum->n_operands - 1;
     s->n_operands += s->n_terms;
     s->reduce = sum->reduce;
@@ -137,11 +127,11 @@ void merge_sums(partition *q, const bool *kept)
         if (sum->kind != STEP_REDUCE || sum->n_operands - 1 > MOST_TERMS)
             continue;
         int shard = operand(p, sum, 0)->region.shard;
-        step_list readers = {0};
+        reader_list readers = {0};
         if (p->shards.at[shard].source == SHARD_OWN && !is_kept(p, shard, kept) && is_only_writer(p, i) &&
             find_readers(p, i, &readers) && share_out(p, sum, &readers)) {
             for (int k = 0; k < readers.n; k++)
-                take_sum(p, sum, &p->steps.at[readers.at[k]]);
+                take_sum(p, sum, &readers.at[k]);
             p->shards.at[shard].source = SHARD_INTERNAL;
             sum->n_operands = 0; /* to be dropped */
         }

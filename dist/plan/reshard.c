@@ -93,8 +93,9 @@ static int64_t region_bytes(const exchange *x, const box *b)
     return box_count(b) * (int64_t)x->element;
 }
 
-bool is_scattered(const exchange *x, const group *g, int targets, int holders)
+bool is_scattered(const exchange *x, const group *g, int holders)
 {
+    int targets = g->n_targets;
     return targets > 1 && targets > holders && region_bytes(x, &g->region) >= SLICE_BYTES &&
            targets > holders * layout_pieces(x->from_mesh, &x->from, &x->whole, &g->to_box);
 }
@@ -104,7 +105,7 @@ bool is_scattered(const exchange *x, const group *g, int targets, int holders)
 static void move_whole(exchange *x, const group *g, int i, int to)
 {
     const int_list *holders = &g->holders[0];
-    int64_t number = g->first + i;
+    int64_t number = target_number(g, i);
     int n_nearest;
     if (list_has(holders, to)) {
         const plan_piece *s = is_mine(x->q, to) ? source_piece(x, to, &g->from_box, g->kept, 0) : NULL;
@@ -140,7 +141,7 @@ static void scatter(exchange *x, const group *g)
             *ARRAY_PUSH(&lacking) = g->targets.at[i];
     for (int i = 0; i < lacking.n; i++) {
         box slice = slice_of(&g->region, lacking.n, i);
-        move_from_source(x, g, choose_holder(x, holders, lacking.at[i], g->first + i, NULL), lacking.at[i], &slice);
+        move_from_source(x, g, choose_holder(x, holders, lacking.at[i], target_number(g, i), NULL), lacking.at[i], &slice);
     }
     exchange_slices(x, g, &lacking);
     ARRAY_FREE(&lacking);
@@ -148,7 +149,7 @@ static void scatter(exchange *x, const group *g)
 
 static void move_group(exchange *x, const group *g)
 {
-    if (is_scattered(x, g, g->n_targets, g->holders[0].n)) {
+    if (is_scattered(x, g, g->holders[0].n)) {
         scatter(x, g);
         return;
     }
@@ -163,9 +164,8 @@ static bool move_own(exchange *x, group *g)
     const plan_holding *h = &x->q->p->holdings.at[x->target];
     unsigned axes = target_axes(x);
     g->n_targets = axes_size(x->to_mesh, axes);
-    if (!x->apart || g->held_here[0] || is_scattered(x, g, g->n_targets, g->holders[0].n))
+    if (!x->apart || g->held_here[0] || is_scattered(x, g, g->holders[0].n))
         return false;
-    g->first = g->number * g->n_targets;
     for (int i = 0; i < h->pieces.n; i++) {
         const plan_piece piece = h->pieces.at[i];
         int coordinate[TRAMA_MAX_AXES];
@@ -199,7 +199,7 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
         int key = g->kept * g->terms + term;
         if (!mine && !g->held_here[term])
             continue;
-        int from = list_has(holders, to) ? to : choose_holder(x, holders, to, g->first + i, NULL);
+        int from = list_has(holders, to) ? to : choose_holder(x, holders, to, target_number(g, i), NULL);
         const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
         if (mine) {
             plan_region region = s ? region_in(s, slice) : stage_receive_buffer(x, 0, to, from, slice, key);
@@ -268,7 +268,6 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
     g.number = layout_number(x->to_mesh, &x->to, &x->whole, &g.from_box, &g.to_box);
     if (w->at_source || reduces || !move_own(x, &g)) {
         group_targets(x, &g, g.to_coordinate);
-        g.first = g.number * g.n_targets;
         if (reduces)
             reduce_group(x, &g);
         else
@@ -318,7 +317,7 @@ static void classify_axes(exchange *x)
     x->scale = 1;
     for (int a = 0; a < x->from_mesh->ndim; a++) {
         const trama_placement *f = &x->from.axis[a];
-        const trama_placement *t = on_one_mesh(x) ? &x->to.axis[a] : NULL;
+        const trama_placement *t = x->one_mesh ? &x->to.axis[a] : NULL;
         double size = x->from_mesh->shape[a];
         bool linear = t && t->kind == TRAMA_PARTIAL && is_linear(t->reduce);
         if (f->kind == TRAMA_SPLIT && linear && size > 1) {
@@ -351,7 +350,7 @@ static void keep_lines_apart(exchange *x)
     unsigned all = (1u << x->to_mesh->ndim) - 1, lines = 0;
     unsigned split = layout_axes(&x->from, TRAMA_SPLIT) | layout_axes(&x->to, TRAMA_SPLIT);
     bool masked = x->from.mask || x->to.mask;
-    if (!x->reduced || masked || !on_one_mesh(x) || !map_is_apart(x->q->s.map, x->to_mesh))
+    if (!x->reduced || masked || !x->one_mesh || !map_is_apart(x->q->s.map, x->to_mesh))
         return;
     for (int a = 0; a < x->to_mesh->ndim; a++)
         if (x->from.axis[a].kind == TRAMA_REPLICATE && x->to.axis[a].kind == TRAMA_REPLICATE)
@@ -429,7 +428,7 @@ static bool changes_kind(const exchange *x, trama_layout *between)
 {
     int axes[TRAMA_MAX_AXES];
     unsigned changed = x->reduced & x->fresh_sum;
-    if (!on_one_mesh(x) || !changed || !x->whole.ndim)
+    if (!x->one_mesh || !changed || !x->whole.ndim)
         return false;
     int dim = evenest_dim(x, axes_size(x->to_mesh, changed));
     *between = x->to;
@@ -443,7 +442,7 @@ static bool changes_kind(const exchange *x, trama_layout *between)
 /* Whether every process of the mesh has the whole tensor. */
 static bool is_everywhere(const exchange *x)
 {
-    return on_one_mesh(x) && !x->from.mask && !x->reduced && !layout_has(&x->from, TRAMA_SPLIT) &&
+    return x->one_mesh && !x->from.mask && !x->reduced && !layout_has(&x->from, TRAMA_SPLIT) &&
            !layout_has(&x->from, TRAMA_PARTIAL);
 }
 
@@ -455,6 +454,7 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
                   .source = source,
                   .from_mesh = from->mesh,
                   .to_mesh = mesh,
+                  .one_mesh = from->mesh == mesh || trama_mesh_equal(from->mesh, mesh),
                   .from = from->layout,
                   .to = *layout,
                   .fresh = fresh};

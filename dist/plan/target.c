@@ -41,7 +41,7 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
         group_holders(x, &g, from);
         group_targets(x, &g, coordinate);
         int n = g.targets.n;
-        bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, &g, n, 1);
+        bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, &g, 1);
         if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {
             *dim = partition_slice_dim(b, n);
             *parts = n;
