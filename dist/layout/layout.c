@@ -28,6 +28,11 @@ unsigned layout_axes(const trama_layout *layout, trama_placement_kind kind)
     return set;
 }
 
+unsigned layout_unsplit_axes(const trama_mesh *mesh, const trama_layout *layout)
+{
+    return ((1u << mesh->ndim) - 1) & ~layout_axes(layout, TRAMA_SPLIT);
+}
+
 int layout_dim_axes(const trama_layout *layout, int dim, int *axes)
 {
     int n = 0;
@@ -86,7 +91,7 @@ static trama_status check_partials(const trama_layout *layout)
         if (layout->axis[a].kind != TRAMA_PARTIAL)
             continue;
         trama_reduce reduce = layout->axis[a].reduce;
-        bool is_linear = reduce == TRAMA_SUM || reduce == TRAMA_AVG;
+        bool is_linear = reduce_is_linear(reduce);
         if ((is_linear && other) || (!is_linear && (linear || (other && reduce != kind))))
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
                               "layout: P(%s) beside P(%s) on another axis has no defined value; only sum and avg mix",

@@ -34,15 +34,22 @@ void axes_coordinate(const trama_mesh *mesh, unsigned set, int position, int *co
 
 /* Bit masks of the axes of a kind. */
 unsigned layout_axes(const trama_layout *layout, trama_placement_kind kind);
+unsigned layout_unsplit_axes(const trama_mesh *mesh, const trama_layout *layout); /* all that cut no dim */
 
-/* Calls visit for every distinct non-empty box of the layout that meets `where`, in ascending order; coordinate holds the
- * mesh coordinates along the split axes, 0 along the others. Costs what it visits, not the size of the mesh. */
+/* Kinds that mix on several axes and pass through linear ops. */
+static inline bool reduce_is_linear(trama_reduce kind)
+{
+    return kind == TRAMA_SUM || kind == TRAMA_AVG;
+}
+
+/* Calls visit for every distinct non-empty box of the layout that meets `where`, in ascending order; coordinate holds
+ * the mesh coordinates along the split axes, 0 along the others. Costs what it visits, not the size of the mesh. */
 typedef void layout_visit(void *arg, const box *piece, const int *coordinate);
 void layout_overlaps(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
                      layout_visit *visit, void *arg);
 
-/* The number of a piece among those of the layout that meet `where`, in ascending order, from 0; pieces that are empty may count.
- * Both are not empty. */
+/* The number of a piece among those of the layout that meet `where`, in ascending order, from 0; pieces that are empty
+ * may count. Both are not empty. */
 int64_t layout_number(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
                       const box *piece);
 

@@ -57,11 +57,6 @@ int choose_holder(const exchange *x, const int_list *holders, int target, int64_
     return -1;
 }
 
-static unsigned free_axes(const trama_mesh *mesh, const trama_layout *layout, unsigned bound)
-{
-    return ((1u << mesh->ndim) - 1) & ~(layout_axes(layout, TRAMA_SPLIT) | bound);
-}
-
 void group_holders(const exchange *x, group *g, const int *from_coordinate)
 {
     int at[TRAMA_MAX_AXES];
@@ -72,7 +67,7 @@ void group_holders(const exchange *x, group *g, const int *from_coordinate)
         memcpy(at, from_coordinate, sizeof at);
         axes_coordinate(x->from_mesh, x->kept, g->kept, at);
         axes_coordinate(x->from_mesh, x->reduced, term, at);
-        places_of(x, x->from_mesh, &x->from, at, free_axes(x->from_mesh, &x->from, x->kept | x->reduced),
+        places_of(x, x->from_mesh, &x->from, at, layout_unsplit_axes(x->from_mesh, &x->from) & ~(x->kept | x->reduced),
                   &g->holders[term]);
         for (int h = 0; h < g->holders[term].n; h++)
             g->held_here[term] |= is_mine(x->q, g->holders[term].at[h]);
@@ -81,7 +76,7 @@ void group_holders(const exchange *x, group *g, const int *from_coordinate)
 
 unsigned target_axes(const exchange *x)
 {
-    return free_axes(x->to_mesh, &x->to, x->kept | x->fresh_sum);
+    return layout_unsplit_axes(x->to_mesh, &x->to) & ~(x->kept | x->fresh_sum);
 }
 
 void group_targets(const exchange *x, group *g, const int *to_coordinate)
@@ -110,7 +105,7 @@ int line_holder(const exchange *x, const group *g, int i)
     int at[TRAMA_MAX_AXES];
     if (!x->apart || x->from.mask || !x->one_mesh)
         return -1;
-    unsigned axes = free_axes(x->from_mesh, &x->from, x->kept), turns = axes & ~target_axes(x),
+    unsigned axes = layout_unsplit_axes(x->from_mesh, &x->from) & ~x->kept, turns = axes & ~target_axes(x),
              others = target_axes(x) & ~axes;
     memcpy(at, g->to_coordinate, sizeof at);
     axes_coordinate(x->to_mesh, target_axes(x), i, at);

@@ -5,10 +5,9 @@
 
 #include <string.h>
 
+#include "thresholds.h"
+
 enum {
-    SLICE_BYTES = 16 << 10, /* below it reshard.c sends whole boxes and exchanges no slices */
-    MANY_SLICES = 64,       /* more targets than this with slices below SMALL_BYTES: each line sums on its own */
-    SMALL_BYTES = 64 << 10,
     MANY_PIECES = 64,   /* source boxes of one target; with more all pairs of the group count as equal */
     PACK_FROM = 1 << 16 /* entries */
 };
@@ -128,30 +127,21 @@ typedef struct survey {
     int *of_value; /* [value id] its last holding; -1 */
 } survey;
 
-static bool on_one_mesh(const change *c)
-{
-    return c->from_mesh == c->to_mesh || trama_mesh_equal(c->from_mesh, c->to_mesh);
-}
-
-static bool is_linear(trama_reduce kind)
-{
-    return kind == TRAMA_SUM || kind == TRAMA_AVG;
-}
-
 /* What happens along each axis; as reshard.c sees it. */
 static void classify_axes(change *c)
 {
-    bool one_mesh = on_one_mesh(c);
+    bool one_mesh = trama_mesh_equal(c->from_mesh, c->to_mesh);
     for (int a = 0; a < c->from_mesh->ndim; a++) {
         const trama_placement *f = &c->from.axis[a], *t = one_mesh ? &c->to.axis[a] : NULL;
         bool partial = t && t->kind == TRAMA_PARTIAL;
         if (c->from_mesh->shape[a] == 1)
             continue;
         if (f->kind == TRAMA_PARTIAL) {
-            bool stays = partial && (f->reduce == t->reduce || (is_linear(f->reduce) && is_linear(t->reduce)));
+            bool stays =
+                partial && (f->reduce == t->reduce || (reduce_is_linear(f->reduce) && reduce_is_linear(t->reduce)));
             *(stays ? &c->kept : &c->reduced) |= 1u << a;
         } else if (f->kind == TRAMA_SPLIT) {
-            if (partial && is_linear(t->reduce))
+            if (partial && reduce_is_linear(t->reduce))
                 c->kept |= 1u << a;
             else if (!t || t->kind != TRAMA_SPLIT || t->dim != f->dim || t->order != f->order)
                 c->changed |= 1u << a;
@@ -267,11 +257,6 @@ static void expand_clique(survey *s, const clique *c)
     }
 }
 
-static unsigned free_axes(const trama_mesh *mesh, const trama_layout *layout)
-{
-    return ((1u << mesh->ndim) - 1) & ~layout_axes(layout, TRAMA_SPLIT);
-}
-
 /* Bytes of a process's target box, on the average. */
 static double target_bytes(const change *c)
 {
@@ -299,9 +284,9 @@ static void sum_terms(survey *s, const change *c)
 {
     const trama_mesh *mesh = c->to_mesh;
     int terms = axes_size(mesh, c->reduced), senders = axes_size(mesh, c->reduced | c->changed);
-    unsigned targets = free_axes(mesh, &c->to) & ~c->kept;
+    unsigned targets = layout_unsplit_axes(mesh, &c->to) & ~c->kept;
     double bytes = target_bytes(c);
-    if (axes_size(mesh, targets) > MANY_SLICES && bytes / axes_size(mesh, targets) < SMALL_BYTES)
+    if (axes_size(mesh, targets) > MANY_MESSAGES && bytes / axes_size(mesh, targets) < SMALL_BYTES)
         targets &= c->reduced | c->changed;
     int n = axes_size(mesh, targets);
     bool sliced = n > 1 && !(n == 2 && terms == 2);
@@ -327,7 +312,7 @@ typedef struct intake {
 static int choose_holder(const intake *in, int *at)
 {
     const trama_mesh *mesh = in->c->from_mesh;
-    unsigned free = free_axes(mesh, &in->c->from) & ~in->c->reduced;
+    unsigned free = layout_unsplit_axes(mesh, &in->c->from) & ~in->c->reduced;
     int n = axes_size(mesh, free), first = in->self >= 0 ? axes_position(mesh, free, in->self_at) : in->position % n;
     for (int i = 0; i < n; i++) {
         axes_coordinate(mesh, free, (first + i) % n, at);
@@ -361,7 +346,7 @@ static void take_piece(void *arg, const box *piece, const int *coordinate)
 
 static void take_boxes(survey *s, const change *c, double share)
 {
-    bool one_mesh = on_one_mesh(c);
+    bool one_mesh = trama_mesh_equal(c->from_mesh, c->to_mesh);
     for (int i = 0; i < c->to_mesh->size; i++) {
         intake in = {.s = s, .c = c, .position = i, .self = i, .share = share};
         if (!layout_present(&c->to, i))
@@ -395,8 +380,9 @@ static int count_pieces(const change *c)
 /* Whether the targets of a box are more than its holders, and get a slice each. */
 static bool is_scattered(const change *c, unsigned targets, int pieces)
 {
-    unsigned from = free_axes(c->from_mesh, &c->from) & ~c->kept;
-    int holders = axes_size(c->from_mesh, from), both = on_one_mesh(c) ? axes_size(c->to_mesh, targets & from) : 0;
+    unsigned from = layout_unsplit_axes(c->from_mesh, &c->from) & ~c->kept;
+    int holders = axes_size(c->from_mesh, from),
+        both = trama_mesh_equal(c->from_mesh, c->to_mesh) ? axes_size(c->to_mesh, targets & from) : 0;
     int lacking = axes_size(c->to_mesh, targets) - both;
     return lacking > 1 && lacking > holders && target_bytes(c) >= (double)SLICE_BYTES * pieces;
 }
@@ -405,8 +391,8 @@ static bool is_scattered(const change *c, unsigned targets, int pieces)
 
 static void add_change(survey *s, const change *c)
 {
-    bool one_mesh = on_one_mesh(c), masked = c->from.mask || c->to.mask;
-    unsigned targets = free_axes(c->to_mesh, &c->to) & ~c->kept;
+    bool one_mesh = trama_mesh_equal(c->from_mesh, c->to_mesh), masked = c->from.mask || c->to.mask;
+    unsigned targets = layout_unsplit_axes(c->to_mesh, &c->to) & ~c->kept;
     int pieces = count_pieces(c), n = axes_size(c->to_mesh, targets);
     bool scattered = is_scattered(c, targets, pieces);
     if (pieces == 0)

@@ -4,19 +4,18 @@
  *
  *   - a target takes what it lacks, each element once, from the nearest holders in rotation;
  *   - where the targets outnumber the holders they get a slice each and exchange slices, so that a holder sends once;
- *   - partial values: each target gets one slice of every term, sums in their order, and the targets exchange slices. */
+ *   - partial values: each target gets one slice of every term, sums in their order, and the targets exchange slices.
+ */
 #include <assert.h>
 #include <string.h>
 
 #include "bound.h"
 #include "exchange.h"
+#include "thresholds.h"
 
 enum {
-    SLICE_BYTES = 16 << 10,   /* below it a box is not worth a scatter: holders send all of it */
     SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
-    MAX_SPREAD = 4,
-    MANY_MESSAGES = 64, /* of less than SMALL_BYTES from one process: too many */
-    SMALL_BYTES = 64 << 10
+    MAX_SPREAD = 4
 };
 
 /* Slice i of n. */
@@ -141,7 +140,8 @@ static void scatter(exchange *x, const group *g)
             *ARRAY_PUSH(&lacking) = g->targets.at[i];
     for (int i = 0; i < lacking.n; i++) {
         box slice = slice_of(&g->region, lacking.n, i);
-        move_from_source(x, g, choose_holder(x, holders, lacking.at[i], target_number(g, i), NULL), lacking.at[i], &slice);
+        move_from_source(x, g, choose_holder(x, holders, lacking.at[i], target_number(g, i), NULL), lacking.at[i],
+                         &slice);
     }
     exchange_slices(x, g, &lacking);
     ARRAY_FREE(&lacking);
@@ -306,11 +306,6 @@ static void walk_pairs(exchange *x, bool at_source)
 
 /* ---- The whole ---- */
 
-static bool is_linear(trama_reduce kind)
-{
-    return kind == TRAMA_SUM || kind == TRAMA_AVG;
-}
-
 /* Which partial axes stay, are summed, or begin; and what that scales by. One term alone is the value. */
 static void classify_axes(exchange *x)
 {
@@ -319,7 +314,7 @@ static void classify_axes(exchange *x)
         const trama_placement *f = &x->from.axis[a];
         const trama_placement *t = x->one_mesh ? &x->to.axis[a] : NULL;
         double size = x->from_mesh->shape[a];
-        bool linear = t && t->kind == TRAMA_PARTIAL && is_linear(t->reduce);
+        bool linear = t && t->kind == TRAMA_PARTIAL && reduce_is_linear(t->reduce);
         if (f->kind == TRAMA_SPLIT && linear && size > 1) {
             x->kept |= 1u << a;
             x->own |= 1u << a;
@@ -327,7 +322,7 @@ static void classify_axes(exchange *x)
         }
         if (f->kind != TRAMA_PARTIAL || size == 1)
             continue;
-        if (linear ? is_linear(f->reduce) : t && t->kind == TRAMA_PARTIAL && t->reduce == f->reduce) {
+        if (linear ? reduce_is_linear(f->reduce) : t && t->kind == TRAMA_PARTIAL && t->reduce == f->reduce) {
             x->kept |= 1u << a;
             if (t->reduce != f->reduce)
                 x->scale *= f->reduce == TRAMA_AVG ? 1 / size : size;
@@ -454,7 +449,7 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
                   .source = source,
                   .from_mesh = from->mesh,
                   .to_mesh = mesh,
-                  .one_mesh = from->mesh == mesh || trama_mesh_equal(from->mesh, mesh),
+                  .one_mesh = trama_mesh_equal(from->mesh, mesh),
                   .from = from->layout,
                   .to = *layout,
                   .fresh = fresh};
