@@ -106,13 +106,18 @@ static int coordinate(const trama_mesh *mesh, int position, int axis)
     return position % mesh->shape[axis];
 }
 
-/* Whether a source process is one that a target process may need: where a split becomes a sum of terms, each process
- * makes its own piece its term. */
+/* Where a split becomes a sum of terms each process makes its own piece its term. */
+static bool pieces_become_terms(const change *c, int axis)
+{
+    return c->from.axis[axis].kind == TRAMA_SPLIT && is_partial(&c->to, axis) && is_linear(c->to.axis[axis].reduce) &&
+           trama_mesh_equal(c->from_mesh, c->to_mesh);
+}
+
+/* Whether a source process is one that a target process may need. */
 static bool concerns(const change *c, int from, int to)
 {
-    for (int a = 0; a < c->to_mesh->ndim && trama_mesh_equal(c->from_mesh, c->to_mesh); a++)
-        if (c->from.axis[a].kind == TRAMA_SPLIT && is_partial(&c->to, a) && is_linear(c->to.axis[a].reduce) &&
-            coordinate(c->from_mesh, from, a) != coordinate(c->to_mesh, to, a))
+    for (int a = 0; a < c->to_mesh->ndim; a++)
+        if (pieces_become_terms(c, a) && coordinate(c->from_mesh, from, a) != coordinate(c->to_mesh, to, a))
             return false;
     return true;
 }
@@ -145,7 +150,7 @@ int64_t change_lacking(const change *c, int position)
 /* Terms that are reduced rather than kept: along axes that the target splits, and along others. */
 typedef struct terms {
     int split, whole;
-    unsigned kept; /* axes that stay partial */
+    unsigned kept; /* axes along which each keeps a term of its own */
 } terms;
 
 static terms reduced_terms(const change *c)
@@ -153,6 +158,8 @@ static terms reduced_terms(const change *c)
     bool same = trama_mesh_equal(c->from_mesh, c->to_mesh);
     terms t = {1, 1, 0};
     for (int a = 0; a < c->from_mesh->ndim; a++) {
+        if (pieces_become_terms(c, a))
+            t.kept |= 1u << a;
         if (!is_partial(&c->from, a))
             continue;
         trama_reduce kind = c->from.axis[a].reduce;
@@ -201,25 +208,50 @@ static int64_t largest_slice(const box *b, int n)
     return b->ndim && b->n[dim] ? box_count(b) / b->n[dim] * ((b->n[dim] + n - 1) / n) : box_count(b);
 }
 
-/* The same along the dim that suits worst. */
-static int64_t coarsest_slice(const box *b, int n)
-{
-    int64_t most = 0;
-    for (int d = 0; d < b->ndim; d++)
-        if (b->n[d])
-            most = max_i64(most, box_count(b) / b->n[d] * ((b->n[d] + n - 1) / n));
-    return b->ndim ? most : 1;
-}
-
 /* Terms of one kind become terms of another: no row of the table; they are cut along one dim, the same for all
  * processes. */
-static bool changes_kind(const change *c)
+static bool changes_kind(const change *c, int axis)
 {
-    for (int a = 0; a < c->to_mesh->ndim && trama_mesh_equal(c->from_mesh, c->to_mesh); a++)
-        if (is_partial(&c->from, a) && is_partial(&c->to, a) && c->to.axis[a].reduce == TRAMA_SUM &&
-            !is_linear(c->from.axis[a].reduce))
+    return is_partial(&c->from, axis) && is_partial(&c->to, axis) && c->to.axis[axis].reduce == TRAMA_SUM &&
+           !is_linear(c->from.axis[axis].reduce) && trama_mesh_equal(c->from_mesh, c->to_mesh);
+}
+
+static bool changes_any_kind(const change *c)
+{
+    for (int a = 0; a < c->to_mesh->ndim; a++)
+        if (changes_kind(c, a))
             return true;
     return false;
+}
+
+/* The most that a process may get of n elements that an axis cuts. */
+static int64_t largest_piece(const trama_mesh *mesh, int axis, int64_t n)
+{
+    int64_t most = 0, sum = 0;
+    for (int i = 0; i < mesh->shape[axis]; i++) {
+        sum += trama_mesh_weight(mesh, axis, i);
+        most = max_i64(most, trama_mesh_weight(mesh, axis, i));
+    }
+    bool even = most * mesh->shape[axis] == sum;
+    return even ? (n + sum - 1) / sum : min_i64(n, n * most / sum + 1);
+}
+
+/* The same where kinds change: their axes cut, along the dim that suits worst, and what they leave is cut evenly. */
+static int64_t coarsest_slice(const change *c, const box *b, int n)
+{
+    int64_t most = b->ndim ? 0 : 1;
+    for (int d = 0; d < b->ndim; d++) {
+        int64_t length = b->n[d], rest = n;
+        for (int a = 0; a < c->to_mesh->ndim && n > 1; a++) {
+            if (!changes_kind(c, a))
+                continue;
+            length = largest_piece(c->to_mesh, a, length);
+            rest = max_i64(1, rest / c->to_mesh->shape[a]);
+        }
+        if (length)
+            most = max_i64(most, box_count(b) / b->n[d] * ((length + rest - 1) / rest));
+    }
+    return most;
 }
 
 static int kept_coordinate(const trama_mesh *mesh, unsigned kept, int position)
@@ -262,7 +294,7 @@ static int64_t reduce_limit(const change *c, int position, terms t)
         if (again || !box_intersect(&from, &wanted, &region))
             continue;
         *ARRAY_PUSH(&seen) = from;
-        int64_t slice = (changes_kind(c) ? coarsest_slice : largest_slice)(&region, slices);
+        int64_t slice = changes_any_kind(c) ? coarsest_slice(c, &region, slices) : largest_slice(&region, slices);
         limit += slice * (t.split * t.whole - 1) + box_count(&region) - (slices > 1 ? 0 : slice);
     }
     ARRAY_FREE(&seen);
