@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every change of layout: values, bytes against the lower bound, meshes that differ, masks, processes that share
- * places. */
+/* Changes of layout: every pair on small meshes, and particular cases. Values, bytes against the lower bound. */
 #include <check.h>
 #include <string.h>
 
@@ -66,105 +65,6 @@ END_TEST
 START_TEST(every_pair_on_three_axes)
 {
     ck_assert_int_gt(try_pairs("2,2,2", suite_is_long() ? 1 : 499), 1000);
-}
-END_TEST
-
-/* ---- Random meshes, masks, places ---- */
-
-enum { MAX_ID = 9 };
-
-/* 1 to 3 axes of some of the processes 0 .. MAX_ID - 1, in any order. */
-static trama_mesh *random_mesh(uint64_t *seed)
-{
-    int shape[3], size, ids[MAX_ID], ndim = 1 + random_below(seed, 3);
-    do {
-        size = 1;
-        for (int a = 0; a < ndim; a++)
-            size *= shape[a] = 1 + random_below(seed, 4);
-    } while (size > MAX_ID);
-    for (int i = 0; i < MAX_ID; i++) {
-        int k = random_below(seed, i + 1);
-        ids[i] = ids[k];
-        ids[k] = i;
-    }
-    trama_mesh *mesh = trama_mesh_create(ndim, shape, NULL, ids);
-    for (int a = 0; a < ndim && random_below(seed, 3) == 0; a++) { /* some with weights */
-        int weights[4];
-        for (int i = 0; i < 4; i++)
-            weights[i] = 1 + random_below(seed, 4);
-        trama_mesh *weighted = trama_mesh_weighted(mesh, a, weights);
-        trama_mesh_destroy(&mesh);
-        mesh = weighted;
-    }
-    return mesh;
-}
-
-static trama_layout random_layout(const trama_mesh *mesh, int ndim, bool partials, bool masked, uint64_t *seed)
-{
-    layout_list list = {0};
-    every_layout(mesh, ndim, partials, &list);
-    trama_layout l = list.at[random_below(seed, list.n)];
-    ARRAY_FREE(&list);
-    for (int attempt = 0; masked && attempt < 10 && !l.mask; attempt++) {
-        unsigned char mask[MAX_ID];
-        for (int i = 0; i < mesh->size; i++)
-            mask[i] = random_below(seed, 3) > 0;
-        trama_layout_mask(mesh, ndim, mask, &l);
-    }
-    return l;
-}
-
-typedef struct variety {
-    bool partials, masks, same_mesh, one_place_each;
-} variety;
-
-static void try_random(uint64_t seed, int cases, variety v)
-{
-    for (int i = 0; i < cases; i++) {
-        change c = {.shape = shape_number(random_below(&seed, N_SHAPES)), .fresh = random_below(&seed, 4) == 0};
-        trama_mesh *from = random_mesh(&seed), *other = random_mesh(&seed), *to = v.same_mesh ? from : other;
-        int ranks = v.one_place_each ? MAX_ID : 1 + random_below(&seed, 4);
-        machine *m = simulation_machine(ranks, v.one_place_each ? 1 : 1 + random_below(&seed, 3), 2);
-        process_map *map = map_by_order(MAX_ID, NULL, m);
-        c.from_mesh = from;
-        c.to_mesh = to;
-        c.from = random_layout(from, c.shape.ndim, v.partials, v.masks, &seed);
-        c.to = random_layout(to, c.shape.ndim, v.partials, v.masks, &seed);
-        c.machine = m;
-        c.map = map;
-        c.ways = 1 + random_below(&seed, 4);
-        c.seed = random_next(&seed);
-        change_try(&c, NULL);
-        map_destroy(&map);
-        machine_destroy(&m);
-        trama_mesh_destroy(&from);
-        trama_mesh_destroy(&other);
-    }
-}
-
-static int cases(void)
-{
-    return suite_is_long() ? 20000 : 1500;
-}
-
-START_TEST(random_pairs_on_different_meshes)
-{
-    try_random(1, cases(), (variety){.one_place_each = true});
-    try_random(2, cases(), (variety){.partials = true, .one_place_each = true});
-}
-END_TEST
-
-START_TEST(random_pairs_with_masks)
-{
-    try_random(3, cases(), (variety){.masks = true, .same_mesh = true, .one_place_each = true});
-    try_random(4, cases(), (variety){.partials = true, .masks = true, .one_place_each = true});
-}
-END_TEST
-
-START_TEST(random_pairs_where_processes_share_places)
-{
-    try_random(5, cases(), (variety){.partials = true, .same_mesh = true});
-    try_random(6, cases(), (variety){.partials = true, .masks = true});
 }
 END_TEST
 
@@ -310,7 +210,8 @@ START_TEST(an_all_gather_copies_nothing_but_its_own_part)
 }
 END_TEST
 
-/* With the replicas' help each would receive 270 elements, in messages to 255 others; in lines 2 15/16 of 256, from 15. */
+/* With the replicas' help each would receive 270 elements, in messages to 255 others; in lines 2 15/16 of 256, from 15.
+ */
 START_TEST(small_sums_stay_on_their_line_of_a_large_mesh)
 {
     change_traffic moved[256];
@@ -388,9 +289,6 @@ int main(void)
         every_pair_on_one_axis,
         every_pair_on_two_axes,
         every_pair_on_three_axes,
-        random_pairs_on_different_meshes,
-        random_pairs_with_masks,
-        random_pairs_where_processes_share_places,
         terms_that_stay_partial_on_one_place_do_not_mix_their_messages,
         two_axis_changes_on_8x8_cost_what_the_table_says,
         a_root_sends_once_however_many_receive,

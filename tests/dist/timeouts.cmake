@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Seconds; for the exhaustive variants (TRAMA_TEST_LONG=1). All of them together take less than a minute otherwise.
 set(TIMEOUT_test_reshard 900)
+set(TIMEOUT_test_reshard_random 900)
 set(TIMEOUT_test_random 600)
 set(TIMEOUT_test_validator 600)

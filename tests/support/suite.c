@@ -25,3 +25,12 @@ bool suite_is_long(void)
     const char *value = getenv("TRAMA_TEST_LONG");
     return value && value[0] == '1';
 }
+
+bool suite_is_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#else
+    return false;
+#endif
+}

@@ -12,4 +12,7 @@ int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const 
 /* Whether the environment asks for exhaustive variants: TRAMA_TEST_LONG=1. */
 bool suite_is_long(void);
 
+/* Whether a sanitizer slows everything down. */
+bool suite_is_sanitized(void);
+
 #endif
