@@ -10,12 +10,18 @@ typedef struct piece {
     int64_t lo[TRAMA_MAX_NDIM], n[TRAMA_MAX_NDIM];
 } piece;
 
-/* Of n over p the first n mod p pieces are one longer. */
-static inline void piece_cut(int64_t *lo, int64_t *n, int p, int i)
+/* Each of n gets its share by weight, rounded down, and of what is left the first ones one more. */
+static inline void piece_cut(int64_t *lo, int64_t *n, const trama_mesh *mesh, int axis, int i)
 {
-    int64_t least = *n / p, longer = *n % p;
-    *lo += i * least + (i < longer ? i : longer);
-    *n = least + (i < longer);
+    int64_t sum = 0, left = *n, all = *n;
+    for (int k = 0; k < trama_mesh_extent(mesh, axis); k++)
+        sum += trama_mesh_weight(mesh, axis, k);
+    for (int k = 0; k < trama_mesh_extent(mesh, axis); k++)
+        left -= all * trama_mesh_weight(mesh, axis, k) / sum;
+    for (int k = 0; k <= i; k++) {
+        *lo += k ? *n : 0;
+        *n = all * trama_mesh_weight(mesh, axis, k) / sum + (k < left);
+    }
 }
 
 static inline int coordinate_of(const trama_mesh *mesh, int position, int axis)
@@ -33,7 +39,7 @@ static inline piece piece_of_process(const trama_mesh *mesh, const trama_layout 
         for (int order = 0; order < l->naxes; order++) /* the axis that cuts first, then the next */
             for (int a = 0; a < l->naxes; a++)
                 if (l->axis[a].kind == TRAMA_SPLIT && l->axis[a].dim == d && l->axis[a].order == order)
-                    piece_cut(&b.lo[d], &b.n[d], trama_mesh_extent(mesh, a), coordinate_of(mesh, position, a));
+                    piece_cut(&b.lo[d], &b.n[d], mesh, a, coordinate_of(mesh, position, a));
     }
     return b;
 }

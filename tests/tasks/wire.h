@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What StarPU-MPI hands to MPI, counted there: the functions through which it sends and receives stand before MPI's
+ * own, count and call them (MPI's profiling interface). Envelopes have a tag of their own and are counted apart. */
+#ifndef WIRE_H
+#define WIRE_H
+
+#include <inttypes.h>
+#include <starpu_mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+typedef struct wire_count {
+    int64_t messages_sent, bytes_sent, messages_received, bytes_received, envelopes_sent;
+} wire_count;
+
+static _Atomic int64_t wire_messages_sent, wire_bytes_sent, wire_messages_received, wire_bytes_received, wire_envelopes;
+
+/* Collective, where a rank has waited for all of its own: StarPU-MPI receives what others send it before it is asked
+ * to, so nobody goes on until all have counted. */
+static inline wire_count wire_now(void)
+{
+    wire_count now = {wire_messages_sent, wire_bytes_sent, wire_messages_received, wire_bytes_received, wire_envelopes};
+    MPI_Barrier(MPI_COMM_WORLD);
+    return now;
+}
+
+static inline int64_t wire_size(int count, MPI_Datatype type)
+{
+    int size = 0;
+    PMPI_Type_size(type, &size);
+    return (int64_t)count * size;
+}
+
+static inline bool wire_is_self(int rank, MPI_Comm comm)
+{
+    int own = -1;
+    PMPI_Comm_rank(comm, &own);
+    return rank == own;
+}
+
+static inline void wire_sends(int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    if (wire_is_self(to, comm))
+        return;
+    if (tag == starpu_mpi_get_communication_tag()) {
+        wire_envelopes++;
+        return;
+    }
+    wire_messages_sent++;
+    wire_bytes_sent += wire_size(count, type);
+}
+
+int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+{
+    wire_sends(count, type, to, tag, comm);
+    return PMPI_Send(data, count, type, to, tag, comm);
+}
+
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    wire_sends(count, type, to, tag, comm);
+    return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+
+int MPI_Issend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    wire_sends(count, type, to, tag, comm);
+    return PMPI_Issend(data, count, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    if (tag != starpu_mpi_get_communication_tag() && !wire_is_self(from, comm)) {
+        wire_messages_received++;
+        wire_bytes_received += wire_size(count, type);
+    }
+    return PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
+
+#endif
