@@ -241,6 +241,35 @@ START_TEST(boxes_follow_the_definition_for_every_layout)
 }
 END_TEST
 
+/* Where two axes cut one dim, several processes were told the same offset. [process] offset and extent. */
+START_TEST(pytorch_161368_offsets_of_uneven_shards_on_two_axes)
+{
+    static const struct {
+        const char *mesh, *layout;
+        int64_t n, lo[8], length[8];
+    } cases[] = {{"2,4", "S(0),S(0)", 2, {0, 1, 1, 1, 1, 2, 2, 2}, {1, 0, 0, 0, 1, 0, 0, 0}},
+                 {"4,2", "S(0),S(0)", 2, {0, 1, 1, 2, 2, 2, 2, 2}, {1, 0, 1, 0, 0, 0, 0, 0}},
+                 {"2,2", "S(0),S(0)", 5, {0, 2, 3, 4}, {2, 1, 1, 1}},
+                 {"2,2", "S(0)[1],S(0)[0]", 5, {0, 3, 2, 4}, {2, 1, 1, 1}},
+                 {"2,4", "S(0),S(0)", 11, {0, 2, 4, 5, 6, 8, 9, 10}, {2, 2, 1, 1, 2, 1, 1, 1}},
+                 {"2,4", "S(0)[1],S(0)[0]", 11, {0, 3, 6, 9, 2, 5, 8, 10}, {2, 2, 2, 1, 1, 1, 1, 1}},
+                 {"[3,1],2", "S(0),S(0)", 11, {0, 5, 9, 10}, {5, 4, 1, 1}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trama_mesh *m = trama_mesh_parse(cases[i].mesh);
+        trama_layout l;
+        ck_assert(!trama_layout_parse(m, 1, cases[i].layout, &l));
+        for (int position = 0; position < m->size; position++) {
+            int64_t lo, length;
+            bool held;
+            ck_assert(!trama_layout_box(m, &l, TRAMA_SHAPE(cases[i].n), position, &lo, &length, NULL, &held));
+            ck_assert_int_eq(lo, cases[i].lo[position]);
+            ck_assert_int_eq(length, cases[i].length[position]);
+        }
+        trama_mesh_destroy(&m);
+    }
+}
+END_TEST
+
 /* semantics.md: mesh [[2,4,5],[0,1,3]], a 4x3 tensor of 1..12 as S(0),S(1): process 2 holds [[1],[4]], 3 [[9],[12]]. */
 START_TEST(the_published_example_of_boxes)
 {
@@ -396,6 +425,7 @@ int main(void)
         a_mask_may_only_remove_replicas,
         splitting_is_balanced_and_complete,
         boxes_follow_the_definition_for_every_layout,
+        pytorch_161368_offsets_of_uneven_shards_on_two_axes,
         the_published_example_of_boxes,
         overlaps_visit_each_box_that_meets_a_window_once,
         boxes_hold_more_than_2_31_elements,

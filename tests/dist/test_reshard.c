@@ -246,9 +246,10 @@ START_TEST(a_split_becomes_a_sum_of_terms_where_it_is)
 }
 END_TEST
 
-/* PyTorch #171916: a two-step all-reduce gave replicas different last bits. */
-START_TEST(sums_are_in_the_order_of_terms_and_equal_on_all_replicas)
+/* A two-step all-reduce gave replicas different last bits. */
+START_TEST(pytorch_171916_sums_are_in_the_order_of_terms_and_equal_on_all_replicas)
 {
+    try_text("8,5,1", "P,P,R", "8,5,1", "R,R,R", TRAMA_SHAPE(13, 7), 40, 40, true, NULL);
     try_text("7", "P", "7", "R", TRAMA_SHAPE(5, 3), 7, 7, true, NULL);
     try_text("7", "P", "7", "R", TRAMA_SHAPE(150, 91), 7, 7, true, NULL);
     try_text("3,2", "P,P", "3,2", "R,R", TRAMA_SHAPE(150, 91), 6, 6, true, NULL);
@@ -258,8 +259,8 @@ START_TEST(sums_are_in_the_order_of_terms_and_equal_on_all_replicas)
 }
 END_TEST
 
-/* PyTorch #194457: merged all-gathers of a (5,3) tensor over 2x2 corrupted it. */
-START_TEST(gathering_5x3_over_2x2_in_either_order_keeps_the_values)
+/* All-gathers along two axes were merged as if the pieces were those of one: a row was lost. */
+START_TEST(pytorch_194457_all_gather_of_5x3_on_2x2)
 {
     static const char *const splits[] = {"S(0),S(0)", "S(0)[1],S(0)[0]", "S(0),S(1)", "S(1),S(0)", "S(1)[1],S(1)[0]"};
     for (int i = 0; i < 5; i++)
@@ -268,8 +269,8 @@ START_TEST(gathering_5x3_over_2x2_in_either_order_keeps_the_values)
 }
 END_TEST
 
-/* Known bugs of the reference: sums instead of averages and extrema on P -> S, zeroes for R -> P(max), pieces of -1. */
-START_TEST(partial_kinds_survive_and_5_over_4_has_no_negative_piece)
+/* Sums instead of averages and extrema on P -> S, zeroes for R -> P(max), pieces of -1. */
+START_TEST(paddle_partial_kinds_survive_and_5_over_4_has_no_negative_piece)
 {
     static const char *const kinds[] = {"P(sum)", "P(avg)", "P(max)", "P(min)"};
     for (int k = 0; k < 4; k++)
@@ -297,9 +298,9 @@ int main(void)
         an_all_gather_copies_nothing_but_its_own_part,
         small_sums_stay_on_their_line_of_a_large_mesh,
         a_split_becomes_a_sum_of_terms_where_it_is,
-        sums_are_in_the_order_of_terms_and_equal_on_all_replicas,
-        gathering_5x3_over_2x2_in_either_order_keeps_the_values,
-        partial_kinds_survive_and_5_over_4_has_no_negative_piece,
+        pytorch_171916_sums_are_in_the_order_of_terms_and_equal_on_all_replicas,
+        pytorch_194457_all_gather_of_5x3_on_2x2,
+        paddle_partial_kinds_survive_and_5_over_4_has_no_negative_piece,
     };
     return suite_run("reshard", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }
