@@ -24,6 +24,7 @@ struct work {
 };
 
 void work_compute(const work *w);
+void work_nothing(const work *w);
 void work_copy(const work *w);
 void work_reduce(const work *w);
 void work_fill(const work *w);

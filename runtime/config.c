@@ -64,6 +64,8 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
         (status = resolve_int(&(option){"config.watchdog", "TRAMA_WATCHDOG", 30, 1000000}, &c.watchdog)) ||
         (status = resolve(&(option){"config.grain_flops", NULL, 2000000, INT64_MAX}, c.grain_flops, &c.grain_flops)) ||
         (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c.grain_bytes, &c.grain_bytes)) ||
+        (status = resolve(&(option){"config.message_window", "TRAMA_MESSAGE_WINDOW", 64 << 20, INT32_MAX},
+                          c.message_window, &c.message_window)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c.nominal, &c.nominal)))
         return status;
     c.check_calls |= is_set("TRAMA_CHECK_CALLS");
@@ -81,7 +83,8 @@ uint64_t config_hash(const trama_config *config)
 {
     const int64_t same[] = {config->window,      config->ways,    config->grain_flops,
                             config->grain_bytes, config->nominal, config->no_fusion,
-                            config->check_calls, config->verify,  config->map_by_order};
+                            config->check_calls, config->verify,  config->map_by_order,
+                            config->message_window};
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         hash ^= (uint64_t)same[i];

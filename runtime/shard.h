@@ -39,6 +39,16 @@ shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const
  * ordered after them by sequential consistency. NULL is allowed. */
 void shard_put(trama_context *c, shard *s);
 
+/* A shard of one tile in the memory of another, which outlives it: rows of runs as in shard_view, from element `first` on;
+ * extents and strides (elements) say where its own elements are. Sequential consistency does not know that the two share memory:
+ * order their uses by tasks that name both. Nothing is under way on it when it is ended. */
+typedef struct shard_rows {
+    int64_t first, run, rows, ld;
+} shard_rows;
+shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
+                  const int64_t *stride, const char *name);
+void shard_end(shard *s);
+
 /* The interface of a tile's buffer in a codelet is a vector or matrix; both cases through one view: `rows` runs of
  * `run` contiguous elements, `ld` elements apart. ptr is the buffer of the CPU or GPU. */
 typedef struct shard_view {

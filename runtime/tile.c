@@ -30,25 +30,19 @@ static void cut(shard *s)
     }
 }
 
-/* Runs of contiguous elements: [rows][run] at distance ld. */
-typedef struct view {
-    int64_t first, run, rows, ld; /* elements */
-} view;
-
-static view view_of(const shard *s, int tile)
+static shard_rows rows_of(const shard *s, int tile)
 {
     if (s->cut_dim < 0)
-        return (view){.run = s->count, .rows = 1, .ld = s->count};
+        return (shard_rows){.run = s->count, .rows = 1, .ld = s->count};
     int64_t inner = s->stride[s->cut_dim], rows = 1;
     for (int d = 0; d < s->cut_dim; d++)
         rows *= s->extent[d];
-    return (view){s->offset[tile] * inner, s->length[tile] * inner, rows, s->extent[s->cut_dim] * inner};
+    return (shard_rows){s->offset[tile] * inner, s->length[tile] * inner, rows, s->extent[s->cut_dim] * inner};
 }
 
-static void register_tile(shard *s, int tile)
+static void register_rows(shard *s, int tile, shard_rows v)
 {
     size_t size = trama_dtype_size(s->dtype);
-    view v = view_of(s, tile);
     uintptr_t at = (uintptr_t)s->data + (uintptr_t)v.first * size;
     if (v.run * v.rows == 0)
         starpu_vector_data_register(&s->tile[tile], STARPU_MAIN_RAM, (uintptr_t)s->data, 1, size);
@@ -75,7 +69,7 @@ static void identify(trama_context *c, shard *s, int tile)
 static bool too_large(const shard *s)
 {
     for (int t = 0; t < s->n_tiles; t++) {
-        view v = view_of(s, t);
+        shard_rows v = rows_of(s, t);
         if (v.run > UINT32_MAX || v.rows > UINT32_MAX || (v.rows > 1 && v.ld > UINT32_MAX))
             return true;
     }
@@ -121,7 +115,7 @@ trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer 
         return status;
     }
     for (int t = 0; t < s->n_tiles; t++) {
-        register_tile(s, t);
+        register_rows(s, t, rows_of(s, t));
         identify(c, s, t);
     }
     return TRAMA_OK;
@@ -133,6 +127,33 @@ void tile_unmake(shard *s, buffer *memory)
         starpu_data_unregister_no_coherency(s->tile[t]);
     buffer_free(memory);
     drop(s);
+}
+
+shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
+                  const int64_t *stride, const char *name)
+{
+    shard *s = trama_alloc(sizeof *s);
+    *s = (shard){.place = base->place, .dtype = base->dtype, .ndim = ndim, .data = base->data, .cut_dim = -1, .n_tiles = 1};
+    s->tile = trama_alloc(sizeof *s->tile);
+    s->offset = trama_alloc(sizeof *s->offset);
+    s->length = trama_alloc(sizeof *s->length);
+    memcpy(s->extent, extent, (size_t)ndim * sizeof *extent);
+    measure(s);
+    cut(s);
+    memcpy(s->stride, stride, (size_t)ndim * sizeof *stride);
+    register_rows(s, 0, rows);
+    identify(c, s, 0);
+    s->data = (char *)s->data + (size_t)rows.first * trama_dtype_size(s->dtype);
+    if (name && starpu_fxt_is_enabled())
+        tile_name(s, name);
+    return s;
+}
+
+void shard_end(shard *s)
+{
+    starpu_data_unregister_no_coherency(s->tile[0]);
+    drop(s);
+    free(s);
 }
 
 void tile_name(shard *s, const char *name)

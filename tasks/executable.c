@@ -44,7 +44,8 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
                              .options = {.ways = config->ways,
                                          .grain_flops = config->grain_flops,
                                          .grain_bytes = config->grain_bytes,
-                                         .no_fusion = config->no_fusion},
+                                         .no_fusion = config->no_fusion,
+                                         .message_window = config->message_window},
                              .rank = context_rank(context)};
     e->window = config->window;
     e->flights = trama_alloc((size_t)e->window * sizeof(flight *));

@@ -21,8 +21,8 @@ trama_status host_to_piece(instance *in, const plan_piece *piece, const trama_vi
 {
     if (box_count(&piece->region.box) == 0)
         return TRAMA_OK;
-    trama_view to = instance_view(in, &piece->region);
     shard *s = instance_shard(in, piece->region.shard);
+    trama_view to = instance_view(in, &piece->region, s);
     bool all = box_equal(&in->of->plan->shards.at[piece->region.shard].box, &piece->region.box);
     trama_status status = shard_acquire(in->context, s, all ? STARPU_W : STARPU_RW, call);
     if (status)
@@ -72,7 +72,7 @@ trama_status host_to_value(located at, const void *data, trama_shape shape, cons
 trama_status host_from_region(instance *in, const plan_region *region, void *data)
 {
     shard *s = instance_shard(in, region->shard);
-    trama_view from = instance_view(in, region), to = from;
+    trama_view from = instance_view(in, region, s), to = from;
     int64_t stride = 1;
     for (int d = to.ndim - 1; d >= 0; d--) {
         to.stride[d] = stride;

@@ -61,7 +61,7 @@ static trama_status bind_shards(instance *in)
         for (int i = 0; i < p->shards.n; i++) {
             const plan_shard *s = &p->shards.at[i];
             shard **bound = &in->shards[slot * p->shards.n + i];
-            if (s->source == SHARD_IMPORT)
+            if (s->source == SHARD_IMPORT || s->within >= 0)
                 continue;
             if (slot && s->source != SHARD_INPUT) {
                 *bound = in->shards[i];
@@ -117,7 +117,7 @@ void instance_release(instance **instance_)
     if (!in || --in->holders > 0)
         return;
     for (int i = 0; i < in->lowerings.n; i++)
-        arena_free(&in->lowerings.at[i].memory);
+        lower_free(&in->lowerings.at[i]);
     ARRAY_FREE(&in->lowerings);
     const plan *p = in->of->plan;
     for (int slot = 0; slot < in->n_slots; slot++)
@@ -137,10 +137,9 @@ shard *instance_shard(const instance *in, int number)
     return o.in->shards[o.in->slot * o.in->of->plan->shards.n + o.shard];
 }
 
-trama_view instance_view(const instance *in, const plan_region *region)
+trama_view instance_view(const instance *in, const plan_region *region, const shard *bound)
 {
     const plan_shard *s = &in->of->plan->shards.at[region->shard];
-    const shard *bound = instance_shard(in, region->shard);
     trama_view v = {.dtype = s->dtype, .ndim = region->box.ndim};
     int64_t at = 0;
     const trama_shape *whole = &in->of->shapes[s->value];
@@ -178,7 +177,7 @@ static void count_uses(const instance *in, lowering *l)
             continue;
         int *u = &slot[o->region.shard];
         if (!*u) {
-            l->used[l->n_used].s = instance_shard(in, o->region.shard);
+            l->used[l->n_used].s = l->shards[o->region.shard];
             *u = ++l->n_used;
         }
         l->used[*u - 1].reads++;
@@ -208,7 +207,7 @@ static lowering *lowering_now(instance *in)
     if (in->lowerings.n == MAX_LOWERINGS) { /* inputs that are fed at many different paces */
         flight_wait_all(in->context, "trama_run");
         for (int i = 0; i < in->lowerings.n; i++)
-            arena_free(&in->lowerings.at[i].memory);
+            lower_free(&in->lowerings.at[i]);
         in->lowerings.n = 0;
     }
     lowering *l = ARRAY_PUSH(&in->lowerings);
@@ -218,8 +217,9 @@ static lowering *lowering_now(instance *in)
     for (int i = 0; i < in->of->plan->imports.n; i++)
         l->slots[i] = in->owners[i].in->slot;
     l->steps = arena_take(&l->memory, (size_t)l->n * sizeof *l->steps, expected);
+    lower_shards(in, l);
     for (int i = 0; i < l->n; i++)
-        lower_step(in, &in->of->plan->steps.at[i], &l->memory, &l->steps[i]);
+        lower_step(in, &in->of->plan->steps.at[i], l, &l->steps[i]);
     count_uses(in, l);
     in->of->lowering_bytes = l->memory.total;
     return l;

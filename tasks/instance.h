@@ -27,6 +27,9 @@ typedef struct lowering {
     arena memory; /* of all below */
     int n;
     lowered *steps;
+    int n_shards;
+    shard **shards; /* [plan->shards] */
+    bool *lent;     /* [plan->shards] the lowering's own: within others */
     int n_used;
     struct use {
         shard *s;
@@ -82,9 +85,9 @@ trama_status instance_create(trama_context *context, blueprint *of, const locate
 /* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the pool. */
 void instance_release(instance **in);
 
-/* The buffer of a shard, in the copy that its owner uses now, and the view of a region of it. */
+/* The buffer of a shard, in the copy that its owner uses now, and the view of a region in its buffer. */
 shard *instance_shard(const instance *in, int number);
-trama_view instance_view(const instance *in, const plan_region *region);
+trama_view instance_view(const instance *in, const plan_region *region, const shard *bound);
 
 /* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All ranks
  * do the same; every SYNC_CALLS calls they wait for each other, so that tags, which come round, are never mistaken. */

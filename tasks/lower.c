@@ -5,6 +5,43 @@
 #include <assert.h>
 #include <string.h>
 
+/* ---- Shards ---- */
+
+/* Where a box lies in the memory of another shard: with its strides, or in a window one element after the other. */
+static shard *lend(const instance *in, const plan_shard *s, const shard *base)
+{
+    const plan_shard *of = &in->of->plan->shards.at[s->within];
+    const box *outer = s->source == SHARD_VIEW ? &of->box : &s->box;
+    int64_t stride[TRAMA_MAX_NDIM], step = 1;
+    box_rows r;
+    box_in_rows(outer, &s->box, &r);
+    for (int d = s->box.ndim - 1; d >= 0; step *= outer->n[d--])
+        stride[d] = step;
+    shard_rows rows = {s->at + r.first, r.run, r.rows, r.ld};
+    return shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride, in->of->names[s->value]);
+}
+
+void lower_shards(const instance *in, lowering *l)
+{
+    const plan *p = in->of->plan;
+    l->n_shards = p->shards.n;
+    l->shards = arena_take(&l->memory, (size_t)l->n_shards * sizeof(shard *), in->of->lowering_bytes);
+    l->lent = arena_take(&l->memory, (size_t)l->n_shards * sizeof *l->lent, in->of->lowering_bytes);
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        l->lent[i] = s->within >= 0;
+        l->shards[i] = l->lent[i] ? lend(in, s, instance_shard(in, s->within)) : instance_shard(in, i);
+    }
+}
+
+void lower_free(lowering *l)
+{
+    for (int i = 0; i < l->n_shards; i++)
+        if (l->lent[i])
+            shard_end(l->shards[i]);
+    arena_free(&l->memory);
+}
+
 /* ---- Handles ---- */
 
 static enum starpu_data_access_mode mode_of(step_access access)
@@ -32,12 +69,12 @@ static int count_tiles(const instance *in, const plan_step *step)
     return n;
 }
 
-static void find_handles(const instance *in, const plan_step *step, arena *memory, lowered *l)
+static void find_handles(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
     size_t most = (size_t)count_tiles(in, step);
     size_t expected = in->of->lowering_bytes;
-    l->handles = arena_take(memory, most * sizeof *l->handles, expected);
-    l->modes = arena_take(memory, most * sizeof *l->modes, expected);
+    l->handles = arena_take(&of->memory, most * sizeof *l->handles, expected);
+    l->modes = arena_take(&of->memory, most * sizeof *l->modes, expected);
     for (int i = 0; i < step->n_operands; i++) {
         const plan_operand *o = &in->of->plan->operands.at[step->operand + i];
         const plan_shard *s = &in->of->plan->shards.at[o->region.shard];
@@ -45,7 +82,7 @@ static void find_handles(const instance *in, const plan_step *step, arena *memor
             continue;
         int first, last;
         plan_tiles(s, &o->region.box, &first, &last);
-        const shard *bound = instance_shard(in, o->region.shard);
+        const shard *bound = of->shards[o->region.shard];
         for (int t = first; t <= last; t++)
             add_handle(l, bound->tile[t], mode_of(o->access));
     }
@@ -115,26 +152,31 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     work_find_chunk(w);
 }
 
-static void lower_work(const instance *in, const plan_step *step, arena *memory, work *w)
+static void lower_work(const instance *in, const plan_step *step, lowering *of, work *w)
 {
     static const kernel_combine combine[] = {
         [TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM, [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
+    static void (*const runs[])(const work *) = {
+        [STEP_COPY] = work_copy, [STEP_REDUCE] = work_reduce, [STEP_FILL] = work_fill, [STEP_ORDER] = work_nothing};
     w->n_views = step->n_operands;
-    w->views = arena_take(memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
-    for (int i = 0; i < step->n_operands; i++)
-        w->views[i] = instance_view(in, &in->of->plan->operands.at[step->operand + i].region);
+    w->views = arena_take(&of->memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
+    for (int i = 0; i < step->n_operands; i++) {
+        const plan_region *region = &in->of->plan->operands.at[step->operand + i].region;
+        w->views[i] = instance_view(in, region, of->shards[region->shard]);
+    }
     w->combine = combine[step->reduce];
     w->scale = step->scale;
     if (step->kind == STEP_COMPUTE)
-        lower_compute(in, step, memory, w);
+        lower_compute(in, step, &of->memory, w);
     else
-        w->run = step->kind == STEP_COPY ? work_copy : step->kind == STEP_REDUCE ? work_reduce : work_fill;
+        w->run = runs[step->kind];
 }
 
 static const char *name_of(const instance *in, const plan_step *step)
 {
     static const char *const names[] = {
-        [STEP_COPY] = "reshard.copy", [STEP_REDUCE] = "reshard.sum", [STEP_FILL] = "reshard.fill"};
+        [STEP_COPY] = "reshard.copy", [STEP_REDUCE] = "reshard.sum", [STEP_FILL] = "reshard.fill",
+        [STEP_ORDER] = "reshard.order"};
     if (step->kind != STEP_COMPUTE)
         return names[step->kind];
     return in->of->program->nodes.at[in->of->plan->calls.at[step->call].node]->op->name;
@@ -153,14 +195,14 @@ static void hold(const instance *in, const plan_step *step, struct starpu_task *
     }
 }
 
-void lower_step(const instance *in, const plan_step *step, arena *memory, lowered *l)
+void lower_step(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
     *l = (lowered){.kind = step->kind, .peer = step->peer, .tag = step->tag};
     l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
-    find_handles(in, step, memory, l);
+    find_handles(in, step, of, l);
     if (step->kind >= STEP_SEND)
         return;
-    lower_work(in, step, memory, &l->work);
+    lower_work(in, step, of, &l->work);
     struct starpu_task *t = &l->task;
     starpu_task_init(t);
     t->cl = &work_codelet;

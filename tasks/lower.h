@@ -5,7 +5,11 @@
 
 #include "instance.h"
 
-/* Fills in *out, which points into itself, the instance and the memory: it must not move. */
-void lower_step(const instance *in, const plan_step *step, arena *memory, lowered *out);
+/* Finds the shards, and makes those that lie within others. */
+void lower_shards(const instance *in, lowering *l);
+void lower_free(lowering *l); /* nothing of it is under way */
+
+/* Fills in *out, which points into itself, the instance and the lowering: it must not move. */
+void lower_step(const instance *in, const plan_step *step, lowering *l, lowered *out);
 
 #endif

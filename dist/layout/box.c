@@ -64,6 +64,30 @@ int box_compare(const box *a, const box *b)
     return order ? order : compare_i64(a->n, b->n, a->ndim);
 }
 
+bool box_in_rows(const box *outer, const box *b, box_rows *result)
+{
+    box_rows r = {.run = 1, .rows = 1};
+    int64_t stride = 1;
+    for (int d = b->ndim - 1; d >= 0; stride *= outer->n[d--]) {
+        r.first += (b->lo[d] - outer->lo[d]) * stride;
+        if (b->n[d] == 1)
+            continue;
+        if (r.rows == 1 && stride == r.run) {
+            r.run *= b->n[d];
+        } else if (r.rows == 1) {
+            r.rows = b->n[d];
+            r.ld = stride;
+        } else if (stride == r.rows * r.ld) {
+            r.rows *= b->n[d];
+        } else {
+            return false;
+        }
+    }
+    r.ld = r.rows == 1 ? r.run : r.ld;
+    *result = r;
+    return true;
+}
+
 void box_text(text *out, const box *b)
 {
     text_add(out, "[");

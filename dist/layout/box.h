@@ -21,6 +21,14 @@ bool box_intersect(const box *a, const box *b, box *result);
 /* Total order: by ndim, then lo, then n. For sorting and as a key. */
 int box_compare(const box *a, const box *b);
 
+/* A box in a row-major buffer that holds `outer`: `rows` runs of `run` elements, `ld` apart, from element `first` on. */
+typedef struct box_rows {
+    int64_t first, run, rows, ld;
+} box_rows;
+
+/* False where the box is no such rows (result is then undefined). */
+bool box_in_rows(const box *outer, const box *b, box_rows *result);
+
 void box_text(text *out, const box *b); /* [0:5,0:20] */
 
 /* Piece i of [0, n) cut into parts: the first n mod parts pieces are one longer. */

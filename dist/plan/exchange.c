@@ -2,6 +2,8 @@
 /* The steps of one exchange: staged while the engine walks, then emitted so that nobody waits for what could go first. */
 #include "exchange.h"
 
+#include "thresholds.h"
+
 enum { RECENT_PACKS = 8 }; /* who gets the same as others gets it at once after them */
 
 /* ---- Steps ---- */
@@ -11,6 +13,7 @@ staged *stage_step(exchange *x, int stage, step_kind kind, int place)
     staged *s = ARRAY_PUSH(&x->steps);
     s->stage = stage;
     s->many = -1;
+    s->piece = x->piece;
     s->step = (plan_step){.kind = kind, .place = place, .lane = -1, .scale = 1};
     return s;
 }
@@ -42,6 +45,74 @@ static int message_shard(exchange *x, int place, const box *b)
     return partition_shard(x->q, SHARD_MESSAGE, x->value, place, b, -1, 1);
 }
 
+/* A large message is sent from where it lies, or received where it belongs, if that is rows that MPI can take. */
+static bool can_lie(const exchange *x, const box *shard, const box *b)
+{
+    box_rows r;
+    int64_t least = window_bytes(x->q) / VIEW_SHARE;
+    return box_count(b) * (int64_t)x->element >= max_i64(1, least) && box_in_rows(shard, b, &r) &&
+           (r.rows == 1 || r.run * (int64_t)x->element >= least / VIEW_ROWS) && r.ld <= UINT32_MAX;
+}
+
+static plan_region message_view(exchange *x, int place, const plan_region *of)
+{
+    int view = partition_shard(x->q, SHARD_VIEW, x->value, place, &of->box, -1, 1);
+    x->q->p->shards.at[view].within = of->shard;
+    return (plan_region){view, of->box};
+}
+
+static void stage_order(exchange *x, int stage, int place, const plan_region *region, step_access access,
+                        const plan_region *view, step_access view_access)
+{
+    staged *s = stage_step(x, stage, STEP_ORDER, place);
+    s->n = 2;
+    s->operands[0] = (plan_operand){*region, access};
+    s->operands[1] = (plan_operand){*view, view_access};
+}
+
+static void lend_to_sends(exchange *x, int phase, int place, const plan_region *region, const plan_region *view)
+{
+    stage_order(x, phase ? PACK_AGAIN : PACK, place, region, ACCESS_READ, view, ACCESS_WRITE);
+    stage_order(x, RETURN, place, region, ACCESS_READ, view, ACCESS_UPDATE);
+}
+
+static void lend_to_receive(exchange *x, int phase, int place, const plan_region *region, const plan_region *view)
+{
+    stage_order(x, LEND, place, region, write_access(x->q->p, region), view, ACCESS_WRITE);
+    stage_order(x, phase ? UNPACK_AGAIN : UNPACK, place, region, ACCESS_UPDATE, view, ACCESS_READ);
+}
+
+static void cut_box(exchange *x, const box *b, int64_t most)
+{
+    int64_t bytes = box_count(b) * (int64_t)x->element;
+    int dim = 0;
+    for (int d = 1; d < b->ndim; d++)
+        dim = b->n[dim] > 1 ? dim : d; /* the outermost that can be cut, so that pieces are contiguous */
+    if (bytes <= most || !b->ndim || b->n[dim] < 2) {
+        *ARRAY_PUSH(&x->pieces) = *b;
+        return;
+    }
+    int parts = (int)min_i64(b->n[dim], (bytes + most - 1) / most);
+    for (int i = 0; i < parts; i++) {
+        box piece = *b;
+        int64_t lo;
+        piece_of(b->n[dim], parts, i, &lo, &piece.n[dim]);
+        piece.lo[dim] += lo;
+        cut_box(x, &piece, most);
+    }
+}
+
+void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms)
+{
+    int64_t window = window_bytes(x->q);
+    x->pieces.n = 0;
+    bool lies = from && to && can_lie(x, from, b) && can_lie(x, to, b);
+    if (box_count(b) * (int64_t)x->element * terms > (lies ? MOST_MESSAGE : window / 2))
+        cut_box(x, b, lies ? MOST_MESSAGE : max_i64(1, window / 4 / terms));
+    else
+        *ARRAY_PUSH(&x->pieces) = *b;
+}
+
 static void stage_message(exchange *x, int stage, step_kind kind, int place, int peer_place, plan_region buffer,
                           int phase, int term)
 {
@@ -58,7 +129,7 @@ static void stage_message(exchange *x, int stage, step_kind kind, int place, int
     x->count.messages++;
 }
 
-/* What is sent: a tile as it lies, else a packed copy, made once however many get it. */
+/* What is sent: a tile or large rows as they lie, else a packed copy, made once however many get it. */
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term)
 {
     plan *p = x->q->p;
@@ -69,9 +140,13 @@ void stage_send(exchange *x, int phase, int place, int peer_place, plan_region f
             if (x->packs.at[i].region.shard == from.shard && box_equal(&x->packs.at[i].region.box, &from.box))
                 buffer.shard = x->packs.at[i].message;
         if (buffer.shard < 0) {
-            buffer.shard = message_shard(x, place, &from.box);
+            bool lies = can_lie(x, &p->shards.at[from.shard].box, &from.box);
+            buffer.shard = lies ? message_view(x, place, &from).shard : message_shard(x, place, &from.box);
             *ARRAY_PUSH(&x->packs) = (packed){from, buffer.shard};
-            stage_copy(x, phase ? PACK_AGAIN : PACK, place, buffer, from);
+            if (lies)
+                lend_to_sends(x, phase, place, &from, &buffer);
+            else
+                stage_copy(x, phase ? PACK_AGAIN : PACK, place, buffer, from);
         }
     }
     stage_message(x, phase ? SEND_AGAIN : SENDS, STEP_SEND, place, peer_place, buffer, phase, term);
@@ -87,9 +162,16 @@ plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_pla
 
 void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term)
 {
-    if (plan_exact_tile(&x->q->p->shards.at[to.shard], &to.box) >= 0)
+    plan *p = x->q->p;
+    if (plan_exact_tile(&p->shards.at[to.shard], &to.box) >= 0) {
         stage_message(x, phase ? RECEIVE_AGAIN : RECEIVES, STEP_RECEIVE, place, peer_place, to, phase, term);
-    else
+        return;
+    }
+    if (can_lie(x, &p->shards.at[to.shard].box, &to.box)) {
+        plan_region view = message_view(x, place, &to);
+        lend_to_receive(x, phase, place, &to, &view);
+        stage_message(x, POST, STEP_RECEIVE, place, peer_place, view, phase, term);
+    } else
         stage_copy(x, phase ? UNPACK_AGAIN : UNPACK, place, to,
                    stage_receive_buffer(x, phase, place, peer_place, &to.box, term));
 }
@@ -145,20 +227,31 @@ const plan_piece *target_piece(const exchange *x, int place, const box *b, int k
 
 /* ---- The plan ---- */
 
+static void emit(const exchange *x, const staged *s, int number)
+{
+    const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
+    plan_step *step = partition_step(x->q, s->step.kind, s->step.place, s->n, operands);
+    int operand = step->operand;
+    *step = s->step;
+    step->operand = operand;
+    step->n_operands = s->n;
+    step->exchange = number;
+}
+
+/* By round, then stage, then as they were staged: a counting sort. */
 void emit_stages(exchange *x, int number)
 {
-    partition *q = x->q;
-    for (int stage = 0; stage < STAGES; stage++)
-        for (int i = 0; i < x->steps.n; i++) {
-            const staged *s = &x->steps.at[i];
-            if (s->stage != stage)
-                continue;
-            const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
-            plan_step *step = partition_step(q, s->step.kind, s->step.place, s->n, operands);
-            int operand = step->operand;
-            *step = s->step;
-            step->operand = operand;
-            step->n_operands = s->n;
-            step->exchange = number;
-        }
+    int keys = (x->rounds + 1) * STAGES;
+    int *start = trama_alloc((size_t)(keys + 1) * sizeof *start);
+    int *order = trama_alloc((size_t)x->steps.n * sizeof *order);
+    for (int i = 0; i < x->steps.n; i++)
+        start[x->steps.at[i].round * STAGES + x->steps.at[i].stage + 1]++;
+    for (int k = 0; k < keys; k++)
+        start[k + 1] += start[k];
+    for (int i = 0; i < x->steps.n; i++)
+        order[start[x->steps.at[i].round * STAGES + x->steps.at[i].stage]++] = i;
+    for (int i = 0; i < x->steps.n; i++)
+        emit(x, &x->steps.at[order[i]], number);
+    free(start);
+    free(order);
 }

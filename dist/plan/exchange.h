@@ -6,11 +6,30 @@
 
 #include "partition_internal.h"
 
-/* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. */
-enum { POST, PACK, SENDS, RECEIVES, UNPACK, REDUCE, PACK_AGAIN, SEND_AGAIN, RECEIVE_AGAIN, UNPACK_AGAIN, STAGES };
+/* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. LEND and RETURN are for
+ * messages that lie in shards: nobody writes a region before it is sent, nor touches it before it is received. */
+enum {
+    CLEAR,
+    LEND,
+    POST,
+    PACK,
+    SENDS,
+    RECEIVES,
+    UNPACK,
+    REDUCE,
+    PACK_AGAIN,
+    SEND_AGAIN,
+    RECEIVE_AGAIN,
+    UNPACK_AGAIN,
+    RETURN,
+    STAGES
+};
 
 typedef struct staged {
     int stage, n;
+    int round; /* window.c: through the message window; 0 where all messages fit in at once */
+    int piece; /* of a large message, which is cut */
+    bool sums; /* a term that is summed where it arrives */
     plan_step step;
     plan_operand operands[2];
     int many; /* reduce: index of its operands in exchange.sources, or -1 */
@@ -42,6 +61,10 @@ typedef struct exchange {
     ARRAY(staged) steps;
     ARRAY(plan_operand) sources;
     ARRAY(packed) packs;
+    ARRAY(box) pieces; /* of the message at hand */
+    int piece;         /* the one that is staged */
+    int rounds;
+    int first_shard; /* of those that the exchange makes */
     plan_exchange count;
 } exchange;
 
@@ -55,6 +78,11 @@ void count_between(exchange *x, int place, const plan_region *from);
 /* What is sent: a tile as it lies, else a packed copy, made once however many get it. phase 0: of the source; 1: of
  * what the target has got by then. */
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
+
+/* Cuts a message into x->pieces, in the same way for both sides: where it is large and cannot lie in the shards that it
+ * comes from and goes to (their boxes: from, to; NULL: a buffer), and where it is more than MPI counts. terms: so many are
+ * needed at a time. */
+void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms);
 
 /* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
 plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_place, const box *b, int term);
@@ -118,6 +146,10 @@ bool is_sliced(int terms, int targets);
 
 /* target.c: the shards of the target holding; regions are set, what gets no value is zero. */
 void make_targets(exchange *x);
+
+/* window.c: where message buffers are more than the window, they share its memory, in rounds. */
+void window_rounds(exchange *x);
+int64_t window_bytes(const partition *q);
 
 /* Appends the steps to the plan; number: of the exchange in it. */
 void emit_stages(exchange *x, int number);

@@ -115,7 +115,8 @@ int partition_shard(partition *q, shard_source source, int value, int place, con
                                               .box = *b,
                                               .cut_dim = cut_parts > 1 ? cut_dim : -1,
                                               .cut_parts = cut_parts,
-                                              .import = -1};
+                                              .import = -1,
+                                              .within = -1};
     return q->p->shards.n - 1;
 }
 

@@ -90,7 +90,7 @@ static void region_text(text *out, const plan *p, const trama_program *program, 
 
 static void step_text(text *out, const plan *p, const trama_program *program, const plan_step *s)
 {
-    static const char *const names[] = {"compute", "copy", "reduce", "fill", "send", "receive"};
+    static const char *const names[] = {"compute", "copy", "reduce", "fill", "order", "send", "receive"};
     static const char *const marks[] = {"", "", ">", "+"};
     text_add(out, "%-8s place %d", names[s->kind], s->place);
     if (s->lane >= 0)
@@ -131,6 +131,8 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
                  (long long)e->sent, e->messages);
         if (e->bound >= 0)
             text_add(out, ", lower bound %lld B", (long long)e->bound);
+        if (e->buffers)
+            text_add(out, ", message buffers %lld B", (long long)e->buffers);
         text_add(out, "\n");
         free(from.at);
         free(to.at);

@@ -13,14 +13,18 @@ typedef struct plan_options {
     int ways;            /* into how many tiles an op is cut at most on a place; 0: the place's workers */
     int64_t grain_flops; /* least work worth one task */
     int64_t grain_bytes;
-    bool no_fusion; /* one task an op: for comparisons */
+    bool no_fusion;         /* one task an op: for comparisons */
+    int64_t message_window; /* bytes of message buffers that one change of layout has on a place at most; 0:
+                               MESSAGE_WINDOW */
 } plan_options;
 
 /* Where the buffer of a shard comes from. */
 typedef enum {
     SHARD_OWN,      /* made with the plan */
     SHARD_INTERNAL, /* made with the plan, seen by the calls of one step only: no dependency stands on it */
-    SHARD_MESSAGE,  /* made with the plan: one message, 1-d */
+    SHARD_MESSAGE,  /* made with the plan: one message, its box in row-major order */
+    SHARD_VIEW,     /* its box where it lies in another shard: one message that needs no buffer */
+    SHARD_WINDOW,   /* made with the plan: memory for messages, 1-d */
     SHARD_INPUT,    /* fed before the run */
     SHARD_IMPORT    /* of another plan: plan->imports[import] */
 } shard_source;
@@ -34,6 +38,8 @@ typedef struct plan_shard {
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
     int import;
+    int within;   /* view: the shard it lies in; message: the window it lies in, or -1 */
+    int64_t at;   /* message in a window: its first element there */
     int lane; /* of the step that wrote its one tile last; 0 before, -1: any or several */
 } plan_shard;
 
@@ -58,7 +64,8 @@ typedef struct plan_holding {
     ARRAY(plan_piece) pieces;
 } plan_holding;
 
-typedef enum { STEP_COMPUTE, STEP_COPY, STEP_REDUCE, STEP_FILL, STEP_SEND, STEP_RECEIVE } step_kind;
+/* ORDER does nothing: what uses some of its operands comes before what uses others that lie in the same memory. */
+typedef enum { STEP_COMPUTE, STEP_COPY, STEP_REDUCE, STEP_FILL, STEP_ORDER, STEP_SEND, STEP_RECEIVE } step_kind;
 typedef enum { ACCESS_NONE, ACCESS_READ, ACCESS_WRITE, ACCESS_UPDATE } step_access; /* NONE: internal shards */
 
 typedef struct plan_operand {
@@ -103,6 +110,7 @@ typedef struct plan_exchange {
     trama_layout from, to;
     int64_t received, sent; /* bytes between places, of this rank */
     int64_t bound;          /* bytes that the processes of this rank lack, without partials; -1 with partials */
+    int64_t buffers;        /* bytes of message buffers of this rank */
     int messages;           /* received and sent */
     int node;               /* the op that asked for it; -1: the user */
 } plan_exchange;

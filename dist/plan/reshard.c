@@ -47,12 +47,16 @@ static void move_from_source(exchange *x, const group *g, int from, int to, cons
         return;
     const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, 0) : NULL;
     const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
-    if (s && t)
+    if (s && t) {
         stage_copy(x, UNPACK, to, region_in(t, b), region_in(s, b));
-    else if (s)
-        stage_send(x, 0, from, to, region_in(s, b), g->kept);
-    else
-        stage_receive(x, 0, to, from, region_in(t, b), g->kept);
+        return;
+    }
+    cut_message(x, b, &g->from_box, &g->to_box, 1);
+    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+        if (s)
+            stage_send(x, 0, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
+        else
+            stage_receive(x, 0, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
 }
 
 /* Slice number i goes from the target that has it to another one, as far as this rank is concerned. */
@@ -64,12 +68,16 @@ static void pass_slice(exchange *x, const group *g, const int_list *targets, int
         return;
     const plan_piece *s = is_mine(x->q, from) ? target_piece(x, from, &g->to_box, g->kept) : NULL;
     const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
-    if (s && t)
+    if (s && t) {
         stage_copy(x, UNPACK_AGAIN, to, region_in(t, &slice), region_in(s, &slice));
-    else if (s)
-        stage_send(x, 1, from, to, region_in(s, &slice), g->kept);
-    else
-        stage_receive(x, 1, to, from, region_in(t, &slice), g->kept);
+        return;
+    }
+    cut_message(x, &slice, &g->to_box, &g->to_box, 1);
+    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+        if (s)
+            stage_send(x, 1, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
+        else
+            stage_receive(x, 1, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
 }
 
 /* Every target has its slice; each sends it to the others. */
@@ -186,9 +194,8 @@ bool is_sliced(int terms, int targets)
 /* One target sums one slice of all terms, in their order; or this rank sends what another one sums. */
 static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
 {
-    int to = g->targets.at[i];
+    int to = g->targets.at[i], first = x->sources.n, staged_before = x->steps.n;
     bool mine = is_mine(x->q, to);
-    int first = x->sources.n;
     const plan_piece *t = mine ? target_piece(x, to, &g->to_box, g->kept) : NULL;
     if (mine) {
         plan_region region = region_in(t, slice);
@@ -209,6 +216,8 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
             stage_send(x, 0, from, to, region_in(s, slice), key);
         }
     }
+    for (int k = staged_before; k < x->steps.n; k++)
+        x->steps.at[k].sums = true;
     if (!mine)
         return;
     staged *s = stage_step(x, REDUCE, STEP_REDUCE, to);
@@ -223,8 +232,11 @@ static void reduce_group(exchange *x, group *g)
     bool sliced = is_sliced(g->terms, g->targets.n);
     for (int i = 0; i < g->targets.n; i++) {
         box slice = sliced ? slice_of(&g->region, g->targets.n, i) : g->region;
-        if (!is_nothing(&slice))
-            reduce_slice(x, g, i, &slice);
+        if (is_nothing(&slice))
+            continue;
+        cut_message(x, &slice, &g->from_box, NULL, g->terms);
+        for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+            reduce_slice(x, g, i, &x->pieces.at[x->piece]);
     }
     if (sliced)
         exchange_slices(x, g, &g->targets);
@@ -470,14 +482,17 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
     partition_pieces(q, mesh, layout, &x.whole, h);
     x.count = (plan_exchange){
         .value = x.value, .from_mesh = x.from_mesh, .to_mesh = mesh, .from = x.from, .to = x.to, .node = node};
+    x.first_shard = q->p->shards.n;
     make_targets(&x);
     walk_pairs(&x, false);
     if (!is_everywhere(&x)) /* else nobody lacks anything, and who sends need not be asked */
         walk_pairs(&x, true);
     x.count.bound = lacking_bytes(&x);
+    window_rounds(&x);
     int number = q->p->exchanges.n;
     *ARRAY_PUSH(&q->p->exchanges) = x.count;
     emit_stages(&x, number);
+    ARRAY_FREE(&x.pieces);
     ARRAY_FREE(&x.steps);
     ARRAY_FREE(&x.sources);
     ARRAY_FREE(&x.packs);

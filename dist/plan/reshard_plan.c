@@ -111,12 +111,15 @@ static void add_plan(trama_reshard_plan *made, const setting *s, const plan *p)
 {
     trama_certificate *c = &made->certificate;
     plan_totals t = plan_count(p);
-    int64_t bound = 0;
+    int64_t bound = 0, buffers = 0;
     for (int i = 0; i < p->steps.n; i++)
         if (p->steps.at[i].kind == STEP_SEND)
             add_move(made, s, p, &p->steps.at[i]);
-    for (int e = 0; e < p->exchanges.n; e++)
+    for (int e = 0; e < p->exchanges.n; e++) {
+        buffers += p->exchanges.at[e].buffers;
         bound = bound < 0 || p->exchanges.at[e].bound < 0 ? -1 : bound + p->exchanges.at[e].bound;
+    }
+    c->buffers = max_i64(c->buffers, buffers);
     c->received = max_i64(c->received, t.received);
     c->sent = max_i64(c->sent, t.sent);
     c->total += t.sent;

@@ -108,7 +108,7 @@ void make_targets(exchange *x)
         target_cut(x, t, pieces_on(h, t->place), &dim, &parts);
         t->region.shard = partition_shard(q, SHARD_OWN, x->value, t->place, &t->region.box, dim, parts);
         if (x->own || !gets_value(x, t->position)) {
-            staged *s = stage_step(x, PACK, STEP_FILL, t->place);
+            staged *s = stage_step(x, CLEAR, STEP_FILL, t->place);
             s->n = 1;
             s->step.scale = 0;
             s->operands[0] = (plan_operand){t->region, ACCESS_WRITE};

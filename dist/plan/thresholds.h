@@ -6,7 +6,12 @@
 enum {
     SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
     MANY_MESSAGES = 64,     /* of less than SMALL_BYTES from one process: too many */
-    SMALL_BYTES = 64 << 10
+    SMALL_BYTES = 64 << 10,
+    MESSAGE_WINDOW = 64 << 20, /* bytes of message buffers of one change of layout */
+    MOST_MESSAGE = 1 << 30,    /* bytes of one message: MPI counts in int */
+    VIEW_SHARE = 1024,         /* from window / VIEW_SHARE on (64 KiB) a message is sent and received where it lies: less is
+                                  copied as fast */
+    VIEW_ROWS = 128            /* if that is contiguous, or rows of at least 1 / VIEW_ROWS of it (512 B) */
 };
 
 #endif

@@ -20,10 +20,11 @@ typedef struct trama_move {
 } trama_move;
 
 /* Bytes of the process that has the most of them; bound: the most that any process lacks, and so has to receive, -1 where
- * terms are combined (there the lower bound is another). memory: what a process allocates beyond its source shard. */
+ * terms are combined (there the lower bound is another). memory: what a process allocates beyond its source shard;
+ * buffers: of that for messages. */
 typedef struct trama_certificate {
     int processes;
-    int64_t received, sent, bound, memory;
+    int64_t received, sent, bound, memory, buffers;
     int64_t total;      /* bytes of all moves */
     int messages;       /* sent or received by one process */
 } trama_certificate;

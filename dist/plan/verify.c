@@ -98,6 +98,8 @@ static trama_status match(const verification *v)
 /* What goes between places of the rank without a message. */
 static int64_t between(const plan *p, const plan_step *s)
 {
+    if (s->kind == STEP_ORDER)
+        return 0;
     int first = s->kind == STEP_COPY || s->kind == STEP_REDUCE ? 1 : s->n_operands - s->n_terms;
     int64_t bytes = 0;
     for (int k = first; k < s->n_operands; k++) {
@@ -105,6 +107,20 @@ static int64_t between(const plan *p, const plan_step *s)
         bytes += p->shards.at[r->shard].place != s->place ? bytes_of(p, r) : 0;
     }
     return bytes;
+}
+
+static trama_status order(const plan *p, const trama_program *program)
+{
+    int shard = plan_unordered(p);
+    if (shard < 0)
+        return TRAMA_OK;
+    const plan_shard *s = &p->shards.at[shard];
+    text b = {0};
+    box_text(&b, &s->box);
+    trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d uses the memory of message %s%s for two things at once", p->rank,
+               trama_value_name(program->values.at[s->value]), b.at);
+    free(b.at);
+    return TRAMA_E_SYSTEM;
 }
 
 static trama_status count(const plan *p)
@@ -206,6 +222,8 @@ trama_status plan_verify(const plan *const *plans, int n, const trama_program *p
     trama_status status = match(&v);
     for (int r = 0; r < n && !status; r++)
         status = count(plans[r]);
+    for (int r = 0; r < n && !status; r++)
+        status = order(plans[r], program);
     if (!status)
         status = run(&v);
     for (int r = 0; r < n; r++)
@@ -214,15 +232,4 @@ trama_status plan_verify(const plan *const *plans, int n, const trama_program *p
     ARRAY_FREE(&v.sends);
     ARRAY_FREE(&v.receives);
     return status;
-}
-
-int64_t plan_memory(const plan *p, int place)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < p->shards.n; i++) {
-        const plan_shard *s = &p->shards.at[i];
-        if (s->place == place && s->source != SHARD_INPUT && s->source != SHARD_IMPORT)
-            bytes += box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
-    }
-    return bytes;
 }

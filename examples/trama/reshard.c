@@ -129,7 +129,8 @@ static void print_certificate(const trama_reshard_plan *plan)
     printf("%d processes; one sends at most %" PRId64
            " bytes, in at most %d messages sent and received; all together %" PRId64 " bytes\n",
            c.processes, c.sent, c.messages, c.total);
-    printf("one allocates at most %" PRId64 " bytes beside its source\n", c.memory);
+    printf("one allocates at most %" PRId64 " bytes beside its source, %" PRId64 " of them at most for messages\n", c.memory,
+           c.buffers);
     printf("bytes per process max %" PRId64 ", lower bound ", c.received);
     if (c.bound < 0)
         printf("-, ratio -\n");

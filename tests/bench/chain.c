@@ -74,7 +74,7 @@ int main(int argc, char **argv)
         bench_fail("usage: chain replay|fused|eager");
     bench_try(trama_start(&(trama_config){.no_fusion = !fused}, &context), "start");
     (eager ? begin_eager : begin_compiled)(&c, context, elements);
-    bench_serve(context, eager ? run_eager : run_compiled, &c);
+    bench_serve(trama_context_rank(context), trama_context_ranks(context), eager ? run_eager : run_compiled, &c);
     bench_try(trama_executable_destroy(&c.executable), "destroy");
     bench_try(trama_stop(&context), "stop");
     trama_program_destroy(&c.program);

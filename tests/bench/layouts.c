@@ -169,7 +169,7 @@ static double plan_seconds(const trama_mesh *mesh, const trama_layout *from, con
     trama_layout given = *from;
     trama_input(program, "x", TRAMA_F32, shape);
     layouts l = {.n_values = 1, .mesh = &mesh, .value = &given};
-    plan_source source = {program, &l, &shape, NULL, map, m, {0, 2000000, 65536, false}, rank};
+    plan_source source = {program, &l, &shape, NULL, map, m, {.grain_flops = 2000000, .grain_bytes = 65536}, rank};
     double start = bench_now();
     partition *q = partition_begin(&source);
     partition_input(q, 0);

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
         fputs(text, stderr);
         free(text);
     }
-    bench_serve(context, run, &p);
+    bench_serve(trama_context_rank(context), trama_context_ranks(context), run, &p);
     bench_try(trama_executable_destroy(&p.executable), "destroy");
     bench_try(trama_stop(&context), "stop");
     trama_program_destroy(&program);

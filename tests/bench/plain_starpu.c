@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         bench_fail("starpu_init failed");
     register_vectors(&c);
     starpu_pause();
-    bench_serve(NULL, run, &c);
+    bench_serve(0, 1, run, &c);
     starpu_resume();
     for (int i = 0; i < c.ops + 2; i++)
         starpu_data_unregister(c.x[i]);

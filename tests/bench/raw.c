@@ -82,6 +82,6 @@ int main(int argc, char **argv)
     else
         bench_fail("usage: raw sgemm|step");
     bench_blas(bench_cores());
-    bench_serve(NULL, run, &calls);
+    bench_serve(0, 1, run, &calls);
     return 0;
 }

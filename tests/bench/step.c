@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     bench_try(trama_compile(context, t.job.program, &t.executable), "compile");
     if (plan)
         print_plan(&t, !strcmp(plan, "steps"));
-    bench_serve(context, run, &t);
+    bench_serve(trama_context_rank(context), trama_context_ranks(context), run, &t);
     bench_try(trama_executable_destroy(&t.executable), "destroy");
     bench_try(trama_stop(&context), "stop");
     main_job_free(&t.job);

@@ -23,7 +23,7 @@ static job job_new(const char *mesh, int n_layers, const int *sizes)
     job j = {.m = mlp_new(mesh, n_layers, sizes, "sgd")};
     dense x, y;
     j.machine = machine_uniform(trama_mesh_size(j.m.mesh), 1);
-    j.s = simulation_new(j.m.program, j.machine, &(simulation_options){.plan = {1, 1, 1, false}});
+    j.s = simulation_new(j.m.program, j.machine, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
     mlp_batch(&j.m, 8, 1, &x, &y);
     simulation_feed(j.s, j.m.x, &x);
     simulation_feed(j.s, j.m.y, &y);
@@ -176,7 +176,7 @@ START_TEST(each_world_reduces_over_exactly_its_own_axes)
     }
     trama_target *train = trama_target_new(p, "train", trama_minimize(loss, &o));
     machine *m = machine_uniform(8, 1);
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}});
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
     for (int i = 0; i < 3; i++) {
         dense data = dense_random(x[i]->shape, (uint64_t)i, -1, 1, false);
         simulation_feed(s, x[i], &data);

@@ -14,7 +14,8 @@ static machine *table;
 static pair both;
 
 static const trama_init init = {-1, 1, 1, 1};
-static const plan_options coarse = {0, 1 << 30, 1 << 30, false}, fine = {0, 1, 1, false};
+static const plan_options coarse = {.grain_flops = 1 << 30, .grain_bytes = 1 << 30},
+                          fine = {.grain_flops = 1, .grain_bytes = 1};
 
 static void set_up(void)
 {

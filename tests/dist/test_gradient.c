@@ -175,7 +175,7 @@ static void try_placement(const tried_op *c, const trama_mesh *mesh, int number)
 {
     setup s = setup_new(c);
     machine *m = machine_uniform(trama_mesh_size(mesh), 1);
-    simulation_options o = {.plan = {1, 1, 1, false}};
+    simulation_options o = {.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}};
     unsigned split = 0;
     char name[96];
     snprintf(name, sizeof name, "%s of %s, placement %d of %d axes", c->op, c->shapes, number, trama_mesh_ndim(mesh));

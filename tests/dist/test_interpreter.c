@@ -118,7 +118,7 @@ static void set_up(void)
     shapes[0] = x->shape;
     ck_assert(!program_resolve(p, NULL, shapes, rules));
     for (int r = 0; r < 2; r++) {
-        plan_source source = {p, &l, shapes, rules, map, table, {2, 1, 1, false}, r};
+        plan_source source = {p, &l, shapes, rules, map, table, {.ways = 2, .grain_flops = 1, .grain_bytes = 1}, r};
         partition *q = partition_begin(&source);
         partition_input(q, x->id);
         partition_run(q, (bool[]){true}, (int[]){0}, (bool[]){true, true});

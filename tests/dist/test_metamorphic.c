@@ -139,7 +139,7 @@ static void there_and_back(const spot *home, const spot *away, trama_shape shape
     trama_value *there = move(x, away), *back = move(there, home);
     trama_target *t = trama_target_new(p, "t", back);
     machine *m = machine_uniform(ranks, 1);
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}});
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
     dense data = dense_random(shape, 5, -1, 1, false);
     simulation_feed(s, x, &data);
     simulation_run(s, t);

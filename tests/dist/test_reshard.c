@@ -35,6 +35,7 @@ static int64_t try_pairs(const char *mesh_name, int64_t stride)
             c.to = list.at[at % list.n];
             c.seed = (uint64_t)tried;
             c.fresh = tried % 5 == 0;
+            c.message_window = change_window(c.shape, (int)(tried % 60));
             c.ways = 1 + (int)(tried % 3);
             change_try(&c, NULL);
         }
@@ -189,7 +190,7 @@ START_TEST(an_all_gather_copies_nothing_but_its_own_part)
     trama_input(p, "x", TRAMA_F64, shape);
     layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){mesh}, .value = &split};
     for (int r = 0; r < 4; r++) {
-        plan_source source = {p, &l, &shape, NULL, map, m, {0, 1 << 20, 1 << 20, false}, r};
+        plan_source source = {p, &l, &shape, NULL, map, m, {.grain_flops = 1 << 20, .grain_bytes = 1 << 20}, r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
         partition_reshard(q, 0, mesh, &whole, -1, false);

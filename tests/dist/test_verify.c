@@ -27,7 +27,7 @@ static set set_new(void)
     trama_input(s.program, "x", TRAMA_F64, shape);
     layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){s.mesh}, .value = &from};
     for (int r = 0; r < 3; r++) {
-        plan_source source = {s.program, &l, &shape, NULL, s.map, s.machine, {1, 1, 1, false}, r};
+        plan_source source = {s.program, &l, &shape, NULL, s.map, s.machine, {.ways = 1, .grain_flops = 1, .grain_bytes = 1}, r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
         partition_reshard(q, 0, s.mesh, &to, -1, false);

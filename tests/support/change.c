@@ -8,6 +8,13 @@
 #include "partition.h"
 #include "verify.h"
 
+int64_t change_window(trama_shape shape, int which)
+{
+    int64_t bytes = 8 * trama_shape_count(shape);
+    const int64_t windows[] = {0, 1 << 19, 0, 64 + 2 * bytes, 0, 1 << 19, 0, 0, 64 + bytes / 2, 0, 1 << 19, 0};
+    return windows[which % (int)(sizeof windows / sizeof *windows)];
+}
+
 /* ---- All layouts ---- */
 
 static bool is_partial(const trama_layout *l, int axis)
@@ -346,6 +353,25 @@ static void check_certificate(const change *c, memory *const *ranks)
     }
 }
 
+/* Message buffers beside source and target: no more than the window, but for what one element of each term takes. */
+static void check_memory(const change *c, memory *const *ranks)
+{
+    int64_t window = c->message_window ? c->message_window : 64 << 20;
+    for (int r = 0; r < c->machine->n_ranks; r++) {
+        const plan *p = ranks[r]->p;
+        int64_t buffers = 0, says = 0;
+        for (int i = 0; i < p->shards.n; i++)
+            if (p->shards.at[i].within < 0 &&
+                (p->shards.at[i].source == SHARD_MESSAGE || p->shards.at[i].source == SHARD_WINDOW))
+                buffers += 8 * box_count(&p->shards.at[i].box);
+        for (int e = 0; e < p->exchanges.n; e++)
+            says += p->exchanges.at[e].buffers;
+        ck_assert_msg(buffers <= says && buffers <= p->exchanges.n * (window + 128 * c->from_mesh->size),
+                      "%s: rank %d has %lld bytes of message buffers, it says %lld", change_text(c), r,
+                      (long long)buffers, (long long)says);
+    }
+}
+
 static bool one_process_a_place(const change *c)
 {
     return c->map->n <= c->machine->n_ranks && c->machine->n_places == c->machine->n_ranks;
@@ -368,7 +394,10 @@ void change_try(const change *c, change_traffic *moved)
                               .shapes = &c->shape,
                               .map = c->map,
                               .machine = c->machine,
-                              .options = {c->ways, 1, 1, false},
+                              .options = {.ways = c->ways,
+                                          .grain_flops = 1,
+                                          .grain_bytes = 1,
+                                          .message_window = c->message_window},
                               .rank = (int)r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
@@ -386,8 +415,10 @@ void change_try(const change *c, change_traffic *moved)
     ck_assert_msg(!wrong, "%s: %s", change_text(c), wrong);
     ck_assert_msg(dense_difference(&got, &expected) <= (c->exact ? 0 : 1e-12), "%s: values differ", change_text(c));
     check_certificate(c, memories);
-    if (one_process_a_place(c))
+    if (one_process_a_place(c)) {
         check_bytes(c, memories);
+        check_memory(c, memories);
+    }
     for (size_t r = 0; r < n; r++) {
         if (moved)
             moved[r] = (change_traffic){plan_count(plans[r]).sent / 8, plan_count(plans[r]).received / 8};
@@ -415,7 +446,7 @@ char *change_text(const change *c)
     mesh_text(&t, c->to_mesh);
     text_add(&t, " as ");
     layout_text(&t, c->to_mesh, &c->to);
-    text_add(&t, "%s, %d ways, %d ranks, %d places", c->fresh ? ", fresh" : "", c->ways, c->machine->n_ranks,
-             c->machine->n_places);
+    text_add(&t, "%s, %d ways, window %lld, %d ranks, %d places", c->fresh ? ", fresh" : "", c->ways,
+             (long long)c->message_window, c->machine->n_ranks, c->machine->n_places);
     return text_take(&t);
 }

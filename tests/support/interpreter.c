@@ -77,7 +77,7 @@ static bool tiles_meet(const plan_shard *s, const box *a, const box *b)
 
 static void store(walker *k, const plan_region *region, const double *data)
 {
-    const box *shard = &k->p->shards.at[region->shard].box;
+    const box *shard = &k->m->outer[region->shard];
     FOR_EACH_ELEMENT(shard, &region->box, at)
     {
         k->m->data[region->shard][at] = *data++;
@@ -124,7 +124,7 @@ static bool arrivals(run *r, walker *k, const plan_step *s)
 
 static void forget_box(walker *k, int shard, const box *b)
 {
-    const box *whole = &k->p->shards.at[shard].box;
+    const box *whole = &k->m->outer[shard];
     FOR_EACH_ELEMENT(whole, b, at)
     {
         k->m->data[shard][at] = NAN;
@@ -146,7 +146,7 @@ static bool enter_step(run *r, walker *k, const plan_step *s)
             return fail(r, k, "reads what was never written", &o->region);
         if (o->access == ACCESS_NONE)
             forget_box(k, o->region.shard, &o->region.box);
-        if (o->access == ACCESS_WRITE) {
+        if (o->access == ACCESS_WRITE && shard->source != SHARD_VIEW) { /* a view is as its shard is */
             int first, last;
             plan_tiles(shard, &o->region.box, &first, &last);
             for (int tile = first; tile <= last; tile++) {
@@ -188,7 +188,7 @@ static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c)
     reference_call(&call);
     for (int i = 0; i < node->op->n_out; i++) {
         const plan_region *region = &operand_of(k, s, c->out[i])->region;
-        const box *shard = &k->p->shards.at[region->shard].box;
+        const box *shard = &k->m->outer[region->shard];
         FOR_EACH_ELEMENT(shard, &region->box, at)
         k->m->known[region->shard][at] = 1;
     }
@@ -233,7 +233,7 @@ static bool run_elements(run *r, walker *k, const plan_step *s, const plan_regio
         result[i] = s->scale;
     for (int o = first; o < end; o++) {
         const plan_region from = operand_of(k, s, o)->region;
-        const box *shard = &k->p->shards.at[from.shard].box;
+        const box *shard = &k->m->outer[from.shard];
         double *x = result;
         if (!box_equal(&from.box, &to.box)) {
             free(result);
@@ -288,7 +288,7 @@ static bool run_send(run *r, walker *k, const plan_step *s)
     m->bytes = bytes_of(r, k, &from);
     m->data = trama_alloc((size_t)m->n * sizeof *m->data);
     double *x = m->data;
-    FOR_EACH_ELEMENT(&shard->box, &from.box, at)
+    FOR_EACH_ELEMENT(&k->m->outer[from.shard], &from.box, at)
     *x++ = k->m->data[from.shard][at];
     count_message(r, k, s, k->sent);
     return true;
@@ -310,6 +310,8 @@ static bool run_step(run *r, walker *k, const plan_step *s)
         return run_send(r, k, s);
     if (s->kind == STEP_RECEIVE)
         return run_receive(r, k, s);
+    if (s->kind == STEP_ORDER)
+        return true;
     if (s->kind != STEP_COMPUTE)
         return run_movement(r, k, s);
     const machine_place *place = &r->w->machine->places[s->place];

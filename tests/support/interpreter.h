@@ -15,8 +15,9 @@
 /* The buffers of one rank's plan. */
 typedef struct memory {
     const plan *p;
-    double **data;         /* [shard] its box, row-major; an import's is the other plan's */
+    double **data;         /* [shard] its box, row-major; an import's is the other plan's; within another shard: there */
     unsigned char **known; /* [shard] per element: has been written */
+    box *outer;            /* [shard] what data and known are row-major buffers of */
 } memory;
 
 /* kept[value id]: the memory that imports of the value come from; NULL where there are none. */

@@ -21,6 +21,7 @@ memory *memory_new(const plan *p, memory *const *kept)
     m->p = p;
     m->data = trama_alloc((size_t)p->shards.n * sizeof *m->data);
     m->known = trama_alloc((size_t)p->shards.n * sizeof *m->known);
+    m->outer = trama_alloc((size_t)p->shards.n * sizeof *m->outer);
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         if (s->source == SHARD_IMPORT) {
@@ -29,11 +30,21 @@ memory *memory_new(const plan *p, memory *const *kept)
             m->known[i] = kept[from->value]->known[from->shard];
             continue;
         }
+        if (s->within >= 0)
+            continue;
         int64_t n = box_count(&s->box);
         m->data[i] = trama_alloc((size_t)n * sizeof(double));
         m->known[i] = trama_alloc((size_t)n);
         for (int64_t k = 0; k < n; k++)
             m->data[i][k] = NAN;
+    }
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        m->outer[i] = s->source == SHARD_VIEW ? p->shards.at[s->within].box : s->box;
+        if (s->within >= 0) {
+            m->data[i] = m->data[s->within] + s->at;
+            m->known[i] = m->known[s->within] + s->at;
+        }
     }
     return m;
 }
@@ -42,13 +53,14 @@ void memory_destroy(memory **memory_)
 {
     memory *m = *memory_;
     for (int i = 0; m && i < m->p->shards.n; i++)
-        if (m->p->shards.at[i].source != SHARD_IMPORT) {
+        if (m->p->shards.at[i].source != SHARD_IMPORT && m->p->shards.at[i].within < 0) {
             free(m->data[i]);
             free(m->known[i]);
         }
     if (m) {
         free(m->data);
         free(m->known);
+        free(m->outer);
     }
     free(m);
     *memory_ = NULL;
@@ -73,7 +85,7 @@ trama_view memory_view(const memory *m, const plan_region *r, trama_shape global
 
 bool memory_is_known(const memory *m, const plan_region *r)
 {
-    const box *shard = &m->p->shards.at[r->shard].box;
+    const box *shard = &m->outer[r->shard];
     FOR_EACH_ELEMENT(shard, &r->box, at)
     if (!m->known[r->shard][at])
         return false;

@@ -365,11 +365,12 @@ static void run_pair(const pair *p, int number, trama_executable *e, int process
            planned.bytes_received, planned.bound, lacking);
 }
 
-static void run_sample(int most, int pool)
+/* message_window: bytes; 0: the default */
+static void run_sample(int most, int pool, int64_t message_window)
 {
     static pair pairs[PAIRS];
     int processes = 0;
-    start_with(&(trama_config){.map_by_order = true}); /* so that it is known who holds what */
+    start_with(&(trama_config){.map_by_order = true, .message_window = message_window}); /* so that it is known who holds what */
     demand(n_ranks > 1, "it takes several ranks");
     trama_program *program = trama_program_new();
     for (int i = 0; i < PAIRS; i++) {
@@ -400,24 +401,33 @@ static int samples(void)
 START_TEST(with_a_process_on_each_rank_values_are_equal_and_bytes_the_least)
 {
     for (int i = 0; i < samples(); i++)
-        run_sample(0, 0);
+        run_sample(0, 0, 0);
 }
 END_TEST
 
 START_TEST(with_many_processes_on_a_rank_values_are_equal_and_bytes_as_planned)
 {
     for (int i = 0; i < samples(); i++)
-        run_sample(8, 12);
+        run_sample(8, 12, 0);
 }
 END_TEST
 
 START_TEST(with_64_processes_values_are_equal_and_bytes_as_planned)
 {
     for (int i = 0; i < samples(); i++)
-        run_sample(MOST_PROCESSES, MOST_PROCESSES);
+        run_sample(MOST_PROCESSES, MOST_PROCESSES, 0);
+}
+END_TEST
+
+/* Messages are cut, sent from where they lie, or go through the window in rounds. */
+START_TEST(with_small_windows_values_are_equal_and_bytes_the_same)
+{
+    run_sample(0, 0, 60000);
+    run_sample(8, 12, 20000);
 }
 END_TEST
 
 TESTS(with_a_process_on_each_rank_values_are_equal_and_bytes_the_least,
       with_many_processes_on_a_rank_values_are_equal_and_bytes_as_planned,
-      with_64_processes_values_are_equal_and_bytes_as_planned)
+      with_64_processes_values_are_equal_and_bytes_as_planned,
+      with_small_windows_values_are_equal_and_bytes_the_same)

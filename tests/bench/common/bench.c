@@ -177,9 +177,8 @@ static void answer(const meeting *m, int ranks)
     fflush(stdout);
 }
 
-void bench_serve(trama_context *context, bench_turn turn, void *arg)
+void bench_serve(int rank, int ranks, bench_turn turn, void *arg)
 {
-    int rank = context ? trama_context_rank(context) : 0, ranks = context ? trama_context_ranks(context) : 1;
     meeting *m = meet(rank, ranks);
     for (;;) {
         if (rank == 0)

@@ -26,7 +26,7 @@ typedef void (*bench_turn)(void *arg, int n);
 /* Reads commands from stdin until its end, and answers each with a line on stdout:
  *   "run N"   N units; the seconds from the first rank's start to the last one's end
  *   "idle S"  from 100 ms after the last work on: CPU seconds that all ranks used in S seconds
- * Between commands every rank sleeps in the kernel. context NULL: a program without Trama. Collective. */
-void bench_serve(trama_context *context, bench_turn turn, void *arg);
+ * Between commands every rank sleeps in the kernel. Collective. */
+void bench_serve(int rank, int ranks, bench_turn turn, void *arg);
 
 #endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The message window: where the buffers of an exchange are more than it, they lie in its memory one after the other. Messages
+ * go in rounds, which use the halves of the window in turn, so that one round is sent while the next is packed.
+ *
+ * No cycle of ranks waits: all ranks take messages in one order, which sender and receiver find alone, so a message only
+ * ever waits for earlier ones. */
+#include <string.h>
+
+#include "exchange.h"
+#include "thresholds.h"
+
+enum { ALIGNMENT = 64 };
+
+/* Messages that must have their buffers at the same time: one, or all terms of a sum. Sorted by what comes first. */
+typedef struct entry {
+    int phase, piece, turn, to, term;
+    const box *box;
+    int step; /* in exchange.steps */
+    int unit; /* number of the entry's unit */
+} entry;
+
+typedef struct buffer {
+    int shard, place, unit, round;
+    int64_t bytes;
+} buffer;
+
+typedef struct windows {
+    exchange *x;
+    int first, n_places;     /* shards of the exchange begin there */
+    int64_t *half, *cursor;  /* [place] bytes */
+    int *shard;              /* [place] the window, -1 */
+    int *unit_of;            /* [shard - first] -1 */
+    ARRAY(entry) entries;
+    ARRAY(buffer) buffers; /* by unit */
+    ARRAY(int) rounds;     /* [unit] */
+    ARRAY(int) start;      /* [round] its first buffer */
+} windows;
+
+int64_t window_bytes(const partition *q)
+{
+    return q->s.options.message_window ? q->s.options.message_window : MESSAGE_WINDOW;
+}
+
+static int64_t padded(const exchange *x, int shard)
+{
+    int64_t bytes = box_count(&x->q->p->shards.at[shard].box) * (int64_t)x->element;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static bool is_message(const staged *s)
+{
+    return s->step.kind == STEP_SEND || s->step.kind == STEP_RECEIVE;
+}
+
+/* ---- The order of messages ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const entry *e = a, *f = b;
+    const int keys[][2] = {{e->phase, f->phase}, {e->piece, f->piece}, {e->turn, f->turn}, {e->to, f->to}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    int order = box_compare(e->box, f->box);
+    return order ? order : (e->term > f->term) - (e->term < f->term);
+}
+
+/* In turns everybody sends to another one, except where terms meet. */
+static void sort_messages(windows *w)
+{
+    exchange *x = w->x;
+    for (int i = 0; i < x->steps.n; i++) {
+        const staged *s = &x->steps.at[i];
+        if (!is_message(s))
+            continue;
+        bool sends = s->step.kind == STEP_SEND;
+        int from = sends ? s->step.place : s->step.peer_place, to = sends ? s->step.peer_place : s->step.place;
+        int n = x->q->s.machine->n_places;
+        *ARRAY_PUSH(&w->entries) = (entry){s->step.key.phase, s->piece, s->sums ? 0 : (to - from + n) % n,
+                                           to, s->sums ? 0 : s->step.key.term, &s->step.key.box, i, 0};
+    }
+    if (w->entries.n)
+        qsort(w->entries.at, (size_t)w->entries.n, sizeof *w->entries.at, compare);
+    for (int i = 1; i < w->entries.n; i++)
+        w->entries.at[i].unit = w->entries.at[i - 1].unit + (compare(&w->entries.at[i - 1], &w->entries.at[i]) != 0);
+}
+
+/* ---- Buffers ---- */
+
+/* What was packed once for several is packed again for each, since the first copy may be gone by then. */
+static int pack_again(windows *w, int shard)
+{
+    exchange *x = w->x;
+    int copy = partition_shard(x->q, SHARD_MESSAGE, x->value, x->q->p->shards.at[shard].place,
+                               &x->q->p->shards.at[shard].box, -1, 1);
+    for (int i = 0, n = x->steps.n; i < n; i++) {
+        staged s = x->steps.at[i];
+        if (s.step.kind != STEP_COPY || s.operands[0].region.shard != shard)
+            continue;
+        s.operands[0].region.shard = copy;
+        *ARRAY_PUSH(&x->steps) = s;
+        break;
+    }
+    return copy;
+}
+
+static void mark(int **list, int *n, int at, int value)
+{
+    *list = trama_resize(*list, (size_t)(at + 1) * sizeof **list);
+    for (; *n <= at; (*n)++)
+        (*list)[*n] = -1;
+    (*list)[at] = value;
+}
+
+static void find_buffers(windows *w)
+{
+    exchange *x = w->x;
+    int n = x->q->p->shards.n - w->first;
+    w->unit_of = trama_alloc((size_t)n * sizeof *w->unit_of);
+    memset(w->unit_of, -1, (size_t)n * sizeof *w->unit_of);
+    for (int i = 0; i < w->entries.n; i++) {
+        int unit = w->entries.at[i].unit, step = w->entries.at[i].step;
+        int shard = x->steps.at[step].operands[0].region.shard;
+        shard_source source = x->q->p->shards.at[shard].source;
+        if (source != SHARD_MESSAGE && source != SHARD_VIEW)
+            continue;
+        if (source == SHARD_MESSAGE && w->unit_of[shard - w->first] >= 0 && w->unit_of[shard - w->first] != unit) {
+            shard = pack_again(w, shard);
+            x->steps.at[step].operands[0].region.shard = shard;
+            mark(&w->unit_of, &n, shard - w->first, -1);
+        }
+        if (w->unit_of[shard - w->first] >= 0)
+            continue;
+        w->unit_of[shard - w->first] = unit;
+        if (source == SHARD_MESSAGE)
+            *ARRAY_PUSH(&w->buffers) =
+                (buffer){shard, x->q->p->shards.at[shard].place, unit, 0, padded(x, shard)};
+    }
+}
+
+/* ---- Rounds ---- */
+
+/* Bytes of the unit's buffers on each place go to w->cursor; the next unit's first buffer. */
+static int unit_bytes(windows *w, int at)
+{
+    memset(w->cursor, 0, (size_t)w->n_places * sizeof *w->cursor);
+    int unit = w->buffers.at[at].unit;
+    for (; at < w->buffers.n && w->buffers.at[at].unit == unit; at++)
+        w->cursor[w->buffers.at[at].place] += w->buffers.at[at].bytes;
+    return at;
+}
+
+static void make_windows(windows *w, int64_t window)
+{
+    w->x->count.buffers = 0;
+    for (int p = 0; p < w->n_places; p++)
+        w->half[p] = window / 2 / ALIGNMENT * ALIGNMENT;
+    for (int at = 0; at < w->buffers.n;) {
+        at = unit_bytes(w, at);
+        for (int p = 0; p < w->n_places; p++)
+            w->half[p] = max_i64(w->half[p], w->cursor[p]);
+    }
+    for (int i = 0; i < w->buffers.n; i++) {
+        int place = w->buffers.at[i].place;
+        box memory = {.ndim = 1, .n = {2 * w->half[place] / (int64_t)w->x->element}};
+        if (w->shard[place] >= 0)
+            continue;
+        w->shard[place] = partition_shard(w->x->q, SHARD_WINDOW, w->x->value, place, &memory, -1, 1);
+        w->x->count.buffers += 2 * w->half[place];
+    }
+}
+
+static void assign_rounds(windows *w)
+{
+    int64_t *used = trama_alloc((size_t)w->n_places * sizeof *used);
+    int round = 0, units = w->entries.n ? w->entries.at[w->entries.n - 1].unit + 1 : 0;
+    for (int unit = 0, at = 0; unit < units; unit++) {
+        int end = at < w->buffers.n && w->buffers.at[at].unit == unit ? unit_bytes(w, at) : at;
+        for (int p = 0; p < w->n_places && end > at; p++)
+            if (used[p] + w->cursor[p] > w->half[p]) {
+                round++;
+                memset(used, 0, (size_t)w->n_places * sizeof *used);
+                break;
+            }
+        for (; at < end; at++) {
+            buffer *b = &w->buffers.at[at];
+            plan_shard *s = &w->x->q->p->shards.at[b->shard];
+            b->round = round;
+            s->within = w->shard[b->place];
+            s->at = (round % 2 * w->half[b->place] + used[b->place]) / (int64_t)w->x->element;
+            used[b->place] += b->bytes;
+        }
+        *ARRAY_PUSH(&w->rounds) = round;
+    }
+    w->x->rounds = round;
+    free(used);
+}
+
+/* Steps go with the messages they are for; what is not for one comes first, or last where it needs what has arrived. */
+static void assign_steps(windows *w)
+{
+    exchange *x = w->x;
+    for (int i = 0; i < w->entries.n; i++)
+        x->steps.at[w->entries.at[i].step].round = w->rounds.at[w->entries.at[i].unit];
+    for (int i = 0; i < x->steps.n; i++) {
+        staged *s = &x->steps.at[i];
+        if (is_message(s))
+            continue;
+        s->round = s->stage > REDUCE ? x->rounds : 0;
+        const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
+        for (int k = 0; k < s->n && s->stage != RETURN; k++) {
+            int shard = operands[k].region.shard;
+            shard_source source = x->q->p->shards.at[shard].source;
+            if (shard >= w->first && (source == SHARD_MESSAGE || source == SHARD_VIEW))
+                s->round = w->rounds.at[w->unit_of[shard - w->first]];
+        }
+    }
+}
+
+/* Buffers of a round on a place, as operands. */
+static void add_round(windows *w, int round, int place, step_access access)
+{
+    for (int i = w->start.at[round]; i < w->start.at[round + 1]; i++) {
+        int shard = w->buffers.at[i].shard;
+        if (w->buffers.at[i].place == place)
+            *ARRAY_PUSH(&w->x->sources) = (plan_operand){{shard, w->x->q->p->shards.at[shard].box}, access};
+    }
+}
+
+/* What comes into a half of a window comes after what lay there before, in round `before`. */
+static void order_half(windows *w, int round, int place, int before)
+{
+    int first = w->x->sources.n;
+    add_round(w, before, place, ACCESS_UPDATE);
+    add_round(w, round, place, ACCESS_WRITE);
+    staged *s = stage_step(w->x, LEND, STEP_ORDER, place);
+    s->many = first;
+    s->n = w->x->sources.n - first;
+    s->round = round;
+}
+
+static void order_rounds(windows *w)
+{
+    int *last = trama_alloc(2 * (size_t)w->n_places * sizeof *last); /* [half][place] the round that used it last */
+    memset(last, -1, 2 * (size_t)w->n_places * sizeof *last);
+    for (int i = 0; i < w->buffers.n; i++) {
+        while (w->start.n <= w->buffers.at[i].round)
+            *ARRAY_PUSH(&w->start) = i;
+    }
+    while (w->start.n <= w->x->rounds + 1)
+        *ARRAY_PUSH(&w->start) = w->buffers.n;
+    for (int i = 0; i < w->buffers.n; i++) {
+        int round = w->buffers.at[i].round, place = w->buffers.at[i].place;
+        int *before = &last[round % 2 * w->n_places + place];
+        if (*before >= 0 && *before != round)
+            order_half(w, round, place, *before);
+        *before = round;
+    }
+    free(last);
+}
+
+static bool is_over(windows *w, int64_t window)
+{
+    exchange *x = w->x;
+    bool over = false;
+    for (int i = w->first; i < x->q->p->shards.n; i++)
+        if (x->q->p->shards.at[i].source == SHARD_MESSAGE)
+            over |= (w->cursor[x->q->p->shards.at[i].place] += padded(x, i)) > window;
+    for (int p = 0; p < w->n_places; p++)
+        x->count.buffers += w->cursor[p];
+    return over;
+}
+
+void window_rounds(exchange *x)
+{
+    windows w = {.x = x, .first = x->first_shard, .n_places = x->q->s.machine->n_places};
+    int64_t window = window_bytes(x->q);
+    size_t n = (size_t)w.n_places;
+    w.cursor = trama_alloc(n * sizeof *w.cursor);
+    if (is_over(&w, window)) {
+        w.half = trama_alloc(n * sizeof *w.half);
+        w.shard = trama_alloc(n * sizeof *w.shard);
+        memset(w.shard, -1, n * sizeof *w.shard);
+        sort_messages(&w);
+        find_buffers(&w);
+        make_windows(&w, window);
+        assign_rounds(&w);
+        assign_steps(&w);
+        order_rounds(&w);
+    }
+    free(w.cursor);
+    free(w.half);
+    free(w.shard);
+    free(w.unit_of);
+    ARRAY_FREE(&w.entries);
+    ARRAY_FREE(&w.buffers);
+    ARRAY_FREE(&w.rounds);
+    ARRAY_FREE(&w.start);
+}
