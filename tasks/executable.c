@@ -37,7 +37,8 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
     const trama_config *config = context_config(context);
     e->context = context;
     e->program = program;
-    e->map = map_by_order((int)max_i64(count_processes(program), 1), NULL, context_machine(context));
+    int processes = program->order.n ? program->order.n : count_processes(program);
+    e->map = map_by_order(processes, program->order.place, context_machine(context));
     own_meshes(e);
     e->planning = (planning){.map = e->map,
                              .machine = context_machine(context),
