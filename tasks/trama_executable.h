@@ -16,8 +16,9 @@ extern "C" {
 typedef struct trama_executable trama_executable;
 typedef struct trama_reading trama_reading;
 
-/* Copies the program, completes its layouts, allocates and initialises its state. Errors: the program's own first error,
- * E_LAYOUT, E_MEMORY. The program may be changed or destroyed afterwards; its values and targets name theirs here. */
+/* Copies the program, completes its layouts, allocates and initialises its state. Errors: the program's own first
+ * error, E_LAYOUT, E_MEMORY. The program may be changed afterwards; its values and targets name theirs here, as long as
+ * it lives. */
 #define trama_compile(context, program, executable) trama_compile_at(TRAMA_HERE, context, program, executable)
 trama_status trama_compile_at(trama_where where, trama_context *context, const trama_program *program,
                               trama_executable **executable);
