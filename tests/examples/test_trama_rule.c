@@ -176,7 +176,9 @@ static const struct wrong {
     {"", "the op", "missing"},
     {"matmul --in 64,32 --in 32,48", "--mesh", "missing"},
     {"matmul --mesh 2x3 --in 64,32 --in 32,48", "--mesh", "'2x3'"},
-    {"matmull " ONE, "no op", "'matmull'"},
+    {"matmull " ONE, "no op", "'matmull'; there are matmul add"},
+    {"'' " ONE, "no op", "''; there are matmul add"},
+    {"--list=all", "--list", "doesn't allow an argument"},
     {"relu add " ONE, "'add'", "relu"},
     {"matmul " ONE, "--in", "takes 2 --in, not 1"},
     {"relu --mesh 2", "--in", "takes 1 --in, not 0"},
@@ -244,7 +246,28 @@ START_TEST(a_wrong_use_is_named)
 }
 END_TEST
 
-START_TEST(help_names_every_option_and_op)
+/* A line each; the message for a name that is none says the same names. */
+START_TEST(the_list_names_every_op_with_its_attributes)
+{
+    static const char *const lines[] = {"matmul             2 -> 1  trans_x trans_y\n", "relu               1 -> 1\n",
+                                        "expand             2 -> 1  axis keepdim\n",
+                                        "uniform            0 -> 1  shape\n", "adamw              5 -> 3\n"};
+    const char *wrong = run(QUICKLY "./trama rule matmull --mesh 2")->text;
+    char *names = strdup(strstr(wrong, "there are ") + 10), *rest = NULL;
+    const char *text = text_of(run(QUICKLY "./trama rule --list"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        ck_assert_msg(contains(text, lines[i]), "no '%s' in %.4000s", lines[i], text);
+    strtok_r(names, "\n", &rest);
+    for (char *name = strtok_r(names, " ", &rest); name;
+         name = strtok_r(NULL, " ", &rest), text += strcspn(text, "\n") + 1)
+        ck_assert_msg(!strncmp(text, name, strlen(name)) && text[strlen(name)] == ' ', "%s is not at %.40s", name,
+                      text);
+    ck_assert_str_eq(text, "");
+    free(names);
+}
+END_TEST
+
+START_TEST(help_names_every_option)
 {
     static const char *const words[] = {"trama rule [OPTION...] OP",
                                         "--mesh=SPEC",
@@ -252,11 +275,10 @@ START_TEST(help_names_every_option_and_op)
                                         "--out=SHAPE:LAYOUT",
                                         "--backward",
                                         "--attr=NAME=VALUE",
+                                        "--list",
                                         "trans_x",
                                         "keepdim",
-                                        "perm",
-                                        "cross_entropy",
-                                        "stop_gradient"};
+                                        "perm"};
     const char *text = text_of(run(QUICKLY "./trama rule --help"));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         ck_assert_msg(contains(text, words[i]), "--help lacks %s: %.4000s", words[i], text);
@@ -266,4 +288,5 @@ END_TEST
 
 TESTS(matmul_gives_the_reference_cases, other_rules_give_the_reference_cases, attributes_change_the_rule,
       splits_broadcast_and_meet, partial_values_pass_where_the_op_allows, every_form_of_a_layout_is_taken,
-      the_other_ops_are_known, operands_follow_from_results, a_wrong_use_is_named, help_names_every_option_and_op)
+      the_other_ops_are_known, operands_follow_from_results, a_wrong_use_is_named,
+      the_list_names_every_op_with_its_attributes, help_names_every_option)
