@@ -18,19 +18,18 @@ static int count_processes(const trama_program *p)
     return n;
 }
 
-/* The mesh of process 0 alone, and the mesh of the ranks themselves. */
+/* The mesh of process 0 alone, and the mesh of the ranks themselves, whose ids no user's mesh has. */
 static void own_meshes(trama_executable *e)
 {
-    int ranks = context_ranks(e->context), *ids = trama_alloc((size_t)ranks * sizeof *ids);
-    for (int r = 0; r < ranks; r++)
-        ids[r] = MAP_RANK + r;
+    int ranks = context_ranks(e->context);
     trama_mesh *single = trama_mesh_create(1, (int[]){1}, NULL, NULL);
-    trama_mesh *readers = trama_mesh_create(1, &ranks, NULL, ids);
+    trama_mesh *readers = trama_mesh_create(1, &ranks, NULL, NULL);
+    for (int r = 0; r < ranks; r++)
+        readers->ids[r] = MAP_RANK + r;
     e->single = program_mesh(e->program, single);
     e->readers = program_mesh(e->program, readers);
     trama_mesh_destroy(&single);
     trama_mesh_destroy(&readers);
-    free(ids);
 }
 
 trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made)
