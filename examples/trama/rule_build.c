@@ -186,11 +186,7 @@ static trama_value *build_cast(const building *b)
 static trama_value *build_scale(const building *b)
 {
     const char *text = value_of(b, "factor");
-    char *end = NULL;
-    double factor = text ? strtod(text, &end) : 1;
-    if (text && (end == text || *end))
-        argp_error(b->asked->state, "--attr factor '%s': takes a number", text);
-    return trama_scale_at(nowhere, b->in[0], factor);
+    return trama_scale_at(nowhere, b->in[0], text ? argument_number(b->asked->state, "--attr factor", text) : 1);
 }
 
 static trama_value *build_fill(const building *b)

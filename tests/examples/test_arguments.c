@@ -52,6 +52,10 @@ static const struct wrong {
     {"hello_mesh 2", "'2'", "only options"},
     {"trama", "trama", "a command is missing"},
     {"trama inform", "trama", "no command 'inform'"},
+    {"trama ''", "trama", "no command ''"},
+    {"trama --list", "--list", "unrecognized"},
+    {"trama --version=3", "--version", "doesn't allow an argument"},
+    {"trama info --help=all", "--help", "doesn't allow an argument"},
     {"trama info all", "trama info", "'all'"},
     {"trama info --all", "trama info", "--all"},
 };
