@@ -185,10 +185,13 @@ START_TEST(graphs_are_what_graphviz_takes)
 }
 END_TEST
 
-START_TEST(trama_info_names_version_and_workers)
+START_TEST(trama_info_names_versions_topology_workers_and_places)
 {
     const char *text = text_of(run("./trama info"));
     ck_assert(contains(text, "trama ") && contains(text, "rank 0 of 1") && contains(text, "workers"));
+    ck_assert_msg(contains(text, "built with: StarPU ") && contains(text, "hwloc ") && contains(text, "NUMA domains"),
+                  "%s", text);
+    ck_assert(contains(text, "kernels: ") && contains(text, "place 0: rank 0"));
     ck_assert(contains(text_of(run("./trama --version")), "trama "));
     ck_assert(contains(text_of(run("./trama --help")), "info"));
 }
@@ -197,4 +200,4 @@ END_TEST
 TESTS(hello_mesh_prints_one_tensor_in_two_layouts, demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants,
       demo_mlp_runs_the_one_variant_that_is_asked_for, hello_mesh_shows_its_reshard_instead_of_running,
       demo_mlp_shows_the_variant_that_is_asked_for, graphs_are_what_graphviz_takes,
-      trama_info_names_version_and_workers)
+      trama_info_names_versions_topology_workers_and_places)
