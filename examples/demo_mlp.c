@@ -7,6 +7,7 @@
 
 #include "arguments.h"
 #include "must.h"
+#include "plan_option.h"
 
 enum { BATCH = 16, IN = 784, HIDDEN = 784, OUT = 10 };
 
@@ -26,8 +27,9 @@ static const struct strategy {
 
 typedef struct variant {
     parallel mode;
-    bool eager; /* each op runs when it is written, else the program is recorded and compiled */
-    bool host;  /* labels and learning rate are plain host values, and a step is made by hand */
+    bool eager;     /* each op runs when it is written, else the program is recorded and compiled */
+    bool host;      /* labels and learning rate are plain host values, and a step is made by hand */
+    plan_form plan; /* of a recorded one: printed, and nothing runs */
 } variant;
 
 /* ---- The program, the same for all variants ---- */
@@ -130,8 +132,13 @@ static numbers run_recorded(trama_context *context, const variant *v, const tram
     must(trama_feed(executable, x, x_host, x_shape));
     if (!v->host)
         must(trama_feed(executable, labels, labels_host, labels_shape));
-    must(trama_run(executable, target));
-    numbers read = read_numbers(executable, &n);
+    numbers read = {.loss = NAN};
+    if (v->plan) {
+        must(plan_print(context, executable, target, v->plan));
+    } else {
+        must(trama_run(executable, target));
+        read = read_numbers(executable, &n);
+    }
     must(trama_executable_destroy(&executable));
     trama_program_destroy(&program);
     return read;
@@ -227,6 +234,17 @@ static double run_variants(trama_context *context, int n, const variant *variant
     return most;
 }
 
+static double run_all(trama_context *context)
+{
+    variant all[4 * N_PARALLEL];
+    for (int i = 0; i < 4 * N_PARALLEL; i++)
+        all[i] = (variant){.mode = (parallel)(i / 2 % N_PARALLEL), .eager = i >= 2 * N_PARALLEL, .host = i % 2};
+    double most = run_variants(context, 4 * N_PARALLEL, all);
+    if (trama_context_rank(context) == 0)
+        printf("largest relative difference %.1e\n", most);
+    return most;
+}
+
 /* ---- Options ---- */
 
 enum { KEY_MODE = 256, KEY_EAGER, KEY_HOST };
@@ -248,6 +266,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     static const char *const modes[N_PARALLEL] = {"single", "dp", "mp"};
     options *o = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->wanted.plan;
+        return 0;
     case KEY_MODE:
         o->wanted.mode = (parallel)argument_word(state, "--mode", text, N_PARALLEL, modes);
         break;
@@ -259,7 +280,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s': there are only options", text);
-        break;
+        return 0;
+    case ARGP_KEY_END:
+        if (o->wanted.plan && o->wanted.eager)
+            argp_error(state, "--plan: an eager program has none, its ops run one by one; leave out --eager");
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -269,23 +294,23 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
+    const struct argp_child children[] = {{.argp = &plan_argp}, {0}};
     const struct argp parser = {.options = argp_options,
                                 .parser = parse_option,
+                                .children = children,
                                 .doc =
                                     "Loss and gradients of two matmuls and a mean squared error, on one process, data "
                                     "parallel and model parallel. Without options all variants in a table."};
     options o = {.one = false};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
 
-    variant all[4 * N_PARALLEL];
-    for (int i = 0; i < 4 * N_PARALLEL; i++)
-        all[i] = (variant){.mode = (parallel)(i / 2 % N_PARALLEL), .eager = i >= 2 * N_PARALLEL, .host = i % 2};
-
     trama_context *context = NULL;
+    double most = 0;
     must(trama_start(NULL, &context));
-    double most = o.one ? run_variants(context, 1, &o.wanted) : run_variants(context, 4 * N_PARALLEL, all);
-    if (!o.one && trama_context_rank(context) == 0)
-        printf("largest relative difference %.1e\n", most);
+    if (o.wanted.plan)
+        run(context, &o.wanted);
+    else
+        most = o.one ? run_variants(context, 1, &o.wanted) : run_all(context);
     must(trama_stop(&context));
     if (!(most < 1e-10))
         fail("the variants differ by %.1e, which rounding does not explain", most);

@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "dataset.h"
 #include "must.h"
+#include "plan_option.h"
 #include "progress.h"
 
 enum {
@@ -25,7 +26,7 @@ typedef struct options {
     int n_hidden;
     int64_t hidden[MAX_HIDDEN], batch, epochs, steps;
     bool adamw;
-    int plan; /* 0: train; 1, 2, 3: print the plan's table, its steps, its graph */
+    plan_form plan; /* print it, and do not train */
     sampler_order order;
     double lr;
     trama_dtype dtype;
@@ -45,8 +46,7 @@ enum {
     KEY_SEED,
     KEY_NO_SHUFFLE,
     KEY_DATA,
-    KEY_LOG,
-    KEY_PLAN
+    KEY_LOG
 };
 
 static const struct argp_option argp_options[] = {
@@ -62,8 +62,6 @@ static const struct argp_option argp_options[] = {
     {"no-shuffle", KEY_NO_SHUFFLE, NULL, 0, "Take the samples in file order, over and over", 0},
     {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files", 0},
     {"log", KEY_LOG, "FILE", 0, "Write step,loss,seconds of each step", 0},
-    {"plan", KEY_PLAN, "FORM", OPTION_ARG_OPTIONAL,
-     "Print what a step does on this rank, and stop: table (the default), steps, or dot for Graphviz", 0},
     {0},
 };
 
@@ -77,9 +75,12 @@ static const char argp_doc[] =
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     static const char *const axes[] = {"dp", "mp"}, *const optimizers[] = {"sgd", "adamw"},
-                             *const dtypes[] = {"f32", "f64"}, *const plans[] = {"table", "steps", "dot"};
+                             *const dtypes[] = {"f32", "f64"};
     options *o = state->input;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->plan;
+        return 0;
     case KEY_MESH:
         trama_mesh_destroy(&o->mesh);
         o->mesh = argument_mesh(state, "--mesh", text, 2, axes);
@@ -117,9 +118,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_LOG:
         o->log = text;
         return 0;
-    case KEY_PLAN:
-        o->plan = 1 + (text ? argument_word(state, "--plan", text, 3, plans) : 0);
-        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s': there are only options", text);
         return 0;
@@ -138,7 +136,8 @@ static options parse(int argc, char **argv)
                  .order = SAMPLER_SHUFFLED,
                  .dtype = TRAMA_F32,
                  .seed = 1};
-    const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc};
+    const struct argp_child children[] = {{.argp = &plan_argp}, {0}};
+    const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!o.mesh)
         o.mesh = trama_mesh_parse("1");
@@ -375,18 +374,13 @@ static double test(const job *j, const dataset *data)
 
 /* ---- The program ---- */
 
-static void print_plan(const job *j, const dataset *data)
+/* A plan is one for the extents fed last. */
+static void feed_once(const job *j, const dataset *data)
 {
     stream s = {.job = j, .data = data};
     begin_stream(&s, j->o->order);
-    feed_batch(&s); /* a plan is one for the extents fed last */
+    feed_batch(&s);
     end_stream(&s);
-    char *text;
-    must(j->o->plan == 3 ? trama_plan_graph(j->executable, j->m->train, &text)
-                         : trama_plan_text(j->executable, j->m->train, j->o->plan == 2, &text));
-    if (j->speaks)
-        fputs(text, stdout);
-    free(text);
 }
 
 static void train_and_test(const job *j, const dataset *samples, const dataset *tests)
@@ -413,10 +407,12 @@ int main(int argc, char **argv)
     must(trama_start(NULL, &context));
     must(trama_compile(context, m.program, &j.executable));
     j.speaks = trama_context_rank(context) == 0;
-    if (o.plan)
-        print_plan(&j, &samples);
-    else
+    if (o.plan) {
+        feed_once(&j, &samples);
+        must(plan_print(context, j.executable, m.train, o.plan));
+    } else {
         train_and_test(&j, &samples, &tests);
+    }
 
     must(trama_executable_destroy(&j.executable));
     must(trama_stop(&context));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first lesson: a mesh, a tensor on it, a reshard, print. Any number of MPI ranks print the same:
- * examples/run hello_mesh, or examples/run --ranks 4 hello_mesh. */
+ * examples/run hello_mesh, or examples/run --ranks 4 hello_mesh; with --plan, what moves between whom. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "plan_option.h"
 #include "trama.h"
 
 /* The global value and its layout, as text. Every rank takes part, the first one prints. */
@@ -19,8 +20,10 @@ static trama_status show(trama_context *context, trama_executable *executable, c
     return TRAMA_OK;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    plan_form plan = plan_asked_for(argc, argv, "Lays out a tensor on a mesh of four processes, and then anew.");
+
     /* Four logical processes, two by two. They are not MPI ranks: one rank can play them all. */
     trama_mesh *mesh = trama_mesh_parse("row=2,column=2");
 
@@ -43,8 +46,9 @@ int main(void)
     trama_context *context = NULL;
     trama_executable *executable = NULL;
     if (trama_start(NULL, &context) || trama_compile(context, program, &executable) ||
-        trama_feed(executable, x, numbers, TRAMA_SHAPE(5, 4)) || trama_run(executable, move) ||
-        show(context, executable, x) || show(context, executable, y)) {
+        trama_feed(executable, x, numbers, TRAMA_SHAPE(5, 4)) ||
+        (plan ? plan_print(context, executable, move, plan)
+              : trama_run(executable, move) || show(context, executable, x) || show(context, executable, y))) {
         fprintf(stderr, "hello_mesh: %s\n", trama_error());
         return EXIT_FAILURE;
     }

@@ -146,6 +146,14 @@ trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, com
     return TRAMA_OK;
 }
 
+void comm_library(text *out)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING]; /* a line, or several */
+    int length;
+    MPI_Get_library_version(version, &length);
+    text_add(out, "%.*s", (int)strcspn(version, ",\n"), version);
+}
+
 #else
 
 trama_status comm_open(const void *communicator, comm *c)
@@ -167,6 +175,11 @@ trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, com
     (void)c, (void)patience;
     memcpy(all, mine, bytes);
     return TRAMA_OK;
+}
+
+void comm_library(text *out)
+{
+    text_add(out, "no MPI");
 }
 
 #endif

@@ -32,4 +32,6 @@ typedef struct comm_patience {
 /* all [ranks][bytes]; MPI's allgather. bytes * ranks may exceed 2 GiB; bytes may not. */
 trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience);
 
+void comm_library(text *out); /* "Open MPI v4.1.4", or "no MPI" */
+
 #endif

@@ -12,12 +12,33 @@ static const char *messages_text(const trama_context *c)
                           : "StarPU-MPI's thread is where the system puts it";
 }
 
+static void features_text(text *t)
+{
+    int starpu[3];
+    unsigned hwloc = hwloc_get_api_version();
+    starpu_get_version(&starpu[0], &starpu[1], &starpu[2]);
+    text_add(t, "built with: StarPU %d.%d.%d, hwloc API %u.%u, ", starpu[0], starpu[1], starpu[2], hwloc >> 16,
+             hwloc >> 8 & 255);
+    comm_library(t);
+    text_add(t, ", %s, %s\n", TRAMA_HAVE_CUDA ? "CUDA" : "no CUDA", TRAMA_HAVE_NCCL ? "NCCL" : "no NCCL");
+}
+
+static void topology_text(text *t, hwloc_topology_t topology)
+{
+    text_add(t, "topology: packages %d, NUMA domains %d, cores %d, hardware threads %d\n",
+             hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE),
+             hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE), hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE),
+             hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU));
+}
+
 char *trama_context_describe(const trama_context *context)
 {
     const trama_context *c = context;
     text t = {0};
     text_add(&t, "trama %s: rank %d of %d, %d of them on this node; %s\n", trama_version(), c->comm.rank, c->comm.ranks,
              c->local_ranks, c->comm.how);
+    features_text(&t);
+    topology_text(&t, c->topology);
     text_add(&t, "workers of this rank: %d on %d of %d cores, %s; scheduler %s%s\n", c->cores.workers, c->cores.cores,
              hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE),
              c->bound ? c->cores.shared ? "bound to one that as many ranks share as any other" : "each bound to its own"
@@ -27,7 +48,7 @@ char *trama_context_describe(const trama_context *context)
     text_add(&t, "messages: %s\n", messages_text(c));
     text_add(&t, "window %d steps, grain %lld flop and %lld bytes, watchdog %d s\n", c->config.window,
              (long long)c->config.grain_flops, (long long)c->config.grain_bytes, c->config.watchdog);
-    text_add(&t, "kernels: %s; built with MPI %s\n", c->cpu_kind, TRAMA_HAVE_MPI ? "yes" : "no");
+    text_add(&t, "kernels: %s\n", c->cpu_kind);
     machine_describe(c->machine, &t);
     return text_take(&t);
 }

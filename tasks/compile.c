@@ -114,7 +114,7 @@ static trama_status check_agreement(trama_context *context, const trama_program 
 static void map_processes(trama_executable *e)
 {
     const trama_config *config = context_config(e->context);
-    if (config->map_by_order)
+    if (config->map_by_order || e->program->order.n)
         return;
     process_traffic *t = traffic_of_program(e->program, &e->l, config->nominal, e->map->n, NULL);
     process_map *map = map_by_traffic(t, e->map->n, context_machine(e->context));

@@ -55,16 +55,17 @@ static void key_layout(eager_key *key, const trama_mesh *mesh, const trama_layou
     key->mask = layout->mask;
 }
 
-/* The first mesh of more than one process decides how processes are spread over the places. */
+/* The first mesh of more than one process decides how processes are spread over the places, unless the user has. */
 static void meet_mesh(trama_executable *e, const trama_mesh *mesh)
 {
-    int n = 1;
+    const process_order *order = &e->program->order;
+    int n = (int)max_i64(order->n, 1);
     for (int i = 0; i < mesh->size; i++)
         n = (int)max_i64(n, mesh->ids[i] + 1);
     if (e->map->n > 1 || n == 1)
         return;
     map_destroy(&e->map);
-    e->map = map_by_order(n, NULL, context_machine(e->context));
+    e->map = map_by_order(n, order->place, context_machine(e->context));
     e->planning.map = e->map;
 }
 
@@ -295,7 +296,7 @@ static void node_appended(void *arg, trama_node *node)
 static bool value_placed(void *arg, const trama_value *v)
 {
     const trama_executable *e = arg;
-    return v->id < e->n_located && e->at[v->id].in;
+    return !v ? e->n_located > 0 : v->id < e->n_located && e->at[v->id].in;
 }
 
 /* ---- Life ---- */

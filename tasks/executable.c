@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "trama_drawing.h"
+
 /* ---- Meshes and processes ---- */
 
 static int count_processes(const trama_program *p)
@@ -16,19 +18,18 @@ static int count_processes(const trama_program *p)
     return n;
 }
 
-/* The mesh of process 0 alone, and the mesh of the ranks themselves. */
+/* The mesh of process 0 alone, and the mesh of the ranks themselves, whose ids no user's mesh has. */
 static void own_meshes(trama_executable *e)
 {
-    int ranks = context_ranks(e->context), *ids = trama_alloc((size_t)ranks * sizeof *ids);
-    for (int r = 0; r < ranks; r++)
-        ids[r] = MAP_RANK + r;
+    int ranks = context_ranks(e->context);
     trama_mesh *single = trama_mesh_create(1, (int[]){1}, NULL, NULL);
-    trama_mesh *readers = trama_mesh_create(1, &ranks, NULL, ids);
+    trama_mesh *readers = trama_mesh_create(1, &ranks, NULL, NULL);
+    for (int r = 0; r < ranks; r++)
+        readers->ids[r] = MAP_RANK + r;
     e->single = program_mesh(e->program, single);
     e->readers = program_mesh(e->program, readers);
     trama_mesh_destroy(&single);
     trama_mesh_destroy(&readers);
-    free(ids);
 }
 
 trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made)
@@ -37,7 +38,8 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
     const trama_config *config = context_config(context);
     e->context = context;
     e->program = program;
-    e->map = map_by_order((int)max_i64(count_processes(program), 1), NULL, context_machine(context));
+    int processes = program->order.n ? program->order.n : count_processes(program);
+    e->map = map_by_order(processes, program->order.place, context_machine(context));
     own_meshes(e);
     e->planning = (planning){.map = e->map,
                              .machine = context_machine(context),
@@ -178,29 +180,62 @@ trama_status trama_layout_of(trama_executable *e, const trama_value *value, char
     return TRAMA_OK;
 }
 
-trama_status trama_tensor_describe(trama_executable *e, const trama_value *value, char **out)
-{
+/* A tensor to look at, and what stands above its holders: "w f32[17,13] on dp=2,mp=2 as R,S(0)". */
+typedef struct sight {
+    const trama_mesh *mesh;
+    const trama_layout *layout;
     trama_shape shape;
-    char *words = NULL;
+    text heading;
+} sight;
+
+static trama_status look_at_tensor(trama_executable *e, const trama_value *value, const char *call, char **out,
+                                   sight *seen)
+{
+    *seen = (sight){0};
     if (!out)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_tensor_describe: the text's address is NULL");
-    trama_value *own = executable_value(e, NOWHERE, "trama_tensor_describe", value);
-    trama_status status = own ? trama_extents(e, value, &shape) : TRAMA_E_ARGUMENT;
-    if (!status)
-        status = trama_layout_describe(e->l.mesh[own->id], &e->l.value[own->id], shape, &words);
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: the text's address is NULL", call);
+    const trama_value *own = executable_value(e, NOWHERE, call, value);
+    trama_status status = own ? trama_extents(e, value, &seen->shape) : TRAMA_E_ARGUMENT;
     if (status)
         return status;
-    text t = {0};
-    text_add(&t, "%s %s", own->name, trama_dtype_name(own->dtype));
-    shape_text(&t, shape);
-    text_add(&t, " on ");
-    mesh_text(&t, e->l.mesh[own->id]);
-    text_add(&t, " as ");
-    layout_text(&t, e->l.mesh[own->id], &e->l.value[own->id]);
-    text_add(&t, "\n%s", words);
-    free(words);
-    *out = text_take(&t);
+    seen->mesh = e->l.mesh[own->id];
+    seen->layout = &e->l.value[own->id];
+    text_add(&seen->heading, "%s %s", own->name, trama_dtype_name(own->dtype));
+    shape_text(&seen->heading, seen->shape);
+    text_add(&seen->heading, " on ");
+    mesh_text(&seen->heading, seen->mesh);
+    text_add(&seen->heading, " as ");
+    layout_text(&seen->heading, seen->mesh, seen->layout);
     return TRAMA_OK;
+}
+
+trama_status trama_tensor_describe(trama_executable *e, const trama_value *value, char **out)
+{
+    sight seen;
+    char *holders = NULL, *picture = NULL;
+    trama_status status = look_at_tensor(e, value, "trama_tensor_describe", out, &seen);
+    if (!status)
+        status = trama_layout_describe(seen.mesh, seen.layout, seen.shape, &holders);
+    if (!status)
+        status = trama_layout_picture(seen.mesh, seen.layout, seen.shape, &picture);
+    if (!status) {
+        text_add(&seen.heading, "\n%s%s%s", holders, *picture ? "\n" : "", picture);
+        *out = text_take(&seen.heading);
+    }
+    free(seen.heading.at);
+    free(holders);
+    free(picture);
+    return status;
+}
+
+trama_status trama_tensor_svg(trama_executable *e, const trama_value *value, char **svg)
+{
+    sight seen;
+    trama_status status = look_at_tensor(e, value, "trama_tensor_svg", svg, &seen);
+    if (!status)
+        status = trama_layout_svg(seen.mesh, seen.layout, seen.shape, seen.heading.at, svg);
+    free(seen.heading.at);
+    return status;
 }
 
 trama_status trama_extents(trama_executable *e, const trama_value *value, trama_shape *shape)

@@ -6,6 +6,7 @@
 #include "trama_base.h"
 #include "trama_complete.h"
 #include "trama_context.h"
+#include "trama_drawing.h"
 #include "trama_eager.h"
 #include "trama_executable.h"
 #include "trama_layout.h"

@@ -16,8 +16,9 @@ extern "C" {
 typedef struct trama_executable trama_executable;
 typedef struct trama_reading trama_reading;
 
-/* Copies the program, completes its layouts, allocates and initialises its state. Errors: the program's own first error,
- * E_LAYOUT, E_MEMORY. The program may be changed or destroyed afterwards; its values and targets name theirs here. */
+/* Copies the program, completes its layouts, allocates and initialises its state. Errors: the program's own first
+ * error, E_LAYOUT, E_MEMORY. The program may be changed afterwards; its values and targets name theirs here, as long as
+ * it lives. */
 #define trama_compile(context, program, executable) trama_compile_at(TRAMA_HERE, context, program, executable)
 trama_status trama_compile_at(trama_where where, trama_context *context, const trama_program *program,
                               trama_executable **executable);
@@ -87,9 +88,10 @@ trama_status trama_plan_text(trama_executable *executable, const trama_target *t
  * The caller frees. */
 trama_status trama_plan_graph(trama_executable *executable, const trama_target *target, char **dot);
 
-/* Who holds what of a value, a line for each process of its mesh, below its name, shape and layout. Not collective. The caller
- * frees. */
+/* Who holds what of a value, below its name, shape and layout: a line for each process of its mesh, and the picture of
+ * trama_layout_picture where there is one; the same as SVG. Not collective. The caller frees. */
 trama_status trama_tensor_describe(trama_executable *executable, const trama_value *value, char **text);
+trama_status trama_tensor_svg(trama_executable *executable, const trama_value *value, char **svg);
 
 /* The layout that completion gave a value, as text. Not collective. The caller frees. */
 trama_status trama_layout_of(trama_executable *executable, const trama_value *value, char **text);

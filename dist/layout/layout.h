@@ -13,6 +13,9 @@ trama_layout layout_uniform(const trama_mesh *mesh, trama_placement_kind kind);
 /* Whether the layout is legal for a tensor of ndim dims; open axes are an error unless allowed. */
 trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *layout, bool open_allowed);
 
+/* Whether the layout says who holds what of a tensor of that shape. */
+trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape);
+
 bool layout_has(const trama_layout *layout, trama_placement_kind kind);
 
 /* The mesh axes that cut dim, major first; returns how many. */

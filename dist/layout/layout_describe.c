@@ -2,7 +2,7 @@
 /* Who holds what of a tensor, as data and as text. */
 #include "layout.h"
 
-static trama_status check(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
+trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
 {
     if (!mesh || !layout)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: the %s is NULL", mesh ? "layout" : "mesh");
@@ -16,7 +16,7 @@ trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout
                               int64_t *offset, int64_t *extent, int *term, bool *held)
 {
     int coordinate[TRAMA_MAX_AXES];
-    trama_status status = check(mesh, layout, shape);
+    trama_status status = layout_fits(mesh, layout, shape);
     if (status)
         return status;
     if (position < 0 || position >= mesh->size || (shape.ndim && (!offset || !extent)))
@@ -59,7 +59,7 @@ static void process_line(text *t, const trama_mesh *mesh, const trama_layout *la
 
 trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text_)
 {
-    trama_status status = check(mesh, layout, shape);
+    trama_status status = layout_fits(mesh, layout, shape);
     if (!status && !text_)
         status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: the text's address is NULL");
     if (status)

@@ -107,10 +107,12 @@ static void expect(cursor *c, const char *word)
 static int number(cursor *c)
 {
     int value = 0, digits = 0;
-    for (; isdigit((unsigned char)*c->at) && digits < 6; c->at++, digits++)
-        value = 10 * value + (*c->at - '0');
-    if (!digits || isdigit((unsigned char)*c->at))
+    for (; isdigit((unsigned char)c->at[digits]) && digits < 6; digits++)
+        value = 10 * value + (c->at[digits] - '0');
+    if (!digits || isdigit((unsigned char)c->at[digits]))
         c->wrong = true;
+    else
+        c->at += digits;
     return value;
 }
 

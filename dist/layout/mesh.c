@@ -58,18 +58,20 @@ static int *copy_ints(const int *from, int n)
     return memcpy(trama_alloc((size_t)n * sizeof *from), from, (size_t)n * sizeof *from);
 }
 
-static bool ids_are_unique(const int *ids, int n)
+static bool ids_are_good(const int *ids, int n)
 {
     int *sorted = copy_ints(ids, n);
     qsort(sorted, (size_t)n, sizeof *sorted, compare_ints);
     bool negative = sorted[0] < 0;
-    int repeated = -1;
+    int repeated = -1, last = sorted[n - 1];
     for (int i = 1; i < n; i++)
         if (sorted[i] == sorted[i - 1])
             repeated = sorted[i];
     free(sorted);
     if (negative)
         return mesh_error("process ids must not be negative", NULL), false;
+    if (last >= MAX_PROCESSES)
+        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: process id %d is not below 2^24", last), false;
     if (repeated >= 0)
         return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: process id %d is there twice", repeated), false;
     return true;
@@ -85,7 +87,7 @@ trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *nam
     m->ids = trama_alloc((size_t)m->size * sizeof *m->ids);
     for (int i = 0; i < m->size; i++)
         m->ids[i] = ids ? ids[i] : i;
-    if (!ids_are_unique(m->ids, m->size))
+    if (!ids_are_good(m->ids, m->size))
         trama_mesh_destroy(&m);
     return m;
 }

@@ -7,7 +7,7 @@
 #include "box.h"
 #include "trama_mesh.h"
 
-enum { AXIS_NAME_BYTES = 24, MAX_PROCESSES = 1 << 24 };
+enum { AXIS_NAME_BYTES = 24, MAX_PROCESSES = 1 << 24 }; /* ids are below it */
 
 struct trama_mesh {
     int ndim, size;

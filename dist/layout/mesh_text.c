@@ -34,7 +34,7 @@ char *trama_mesh_text(const trama_mesh *mesh)
     return text_take(&t);
 }
 
-/* Reads a number >= 0 at *at and moves behind it; -1 where there is none. */
+/* Reads a number >= 0 at *at and moves behind it; -1 where there is none, or one beyond all. */
 static int read_number(const char **at)
 {
     if (!isdigit((unsigned char)**at))
@@ -42,8 +42,10 @@ static int read_number(const char **at)
     char *end;
     errno = 0;
     long value = strtol(*at, &end, 10);
+    if (errno || value > INT_MAX)
+        return -1;
     *at = end;
-    return errno || value > INT_MAX ? -1 : (int)value;
+    return (int)value;
 }
 
 typedef ARRAY(int) numbers;

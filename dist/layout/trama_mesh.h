@@ -17,8 +17,8 @@ typedef struct trama_mesh trama_mesh;
  * been built: they copy it. */
 trama_mesh *trama_mesh_parse(const char *text);
 
-/* ndim axes of extent shape[i] >= 1; names NULL or [ndim], each NULL or an identifier; ids NULL (0, 1, ...) or one unique
- * id >= 0 a process, row-major. NULL on error. */
+/* ndim axes of extent shape[i] >= 1; names NULL or [ndim], each NULL or an identifier; ids NULL (0, 1, ...) or one
+ * unique id in 0 .. 2^24-1 a process, row-major. NULL on error. */
 trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids);
 
 /* A mesh of processes of parent, in any shape; every id must be in the parent. The child keeps no tie to the parent's life. */

@@ -36,6 +36,7 @@ trama_status trama_complete_text(const trama_program *program, int64_t nominal, 
         status = marks_complete(p, &m);
     if (!status) {
         text t = {0};
+        order_text(&t, &p->order);
         for (int i = 0; i < p->values.n; i++)
             if (p->values.at[i]->kind != VALUE_EFFECT)
                 value_line(&t, p->values.at[i], &l, &m);

@@ -130,9 +130,9 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
                  trama_value_name(program->values.at[e->value]), from.at, to.at, (long long)e->received,
                  (long long)e->sent, e->messages);
         if (e->bound >= 0)
-            text_add(out, ", lower bound %lld B", (long long)e->bound);
+            text_add(out, "; its processes lack %lld B", (long long)e->bound);
         if (e->buffers)
-            text_add(out, ", message buffers %lld B", (long long)e->buffers);
+            text_add(out, "; message buffers %lld B", (long long)e->buffers);
         text_add(out, "\n");
         free(from.at);
         free(to.at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user says of layouts: of values, of one op, of stages and of where a value rests. It steers planning only.
- */
+/* What the user says of layouts: of values, of one op, of stages, of where a value rests and in what order processes
+ * take their places. It steers planning only. */
 #include <string.h>
 
 #include "program.h"
@@ -12,6 +12,26 @@ const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh)
             return program->meshes.at[i];
     trama_mesh **own = ARRAY_PUSH(&program->meshes);
     return *own = mesh_copy(mesh);
+}
+
+/* The first process of a mesh from n on; -1 where there is none. */
+static int process_beyond(int n, const trama_mesh *mesh)
+{
+    for (int i = 0; i < mesh->size; i++)
+        if (mesh->ids[i] >= n)
+            return mesh->ids[i];
+    return -1;
+}
+
+/* Whether the user's order, where there is one, has all processes of the mesh. */
+static bool in_order(trama_where where, trama_program *p, const char *call, const char *name, const trama_mesh *mesh)
+{
+    int process = p->order.n ? process_beyond(p->order.n, mesh) : -1;
+    if (process >= 0)
+        program_fail(p, where, TRAMA_E_LAYOUT,
+                     "%s of %s: the order of processes (%s:%d) has %d, and none for process %d", call, name,
+                     p->order.where.file, p->order.where.line, p->order.n, process);
+    return process < 0;
 }
 
 trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout)
@@ -28,6 +48,8 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
     if (p->placed && p->placed(p->hook_arg, value))
         return program_fail(p, where, TRAMA_E_ORDER, "shard of %s: it is computed already; use trama_reshard",
                             value->name);
+    if (!in_order(where, p, "shard", value->name, mesh))
+        return NULL;
     const trama_mesh *own = program_mesh(p, mesh);
     trama_layout parsed;
     if (trama_layout_parse(own, value->shape.ndim, layout, &parsed))
@@ -66,7 +88,7 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
     if (node->fixed)
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: its layouts are fixed already", node->op->name),
                false;
-    return true;
+    return in_order(where, p, "shard_op", node->op->name, mesh);
 }
 
 trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
@@ -129,4 +151,62 @@ trama_value *trama_offload_at(trama_where where, trama_value *value, const char 
                             value->name);
     value->offload = true;
     return value;
+}
+
+/* ---- The order of processes ---- */
+
+static bool is_permutation(trama_where where, trama_program *p, int n, const int *order)
+{
+    int *from = trama_alloc((size_t)n * sizeof *from), i = 0; /* 1 + the process on that place */
+    for (; i < n && order[i] >= 0 && order[i] < n && !from[order[i]]; i++)
+        from[order[i]] = i + 1;
+    if (i < n && (order[i] < 0 || order[i] >= n))
+        program_fail(p, where, TRAMA_E_ARGUMENT,
+                     "order: process %d to place %d: the places of %d processes are 0 to %d", i, order[i], n, n - 1);
+    else if (i < n)
+        program_fail(p, where, TRAMA_E_ARGUMENT, "order: processes %d and %d both to place %d: it takes a permutation",
+                     from[order[i]] - 1, i, order[i]);
+    free(from);
+    return i == n;
+}
+
+/* Whether n processes are all that the meshes so far have. */
+static bool has_meshes(trama_where where, trama_program *p, int n)
+{
+    for (int i = 0; i < p->values.n; i++) {
+        const trama_value *v = p->values.at[i];
+        const trama_mesh *mesh = v->mesh ? v->mesh : v->node && v->node->fixed ? v->node->fixed->mesh : NULL;
+        int process = mesh ? process_beyond(n, mesh) : -1;
+        if (process >= 0)
+            return program_fail(p, where, TRAMA_E_ARGUMENT, "order: of %d processes, and %s (%s:%d) is on process %d",
+                                n, v->name, v->where.file, v->where.line, process),
+                   false;
+    }
+    return true;
+}
+
+trama_status trama_order_at(trama_where where, trama_program *p, int n, const int *order)
+{
+    if (!p || !order || n < 1 || n > MAX_PROCESSES)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "order: %s",
+                            !p       ? "the program is NULL"
+                            : !order ? "it is NULL"
+                                     : "it takes the places of 1 to 2^24 processes"),
+               TRAMA_E_ARGUMENT;
+    if (p->placed && p->placed(p->hook_arg, NULL))
+        return program_fail(p, where, TRAMA_E_ORDER,
+                            "order: processes are on their places already; say it before a value is computed"),
+               TRAMA_E_ORDER;
+    if (!is_permutation(where, p, n, order) || !has_meshes(where, p, n))
+        return TRAMA_E_ARGUMENT;
+    size_t bytes = (size_t)n * sizeof *order;
+    if (p->order.n && (p->order.n != n || memcmp(p->order.place, order, bytes)))
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "order: processes are in another order already (%s:%d)",
+                            p->order.where.file, p->order.where.line),
+               TRAMA_E_ARGUMENT;
+    if (p->order.n)
+        return p->status;
+    p->order = (process_order){.n = n, .place = trama_alloc(bytes), .where = where};
+    memcpy(p->order.place, order, bytes);
+    return p->status;
 }

@@ -26,6 +26,11 @@ const trama_op *const trama_ops[] = {
 };
 const int trama_n_ops = (int)(sizeof trama_ops / sizeof *trama_ops);
 
+const trama_op *trama_op_number(int i)
+{
+    return i >= 0 && i < trama_n_ops ? trama_ops[i] : NULL;
+}
+
 const trama_op *trama_op_find(const char *name)
 {
     for (int i = 0; name && i < trama_n_ops; i++)

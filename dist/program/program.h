@@ -67,6 +67,13 @@ typedef struct gradient_table {
     ARRAY(trama_value *) of;
 } gradient_table;
 
+/* On which place each process runs, as the user says. */
+typedef struct process_order {
+    int n;      /* 0: nothing was said */
+    int *place; /* [n] a permutation */
+    trama_where where;
+} process_order;
+
 struct trama_program {
     trama_status status;
     char *error;
@@ -77,8 +84,9 @@ struct trama_program {
     ARRAY(gradient_table) gradients;
     bool in_backward; /* nodes appended now are backward */
     int stage;        /* of nodes appended now; 1 + the stage, 0: none */
-    /* Eager mode: called after each appended node, when its annotation (of a reshard) stands too; and whether a value is
-     * computed or placed already, so that annotating it would come too late. */
+    process_order order;
+    /* Eager mode: called after each appended node, when its annotation (of a reshard) stands too; and whether a value
+     * (NULL: whether any) is computed or placed already, so that annotating it would come too late. */
     void (*appended)(void *arg, trama_node *node);
     bool (*placed)(void *arg, const trama_value *value);
     void *hook_arg;
@@ -123,6 +131,7 @@ static inline bool value_is_state(const trama_value *v)
 trama_value *value_storage(trama_value *value);
 
 void value_text(text *out, const trama_value *value); /* name and shape, for messages */
+void order_text(text *out, const process_order *order); /* a line, or nothing */
 
 /* Gradients for op families: reduces d to the shape of the operand it belongs to, where that was broadcast. */
 trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand);

@@ -70,6 +70,16 @@ static trama_node *copy_node(const trama_node *node, trama_program *p, const tra
     return c;
 }
 
+static process_order copy_order(const process_order *order)
+{
+    process_order c = *order;
+    if (c.n) {
+        c.place = trama_alloc((size_t)c.n * sizeof *c.place);
+        memcpy(c.place, order->place, (size_t)c.n * sizeof *c.place);
+    }
+    return c;
+}
+
 trama_program *program_copy(const trama_program *program)
 {
     trama_program *p = trama_program_new();
@@ -89,5 +99,6 @@ trama_program *program_copy(const trama_program *program)
             *ARRAY_PUSH(&c->values) = twin(p, t->values.at[v]);
         *ARRAY_PUSH(&p->targets) = c;
     }
+    p->order = copy_order(&program->order);
     return p;
 }

@@ -47,10 +47,19 @@ static void node_line(text *t, const trama_node *node)
         fixed_text(t, node);
 }
 
+void order_text(text *out, const process_order *order)
+{
+    for (int i = 0; i < order->n; i++)
+        text_add(out, "%s%d", i ? "," : "order ", order->place[i]);
+    if (order->n)
+        text_add(out, "  # %s:%d\n", order->where.file, order->where.line);
+}
+
 char *trama_program_text(const trama_program *program)
 {
     static const char *const kinds[] = {"input", "state", "constant", "", "update"};
     text t = {0};
+    order_text(&t, &program->order);
     for (int i = 0; i < program->values.n; i++) {
         const trama_value *v = program->values.at[i];
         if (!v)

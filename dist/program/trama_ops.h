@@ -108,6 +108,7 @@ trama_value *trama_apply_at(trama_where where, trama_program *program, const tra
                             trama_value *const *in, const trama_attributes *attributes);
 trama_value *trama_result(trama_value *value, int i); /* result i of the op that made value */
 const trama_op *trama_op_find(const char *name); /* NULL where there is none */
+const trama_op *trama_op_number(int i);          /* of all that there are; NULL where i is not below their number */
 
 #ifdef __cplusplus
 }

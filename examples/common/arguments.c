@@ -39,11 +39,26 @@ uint64_t argument_unsigned(const struct argp_state *state, const char *option, c
     return number;
 }
 
-double argument_positive(const struct argp_state *state, const char *option, const char *text)
+/* Whether the whole text is a finite number. */
+static bool read_number(const char *text, double *number)
 {
     char *end;
-    double number = strtod(text, &end);
-    if (isspace((unsigned char)*text) || end == text || *end || !isfinite(number) || number <= 0)
+    *number = strtod(text, &end);
+    return !isspace((unsigned char)*text) && end != text && !*end && isfinite(*number);
+}
+
+double argument_number(const struct argp_state *state, const char *option, const char *text)
+{
+    double number;
+    if (!read_number(text, &number))
+        argp_error(state, "%s '%s': takes a number", option, text);
+    return number;
+}
+
+double argument_positive(const struct argp_state *state, const char *option, const char *text)
+{
+    double number;
+    if (!read_number(text, &number) || number <= 0)
         argp_error(state, "%s '%s': takes a number above 0", option, text);
     return number;
 }

@@ -15,7 +15,8 @@ int64_t argument_integer(const struct argp_state *state, const char *option, con
 /* As above, up to 2^64 - 1. */
 uint64_t argument_unsigned(const struct argp_state *state, const char *option, const char *text);
 
-/* A finite number above 0. */
+/* A finite number; one above 0. */
+double argument_number(const struct argp_state *state, const char *option, const char *text);
 double argument_positive(const struct argp_state *state, const char *option, const char *text);
 
 /* Whole numbers from low to high between commas, 1 to most of them, into list; returns how many. */

@@ -17,7 +17,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 int command_info(int argc, char **argv)
 {
     const struct argp parser = {.parser = parse_option,
-                                .doc = "Says which Trama this is, and which ranks, cores and workers it uses here."};
+                                .doc = "Says which Trama this is, what it was built with, and which cores, workers and "
+                                       "places it uses here."};
     argp_parse(&parser, argc, argv, 0, NULL, NULL);
     trama_context *context = NULL;
     must(trama_start(NULL, &context));

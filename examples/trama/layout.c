@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama layout: who holds what of a tensor, in words, in a picture of characters, and as SVG. */
 #include <argp.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,6 @@
 
 #include "arguments.h"
 #include "commands.h"
-#include "layout_cells.h"
-#include "layout_picture.h"
-#include "layout_svg.h"
 #include "must.h"
 
 enum { OPTION_SVG = 256 };
@@ -96,33 +94,44 @@ static char *title_of(const request *r)
     return title;
 }
 
-static void print_picture(const cells *c)
+static void print_picture(const request *r)
 {
-    if (c->ndim < 1 || c->ndim > 2 || !c->rows.n)
-        return;
-    putchar('\n');
-    if (!layout_picture(c))
-        puts("no picture: it does not fit 80 columns; --svg draws it");
-    else if (c->terms > 1)
-        puts("+ stands between the terms of the partial value");
+    char *picture;
+    must(trama_layout_picture(r->mesh, &r->layout, r->shape, &picture));
+    if (*picture)
+        printf("\n%s", picture);
+    else if ((r->shape.ndim == 1 || r->shape.ndim == 2) && trama_shape_count(r->shape))
+        puts("\nno picture: it does not fit 80 columns; --svg draws it");
+    free(picture);
+}
+
+static void write_svg(const request *r, const char *title)
+{
+    char *svg;
+    must(trama_layout_svg(r->mesh, &r->layout, r->shape, title, &svg));
+    FILE *file = fopen(r->svg, "w");
+    if (!file)
+        fail("--svg '%s': %s", r->svg, strerror(errno));
+    bool written = fputs(svg, file) >= 0;
+    if (fclose(file) || !written)
+        fail("--svg '%s': %s", r->svg, strerror(errno));
+    free(svg);
 }
 
 int command_layout(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
     request r = {.svg = NULL};
-    char *legend;
+    char *holders;
     argp_parse(&parser, argc, argv, 0, NULL, &r);
-    must(trama_layout_describe(r.mesh, &r.layout, r.shape, &legend));
-    cells *c = cells_new(r.mesh, &r.layout, r.shape);
+    must(trama_layout_describe(r.mesh, &r.layout, r.shape, &holders));
     char *title = title_of(&r);
     if (r.svg)
-        layout_svg(r.svg, c, title, legend);
-    printf("%s\n%s", title, legend);
-    print_picture(c);
-    cells_destroy(&c);
+        write_svg(&r, title);
+    printf("%s\n%s", title, holders);
+    print_picture(&r);
     free(title);
-    free(legend);
+    free(holders);
     trama_mesh_destroy(&r.mesh);
     return EXIT_SUCCESS;
 }

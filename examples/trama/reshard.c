@@ -21,7 +21,7 @@ static const struct argp_option options[] = {
     {"to-mesh", OPTION_TO_MESH, "SPEC", 0, "the mesh of --to [that of --mesh]", 0},
     {"dtype", 'd', "TYPE", 0, "f32, f64, i32, i64 or u8 [f32]", 0},
     {"moves", OPTION_MOVES, NULL, 0, "print each move, in an order in which they could be done", 0},
-    {"svg", OPTION_SVG, "FILE", 0, "draw source, target and bytes between processes", 0},
+    {"svg", OPTION_SVG, "FILE", 0, "draw into a file how many bytes go from which process to which", 0},
     {0}};
 
 static const char doc[] = "Plans the change of a tensor's layout, for every process of the meshes, each with a memory "

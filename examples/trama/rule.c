@@ -20,28 +20,20 @@ static const struct argp_option options[] = {
     {"out", 'o', "SHAPE:LAYOUT", 0, "a result, in order; with --backward", 0},
     {"attr", 'a', "NAME=VALUE", 0, "an attribute of the op", 0},
     {"backward", 'b', NULL, 0, "infer from the results: how would the operands have to lie?", 0},
+    {"list", 'l', NULL, 0, "name all ops, with the numbers of their operands and results, and their attributes", 0},
     {0}};
 
-#define WORD(name) #name " "
 static const char doc[] =
     "Says what the rule of an op makes of layouts: a line for each operand and result, with the mesh axis that splits "
     "each dim, -1 for none, and the axes along which it is partial.\v"
-    "OP, and the attributes that it may have:\n"
-    "  matmul                  trans_x=1 trans_y=1\n"
-    "  sum mean max min        axis=0,2 [all], keepdim=1\n"
-    "  argmax softmax          axis=1 [-1]\n"
-    "  transpose               perm=1,0 [reversed]\n"
-    "  reshape fill uniform    shape=72,3\n"
-    "  cast                    dtype=f64\n"
-    "  scale                   factor=-2 [1]\n"
-    "  expand                  axis=0,2 [all], keepdim=1\n"
-    "  softmax_grad            axis=1 [-1]\n"
-    "and without attributes "
-    /* clang-format off */
-    TRAMA_BINARY_OPS(WORD) TRAMA_UNARY_OPS(WORD)
-    /* clang-format on */
-    "cross_entropy reshard and, of gradients and updates, relu_grad gelu_grad tanh_grad sigmoid_grad "
-    "cross_entropy_grad assign increment sgd adamw. A negative axis counts from the end.\n"
+    "OP is one of those that --list names, with the attributes that it may have:\n"
+    "  trans_x=1 trans_y=1    operands are transposed\n"
+    "  axis=0,2               dims [all]; of argmax and softmax one [-1, the last]\n"
+    "  keepdim=1              reduced dims stay, with extent 1\n"
+    "  perm=1,0               of dims [reversed]\n"
+    "  shape=72,3             of the result\n"
+    "  dtype=f64              of the result [f32]\n"
+    "  factor=-2              [1]\n"
     "Every split that can stay stays, and what is not split may become split, which costs nothing.";
 
 /* An operand or result as the user wrote it. */
@@ -158,6 +150,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 'b':
         r->backward = true;
         return 0;
+    case 'l':
+        list_ops();
+        exit(EXIT_SUCCESS);
     case ARGP_KEY_ARG:
         if (r->op)
             argp_error(state, "'%s': there is an op already, %s", text, r->op);

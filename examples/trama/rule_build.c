@@ -186,11 +186,7 @@ static trama_value *build_cast(const building *b)
 static trama_value *build_scale(const building *b)
 {
     const char *text = value_of(b, "factor");
-    char *end = NULL;
-    double factor = text ? strtod(text, &end) : 1;
-    if (text && (end == text || *end))
-        argp_error(b->asked->state, "--attr factor '%s': takes a number", text);
-    return trama_scale_at(nowhere, b->in[0], factor);
+    return trama_scale_at(nowhere, b->in[0], text ? argument_number(b->asked->state, "--attr factor", text) : 1);
 }
 
 static trama_value *build_fill(const building *b)
@@ -243,6 +239,15 @@ static known_op what_is_known(const char *name)
         if (!strcmp(name, known_ops[i].name))
             return known_ops[i];
     return (known_op){.name = name, .attributes = "", .build = build_plain};
+}
+
+void list_ops(void)
+{
+    for (int i = 0; trama_op_number(i); i++) {
+        const trama_op *op = trama_op_number(i);
+        const char *attributes = what_is_known(op->name).attributes;
+        printf("%-18s %d -> %d%s%s\n", op->name, op->n_in, op->n_out, *attributes ? "  " : "", attributes);
+    }
 }
 
 /* Whether the words, with blanks between, hold the n letters as one. */
@@ -298,11 +303,21 @@ static void refuse(const rule_op *asked, const char *message)
     argp_error(asked->state, "%s%s: %s", asked->name, words, message);
 }
 
+static void refuse_name(const rule_op *asked)
+{
+    char names[1024] = "";
+    for (int i = 0; trama_op_number(i); i++) {
+        size_t length = strlen(names);
+        snprintf(names + length, sizeof names - length, " %s", trama_op_number(i)->name);
+    }
+    argp_error(asked->state, "there is no op '%s'; there are%s", asked->name, names);
+}
+
 trama_value *build_op(trama_program *program, const rule_op *asked)
 {
     building b = {.asked = asked, .op = trama_op_find(asked->name), .program = program};
     if (!b.op) {
-        argp_error(asked->state, "there is no op '%s'; --help names them", asked->name);
+        refuse_name(asked);
         return NULL;
     }
     if (asked->n_in != b.op->n_in)

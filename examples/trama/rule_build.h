@@ -20,6 +20,9 @@ typedef struct rule_op {
     const char *attribute[MOST_ATTRIBUTES];  /* "name=value" */
 } rule_op;
 
+/* Prints a line for each op: its name, "operands -> results", its attributes. */
+void list_ops(void);
+
 /* Result 0 of the op, whose operands in0, in1, ... are inputs of the program. What does not fit ends the program with
  * argp_error. */
 trama_value *build_op(trama_program *program, const rule_op *asked);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Annotations of ops, stages and resting places: what they mean after completion, how they print, what is refused. */
+/* Annotations of ops, stages, resting places and orders of processes: what they mean after completion, how they print,
+ * what is refused. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,6 +235,91 @@ START_TEST(what_rests_elsewhere_takes_aliases_and_the_optimizers_state_along)
 }
 END_TEST
 
+/* ---- Order ---- */
+
+START_TEST(an_order_is_kept_and_printed)
+{
+    int order[6] = {5, 4, 3, 2, 1, 0};
+    ck_assert(!trama_order(p, 6, order));
+    order[0] = 7; /* it was copied */
+    ck_assert(tensor("x", TRAMA_SHAPE(4, 3), "S(0),S(1)"));
+    ck_assert(!trama_order(p, 6, ((int[]){5, 4, 3, 2, 1, 0}))); /* says it once more */
+    char *words = trama_program_text(p);
+    ck_assert_msg(!strncmp(words, "order 5,4,3,2,1,0  # ", 21), "%s", words);
+    free(words);
+    EXPECT_LINES("order 5,4,3,2,1,0  # ", "x f64[4,3] on 2,3 as S(0),S(1)\n");
+}
+END_TEST
+
+START_TEST(an_order_may_have_more_than_the_processes)
+{
+    ck_assert(tensor("x", TRAMA_SHAPE(4, 3), "S(0),S(1)"));
+    ck_assert(!trama_order(p, 8, ((int[]){7, 6, 5, 4, 3, 2, 1, 0})));
+}
+END_TEST
+
+static void refuse_order(int n, const int *order, const char *word)
+{
+    ck_assert_int_eq(trama_order(p, n, order), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(trama_program_status(p), TRAMA_E_ARGUMENT);
+    ck_assert_msg(strstr(trama_program_error(p), "test_annotate.c:") && strstr(trama_program_error(p), word),
+                  "no '%s' in: %s", word, trama_program_error(p));
+    trama_program_clear_error(p);
+    char *words = trama_program_text(p);
+    ck_assert(!strstr(words, "order"));
+    free(words);
+}
+
+START_TEST(what_is_no_order_of_the_processes_is_refused)
+{
+    refuse_order(3, (int[]){0, 2, 0}, "processes 0 and 2 both to place 0");
+    refuse_order(3, (int[]){0, 3, 1}, "process 1 to place 3: the places of 3 processes are 0 to 2");
+    refuse_order(2, (int[]){0, -1}, "process 1 to place -1");
+    refuse_order(0, (int[]){0}, "1 to 2^24");
+    refuse_order(-1, (int[]){0}, "1 to 2^24");
+    refuse_order((1 << 24) + 1, (int[]){0}, "1 to 2^24");
+    refuse_order(2, NULL, "it is NULL");
+    ck_assert_int_eq(trama_order(NULL, 1, (int[]){0}), TRAMA_E_ARGUMENT);
+    ck_assert(tensor("x", TRAMA_SHAPE(4, 3), "S(0),R"));
+    refuse_order(4, (int[]){0, 1, 2, 3}, "order: of 4 processes, and x (");
+}
+END_TEST
+
+START_TEST(ops_are_in_the_order_too)
+{
+    trama_value *z = trama_neg(tensor("x", TRAMA_SHAPE(4, 3), NULL));
+    ck_assert(trama_shard_op(z, mesh, "S(0),R", NULL));
+    refuse_order(5, (int[]){0, 1, 2, 3, 4}, "is on process 5");
+}
+END_TEST
+
+START_TEST(another_order_is_refused_with_the_line_of_the_first)
+{
+    ck_assert(!trama_order(p, 2, ((int[]){1, 0})));
+    ck_assert_int_eq(trama_order(p, 2, ((int[]){0, 1})), TRAMA_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "in another order already (/"));
+    ck_assert_int_eq(trama_order(p, 3, ((int[]){1, 0, 2})), TRAMA_E_ARGUMENT);
+}
+END_TEST
+
+START_TEST(a_mesh_beyond_the_order_is_refused_where_it_comes_in)
+{
+    ck_assert(!trama_order(p, 5, ((int[]){4, 3, 2, 1, 0})));
+    trama_value *x = tensor("x", TRAMA_SHAPE(4, 3), NULL), *z = trama_neg(x);
+    for (int i = 0; i < 3; i++) {
+        const void *wrong = i == 0   ? trama_shard(x, mesh, "S(0),R")
+                            : i == 1 ? trama_shard_op(z, mesh, "S(0),R", NULL)
+                                     : trama_reshard(z, mesh, "R,R");
+        ck_assert(!wrong && trama_program_status(p) == TRAMA_E_LAYOUT);
+        ck_assert_msg(strstr(trama_error(), "has 5, and none for process 5"), "%s", trama_error());
+        trama_program_clear_error(p);
+    }
+    trama_mesh *small = trama_mesh_parse("2:4,0");
+    ck_assert(trama_shard(x, small, "S(0)"));
+    trama_mesh_destroy(&small);
+}
+END_TEST
+
 /* ---- Text ---- */
 
 START_TEST(a_program_prints_all_that_was_said)
@@ -276,6 +362,12 @@ int main(void)
         stages_reach_operands_gradients_and_updates,
         values_do_not_go_back_to_an_earlier_stage,
         what_rests_elsewhere_takes_aliases_and_the_optimizers_state_along,
+        an_order_is_kept_and_printed,
+        an_order_may_have_more_than_the_processes,
+        what_is_no_order_of_the_processes_is_refused,
+        ops_are_in_the_order_too,
+        another_order_is_refused_with_the_line_of_the_first,
+        a_mesh_beyond_the_order_is_refused_where_it_comes_in,
         a_program_prints_all_that_was_said,
         wrong_questions_are_refused,
     };

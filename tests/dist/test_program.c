@@ -132,6 +132,16 @@ START_TEST(dims_and_permutations_are_checked)
 }
 END_TEST
 
+START_TEST(ops_are_found_by_number_and_by_name)
+{
+    int n = 0;
+    for (const trama_op *op; (op = trama_op_number(n)); n++)
+        ck_assert_ptr_eq(trama_op_find(op->name), op);
+    ck_assert_int_eq(n, trama_n_ops);
+    ck_assert(!trama_op_number(-1) && !trama_op_number(n + 1) && !trama_op_find("matmull") && !trama_op_find(NULL));
+}
+END_TEST
+
 START_TEST(operands_of_other_kinds_and_programs_are_refused)
 {
     trama_value *two[] = {x, x};
@@ -269,6 +279,7 @@ int main(void)
         without_a_program_there_is_a_message_and_no_value,
         operands_that_do_not_fit_are_named_with_their_shapes,
         dims_and_permutations_are_checked,
+        ops_are_found_by_number_and_by_name,
         operands_of_other_kinds_and_programs_are_refused,
         layouts_that_do_not_fit_are_refused,
         masks_that_do_not_fit_are_refused,

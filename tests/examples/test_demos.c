@@ -146,14 +146,58 @@ START_TEST(demo_mlp_runs_the_one_variant_that_is_asked_for)
 }
 END_TEST
 
-START_TEST(trama_info_names_version_and_workers)
+/* ---- Plans ---- */
+
+START_TEST(hello_mesh_shows_its_reshard_instead_of_running)
+{
+    const char *text = text_of(run("./hello_mesh --plan"));
+    ck_assert_msg(!strncmp(text, "rank 0: ", 8) && contains(text, "S(0),S(1) -> S(1),R"), "%s", text);
+    ck_assert_msg(contains(text, "its processes lack 120 B") && !contains(text, "x f32[5,4] as"), "%s", text);
+    ck_assert(contains(text_of(run("./hello_mesh --plan=steps")), "copy     place 0"));
+}
+END_TEST
+
+START_TEST(demo_mlp_shows_the_variant_that_is_asked_for)
+{
+    const char *text = text_of(run("./demo_mlp --plan"));
+    ck_assert_msg(!strncmp(text, "rank 0: ", 8) && !contains(text, "->") && !contains(text, "recorded"), "%s", text);
+    ck_assert(contains(text_of(run("./demo_mlp --plan --mode mp")), "P(sum) -> R"));
+    ck_assert(contains(text_of(run("./demo_mlp --mode dp --plan=steps")), " matmul "));
+    ck_assert(contains(text_of(run("./demo_mlp --host --mode dp --plan=dot")), "digraph \"step\""));
+}
+END_TEST
+
+/* A node for each op, layouts on the edges, a hexagon with its bytes for each change of layout. */
+START_TEST(graphs_are_what_graphviz_takes)
+{
+    static const char *const programs[][4] = {
+        {"hello_mesh", "digraph \"move\"", "label=\"S(0),S(1) -> S(1),R\\n0 B in", "S(1),R\"];"},
+        {"demo_mlp --mode dp", "digraph \"gradients\"", "label=\"P(sum) -> R\\n0 B in", "label=\"matmul\""},
+        {"demo_mlp --mode mp --host", "digraph \"step\"", "label=\"P(sum) -> R\\n0 B in", "label=\"mul\""}};
+    bool installed = run("command -v dot")->status == 0;
+    for (int i = 0; i < 3; i++) {
+        const char *text = text_of(run("./%s --plan=dot", programs[i][0]));
+        for (int k = 1; k < 4; k++)
+            ck_assert_msg(contains(text, programs[i][k]), "no '%s' in %.4000s", programs[i][k], text);
+        if (installed)
+            ck_assert(contains(text_of(run("./%s --plan=dot | dot -Tsvg", programs[i][0])), "</svg>"));
+    }
+}
+END_TEST
+
+START_TEST(trama_info_names_versions_topology_workers_and_places)
 {
     const char *text = text_of(run("./trama info"));
     ck_assert(contains(text, "trama ") && contains(text, "rank 0 of 1") && contains(text, "workers"));
+    ck_assert_msg(contains(text, "built with: StarPU ") && contains(text, "hwloc ") && contains(text, "NUMA domains"),
+                  "%s", text);
+    ck_assert(contains(text, "kernels: ") && contains(text, "place 0: rank 0"));
     ck_assert(contains(text_of(run("./trama --version")), "trama "));
     ck_assert(contains(text_of(run("./trama --help")), "info"));
 }
 END_TEST
 
 TESTS(hello_mesh_prints_one_tensor_in_two_layouts, demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants,
-      demo_mlp_runs_the_one_variant_that_is_asked_for, trama_info_names_version_and_workers)
+      demo_mlp_runs_the_one_variant_that_is_asked_for, hello_mesh_shows_its_reshard_instead_of_running,
+      demo_mlp_shows_the_variant_that_is_asked_for, graphs_are_what_graphviz_takes,
+      trama_info_names_versions_topology_workers_and_places)

@@ -176,7 +176,9 @@ static const struct wrong {
     {"", "the op", "missing"},
     {"matmul --in 64,32 --in 32,48", "--mesh", "missing"},
     {"matmul --mesh 2x3 --in 64,32 --in 32,48", "--mesh", "'2x3'"},
-    {"matmull " ONE, "no op", "'matmull'"},
+    {"matmull " ONE, "no op", "'matmull'; there are matmul add"},
+    {"'' " ONE, "no op", "''; there are matmul add"},
+    {"--list=all", "--list", "doesn't allow an argument"},
     {"relu add " ONE, "'add'", "relu"},
     {"matmul " ONE, "--in", "takes 2 --in, not 1"},
     {"relu --mesh 2", "--in", "takes 1 --in, not 0"},
@@ -223,6 +225,37 @@ static const struct wrong {
     {"reshape " ONE "--attr shape=64,x", "--attr shape", "'64,x'"},
     {"cast " ONE "--attr dtype=f16", "--attr dtype", "'f16'"},
     {"scale " ONE "--attr factor=2x", "--attr factor", "'2x'"},
+    {"scale " ONE "--attr factor=", "--attr factor", "''"},
+    {"scale " ONE "--attr factor=1e999", "--attr factor", "'1e999'"},
+    {"scale " ONE "--attr factor=nan", "--attr factor", "'nan'"},
+    {"scale " ONE "--attr 'factor= 2'", "--attr factor", "' 2'"},
+    {"relu --mesh '' --in 4", "--mesh", "''"},
+    {"relu --mesh 1e30 --in 4", "--mesh", "'1e30'"},
+    {"relu --mesh", "--mesh", "requires an argument"},
+    {"relu --mesh 2 --in", "--in", "requires an argument"},
+    {"relu --mesh 2 --in 1e30", "--in", "'1e30'"},
+    {"relu --mesh 2 --in 99999999999999999999", "--in", "'99999999999999999999'"},
+    {"relu --mesh 2 --in 4:99999999999999999999", "--in", "'4:99999999999999999999'"},
+    {"relu --mesh 2 --in 4:0:0", "--in", "'4:0:0'"},
+    {"relu --mesh 2 --in '4:R mask{1'", "--in", "mask{1"},
+    {"relu --mesh 2 --in 4 --attr", "--attr", "requires an argument"},
+    {"relu --mesh 2 --in 4 --attr ''", "--attr", "''"},
+    {"relu --mesh 2 --in 4 --attr =", "--attr", "'='"},
+    {"relu --mesh 2 --in 4 -aa=1 -aa=1 -aa=1 -aa=1 -aa=1 -aa=1 -aa=1 -aa=1 -aa=1", "--attr", "at most 8"},
+    {"relu --mesh 2 --in 4 --backward --out", "--out", "requires an argument"},
+    {"relu --mesh 2 --in 4 --backward --out ''", "--out", "''"},
+    {"relu --mesh 2 --in 4 --backward --out 1e30", "--out", "'1e30'"},
+    {"relu --mesh 2 --in 4 --backward --out 4:99", "--out", "axis 99"},
+    {"relu --mesh 2 --in 4 --backward=1", "--backward", "doesn't allow an argument"},
+    {"relu --mesh 2 -i4 -i4 -i4 -i4 -i4 -i4 -i4 -i4 -i4", "--in", "at most 8"},
+    {"fill --mesh 2 --attr shape=281474976710656,2", "--attr shape", "elements"},
+    {"sum " ONE "--attr axis=1e30", "--attr axis", "'1e30'"},
+    {"sum " ONE "--attr axis=99999999999999999999", "--attr axis", "'99999999999999999999'"},
+    {"transpose " ONE "--attr perm=-1,0", "--attr perm", "'-1,0'"},
+    {"transpose " ONE "--attr perm=1e30,0", "--attr perm", "'1e30,0'"},
+    {"reshape " ONE "--attr shape=-64", "--attr shape", "'-64'"},
+    {"reshape " ONE "--attr shape=1e30", "--attr shape", "'1e30'"},
+    {"cast " ONE "--attr dtype=", "--attr dtype", "''"},
     {"expand --mesh 2 --in 8 --in 8,4 --attr axis=0", "--attr 'axis=0'", "does not fit"},
     {MATMUL "--backward", "--out", "missing"},
     {MATMUL "--out 64,48:1,0", "--out", "'64,48:1,0': only with --backward"},
@@ -244,7 +277,28 @@ START_TEST(a_wrong_use_is_named)
 }
 END_TEST
 
-START_TEST(help_names_every_option_and_op)
+/* A line each; the message for a name that is none says the same names. */
+START_TEST(the_list_names_every_op_with_its_attributes)
+{
+    static const char *const lines[] = {"matmul             2 -> 1  trans_x trans_y\n", "relu               1 -> 1\n",
+                                        "expand             2 -> 1  axis keepdim\n",
+                                        "uniform            0 -> 1  shape\n", "adamw              5 -> 3\n"};
+    const char *wrong = run(QUICKLY "./trama rule matmull --mesh 2")->text;
+    char *names = strdup(strstr(wrong, "there are ") + 10), *rest = NULL;
+    const char *text = text_of(run(QUICKLY "./trama rule --list"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        ck_assert_msg(contains(text, lines[i]), "no '%s' in %.4000s", lines[i], text);
+    strtok_r(names, "\n", &rest);
+    for (char *name = strtok_r(names, " ", &rest); name;
+         name = strtok_r(NULL, " ", &rest), text += strcspn(text, "\n") + 1)
+        ck_assert_msg(!strncmp(text, name, strlen(name)) && text[strlen(name)] == ' ', "%s is not at %.40s", name,
+                      text);
+    ck_assert_str_eq(text, "");
+    free(names);
+}
+END_TEST
+
+START_TEST(help_names_every_option)
 {
     static const char *const words[] = {"trama rule [OPTION...] OP",
                                         "--mesh=SPEC",
@@ -252,11 +306,10 @@ START_TEST(help_names_every_option_and_op)
                                         "--out=SHAPE:LAYOUT",
                                         "--backward",
                                         "--attr=NAME=VALUE",
+                                        "--list",
                                         "trans_x",
                                         "keepdim",
-                                        "perm",
-                                        "cross_entropy",
-                                        "stop_gradient"};
+                                        "perm"};
     const char *text = text_of(run(QUICKLY "./trama rule --help"));
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         ck_assert_msg(contains(text, words[i]), "--help lacks %s: %.4000s", words[i], text);
@@ -266,4 +319,5 @@ END_TEST
 
 TESTS(matmul_gives_the_reference_cases, other_rules_give_the_reference_cases, attributes_change_the_rule,
       splits_broadcast_and_meet, partial_values_pass_where_the_op_allows, every_form_of_a_layout_is_taken,
-      the_other_ops_are_known, operands_follow_from_results, a_wrong_use_is_named, help_names_every_option_and_op)
+      the_other_ops_are_known, operands_follow_from_results, a_wrong_use_is_named,
+      the_list_names_every_op_with_its_attributes, help_names_every_option)

@@ -445,6 +445,9 @@ START_TEST(questions_without_room_for_the_answer_are_refused)
     expect(trama_tensor_describe(w.e, w.x, NULL), TRAMA_E_ARGUMENT, "trama_tensor_describe");
     expect(trama_tensor_describe(w.e, unseen, &words), TRAMA_E_ARGUMENT, "trama_tensor_describe");
     expect(trama_tensor_describe(w.e, w.y, &words), TRAMA_E_ORDER, trama_value_name(w.y));
+    expect(trama_tensor_svg(w.e, w.x, NULL), TRAMA_E_ARGUMENT, "trama_tensor_svg");
+    expect(trama_tensor_svg(NULL, w.x, &words), TRAMA_E_ARGUMENT, "trama_tensor_svg");
+    expect(trama_tensor_svg(w.e, w.y, &words), TRAMA_E_ORDER, trama_value_name(w.y));
     expect(trama_target_traffic(w.e, w.t, NULL), TRAMA_E_ARGUMENT, "trama_target_traffic");
     expect(trama_target_traffic(w.e, NULL, &traffic), TRAMA_E_ARGUMENT, "target");
     demand(!words, "a text in spite of the error");

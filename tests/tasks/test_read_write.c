@@ -347,6 +347,9 @@ START_TEST(printing_shows_shape_layout_and_numbers)
 }
 END_TEST
 
+#define BLANK "   |                          |\n"
+#define BLANK3 BLANK BLANK BLANK
+#define BLANK4 BLANK3 BLANK
 START_TEST(completion_and_plans_can_be_looked_at)
 {
     start();
@@ -394,7 +397,15 @@ START_TEST(completion_and_plans_can_be_looked_at)
     must(trama_tensor_describe(net.e, net.w[1], &words));
     ck_assert_str_eq(words, "w1 f32[17,13] on dp=2,mp=2 as R,S(0)\n"
                             "process 0 (dp 0,mp 0) [0:9,0:13]\nprocess 1 (dp 0,mp 1) [9:17,0:13]\n"
-                            "process 2 (dp 1,mp 0) [0:9,0:13]\nprocess 3 (dp 1,mp 1) [9:17,0:13]\n");
+                            "process 2 (dp 1,mp 0) [0:9,0:13]\nprocess 3 (dp 1,mp 1) [9:17,0:13]\n"
+                            "\n   0                          13\n"
+                            " 0 +--------------------------+\n" BLANK4 "   |           0,2            |\n" BLANK4
+                            " 9 +--------------------------+\n" BLANK3 "   |           1,3            |\n" BLANK4
+                            "17 +--------------------------+\n");
+    free(words);
+    must(trama_tensor_svg(net.e, net.w[1], &words));
+    ck_assert(!strncmp(words, "<svg ", 5) && strstr(words, "<title>w1 f32[17,13] on dp=2,mp=2 as R,S(0)</title>"));
+    ck_assert(strstr(words, ">0,2</text>") && strstr(words, ">process 3 (dp 1,mp 1) [9:17,0:13]</text>"));
     free(words);
     samples_free(&s);
     network_free(&net);

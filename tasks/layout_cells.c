@@ -3,10 +3,9 @@
  * grid. */
 #include "layout_cells.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "must.h"
+#include "base.h"
 
 enum { LONG_RUN = 8 }; /* more ids than these in a row are written as first-last */
 
@@ -51,7 +50,8 @@ static bool holds(const trama_mesh *mesh, const trama_layout *layout, trama_shap
     int64_t offset[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM];
     bool held;
     *p = (piece){.position = position};
-    must(trama_layout_box(mesh, layout, shape, position, offset, extent, &p->term, &held));
+    if (trama_layout_box(mesh, layout, shape, position, offset, extent, &p->term, &held))
+        return false;
     for (int d = 0; d < shape.ndim; d++)
         held &= extent[d] > 0;
     p->row = shape.ndim > 1 ? offset[0] : 0;
@@ -74,7 +74,8 @@ static int find_pieces(cells *c, const trama_mesh *mesh, const trama_layout *lay
 
 static void cut_dims(cells *c, int n, const piece *pieces, trama_shape shape)
 {
-    int64_t *rows = must_allocate(n + 1, sizeof *rows), *columns = must_allocate(n + 1, sizeof *columns);
+    int64_t *rows = trama_alloc(((size_t)n + 1) * sizeof *rows),
+            *columns = trama_alloc(((size_t)n + 1) * sizeof *columns);
     for (int i = 0; i < n; i++) {
         rows[i] = pieces[i].row;
         columns[i] = pieces[i].column;
@@ -87,7 +88,7 @@ static void cut_dims(cells *c, int n, const piece *pieces, trama_shape shape)
 static void chain_holders(cells *c, int n, piece *pieces)
 {
     int n_cells = c->rows.n * c->columns.n;
-    c->first = must_allocate(n_cells, sizeof *c->first);
+    c->first = trama_alloc((size_t)n_cells * sizeof *c->first);
     for (int i = 0; i < n_cells; i++)
         c->first[i] = NO_POSITION;
     qsort(pieces, (size_t)n, sizeof *pieces, compare_pieces);
@@ -97,6 +98,12 @@ static void chain_holders(cells *c, int n, piece *pieces)
         c->next[pieces[i].position] = *first;
         *first = pieces[i].position;
     }
+}
+
+int cuts_share(const cuts *c, int i, int room)
+{
+    int64_t extent = c->at[c->n], part = c->at[i + 1] - c->at[i];
+    return (int)(extent > INT64_MAX / (room + 1) ? part / (extent / (room + 1)) : part * room / extent);
 }
 
 /* ---- Labels ---- */
@@ -114,45 +121,40 @@ static int end_of_run(const cells *c, const trama_mesh *mesh, const int *term, i
 
 static char *label_of(const cells *c, const trama_mesh *mesh, const int *term, int first)
 {
-    char *label = NULL;
-    size_t size;
-    FILE *text = open_memstream(&label, &size);
-    if (!text)
-        fail("no memory for a label");
+    text t = {0};
     for (int i = first, before = NO_POSITION; i != NO_POSITION; before = i, i = c->next[i]) {
         if (before != NO_POSITION)
-            fputc(term[before] == term[i] ? ',' : '+', text);
-        fprintf(text, "%d", trama_mesh_id(mesh, i));
+            text_add(&t, term[before] == term[i] ? "," : "+");
+        text_add(&t, "%d", trama_mesh_id(mesh, i));
         int length, last = end_of_run(c, mesh, term, i, &length);
         if (length > LONG_RUN) {
-            fprintf(text, "-%d", trama_mesh_id(mesh, last));
+            text_add(&t, "-%d", trama_mesh_id(mesh, last));
             i = last;
         }
     }
-    fclose(text);
-    return label;
+    return text_take(&t);
 }
 
 static void label_cells(cells *c, const trama_mesh *mesh, int n, const piece *pieces)
 {
-    int *term = must_allocate(trama_mesh_size(mesh), sizeof *term);
+    int *term = trama_alloc((size_t)trama_mesh_size(mesh) * sizeof *term), n_cells = c->rows.n * c->columns.n;
     for (int i = 0; i < n; i++)
         term[pieces[i].position] = pieces[i].term;
-    c->label = must_allocate(c->rows.n * c->columns.n, sizeof *c->label);
-    for (int i = 0; i < c->rows.n * c->columns.n; i++)
+    c->label = trama_alloc((size_t)n_cells * sizeof *c->label);
+    for (int i = 0; i < n_cells; i++)
         c->label[i] = label_of(c, mesh, term, c->first[i]);
     free(term);
 }
 
 cells *cells_new(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
 {
-    int processes = trama_mesh_size(mesh);
-    cells *c = must_allocate(1, sizeof *c);
+    size_t processes = (size_t)trama_mesh_size(mesh);
+    cells *c = trama_alloc(sizeof *c);
     c->ndim = shape.ndim;
     c->terms = 1;
-    c->next = must_allocate(processes, sizeof *c->next);
-    c->held = must_allocate(processes, sizeof *c->held);
-    piece *pieces = must_allocate(processes + 1, sizeof *pieces);
+    c->next = trama_alloc(processes * sizeof *c->next);
+    c->held = trama_alloc(processes * sizeof *c->held);
+    piece *pieces = trama_alloc((processes + 1) * sizeof *pieces);
     int n = find_pieces(c, mesh, layout, shape, pieces);
     cut_dims(c, n, pieces, shape);
     chain_holders(c, n, pieces);

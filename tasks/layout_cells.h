@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first two dims of a tensor as a grid of cells, cut where the boxes of its holders end, and who holds each cell.
  * Knows nothing of how it is drawn. */
-#ifndef EXAMPLES_LAYOUT_CELLS_H
-#define EXAMPLES_LAYOUT_CELLS_H
+#ifndef LAYOUT_CELLS_H
+#define LAYOUT_CELLS_H
 
-#include "trama.h"
+#include "trama_layout.h"
 
 enum { NO_POSITION = -1 };
 
@@ -13,6 +13,9 @@ typedef struct cuts {
     int n;       /* pieces that are not empty */
     int64_t *at; /* [n + 1] where they begin, and where the last one ends */
 } cuts;
+
+/* What of `room` belongs to piece i, by extent, rounded down. */
+int cuts_share(const cuts *c, int i, int room);
 
 typedef struct cells {
     int ndim;           /* of the tensor; below 2 the rows are one, at 0 the columns too */
@@ -24,6 +27,7 @@ typedef struct cells {
     bool *held;         /* [processes] it holds an element */
 } cells;
 
+/* The layout is one that fits mesh and shape. */
 cells *cells_new(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape);
 void cells_destroy(cells **c);
 

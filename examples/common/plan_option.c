@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One parser and one printer, so that --plan is the same everywhere. */
+#include "plan_option.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "arguments.h"
+
+enum { KEY_PLAN = 0x1000 }; /* beyond the keys of the programs */
+
+static const struct argp_option options[] = {
+    {"plan", KEY_PLAN, "FORM", OPTION_ARG_OPTIONAL,
+     "Print what a run does on rank 0, and stop: table (the default), steps, or dot for Graphviz", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    static const char *const forms[] = {"table", "steps", "dot"};
+    plan_form *form = state->input;
+    if (key != KEY_PLAN)
+        return ARGP_ERR_UNKNOWN;
+    *form = PLAN_TABLE + (text ? argument_word(state, "--plan", text, 3, forms) : 0);
+    return 0;
+}
+
+const struct argp plan_argp = {.options = options, .parser = parse_option};
+
+/* ---- Alone ---- */
+
+static error_t parse_alone(int key, char *text, struct argp_state *state)
+{
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = state->input;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s': there are only options", text);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+plan_form plan_asked_for(int argc, char **argv, const char *doc)
+{
+    const struct argp_child children[] = {{.argp = &plan_argp}, {0}};
+    const struct argp parser = {.parser = parse_alone, .doc = doc, .children = children};
+    plan_form form = PLAN_NONE;
+    argp_parse(&parser, argc, argv, 0, NULL, &form);
+    return form;
+}
+
+/* ---- Printing ---- */
+
+trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
+                        plan_form form)
+{
+    char *text;
+    trama_status status = form == PLAN_DOT ? trama_plan_graph(executable, target, &text)
+                                           : trama_plan_text(executable, target, form == PLAN_STEPS, &text);
+    if (status)
+        return status;
+    if (trama_context_rank(context) == 0)
+        fputs(text, stdout);
+    free(text);
+    return TRAMA_OK;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The option --plan that the examples share: what a run does is printed, and nothing runs. */
+#ifndef EXAMPLES_PLAN_OPTION_H
+#define EXAMPLES_PLAN_OPTION_H
+
+#include <argp.h>
+
+#include "trama.h"
+
+typedef enum plan_form { PLAN_NONE, PLAN_TABLE, PLAN_STEPS, PLAN_DOT } plan_form;
+
+/* A child of a program's own parser; its input is a plan_form *. */
+extern const struct argp plan_argp;
+
+/* For programs without other options: reads the whole command line. */
+plan_form plan_asked_for(int argc, char **argv, const char *doc);
+
+/* Prints the plan of the target for the extents fed last, on rank 0. */
+trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
+                        plan_form form);
+
+#endif
