@@ -44,7 +44,7 @@ static int64_t reduction_row(const reduction *r, int64_t i)
 #define DIVIDED_TRAMA_U8(x, divisor) ((uint8_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
 
 /* The last dim is reduced: one result at a time. */
-#define INNER_ROW(dtype, type, name, ACC, INIT)                                                                        \
+#define INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                           \
     ROW_SIGNATURE(name##_inner_##dtype)                                                                                \
     {                                                                                                                  \
         const reduction *r = with;                                                                                     \
@@ -56,12 +56,12 @@ static int64_t reduction_row(const reduction *r, int64_t i)
                 lane[j] = INIT;                                                                                        \
             for (int64_t row = 0; row < rows; row++)                                                                   \
                 name##_lanes_##dtype(lane, x + reduction_row(r, row), r->stride[last], r->extent[last]);               \
-            ((type *)data[0])[i * step[0]] = DIVIDED_##dtype(name##_joined_##dtype(lane), r->divisor);                 \
+            ((OUT *)data[0])[i * step[0]] = RESULT(dtype, name##_joined_##dtype(lane), r->divisor);                    \
         }                                                                                                              \
     }
 
 /* The last dim is kept: a block of results at a time. */
-#define OUTER_ROW(dtype, type, name, ACC, INIT)                                                                        \
+#define OUTER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                           \
     ROW_SIGNATURE(name##_outer_##dtype)                                                                                \
     {                                                                                                                  \
         const reduction *r = with;                                                                                     \
@@ -75,31 +75,38 @@ static int64_t reduction_row(const reduction *r, int64_t i)
             for (int64_t row = 0; row < rows; row++)                                                                   \
                 name##_columns_##dtype(acc, m, x + reduction_row(r, row), step[1], r->extent[last], r->stride[last]);  \
             for (int64_t j = 0; j < m; j++)                                                                            \
-                ((type *)data[0])[(from + j) * step[0]] = DIVIDED_##dtype(acc[j], r->divisor);                         \
+                ((OUT *)data[0])[(from + j) * step[0]] = RESULT(dtype, acc[j], r->divisor);                            \
         }                                                                                                              \
     }
 
-#define REDUCE_ROWS(dtype, type, name, ACC, INIT, STEP, STEP_ACC)                                                      \
+#define REDUCE_ROWS(dtype, type, name, ACC, INIT, STEP, STEP_ACC, OUT, RESULT)                                         \
     ACCUMULATE(dtype, type, name, ACC, STEP)                                                                           \
     LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                                   \
-    INNER_ROW(dtype, type, name, ACC, INIT)                                                                            \
-    OUTER_ROW(dtype, type, name, ACC, INIT)
-#define SUM_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, SUM_##dtype, 0, STEP_SUM, STEP_TOTAL)
-#define MAX_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, type, LOWEST_##dtype, STEP_MAX, STEP_MAX)
-#define MIN_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, type, HIGHEST_##dtype, STEP_MIN, STEP_MIN)
+    INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                               \
+    OUTER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)
+#define DIVIDED(dtype, x, divisor) DIVIDED_##dtype(x, divisor)
+#define AS_IT_IS(dtype, x, divisor) (x)
+#define SUM_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, SUM_##dtype, 0, STEP_SUM, STEP_TOTAL, type, DIVIDED)
+#define SQUARE_ROWS(dtype, type, name)                                                                                 \
+    REDUCE_ROWS(dtype, type, name, double, 0, STEP_SQUARE, STEP_TOTAL, double, AS_IT_IS)
+#define MAX_ROWS(dtype, type, name)                                                                                    \
+    REDUCE_ROWS(dtype, type, name, type, LOWEST_##dtype, STEP_MAX, STEP_MAX, type, DIVIDED)
+#define MIN_ROWS(dtype, type, name)                                                                                    \
+    REDUCE_ROWS(dtype, type, name, type, HIGHEST_##dtype, STEP_MIN, STEP_MIN, type, DIVIDED)
 EACH_DTYPE(SUM_ROWS, sum)
+EACH_FLOAT(SQUARE_ROWS, sum_square)
 EACH_DTYPE(MAX_ROWS, max)
 EACH_DTYPE(MIN_ROWS, min)
 
 typedef struct reduce_rows {
     loop_row *inner[TRAMA_N_DTYPES], *outer[TRAMA_N_DTYPES];
 } reduce_rows;
-#define REDUCE_TABLE(name)                                                                                             \
-    static const reduce_rows name##_rows = {{EACH_DTYPE(ROW_ENTRY, name##_inner)},                                     \
-                                            {EACH_DTYPE(ROW_ENTRY, name##_outer)}};
-REDUCE_TABLE(sum)
-REDUCE_TABLE(max)
-REDUCE_TABLE(min)
+#define REDUCE_TABLE(name, EACH)                                                                                       \
+    static const reduce_rows name##_rows = {{EACH(ROW_ENTRY, name##_inner)}, {EACH(ROW_ENTRY, name##_outer)}};
+REDUCE_TABLE(sum, EACH_DTYPE)
+REDUCE_TABLE(sum_square, EACH_FLOAT)
+REDUCE_TABLE(max, EACH_DTYPE)
+REDUCE_TABLE(min, EACH_DTYPE)
 
 static bool is_reduced(const trama_call *call, int d)
 {
@@ -145,6 +152,11 @@ static void reduce(const trama_call *call, const reduce_rows *rows, double divis
 void cpu_sum(const trama_call *call)
 {
     reduce(call, &sum_rows, 1);
+}
+
+void cpu_sum_square(const trama_call *call)
+{
+    reduce(call, &sum_square_rows, 1);
 }
 
 void cpu_max(const trama_call *call)

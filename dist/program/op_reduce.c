@@ -37,6 +37,7 @@ static trama_value *reduce(trama_where where, const trama_op *op, trama_value *x
     }
 DEFINE_REDUCTION(sum)
 DEFINE_REDUCTION(mean)
+DEFINE_REDUCTION(sum_square)
 DEFINE_REDUCTION(max)
 DEFINE_REDUCTION(min)
 
@@ -131,6 +132,14 @@ trama_status argmax_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
+/* Squares of large f32 numbers are none. */
+trama_status f64_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    trama_status status = float_dtype(node, dtype);
+    *dtype = TRAMA_F64;
+    return status;
+}
+
 trama_status expand_dtype(const trama_node *node, trama_dtype *dtype)
 {
     *dtype = node->in[0]->dtype;
@@ -153,6 +162,12 @@ trama_status cross_entropy_dtype(const trama_node *node, trama_dtype *dtype)
 void sum_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     d_in[0] = expand(node->where, d_out[0], node->in[0], node, false);
+}
+
+void sum_square_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_value *x = node->in[0], *d = trama_cast_at(node->where, d_out[0], x->dtype);
+    d_in[0] = trama_scale_at(node->where, trama_mul_at(node->where, expand(node->where, d, x, node, false), x), 2);
 }
 
 void mean_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)

@@ -108,6 +108,7 @@ static trama_value *build_matmul(const building *b)
     }
 BUILD_REDUCTION(sum)
 BUILD_REDUCTION(mean)
+BUILD_REDUCTION(sum_square)
 BUILD_REDUCTION(max)
 BUILD_REDUCTION(min)
 
@@ -216,6 +217,7 @@ static const known_op known_ops[] = {
     {"matmul", "trans_x trans_y", build_matmul, 0},
     {"sum", "axis keepdim", build_sum, 0},
     {"mean", "axis keepdim", build_mean, 0},
+    {"sum_square", "axis keepdim", build_sum_square, 0},
     {"max", "axis keepdim", build_max, 0},
     {"min", "axis keepdim", build_min, 0},
     {"argmax", "axis", build_argmax, 0},

@@ -24,8 +24,8 @@ static trama_shape result_shape(const tensor *x, int64_t mask, bool keep_dim)
     return shape;
 }
 
-typedef enum { SUM, MEAN, MAX, MIN } kind;
-static const char *const names[] = {"sum", "mean", "max", "min"};
+typedef enum { SUM, MEAN, SQUARE, MAX, MIN } kind;
+static const char *const names[] = {"sum", "mean", "sum_square", "max", "min"};
 
 static double nothing(kind what, trama_dtype dtype)
 {
@@ -36,14 +36,14 @@ static double nothing(kind what, trama_dtype dtype)
 
 static double join(kind what, double a, double b)
 {
-    return what == MAX ? fmax(a, b) : what == MIN ? fmin(a, b) : a + b;
+    return what == MAX ? fmax(a, b) : what == MIN ? fmin(a, b) : a + (what == SQUARE ? b * b : b);
 }
 
 static void check_reduction(kind what, tensor *x, int64_t mask, bool keep_dim, order how)
 {
     const trama_dtype dtype = x->view.dtype;
     const trama_attributes attributes = {.integer = {[REDUCE_AXES] = mask, [REDUCE_KEEP_DIM] = keep_dim}};
-    tensor out = tensor_new(dtype, how, result_shape(x, mask, keep_dim));
+    tensor out = tensor_new(what == SQUARE ? TRAMA_F64 : dtype, how, result_shape(x, mask, keep_dim));
     tensor want = tensor_new(TRAMA_F64, PACKED, result_shape(x, mask, keep_dim));
     double global = 1;
 
@@ -104,6 +104,19 @@ END_TEST
 START_TEST(mean_divides_by_the_global_extents)
 {
     check_kind(MEAN, 2);
+}
+END_TEST
+
+START_TEST(sum_square_is_f64)
+{
+    check_kind(SQUARE, 2);
+    tensor x = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(2)), out = tensor_new(TRAMA_F64, PACKED, TRAMA_SCALAR);
+    PUT(&x, 0x1p100, 0);
+    PUT(&x, 1, 1);
+    run_unary("sum_square", &(trama_attributes){.integer = {[REDUCE_AXES] = 1}}, &out, &x);
+    ck_assert(AT(&out, 0) == 0x1p200);
+    tensor_free(&x);
+    tensor_free(&out);
 }
 END_TEST
 
@@ -258,7 +271,7 @@ START_TEST(expand_repeats_and_averages_over_the_global_repetitions)
 }
 END_TEST
 
-RUN_TESTS("reduce", sum_holds_over_any_dims, mean_divides_by_the_global_extents,
+RUN_TESTS("reduce", sum_holds_over_any_dims, mean_divides_by_the_global_extents, sum_square_is_f64,
           max_and_min_hold_over_any_dims_and_of_nothing_are_the_extremes, max_and_min_propagate_nan_from_anywhere,
           sums_of_f32_lose_nothing_to_small_terms, the_bits_of_a_sum_do_not_depend_on_how_kept_dims_are_cut,
           argmax_gives_the_first_of_equals_along_any_dim, argmax_takes_the_first_nan_for_the_largest,

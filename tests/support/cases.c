@@ -256,6 +256,7 @@ const op_case op_cases[] = {
     REDUCTION(mean),
     REDUCTION(max),
     REDUCTION(min),
+    REDUCTION(sum_square),
     {"argmax of dim 0", "argmax", {REAL}, reduction, {1, 0}, 0},
     {"argmax of dim 2, kept", "argmax", {REAL}, reduction, {4, 1}, 0},
     {"expand to all", "expand", {REAL, REAL}, expansion, {7, 0, 0}, 0},

@@ -85,6 +85,19 @@ void run_mean(const trama_call *call)
     sum_scaled(call, repetitions(call, &call->in[0]));
 }
 
+void run_sum_square(const trama_call *call)
+{
+    point i;
+    agree_kept(call, &call->in[0], &call->out[0]);
+    fill_result(call, 0);
+    FOR_EACH(&call->in[0], &i)
+    {
+        point r = reduced(call, &i);
+        double x = get(call, 0, &i);
+        *element(call, &call->out[0], &r) += x * x;
+    }
+}
+
 static void extremum(const trama_call *call, bool max)
 {
     point i;

@@ -59,6 +59,8 @@ const tried_op tried_ops[] = {
     {"sum", "0x5", "r", INTEGERS(1, 0)},
     {"mean", "7x5x3", "r", INTEGERS(5, 0)},
     {"mean", "7x5", "r", INTEGERS(1, 1)},
+    {"sum_square", "7x5x3", "r", INTEGERS(5, 0)},
+    {"sum_square", "7x5", "r", INTEGERS(3, 1)},
     {"max", "7x5x3", "r", INTEGERS(6, 0)},
     {"max", "2x5", "r", INTEGERS(1, 1)},
     {"min", "7x5x3", "r", INTEGERS(5, 1)},
