@@ -22,48 +22,7 @@ POINTWISE(UNARY_ROW, EACH_DTYPE, increment, INCREMENT)
 #define SGD_TRAMA_U8(w, g, lr) OF_REAL_TRAMA_U8((w) - (lr) * (g))
 POINTWISE(BINARY_ROW, EACH_DTYPE, sgd, SGD)
 
-/* ---- adamw -------------------------------------------------------------------------------------- */
-
-/* The constants of one step. lr is the paper's schedule multiplier (its alpha is 1), so it scales the decay as well. */
-typedef struct adamw {
-    double lr, beta1, beta2, eps, decay;
-    double correction1, correction2; /* 1 / (1 - beta^t) */
-} adamw;
-
-/* Arrays: results w, m, v; operands w, m, v, g. AT(a, i) is where element i of array a lies. */
-#define ADAMW_LOOP(dtype, type, AT)                                                                                    \
-    INDEPENDENT                                                                                                        \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-        const type w = w_in[AT(3, i)], g = g_in[AT(6, i)];                                                             \
-        const type m = keep1 * m_in[AT(4, i)] + take1 * g;                                                             \
-        const type v = keep2 * v_in[AT(5, i)] + take2 * g * g;                                                         \
-        const type direction = m * correction1 / (MATH_##dtype(sqrt)(v * correction2) + eps);                          \
-        w_out[AT(0, i)] = w - lr * (direction + decay * w);                                                            \
-        m_out[AT(1, i)] = m;                                                                                           \
-        v_out[AT(2, i)] = v;                                                                                           \
-    }
-#define AT_UNIT(a, i) (i)
-#define AT_STEP(a, i) ((i)*step[a])
-#define ADAMW_ROW(dtype, type, unused)                                                                                 \
-    FAST ROW_SIGNATURE(adamw_##dtype)                                                                                  \
-    {                                                                                                                  \
-        const adamw *c = with;                                                                                         \
-        const type keep1 = (type)c->beta1, take1 = (type)(1 - c->beta1), correction1 = (type)c->correction1;           \
-        const type keep2 = (type)c->beta2, take2 = (type)(1 - c->beta2), correction2 = (type)c->correction2;           \
-        const type lr = (type)c->lr, eps = (type)c->eps, decay = (type)c->decay;                                       \
-        type *w_out = data[0], *m_out = data[1], *v_out = data[2];                                                     \
-        const type *w_in = data[3], *m_in = data[4], *v_in = data[5], *g_in = data[6];                                 \
-        bool unit = true;                                                                                              \
-        for (int a = 0; a < 7; a++)                                                                                    \
-            unit &= step[a] == 1;                                                                                      \
-        if (unit) {                                                                                                    \
-            ADAMW_LOOP(dtype, type, AT_UNIT)                                                                           \
-        } else {                                                                                                       \
-            ADAMW_LOOP(dtype, type, AT_STEP)                                                                           \
-        }                                                                                                              \
-    }
-EACH_FLOAT(ADAMW_ROW, )
-static loop_row *const adamw_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, adamw)};
+/* ---- Updates that a scalar operand can turn off -------------------------------------------------- */
 
 #define REAL_CASE(dtype, text, type)                                                                                   \
     case dtype:                                                                                                        \
@@ -77,20 +36,138 @@ static double real_of(const trama_view *view)
     }
 }
 
-void cpu_adamw(const trama_call *call)
+void cpu_assign_if(const trama_call *call)
 {
-    const double *real = call->attributes->real, t = real_of(&call->in[4]);
-    const adamw c = {
-        .lr = real[UPDATE_LR],
-        .beta1 = real[ADAMW_BETA1],
-        .beta2 = real[ADAMW_BETA2],
-        .eps = real[ADAMW_EPS],
-        .decay = real[ADAMW_WEIGHT_DECAY],
-        .correction1 = 1 / (1 - pow(real[ADAMW_BETA1], t)),
-        .correction2 = 1 / (1 - pow(real[ADAMW_BETA2], t)),
-    };
-    trama_call state = *call; /* without t */
+    if (real_of(&call->in[2]))
+        kernel_copy(&call->out[0], &call->in[1]);
+}
 
-    state.n_in = 4;
-    loop_call(&state, adamw_rows, &c);
+/* What an update of one step is made with. */
+enum { LR, DECAY, L2, KEEP1, TAKE1, CORRECTION1, KEEP2, TAKE2, CORRECTION2, EPS, NESTEROV, N_CONSTANTS };
+
+/* Rows of n_arrays arrays, results before operands. ELEMENT(dtype, type, AT) is the update of element AT(a) of array a,
+ * with constants c[] in the row's type. */
+#define UPDATE_ROW(dtype, type, name, ELEMENT, n_arrays)                                                               \
+    FAST ROW_SIGNATURE(name##_##dtype)                                                                                 \
+    {                                                                                                                  \
+        type *array[n_arrays], c[N_CONSTANTS];                                                                         \
+        bool unit = true;                                                                                              \
+        for (int a = 0; a < (n_arrays); a++) {                                                                         \
+            array[a] = data[a];                                                                                        \
+            unit &= step[a] == 1;                                                                                      \
+        }                                                                                                              \
+        for (int k = 0; k < N_CONSTANTS; k++)                                                                          \
+            c[k] = (type)((const double *)with)[k];                                                                    \
+        if (unit) {                                                                                                    \
+            INDEPENDENT                                                                                                \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                ELEMENT(dtype, type, AT_UNIT)                                                                          \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            INDEPENDENT                                                                                                \
+            for (int64_t i = 0; i < n; i++) {                                                                          \
+                ELEMENT(dtype, type, AT_STEP)                                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#define AT_UNIT(a) array[a][i]
+#define AT_STEP(a) array[a][i * step[a]]
+#define UPDATE_ROWS(name, ELEMENT, n_arrays)                                                                           \
+    EACH_FLOAT(UPDATE_ROW, name, ELEMENT, n_arrays)                                                                    \
+    static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, name)};
+
+/* Runs the rows without the scalars behind the first n_in operands. */
+static void update(const trama_call *call, int n_in, loop_row *const rows[TRAMA_N_DTYPES], const double *constants)
+{
+    trama_call tensors = *call;
+    tensors.n_in = n_in;
+    loop_call(&tensors, rows, constants);
+}
+
+/* w | w, g */
+#define DESCEND(dtype, type, AT)                                                                                       \
+    const type w = AT(1);                                                                                              \
+    AT(0) = w - c[LR] * (AT(2) + c[L2] * w);
+UPDATE_ROWS(descend, DESCEND, 3)
+
+void cpu_descend(const trama_call *call)
+{
+    if (real_of(&call->in[3]))
+        update(call, 2, descend_rows,
+               (double[N_CONSTANTS]){[LR] = real_of(&call->in[2]), [L2] = call->attributes->real[UPDATE_WEIGHT_DECAY]});
+}
+
+/* w, b | w, b, g */
+#define MOMENTUM(dtype, type, AT)                                                                                      \
+    const type w = AT(2), g = AT(4) + c[L2] * w;                                                                       \
+    const type b = c[KEEP1] * AT(3) + g;                                                                               \
+    AT(0) = w - c[LR] * (c[NESTEROV] != 0 ? g + c[KEEP1] * b : b);                                                     \
+    AT(1) = b;
+UPDATE_ROWS(momentum, MOMENTUM, 5)
+
+void cpu_momentum(const trama_call *call)
+{
+    const trama_attributes *a = call->attributes;
+    if (real_of(&call->in[4]))
+        update(call, 3, momentum_rows,
+               (double[N_CONSTANTS]){[LR] = real_of(&call->in[3]),
+                                     [L2] = a->real[UPDATE_WEIGHT_DECAY],
+                                     [KEEP1] = a->real[MOMENTUM_FACTOR],
+                                     [NESTEROV] = (double)a->integer[MOMENTUM_NESTEROV]});
+}
+
+/* The moments m and v, and the direction, of which array is where. */
+#define MOMENTS(dtype, type, AT, M, V)                                                                                 \
+    const type m = c[KEEP1] * AT(M) + c[TAKE1] * g, v = c[KEEP2] * AT(V) + c[TAKE2] * g * g;                           \
+    const type direction = m * c[CORRECTION1] / (MATH_##dtype(sqrt)(v * c[CORRECTION2]) + c[EPS]);
+
+static void moment_constants(const trama_call *call, double t, double *c)
+{
+    const double *real = call->attributes->real, beta1 = real[ADAM_BETA1], beta2 = real[ADAM_BETA2];
+    c[KEEP1] = beta1;
+    c[TAKE1] = 1 - beta1;
+    c[CORRECTION1] = 1 / (1 - pow(beta1, t));
+    c[KEEP2] = beta2;
+    c[TAKE2] = 1 - beta2;
+    c[CORRECTION2] = 1 / (1 - pow(beta2, t));
+    c[EPS] = real[ADAM_EPS];
+}
+
+/* w, m, v | w, m, v, g. lr is the paper's schedule multiplier (its alpha is 1), so it scales the decay as well. */
+#define ADAM(dtype, type, AT)                                                                                          \
+    const type w = AT(3), g = AT(6) + c[L2] * w;                                                                       \
+    MOMENTS(dtype, type, AT, 4, 5)                                                                                     \
+    AT(0) = w - c[LR] * (direction + c[DECAY] * w);                                                                    \
+    AT(1) = m;                                                                                                         \
+    AT(2) = v;
+UPDATE_ROWS(adam, ADAM, 7)
+
+void cpu_adam(const trama_call *call)
+{
+    double c[N_CONSTANTS] = {[LR] = real_of(&call->in[4])};
+    if (!real_of(&call->in[6]))
+        return;
+    c[call->attributes->integer[ADAM_DECOUPLED] ? DECAY : L2] = call->attributes->real[UPDATE_WEIGHT_DECAY];
+    moment_constants(call, real_of(&call->in[5]), c);
+    update(call, 4, adam_rows, c);
+}
+
+/* m, v, direction | m, v, w, g */
+#define LAMB(dtype, type, AT)                                                                                          \
+    const type g = AT(6);                                                                                              \
+    MOMENTS(dtype, type, AT, 3, 4)                                                                                     \
+    AT(2) = direction + c[DECAY] * AT(5);                                                                              \
+    AT(0) = m;                                                                                                         \
+    AT(1) = v;
+UPDATE_ROWS(lamb, LAMB, 7)
+
+void cpu_lamb(const trama_call *call)
+{
+    double c[N_CONSTANTS] = {[DECAY] = call->attributes->real[UPDATE_WEIGHT_DECAY]};
+    if (!real_of(&call->in[5])) {
+        kernel_fill(&call->out[2], 0);
+        return;
+    }
+    moment_constants(call, real_of(&call->in[4]), c);
+    update(call, 4, lamb_rows, c);
 }

@@ -13,6 +13,7 @@
 #include "trama_mesh.h"
 #include "trama_op.h"
 #include "trama_ops.h"
+#include "trama_optimizer.h"
 #include "trama_program.h"
 #include "trama_reshard_plan.h"
 #include "trama_rule.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reverse-mode differentiation: appends ordinary ops to the program. And the optimizers that use it. */
-#include <string.h>
-
+/* Reverse-mode differentiation: appends ordinary ops to the program. */
 #include "families.h"
 
 /* ---- Which values lie between x and the loss ---- */
@@ -57,7 +55,8 @@ static bool operands_are_there(trama_where where, const trama_node *node)
 }
 
 /* Adds what one node gives to the gradients of its operands. */
-static void back_through(trama_where where, trama_node *node, trama_value **d, const bool *on_path, const bool *complete)
+static void back_through(trama_where where, trama_node *node, trama_value **d, const bool *on_path,
+                         const bool *complete)
 {
     trama_value *d_out[TRAMA_MAX_OPERANDS] = {0}, *d_in[TRAMA_MAX_OPERANDS] = {0};
     bool any = false;
@@ -118,7 +117,7 @@ bool program_gradients(trama_where where, trama_value *loss, int n, trama_value 
     return !p->status;
 }
 
-static bool check_loss(trama_where where, const char *what, trama_value *loss)
+bool program_check_loss(trama_where where, const char *what, trama_value *loss)
 {
     if (!loss)
         return false;
@@ -131,7 +130,7 @@ static bool check_loss(trama_where where, const char *what, trama_value *loss)
 
 trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x)
 {
-    if (!x || !check_loss(where, "gradient", loss))
+    if (!x || !program_check_loss(where, "gradient", loss))
         return NULL;
     if (x->program != loss->program || x->kind == VALUE_EFFECT)
         return program_fail(loss->program, where, TRAMA_E_ARGUMENT, "gradient: %s is no value of the loss's program",
@@ -147,133 +146,4 @@ trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value
     if (!d->gradient_of)
         d->gradient_of = x;
     return d;
-}
-
-/* ---- Optimizers ---- */
-
-static int sgd_update(const trama_optimizer *o, trama_where where, trama_value *w, trama_value *g, trama_value *step,
-                      trama_value **updated)
-{
-    (void)step;
-    trama_attributes a = {.real = {[UPDATE_LR] = o->lr}};
-    updated[0] = program_append(NULL, where, &trama_op_sgd, 2, (trama_value *[]){w, g}, &a);
-    return 1;
-}
-
-/* State of an optimizer. In eager mode each step is recorded anew and finds the state of the step before by its name. */
-static trama_value *optimizer_state(trama_where where, trama_program *p, const char *name, trama_dtype dtype,
-                                    trama_shape shape)
-{
-    for (int i = 0; p->appended && i < p->values.n; i++) {
-        trama_value *v = p->values.at[i];
-        if (v->kind == VALUE_STATE && !strcmp(v->name, name))
-            return v;
-    }
-    return trama_state_at(where, p, name, dtype, shape, NULL);
-}
-
-/* State of one parameter: zeros, named after it. */
-static trama_value *slot(trama_where where, trama_value *w, const char *suffix)
-{
-    text name = {0};
-    text_add(&name, "%s.%s", w->name, suffix);
-    trama_value *v = optimizer_state(where, w->program, name.at, w->dtype, w->shape);
-    free(name.at);
-    return v;
-}
-
-static int adamw_update(const trama_optimizer *o, trama_where where, trama_value *w, trama_value *g, trama_value *step,
-                        trama_value **updated)
-{
-    trama_attributes a = {.real = {o->lr, o->beta1, o->beta2, o->eps, o->weight_decay}};
-    trama_value *in[] = {w, g, slot(where, w, "m"), slot(where, w, "v"), step};
-    trama_value *in_order[] = {in[0], in[2], in[3], in[1], in[4]};
-    trama_value *first = program_append(NULL, where, &trama_op_adamw, 5, in_order, &a);
-    for (int i = 0; i < 3; i++)
-        updated[i] = trama_result(first, i);
-    return 3;
-}
-
-trama_status adamw_dtype(const trama_node *node, trama_dtype *dtype)
-{
-    if (node->in[4]->dtype != TRAMA_I64)
-        return trama_fail(node->where, TRAMA_E_DTYPE, "adamw: the step must be i64");
-    *dtype = node->in[0]->dtype;
-    return TRAMA_OK;
-}
-
-trama_optimizer trama_sgd(double lr)
-{
-    return (trama_optimizer){.name = "sgd", .update = sgd_update, .lr = lr};
-}
-
-trama_optimizer trama_adamw(double lr)
-{
-    return (trama_optimizer){.name = "adamw",
-                             .update = adamw_update,
-                             .counts_steps = true,
-                             .lr = lr,
-                             .beta1 = 0.9,
-                             .beta2 = 0.999,
-                             .eps = 1e-8,
-                             .weight_decay = 0.01};
-}
-
-static trama_value *step_counter(trama_where where, trama_program *p, const char *optimizer)
-{
-    text name = {0};
-    if (p->appended)
-        text_add(&name, "%s.step", optimizer);
-    else
-        text_add(&name, "%s.step%d", optimizer, p->values.n);
-    trama_value *v = optimizer_state(where, p, name.at, TRAMA_I64, TRAMA_SCALAR);
-    free(name.at);
-    return apply1(where, &trama_op_increment, v);
-}
-
-trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer)
-{
-    if (!check_loss(where, "minimize", loss))
-        return NULL;
-    trama_program *p = loss->program;
-    if (!optimizer || !optimizer->update)
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL");
-    ARRAY(trama_value *) parameters = {0};
-    for (int i = 0; i < p->values.n; i++)
-        if (p->values.at[i] && p->values.at[i]->trainable && trama_dtype_is_float(p->values.at[i]->dtype))
-            *ARRAY_PUSH(&parameters) = p->values.at[i];
-    trama_value **d = trama_alloc((size_t)parameters.n * sizeof(trama_value *));
-    trama_value *effect = NULL;
-    bool outer = p->in_backward;
-    int outer_stage = p->stage;
-    p->in_backward = true;
-    if (program_gradients(where, loss, parameters.n, parameters.at, d)) {
-        effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
-        trama_value *step = optimizer->counts_steps ? step_counter(where, p, optimizer->name) : NULL;
-        for (int i = parameters.n - 1; i >= 0 && !p->status; i--) { /* the last gradients are there first */
-            trama_value *updated[TRAMA_MAX_OPERANDS] = {0};
-            if (d[i] && d[i]->node)
-                p->stage = d[i]->node->stage;
-            int n = d[i] ? optimizer->update(optimizer, where, parameters.at[i], d[i], step, updated) : 0;
-            for (int u = 0; u < n; u++)
-                *ARRAY_PUSH(&effect->effects) = updated[u];
-        }
-        if (!p->status && !effect->effects.n)
-            program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter", loss->name);
-    }
-    p->in_backward = outer;
-    p->stage = outer_stage;
-    ARRAY_FREE(&parameters);
-    free(d);
-    return p->status ? NULL : effect;
-}
-
-trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value)
-{
-    trama_value *updated = apply2(where, &trama_op_assign, state, value);
-    if (!updated)
-        return NULL;
-    trama_value *effect = program_value(state->program, where, VALUE_EFFECT, state->dtype, TRAMA_SCALAR, "assign");
-    *ARRAY_PUSH(&effect->effects) = updated;
-    return effect;
 }

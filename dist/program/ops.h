@@ -22,6 +22,10 @@ enum { CAST_DTYPE };
 enum { SOURCE_DTYPE, SOURCE_NDIM, SOURCE_DIM, SOURCE_SEED = SOURCE_DIM + TRAMA_MAX_NDIM, SOURCE_STREAM, SOURCE_STEP };
 enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */
 enum { SCALE_FACTOR };                                  /* real */
-enum { UPDATE_LR, ADAMW_BETA1, ADAMW_BETA2, ADAMW_EPS, ADAMW_WEIGHT_DECAY }; /* real */
+enum { UPDATE_LR };                                     /* sgd; real */
+enum { MOMENTUM_NESTEROV };
+enum { ADAM_DECOUPLED };
+/* descend, momentum, adam, lamb; real */
+enum { UPDATE_WEIGHT_DECAY, MOMENTUM_FACTOR, ADAM_BETA1 = MOMENTUM_FACTOR, ADAM_BETA2, ADAM_EPS };
 
 #endif

@@ -7,6 +7,7 @@
 #include "ops.h"
 #include "rule.h"
 #include "trama_ops.h"
+#include "trama_optimizer.h"
 
 typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFFECT } value_kind;
 
@@ -139,6 +140,8 @@ static inline bool node_wants(const trama_node *node, int operand)
 {
     return node->wants >> operand & 1;
 }
+/* Whether loss is a float scalar; keeps the error, in which `what` asks. */
+bool program_check_loss(trama_where where, const char *what, trama_value *loss);
 /* Derives the gradients of loss for n values; d[i] may be NULL where there is no path. */
 bool program_gradients(trama_where where, trama_value *loss, int n, trama_value *const *x, trama_value **d);
 

@@ -107,23 +107,6 @@ trama_status trama_order_at(trama_where where, trama_program *program, int n, co
 #define trama_gradient(loss, x) trama_gradient_at(TRAMA_HERE, loss, x)
 trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x);
 
-/* How parameters follow their gradients. trama_sgd and trama_adamw fill one in. */
-typedef struct trama_optimizer trama_optimizer;
-struct trama_optimizer {
-    const char *name;
-    /* Appends the ops that update one parameter; returns the updated values in updated[], their number as result. */
-    int (*update)(const trama_optimizer *optimizer, trama_where where, trama_value *parameter, trama_value *gradient,
-                  trama_value *step, trama_value **updated);
-    bool counts_steps; /* update gets the 0-d i64 number of the step, from 1, else NULL */
-    double lr, beta1, beta2, eps, weight_decay;
-};
-trama_optimizer trama_sgd(double lr);
-trama_optimizer trama_adamw(double lr); /* betas 0.9 0.999, eps 1e-8, decoupled weight decay 0.01 */
-
-/* One step of the optimizer on every parameter the loss depends on; the result only stands in trama_target_new. */
-#define trama_minimize(loss, optimizer) trama_minimize_at(TRAMA_HERE, loss, optimizer)
-trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer);
-
 /* state takes the value's content at the end of a run; stands in trama_target_new. */
 #define trama_assign(state, value) trama_assign_at(TRAMA_HERE, state, value)
 trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value);

@@ -232,7 +232,6 @@ static const known_op known_ops[] = {
     {"uniform", "shape", build_uniform, 0},
     {"cross_entropy", "", build_plain, 1 << 1},
     {"cross_entropy_grad", "", build_plain, 1 << 1},
-    {"adamw", "", build_plain, 1 << 4},
 };
 
 static known_op what_is_known(const char *name)

@@ -62,66 +62,179 @@ START_TEST(sgd_moves_against_the_gradient)
 }
 END_TEST
 
-typedef struct state {
-    double w, m, v;
-} state;
+/* ---- Updates with state, and a scalar that turns them off ---- */
+
+/* One element: what is updated, or made (lamb's direction). */
+typedef struct element_state {
+    double w, first, second, direction;
+} element_state;
+
+typedef struct trial {
+    const char *op;
+    trama_attributes attributes;
+    int n_state;
+    const char *scalars; /* behind the tensors: l learning rate, t step, a apply */
+    void (*step)(element_state *s, double g, double t);
+} trial;
+
+enum { MOST_STATE = 3 };
+static const double lr = 0.01;
+
+static void descend_step(element_state *s, double g, double t)
+{
+    (void)t;
+    s->w -= lr * (g + 0.1 * s->w);
+}
+
+/* Sutskever et al. 2013 in the form of PyTorch's SGD */
+static void momentum_step(element_state *s, double g, double t)
+{
+    (void)t;
+    s->first = 0.9 * s->first + g + 0.1 * s->w;
+    s->w -= lr * s->first;
+}
+
+static void nesterov_step(element_state *s, double g, double t)
+{
+    double decayed = g + 0.1 * s->w;
+    (void)t;
+    s->first = 0.9 * s->first + decayed;
+    s->w -= lr * (decayed + 0.9 * s->first);
+}
+
+static double direction(element_state *s, double g, double t)
+{
+    s->first = 0.9 * s->first + (1 - 0.9) * g;
+    s->second = 0.999 * s->second + (1 - 0.999) * g * g;
+    return s->first / (1 - pow(0.9, t)) / (sqrt(s->second / (1 - pow(0.999, t))) + 1e-8);
+}
+
+/* Kingma & Ba 2015, algorithm 1 */
+static void adam_step(element_state *s, double g, double t)
+{
+    s->w -= lr * direction(s, g + 0.1 * s->w, t);
+}
 
 /* Loshchilov & Hutter 2019, algorithm 2, with eta = lr and alpha = 1 */
-static void adamw_step(state *s, double g, double t)
+static void adamw_step(element_state *s, double g, double t)
 {
-    s->m = 0.9 * s->m + (1 - 0.9) * g;
-    s->v = 0.999 * s->v + (1 - 0.999) * g * g;
-    s->w -= 0.01 * (s->m / (1 - pow(0.9, t)) / (sqrt(s->v / (1 - pow(0.999, t))) + 1e-8) + 0.1 * s->w);
+    double d = direction(s, g, t);
+    s->w -= lr * (d + 0.1 * s->w);
+}
+
+/* You et al. 2020, algorithm 2, up to the norms */
+static void lamb_step(element_state *s, double g, double t)
+{
+    s->direction = direction(s, g, t) + 0.1 * s->w;
+}
+
+static const trial trials[] = {
+    {"descend", {.real = {0.1}}, 1, "la", descend_step},
+    {"momentum", {.real = {0.1, 0.9}}, 2, "la", momentum_step},
+    {"momentum", {.integer = {1}, .real = {0.1, 0.9}}, 2, "la", nesterov_step},
+    {"adam", {.real = {0.1, 0.9, 0.999, 1e-8}}, 3, "lta", adam_step},
+    {"adam", {.integer = {1}, .real = {0.1, 0.9, 0.999, 1e-8}}, 3, "lta", adamw_step},
+    {"lamb", {.real = {0.1, 0.9, 0.999, 1e-8}}, 3, "ta", lamb_step},
+};
+
+/* What a tensor of the trial holds of an element: w and its state; of lamb the state, w and the direction. */
+static double *part_of(const trial *tried, int state, element_state *s)
+{
+    bool is_lamb = !strcmp(tried->op, "lamb");
+    double *parts[] = {&s->w, &s->first, &s->second}, *of_lamb[] = {&s->first, &s->second, &s->direction};
+    return is_lamb ? of_lamb[state] : parts[state];
 }
 
 /* f32 rounds in a dozen operations a step; after the first, m over sqrt v is well conditioned for steady gradients */
-static void check_adamw(trama_dtype dtype, order state_order, order g_order, double tolerance)
+static void try_update(const trial *tried, trama_dtype dtype, order state_order, order g_order, double tolerance)
 {
-    const trama_attributes attributes = {.real = {0.01, 0.9, 0.999, 1e-8, 0.1}};
     const trama_shape shape = TRAMA_SHAPE(5, 37);
-    tensor w = tensor_random(dtype, state_order, shape, 1), g = tensor_random(dtype, g_order, shape, 2);
-    tensor m = tensor_new(dtype, state_order, shape), v = tensor_new(dtype, state_order, shape);
-    tensor t = tensor_new(TRAMA_I64, PACKED, TRAMA_SCALAR);
-    state *want = calloc((size_t)count_of(&w), sizeof *want);
+    const bool is_lamb = !strcmp(tried->op, "lamb");
+    tensor state[MOST_STATE], w = tensor_random(dtype, state_order, shape, 1);
+    tensor g = tensor_random(dtype, g_order, shape, 2), scalar[3], *arrays[12];
+    element_state *want = calloc((size_t)count_of(&w), sizeof *want);
     int64_t n = 0;
+    int used = 0;
 
-    FOR_EACH(&w, i)
-    {
-        want[n++].w = at(&w, i);
-        put(&m, i, 0);
-        put(&v, i, 0);
+    for (int i = 0; i < tried->n_state; i++) {
+        state[i] = i || is_lamb ? tensor_new(dtype, state_order, shape) : w;
+        arrays[used++] = &state[i];
+        FOR_EACH(&w, at)
+        if (i || is_lamb)
+            put(&state[i], at, 0);
     }
-    for (int step = 1; step <= 5; step++) {
-        PUT(&t, step, 0);
-        run_op("adamw", &attributes, 3, 5, (tensor *[]){&w, &m, &v, &w, &m, &v, &g, &t});
+    FOR_EACH(&w, i)
+    want[n++].w = at(&w, i);
+    for (int i = 0; i < tried->n_state - is_lamb; i++)
+        arrays[used++] = &state[i];
+    if (is_lamb)
+        arrays[used++] = &w;
+    arrays[used++] = &g;
+    for (int i = 0; tried->scalars[i]; i++) {
+        scalar[i] = tensor_new(tried->scalars[i] == 'l' ? dtype : TRAMA_I64, PACKED, TRAMA_SCALAR);
+        arrays[used++] = &scalar[i];
+    }
+    for (int step = 1; step <= 6; step++) {
+        const bool applies = step != 3;
+        for (int i = 0; tried->scalars[i]; i++)
+            PUT(&scalar[i], tried->scalars[i] == 'l' ? lr : tried->scalars[i] == 't' ? step : applies, 0);
+        run_op(tried->op, &tried->attributes, tried->n_state, used - tried->n_state, arrays);
         n = 0;
         FOR_EACH(&w, i)
         {
-            state *s = &want[n++];
-            adamw_step(s, at(&g, i), step);
-            ck_assert_double_eq_tol(at(&w, i), s->w, tolerance * (1 + fabs(s->w)));
-            ck_assert_double_eq_tol(at(&m, i), s->m, tolerance * (1 + fabs(s->m)));
-            ck_assert_double_eq_tol(at(&v, i), s->v, tolerance * (1 + fabs(s->v)));
+            element_state *s = &want[n++];
+            if (applies)
+                tried->step(s, at(&g, i), step);
+            else
+                s->direction = 0;
+            for (int k = 0; k < tried->n_state; k++) {
+                double wanted = *part_of(tried, k, s);
+                ck_assert_double_eq_tol(at(&state[k], i), wanted, tolerance * (1 + fabs(wanted)));
+            }
         }
     }
-    ck_assert(outside_untouched(&w) && outside_untouched(&m) && outside_untouched(&v));
-    tensor_free(&w);
-    tensor_free(&m);
-    tensor_free(&v);
+    for (int i = 0; i < tried->n_state; i++) {
+        ck_assert(outside_untouched(&state[i]));
+        tensor_free(&state[i]);
+    }
+    for (int i = 0; tried->scalars[i]; i++)
+        tensor_free(&scalar[i]);
+    if (is_lamb)
+        tensor_free(&w);
     tensor_free(&g);
-    tensor_free(&t);
     free(want);
 }
 
-START_TEST(adamw_follows_the_published_algorithm)
+START_TEST(updates_follow_the_published_formulas_where_they_apply)
 {
-    for (int how = 0; how < N_ORDERS; how++)
-        for (int g = 0; g < N_ORDERS; g++) {
-            check_adamw(TRAMA_F64, (order)how, (order)g, 1e-14);
-            check_adamw(TRAMA_F32, (order)how, (order)g, 1e-6);
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        for (int how = 0; how < N_ORDERS; how++)
+            for (int g = 0; g < N_ORDERS; g++) {
+                try_update(&trials[i], TRAMA_F64, (order)how, (order)g, 1e-14);
+                try_update(&trials[i], TRAMA_F32, (order)how, (order)g, 1e-6);
+            }
+}
+END_TEST
+
+START_TEST(assign_if_overwrites_or_leaves)
+{
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+        for (int flag = 0; flag < 2; flag++) {
+            tensor w = tensor_random((trama_dtype)dtype, BLOCK, TRAMA_SHAPE(20, 18), 1);
+            tensor x = tensor_random((trama_dtype)dtype, TURNED, TRAMA_SHAPE(20, 18), 2);
+            tensor before = tensor_random((trama_dtype)dtype, PACKED, TRAMA_SHAPE(20, 18), 1);
+            tensor apply = tensor_new(TRAMA_U8, PACKED, TRAMA_SCALAR);
+            PUT(&apply, flag, 0);
+            run_op("assign_if", NULL, 1, 3, (tensor *[]){&w, &w, &x, &apply});
+            FOR_EACH(&w, i)
+            ck_assert(at(&w, i) == at(flag ? &x : &before, i));
+            tensor_free(&w);
+            tensor_free(&x);
+            tensor_free(&before);
+            tensor_free(&apply);
         }
 }
 END_TEST
 
-RUN_TESTS("update", assign_overwrites_state_and_broadcasts, increment_adds_1, sgd_moves_against_the_gradient,
-          adamw_follows_the_published_algorithm)
+RUN_TESTS("update", assign_overwrites_state_and_broadcasts, assign_if_overwrites_or_leaves, increment_adds_1,
+          sgd_moves_against_the_gradient, updates_follow_the_published_formulas_where_they_apply)

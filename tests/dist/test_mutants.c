@@ -207,7 +207,13 @@ static const struct {
     {"assign: flips a mark", "state is never partial"},
     {"increment: flips a mark", "state is never partial"},
     {"sgd: flips a mark", "state is never partial"},
-    {"adamw: flips a mark", "nothing partial passes an op of several results"},
+    {"assign_if: flips a mark", "state is never partial"},
+    {"descend: flips a mark", "state is never partial"},
+    {"momentum: flips a mark", "nothing partial passes an op of several results"},
+    {"momentum, nesterov: flips a mark", "nothing partial passes an op of several results"},
+    {"adam: flips a mark", "nothing partial passes an op of several results"},
+    {"adam, decoupled: flips a mark", "nothing partial passes an op of several results"},
+    {"lamb: flips a mark", "nothing partial passes an op of several results"},
 };
 
 static bool is_equivalent(const char *line)

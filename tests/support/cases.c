@@ -30,6 +30,8 @@ dense dense_of_domain(trama_shape shape, domain d, int64_t classes, uint64_t see
         return dense_random(shape, seed, -3, 3, true);
     case LABEL:
         return dense_random(shape, seed, 0, (double)(classes ? classes - 1 : 0), true);
+    case FLAG:
+        return dense_random(shape, seed, 0, 1, true);
     case STEP:
         return dense_random(shape, seed, 1, 5, true);
     default:
@@ -186,16 +188,16 @@ static trama_value *source(trama_program *p, const op_case *c, int variant)
                          : trama_fill(p, TRAMA_F64, block(variant), 2.5);
 }
 
-/* integer: operands of the parameter's shape, results, step counter. */
+/* integer: tensors, how many of them are state, scalars behind them, the first attribute. */
 static trama_value *update(trama_program *p, const op_case *c, int variant)
 {
-    trama_value *in[5];
-    int n = (int)c->integer[0];
+    trama_value *in[TRAMA_MAX_OPERANDS];
+    int tensors = (int)c->integer[0], n = tensors + (int)c->integer[2];
     for (int i = 0; i < n; i++)
-        in[i] = i < c->integer[1] ? state(p, TRAMA_F64, plane(variant)) : operand(p, TRAMA_F64, plane(variant));
-    if (c->integer[2])
-        in[n++] = operand(p, TRAMA_I64, TRAMA_SCALAR);
-    return apply(p, c, n, in, &(trama_attributes){.real = {0.1, 0.9, 0.99, 1e-3, 0.01}});
+        in[i] = i < c->integer[1] ? state(p, TRAMA_F64, plane(variant))
+                : i < tensors     ? operand(p, TRAMA_F64, plane(variant))
+                                  : operand(p, c->domains[i] == REAL ? TRAMA_F64 : TRAMA_I64, TRAMA_SCALAR);
+    return apply(p, c, n, in, &(trama_attributes){.integer = {c->integer[3]}, .real = {0.1, 0.9, 0.99, 1e-3}});
 }
 
 // clang-format off
@@ -254,9 +256,9 @@ const op_case op_cases[] = {
     GRADIENT(sigmoid_grad, POSITIVE),
     REDUCTION(sum),
     REDUCTION(mean),
+    REDUCTION(sum_square),
     REDUCTION(max),
     REDUCTION(min),
-    REDUCTION(sum_square),
     {"argmax of dim 0", "argmax", {REAL}, reduction, {1, 0}, 0},
     {"argmax of dim 2, kept", "argmax", {REAL}, reduction, {4, 1}, 0},
     {"expand to all", "expand", {REAL, REAL}, expansion, {7, 0, 0}, 0},
@@ -277,8 +279,14 @@ const op_case op_cases[] = {
     {"fill", "fill", {REAL}, source, {0}, 0},
     {"uniform", "uniform", {REAL}, source, {1}, 0},
     {"assign", "assign", {REAL, REAL}, update, {2, 1, 0}, 0},
+    {"assign_if", "assign_if", {REAL, REAL, FLAG}, update, {2, 1, 1}, 0},
     {"increment", "increment", {REAL}, update, {1, 1, 0}, 0},
     {"sgd", "sgd", {REAL, REAL}, update, {2, 1, 0}, 0},
-    {"adamw", "adamw", {REAL, REAL, POSITIVE, REAL, STEP}, update, {4, 3, 1}, 0},
+    {"descend", "descend", {REAL, REAL, REAL, FLAG}, update, {2, 1, 2}, 0},
+    {"momentum", "momentum", {REAL, REAL, REAL, REAL, FLAG}, update, {3, 2, 2}, 0},
+    {"momentum, nesterov", "momentum", {REAL, REAL, REAL, REAL, FLAG}, update, {3, 2, 2, 1}, 0},
+    {"adam", "adam", {REAL, REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 3, 3}, 0},
+    {"adam, decoupled", "adam", {REAL, REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 3, 3, 1}, 0},
+    {"lamb", "lamb", {REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 2, 2}, 0},
 };
 const int n_op_cases = (int)(sizeof op_cases / sizeof *op_cases);

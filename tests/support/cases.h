@@ -6,7 +6,7 @@
 #include "dense.h"
 
 /* What an operand's elements may be. */
-typedef enum { REAL, POSITIVE, NONZERO, UNIT, INTEGER, LABEL, STEP } domain;
+typedef enum { REAL, POSITIVE, NONZERO, UNIT, INTEGER, LABEL, STEP, FLAG } domain;
 
 typedef struct op_case op_case;
 struct op_case {

@@ -131,21 +131,82 @@ static double converted(const trama_call *c, const double *x)
 POINTWISE(scale, scaled(c, x))
 POINTWISE(cast, converted(c, x))
 
-/* Operands w, m, v, g, t. As torch.optim.AdamW writes it: the decay is multiplied by the learning rate. */
-void run_adamw(const trama_call *call)
+/* ---- Updates: copies of the state where the scalar says that nothing is done ---- */
+
+static double scalar(const trama_call *call, int operand)
 {
-    double lr = real(call, UPDATE_LR), b1 = real(call, ADAMW_BETA1), b2 = real(call, ADAMW_BETA2);
-    point i, scalar = {0};
-    double t = get(call, 4, &scalar);
-    for (int operand = 0; operand < 4; operand++)
-        agree_all(call, &call->in[operand], &call->out[operand % 3], 0);
+    return get(call, operand, &(point){0});
+}
+
+static void agree_tensors(const trama_call *call, int n)
+{
+    for (int t = 0; t < n; t++)
+        for (int o = 0; o < call->n_out; o++)
+            agree_all(call, &call->in[t], &call->out[o], 0);
+}
+
+POINTWISE(assign_if, x[2] != 0 ? x[1] : x[0])
+POINTWISE(descend, x[3] != 0 ? x[0] - x[2] * (x[1] + real(c, UPDATE_WEIGHT_DECAY) * x[0]) : x[0])
+
+/* As torch.optim.SGD writes it. Operands w, b, g, lr, apply. */
+void run_momentum(const trama_call *call)
+{
+    point i;
+    double lr = scalar(call, 3);
+    agree_tensors(call, 3);
     FOR_EACH(&call->out[0], &i)
     {
-        double g = get(call, 3, &i), w = get(call, 0, &i) * (1 - lr * real(call, ADAMW_WEIGHT_DECAY));
-        double m = b1 * get(call, 1, &i) + (1 - b1) * g, v = b2 * get(call, 2, &i) + (1 - b2) * g * g;
-        double m_hat = m / (1 - pow(b1, t)), v_hat = v / (1 - pow(b2, t));
-        put(call, 0, &i, w - lr * m_hat / (sqrt(v_hat) + real(call, ADAMW_EPS)));
-        put(call, 1, &i, m);
-        put(call, 2, &i, v);
+        double w = get(call, 0, &i), b = get(call, 1, &i), g = get(call, 2, &i) + real(call, UPDATE_WEIGHT_DECAY) * w;
+        double moved = real(call, MOMENTUM_FACTOR) * b + g;
+        if (integer(call, MOMENTUM_NESTEROV))
+            g += real(call, MOMENTUM_FACTOR) * moved;
+        else
+            g = moved;
+        put(call, 0, &i, scalar(call, 4) != 0 ? w - lr * g : w);
+        put(call, 1, &i, scalar(call, 4) != 0 ? moved : b);
+    }
+}
+
+/* The moments after a gradient; returns the ratio of the corrected ones. */
+static double moments(const trama_call *call, double g, double t, double *m, double *v)
+{
+    double b1 = real(call, ADAM_BETA1), b2 = real(call, ADAM_BETA2);
+    *m = b1 * *m + (1 - b1) * g;
+    *v = b2 * *v + (1 - b2) * g * g;
+    return *m / (1 - pow(b1, t)) / (sqrt(*v / (1 - pow(b2, t))) + real(call, ADAM_EPS));
+}
+
+/* Operands w, m, v, g, lr, t, apply. As torch.optim.AdamW writes it: the decay is multiplied by the learning rate. */
+void run_adam(const trama_call *call)
+{
+    point i;
+    double lr = scalar(call, 4), decay = real(call, UPDATE_WEIGHT_DECAY);
+    bool decoupled = integer(call, ADAM_DECOUPLED), apply = scalar(call, 6) != 0;
+    agree_tensors(call, 4);
+    FOR_EACH(&call->out[0], &i)
+    {
+        double old = get(call, 0, &i), m = get(call, 1, &i), v = get(call, 2, &i), m0 = m, v0 = v;
+        double g = get(call, 3, &i) + (decoupled ? 0 : decay * old), w = old * (1 - (decoupled ? lr * decay : 0));
+        w -= lr * moments(call, g, scalar(call, 5), &m, &v);
+        put(call, 0, &i, apply ? w : old);
+        put(call, 1, &i, apply ? m : m0);
+        put(call, 2, &i, apply ? v : v0);
+    }
+}
+
+/* Operands m, v, w, g, t, apply. */
+void run_lamb(const trama_call *call)
+{
+    point i;
+    bool apply = scalar(call, 5) != 0;
+    agree_tensors(call, 4);
+    FOR_EACH(&call->out[0], &i)
+    {
+        double m = get(call, 0, &i), v = get(call, 1, &i), m0 = m, v0 = v;
+        double u = moments(call, get(call, 3, &i), scalar(call, 4), &m, &v);
+        u += real(call, UPDATE_WEIGHT_DECAY) * get(call, 2, &i);
+        put(call, 0, &i, apply ? m : m0);
+        put(call, 1, &i, apply ? v : v0);
+        put(call, 2, &i, apply ? u : 0);
     }
 }

@@ -89,7 +89,13 @@ const tried_op tried_ops[] = {
     {"increment", "7x5", "r", NONE},
     {"increment", "", "c", NONE},
     {"sgd", "7x5,7x5", "rr", REALS(0.1)},
-    {"adamw", "7x5,7x5,7x5,7x5,", "rrprc", REALS(0.1, 0.9, 0.999, 1e-8, 0.01)},
+    {"assign_if", "7x5,7x5,", "rrc", NONE},
+    {"descend", "7x5,7x5,,", "rrrc", REALS(0.01)},
+    {"momentum", "7x5,7x5,7x5,,", "rrrrc", REALS(0.01, 0.9)},
+    {"momentum", "7x5,7x5,7x5,,", "rrrrc", {.integer = {1}, .real = {0.01, 0.9}}},
+    {"adam", "7x5,7x5,7x5,7x5,,,", "rrprrcc", REALS(0.01, 0.9, 0.999, 1e-8)},
+    {"adam", "7x5,7x5,7x5,7x5,,,", "rrprrcc", {.integer = {1}, .real = {0.01, 0.9, 0.999, 1e-8}}},
+    {"lamb", "7x5,7x5,7x5,7x5,,", "rprrcc", REALS(0.01, 0.9, 0.999, 1e-8)},
 };
 const int n_tried_ops = sizeof tried_ops / sizeof *tried_ops;
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Updates of state: element types, and the builder that users have. What optimizers make of them is in optimizer.c. */
+#include <string.h>
+
+#include "families.h"
+
+/* Operands that the rule gives dims are of one type; the scalars behind them may be of any. */
+trama_status tensors_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    const char *part = node->op->rule;
+    *dtype = node->in[0]->dtype;
+    for (int t = 0; t < node->op->n_in; t++, part += strcspn(part, ",-") + 1)
+        if (*part == '.' && node->in[t]->dtype != *dtype)
+            return trama_fail(node->where, TRAMA_E_DTYPE, "%s of %s (%s) and %s (%s): cast one of them", node->op->name,
+                              node->in[0]->name, trama_dtype_name(*dtype), node->in[t]->name,
+                              trama_dtype_name(node->in[t]->dtype));
+    return TRAMA_OK;
+}
+
+trama_status update_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    if (!trama_dtype_is_float(node->in[0]->dtype))
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats; %s is %s", node->op->name, node->in[0]->name,
+                          trama_dtype_name(node->in[0]->dtype));
+    return tensors_dtype(node, dtype);
+}
+
+trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value)
+{
+    trama_value *updated = apply2(where, &trama_op_assign, state, value);
+    if (!updated)
+        return NULL;
+    trama_value *effect = program_value(state->program, where, VALUE_EFFECT, state->dtype, TRAMA_SCALAR, "assign");
+    *ARRAY_PUSH(&effect->effects) = updated;
+    return effect;
+}

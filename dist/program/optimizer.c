@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step of an optimizer: what all updates share, and what is done to gradients before rules see them. */
+#include "optimizer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "families.h"
+
+/* What a rule said: a state, and what it becomes. */
+typedef struct assignment {
+    trama_value *state, *value;
+} assignment;
+
+typedef struct trama_updates {
+    trama_where where;
+    const trama_optimizer *optimizer;
+    trama_program *program;
+    trama_value *effect;
+    trama_value *step;             /* the number of this step, from 1; NULL until somebody asks */
+    ARRAY(assignment) assignments; /* of the rule that runs */
+} trama_updates;
+
+/* ---- State ---- */
+
+/* In eager mode each step is recorded anew and finds the state of the step before by its name. */
+static trama_value *state_named(const trama_updates *all, const char *name, trama_dtype dtype, trama_shape shape,
+                                double initial)
+{
+    trama_program *p = all->program;
+    for (int i = 0; p->appended && i < p->values.n; i++) {
+        trama_value *v = p->values.at[i];
+        if (v && v->kind == VALUE_STATE && !strcmp(v->name, name))
+            return v;
+    }
+    return trama_state_at(all->where, p, name, dtype, shape, &(trama_init){.low = initial, .high = initial});
+}
+
+/* State of the whole optimizer, of which a program may have several. */
+static trama_value *own_state(const trama_updates *all, const char *what, trama_dtype dtype, double initial)
+{
+    text name = {0};
+    text_add(&name, "%s.%s", all->optimizer->name, what);
+    if (!all->program->appended)
+        text_add(&name, "%d", all->program->values.n);
+    trama_value *v = state_named(all, name.at, dtype, TRAMA_SCALAR, initial);
+    free(name.at);
+    return v;
+}
+
+trama_value *trama_update_slot(const trama_update *u, const char *suffix)
+{
+    text name = {0};
+    text_add(&name, "%s.%s", u->parameter->name, suffix);
+    trama_value *v = state_named(u->all, name.at, u->parameter->dtype, u->parameter->shape, 0);
+    free(name.at);
+    return v;
+}
+
+/* ---- What a rule asks for ---- */
+
+static trama_value *number(const trama_updates *all, trama_dtype dtype, double value)
+{
+    return trama_fill_at(all->where, all->program, dtype, TRAMA_SCALAR, value);
+}
+
+trama_value *trama_update_lr(const trama_update *u)
+{
+    return number(u->all, u->parameter->dtype, u->optimizer->lr);
+}
+
+bool updates_are_constant(const trama_update *u, double *lr)
+{
+    *lr = u->optimizer->lr;
+    return true;
+}
+
+trama_value *updates_apply(const trama_update *u)
+{
+    return number(u->all, TRAMA_U8, 1);
+}
+
+trama_value *trama_update_step(const trama_update *u)
+{
+    trama_updates *all = u->all;
+    if (!all->step) {
+        all->step = apply1(all->where, &trama_op_increment, own_state(all, "step", TRAMA_I64, 0));
+        *ARRAY_PUSH(&all->effect->effects) = all->step;
+    }
+    return all->step;
+}
+
+void trama_update_set(const trama_update *u, trama_value *state, trama_value *value)
+{
+    if (state && value && state != value)
+        *ARRAY_PUSH(&u->all->assignments) = (assignment){state, value};
+}
+
+/* ---- From gradients to updates ---- */
+
+/* Only when the rule is done, so that in eager mode too it has read the old content. */
+static void assign_all(trama_updates *all)
+{
+    for (int i = 0; i < all->assignments.n; i++) {
+        const assignment *a = &all->assignments.at[i];
+        trama_value *updated = value_storage(a->value) == value_storage(a->state)
+                                   ? a->value
+                                   : apply2(all->where, &trama_op_assign, a->state, a->value);
+        *ARRAY_PUSH(&all->effect->effects) = updated;
+    }
+    all->assignments.n = 0;
+}
+
+/* A parameter that is trained, and its gradient; NULL where there is none. */
+typedef struct trained {
+    trama_value *parameter, *gradient;
+} trained;
+
+/* Everything behind the gradients. The last parameters' come first: their gradients are there first. */
+static void append_updates(trama_updates *all, int n, const trained *parameters)
+{
+    for (int i = n - 1; i >= 0 && !all->program->status; i--) {
+        const trained *t = &parameters[i];
+        if (!t->gradient)
+            continue;
+        if (t->gradient->node)
+            all->program->stage = t->gradient->node->stage;
+        trama_update u = {all->where, all->optimizer, t->parameter, t->gradient, all};
+        u.optimizer->rule(&u);
+        assign_all(all);
+    }
+}
+
+/* ---- Minimizing ---- */
+
+static bool check_optimizer(trama_where where, trama_program *p, const trama_optimizer *o)
+{
+    if (!o || !o->rule)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL or has no rule"), false;
+    const struct {
+        bool right;
+        const char *what;
+        double is;
+    } checks[] = {
+        {o->lr >= 0 && isfinite(o->lr), "the learning rate must be a number from 0", o->lr},
+        {o->weight_decay >= 0 && isfinite(o->weight_decay), "the weight decay must be a number from 0",
+         o->weight_decay},
+        {o->momentum >= 0 && o->momentum < 1, "the momentum must be in [0, 1)", o->momentum},
+        {!o->nesterov || o->momentum > 0, "nesterov needs a momentum", o->momentum},
+        {o->beta1 >= 0 && o->beta1 < 1, "beta1 must be in [0, 1)", o->beta1},
+        {o->beta2 >= 0 && o->beta2 < 1, "beta2 must be in [0, 1)", o->beta2},
+        {o->eps >= 0 && isfinite(o->eps), "eps must be a number from 0", o->eps},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (!checks[i].right)
+            return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s: %s, it is %g", o->name, checks[i].what,
+                                checks[i].is),
+                   false;
+    return true;
+}
+
+typedef ARRAY(trained) trained_list;
+
+static trained_list trained_of(const trama_program *p)
+{
+    trained_list list = {0};
+    for (int i = 0; i < p->values.n; i++)
+        if (p->values.at[i] && p->values.at[i]->trainable && trama_dtype_is_float(p->values.at[i]->dtype))
+            *ARRAY_PUSH(&list) = (trained){.parameter = p->values.at[i]};
+    return list;
+}
+
+static bool derive(trama_where where, trama_value *loss, trained_list *list)
+{
+    size_t bytes = (size_t)list->n * sizeof(trama_value *);
+    trama_value **x = trama_alloc(bytes), **d = trama_alloc(bytes);
+    for (int i = 0; i < list->n; i++)
+        x[i] = list->at[i].parameter;
+    bool derived = program_gradients(where, loss, list->n, x, d);
+    for (int i = 0; i < list->n; i++)
+        list->at[i].gradient = d[i];
+    free(x);
+    free(d);
+    return derived;
+}
+
+trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer)
+{
+    if (!program_check_loss(where, "minimize", loss) || !check_optimizer(where, loss->program, optimizer))
+        return NULL;
+    trama_program *p = loss->program;
+    trama_updates all = {.where = where, .optimizer = optimizer, .program = p};
+    trained_list list = trained_of(p);
+    bool outer = p->in_backward;
+    int outer_stage = p->stage;
+    p->in_backward = true;
+    if (derive(where, loss, &list)) {
+        all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
+        append_updates(&all, list.n, list.at);
+        if (!p->status && !all.effect->effects.n)
+            program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter", loss->name);
+    }
+    p->in_backward = outer;
+    p->stage = outer_stage;
+    ARRAY_FREE(&all.assignments);
+    ARRAY_FREE(&list);
+    return p->status ? NULL : all.effect;
+}
+
+trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule)
+{
+    return (trama_optimizer){.name = name, .rule = rule, .lr = lr};
+}

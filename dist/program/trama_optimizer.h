@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How parameters follow their gradients. trama_minimize takes one step of an optimizer: gradients, and for each
+ * parameter what the optimizer's rule makes of them. Rules of your own are made like those that are here:
+ *
+ *     static void heavy_ball(const trama_update *u)
+ *     {
+ *         trama_value *b = trama_update_slot(u, "b");
+ *         trama_value *next = trama_add(trama_scale(b, 0.9), u->gradient);
+ *         trama_update_set(u, b, next);
+ *         trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
+ *     }
+ *     trama_optimizer mine = trama_optimizer_define("heavy_ball", 0.1, heavy_ball);
+ */
+#ifndef TRAMA_OPTIMIZER_H
+#define TRAMA_OPTIMIZER_H
+
+#include "trama_program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct trama_update trama_update;
+typedef struct trama_optimizer trama_optimizer;
+
+/* Records the ops that update one parameter. In a recorded program they see all state as it was before the step. */
+typedef void (*trama_update_rule)(const trama_update *update);
+
+/* Filled in by the functions below, and changed as you like before trama_minimize, which copies what it needs and
+ * checks the ranges. A rule uses the options that its formula has. */
+struct trama_optimizer {
+    const char *name; /* for messages, and of its state; borrowed */
+    trama_update_rule rule;
+    double lr;                /* >= 0 */
+    double weight_decay;      /* >= 0 */
+    double momentum;          /* sgd: in [0, 1) */
+    bool nesterov;            /* sgd, with momentum */
+    double beta1, beta2, eps; /* adam, adamw, lamb: in [0, 1); eps >= 0 */
+};
+
+/* g += weight_decay w; with momentum b = momentum b + g, and then g = b, or g += momentum b for nesterov; w -= lr g. */
+trama_optimizer trama_sgd(double lr); /* no momentum, no decay */
+/* Kingma & Ba 2015, algorithm 1, with g += weight_decay w before it: betas 0.9 0.999, eps 1e-8, no decay. */
+trama_optimizer trama_adam(double lr);
+/* Loshchilov & Hutter 2019, algorithm 2, whose decay is lr weight_decay w: as adam, weight_decay 0.01. */
+trama_optimizer trama_adamw(double lr);
+/* You et al. 2020, algorithm 2: as adamw, but each parameter moves by lr |w| / |update| times the update (weight_decay
+ * w is part of it), by lr times it where a norm is 0. eps 1e-6. */
+trama_optimizer trama_lamb(double lr);
+/* One of your own. Its other options are 0 until you set them. */
+trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule);
+
+/* One step of the optimizer on every parameter the loss depends on; the result only stands in trama_target_new. */
+#define trama_minimize(loss, optimizer) trama_minimize_at(TRAMA_HERE, loss, optimizer)
+trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer);
+
+/* ---- What a rule has ---- */
+
+struct trama_update {
+    trama_where where;                /* of trama_minimize, for builders that end in _at */
+    const trama_optimizer *optimizer; /* its options */
+    trama_value *parameter;
+    trama_value *gradient;     /* shaped as the parameter, of its type */
+    struct trama_updates *all; /* what the updates of one trama_minimize share; not for you */
+};
+
+trama_value *trama_update_lr(const trama_update *update);   /* the learning rate: 0-d, of the parameter's type */
+trama_value *trama_update_step(const trama_update *update); /* the number of the step, from 1: 0-d, i64 */
+/* State of this parameter: its shape, type and layout, 0 at first. The name makes it "parameter.name". */
+trama_value *trama_update_slot(const trama_update *update, const char *name);
+/* The parameter, or a slot, becomes value. Where value is the result of an op that wrote it already, this only says so.
+ */
+void trama_update_set(const trama_update *update, trama_value *state, trama_value *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizers against plain loops for 100 steps, in several layouts, in double precision. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "descent.h"
+#include "simulation.h"
+#include "suite.h"
+
+/* ---- One fit in one layout ---- */
+
+typedef struct running {
+    fit f;
+    trama_target *train;
+    machine *machine;
+    simulation *s;
+} running;
+
+static dense dense_from(trama_shape shape, const double *from)
+{
+    dense d = dense_new(shape);
+    memcpy(d.at, from, (size_t)trama_shape_count(shape) * sizeof *from);
+    return d;
+}
+
+static void feed(running *r, const trama_value *input, const double *from)
+{
+    dense d = dense_from(input->shape, from);
+    simulation_feed(r->s, input, &d);
+    dense_free(&d);
+}
+
+static running run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks)
+{
+    running r = {.f = fit_new(l, TRAMA_F64)};
+    r.train = trama_target_new(r.f.program, "train", trama_minimize(r.f.loss, o), r.f.loss);
+    ck_assert_msg(!trama_program_status(r.f.program), "%s", trama_program_error(r.f.program));
+    r.machine = machine_uniform(ranks, 2);
+    r.s = simulation_new(r.f.program, r.machine, &(simulation_options){.plan = {2, 1, 1, false}});
+    feed(&r, r.f.x, data->x);
+    feed(&r, r.f.y, data->y);
+    return r;
+}
+
+static void run_free(running *r)
+{
+    simulation_destroy(&r->s);
+    machine_destroy(&r->machine);
+    fit_free(&r->f);
+}
+
+static void compare(running *r, const plain_fit *plain, const char *name, int step)
+{
+    for (int i = 0; i < FIT_PARAMETERS; i++) {
+        dense got = simulation_value(r->s, r->f.parameter[i]);
+        for (int k = 0; k < plain->parameter[i].n; k++) {
+            double wanted = plain->parameter[i].value[k];
+            ck_assert_msg(fabs(got.at[k] - wanted) <= 1e-10 * fmax(1, fabs(wanted)),
+                          "%s: element %d of %s is %.17g after step %d, not %.17g", name, k, r->f.parameter[i]->name,
+                          got.at[k], step, wanted);
+        }
+        dense_free(&got);
+    }
+}
+
+static void plain_step(plain_fit *plain, const trama_optimizer *o)
+{
+    plain_fit_gradients(plain);
+    plain->steps++;
+    for (int i = 0; i < FIT_PARAMETERS; i++)
+        plain_update(o, o->lr, plain->steps, &plain->parameter[i]);
+}
+
+static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int ranks)
+{
+    char name[96];
+    plain_fit plain = plain_fit_new();
+    running r = run_new(l, o, &plain, ranks);
+    snprintf(name, sizeof name, "%s on %s, %d ranks", o->name, l->mesh ? l->mesh : "nothing", ranks);
+    for (int step = 1; step <= steps; step++) {
+        simulation_run(r.s, r.train);
+        plain_step(&plain, o);
+        if (step < 4 || step % 20 == 0)
+            compare(&r, &plain, name, step);
+    }
+    run_free(&r);
+}
+
+static void follow_everywhere(const trama_optimizer *o)
+{
+    for (int i = 0; i < n_fit_layouts; i++)
+        follow(&fit_layouts[i], o, 100, 1 + i % 4);
+}
+
+START_TEST(sgd_follows_plain_loops)
+{
+    trama_optimizer plain = trama_sgd(0.05), decayed = plain, momentum = plain, nesterov = plain;
+    decayed.weight_decay = 0.1;
+    momentum.momentum = 0.9;
+    nesterov.momentum = 0.8;
+    nesterov.nesterov = true;
+    nesterov.weight_decay = 0.05;
+    const trama_optimizer *const all[] = {&plain, &decayed, &momentum, &nesterov};
+    for (int i = 0; i < 4; i++)
+        follow_everywhere(all[i]);
+}
+END_TEST
+
+START_TEST(adam_follows_plain_loops)
+{
+    trama_optimizer plain = trama_adam(0.05), decayed = plain;
+    decayed.weight_decay = 0.1;
+    decayed.beta1 = 0.8;
+    follow_everywhere(&plain);
+    follow_everywhere(&decayed);
+}
+END_TEST
+
+START_TEST(adamw_follows_plain_loops)
+{
+    trama_optimizer adamw = trama_adamw(0.05);
+    adamw.weight_decay = 0.1;
+    adamw.beta2 = 0.9;
+    follow_everywhere(&adamw);
+}
+END_TEST
+
+START_TEST(lamb_follows_plain_loops)
+{
+    trama_optimizer lamb = trama_lamb(0.02);
+    follow_everywhere(&lamb);
+}
+END_TEST
+
+/* Zeros have no norm to trust: such a parameter moves by the learning rate. */
+START_TEST(lamb_moves_parameters_that_are_zero)
+{
+    trama_program *p = trama_program_new();
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3), NULL);
+    trama_value *still = trama_parameter(p, "still", TRAMA_F64, TRAMA_SHAPE(2), NULL);
+    trama_optimizer lamb = trama_lamb(0.25);
+    trama_value *one = trama_fill(p, TRAMA_F64, TRAMA_SHAPE(3), 1);
+    trama_value *loss = trama_add(trama_sum(trama_mul(w, one)), trama_sum(trama_scale(still, 0)));
+    trama_target *t = trama_target_new(p, "t", trama_minimize(loss, &lamb));
+    machine *m = machine_uniform(1, 1);
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}});
+    simulation_run(s, t);
+    dense moved = simulation_value(s, w), stayed = simulation_value(s, still);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq_tol(moved.at[i], -0.25, 1e-6); /* eps beside 1 */
+    ck_assert(stayed.at[0] == 0 && stayed.at[1] == 0);
+    dense_free(&moved);
+    dense_free(&stayed);
+    simulation_destroy(&s);
+    machine_destroy(&m);
+    trama_program_destroy(&p);
+}
+END_TEST
+
+/* ---- Rules of one's own ---- */
+
+/* The example of trama_optimizer.h. */
+static void heavy_ball(const trama_update *u)
+{
+    trama_value *b = trama_update_slot(u, "b");
+    trama_value *next = trama_add(trama_scale(b, 0.9), u->gradient);
+    trama_update_set(u, b, next);
+    trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
+}
+
+START_TEST(a_rule_of_ones_own_does_what_the_built_in_one_does)
+{
+    trama_optimizer mine = trama_optimizer_define("heavy_ball", 0.05, heavy_ball), sgd = trama_sgd(0.05);
+    sgd.momentum = 0.9;
+    for (int i = 0; i < n_fit_layouts; i++) {
+        plain_fit plain = plain_fit_new();
+        running r = run_new(&fit_layouts[i], &mine, &plain, 1 + i % 4);
+        for (int step = 1; step <= 30; step++) {
+            simulation_run(r.s, r.train);
+            plain_step(&plain, &sgd);
+        }
+        compare(&r, &plain, "heavy_ball", 30);
+        run_free(&r);
+    }
+}
+END_TEST
+
+/* lr / t: 1 + 1/2 + 1/3 ... */
+static void slower_and_slower(const trama_update *u)
+{
+    trama_value *t = trama_cast(trama_update_step(u), trama_value_dtype(u->parameter));
+    trama_value *moved = trama_mul(u->gradient, trama_div(trama_update_lr(u), t));
+    trama_update_set(u, u->parameter, trama_sub(u->parameter, moved));
+}
+
+START_TEST(a_rule_may_count_steps)
+{
+    trama_program *p = trama_program_new();
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
+    trama_optimizer mine = trama_optimizer_define("harmonic", 1, slower_and_slower);
+    trama_target *t = trama_target_new(p, "t", trama_minimize(trama_sum(w), &mine));
+    machine *m = machine_uniform(1, 1);
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}});
+    for (int step = 0; step < 4; step++)
+        simulation_run(s, t);
+    dense moved = simulation_value(s, w);
+    ck_assert_double_eq_tol(moved.at[1], -(1 + 0.5 + 1.0 / 3 + 0.25), 1e-15);
+    dense_free(&moved);
+    simulation_destroy(&s);
+    machine_destroy(&m);
+    trama_program_destroy(&p);
+}
+END_TEST
+
+/* ---- Shape of the program, and wrong uses ---- */
+
+static int count_ops(const trama_program *p, const char *name)
+{
+    int n = 0;
+    for (int i = 0; i < p->nodes.n; i++)
+        n += !strcmp(p->nodes.at[i]->op->name, name);
+    return n;
+}
+
+/* What products can add to by themselves, and nothing beside it. */
+START_TEST(plain_sgd_is_one_op_a_parameter)
+{
+    fit f = fit_new(&fit_layouts[0], TRAMA_F32);
+    trama_optimizer sgd = trama_sgd(0.1);
+    trama_gradient(f.loss, f.parameter[0]);
+    trama_gradient(f.loss, f.parameter[1]);
+    int nodes = f.program->nodes.n, values = f.program->values.n;
+    trama_minimize(f.loss, &sgd);
+    ck_assert_int_eq(f.program->nodes.n, nodes + FIT_PARAMETERS);
+    ck_assert_int_eq(f.program->values.n, values + FIT_PARAMETERS + 1);
+    ck_assert_int_eq(count_ops(f.program, "sgd"), FIT_PARAMETERS);
+    fit_free(&f);
+}
+END_TEST
+
+#define WRONG(part, set)                                                                                               \
+    do {                                                                                                               \
+        fit wrong_f = fit_new(&fit_layouts[0], TRAMA_F64);                                                             \
+        trama_optimizer o = trama_sgd(0.1);                                                                            \
+        set;                                                                                                           \
+        ck_assert_ptr_null(trama_minimize(wrong_f.loss, &o));                                                          \
+        const char *message = trama_program_error(wrong_f.program);                                                    \
+        ck_assert_msg(strstr(message, part) && strstr(message, "test_optimizer.c:"), "'%s' lacks '%s'", message,       \
+                      part);                                                                                           \
+        ck_assert_int_eq(trama_program_status(wrong_f.program), TRAMA_E_ARGUMENT);                                     \
+        fit_free(&wrong_f);                                                                                            \
+    } while (0)
+
+START_TEST(options_out_of_range_are_refused)
+{
+    WRONG("sgd: the learning rate must", o.lr = -1);
+    WRONG("the learning rate must", o.lr = NAN);
+    WRONG("the weight decay must", o.weight_decay = -0.1);
+    WRONG("the momentum must be in [0, 1), it is 1", o.momentum = 1);
+    WRONG("the momentum must be in [0, 1)", o.momentum = -0.5);
+    WRONG("nesterov needs a momentum", o.nesterov = true);
+    WRONG("beta1 must", (o = trama_adam(0.1), o.beta1 = 1));
+    WRONG("beta2 must", (o = trama_adamw(0.1), o.beta2 = -1));
+    WRONG("eps must", (o = trama_lamb(0.1), o.eps = INFINITY));
+    WRONG("has no rule", o.rule = NULL);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        sgd_follows_plain_loops,
+        adam_follows_plain_loops,
+        adamw_follows_plain_loops,
+        lamb_follows_plain_loops,
+        lamb_moves_parameters_that_are_zero,
+        a_rule_of_ones_own_does_what_the_built_in_one_does,
+        a_rule_may_count_steps,
+        plain_sgd_is_one_op_a_parameter,
+        options_out_of_range_are_refused,
+    };
+    return suite_run("optimizer", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}

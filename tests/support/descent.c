@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fit. */
+#include "descent.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const fit_layout fit_layouts[] = {
+    {NULL, NULL, NULL, NULL, NULL},
+    {"1", "R", "R", NULL, "R"},
+    {"2", "S(0)", "R", NULL, "R"},
+    {"2", "R", "S(1)", NULL, "S(0)"},
+    {"3", "S(0)", "S(0)", NULL, "R"},
+    {"2,2", "S(0),R", "R,S(1)", NULL, "R,S(0)"},
+    {"2,3", "S(0),S(1)", "S(1),S(0)", NULL, "R,R"},
+    {"4", "S(0)", "S(0)", "2", "S(0)"},
+};
+const int n_fit_layouts = sizeof fit_layouts / sizeof *fit_layouts;
+
+/* ---- Plain ---- */
+
+static void scatter(double *to, int n, uint64_t seed, double size)
+{
+    for (int i = 0; i < n; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        to[i] = size * ((double)(seed >> 50) / 8192 - 1);
+    }
+}
+
+plain_fit plain_fit_new(void)
+{
+    plain_fit p = {.parameter = {{.n = FIT_IN * FIT_OUT}, {.n = FIT_OUT}}};
+    scatter(p.x, FIT_ROWS * FIT_IN, 1, 1);
+    scatter(p.y, FIT_ROWS * FIT_OUT, 2, 4);
+    for (int i = 0; i < p.parameter[0].n; i++)
+        p.parameter[0].value[i] = 0.5;
+    for (int i = 0; i < p.parameter[1].n; i++)
+        p.parameter[1].value[i] = -0.25;
+    return p;
+}
+
+double plain_fit_gradients(plain_fit *p)
+{
+    plain_tensor *w = &p->parameter[0], *b = &p->parameter[1];
+    double loss = 0;
+    memset(w->gradient, 0, sizeof w->gradient);
+    memset(b->gradient, 0, sizeof b->gradient);
+    for (int r = 0; r < FIT_ROWS; r++)
+        for (int c = 0; c < FIT_OUT; c++) {
+            double z = b->value[c] - p->y[r * FIT_OUT + c];
+            for (int k = 0; k < FIT_IN; k++)
+                z += p->x[r * FIT_IN + k] * w->value[k * FIT_OUT + c];
+            loss += z * z / (FIT_ROWS * FIT_OUT);
+            b->gradient[c] += 2 * z / (FIT_ROWS * FIT_OUT);
+            for (int k = 0; k < FIT_IN; k++)
+                w->gradient[k * FIT_OUT + c] += 2 * z / (FIT_ROWS * FIT_OUT) * p->x[r * FIT_IN + k];
+        }
+    return loss;
+}
+
+/* torch.optim.SGD, without dampening */
+static void plain_sgd(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q)
+{
+    (void)t;
+    for (int i = 0; i < q->n; i++) {
+        double g = q->gradient[i] + o->weight_decay * q->value[i];
+        q->first[i] = o->momentum * q->first[i] + g;
+        q->value[i] -= lr * (o->nesterov ? g + o->momentum * q->first[i] : q->first[i]);
+    }
+}
+
+/* The moments after gradient g of element i; what Adam moves by. */
+static double plain_moments(const trama_optimizer *o, int64_t t, plain_tensor *q, int i, double g)
+{
+    q->first[i] = o->beta1 * q->first[i] + (1 - o->beta1) * g;
+    q->second[i] = o->beta2 * q->second[i] + (1 - o->beta2) * g * g;
+    double m = q->first[i] / (1 - pow(o->beta1, (double)t)), v = q->second[i] / (1 - pow(o->beta2, (double)t));
+    return m / (sqrt(v) + o->eps);
+}
+
+/* Kingma and Ba 2015, algorithm 1; the decay is part of the gradient */
+static void plain_adam(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q)
+{
+    for (int i = 0; i < q->n; i++)
+        q->value[i] -= lr * plain_moments(o, t, q, i, q->gradient[i] + o->weight_decay * q->value[i]);
+}
+
+/* Loshchilov and Hutter 2019, algorithm 2 */
+static void plain_adamw(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q)
+{
+    for (int i = 0; i < q->n; i++)
+        q->value[i] -= lr * (plain_moments(o, t, q, i, q->gradient[i]) + o->weight_decay * q->value[i]);
+}
+
+/* You et al. 2020, algorithm 2, with phi(z) = z */
+static void plain_lamb(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q)
+{
+    double u[FIT_IN * FIT_OUT], w_norm = 0, u_norm = 0;
+    for (int i = 0; i < q->n; i++) {
+        u[i] = plain_moments(o, t, q, i, q->gradient[i]) + o->weight_decay * q->value[i];
+        w_norm += q->value[i] * q->value[i];
+        u_norm += u[i] * u[i];
+    }
+    double ratio = w_norm > 0 && u_norm > 0 ? sqrt(w_norm) / sqrt(u_norm) : 1;
+    for (int i = 0; i < q->n; i++)
+        q->value[i] -= lr * ratio * u[i];
+}
+
+void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q)
+{
+    static const struct {
+        const char *name;
+        void (*update)(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q);
+    } known[] = {{"sgd", plain_sgd}, {"adam", plain_adam}, {"adamw", plain_adamw}, {"lamb", plain_lamb}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].name, o->name))
+            known[i].update(o, lr, t, q);
+}
+
+/* ---- Through Trama ---- */
+
+fit fit_new(const fit_layout *l, trama_dtype dtype)
+{
+    fit f = {.program = trama_program_new()};
+    trama_init half = {0.5, 0.5, 0, 0}, below = {-0.25, -0.25, 0, 0};
+    f.x = trama_input(f.program, "x", dtype, TRAMA_SHAPE(FIT_ROWS, FIT_IN));
+    f.y = trama_input(f.program, "y", dtype, TRAMA_SHAPE(FIT_ROWS, FIT_OUT));
+    f.parameter[0] = trama_parameter(f.program, "w", dtype, TRAMA_SHAPE(FIT_IN, FIT_OUT), &half);
+    f.parameter[1] = trama_parameter(f.program, "b", dtype, TRAMA_SHAPE(FIT_OUT), &below);
+    trama_value *z = trama_matmul(f.x, f.parameter[0]);
+    if (l->mesh) {
+        f.mesh = trama_mesh_parse(l->mesh);
+        f.b_mesh = l->b_mesh ? trama_mesh_parse(l->b_mesh) : NULL;
+        trama_shard(f.x, f.mesh, l->x);
+        trama_shard(f.parameter[0], f.mesh, l->w);
+        trama_shard(f.parameter[1], f.b_mesh ? f.b_mesh : f.mesh, l->b);
+        if (f.b_mesh)
+            z = trama_reshard(trama_shard(z, f.mesh, "S(0)"), f.b_mesh, "S(1)");
+    }
+    f.loss = trama_mean(trama_square(trama_sub(trama_add(z, f.parameter[1]), f.y)));
+    return f;
+}
+
+void fit_free(fit *f)
+{
+    trama_program_destroy(&f->program);
+    trama_mesh_destroy(&f->mesh);
+    trama_mesh_destroy(&f->b_mesh);
+}

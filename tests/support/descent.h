@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small fit, through Trama in some layout and as plain loops in double precision: what optimizers are tried on.
+ * loss = mean((x w + b - y)^2); x [12, 7] and y [12, 5] are inputs. */
+#ifndef DESCENT_H
+#define DESCENT_H
+
+#include "program.h"
+
+enum { FIT_ROWS = 12, FIT_IN = 7, FIT_OUT = 5, FIT_PARAMETERS = 2 };
+
+/* mesh NULL: nothing is annotated; b_mesh NULL: b is on the mesh of the others. */
+typedef struct fit_layout {
+    const char *mesh, *x, *w, *b_mesh, *b;
+} fit_layout;
+extern const fit_layout fit_layouts[];
+extern const int n_fit_layouts;
+
+/* ---- Plain ---- */
+
+/* A parameter, its gradient, and what an optimizer keeps of it. */
+typedef struct plain_tensor {
+    int n;
+    double value[FIT_IN * FIT_OUT], gradient[FIT_IN * FIT_OUT], first[FIT_IN * FIT_OUT], second[FIT_IN * FIT_OUT];
+} plain_tensor;
+
+typedef struct plain_fit {
+    double x[FIT_ROWS * FIT_IN], y[FIT_ROWS * FIT_OUT];
+    plain_tensor parameter[FIT_PARAMETERS]; /* w, b */
+    int64_t steps;                          /* taken */
+} plain_fit;
+
+plain_fit plain_fit_new(void);            /* numbers that f32 holds exactly */
+double plain_fit_gradients(plain_fit *p); /* the loss */
+
+/* Step t, from 1, of a built-in optimizer, as its paper has it. */
+void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q);
+
+/* ---- Through Trama ---- */
+
+typedef struct fit {
+    trama_program *program;
+    trama_mesh *mesh, *b_mesh;
+    trama_value *x, *y, *parameter[FIT_PARAMETERS], *loss;
+} fit;
+
+fit fit_new(const fit_layout *l, trama_dtype dtype);
+void fit_free(fit *f);
+
+#endif
