@@ -50,6 +50,12 @@ POINTWISE(UNARY_ROW, EACH_FLOAT, log, LOG)
 #define SCALE_TRAMA_U8(x, factor) OF_REAL_TRAMA_U8((x) * (factor))
 POINTWISE(UNARY_ROW, EACH_DTYPE, scale, SCALE)
 
+#define BOUND(with, slot) (((const trama_attributes *)(with))->real[slot])
+#define CLAMP(dtype, type, x, y, with)                                                                                 \
+    CLAMPED(x, (type)BOUND(with, CLAMP_LOW), (type)BOUND(with, CLAMP_HIGH))
+#define CLAMPED(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
+POINTWISE(UNARY_ROW, EACH_FLOAT, clamp, CLAMP)
+
 /* ---- Two element types ----------------------------------------------------------------------- */
 
 #define EQUAL_ROW(dtype, type, unused)                                                                                 \

@@ -21,6 +21,14 @@ trama_value *trama_scale_at(trama_where where, trama_value *x, double factor)
     return program_append(NULL, where, &trama_op_scale, 1, &x, &a);
 }
 
+trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, double high)
+{
+    trama_attributes a = {.real = {[CLAMP_LOW] = low, [CLAMP_HIGH] = high}};
+    if (x && !(low <= high))
+        return program_fail(x->program, where, TRAMA_E_ARGUMENT, "clamp of %s: %g to %g is no range", x->name, low, high);
+    return program_append(NULL, where, &trama_op_clamp, 1, &x, &a);
+}
+
 trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype)
 {
     if (x && x->dtype == dtype)
@@ -168,6 +176,13 @@ void log_gradient(const trama_node *node, trama_value *const *d_out, trama_value
 void scale_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     d_in[0] = trama_scale_at(node->where, d_out[0], node->attributes.real[SCALE_FACTOR]);
+}
+
+/* What the range did not change goes on. */
+void clamp_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_value *x = node->in[0], *same = trama_equal_at(node->where, node->out[0], x);
+    d_in[0] = trama_mul_at(node->where, d_out[0], trama_cast_at(node->where, same, x->dtype));
 }
 
 void cast_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)

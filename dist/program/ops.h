@@ -22,6 +22,7 @@ enum { CAST_DTYPE };
 enum { SOURCE_DTYPE, SOURCE_NDIM, SOURCE_DIM, SOURCE_SEED = SOURCE_DIM + TRAMA_MAX_NDIM, SOURCE_STREAM, SOURCE_STEP };
 enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */
 enum { SCALE_FACTOR };                                  /* real */
+enum { CLAMP_LOW, CLAMP_HIGH };                         /* real */
 enum { UPDATE_LR };                                     /* sgd; real */
 enum { MOMENTUM_NESTEROV };
 enum { ADAM_DECOUPLED };

@@ -200,6 +200,26 @@ START_TEST(special_values_follow_ieee)
 }
 END_TEST
 
+START_TEST(clamp_holds_to_the_range_and_keeps_nan)
+{
+    static const double in[] = {-INFINITY, -2, -1, 0.5, 3, 4, INFINITY}, wanted[] = {-1, -1, -1, 0.5, 3, 3, 3};
+    const trama_attributes range = {.real = {[CLAMP_LOW] = -1, [CLAMP_HIGH] = 3}};
+    for (int dtype = 0; dtype < 2; dtype++) {
+        tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(8)),
+               y = tensor_new(x.view.dtype, PACKED, TRAMA_SHAPE(8));
+        for (int i = 0; i < 7; i++)
+            PUT(&x, in[i], i);
+        PUT(&x, NAN, 7);
+        run_unary("clamp", &range, &y, &x);
+        for (int i = 0; i < 7; i++)
+            ck_assert(AT(&y, i) == wanted[i]);
+        ck_assert(isnan(AT(&y, 7)));
+        tensor_free(&x);
+        tensor_free(&y);
+    }
+}
+END_TEST
+
 START_TEST(scale_multiplies_and_truncates_integers)
 {
     const trama_attributes by = {.real = {[SCALE_FACTOR] = -0.75}};
@@ -319,7 +339,7 @@ END_TEST
 RUN_TESTS("pointwise", add_broadcasts_in_every_type_and_memory_order, sub_broadcasts_in_every_type_and_memory_order,
           mul_broadcasts_in_every_type_and_memory_order, div_broadcasts_and_integers_truncate_and_give_0_by_0,
           integers_wrap_on_overflow, unary_arithmetic_holds_in_every_type_and_memory_order,
-          exp_and_log_are_those_of_double, special_values_follow_ieee, scale_multiplies_and_truncates_integers,
-          cast_goes_between_all_types, cast_of_reals_holds_to_the_range_and_nan_is_0,
-          equal_gives_1_where_operands_agree_and_nan_never_does, a_result_may_take_the_place_of_an_operand,
-          stop_gradient_copies)
+          exp_and_log_are_those_of_double, special_values_follow_ieee, clamp_holds_to_the_range_and_keeps_nan,
+          scale_multiplies_and_truncates_integers, cast_goes_between_all_types,
+          cast_of_reals_holds_to_the_range_and_nan_is_0, equal_gives_1_where_operands_agree_and_nan_never_does,
+          a_result_may_take_the_place_of_an_operand, stop_gradient_copies)

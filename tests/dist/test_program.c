@@ -129,6 +129,7 @@ START_TEST(dims_and_permutations_are_checked)
     WRONG(TRAMA_E_SHAPE, "dim -2 is not there or named twice", trama_max_over(x, 2, ((int[]){0, -2}), false));
     WRONG(TRAMA_E_SHAPE, "argmax of x: dim -3", trama_argmax(x, -3));
     WRONG(TRAMA_E_SHAPE, "softmax of x: dim 2", trama_softmax(x, 2));
+    WRONG(TRAMA_E_ARGUMENT, "clamp of x: 2 to 1 is no range", trama_clamp(x, 2, 1));
 }
 END_TEST
 

@@ -85,6 +85,12 @@ static trama_value *unary(trama_program *p, const op_case *c, int variant)
     return apply(p, c, 1, &x, &(trama_attributes){.real = {c->real}});
 }
 
+static trama_value *clamp(trama_program *p, const op_case *c, int variant)
+{
+    (void)c;
+    return trama_clamp(operand(p, TRAMA_F64, block(variant)), -0.7, 1.1);
+}
+
 /* integer: from, to. */
 static trama_value *cast(trama_program *p, const op_case *c, int variant)
 {
@@ -245,6 +251,7 @@ const op_case op_cases[] = {
     {"scale by 0", "scale", {REAL}, unary, {0}, 0},
     {"scale of integers", "scale", {INTEGER}, unary, {1}, 2},
     {"neg of integers", "neg", {INTEGER}, unary, {1}, 0},
+    {"clamp", "clamp", {REAL}, clamp, {0}, 0},
     {"cast f32 to f64", "cast", {REAL}, cast, {TRAMA_F32, TRAMA_F64}, 0},
     {"cast f64 to f32", "cast", {REAL}, cast, {TRAMA_F64, TRAMA_F32}, 0},
     {"cast f64 to i32", "cast", {REAL}, cast, {TRAMA_F64, TRAMA_I32}, 0},

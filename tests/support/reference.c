@@ -128,6 +128,7 @@ static double converted(const trama_call *c, const double *x)
     return to == TRAMA_U8 ? y - 256 * floor(y / 256) : y;
 }
 
+POINTWISE(clamp, x[0]<real(c, CLAMP_LOW) ? real(c, CLAMP_LOW) : x[0]> real(c, CLAMP_HIGH) ? real(c, CLAMP_HIGH) : x[0])
 POINTWISE(scale, scaled(c, x))
 POINTWISE(cast, converted(c, x))
 
