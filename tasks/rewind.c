@@ -47,6 +47,7 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     e->program->values.at[id] = v;
     ARRAY_FREE(&v->effects);
     v->gradient_of = NULL;
+    memset(v->step, 0, sizeof v->step);
     if (v->kind == VALUE_RESULT) {
         v->kind = VALUE_CONSTANT;
         v->node = NULL;

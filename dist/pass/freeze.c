@@ -142,12 +142,13 @@ trama_status complete_node(const trama_node *node, const trama_rule *rule, const
 
 /* ---- Partial results that do not stay partial ---- */
 
-/* A gradient that a target names lies, where it is partial, like the value that it belongs to. */
-static void place_named_gradient(const completion *c, const trama_value *v)
+/* A gradient that a target names, or that more than an update reads, lies, where it is partial, like the value that it
+ * belongs to. */
+static void place_gradient(const completion *c, const trama_value *v)
 {
     trama_layout *layout = &c->l->value[v->id];
     const trama_value *x = v->gradient_of;
-    if (!v->listed || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
+    if (!(v->listed || v->settled) || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
         return;
     for (int a = 0; a < layout->naxes; a++) {
         const trama_placement *wanted = &c->l->value[x->id].axis[a];
@@ -219,7 +220,7 @@ static trama_status freeze_nodes(completion *c)
         status = freeze_node(node, &c->rules[i], c->single, c->l, &c->report);
         for (int o = 0; o < node->op->n_out; o++) {
             sum_axes(&c->l->value[node->out[o]->id], c->summed[node->out[o]->id]);
-            place_named_gradient(c, node->out[o]);
+            place_gradient(c, node->out[o]);
         }
     }
     return status;

@@ -17,7 +17,7 @@ typedef struct trama_updates {
     const trama_optimizer *optimizer;
     trama_program *program;
     trama_value *effect;
-    trama_value *step;             /* the number of this step, from 1; NULL until somebody asks */
+    trama_value **step;            /* effect's own; the number is made when somebody asks */
     ARRAY(assignment) assignments; /* of the rule that runs */
 } trama_updates;
 
@@ -83,17 +83,67 @@ trama_value *updates_apply(const trama_update *u)
 trama_value *trama_update_step(const trama_update *u)
 {
     trama_updates *all = u->all;
-    if (!all->step) {
-        all->step = apply1(all->where, &trama_op_increment, own_state(all, "step", TRAMA_I64, 0));
-        *ARRAY_PUSH(&all->effect->effects) = all->step;
+    trama_value **number = &all->step[TRAMA_STEP_NUMBER];
+    if (!*number) {
+        *number = apply1(all->where, &trama_op_increment, own_state(all, "step", TRAMA_I64, 0));
+        *ARRAY_PUSH(&all->effect->effects) = *number;
     }
-    return all->step;
+    return *number;
 }
 
 void trama_update_set(const trama_update *u, trama_value *state, trama_value *value)
 {
     if (state && value && state != value)
         *ARRAY_PUSH(&u->all->assignments) = (assignment){state, value};
+}
+
+/* ---- What is done to gradients ---- */
+
+/* A parameter that is trained, and its gradient; NULL where there is none. */
+typedef struct trained {
+    trama_value *parameter, *gradient;
+} trained;
+
+/* Of all gradients together: f64. */
+static trama_value *sum_of_squares(const trama_updates *all, int n, const trained *parameters)
+{
+    trama_value *sum = NULL;
+    for (int i = n - 1; i >= 0; i--) {
+        if (!parameters[i].gradient)
+            continue;
+        trama_value *one = trama_sum_square_at(all->where, parameters[i].gradient, 0, NULL, false);
+        sum = sum ? trama_add_at(all->where, sum, one) : one;
+    }
+    return sum;
+}
+
+/* min(1, clip_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_ has it. */
+static trama_value *norm_factor(trama_updates *all, trama_value *norm)
+{
+    trama_value *divisor = trama_add_at(all->where, norm, number(all, TRAMA_F64, 1e-6));
+    trama_value *ratio = trama_div_at(all->where, number(all, TRAMA_F64, all->optimizer->clip_norm), divisor);
+    return trama_clamp_at(all->where, ratio, 0, 1);
+}
+
+static void multiply_all(const trama_updates *all, int n, trained *parameters, trama_value *factor)
+{
+    for (int i = 0; i < n; i++) {
+        trama_value **g = &parameters[i].gradient;
+        if (*g)
+            *g = trama_mul_at(all->where, *g, trama_cast_at(all->where, factor, (*g)->dtype));
+    }
+}
+
+static void clip(trama_updates *all, int n, trained *parameters)
+{
+    const trama_optimizer *o = all->optimizer;
+    for (int i = 0; i < n && isfinite(o->clip_value); i++)
+        parameters[i].gradient = trama_clamp_at(all->where, parameters[i].gradient, -o->clip_value, o->clip_value);
+    if (isfinite(o->clip_norm)) {
+        trama_value *norm = trama_sqrt_at(all->where, sum_of_squares(all, n, parameters));
+        all->step[TRAMA_STEP_NORM] = norm;
+        multiply_all(all, n, parameters, norm_factor(all, norm));
+    }
 }
 
 /* ---- From gradients to updates ---- */
@@ -111,13 +161,8 @@ static void assign_all(trama_updates *all)
     all->assignments.n = 0;
 }
 
-/* A parameter that is trained, and its gradient; NULL where there is none. */
-typedef struct trained {
-    trama_value *parameter, *gradient;
-} trained;
-
-/* Everything behind the gradients. The last parameters' come first: their gradients are there first. */
-static void append_updates(trama_updates *all, int n, const trained *parameters)
+/* The last parameters' come first: their gradients are there first. */
+static void update_all(trama_updates *all, int n, const trained *parameters)
 {
     for (int i = n - 1; i >= 0 && !all->program->status; i--) {
         const trained *t = &parameters[i];
@@ -129,6 +174,27 @@ static void append_updates(trama_updates *all, int n, const trained *parameters)
         u.optimizer->rule(&u);
         assign_all(all);
     }
+}
+
+/* What more than an update reads is not left partial: each reader would sum it for itself. */
+static void settle_gradients(const trama_program *p, int first_node)
+{
+    for (int i = first_node; i < p->nodes.n; i++)
+        for (int t = 0; t < p->nodes.at[i]->op->n_in && !p->nodes.at[i]->op->updates; t++)
+            p->nodes.at[i]->in[t]->settled |= p->nodes.at[i]->in[t]->gradient_of != NULL;
+}
+
+/* Everything behind the gradients. */
+static void append_updates(trama_updates *all, int n, trained *parameters)
+{
+    int first_node = all->program->nodes.n, outer_stage = all->program->stage;
+    for (int i = 0; i < n; i++)
+        if (parameters[i].gradient && !parameters[i].gradient->gradient_of)
+            parameters[i].gradient->gradient_of = parameters[i].parameter;
+    clip(all, n, parameters);
+    update_all(all, n, parameters);
+    settle_gradients(all->program, first_node);
+    all->program->stage = outer_stage;
 }
 
 /* ---- Minimizing ---- */
@@ -149,6 +215,8 @@ static bool check_optimizer(trama_where where, trama_program *p, const trama_opt
         {!o->nesterov || o->momentum > 0, "nesterov needs a momentum", o->momentum},
         {o->beta1 >= 0 && o->beta1 < 1, "beta1 must be in [0, 1)", o->beta1},
         {o->beta2 >= 0 && o->beta2 < 1, "beta2 must be in [0, 1)", o->beta2},
+        {o->clip_value > 0, "clip_value must be above 0", o->clip_value},
+        {o->clip_norm > 0, "clip_norm must be above 0", o->clip_norm},
         {o->eps >= 0 && isfinite(o->eps), "eps must be a number from 0", o->eps},
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
@@ -192,16 +260,15 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     trama_updates all = {.where = where, .optimizer = optimizer, .program = p};
     trained_list list = trained_of(p);
     bool outer = p->in_backward;
-    int outer_stage = p->stage;
     p->in_backward = true;
     if (derive(where, loss, &list)) {
         all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
+        all.step = all.effect->step;
         append_updates(&all, list.n, list.at);
         if (!p->status && !all.effect->effects.n)
             program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter", loss->name);
     }
     p->in_backward = outer;
-    p->stage = outer_stage;
     ARRAY_FREE(&all.assignments);
     ARRAY_FREE(&list);
     return p->status ? NULL : all.effect;
@@ -209,5 +276,16 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
 
 trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule)
 {
-    return (trama_optimizer){.name = name, .rule = rule, .lr = lr};
+    return (trama_optimizer){.name = name, .rule = rule, .lr = lr, .clip_value = INFINITY, .clip_norm = INFINITY};
+}
+
+trama_value *trama_step_value_at(trama_where where, trama_value *minimized, trama_step_part part)
+{
+    static const char *const names[] = {"number", "norm"};
+    if (!minimized)
+        return NULL;
+    if ((unsigned)part >= TRAMA_N_STEP_PARTS || minimized->kind != VALUE_EFFECT || !minimized->step[part])
+        return program_fail(minimized->program, where, TRAMA_E_ARGUMENT, "step value: %s has no %s", minimized->name,
+                            (unsigned)part < TRAMA_N_STEP_PARTS ? names[part] : "such thing");
+    return minimized->step[part];
 }

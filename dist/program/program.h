@@ -50,8 +50,10 @@ struct trama_value {
     trama_layout layout;
     bool offload;     /* rests in host memory */
     bool listed;      /* in a target: the user may read it */
-    const trama_value *gradient_of; /* the user asked for it as the gradient of this value; NULL */
+    const trama_value *gradient_of; /* it is the gradient of this value; NULL */
+    bool settled;     /* and where it is partial, lies as that value does: it is read by more than an update */
     ARRAY(trama_value *) effects; /* VALUE_EFFECT: the updated values it stands for */
+    trama_value *step[TRAMA_N_STEP_PARTS]; /* VALUE_EFFECT of an optimizer; NULL where it has no such thing */
 };
 
 struct trama_target {

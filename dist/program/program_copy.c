@@ -35,6 +35,7 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
     if (v->mesh)
         c->mesh = twin_mesh(p, from, v->mesh, &c->layout);
     memset(&c->effects, 0, sizeof c->effects);
+    memset(c->step, 0, sizeof c->step); /* for builders only */
     return c;
 }
 

@@ -36,6 +36,9 @@ struct trama_optimizer {
     double momentum;          /* sgd: in [0, 1) */
     bool nesterov;            /* sgd, with momentum */
     double beta1, beta2, eps; /* adam, adamw, lamb: in [0, 1); eps >= 0 */
+    /* Gradients are held to +-clip_value; then all of them are multiplied by min(1, clip_norm / (norm + 1e-6)), with the
+     * norm of all of them together, whatever meshes they are on. > 0; INFINITY, as they are filled in: not at all. */
+    double clip_value, clip_norm;
 };
 
 /* g += weight_decay w; with momentum b = momentum b + g, and then g = b, or g += momentum b for nesterov; w -= lr g. */
@@ -47,12 +50,22 @@ trama_optimizer trama_adamw(double lr);
 /* You et al. 2020, algorithm 2: as adamw, but each parameter moves by lr |w| / |update| times the update (weight_decay
  * w is part of it), by lr times it where a norm is 0. eps 1e-6. */
 trama_optimizer trama_lamb(double lr);
-/* One of your own. Its other options are 0 until you set them. */
+/* One of your own. Its other options are 0 until you set them, and nothing is clipped. */
 trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule);
 
 /* One step of the optimizer on every parameter the loss depends on; the result only stands in trama_target_new. */
 #define trama_minimize(loss, optimizer) trama_minimize_at(TRAMA_HERE, loss, optimizer)
 trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer);
+
+/* What a step of `minimized` has beside the parameters, 0-d; in the list of a target it can be read. E_ARGUMENT where the
+ * optimizer has no such thing. */
+typedef enum trama_step_part {
+    TRAMA_STEP_NUMBER, /* i64, from 1; of optimizers that count */
+    TRAMA_STEP_NORM,   /* f64, of all gradients before clip_norm; with clip_norm */
+    TRAMA_N_STEP_PARTS
+} trama_step_part;
+#define trama_step_value(minimized, part) trama_step_value_at(TRAMA_HERE, minimized, part)
+trama_value *trama_step_value_at(trama_where where, trama_value *minimized, trama_step_part part);
 
 /* ---- What a rule has ---- */
 
@@ -60,7 +73,7 @@ struct trama_update {
     trama_where where;                /* of trama_minimize, for builders that end in _at */
     const trama_optimizer *optimizer; /* its options */
     trama_value *parameter;
-    trama_value *gradient;     /* shaped as the parameter, of its type */
+    trama_value *gradient;     /* clipped; shaped as the parameter, of its type */
     struct trama_updates *all; /* what the updates of one trama_minimize share; not for you */
 };
 

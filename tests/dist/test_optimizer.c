@@ -32,16 +32,21 @@ static void feed(running *r, const trama_value *input, const double *from)
     dense_free(&d);
 }
 
-static running run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks)
+static running run_target(fit f, trama_target *train, const plain_fit *data, int ranks)
 {
-    running r = {.f = fit_new(l, TRAMA_F64)};
-    r.train = trama_target_new(r.f.program, "train", trama_minimize(r.f.loss, o), r.f.loss);
+    running r = {.f = f, .train = train};
     ck_assert_msg(!trama_program_status(r.f.program), "%s", trama_program_error(r.f.program));
     r.machine = machine_uniform(ranks, 2);
     r.s = simulation_new(r.f.program, r.machine, &(simulation_options){.plan = {2, 1, 1, false}});
     feed(&r, r.f.x, data->x);
     feed(&r, r.f.y, data->y);
     return r;
+}
+
+static running run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks)
+{
+    fit f = fit_new(l, TRAMA_F64);
+    return run_target(f, trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks);
 }
 
 static void run_free(running *r)
@@ -68,6 +73,7 @@ static void compare(running *r, const plain_fit *plain, const char *name, int st
 static void plain_step(plain_fit *plain, const trama_optimizer *o)
 {
     plain_fit_gradients(plain);
+    plain_clip(o, plain);
     plain->steps++;
     for (int i = 0; i < FIT_PARAMETERS; i++)
         plain_update(o, o->lr, plain->steps, &plain->parameter[i]);
@@ -135,6 +141,63 @@ START_TEST(lamb_follows_plain_loops)
 END_TEST
 
 /* Zeros have no norm to trust: such a parameter moves by the learning rate. */
+/* Gradients are large at first, small at the end, so clipping begins and ends. */
+START_TEST(clipping_follows_plain_loops)
+{
+    trama_optimizer by_norm = trama_sgd(0.05), by_value = by_norm, both = trama_adamw(0.05), no = by_norm;
+    by_norm.clip_norm = 0.5;
+    by_value.clip_value = 0.125;
+    both.clip_norm = 0.25;
+    both.clip_value = 0.5;
+    no.clip_norm = 1e6;
+    const trama_optimizer *const all[] = {&by_norm, &by_value, &both, &no};
+    for (int i = 0; i < 4; i++)
+        follow_everywhere(all[i]);
+}
+END_TEST
+
+START_TEST(the_norm_of_all_gradients_can_be_read)
+{
+    trama_optimizer o = trama_sgd(0.05);
+    o.clip_norm = 0.5;
+    for (int i = 0; i < n_fit_layouts; i++) {
+        plain_fit plain = plain_fit_new();
+        fit f = fit_new(&fit_layouts[i], TRAMA_F64);
+        trama_value *done = trama_minimize(f.loss, &o), *norm = trama_step_value(done, TRAMA_STEP_NORM);
+        running r = run_target(f, trama_target_new(f.program, "train", done, norm), &plain, 1 + i % 4);
+        simulation_run(r.s, r.train);
+        plain_fit_gradients(&plain);
+        dense got = simulation_value(r.s, norm);
+        ck_assert_double_eq_tol(got.at[0], plain_norm(&plain), 1e-12);
+        dense_free(&got);
+        run_free(&r);
+    }
+}
+END_TEST
+
+/* What a rank of a step sends, in exchanges of gradients and in bytes; ways 1, one process a rank. */
+static traffic traffic_of(const fit_layout *l, const trama_optimizer *o)
+{
+    plain_fit plain = plain_fit_new();
+    running r = run_new(l, o, &plain, 2);
+    simulation_run(r.s, r.train);
+    traffic t = simulation_traffic(r.s);
+    run_free(&r);
+    return t;
+}
+
+/* Replicated parameters: their gradients are summed once, and what the norm is made of is whole already. Split ones:
+ * the norm is summed too, one number from each process to the other. */
+START_TEST(clipping_by_norm_sends_no_gradient_twice)
+{
+    const fit_layout replicated = {"2", "S(0)", "R", NULL, "R"}, split = {"2", "S(0)", "S(0)", NULL, "S(0)"};
+    trama_optimizer plain = trama_sgd(0.05), clipped = plain;
+    clipped.clip_norm = 1;
+    ck_assert_int_eq(traffic_of(&replicated, &clipped).bytes, traffic_of(&replicated, &plain).bytes);
+    ck_assert_int_eq(traffic_of(&split, &clipped).bytes, traffic_of(&split, &plain).bytes + 2 * 8);
+}
+END_TEST
+
 START_TEST(lamb_moves_parameters_that_are_zero)
 {
     trama_program *p = trama_program_new();
@@ -240,6 +303,19 @@ START_TEST(plain_sgd_is_one_op_a_parameter)
 }
 END_TEST
 
+START_TEST(parts_of_a_step_that_are_not_there_are_refused)
+{
+    fit f = fit_new(&fit_layouts[0], TRAMA_F64);
+    trama_optimizer sgd = trama_sgd(0.1), adam = trama_adam(0.1);
+    trama_value *plain = trama_minimize(f.loss, &sgd), *counting = trama_minimize(f.loss, &adam);
+    ck_assert_ptr_nonnull(trama_step_value(counting, TRAMA_STEP_NUMBER));
+    ck_assert_ptr_null(trama_step_value(plain, TRAMA_STEP_NUMBER));
+    ck_assert_msg(strstr(trama_program_error(f.program), "sgd has no number"), "%s", trama_program_error(f.program));
+    ck_assert_ptr_null(trama_step_value(NULL, TRAMA_STEP_NORM));
+    fit_free(&f);
+}
+END_TEST
+
 #define WRONG(part, set)                                                                                               \
     do {                                                                                                               \
         fit wrong_f = fit_new(&fit_layouts[0], TRAMA_F64);                                                             \
@@ -263,6 +339,9 @@ START_TEST(options_out_of_range_are_refused)
     WRONG("nesterov needs a momentum", o.nesterov = true);
     WRONG("beta1 must", (o = trama_adam(0.1), o.beta1 = 1));
     WRONG("beta2 must", (o = trama_adamw(0.1), o.beta2 = -1));
+    WRONG("clip_value must be above 0, it is 0", o.clip_value = 0);
+    WRONG("clip_norm must be above 0, it is -1", o.clip_norm = -1);
+    WRONG("clip_norm must be above 0", o.clip_norm = NAN);
     WRONG("eps must", (o = trama_lamb(0.1), o.eps = INFINITY));
     WRONG("has no rule", o.rule = NULL);
 }
@@ -275,10 +354,14 @@ int main(void)
         adam_follows_plain_loops,
         adamw_follows_plain_loops,
         lamb_follows_plain_loops,
+        clipping_follows_plain_loops,
+        the_norm_of_all_gradients_can_be_read,
+        clipping_by_norm_sends_no_gradient_twice,
         lamb_moves_parameters_that_are_zero,
         a_rule_of_ones_own_does_what_the_built_in_one_does,
         a_rule_may_count_steps,
         plain_sgd_is_one_op_a_parameter,
+        parts_of_a_step_that_are_not_there_are_refused,
         options_out_of_range_are_refused,
     };
     return suite_run("optimizer", NULL, NULL, tests, sizeof tests / sizeof *tests);

@@ -118,6 +118,27 @@ void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *
             known[i].update(o, lr, t, q);
 }
 
+double plain_norm(const plain_fit *p)
+{
+    double sum = 0;
+    for (int i = 0; i < FIT_PARAMETERS; i++)
+        for (int k = 0; k < p->parameter[i].n; k++)
+            sum += p->parameter[i].gradient[k] * p->parameter[i].gradient[k];
+    return sqrt(sum);
+}
+
+/* torch.nn.utils.clip_grad_value_, then clip_grad_norm_ */
+void plain_clip(const trama_optimizer *o, plain_fit *p)
+{
+    for (int i = 0; i < FIT_PARAMETERS; i++)
+        for (int k = 0; k < p->parameter[i].n; k++)
+            p->parameter[i].gradient[k] = fmin(fmax(p->parameter[i].gradient[k], -o->clip_value), o->clip_value);
+    double factor = fmin(1, o->clip_norm / (plain_norm(p) + 1e-6));
+    for (int i = 0; i < FIT_PARAMETERS; i++)
+        for (int k = 0; k < p->parameter[i].n; k++)
+            p->parameter[i].gradient[k] *= factor;
+}
+
 /* ---- Through Trama ---- */
 
 fit fit_new(const fit_layout *l, trama_dtype dtype)

@@ -35,6 +35,9 @@ double plain_fit_gradients(plain_fit *p); /* the loss */
 /* Step t, from 1, of a built-in optimizer, as its paper has it. */
 void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q);
 
+double plain_norm(const plain_fit *p); /* of all gradients */
+void plain_clip(const trama_optimizer *o, plain_fit *p);
+
 /* ---- Through Trama ---- */
 
 typedef struct fit {
