@@ -42,6 +42,21 @@ void cpu_assign_if(const trama_call *call)
         kernel_copy(&call->out[0], &call->in[1]);
 }
 
+/* Steps are counted from 1, schedules from 0. */
+void cpu_schedule(const trama_call *call)
+{
+    const trama_attributes *a = call->attributes;
+    const schedule_factor factor = (schedule_factor)(intptr_t)a->integer[SCHEDULE_FACTOR];
+    const double step = fmax(real_of(&call->in[0]) - 1, 0), warmup = (double)a->integer[SCHEDULE_WARMUP];
+    double lr = a->real[SCHEDULE_LR];
+
+    if (step < warmup)
+        lr *= (step + 1) / (warmup + 1);
+    if (factor)
+        lr *= factor((int64_t)fmax(step - warmup, 0), &a->real[SCHEDULE_NUMBERS]);
+    *(double *)call->out[0].data = lr;
+}
+
 /* What an update of one step is made with. */
 enum { LR, DECAY, L2, KEEP1, TAKE1, CORRECTION1, KEEP2, TAKE2, CORRECTION2, EPS, NESTEROV, N_CONSTANTS };
 

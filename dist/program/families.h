@@ -12,7 +12,7 @@ typedef void gradient_function(const trama_node *node, trama_value *const *d_out
 infer_function matmul_infer, scale_infer, cast_infer, reduce_infer, argmax_infer, expand_infer, softmax_infer,
     transpose_infer, reshape_infer, source_infer;
 dtype_function float_dtype, equal_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype, source_dtype,
-    f64_dtype, tensors_dtype, update_dtype;
+    f64_dtype, tensors_dtype, update_dtype, schedule_dtype;
 gradient_function matmul_gradient, add_gradient, sub_gradient, mul_gradient, div_gradient, neg_gradient, abs_gradient,
     square_gradient, sqrt_gradient, exp_gradient, log_gradient, scale_gradient, clamp_gradient, cast_gradient, relu_gradient,
     gelu_gradient, tanh_gradient, sigmoid_gradient, sum_gradient, sum_square_gradient, mean_gradient, extremum_gradient,

@@ -25,6 +25,13 @@ trama_status update_dtype(const trama_node *node, trama_dtype *dtype)
     return tensors_dtype(node, dtype);
 }
 
+trama_status schedule_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    (void)node;
+    *dtype = TRAMA_F64;
+    return TRAMA_OK;
+}
+
 trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value)
 {
     trama_value *updated = apply2(where, &trama_op_assign, state, value);

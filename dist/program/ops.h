@@ -24,6 +24,9 @@ enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */
 enum { SCALE_FACTOR };                                  /* real */
 enum { CLAMP_LOW, CLAMP_HIGH };                         /* real */
 enum { UPDATE_LR };                                     /* sgd; real */
+/* schedule; LR and NUMBERS are real */
+enum { SCHEDULE_WARMUP, SCHEDULE_FACTOR, SCHEDULE_LR = 0, SCHEDULE_NUMBERS };
+typedef double (*schedule_factor)(int64_t step, const double *numbers);
 enum { MOMENTUM_NESTEROV };
 enum { ADAM_DECOUPLED };
 /* descend, momentum, adam, lamb; real */

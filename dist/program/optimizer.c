@@ -12,6 +12,12 @@ typedef struct assignment {
     trama_value *state, *value;
 } assignment;
 
+/* A scalar, and what it was made of: cast to other types, or from an optimizer's schedule. */
+typedef struct converted {
+    const void *from;
+    trama_value *to;
+} converted;
+
 typedef struct trama_updates {
     trama_where where;
     const trama_optimizer *optimizer;
@@ -19,6 +25,7 @@ typedef struct trama_updates {
     trama_value *effect;
     trama_value **step;            /* effect's own; the number is made when somebody asks */
     ARRAY(assignment) assignments; /* of the rule that runs */
+    ARRAY(converted) converted;    /* scalars */
 } trama_updates;
 
 /* ---- State ---- */
@@ -64,15 +71,53 @@ static trama_value *number(const trama_updates *all, trama_dtype dtype, double v
     return trama_fill_at(all->where, all->program, dtype, TRAMA_SCALAR, value);
 }
 
+/* Made once for all parameters of that type. */
+static trama_value *cast_once(trama_updates *all, trama_value *value, trama_dtype dtype)
+{
+    for (int i = 0; i < all->converted.n; i++)
+        if (all->converted.at[i].from == value && all->converted.at[i].to->dtype == dtype)
+            return all->converted.at[i].to;
+    trama_value *to = trama_cast_at(all->where, value, dtype);
+    if (to)
+        *ARRAY_PUSH(&all->converted) = (converted){value, to};
+    return to;
+}
+
+static bool is_constant(const trama_schedule *s)
+{
+    return !s->factor && !s->warmup;
+}
+
+static trama_value *scheduled_lr(const trama_update *u)
+{
+    trama_updates *all = u->all;
+    const trama_optimizer *o = u->optimizer;
+    for (int i = 0; i < all->converted.n; i++)
+        if (all->converted.at[i].from == o)
+            return all->converted.at[i].to;
+    trama_attributes a = {
+        .integer = {[SCHEDULE_WARMUP] = o->schedule.warmup, [SCHEDULE_FACTOR] = (intptr_t)o->schedule.factor},
+        .real = {[SCHEDULE_LR] = o->lr}};
+    memcpy(&a.real[SCHEDULE_NUMBERS], o->schedule.numbers, sizeof o->schedule.numbers);
+    trama_value *step = trama_update_step(u), *lr = program_append(NULL, all->where, &trama_op_schedule, 1, &step, &a);
+    if (lr)
+        *ARRAY_PUSH(&all->converted) = (converted){o, lr};
+    if (o == all->optimizer)
+        all->step[TRAMA_STEP_LR] = lr;
+    return lr;
+}
+
 trama_value *trama_update_lr(const trama_update *u)
 {
-    return number(u->all, u->parameter->dtype, u->optimizer->lr);
+    trama_dtype dtype = u->parameter->dtype;
+    return is_constant(&u->optimizer->schedule) ? number(u->all, dtype, u->optimizer->lr)
+                                                : cast_once(u->all, scheduled_lr(u), dtype);
 }
 
 bool updates_are_constant(const trama_update *u, double *lr)
 {
     *lr = u->optimizer->lr;
-    return true;
+    return is_constant(&u->optimizer->schedule);
 }
 
 trama_value *updates_apply(const trama_update *u)
@@ -125,12 +170,12 @@ static trama_value *norm_factor(trama_updates *all, trama_value *norm)
     return trama_clamp_at(all->where, ratio, 0, 1);
 }
 
-static void multiply_all(const trama_updates *all, int n, trained *parameters, trama_value *factor)
+static void multiply_all(trama_updates *all, int n, trained *parameters, trama_value *factor)
 {
     for (int i = 0; i < n; i++) {
         trama_value **g = &parameters[i].gradient;
         if (*g)
-            *g = trama_mul_at(all->where, *g, trama_cast_at(all->where, factor, (*g)->dtype));
+            *g = trama_mul_at(all->where, *g, cast_once(all, factor, (*g)->dtype));
     }
 }
 
@@ -215,6 +260,8 @@ static bool check_optimizer(trama_where where, trama_program *p, const trama_opt
         {!o->nesterov || o->momentum > 0, "nesterov needs a momentum", o->momentum},
         {o->beta1 >= 0 && o->beta1 < 1, "beta1 must be in [0, 1)", o->beta1},
         {o->beta2 >= 0 && o->beta2 < 1, "beta2 must be in [0, 1)", o->beta2},
+        {!o->schedule.wrong, o->schedule.wrong, o->schedule.numbers[0]},
+        {o->schedule.warmup >= 0, "the warm-up must have at least 0 steps", (double)o->schedule.warmup},
         {o->clip_value > 0, "clip_value must be above 0", o->clip_value},
         {o->clip_norm > 0, "clip_norm must be above 0", o->clip_norm},
         {o->eps >= 0 && isfinite(o->eps), "eps must be a number from 0", o->eps},
@@ -270,6 +317,7 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     }
     p->in_backward = outer;
     ARRAY_FREE(&all.assignments);
+    ARRAY_FREE(&all.converted);
     ARRAY_FREE(&list);
     return p->status ? NULL : all.effect;
 }
@@ -281,7 +329,7 @@ trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update
 
 trama_value *trama_step_value_at(trama_where where, trama_value *minimized, trama_step_part part)
 {
-    static const char *const names[] = {"number", "norm"};
+    static const char *const names[] = {"number", "learning rate", "norm"};
     if (!minimized)
         return NULL;
     if ((unsigned)part >= TRAMA_N_STEP_PARTS || minimized->kind != VALUE_EFFECT || !minimized->step[part])

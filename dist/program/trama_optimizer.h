@@ -23,6 +23,23 @@ extern "C" {
 typedef struct trama_update trama_update;
 typedef struct trama_optimizer trama_optimizer;
 
+/* The learning rate over the steps: that of the optimizer times factor(n, numbers), n from 0 and counting steps that were
+ * taken. In the first `warmup` steps it rises to that of n = 0 in equal parts, and n stays 0. factor NULL: 1. A callback of
+ * your own is called by every process alike, on any thread, and must depend on nothing but n and numbers. */
+enum { TRAMA_SCHEDULE_NUMBERS = 8 };
+typedef struct trama_schedule {
+    double (*factor)(int64_t n, const double *numbers);
+    double numbers[TRAMA_SCHEDULE_NUMBERS];
+    int64_t warmup;    /* >= 0 */
+    const char *wrong; /* what trama_minimize says of numbers that make no schedule; NULL */
+} trama_schedule;
+
+trama_schedule trama_schedule_constant(int64_t warmup);
+trama_schedule trama_schedule_cosine(int64_t steps, double floor); /* from 1 down to floor, in [0, 1], where it stays */
+trama_schedule trama_schedule_step(int64_t every, double factor);  /* factor^(n / every), rounded down; factor > 0 */
+/* Smith & Topin 2018 as PyTorch's OneCycleLR: over 0.3 of the steps from 1/25 to 1, then down to 1/25e4; both as a cosine. */
+trama_schedule trama_schedule_one_cycle(int64_t steps);
+
 /* Records the ops that update one parameter. In a recorded program they see all state as it was before the step. */
 typedef void (*trama_update_rule)(const trama_update *update);
 
@@ -32,6 +49,7 @@ struct trama_optimizer {
     const char *name; /* for messages, and of its state; borrowed */
     trama_update_rule rule;
     double lr;                /* >= 0 */
+    trama_schedule schedule;  /* of lr; constant */
     double weight_decay;      /* >= 0 */
     double momentum;          /* sgd: in [0, 1) */
     bool nesterov;            /* sgd, with momentum */
@@ -61,6 +79,7 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
  * optimizer has no such thing. */
 typedef enum trama_step_part {
     TRAMA_STEP_NUMBER, /* i64, from 1; of optimizers that count */
+    TRAMA_STEP_LR,     /* f64; with a schedule */
     TRAMA_STEP_NORM,   /* f64, of all gradients before clip_norm; with clip_norm */
     TRAMA_N_STEP_PARTS
 } trama_step_part;

@@ -6,57 +6,10 @@
 #include <string.h>
 
 #include "descent.h"
-#include "simulation.h"
 #include "suite.h"
+#include "torch_optimizers.h"
 
-/* ---- One fit in one layout ---- */
-
-typedef struct running {
-    fit f;
-    trama_target *train;
-    machine *machine;
-    simulation *s;
-} running;
-
-static dense dense_from(trama_shape shape, const double *from)
-{
-    dense d = dense_new(shape);
-    memcpy(d.at, from, (size_t)trama_shape_count(shape) * sizeof *from);
-    return d;
-}
-
-static void feed(running *r, const trama_value *input, const double *from)
-{
-    dense d = dense_from(input->shape, from);
-    simulation_feed(r->s, input, &d);
-    dense_free(&d);
-}
-
-static running run_target(fit f, trama_target *train, const plain_fit *data, int ranks)
-{
-    running r = {.f = f, .train = train};
-    ck_assert_msg(!trama_program_status(r.f.program), "%s", trama_program_error(r.f.program));
-    r.machine = machine_uniform(ranks, 2);
-    r.s = simulation_new(r.f.program, r.machine, &(simulation_options){.plan = {2, 1, 1, false}});
-    feed(&r, r.f.x, data->x);
-    feed(&r, r.f.y, data->y);
-    return r;
-}
-
-static running run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks)
-{
-    fit f = fit_new(l, TRAMA_F64);
-    return run_target(f, trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks);
-}
-
-static void run_free(running *r)
-{
-    simulation_destroy(&r->s);
-    machine_destroy(&r->machine);
-    fit_free(&r->f);
-}
-
-static void compare(running *r, const plain_fit *plain, const char *name, int step)
+static void compare(fit_run *r, const plain_fit *plain, const char *name, int step)
 {
     for (int i = 0; i < FIT_PARAMETERS; i++) {
         dense got = simulation_value(r->s, r->f.parameter[i]);
@@ -68,6 +21,12 @@ static void compare(running *r, const plain_fit *plain, const char *name, int st
         }
         dense_free(&got);
     }
+}
+
+static fit_run run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks)
+{
+    fit f = fit_new(l, TRAMA_F64);
+    return fit_run_new(f, trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks);
 }
 
 static void plain_step(plain_fit *plain, const trama_optimizer *o)
@@ -83,7 +42,7 @@ static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int
 {
     char name[96];
     plain_fit plain = plain_fit_new();
-    running r = run_new(l, o, &plain, ranks);
+    fit_run r = run_new(l, o, &plain, ranks);
     snprintf(name, sizeof name, "%s on %s, %d ranks", o->name, l->mesh ? l->mesh : "nothing", ranks);
     for (int step = 1; step <= steps; step++) {
         simulation_run(r.s, r.train);
@@ -91,7 +50,7 @@ static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int
         if (step < 4 || step % 20 == 0)
             compare(&r, &plain, name, step);
     }
-    run_free(&r);
+    fit_run_free(&r);
 }
 
 static void follow_everywhere(const trama_optimizer *o)
@@ -140,6 +99,45 @@ START_TEST(lamb_follows_plain_loops)
 }
 END_TEST
 
+/* ---- PyTorch ---- */
+
+static void follow_torch(const trama_optimizer *o, const double *table)
+{
+    for (int i = 0; i < n_fit_layouts; i++) {
+        plain_fit wanted = plain_fit_new();
+        fit_run r = run_new(&fit_layouts[i], o, &wanted, 1 + i % 3);
+        for (int step = 0; step < TORCH_STEPS; step++)
+            simulation_run(r.s, r.train);
+        memcpy(wanted.parameter[0].value, table, FIT_IN * FIT_OUT * sizeof *table);
+        memcpy(wanted.parameter[1].value, table + FIT_IN * FIT_OUT, FIT_OUT * sizeof *table);
+        compare(&r, &wanted, o->name, TORCH_STEPS);
+        fit_run_free(&r);
+    }
+}
+
+START_TEST(pytorch_comes_to_the_same)
+{
+    trama_optimizer sgd = trama_sgd(0.05), adam = trama_adam(0.05), adamw, lamb = trama_lamb(0.02);
+    trama_optimizer by_norm = sgd, by_value = sgd;
+    by_norm.clip_norm = 0.5;
+    by_value.clip_value = 0.125;
+    sgd.momentum = 0.9;
+    sgd.nesterov = true;
+    sgd.weight_decay = 0.01;
+    adam.weight_decay = 0.1;
+    adamw = trama_adamw(0.05);
+    adamw.weight_decay = 0.1;
+    adamw.beta1 = 0.8;
+    adamw.beta2 = 0.95;
+    follow_torch(&sgd, torch_sgd);
+    follow_torch(&adam, torch_adam);
+    follow_torch(&adamw, torch_adamw);
+    follow_torch(&lamb, torch_lamb);
+    follow_torch(&by_norm, torch_clip_norm);
+    follow_torch(&by_value, torch_clip_value);
+}
+END_TEST
+
 /* Zeros have no norm to trust: such a parameter moves by the learning rate. */
 /* Gradients are large at first, small at the end, so clipping begins and ends. */
 START_TEST(clipping_follows_plain_loops)
@@ -164,13 +162,13 @@ START_TEST(the_norm_of_all_gradients_can_be_read)
         plain_fit plain = plain_fit_new();
         fit f = fit_new(&fit_layouts[i], TRAMA_F64);
         trama_value *done = trama_minimize(f.loss, &o), *norm = trama_step_value(done, TRAMA_STEP_NORM);
-        running r = run_target(f, trama_target_new(f.program, "train", done, norm), &plain, 1 + i % 4);
+        fit_run r = fit_run_new(f, trama_target_new(f.program, "train", done, norm), &plain, 1 + i % 4);
         simulation_run(r.s, r.train);
         plain_fit_gradients(&plain);
         dense got = simulation_value(r.s, norm);
         ck_assert_double_eq_tol(got.at[0], plain_norm(&plain), 1e-12);
         dense_free(&got);
-        run_free(&r);
+        fit_run_free(&r);
     }
 }
 END_TEST
@@ -179,10 +177,10 @@ END_TEST
 static traffic traffic_of(const fit_layout *l, const trama_optimizer *o)
 {
     plain_fit plain = plain_fit_new();
-    running r = run_new(l, o, &plain, 2);
+    fit_run r = run_new(l, o, &plain, 2);
     simulation_run(r.s, r.train);
     traffic t = simulation_traffic(r.s);
-    run_free(&r);
+    fit_run_free(&r);
     return t;
 }
 
@@ -239,13 +237,13 @@ START_TEST(a_rule_of_ones_own_does_what_the_built_in_one_does)
     sgd.momentum = 0.9;
     for (int i = 0; i < n_fit_layouts; i++) {
         plain_fit plain = plain_fit_new();
-        running r = run_new(&fit_layouts[i], &mine, &plain, 1 + i % 4);
+        fit_run r = run_new(&fit_layouts[i], &mine, &plain, 1 + i % 4);
         for (int step = 1; step <= 30; step++) {
             simulation_run(r.s, r.train);
             plain_step(&plain, &sgd);
         }
         compare(&r, &plain, "heavy_ball", 30);
-        run_free(&r);
+        fit_run_free(&r);
     }
 }
 END_TEST
@@ -342,6 +340,12 @@ START_TEST(options_out_of_range_are_refused)
     WRONG("clip_value must be above 0, it is 0", o.clip_value = 0);
     WRONG("clip_norm must be above 0, it is -1", o.clip_norm = -1);
     WRONG("clip_norm must be above 0", o.clip_norm = NAN);
+    WRONG("sgd: cosine takes at least 1 step", o.schedule = trama_schedule_cosine(-5, 0));
+    WRONG("the floor of cosine", o.schedule = trama_schedule_cosine(5, 2));
+    WRONG("a stair takes at least 1 step", o.schedule = trama_schedule_step(0, 0.5));
+    WRONG("the factor of a stair", o.schedule = trama_schedule_step(5, 0));
+    WRONG("one cycle takes at least 2 steps", o.schedule = trama_schedule_one_cycle(1));
+    WRONG("the warm-up must have at least 0 steps, it is -3", o.schedule = trama_schedule_constant(-3));
     WRONG("eps must", (o = trama_lamb(0.1), o.eps = INFINITY));
     WRONG("has no rule", o.rule = NULL);
 }
@@ -355,6 +359,7 @@ int main(void)
         adamw_follows_plain_loops,
         lamb_follows_plain_loops,
         clipping_follows_plain_loops,
+        pytorch_comes_to_the_same,
         the_norm_of_all_gradients_can_be_read,
         clipping_by_norm_sends_no_gradient_twice,
         lamb_moves_parameters_that_are_zero,

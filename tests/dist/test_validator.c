@@ -184,6 +184,7 @@ static const struct {
     {"increment: P(", "state is never partial"},
     {"assign_if: P(", "state is never partial"},
     {"sgd: P(", "state is never partial"},
+    {"schedule: ", "a schedule may be any function"},
     {"descend: ", "state is never partial"},
     {"momentum", "state is never partial"},
     {"adam", "state is never partial"},

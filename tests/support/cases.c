@@ -194,6 +194,20 @@ static trama_value *source(trama_program *p, const op_case *c, int variant)
                          : trama_fill(p, TRAMA_F64, block(variant), 2.5);
 }
 
+static double falling(int64_t step, const double *numbers)
+{
+    return numbers[0] / (double)(1 + step * step);
+}
+
+static trama_value *scheduled(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *t = operand(p, TRAMA_I64, TRAMA_SCALAR);
+    (void)variant;
+    return apply(p, c, 1, &t,
+                 &(trama_attributes){.integer = {[SCHEDULE_WARMUP] = 2, [SCHEDULE_FACTOR] = (intptr_t)falling},
+                                     .real = {[SCHEDULE_LR] = 0.1, [SCHEDULE_NUMBERS] = 0.5}});
+}
+
 /* integer: tensors, how many of them are state, scalars behind them, the first attribute. */
 static trama_value *update(trama_program *p, const op_case *c, int variant)
 {
@@ -289,6 +303,7 @@ const op_case op_cases[] = {
     {"assign_if", "assign_if", {REAL, REAL, FLAG}, update, {2, 1, 1}, 0},
     {"increment", "increment", {REAL}, update, {1, 1, 0}, 0},
     {"sgd", "sgd", {REAL, REAL}, update, {2, 1, 0}, 0},
+    {"schedule", "schedule", {STEP}, scheduled, {0}, 0},
     {"descend", "descend", {REAL, REAL, REAL, FLAG}, update, {2, 1, 2}, 0},
     {"momentum", "momentum", {REAL, REAL, REAL, REAL, FLAG}, update, {3, 2, 2}, 0},
     {"momentum, nesterov", "momentum", {REAL, REAL, REAL, REAL, FLAG}, update, {3, 2, 2, 1}, 0},

@@ -2,8 +2,8 @@
 /* The fit. */
 #include "descent.h"
 
+#include <check.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 const fit_layout fit_layouts[] = {
@@ -20,7 +20,7 @@ const int n_fit_layouts = sizeof fit_layouts / sizeof *fit_layouts;
 
 /* ---- Plain ---- */
 
-static void scatter(double *to, int n, uint64_t seed, double size)
+static void some_numbers(double *to, int n, uint64_t seed, double size)
 {
     for (int i = 0; i < n; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -31,8 +31,8 @@ static void scatter(double *to, int n, uint64_t seed, double size)
 plain_fit plain_fit_new(void)
 {
     plain_fit p = {.parameter = {{.n = FIT_IN * FIT_OUT}, {.n = FIT_OUT}}};
-    scatter(p.x, FIT_ROWS * FIT_IN, 1, 1);
-    scatter(p.y, FIT_ROWS * FIT_OUT, 2, 4);
+    some_numbers(p.x, FIT_ROWS * FIT_IN, 1, 1);
+    some_numbers(p.y, FIT_ROWS * FIT_OUT, 2, 4);
     for (int i = 0; i < p.parameter[0].n; i++)
         p.parameter[0].value[i] = 0.5;
     for (int i = 0; i < p.parameter[1].n; i++)
@@ -168,4 +168,38 @@ void fit_free(fit *f)
     trama_program_destroy(&f->program);
     trama_mesh_destroy(&f->mesh);
     trama_mesh_destroy(&f->b_mesh);
+}
+
+/* ---- Simulated ---- */
+
+static dense dense_from(trama_shape shape, const double *from)
+{
+    dense d = dense_new(shape);
+    memcpy(d.at, from, (size_t)trama_shape_count(shape) * sizeof *from);
+    return d;
+}
+
+static void feed(fit_run *r, const trama_value *input, const double *from)
+{
+    dense d = dense_from(input->shape, from);
+    simulation_feed(r->s, input, &d);
+    dense_free(&d);
+}
+
+fit_run fit_run_new(fit f, trama_target *train, const plain_fit *data, int ranks)
+{
+    fit_run r = {.f = f, .train = train};
+    ck_assert_msg(!trama_program_status(r.f.program), "%s", trama_program_error(r.f.program));
+    r.machine = machine_uniform(ranks, 2);
+    r.s = simulation_new(r.f.program, r.machine, &(simulation_options){.plan = {2, 1, 1, false}});
+    feed(&r, r.f.x, data->x);
+    feed(&r, r.f.y, data->y);
+    return r;
+}
+
+void fit_run_free(fit_run *r)
+{
+    simulation_destroy(&r->s);
+    machine_destroy(&r->machine);
+    fit_free(&r->f);
 }

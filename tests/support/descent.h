@@ -4,7 +4,7 @@
 #ifndef DESCENT_H
 #define DESCENT_H
 
-#include "program.h"
+#include "simulation.h"
 
 enum { FIT_ROWS = 12, FIT_IN = 7, FIT_OUT = 5, FIT_PARAMETERS = 2 };
 
@@ -48,5 +48,18 @@ typedef struct fit {
 
 fit fit_new(const fit_layout *l, trama_dtype dtype);
 void fit_free(fit *f);
+
+/* ---- Simulated ---- */
+
+typedef struct fit_run {
+    fit f;
+    trama_target *train;
+    machine *machine;
+    simulation *s;
+} fit_run;
+
+/* A fit of f64 with its target, taken over, fed, on ranks of two workers; a program in error ends the test. */
+fit_run fit_run_new(fit f, trama_target *train, const plain_fit *data, int ranks);
+void fit_run_free(fit_run *r);
 
 #endif

@@ -132,6 +132,16 @@ POINTWISE(clamp, x[0]<real(c, CLAMP_LOW) ? real(c, CLAMP_LOW) : x[0]> real(c, CL
 POINTWISE(scale, scaled(c, x))
 POINTWISE(cast, converted(c, x))
 
+/* Operand t; warm-up, then the callback's factor. */
+void run_schedule(const trama_call *call)
+{
+    int64_t n = (int64_t)get(call, 0, &(point){0}) - 1, warmup = integer(call, SCHEDULE_WARMUP), after = n - warmup;
+    schedule_factor factor = (schedule_factor)(intptr_t)integer(call, SCHEDULE_FACTOR);
+    double shape = factor ? factor(after > 0 ? after : 0, call->attributes->real + SCHEDULE_NUMBERS) : 1;
+    double rise = after < 0 ? (double)((n < 0 ? 0 : n) + 1) / (double)(warmup + 1) : 1;
+    put(call, 0, &(point){0}, real(call, SCHEDULE_LR) * rise * shape);
+}
+
 /* ---- Updates: copies of the state where the scalar says that nothing is done ---- */
 
 static double scalar(const trama_call *call, int operand)

@@ -91,6 +91,7 @@ const tried_op tried_ops[] = {
     {"increment", "", "c", NONE},
     {"sgd", "7x5,7x5", "rr", REALS(0.1)},
     {"assign_if", "7x5,7x5,", "rrc", NONE},
+    {"schedule", "", "c", {.integer = {10}, .real = {0.5}}},
     {"descend", "7x5,7x5,,", "rrrc", REALS(0.01)},
     {"momentum", "7x5,7x5,7x5,,", "rrrrc", REALS(0.01, 0.9)},
     {"momentum", "7x5,7x5,7x5,,", "rrrrc", {.integer = {1}, .real = {0.01, 0.9}}},
