@@ -22,6 +22,7 @@ typedef struct trama_updates {
     trama_where where;
     const trama_optimizer *optimizer;
     trama_program *program;
+    trama_value *scale; /* state, of the loss; NULL: none */
     trama_value *effect;
     trama_value **step;            /* effect's own; the number is made when somebody asks */
     ARRAY(assignment) assignments; /* of the rule that runs */
@@ -117,23 +118,33 @@ trama_value *trama_update_lr(const trama_update *u)
 bool updates_are_constant(const trama_update *u, double *lr)
 {
     *lr = u->optimizer->lr;
-    return is_constant(&u->optimizer->schedule);
+    return is_constant(&u->optimizer->schedule) && !u->all->step[TRAMA_STEP_TAKEN];
 }
 
-trama_value *updates_apply(const trama_update *u)
+trama_value *trama_update_taken(const trama_update *u)
 {
-    return number(u->all, TRAMA_U8, 1);
+    trama_value *taken = u->all->step[TRAMA_STEP_TAKEN];
+    return taken ? taken : number(u->all, TRAMA_U8, 1);
+}
+
+/* state becomes value, if the step is taken; returns the updated state. */
+static trama_value *assign(const trama_updates *all, trama_value *state, trama_value *value)
+{
+    trama_value *in[] = {state, value, all->step[TRAMA_STEP_TAKEN]};
+    return in[2] ? program_append(all->program, all->where, &trama_op_assign_if, 3, in, NULL)
+                 : apply2(all->where, &trama_op_assign, state, value);
 }
 
 trama_value *trama_update_step(const trama_update *u)
 {
     trama_updates *all = u->all;
-    trama_value **number = &all->step[TRAMA_STEP_NUMBER];
-    if (!*number) {
-        *number = apply1(all->where, &trama_op_increment, own_state(all, "step", TRAMA_I64, 0));
-        *ARRAY_PUSH(&all->effect->effects) = *number;
+    trama_value **step = &all->step[TRAMA_STEP_NUMBER];
+    if (!*step) {
+        trama_value *counter = own_state(all, "step", TRAMA_I64, 0), *one = number(all, TRAMA_I64, 1);
+        *step = assign(all, counter, trama_add_at(all->where, counter, one));
+        *ARRAY_PUSH(&all->effect->effects) = *step;
     }
-    return *number;
+    return *step;
 }
 
 void trama_update_set(const trama_update *u, trama_value *state, trama_value *value)
@@ -149,7 +160,7 @@ typedef struct trained {
     trama_value *parameter, *gradient;
 } trained;
 
-/* Of all gradients together: f64. */
+/* Of all gradients together: f64, and so finite where they are. */
 static trama_value *sum_of_squares(const trama_updates *all, int n, const trained *parameters)
 {
     trama_value *sum = NULL;
@@ -162,6 +173,12 @@ static trama_value *sum_of_squares(const trama_updates *all, int n, const traine
     return sum;
 }
 
+/* u8; x - x is NaN where x is not finite. */
+static trama_value *is_finite(const trama_updates *all, trama_value *x)
+{
+    return trama_equal_at(all->where, trama_sub_at(all->where, x, x), number(all, TRAMA_F64, 0));
+}
+
 /* min(1, clip_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_ has it. */
 static trama_value *norm_factor(trama_updates *all, trama_value *norm)
 {
@@ -170,25 +187,50 @@ static trama_value *norm_factor(trama_updates *all, trama_value *norm)
     return trama_clamp_at(all->where, ratio, 0, 1);
 }
 
+/* factor NULL: 1 */
+static trama_value *times(const trama_updates *all, trama_value *x, trama_value *factor)
+{
+    return factor ? trama_mul_at(all->where, x, factor) : x;
+}
+
 static void multiply_all(trama_updates *all, int n, trained *parameters, trama_value *factor)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && factor; i++) {
         trama_value **g = &parameters[i].gradient;
         if (*g)
             *g = trama_mul_at(all->where, *g, cast_once(all, factor, (*g)->dtype));
     }
 }
 
-static void clip(trama_updates *all, int n, trained *parameters)
+static void clamp_all(const trama_updates *all, int n, trained *parameters)
+{
+    double most = all->optimizer->clip_value;
+    for (int i = 0; i < n; i++)
+        parameters[i].gradient = trama_clamp_at(all->where, parameters[i].gradient, -most, most);
+}
+
+/* Unscaled and clipped. A factor of all gradients is multiplied to them at the end, and to their norm at once. */
+static void prepare_gradients(trama_updates *all, int n, trained *parameters)
 {
     const trama_optimizer *o = all->optimizer;
-    for (int i = 0; i < n && isfinite(o->clip_value); i++)
-        parameters[i].gradient = trama_clamp_at(all->where, parameters[i].gradient, -o->clip_value, o->clip_value);
-    if (isfinite(o->clip_norm)) {
-        trama_value *norm = trama_sqrt_at(all->where, sum_of_squares(all, n, parameters));
-        all->step[TRAMA_STEP_NORM] = norm;
-        multiply_all(all, n, parameters, norm_factor(all, norm));
+    trama_value *factor = NULL, *squares = NULL;
+    if (all->scale) {
+        squares = sum_of_squares(all, n, parameters);
+        all->step[TRAMA_STEP_TAKEN] = is_finite(all, squares);
+        factor = trama_div_at(all->where, number(all, TRAMA_F64, 1), all->scale);
     }
+    if (isfinite(o->clip_value)) {
+        multiply_all(all, n, parameters, factor);
+        clamp_all(all, n, parameters);
+        factor = squares = NULL;
+    }
+    if (isfinite(o->clip_norm)) {
+        squares = squares ? squares : sum_of_squares(all, n, parameters);
+        trama_value *norm = times(all, trama_sqrt_at(all->where, squares), factor);
+        all->step[TRAMA_STEP_NORM] = norm;
+        factor = times(all, norm_factor(all, norm), factor);
+    }
+    multiply_all(all, n, parameters, factor);
 }
 
 /* ---- From gradients to updates ---- */
@@ -198,9 +240,8 @@ static void assign_all(trama_updates *all)
 {
     for (int i = 0; i < all->assignments.n; i++) {
         const assignment *a = &all->assignments.at[i];
-        trama_value *updated = value_storage(a->value) == value_storage(a->state)
-                                   ? a->value
-                                   : apply2(all->where, &trama_op_assign, a->state, a->value);
+        trama_value *updated =
+            value_storage(a->value) == value_storage(a->state) ? a->value : assign(all, a->state, a->value);
         *ARRAY_PUSH(&all->effect->effects) = updated;
     }
     all->assignments.n = 0;
@@ -221,6 +262,24 @@ static void update_all(trama_updates *all, int n, const trained *parameters)
     }
 }
 
+/* good: steps in a row that were taken. full: enough of them. */
+static void update_scale(trama_updates *all)
+{
+    const trama_loss_scale *s = &all->optimizer->loss_scale;
+    trama_where w = all->where;
+    trama_value *taken = trama_cast_at(w, all->step[TRAMA_STEP_TAKEN], TRAMA_F64), *one = number(all, TRAMA_F64, 1);
+    trama_value *good = own_state(all, "good", TRAMA_F64, 0),
+                *next = trama_mul_at(w, trama_add_at(w, good, one), taken);
+    trama_value *enough = number(all, TRAMA_F64, (double)s->interval);
+    trama_value *full = trama_cast_at(w, trama_equal_at(w, next, enough), TRAMA_F64);
+    trama_value *factor = trama_add_at(w, number(all, TRAMA_F64, s->backoff), trama_scale_at(w, taken, 1 - s->backoff));
+    factor = trama_add_at(w, factor, trama_scale_at(w, full, s->growth - 1));
+    next = trama_mul_at(w, next, trama_sub_at(w, one, full));
+    factor = trama_mul_at(w, all->scale, factor);
+    *ARRAY_PUSH(&all->effect->effects) = apply2(w, &trama_op_assign, good, next);
+    *ARRAY_PUSH(&all->effect->effects) = apply2(w, &trama_op_assign, all->scale, factor);
+}
+
 /* What more than an update reads is not left partial: each reader would sum it for itself. */
 static void settle_gradients(const trama_program *p, int first_node)
 {
@@ -236,8 +295,10 @@ static void append_updates(trama_updates *all, int n, trained *parameters)
     for (int i = 0; i < n; i++)
         if (parameters[i].gradient && !parameters[i].gradient->gradient_of)
             parameters[i].gradient->gradient_of = parameters[i].parameter;
-    clip(all, n, parameters);
+    prepare_gradients(all, n, parameters);
     update_all(all, n, parameters);
+    if (all->scale)
+        update_scale(all);
     settle_gradients(all->program, first_node);
     all->program->stage = outer_stage;
 }
@@ -248,6 +309,7 @@ static bool check_optimizer(trama_where where, trama_program *p, const trama_opt
 {
     if (!o || !o->rule)
         return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL or has no rule"), false;
+    const trama_loss_scale *s = &o->loss_scale;
     const struct {
         bool right;
         const char *what;
@@ -262,6 +324,10 @@ static bool check_optimizer(trama_where where, trama_program *p, const trama_opt
         {o->beta2 >= 0 && o->beta2 < 1, "beta2 must be in [0, 1)", o->beta2},
         {!o->schedule.wrong, o->schedule.wrong, o->schedule.numbers[0]},
         {o->schedule.warmup >= 0, "the warm-up must have at least 0 steps", (double)o->schedule.warmup},
+        {s->initial >= 0 && isfinite(s->initial), "the loss scale must be a number from 0", s->initial},
+        {!s->initial || (s->growth >= 1 && isfinite(s->growth)), "the growth of the scale must be from 1", s->growth},
+        {!s->initial || (s->backoff > 0 && s->backoff <= 1), "the backoff of the scale must be in (0, 1]", s->backoff},
+        {!s->initial || s->interval >= 1, "the interval of the scale must have at least 1 step", (double)s->interval},
         {o->clip_value > 0, "clip_value must be above 0", o->clip_value},
         {o->clip_norm > 0, "clip_norm must be above 0", o->clip_norm},
         {o->eps >= 0 && isfinite(o->eps), "eps must be a number from 0", o->eps},
@@ -287,6 +353,8 @@ static trained_list trained_of(const trama_program *p)
 
 static bool derive(trama_where where, trama_value *loss, trained_list *list)
 {
+    if (!loss)
+        return false;
     size_t bytes = (size_t)list->n * sizeof(trama_value *);
     trama_value **x = trama_alloc(bytes), **d = trama_alloc(bytes);
     for (int i = 0; i < list->n; i++)
@@ -299,6 +367,11 @@ static bool derive(trama_where where, trama_value *loss, trained_list *list)
     return derived;
 }
 
+static trama_value *scaled_loss(const trama_updates *all, trama_value *loss)
+{
+    return all->scale ? trama_mul_at(all->where, loss, trama_cast_at(all->where, all->scale, loss->dtype)) : loss;
+}
+
 trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer)
 {
     if (!program_check_loss(where, "minimize", loss) || !check_optimizer(where, loss->program, optimizer))
@@ -308,9 +381,12 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     trained_list list = trained_of(p);
     bool outer = p->in_backward;
     p->in_backward = true;
-    if (derive(where, loss, &list)) {
+    if (optimizer->loss_scale.initial > 0)
+        all.scale = own_state(&all, "scale", TRAMA_F64, optimizer->loss_scale.initial);
+    if (derive(where, scaled_loss(&all, loss), &list)) {
         all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
         all.step = all.effect->step;
+        all.step[TRAMA_STEP_SCALE] = all.scale;
         append_updates(&all, list.n, list.at);
         if (!p->status && !all.effect->effects.n)
             program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter", loss->name);
@@ -327,9 +403,14 @@ trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update
     return (trama_optimizer){.name = name, .rule = rule, .lr = lr, .clip_value = INFINITY, .clip_norm = INFINITY};
 }
 
+trama_loss_scale trama_loss_scale_dynamic(void)
+{
+    return (trama_loss_scale){.initial = 65536, .growth = 2, .backoff = 0.5, .interval = 2000};
+}
+
 trama_value *trama_step_value_at(trama_where where, trama_value *minimized, trama_step_part part)
 {
-    static const char *const names[] = {"number", "learning rate", "norm"};
+    static const char *const names[] = {"number", "learning rate", "norm", "flag", "loss scale"};
     if (!minimized)
         return NULL;
     if ((unsigned)part >= TRAMA_N_STEP_PARTS || minimized->kind != VALUE_EFFECT || !minimized->step[part])

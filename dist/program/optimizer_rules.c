@@ -19,7 +19,7 @@ static trama_value *apply(const trama_update *u, const trama_op *op, trama_value
 
 static void descend(const trama_update *u, trama_value *direction, trama_value *lr, double weight_decay)
 {
-    trama_value *in[] = {u->parameter, direction, lr, updates_apply(u)};
+    trama_value *in[] = {u->parameter, direction, lr, trama_update_taken(u)};
     trama_attributes a = {.real = {[UPDATE_WEIGHT_DECAY] = weight_decay}};
     trama_update_set(u, u->parameter, apply(u, &trama_op_descend, in, &a));
 }
@@ -30,7 +30,7 @@ static void sgd_rule(const trama_update *u)
     double lr;
     if (o->momentum != 0) {
         trama_value *b = trama_update_slot(u, "b");
-        trama_value *in[] = {u->parameter, b, u->gradient, trama_update_lr(u), updates_apply(u)};
+        trama_value *in[] = {u->parameter, b, u->gradient, trama_update_lr(u), trama_update_taken(u)};
         trama_attributes a = {.integer = {[MOMENTUM_NESTEROV] = o->nesterov},
                               .real = {[UPDATE_WEIGHT_DECAY] = o->weight_decay, [MOMENTUM_FACTOR] = o->momentum}};
         set_all(u, apply(u, &trama_op_momentum, in, &a), 2, in);
@@ -64,7 +64,7 @@ static void adam(const trama_update *u, bool decoupled)
     trama_attributes a = adam_attributes(u->optimizer);
     a.integer[ADAM_DECOUPLED] = decoupled;
     trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v");
-    trama_value *in[] = {u->parameter, m, v, u->gradient, trama_update_lr(u), trama_update_step(u), updates_apply(u)};
+    trama_value *in[] = {u->parameter, m, v, u->gradient, trama_update_lr(u), trama_update_step(u), trama_update_taken(u)};
     set_all(u, apply(u, &trama_op_adam, in, &a), 3, in);
 }
 
@@ -121,7 +121,7 @@ static void lamb_rule(const trama_update *u)
     trama_value *w = u->parameter, *before = norm(u->where, w); /* before it is updated */
     trama_value *lr = trama_cast_at(u->where, trama_update_lr(u), TRAMA_F64);
     trama_value *in[] = {trama_update_slot(u, "m"), trama_update_slot(u, "v"), w, u->gradient,
-                         trama_update_step(u),      updates_apply(u)};
+                         trama_update_step(u),      trama_update_taken(u)};
     trama_value *moments = apply(u, &trama_op_lamb, in, &a), *direction = trama_result(moments, 2);
     set_all(u, moments, 2, in);
     if (direction)

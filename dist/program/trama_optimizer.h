@@ -40,6 +40,17 @@ trama_schedule trama_schedule_step(int64_t every, double factor);  /* factor^(n 
 /* Smith & Topin 2018 as PyTorch's OneCycleLR: over 0.3 of the steps from 1/25 to 1, then down to 1/25e4; both as a cosine. */
 trama_schedule trama_schedule_one_cycle(int64_t steps);
 
+/* For element types in which small gradients vanish: the loss is multiplied by a scale before it is differentiated, and
+ * gradients are divided by it. A step whose gradients are not all finite is not taken: nothing changes, the number of the
+ * step neither, but the scale, which is multiplied by backoff; after `interval` steps in a row that were taken, by growth.
+ * Nothing waits for it. */
+typedef struct trama_loss_scale {
+    double initial;         /* > 0; 0: there is no scale, and every step is taken */
+    double growth, backoff; /* >= 1; in (0, 1]; both 1: the scale stays */
+    int64_t interval;       /* >= 1 */
+} trama_loss_scale;
+trama_loss_scale trama_loss_scale_dynamic(void); /* 65536, 2, 0.5, 2000, as PyTorch's GradScaler */
+
 /* Records the ops that update one parameter. In a recorded program they see all state as it was before the step. */
 typedef void (*trama_update_rule)(const trama_update *update);
 
@@ -57,6 +68,7 @@ struct trama_optimizer {
     /* Gradients are held to +-clip_value; then all of them are multiplied by min(1, clip_norm / (norm + 1e-6)), with the
      * norm of all of them together, whatever meshes they are on. > 0; INFINITY, as they are filled in: not at all. */
     double clip_value, clip_norm;
+    trama_loss_scale loss_scale; /* none */
 };
 
 /* g += weight_decay w; with momentum b = momentum b + g, and then g = b, or g += momentum b for nesterov; w -= lr g. */
@@ -81,6 +93,8 @@ typedef enum trama_step_part {
     TRAMA_STEP_NUMBER, /* i64, from 1; of optimizers that count */
     TRAMA_STEP_LR,     /* f64; with a schedule */
     TRAMA_STEP_NORM,   /* f64, of all gradients before clip_norm; with clip_norm */
+    TRAMA_STEP_TAKEN,  /* u8, whether it is; with a loss scale */
+    TRAMA_STEP_SCALE,  /* f64, of the next step; with a loss scale */
     TRAMA_N_STEP_PARTS
 } trama_step_part;
 #define trama_step_value(minimized, part) trama_step_value_at(TRAMA_HERE, minimized, part)
@@ -92,16 +106,17 @@ struct trama_update {
     trama_where where;                /* of trama_minimize, for builders that end in _at */
     const trama_optimizer *optimizer; /* its options */
     trama_value *parameter;
-    trama_value *gradient;     /* clipped; shaped as the parameter, of its type */
+    trama_value *gradient;     /* unscaled, clipped; shaped as the parameter, of its type */
     struct trama_updates *all; /* what the updates of one trama_minimize share; not for you */
 };
 
 trama_value *trama_update_lr(const trama_update *update);   /* the learning rate: 0-d, of the parameter's type */
 trama_value *trama_update_step(const trama_update *update); /* the number of the step, from 1: 0-d, i64 */
+trama_value *trama_update_taken(const trama_update *update); /* 0 where the step is not taken, else 1: 0-d, u8 */
 /* State of this parameter: its shape, type and layout, 0 at first. The name makes it "parameter.name". */
 trama_value *trama_update_slot(const trama_update *update, const char *name);
-/* The parameter, or a slot, becomes value. Where value is the result of an op that wrote it already, this only says so.
- */
+/* The parameter, or a slot, becomes value, if the step is taken. Where value is the result of an op that wrote it
+ * already, this only says so. */
 void trama_update_set(const trama_update *update, trama_value *state, trama_value *value);
 
 #ifdef __cplusplus

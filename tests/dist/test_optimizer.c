@@ -346,6 +346,13 @@ START_TEST(options_out_of_range_are_refused)
     WRONG("the factor of a stair", o.schedule = trama_schedule_step(5, 0));
     WRONG("one cycle takes at least 2 steps", o.schedule = trama_schedule_one_cycle(1));
     WRONG("the warm-up must have at least 0 steps, it is -3", o.schedule = trama_schedule_constant(-3));
+    WRONG("the loss scale must be a number from 0, it is -1", o.loss_scale.initial = -1);
+    WRONG("the growth of the scale must be from 1",
+          (o.loss_scale = trama_loss_scale_dynamic(), o.loss_scale.growth = 0.5));
+    WRONG("the backoff of the scale must be in (0, 1]",
+          (o.loss_scale = trama_loss_scale_dynamic(), o.loss_scale.backoff = 0));
+    WRONG("the interval of the scale must have",
+          (o.loss_scale = trama_loss_scale_dynamic(), o.loss_scale.interval = 0));
     WRONG("eps must", (o = trama_lamb(0.1), o.eps = INFINITY));
     WRONG("has no rule", o.rule = NULL);
 }
