@@ -22,6 +22,7 @@ typedef struct trama_updates {
     trama_where where;
     const trama_optimizer *optimizer;
     trama_program *program;
+    int first_value;    /* of those that this trama_minimize made */
     trama_value *scale; /* state, of the loss; NULL: none */
     trama_value *effect;
     trama_value **step;            /* effect's own; the number is made when somebody asks */
@@ -31,15 +32,21 @@ typedef struct trama_updates {
 
 /* ---- State ---- */
 
-/* In eager mode each step is recorded anew and finds the state of the step before by its name. */
+/* In eager mode each step is recorded anew and finds the state of the step before by its name. Otherwise state that was
+ * there before is another optimizer's. */
 static trama_value *state_named(const trama_updates *all, const char *name, trama_dtype dtype, trama_shape shape,
                                 double initial)
 {
     trama_program *p = all->program;
-    for (int i = 0; p->appended && i < p->values.n; i++) {
+    for (int i = 0; i < p->values.n; i++) {
         trama_value *v = p->values.at[i];
-        if (v && v->kind == VALUE_STATE && !strcmp(v->name, name))
+        if (!v || v->kind != VALUE_STATE || strcmp(v->name, name))
+            continue;
+        if (p->appended || i >= all->first_value)
             return v;
+        return program_fail(p, all->where, TRAMA_E_ARGUMENT,
+                            "minimize: the state '%s' is there already (%s:%d): another optimizer updates it", name,
+                            v->where.file, v->where.line);
     }
     return trama_state_at(all->where, p, name, dtype, shape, &(trama_init){.low = initial, .high = initial});
 }
@@ -63,6 +70,12 @@ trama_value *trama_update_slot(const trama_update *u, const char *suffix)
     trama_value *v = state_named(u->all, name.at, u->parameter->dtype, u->parameter->shape, 0);
     free(name.at);
     return v;
+}
+
+static void add_effect(const trama_updates *all, trama_value *updated)
+{
+    if (updated)
+        *ARRAY_PUSH(&all->effect->effects) = updated;
 }
 
 /* ---- What a rule asks for ---- */
@@ -142,7 +155,7 @@ trama_value *trama_update_step(const trama_update *u)
     if (!*step) {
         trama_value *counter = own_state(all, "step", TRAMA_I64, 0), *one = number(all, TRAMA_I64, 1);
         *step = assign(all, counter, trama_add_at(all->where, counter, one));
-        *ARRAY_PUSH(&all->effect->effects) = *step;
+        add_effect(all, *step);
     }
     return *step;
 }
@@ -154,11 +167,6 @@ void trama_update_set(const trama_update *u, trama_value *state, trama_value *va
 }
 
 /* ---- What is done to gradients ---- */
-
-/* A parameter that is trained, and its gradient; NULL where there is none. */
-typedef struct trained {
-    trama_value *parameter, *gradient;
-} trained;
 
 /* Of all gradients together: f64, and so finite where they are. */
 static trama_value *sum_of_squares(const trama_updates *all, int n, const trained *parameters)
@@ -242,7 +250,7 @@ static void assign_all(trama_updates *all)
         const assignment *a = &all->assignments.at[i];
         trama_value *updated =
             value_storage(a->value) == value_storage(a->state) ? a->value : assign(all, a->state, a->value);
-        *ARRAY_PUSH(&all->effect->effects) = updated;
+        add_effect(all, updated);
     }
     all->assignments.n = 0;
 }
@@ -256,7 +264,7 @@ static void update_all(trama_updates *all, int n, const trained *parameters)
             continue;
         if (t->gradient->node)
             all->program->stage = t->gradient->node->stage;
-        trama_update u = {all->where, all->optimizer, t->parameter, t->gradient, all};
+        trama_update u = {all->where, t->optimizer, t->parameter, t->gradient, all};
         u.optimizer->rule(&u);
         assign_all(all);
     }
@@ -276,8 +284,8 @@ static void update_scale(trama_updates *all)
     factor = trama_add_at(w, factor, trama_scale_at(w, full, s->growth - 1));
     next = trama_mul_at(w, next, trama_sub_at(w, one, full));
     factor = trama_mul_at(w, all->scale, factor);
-    *ARRAY_PUSH(&all->effect->effects) = apply2(w, &trama_op_assign, good, next);
-    *ARRAY_PUSH(&all->effect->effects) = apply2(w, &trama_op_assign, all->scale, factor);
+    add_effect(all, apply2(w, &trama_op_assign, good, next));
+    add_effect(all, apply2(w, &trama_op_assign, all->scale, factor));
 }
 
 /* What more than an update reads is not left partial: each reader would sum it for itself. */
@@ -305,66 +313,25 @@ static void append_updates(trama_updates *all, int n, trained *parameters)
 
 /* ---- Minimizing ---- */
 
-static bool check_optimizer(trama_where where, trama_program *p, const trama_optimizer *o)
+/* False without a gradient, and the error that tells why. */
+static bool derive(const trama_updates *all, trama_value *loss, trained_list *list)
 {
-    if (!o || !o->rule)
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL or has no rule"), false;
-    const trama_loss_scale *s = &o->loss_scale;
-    const struct {
-        bool right;
-        const char *what;
-        double is;
-    } checks[] = {
-        {o->lr >= 0 && isfinite(o->lr), "the learning rate must be a number from 0", o->lr},
-        {o->weight_decay >= 0 && isfinite(o->weight_decay), "the weight decay must be a number from 0",
-         o->weight_decay},
-        {o->momentum >= 0 && o->momentum < 1, "the momentum must be in [0, 1)", o->momentum},
-        {!o->nesterov || o->momentum > 0, "nesterov needs a momentum", o->momentum},
-        {o->beta1 >= 0 && o->beta1 < 1, "beta1 must be in [0, 1)", o->beta1},
-        {o->beta2 >= 0 && o->beta2 < 1, "beta2 must be in [0, 1)", o->beta2},
-        {!o->schedule.wrong, o->schedule.wrong, o->schedule.numbers[0]},
-        {o->schedule.warmup >= 0, "the warm-up must have at least 0 steps", (double)o->schedule.warmup},
-        {s->initial >= 0 && isfinite(s->initial), "the loss scale must be a number from 0", s->initial},
-        {!s->initial || (s->growth >= 1 && isfinite(s->growth)), "the growth of the scale must be from 1", s->growth},
-        {!s->initial || (s->backoff > 0 && s->backoff <= 1), "the backoff of the scale must be in (0, 1]", s->backoff},
-        {!s->initial || s->interval >= 1, "the interval of the scale must have at least 1 step", (double)s->interval},
-        {o->clip_value > 0, "clip_value must be above 0", o->clip_value},
-        {o->clip_norm > 0, "clip_norm must be above 0", o->clip_norm},
-        {o->eps >= 0 && isfinite(o->eps), "eps must be a number from 0", o->eps},
-    };
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        if (!checks[i].right)
-            return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s: %s, it is %g", o->name, checks[i].what,
-                                checks[i].is),
-                   false;
-    return true;
-}
-
-typedef ARRAY(trained) trained_list;
-
-static trained_list trained_of(const trama_program *p)
-{
-    trained_list list = {0};
-    for (int i = 0; i < p->values.n; i++)
-        if (p->values.at[i] && p->values.at[i]->trainable && trama_dtype_is_float(p->values.at[i]->dtype))
-            *ARRAY_PUSH(&list) = (trained){.parameter = p->values.at[i]};
-    return list;
-}
-
-static bool derive(trama_where where, trama_value *loss, trained_list *list)
-{
-    if (!loss)
-        return false;
     size_t bytes = (size_t)list->n * sizeof(trama_value *);
     trama_value **x = trama_alloc(bytes), **d = trama_alloc(bytes);
+    bool any = false;
     for (int i = 0; i < list->n; i++)
         x[i] = list->at[i].parameter;
-    bool derived = program_gradients(where, loss, list->n, x, d);
-    for (int i = 0; i < list->n; i++)
-        list->at[i].gradient = d[i];
+    if (loss && program_gradients(all->where, loss, list->n, x, d))
+        for (int i = 0; i < list->n; i++) {
+            list->at[i].gradient = d[i];
+            any |= d[i] != NULL;
+        }
+    if (!any && !all->program->status)
+        program_fail(all->program, all->where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter that is trained",
+                     loss->name);
     free(x);
     free(d);
-    return derived;
+    return any;
 }
 
 static trama_value *scaled_loss(const trama_updates *all, trama_value *loss)
@@ -374,22 +341,20 @@ static trama_value *scaled_loss(const trama_updates *all, trama_value *loss)
 
 trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer)
 {
-    if (!program_check_loss(where, "minimize", loss) || !check_optimizer(where, loss->program, optimizer))
-        return NULL;
+    trained_list list = {0};
+    if (!program_check_loss(where, "minimize", loss) || !optimizer_trains(where, loss->program, optimizer, &list))
+        return ARRAY_FREE(&list), NULL;
     trama_program *p = loss->program;
-    trama_updates all = {.where = where, .optimizer = optimizer, .program = p};
-    trained_list list = trained_of(p);
+    trama_updates all = {.where = where, .optimizer = optimizer, .program = p, .first_value = p->values.n};
     bool outer = p->in_backward;
     p->in_backward = true;
     if (optimizer->loss_scale.initial > 0)
         all.scale = own_state(&all, "scale", TRAMA_F64, optimizer->loss_scale.initial);
-    if (derive(where, scaled_loss(&all, loss), &list)) {
+    if (derive(&all, scaled_loss(&all, loss), &list)) {
         all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
         all.step = all.effect->step;
         all.step[TRAMA_STEP_SCALE] = all.scale;
         append_updates(&all, list.n, list.at);
-        if (!p->status && !all.effect->effects.n)
-            program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter", loss->name);
     }
     p->in_backward = outer;
     ARRAY_FREE(&all.assignments);

@@ -64,7 +64,8 @@ static void adam(const trama_update *u, bool decoupled)
     trama_attributes a = adam_attributes(u->optimizer);
     a.integer[ADAM_DECOUPLED] = decoupled;
     trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v");
-    trama_value *in[] = {u->parameter, m, v, u->gradient, trama_update_lr(u), trama_update_step(u), trama_update_taken(u)};
+    trama_value *in[] = {u->parameter,         m, v, u->gradient, trama_update_lr(u), trama_update_step(u),
+                         trama_update_taken(u)};
     set_all(u, apply(u, &trama_op_adam, in, &a), 3, in);
 }
 

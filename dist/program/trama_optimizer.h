@@ -54,6 +54,14 @@ trama_loss_scale trama_loss_scale_dynamic(void); /* 65536, 2, 0.5, 2000, as PyTo
 /* Records the ops that update one parameter. In a recorded program they see all state as it was before the step. */
 typedef void (*trama_update_rule)(const trama_update *update);
 
+/* Parameters that another optimizer updates: names with commas between, where "b*" stands for all that begin with b. Of that
+ * optimizer rule, lr, schedule and the rule's options count; clipping and loss scale are everybody's. NULL: frozen, they
+ * stay as they are. */
+typedef struct trama_parameter_group {
+    const char *parameters;
+    const trama_optimizer *optimizer;
+} trama_parameter_group;
+
 /* Filled in by the functions below, and changed as you like before trama_minimize, which copies what it needs and
  * checks the ranges. A rule uses the options that its formula has. */
 struct trama_optimizer {
@@ -69,6 +77,8 @@ struct trama_optimizer {
      * norm of all of them together, whatever meshes they are on. > 0; INFINITY, as they are filled in: not at all. */
     double clip_value, clip_norm;
     trama_loss_scale loss_scale; /* none */
+    int n_groups;                /* no parameter may be in two */
+    const trama_parameter_group *groups;
 };
 
 /* g += weight_decay w; with momentum b = momentum b + g, and then g = b, or g += momentum b for nesterov; w -= lr g. */

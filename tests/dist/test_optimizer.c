@@ -275,7 +275,7 @@ START_TEST(a_rule_may_count_steps)
 }
 END_TEST
 
-/* ---- Shape of the program, and wrong uses ---- */
+/* ---- Groups ---- */
 
 static int count_ops(const trama_program *p, const char *name)
 {
@@ -284,6 +284,59 @@ static int count_ops(const trama_program *p, const char *name)
         n += !strcmp(p->nodes.at[i]->op->name, name);
     return n;
 }
+
+static void follow_groups(const trama_optimizer *o, const trama_optimizer *of_w, const trama_optimizer *of_b)
+{
+    for (int i = 0; i < n_fit_layouts; i++) {
+        plain_fit plain = plain_fit_new();
+        fit_run r = run_new(&fit_layouts[i], o, &plain, 1 + i % 3);
+        for (int step = 1; step <= 20; step++) {
+            simulation_run(r.s, r.train);
+            plain_fit_gradients(&plain);
+            plain_clip(o, &plain);
+            if (of_w)
+                plain_update(of_w, of_w->lr, step, &plain.parameter[0]);
+            if (of_b)
+                plain_update(of_b, of_b->lr, step, &plain.parameter[1]);
+        }
+        compare(&r, &plain, "groups", 20);
+        fit_run_free(&r);
+    }
+}
+
+START_TEST(groups_have_their_own_options_and_rules)
+{
+    trama_optimizer adamw = trama_adamw(0.05), no_decay = adamw, sgd = trama_sgd(0.1);
+    no_decay.weight_decay = 0;
+    no_decay.lr = 0.01;
+    adamw.weight_decay = 0.1;
+    adamw.clip_norm = 0.5; /* of all */
+    adamw.n_groups = 1;
+    adamw.groups = &(trama_parameter_group){"b", &no_decay};
+    follow_groups(&adamw, &adamw, &no_decay);
+    adamw.groups = &(trama_parameter_group){"b*", &sgd};
+    follow_groups(&adamw, &adamw, &sgd);
+    adamw.groups = &(trama_parameter_group){"w,b", &no_decay};
+    follow_groups(&adamw, &no_decay, &no_decay);
+}
+END_TEST
+
+START_TEST(frozen_parameters_stay_and_have_no_gradient)
+{
+    trama_optimizer adam = trama_adam(0.05);
+    adam.n_groups = 1;
+    adam.groups = &(trama_parameter_group){"b", NULL};
+    follow_groups(&adam, &adam, NULL);
+    fit f = fit_new(&fit_layouts[0], TRAMA_F64);
+    trama_minimize(f.loss, &adam);
+    for (int i = 0; i < f.program->values.n; i++)
+        ck_assert_str_ne(f.program->values.at[i]->name, "b.m");
+    ck_assert_int_eq(count_ops(f.program, "adam"), 1);
+    fit_free(&f);
+}
+END_TEST
+
+/* ---- Shape of the program, and wrong uses ---- */
 
 /* What products can add to by themselves, and nothing beside it. */
 START_TEST(plain_sgd_is_one_op_a_parameter)
@@ -353,6 +406,16 @@ START_TEST(options_out_of_range_are_refused)
           (o.loss_scale = trama_loss_scale_dynamic(), o.loss_scale.backoff = 0));
     WRONG("the interval of the scale must have",
           (o.loss_scale = trama_loss_scale_dynamic(), o.loss_scale.interval = 0));
+    const trama_optimizer other = trama_sgd(1), bad = trama_sgd(-1);
+    const trama_parameter_group twice[] = {{"w", &other}, {"*", NULL}};
+    WRONG("no parameter is named 'v', which", (o.n_groups = 1, o.groups = &(trama_parameter_group){"w,v", &other}));
+    WRONG("no parameter is named 'x*', which", (o.n_groups = 1, o.groups = &(trama_parameter_group){"x*", &other}));
+    WRONG("no parameter is named '', which", (o.n_groups = 1, o.groups = &(trama_parameter_group){"w,,b", &other}));
+    WRONG("group 0 names no parameters", (o.n_groups = 1, o.groups = &(trama_parameter_group){NULL, &other}));
+    WRONG("w is in two groups, 'w' and '*'", (o.n_groups = 2, o.groups = twice));
+    WRONG("the learning rate must", (o.n_groups = 1, o.groups = &(trama_parameter_group){"w", &bad}));
+    WRONG("depends on no parameter that is trained", (o.n_groups = 1, o.groups = &(trama_parameter_group){"*", NULL}));
+    WRONG("another optimizer updates it", (o = trama_adam(1), trama_minimize(wrong_f.loss, &o)));
     WRONG("eps must", (o = trama_lamb(0.1), o.eps = INFINITY));
     WRONG("has no rule", o.rule = NULL);
 }
@@ -373,6 +436,8 @@ int main(void)
         a_rule_of_ones_own_does_what_the_built_in_one_does,
         a_rule_may_count_steps,
         plain_sgd_is_one_op_a_parameter,
+        groups_have_their_own_options_and_rules,
+        frozen_parameters_stay_and_have_no_gradient,
         parts_of_a_step_that_are_not_there_are_refused,
         options_out_of_range_are_refused,
     };
