@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verifying that shards which lie in the memory of others are used in turn. What runs is ordered by shards, not by memory: so
- * one step that names both must stand between the last use of the one and the first use of the other. */
+/* Verifying that shards which lie in the memory of others are used in turn. What runs is ordered by shards, not by
+ * memory: so one step that names both must stand between the last use of the one and the first use of the other. */
 #include <string.h>
 
 #include "verify.h"
@@ -130,13 +130,28 @@ int plan_unordered(const plan *p)
     return found;
 }
 
+static int64_t bytes_of(const plan_shard *s)
+{
+    return box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
+}
+
+int64_t plan_message_buffers(const plan *p)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        bytes += s->within < 0 && (s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW) ? bytes_of(s) : 0;
+    }
+    return bytes;
+}
+
 int64_t plan_memory(const plan *p, int place)
 {
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         if (s->place == place && s->source != SHARD_INPUT && s->source != SHARD_IMPORT && s->within < 0)
-            bytes += box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
+            bytes += bytes_of(s);
     }
     return bytes;
 }
