@@ -492,8 +492,10 @@ static void reshard_by_way(const exchange *x, const way *w, int node, bool fresh
         *ARRAY_PUSH(&q->p->meshes) = w->owned;
     if (w->from_mesh != x->from_mesh)
         source = holding_as(q, source, w->from_mesh, &w->from);
+    q->on_the_way++;
     reshard_holding(q, source, w->mesh, &w->between, node, false);
     reshard_holding(q, q->p->holdings.n - 1, w->to_mesh, &w->to, node, fresh);
+    q->on_the_way--;
     plan_holding *h = &q->p->holdings.at[q->p->holdings.n - 1];
     h->mesh = x->to_mesh;
     h->layout = x->to;

@@ -11,7 +11,8 @@
 
 enum {
     MOST_AXES = 3, /* of a mesh on the way: all its layouts are tried */
-    PROBES = 64
+    PROBES = 16,   /* processes asked while searching, and of the way found */
+    MOST_PROBES = 256
 };
 
 /* What a process receives, or sends where senders are fewer. */
@@ -82,9 +83,9 @@ static cost cost_of(const exchange *x)
     return most;
 }
 
-static bool is_too_many(const cost *c)
+static bool is_too_many(const exchange *x, const cost *c)
 {
-    return c->messages > MANY_MESSAGES && c->bytes / c->received < SMALL_BYTES;
+    return c->messages > (x->q->on_the_way ? MANY_ON_THE_WAY : MANY_MESSAGES) && c->bytes / c->received < SMALL_BYTES;
 }
 
 /* ---- Meshes on the way ---- */
@@ -152,15 +153,16 @@ static void hops(const exchange *x, const way *w, exchange *to, exchange *from)
     *from = exchange_between(x->q, x->value, w->mesh, &w->between, w->to_mesh, &w->to);
 }
 
-/* Of all processes; what the search has found by a few of them. */
+/* Of all processes of a small mesh; what the search has found by a few of them. */
 static bool is_within_bounds(const exchange *x, const way *w)
 {
     exchange to, from;
     int64_t most = 0;
     hops(x, w, &to, &from);
-    for (int i = 0; i < x->to_mesh->size && !x->reduced; i++)
-        most = max_i64(most, cost_at(x, i).bytes);
-    return !is_dearer(x, &to, &from, x->to_mesh->size, most);
+    int size = x->to_mesh->size, n = (int)min_i64(size, MOST_PROBES);
+    for (int i = 0; i < n && !x->reduced; i++)
+        most = max_i64(most, cost_at(x, (int)((int64_t)size * i / n)).bytes);
+    return !is_dearer(x, &to, &from, n, most);
 }
 
 static void try_way(search *s, const way *w)
@@ -239,11 +241,12 @@ bool find_way(const exchange *x, way *found)
 {
     search s = {.x = x, .way = found};
     *found = (way){0};
-    if (x->own || x->fresh_sum || x->from.mask || x->to.mask || !map_is_apart(x->q->s.map, x->from_mesh) ||
+    bool new_terms = layout_axes(&x->to, TRAMA_PARTIAL) & ~x->kept;
+    if (x->own || new_terms || x->from.mask || x->to.mask || !map_is_apart(x->q->s.map, x->from_mesh) ||
         !map_is_apart(x->q->s.map, x->to_mesh))
         return false;
     s.direct = cost_of(x);
-    if (!is_too_many(&s.direct))
+    if (!is_too_many(x, &s.direct))
         return false;
     try_mesh(&s, x->from_mesh);
     if (!x->one_mesh)
