@@ -233,22 +233,25 @@ static void add_round(windows *w, int round, int place, step_access access)
     }
 }
 
-/* What comes into a half of a window comes after what lay there before, in round `before`. */
-static void order_half(windows *w, int round, int place, int before)
+/* What comes into a half of a window comes after what lay there before, in round `before`: at the beginning of its own
+ * round, or for the next run at the end of this one. */
+static void order_half(windows *w, int stage, int round, int place, int before)
 {
     int first = w->x->sources.n;
     add_round(w, before, place, ACCESS_UPDATE);
     add_round(w, round, place, ACCESS_WRITE);
-    staged *s = stage_step(w->x, LEND, STEP_ORDER, place);
+    staged *s = stage_step(w->x, stage, STEP_ORDER, place);
     s->many = first;
     s->n = w->x->sources.n - first;
-    s->round = round;
+    s->round = stage == RETURN ? w->x->rounds : round;
 }
 
 static void order_rounds(windows *w)
 {
-    int *last = trama_alloc(2 * (size_t)w->n_places * sizeof *last); /* [half][place] the round that used it last */
-    memset(last, -1, 2 * (size_t)w->n_places * sizeof *last);
+    size_t bytes = 2 * (size_t)w->n_places * sizeof(int);
+    int *last = trama_alloc(bytes), *first = trama_alloc(bytes); /* [half][place] the rounds that use it; -1 */
+    memset(last, -1, bytes);
+    memset(first, -1, bytes);
     for (int i = 0; i < w->buffers.n; i++) {
         while (w->start.n <= w->buffers.at[i].round)
             *ARRAY_PUSH(&w->start) = i;
@@ -257,12 +260,17 @@ static void order_rounds(windows *w)
         *ARRAY_PUSH(&w->start) = w->buffers.n;
     for (int i = 0; i < w->buffers.n; i++) {
         int round = w->buffers.at[i].round, place = w->buffers.at[i].place;
-        int *before = &last[round % 2 * w->n_places + place];
-        if (*before >= 0 && *before != round)
-            order_half(w, round, place, *before);
-        *before = round;
+        int half = round % 2 * w->n_places + place;
+        if (last[half] >= 0 && last[half] != round)
+            order_half(w, LEND, round, place, last[half]);
+        last[half] = round;
+        first[half] = first[half] < 0 ? round : first[half];
     }
+    for (int half = 0; half < 2 * w->n_places; half++)
+        if (last[half] != first[half])
+            order_half(w, RETURN, first[half], half % w->n_places, last[half]);
     free(last);
+    free(first);
 }
 
 /* Counts the buffers. */
