@@ -54,6 +54,37 @@ static trama_status no_memory(const char *name)
     return status;
 }
 
+bool instance_keeps(const instance *in, int number)
+{
+    shard_source source = in->of->plan->shards.at[number].source;
+    return source != SHARD_IMPORT && source != SHARD_INPUT;
+}
+
+shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
+{
+    const plan_shard *of = &in->of->plan->shards.at[s->within];
+    const box *outer = s->source == SHARD_VIEW ? &of->box : &s->box;
+    int64_t stride[TRAMA_MAX_NDIM], step = 1;
+    box_rows r;
+    box_in_rows(outer, &s->box, &r);
+    for (int d = s->box.ndim - 1; d >= 0; step *= outer->n[d--])
+        stride[d] = step;
+    shard_rows rows = {s->at + r.first, r.run, r.rows, r.ld};
+    return shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride, in->of->names[s->value]);
+}
+
+/* Those within others, which are the same in all lowerings, so that runs are in order with each other. */
+static void bind_lent(instance *in)
+{
+    plan *p = in->of->plan;
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        if (s->within >= 0 && instance_keeps(in, s->within))
+            for (int slot = 0; slot < in->n_slots; slot++)
+                in->shards[slot * p->shards.n + i] = slot ? in->shards[i] : instance_lend(in, s, in->shards[s->within]);
+    }
+}
+
 static trama_status bind_shards(instance *in)
 {
     plan *p = in->of->plan;
@@ -72,6 +103,7 @@ static trama_status bind_shards(instance *in)
             if (!*bound)
                 return no_memory(in->of->names[s->value]);
         }
+    bind_lent(in);
     return TRAMA_OK;
 }
 
@@ -120,6 +152,11 @@ void instance_release(instance **instance_)
         lower_free(&in->lowerings.at[i]);
     ARRAY_FREE(&in->lowerings);
     const plan *p = in->of->plan;
+    for (int i = 0; i < p->shards.n; i++)
+        if (p->shards.at[i].within >= 0 && in->shards[i]) {
+            shard_end(in->shards[i]);
+            in->shards[i] = NULL;
+        }
     for (int slot = 0; slot < in->n_slots; slot++)
         for (int i = 0; i < p->shards.n; i++)
             if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
@@ -185,8 +222,8 @@ static void count_uses(const instance *in, lowering *l)
     }
 }
 
-/* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget: seldom, since what
- * reads it next depends on that. */
+/* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget: seldom,
+ * since what reads it next depends on that. */
 static void forget_readers(const instance *in, const lowering *l, flight *f)
 {
     for (int i = 0; i < l->n_used; i++) {
@@ -225,8 +262,8 @@ static lowering *lowering_now(instance *in)
     return l;
 }
 
-/* Fresh tasks from templates: their jobs have their own numbers in traces, and a task may still be ending while the next one of
- * the same step is submitted. */
+/* Fresh tasks from templates: their jobs have their own numbers in traces, and a task may still be ending while the
+ * next one of the same step is submitted. */
 static void submit_task(const instance *in, const lowered *s, flight *f)
 {
     struct starpu_task *task = malloc(sizeof *task); /* as starpu_task_create, which would fill it in first */

@@ -29,7 +29,7 @@ typedef struct lowering {
     lowered *steps;
     int n_shards;
     shard **shards; /* [plan->shards] */
-    bool *lent;     /* [plan->shards] the lowering's own: within others */
+    bool *lent;     /* [plan->shards] the lowering's own: within others that change */
     int n_used;
     struct use {
         shard *s;
@@ -87,6 +87,13 @@ void instance_release(instance **in);
 
 /* The buffer of a shard, in the copy that its owner uses now, and the view of a region in its buffer. */
 shard *instance_shard(const instance *in, int number);
+
+/* Whether a shard is the instance's own and the same in every run; else it may change with what is fed. */
+bool instance_keeps(const instance *in, int number);
+
+/* A shard in the memory of `base`: with its strides, or in a window one element after the other. */
+shard *instance_lend(const instance *in, const plan_shard *s, const shard *base);
+
 trama_view instance_view(const instance *in, const plan_region *region, const shard *bound);
 
 /* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All ranks

@@ -7,20 +7,6 @@
 
 /* ---- Shards ---- */
 
-/* Where a box lies in the memory of another shard: with its strides, or in a window one element after the other. */
-static shard *lend(const instance *in, const plan_shard *s, const shard *base)
-{
-    const plan_shard *of = &in->of->plan->shards.at[s->within];
-    const box *outer = s->source == SHARD_VIEW ? &of->box : &s->box;
-    int64_t stride[TRAMA_MAX_NDIM], step = 1;
-    box_rows r;
-    box_in_rows(outer, &s->box, &r);
-    for (int d = s->box.ndim - 1; d >= 0; step *= outer->n[d--])
-        stride[d] = step;
-    shard_rows rows = {s->at + r.first, r.run, r.rows, r.ld};
-    return shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride, in->of->names[s->value]);
-}
-
 void lower_shards(const instance *in, lowering *l)
 {
     const plan *p = in->of->plan;
@@ -29,8 +15,8 @@ void lower_shards(const instance *in, lowering *l)
     l->lent = arena_take(&l->memory, (size_t)l->n_shards * sizeof *l->lent, in->of->lowering_bytes);
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        l->lent[i] = s->within >= 0;
-        l->shards[i] = l->lent[i] ? lend(in, s, instance_shard(in, s->within)) : instance_shard(in, i);
+        l->lent[i] = s->within >= 0 && !instance_keeps(in, s->within);
+        l->shards[i] = l->lent[i] ? instance_lend(in, s, instance_shard(in, s->within)) : instance_shard(in, i);
     }
 }
 
@@ -174,9 +160,10 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
 
 static const char *name_of(const instance *in, const plan_step *step)
 {
-    static const char *const names[] = {
-        [STEP_COPY] = "reshard.copy", [STEP_REDUCE] = "reshard.sum", [STEP_FILL] = "reshard.fill",
-        [STEP_ORDER] = "reshard.order"};
+    static const char *const names[] = {[STEP_COPY] = "reshard.copy",
+                                        [STEP_REDUCE] = "reshard.sum",
+                                        [STEP_FILL] = "reshard.fill",
+                                        [STEP_ORDER] = "reshard.order"};
     if (step->kind != STEP_COMPUTE)
         return names[step->kind];
     return in->of->program->nodes.at[in->of->plan->calls.at[step->call].node]->op->name;

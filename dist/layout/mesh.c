@@ -290,6 +290,11 @@ int mesh_find(const trama_mesh *mesh, int id)
     return -1;
 }
 
+int mesh_find_near(const trama_mesh *mesh, int id, int position)
+{
+    return position < mesh->size && mesh->ids[position] == id ? position : mesh_find(mesh, id);
+}
+
 const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask)
 {
     if (!mask || !memchr(mask, 0, (size_t)mesh->size))

@@ -27,12 +27,13 @@ int mesh_position(const trama_mesh *mesh, const int *coordinate);
 
 /* The position of a process id, -1 where it is not in the mesh. */
 int mesh_find(const trama_mesh *mesh, int id);
+int mesh_find_near(const trama_mesh *mesh, int id, int position); /* the same; quick where it is there */
 
 /* The mesh's own copy of a mask: equal masks have equal addresses; all ones is NULL. */
 const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask);
 
-/* Piece i of [0, n) along an axis: n w_i / sum(w), rounded down, the remainder one each to the first pieces; and the piece that
- * holds x, 0 <= x < n. */
+/* Piece i of [0, n) along an axis: n w_i / sum(w), rounded down, the remainder one each to the first pieces; and the
+ * piece that holds x, 0 <= x < n. */
 void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo, int64_t *length);
 int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of one exchange: staged while the engine walks, then emitted so that nobody waits for what could go first. */
+/* The steps of one exchange: staged while the engine walks, then emitted so that nobody waits for what could go first.
+ */
 #include "exchange.h"
 
 #include "thresholds.h"
@@ -223,7 +224,6 @@ const plan_piece *target_piece(const exchange *x, int place, const box *b, int k
     }
     return NULL;
 }
-
 
 /* ---- The plan ---- */
 

@@ -80,8 +80,8 @@ void count_between(exchange *x, int place, const plan_region *from);
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
 
 /* Cuts a message into x->pieces, in the same way for both sides: where it is large and cannot lie in the shards that it
- * comes from and goes to (their boxes: from, to; NULL: a buffer), and where it is more than MPI counts. terms: so many are
- * needed at a time. */
+ * comes from and goes to (their boxes: from, to; NULL: a buffer), and where it is more than MPI counts. terms: so many
+ * are needed at a time. */
 void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms);
 
 /* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
@@ -130,6 +130,9 @@ int choose_holder(const exchange *x, const int_list *holders, int target, int64_
 /* The holder on the lines of target number i; see group.c. -1 where holders are not found by a formula. */
 int line_holder(const exchange *x, const group *g, int i);
 
+/* Whether other ranks alone send the region to its targets; false where that is not seen at once. */
+bool is_served_elsewhere(const exchange *x, const group *g, const int *from_coordinate);
+
 /* Number of target i of the group among all targets that take something of the source box. */
 static inline int64_t target_number(const group *g, int i)
 {
@@ -143,6 +146,19 @@ bool is_scattered(const exchange *x, const group *g, int holders);
 /* Whether the targets of partial terms sum a slice each and exchange the sums. With two terms and two targets the whole
  * exchange costs as many bytes as slices, and one hop less: a third of the time for the gradients of the main job. */
 bool is_sliced(int terms, int targets);
+
+/* An exchange of a value between two layouts, as far as it is known without its holdings. */
+exchange exchange_between(partition *q, int value, const trama_mesh *from_mesh, const trama_layout *from,
+                          const trama_mesh *to_mesh, const trama_layout *to);
+
+/* stage.c: by way of another layout. from, to are the exchange's own on its own meshes, or the same holdings on `mesh`.
+ */
+typedef struct way {
+    const trama_mesh *from_mesh, *mesh, *to_mesh;
+    trama_layout from, between, to;
+    trama_mesh *owned; /* mesh, where it was made for this; NULL */
+} way;
+bool find_way(const exchange *x, way *found);
 
 /* target.c: the shards of the target holding; regions are set, what gets no value is zero. */
 void make_targets(exchange *x);

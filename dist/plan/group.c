@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exchange.h"
+#include "thresholds.h"
 
 /* Distinct places of the positions with the given coordinates, those along free axes taken in order. */
 static void places_of(const exchange *x, const trama_mesh *mesh, const trama_layout *layout, const int *coordinate,
@@ -98,18 +99,46 @@ void group_free(group *g)
     ARRAY_FREE(&g->targets);
 }
 
-/* The holder on the target's own lines along axes that stay whole, so that nothing goes along these, in rotation along
- * the others. -1 where holders are not found by a formula. */
-int line_holder(const exchange *x, const group *g, int i)
+/* Holders are found by a formula: each process has a place of its own, and is the same on both meshes. */
+static bool has_lines(const exchange *x)
 {
-    int at[TRAMA_MAX_AXES];
-    if (!x->apart || x->from.mask || !x->one_mesh)
-        return -1;
+    return x->apart && !x->from.mask && x->one_mesh;
+}
+
+/* Where along the axes that cut no dim of the source the holder for target number i is: on the target's own lines along
+ * axes that stay whole, so that nothing goes along these, in rotation along the others. */
+static unsigned line_coordinate(const exchange *x, const group *g, int i, int *at)
+{
     unsigned axes = layout_unsplit_axes(x->from_mesh, &x->from) & ~x->kept, turns = axes & ~target_axes(x),
              others = target_axes(x) & ~axes;
-    memcpy(at, g->to_coordinate, sizeof at);
+    memcpy(at, g->to_coordinate, TRAMA_MAX_AXES * sizeof *at);
     axes_coordinate(x->to_mesh, target_axes(x), i, at);
     int64_t number = g->number * axes_size(x->to_mesh, others) + axes_position(x->to_mesh, others, at);
     axes_coordinate(x->to_mesh, turns, (int)(number % axes_size(x->to_mesh, turns)), at);
+    return axes;
+}
+
+int line_holder(const exchange *x, const group *g, int i)
+{
+    int at[TRAMA_MAX_AXES];
+    if (!has_lines(x))
+        return -1;
+    unsigned axes = line_coordinate(x, g, i, at);
     return g->holders[0].at[axes_position(x->from_mesh, axes, at)];
+}
+
+bool is_served_elsewhere(const exchange *x, const group *g, const int *from_coordinate)
+{
+    if (!x->q->flat || x->kept || !has_lines(x) || box_count(&g->region) * (int64_t)x->element >= SLICE_BYTES)
+        return false;
+    int n = axes_size(x->to_mesh, target_axes(x));
+    for (int i = 0; i < n; i++) {
+        int at[TRAMA_MAX_AXES], coordinate[TRAMA_MAX_AXES];
+        unsigned axes = line_coordinate(x, g, i, at);
+        for (int a = 0; a < x->from_mesh->ndim; a++)
+            coordinate[a] = axes >> a & 1 ? at[a] : from_coordinate[a];
+        if (is_mine(x->q, place_of(x->q, x->from_mesh, mesh_position(x->from_mesh, coordinate))))
+            return false;
+    }
+    return true;
 }

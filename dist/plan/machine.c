@@ -36,6 +36,15 @@ int machine_distance(const machine *m, int place, int other)
     return 2 + MACHINE_DEPTH - level;
 }
 
+bool machine_is_flat(const machine *m)
+{
+    for (int i = 1; i < m->n_places; i++)
+        if (m->places[i].rank == m->places[i - 1].rank || machine_distance(m, i - 1, i) != machine_distance(m, 0, 1) ||
+            machine_distance(m, 0, i) != machine_distance(m, 0, 1))
+            return false;
+    return m->n_places < 2 || machine_distance(m, 0, 1) <= 3; /* siblings: any two of them have one parent */
+}
+
 int machine_first_place(const machine *m, int rank)
 {
     for (int i = 0; i < m->n_places; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine table: plain numbers about the places that all ranks agree on. It knows nothing of how they were found. */
+/* The machine table: plain numbers about the places that all ranks agree on. It knows nothing of how they were found.
+ */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -10,8 +11,8 @@ enum { MACHINE_DEPTH = 4 };
 /* Where processes run: the CPU workers of a NUMA domain, or one GPU, of one rank. */
 typedef struct machine_place {
     int rank;
-    int kind;    /* places of equal kind compute equal bits (CPU or GPU, and which BLAS kernel) */
-    int workers; /* tasks that it runs at a time, >= 1 */
+    int kind;                /* places of equal kind compute equal bits (CPU or GPU, and which BLAS kernel) */
+    int workers;             /* tasks that it runs at a time, >= 1 */
     int path[MACHINE_DEPTH]; /* position in the tree of distances: node, package, domain, rank on it */
 } machine_place;
 
@@ -25,8 +26,12 @@ typedef struct machine {
 machine *machine_uniform(int n_ranks, int workers);
 void machine_destroy(machine **m);
 
-/* 0 for a place and itself, 1 in one rank, then 2 + the levels of the tree between two places: a measure, not seconds. */
+/* 0 for a place and itself, 1 in one rank, then 2 + the levels of the tree between two places: a measure, not seconds.
+ */
 int machine_distance(const machine *m, int place, int other);
+
+/* Whether any two places are equally far from each other. */
+bool machine_is_flat(const machine *m);
 
 /* The first place of a rank. */
 int machine_first_place(const machine *m, int rank);

@@ -17,6 +17,7 @@ partition *partition_begin(const plan_source *source)
     q->s = *source;
     q->p = trama_alloc(sizeof *q->p);
     q->p->rank = source->rank;
+    q->flat = machine_is_flat(source->machine);
     q->seen = trama_alloc((size_t)source->machine->n_places * sizeof *q->seen);
     return q;
 }

@@ -16,6 +16,8 @@ typedef struct local_positions {
 struct partition {
     plan_source s;
     plan *p;
+    int on_the_way; /* exchanges that go by way of another layout, one within the other */
+    bool flat; /* all places are equally far from each other */
     ARRAY(local_positions) locals;
     int *seen, stamp; /* [n_places] scratch of places_of */
 };

@@ -18,6 +18,9 @@ void plan_destroy(plan **plan_)
     ARRAY_FREE(&p->holdings);
     ARRAY_FREE(&p->exchanges);
     ARRAY_FREE(&p->imports);
+    for (int i = 0; i < p->meshes.n; i++)
+        trama_mesh_destroy(&p->meshes.at[i]);
+    ARRAY_FREE(&p->meshes);
     free(p);
     *plan_ = NULL;
 }

@@ -38,9 +38,9 @@ typedef struct plan_shard {
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
     int import;
-    int within;   /* view: the shard it lies in; message: the window it lies in, or -1 */
-    int64_t at;   /* message in a window: its first element there */
-    int lane; /* of the step that wrote its one tile last; 0 before, -1: any or several */
+    int within; /* view: the shard it lies in; message: the window it lies in, or -1 */
+    int64_t at; /* message in a window: its first element there */
+    int lane;   /* of the step that wrote its one tile last; 0 before, -1: any or several */
 } plan_shard;
 
 /* A box (global indices) of a shard. */
@@ -130,6 +130,7 @@ typedef struct plan {
     ARRAY(plan_holding) holdings; /* by value: what was asked to be kept; holdings of imports too */
     ARRAY(plan_exchange) exchanges;
     ARRAY(plan_import) imports;
+    ARRAY(trama_mesh *) meshes; /* made for holdings on the way */
 } plan;
 
 void plan_destroy(plan **p);

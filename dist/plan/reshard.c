@@ -274,10 +274,13 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
             if (target_piece(x, h->pieces.at[i].place, &g.to_box, g.kept))
                 return;
     }
+    const int *from_coordinate = w->at_source ? w->other : coordinate;
     bool reduces = x->reduced || x->scale != 1;
-    group_holders(x, &g, w->at_source ? w->other : coordinate);
     g.to_coordinate = w->at_source ? coordinate : w->other;
     g.number = layout_number(x->to_mesh, &x->to, &x->whole, &g.from_box, &g.to_box);
+    if (w->at_source && !reduces && is_served_elsewhere(x, &g, from_coordinate))
+        return;
+    group_holders(x, &g, from_coordinate);
     if (w->at_source || reduces || !move_own(x, &g)) {
         group_targets(x, &g, g.to_coordinate);
         if (reduces)
@@ -453,28 +456,70 @@ static bool is_everywhere(const exchange *x)
            !layout_has(&x->from, TRAMA_PARTIAL);
 }
 
+exchange exchange_between(partition *q, int value, const trama_mesh *from_mesh, const trama_layout *from,
+                          const trama_mesh *to_mesh, const trama_layout *to)
+{
+    exchange x = {.q = q,
+                  .value = value,
+                  .from_mesh = from_mesh,
+                  .to_mesh = to_mesh,
+                  .one_mesh = from_mesh == to_mesh || trama_mesh_equal(from_mesh, to_mesh),
+                  .from = *from,
+                  .to = *to,
+                  .whole = partition_whole(q, value),
+                  .element = trama_dtype_size(q->s.program->values.at[value]->dtype)};
+    classify_axes(&x);
+    keep_lines_apart(&x);
+    return x;
+}
+
+/* The same holding, on other axes. */
+static int holding_as(partition *q, int number, const trama_mesh *mesh, const trama_layout *layout)
+{
+    plan_holding h = {.value = q->p->holdings.at[number].value, .mesh = mesh, .layout = *layout};
+    for (int i = 0; i < q->p->holdings.at[number].pieces.n; i++)
+        *ARRAY_PUSH(&h.pieces) = q->p->holdings.at[number].pieces.at[i];
+    *ARRAY_PUSH(&q->p->holdings) = h;
+    return q->p->holdings.n - 1;
+}
+
+/* Two exchanges for one, which together have its bound. */
+static void reshard_by_way(const exchange *x, const way *w, int node, bool fresh)
+{
+    partition *q = x->q;
+    int first = q->p->exchanges.n, source = x->source;
+    if (w->owned)
+        *ARRAY_PUSH(&q->p->meshes) = w->owned;
+    if (w->from_mesh != x->from_mesh)
+        source = holding_as(q, source, w->from_mesh, &w->from);
+    q->on_the_way++;
+    reshard_holding(q, source, w->mesh, &w->between, node, false);
+    reshard_holding(q, q->p->holdings.n - 1, w->to_mesh, &w->to, node, fresh);
+    q->on_the_way--;
+    plan_holding *h = &q->p->holdings.at[q->p->holdings.n - 1];
+    h->mesh = x->to_mesh;
+    h->layout = x->to;
+    for (int e = first; e < q->p->exchanges.n; e++)
+        q->p->exchanges.at[e].bound = e == first ? lacking_bytes(x) : min_i64(q->p->exchanges.at[e].bound, 0);
+}
+
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
 {
     const plan_holding *from = &q->p->holdings.at[source];
-    exchange x = {.q = q,
-                  .value = from->value,
-                  .source = source,
-                  .from_mesh = from->mesh,
-                  .to_mesh = mesh,
-                  .one_mesh = trama_mesh_equal(from->mesh, mesh),
-                  .from = from->layout,
-                  .to = *layout,
-                  .fresh = fresh};
-    x.whole = partition_whole(q, x.value);
-    x.element = trama_dtype_size(q->s.program->values.at[x.value]->dtype);
-    classify_axes(&x);
+    exchange x = exchange_between(q, from->value, from->mesh, &from->layout, mesh, layout);
+    x.source = source;
+    x.fresh = fresh;
     trama_layout between;
     if (changes_kind(&x, &between)) {
         reshard_holding(q, source, mesh, &between, node, false);
         reshard_holding(q, q->p->holdings.n - 1, mesh, &x.to, node, fresh);
         return;
     }
-    keep_lines_apart(&x);
+    way w;
+    if (find_way(&x, &w)) {
+        reshard_by_way(&x, &w, node, fresh);
+        return;
+    }
     x.apart = !x.to.mask && map_is_apart(q->s.map, mesh);
     x.target = q->p->holdings.n;
     plan_holding *h = ARRAY_PUSH(&q->p->holdings);

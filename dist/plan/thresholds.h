@@ -7,6 +7,7 @@ enum {
     SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
     MANY_MESSAGES = 64,     /* of less than SMALL_BYTES from one process: too many */
     SMALL_BYTES = 64 << 10,
+    MANY_ON_THE_WAY = 16,      /* the same for a part of such an exchange */
     MESSAGE_WINDOW = 64 << 20, /* bytes of message buffers of one change of layout */
     MOST_MESSAGE = 1 << 30,    /* bytes of one message: MPI counts in int */
     VIEW_SHARE = 1024,         /* from window / VIEW_SHARE on (64 KiB) a message is sent and received where it lies: less is

@@ -117,8 +117,8 @@ static trama_status order(const plan *p, const trama_program *program)
     const plan_shard *s = &p->shards.at[shard];
     text b = {0};
     box_text(&b, &s->box);
-    trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d uses the memory of message %s%s for two things at once", p->rank,
-               trama_value_name(program->values.at[s->value]), b.at);
+    trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d uses the memory of message %s%s for two things at once",
+               p->rank, trama_value_name(program->values.at[s->value]), b.at);
     free(b.at);
     return TRAMA_E_SYSTEM;
 }
@@ -142,6 +142,18 @@ static trama_status count(const plan *p)
     free(out);
     return right ? TRAMA_OK
                  : trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d moves other bytes than its plan says", p->rank);
+}
+
+/* Buffers that messages have, against what the exchanges say. */
+static trama_status room(const plan *p)
+{
+    int64_t says = 0, has = plan_message_buffers(p);
+    for (int e = 0; e < p->exchanges.n; e++)
+        says += p->exchanges.at[e].buffers;
+    return has <= says ? TRAMA_OK
+                       : trama_fail(NOWHERE, TRAMA_E_SYSTEM,
+                                    "verify: rank %d has %lld bytes of message buffers, its plan says %lld", p->rank,
+                                    (long long)has, (long long)says);
 }
 
 /* ---- Progress ---- */
@@ -222,6 +234,8 @@ trama_status plan_verify(const plan *const *plans, int n, const trama_program *p
     trama_status status = match(&v);
     for (int r = 0; r < n && !status; r++)
         status = count(plans[r]);
+    for (int r = 0; r < n && !status; r++)
+        status = room(plans[r]);
     for (int r = 0; r < n && !status; r++)
         status = order(plans[r], program);
     if (!status)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verifying that shards which lie in the memory of others are used in turn. What runs is ordered by shards, not by memory: so
- * one step that names both must stand between the last use of the one and the first use of the other. */
+/* Verifying that shards which lie in the memory of others are used in turn, run after run. What runs is ordered by
+ * shards, not by memory: so one step that names both must stand between the last use of the one and the first use of
+ * the other. */
 #include <string.h>
 
 #include "verify.h"
 
 typedef struct span {
     int first, last; /* steps that name the shard; -1 */
+    int again;       /* the order that makes room for it in the next run; -1 */
 } span;
 
 static const plan_operand *operand(const plan *p, int step, int k)
@@ -21,6 +23,10 @@ static span *find_spans(const plan *p)
     for (int i = 0; i < p->steps.n; i++)
         for (int k = 0; k < p->steps.at[i].n_operands; k++) {
             span *s = &spans[operand(p, i, k)->region.shard];
+            if (s->first >= 0 && p->steps.at[i].kind == STEP_ORDER && operand(p, i, k)->access == ACCESS_WRITE) {
+                s->again = i;
+                continue;
+            }
             s->first = s->first < 0 ? i : s->first;
             s->last = i;
         }
@@ -90,11 +96,17 @@ static chain *find_chains(const plan *p, const span *spans)
     return chains;
 }
 
-/* Two messages in one window, a used before b. */
-static bool in_turn(const chain *chains, const span *a, const span *b)
+static bool leads_to(const chain *chains, int closed, int opened)
 {
-    const chain *closed = &chains[a->last], *opened = &chains[b->first];
-    return a->last <= b->first && closed->head >= 0 && closed->head == opened->head && closed->number <= opened->number;
+    return opened >= closed && chains[closed].head >= 0 && chains[closed].head == chains[opened].head &&
+           chains[closed].number <= chains[opened].number;
+}
+
+/* Two messages in one window, a used before b; and in the next run a again after b. */
+static bool in_turn(const plan *p, const chain *chains, const span *a, const span *b)
+{
+    bool opened = p->steps.at[a->first].kind == STEP_ORDER;
+    return leads_to(chains, a->last, b->first) && (opened || (a->again >= 0 && leads_to(chains, b->last, a->again)));
 }
 
 static bool overlap(const plan_shard *a, const plan_shard *b)
@@ -112,7 +124,7 @@ static bool shard_is_apart(const plan *p, const span *spans, const chain *chains
         return view_is_apart(p, shard, spans[shard]);
     for (int i = 0; i < p->shards.n; i++)
         if (i != shard && overlap(&p->shards.at[i], s) && spans[i].first >= 0 && spans[i].first <= spans[shard].first &&
-            !in_turn(chains, &spans[i], &spans[shard]))
+            !in_turn(p, chains, &spans[i], &spans[shard]))
             return false;
     return true;
 }
@@ -130,13 +142,28 @@ int plan_unordered(const plan *p)
     return found;
 }
 
+static int64_t bytes_of(const plan_shard *s)
+{
+    return box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
+}
+
+int64_t plan_message_buffers(const plan *p)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        bytes += s->within < 0 && (s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW) ? bytes_of(s) : 0;
+    }
+    return bytes;
+}
+
 int64_t plan_memory(const plan *p, int place)
 {
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         if (s->place == place && s->source != SHARD_INPUT && s->source != SHARD_IMPORT && s->within < 0)
-            bytes += box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
+            bytes += bytes_of(s);
     }
     return bytes;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The message window: where the buffers of an exchange are more than it, they lie in its memory one after the other. Messages
- * go in rounds, which use the halves of the window in turn, so that one round is sent while the next is packed.
+/* The message window: where the buffers of an exchange are more than it, they lie in its memory one after the other.
+ * Messages go in rounds, which use the halves of the window in turn, so that one round is sent while the next is
+ * packed.
  *
- * No cycle of ranks waits: all ranks take messages in one order, which sender and receiver find alone, so a message only
- * ever waits for earlier ones. */
+ * No cycle of ranks waits: all ranks take messages in one order, which sender and receiver find alone, so a message
+ * only ever waits for earlier ones. */
 #include <string.h>
 
 #include "exchange.h"
@@ -26,10 +27,10 @@ typedef struct buffer {
 
 typedef struct windows {
     exchange *x;
-    int first, n_places;     /* shards of the exchange begin there */
-    int64_t *half, *cursor;  /* [place] bytes */
-    int *shard;              /* [place] the window, -1 */
-    int *unit_of;            /* [shard - first] -1 */
+    int first, n_places;    /* shards of the exchange begin there */
+    int64_t *half, *cursor; /* [place] bytes */
+    int *shard;             /* [place] the window, -1 */
+    int *unit_of;           /* [shard - first] -1 */
     ARRAY(entry) entries;
     ARRAY(buffer) buffers; /* by unit */
     ARRAY(int) rounds;     /* [unit] */
@@ -76,8 +77,14 @@ static void sort_messages(windows *w)
         bool sends = s->step.kind == STEP_SEND;
         int from = sends ? s->step.place : s->step.peer_place, to = sends ? s->step.peer_place : s->step.place;
         int n = x->q->s.machine->n_places;
-        *ARRAY_PUSH(&w->entries) = (entry){s->step.key.phase, s->piece, s->sums ? 0 : (to - from + n) % n,
-                                           to, s->sums ? 0 : s->step.key.term, &s->step.key.box, i, 0};
+        *ARRAY_PUSH(&w->entries) = (entry){s->step.key.phase,
+                                           s->piece,
+                                           s->sums ? 0 : (to - from + n) % n,
+                                           to,
+                                           s->sums ? 0 : s->step.key.term,
+                                           &s->step.key.box,
+                                           i,
+                                           0};
     }
     if (w->entries.n)
         qsort(w->entries.at, (size_t)w->entries.n, sizeof *w->entries.at, compare);
@@ -133,8 +140,7 @@ static void find_buffers(windows *w)
             continue;
         w->unit_of[shard - w->first] = unit;
         if (source == SHARD_MESSAGE)
-            *ARRAY_PUSH(&w->buffers) =
-                (buffer){shard, x->q->p->shards.at[shard].place, unit, 0, padded(x, shard)};
+            *ARRAY_PUSH(&w->buffers) = (buffer){shard, x->q->p->shards.at[shard].place, unit, 0, padded(x, shard)};
     }
 }
 
@@ -227,22 +233,25 @@ static void add_round(windows *w, int round, int place, step_access access)
     }
 }
 
-/* What comes into a half of a window comes after what lay there before, in round `before`. */
-static void order_half(windows *w, int round, int place, int before)
+/* What comes into a half of a window comes after what lay there before, in round `before`: at the beginning of its own
+ * round, or for the next run at the end of this one. */
+static void order_half(windows *w, int stage, int round, int place, int before)
 {
     int first = w->x->sources.n;
     add_round(w, before, place, ACCESS_UPDATE);
     add_round(w, round, place, ACCESS_WRITE);
-    staged *s = stage_step(w->x, LEND, STEP_ORDER, place);
+    staged *s = stage_step(w->x, stage, STEP_ORDER, place);
     s->many = first;
     s->n = w->x->sources.n - first;
-    s->round = round;
+    s->round = stage == RETURN ? w->x->rounds : round;
 }
 
 static void order_rounds(windows *w)
 {
-    int *last = trama_alloc(2 * (size_t)w->n_places * sizeof *last); /* [half][place] the round that used it last */
-    memset(last, -1, 2 * (size_t)w->n_places * sizeof *last);
+    size_t bytes = 2 * (size_t)w->n_places * sizeof(int);
+    int *last = trama_alloc(bytes), *first = trama_alloc(bytes); /* [half][place] the rounds that use it; -1 */
+    memset(last, -1, bytes);
+    memset(first, -1, bytes);
     for (int i = 0; i < w->buffers.n; i++) {
         while (w->start.n <= w->buffers.at[i].round)
             *ARRAY_PUSH(&w->start) = i;
@@ -251,23 +260,31 @@ static void order_rounds(windows *w)
         *ARRAY_PUSH(&w->start) = w->buffers.n;
     for (int i = 0; i < w->buffers.n; i++) {
         int round = w->buffers.at[i].round, place = w->buffers.at[i].place;
-        int *before = &last[round % 2 * w->n_places + place];
-        if (*before >= 0 && *before != round)
-            order_half(w, round, place, *before);
-        *before = round;
+        int half = round % 2 * w->n_places + place;
+        if (last[half] >= 0 && last[half] != round)
+            order_half(w, LEND, round, place, last[half]);
+        last[half] = round;
+        first[half] = first[half] < 0 ? round : first[half];
     }
+    for (int half = 0; half < 2 * w->n_places; half++)
+        if (last[half] != first[half])
+            order_half(w, RETURN, first[half], half % w->n_places, last[half]);
     free(last);
+    free(first);
 }
 
+/* Counts the buffers. */
 static bool is_over(windows *w, int64_t window)
 {
     exchange *x = w->x;
     bool over = false;
-    for (int i = w->first; i < x->q->p->shards.n; i++)
-        if (x->q->p->shards.at[i].source == SHARD_MESSAGE)
-            over |= (w->cursor[x->q->p->shards.at[i].place] += padded(x, i)) > window;
-    for (int p = 0; p < w->n_places; p++)
-        x->count.buffers += w->cursor[p];
+    for (int i = w->first; i < x->q->p->shards.n; i++) {
+        const plan_shard *s = &x->q->p->shards.at[i];
+        if (s->source != SHARD_MESSAGE)
+            continue;
+        over |= (w->cursor[s->place] += padded(x, i)) > window;
+        x->count.buffers += box_count(&s->box) * (int64_t)x->element;
+    }
     return over;
 }
 

@@ -17,7 +17,7 @@ typedef struct set {
     plan *plans[3];
 } set;
 
-static set set_new(void)
+static set set_with(int64_t message_window)
 {
     set s = {.program = trama_program_new(), .mesh = trama_mesh_parse("3"), .machine = machine_uniform(3, 1)};
     trama_shape shape = TRAMA_SHAPE(9, 2);
@@ -27,13 +27,25 @@ static set set_new(void)
     trama_input(s.program, "x", TRAMA_F64, shape);
     layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){s.mesh}, .value = &from};
     for (int r = 0; r < 3; r++) {
-        plan_source source = {s.program, &l, &shape, NULL, s.map, s.machine, {.ways = 1, .grain_flops = 1, .grain_bytes = 1}, r};
+        plan_source source = {s.program,
+                              &l,
+                              &shape,
+                              NULL,
+                              s.map,
+                              s.machine,
+                              {.ways = 1, .grain_flops = 1, .grain_bytes = 1, .message_window = message_window},
+                              r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
         partition_reshard(q, 0, s.mesh, &to, -1, false);
         s.plans[r] = partition_end(&q);
     }
     return s;
+}
+
+static set set_new(void)
+{
+    return set_with(0);
 }
 
 static void set_free(set *s)
@@ -126,6 +138,39 @@ START_TEST(every_damage_is_noticed)
 }
 END_TEST
 
+/* Windows of 128 bytes: sums go in rounds. Of 1,024: slices are sent from where they lie. */
+START_TEST(memory_that_is_not_handed_over_is_noticed)
+{
+    static const int64_t windows[] = {128, 1024};
+    for (int w = 0; w < 2; w++) {
+        int orders = 0, noticed = 0;
+        set whole = set_with(windows[w]);
+        ck_assert_msg(!plan_verify((const plan *const *)whole.plans, 3, whole.program), "%s", trama_error());
+        for (int i = 0; i < whole.plans[1]->steps.n; i++)
+            orders += whole.plans[1]->steps.at[i].kind == STEP_ORDER;
+        set_free(&whole);
+        ck_assert_int_gt(orders, 1);
+        for (int i = 0; i < orders; i++) {
+            set s = set_with(windows[w]);
+            drop_step(s.plans[1], step_of(s.plans[1], STEP_ORDER, i));
+            noticed += plan_verify((const plan *const *)s.plans, 3, s.program) && strstr(trama_error(), "memory");
+            set_free(&s);
+        }
+        ck_assert_int_eq(noticed, orders);
+    }
+}
+END_TEST
+
+START_TEST(more_buffers_than_the_plan_says_are_noticed)
+{
+    set s = set_new();
+    s.plans[2]->exchanges.at[0].buffers -= 8;
+    ck_assert(plan_verify((const plan *const *)s.plans, 3, s.program));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "message buffers"));
+    set_free(&s);
+}
+END_TEST
+
 /* ---- Public plans ---- */
 
 static trama_certificate certificate(const char *mesh, const char *from, const char *to_mesh, const char *to,
@@ -211,9 +256,14 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {
-        plans_that_fit_pass,        every_damage_is_noticed,
-        all_holders_send_alike,     an_all_gather_takes_one_message_a_pair,
-        processes_may_have_any_ids, what_does_not_fit_is_refused,
+        plans_that_fit_pass,
+        every_damage_is_noticed,
+        memory_that_is_not_handed_over_is_noticed,
+        more_buffers_than_the_plan_says_are_noticed,
+        all_holders_send_alike,
+        an_all_gather_takes_one_message_a_pair,
+        processes_may_have_any_ids,
+        what_does_not_fit_is_refused,
     };
     return suite_run("verify", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -317,15 +317,26 @@ static trama_program *one_value(const change *c)
     return p;
 }
 
+static int64_t most_lacking(const change *c)
+{
+    int64_t most = 0;
+    for (int i = 0; i < c->to_mesh->size; i++)
+        most = max_i64(most, 8 * change_lacking(c, i));
+    return most;
+}
+
 static void check_bytes(const change *c, memory *const *ranks)
 {
     terms t = reduced_terms(c);
     bool reduces = t.split * t.whole > 1;
+    int64_t most = c->two_levels && !reduces ? most_lacking(c) : 0;
     for (int i = 0; i < c->to_mesh->size; i++) {
         int rank = map_place(c->map, c->to_mesh->ids[i]);
         int64_t got = plan_count(ranks[rank]->p).received, lacks = 8 * change_lacking(c, i);
         if (gets_nothing(c, i) || (c->to.mask && !c->to.mask[i]))
             ck_assert_msg(got == 0, "%s: process %d gets %lld bytes for nothing", change_text(c), i, (long long)got);
+        else if (!reduces && c->two_levels)
+            ck_assert_msg(got <= 2 * most, "%s: process %d gets %lld bytes", change_text(c), i, (long long)got);
         else if (!reduces)
             ck_assert_msg(got == lacks, "%s: process %d lacks %lld bytes and gets %lld", change_text(c), i,
                           (long long)lacks, (long long)got);
@@ -359,11 +370,7 @@ static void check_memory(const change *c, memory *const *ranks)
     int64_t window = c->message_window ? c->message_window : 64 << 20;
     for (int r = 0; r < c->machine->n_ranks; r++) {
         const plan *p = ranks[r]->p;
-        int64_t buffers = 0, says = 0;
-        for (int i = 0; i < p->shards.n; i++)
-            if (p->shards.at[i].within < 0 &&
-                (p->shards.at[i].source == SHARD_MESSAGE || p->shards.at[i].source == SHARD_WINDOW))
-                buffers += 8 * box_count(&p->shards.at[i].box);
+        int64_t buffers = plan_message_buffers(p), says = 0;
         for (int e = 0; e < p->exchanges.n; e++)
             says += p->exchanges.at[e].buffers;
         ck_assert_msg(buffers <= says && buffers <= p->exchanges.n * (window + 128 * c->from_mesh->size),
@@ -389,16 +396,14 @@ void change_try(const change *c, change_traffic *moved)
     memory **memories = trama_alloc(n * sizeof(memory *));
     const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));
     for (size_t r = 0; r < n; r++) {
-        plan_source source = {.program = p,
-                              .l = &l,
-                              .shapes = &c->shape,
-                              .map = c->map,
-                              .machine = c->machine,
-                              .options = {.ways = c->ways,
-                                          .grain_flops = 1,
-                                          .grain_bytes = 1,
-                                          .message_window = c->message_window},
-                              .rank = (int)r};
+        plan_source source = {
+            .program = p,
+            .l = &l,
+            .shapes = &c->shape,
+            .map = c->map,
+            .machine = c->machine,
+            .options = {.ways = c->ways, .grain_flops = 1, .grain_bytes = 1, .message_window = c->message_window},
+            .rank = (int)r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
         h[r] = partition_reshard(q, 0, c->to_mesh, &c->to, -1, c->fresh);

@@ -11,14 +11,16 @@ typedef struct change {
     trama_shape shape;
     const machine *machine;
     const process_map *map;
-    bool fresh;    /* in buffers of its own */
-    int ways;      /* tiles; with a grain of one byte */
+    bool fresh;             /* in buffers of its own */
+    int ways;               /* tiles; with a grain of one byte */
     int64_t message_window; /* bytes; 0: the default */
-    uint64_t seed; /* of the terms */
-    bool exact;    /* values must be equal to the bit, not to 1e-12 */
+    uint64_t seed;          /* of the terms */
+    bool two_levels;        /* a process may receive up to twice what any one lacks */
+    bool exact;             /* values must be equal to the bit, not to 1e-12 */
 } change;
 
-/* Message windows to try, in bytes: the default; one by which all messages are sent from where they lie; few and many rounds. */
+/* Message windows to try, in bytes: the default; one by which all messages are sent from where they lie; few and many
+ * rounds. */
 int64_t change_window(trama_shape shape, int which);
 
 /* What each rank sent and received between places, in elements. */

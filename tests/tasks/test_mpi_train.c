@@ -66,6 +66,18 @@ START_TEST(the_smallest_tiles_follow_plain_loops)
 }
 END_TEST
 
+/* Messages lie in shards, or share a window's memory from round to round and from run to run. */
+START_TEST(small_message_windows_follow_plain_loops)
+{
+    static const int64_t windows[] = {300, 2000, 20000};
+    for (int i = 0; i < 3; i++) {
+        start_with(&(trama_config){.window = 4, .message_window = windows[i], .verify = true});
+        train_on_all(TRAMA_F64, false, 12, 1e-10);
+        stop();
+    }
+}
+END_TEST
+
 START_TEST(two_runs_give_the_same_bits)
 {
     for (int i = 2; i < N_MESHES; i++) {
@@ -307,7 +319,8 @@ END_TEST
 TESTS(sgd_in_f32_follows_plain_loops_for_200_steps, f64_follows_plain_loops,
       adamw_in_f32_follows_plain_loops_for_20_steps, the_network_of_the_main_job_follows_plain_loops,
       meshes_of_other_processes_follow_plain_loops, batches_of_other_sizes_follow_plain_loops,
-      the_smallest_tiles_follow_plain_loops, two_runs_give_the_same_bits, a_step_moves_what_its_plan_says,
-      data_parallel_on_two_ranks_moves_each_gradient_once, named_gradients_are_those_of_plain_loops,
-      steps_do_not_grow_anything, one_rank_alone_may_look_at_a_plan, another_program_on_one_rank_is_refused_on_all,
-      calls_that_differ_are_refused_where_calls_are_compared, executables_do_not_mix_their_messages)
+      the_smallest_tiles_follow_plain_loops, small_message_windows_follow_plain_loops, two_runs_give_the_same_bits,
+      a_step_moves_what_its_plan_says, data_parallel_on_two_ranks_moves_each_gradient_once,
+      named_gradients_are_those_of_plain_loops, steps_do_not_grow_anything, one_rank_alone_may_look_at_a_plan,
+      another_program_on_one_rank_is_refused_on_all, calls_that_differ_are_refused_where_calls_are_compared,
+      executables_do_not_mix_their_messages)

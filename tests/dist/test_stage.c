@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two levels: many small messages become few, values stay, bytes are at most doubled, and with partials none is added.
+ */
+#include <check.h>
+
+#include "change.h"
+#include "partition.h"
+#include "suite.h"
+#include "trama_reshard_plan.h"
+
+typedef struct staged_case {
+    const char *from_mesh, *from, *to_mesh, *to;
+    int ndim;
+    int64_t extent[3];
+    int messages; /* of one process, sent and received, at most */
+    double ratio; /* of bytes to the lower bound, at most; 0: there is none */
+} staged_case;
+
+static const staged_case cases[] = {
+    {"10,10", "S(0),S(0)", "10,10", "S(1),S(1)", 2, {100, 100}, 38, 2},
+    {"10,10", "S(0)[1],S(0)[0]", "10,10", "S(1),S(1)", 2, {100, 100}, 38, 2},
+    {"10,10", "S(0),S(0)", "10,10", "S(1)[1],S(1)[0]", 2, {101, 103}, 44, 2},
+    {"10,10", "S(0),S(0)", "10,10", "R,R", 2, {103, 3}, 38, 1.02},
+    {"90", "S(0)", "90", "S(1)", 2, {90, 90}, 36, 2},
+    {"100", "S(0)", "100", "S(2)", 3, {100, 2, 100}, 38, 2},
+    {"100", "S(0)", "100", "R", 2, {100, 5}, 38, 1.02},
+    {"100", "S(0)", "100", "R", 2, {70, 5}, 44, 1.02}, /* some have nothing */
+    {"97", "S(0)", "97", "R", 2, {970, 5}, 48, 1.1},
+    {"97", "S(0)", "97", "S(1)", 2, {97, 97}, 192, 1}, /* no rows and columns: some would get more than twice */
+    {"100", "P", "100", "R", 2, {100, 8}, 76, 0},
+    {"100", "P(max)", "100", "S(0)", 2, {200, 3}, 38, 0},
+    {"100", "P(avg)", "100", "S(1)", 2, {3, 100}, 38, 0},
+    {"10,10", "P,P", "10,10", "R,R", 1, {1000}, 76, 0},
+    {"10,10", "P(min),P(min)", "10,10", "S(0),S(0)", 1, {500}, 38, 0},
+    {"1:0", "R", "100", "R", 2, {7, 11}, 21, 1},
+    {"100", "S(0)", "1:99", "R", 1, {200}, 28, 1.02},
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+static change change_of(const staged_case *s)
+{
+    change c = {.from_mesh = trama_mesh_parse(s->from_mesh),
+                .to_mesh = trama_mesh_parse(s->to_mesh),
+                .shape = trama_shape_of(s->ndim, s->extent),
+                .ways = 1,
+                .seed = 3,
+                .two_levels = true};
+    ck_assert_msg(!trama_layout_parse(c.from_mesh, s->ndim, s->from, &c.from), "%s", trama_error());
+    ck_assert_msg(!trama_layout_parse(c.to_mesh, s->ndim, s->to, &c.to), "%s", trama_error());
+    return c;
+}
+
+static void free_change(change *c)
+{
+    trama_mesh *from = (trama_mesh *)c->from_mesh, *to = (trama_mesh *)c->to_mesh;
+    trama_mesh_destroy(&from);
+    trama_mesh_destroy(&to);
+}
+
+START_TEST(values_stay_and_bytes_are_at_most_doubled)
+{
+    for (int i = 0; i < N_CASES; i++) {
+        change c = change_of(&cases[i]);
+        machine *m = machine_uniform(100, 1);
+        process_map *map = map_by_order(100, NULL, m);
+        c.machine = m;
+        c.map = map;
+        change_try(&c, NULL);
+        map_destroy(&map);
+        machine_destroy(&m);
+        free_change(&c);
+    }
+}
+END_TEST
+
+START_TEST(messages_are_few)
+{
+    for (int i = 0; i < N_CASES; i++) {
+        change c = change_of(&cases[i]);
+        trama_reshard_plan *p = NULL;
+        ck_assert_msg(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p), "%s",
+                      trama_error());
+        trama_certificate says = trama_reshard_plan_certificate(p);
+        trama_reshard_plan_destroy(&p);
+        ck_assert_msg(says.messages <= cases[i].messages, "case %d: %d messages", i, says.messages);
+        ck_assert_msg(!cases[i].ratio == (says.bound < 0), "case %d", i);
+        ck_assert_msg(says.bound < 0 || (double)says.received <= cases[i].ratio * (double)says.bound,
+                      "case %d: %lld bytes of %lld", i, (long long)says.received, (long long)says.bound);
+        free_change(&c);
+    }
+}
+END_TEST
+
+/* Up to 64 messages, and messages of 64 KiB and more, go straight and at the bound. */
+START_TEST(few_or_large_messages_go_straight)
+{
+    static const staged_case straight[] = {
+        {"8,8", "S(0),S(0)", "8,8", "S(1),S(1)", 2, {64, 64}, 126, 1},
+        {"16,16", "S(0),S(0)", "16,16", "S(1),S(1)", 2, {65536, 16384}, 510, 1},
+        {"256", "S(0)", "256", "R", 1, {256 << 14}, 510, 1},
+    };
+    for (int i = 0; i < 3; i++) {
+        change c = change_of(&straight[i]);
+        trama_reshard_plan *p = NULL;
+        ck_assert(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p));
+        trama_certificate says = trama_reshard_plan_certificate(p);
+        trama_reshard_plan_destroy(&p);
+        ck_assert_int_eq(says.received, says.bound);
+        ck_assert_int_eq(says.messages, straight[i].messages);
+        free_change(&c);
+    }
+}
+END_TEST
+
+/* MPI counts in int: 8 GiB go in messages of up to 1 GiB. */
+START_TEST(no_message_is_larger_than_mpi_counts)
+{
+    static const staged_case large[] = {{"2", "S(0)", "2", "R", 2, {1 << 16, 1 << 15}, 16, 1},
+                                        {"2", "P", "2", "R", 2, {1 << 16, 1 << 15}, 1 << 20, 0}};
+    for (int i = 0; i < 2; i++) {
+        change c = change_of(&large[i]);
+        trama_reshard_plan *p = NULL;
+        const trama_move *moves;
+        ck_assert(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p));
+        int64_t n = trama_reshard_plan_moves(p, &moves);
+        for (int64_t k = 0; k < n; k++)
+            ck_assert_int_le(moves[k].bytes, 1 << 30);
+        ck_assert_int_ge(n, 8);
+        trama_reshard_plan_destroy(&p);
+        free_change(&c);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {values_stay_and_bytes_are_at_most_doubled, messages_are_few,
+                            few_or_large_messages_go_straight, no_message_is_larger_than_mpi_counts};
+    return suite_run("stage", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
