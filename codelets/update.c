@@ -99,6 +99,18 @@ static void update(const trama_call *call, int n_in, loop_row *const rows[TRAMA_
     loop_call(&tensors, rows, constants);
 }
 
+/* m | m, d: added, or in their place */
+#define ADD_WEIGHTED(dtype, type, AT) AT(0) = AT(1) + c[TAKE1] * AT(2);
+#define SET_WEIGHTED(dtype, type, AT) AT(0) = c[TAKE1] * AT(2);
+UPDATE_ROWS(add_weighted, ADD_WEIGHTED, 3)
+UPDATE_ROWS(set_weighted, SET_WEIGHTED, 3)
+
+void cpu_accumulate(const trama_call *call)
+{
+    update(call, 2, real_of(&call->in[2]) ? add_weighted_rows : set_weighted_rows,
+           (double[N_CONSTANTS]){[TAKE1] = real_of(&call->in[3])});
+}
+
 /* w | w, g */
 #define DESCEND(dtype, type, AT)                                                                                       \
     const type w = AT(1);                                                                                              \

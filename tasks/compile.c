@@ -5,6 +5,7 @@
 #include "executable.h"
 #include "host.h"
 #include "map_traffic.h"
+#include "merge_gradients.h"
 
 /* ---- First contents ---- */
 
@@ -24,7 +25,7 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
         return status;
     executable_put(e, v->id, (located){in, s->result});
     flight *f = flight_new(e->context);
-    instance_submit(in, 0, f);
+    instance_submit(in, 0, f, RUN_ALL);
     status = flight_wait(e->context, f, "the first content of state");
     flight_free(f);
     instance_release(&in);
@@ -53,7 +54,7 @@ static trama_status place_constant(trama_executable *e, const trama_value *v)
 
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout)
 {
-    if (layout_has(layout, TRAMA_PARTIAL) || layout->mask)
+    if ((layout_has(layout, TRAMA_PARTIAL) && !v->terms) || layout->mask)
         return trama_fail(v->where, TRAMA_E_LAYOUT, "%s: state cannot be partial or masked; leave the axis R or S",
                           v->name);
     return TRAMA_OK;
@@ -154,12 +155,14 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     if (status)
         return status;
     trama_executable *e;
-    executable_begin(context, program_copy(program), &e);
+    trama_program *own = program_copy(program);
+    merge_gradients(own);
+    executable_begin(context, own, &e);
     e->owns_program = true;
     executable_put(e, e->program->values.n, (located){0});
     status = complete_and_place(e);
     if (!status)
-        targets_prepare(e);
+        status = targets_prepare(e);
     status = context_agree(context, "trama_compile", status);
     if (status)
         trama_executable_destroy(&e);

@@ -118,6 +118,10 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
     }
     if (own->kind == VALUE_INPUT)
         return trama_fail(where, TRAMA_E_ORDER, "%s: the input %s was not fed yet", call, own->name);
+    if (is_in_target(e, id) && own->node && own->node->gated)
+        return trama_fail(where, TRAMA_E_NOT_KEPT,
+                          "%s: %s is what it was when gradients were last applied, and they were not yet", call,
+                          own->name);
     if (is_in_target(e, id))
         return trama_fail(where, TRAMA_E_ORDER, "%s: no target that lists %s was run yet", call, own->name);
     return trama_fail(where, TRAMA_E_NOT_KEPT,

@@ -14,8 +14,16 @@ typedef struct compiled {
 
 typedef ARRAY(int) value_ids;
 
+/* Where a target that merges gradients is in its cycle of micro-steps. */
+typedef struct merge_cycle {
+    int64_t k, at;     /* k 0: it does not merge; micro-steps since the last step that was applied */
+    double first, sum; /* samples of the first of them, and of all */
+    double fed[3];     /* target_merge's keep, weight and scale as the tasks see them */
+} merge_cycle;
+
 typedef struct target_state {
     const trama_target *target;
+    merge_cycle cycle;
     bool *needed, *kept; /* [node id], [value id] */
     int *leader;         /* [node id] */
     value_ids leaves;    /* inputs, constants, state and sources that it reads */
@@ -92,8 +100,15 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
 
 /* compile.c: E_LAYOUT where state cannot lie like that */
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
+/* merge.c: what the next run of a target is. Scalars are fed; nothing else changes before cycle_advance. */
+trama_status cycle_begin(trama_executable *e, target_state *t);
+trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next);
 /* run.c */
-void targets_prepare(trama_executable *e);
+trama_status targets_prepare(trama_executable *e);
+/* Submits the parts of a target that a run has, and keeps its values. */
+trama_status target_submit(trama_where where, trama_executable *e, target_state *t, run_parts parts);
+trama_status target_find(trama_where where, trama_executable *e, const trama_target *target, const char *call,
+                         target_state **found);
 void targets_free(trama_executable *e);
 /* Hands the target's plan for the extents fed last to a function; not collective, nothing is submitted. */
 typedef void target_look(const trama_executable *e, const target_state *t, const plan *p, void *arg);

@@ -281,7 +281,7 @@ static void submit_task(const instance *in, const lowered *s, flight *f)
         context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->task.name, error);
 }
 
-void instance_submit(instance *in, int64_t step, flight *f)
+void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
 {
     int64_t call = context_next_call(in->context);
     if (call % SYNC_CALLS == 0)
@@ -289,12 +289,14 @@ void instance_submit(instance *in, int64_t step, flight *f)
     const lowering *l = lowering_now(in);
     int tasks = 0;
     for (int i = 0; i < l->n; i++)
-        tasks += l->steps[i].kind < STEP_SEND;
+        tasks += l->steps[i].kind < STEP_SEND && (l->steps[i].part & parts);
     context_wake(in->context);
     flight_add(f, tasks);
     for (int i = 0; i < l->n; i++) {
         const lowered *s = &l->steps[i];
         int64_t tag = call << MESSAGE_TAG_BITS | s->tag;
+        if (!(s->part & parts))
+            continue;
         if (s->kind == STEP_SEND)
             message_send(in->context, s->handles[0], s->peer, tag, s->label, step, f);
         else if (s->kind == STEP_RECEIVE)

@@ -184,7 +184,7 @@ static void hold(const instance *in, const plan_step *step, struct starpu_task *
 
 void lower_step(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
-    *l = (lowered){.kind = step->kind, .peer = step->peer, .tag = step->tag};
+    *l = (lowered){.kind = step->kind, .part = step->gated ? RUN_GATED : RUN_MICRO, .peer = step->peer, .tag = step->tag};
     l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
     find_handles(in, step, of, l);
     if (step->kind >= STEP_SEND)

@@ -103,7 +103,7 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
     trama_reading *started = trama_alloc(sizeof *started);
     *started = (trama_reading){
         .e = e, .from = r, .f = flight_new(e->context), .where = where, .name = trama_text_copy(value->name)};
-    instance_submit(r->in, e->runs, started->f);
+    instance_submit(r->in, e->runs, started->f, RUN_ALL);
     *reading = started;
     return TRAMA_OK;
 }

@@ -47,13 +47,17 @@ static void prepare(const trama_executable *e, target_state *t)
             t->needed[i] = false; /* done once, at compile */
 }
 
-void targets_prepare(trama_executable *e)
+trama_status targets_prepare(trama_executable *e)
 {
+    trama_status status = TRAMA_OK;
     for (int i = 0; i < e->program->targets.n; i++) {
         target_state *t = ARRAY_PUSH(&e->targets);
         t->target = e->program->targets.at[i];
         prepare(e, t);
     }
+    for (int i = 0; i < e->targets.n && !status; i++)
+        status = cycle_begin(e, &e->targets.at[i]);
+    return status;
 }
 
 /* ---- Compiling a target for the extents fed ---- */
@@ -196,8 +200,8 @@ static trama_status compile_target(trama_executable *e, target_state *t, compile
 
 /* ---- Running ---- */
 
-static trama_status find_target(trama_where where, trama_executable *e, const trama_target *target, const char *call,
-                                target_state **found)
+trama_status target_find(trama_where where, trama_executable *e, const trama_target *target, const char *call,
+                         target_state **found)
 {
     if (!e || !target)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL", call, e ? "target" : "executable");
@@ -226,15 +230,15 @@ static trama_status ready_target(trama_where where, trama_executable *e, target_
     return *c ? TRAMA_OK : compile_target(e, t, c);
 }
 
-trama_status trama_run_at(trama_where where, trama_executable *e, const trama_target *target)
+static bool has_part(const trama_value *v, run_parts parts)
 {
-    target_state *t = NULL;
+    return parts & (v->node && v->node->gated ? RUN_GATED : RUN_MICRO);
+}
+
+trama_status target_submit(trama_where where, trama_executable *e, target_state *t, run_parts parts)
+{
     compiled *c = NULL;
-    trama_status status = find_target(where, e, target, "trama_run", &t);
-    if (!status)
-        status = executable_call(e, "trama_run", target->id, NULL);
-    if (!status)
-        status = ready_target(where, e, t, &c);
+    trama_status status = ready_target(where, e, t, &c);
     if (status)
         return status;
     flight *f = e->flights[e->runs % e->window];
@@ -243,11 +247,29 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
         instance *in = e->at[t->leaves.at[i]].in;
         in->slot_used[in->slot] = e->runs;
     }
-    instance_submit(c->in, e->runs, f);
+    instance_submit(c->in, e->runs, f, parts);
     for (int i = 0; i < t->results.n; i++)
-        executable_put(e, t->results.at[i], (located){c->in, t->results.at[i]});
+        if (has_part(e->program->values.at[t->results.at[i]], parts))
+            executable_put(e, t->results.at[i], (located){c->in, t->results.at[i]});
     e->runs++;
     return TRAMA_OK;
+}
+
+trama_status trama_run_at(trama_where where, trama_executable *e, const trama_target *target)
+{
+    target_state *t = NULL;
+    trama_status status = target_find(where, e, target, "trama_run", &t);
+    if (!status)
+        status = executable_call(e, "trama_run", target->id, NULL);
+    if (status || !t->cycle.k)
+        return status ? status : target_submit(where, e, t, RUN_ALL);
+    merge_cycle next;
+    status = cycle_feed(where, e, t, false, &next);
+    if (!status)
+        status = target_submit(where, e, t, next.at ? RUN_MICRO : RUN_ALL);
+    if (!status)
+        t->cycle = next;
+    return status;
 }
 
 /* ---- Questions: not collective, so that a plan which no run has made is made to be looked at only ---- */
@@ -256,7 +278,7 @@ trama_status target_look_at(trama_executable *e, const trama_target *target, con
                             void *arg)
 {
     target_state *t = NULL;
-    trama_status status = find_target(NOWHERE, e, target, call, &t);
+    trama_status status = target_find(NOWHERE, e, target, call, &t);
     if (!status)
         status = check_fed(NOWHERE, e, t, call);
     if (status)

@@ -107,7 +107,11 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
         out[o] = l->mesh[id] == mesh && !(node->op->updates >> o & 1) ? &l->value[id] : NULL;
     }
     op_layouts *op = &l->op[node->id];
-    if (node->op->updates) /* state is updated where it lies: it alone decides */
+    if (node->op->follows) {
+        l->mesh[node->in[0]->id] = mesh;
+        l->value[node->in[0]->id] = *in[1];
+        in[0] = in[1];
+    } else if (node->op->updates) /* state is updated where it lies: it alone decides */
         for (int t = 0; t < node->op->n_in; t++)
             if (!(node->op->updates >> t & 1))
                 in[t] = NULL;

@@ -264,6 +264,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         const trama_node *node = p->nodes.at[i];
         if (!needed[i] || leader[i] != i || is_there(q, node))
             continue;
+        q->gated = node->gated;
         if (node->op->alias) {
             emit_alias(q, node, kept[node->out[0]->id]);
             continue;

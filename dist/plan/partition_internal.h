@@ -16,6 +16,7 @@ typedef struct local_positions {
 struct partition {
     plan_source s;
     plan *p;
+    bool gated;     /* steps that are made now */
     int on_the_way; /* exchanges that go by way of another layout, one within the other */
     bool flat; /* all places are equally far from each other */
     ARRAY(local_positions) locals;

@@ -96,6 +96,7 @@ typedef struct plan_step {
     int64_t tag;  /* send, receive: number in the sorted list of its (sender, receiver) pair */
     int exchange; /* copy, reduce, fill, send, receive, a compute step's sum: the plan->exchanges they belong to */
     double flops;
+    bool gated; /* of a run that applies merged gradients only */
     struct { /* send, receive: both sides sort by it */
         int phase, term;
         box box;

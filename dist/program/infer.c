@@ -167,17 +167,18 @@ static bool fits_result(const trama_layout *out, trama_reduce kind)
 /* Whether partial operands along an axis pass to the result; sets which operands keep it and the result's kind. */
 static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_reduce *kind)
 {
-    int n_partial = 0, first = -1, n_used = 0;
+    int n_partial = 0, first = -1, n_joint = 0;
+    unsigned together = 0;
     bool joint = true;
     *kind = TRAMA_SUM;
     for (int t = 0; t < q->rule->n_in; t++) {
         if (q->node->op->shape_only >> t & 1)
             continue;
-        n_used++;
         const trama_placement *p = q->given[t] ? &q->given[t]->axis[axis] : NULL;
-        bool partial = p && p->kind == TRAMA_PARTIAL;
-        joint &= partial && p->reduce <= TRAMA_AVG && (q->rule->tensor[t].pass & PASS_JOINT) &&
-                 (!n_partial || p->reduce == *kind);
+        bool partial = p && p->kind == TRAMA_PARTIAL, may_join = q->rule->tensor[t].pass & PASS_JOINT;
+        n_joint += may_join;
+        together |= (unsigned)may_join << t;
+        joint &= partial ? may_join && p->reduce <= TRAMA_AVG && (!n_partial || p->reduce == *kind) : !may_join;
         if (!partial)
             continue;
         if (!n_partial++)
@@ -188,8 +189,8 @@ static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_r
     if (!n_partial || q->rule->n_out != 1)
         return false;
     *keep = 0;
-    if (joint && n_partial == n_used) {
-        *keep = ~0u;
+    if (joint && n_partial == n_joint) {
+        *keep = together;
         return true;
     }
     if (first < 0)
@@ -312,8 +313,8 @@ static bool same_layouts(const inference *q, const op_layouts *a, const op_layou
     return true;
 }
 
-/* Where results are wanted split, an axis that an operand offers to a factor that is summed may do more harm than good: the
- * results' wishes go first if that costs fewer bytes. */
+/* Where results are wanted split, an axis that an operand offers to a factor that is summed may do more harm than good:
+ * the results' wishes go first if that costs fewer bytes. */
 void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
               const trama_layout *const *out, op_layouts *result, text *report)
 {

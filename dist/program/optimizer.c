@@ -301,12 +301,19 @@ static void append_updates(trama_updates *all, int n, trained *parameters)
 {
     int first_node = all->program->nodes.n, outer_stage = all->program->stage;
     for (int i = 0; i < n; i++)
+        if (parameters[i].gradient) {
+            *ARRAY_PUSH(&all->effect->trained) = parameters[i].parameter;
+            *ARRAY_PUSH(&all->effect->raw) = parameters[i].gradient;
+        }
+    all->effect->updates_from = first_node;
+    for (int i = 0; i < n; i++)
         if (parameters[i].gradient && !parameters[i].gradient->gradient_of)
             parameters[i].gradient->gradient_of = parameters[i].parameter;
     prepare_gradients(all, n, parameters);
     update_all(all, n, parameters);
     if (all->scale)
         update_scale(all);
+    all->effect->updates_to = all->program->nodes.n;
     settle_gradients(all->program, first_node);
     all->program->stage = outer_stage;
 }

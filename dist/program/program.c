@@ -20,6 +20,8 @@ void program_value_free(trama_value *v)
     free(v->name);
     free(v->data);
     ARRAY_FREE(&v->effects);
+    ARRAY_FREE(&v->trained);
+    ARRAY_FREE(&v->raw);
     free(v);
 }
 

@@ -29,6 +29,8 @@ typedef struct trama_node {
     op_fixed *fixed; /* owned; NULL: the rule decides */
     int stage;       /* 1 + the pipeline stage; 0: none */
     bool backward;   /* made by a gradient, or from what a gradient made: laid out by forward inference only */
+    bool gated;      /* runs when gradients that were merged are applied, and else not */
+    const trama_value *reads_merged; /* the minimized effect whose merged gradient its operand stands for; NULL */
     unsigned wants;  /* while gradients are derived: operands whose gradient is asked for */
 } trama_node;
 
@@ -48,13 +50,25 @@ struct trama_value {
     void *data;       /* VALUE_CONSTANT */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
     trama_layout layout;
+    bool terms;       /* VALUE_STATE: may be partial: it lies like what it is updated with */
     bool offload;     /* rests in host memory */
     bool listed;      /* in a target: the user may read it */
     const trama_value *gradient_of; /* it is the gradient of this value; NULL */
     bool settled;     /* and where it is partial, lies as that value does: it is read by more than an update */
     ARRAY(trama_value *) effects; /* VALUE_EFFECT: the updated values it stands for */
+    ARRAY(trama_value *) trained, raw; /* of trama_minimize: parameters, and their gradients as they are derived */
+    int updates_from, updates_to;      /* the nodes that make updates of them */
     trama_value *step[TRAMA_N_STEP_PARTS]; /* VALUE_EFFECT of an optimizer; NULL where it has no such thing */
 };
+
+/* Gradients are merged over k micro-steps; k 0: they are not. The scalars are the pass's: whether the buffers keep what they
+ * have, the weight of what is added, and what the sum is multiplied by in the end. */
+typedef struct target_merge {
+    int64_t k;
+    trama_merge_kind how;
+    trama_where where;
+    trama_value *keep, *weight, *scale;
+} target_merge;
 
 struct trama_target {
     trama_program *program;
@@ -62,6 +76,7 @@ struct trama_target {
     char *name;
     trama_where where;
     ARRAY(trama_value *) values;
+    target_merge merge;
 };
 
 /* The gradients of one loss that were derived so far: by value id, NULL where none. */

@@ -35,6 +35,8 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
     if (v->mesh)
         c->mesh = twin_mesh(p, from, v->mesh, &c->layout);
     memset(&c->effects, 0, sizeof c->effects);
+    memset(&c->trained, 0, sizeof c->trained);
+    memset(&c->raw, 0, sizeof c->raw);
     memset(c->step, 0, sizeof c->step); /* for builders only */
     return c;
 }
@@ -43,6 +45,10 @@ static void link_value(trama_value *c, const trama_value *v)
 {
     for (int e = 0; e < v->effects.n; e++)
         *ARRAY_PUSH(&c->effects) = twin(c->program, v->effects.at[e]);
+    for (int i = 0; i < v->raw.n; i++) {
+        *ARRAY_PUSH(&c->trained) = twin(c->program, v->trained.at[i]);
+        *ARRAY_PUSH(&c->raw) = twin(c->program, v->raw.at[i]);
+    }
     c->gradient_of = twin(c->program, v->gradient_of);
 }
 
@@ -60,6 +66,7 @@ static trama_node *copy_node(const trama_node *node, trama_program *p, const tra
     trama_node *c = trama_alloc(sizeof *c);
     *c = *node;
     c->program = p;
+    c->reads_merged = twin(p, node->reads_merged);
     if (node->fixed)
         c->fixed = copy_fixed(node->fixed, node->op->n_in, p, from);
     for (int i = 0; i < c->op->n_in; i++)
@@ -95,7 +102,7 @@ trama_program *program_copy(const trama_program *program)
     for (int i = 0; i < program->targets.n; i++) {
         const trama_target *t = program->targets.at[i];
         trama_target *c = trama_alloc(sizeof *c);
-        *c = (trama_target){.program = p, .id = t->id, .name = trama_text_copy(t->name), .where = t->where};
+        *c = (trama_target){.program = p, .id = t->id, .name = trama_text_copy(t->name), .where = t->where, .merge = t->merge};
         for (int v = 0; v < t->values.n; v++)
             *ARRAY_PUSH(&c->values) = twin(p, t->values.at[v]);
         *ARRAY_PUSH(&p->targets) = c;

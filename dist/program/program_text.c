@@ -86,6 +86,10 @@ char *trama_program_text(const trama_program *program)
         text_add(&t, "target %s:", program->targets.at[i]->name);
         for (int v = 0; v < program->targets.at[i]->values.n; v++)
             text_add(&t, " %s", program->targets.at[i]->values.at[v]->name);
+        const target_merge *merge = &program->targets.at[i]->merge;
+        if (merge->k)
+            text_add(&t, ", gradients merged over %lld micro-steps%s", (long long)merge->k,
+                     merge->how == TRAMA_MEAN ? "" : ", their total");
         text_add(&t, "\n");
     }
     return text_take(&t);

@@ -70,6 +70,7 @@ struct trama_op {
     const char *attributes;   /* names of the integer slots in order, then of the reals, as "trans_x trans_y | " */
     double flops;             /* per point of the op's factor space */
     unsigned updates;         /* bit i: result i is written over operand i */
+    bool follows;             /* operand 0, a state that it updates, lies like operand 1 */
     unsigned shape_only;      /* bit i: of operand i only shape and layout are used */
     bool pointwise;           /* every result element depends on the operand elements of its own index only */
     bool alias;               /* the result is the operand itself, in the layout that it is asked for: nothing is computed */

@@ -110,6 +110,25 @@ typedef enum trama_step_part {
 #define trama_step_value(minimized, part) trama_step_value_at(TRAMA_HERE, minimized, part)
 trama_value *trama_step_value_at(trama_where where, trama_value *minimized, trama_step_part part);
 
+/* ---- Gradient merge ---- */
+
+/* TRAMA_MEAN: as one batch of all samples of the cycle; a micro-step counts as many samples as the first dim TRAMA_ANY among
+ * the inputs of its target is long. TRAMA_TOTAL: gradients are added as they are. */
+typedef enum trama_merge_kind { TRAMA_MEAN, TRAMA_TOTAL } trama_merge_kind;
+
+/* Every run of the target becomes a micro-step: gradients are added up where and as they are, terms included, and only each
+ * k-th run goes on: sums them over the mesh, clips, checks and updates. Until then nothing of that moves or runs, and
+ * schedules and counters of steps stand still. k = 1 is plain training, to
+ * the bit, and stays so: an executable whose k is to change is compiled with a k of 2 or more (trama_merge_set). E_ARGUMENT for k < 1, a target without
+ * trama_minimize, or with one that another target has; E_UNSUPPORTED in eager mode. Returns the target. */
+#define trama_gradient_merge(target, k, how) trama_gradient_merge_at(TRAMA_HERE, target, k, how)
+trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, int64_t k, trama_merge_kind how);
+
+/* The gradient that the updates of `minimized` see before they clip and unscale it: merged, where a target merges. It reads as of
+ * the last step that was applied. */
+#define trama_merged_gradient(minimized, parameter) trama_merged_gradient_at(TRAMA_HERE, minimized, parameter)
+trama_value *trama_merged_gradient_at(trama_where where, trama_value *minimized, const trama_value *parameter);
+
 /* ---- What a rule has ---- */
 
 struct trama_update {

@@ -207,6 +207,7 @@ static const struct {
     {"assign: flips a mark", "state is never partial"},
     {"increment: flips a mark", "state is never partial"},
     {"sgd: flips a mark", "state is never partial"},
+    {"accumulate: flips a mark", "updates are tried on equal layouts; terms of state by tasks/test_merge"},
     {"assign_if: flips a mark", "state is never partial"},
     {"descend: flips a mark", "state is never partial"},
     {"momentum: flips a mark", "nothing partial passes an op of several results"},

@@ -182,6 +182,7 @@ static const struct {
     {"expand to dims 0 and 2, kept, average: ", "the split that the shape operand brings is worth more"},
     {"assign: P(", "state is never partial"},
     {"increment: P(", "state is never partial"},
+    {"accumulate: R R R P(avg)", "the weight is everybody's"},
     {"assign_if: P(", "state is never partial"},
     {"sgd: P(", "state is never partial"},
     {"schedule: ", "a schedule may be any function"},

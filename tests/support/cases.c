@@ -300,6 +300,7 @@ const op_case op_cases[] = {
     {"fill", "fill", {REAL}, source, {0}, 0},
     {"uniform", "uniform", {REAL}, source, {1}, 0},
     {"assign", "assign", {REAL, REAL}, update, {2, 1, 0}, 0},
+    {"accumulate", "accumulate", {REAL, REAL, FLAG, REAL}, update, {2, 1, 2}, 0},
     {"assign_if", "assign_if", {REAL, REAL, FLAG}, update, {2, 1, 1}, 0},
     {"increment", "increment", {REAL}, update, {1, 1, 0}, 0},
     {"sgd", "sgd", {REAL, REAL}, update, {2, 1, 0}, 0},

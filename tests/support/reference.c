@@ -156,6 +156,7 @@ static void agree_tensors(const trama_call *call, int n)
             agree_all(call, &call->in[t], &call->out[o], 0);
 }
 
+POINTWISE(accumulate, (x[2] != 0 ? x[0] : 0) + x[3] * x[1])
 POINTWISE(assign_if, x[2] != 0 ? x[1] : x[0])
 POINTWISE(descend, x[3] != 0 ? x[0] - x[2] * (x[1] + real(c, UPDATE_WEIGHT_DECAY) * x[0]) : x[0])
 

@@ -90,6 +90,7 @@ const tried_op tried_ops[] = {
     {"increment", "7x5", "r", NONE},
     {"increment", "", "c", NONE},
     {"sgd", "7x5,7x5", "rr", REALS(0.1)},
+    {"accumulate", "7x5,7x5,,", "rrcr", NONE},
     {"assign_if", "7x5,7x5,", "rrc", NONE},
     {"schedule", "", "c", {.integer = {10}, .real = {0.5}}},
     {"descend", "7x5,7x5,,", "rrrc", REALS(0.01)},

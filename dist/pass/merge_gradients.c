@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradient merge as a change of the program. What runs when is one bit a node; layouts, messages and sums follow from
+ * the ops alone: a gradient is added up as it arises, and behind the gate its reader asks for the sum. */
+#include "merge_gradients.h"
+
+#include "ops.h"
+
+/* One target at work. */
+typedef struct merger {
+    trama_program *program;
+    trama_target *target;
+    trama_value *effect;
+    ARRAY(trama_value *) casts; /* of the three scalars to the types of gradients */
+} merger;
+
+static trama_value *scalar_input(merger *m, const char *what)
+{
+    text name = {0};
+    text_add(&name, "%s.merge.%s", m->target->name, what);
+    trama_value *v = program_value(m->program, m->target->merge.where, VALUE_INPUT, TRAMA_F64, TRAMA_SCALAR, name.at);
+    free(name.at);
+    return v;
+}
+
+static trama_value *append(merger *m, const trama_op *op, int n, trama_value *const *in, bool gated)
+{
+    trama_value *result = program_append(m->program, m->target->merge.where, op, n, in, NULL);
+    if (result)
+        result->node->gated = gated;
+    return result;
+}
+
+/* The scale in the gradient's type. */
+static trama_value *scale_as(merger *m, trama_dtype dtype)
+{
+    for (int i = 0; i < m->casts.n; i++)
+        if (m->casts.at[i]->dtype == dtype)
+            return m->casts.at[i];
+    trama_value *c = trama_cast_at(m->target->merge.where, m->target->merge.scale, dtype);
+    if (c && c->node)
+        c->node->gated = true;
+    return c ? *ARRAY_PUSH(&m->casts) = c : NULL;
+}
+
+static trama_value *buffer_of(merger *m, const trama_value *parameter, const trama_value *gradient)
+{
+    text name = {0};
+    text_add(&name, "%s.%s.merged", m->target->name, parameter->name);
+    trama_value *v =
+        trama_state_at(m->target->merge.where, m->program, name.at, gradient->dtype, gradient->shape, NULL);
+    if (v)
+        v->terms = true;
+    free(name.at);
+    return v;
+}
+
+/* Gradient i added to its buffer; the scaled sum. */
+static trama_value *merged(merger *m, int i)
+{
+    trama_value *raw = m->effect->raw.at[i], *parameter = m->effect->trained.at[i];
+    const target_merge *s = &m->target->merge;
+    trama_value *added = append(m, &trama_op_accumulate, 4,
+                                (trama_value *[]){buffer_of(m, parameter, raw), raw, s->keep, s->weight}, false);
+    trama_value *result = append(m, &trama_op_mul, 2, (trama_value *[]){added, scale_as(m, raw->dtype)}, true);
+    if (result) {
+        result->gradient_of = parameter;
+        result->settled = raw->settled;
+    }
+    raw->settled = false;
+    return result;
+}
+
+static void replace(trama_node *node, const trama_value *old, trama_value *new)
+{
+    for (int t = 0; t < node->op->n_in; t++)
+        node->in[t] = node->in[t] == old ? new : node->in[t];
+}
+
+static void merge_effect(merger *m)
+{
+    trama_program *p = m->program;
+    int from = m->effect->updates_from, to = m->effect->updates_to, n = p->nodes.n;
+    for (int i = from; i < to; i++)
+        p->nodes.at[i]->gated = true;
+    for (int i = m->effect->raw.n - 1; i >= 0 && !p->status; i--) { /* the last ones are there first */
+        trama_value *g = merged(m, i);
+        for (int k = from; k < n; k++)
+            if (k < to || p->nodes.at[k]->reads_merged == m->effect)
+                replace(p->nodes.at[k], m->effect->raw.at[i], g);
+    }
+}
+
+static void merge_target(trama_program *p, trama_target *t)
+{
+    merger m = {.program = p, .target = t};
+    bool outer = p->in_backward;
+    p->in_backward = true;
+    t->merge.keep = scalar_input(&m, "keep");
+    t->merge.weight = scalar_input(&m, "weight");
+    t->merge.scale = scalar_input(&m, "scale");
+    for (int i = 0; i < t->values.n && !p->status; i++) {
+        m.effect = t->values.at[i];
+        if (m.effect->raw.n)
+            merge_effect(&m);
+    }
+    p->in_backward = outer;
+    ARRAY_FREE(&m.casts);
+}
+
+/* ---- Gated nodes come last ---- */
+
+/* What the updates were made of comes before what is made of it, which the order of recording no longer says. */
+static void place(const trama_program *p, trama_node *node, bool gated, bool *placed, trama_node **order, int *n)
+{
+    if (placed[node->id] || node->gated != gated)
+        return;
+    placed[node->id] = true;
+    for (int t = 0; t < node->op->n_in; t++)
+        if (node->in[t]->node)
+            place(p, node->in[t]->node, gated, placed, order, n);
+    order[(*n)++] = node;
+}
+
+static void spread_gate(const trama_program *p)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < p->nodes.n; i++) {
+            trama_node *node = p->nodes.at[i];
+            for (int t = 0; t < node->op->n_in && !node->gated; t++)
+                if (node->in[t]->node && node->in[t]->node->gated)
+                    changed = node->gated = true;
+        }
+    }
+}
+
+static void renumber(trama_program *p)
+{
+    size_t n = (size_t)p->nodes.n;
+    trama_node **order = trama_alloc(n * sizeof(trama_node *));
+    bool *placed = trama_alloc(n);
+    int at = 0;
+    for (int gated = 0; gated < 2; gated++)
+        for (int i = 0; i < p->nodes.n; i++)
+            place(p, p->nodes.at[i], gated, placed, order, &at);
+    for (int i = 0; i < p->nodes.n; i++) {
+        p->nodes.at[i] = order[i];
+        order[i]->id = i;
+    }
+    for (int i = 0; i < p->nodes.n; i++)
+        for (int o = 0; o < order[i]->op->n_out; o++)
+            if (order[i]->op->updates >> o & 1)
+                value_storage(order[i]->in[o])->updated_by = i + 1;
+    free(order);
+    free(placed);
+}
+
+void merge_gradients(trama_program *program)
+{
+    bool any = false;
+    for (int i = 0; i < program->targets.n && !program->status; i++)
+        if (program->targets.at[i]->merge.k > 1) {
+            merge_target(program, program->targets.at[i]);
+            any = true;
+        }
+    if (!any || program->status)
+        return;
+    spread_gate(program);
+    renumber(program);
+}

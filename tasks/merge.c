@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cycle of a target that merges gradients: which micro-step the next run is, what it counts, and when the gate
+ * opens. All of it is known when a run is submitted, so that behind a closed gate there is no task and no message. */
+#include <string.h>
+
+#include "executable.h"
+
+static const trama_value *scalar(const target_state *t, int i)
+{
+    const target_merge *m = &t->target->merge;
+    return i == 0 ? m->keep : i == 1 ? m->weight : m->scale;
+}
+
+static trama_status feed(trama_where where, trama_executable *e, target_state *t, const double *values, bool always)
+{
+    trama_status status = TRAMA_OK;
+    for (int i = 0; i < 3 && !status; i++) {
+        if (!always && t->cycle.fed[i] == values[i])
+            continue;
+        status = trama_feed_at(where, e, scalar(t, i), &values[i], TRAMA_SCALAR);
+        if (!status)
+            t->cycle.fed[i] = values[i];
+    }
+    return status;
+}
+
+trama_status cycle_begin(trama_executable *e, target_state *t)
+{
+    const double values[] = {0, 1, 1};
+    t->cycle.k = t->target->merge.keep ? t->target->merge.k : 0;
+    return t->cycle.k ? feed(t->target->merge.where, e, t, values, true) : TRAMA_OK;
+}
+
+/* The extent of the first dim that is only known when fed, among the inputs of the target; 1 where there is none. */
+static double samples(const trama_executable *e, const target_state *t)
+{
+    int first = -1;
+    int64_t extent = 1;
+    for (int i = 0; i < t->leaves.n; i++) {
+        const trama_value *v = e->program->values.at[t->leaves.at[i]];
+        located at = e->at[v->id];
+        if (v->kind != VALUE_INPUT || !at.in || (first >= 0 && v->id > first))
+            continue;
+        for (int d = v->shape.ndim - 1; d >= 0; d--)
+            if (v->shape.dim[d] == TRAMA_ANY) {
+                first = v->id;
+                extent = at.in->of->shapes[at.as].dim[d];
+            }
+    }
+    return (double)extent;
+}
+
+trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next)
+{
+    bool mean = t->target->merge.how == TRAMA_MEAN;
+    double n = flush ? 0 : samples(e, t), first = t->cycle.at ? t->cycle.first : n;
+    double sum = (t->cycle.at ? t->cycle.sum : 0) + n;
+    const double values[] = {t->cycle.at > 0,
+                             flush               ? t->cycle.fed[1]
+                             : mean && first > 0 ? n / first
+                                                 : 1,
+                             mean && sum > 0 ? first / sum : 1};
+    trama_status status = feed(where, e, t, values, false);
+    *next = t->cycle;
+    next->first = first;
+    next->sum = sum;
+    next->at = flush || t->cycle.at + 1 >= t->cycle.k ? 0 : t->cycle.at + 1;
+    return status;
+}
+
+static trama_status find_merging(trama_where where, trama_executable *e, const trama_target *target, const char *call,
+                                 target_state **t)
+{
+    trama_status status = target_find(where, e, target, call, t);
+    if (!status && !(*t)->target->merge.k)
+        status = trama_fail(where, TRAMA_E_ARGUMENT, "%s: target '%s' merges no gradients (trama_gradient_merge)", call,
+                            target->name);
+    return status;
+}
+
+trama_status trama_merge_set_at(trama_where where, trama_executable *e, const trama_target *target, int64_t k)
+{
+    target_state *t;
+    trama_status status = find_merging(where, e, target, "trama_merge_set", &t);
+    if (!status && k < 1)
+        status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_merge_set: k is %lld; it takes micro-steps, 1 or more",
+                            (long long)k);
+    if (!status && !t->cycle.k && k > 1)
+        status = trama_fail(where, TRAMA_E_UNSUPPORTED,
+                            "trama_merge_set: target '%s' was compiled as plain training, k = 1; give "
+                            "trama_gradient_merge the largest k, and set 1 here",
+                            target->name);
+    if (!status && t->cycle.at)
+        status =
+            trama_fail(where, TRAMA_E_ORDER,
+                       "trama_merge_set: %lld of %lld micro-steps of target '%s' are done; change k between cycles, "
+                       "after the last one or trama_flush",
+                       (long long)t->cycle.at, (long long)t->cycle.k, target->name);
+    if (!status)
+        status = executable_call(e, "trama_merge_set", (int)k, NULL);
+    if (!status && t->cycle.k)
+        t->cycle.k = k;
+    return status;
+}
+
+trama_status trama_flush_at(trama_where where, trama_executable *e, const trama_target *target)
+{
+    target_state *t;
+    merge_cycle next;
+    trama_status status = find_merging(where, e, target, "trama_flush", &t);
+    if (!status)
+        status = executable_call(e, "trama_flush", target->id, NULL);
+    if (status || !t->cycle.at)
+        return status;
+    status = cycle_feed(where, e, t, true, &next);
+    if (!status)
+        status = target_submit(where, e, t, RUN_GATED);
+    if (!status)
+        t->cycle = next;
+    return status;
+}

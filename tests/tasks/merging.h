@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradients merged over micro-steps, beside plain loops over the whole batch. */
+#ifndef MERGING_H
+#define MERGING_H
+
+#include "network.h"
+
+/* Batches of the micro-steps of one cycle; 0 ends. */
+typedef struct cycle {
+    int batch[8];
+} cycle;
+
+static inline int cycle_length(const cycle *c)
+{
+    int n = 0;
+    while (n < 8 && c->batch[n])
+        n++;
+    return n;
+}
+
+static inline int cycle_samples(const cycle *c)
+{
+    int n = 0;
+    for (int i = 0; i < cycle_length(c); i++)
+        n += c->batch[i];
+    return n;
+}
+
+/* Micro-step i of the samples of a cycle. */
+static inline void run_part(network *net, const samples *all, int from, int n)
+{
+    size_t row = (size_t)net->size[0] * trama_dtype_size(net->dtype);
+    must(trama_feed(net->e, net->x, (char *)all->fed + (size_t)from * row, TRAMA_SHAPE(n, net->size[0])));
+    must(trama_feed(net->e, net->y, all->y + from, TRAMA_SHAPE(n)));
+    must(trama_run(net->e, net->train));
+}
+
+static inline void run_cycle(network *net, const samples *all, const cycle *c)
+{
+    for (int i = 0, from = 0; i < cycle_length(c); from += c->batch[i++])
+        run_part(net, all, from, c->batch[i]);
+}
+
+static inline network merging_network(const char *mesh, trama_dtype dtype, bool adamw, int64_t k)
+{
+    network net = network_new(mesh, dtype, adamw, 3, small_sizes);
+    demand(trama_gradient_merge(net.train, k, TRAMA_MEAN) == net.train, "%s", trama_program_error(net.program));
+    net.e = compile(net.program);
+    return net;
+}
+
+/* The cycles in turn; one that is shorter than k is flushed. */
+static inline void merge_beside_plain(const char *mesh, trama_dtype dtype, bool adamw, int64_t k, int n_cycles,
+                                      const cycle *cycles, int steps, double tolerance)
+{
+    network net = merging_network(mesh, dtype, adamw, k);
+    plain_net plain = plain_new(3, small_sizes, SEED);
+    for (int step = 0; step < steps; step++) {
+        const cycle *c = &cycles[step % n_cycles];
+        samples s = samples_new(&net, cycle_samples(c), step);
+        run_cycle(&net, &s, c);
+        if (cycle_length(c) < k)
+            must(trama_flush(net.e, net.train));
+        plain_step(&plain, s.n, s.x, s.y, adamw, net.lr);
+        samples_free(&s);
+    }
+    double wrong = parameters_differ(&net, &plain);
+    demand(wrong <= tolerance, "mesh %s, %s, %s, k = %d: parameters differ by %g", mesh ? mesh : "none",
+           trama_dtype_name(dtype), adamw ? "adamw" : "sgd", (int)k, wrong);
+    plain_free(&plain);
+    network_free(&net);
+}
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradient merge in one rank: k micro-batches are one batch, whatever the mesh, the sizes, and where a cycle ends. */
+#include "merging.h"
+#include "program.h"
+#include "training.h"
+
+static const cycle even[] = {{{6, 6, 6, 6}}}, pairs[] = {{{8, 8}}}, single[] = {{{11}}, {{7}}},
+                   uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
+
+START_TEST(k_micro_batches_are_one_batch)
+{
+    start();
+    for (int i = 0; i < N_MESHES; i++) {
+        merge_beside_plain(meshes[i], TRAMA_F64, false, 4, 1, even, 30, 1e-10);
+        merge_beside_plain(meshes[i], TRAMA_F64, true, 2, 1, pairs, 30, 1e-10);
+        merge_beside_plain(meshes[i], TRAMA_F32, false, 4, 1, even, 100, 1e-6);
+    }
+    stop();
+}
+END_TEST
+
+START_TEST(uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed)
+{
+    start();
+    for (int i = 0; i < N_MESHES; i++)
+        merge_beside_plain(meshes[i], TRAMA_F64, i % 2, 4, 4, uneven, 24, 1e-10);
+    stop();
+}
+END_TEST
+
+/* To the bit: as without a merge. */
+START_TEST(a_cycle_of_one_is_plain_training)
+{
+    start();
+    for (int i = 0; i < N_MESHES; i++)
+        for (int adamw = 0; adamw < 2; adamw++) {
+            network merged = merging_network(meshes[i], TRAMA_F32, adamw, 1),
+                    plain = network_new(meshes[i], TRAMA_F32, adamw, 3, small_sizes);
+            plain.e = compile(plain.program);
+            for (int step = 0; step < 20; step++) {
+                samples s = samples_new(&merged, cycle_samples(&single[step % 2]), step);
+                run_cycle(&merged, &s, &single[step % 2]);
+                run_cycle(&plain, &s, &single[step % 2]);
+                samples_free(&s);
+            }
+            for (int l = 0; l < 3; l++) {
+                size_t bytes = sizeof(float) * (size_t)small_sizes[l] * (size_t)small_sizes[l + 1];
+                void *a = malloc(bytes), *b = malloc(bytes);
+                must(trama_read(merged.e, merged.w[l], a, bytes));
+                must(trama_read(plain.e, plain.w[l], b, bytes));
+                demand(!memcmp(a, b, bytes), "mesh %s: w%d has other bits", meshes[i] ? meshes[i] : "none", l);
+                free(a);
+                free(b);
+            }
+            network_free(&merged);
+            network_free(&plain);
+        }
+    stop();
+}
+END_TEST
+
+/* Parameters stand still until the gate opens; k may change between cycles, and a cycle may end early. */
+START_TEST(gates_open_when_a_cycle_ends)
+{
+    start();
+    network net = merging_network("dp=2,mp=2", TRAMA_F64, false, 3);
+    plain_net plain = plain_new(3, small_sizes, SEED);
+    samples s = samples_new(&net, 24, 1);
+    must(trama_flush(net.e, net.train)); /* of nothing */
+    run_part(&net, &s, 0, 6);
+    run_part(&net, &s, 6, 6);
+    demand(parameters_differ(&net, &plain) <= 1e-15, "parameters moved behind a closed gate");
+    demand(trama_merge_set(net.e, net.train, 2) == TRAMA_E_ORDER && strstr(trama_error(), "2 of 3"), "%s",
+           trama_error());
+    run_part(&net, &s, 12, 12);
+    plain_step(&plain, 24, s.x, s.y, false, net.lr);
+    demand(parameters_differ(&net, &plain) <= 1e-12, "the cycle of three is not one batch");
+    must(trama_merge_set(net.e, net.train, 2));
+    run_part(&net, &s, 0, 12);
+    run_part(&net, &s, 12, 12);
+    plain_step(&plain, 24, s.x, s.y, false, net.lr);
+    demand(parameters_differ(&net, &plain) <= 1e-12, "the cycle of two is not one batch");
+    run_part(&net, &s, 0, 24);
+    must(trama_flush(net.e, net.train));
+    plain_step(&plain, 24, s.x, s.y, false, net.lr);
+    demand(parameters_differ(&net, &plain) <= 1e-12, "the cycle that was flushed is not one batch");
+    samples_free(&s);
+    plain_free(&plain);
+    network_free(&net);
+    stop();
+}
+END_TEST
+
+/* The merged gradient of a cycle, beside this micro-step's; and the total. */
+START_TEST(merged_gradients_read_as_of_the_last_step_applied)
+{
+    start();
+    for (int total = 0; total < 2; total++) {
+        trama_program *p = trama_program_new();
+        trama_mesh *mesh = trama_mesh_parse("dp=2");
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
+        trama_init zero = {0};
+        trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2), &zero);
+        trama_shard(x, mesh, "S(0)");
+        trama_value *loss = trama_mean(trama_sum_over(trama_mul(x, w), 1, (int[]){1}, false));
+        trama_optimizer sgd = trama_sgd(1);
+        trama_value *step = trama_minimize(loss, &sgd), *now = trama_gradient(loss, w),
+                    *merged = trama_merged_gradient(step, w);
+        trama_target *t = trama_target_new(p, "train", step, now, merged);
+        trama_gradient_merge(t, 2, total ? TRAMA_TOTAL : TRAMA_MEAN);
+        trama_executable *e = compile(p);
+        const double first[] = {1, 2, 3, 4, 5, 6}, second[] = {10, 20};
+        double g[2];
+        must(trama_feed(e, x, first, TRAMA_SHAPE(3, 2)));
+        must(trama_run(e, t));
+        demand(trama_read(e, merged, g, sizeof g) == TRAMA_E_NOT_KEPT, "%s", trama_error());
+        must(trama_read(e, now, g, sizeof g));
+        demand(g[0] == 3 && g[1] == 4, "this micro-step's gradient is %g %g", g[0], g[1]);
+        must(trama_feed(e, x, second, TRAMA_SHAPE(1, 2)));
+        must(trama_run(e, t));
+        must(trama_read(e, merged, g, sizeof g));
+        demand(relative(g[0], total ? 13 : 19. / 4) < 1e-14 && relative(g[1], total ? 24 : 32. / 4) < 1e-14,
+               "the merged gradient is %g %g", g[0], g[1]);
+        must(trama_run(e, t)); /* a new cycle: the merged gradient stays, the other one follows */
+        double later[2];
+        must(trama_read(e, merged, later, sizeof later));
+        demand(!memcmp(g, later, sizeof g), "the merged gradient moved behind a closed gate");
+        must(trama_executable_destroy(&e));
+        trama_program_destroy(&p);
+        trama_mesh_destroy(&mesh);
+    }
+    stop();
+}
+END_TEST
+
+static void refuse(trama_program *p, const trama_target *made, const char *words)
+{
+    demand(!made && trama_program_status(p) && strstr(trama_program_error(p), words) &&
+               strstr(trama_program_error(p), "test_merge.c"),
+           "no '%s' in: %s", words, trama_program_error(p));
+}
+
+START_TEST(what_cannot_merge_is_refused)
+{
+    for (int i = 0; i < 6; i++) {
+        network net = network_new(NULL, TRAMA_F64, false, 3, small_sizes);
+        trama_target *t = i == 3 ? net.eval : net.train;
+        static const char *const words[] = {"k is 0",           "k is -3",        "TRAMA_MEAN",
+                                            "nothing to merge", "merges already", "same"};
+        if (i == 4)
+            trama_gradient_merge(net.train, 2, TRAMA_MEAN);
+        if (i == 5)
+            trama_target_new(net.program, "again", net.train->values.at[0]);
+        refuse(net.program,
+               trama_gradient_merge(t,
+                                    i == 0   ? 0
+                                    : i == 1 ? -3
+                                             : 2,
+                                    i == 2 ? (trama_merge_kind)7 : TRAMA_MEAN),
+               words[i]);
+        trama_program_destroy(&net.program);
+    }
+    start();
+    network net = merging_network("dp=2", TRAMA_F64, false, 2);
+    demand(trama_merge_set(net.e, net.train, 0) == TRAMA_E_ARGUMENT, "k = 0 passes");
+    demand(trama_merge_set(net.e, net.eval, 2) == TRAMA_E_ARGUMENT && strstr(trama_error(), "merges no"), "%s",
+           trama_error());
+    demand(trama_flush(net.e, net.eval) == TRAMA_E_ARGUMENT, "%s", trama_error());
+    demand(trama_run(net.e, net.train) == TRAMA_E_ORDER && strstr(trama_error(), "fed"), "%s", trama_error());
+    network_free(&net);
+    stop();
+}
+END_TEST
+
+START_TEST(a_thousand_cycles_grow_nothing)
+{
+    start();
+    network net = merging_network("dp=2,mp=2", TRAMA_F32, true, 3);
+    samples s = samples_new(&net, 9, 0);
+    const cycle c = {{3, 4, 2}};
+    int64_t made = 0, bytes = 0;
+    for (int i = 0; i < 1000; i++) {
+        run_cycle(&net, &s, &c);
+        if (i == 20) {
+            made = shard_pool(ctx).made;
+            bytes = shard_pool(ctx).used_bytes;
+        }
+    }
+    demand(shard_pool(ctx).made == made && shard_pool(ctx).used_bytes == bytes, "shards grow");
+    samples_free(&s);
+    network_free(&net);
+    stop();
+}
+END_TEST
+
+TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
+      a_cycle_of_one_is_plain_training, gates_open_when_a_cycle_ends, merged_gradients_read_as_of_the_last_step_applied,
+      what_cannot_merge_is_refused, a_thousand_cycles_grow_nothing)
