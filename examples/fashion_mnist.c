@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "dataset.h"
 #include "must.h"
+#include "optimizer_options.h"
 #include "plan_option.h"
 #include "progress.h"
 
@@ -25,10 +26,9 @@ typedef struct options {
     trama_mesh *mesh;
     int n_hidden;
     int64_t hidden[MAX_HIDDEN], batch, epochs, steps;
-    bool adamw;
+    optimizer_options optimizer;
     plan_form plan; /* print it, and do not train */
     sampler_order order;
-    double lr;
     trama_dtype dtype;
     uint64_t seed;
     const char *data, *log;
@@ -40,8 +40,6 @@ enum {
     KEY_BATCH,
     KEY_EPOCHS,
     KEY_STEPS,
-    KEY_OPTIMIZER,
-    KEY_LR,
     KEY_DTYPE,
     KEY_SEED,
     KEY_NO_SHUFFLE,
@@ -55,8 +53,6 @@ static const struct argp_option argp_options[] = {
     {"batch", KEY_BATCH, "N", 0, "Samples of a step (128)", 0},
     {"epochs", KEY_EPOCHS, "N", 0, "Times that all samples are taken (2)", 0},
     {"steps", KEY_STEPS, "N", 0, "Steps, instead of epochs", 0},
-    {"optimizer", KEY_OPTIMIZER, "NAME", 0, "adamw (the default) or sgd", 0},
-    {"lr", KEY_LR, "X", 0, "Learning rate (adamw: 1e-3, sgd: 0.1)", 0},
     {"dtype", KEY_DTYPE, "NAME", 0, "f32 (the default) or f64", 0},
     {"seed", KEY_SEED, "N", 0, "Of the weights and of the shuffling (1)", 0},
     {"no-shuffle", KEY_NO_SHUFFLE, NULL, 0, "Take the samples in file order, over and over", 0},
@@ -74,12 +70,12 @@ static const char argp_doc[] =
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
-    static const char *const axes[] = {"dp", "mp"}, *const optimizers[] = {"sgd", "adamw"},
-                             *const dtypes[] = {"f32", "f64"};
+    static const char *const axes[] = {"dp", "mp"}, *const dtypes[] = {"f32", "f64"};
     options *o = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
-        state->child_inputs[0] = &o->plan;
+        state->child_inputs[0] = &o->optimizer;
+        state->child_inputs[1] = &o->plan;
         return 0;
     case KEY_MESH:
         trama_mesh_destroy(&o->mesh);
@@ -96,12 +92,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_STEPS:
         o->steps = argument_integer(state, "--steps", text, 1, INT64_C(1000000000000));
-        return 0;
-    case KEY_OPTIMIZER:
-        o->adamw = argument_word(state, "--optimizer", text, 2, optimizers);
-        return 0;
-    case KEY_LR:
-        o->lr = argument_positive(state, "--lr", text);
         return 0;
     case KEY_DTYPE:
         o->dtype = argument_word(state, "--dtype", text, 2, dtypes) ? TRAMA_F64 : TRAMA_F32;
@@ -132,17 +122,14 @@ static options parse(int argc, char **argv)
                  .hidden = {512, 256},
                  .batch = 128,
                  .epochs = 2,
-                 .adamw = true,
                  .order = SAMPLER_SHUFFLED,
                  .dtype = TRAMA_F32,
                  .seed = 1};
-    const struct argp_child children[] = {{.argp = &plan_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &plan_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!o.mesh)
         o.mesh = trama_mesh_parse("1");
-    if (o.lr == 0)
-        o.lr = o.adamw ? 1e-3 : 0.1;
     return o;
 }
 
@@ -182,7 +169,13 @@ static trama_value *layer(const options *o, trama_program *program, int i, int64
     return trama_add(trama_matmul(h, w), b);
 }
 
-static model build(const options *o, int64_t pixels)
+/* Of a training on so many samples. */
+static int64_t steps_of(const options *o, int64_t samples)
+{
+    return o->steps ? o->steps : o->epochs * ((samples + o->batch - 1) / o->batch);
+}
+
+static model build(const options *o, int64_t pixels, int64_t steps)
 {
     model m = {.program = trama_program_new()};
     m.x = trama_input(m.program, "x", o->dtype, TRAMA_SHAPE(TRAMA_ANY, pixels));
@@ -197,7 +190,7 @@ static model build(const options *o, int64_t pixels)
     m.loss = trama_cross_entropy(z, m.y);
     m.accuracy = trama_mean(trama_cast(trama_equal(trama_argmax(z, 1), m.y), o->dtype));
 
-    trama_optimizer optimizer = o->adamw ? trama_adamw(o->lr) : trama_sgd(o->lr);
+    trama_optimizer optimizer = optimizer_chosen(&o->optimizer, steps);
     m.train = trama_target_new(m.program, "train", trama_minimize(m.loss, &optimizer), m.loss);
     m.eval = trama_target_new(m.program, "eval", m.accuracy);
     return m;
@@ -344,7 +337,7 @@ static training train(const job *j, const dataset *data)
     training t = {.log = open_log(j)};
     stream s = {.job = j, .data = data, .target = j->m->train, .result = j->m->loss, .use = step_done, .user = &t};
     begin_stream(&s, j->o->order);
-    int64_t steps = j->o->steps ? j->o->steps : j->o->epochs * sampler_batches(&s.order);
+    int64_t steps = steps_of(j->o, dataset_samples(data));
     t.shown = progress_begin(j->speaks, steps);
     t.begun = t.ended = clock_seconds();
     run_batches(&s, steps);
@@ -401,7 +394,7 @@ int main(int argc, char **argv)
         fail("%s: train images have %lld pixels, t10k images %lld", folder, (long long)dataset_pixels(&samples),
              (long long)dataset_pixels(&tests));
 
-    model m = build(&o, dataset_pixels(&samples));
+    model m = build(&o, dataset_pixels(&samples), steps_of(&o, dataset_samples(&samples)));
     trama_context *context = NULL;
     job j = {.o = &o, .m = &m};
     must(trama_start(NULL, &context));

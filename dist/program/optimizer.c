@@ -26,6 +26,9 @@ typedef struct trama_updates {
     trama_value *scale; /* state, of the loss; NULL: none */
     trama_value *effect;
     trama_value **step;            /* effect's own; the number is made when somebody asks */
+    trama_value *factor;           /* that all gradients have; NULL: 1 */
+    double most;                   /* of an element then */
+    trama_value *gradient, *held;  /* of the rule that runs: as it is, and for the rule, when it has asked */
     ARRAY(assignment) assignments; /* of the rule that runs */
     ARRAY(converted) converted;    /* scalars */
 } trama_updates;
@@ -201,44 +204,46 @@ static trama_value *times(const trama_updates *all, trama_value *x, trama_value 
     return factor ? trama_mul_at(all->where, x, factor) : x;
 }
 
-static void multiply_all(trama_updates *all, int n, trained *parameters, trama_value *factor)
+/* Multiplied by the factor that all gradients have, and held to the range. */
+static trama_value *held(trama_updates *all, trama_value *gradient)
 {
-    for (int i = 0; i < n && factor; i++) {
-        trama_value **g = &parameters[i].gradient;
-        if (*g)
-            *g = trama_mul_at(all->where, *g, cast_once(all, factor, (*g)->dtype));
-    }
+    trama_value *g = gradient;
+    if (g && all->factor)
+        g = trama_mul_at(all->where, g, cast_once(all, all->factor, g->dtype));
+    return isfinite(all->most) ? trama_clamp_at(all->where, g, -all->most, all->most) : g;
 }
 
-static void clamp_all(const trama_updates *all, int n, trained *parameters)
+trama_value *trama_update_gradient(const trama_update *u)
 {
-    double most = all->optimizer->clip_value;
-    for (int i = 0; i < n; i++)
-        parameters[i].gradient = trama_clamp_at(all->where, parameters[i].gradient, -most, most);
+    trama_updates *all = u->all;
+    if (all->held)
+        return all->held;
+    return all->held = held(all, all->gradient);
 }
 
-/* Unscaled and clipped. A factor of all gradients is multiplied to them at the end, and to their norm at once. */
+/* What rules get is unscaled and clipped when they ask for it, so that this is part of the update's task. */
 static void prepare_gradients(trama_updates *all, int n, trained *parameters)
 {
     const trama_optimizer *o = all->optimizer;
-    trama_value *factor = NULL, *squares = NULL;
+    trama_value *squares = NULL;
+    all->most = o->clip_value;
     if (all->scale) {
         squares = sum_of_squares(all, n, parameters);
         all->step[TRAMA_STEP_TAKEN] = is_finite(all, squares);
-        factor = trama_div_at(all->where, number(all, TRAMA_F64, 1), all->scale);
+        all->factor = trama_div_at(all->where, number(all, TRAMA_F64, 1), all->scale);
     }
-    if (isfinite(o->clip_value)) {
-        multiply_all(all, n, parameters, factor);
-        clamp_all(all, n, parameters);
-        factor = squares = NULL;
+    if (!isfinite(o->clip_norm))
+        return;
+    if (isfinite(o->clip_value)) { /* the norm is of what is held already */
+        for (int i = 0; i < n; i++)
+            parameters[i].gradient = held(all, parameters[i].gradient);
+        all->most = INFINITY;
+        all->factor = squares = NULL;
     }
-    if (isfinite(o->clip_norm)) {
-        squares = squares ? squares : sum_of_squares(all, n, parameters);
-        trama_value *norm = times(all, trama_sqrt_at(all->where, squares), factor);
-        all->step[TRAMA_STEP_NORM] = norm;
-        factor = times(all, norm_factor(all, norm), factor);
-    }
-    multiply_all(all, n, parameters, factor);
+    squares = squares ? squares : sum_of_squares(all, n, parameters);
+    trama_value *norm = times(all, trama_sqrt_at(all->where, squares), all->factor);
+    all->step[TRAMA_STEP_NORM] = norm;
+    all->factor = times(all, norm_factor(all, norm), all->factor);
 }
 
 /* ---- From gradients to updates ---- */
@@ -264,7 +269,9 @@ static void update_all(trama_updates *all, int n, const trained *parameters)
             continue;
         if (t->gradient->node)
             all->program->stage = t->gradient->node->stage;
-        trama_update u = {all->where, t->optimizer, t->parameter, t->gradient, all};
+        trama_update u = {all->where, t->optimizer, t->parameter, all};
+        all->gradient = t->gradient;
+        all->held = NULL;
         u.optimizer->rule(&u);
         assign_all(all);
     }

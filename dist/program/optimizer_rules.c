@@ -17,9 +17,10 @@ static trama_value *apply(const trama_update *u, const trama_op *op, trama_value
 
 /* ---- sgd ---- */
 
-static void descend(const trama_update *u, trama_value *direction, trama_value *lr, double weight_decay)
+static void descend(const trama_update *u, trama_value *direction, trama_value *lr, trama_value *taken,
+                    double weight_decay)
 {
-    trama_value *in[] = {u->parameter, direction, lr, trama_update_taken(u)};
+    trama_value *in[] = {u->parameter, direction, lr, taken};
     trama_attributes a = {.real = {[UPDATE_WEIGHT_DECAY] = weight_decay}};
     trama_update_set(u, u->parameter, apply(u, &trama_op_descend, in, &a));
 }
@@ -27,20 +28,22 @@ static void descend(const trama_update *u, trama_value *direction, trama_value *
 static void sgd_rule(const trama_update *u)
 {
     const trama_optimizer *o = u->optimizer;
-    double lr;
+    double constant;
     if (o->momentum != 0) {
         trama_value *b = trama_update_slot(u, "b");
-        trama_value *in[] = {u->parameter, b, u->gradient, trama_update_lr(u), trama_update_taken(u)};
+        trama_value *lr = trama_update_lr(u), *taken = trama_update_taken(u);
+        trama_value *in[] = {u->parameter, b, trama_update_gradient(u), lr, taken};
         trama_attributes a = {.integer = {[MOMENTUM_NESTEROV] = o->nesterov},
                               .real = {[UPDATE_WEIGHT_DECAY] = o->weight_decay, [MOMENTUM_FACTOR] = o->momentum}};
         set_all(u, apply(u, &trama_op_momentum, in, &a), 2, in);
-    } else if (o->weight_decay == 0 && updates_are_constant(u, &lr)) {
-        trama_value *in[] = {u->parameter, u->gradient};
-        trama_attributes a = {.real = {[UPDATE_LR] = lr}};
+    } else if (o->weight_decay == 0 && updates_are_constant(u, &constant)) {
+        trama_value *in[] = {u->parameter, trama_update_gradient(u)};
+        trama_attributes a = {.real = {[UPDATE_LR] = constant}};
         trama_update_set(u, u->parameter,
                          apply(u, &trama_op_sgd, in, &a)); /* which products can add to by themselves */
     } else {
-        descend(u, u->gradient, trama_update_lr(u), o->weight_decay);
+        trama_value *lr = trama_update_lr(u), *taken = trama_update_taken(u);
+        descend(u, trama_update_gradient(u), lr, taken, o->weight_decay);
     }
 }
 
@@ -63,9 +66,9 @@ static void adam(const trama_update *u, bool decoupled)
 {
     trama_attributes a = adam_attributes(u->optimizer);
     a.integer[ADAM_DECOUPLED] = decoupled;
-    trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v");
-    trama_value *in[] = {u->parameter,         m, v, u->gradient, trama_update_lr(u), trama_update_step(u),
-                         trama_update_taken(u)};
+    trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v"), *lr = trama_update_lr(u);
+    trama_value *step = trama_update_step(u), *taken = trama_update_taken(u);
+    trama_value *in[] = {u->parameter, m, v, trama_update_gradient(u), lr, step, taken};
     set_all(u, apply(u, &trama_op_adam, in, &a), 3, in);
 }
 
@@ -120,13 +123,14 @@ static void lamb_rule(const trama_update *u)
 {
     trama_attributes a = adam_attributes(u->optimizer);
     trama_value *w = u->parameter, *before = norm(u->where, w); /* before it is updated */
+    trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v");
     trama_value *lr = trama_cast_at(u->where, trama_update_lr(u), TRAMA_F64);
-    trama_value *in[] = {trama_update_slot(u, "m"), trama_update_slot(u, "v"), w, u->gradient,
-                         trama_update_step(u),      trama_update_taken(u)};
+    trama_value *step = trama_update_step(u), *taken = trama_update_taken(u);
+    trama_value *in[] = {m, v, w, trama_update_gradient(u), step, taken};
     trama_value *moments = apply(u, &trama_op_lamb, in, &a), *direction = trama_result(moments, 2);
     set_all(u, moments, 2, in);
     if (direction)
-        descend(u, direction, trama_mul_at(u->where, lr, trust(u->where, before, norm(u->where, direction))), 0);
+        descend(u, direction, trama_mul_at(u->where, lr, trust(u->where, before, norm(u->where, direction))), taken, 0);
 }
 
 trama_optimizer trama_lamb(double lr)

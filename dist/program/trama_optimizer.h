@@ -5,7 +5,7 @@
  *     static void heavy_ball(const trama_update *u)
  *     {
  *         trama_value *b = trama_update_slot(u, "b");
- *         trama_value *next = trama_add(trama_scale(b, 0.9), u->gradient);
+ *         trama_value *next = trama_add(trama_scale(b, 0.9), trama_update_gradient(u));
  *         trama_update_set(u, b, next);
  *         trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
  *     }
@@ -23,9 +23,10 @@ extern "C" {
 typedef struct trama_update trama_update;
 typedef struct trama_optimizer trama_optimizer;
 
-/* The learning rate over the steps: that of the optimizer times factor(n, numbers), n from 0 and counting steps that were
- * taken. In the first `warmup` steps it rises to that of n = 0 in equal parts, and n stays 0. factor NULL: 1. A callback of
- * your own is called by every process alike, on any thread, and must depend on nothing but n and numbers. */
+/* The learning rate over the steps: that of the optimizer times factor(n, numbers), n from 0 and counting steps that
+ * were taken. In the first `warmup` steps it rises to that of n = 0 in equal parts, and n stays 0. factor NULL: 1. A
+ * callback of your own is called by every process alike, on any thread, and must depend on nothing but n and numbers.
+ */
 enum { TRAMA_SCHEDULE_NUMBERS = 8 };
 typedef struct trama_schedule {
     double (*factor)(int64_t n, const double *numbers);
@@ -37,13 +38,14 @@ typedef struct trama_schedule {
 trama_schedule trama_schedule_constant(int64_t warmup);
 trama_schedule trama_schedule_cosine(int64_t steps, double floor); /* from 1 down to floor, in [0, 1], where it stays */
 trama_schedule trama_schedule_step(int64_t every, double factor);  /* factor^(n / every), rounded down; factor > 0 */
-/* Smith & Topin 2018 as PyTorch's OneCycleLR: over 0.3 of the steps from 1/25 to 1, then down to 1/25e4; both as a cosine. */
+/* Smith & Topin 2018 as PyTorch's OneCycleLR: over 0.3 of the steps from 1/25 to 1, then down to 1/25e4; both as a
+ * cosine. */
 trama_schedule trama_schedule_one_cycle(int64_t steps);
 
 /* For element types in which small gradients vanish: the loss is multiplied by a scale before it is differentiated, and
- * gradients are divided by it. A step whose gradients are not all finite is not taken: nothing changes, the number of the
- * step neither, but the scale, which is multiplied by backoff; after `interval` steps in a row that were taken, by growth.
- * Nothing waits for it. */
+ * gradients are divided by it. A step whose gradients are not all finite is not taken: nothing changes, the number of
+ * the step neither, but the scale, which is multiplied by backoff; after `interval` steps in a row that were taken, by
+ * growth. Nothing waits for it. */
 typedef struct trama_loss_scale {
     double initial;         /* > 0; 0: there is no scale, and every step is taken */
     double growth, backoff; /* >= 1; in (0, 1]; both 1: the scale stays */
@@ -54,9 +56,9 @@ trama_loss_scale trama_loss_scale_dynamic(void); /* 65536, 2, 0.5, 2000, as PyTo
 /* Records the ops that update one parameter. In a recorded program they see all state as it was before the step. */
 typedef void (*trama_update_rule)(const trama_update *update);
 
-/* Parameters that another optimizer updates: names with commas between, where "b*" stands for all that begin with b. Of that
- * optimizer rule, lr, schedule and the rule's options count; clipping and loss scale are everybody's. NULL: frozen, they
- * stay as they are. */
+/* Parameters that another optimizer updates: names with commas between, where "b*" stands for all that begin with b. Of
+ * that optimizer rule, lr, schedule and the rule's options count; clipping and loss scale are everybody's. NULL:
+ * frozen, they stay as they are. */
 typedef struct trama_parameter_group {
     const char *parameters;
     const trama_optimizer *optimizer;
@@ -73,8 +75,9 @@ struct trama_optimizer {
     double momentum;          /* sgd: in [0, 1) */
     bool nesterov;            /* sgd, with momentum */
     double beta1, beta2, eps; /* adam, adamw, lamb: in [0, 1); eps >= 0 */
-    /* Gradients are held to +-clip_value; then all of them are multiplied by min(1, clip_norm / (norm + 1e-6)), with the
-     * norm of all of them together, whatever meshes they are on. > 0; INFINITY, as they are filled in: not at all. */
+    /* Gradients are held to +-clip_value; then all of them are multiplied by min(1, clip_norm / (norm + 1e-6)), with
+     * the norm of all of them together, whatever meshes they are on. > 0; INFINITY, as they are filled in: not at all.
+     */
     double clip_value, clip_norm;
     trama_loss_scale loss_scale; /* none */
     int n_groups;                /* no parameter may be in two */
@@ -97,8 +100,8 @@ trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update
 #define trama_minimize(loss, optimizer) trama_minimize_at(TRAMA_HERE, loss, optimizer)
 trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer);
 
-/* What a step of `minimized` has beside the parameters, 0-d; in the list of a target it can be read. E_ARGUMENT where the
- * optimizer has no such thing. */
+/* What a step of `minimized` has beside the parameters, 0-d; in the list of a target it can be read. E_ARGUMENT where
+ * the optimizer has no such thing. */
 typedef enum trama_step_part {
     TRAMA_STEP_NUMBER, /* i64, from 1; of optimizers that count */
     TRAMA_STEP_LR,     /* f64; with a schedule */
@@ -135,12 +138,14 @@ struct trama_update {
     trama_where where;                /* of trama_minimize, for builders that end in _at */
     const trama_optimizer *optimizer; /* its options */
     trama_value *parameter;
-    trama_value *gradient;     /* unscaled, clipped; shaped as the parameter, of its type */
     struct trama_updates *all; /* what the updates of one trama_minimize share; not for you */
 };
 
-trama_value *trama_update_lr(const trama_update *update);   /* the learning rate: 0-d, of the parameter's type */
-trama_value *trama_update_step(const trama_update *update); /* the number of the step, from 1: 0-d, i64 */
+/* The gradient, unscaled and clipped: shaped as the parameter, of its type. What else the update needs is best asked
+ * for before it, since a task begins with it. */
+trama_value *trama_update_gradient(const trama_update *update);
+trama_value *trama_update_lr(const trama_update *update);    /* the learning rate: 0-d, of the parameter's type */
+trama_value *trama_update_step(const trama_update *update);  /* the number of the step, from 1: 0-d, i64 */
 trama_value *trama_update_taken(const trama_update *update); /* 0 where the step is not taken, else 1: 0-d, u8 */
 /* State of this parameter: its shape, type and layout, 0 at first. The name makes it "parameter.name". */
 trama_value *trama_update_slot(const trama_update *update, const char *name);

@@ -131,7 +131,7 @@ END_TEST
 static void heavy_ball(const trama_update *u)
 {
     trama_value *b = trama_update_slot(u, "b");
-    trama_value *next = trama_add(trama_scale(b, 0.9), u->gradient);
+    trama_value *next = trama_add(trama_scale(b, 0.9), trama_update_gradient(u));
     trama_update_set(u, b, next);
     trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
 }

@@ -240,6 +240,23 @@ static garden plant(uint64_t number)
     return g;
 }
 
+static trama_optimizer any_optimizer(garden *g)
+{
+    trama_optimizer all[] = {trama_sgd(0.1), trama_adamw(0.01), trama_adam(0.01), trama_lamb(0.01)};
+    trama_optimizer o = all[below(g, 4)];
+    if (chance(g, 30))
+        o.momentum = 0.9;
+    if (chance(g, 30))
+        o.clip_norm = 0.5;
+    if (chance(g, 20))
+        o.clip_value = 0.25;
+    if (chance(g, 30))
+        o.schedule = trama_schedule_step(1, 0.5);
+    if (chance(g, 30))
+        o.loss_scale = trama_loss_scale_dynamic();
+    return o;
+}
+
 static trama_target *harvest(garden *g)
 {
     trama_value *loss = NULL, *wanted[8];
@@ -252,7 +269,7 @@ static trama_target *harvest(garden *g)
     wanted[n++] = any_value(g);
     wanted[n++] = trama_gradient(loss, any_value(g));
     wanted[n++] = trama_gradient(loss, g->inputs[0]);
-    trama_optimizer o = chance(g, 50) ? trama_sgd(0.1) : trama_adamw(0.01);
+    trama_optimizer o = any_optimizer(g);
     bool trains = false;
     for (int i = 0; i < g->n_parameters; i++) {
         bool *needed = trama_alloc((size_t)g->p->nodes.n);

@@ -105,6 +105,18 @@ static void check_log(const char *mesh, const wanted *w, double tolerance)
     fclose(log);
 }
 
+/* The losses of a run that others are compared with. */
+static void read_log(wanted *w)
+{
+    char line[256];
+    FILE *log = fopen(in_scratch("log.csv"), "r");
+    ck_assert_ptr_nonnull(log);
+    for (w->steps = -1; w->steps < MOST_STEPS && fgets(line, sizeof line, log); w->steps++)
+        if (w->steps >= 0)
+            ck_assert_int_eq(sscanf(line, "%*d,%lf", &w->loss[w->steps]), 1);
+    fclose(log);
+}
+
 static void check_last_line(const char *text, const wanted *w)
 {
     const char *line = last_line(text);
@@ -174,6 +186,46 @@ START_TEST(the_default_rates_are_those_of_the_optimizers)
 }
 END_TEST
 
+/* What optimizers compute is tried elsewhere (tests/dist, tests/tasks); here that every mesh takes every option. */
+START_TEST(optimizers_schedules_and_scales_are_the_same_on_all_meshes)
+{
+    static const char *const choices[] = {
+        "--optimizer sgd --momentum 0.9 --clip 1 --schedule cosine",
+        "--optimizer sgd --loss-scale 1024 --warmup 3",
+        "--optimizer adam --clip 0.5 --schedule step --loss-scale 65536",
+        "--optimizer lamb --schedule one-cycle --warmup 2",
+        "--optimizer adamw --schedule cosine --clip 2",
+    };
+    double first[sizeof choices / sizeof *choices];
+    for (size_t c = 0; c < sizeof choices / sizeof *choices; c++) {
+        wanted w = {0};
+        char options[192];
+        snprintf(options, sizeof options, "--steps 8 --hidden 17,13,11 --dtype f64 %s", choices[c]);
+        for (int i = 0; i < N_MESHES; i++) {
+            train("", meshes[i], options);
+            if (i == 0)
+                read_log(&w);
+            check_log(meshes[i], &w, 1e-9);
+        }
+        first[c] = w.loss[7];
+        ck_assert_msg(w.steps == 8 && w.loss[7] < w.loss[0], "%s: loss %g, then %g", choices[c], w.loss[0], w.loss[7]);
+        for (size_t k = 0; k < c; k++)
+            ck_assert(first[k] != first[c]);
+    }
+}
+END_TEST
+
+/* With a scale that is no f32 nothing is learnt. */
+START_TEST(steps_that_are_not_finite_are_left_out)
+{
+    wanted still = {0};
+    train("", "1", "--steps 7 --hidden 8 --no-shuffle --optimizer sgd --lr 1e-30");
+    read_log(&still);
+    train("", "dp=2,mp=2", "--steps 7 --hidden 8 --no-shuffle --optimizer sgd --momentum 0.5 --loss-scale 1e60");
+    check_log("dp=2,mp=2", &still, 1e-6);
+}
+END_TEST
+
 START_TEST(several_ranks_follow_plain_loops_and_the_first_one_speaks)
 {
     if (!TRAMA_HAVE_MPI) {
@@ -226,6 +278,7 @@ END_TEST
 
 TESTS(all_meshes_follow_plain_loops_in_f32, all_meshes_follow_plain_loops_in_f64,
       epochs_are_shuffled_as_stated_and_end_with_a_short_batch, the_default_rates_are_those_of_the_optimizers,
+      optimizers_schedules_and_scales_are_the_same_on_all_meshes, steps_that_are_not_finite_are_left_out,
       several_ranks_follow_plain_loops_and_the_first_one_speaks,
       elsewhere_than_on_a_terminal_progress_is_plain_lines_on_stderr, a_plan_is_printed_instead_of_training,
       the_images_that_debian_packs_are_found)

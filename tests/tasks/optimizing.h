@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizers with all that belongs to them, run on every layout of descent.h beside its plain loops. */
+#ifndef OPTIMIZING_H
+#define OPTIMIZING_H
+
+#include "descent.h"
+#include "harness.h"
+
+/* Steps of which the data are not finite; only optimizers with a loss scale see them. */
+static inline bool is_spoiled(const trama_optimizer *o, int step)
+{
+    return o->loss_scale.initial > 0 && (step == 1 || step == 6);
+}
+
+/* Warm-up over 3 steps, then a cosine over 10 to a tenth. */
+static inline double warm_cosine(int64_t n)
+{
+    double share = fmin(fmax((double)n - 3, 0) / 10, 1);
+    return fmin((double)(n + 1) / 4, 1) * (0.1 + 0.9 * (1 + cos(acos(-1) * share)) / 2);
+}
+
+static inline void feed_numbers(trama_executable *e, const trama_value *input, trama_dtype dtype, const double *from,
+                                double spoil)
+{
+    trama_shape shape = trama_value_shape(input);
+    void *room = malloc((size_t)trama_shape_count(shape) * sizeof *from);
+    for (int64_t i = 0; i < trama_shape_count(shape); i++)
+        set_number(room, dtype, i, from[i] + (i == 40 ? spoil : 0));
+    must(trama_feed(e, input, room, shape));
+    free(room);
+}
+
+static inline void optimize_plainly(plain_fit *p, const trama_optimizer *o)
+{
+    double rate = o->schedule.factor ? warm_cosine(p->steps) : 1;
+    plain_fit_gradients(p);
+    plain_clip(o, p);
+    p->steps++;
+    for (int i = 0; i < FIT_PARAMETERS; i++)
+        plain_update(o, o->lr * rate, p->steps, &p->parameter[i]);
+}
+
+static inline void compare_fit(trama_executable *e, const fit *f, trama_dtype dtype, const plain_fit *p,
+                               const char *name, double tolerance)
+{
+    for (int i = 0; i < FIT_PARAMETERS; i++) {
+        double room[FIT_IN * FIT_OUT];
+        int n = p->parameter[i].n;
+        must(trama_read(e, f->parameter[i], room, (size_t)n * trama_dtype_size(dtype)));
+        for (int k = 0; k < n; k++) {
+            double got = number_at(room, dtype, k), wanted = p->parameter[i].value[k];
+            demand(fabs(got - wanted) <= tolerance * fmax(1, fabs(wanted)),
+                   "%s, %s: element %d of %s is %.17g, not %.17g", name, trama_dtype_name(dtype), k,
+                   trama_value_name(f->parameter[i]), got, wanted);
+        }
+    }
+}
+
+static inline void optimize_beside_plain(const fit_layout *l, const trama_optimizer *o, trama_dtype dtype, int steps,
+                                         double tolerance)
+{
+    plain_fit plain = plain_fit_new();
+    fit f = fit_new(l, dtype);
+    trama_target *train = trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss);
+    must(trama_program_status(f.program));
+    trama_executable *e = compile(f.program);
+    for (int step = 0; step < steps; step++) {
+        feed_numbers(e, f.x, dtype, plain.x, is_spoiled(o, step) ? INFINITY : 0);
+        feed_numbers(e, f.y, dtype, plain.y, 0);
+        must(trama_run(e, train));
+        if (!is_spoiled(o, step))
+            optimize_plainly(&plain, o);
+    }
+    compare_fit(e, &f, dtype, &plain, o->name, tolerance);
+    must(trama_executable_destroy(&e));
+    fit_free(&f);
+}
+
+enum { N_OPTIMIZERS = 7 };
+static inline void list_optimizers(trama_optimizer o[N_OPTIMIZERS])
+{
+    trama_optimizer all[] = {trama_sgd(0.05),   trama_sgd(0.05),   trama_sgd(0.05), trama_adam(0.05),
+                             trama_adamw(0.05), trama_adamw(0.05), trama_lamb(0.02)};
+    all[1].momentum = 0.9;
+    all[1].nesterov = true;
+    all[1].weight_decay = 0.01;
+    all[2].clip_value = 0.25;
+    all[2].clip_norm = 0.5;
+    all[2].loss_scale = trama_loss_scale_dynamic();
+    all[3].weight_decay = 0.1;
+    all[4].clip_norm = 1;
+    all[4].schedule = trama_schedule_cosine(10, 0.1);
+    all[4].schedule.warmup = 3;
+    all[5].loss_scale = trama_loss_scale_dynamic();
+    all[6].schedule = all[4].schedule;
+    all[6].loss_scale = trama_loss_scale_dynamic();
+    memcpy(o, all, sizeof all);
+}
+
+static inline void optimize_everywhere(trama_dtype dtype, int steps, double tolerance)
+{
+    trama_optimizer all[N_OPTIMIZERS];
+    list_optimizers(all);
+    for (int i = 0; i < N_OPTIMIZERS; i++)
+        for (int l = 0; l < n_fit_layouts; l++)
+            optimize_beside_plain(&fit_layouts[l], &all[i], dtype, steps, tolerance);
+}
+
+#endif
