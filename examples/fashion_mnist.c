@@ -25,7 +25,7 @@ enum {
 typedef struct options {
     trama_mesh *mesh;
     int n_hidden;
-    int64_t hidden[MAX_HIDDEN], batch, epochs, steps;
+    int64_t hidden[MAX_HIDDEN], batch, merge, epochs, steps;
     optimizer_options optimizer;
     plan_form plan; /* print it, and do not train */
     sampler_order order;
@@ -38,6 +38,7 @@ enum {
     KEY_MESH = 256,
     KEY_HIDDEN,
     KEY_BATCH,
+    KEY_MERGE,
     KEY_EPOCHS,
     KEY_STEPS,
     KEY_DTYPE,
@@ -51,6 +52,7 @@ static const struct argp_option argp_options[] = {
     {"mesh", KEY_MESH, "SPEC", 0, "1, dp=2, mp=2, dp=2,mp=2, ...: dp splits the batch, mp the layers (1)", 0},
     {"hidden", KEY_HIDDEN, "N,...", 0, "Widths of the hidden layers (512,256)", 0},
     {"batch", KEY_BATCH, "N", 0, "Samples of a step (128)", 0},
+    {"merge", KEY_MERGE, "K", 0, "Gradients of K steps are merged into one update; a step is a micro-step then (1)", 0},
     {"epochs", KEY_EPOCHS, "N", 0, "Times that all samples are taken (2)", 0},
     {"steps", KEY_STEPS, "N", 0, "Steps, instead of epochs", 0},
     {"dtype", KEY_DTYPE, "NAME", 0, "f32 (the default) or f64", 0},
@@ -87,6 +89,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_BATCH:
         o->batch = argument_integer(state, "--batch", text, 1, 1 << 20);
         return 0;
+    case KEY_MERGE:
+        o->merge = argument_integer(state, "--merge", text, 1, 1 << 20);
+        return 0;
     case KEY_EPOCHS:
         o->epochs = argument_integer(state, "--epochs", text, 1, 1000000);
         return 0;
@@ -121,6 +126,7 @@ static options parse(int argc, char **argv)
     options o = {.n_hidden = 2,
                  .hidden = {512, 256},
                  .batch = 128,
+                 .merge = 1,
                  .epochs = 2,
                  .order = SAMPLER_SHUFFLED,
                  .dtype = TRAMA_F32,
@@ -190,8 +196,9 @@ static model build(const options *o, int64_t pixels, int64_t steps)
     m.loss = trama_cross_entropy(z, m.y);
     m.accuracy = trama_mean(trama_cast(trama_equal(trama_argmax(z, 1), m.y), o->dtype));
 
-    trama_optimizer optimizer = optimizer_chosen(&o->optimizer, steps);
+    trama_optimizer optimizer = optimizer_chosen(&o->optimizer, (steps + o->merge - 1) / o->merge);
     m.train = trama_target_new(m.program, "train", trama_minimize(m.loss, &optimizer), m.loss);
+    trama_gradient_merge(m.train, o->merge, TRAMA_MEAN);
     m.eval = trama_target_new(m.program, "eval", m.accuracy);
     return m;
 }
@@ -341,6 +348,7 @@ static training train(const job *j, const dataset *data)
     t.shown = progress_begin(j->speaks, steps);
     t.begun = t.ended = clock_seconds();
     run_batches(&s, steps);
+    must(trama_flush(j->executable, j->m->train)); /* what the last steps gathered */
     end_stream(&s);
     close_log(j, t.log);
     return t;
