@@ -44,7 +44,7 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *executable
 trama_status trama_run_at(trama_where where, trama_executable *executable, const trama_target *target);
 
 /* For a target that merges gradients (trama_gradient_merge): how many micro-steps a cycle has from now on, k >= 1; between
- * cycles only, E_ORDER. And: applies what an incomplete cycle has gathered, as if it had ended; nothing where it has not
+ * cycles only, else E_ORDER; E_UNSUPPORTED for more than 1 where it was compiled with k = 1. And: applies what an incomplete cycle has gathered, as if it had ended; nothing where it has not
  * begun. */
 #define trama_merge_set(executable, target, k) trama_merge_set_at(TRAMA_HERE, executable, target, k)
 trama_status trama_merge_set_at(trama_where where, trama_executable *executable, const trama_target *target, int64_t k);
