@@ -161,6 +161,17 @@ START_TEST(memory_that_is_not_handed_over_is_noticed)
 }
 END_TEST
 
+/* Buffers in a window are aligned to 64 bytes: messages that are cut to less save nothing. */
+START_TEST(a_small_window_does_not_cut_messages_below_what_a_buffer_takes)
+{
+    set small = set_with(1), large = set_new();
+    for (int r = 0; r < 3; r++)
+        ck_assert_int_eq(plan_count(small.plans[r]).messages, plan_count(large.plans[r]).messages);
+    set_free(&small);
+    set_free(&large);
+}
+END_TEST
+
 START_TEST(more_buffers_than_the_plan_says_are_noticed)
 {
     set s = set_new();
@@ -295,6 +306,7 @@ int main(void)
         plans_that_fit_pass,
         every_damage_is_noticed,
         memory_that_is_not_handed_over_is_noticed,
+        a_small_window_does_not_cut_messages_below_what_a_buffer_takes,
         more_buffers_than_the_plan_says_are_noticed,
         messages_from_inside_a_larger_shard_keep_to_the_window,
         all_holders_send_alike,
