@@ -26,8 +26,8 @@ typedef struct trama_config {
                                  for equal bits on unlike machines */
     int64_t grain_flops;      /* least work worth one task; 0: 2e6 flop */
     int64_t grain_bytes;      /* 0: 64 KiB */
-    int64_t message_window;   /* bytes of message buffers that one change of layout has on a place at most (but for one
-                                 element of each term of a sum), TRAMA_MESSAGE_WINDOW; 0: 64 MiB. Larger messages are
+    int64_t message_window;   /* bytes of message buffers that one change of layout has on a place at most (but for 128
+                                 bytes of each term of a sum), TRAMA_MESSAGE_WINDOW; 0: 64 MiB. Larger messages are
                                  cut, or lie in the tensors */
     int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024 */
     int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */

@@ -85,7 +85,7 @@ static char *form_text(const snippet *s, int value, const plan_holding *h)
     text t = {0};
     text_add(&t, "%d ", s->program->values.at[value]->dtype);
     shape_text(&t, s->of.shapes[value]);
-    text_add(&t, " %p ", (const void *)h->mesh);
+    text_add(&t, " %p %d ", (const void *)h->mesh, h->inside);
     layout_text(&t, h->mesh, &h->layout);
     for (int i = 0; i < h->pieces.n; i++)
         piece_text(&t, s->of.plan, h, &h->pieces.at[i]);

@@ -136,6 +136,7 @@ void compute_results(compute_group *g, const bool *internal)
             partition_pieces(q, g->mesh, &h.layout, &whole, &h);
             const plan_holding *state =
                 node->op->updates >> o & 1 ? find_holding(q->p, node->in[o]->id, g->mesh, &op->in[o]) : NULL;
+            h.inside = state && state->inside;
             for (int k = 0; k < h.pieces.n; k++) {
                 plan_piece *piece = &h.pieces.at[k];
                 if (state) {

@@ -109,7 +109,7 @@ void cut_message(exchange *x, const box *b, const box *from, const box *to, int 
     x->pieces.n = 0;
     bool lies = from && to && can_lie(x, from, b) && can_lie(x, to, b);
     if (box_count(b) * (int64_t)x->element * terms > (lies ? MOST_MESSAGE : window / 2))
-        cut_box(x, b, lies ? MOST_MESSAGE : max_i64(1, window / 4 / terms));
+        cut_box(x, b, lies ? MOST_MESSAGE : max_i64(BUFFER_ALIGNMENT, window / 4 / terms));
     else
         *ARRAY_PUSH(&x->pieces) = *b;
 }

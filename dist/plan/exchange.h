@@ -57,7 +57,8 @@ typedef struct exchange {
     trama_reduce reduce;
     double scale;
     bool fresh;
-    bool apart; /* target processes have places of their own, and none is masked: who is which target is a formula */
+    bool inside; /* of the source holding */
+    bool apart;  /* target processes have places of their own, and none is masked: who is which target is a formula */
     ARRAY(staged) steps;
     ARRAY(plan_operand) sources;
     ARRAY(packed) packs;
@@ -80,8 +81,8 @@ void count_between(exchange *x, int place, const plan_region *from);
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
 
 /* Cuts a message into x->pieces, in the same way for both sides: where it is large and cannot lie in the shards that it
- * comes from and goes to (their boxes: from, to; NULL: a buffer), and where it is more than MPI counts. terms: so many
- * are needed at a time. */
+ * comes from and goes to (their boxes: from, to; NULL: a buffer, or on some rank a larger shard), and where it is more
+ * than MPI counts. terms: so many are needed at a time. */
 void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms);
 
 /* A buffer that a message from peer_place is received into; or the message goes where it belongs. */

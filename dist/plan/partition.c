@@ -94,7 +94,7 @@ void partition_import(partition *q, int value, const plan *other, int as)
 {
     const plan_holding *theirs = plan_find(other, as);
     assert(theirs && "the other plan keeps the value");
-    plan_holding h = {.value = value, .mesh = theirs->mesh, .layout = theirs->layout};
+    plan_holding h = {.value = value, .mesh = theirs->mesh, .layout = theirs->layout, .inside = theirs->inside};
     for (int i = 0; i < theirs->pieces.n; i++) {
         plan_piece piece = theirs->pieces.at[i];
         piece.region.shard = import_shard(q, value, other, theirs, i);
@@ -207,7 +207,7 @@ static void emit_alias(partition *q, const trama_node *node, bool kept)
     int value = node->out[0]->id;
     const plan_holding *from =
         partition_reshard(q, node->in[0]->id, q->s.l->mesh[value], &q->s.l->value[value], node->id, kept);
-    plan_holding h = {.value = value, .mesh = from->mesh, .layout = from->layout};
+    plan_holding h = {.value = value, .mesh = from->mesh, .layout = from->layout, .inside = from->inside};
     for (int i = 0; i < from->pieces.n; i++)
         *ARRAY_PUSH(&h.pieces) = from->pieces.at[i];
     *ARRAY_PUSH(&q->p->holdings) = h;

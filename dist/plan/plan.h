@@ -61,6 +61,7 @@ typedef struct plan_holding {
     int value;
     const trama_mesh *mesh;
     trama_layout layout;
+    bool inside; /* pieces may lie in larger shards, on whichever rank; all ranks say the same */
     ARRAY(plan_piece) pieces;
 } plan_holding;
 

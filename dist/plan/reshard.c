@@ -51,7 +51,7 @@ static void move_from_source(exchange *x, const group *g, int from, int to, cons
         stage_copy(x, UNPACK, to, region_in(t, b), region_in(s, b));
         return;
     }
-    cut_message(x, b, &g->from_box, &g->to_box, 1);
+    cut_message(x, b, x->inside ? NULL : &g->from_box, &g->to_box, 1);
     for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
         if (s)
             stage_send(x, 0, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
@@ -476,7 +476,8 @@ exchange exchange_between(partition *q, int value, const trama_mesh *from_mesh, 
 /* The same holding, on other axes. */
 static int holding_as(partition *q, int number, const trama_mesh *mesh, const trama_layout *layout)
 {
-    plan_holding h = {.value = q->p->holdings.at[number].value, .mesh = mesh, .layout = *layout};
+    const plan_holding *same = &q->p->holdings.at[number];
+    plan_holding h = {.value = same->value, .mesh = mesh, .layout = *layout, .inside = same->inside};
     for (int i = 0; i < q->p->holdings.at[number].pieces.n; i++)
         *ARRAY_PUSH(&h.pieces) = q->p->holdings.at[number].pieces.at[i];
     *ARRAY_PUSH(&q->p->holdings) = h;
@@ -509,6 +510,7 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
     exchange x = exchange_between(q, from->value, from->mesh, &from->layout, mesh, layout);
     x.source = source;
     x.fresh = fresh;
+    x.inside = from->inside;
     trama_layout between;
     if (changes_kind(&x, &between)) {
         reshard_holding(q, source, mesh, &between, node, false);
@@ -524,6 +526,7 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
     x.target = q->p->holdings.n;
     plan_holding *h = ARRAY_PUSH(&q->p->holdings);
     *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
+    h->inside = layout_has(layout, TRAMA_SPLIT) && !x.reduced && (x.inside || !fresh); /* see try_alias */
     partition_pieces(q, mesh, layout, &x.whole, h);
     x.count = (plan_exchange){
         .value = x.value, .from_mesh = x.from_mesh, .to_mesh = mesh, .from = x.from, .to = x.to, .node = node};

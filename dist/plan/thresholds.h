@@ -9,6 +9,7 @@ enum {
     SMALL_BYTES = 64 << 10,
     MANY_ON_THE_WAY = 16,      /* the same for a part of such an exchange */
     MESSAGE_WINDOW = 64 << 20, /* bytes of message buffers of one change of layout */
+    BUFFER_ALIGNMENT = 64,     /* of those in a window, bytes: no message is cut to less */
     MOST_MESSAGE = 1 << 30,    /* bytes of one message: MPI counts in int */
     VIEW_SHARE = 1024,         /* from window / VIEW_SHARE on (64 KiB) a message is sent and received where it lies: less is
                                   copied as fast */

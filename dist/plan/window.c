@@ -10,8 +10,6 @@
 #include "exchange.h"
 #include "thresholds.h"
 
-enum { ALIGNMENT = 64 };
-
 /* Messages that must have their buffers at the same time: one, or all terms of a sum. Sorted by what comes first. */
 typedef struct entry {
     int phase, piece, turn, to, term;
@@ -45,7 +43,7 @@ int64_t window_bytes(const partition *q)
 static int64_t padded(const exchange *x, int shard)
 {
     int64_t bytes = box_count(&x->q->p->shards.at[shard].box) * (int64_t)x->element;
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
 }
 
 static bool is_message(const staged *s)
@@ -160,7 +158,7 @@ static void make_windows(windows *w, int64_t window)
 {
     w->x->count.buffers = 0;
     for (int p = 0; p < w->n_places; p++)
-        w->half[p] = window / 2 / ALIGNMENT * ALIGNMENT;
+        w->half[p] = window / 2 / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
     for (int at = 0; at < w->buffers.n;) {
         at = unit_bytes(w, at);
         for (int p = 0; p < w->n_places; p++)

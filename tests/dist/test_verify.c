@@ -3,7 +3,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "partition.h"
+#include "partition_internal.h"
 #include "suite.h"
 #include "trama_reshard_plan.h"
 #include "verify.h"
@@ -161,6 +161,17 @@ START_TEST(memory_that_is_not_handed_over_is_noticed)
 }
 END_TEST
 
+/* Buffers in a window are aligned to 64 bytes: messages that are cut to less save nothing. */
+START_TEST(a_small_window_does_not_cut_messages_below_what_a_buffer_takes)
+{
+    set small = set_with(1), large = set_new();
+    for (int r = 0; r < 3; r++)
+        ck_assert_int_eq(plan_count(small.plans[r]).messages, plan_count(large.plans[r]).messages);
+    set_free(&small);
+    set_free(&large);
+}
+END_TEST
+
 START_TEST(more_buffers_than_the_plan_says_are_noticed)
 {
     set s = set_new();
@@ -195,6 +206,42 @@ static trama_certificate certificate(const char *mesh, const char *from, const c
 
 /* semantics.md, "Two-axis examples": 0.0137 and 0.0154 of 4 MiB; who sends does no more than its part, but for
  * rounding. */
+/* Columns of what is whole lie in it, in rows of 4 bytes: too short to be sent from there. */
+START_TEST(messages_from_inside_a_larger_shard_keep_to_the_window)
+{
+    const int64_t window = 1 << 20;
+    trama_program *p = trama_program_new();
+    trama_mesh *a = trama_mesh_parse("2:0,1"), *b = trama_mesh_parse("2:2,3");
+    trama_shape shape = TRAMA_SHAPE(1 << 19, 2);
+    trama_layout whole, columns;
+    machine *m = machine_uniform(4, 1);
+    process_map *map = map_by_order(4, NULL, m);
+    ck_assert(!trama_layout_parse(a, 2, "R", &whole) && !trama_layout_parse(a, 2, "S(1)", &columns));
+    trama_input(p, "x", TRAMA_F32, shape);
+    layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){a}, .value = &whole};
+    plan *plans[4];
+    for (int r = 0; r < 4; r++) {
+        plan_source source = {
+            p, &l, &shape, NULL, map, m, {.ways = 1, .grain_flops = 1, .grain_bytes = 1, .message_window = window}, r};
+        partition *q = partition_begin(&source);
+        partition_input(q, 0);
+        partition_reshard(q, 0, a, &columns, -1, false);
+        reshard_holding(q, 1, b, &columns, -1, false);
+        plans[r] = partition_end(&q);
+    }
+    ck_assert_msg(!plan_verify((const plan *const *)plans, 4, p), "%s", trama_error());
+    for (int r = 0; r < 4; r++) {
+        ck_assert_int_le(plan_message_buffers(plans[r]), window);
+        plan_destroy(&plans[r]);
+    }
+    map_destroy(&map);
+    machine_destroy(&m);
+    trama_mesh_destroy(&a);
+    trama_mesh_destroy(&b);
+    trama_program_destroy(&p);
+}
+END_TEST
+
 START_TEST(all_holders_send_alike)
 {
     trama_certificate c = certificate("8,8", "R,S(0)", "8,8", "S(1),S(1)", TRAMA_SHAPE(1024, 1024));
@@ -259,7 +306,9 @@ int main(void)
         plans_that_fit_pass,
         every_damage_is_noticed,
         memory_that_is_not_handed_over_is_noticed,
+        a_small_window_does_not_cut_messages_below_what_a_buffer_takes,
         more_buffers_than_the_plan_says_are_noticed,
+        messages_from_inside_a_larger_shard_keep_to_the_window,
         all_holders_send_alike,
         an_all_gather_takes_one_message_a_pair,
         processes_may_have_any_ids,

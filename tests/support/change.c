@@ -364,7 +364,7 @@ static void check_certificate(const change *c, memory *const *ranks)
     }
 }
 
-/* Message buffers beside source and target: no more than the window, but for what one element of each term takes. */
+/* Message buffers beside source and target: no more than the window, but for 128 bytes of each term. */
 static void check_memory(const change *c, memory *const *ranks)
 {
     int64_t window = c->message_window ? c->message_window : 64 << 20;
