@@ -151,13 +151,20 @@ static trama_value *assign(const trama_updates *all, trama_value *state, trama_v
                  : apply2(all->where, &trama_op_assign, state, value);
 }
 
+/* One more, if the step is taken. */
+static trama_value *counted(const trama_updates *all, trama_value *counter)
+{
+    return all->step[TRAMA_STEP_TAKEN]
+               ? assign(all, counter, trama_add_at(all->where, counter, number(all, TRAMA_I64, 1)))
+               : apply1(all->where, &trama_op_increment, counter);
+}
+
 trama_value *trama_update_step(const trama_update *u)
 {
     trama_updates *all = u->all;
     trama_value **step = &all->step[TRAMA_STEP_NUMBER];
     if (!*step) {
-        trama_value *counter = own_state(all, "step", TRAMA_I64, 0), *one = number(all, TRAMA_I64, 1);
-        *step = assign(all, counter, trama_add_at(all->where, counter, one));
+        *step = counted(all, own_state(all, "step", TRAMA_I64, 0));
         add_effect(all, *step);
     }
     return *step;
@@ -249,8 +256,11 @@ static void prepare_gradients(trama_updates *all, int n, trained *parameters)
 /* ---- From gradients to updates ---- */
 
 /* Only when the rule is done, so that in eager mode too it has read the old content. */
-static void assign_all(trama_updates *all)
+static void assign_all(trama_updates *all, const trama_update *u)
 {
+    if (!all->assignments.n)
+        program_fail(all->program, all->where, TRAMA_E_ARGUMENT, "minimize: the rule of %s sets nothing for %s",
+                     u->optimizer->name, u->parameter->name);
     for (int i = 0; i < all->assignments.n; i++) {
         const assignment *a = &all->assignments.at[i];
         trama_value *updated =
@@ -273,7 +283,7 @@ static void update_all(trama_updates *all, int n, const trained *parameters)
         all->gradient = t->gradient;
         all->held = NULL;
         u.optimizer->rule(&u);
-        assign_all(all);
+        assign_all(all, &u);
     }
 }
 

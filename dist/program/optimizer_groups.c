@@ -9,8 +9,9 @@
 
 static bool check_optimizer(trama_where where, trama_program *p, const trama_optimizer *o)
 {
-    if (!o || !o->rule)
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL or has no rule"), false;
+    if (!o || !o->rule || !o->name)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL or has no rule or name"),
+               false;
     const trama_loss_scale *s = &o->loss_scale;
     const struct {
         bool right;

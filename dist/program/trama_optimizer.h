@@ -45,7 +45,7 @@ trama_schedule trama_schedule_one_cycle(int64_t steps);
 /* For element types in which small gradients vanish: the loss is multiplied by a scale before it is differentiated, and
  * gradients are divided by it. A step whose gradients are not all finite is not taken: nothing changes, the number of
  * the step neither, but the scale, which is multiplied by backoff; after `interval` steps in a row that were taken, by
- * growth. Nothing waits for it. */
+ * growth. Nothing waits for it. Finite is what has a finite sum of squares in f64: all of f32, f64 up to 1e154. */
 typedef struct trama_loss_scale {
     double initial;         /* > 0; 0: there is no scale, and every step is taken */
     double growth, backoff; /* >= 1; in (0, 1]; both 1: the scale stays */

@@ -354,6 +354,22 @@ START_TEST(plain_sgd_is_one_op_a_parameter)
 }
 END_TEST
 
+static void idle(const trama_update *u)
+{
+    trama_update_slot(u, "unused");
+}
+
+START_TEST(a_rule_that_sets_nothing_is_refused)
+{
+    fit f = fit_new(&fit_layouts[0], TRAMA_F64);
+    trama_optimizer mine = trama_optimizer_define("idle", 1, idle);
+    ck_assert_ptr_null(trama_minimize(f.loss, &mine));
+    ck_assert_msg(strstr(trama_program_error(f.program), "the rule of idle sets nothing for b"), "%s",
+                  trama_program_error(f.program));
+    fit_free(&f);
+}
+END_TEST
+
 START_TEST(parts_of_a_step_that_are_not_there_are_refused)
 {
     fit f = fit_new(&fit_layouts[0], TRAMA_F64);
@@ -472,6 +488,7 @@ int main(void)
         groups_have_their_own_options_and_rules,
         frozen_parameters_stay_and_have_no_gradient,
         an_update_is_one_task_a_tile,
+        a_rule_that_sets_nothing_is_refused,
         parts_of_a_step_that_are_not_there_are_refused,
         options_out_of_range_are_refused,
     };
