@@ -148,9 +148,20 @@ bool is_scattered(const exchange *x, const group *g, int holders);
  * exchange costs as many bytes as slices, and one hop less: a third of the time for the gradients of the main job. */
 bool is_sliced(int terms, int targets);
 
-/* An exchange of a value between two layouts, as far as it is known without its holdings. */
+/* classify.c: an exchange of a value between two layouts, as far as it is known without its holdings. */
 exchange exchange_between(partition *q, int value, const trama_mesh *from_mesh, const trama_layout *from,
                           const trama_mesh *to_mesh, const trama_layout *to);
+
+/* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
+int64_t lacking_bytes(const exchange *x);
+/* Terms of one kind become terms of another: each process sums a slice, which is its new term. Returns whether they do;
+ * then between is the layout of those slices. */
+bool changes_kind(const exchange *x, trama_layout *between);
+/* Whether every process of the mesh has the whole tensor. */
+bool is_everywhere(const exchange *x);
+/* Whether two processes are the same along the axes whose pieces become terms. */
+bool same_own(const exchange *x, const int *from_coordinate, const int *to_coordinate);
+int64_t region_bytes(const exchange *x, const box *b);
 
 /* stage.c: by way of another layout. from, to are the exchange's own on its own meshes, or the same holdings on `mesh`.
  */
