@@ -52,7 +52,7 @@ static bool can_lie(const exchange *x, const box *shard, const box *b)
     box_rows r;
     int64_t least = window_bytes(x->q) / VIEW_SHARE;
     return box_count(b) * (int64_t)x->element >= max_i64(1, least) && box_in_rows(shard, b, &r) &&
-           (r.rows == 1 || r.run * (int64_t)x->element >= least / VIEW_ROWS) && r.ld <= UINT32_MAX;
+           (r.rows == 1 || (r.run * (int64_t)x->element >= least / VIEW_ROWS && r.ld <= UINT32_MAX));
 }
 
 static plan_region message_view(exchange *x, int place, const plan_region *of)

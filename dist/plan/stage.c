@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two levels: an exchange in which a process would send many small messages goes by way of another layout, so that each
- * hop has about the root of as many. It costs up to twice the bytes without partials, and no more with them. The way is
- * searched for among the layouts without masks on a few meshes; all ranks find the same, by what some processes of
- * the target would get. */
+ * hop has about the root of as many. It costs up to twice the bytes without partials, and with them no more than pieces
+ * that do not come out even. The way is searched for among the layouts without masks on a few meshes; all ranks find
+ * the same, by what some processes of the target would get. */
 #include <string.h>
 
 #include "bound.h"
@@ -11,6 +11,7 @@
 
 enum {
     MOST_AXES = 3, /* of a mesh on the way: all its layouts are tried */
+    ROUNDING = 64, /* a way may cost sums this part of their bytes more, where pieces do not come out even */
     PROBES = 16,   /* processes asked while searching, and of the way found */
     MOST_PROBES = 256
 };
@@ -133,7 +134,8 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
 
 /* ---- The search ---- */
 
-/* Whether a way costs a process more bytes than it may: with sums more than all at once, else twice `most`. Asked of n
+/* Whether a way costs a process more bytes than it may: with sums more than all at once, but for
+ * rounding, else twice `most`. Asked of n
  * processes. */
 static bool is_dearer(const exchange *x, const exchange *to, const exchange *from, int n, int64_t most)
 {
@@ -141,7 +143,8 @@ static bool is_dearer(const exchange *x, const exchange *to, const exchange *fro
         int at = (int)((int64_t)x->to_mesh->size * i / n);
         int there = mesh_find_near(to->to_mesh, x->to_mesh->ids[at], at);
         int64_t bytes = cost_at(from, at).bytes + (there < 0 ? 0 : cost_at(to, there).bytes);
-        if (bytes > (x->reduced ? cost_at(x, at).bytes : 2 * most))
+        int64_t direct = x->reduced ? cost_at(x, at).bytes : 0;
+        if (bytes > (x->reduced ? direct + direct / ROUNDING : 2 * most))
             return true;
     }
     return false;
