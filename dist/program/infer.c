@@ -164,6 +164,13 @@ static bool fits_result(const trama_layout *out, trama_reduce kind)
     return true;
 }
 
+/* Where scalars are added, a whole one becomes a term of a sum without a message: one process keeps it. */
+static bool is_free_term(const inference *q, int t, int axis)
+{
+    return q->rule->tensor[q->rule->n_in].ndim == 0 && q->given[t] &&
+           q->given[t]->axis[axis].kind == TRAMA_REPLICATE;
+}
+
 /* Whether partial operands along an axis pass to the result; sets which operands keep it and the result's kind. */
 static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_reduce *kind)
 {
@@ -178,7 +185,8 @@ static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_r
         bool partial = p && p->kind == TRAMA_PARTIAL, may_join = q->rule->tensor[t].pass & PASS_JOINT;
         n_joint += may_join;
         together |= (unsigned)may_join << t;
-        joint &= partial ? may_join && p->reduce <= TRAMA_AVG && (!n_partial || p->reduce == *kind) : !may_join;
+        joint &= partial ? may_join && p->reduce <= TRAMA_AVG && (!n_partial || p->reduce == *kind)
+                         : !may_join || is_free_term(q, t, axis);
         if (!partial)
             continue;
         if (!n_partial++)
@@ -189,7 +197,7 @@ static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_r
     if (!n_partial || q->rule->n_out != 1)
         return false;
     *keep = 0;
-    if (joint && n_partial == n_joint) {
+    if (joint && (n_partial == n_joint || *kind == TRAMA_SUM)) {
         *keep = together;
         return true;
     }
@@ -210,9 +218,12 @@ static void pass_partials(const inference *q, op_layouts *r)
         if ((q->taken >> a & 1) || !partial_passes(q, a, &keep, &kind) || !fits_result(&r->out[0], kind))
             continue;
         r->out[0].axis[a] = (trama_placement){.kind = TRAMA_PARTIAL, .reduce = kind};
-        for (int t = 0; t < q->rule->n_in; t++)
-            if ((keep >> t & 1) && q->given[t] && !(q->node->op->shape_only >> t & 1))
-                r->in[t].axis[a] = q->given[t]->axis[a];
+        for (int t = 0; t < q->rule->n_in; t++) {
+            if (!(keep >> t & 1) || !q->given[t] || (q->node->op->shape_only >> t & 1))
+                continue;
+            const trama_placement *given = &q->given[t]->axis[a];
+            r->in[t].axis[a] = given->kind == TRAMA_PARTIAL ? *given : r->out[0].axis[a];
+        }
     }
 }
 

@@ -196,6 +196,16 @@ START_TEST(clipping_by_norm_sends_no_gradient_twice)
 }
 END_TEST
 
+/* Of a split w and a whole b: one number from each process to the other. */
+START_TEST(what_is_whole_joins_the_sum_of_what_is_split)
+{
+    const fit_layout mixed = {"2", "R", "S(1)", NULL, "R"};
+    trama_optimizer plain = trama_sgd(0.05), clipped = plain;
+    clipped.clip_norm = 1;
+    ck_assert_int_eq(traffic_of(&mixed, &clipped).messages, traffic_of(&mixed, &plain).messages + 2);
+}
+END_TEST
+
 START_TEST(lamb_moves_parameters_that_are_zero)
 {
     trama_program *p = trama_program_new();
@@ -481,6 +491,7 @@ int main(void)
         pytorch_comes_to_the_same,
         the_norm_of_all_gradients_can_be_read,
         clipping_by_norm_sends_no_gradient_twice,
+        what_is_whole_joins_the_sum_of_what_is_split,
         lamb_moves_parameters_that_are_zero,
         a_rule_of_ones_own_does_what_the_built_in_one_does,
         a_rule_may_count_steps,

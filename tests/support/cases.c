@@ -244,6 +244,8 @@ const op_case op_cases[] = {
     {"matmul x', batched by a batch of one", "matmul", {REAL, REAL}, product, {1, 0, 2, 1}, 0},
     BINARY(add, REAL, REAL),
     BINARY(sub, REAL, REAL),
+    {"add of scalars", "add", {REAL, REAL}, binary, {3, 3}, 0},
+    {"sub of scalars", "sub", {REAL, REAL}, binary, {3, 3}, 0},
     BINARY(mul, REAL, REAL),
     BINARY(div, REAL, NONZERO),
     BINARY(equal, INTEGER, INTEGER),
