@@ -51,8 +51,7 @@ POINTWISE(UNARY_ROW, EACH_FLOAT, log, LOG)
 POINTWISE(UNARY_ROW, EACH_DTYPE, scale, SCALE)
 
 #define BOUND(with, slot) (((const trama_attributes *)(with))->real[slot])
-#define CLAMP(dtype, type, x, y, with)                                                                                 \
-    CLAMPED(x, (type)BOUND(with, CLAMP_LOW), (type)BOUND(with, CLAMP_HIGH))
+#define CLAMP(dtype, type, x, y, with) CLAMPED(x, (type)BOUND(with, CLAMP_LOW), (type)BOUND(with, CLAMP_HIGH))
 #define CLAMPED(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
 POINTWISE(UNARY_ROW, EACH_FLOAT, clamp, CLAMP)
 

@@ -25,7 +25,8 @@ trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, doubl
 {
     trama_attributes a = {.real = {[CLAMP_LOW] = low, [CLAMP_HIGH] = high}};
     if (x && !(low <= high))
-        return program_fail(x->program, where, TRAMA_E_ARGUMENT, "clamp of %s: %g to %g is no range", x->name, low, high);
+        return program_fail(x->program, where, TRAMA_E_ARGUMENT, "clamp of %s: %g to %g is no range", x->name, low,
+                            high);
     return program_append(NULL, where, &trama_op_clamp, 1, &x, &a);
 }
 

@@ -48,7 +48,7 @@ TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
 
 #define trama_scale(x, factor) trama_scale_at(TRAMA_HERE, x, factor) /* factor x */
 trama_value *trama_scale_at(trama_where where, trama_value *x, double factor);
-#define trama_clamp(x, low, high) trama_clamp_at(TRAMA_HERE, x, low, high) /* min(max(x, low), high); floats; NaN stays */
+#define trama_clamp(x, low, high) trama_clamp_at(TRAMA_HERE, x, low, high) /* min(max(x, low), high), of floats */
 trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, double high);
 #define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* as a C conversion */
 trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype);
