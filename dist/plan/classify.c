@@ -10,11 +10,6 @@ bool same_own(const exchange *x, const int *from_coordinate, const int *to_coord
     return axes_position(x->from_mesh, x->own, from_coordinate) == axes_position(x->to_mesh, x->own, to_coordinate);
 }
 
-int64_t region_bytes(const exchange *x, const box *b)
-{
-    return box_count(b) * (int64_t)x->element;
-}
-
 /* Which partial axes stay, are summed, or begin; and what that scales by. One term alone is the value. */
 static void classify_axes(exchange *x)
 {

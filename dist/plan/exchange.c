@@ -22,7 +22,7 @@ staged *stage_step(exchange *x, int stage, step_kind kind, int place)
 /* Accounts for what a step takes from another place of this rank. */
 void count_between(exchange *x, int place, const plan_region *from)
 {
-    int64_t bytes = box_count(&from->box) * (int64_t)x->element;
+    int64_t bytes = region_bytes(x, &from->box);
     if (x->q->p->shards.at[from->shard].place == place)
         return;
     x->count.sent += bytes;
@@ -51,7 +51,7 @@ static bool can_lie(const exchange *x, const box *shard, const box *b)
 {
     box_rows r;
     int64_t least = window_bytes(x->q) / VIEW_SHARE;
-    return box_count(b) * (int64_t)x->element >= max_i64(1, least) && box_in_rows(shard, b, &r) &&
+    return region_bytes(x, b) >= max_i64(1, least) && box_in_rows(shard, b, &r) &&
            (r.rows == 1 || (r.run * (int64_t)x->element >= least / VIEW_ROWS && r.ld <= UINT32_MAX));
 }
 
@@ -85,7 +85,7 @@ static void lend_to_receive(exchange *x, int phase, int place, const plan_region
 
 static void cut_box(exchange *x, const box *b, int64_t most)
 {
-    int64_t bytes = box_count(b) * (int64_t)x->element;
+    int64_t bytes = region_bytes(x, b);
     int dim = 0;
     for (int d = 1; d < b->ndim; d++)
         dim = b->n[dim] > 1 ? dim : d; /* the outermost that can be cut, so that pieces are contiguous */
@@ -108,7 +108,7 @@ void cut_message(exchange *x, const box *b, const box *from, const box *to, int 
     int64_t window = window_bytes(x->q);
     x->pieces.n = 0;
     bool lies = from && to && can_lie(x, from, b) && can_lie(x, to, b);
-    if (box_count(b) * (int64_t)x->element * terms > (lies ? MOST_MESSAGE : window / 2))
+    if (region_bytes(x, b) * terms > (lies ? MOST_MESSAGE : window / 2))
         cut_box(x, b, lies ? MOST_MESSAGE : max_i64(BUFFER_ALIGNMENT, window / 4 / terms));
     else
         *ARRAY_PUSH(&x->pieces) = *b;
@@ -125,7 +125,7 @@ static void stage_message(exchange *x, int stage, step_kind kind, int place, int
     s->step.key.phase = phase;
     s->step.key.term = term;
     s->step.key.box = buffer.box;
-    int64_t bytes = box_count(&buffer.box) * (int64_t)x->element;
+    int64_t bytes = region_bytes(x, &buffer.box);
     *(kind == STEP_SEND ? &x->count.sent : &x->count.received) += bytes;
     x->count.messages++;
 }

@@ -69,6 +69,11 @@ typedef struct exchange {
     plan_exchange count;
 } exchange;
 
+static inline int64_t region_bytes(const exchange *x, const box *b)
+{
+    return box_count(b) * (int64_t)x->element;
+}
+
 /* A step of its own making: copy, fill and reduce fill in the rest. */
 staged *stage_step(exchange *x, int stage, step_kind kind, int place);
 void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from);
@@ -161,7 +166,6 @@ bool changes_kind(const exchange *x, trama_layout *between);
 bool is_everywhere(const exchange *x);
 /* Whether two processes are the same along the axes whose pieces become terms. */
 bool same_own(const exchange *x, const int *from_coordinate, const int *to_coordinate);
-int64_t region_bytes(const exchange *x, const box *b);
 
 /* stage.c: by way of another layout. from, to are the exchange's own on its own meshes, or the same holdings on `mesh`.
  */

@@ -129,7 +129,7 @@ int line_holder(const exchange *x, const group *g, int i)
 
 bool is_served_elsewhere(const exchange *x, const group *g, const int *from_coordinate)
 {
-    if (!x->q->flat || x->kept || !has_lines(x) || box_count(&g->region) * (int64_t)x->element >= SLICE_BYTES)
+    if (!x->q->flat || x->kept || !has_lines(x) || region_bytes(x, &g->region) >= SLICE_BYTES)
         return false;
     int n = axes_size(x->to_mesh, target_axes(x));
     for (int i = 0; i < n; i++) {

@@ -39,23 +39,31 @@ static bool is_nothing(const box *b)
     return b->ndim < 0 || box_count(b) == 0;
 }
 
-/* Moves b from the source piece of one place to the target piece of another. */
+/* Moves b between a piece s on one place and a piece t on another; NULL where that is another rank's. lies_in: the box
+ * of s, or NULL; see cut_message. phase as in stage_send. */
+static void move(exchange *x, const group *g, int phase, int from, const plan_piece *s, const box *lies_in, int to,
+                 const plan_piece *t, const box *b)
+{
+    if (s && t) {
+        stage_copy(x, phase ? UNPACK_AGAIN : UNPACK, to, region_in(t, b), region_in(s, b));
+        return;
+    }
+    cut_message(x, b, lies_in, &g->to_box, 1);
+    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+        if (s)
+            stage_send(x, phase, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
+        else
+            stage_receive(x, phase, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
+}
+
+/* From the source piece of one place to the target piece of another. */
 static void move_from_source(exchange *x, const group *g, int from, int to, const box *b)
 {
     if (is_nothing(b) || (!is_mine(x->q, from) && !is_mine(x->q, to)))
         return;
     const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, 0) : NULL;
     const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
-    if (s && t) {
-        stage_copy(x, UNPACK, to, region_in(t, b), region_in(s, b));
-        return;
-    }
-    cut_message(x, b, x->inside ? NULL : &g->from_box, &g->to_box, 1);
-    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
-        if (s)
-            stage_send(x, 0, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
-        else
-            stage_receive(x, 0, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
+    move(x, g, 0, from, s, x->inside ? NULL : &g->from_box, to, t, b);
 }
 
 /* Slice number i goes from the target that has it to another one, as far as this rank is concerned. */
@@ -67,16 +75,7 @@ static void pass_slice(exchange *x, const group *g, const int_list *targets, int
         return;
     const plan_piece *s = is_mine(x->q, from) ? target_piece(x, from, &g->to_box, g->kept) : NULL;
     const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
-    if (s && t) {
-        stage_copy(x, UNPACK_AGAIN, to, region_in(t, &slice), region_in(s, &slice));
-        return;
-    }
-    cut_message(x, &slice, &g->to_box, &g->to_box, 1);
-    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
-        if (s)
-            stage_send(x, 1, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
-        else
-            stage_receive(x, 1, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
+    move(x, g, 1, from, s, &g->to_box, to, t, &slice);
 }
 
 /* Every target has its slice; each sends it to the others. */

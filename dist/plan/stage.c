@@ -24,8 +24,7 @@ typedef struct cost {
 typedef struct search {
     const exchange *x;
     cost direct, best;
-    bool found;
-    way *way;
+    way *way; /* its mesh is NULL until one is found */
 } search;
 
 /* ---- What an exchange costs ---- */
@@ -134,14 +133,18 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
 
 /* ---- The search ---- */
 
-/* Whether a way costs a process more bytes than it may: with sums more than all at once, but for
- * rounding, else twice `most`. Asked of n
- * processes. */
+/* Number i of n processes that are asked. */
+static int probe(const exchange *x, int i, int n)
+{
+    return (int)((int64_t)x->to_mesh->size * i / n);
+}
+
+/* Whether a way costs a process more bytes than it may: with sums more than all at once, but for rounding, else twice
+ * `most`. Asked of n processes. */
 static bool is_dearer(const exchange *x, const exchange *to, const exchange *from, int n, int64_t most)
 {
     for (int i = 0; i < n; i++) {
-        int at = (int)((int64_t)x->to_mesh->size * i / n);
-        int there = mesh_find_near(to->to_mesh, x->to_mesh->ids[at], at);
+        int at = probe(x, i, n), there = mesh_find_near(to->to_mesh, x->to_mesh->ids[at], at);
         int64_t bytes = cost_at(from, at).bytes + (there < 0 ? 0 : cost_at(to, there).bytes);
         int64_t direct = x->reduced ? cost_at(x, at).bytes : 0;
         if (bytes > (x->reduced ? direct + direct / ROUNDING : 2 * most))
@@ -162,9 +165,9 @@ static bool is_within_bounds(const exchange *x, const way *w)
     exchange to, from;
     int64_t most = 0;
     hops(x, w, &to, &from);
-    int size = x->to_mesh->size, n = (int)min_i64(size, MOST_PROBES);
+    int n = (int)min_i64(x->to_mesh->size, MOST_PROBES);
     for (int i = 0; i < n && !x->reduced; i++)
-        most = max_i64(most, cost_at(x, (int)((int64_t)size * i / n)).bytes);
+        most = max_i64(most, cost_at(x, probe(x, i, n)).bytes);
     return !is_dearer(x, &to, &from, n, most);
 }
 
@@ -177,9 +180,8 @@ static void try_way(search *s, const way *w)
     int64_t messages = max_i64(a.messages, b.messages), bytes = a.bytes + b.bytes;
     if (bytes > 2 * s->direct.bytes || 2 * messages > s->direct.messages ||
         (x->reduced && is_dearer(x, &to, &from, (int)min_i64(x->to_mesh->size, PROBES), 0)) ||
-        (s->found && (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes))))
+        (s->way->mesh && (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes))))
         return;
-    s->found = true;
     s->best = (cost){messages, bytes, 0};
     trama_mesh *owned = s->way->owned;
     *s->way = *w;
@@ -260,7 +262,7 @@ bool find_way(const exchange *x, way *found)
         try_made(&s, as_square(x->to_mesh));
         try_made(&s, heads_of(x->to_mesh));
     }
-    if (s.found && is_within_bounds(x, found))
+    if (found->mesh && is_within_bounds(x, found))
         return true;
     trama_mesh_destroy(&found->owned);
     return false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shards that an exchange fills: what is there already needs none; the others are cut into tiles as messages arrive. */
+/* The shards that an exchange fills: what is there already needs none; the others are cut into tiles as messages
+ * arrive. */
 #include "exchange.h"
 
 typedef struct seams {
-    int n;             /* source boxes that meet the target box */
-    int dim;           /* the dim along which they differ, -1: none so far, -2: several */
+    int n;   /* source boxes that meet the target box */
+    int dim; /* the dim along which they differ, -1: none so far, -2: several */
     box first;
     int64_t lo[MAX_TILES + 1], length[MAX_TILES + 1];
 } seams;

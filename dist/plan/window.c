@@ -25,10 +25,10 @@ typedef struct buffer {
 
 typedef struct windows {
     exchange *x;
-    int first, n_places;    /* shards of the exchange begin there */
+    int n_places;
     int64_t *half, *cursor; /* [place] bytes */
     int *shard;             /* [place] the window, -1 */
-    int *unit_of;           /* [shard - first] -1 */
+    ARRAY(int) unit_of;     /* [shard - exchange.first_shard] -1 */
     ARRAY(entry) entries;
     ARRAY(buffer) buffers; /* by unit */
     ARRAY(int) rounds;     /* [unit] */
@@ -42,7 +42,7 @@ int64_t window_bytes(const partition *q)
 
 static int64_t padded(const exchange *x, int shard)
 {
-    int64_t bytes = box_count(&x->q->p->shards.at[shard].box) * (int64_t)x->element;
+    int64_t bytes = region_bytes(x, &x->q->p->shards.at[shard].box);
     return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
 }
 
@@ -109,34 +109,31 @@ static int pack_again(windows *w, int shard)
     return copy;
 }
 
-static void mark(int **list, int *n, int at, int value)
+/* The entry of a shard that the exchange made. */
+static int *unit_of(windows *w, int shard)
 {
-    *list = trama_resize(*list, (size_t)(at + 1) * sizeof **list);
-    for (; *n <= at; (*n)++)
-        (*list)[*n] = -1;
-    (*list)[at] = value;
+    int at = shard - w->x->first_shard;
+    while (w->unit_of.n <= at)
+        *ARRAY_PUSH(&w->unit_of) = -1;
+    return &w->unit_of.at[at];
 }
 
 static void find_buffers(windows *w)
 {
     exchange *x = w->x;
-    int n = x->q->p->shards.n - w->first;
-    w->unit_of = trama_alloc((size_t)n * sizeof *w->unit_of);
-    memset(w->unit_of, -1, (size_t)n * sizeof *w->unit_of);
     for (int i = 0; i < w->entries.n; i++) {
         int unit = w->entries.at[i].unit, step = w->entries.at[i].step;
         int shard = x->steps.at[step].operands[0].region.shard;
         shard_source source = x->q->p->shards.at[shard].source;
         if (source != SHARD_MESSAGE && source != SHARD_VIEW)
             continue;
-        if (source == SHARD_MESSAGE && w->unit_of[shard - w->first] >= 0 && w->unit_of[shard - w->first] != unit) {
+        if (source == SHARD_MESSAGE && *unit_of(w, shard) >= 0 && *unit_of(w, shard) != unit) {
             shard = pack_again(w, shard);
             x->steps.at[step].operands[0].region.shard = shard;
-            mark(&w->unit_of, &n, shard - w->first, -1);
         }
-        if (w->unit_of[shard - w->first] >= 0)
+        if (*unit_of(w, shard) >= 0)
             continue;
-        w->unit_of[shard - w->first] = unit;
+        *unit_of(w, shard) = unit;
         if (source == SHARD_MESSAGE)
             *ARRAY_PUSH(&w->buffers) = (buffer){shard, x->q->p->shards.at[shard].place, unit, 0, padded(x, shard)};
     }
@@ -215,8 +212,8 @@ static void assign_steps(windows *w)
         for (int k = 0; k < s->n && s->stage != RETURN; k++) {
             int shard = operands[k].region.shard;
             shard_source source = x->q->p->shards.at[shard].source;
-            if (shard >= w->first && (source == SHARD_MESSAGE || source == SHARD_VIEW))
-                s->round = w->rounds.at[w->unit_of[shard - w->first]];
+            if (shard >= x->first_shard && (source == SHARD_MESSAGE || source == SHARD_VIEW))
+                s->round = w->rounds.at[*unit_of(w, shard)];
         }
     }
 }
@@ -276,19 +273,19 @@ static bool is_over(windows *w, int64_t window)
 {
     exchange *x = w->x;
     bool over = false;
-    for (int i = w->first; i < x->q->p->shards.n; i++) {
+    for (int i = x->first_shard; i < x->q->p->shards.n; i++) {
         const plan_shard *s = &x->q->p->shards.at[i];
         if (s->source != SHARD_MESSAGE)
             continue;
         over |= (w->cursor[s->place] += padded(x, i)) > window;
-        x->count.buffers += box_count(&s->box) * (int64_t)x->element;
+        x->count.buffers += region_bytes(x, &s->box);
     }
     return over;
 }
 
 void window_rounds(exchange *x)
 {
-    windows w = {.x = x, .first = x->first_shard, .n_places = x->q->s.machine->n_places};
+    windows w = {.x = x, .n_places = x->q->s.machine->n_places};
     int64_t window = window_bytes(x->q);
     size_t n = (size_t)w.n_places;
     w.cursor = trama_alloc(n * sizeof *w.cursor);
@@ -306,7 +303,7 @@ void window_rounds(exchange *x)
     free(w.cursor);
     free(w.half);
     free(w.shard);
-    free(w.unit_of);
+    ARRAY_FREE(&w.unit_of);
     ARRAY_FREE(&w.entries);
     ARRAY_FREE(&w.buffers);
     ARRAY_FREE(&w.rounds);
