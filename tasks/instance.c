@@ -149,7 +149,7 @@ void instance_release(instance **instance_)
     if (!in || --in->holders > 0)
         return;
     for (int i = 0; i < in->lowerings.n; i++)
-        lower_free(&in->lowerings.at[i]);
+        lower_free(in, &in->lowerings.at[i]);
     ARRAY_FREE(&in->lowerings);
     const plan *p = in->of->plan;
     for (int i = 0; i < p->shards.n; i++)
@@ -244,7 +244,7 @@ static lowering *lowering_now(instance *in)
     if (in->lowerings.n == MAX_LOWERINGS) { /* inputs that are fed at many different paces */
         flight_wait_all(in->context, "trama_run");
         for (int i = 0; i < in->lowerings.n; i++)
-            lower_free(&in->lowerings.at[i]);
+            lower_free(in, &in->lowerings.at[i]);
         in->lowerings.n = 0;
     }
     lowering *l = ARRAY_PUSH(&in->lowerings);

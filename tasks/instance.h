@@ -30,9 +30,7 @@ typedef struct lowering {
     arena memory; /* of all below */
     int n;
     lowered *steps;
-    int n_shards;
-    shard **shards; /* [plan->shards] */
-    bool *lent;     /* [plan->shards] the lowering's own: within others that change */
+    shard **shards; /* [plan->shards] those within others that change are the lowering's own */
     int n_used;
     struct use {
         shard *s;

@@ -7,23 +7,27 @@
 
 /* ---- Shards ---- */
 
+/* Within another one that may change with what is fed. */
+static bool is_own(const instance *in, int number)
+{
+    int within = in->of->plan->shards.at[number].within;
+    return within >= 0 && !instance_keeps(in, within);
+}
+
 void lower_shards(const instance *in, lowering *l)
 {
     const plan *p = in->of->plan;
-    l->n_shards = p->shards.n;
-    l->shards = arena_take(&l->memory, (size_t)l->n_shards * sizeof(shard *), in->of->lowering_bytes);
-    l->lent = arena_take(&l->memory, (size_t)l->n_shards * sizeof *l->lent, in->of->lowering_bytes);
+    l->shards = arena_take(&l->memory, (size_t)p->shards.n * sizeof(shard *), in->of->lowering_bytes);
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        l->lent[i] = s->within >= 0 && !instance_keeps(in, s->within);
-        l->shards[i] = l->lent[i] ? instance_lend(in, s, instance_shard(in, s->within)) : instance_shard(in, i);
+        l->shards[i] = is_own(in, i) ? instance_lend(in, s, instance_shard(in, s->within)) : instance_shard(in, i);
     }
 }
 
-void lower_free(lowering *l)
+void lower_free(const instance *in, lowering *l)
 {
-    for (int i = 0; i < l->n_shards; i++)
-        if (l->lent[i])
+    for (int i = 0; i < in->of->plan->shards.n; i++)
+        if (is_own(in, i))
             shard_end(l->shards[i]);
     arena_free(&l->memory);
 }
@@ -184,7 +188,8 @@ static void hold(const instance *in, const plan_step *step, struct starpu_task *
 
 void lower_step(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
-    *l = (lowered){.kind = step->kind, .part = step->gated ? RUN_GATED : RUN_MICRO, .peer = step->peer, .tag = step->tag};
+    *l = (lowered){
+        .kind = step->kind, .part = step->gated ? RUN_GATED : RUN_MICRO, .peer = step->peer, .tag = step->tag};
     l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
     find_handles(in, step, of, l);
     if (step->kind >= STEP_SEND)
