@@ -18,7 +18,7 @@ typedef ARRAY(int) value_ids;
 typedef struct merge_cycle {
     int64_t k, at;     /* k 0: it does not merge; micro-steps since the last step that was applied */
     double first, sum; /* samples of the first of them, and of all */
-    double fed[3];     /* target_merge's keep, weight and scale as the tasks see them */
+    double fed[MERGE_SCALARS]; /* as the tasks see them */
 } merge_cycle;
 
 typedef struct target_state {
@@ -100,7 +100,7 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
 
 /* compile.c: E_LAYOUT where state cannot lie like that */
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
-/* merge.c: what the next run of a target is. Scalars are fed; nothing else changes before cycle_advance. */
+/* merge.c: what the next run of a target is. Scalars are fed; the cycle becomes *next when the run is submitted. */
 trama_status cycle_begin(trama_executable *e, target_state *t);
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next);
 /* run.c */

@@ -5,19 +5,14 @@
 
 #include "executable.h"
 
-static const trama_value *scalar(const target_state *t, int i)
-{
-    const target_merge *m = &t->target->merge;
-    return i == 0 ? m->keep : i == 1 ? m->weight : m->scale;
-}
-
-static trama_status feed(trama_where where, trama_executable *e, target_state *t, const double *values, bool always)
+/* Feeds what is not fed already, or all. */
+static trama_status feed(trama_where where, trama_executable *e, target_state *t, const double *values, bool all)
 {
     trama_status status = TRAMA_OK;
-    for (int i = 0; i < 3 && !status; i++) {
-        if (!always && t->cycle.fed[i] == values[i])
+    for (int i = 0; i < MERGE_SCALARS && !status; i++) {
+        if (!all && t->cycle.fed[i] == values[i])
             continue;
-        status = trama_feed_at(where, e, scalar(t, i), &values[i], TRAMA_SCALAR);
+        status = trama_feed_at(where, e, t->target->merge.scalar[i], &values[i], TRAMA_SCALAR);
         if (!status)
             t->cycle.fed[i] = values[i];
     }
@@ -26,8 +21,8 @@ static trama_status feed(trama_where where, trama_executable *e, target_state *t
 
 trama_status cycle_begin(trama_executable *e, target_state *t)
 {
-    const double values[] = {0, 1, 1};
-    t->cycle.k = t->target->merge.keep ? t->target->merge.k : 0;
+    const double values[MERGE_SCALARS] = {[MERGE_WEIGHT] = 1, [MERGE_SCALE] = 1};
+    t->cycle.k = t->target->merge.scalar[MERGE_KEEP] ? t->target->merge.k : 0;
     return t->cycle.k ? feed(t->target->merge.where, e, t, values, true) : TRAMA_OK;
 }
 
@@ -50,21 +45,25 @@ static double samples(const trama_executable *e, const target_state *t)
     return (double)extent;
 }
 
+/* A flush adds nothing; behind a closed gate nobody reads the scale. */
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next)
 {
-    bool mean = t->target->merge.how == TRAMA_MEAN;
-    double n = flush ? 0 : samples(e, t), first = t->cycle.at ? t->cycle.first : n;
-    double sum = (t->cycle.at ? t->cycle.sum : 0) + n;
-    const double values[] = {t->cycle.at > 0,
-                             flush               ? t->cycle.fed[1]
-                             : mean && first > 0 ? n / first
-                                                 : 1,
-                             mean && sum > 0 ? first / sum : 1};
+    bool mean = t->target->merge.how == TRAMA_MEAN, begins = !t->cycle.at;
+    double n = flush ? 0 : samples(e, t), first = begins ? n : t->cycle.first, sum = begins ? n : t->cycle.sum + n;
+    int64_t at = flush || t->cycle.at + 1 >= t->cycle.k ? 0 : t->cycle.at + 1;
+    double values[MERGE_SCALARS];
+    memcpy(values, t->cycle.fed, sizeof values);
+    if (!flush) {
+        values[MERGE_KEEP] = !begins;
+        values[MERGE_WEIGHT] = mean && first > 0 ? n / first : 1;
+    }
+    if (at == 0)
+        values[MERGE_SCALE] = mean && sum > 0 ? first / sum : 1;
     trama_status status = feed(where, e, t, values, false);
     *next = t->cycle;
     next->first = first;
     next->sum = sum;
-    next->at = flush || t->cycle.at + 1 >= t->cycle.k ? 0 : t->cycle.at + 1;
+    next->at = at;
     return status;
 }
 

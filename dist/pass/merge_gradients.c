@@ -10,16 +10,19 @@ typedef struct merger {
     trama_program *program;
     trama_target *target;
     trama_value *effect;
-    ARRAY(trama_value *) casts; /* of the three scalars to the types of gradients */
+    trama_value *scale[TRAMA_N_DTYPES]; /* in the types of gradients; made when asked for */
 } merger;
 
-static trama_value *scalar_input(merger *m, const char *what)
+static void make_scalars(merger *m)
 {
-    text name = {0};
-    text_add(&name, "%s.merge.%s", m->target->name, what);
-    trama_value *v = program_value(m->program, m->target->merge.where, VALUE_INPUT, TRAMA_F64, TRAMA_SCALAR, name.at);
-    free(name.at);
-    return v;
+    static const char *const names[] = {"keep", "weight", "scale"};
+    target_merge *merge = &m->target->merge;
+    for (int i = 0; i < MERGE_SCALARS; i++) {
+        text name = {0};
+        text_add(&name, "%s.merge.%s", m->target->name, names[i]);
+        merge->scalar[i] = program_value(m->program, merge->where, VALUE_INPUT, TRAMA_F64, TRAMA_SCALAR, name.at);
+        free(name.at);
+    }
 }
 
 static trama_value *append(merger *m, const trama_op *op, int n, trama_value *const *in, bool gated)
@@ -33,13 +36,10 @@ static trama_value *append(merger *m, const trama_op *op, int n, trama_value *co
 /* The scale in the gradient's type. */
 static trama_value *scale_as(merger *m, trama_dtype dtype)
 {
-    for (int i = 0; i < m->casts.n; i++)
-        if (m->casts.at[i]->dtype == dtype)
-            return m->casts.at[i];
-    trama_value *c = trama_cast_at(m->target->merge.where, m->target->merge.scale, dtype);
-    if (c && c->node)
-        c->node->gated = true;
-    return c ? *ARRAY_PUSH(&m->casts) = c : NULL;
+    trama_value **c = &m->scale[dtype];
+    if (!*c && (*c = trama_cast_at(m->target->merge.where, m->target->merge.scalar[MERGE_SCALE], dtype)) && (*c)->node)
+        (*c)->node->gated = true;
+    return *c;
 }
 
 static trama_value *buffer_of(merger *m, const trama_value *parameter, const trama_value *gradient)
@@ -59,8 +59,9 @@ static trama_value *merged(merger *m, int i)
 {
     trama_value *raw = m->effect->raw.at[i], *parameter = m->effect->trained.at[i];
     const target_merge *s = &m->target->merge;
-    trama_value *added = append(m, &trama_op_accumulate, 4,
-                                (trama_value *[]){buffer_of(m, parameter, raw), raw, s->keep, s->weight}, false);
+    trama_value *added = append(
+        m, &trama_op_accumulate, 4,
+        (trama_value *[]){buffer_of(m, parameter, raw), raw, s->scalar[MERGE_KEEP], s->scalar[MERGE_WEIGHT]}, false);
     trama_value *result = append(m, &trama_op_mul, 2, (trama_value *[]){added, scale_as(m, raw->dtype)}, true);
     if (result) {
         result->gradient_of = parameter;
@@ -95,16 +96,13 @@ static void merge_target(trama_program *p, trama_target *t)
     merger m = {.program = p, .target = t};
     bool outer = p->in_backward;
     p->in_backward = true;
-    t->merge.keep = scalar_input(&m, "keep");
-    t->merge.weight = scalar_input(&m, "weight");
-    t->merge.scale = scalar_input(&m, "scale");
+    make_scalars(&m);
     for (int i = 0; i < t->values.n && !p->status; i++) {
         m.effect = t->values.at[i];
         if (m.effect->raw.n)
             merge_effect(&m);
     }
     p->in_backward = outer;
-    ARRAY_FREE(&m.casts);
 }
 
 /* ---- Gated nodes come last ---- */

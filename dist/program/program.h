@@ -61,13 +61,17 @@ struct trama_value {
     trama_value *step[TRAMA_N_STEP_PARTS]; /* VALUE_EFFECT of an optimizer; NULL where it has no such thing */
 };
 
-/* Gradients are merged over k micro-steps; k 0: they are not. The scalars are the pass's: whether the buffers keep what they
- * have, the weight of what is added, and what the sum is multiplied by in the end. */
+/* What a micro-step is told: whether the buffers keep what they have, the weight of what is added, and what the sum is
+ * multiplied by in the end. */
+typedef enum { MERGE_KEEP, MERGE_WEIGHT, MERGE_SCALE, MERGE_SCALARS } merge_scalar;
+
+/* Gradients are merged over k micro-steps; k 0: they are not. The scalars are inputs that the pass makes; NULL where the
+ * program is plain training. */
 typedef struct target_merge {
     int64_t k;
     trama_merge_kind how;
     trama_where where;
-    trama_value *keep, *weight, *scale;
+    trama_value *scalar[MERGE_SCALARS];
 } target_merge;
 
 struct trama_target {
