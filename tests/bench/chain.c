@@ -7,8 +7,7 @@
 
 typedef struct chain {
     trama_program *program;
-    trama_executable *executable;
-    trama_target *target; /* NULL: eager */
+    bench_target run; /* without a target: eager */
     trama_value *x, *b;
     int ops, mark;
 } chain;
@@ -27,14 +26,6 @@ static trama_value *append(const chain *c)
     return x;
 }
 
-static void run_compiled(void *arg, int n)
-{
-    const chain *c = arg;
-    for (int i = 0; i < n; i++)
-        bench_try(trama_run(c->executable, c->target), "run");
-    bench_try(trama_wait(c->executable), "wait");
-}
-
 static void run_eager(void *arg, int n)
 {
     const chain *c = arg;
@@ -43,7 +34,7 @@ static void run_eager(void *arg, int n)
             bench_fail("%s", trama_program_error(c->program));
         bench_try(trama_program_rewind(c->program, c->mark), "rewind");
     }
-    bench_try(trama_wait(c->executable), "wait");
+    bench_try(trama_wait(c->run.executable), "wait");
 }
 
 static void begin_compiled(chain *c, trama_context *context, int elements)
@@ -51,13 +42,13 @@ static void begin_compiled(chain *c, trama_context *context, int elements)
     c->program = trama_program_new();
     c->x = vector(c->program, "x", elements, 0);
     c->b = vector(c->program, "b", elements, 1);
-    c->target = trama_target_new(c->program, "chain", append(c));
-    bench_try(trama_compile(context, c->program, &c->executable), "compile");
+    c->run.target = trama_target_new(c->program, "chain", append(c));
+    bench_try(trama_compile(context, c->program, &c->run.executable), "compile");
 }
 
 static void begin_eager(chain *c, trama_context *context, int elements)
 {
-    bench_try(trama_eager(context, &c->program, &c->executable), "eager");
+    bench_try(trama_eager(context, &c->program, &c->run.executable), "eager");
     c->x = vector(c->program, "x", elements, 0);
     c->b = vector(c->program, "b", elements, 1);
     c->mark = trama_program_mark(c->program);
@@ -74,8 +65,9 @@ int main(int argc, char **argv)
         bench_fail("usage: chain replay|fused|eager");
     bench_try(trama_start(&(trama_config){.no_fusion = !fused}, &context), "start");
     (eager ? begin_eager : begin_compiled)(&c, context, elements);
-    bench_serve(trama_context_rank(context), trama_context_ranks(context), eager ? run_eager : run_compiled, &c);
-    bench_try(trama_executable_destroy(&c.executable), "destroy");
+    bench_serve(trama_context_rank(context), trama_context_ranks(context), eager ? run_eager : bench_run_target,
+                eager ? (void *)&c : &c.run);
+    bench_try(trama_executable_destroy(&c.run.executable), "destroy");
     bench_try(trama_stop(&context), "stop");
     trama_program_destroy(&c.program);
     return 0;

@@ -2,24 +2,7 @@
 /* One unit is one product C = A B of f32 matrices [n, n] through Trama. On a mesh A, B and C are split in both dims,
  * with 1/p on each of p processes, before and after; what moves between ranks moves inside the unit.
  * Usage: matmul [--n 4096] [--mesh r=2,c=2] [--plan summary|steps] */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "bench.h"
-
-typedef struct product {
-    trama_executable *executable;
-    trama_target *target;
-} product;
-
-static void run(void *arg, int n)
-{
-    const product *p = arg;
-    for (int i = 0; i < n; i++)
-        bench_try(trama_run(p->executable, p->target), "run");
-    bench_try(trama_wait(p->executable), "wait");
-}
 
 static trama_value *matrix(trama_program *program, const char *name, int n, uint64_t stream)
 {
@@ -41,24 +24,11 @@ static trama_program *product_program(int n, const trama_mesh *mesh, trama_targe
 int main(int argc, char **argv)
 {
     trama_mesh *mesh = trama_mesh_parse(bench_option(argc, argv, "mesh", "1"));
-    int n = bench_number(argc, argv, "n", 4096);
-    const char *plan = bench_option(argc, argv, "plan", NULL);
-    trama_context *context;
-    product p;
-    char *text;
+    trama_target *target;
     if (!mesh)
         bench_fail("%s", trama_error());
-    trama_program *program = product_program(n, mesh, &p.target);
-    bench_try(trama_start(NULL, &context), "start");
-    bench_try(trama_compile(context, program, &p.executable), "compile");
-    if (plan) {
-        bench_try(trama_plan_text(p.executable, p.target, !strcmp(plan, "steps"), &text), "plan");
-        fputs(text, stderr);
-        free(text);
-    }
-    bench_serve(trama_context_rank(context), trama_context_ranks(context), run, &p);
-    bench_try(trama_executable_destroy(&p.executable), "destroy");
-    bench_try(trama_stop(&context), "stop");
+    trama_program *program = product_program(bench_number(argc, argv, "n", 4096), mesh, &target);
+    bench_serve_program(program, target, bench_option(argc, argv, "plan", NULL));
     trama_program_destroy(&program);
     trama_mesh_destroy(&mesh);
     return 0;

@@ -2,9 +2,7 @@
 /* One unit is a training step of the main job through Trama, fed as a user feeds it: the next samples of a data set in
  * memory, copied by trama_feed.
  * Usage: step [--mesh SPEC] [--hidden 512,256] [--batch 128] [--plan summary|steps] */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 #include "main_job.h"
@@ -49,15 +47,6 @@ static void run(void *arg, int n)
     bench_try(trama_wait(t->executable), "wait");
 }
 
-static void print_plan(training *t, bool steps)
-{
-    char *text;
-    feed(t);
-    bench_try(trama_plan_text(t->executable, t->job.train, steps, &text), "plan");
-    fputs(text, stderr);
-    free(text);
-}
-
 int main(int argc, char **argv)
 {
     training t = {
@@ -70,8 +59,10 @@ int main(int argc, char **argv)
     make_data(&t);
     bench_try(trama_start(NULL, &context), "start");
     bench_try(trama_compile(context, t.job.program, &t.executable), "compile");
-    if (plan)
-        print_plan(&t, !strcmp(plan, "steps"));
+    if (plan) {
+        feed(&t);
+        bench_print_plan(&(bench_target){t.executable, t.job.train}, plan);
+    }
     bench_serve(trama_context_rank(context), trama_context_ranks(context), run, &t);
     bench_try(trama_executable_destroy(&t.executable), "destroy");
     bench_try(trama_stop(&context), "stop");

@@ -198,3 +198,35 @@ void bench_serve(int rank, int ranks, bench_turn turn, void *arg)
     }
     part(m, ranks);
 }
+
+/* ---- Programs of one target ---- */
+
+void bench_run_target(void *target, int n)
+{
+    const bench_target *t = target;
+    for (int i = 0; i < n; i++)
+        bench_try(trama_run(t->executable, t->target), "run");
+    bench_try(trama_wait(t->executable), "wait");
+}
+
+void bench_print_plan(const bench_target *target, const char *plan)
+{
+    char *text;
+    if (!plan)
+        return;
+    bench_try(trama_plan_text(target->executable, target->target, !strcmp(plan, "steps"), &text), "plan");
+    fputs(text, stderr);
+    free(text);
+}
+
+void bench_serve_program(trama_program *program, trama_target *target, const char *plan)
+{
+    bench_target t = {.target = target};
+    trama_context *context;
+    bench_try(trama_start(NULL, &context), "start");
+    bench_try(trama_compile(context, program, &t.executable), "compile");
+    bench_print_plan(&t, plan);
+    bench_serve(trama_context_rank(context), trama_context_ranks(context), bench_run_target, &t);
+    bench_try(trama_executable_destroy(&t.executable), "destroy");
+    bench_try(trama_stop(&context), "stop");
+}

@@ -23,6 +23,19 @@ void bench_blas(int threads);
 /* n units of work, all done on return. */
 typedef void (*bench_turn)(void *arg, int n);
 
+/* A program of one target that is run as it is. */
+typedef struct bench_target {
+    trama_executable *executable;
+    trama_target *target;
+} bench_target;
+void bench_run_target(void *target, int n); /* a bench_turn */
+
+/* plan NULL, "steps", or anything else for the summary: prints what a run of the target does, to stderr. */
+void bench_print_plan(const bench_target *target, const char *plan);
+
+/* Compiles the program, prints the plan, serves, and ends what it has started. */
+void bench_serve_program(trama_program *program, trama_target *target, const char *plan);
+
 /* Reads commands from stdin until its end, and answers each with a line on stdout:
  *   "run N"   N units; the seconds from the first rank's start to the last one's end
  *   "idle S"  from 100 ms after the last work on: CPU seconds that all ranks used in S seconds
