@@ -42,26 +42,10 @@ static double scalar(fit_run *r, const trama_value *v)
     return x;
 }
 
-static void plain_step(plain_fit *plain, const trama_optimizer *o)
+/* The rate that trama_schedule_step(2, 0.5) has, of the steps that were taken. */
+static double rate_of(const plain_fit *plain, const trama_optimizer *o)
 {
-    double lr = o->lr * pow(0.5, floor((double)plain->steps / 2)); /* of the steps that were taken */
-    plain_fit_gradients(plain);
-    plain_clip(o, plain);
-    plain->steps++;
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        plain_update(o, lr, plain->steps, &plain->parameter[i]);
-}
-
-static void compare(fit_run *r, const plain_fit *plain, const trama_optimizer *o, int step)
-{
-    for (int i = 0; i < FIT_PARAMETERS; i++) {
-        dense got = simulation_value(r->s, r->f.parameter[i]);
-        for (int k = 0; k < plain->parameter[i].n; k++)
-            ck_assert_msg(fabs(got.at[k] - plain->parameter[i].value[k]) <= 1e-11,
-                          "%s: element %d of parameter %d is %.17g after step %d, not %.17g", o->name, k, i, got.at[k],
-                          step, plain->parameter[i].value[k]);
-        dense_free(&got);
-    }
+    return o->lr * pow(0.5, floor((double)plain->steps / 2));
 }
 
 static void follow(const fit_layout *l, trama_optimizer o)
@@ -79,9 +63,9 @@ static void follow(const fit_layout *l, trama_optimizer o)
         feed_spoiled(&r, &plain, spoils[step]);
         simulation_run(r.s, r.train);
         if (finite)
-            plain_step(&plain, &o);
+            plain_fit_step(&o, rate_of(&plain, &o), &plain);
         plain_scale_step(&o.loss_scale, &scale, finite);
-        compare(&r, &plain, &o, step);
+        fit_compare(&r, &plain, o.name, step, 1e-11);
         ck_assert(scalar(&r, taken) == finite && scalar(&r, number) == (double)plain.steps);
         ck_assert_msg(scalar(&r, next) == scale.scale, "the scale is %g after step %d, not %g", scalar(&r, next), step,
                       scale.scale);
@@ -127,14 +111,6 @@ START_TEST(a_scale_may_stay)
     ck_assert(usual.initial == 65536 && usual.growth == 2 && usual.backoff == 0.5 && usual.interval == 2000);
 }
 END_TEST
-
-static void heavy_ball(const trama_update *u)
-{
-    trama_value *b = trama_update_slot(u, "b");
-    trama_value *next = trama_add(trama_scale(b, 0.9), trama_update_gradient(u));
-    trama_update_set(u, b, next);
-    trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
-}
 
 /* Without a word of its own about it. */
 START_TEST(rules_of_ones_own_heed_the_flag)

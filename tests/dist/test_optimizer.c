@@ -9,33 +9,12 @@
 #include "suite.h"
 #include "torch_optimizers.h"
 
-static void compare(fit_run *r, const plain_fit *plain, const char *name, int step)
-{
-    for (int i = 0; i < FIT_PARAMETERS; i++) {
-        dense got = simulation_value(r->s, r->f.parameter[i]);
-        for (int k = 0; k < plain->parameter[i].n; k++) {
-            double wanted = plain->parameter[i].value[k];
-            ck_assert_msg(fabs(got.at[k] - wanted) <= 1e-10 * fmax(1, fabs(wanted)),
-                          "%s: element %d of %s is %.17g after step %d, not %.17g", name, k, r->f.parameter[i]->name,
-                          got.at[k], step, wanted);
-        }
-        dense_free(&got);
-    }
-}
+#define TOLERANCE 1e-10
 
 static fit_run run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks)
 {
     fit f = fit_new(l, TRAMA_F64);
     return fit_run_new(f, trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks);
-}
-
-static void plain_step(plain_fit *plain, const trama_optimizer *o)
-{
-    plain_fit_gradients(plain);
-    plain_clip(o, plain);
-    plain->steps++;
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        plain_update(o, o->lr, plain->steps, &plain->parameter[i]);
 }
 
 static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int ranks)
@@ -46,9 +25,9 @@ static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int
     snprintf(name, sizeof name, "%s on %s, %d ranks", o->name, l->mesh ? l->mesh : "nothing", ranks);
     for (int step = 1; step <= steps; step++) {
         simulation_run(r.s, r.train);
-        plain_step(&plain, o);
+        plain_fit_step(o, o->lr, &plain);
         if (step < 4 || step % 20 == 0)
-            compare(&r, &plain, name, step);
+            fit_compare(&r, &plain, name, step, TOLERANCE);
     }
     fit_run_free(&r);
 }
@@ -110,7 +89,7 @@ static void follow_torch(const trama_optimizer *o, const double *table)
             simulation_run(r.s, r.train);
         memcpy(wanted.parameter[0].value, table, FIT_IN * FIT_OUT * sizeof *table);
         memcpy(wanted.parameter[1].value, table + FIT_IN * FIT_OUT, FIT_OUT * sizeof *table);
-        compare(&r, &wanted, o->name, TORCH_STEPS);
+        fit_compare(&r, &wanted, o->name, TORCH_STEPS, TOLERANCE);
         fit_run_free(&r);
     }
 }
@@ -232,15 +211,6 @@ END_TEST
 
 /* ---- Rules of one's own ---- */
 
-/* The example of trama_optimizer.h. */
-static void heavy_ball(const trama_update *u)
-{
-    trama_value *b = trama_update_slot(u, "b");
-    trama_value *next = trama_add(trama_scale(b, 0.9), trama_update_gradient(u));
-    trama_update_set(u, b, next);
-    trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
-}
-
 START_TEST(a_rule_of_ones_own_does_what_the_built_in_one_does)
 {
     trama_optimizer mine = trama_optimizer_define("heavy_ball", 0.05, heavy_ball), sgd = trama_sgd(0.05);
@@ -250,9 +220,9 @@ START_TEST(a_rule_of_ones_own_does_what_the_built_in_one_does)
         fit_run r = run_new(&fit_layouts[i], &mine, &plain, 1 + i % 4);
         for (int step = 1; step <= 30; step++) {
             simulation_run(r.s, r.train);
-            plain_step(&plain, &sgd);
+            plain_fit_step(&sgd, sgd.lr, &plain);
         }
-        compare(&r, &plain, "heavy_ball", 30);
+        fit_compare(&r, &plain, "heavy_ball", 30, TOLERANCE);
         fit_run_free(&r);
     }
 }
@@ -309,7 +279,7 @@ static void follow_groups(const trama_optimizer *o, const trama_optimizer *of_w,
             if (of_b)
                 plain_update(of_b, of_b->lr, step, &plain.parameter[1]);
         }
-        compare(&r, &plain, "groups", 20);
+        fit_compare(&r, &plain, "groups", 20, TOLERANCE);
         fit_run_free(&r);
     }
 }

@@ -43,6 +43,20 @@ __attribute__((format(printf, 1, 2))) static inline const outcome *run(const cha
 /* For programs that end before they start anything whose leaks take whole stacks, which are slow, to be told. */
 #define QUICKLY "ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=1 "
 
+/* A wrong use, and what the message names. */
+typedef struct wrong_use {
+    const char *arguments, *option, *value;
+} wrong_use;
+
+/* The program ends with a message that names both. */
+static inline const outcome *run_wrong(const char *program, const wrong_use *w)
+{
+    const outcome *o = run(QUICKLY "./%s%s", program, w->arguments);
+    ck_assert_msg(o->status > 0 && strstr(o->text, w->option) && strstr(o->text, w->value), "%s%s: status %d, %.2000s",
+                  program, w->arguments, o->status, o->text);
+    return o;
+}
+
 /* It ran well. */
 static inline const char *text_of(const outcome *o)
 {

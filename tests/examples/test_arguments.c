@@ -4,9 +4,7 @@
 
 /* ---- Options ---- */
 
-static const struct wrong {
-    const char *command, *option, *value; /* that the message names */
-} wrongs[] = {
+static const wrong_use wrongs[] = {
     {"fashion_mnist --mesh foo", "--mesh", "'foo'"},
     {"fashion_mnist --mesh tp=2", "--mesh", "axis 0 is tp"},
     {"fashion_mnist --mesh 2", "--mesh", "without a name"},
@@ -70,12 +68,8 @@ static const struct wrong {
 
 START_TEST(a_wrong_option_is_named_with_its_value)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
-        const struct wrong *w = &wrongs[i];
-        const outcome *o = run(QUICKLY "./%s", w->command);
-        ck_assert_msg(o->status > 0 && contains(o->text, w->option) && contains(o->text, w->value),
-                      "%s: status %d, %.2000s", w->command, o->status, o->text);
-    }
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++)
+        run_wrong("", &wrongs[i]);
 }
 END_TEST
 

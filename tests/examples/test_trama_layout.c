@@ -276,9 +276,7 @@ END_TEST
 /* ---- Wrong uses ---- */
 
 #define ON_2_3 "--mesh 2,3 --shape 7,5 "
-static const struct wrong {
-    const char *arguments, *option, *value; /* that the message names */
-} wrongs[] = {
+static const wrong_use wrongs[] = {
     {"--shape 7,5 --layout R", "--mesh", "missing"},
     {"--mesh 2 --layout R", "--shape", "missing"},
     {"--mesh 2 --shape 7,5", "--layout", "missing"},
@@ -339,10 +337,8 @@ static const struct wrong {
 START_TEST(a_wrong_use_is_named)
 {
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
-        const struct wrong *w = &wrongs[i];
-        const outcome *o = run(QUICKLY "./trama layout %s", w->arguments);
-        ck_assert_msg(o->status > 0 && contains(o->text, w->option) && contains(o->text, w->value),
-                      "%s: status %d, %.2000s", w->arguments, o->status, o->text);
+        const wrong_use *w = &wrongs[i];
+        const outcome *o = run_wrong("trama layout ", w);
         ck_assert_msg(!contains(o->text, "process 0"), "%s: an answer beside the message", w->arguments);
     }
 }

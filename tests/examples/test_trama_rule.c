@@ -171,9 +171,7 @@ END_TEST
 
 #define MATMUL "matmul --mesh 2,3 --in 64,32:1,0 --in 32,48 "
 #define ONE "--mesh 2,3 --in 64,32 "
-static const struct wrong {
-    const char *arguments, *option, *value; /* that the message names */
-} wrongs[] = {
+static const wrong_use wrongs[] = {
     {"", "the op", "missing"},
     {"matmul --in 64,32 --in 32,48", "--mesh", "missing"},
     {"matmul --mesh 2x3 --in 64,32 --in 32,48", "--mesh", "'2x3'"},
@@ -269,10 +267,8 @@ static const struct wrong {
 START_TEST(a_wrong_use_is_named)
 {
     for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
-        const struct wrong *w = &wrongs[i];
-        const outcome *o = run(QUICKLY "./trama rule %s", w->arguments);
-        ck_assert_msg(o->status > 0 && contains(o->text, w->option) && contains(o->text, w->value),
-                      "%s: status %d, %.2000s", w->arguments, o->status, o->text);
+        const wrong_use *w = &wrongs[i];
+        const outcome *o = run_wrong("trama rule ", w);
         ck_assert_msg(!contains(o->text, "in0 [") && !contains(o->text, ".c:"), "%s: %.2000s", w->arguments, o->text);
     }
 }

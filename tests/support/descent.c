@@ -139,6 +139,15 @@ void plain_clip(const trama_optimizer *o, plain_fit *p)
             p->parameter[i].gradient[k] *= factor;
 }
 
+void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p)
+{
+    plain_fit_gradients(p);
+    plain_clip(o, p);
+    p->steps++;
+    for (int i = 0; i < FIT_PARAMETERS; i++)
+        plain_update(o, lr, p->steps, &p->parameter[i]);
+}
+
 /* ---- Through Trama ---- */
 
 fit fit_new(const fit_layout *l, trama_dtype dtype)
@@ -202,4 +211,24 @@ void fit_run_free(fit_run *r)
     simulation_destroy(&r->s);
     machine_destroy(&r->machine);
     fit_free(&r->f);
+}
+
+void fit_compare(fit_run *r, const plain_fit *plain, const char *name, int step, double tolerance)
+{
+    for (int i = 0; i < FIT_PARAMETERS; i++) {
+        dense got = simulation_value(r->s, r->f.parameter[i]);
+        for (int k = 0; k < plain->parameter[i].n; k++)
+            ck_assert_msg(fabs(got.at[k] - plain->parameter[i].value[k]) <= tolerance,
+                          "%s: element %d of %s is %.17g after step %d, not %.17g", name, k, r->f.parameter[i]->name,
+                          got.at[k], step, plain->parameter[i].value[k]);
+        dense_free(&got);
+    }
+}
+
+void heavy_ball(const trama_update *u)
+{
+    trama_value *b = trama_update_slot(u, "b");
+    trama_value *next = trama_add(trama_scale(b, 0.9), trama_update_gradient(u));
+    trama_update_set(u, b, next);
+    trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
 }

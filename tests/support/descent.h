@@ -35,6 +35,9 @@ double plain_fit_gradients(plain_fit *p); /* the loss */
 /* Step t, from 1, of a built-in optimizer, as its paper has it. */
 void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *q);
 
+/* A step of all parameters: gradients, clipped, and updates. */
+void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p);
+
 double plain_norm(const plain_fit *p); /* of all gradients */
 void plain_clip(const trama_optimizer *o, plain_fit *p);
 
@@ -61,5 +64,11 @@ typedef struct fit_run {
 /* A fit of f64 with its target, taken over, fed, on ranks of two workers; a program in error ends the test. */
 fit_run fit_run_new(fit f, trama_target *train, const plain_fit *data, int ranks);
 void fit_run_free(fit_run *r);
+
+/* Ends the test where a parameter is not the plain one; name, step: for the message. */
+void fit_compare(fit_run *r, const plain_fit *plain, const char *name, int step, double tolerance);
+
+/* The rule that trama_optimizer.h has as its example: momentum of 0.9. */
+void heavy_ball(const trama_update *u);
 
 #endif
