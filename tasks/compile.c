@@ -71,9 +71,22 @@ static trama_status place(trama_executable *e, const trama_value *v)
     return place_source(e, v, v->node->op, &v->node->attributes);
 }
 
+/* Buffers of merged gradients wait for a cycle of more than one micro-step. */
 static bool has_first_content(const trama_value *v)
 {
-    return v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT || (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
+    return (v->kind == VALUE_STATE && !v->terms) || v->kind == VALUE_CONSTANT ||
+           (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
+}
+
+trama_status buffers_place(trama_executable *e, const target_form *t)
+{
+    trama_status status = TRAMA_OK;
+    for (int i = 0; i < t->leaves.n && !status; i++) {
+        const trama_value *v = e->program->values.at[t->leaves.at[i]];
+        if (v->terms && !e->at[v->id].in)
+            status = place(e, v);
+    }
+    return status;
 }
 
 /* ---- Compile and destroy ---- */
@@ -91,9 +104,10 @@ static trama_status refuse_marks(const trama_program *p)
 {
     for (int i = 0; i < p->nodes.n; i++)
         if (p->nodes.at[i]->stage)
-            return trama_fail(p->nodes.at[i]->where, TRAMA_E_UNSUPPORTED,
-                              "trama_compile: %s is in pipeline stage %d, and pipelines cannot be run yet; leave out trama_stage",
-                              p->nodes.at[i]->op->name, p->nodes.at[i]->stage - 1);
+            return trama_fail(
+                p->nodes.at[i]->where, TRAMA_E_UNSUPPORTED,
+                "trama_compile: %s is in pipeline stage %d, and pipelines cannot be run yet; leave out trama_stage",
+                p->nodes.at[i]->op->name, p->nodes.at[i]->stage - 1);
     for (int i = 0; i < p->values.n; i++)
         if (p->values.at[i]->offload)
             return trama_fail(p->values.at[i]->where, TRAMA_E_UNSUPPORTED,
@@ -125,9 +139,33 @@ static void map_processes(trama_executable *e)
     e->planning.map = map;
 }
 
+/* The state of the program lies as it does in plain training. */
+static void lay_state_as_plain(trama_executable *e)
+{
+    for (int i = 0; i < e->plain->values.n; i++) {
+        trama_value *v = e->program->values.at[i];
+        if (v->kind != VALUE_STATE || e->plain_l.mesh[i] == e->single)
+            continue;
+        v->mesh = program_mesh(e->program, e->plain_l.mesh[i]);
+        v->layout = e->plain_l.value[i];
+    }
+}
+
+static trama_status complete_both(trama_executable *e)
+{
+    int64_t nominal = context_config(e->context)->nominal;
+    trama_status status = TRAMA_OK;
+    if (e->plain) {
+        status = complete_program(e->plain, nominal, e->single, &e->plain_l);
+        if (!status)
+            lay_state_as_plain(e);
+    }
+    return status ? status : complete_program(e->program, nominal, e->single, &e->l);
+}
+
 static trama_status complete_and_place(trama_executable *e)
 {
-    trama_status status = complete_program(e->program, context_config(e->context)->nominal, e->single, &e->l);
+    trama_status status = complete_both(e);
     if (!status)
         map_processes(e);
     if (!status && *e->l.report)
@@ -143,12 +181,15 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
 {
     if (!context || !program || !executable)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_compile: the %s is NULL",
-                          !context ? "context" : program ? "executable's address" : "program");
+                          !context  ? "context"
+                          : program ? "executable's address"
+                                    : "program");
     if (program->status)
         return trama_fail(NOWHERE, program->status, "%s", program->error);
     if (!program->targets.n)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_compile: the program has no target; name what is to be run "
-                                                   "with trama_target_new");
+        return trama_fail(where, TRAMA_E_ARGUMENT,
+                          "trama_compile: the program has no target; name what is to be run "
+                          "with trama_target_new");
     trama_status status = refuse_marks(program);
     if (!status)
         status = check_agreement(context, program);
@@ -156,11 +197,13 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
         return status;
     trama_executable *e;
     trama_program *own = program_copy(program);
-    merge_gradients(own);
+    bool merges = merge_gradients(own);
     executable_begin(context, own, &e);
     e->owns_program = true;
+    if (merges)
+        e->plain = program_copy(program);
     executable_put(e, e->program->values.n, (located){0});
-    status = complete_and_place(e);
+    status = own->status ? trama_fail(NOWHERE, own->status, "%s", own->error) : complete_and_place(e);
     if (!status)
         status = targets_prepare(e);
     status = context_agree(context, "trama_compile", status);
@@ -193,9 +236,11 @@ trama_status trama_executable_destroy(trama_executable **executable)
     free(e->flights);
     free(e->at);
     layouts_free(&e->l);
+    layouts_free(&e->plain_l);
     map_destroy(&e->map);
     if (e->owns_program)
         trama_program_destroy(&e->program);
+    trama_program_destroy(&e->plain);
     context_live_add(e->context, -1);
     free(e);
     *executable = NULL;

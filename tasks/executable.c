@@ -92,7 +92,7 @@ trama_value *executable_value(const trama_executable *e, trama_where where, cons
 static bool is_in_target(const trama_executable *e, int value)
 {
     for (int i = 0; i < e->targets.n; i++)
-        if (e->targets.at[i].kept[value])
+        if (e->targets.at[i].form.kept[value])
             return true;
     return false;
 }

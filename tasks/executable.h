@@ -8,7 +8,7 @@
 
 /* A target compiled for given extents of what is fed. */
 typedef struct compiled {
-    blueprint of;      /* owned */
+    blueprint of; /* owned */
     instance *in;
 } compiled;
 
@@ -16,20 +16,33 @@ typedef ARRAY(int) value_ids;
 
 /* Where a target that merges gradients is in its cycle of micro-steps. */
 typedef struct merge_cycle {
-    int64_t k, at;     /* k 0: it does not merge; micro-steps since the last step that was applied */
-    double first, sum; /* samples of the first of them, and of all */
+    int64_t k, at;             /* k 0: it does not merge; micro-steps since the last step that was applied */
+    double first, sum;         /* samples of the first of them, and of all */
     double fed[MERGE_SCALARS]; /* as the tasks see them */
 } merge_cycle;
 
-typedef struct target_state {
+/* A target as one program has it. */
+typedef struct target_form {
     const trama_target *target;
-    merge_cycle cycle;
+    const layouts *l;    /* of its program */
     bool *needed, *kept; /* [node id], [value id] */
     int *leader;         /* [node id] */
     value_ids leaves;    /* inputs, constants, state and sources that it reads */
     value_ids results;   /* what is kept of what it computes */
     ARRAY(compiled *) cache;
+} target_form;
+
+typedef struct target_state {
+    target_form form;  /* of the executable's program */
+    target_form plain; /* where gradients are merged: of the program without that, for cycles of one micro-step */
+    merge_cycle cycle;
 } target_state;
+
+/* What a run of the target is now. */
+static inline target_form *target_now(target_state *t)
+{
+    return t->cycle.k == 1 ? &t->plain : &t->form;
+}
 
 /* The buffers of an input for one shape. */
 typedef struct fed {
@@ -44,9 +57,9 @@ typedef struct input_state {
 
 /* Buffers for reading one value from one instance; more than one where several readings are under way. */
 typedef struct reader {
-    snippet *s;       /* owned, but in eager mode */
+    snippet *s; /* owned, but in eager mode */
     instance *in;
-    instance *from;   /* held */
+    instance *from; /* held */
     int as;
     bool busy;
 } reader;
@@ -55,23 +68,26 @@ struct eager_state;
 
 struct trama_executable {
     trama_context *context;
-    trama_program *program;      /* own copy; in eager mode the user's */
+    trama_program *program; /* own copy; in eager mode the user's */
     bool owns_program;
     const trama_mesh *single, *readers; /* one process; one process a rank */
     layouts l;
+    trama_program *plain; /* where targets merge gradients: the program without; its state lies alike. Or NULL */
+    layouts plain_l;
     process_map *map;
     planning planning;
     int n_located;
-    located *at;                 /* [value id] where its content is now; holds the instances */
-    ARRAY(snippet *) snippets;   /* of state and constants, in compiled mode */
+    located *at;               /* [value id] where its content is now; holds the instances */
+    ARRAY(snippet *) snippets; /* of state and constants, in compiled mode */
     ARRAY(input_state) inputs;
     ARRAY(target_state) targets;
     ARRAY(reader *) readers_made;
     int window;
-    flight **flights;            /* [window] of run i mod window */
+    flight **flights; /* [window] of run i mod window */
     int64_t runs;
-    /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the mesh where it
-     * has no own; copy: a snippet_of_copy that the cache owns; wait: until all ops have landed; end: frees all of it. */
+    /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the
+     * mesh where it has no own; copy: a snippet_of_copy that the cache owns; wait: until all ops have landed; end:
+     * frees all of it. */
     struct eager_state *eager;
     trama_status (*place)(trama_executable *e, trama_value *value, const trama_mesh *mesh);
     trama_status (*copy)(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
@@ -100,6 +116,8 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
 
 /* compile.c: E_LAYOUT where state cannot lie like that */
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
+/* The buffers of merged gradients that the target has, where it has none yet. */
+trama_status buffers_place(trama_executable *e, const target_form *t);
 /* merge.c: what the next run of a target is. Scalars are fed; the cycle becomes *next when the run is submitted. */
 trama_status cycle_begin(trama_executable *e, target_state *t);
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next);
@@ -111,12 +129,12 @@ trama_status target_find(trama_where where, trama_executable *e, const trama_tar
                          target_state **found);
 void targets_free(trama_executable *e);
 /* Hands the target's plan for the extents fed last to a function; not collective, nothing is submitted. */
-typedef void target_look(const trama_executable *e, const target_state *t, const plan *p, void *arg);
+typedef void target_look(const target_form *t, const plan *p, void *arg);
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg);
-/* verify.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is the one
- * that it uses; E_SYSTEM says what does not. */
-trama_status verify_target(const trama_executable *e, const target_state *t, const blueprint *of);
+/* verify.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is
+ * the one that it uses; E_SYSTEM says what does not. */
+trama_status verify_target(const trama_executable *e, const target_form *t, const blueprint *of);
 /* Waits for all that is under way; drops the plans for fed extents that nobody holds. */
 void compiled_forget(trama_executable *e);
 /* read.c: frees the buffers of readings that are not under way; of all, which then must be none */

@@ -3,8 +3,7 @@
 #include "executable.h"
 
 typedef struct graph {
-    const trama_executable *e;
-    const target_state *t;
+    const target_form *t;
     const plan *p;
     text out;
 } graph;
@@ -62,19 +61,19 @@ static void maker(graph *g, const trama_value *v, const trama_mesh *mesh, const 
 
 static void draw_leaf(graph *g, int value)
 {
-    const trama_value *v = g->e->program->values.at[value];
+    const trama_value *v = g->t->target->program->values.at[value];
     text_add(&g->out, "  v%d [shape=ellipse, style=filled, fillcolor=%s, label=\"", value,
              v->kind == VALUE_STATE ? "lightyellow" : "lightgrey");
     value_words(g, v);
     text_add(&g->out, "\\n");
-    layout_words(g, g->e->l.mesh[value], &g->e->l.value[value]);
+    layout_words(g, g->t->l->mesh[value], &g->t->l->value[value]);
     text_add(&g->out, "\"];\n");
 }
 
 static void draw_exchange(graph *g, int number)
 {
     const plan_exchange *x = &g->p->exchanges.at[number];
-    const trama_value *v = g->e->program->values.at[x->value];
+    const trama_value *v = g->t->target->program->values.at[x->value];
     text_add(&g->out, "  x%d [shape=hexagon, style=filled, fillcolor=lightblue, label=\"", number);
     layout_words(g, x->from_mesh, &x->from);
     text_add(&g->out, " -> ");
@@ -93,7 +92,7 @@ static void draw_exchange(graph *g, int number)
 
 static void draw_op(graph *g, const trama_node *node)
 {
-    const op_layouts *op = &g->e->l.op[node->id];
+    const op_layouts *op = &g->t->l->op[node->id];
     text_add(&g->out, "  n%d [shape=box, label=\"%s\"%s];\n", node->id, node->op->name,
              node->backward ? ", color=brown" : "");
     for (int t = 0; t < node->op->n_in; t++) {
@@ -112,20 +111,19 @@ static void draw_op(graph *g, const trama_node *node)
 
 static void draw_result(graph *g, int value)
 {
-    const trama_value *v = g->e->program->values.at[value];
+    const trama_value *v = g->t->target->program->values.at[value];
     text_add(&g->out, "  r%d [shape=doubleoctagon, label=\"", value);
     value_words(g, v);
     text_add(&g->out, "\\n");
-    layout_words(g, g->e->l.mesh[value], &g->e->l.value[value]);
+    layout_words(g, g->t->l->mesh[value], &g->t->l->value[value]);
     text_add(&g->out, "\"];\n  ");
-    maker(g, v, g->e->l.mesh[value], &g->e->l.value[value]);
+    maker(g, v, g->t->l->mesh[value], &g->t->l->value[value]);
     text_add(&g->out, " -> r%d;\n", value);
 }
 
-static void draw(const trama_executable *e, const target_state *t, const plan *p, void *arg)
+static void draw(const target_form *t, const plan *p, void *arg)
 {
     graph *g = arg;
-    g->e = e;
     g->t = t;
     g->p = p;
     text_add(&g->out, "digraph \"");
@@ -134,9 +132,9 @@ static void draw(const trama_executable *e, const target_state *t, const plan *p
              "\" {\n  node [fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n");
     for (int i = 0; i < t->leaves.n; i++)
         draw_leaf(g, t->leaves.at[i]);
-    for (int i = 0; i < e->program->nodes.n; i++)
+    for (int i = 0; i < t->target->program->nodes.n; i++)
         if (t->needed[i])
-            draw_op(g, e->program->nodes.at[i]);
+            draw_op(g, t->target->program->nodes.at[i]);
     for (int i = 0; i < p->exchanges.n; i++)
         draw_exchange(g, i);
     for (int i = 0; i < t->results.n; i++)
@@ -146,7 +144,7 @@ static void draw(const trama_executable *e, const target_state *t, const plan *p
 
 trama_status trama_plan_graph(trama_executable *e, const trama_target *target, char **dot)
 {
-    graph g = {.e = NULL};
+    graph g = {.t = NULL};
     if (!dot)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_plan_graph: the graph's address is NULL");
     trama_status status = target_look_at(e, target, "trama_plan_graph", draw, &g);

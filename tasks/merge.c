@@ -12,7 +12,7 @@ static trama_status feed(trama_where where, trama_executable *e, target_state *t
     for (int i = 0; i < MERGE_SCALARS && !status; i++) {
         if (!all && t->cycle.fed[i] == values[i])
             continue;
-        status = trama_feed_at(where, e, t->target->merge.scalar[i], &values[i], TRAMA_SCALAR);
+        status = trama_feed_at(where, e, t->form.target->merge.scalar[i], &values[i], TRAMA_SCALAR);
         if (!status)
             t->cycle.fed[i] = values[i];
     }
@@ -22,8 +22,10 @@ static trama_status feed(trama_where where, trama_executable *e, target_state *t
 trama_status cycle_begin(trama_executable *e, target_state *t)
 {
     const double values[MERGE_SCALARS] = {[MERGE_WEIGHT] = 1, [MERGE_SCALE] = 1};
-    t->cycle.k = t->target->merge.scalar[MERGE_KEEP] ? t->target->merge.k : 0;
-    return t->cycle.k ? feed(t->target->merge.where, e, t, values, true) : TRAMA_OK;
+    const target_merge *merge = &t->form.target->merge;
+    t->cycle.k = merge->k;
+    trama_status status = merge->k > 1 ? buffers_place(e, &t->form) : TRAMA_OK;
+    return merge->k && !status ? feed(merge->where, e, t, values, true) : status;
 }
 
 /* The extent of the first dim that is only known when fed, among the inputs of the target; 1 where there is none. */
@@ -31,8 +33,8 @@ static double samples(const trama_executable *e, const target_state *t)
 {
     int first = -1;
     int64_t extent = 1;
-    for (int i = 0; i < t->leaves.n; i++) {
-        const trama_value *v = e->program->values.at[t->leaves.at[i]];
+    for (int i = 0; i < t->form.leaves.n; i++) {
+        const trama_value *v = e->program->values.at[t->form.leaves.at[i]];
         located at = e->at[v->id];
         if (v->kind != VALUE_INPUT || !at.in || (first >= 0 && v->id > first))
             continue;
@@ -48,7 +50,7 @@ static double samples(const trama_executable *e, const target_state *t)
 /* A flush adds nothing; behind a closed gate nobody reads the scale. */
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next)
 {
-    bool mean = t->target->merge.how == TRAMA_MEAN, begins = !t->cycle.at;
+    bool mean = !(t->form.target->merge.how & TRAMA_TOTAL), begins = !t->cycle.at;
     double n = flush ? 0 : samples(e, t), first = begins ? n : t->cycle.first, sum = begins ? n : t->cycle.sum + n;
     int64_t at = flush || t->cycle.at + 1 >= t->cycle.k ? 0 : t->cycle.at + 1;
     double values[MERGE_SCALARS];
@@ -71,7 +73,7 @@ static trama_status find_merging(trama_where where, trama_executable *e, const t
                                  target_state **t)
 {
     trama_status status = target_find(where, e, target, call, t);
-    if (!status && !(*t)->target->merge.k)
+    if (!status && !(*t)->form.target->merge.k)
         status = trama_fail(where, TRAMA_E_ARGUMENT, "%s: target '%s' merges no gradients (trama_gradient_merge)", call,
                             target->name);
     return status;
@@ -84,11 +86,6 @@ trama_status trama_merge_set_at(trama_where where, trama_executable *e, const tr
     if (!status && k < 1)
         status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_merge_set: k is %lld; it takes micro-steps, 1 or more",
                             (long long)k);
-    if (!status && !t->cycle.k && k > 1)
-        status = trama_fail(where, TRAMA_E_UNSUPPORTED,
-                            "trama_merge_set: target '%s' was compiled as plain training, k = 1; give "
-                            "trama_gradient_merge the largest k, and set 1 here",
-                            target->name);
     if (!status && t->cycle.at)
         status =
             trama_fail(where, TRAMA_E_ORDER,
@@ -97,7 +94,9 @@ trama_status trama_merge_set_at(trama_where where, trama_executable *e, const tr
                        (long long)t->cycle.at, (long long)t->cycle.k, target->name);
     if (!status)
         status = executable_call(e, "trama_merge_set", (int)k, NULL);
-    if (!status && t->cycle.k)
+    if (!status && k > 1)
+        status = context_agree(e->context, "trama_merge_set", buffers_place(e, &t->form));
+    if (!status)
         t->cycle.k = k;
     return status;
 }

@@ -23,9 +23,10 @@ static bool is_leaf(const trama_value *v)
            (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
 }
 
-static void prepare(const trama_executable *e, target_state *t)
+static void prepare(target_form *t, const trama_program *p, int target, const layouts *l)
 {
-    const trama_program *p = e->program;
+    t->target = p->targets.at[target];
+    t->l = l;
     t->needed = trama_alloc((size_t)max_i64(1, p->nodes.n));
     t->kept = trama_alloc((size_t)p->values.n);
     t->leader = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *t->leader);
@@ -52,8 +53,9 @@ trama_status targets_prepare(trama_executable *e)
     trama_status status = TRAMA_OK;
     for (int i = 0; i < e->program->targets.n; i++) {
         target_state *t = ARRAY_PUSH(&e->targets);
-        t->target = e->program->targets.at[i];
-        prepare(e, t);
+        prepare(&t->form, e->program, i, &e->l);
+        if (t->form.target->merge.k)
+            prepare(&t->plain, e->plain, i, &e->plain_l);
     }
     for (int i = 0; i < e->targets.n && !status; i++)
         status = cycle_begin(e, &e->targets.at[i]);
@@ -76,17 +78,22 @@ static void forget_values(trama_executable *e, const compiled *c)
             executable_put(e, i, (located){0});
 }
 
-static void drop_target_cache(trama_executable *e, target_state *t)
+static void form_free(trama_executable *e, target_form *t)
 {
     for (int i = 0; i < t->cache.n; i++) {
         forget_values(e, t->cache.at[i]);
         compiled_destroy(t->cache.at[i]);
     }
     ARRAY_FREE(&t->cache);
+    ARRAY_FREE(&t->leaves);
+    ARRAY_FREE(&t->results);
+    free(t->needed);
+    free(t->kept);
+    free(t->leader);
 }
 
 /* Not those that hold values which can be read, or readings under way. */
-static void drop_idle_plans(target_state *t)
+static void drop_idle_plans(target_form *t)
 {
     int n = 0;
     for (int i = 0; i < t->cache.n; i++)
@@ -102,25 +109,22 @@ void compiled_forget(trama_executable *e)
     trama_wait(e);
     flight_wait_all(e->context, "trama_run");
     readers_forget(e);
-    for (int i = 0; i < e->targets.n; i++)
-        drop_idle_plans(&e->targets.at[i]);
+    for (int i = 0; i < e->targets.n; i++) {
+        drop_idle_plans(&e->targets.at[i].form);
+        drop_idle_plans(&e->targets.at[i].plain);
+    }
 }
 
 void targets_free(trama_executable *e)
 {
     for (int i = 0; i < e->targets.n; i++) {
-        target_state *t = &e->targets.at[i];
-        drop_target_cache(e, t);
-        ARRAY_FREE(&t->leaves);
-        ARRAY_FREE(&t->results);
-        free(t->needed);
-        free(t->kept);
-        free(t->leader);
+        form_free(e, &e->targets.at[i].form);
+        form_free(e, &e->targets.at[i].plain);
     }
     ARRAY_FREE(&e->targets);
 }
 
-static compiled *cached(const trama_executable *e, const target_state *t)
+static compiled *cached(const trama_executable *e, const target_form *t)
 {
     for (int i = 0; i < t->cache.n; i++) {
         const compiled *c = t->cache.at[i];
@@ -137,9 +141,9 @@ static compiled *cached(const trama_executable *e, const target_state *t)
 }
 
 /* Shapes for the extents fed, and the factor tables that follow. */
-static trama_status resolve_target(const trama_executable *e, const target_state *t, blueprint *of)
+static trama_status resolve_target(const trama_executable *e, const target_form *t, blueprint *of)
 {
-    const trama_program *p = e->program;
+    const trama_program *p = t->target->program;
     of->program = p;
     of->shapes = trama_alloc((size_t)p->values.n * sizeof *of->shapes);
     of->rules = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *of->rules);
@@ -152,10 +156,10 @@ static trama_status resolve_target(const trama_executable *e, const target_state
     return program_resolve(p, t->needed, of->shapes, of->rules);
 }
 
-static void plan_target(const trama_executable *e, target_state *t, blueprint *of)
+static void plan_target(const trama_executable *e, target_form *t, blueprint *of)
 {
-    plan_source source = planning_source(&e->planning, of, &e->l, e->planning.rank);
-    fuse_program(e->program, t->needed, &e->l, of->shapes, !e->planning.options.no_fusion, t->leader);
+    plan_source source = planning_source(&e->planning, of, t->l, e->planning.rank);
+    fuse_program(of->program, t->needed, t->l, of->shapes, !e->planning.options.no_fusion, t->leader);
     partition *q = partition_begin(&source);
     for (int i = 0; i < t->leaves.n; i++) {
         located at = e->at[t->leaves.at[i]];
@@ -177,7 +181,7 @@ static trama_status instantiate(trama_executable *e, compiled *c)
     return status;
 }
 
-static trama_status compile_target(trama_executable *e, target_state *t, compiled **made)
+static trama_status compile_target(trama_executable *e, target_form *t, compiled **made)
 {
     compiled *c = trama_alloc(sizeof *c);
     trama_status status = resolve_target(e, t, &c->of);
@@ -205,14 +209,14 @@ trama_status target_find(trama_where where, trama_executable *e, const trama_tar
 {
     if (!e || !target)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL", call, e ? "target" : "executable");
-    if (target->id >= e->targets.n || strcmp(e->targets.at[target->id].target->name, target->name))
+    if (target->id >= e->targets.n || strcmp(e->targets.at[target->id].form.target->name, target->name))
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: target '%s' was not in the program when it was compiled", call,
                           target->name);
     *found = &e->targets.at[target->id];
     return TRAMA_OK;
 }
 
-static trama_status check_fed(trama_where where, const trama_executable *e, const target_state *t, const char *call)
+static trama_status check_fed(trama_where where, const trama_executable *e, const target_form *t, const char *call)
 {
     for (int i = 0; i < t->leaves.n; i++)
         if (!e->at[t->leaves.at[i]].in)
@@ -221,7 +225,7 @@ static trama_status check_fed(trama_where where, const trama_executable *e, cons
     return TRAMA_OK;
 }
 
-static trama_status ready_target(trama_where where, trama_executable *e, target_state *t, compiled **c)
+static trama_status ready_target(trama_where where, trama_executable *e, target_form *t, compiled **c)
 {
     trama_status status = check_fed(where, e, t, "trama_run");
     if (status)
@@ -235,8 +239,9 @@ static bool has_part(const trama_value *v, run_parts parts)
     return parts & (v->node && v->node->gated ? RUN_GATED : RUN_MICRO);
 }
 
-trama_status target_submit(trama_where where, trama_executable *e, target_state *t, run_parts parts)
+trama_status target_submit(trama_where where, trama_executable *e, target_state *of, run_parts parts)
 {
+    target_form *t = target_now(of);
     compiled *c = NULL;
     trama_status status = ready_target(where, e, t, &c);
     if (status)
@@ -249,7 +254,7 @@ trama_status target_submit(trama_where where, trama_executable *e, target_state 
     }
     instance_submit(c->in, e->runs, f, parts);
     for (int i = 0; i < t->results.n; i++)
-        if (has_part(e->program->values.at[t->results.at[i]], parts))
+        if (has_part(t->target->program->values.at[t->results.at[i]], parts))
             executable_put(e, t->results.at[i], (located){c->in, t->results.at[i]});
     e->runs++;
     return TRAMA_OK;
@@ -261,7 +266,7 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
     trama_status status = target_find(where, e, target, "trama_run", &t);
     if (!status)
         status = executable_call(e, "trama_run", target->id, NULL);
-    if (status || !t->cycle.k)
+    if (status || t->cycle.k < 2)
         return status ? status : target_submit(where, e, t, RUN_ALL);
     merge_cycle next;
     status = cycle_feed(where, e, t, false, &next);
@@ -277,10 +282,11 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg)
 {
-    target_state *t = NULL;
-    trama_status status = target_find(NOWHERE, e, target, call, &t);
+    target_state *of = NULL;
+    target_form *t = NULL;
+    trama_status status = target_find(NOWHERE, e, target, call, &of);
     if (!status)
-        status = check_fed(NOWHERE, e, t, call);
+        status = check_fed(NOWHERE, e, t = target_now(of), call);
     if (status)
         return status;
     const compiled *c = cached(e, t);
@@ -290,7 +296,7 @@ trama_status target_look_at(trama_executable *e, const trama_target *target, con
     if (!c && !status)
         plan_target(e, t, &own);
     if (!status)
-        look(e, t, c ? c->of.plan : own.plan, arg);
+        look(t, c ? c->of.plan : own.plan, arg);
     blueprint_clear(&own);
     return status;
 }
@@ -300,11 +306,10 @@ typedef struct description {
     text words;
 } description;
 
-static void describe(const trama_executable *e, const target_state *t, const plan *p, void *arg)
+static void describe(const target_form *t, const plan *p, void *arg)
 {
-    (void)t;
     description *d = arg;
-    (d->every_step ? plan_describe : plan_summary)(p, e->program, &d->words);
+    (d->every_step ? plan_describe : plan_summary)(p, t->target->program, &d->words);
 }
 
 trama_status trama_plan_text(trama_executable *e, const trama_target *target, bool every_step, char **out)
@@ -318,9 +323,9 @@ trama_status trama_plan_text(trama_executable *e, const trama_target *target, bo
     return status;
 }
 
-static void count_traffic(const trama_executable *e, const target_state *t, const plan *p, void *arg)
+static void count_traffic(const target_form *t, const plan *p, void *arg)
 {
-    (void)e, (void)t;
+    (void)t;
     plan_totals n = plan_count(p);
     *(trama_traffic *)arg = (trama_traffic){n.messages, n.received, n.sent, n.bound, n.steps, n.steps - n.messages};
 }

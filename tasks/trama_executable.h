@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An executable: a compiled program with its state, ready to be fed and run.
  *
- * Every call here is collective over the context's communicator unless it says otherwise: all ranks make the same calls in
- * the same order. Statuses other than TRAMA_OK have changed nothing; trama_error() has the message. */
+ * Every call here is collective over the context's communicator unless it says otherwise: all ranks make the same calls
+ * in the same order. Statuses other than TRAMA_OK have changed nothing; trama_error() has the message. */
 #ifndef TRAMA_EXECUTABLE_H
 #define TRAMA_EXECUTABLE_H
 
@@ -26,13 +26,15 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
 /* Waits for all runs, frees the state, nulls *executable. NULL is allowed. */
 trama_status trama_executable_destroy(trama_executable **executable);
 
-/* Gives an input its data for the runs to come: data [shape] row-major, the whole tensor, the same on every rank, copied on return
- * (a rank reads only its boxes). shape fits the input's, TRAMA_ANY being any extent >= 0. E_SHAPE names both. */
+/* Gives an input its data for the runs to come: data [shape] row-major, the whole tensor, the same on every rank,
+ * copied on return (a rank reads only its boxes). shape fits the input's, TRAMA_ANY being any extent >= 0. E_SHAPE
+ * names both. */
 #define trama_feed(executable, input, data, shape) trama_feed_at(TRAMA_HERE, executable, input, data, shape)
 trama_status trama_feed_at(trama_where where, trama_executable *executable, const trama_value *input, const void *data,
                            trama_shape shape);
 
-/* The same with this rank's boxes only: pieces[i] is box i as trama_local_box tells it, row-major; n as trama_local_count. */
+/* The same with this rank's boxes only: pieces[i] is box i as trama_local_box tells it, row-major; n as
+ * trama_local_count. */
 #define trama_feed_local(executable, input, shape, n, pieces)                                                          \
     trama_feed_local_at(TRAMA_HERE, executable, input, shape, n, pieces)
 trama_status trama_feed_local_at(trama_where where, trama_executable *executable, const trama_value *input,
@@ -43,9 +45,9 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *executable
 #define trama_run(executable, target) trama_run_at(TRAMA_HERE, executable, target)
 trama_status trama_run_at(trama_where where, trama_executable *executable, const trama_target *target);
 
-/* For a target that merges gradients (trama_gradient_merge): how many micro-steps a cycle has from now on, k >= 1; between
- * cycles only, else E_ORDER; E_UNSUPPORTED for more than 1 where it was compiled with k = 1. And: applies what an incomplete cycle has gathered, as if it had ended; nothing where it has not
- * begun. */
+/* For a target that merges gradients (trama_gradient_merge): how many micro-steps a cycle has from now on, k >= 1;
+ * between cycles only, else E_ORDER. The buffers of merged gradients are made when k is first above 1. And: applies
+ * what an incomplete cycle has gathered, as if it had ended; nothing where it has not begun. */
 #define trama_merge_set(executable, target, k) trama_merge_set_at(TRAMA_HERE, executable, target, k)
 trama_status trama_merge_set_at(trama_where where, trama_executable *executable, const trama_target *target, int64_t k);
 #define trama_flush(executable, target) trama_flush_at(TRAMA_HERE, executable, target)
@@ -54,14 +56,15 @@ trama_status trama_flush_at(trama_where where, trama_executable *executable, con
 /* Waits until all that was submitted is done. Not collective. */
 trama_status trama_wait(trama_executable *executable);
 
-/* Reads the global value of a parameter, a fed input or a value of a target that ran, as it is at this place of the program:
- * data [shape] row-major, bytes its size. A rank that passes NULL takes part and receives nothing.
- * E_NOT_KEPT for values of no target, E_ORDER before a run, E_SHAPE for other sizes. */
+/* Reads the global value of a parameter, a fed input or a value of a target that ran, as it is at this place of the
+ * program: data [shape] row-major, bytes its size. A rank that passes NULL takes part and receives nothing. E_NOT_KEPT
+ * for values of no target, E_ORDER before a run, E_SHAPE for other sizes. */
 #define trama_read(executable, value, data, bytes) trama_read_at(TRAMA_HERE, executable, value, data, bytes)
 trama_status trama_read_at(trama_where where, trama_executable *executable, const trama_value *value, void *data,
                            size_t bytes);
 
-/* The same in two steps, so that runs go on between them. Every start has its wait (not collective), which frees the reading. */
+/* The same in two steps, so that runs go on between them. Every start has its wait (not collective), which frees the
+ * reading. */
 #define trama_read_start(executable, value, reading) trama_read_start_at(TRAMA_HERE, executable, value, reading)
 trama_status trama_read_start_at(trama_where where, trama_executable *executable, const trama_value *value,
                                  trama_reading **reading);
@@ -89,11 +92,12 @@ trama_status trama_extents(trama_executable *executable, const trama_value *valu
 trama_status trama_print_at(trama_where where, trama_executable *executable, const trama_value *value, int most,
                             char **text);
 
-/* What a run of the target does on this rank, for the extents fed last: summary, or every step. Not collective. Caller frees. */
+/* What a run of the target does on this rank, for the extents fed last: summary, or every step. Not collective. Caller
+ * frees. */
 trama_status trama_plan_text(trama_executable *executable, const trama_target *target, bool every_step, char **text);
 
-/* The same as a graph in Graphviz's language: ops, layouts on the edges, changes of layout with this rank's bytes. Not collective.
- * The caller frees. */
+/* The same as a graph in Graphviz's language: ops, layouts on the edges, changes of layout with this rank's bytes. Not
+ * collective. The caller frees. */
 trama_status trama_plan_graph(trama_executable *executable, const trama_target *target, char **dot);
 
 /* Who holds what of a value, below its name, shape and layout: a line for each process of its mesh, and the picture of

@@ -5,9 +5,9 @@
 #include "executable.h"
 
 /* The leaves are where completion laid them out, whoever filled them. */
-static plan *plan_of(const trama_executable *e, const target_state *t, const blueprint *of, int rank)
+static plan *plan_of(const trama_executable *e, const target_form *t, const blueprint *of, int rank)
 {
-    plan_source source = planning_source(&e->planning, of, &e->l, rank);
+    plan_source source = planning_source(&e->planning, of, t->l, rank);
     partition *q = partition_begin(&source);
     for (int i = 0; i < t->leaves.n; i++)
         partition_input(q, t->leaves.at[i]);
@@ -21,13 +21,13 @@ static bool move_alike(const plan *a, const plan *b)
     return x.received == y.received && x.sent == y.sent && x.messages == y.messages;
 }
 
-trama_status verify_target(const trama_executable *e, const target_state *t, const blueprint *of)
+trama_status verify_target(const trama_executable *e, const target_form *t, const blueprint *of)
 {
     int n = e->planning.machine->n_ranks, rank = e->planning.rank;
     plan **plans = trama_alloc((size_t)n * sizeof(plan *));
     for (int r = 0; r < n; r++)
         plans[r] = plan_of(e, t, of, r);
-    trama_status status = plan_verify((const plan *const *)plans, n, e->program);
+    trama_status status = plan_verify((const plan *const *)plans, n, of->program);
     if (!status && !move_alike(plans[rank], of->plan))
         status = trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d plans '%s' in two ways", rank, t->target->name);
     for (int r = 0; r < n; r++)

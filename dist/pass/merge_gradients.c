@@ -67,7 +67,7 @@ static trama_value *merged(merger *m, int i)
         result->gradient_of = parameter;
         result->settled = raw->settled;
     }
-    raw->settled = false;
+    raw->settled = s->how & TRAMA_SYNC_EACH;
     return result;
 }
 
@@ -153,16 +153,17 @@ static void renumber(trama_program *p)
     free(placed);
 }
 
-void merge_gradients(trama_program *program)
+bool merge_gradients(trama_program *program)
 {
     bool any = false;
     for (int i = 0; i < program->targets.n && !program->status; i++)
-        if (program->targets.at[i]->merge.k > 1) {
+        if (program->targets.at[i]->merge.k) {
             merge_target(program, program->targets.at[i]);
             any = true;
         }
-    if (!any || program->status)
-        return;
-    spread_gate(program);
-    renumber(program);
+    if (any && !program->status) {
+        spread_gate(program);
+        renumber(program);
+    }
+    return any;
 }

@@ -94,7 +94,10 @@ void partition_import(partition *q, int value, const plan *other, int as)
 {
     const plan_holding *theirs = plan_find(other, as);
     assert(theirs && "the other plan keeps the value");
+    const trama_mesh *mesh = q->s.l->mesh[value]; /* the other plan may have its own copy of it */
     plan_holding h = {.value = value, .mesh = theirs->mesh, .layout = theirs->layout, .inside = theirs->inside};
+    if (mesh && trama_mesh_equal(mesh, h.mesh))
+        h.mesh = mesh;
     for (int i = 0; i < theirs->pieces.n; i++) {
         plan_piece piece = theirs->pieces.at[i];
         piece.region.shard = import_shard(q, value, other, theirs, i);

@@ -8,7 +8,7 @@ static bool effect_has_gradients(const trama_value *effect)
     return effect->kind == VALUE_EFFECT && effect->raw.n > 0;
 }
 
-trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, int64_t k, trama_merge_kind how)
+trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, int64_t k, unsigned how)
 {
     if (!target)
         return NULL;
@@ -23,8 +23,9 @@ trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, i
     if (k < 1)
         return program_fail(p, where, TRAMA_E_ARGUMENT, "gradient merge: k is %lld; it takes micro-steps, 1 or more",
                             (long long)k);
-    if (how != TRAMA_MEAN && how != TRAMA_TOTAL)
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "gradient merge: gradients merge by TRAMA_MEAN or TRAMA_TOTAL");
+    if (how & ~(unsigned)(TRAMA_TOTAL | TRAMA_SYNC_EACH))
+        return program_fail(p, where, TRAMA_E_ARGUMENT,
+                            "gradient merge: gradients merge by TRAMA_MEAN or TRAMA_TOTAL, and with TRAMA_SYNC_EACH");
     if (!any)
         return program_fail(
             p, where, TRAMA_E_ARGUMENT,

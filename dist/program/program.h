@@ -31,7 +31,7 @@ typedef struct trama_node {
     bool backward;   /* made by a gradient, or from what a gradient made: laid out by forward inference only */
     bool gated;      /* runs when gradients that were merged are applied, and else not */
     const trama_value *reads_merged; /* the minimized effect whose merged gradient its operand stands for; NULL */
-    unsigned wants;  /* while gradients are derived: operands whose gradient is asked for */
+    unsigned wants;                  /* while gradients are derived: operands whose gradient is asked for */
 } trama_node;
 
 struct trama_value {
@@ -44,20 +44,20 @@ struct trama_value {
     trama_where where;
     trama_node *node; /* VALUE_RESULT: its op, and which result it is */
     int result;
-    bool trainable;   /* VALUE_STATE: a parameter */
-    trama_init init;  /* VALUE_STATE */
-    int updated_by;   /* VALUE_STATE: 1 + the number of the last node that writes it; 0: none */
-    void *data;       /* VALUE_CONSTANT */
+    bool trainable;         /* VALUE_STATE: a parameter */
+    trama_init init;        /* VALUE_STATE */
+    int updated_by;         /* VALUE_STATE: 1 + the number of the last node that writes it; 0: none */
+    void *data;             /* VALUE_CONSTANT */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
     trama_layout layout;
-    bool terms;       /* VALUE_STATE: may be partial: it lies like what it is updated with */
-    bool offload;     /* rests in host memory */
-    bool listed;      /* in a target: the user may read it */
+    bool terms;                     /* VALUE_STATE: may be partial: it lies like what it is updated with */
+    bool offload;                   /* rests in host memory */
+    bool listed;                    /* in a target: the user may read it */
     const trama_value *gradient_of; /* it is the gradient of this value; NULL */
-    bool settled;     /* and where it is partial, lies as that value does: it is read by more than an update */
-    ARRAY(trama_value *) effects; /* VALUE_EFFECT: the updated values it stands for */
-    ARRAY(trama_value *) trained, raw; /* of trama_minimize: parameters, and their gradients as they are derived */
-    int updates_from, updates_to;      /* the nodes that make updates of them */
+    bool settled; /* and where it is partial, lies as that value does: it is read by more than an update */
+    ARRAY(trama_value *) effects;          /* VALUE_EFFECT: the updated values it stands for */
+    ARRAY(trama_value *) trained, raw;     /* of trama_minimize: parameters, and their gradients as they are derived */
+    int updates_from, updates_to;          /* the nodes that make updates of them */
     trama_value *step[TRAMA_N_STEP_PARTS]; /* VALUE_EFFECT of an optimizer; NULL where it has no such thing */
 };
 
@@ -65,11 +65,10 @@ struct trama_value {
  * multiplied by in the end. */
 typedef enum { MERGE_KEEP, MERGE_WEIGHT, MERGE_SCALE, MERGE_SCALARS } merge_scalar;
 
-/* Gradients are merged over k micro-steps; k 0: they are not. The scalars are inputs that the pass makes; NULL where the
- * program is plain training. */
+/* Gradients are merged over k micro-steps; k 0: they are not. The scalars are inputs that the pass makes. */
 typedef struct target_merge {
     int64_t k;
-    trama_merge_kind how;
+    unsigned how; /* trama_merge_kind */
     trama_where where;
     trama_value *scalar[MERGE_SCALARS];
 } target_merge;
@@ -152,7 +151,7 @@ static inline bool value_is_state(const trama_value *v)
 /* The state that a value is or was written over; NULL for others. */
 trama_value *value_storage(trama_value *value);
 
-void value_text(text *out, const trama_value *value); /* name and shape, for messages */
+void value_text(text *out, const trama_value *value);   /* name and shape, for messages */
 void order_text(text *out, const process_order *order); /* a line, or nothing */
 
 /* Gradients for op families: reduces d to the shape of the operand it belongs to, where that was broadcast. */

@@ -97,7 +97,7 @@ trama_optimizer trama_lamb(double lr);
 trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule);
 
 /* One step of the optimizer on every parameter the loss depends on; the result only stands in trama_target_new. */
-#define trama_minimize(loss, optimizer) trama_minimize_at(TRAMA_HERE, loss, optimizer)
+#define trama_minimize(loss, ...) trama_minimize_at(TRAMA_HERE, loss, __VA_ARGS__)
 trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer);
 
 /* What a step of `minimized` has beside the parameters, 0-d; in the list of a target it can be read. E_ARGUMENT where
@@ -115,20 +115,22 @@ trama_value *trama_step_value_at(trama_where where, trama_value *minimized, tram
 
 /* ---- Gradient merge ---- */
 
-/* TRAMA_MEAN: as one batch of all samples of the cycle; a micro-step counts as many samples as the first dim TRAMA_ANY among
- * the inputs of its target is long. TRAMA_TOTAL: gradients are added as they are. */
-typedef enum trama_merge_kind { TRAMA_MEAN, TRAMA_TOTAL } trama_merge_kind;
+/* TRAMA_MEAN: as one batch of all samples of the cycle; a micro-step counts as many samples as the first dim TRAMA_ANY
+ * among the inputs of its target is long. TRAMA_TOTAL: gradients are added as they are. Either with | TRAMA_SYNC_EACH:
+ * each micro-step sums its gradients over the mesh first, so that where parameters are split a process keeps its part
+ * of them only; else it keeps its own term of the whole, and only each k-th micro-step moves something. */
+typedef enum trama_merge_kind { TRAMA_MEAN = 0, TRAMA_TOTAL = 1, TRAMA_SYNC_EACH = 2 } trama_merge_kind;
 
-/* Every run of the target becomes a micro-step: gradients are added up where and as they are, terms included, and only each
- * k-th run goes on: sums them over the mesh, clips, checks and updates. Until then nothing of that moves or runs, and
- * schedules and counters of steps stand still. k = 1 is plain training, to
- * the bit, and stays so: an executable whose k is to change is compiled with a k of 2 or more (trama_merge_set). E_ARGUMENT for k < 1, a target without
- * trama_minimize, or with one that another target has; E_UNSUPPORTED in eager mode. Returns the target. */
+/* Every run of the target becomes a micro-step: gradients are added up where and as they are, terms included, and only
+ * each k-th run goes on: sums them over the mesh, clips, checks and updates. Until then nothing of that moves or runs,
+ * and schedules and counters of steps stand still. k = 1 is plain training, to the bit; k may be changed while it runs
+ * (trama_merge_set). how: trama_merge_kind. E_ARGUMENT for k < 1, a target without trama_minimize, or with one that
+ * another target has; E_UNSUPPORTED in eager mode. Returns the target. */
 #define trama_gradient_merge(target, k, how) trama_gradient_merge_at(TRAMA_HERE, target, k, how)
-trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, int64_t k, trama_merge_kind how);
+trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, int64_t k, unsigned how);
 
-/* The gradient that the updates of `minimized` see before they clip and unscale it: merged, where a target merges. It reads as of
- * the last step that was applied. */
+/* The gradient that the updates of `minimized` see before they clip and unscale it: merged, where a target merges. It
+ * reads as of the last step that was applied. */
 #define trama_merged_gradient(minimized, parameter) trama_merged_gradient_at(TRAMA_HERE, minimized, parameter)
 trama_value *trama_merged_gradient_at(trama_where where, trama_value *minimized, const trama_value *parameter);
 

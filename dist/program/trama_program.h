@@ -24,7 +24,8 @@ void trama_program_destroy(trama_program **program); /* with its values and targ
 trama_status trama_program_status(const trama_program *program);
 const char *trama_program_error(const trama_program *program);
 
-/* Forgets the first error, so that builders go on with what there is: for eager programs, where the values before it stay. */
+/* Forgets the first error, so that builders go on with what there is: for eager programs, where the values before it
+ * stay. */
 void trama_program_clear_error(trama_program *program);
 
 /* One line a value and op: names, shapes, annotations, user's lines. The caller frees. */
@@ -44,25 +45,28 @@ typedef struct trama_init {
     uint64_t seed, stream;
 } trama_init;
 
-/* State that lives from run to run. init NULL: zeros. Dims are known. */
-#define trama_parameter(program, name, dtype, shape, init)                                                             \
-    trama_parameter_at(TRAMA_HERE, program, name, dtype, shape, init)
+/* State that lives from run to run. init NULL: zeros; it may be written in place, &(trama_init){.low = 1, .high = 2}.
+ * Dims are known. */
+#define trama_parameter(program, name, dtype, shape, ...)                                                              \
+    trama_parameter_at(TRAMA_HERE, program, name, dtype, shape, __VA_ARGS__)
 trama_value *trama_parameter_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
                                 trama_shape shape, const trama_init *init);
 
 /* State that trama_minimize leaves alone. */
-#define trama_state(program, name, dtype, shape, init) trama_state_at(TRAMA_HERE, program, name, dtype, shape, init)
+#define trama_state(program, name, dtype, shape, ...)                                                                  \
+    trama_state_at(TRAMA_HERE, program, name, dtype, shape, __VA_ARGS__)
 trama_value *trama_state_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
                             trama_shape shape, const trama_init *init);
 
-/* A plain host array mixed in: count(shape) elements, row-major, copied now, replicated on the mesh where it is used. */
+/* A plain host array mixed in: count(shape) elements, row-major, copied now, replicated on the mesh where it is used.
+ */
 #define trama_constant(program, dtype, shape, data) trama_constant_at(TRAMA_HERE, program, dtype, shape, data)
 trama_value *trama_constant_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                                const void *data);
 
 trama_shape trama_value_shape(const trama_value *value); /* ndim -1 for NULL */
 trama_dtype trama_value_dtype(const trama_value *value);
-const char *trama_value_name(const trama_value *value);  /* given, or made from op and number */
+const char *trama_value_name(const trama_value *value); /* given, or made from op and number */
 #define trama_value_rename(value, name) trama_value_rename_at(TRAMA_HERE, value, name)
 trama_value *trama_value_rename_at(trama_where where, trama_value *value, const char *name);
 
@@ -73,22 +77,23 @@ trama_value *trama_value_rename_at(trama_where where, trama_value *value, const 
 #define trama_shard(value, mesh, layout) trama_shard_at(TRAMA_HERE, value, mesh, layout)
 trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout);
 
-/* Fixes the layouts on which the op that made the value computes: a text for each operand in order, then one for each result
- * (as trama_shard); NULL says nothing. Where the op's rule cannot compute on them, compiling says so. Returns the value. */
+/* Fixes the layouts on which the op that made the value computes: a text for each operand in order, then one for each
+ * result (as trama_shard); NULL says nothing. Where the op's rule cannot compute on them, compiling says so. Returns
+ * the value. */
 #define trama_shard_op(value, mesh, ...)                                                                               \
     trama_shard_op_at(TRAMA_HERE, value, mesh, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),    \
                       (const char *const[]){__VA_ARGS__})
 trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
                                const char *const *layouts);
 
-/* The pipeline stage, from 0, of the ops recorded from here on; TRAMA_NO_STAGE: of none. Recorded and shown; programs with
- * stages cannot be compiled yet. E_ARGUMENT for other numbers. */
+/* The pipeline stage, from 0, of the ops recorded from here on; TRAMA_NO_STAGE: of none. Recorded and shown; programs
+ * with stages cannot be compiled yet. E_ARGUMENT for other numbers. */
 enum { TRAMA_NO_STAGE = -1 };
 #define trama_stage(program, stage) trama_stage_at(TRAMA_HERE, program, stage)
 trama_status trama_stage_at(trama_where where, trama_program *program, int stage);
 
-/* The value rests in host memory, device "cpu", and comes to the device only while it is used. Recorded and shown; programs
- * that offload cannot be compiled yet. Returns the value. */
+/* The value rests in host memory, device "cpu", and comes to the device only while it is used. Recorded and shown;
+ * programs that offload cannot be compiled yet. Returns the value. */
 #define trama_offload(value, device) trama_offload_at(TRAMA_HERE, value, device)
 trama_value *trama_offload_at(trama_where where, trama_value *value, const char *device);
 
@@ -102,8 +107,8 @@ trama_status trama_order_at(trama_where where, trama_program *program, int n, co
 
 /* ---- Gradients and targets ---- */
 
-/* The gradient of a scalar with respect to a value, as a value. Zero (a constant) where loss does not depend on x. In a target's
- * list it lies, where it is partial, as x does; elsewhere in the layout in which it arises. */
+/* The gradient of a scalar with respect to a value, as a value. Zero (a constant) where loss does not depend on x. In a
+ * target's list it lies, where it is partial, as x does; elsewhere in the layout in which it arises. */
 #define trama_gradient(loss, x) trama_gradient_at(TRAMA_HERE, loss, x)
 trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x);
 
@@ -111,7 +116,8 @@ trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value
 #define trama_assign(state, value) trama_assign_at(TRAMA_HERE, state, value)
 trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value);
 
-/* A part of the program that is run as one: whatever the listed values need. The values listed can be read after a run. */
+/* A part of the program that is run as one: whatever the listed values need. The values listed can be read after a run.
+ */
 #define trama_target_new(program, name, ...)                                                                           \
     trama_target_at(TRAMA_HERE, program, name, (int)(sizeof((trama_value *[]){__VA_ARGS__}) / sizeof(trama_value *)),  \
                     (trama_value *[]){__VA_ARGS__})

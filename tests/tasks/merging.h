@@ -41,19 +41,25 @@ static inline void run_cycle(network *net, const samples *all, const cycle *c)
         run_part(net, all, from, c->batch[i]);
 }
 
-static inline network merging_network(const char *mesh, trama_dtype dtype, bool adamw, int64_t k)
+static inline network merging_network_how(const char *mesh, trama_dtype dtype, bool adamw, int64_t k, unsigned how)
 {
     network net = network_new(mesh, dtype, adamw, 3, small_sizes);
-    demand(trama_gradient_merge(net.train, k, TRAMA_MEAN) == net.train, "%s", trama_program_error(net.program));
+    demand(trama_gradient_merge(net.train, k, how) == net.train, "%s", trama_program_error(net.program));
     net.e = compile(net.program);
     return net;
 }
 
-/* The cycles in turn; one that is shorter than k is flushed. */
-static inline void merge_beside_plain(const char *mesh, trama_dtype dtype, bool adamw, int64_t k, int n_cycles,
-                                      const cycle *cycles, int steps, double tolerance)
+static inline network merging_network(const char *mesh, trama_dtype dtype, bool adamw, int64_t k)
 {
-    network net = merging_network(mesh, dtype, adamw, k);
+    return merging_network_how(mesh, dtype, adamw, k, TRAMA_MEAN);
+}
+
+/* The cycles in turn; one that is shorter than k is flushed. how: trama_merge_kind, of which the mean is taken anyway.
+ */
+static inline void merge_how_beside_plain(const char *mesh, trama_dtype dtype, bool adamw, int64_t k, unsigned how,
+                                          int n_cycles, const cycle *cycles, int steps, double tolerance)
+{
+    network net = merging_network_how(mesh, dtype, adamw, k, how | TRAMA_MEAN);
     plain_net plain = plain_new(3, small_sizes, SEED);
     for (int step = 0; step < steps; step++) {
         const cycle *c = &cycles[step % n_cycles];
@@ -69,6 +75,12 @@ static inline void merge_beside_plain(const char *mesh, trama_dtype dtype, bool 
            trama_dtype_name(dtype), adamw ? "adamw" : "sgd", (int)k, wrong);
     plain_free(&plain);
     network_free(&net);
+}
+
+static inline void merge_beside_plain(const char *mesh, trama_dtype dtype, bool adamw, int64_t k, int n_cycles,
+                                      const cycle *cycles, int steps, double tolerance)
+{
+    merge_how_beside_plain(mesh, dtype, adamw, k, TRAMA_MEAN, n_cycles, cycles, steps, tolerance);
 }
 
 #endif

@@ -28,6 +28,27 @@ START_TEST(uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flus
 }
 END_TEST
 
+static void *content(const network *net, trama_value *v, size_t *bytes)
+{
+    *bytes = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
+    void *data = malloc(*bytes);
+    must(trama_read(net->e, v, data, *bytes));
+    return data;
+}
+
+static bool same_weights(const network *a, const network *b)
+{
+    bool same = true;
+    for (int l = 0; l < 3; l++) {
+        size_t bytes;
+        void *one = content(a, a->w[l], &bytes), *other = content(b, b->w[l], &bytes);
+        same &= !memcmp(one, other, bytes);
+        free(one);
+        free(other);
+    }
+    return same;
+}
+
 /* To the bit: as without a merge. */
 START_TEST(a_cycle_of_one_is_plain_training)
 {
@@ -43,15 +64,7 @@ START_TEST(a_cycle_of_one_is_plain_training)
                 run_cycle(&plain, &s, &single[step % 2]);
                 samples_free(&s);
             }
-            for (int l = 0; l < 3; l++) {
-                size_t bytes = sizeof(float) * (size_t)small_sizes[l] * (size_t)small_sizes[l + 1];
-                void *a = malloc(bytes), *b = malloc(bytes);
-                must(trama_read(merged.e, merged.w[l], a, bytes));
-                must(trama_read(plain.e, plain.w[l], b, bytes));
-                demand(!memcmp(a, b, bytes), "mesh %s: w%d has other bits", meshes[i] ? meshes[i] : "none", l);
-                free(a);
-                free(b);
-            }
+            demand(same_weights(&merged, &plain), "mesh %s: other bits", meshes[i] ? meshes[i] : "none");
             network_free(&merged);
             network_free(&plain);
         }
@@ -133,6 +146,93 @@ START_TEST(merged_gradients_read_as_of_the_last_step_applied)
 }
 END_TEST
 
+/* Bytes of shards that a network of one split weight needs when it has merged. */
+static size_t bytes_of_split_weight(unsigned how)
+{
+    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_parse("dp=4");
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 64));
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(64, 256), &(trama_init){.low = 1, .high = 1});
+    trama_shard(x, mesh, "S(0)");
+    trama_shard(w, mesh, "S(0)");
+    trama_value *loss = trama_mean(trama_matmul(x, w));
+    trama_optimizer sgd = trama_sgd(1);
+    trama_target *t = trama_target_new(p, "train", trama_minimize(loss, &sgd));
+    trama_gradient_merge(t, 2, how);
+    trama_executable *e = compile(p);
+    double *data = calloc(4 * 64, sizeof *data);
+    for (int i = 0; i < 4; i++) {
+        must(trama_feed(e, x, data, TRAMA_SHAPE(4, 64)));
+        must(trama_run(e, t));
+    }
+    must(trama_wait(e));
+    size_t bytes = shard_pool(ctx).used_bytes;
+    free(data);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    return bytes;
+}
+
+/* Each micro-step's sum instead of terms: the same values, and of a split parameter's gradient no process has all. */
+START_TEST(micro_steps_that_sync_keep_less)
+{
+    start();
+    for (int i = 0; i < N_MESHES; i++) {
+        merge_how_beside_plain(meshes[i], TRAMA_F64, false, 4, TRAMA_SYNC_EACH, 1, even, 10, 1e-10);
+        merge_how_beside_plain(meshes[i], TRAMA_F64, true, 4, TRAMA_SYNC_EACH, 4, uneven, 10, 1e-10);
+    }
+    size_t whole = 64 * 256 * sizeof(double), terms = bytes_of_split_weight(TRAMA_MEAN),
+           synced = bytes_of_split_weight(TRAMA_SYNC_EACH);
+    demand(terms >= synced + 3 * whole - 4096, "%zu bytes with terms, %zu without", terms, synced);
+    stop();
+}
+END_TEST
+
+static void copy_parameters(const network *from, const network *to)
+{
+    for (int l = 0; l < 3; l++)
+        for (int bias = 0; bias < 2; bias++) {
+            size_t bytes;
+            trama_value *v = bias ? from->b[l] : from->w[l];
+            void *data = content(from, v, &bytes);
+            must(trama_write(to->e, bias ? to->b[l] : to->w[l], data, bytes));
+            free(data);
+        }
+}
+
+/* From plain training to a merge and back: cycles of one micro-step are plain training to the bit, before and after. */
+START_TEST(k_goes_from_one_to_more_and_back)
+{
+    start();
+    for (int i = 0; i < N_MESHES; i++) {
+        network merged = merging_network(meshes[i], TRAMA_F32, false, 1),
+                plain = network_new(meshes[i], TRAMA_F32, false, 3, small_sizes);
+        plain.e = compile(plain.program);
+        for (int round = 0; round < 3; round++) {
+            must(trama_merge_set(merged.e, merged.train, 1));
+            for (int step = 0; step < 5; step++) {
+                samples s = samples_new(&merged, 11, step);
+                run_cycle(&merged, &s, single);
+                run_cycle(&plain, &s, single);
+                samples_free(&s);
+            }
+            demand(same_weights(&merged, &plain), "mesh %s, round %d: other bits", meshes[i] ? meshes[i] : "none",
+                   round);
+            must(trama_merge_set(merged.e, merged.train, 4));
+            samples s = samples_new(&merged, 24, round);
+            run_cycle(&merged, &s, even);
+            demand(!same_weights(&merged, &plain), "the cycle of four applied nothing");
+            samples_free(&s);
+            copy_parameters(&merged, &plain);
+        }
+        network_free(&merged);
+        network_free(&plain);
+    }
+    stop();
+}
+END_TEST
+
 static void refuse(trama_program *p, const trama_target *made, const char *words)
 {
     demand(!made && trama_program_status(p) && strstr(trama_program_error(p), words) &&
@@ -151,13 +251,7 @@ START_TEST(what_cannot_merge_is_refused)
             trama_gradient_merge(net.train, 2, TRAMA_MEAN);
         if (i == 5)
             trama_target_new(net.program, "again", net.train->values.at[0]);
-        refuse(net.program,
-               trama_gradient_merge(t,
-                                    i == 0   ? 0
-                                    : i == 1 ? -3
-                                             : 2,
-                                    i == 2 ? (trama_merge_kind)7 : TRAMA_MEAN),
-               words[i]);
+        refuse(net.program, trama_gradient_merge(t, i == 0 ? 0 : i == 1 ? -3 : 2, i == 2 ? 7 : TRAMA_MEAN), words[i]);
         trama_program_destroy(&net.program);
     }
     start();
@@ -195,4 +289,5 @@ END_TEST
 
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
       a_cycle_of_one_is_plain_training, gates_open_when_a_cycle_ends, merged_gradients_read_as_of_the_last_step_applied,
-      what_cannot_merge_is_refused, a_thousand_cycles_grow_nothing)
+      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, what_cannot_merge_is_refused,
+      a_thousand_cycles_grow_nothing)
