@@ -12,13 +12,19 @@ struct trama_kernel {
 /* The kernel of an op: the descriptor's own, or for a built-in op the one of the table that expands from ops.def. */
 const trama_kernel *kernel_of(const trama_op *op);
 
-/* Adds factor times the result of a call to what is in its out[0], in one pass. NULL where the op has no such kernel.
- */
-typedef void (*kernel_adder)(const trama_call *call, double factor);
+/* How something is added: state = keep * state + factor * something; keep is 0 or 1, and 0 reads no state. */
+typedef struct kernel_addition {
+    double keep, factor;
+} kernel_addition;
+
+/* Adds the result of a call to what is in its out[0], in one pass. NULL where the op has no such kernel. */
+typedef void (*kernel_adder)(const trama_call *call, kernel_addition how);
 kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype);
 
-/* Whether a call is  in[0] += factor * in[1], in place; and the factor. */
-bool kernel_is_addition(const trama_call *call, double *factor);
+/* Whether a call adds in[1] to in[0], in place; and how, which may stand in its operands, so that it is asked when it
+ * runs. */
+bool kernel_is_addition(const trama_call *call);
+kernel_addition kernel_addition_now(const trama_call *call);
 
 /* destination = source, element by element; equal extents, dtypes and ndim, any strides. */
 void kernel_copy(const trama_view *destination, const trama_view *source);

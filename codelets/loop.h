@@ -3,6 +3,7 @@
 #ifndef CODELETS_LOOP_H
 #define CODELETS_LOOP_H
 
+#include "kernel.h"
 #include "number.h"
 #include "trama_op.h"
 
@@ -99,6 +100,7 @@ _Noreturn void kernel_impossible(const trama_call *call, const char *why);
 #define OP(name, ...) void cpu_##name(const trama_call *call);
 #include "ops.def"
 #undef OP
-void matmul_add(const trama_call *call, double factor);
+void matmul_add(const trama_call *call, kernel_addition how);
+kernel_addition accumulate_how(const trama_call *call);
 
 #endif

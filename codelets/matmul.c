@@ -31,9 +31,9 @@ void cpu_matmul(const trama_call *call)
     multiply(call, 1, 0);
 }
 
-void matmul_add(const trama_call *call, double factor)
+void matmul_add(const trama_call *call, kernel_addition how)
 {
-    multiply(call, factor, 1);
+    multiply(call, how.factor, how.keep);
 }
 
 static void multiply(const trama_call *call, double alpha, double beta)

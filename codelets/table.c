@@ -30,10 +30,15 @@ kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype)
     return op == &trama_op_matmul && trama_dtype_is_float(dtype) ? matmul_add : NULL;
 }
 
-bool kernel_is_addition(const trama_call *call, double *factor)
+bool kernel_is_addition(const trama_call *call)
 {
-    if (call->op != &trama_op_sgd || !trama_dtype_is_float(call->out[0].dtype))
-        return false;
-    *factor = -call->attributes->real[UPDATE_LR];
-    return true;
+    return trama_dtype_is_float(call->out[0].dtype) &&
+           (call->op == &trama_op_accumulate ||
+            (call->op == &trama_op_sgd && call->attributes->real[UPDATE_LR] != 0));
+}
+
+kernel_addition kernel_addition_now(const trama_call *call)
+{
+    return call->op == &trama_op_accumulate ? accumulate_how(call)
+                                            : (kernel_addition){1, -call->attributes->real[UPDATE_LR]};
 }

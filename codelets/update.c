@@ -105,10 +105,16 @@ static void update(const trama_call *call, int n_in, loop_row *const rows[TRAMA_
 UPDATE_ROWS(add_weighted, ADD_WEIGHTED, 3)
 UPDATE_ROWS(set_weighted, SET_WEIGHTED, 3)
 
+kernel_addition accumulate_how(const trama_call *call)
+{
+    return (kernel_addition){real_of(&call->in[2]) != 0, real_of(&call->in[3])};
+}
+
 void cpu_accumulate(const trama_call *call)
 {
-    update(call, 2, real_of(&call->in[2]) ? add_weighted_rows : set_weighted_rows,
-           (double[N_CONSTANTS]){[TAKE1] = real_of(&call->in[3])});
+    const kernel_addition how = accumulate_how(call);
+    update(call, 2, how.keep != 0 ? add_weighted_rows : set_weighted_rows,
+           (double[N_CONSTANTS]){[TAKE1] = how.factor});
 }
 
 /* w | w, g */

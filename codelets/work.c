@@ -9,8 +9,9 @@ static void run_calls(const work *w)
     if (w->n_terms)
         kernel_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale);
     for (int i = 0; i < w->n_calls; i++)
-        if (w->factors[i] != 0)
-            kernel_adder_of(w->calls[i].op, w->calls[i].out[0].dtype)(&w->calls[i], w->factors[i]);
+        if (w->additions[i].op)
+            kernel_adder_of(w->calls[i].op, w->calls[i].out[0].dtype)(&w->calls[i],
+                                                                      kernel_addition_now(&w->additions[i]));
         else
             w->kernels[i]->cpu(&w->calls[i]);
 }
@@ -117,18 +118,17 @@ static bool is_run(const trama_view *v, int64_t n)
 
 bool work_join_addition(work *w, int i)
 {
-    double factor;
     const trama_call *made = &w->calls[i], *update = &w->calls[i + 1];
-    if (!kernel_adder_of(made->op, made->out[0].dtype) || !kernel_is_addition(update, &factor) || factor == 0 ||
+    if (!kernel_adder_of(made->op, made->out[0].dtype) || !kernel_is_addition(update) ||
         update->in[1].data != made->out[0].data || update->in[0].data == made->out[0].data)
         return false;
+    w->additions[i] = *update;
     w->calls[i].out = update->out;
-    w->factors[i] = factor;
     w->n_calls--;
     for (int k = i + 1; k < w->n_calls; k++) {
         w->calls[k] = w->calls[k + 1];
         w->kernels[k] = w->kernels[k + 1];
-        w->factors[k] = w->factors[k + 1];
+        w->additions[k] = w->additions[k + 1];
     }
     return true;
 }

@@ -13,7 +13,7 @@ struct work {
     int n_calls;
     trama_call *calls;            /* work_compute; their views are among views */
     const trama_kernel **kernels; /* [n_calls] */
-    double *factors; /* [n_calls] a call whose result is added to its out[0], times this; 0: it is written */
+    trama_call *additions; /* [n_calls] op NULL, or what adds the result of a call to state, which is its out[0] */
     int n_views;
     trama_view *views; /* work_copy: destination, source; work_reduce: destination, sources; work_fill: one */
     int n_terms;       /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */

@@ -116,7 +116,7 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->terms = &operands[step->n_operands - step->n_terms];
     w->calls = arena_take(memory, n * sizeof *w->calls, expected);
     w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
-    w->factors = arena_take(memory, n * sizeof *w->factors, expected);
+    w->additions = arena_take(memory, n * sizeof *w->additions, expected);
     w->run = work_compute;
     for (int i = 0; i < step->n_calls; i++) {
         const plan_call *call = &in->of->plan->calls.at[step->call + i];

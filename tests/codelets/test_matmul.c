@@ -59,12 +59,15 @@ static void check_product(const problem *p, trama_dtype dtype, int variant)
     ck_assert(outside_untouched(&out));
     kernel_adder add = kernel_adder_of(&trama_op_matmul, dtype);
     ck_assert_int_eq(add != NULL, trama_dtype_is_float(dtype));
-    if (add) { /* a quarter of the product is taken from it again */
+    if (add) { /* a quarter of the product is taken from it again; then three times the product is in its place */
         const trama_view in[] = {x.view, y.view};
         const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
-        add(&call, -0.25);
+        add(&call, (kernel_addition){.keep = 1, .factor = -0.25});
         FOR_EACH(&out, i)
         ck_near(dtype, at(&out, i), 0.75 * naive_product(&x, &y, &out, i, tx, ty), 1);
+        add(&call, (kernel_addition){.keep = 0, .factor = 3});
+        FOR_EACH(&out, i)
+        ck_near(dtype, at(&out, i), 3 * naive_product(&x, &y, &out, i, tx, ty), 1);
         ck_assert(outside_untouched(&out));
     }
     tensor_free(&out);

@@ -19,11 +19,11 @@ static void check_sum(int64_t n, int64_t step, bool chunked)
     trama_view in[] = {w, sum};
     trama_call call = {&trama_op_sgd, &attributes, 2, 1, in, &w};
     const trama_kernel *kernel = kernel_of(call.op);
-    double none = 0;
+    trama_call none = {0};
     work job = {.n_calls = 1,
                 .calls = &call,
                 .kernels = &kernel,
-                .factors = &none,
+                .additions = &none,
                 .n_terms = 2,
                 .sum = &sum,
                 .terms = terms,
@@ -66,8 +66,8 @@ START_TEST(a_product_that_is_subtracted_is_computed_into_the_state)
     const trama_attributes none = {.integer = {0}}, sgd = {.real = {[UPDATE_LR] = 2}};
     trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vd}, {&trama_op_sgd, &sgd, 2, 1, update, &vw}};
     const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
-    double scales[2] = {0};
-    work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .factors = scales};
+    trama_call additions[2] = {{0}};
+    work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
     ck_assert(work_join_addition(&job, 0));
     ck_assert_int_eq(job.n_calls, 1);
     work_compute(&job);
@@ -75,6 +75,39 @@ START_TEST(a_product_that_is_subtracted_is_computed_into_the_state)
     for (int i = 0; i < 6; i++) {
         ck_assert_float_eq(w[i], wanted[i]);
         ck_assert_float_eq(d[i], 0);
+    }
+}
+END_TEST
+
+/* How it is added is read when it runs. */
+START_TEST(a_product_that_is_accumulated_is_computed_into_the_buffer)
+{
+    float x[] = {1, 2, 3}, g[] = {4, 5}, d[6] = {0}, m[6] = {NAN, NAN, NAN, NAN, NAN, NAN};
+    double keep = 0, weight = 1;
+    const trama_view vx = {x, TRAMA_F32, 2, {3, 1}, {1, 1}, {0}, {3, 1}},
+                     vg = {g, TRAMA_F32, 2, {1, 2}, {2, 1}, {0}, {1, 2}};
+    const trama_view vd = {d, TRAMA_F32, 2, {3, 2}, {2, 1}, {0}, {3, 2}},
+                     vm = {m, TRAMA_F32, 2, {3, 2}, {2, 1}, {0}, {3, 2}},
+                     vkeep = {.data = &keep, .dtype = TRAMA_F64}, vweight = {.data = &weight, .dtype = TRAMA_F64};
+    const trama_view factors[] = {vx, vg}, update[] = {vm, vd, vkeep, vweight};
+    const trama_attributes none = {.integer = {0}};
+    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vd},
+                          {&trama_op_accumulate, &none, 4, 1, update, &vm}};
+    const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
+    trama_call additions[2] = {{0}};
+    work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
+    ck_assert(work_join_addition(&job, 0));
+    static const float product[] = {4, 5, 8, 10, 12, 15};
+    for (int step = 0; step < 3; step++) {
+        static const double weights[] = {1, 0.5, 2};
+        double sum = 0;
+        keep = step > 0;
+        weight = weights[step];
+        work_compute(&job);
+        for (int s = 0; s <= step; s++)
+            sum += weights[s];
+        for (int i = 0; i < 6; i++)
+            ck_assert_double_eq(m[i], sum * (double)product[i]);
     }
 }
 END_TEST
@@ -90,8 +123,8 @@ START_TEST(what_is_no_such_pair_is_left_alone)
     for (int i = 0; i < 4; i++) {
         trama_call calls[] = {pairs[i][0], pairs[i][1]};
         const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
-        double scales[2] = {0};
-        work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .factors = scales};
+        trama_call additions[2] = {{0}};
+        work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
         ck_assert(!work_join_addition(&job, 0));
         ck_assert_int_eq(job.n_calls, 2);
     }
@@ -99,4 +132,5 @@ START_TEST(what_is_no_such_pair_is_left_alone)
 END_TEST
 
 RUN_TESTS("work", a_sum_goes_before_the_calls_chunk_by_chunk_or_whole,
-          a_product_that_is_subtracted_is_computed_into_the_state, what_is_no_such_pair_is_left_alone)
+          a_product_that_is_subtracted_is_computed_into_the_state,
+          a_product_that_is_accumulated_is_computed_into_the_buffer, what_is_no_such_pair_is_left_alone)
