@@ -33,8 +33,7 @@ kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype)
 bool kernel_is_addition(const trama_call *call)
 {
     return trama_dtype_is_float(call->out[0].dtype) &&
-           (call->op == &trama_op_accumulate ||
-            (call->op == &trama_op_sgd && call->attributes->real[UPDATE_LR] != 0));
+           (call->op == &trama_op_accumulate || (call->op == &trama_op_sgd && call->attributes->real[UPDATE_LR] != 0));
 }
 
 kernel_addition kernel_addition_now(const trama_call *call)

@@ -113,8 +113,7 @@ kernel_addition accumulate_how(const trama_call *call)
 void cpu_accumulate(const trama_call *call)
 {
     const kernel_addition how = accumulate_how(call);
-    update(call, 2, how.keep != 0 ? add_weighted_rows : set_weighted_rows,
-           (double[N_CONSTANTS]){[TAKE1] = how.factor});
+    update(call, 2, how.keep != 0 ? add_weighted_rows : set_weighted_rows, (double[N_CONSTANTS]){[TAKE1] = how.factor});
 }
 
 /* w | w, g */

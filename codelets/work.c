@@ -89,7 +89,8 @@ void work_nothing(const work *w)
 
 void work_copy(const work *w)
 {
-    kernel_copy(&w->views[0], &w->views[1]);
+    for (int i = 0; i + 1 < w->n_views; i += 2)
+        kernel_copy(&w->views[i], &w->views[i + 1]);
 }
 
 void work_reduce(const work *w)

@@ -18,6 +18,7 @@ typedef struct shard {
     size_t bytes;                   /* count * element, not what is allocated */
     void *data;                     /* [extent...], 64-byte aligned, valid for one element even if count is 0 */
 
+    bool part;                  /* its handle is another shard's */
     int cut_dim;                /* -1 where there is one tile */
     int n_tiles;                /* >= 1 */
     starpu_data_handle_t *tile; /* [n_tiles] */
@@ -39,14 +40,20 @@ shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const
  * ordered after them by sequential consistency. NULL is allowed. */
 void shard_put(trama_context *c, shard *s);
 
-/* A shard of one tile in the memory of another, which outlives it: rows of runs as in shard_view, from element `first` on;
- * extents and strides (elements) say where its own elements are. Sequential consistency does not know that the two share memory:
- * order their uses by tasks that name both. Nothing is under way on it when it is ended. */
+/* A shard of one tile in the memory of another, which outlives it: rows of runs as in shard_view, from element `first`
+ * on; extents and strides (elements) say where its own elements are. Sequential consistency does not know that the two
+ * share memory: order their uses by tasks that name both. Nothing is under way on it when it is ended. */
 typedef struct shard_rows {
     int64_t first, run, rows, ld;
 } shard_rows;
 shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
                   const int64_t *stride, const char *name);
+
+/* Row-major elements of a shard of one tile, from `first` on, under that tile's handle: what uses the one uses the
+ * other. */
+shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent);
+
+/* Of both. */
 void shard_end(shard *s);
 
 /* The interface of a tile's buffer in a codelet is a vector or matrix; both cases through one view: `rows` runs of

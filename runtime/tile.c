@@ -129,17 +129,25 @@ void tile_unmake(shard *s, buffer *memory)
     drop(s);
 }
 
-shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
-                  const int64_t *stride, const char *name)
+/* One tile without a handle, in the memory of another shard. */
+static shard *lent(const shard *base, int ndim, const int64_t *extent)
 {
     shard *s = trama_alloc(sizeof *s);
-    *s = (shard){.place = base->place, .dtype = base->dtype, .ndim = ndim, .data = base->data, .cut_dim = -1, .n_tiles = 1};
+    *s = (shard){
+        .place = base->place, .dtype = base->dtype, .ndim = ndim, .data = base->data, .cut_dim = -1, .n_tiles = 1};
     s->tile = trama_alloc(sizeof *s->tile);
     s->offset = trama_alloc(sizeof *s->offset);
     s->length = trama_alloc(sizeof *s->length);
     memcpy(s->extent, extent, (size_t)ndim * sizeof *extent);
     measure(s);
     cut(s);
+    return s;
+}
+
+shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
+                  const int64_t *stride, const char *name)
+{
+    shard *s = lent(base, ndim, extent);
     memcpy(s->stride, stride, (size_t)ndim * sizeof *stride);
     register_rows(s, 0, rows);
     identify(c, s, 0);
@@ -149,9 +157,19 @@ shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim
     return s;
 }
 
+shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent)
+{
+    shard *s = lent(base, ndim, extent);
+    s->part = true;
+    s->tile[0] = base->tile[0];
+    s->data = (char *)s->data + (size_t)first * trama_dtype_size(s->dtype);
+    return s;
+}
+
 void shard_end(shard *s)
 {
-    starpu_data_unregister_no_coherency(s->tile[0]);
+    if (!s->part)
+        starpu_data_unregister_no_coherency(s->tile[0]);
     drop(s);
     free(s);
 }

@@ -63,6 +63,8 @@ bool instance_keeps(const instance *in, int number)
 shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
 {
     const plan_shard *of = &in->of->plan->shards.at[s->within];
+    if (of->source == SHARD_BUNDLE)
+        return shard_part(base, s->at, s->box.ndim, s->box.n);
     const box *outer = s->source == SHARD_VIEW ? &of->box : &s->box;
     int64_t stride[TRAMA_MAX_NDIM], step = 1;
     box_rows r;
@@ -212,9 +214,9 @@ static void count_uses(const instance *in, lowering *l)
         const plan_operand *o = &p->operands.at[i];
         if (o->access == ACCESS_NONE)
             continue;
-        int *u = &slot[o->region.shard];
+        int number = plan_used_as(p, o->region.shard), *u = &slot[number];
         if (!*u) {
-            l->used[l->n_used].s = l->shards[o->region.shard];
+            l->used[l->n_used].s = l->shards[number];
             *u = ++l->n_used;
         }
         l->used[*u - 1].reads++;

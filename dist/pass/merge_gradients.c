@@ -54,8 +54,8 @@ static trama_value *buffer_of(merger *m, const trama_value *parameter, const tra
     return v;
 }
 
-/* Gradient i added to its buffer; and behind the gate what lies there goes to where the parameter is, terms summed, and is
- * scaled: in this order, so that what is sent is the buffer itself, and the rest is part of the update's task. */
+/* Gradient i added to its buffer; and behind the gate what lies there goes to where the parameter is, terms summed, and
+ * is scaled: in this order, so that what is sent is the buffer itself, and the rest is part of the update's task. */
 static trama_value *merged(merger *m, int i)
 {
     trama_value *raw = m->effect->raw.at[i], *parameter = m->effect->trained.at[i];
@@ -66,7 +66,7 @@ static trama_value *merged(merger *m, int i)
     trama_value *placed = append(m, &trama_op_stop_gradient, 1, &added, true);
     trama_value *result = append(m, &trama_op_mul, 2, (trama_value *[]){placed, scale_as(m, raw->dtype)}, true);
     if (result) {
-        placed->gradient_of = result->gradient_of = parameter;
+        added->gradient_of = placed->gradient_of = result->gradient_of = parameter;
         placed->settled = true;
     }
     raw->settled = s->how & TRAMA_SYNC_EACH;

@@ -22,42 +22,6 @@ partition *partition_begin(const plan_source *source)
     return q;
 }
 
-/* Messages of one pair of ranks are numbered in an order that both find alone. */
-static int compare_messages(const void *a, const void *b)
-{
-    const plan_step *s = *(plan_step *const *)a, *t = *(plan_step *const *)b;
-    bool sends = s->kind == STEP_SEND;
-    int from_s = sends ? s->place : s->peer_place, from_t = sends ? t->place : t->peer_place;
-    int to_s = sends ? s->peer_place : s->place, to_t = sends ? t->peer_place : t->place;
-    int keys[][2] = {{(int)s->kind, (int)t->kind},
-                     {s->peer, t->peer},
-                     {s->exchange, t->exchange},
-                     {s->key.phase, t->key.phase},
-                     {s->key.term, t->key.term},
-                     {from_s, from_t},
-                     {to_s, to_t}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i][0] != keys[i][1])
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-    return box_compare(&s->key.box, &t->key.box);
-}
-
-static void number_messages(plan *p)
-{
-    ARRAY(plan_step *) messages = {0};
-    for (int i = 0; i < p->steps.n; i++)
-        if (p->steps.at[i].kind >= STEP_SEND)
-            *ARRAY_PUSH(&messages) = &p->steps.at[i];
-    if (messages.n)
-        qsort(messages.at, (size_t)messages.n, sizeof *messages.at, compare_messages);
-    for (int i = 0; i < messages.n; i++) {
-        const plan_step *before = i ? messages.at[i - 1] : NULL;
-        bool same = before && before->kind == messages.at[i]->kind && before->peer == messages.at[i]->peer;
-        messages.at[i]->tag = same ? before->tag + 1 : 0;
-    }
-    ARRAY_FREE(&messages);
-}
-
 plan *partition_end(partition **partition_)
 {
     partition *q = *partition_;
@@ -156,12 +120,55 @@ static int best_source(const partition *q, int value, const trama_mesh *mesh, co
     return best;
 }
 
+/* ---- Waves: exchanges of gradients that need nothing of each other ---- */
+
+static bool is_gradient(const partition *q, int value)
+{
+    const trama_value *of = q->s.program->values.at[value]->gradient_of;
+    return of && of->kind == VALUE_STATE;
+}
+
+static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const trama_layout *layout)
+{
+    return q->s.l->mesh[value] == mesh && trama_layout_equal(&q->s.l->value[value], layout);
+}
+
+/* A gradient that goes to its own layout is not there yet. */
+static int wave_of_exchange(const partition *q, int value, const trama_mesh *mesh, const trama_layout *layout)
+{
+    return q->wave && is_gradient(q, value) ? q->wave[value] - lies_as(q, value, mesh, layout) : -1;
+}
+
+/* The wave of a value is how many exchanges of gradients, each behind the one before, it needs: one more than those of
+ * what it is made of where a gradient had to move. What runs as one task waits for all that it reads. Found from
+ * layouts alone, so all ranks find the same. */
+static void count_waves(partition *q, int n, const trama_node *const *nodes)
+{
+    int most = 0;
+    for (int i = 0; i < n; i++)
+        for (int t = 0; t < nodes[i]->op->n_in; t++) {
+            const op_layouts *op = &q->s.l->op[nodes[i]->id];
+            int value = nodes[i]->in[t]->id;
+            bool moves = nodes[i]->op->alias || !lies_as(q, value, op->mesh, &op->in[t]);
+            most = (int)max_i64(most, q->wave[value] + (moves && is_gradient(q, value)));
+        }
+    for (int i = 0; i < n; i++)
+        for (int o = 0; o < nodes[i]->op->n_out; o++) {
+            const op_layouts *op = &q->s.l->op[nodes[i]->id];
+            int value = nodes[i]->out[o]->id;
+            bool moves = !nodes[i]->op->alias && !lies_as(q, value, op->mesh, &op->out[o]);
+            q->wave[value] = most + (moves && is_gradient(q, value));
+        }
+}
+
 const plan_holding *partition_reshard(partition *q, int value, const trama_mesh *mesh, const trama_layout *layout,
                                       int node, bool fresh)
 {
     plan_holding *h = fresh ? NULL : find_holding(q->p, value, mesh, layout);
     if (h)
         return h;
+    q->next = wave_of_exchange(q, value, mesh, layout);
+    q->legs = 0;
     reshard_holding(q, best_source(q, value, mesh, layout), mesh, layout, node, fresh);
     return &q->p->holdings.at[q->p->holdings.n - 1];
 }
@@ -260,6 +267,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     partition_wish wish = {needed, kept, leader};
     bool *internal = find_internal(q, needed, leader, kept);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
+    q->wave = trama_alloc((size_t)p->values.n * sizeof *q->wave);
     for (int i = 0; i < p->nodes.n; i++)
         if (needed[i])
             last[leader[i]] = i;
@@ -269,6 +277,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
             continue;
         q->gated = node->gated;
         if (node->op->alias) {
+            count_waves(q, 1, &node);
             emit_alias(q, node, kept[node->out[0]->id]);
             continue;
         }
@@ -276,6 +285,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         for (int k = i; k <= last[i]; k++)
             if (needed[k] && leader[k] == i)
                 *ARRAY_PUSH(&g.nodes) = p->nodes.at[k];
+        count_waves(q, g.nodes.n, g.nodes.at);
         emit_group(q, &g, internal, &wish);
         for (int k = 0; k < g.nodes.n; k++)
             settle(q, g.nodes.at[k]);
@@ -283,6 +293,9 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     }
     if (!q->s.options.no_fusion)
         merge_sums(q, kept);
+    bundle_messages(q);
+    free(q->wave);
+    q->wave = NULL;
     free(last);
     free(internal);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of partition share: partition.c, pieces.c, compute.c, reshard.c, guard.c, merge.c. */
+/* What the files of partition share: partition.c, pieces.c, compute.c, reshard.c, guard.c, merge.c, messages.c. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -18,6 +18,9 @@ struct partition {
     plan *p;
     bool gated;     /* steps that are made now */
     int on_the_way; /* exchanges that go by way of another layout, one within the other */
+    int *wave; /* [value id] exchanges of gradients, one behind the other, that it needs; NULL: not a whole program */
+    int next;  /* wave of the exchanges that are made now; -1: their messages are not bundled */
+    int legs;  /* of them so far: each may need what the one before has moved */
     bool flat; /* all places are equally far from each other */
     ARRAY(local_positions) locals;
     int *seen, stamp; /* [n_places] scratch of places_of */
@@ -98,6 +101,10 @@ void compute_tiles(compute_group *g);
 
 /* merge.c: sums that one step or tiles of one step read are made by them, but of values that are kept. */
 void merge_sums(partition *q, const bool *kept);
+
+/* messages.c: small messages of exchanges that need nothing of each other go together; all are numbered. */
+void bundle_messages(partition *q);
+void number_messages(plan *p);
 
 /* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,

@@ -87,7 +87,8 @@ plan_totals plan_count(const plan *p)
 static void region_text(text *out, const plan *p, const trama_program *program, const plan_region *r)
 {
     const plan_shard *s = &p->shards.at[r->shard];
-    text_add(out, "%s#%d", trama_value_name(program->values.at[s->value]), r->shard);
+    bool bundle = s->source == SHARD_BUNDLE;
+    text_add(out, "%s#%d", bundle ? "bundle" : trama_value_name(program->values.at[s->value]), r->shard);
     box_text(out, &r->box);
 }
 
@@ -95,7 +96,7 @@ static void step_text(text *out, const plan *p, const trama_program *program, co
 {
     static const char *const names[] = {"compute", "copy", "reduce", "fill", "order", "send", "receive"};
     static const char *const marks[] = {"", "", ">", "+"};
-    text_add(out, "%-8s place %d", names[s->kind], s->place);
+    text_add(out, "%-8s %splace %d", names[s->kind], s->gated ? "gated " : "", s->place);
     if (s->lane >= 0)
         text_add(out, " lane %d", s->lane);
     if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
@@ -136,6 +137,8 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
             text_add(out, "; its processes lack %lld B", (long long)e->bound);
         if (e->buffers)
             text_add(out, "; message buffers %lld B", (long long)e->buffers);
+        if (e->bundled)
+            text_add(out, "; %d bundled", e->bundled);
         text_add(out, "\n");
         free(from.at);
         free(to.at);

@@ -25,6 +25,7 @@ typedef enum {
     SHARD_MESSAGE,  /* made with the plan: one message, its box in row-major order */
     SHARD_VIEW,     /* its box where it lies in another shard: one message that needs no buffer */
     SHARD_WINDOW,   /* made with the plan: memory for messages, 1-d */
+    SHARD_BUNDLE,   /* made with the plan: messages that are sent as one, 1-d; what is done with them is done with it */
     SHARD_INPUT,    /* fed before the run */
     SHARD_IMPORT    /* of another plan: plan->imports[import] */
 } shard_source;
@@ -38,9 +39,10 @@ typedef struct plan_shard {
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
     int import;
-    int within; /* view: the shard it lies in; message: the window it lies in, or -1 */
-    int64_t at; /* message in a window: its first element there */
-    int lane;   /* of the step that wrote its one tile last; 0 before, -1: any or several */
+    int within;   /* view: the shard it lies in; message: the window or bundle it lies in, or -1 */
+    int64_t at;   /* message in a window or bundle: its first element there */
+    int exchange; /* message in a bundle: whose it is */
+    int lane;     /* of the step that wrote its one tile last; 0 before, -1: any or several */
 } plan_shard;
 
 /* A box (global indices) of a shard. */
@@ -85,8 +87,8 @@ typedef struct plan_step {
     step_kind kind;
     int place;
     int lane;                /* the worker of the place that it should run on; -1: any */
-    int operand, n_operands; /* in plan->operands. copy: destination, source; reduce: destination, sources in order;
-                                fill: destination; send, receive: the buffer */
+    int operand, n_operands; /* in plan->operands. copy: destination, source, as many as there are; reduce: destination,
+                                sources in order; fill: destination; send, receive: the buffer */
     int call, n_calls;       /* compute: in plan->calls */
     int sum, n_terms; /* compute: before its calls, operand `sum` is reduced from its last n_terms operands; n_terms 0:
                          not */
@@ -98,7 +100,7 @@ typedef struct plan_step {
     int exchange; /* copy, reduce, fill, send, receive, a compute step's sum: the plan->exchanges they belong to */
     double flops;
     bool gated; /* of a run that applies merged gradients only */
-    struct { /* send, receive: both sides sort by it */
+    struct {    /* send, receive: both sides sort by it */
         int phase, term;
         box box;
     } key;
@@ -113,7 +115,9 @@ typedef struct plan_exchange {
     int64_t received, sent; /* bytes between places, of this rank */
     int64_t bound;          /* bytes that the processes of this rank lack, without partials; -1 with partials */
     int64_t buffers;        /* bytes of message buffers of this rank */
-    int messages;           /* received and sent */
+    int messages;           /* received and sent; a bundle counts where its first message does */
+    int bundled;            /* received and sent as parts of bundles */
+    int batch;              /* exchanges of one batch need nothing of each other; -1: on its own */
     int node;               /* the op that asked for it; -1: the user */
 } plan_exchange;
 
@@ -146,6 +150,13 @@ void plan_prefer(plan *p, int value, int holding);
 /* Tile i of a shard, as a box; and the range of tiles that a box meets. */
 box plan_tile(const plan_shard *s, int i);
 void plan_tiles(const plan_shard *s, const box *b, int *first, int *last);
+
+/* The shard whose tiles a step uses when it uses this one: of a message in a bundle the bundle, else itself. */
+static inline int plan_used_as(const plan *p, int shard)
+{
+    int within = p->shards.at[shard].within;
+    return within >= 0 && p->shards.at[within].source == SHARD_BUNDLE ? within : shard;
+}
 
 /* The tile that is exactly this box; -1. */
 int plan_exact_tile(const plan_shard *s, const box *b);

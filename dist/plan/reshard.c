@@ -14,7 +14,8 @@
 
 enum {
     SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
-    MAX_SPREAD = 4
+    MAX_SPREAD = 4,
+    MAX_LEGS = 8 /* exchanges on one value's way whose messages may be bundled */
 };
 
 /* Slice i of n. */
@@ -340,6 +341,21 @@ static void reshard_by_way(const exchange *x, const way *w, int node, bool fresh
         q->p->exchanges.at[e].bound = e == first ? lacking_bytes(x) : min_i64(q->p->exchanges.at[e].bound, 0);
 }
 
+/* Whatever the rank: none of them then has views or rounds. */
+static bool is_small(const exchange *x)
+{
+    int64_t window = window_bytes(x->q), n = x->from_mesh->size + x->to_mesh->size;
+    return window / VIEW_SHARE >= BUNDLE_MESSAGE && max_i64(region_bytes(x, &x->whole), BUFFER_ALIGNMENT) <= window / n;
+}
+
+/* All ranks make the same exchanges in one order, so they give them the same numbers. */
+static int next_batch(exchange *x)
+{
+    partition *q = x->q;
+    int leg = q->legs++;
+    return q->next >= 0 && leg < MAX_LEGS && is_small(x) ? (2 * q->next + q->gated) * MAX_LEGS + leg : -1;
+}
+
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
 {
     const plan_holding *from = &q->p->holdings.at[source];
@@ -373,6 +389,7 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
         walk_pairs(&x, true);
     x.count.bound = lacking_bytes(&x);
     window_rounds(&x);
+    x.count.batch = next_batch(&x);
     int number = q->p->exchanges.n;
     *ARRAY_PUSH(&q->p->exchanges) = x.count;
     emit_stages(&x, number);

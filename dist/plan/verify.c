@@ -2,7 +2,9 @@
 /* Verifying plans. It trusts nothing that planning says of itself. */
 #include "verify.h"
 
-#include <string.h>
+#include <stdlib.h>
+
+#include "flow.h"
 
 typedef struct message {
     int from, to;
@@ -14,17 +16,11 @@ typedef struct message {
 
 typedef ARRAY(message) messages;
 
-typedef struct walk {
-    int at;
-    ARRAY(int) waits; /* receives that are posted and have not arrived: in verification.receives */
-} walk;
-
 typedef struct verification {
     const plan *const *plans;
     const trama_program *program;
     int n;
     messages sends, receives; /* sorted by from, to, tag */
-    walk *ranks;
 } verification;
 
 static const plan_operand *buffer_of(const message *m)
@@ -76,6 +72,37 @@ static void collect(verification *v)
         qsort(v->receives.at, (size_t)v->receives.n, sizeof *v->receives.at, compare);
 }
 
+static const plan_shard *find_part(const plan *p, int bundle, int64_t at)
+{
+    for (int i = 0; i < p->shards.n; i++)
+        if (p->shards.at[i].within == bundle && p->shards.at[i].at == at)
+            return &p->shards.at[i];
+    return NULL;
+}
+
+/* Whether a bundle's parts are the same boxes of the same values at the same places, on both sides. */
+static bool same_parts(const plan *p, int bundle, const plan *q, int other)
+{
+    int n = 0;
+    for (int i = 0; i < p->shards.n; i++)
+        n += p->shards.at[i].within == bundle;
+    for (int i = 0; i < q->shards.n; i++) {
+        const plan_shard *t = &q->shards.at[i], *s = NULL;
+        if (t->within != other)
+            continue;
+        s = find_part(p, bundle, t->at);
+        if (!s || s->value != t->value || s->exchange != t->exchange || !box_equal(&s->box, &t->box))
+            return false;
+        n--;
+    }
+    return n == 0;
+}
+
+static bool is_bundle(const message *m)
+{
+    return m->p->shards.at[buffer_of(m)->region.shard].source == SHARD_BUNDLE;
+}
+
 static trama_status match(const verification *v)
 {
     for (int i = 0; i < v->sends.n || i < v->receives.n; i++) {
@@ -89,20 +116,37 @@ static trama_status match(const verification *v)
         if (!box_equal(&buffer_of(s)->region.box, &buffer_of(r)->region.box) ||
             bytes_of(s->p, &buffer_of(s)->region) != bytes_of(r->p, &buffer_of(r)->region))
             return wrong(v, s, "another box is received than is sent");
+        if (is_bundle(s) != is_bundle(r) ||
+            (is_bundle(s) && !same_parts(s->p, buffer_of(s)->region.shard, r->p, buffer_of(r)->region.shard)))
+            return wrong(v, s, "other messages are taken out of it than were put in");
     }
     return TRAMA_OK;
 }
 
 /* ---- Counts ---- */
 
+/* Adds the bytes of a message to those of its exchange, or of those whose messages are parts of it. */
+static void add_message(const plan *p, const plan_step *s, int64_t *of)
+{
+    const plan_region *r = &p->operands.at[s->operand].region;
+    if (p->shards.at[r->shard].source != SHARD_BUNDLE) {
+        of[s->exchange] += bytes_of(p, r);
+        return;
+    }
+    for (int i = 0; i < p->shards.n; i++)
+        if (p->shards.at[i].within == r->shard)
+            of[p->shards.at[i].exchange] += bytes_of(p, &(plan_region){i, p->shards.at[i].box});
+}
+
 /* What goes between places of the rank without a message. */
 static int64_t between(const plan *p, const plan_step *s)
 {
     if (s->kind == STEP_ORDER)
         return 0;
-    int first = s->kind == STEP_COPY || s->kind == STEP_REDUCE ? 1 : s->n_operands - s->n_terms;
+    bool copies = s->kind == STEP_COPY;
+    int first = copies || s->kind == STEP_REDUCE ? 1 : s->n_operands - s->n_terms;
     int64_t bytes = 0;
-    for (int k = first; k < s->n_operands; k++) {
+    for (int k = first; k < s->n_operands; k += 1 + copies) {
         const plan_region *r = &p->operands.at[s->operand + k].region;
         bytes += p->shards.at[r->shard].place != s->place ? bytes_of(p, r) : 0;
     }
@@ -132,9 +176,12 @@ static trama_status count(const plan *p)
         const plan_step *s = &p->steps.at[i];
         if (s->exchange < 0)
             continue;
-        int64_t own = s->kind < STEP_SEND ? between(p, s) : bytes_of(p, &p->operands.at[s->operand].region);
-        in[s->exchange] += s->kind == STEP_SEND ? 0 : own;
-        out[s->exchange] += s->kind == STEP_RECEIVE ? 0 : own;
+        if (s->kind >= STEP_SEND) {
+            add_message(p, s, s->kind == STEP_SEND ? out : in);
+            continue;
+        }
+        in[s->exchange] += between(p, s);
+        out[s->exchange] += between(p, s);
     }
     for (int e = 0; e < p->exchanges.n; e++)
         right &= in[e] == p->exchanges.at[e].received && out[e] == p->exchanges.at[e].sent;
@@ -158,78 +205,65 @@ static trama_status room(const plan *p)
 
 /* ---- Progress ---- */
 
-static bool touches(const plan *p, const plan_step *s, const plan_region *posted)
-{
-    const plan_shard *shard = &p->shards.at[posted->shard];
-    int first, last;
-    plan_tiles(shard, &posted->box, &first, &last);
-    for (int k = 0; k < s->n_operands; k++) {
-        const plan_region *r = &p->operands.at[s->operand + k].region;
-        int from, to;
-        if (r->shard != posted->shard)
-            continue;
-        plan_tiles(shard, &r->box, &from, &to);
-        if (from <= last && first <= to)
-            return true;
-    }
-    return false;
-}
-
 static message *find(messages *list, int from, int to, int64_t tag)
 {
     message key = {.from = from, .to = to, .tag = tag};
     return bsearch(&key, list->at, (size_t)list->n, sizeof *list->at, compare);
 }
 
-/* Whether everything that the step touches has arrived; what has is no longer waited for. */
-static bool may_go(verification *v, int rank, const plan_step *s)
+typedef struct walk {
+    verification *v;
+    int rank;
+    flow *steps;
+} walk;
+
+static bool take(void *arg, int step)
 {
-    walk *w = &v->ranks[rank];
-    for (int i = 0; i < w->waits.n;) {
-        const message *r = &v->receives.at[w->waits.at[i]];
-        if (find(&v->sends, r->from, r->to, r->tag)->sent) {
-            w->waits.at[i] = w->waits.at[--w->waits.n];
-            continue;
-        }
-        if (!s || touches(v->plans[rank], s, &buffer_of(r)->region))
-            return false;
-        i++;
-    }
-    return true;
+    const walk *w = arg;
+    const plan_step *s = &w->v->plans[w->rank]->steps.at[step];
+    if (s->kind == STEP_SEND)
+        find(&w->v->sends, w->rank, s->peer, s->tag)->sent = true;
+    return s->kind != STEP_RECEIVE || find(&w->v->sends, s->peer, w->rank, s->tag)->sent;
 }
 
-static bool advance(verification *v, int rank)
+/* The first message that is waited for; NULL where none is. */
+static const message *first_wait(const walk *w)
 {
-    const plan *p = v->plans[rank];
-    walk *w = &v->ranks[rank];
-    int from = w->at;
-    for (; w->at < p->steps.n && may_go(v, rank, &p->steps.at[w->at]); w->at++) {
-        const plan_step *s = &p->steps.at[w->at];
-        if (s->kind == STEP_SEND)
-            find(&v->sends, rank, s->peer, s->tag)->sent = true;
-        if (s->kind == STEP_RECEIVE)
-            *ARRAY_PUSH(&w->waits) = (int)(find(&v->receives, s->peer, rank, s->tag) - v->receives.at);
+    const plan *p = w->v->plans[w->rank];
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        if (!flow_is_done(w->steps, i) && s->kind == STEP_RECEIVE &&
+            !find(&w->v->sends, s->peer, w->rank, s->tag)->sent)
+            return find(&w->v->receives, s->peer, w->rank, s->tag);
     }
-    return w->at > from;
+    return NULL;
 }
 
 static trama_status run(verification *v)
 {
+    trama_status status = TRAMA_OK;
+    walk *ranks = trama_alloc((size_t)v->n * sizeof *ranks);
+    for (int r = 0; r < v->n; r++)
+        ranks[r] = (walk){v, r, flow_new(v->plans[r])};
     for (bool moved = true; moved;) {
         moved = false;
         for (int r = 0; r < v->n; r++)
-            moved |= advance(v, r);
+            moved |= flow_first(ranks[r].steps) >= 0 && flow_advance(ranks[r].steps, take, &ranks[r]);
+    }
+    for (int r = 0; r < v->n && !status; r++) {
+        const message *m = first_wait(&ranks[r]);
+        if (m)
+            status = wrong(v, m, "it is waited for in a circle");
     }
     for (int r = 0; r < v->n; r++)
-        if (!may_go(v, r, v->ranks[r].at < v->plans[r]->steps.n ? &v->plans[r]->steps.at[v->ranks[r].at] : NULL))
-            return wrong(v, &v->receives.at[v->ranks[r].waits.at[0]], "it is waited for in a circle");
-    return TRAMA_OK;
+        flow_destroy(&ranks[r].steps);
+    free(ranks);
+    return status;
 }
 
 trama_status plan_verify(const plan *const *plans, int n, const trama_program *program)
 {
     verification v = {.plans = plans, .program = program, .n = n};
-    v.ranks = trama_alloc((size_t)n * sizeof *v.ranks);
     collect(&v);
     trama_status status = match(&v);
     for (int r = 0; r < n && !status; r++)
@@ -240,9 +274,6 @@ trama_status plan_verify(const plan *const *plans, int n, const trama_program *p
         status = order(plans[r], program);
     if (!status)
         status = run(&v);
-    for (int r = 0; r < n; r++)
-        ARRAY_FREE(&v.ranks[r].waits);
-    free(v.ranks);
     ARRAY_FREE(&v.sends);
     ARRAY_FREE(&v.receives);
     return status;

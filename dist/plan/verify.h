@@ -8,8 +8,8 @@
 /* Whether the plans [n], of ranks 0 .. n-1, fit together: each send has the one receive of its number with the same
  * box, each receive its send, what each exchange says it moves is what its messages move,
  * message buffers are no more than it says, shards that lie in one
- * memory are used in turn, and all ranks come to their end, each taking its steps in order and waiting before a step
- * that touches what has not arrived. Else a message that names rank and value. */
+ * memory are used in turn, and all ranks come to their end, each step waiting for those before it that use the same (see
+ * flow.h), and a message for its sender. Else a message that names rank and value. */
 trama_status plan_verify(const plan *const *plans, int n, const trama_program *program);
 
 /* A shard in the memory of another that may be used while that memory is used otherwise; -1: there is none. */

@@ -115,11 +115,22 @@ static bool overlap(const plan_shard *a, const plan_shard *b)
            a->at < b->at + box_count(&b->box) && b->at < a->at + box_count(&a->box);
 }
 
+/* Parts of a bundle are used as it is, so they only must not overlap. */
+static bool part_is_apart(const plan *p, int shard)
+{
+    for (int i = 0; i < p->shards.n; i++)
+        if (i != shard && overlap(&p->shards.at[i], &p->shards.at[shard]))
+            return false;
+    return true;
+}
+
 static bool shard_is_apart(const plan *p, const span *spans, const chain *chains, int shard)
 {
     const plan_shard *s = &p->shards.at[shard];
     if (s->within < 0 || spans[shard].first < 0)
         return true;
+    if (p->shards.at[s->within].source == SHARD_BUNDLE)
+        return part_is_apart(p, shard);
     if (s->source == SHARD_VIEW)
         return view_is_apart(p, shard, spans[shard]);
     for (int i = 0; i < p->shards.n; i++)
@@ -152,7 +163,9 @@ int64_t plan_message_buffers(const plan *p)
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        bytes += s->within < 0 && (s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW) ? bytes_of(s) : 0;
+        bytes += s->within < 0 && (s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW || s->source == SHARD_BUNDLE)
+                     ? bytes_of(s)
+                     : 0;
     }
     return bytes;
 }

@@ -65,19 +65,19 @@ static void try(const char *mesh, int n_layers, const int *sizes, int exchanges,
     job_free(&j);
 }
 
-/* w0 8*12, b0 12, w1 12*4, b1 4: 160 elements of 8 bytes, M = 1280. */
+/* w0 8*12, b0 12, w1 12*4, b1 4: 160 elements of 8 bytes, M = 1280. All four are small and go together. */
 START_TEST(data_parallel_training_reduces_each_parameter_once_a_step)
 {
-    try("dp=2", 2, even, 4, 1280, 4 * 2, 2 * 1280);
+    try("dp=2", 2, even, 4, 1280, 2, 2 * 1280);
     /* each receives 3 pieces to reduce and 3 that are reduced, of M/4 */
-    try("dp=4", 2, even, 4, 6 * 1280 / 4, 4 * 4 * 6, 4 * 6 * 1280 / 4);
+    try("dp=4", 2, even, 4, 6 * 1280 / 4, 4 * 6, 4 * 6 * 1280 / 4);
 }
 END_TEST
 
 /* 7*5 + 5 + 5*3 + 3 = 58 elements. Whoever reduces a piece gets 2 terms of it and gives it to 2: 4 M in all. */
 START_TEST(pieces_that_do_not_divide_cost_no_more_in_all)
 {
-    try("dp=3", 2, uneven, 4, -1, 4 * 3 * 4, 4 * 58 * 8);
+    try("dp=3", 2, uneven, 4, -1, 3 * 4, 4 * 58 * 8);
 }
 END_TEST
 
@@ -107,11 +107,11 @@ START_TEST(model_parallel_blocks_reduce_once_forward_and_once_backward)
 END_TEST
 
 /* Along mp the block's result of half the batch, 4x4: 128 bytes. Along dp halves of w0, b0, w1: 384 + 48 + 192. b1, 32
- * bytes, is whole on the replicas along mp, which help: each reduces a quarter (one message of 8 bytes) and gathers
- * three. */
+ * bytes, is whole on the replicas along mp, which help: each reduces a quarter (8 bytes, which go with the halves of the
+ * others) and gathers three. */
 START_TEST(both_together_cost_the_sum)
 {
-    try("dp=2,mp=2", 2, even, 5, 128 + 384 + 48 + 192 + 32, 4 * 4 + 4 * 4, 4 * (128 + 384 + 48 + 192 + 32));
+    try("dp=2,mp=2", 2, even, 5, 128 + 384 + 48 + 192 + 32, 4 + 4 + 4 * 3, 4 * (128 + 384 + 48 + 192 + 32));
 }
 END_TEST
 

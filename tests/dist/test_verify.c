@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "damage.h"
 #include "partition_internal.h"
 #include "suite.h"
 #include "trama_reshard_plan.h"
@@ -102,14 +103,9 @@ static void damage(set *s, int which)
     case 7:
         *ARRAY_PUSH(&p->steps) = *step_of(p, STEP_SEND, 0);
         break;
-    case 8: /* everybody sends what has been summed before it waits for the terms of it */
-        for (int r = 0; r < 3; r++) {
-            plan *q = s->plans[r];
-            plan_step first = *step_of(q, STEP_SEND, 0);
-            int at = (int)(step_of(q, STEP_SEND, 0) - q->steps.at);
-            memmove(&q->steps.at[at], &q->steps.at[at + 1], (size_t)(q->steps.n - at - 1) * sizeof first);
-            q->steps.at[q->steps.n - 1] = first;
-        }
+    case 8:
+        for (int r = 0; r < 3; r++)
+            damage_sends_wait(s->plans[r]);
         break;
     }
 }

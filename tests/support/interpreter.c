@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "flow.h"
 #include "reference.h"
 
 typedef struct message {
@@ -16,17 +17,12 @@ typedef struct message {
     bool received;
 } message;
 
-typedef struct pending {
-    plan_region region;
-    int from;
-    int64_t tag;
-} pending;
-
 typedef struct walker {
     const plan *p;
     memory *m;
     int rank, at;
-    ARRAY(pending) waits;
+    flow *steps;
+    struct run *of;
     traffic *sent, *received; /* [exchange] */
 } walker;
 
@@ -66,13 +62,15 @@ static plan_operand *operand_of(const walker *k, const plan_step *s, int i)
     return &k->p->operands.at[s->operand + i];
 }
 
-/* Whether two regions of a shard share a tile: what StarPU orders accesses by. */
-static bool tiles_meet(const plan_shard *s, const box *a, const box *b)
+/* The message that a step receives; NULL where it was not sent yet. */
+static message *arrived(run *r, const walker *k, const plan_step *s)
 {
-    int first_a, last_a, first_b, last_b;
-    plan_tiles(s, a, &first_a, &last_a);
-    plan_tiles(s, b, &first_b, &last_b);
-    return first_a <= last_b && first_b <= last_a;
+    for (int i = 0; i < r->messages.n; i++) {
+        message *m = &r->messages.at[i];
+        if (!m->received && m->to == k->rank && m->from == s->peer && m->tag == s->tag)
+            return m;
+    }
+    return NULL;
 }
 
 static void store(walker *k, const plan_region *region, const double *data)
@@ -83,43 +81,6 @@ static void store(walker *k, const plan_region *region, const double *data)
         k->m->data[region->shard][at] = *data++;
         k->m->known[region->shard][at] = 1;
     }
-}
-
-static bool deliver(run *r, walker *k, const pending *wait)
-{
-    for (int i = 0; i < r->messages.n; i++) {
-        message *m = &r->messages.at[i];
-        if (m->received || m->to != k->rank || m->from != wait->from || m->tag != wait->tag)
-            continue;
-        if (!box_equal(&m->box, &wait->region.box))
-            return fail(r, k, "the message received is another box than the one sent", &wait->region);
-        store(k, &wait->region, m->data);
-        m->received = true;
-        return true;
-    }
-    return false;
-}
-
-/* Delivers what the step must wait for (s NULL: all); false while something has not been sent. */
-static bool arrivals(run *r, walker *k, const plan_step *s)
-{
-    for (int i = 0; i < k->waits.n;) {
-        const pending wait = k->waits.at[i];
-        bool concerned = !s;
-        for (int o = 0; s && o < s->n_operands; o++) {
-            const plan_region *region = &operand_of(k, s, o)->region;
-            concerned |= region->shard == wait.region.shard &&
-                         tiles_meet(&k->p->shards.at[region->shard], &region->box, &wait.region.box);
-        }
-        if (!concerned) {
-            i++;
-            continue;
-        }
-        if (!deliver(r, k, &wait))
-            return false;
-        k->waits.at[i] = k->waits.at[--k->waits.n];
-    }
-    return true;
 }
 
 static void forget_box(walker *k, int shard, const box *b)
@@ -207,8 +168,15 @@ static int64_t bytes_of(const run *r, const walker *k, const plan_region *region
 
 static void count_message(const run *r, const walker *k, const plan_step *s, traffic *of)
 {
-    of[s->exchange].bytes += bytes_of(r, k, &operand_of(k, s, 0)->region);
+    const plan_region *region = &operand_of(k, s, 0)->region;
     of[s->exchange].messages++;
+    if (k->p->shards.at[region->shard].source != SHARD_BUNDLE)
+        of[s->exchange].bytes += bytes_of(r, k, region);
+    for (int i = 0; i < k->p->shards.n; i++) { /* parts of a bundle */
+        const plan_shard *part = &k->p->shards.at[i];
+        if (part->within == region->shard && part->source == SHARD_MESSAGE)
+            of[part->exchange].bytes += bytes_of(r, k, &(plan_region){i, part->box});
+    }
 }
 
 /* What a copy or sum takes from another place of the rank goes from place to place too. */
@@ -258,7 +226,11 @@ static bool run_movement(run *r, walker *k, const plan_step *s)
     const plan_region to = operand_of(k, s, 0)->region;
     if (operand_of(k, s, 0)->access == ACCESS_READ || k->p->shards.at[to.shard].place != s->place)
         return fail(r, k, "the destination is only read, or on another place", &to);
-    return run_elements(r, k, s, to, 1, s->n_operands);
+    for (int o = 2; s->kind == STEP_COPY && o < s->n_operands; o += 2) /* further copies of the step */
+        if (operand_of(k, s, o)->access == ACCESS_READ ||
+            !run_elements(r, k, s, operand_of(k, s, o)->region, o + 1, o + 2))
+            return fail(r, k, "one of several copies goes wrong", &to);
+    return run_elements(r, k, s, to, 1, s->kind == STEP_COPY ? 2 : s->n_operands);
 }
 
 /* Both sides number their messages by these keys, so equal ones might be taken for each other. */
@@ -299,7 +271,11 @@ static bool run_receive(run *r, walker *k, const plan_step *s)
     const plan_region to = operand_of(k, s, 0)->region;
     if (plan_exact_tile(&k->p->shards.at[to.shard], &to.box) < 0 || operand_of(k, s, 0)->access != ACCESS_WRITE)
         return fail(r, k, "a message does not fill a tile", &to);
-    *ARRAY_PUSH(&k->waits) = (pending){to, s->peer, s->tag};
+    message *m = arrived(r, k, s);
+    if (!box_equal(&m->box, &to.box))
+        return fail(r, k, "the message received is another box than the one sent", &to);
+    store(k, &to, m->data);
+    m->received = true;
     count_message(r, k, s, k->received);
     return true;
 }
@@ -331,23 +307,15 @@ static bool run_step(run *r, walker *k, const plan_step *s)
     return true;
 }
 
-/* Runs a rank until it must wait; returns whether it came any further. */
-static bool advance(run *r, walker *k)
+/* A message waits until it is there. */
+static bool take(void *arg, int step)
 {
-    int from = k->at, n_waits = k->waits.n;
-    for (; k->at < k->p->steps.n && !r->wrong.n; k->at++) {
-        const plan_step *s = &k->p->steps.at[k->at];
-        if (!arrivals(r, k, s) || !enter_step(r, k, s) || !run_step(r, k, s))
-            break;
-    }
-    if (k->at == k->p->steps.n)
-        arrivals(r, k, NULL);
-    return k->at > from || k->waits.n != n_waits;
-}
-
-static bool is_over(const walker *k)
-{
-    return k->at == k->p->steps.n && !k->waits.n;
+    walker *k = arg;
+    const plan_step *s = &k->p->steps.at[step];
+    k->at = step;
+    if (k->of->wrong.n || (s->kind == STEP_RECEIVE && !arrived(k->of, k, s)))
+        return false;
+    return enter_step(k->of, k, s) && run_step(k->of, k, s);
 }
 
 static int messages_between(const run *r, int from, int to)
@@ -360,19 +328,17 @@ static int messages_between(const run *r, int from, int to)
 
 static void run_all(run *r)
 {
-    bool over = false, further = true;
-    while (!over && further && !r->wrong.n) {
-        over = true;
+    for (bool further = true; further && !r->wrong.n;) {
         further = false;
-        for (int i = 0; i < r->n_ranks; i++) {
-            further |= advance(r, &r->ranks[i]);
-            over &= is_over(&r->ranks[i]);
-        }
+        for (int i = 0; i < r->n_ranks; i++)
+            further |= flow_first(r->ranks[i].steps) >= 0 && flow_advance(r->ranks[i].steps, take, &r->ranks[i]);
     }
-    for (int i = 0; i < r->n_ranks && !over; i++)
-        if (!is_over(&r->ranks[i]))
-            fail(r, &r->ranks[i], "waits for ever: no rank can go on",
-                 r->ranks[i].waits.n ? &r->ranks[i].waits.at[0].region : NULL);
+    for (int i = 0; i < r->n_ranks; i++) {
+        walker *k = &r->ranks[i];
+        k->at = flow_first(k->steps);
+        if (k->at >= 0)
+            fail(r, k, "waits for ever: no rank can go on", &operand_of(k, &k->p->steps.at[k->at], 0)->region);
+    }
     for (int i = 0; i < r->messages.n && !r->wrong.n; i++) {
         const message *m = &r->messages.at[i];
         if (!m->received || m->tag < 0 || m->tag >= messages_between(r, m->from, m->to))
@@ -401,7 +367,7 @@ char *interpret(const world *w, memory *const *ranks, const trama_shape *shapes,
     r.ranks = trama_alloc((size_t)r.n_ranks * sizeof *r.ranks);
     for (int i = 0; i < r.n_ranks; i++) {
         size_t n = (size_t)ranks[i]->p->exchanges.n * sizeof(traffic);
-        r.ranks[i] = (walker){.p = ranks[i]->p, .m = ranks[i], .rank = i};
+        r.ranks[i] = (walker){.p = ranks[i]->p, .m = ranks[i], .rank = i, .of = &r, .steps = flow_new(ranks[i]->p)};
         r.ranks[i].sent = trama_alloc(n);
         r.ranks[i].received = trama_alloc(n);
     }
@@ -419,7 +385,7 @@ char *interpret(const world *w, memory *const *ranks, const trama_shape *shapes,
         free(m->data);
     }
     for (int i = 0; i < r.n_ranks; i++) {
-        ARRAY_FREE(&r.ranks[i].waits);
+        flow_destroy(&r.ranks[i].steps);
         free(r.ranks[i].sent);
         free(r.ranks[i].received);
     }

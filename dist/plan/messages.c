@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of a plan: small ones that go the same way together become one, then all are numbered. Sender and
+ * receiver find the same, since both sort by what both know. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "partition_internal.h"
+#include "thresholds.h"
+
+/* ---- Their order ---- */
+
+typedef struct path {
+    int from, to; /* places */
+} path;
+
+static path path_of(const plan_step *s)
+{
+    return s->kind == STEP_SEND ? (path){s->place, s->peer_place} : (path){s->peer_place, s->place};
+}
+
+static int compare_messages(const void *a, const void *b)
+{
+    const plan_step *s = *(const plan_step *const *)a, *t = *(const plan_step *const *)b;
+    path of_s = path_of(s), of_t = path_of(t);
+    const int keys[][2] = {
+        {(int)s->kind, (int)t->kind}, {s->peer, t->peer},     {s->exchange, t->exchange}, {s->key.phase, t->key.phase},
+        {s->key.term, t->key.term},   {of_s.from, of_t.from}, {of_s.to, of_t.to}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return box_compare(&s->key.box, &t->key.box);
+}
+
+void number_messages(plan *p)
+{
+    ARRAY(plan_step *) messages = {0};
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind >= STEP_SEND)
+            *ARRAY_PUSH(&messages) = &p->steps.at[i];
+    if (messages.n)
+        qsort(messages.at, (size_t)messages.n, sizeof *messages.at, compare_messages);
+    for (int i = 0; i < messages.n; i++) {
+        const plan_step *before = i ? messages.at[i - 1] : NULL;
+        bool same = before && before->kind == messages.at[i]->kind && before->peer == messages.at[i]->peer;
+        messages.at[i]->tag = same ? before->tag + 1 : 0;
+    }
+    ARRAY_FREE(&messages);
+}
+
+/* ---- Which go together ---- */
+
+/* A message that may go with others. */
+typedef struct candidate {
+    const plan_step *step;
+    int at; /* of the step in the plan */
+    int batch, dtype;
+    int64_t elements, bytes;
+    plan_region from; /* sent: what its buffer is packed from, else where it lies */
+    bool early;       /* sent: that is written again before the others are ready */
+} candidate;
+
+typedef ARRAY(candidate) candidates;
+
+static int compare_candidates(const void *a, const void *b)
+{
+    const candidate *c = a, *d = b;
+    path of_c = path_of(c->step), of_d = path_of(d->step);
+    const int keys[][2] = {{(int)c->step->kind, (int)d->step->kind},
+                           {of_c.from, of_d.from},
+                           {of_c.to, of_d.to},
+                           {c->batch, d->batch},
+                           {c->dtype, d->dtype},
+                           {c->step->key.phase, d->step->key.phase}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return compare_messages(&c->step, &d->step);
+}
+
+static bool go_together(const candidate *c, const candidate *d)
+{
+    path of_c = path_of(c->step), of_d = path_of(d->step);
+    return c->step->kind == d->step->kind && of_c.from == of_d.from && of_c.to == of_d.to && c->batch == d->batch &&
+           c->dtype == d->dtype && c->step->key.phase == d->step->key.phase;
+}
+
+static candidates find_candidates(const plan *p)
+{
+    candidates found = {0};
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        if (s->kind < STEP_SEND || p->exchanges.at[s->exchange].batch < 0)
+            continue;
+        const plan_region *r = &p->operands.at[s->operand].region;
+        trama_dtype dtype = p->shards.at[r->shard].dtype;
+        int64_t elements = box_count(&r->box), bytes = elements * (int64_t)trama_dtype_size(dtype);
+        if (bytes <= BUNDLE_MESSAGE)
+            *ARRAY_PUSH(&found) =
+                (candidate){s, i, p->exchanges.at[s->exchange].batch, (int)dtype, elements, bytes, *r, false};
+    }
+    if (found.n)
+        qsort(found.at, (size_t)found.n, sizeof *found.at, compare_candidates);
+    return found;
+}
+
+/* ---- Bundles ---- */
+
+/* Candidates first .. first + n - 1 become one message, sent or received before step `at`. */
+typedef struct together {
+    int first, n, at;
+} together;
+
+typedef ARRAY(together) togethers;
+
+/* A step that comes before step `at` of the plan as it was. */
+typedef struct insertion {
+    int at, order;
+    plan_step step;
+} insertion;
+
+/* What is sent in one bundle: who gets the same as another one gets that bundle. */
+typedef struct sent_bundle {
+    int shard;
+    together of;
+} sent_bundle;
+
+typedef struct bundling {
+    partition *q;
+    bool *dropped; /* [step] */
+    int *packed;   /* [shard] the copy that fills a message; -1 */
+    bool *kept;    /* [shard] that copy stays, though it is part of a bundle */
+    candidates found;
+    int *others; /* [shard] steps that name it, but messages that go together with others, and that copy */
+    ARRAY(insertion) added;
+    ARRAY(sent_bundle) sent;
+} bundling;
+
+static const plan_operand *operand(const plan *p, const plan_step *s, int i)
+{
+    return &p->operands.at[s->operand + i];
+}
+
+static bool is_message(const plan *p, int shard)
+{
+    return p->shards.at[shard].source == SHARD_MESSAGE;
+}
+
+/* And not part of a bundle. */
+static bool is_message_buffer(const plan *p, int shard)
+{
+    return is_message(p, shard) && p->shards.at[shard].within < 0;
+}
+
+static void look_at_uses(bundling *b)
+{
+    const plan *p = b->q->p;
+    memset(b->packed, -1, (size_t)p->shards.n * sizeof *b->packed);
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        for (int k = 0; k < s->n_operands; k++) {
+            int shard = operand(p, s, k)->region.shard;
+            if (s->kind == STEP_COPY && k == 0 && is_message_buffer(p, shard))
+                b->packed[shard] = i;
+            else
+                b->others[shard]++;
+        }
+    }
+}
+
+/* What is received comes as early as the first of them, what is sent goes when the last is ready. */
+static int place_of_bundle(const candidate *parts, int n)
+{
+    int at = parts[0].at;
+    for (int i = 1; i < n; i++)
+        at = (int)(parts[0].step->kind == STEP_SEND ? max_i64(at, parts[i].at) : min_i64(at, parts[i].at));
+    return at;
+}
+
+static togethers find_together(bundling *b)
+{
+    const plan *p = b->q->p;
+    togethers list = {0};
+    for (int i = 0, n; i < b->found.n; i += n) {
+        const candidate *first = &b->found.at[i];
+        int64_t bytes = first->bytes;
+        for (n = 1; i + n < b->found.n && go_together(first, &first[n]); n++)
+            if ((bytes += first[n].bytes) > BUNDLE_BYTES)
+                break;
+        if (n < 2)
+            continue;
+        *ARRAY_PUSH(&list) = (together){i, n, place_of_bundle(first, n)};
+        for (int k = 0; k < n; k++)
+            b->others[operand(p, first[k].step, 0)->region.shard]--;
+    }
+    return list;
+}
+
+/* ---- Where what is sent comes from ---- */
+
+/* Whether a step writes a tile of the region. */
+static bool writes(const plan *p, const plan_step *s, const plan_region *r)
+{
+    const plan_shard *shard = &p->shards.at[r->shard];
+    int first, last, from, to;
+    plan_tiles(shard, &r->box, &first, &last);
+    for (int k = 0; k < s->n_operands; k++) {
+        const plan_operand *o = operand(p, s, k);
+        if (o->access == ACCESS_READ || o->region.shard != r->shard)
+            continue;
+        plan_tiles(shard, &o->region.box, &from, &to);
+        if (from <= last && first <= to)
+            return true;
+    }
+    return false;
+}
+
+/* Its buffer's own copy, from step `packed`, or the step that sends it is where it has to be copied from what others
+ * will write before the bundle goes. */
+static void look_at_source(bundling *b, candidate *c, int at)
+{
+    const plan *p = b->q->p;
+    int shard = c->from.shard, packed = is_message_buffer(p, shard) ? b->packed[shard] : -1;
+    plan_region source = packed >= 0 ? operand(p, &p->steps.at[packed], 1)->region : c->from;
+    for (int i = packed >= 0 ? packed + 1 : c->at; i < at && !c->early; i++)
+        c->early = writes(p, &p->steps.at[i], &source);
+    if (packed >= 0 && c->early)
+        b->kept[shard] = true;
+}
+
+static void look_at_sources(bundling *b, const togethers *list)
+{
+    const plan *p = b->q->p;
+    for (int i = 0; i < list->n; i++)
+        for (int k = 0; k < list->at[i].n; k++)
+            if (b->found.at[list->at[i].first + k].step->kind == STEP_SEND)
+                look_at_source(b, &b->found.at[list->at[i].first + k], list->at[i].at);
+    for (int i = 0; i < b->found.n; i++) {
+        candidate *c = &b->found.at[i];
+        int shard = c->from.shard;
+        if (is_message_buffer(p, shard) && b->packed[shard] >= 0 && !b->kept[shard])
+            c->from = operand(p, &p->steps.at[b->packed[shard]], 1)->region;
+    }
+}
+
+static void insert(bundling *b, int at, bool gated, int exchange, plan_step *made)
+{
+    plan_step s = *made;
+    b->q->p->steps.n--;
+    s.gated = gated;
+    s.exchange = exchange;
+    s.scale = 1;
+    *ARRAY_PUSH(&b->added) = (insertion){at, b->added.n, s};
+}
+
+/* The part of a bundle that stands for a message: its own buffer, if nobody else knows it, or a new one. */
+static int part_of(bundling *b, const candidate *c, int bundle, int64_t at)
+{
+    plan *p = b->q->p;
+    const plan_region r = operand(p, c->step, 0)->region;
+    int shard = r.shard;
+    bool alone = is_message_buffer(p, shard) && (c->step->kind == STEP_RECEIVE || !b->others[shard]);
+    if (!alone) {
+        plan_exchange *e = &p->exchanges.at[c->step->exchange];
+        shard = partition_shard(b->q, SHARD_MESSAGE, e->value, c->step->place, &r.box, -1, 1);
+        e->buffers += c->bytes;
+    }
+    p->shards.at[shard].within = bundle;
+    p->shards.at[shard].at = at;
+    p->shards.at[shard].exchange = c->step->exchange;
+    return shard;
+}
+
+static int new_bundle(bundling *b, const candidate *parts, int n)
+{
+    box memory = {.ndim = 1};
+    for (int i = 0; i < n; i++)
+        memory.n[0] += parts[i].elements;
+    int value = b->q->p->exchanges.at[parts[0].step->exchange].value;
+    return partition_shard(b->q, SHARD_BUNDLE, value, parts[0].step->place, &memory, -1, 1);
+}
+
+/* One copy for all parts, between them and where they belong. */
+static void add_copies(bundling *b, int at, const plan_step *like, int n, const plan_operand *operands)
+{
+    if (n)
+        insert(b, at, like->gated, like->exchange, partition_step(b->q, STEP_COPY, like->place, n, operands));
+}
+
+static void add_message(bundling *b, int at, const plan_step *like, int bundle)
+{
+    plan_step s = *like;
+    plan_operand o = {{bundle, b->q->p->shards.at[bundle].box}, operand(b->q->p, like, 0)->access};
+    s.operand = b->q->p->operands.n;
+    *ARRAY_PUSH(&b->q->p->operands) = o;
+    *ARRAY_PUSH(&b->added) = (insertion){at, b->added.n, s};
+}
+
+static const sent_bundle *sent_before(const bundling *b, const together *of)
+{
+    for (int i = 0; i < b->sent.n; i++) {
+        const candidate *mine = &b->found.at[of->first], *theirs = &b->found.at[b->sent.at[i].of.first];
+        bool same = b->sent.at[i].of.n == of->n && mine[0].step->place == theirs[0].step->place;
+        for (int k = 0; same && k < of->n; k++)
+            same = mine[k].from.shard == theirs[k].from.shard && box_equal(&mine[k].from.box, &theirs[k].from.box) &&
+                   mine[k].step->exchange == theirs[k].step->exchange;
+        if (same)
+            return &b->sent.at[i];
+    }
+    return NULL;
+}
+
+/* Most parts are copied at once when the last is ready; early ones on their own, so that none may undo another. */
+static void send_together(bundling *b, const together *of)
+{
+    const candidate *parts = &b->found.at[of->first];
+    const sent_bundle *before = sent_before(b, of);
+    if (before) {
+        add_message(b, before->of.at, parts[0].step, before->shard);
+        return;
+    }
+    plan *p = b->q->p;
+    int bundle = new_bundle(b, parts, of->n);
+    ARRAY(plan_operand) copies = {0};
+    for (int64_t i = 0, to = 0; i < of->n; to += parts[i++].elements) {
+        const candidate *c = &parts[i];
+        int part = part_of(b, c, bundle, to);
+        plan_operand copy[] = {{{part, p->shards.at[part].box}, ACCESS_UPDATE}, {c->from, ACCESS_READ}};
+        if (part == c->from.shard)
+            p->operands.at[p->steps.at[b->packed[part]].operand].access = ACCESS_UPDATE;
+        else if (c->early && !is_message(p, c->from.shard))
+            add_copies(b, c->at, c->step, 2, copy);
+        else
+            for (int k = 0; k < 2; k++)
+                *ARRAY_PUSH(&copies) = copy[k];
+    }
+    for (int i = 0; i < copies.n && copies.n == 2 * of->n; i += 2)
+        copies.at[i].access = ACCESS_WRITE;
+    add_copies(b, of->at, parts[0].step, copies.n, copies.at);
+    add_message(b, of->at, parts[0].step, bundle);
+    *ARRAY_PUSH(&b->sent) = (sent_bundle){bundle, *of};
+    ARRAY_FREE(&copies);
+}
+
+static void receive_together(bundling *b, const together *of)
+{
+    const candidate *parts = &b->found.at[of->first];
+    int bundle = new_bundle(b, parts, of->n);
+    ARRAY(plan_operand) copies = {0};
+    for (int64_t i = 0, from = 0; i < of->n; from += parts[i++].elements) {
+        const plan_operand to = *operand(b->q->p, parts[i].step, 0);
+        int part = part_of(b, &parts[i], bundle, from);
+        if (part == to.region.shard)
+            continue;
+        *ARRAY_PUSH(&copies) = to;
+        *ARRAY_PUSH(&copies) = (plan_operand){{part, to.region.box}, ACCESS_READ};
+    }
+    add_message(b, of->at, parts[0].step, bundle);
+    add_copies(b, of->at, parts[0].step, copies.n, copies.at);
+    ARRAY_FREE(&copies);
+}
+
+static void bundle(bundling *b, const together *of)
+{
+    const candidate *parts = &b->found.at[of->first];
+    for (int i = 0; i < of->n; i++) {
+        plan_exchange *e = &b->q->p->exchanges.at[parts[i].step->exchange];
+        e->messages -= i > 0;
+        e->bundled++;
+    }
+    (parts[0].step->kind == STEP_SEND ? send_together : receive_together)(b, of);
+    for (int i = 0; i < of->n; i++)
+        b->dropped[parts[i].at] = true;
+}
+
+/* ---- The plan with them ---- */
+
+static int compare_insertions(const void *a, const void *b)
+{
+    const insertion *i = a, *k = b;
+    return i->at != k->at ? (i->at > k->at) - (i->at < k->at) : i->order - k->order;
+}
+
+/* Copies into buffers that are parts of bundles now, which are filled from where the copies took it. */
+static void drop_packing(bundling *b, int n_shards)
+{
+    const plan *p = b->q->p;
+    for (int i = 0; i < n_shards; i++)
+        if (b->packed[i] >= 0 && !b->kept[i] && p->shards.at[i].within >= 0 &&
+            p->shards.at[p->shards.at[i].within].source == SHARD_BUNDLE)
+            b->dropped[b->packed[i]] = true;
+}
+
+static void rebuild(bundling *b)
+{
+    plan *p = b->q->p;
+    plan_step *before = p->steps.at;
+    int n = p->steps.n, next = 0;
+    qsort(b->added.at, (size_t)b->added.n, sizeof *b->added.at, compare_insertions);
+    memset(&p->steps, 0, sizeof p->steps);
+    for (int i = 0; i < n; i++) {
+        for (; next < b->added.n && b->added.at[next].at == i; next++)
+            *ARRAY_PUSH(&p->steps) = b->added.at[next].step;
+        if (!b->dropped[i])
+            *ARRAY_PUSH(&p->steps) = before[i];
+    }
+    free(before);
+}
+
+void bundle_messages(partition *q)
+{
+    plan *p = q->p;
+    bundling b = {.q = q, .found = find_candidates(p)};
+    int n_shards = p->shards.n;
+    size_t n_steps = (size_t)p->steps.n;
+    plan_step *steps = trama_alloc(n_steps * sizeof *steps); /* new ones are made in the plan's list, which may move */
+    b.dropped = trama_alloc(n_steps);
+    b.packed = trama_alloc((size_t)n_shards * sizeof *b.packed);
+    b.others = trama_alloc((size_t)n_shards * sizeof *b.others);
+    b.kept = trama_alloc((size_t)n_shards);
+    if (b.found.n)
+        look_at_uses(&b);
+    togethers list = find_together(&b);
+    look_at_sources(&b, &list);
+    if (n_steps)
+        memcpy(steps, p->steps.at, n_steps * sizeof *steps);
+    for (int i = 0; i < b.found.n; i++)
+        b.found.at[i].step = &steps[b.found.at[i].at];
+    for (int i = 0; i < list.n; i++)
+        bundle(&b, &list.at[i]);
+    if (list.n) {
+        drop_packing(&b, n_shards);
+        rebuild(&b);
+    }
+    free(steps);
+    free(b.dropped);
+    free(b.packed);
+    free(b.others);
+    free(b.kept);
+    ARRAY_FREE(&b.added);
+    ARRAY_FREE(&b.sent);
+    ARRAY_FREE(&b.found);
+    ARRAY_FREE(&list);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bundles: small messages of gradients that need nothing of each other are one message. Values are checked by the
+ * interpreter wherever programs are trained (test_train.c, test_random.c); here is what is in a bundle and what is not.
+ */
+#include <check.h>
+#include <string.h>
+
+#include "merge_gradients.h"
+#include "mlp.h"
+#include "suite.h"
+#include "verify.h"
+
+static const int small[] = {8, 12, 4};
+
+typedef struct job {
+    mlp m;
+    machine *machine;
+    simulation *s;
+} job;
+
+static job job_new(const char *mesh, int n_layers, const int *sizes, int64_t window)
+{
+    job j = {.m = mlp_new(mesh, n_layers, sizes, "adamw")};
+    dense x, y;
+    j.machine = machine_uniform(trama_mesh_size(j.m.mesh), 1);
+    j.s = simulation_new(j.m.program, j.machine, &(simulation_options){.plan = {.ways = 1, .message_window = window}});
+    mlp_batch(&j.m, 18, 1, &x, &y);
+    simulation_feed(j.s, j.m.x, &x);
+    simulation_feed(j.s, j.m.y, &y);
+    simulation_run(j.s, j.m.train);
+    dense_free(&x);
+    dense_free(&y);
+    return j;
+}
+
+static void job_free(job *j)
+{
+    simulation_destroy(&j->s);
+    machine_destroy(&j->machine);
+    mlp_free(&j->m);
+}
+
+static bool is_bundle(const plan *p, const plan_step *s)
+{
+    return s->kind >= STEP_SEND && p->shards.at[p->operands.at[s->operand].region.shard].source == SHARD_BUNDLE;
+}
+
+static int count_bundles(const plan *p, step_kind kind)
+{
+    int n = 0;
+    for (int i = 0; i < p->steps.n; i++)
+        n += p->steps.at[i].kind == kind && is_bundle(p, &p->steps.at[i]);
+    return n;
+}
+
+static trama_status verify(const job *j)
+{
+    const plan *plans[64];
+    for (int r = 0; r < j->machine->n_ranks; r++)
+        plans[r] = simulation_plan(j->s, r);
+    return plan_verify(plans, j->machine->n_ranks, j->m.program);
+}
+
+START_TEST(small_gradients_go_together)
+{
+    static const char *const meshes[] = {"dp=2", "dp=3", "dp=5", "dp=9", "dp=17"};
+    for (int i = 0; i < 5; i++) {
+        job j = job_new(meshes[i], 2, small, 0);
+        int n = j.machine->n_ranks, phases = n == 2 ? 1 : 2;
+        ck_assert_msg(!verify(&j), "%s: %s", meshes[i], trama_error());
+        for (int r = 0; r < n && n <= 5; r++) {
+            ck_assert_int_eq(count_bundles(simulation_plan(j.s, r), STEP_SEND), phases * (n - 1));
+            ck_assert_int_eq(count_bundles(simulation_plan(j.s, r), STEP_RECEIVE), phases * (n - 1));
+            ck_assert_int_eq(plan_count(simulation_plan(j.s, r)).messages, 2 * phases * (n - 1));
+        }
+        job_free(&j);
+    }
+}
+END_TEST
+
+/* 8 bytes an element: w0 100 x 120 is 96,000 bytes, w1 120 x 10 is 9,600. */
+START_TEST(large_gradients_go_alone_and_bundles_have_an_end)
+{
+    static const int wide[] = {100, 120, 10}, many[] = {45, 45, 45, 45, 45, 45, 45, 45, 45};
+    job j = job_new("dp=2", 2, wide, 0);
+    const plan *p = simulation_plan(j.s, 0);
+    ck_assert_int_eq(count_bundles(p, STEP_SEND), 1);
+    ck_assert_int_eq(plan_count(p).messages, 2 * 2);
+    job_free(&j);
+    j = job_new("dp=2", 8, many, 0); /* 8 times 16,200 and 360 bytes, of which 131,072 go in one */
+    p = simulation_plan(j.s, 0);
+    ck_assert_int_eq(count_bundles(p, STEP_SEND), 1);
+    ck_assert_int_eq(plan_count(p).messages, 2 * 2);
+    job_free(&j);
+}
+END_TEST
+
+/* With a window of less than 1,024 times the largest message of a bundle messages may lie in shards, or go in rounds.
+ */
+START_TEST(a_small_window_has_no_bundles)
+{
+    job j = job_new("dp=3", 2, small, 4000);
+    ck_assert_msg(!verify(&j), "%s", trama_error());
+    ck_assert_int_eq(count_bundles(simulation_plan(j.s, 0), STEP_SEND), 0);
+    job_free(&j);
+}
+END_TEST
+
+START_TEST(what_is_taken_out_is_what_was_put_in)
+{
+    job j = job_new("dp=2", 2, small, 0);
+    plan *p = (plan *)simulation_plan(j.s, 1);
+    plan_shard *part[2] = {NULL};
+    for (int i = 0, n = 0; i < p->shards.n && n < 2; i++)
+        if (p->shards.at[i].within >= 0 && p->shards.at[p->shards.at[i].within].source == SHARD_BUNDLE)
+            part[n++] = &p->shards.at[i];
+    ck_assert_ptr_nonnull(part[1]);
+    int64_t at = part[0]->at;
+    part[0]->at = part[1]->at;
+    part[1]->at = at;
+    ck_assert(verify(&j) && strstr(trama_error(), "taken out"));
+    part[0]->at = at; /* both at one place */
+    part[1]->at = at;
+    ck_assert(verify(&j));
+    job_free(&j);
+}
+END_TEST
+
+/* w1's gradient, penalised, is a part of the loss: the gradients of that need its sum, so they cannot go with it. */
+START_TEST(a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own)
+{
+    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_parse("dp=3");
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(6, 4)),
+                *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(4, 3), &(trama_init){.low = -1, .high = 1}),
+                *b = trama_parameter(p, "b", TRAMA_F64, TRAMA_SHAPE(3), NULL);
+    trama_shard(x, mesh, "S(0)");
+    trama_value *z = trama_add(trama_matmul(x, w), b), *loss = trama_mean(trama_square(z)),
+                *d = trama_gradient(loss, w);
+    trama_value *penalised = trama_add(loss, trama_sum(trama_square(d)));
+    trama_optimizer sgd = trama_sgd(0.1);
+    trama_target *t = trama_target_new(p, "train", trama_minimize(penalised, &sgd), penalised);
+    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
+    job j = {.m = {.program = p}, .machine = machine_uniform(3, 1)};
+    j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
+    dense data = dense_random(x->shape, 1, -1, 1, false);
+    simulation_feed(j.s, x, &data);
+    simulation_run(j.s, t); /* which ends: no bundle waits for itself */
+    ck_assert_msg(!verify(&j), "%s", trama_error());
+    dense_free(&data);
+    simulation_destroy(&j.s);
+    machine_destroy(&j.machine);
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&p);
+}
+END_TEST
+
+/* What is sent behind the gate does not wait for what is sent in each micro-step, nor the other way round. */
+START_TEST(gated_messages_have_bundles_of_their_own)
+{
+    mlp m = mlp_new("dp=2", 2, small, "sgd");
+    for (int i = 0; i < 2; i++) { /* this micro-step's gradients are summed each time */
+        trama_value *d = trama_gradient(m.loss, m.b[i]);
+        d->listed = true;
+        *ARRAY_PUSH(&m.train->values) = d;
+    }
+    ck_assert_ptr_nonnull(trama_gradient_merge(m.train, 2, TRAMA_MEAN));
+    ck_assert(merge_gradients(m.program));
+    machine *two = machine_uniform(2, 1);
+    simulation *s = simulation_new(m.program, two, &(simulation_options){.plan = {.ways = 1}});
+    dense x, y, scalars[MERGE_SCALARS];
+    mlp_batch(&m, 8, 1, &x, &y);
+    simulation_feed(s, m.x, &x);
+    simulation_feed(s, m.y, &y);
+    for (int i = 0; i < MERGE_SCALARS; i++) {
+        scalars[i] = dense_random(TRAMA_SCALAR, 1, 1, 1, false);
+        simulation_feed(s, m.train->merge.scalar[i], &scalars[i]);
+        dense_free(&scalars[i]);
+    }
+    simulation_run(s, m.train);
+    const plan *p = simulation_plan(s, 0);
+    int gated = 0, open = 0;
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *step = &p->steps.at[i];
+        if (!is_bundle(p, step))
+            continue;
+        *(step->gated ? &gated : &open) += 1;
+        int bundle = p->operands.at[step->operand].region.shard;
+        for (int k = 0; k < p->shards.n; k++)
+            if (p->shards.at[k].within == bundle)
+                for (int o = 0; o < p->steps.n; o++)
+                    if (p->steps.at[o].exchange == p->shards.at[k].exchange && p->steps.at[o].kind >= STEP_SEND)
+                        ck_assert_int_eq(p->steps.at[o].gated, step->gated);
+    }
+    ck_assert_int_eq(gated, 2);
+    ck_assert_int_eq(open, 2);
+    dense_free(&x);
+    dense_free(&y);
+    simulation_destroy(&s);
+    machine_destroy(&two);
+    mlp_free(&m);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        small_gradients_go_together,
+        large_gradients_go_alone_and_bundles_have_an_end,
+        a_small_window_has_no_bundles,
+        what_is_taken_out_is_what_was_put_in,
+        a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own,
+        gated_messages_have_bundles_of_their_own,
+    };
+    return suite_run("bundle", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
