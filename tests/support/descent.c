@@ -152,10 +152,15 @@ void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p)
 
 fit fit_new(const fit_layout *l, trama_dtype dtype)
 {
+    return fit_of_rows(l, dtype, FIT_ROWS);
+}
+
+fit fit_of_rows(const fit_layout *l, trama_dtype dtype, int64_t rows)
+{
     fit f = {.program = trama_program_new()};
     trama_init half = {0.5, 0.5, 0, 0}, below = {-0.25, -0.25, 0, 0};
-    f.x = trama_input(f.program, "x", dtype, TRAMA_SHAPE(FIT_ROWS, FIT_IN));
-    f.y = trama_input(f.program, "y", dtype, TRAMA_SHAPE(FIT_ROWS, FIT_OUT));
+    f.x = trama_input(f.program, "x", dtype, TRAMA_SHAPE(rows, FIT_IN));
+    f.y = trama_input(f.program, "y", dtype, TRAMA_SHAPE(rows, FIT_OUT));
     f.parameter[0] = trama_parameter(f.program, "w", dtype, TRAMA_SHAPE(FIT_IN, FIT_OUT), &half);
     f.parameter[1] = trama_parameter(f.program, "b", dtype, TRAMA_SHAPE(FIT_OUT), &below);
     trama_value *z = trama_matmul(f.x, f.parameter[0]);

@@ -50,6 +50,7 @@ typedef struct fit {
 } fit;
 
 fit fit_new(const fit_layout *l, trama_dtype dtype);
+fit fit_of_rows(const fit_layout *l, trama_dtype dtype, int64_t rows); /* of x and y; TRAMA_ANY: as fed */
 void fit_free(fit *f);
 
 /* ---- Simulated ---- */
