@@ -54,23 +54,30 @@ static inline network merging_network(const char *mesh, trama_dtype dtype, bool 
     return merging_network_how(mesh, dtype, adamw, k, TRAMA_MEAN);
 }
 
-/* Of every parameter, the norm of what it differs by beside its own: the largest. */
-static inline double tensors_differ(network *net, const plain_net *plain)
+/* The norm of what a value differs by from what is wanted, beside the norm of that. */
+static inline double tensor_differs(trama_executable *e, const trama_value *v, const double *wanted)
+{
+    int64_t n = trama_shape_count(trama_value_shape(v));
+    trama_dtype dtype = trama_value_dtype(v);
+    size_t bytes = (size_t)n * trama_dtype_size(dtype);
+    double apart = 0, norm = 0;
+    void *read = malloc(bytes);
+    must(trama_read(e, v, read, bytes));
+    for (int64_t k = 0; k < n; k++) {
+        double d = number_at(read, dtype, k) - wanted[k];
+        apart += d * d;
+        norm += wanted[k] * wanted[k];
+    }
+    free(read);
+    return sqrt(apart / norm);
+}
+
+/* Of every parameter: the largest. */
+static inline double tensors_differ(const network *net, plain_net *plain)
 {
     double worst = 0;
     for (int i = 0; i < 2 * net->n; i++) {
-        const plain_parameter *q = i % 2 ? &plain->b[i / 2] : &plain->w[i / 2];
-        size_t bytes = (size_t)q->n * trama_dtype_size(net->dtype);
-        double apart = 0, norm = 0;
-        void *read = malloc(bytes);
-        must(trama_read(net->e, i % 2 ? net->b[i / 2] : net->w[i / 2], read, bytes));
-        for (int64_t k = 0; k < q->n; k++) {
-            double d = number_at(read, net->dtype, k) - q->value[k];
-            apart += d * d;
-            norm += q->value[k] * q->value[k];
-        }
-        free(read);
-        double d = sqrt(apart / norm);
+        double d = tensor_differs(net->e, network_parameter(net, i), plain_parameter_at(plain, i)->value);
         worst = d <= worst ? worst : d; /* NaN too */
     }
     return worst;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient merge in one rank: k micro-batches are one batch, whatever the mesh, the sizes, and where a cycle ends. */
-#include "merging.h"
+#include "merging_cases.h"
 #include "program.h"
 
 static const cycle single[] = {{{11}}, {{7}}}, uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
@@ -286,4 +286,4 @@ END_TEST
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
       a_cycle_of_one_is_plain_training, gates_open_when_a_cycle_ends, merged_gradients_read_as_of_the_last_step_applied,
       micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, what_cannot_merge_is_refused,
-      a_thousand_cycles_grow_nothing)
+      a_thousand_cycles_grow_nothing, MERGING_CASES)
