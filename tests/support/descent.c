@@ -118,31 +118,31 @@ void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *
             known[i].update(o, lr, t, q);
 }
 
-double plain_norm(const plain_fit *p)
+double plain_norm(int n, const plain_tensor *p)
 {
     double sum = 0;
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        for (int k = 0; k < p->parameter[i].n; k++)
-            sum += p->parameter[i].gradient[k] * p->parameter[i].gradient[k];
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++)
+            sum += p[i].gradient[k] * p[i].gradient[k];
     return sqrt(sum);
 }
 
 /* torch.nn.utils.clip_grad_value_, then clip_grad_norm_ */
-void plain_clip(const trama_optimizer *o, plain_fit *p)
+void plain_clip(const trama_optimizer *o, int n, plain_tensor *p)
 {
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        for (int k = 0; k < p->parameter[i].n; k++)
-            p->parameter[i].gradient[k] = fmin(fmax(p->parameter[i].gradient[k], -o->clip_value), o->clip_value);
-    double factor = fmin(1, o->clip_norm / (plain_norm(p) + 1e-6));
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        for (int k = 0; k < p->parameter[i].n; k++)
-            p->parameter[i].gradient[k] *= factor;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++)
+            p[i].gradient[k] = fmin(fmax(p[i].gradient[k], -o->clip_value), o->clip_value);
+    double factor = fmin(1, o->clip_norm / (plain_norm(n, p) + 1e-6));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++)
+            p[i].gradient[k] *= factor;
 }
 
 void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p)
 {
     plain_fit_gradients(p);
-    plain_clip(o, p);
+    plain_clip(o, FIT_PARAMETERS, p->parameter);
     p->steps++;
     for (int i = 0; i < FIT_PARAMETERS; i++)
         plain_update(o, lr, p->steps, &p->parameter[i]);

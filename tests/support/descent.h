@@ -38,8 +38,9 @@ void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *
 /* A step of all parameters: gradients, clipped, and updates. */
 void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p);
 
-double plain_norm(const plain_fit *p); /* of all gradients */
-void plain_clip(const trama_optimizer *o, plain_fit *p);
+/* Of n parameters together. */
+double plain_norm(int n, const plain_tensor *p); /* of all gradients */
+void plain_clip(const trama_optimizer *o, int n, plain_tensor *p);
 
 /* ---- Through Trama ---- */
 

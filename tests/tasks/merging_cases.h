@@ -3,7 +3,7 @@
 #ifndef MERGING_CASES_H
 #define MERGING_CASES_H
 
-#include "merging.h"
+#include "merging_tied.h"
 
 /* ---- Merged gradients ---- */
 
@@ -65,6 +65,7 @@ START_TEST(merged_gradients_are_those_of_all_samples)
 }
 END_TEST
 
-#define MERGING_CASES merged_gradients_are_those_of_all_samples
+#define MERGING_CASES                                                                                                  \
+    merged_gradients_are_those_of_all_samples, tied_and_frozen_parameters_on_one_mesh_and_on_two_are_clipped_together
 
 #endif

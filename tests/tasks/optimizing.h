@@ -56,7 +56,7 @@ static inline void optimize_plainly(plain_fit *p, const trama_optimizer *o)
 {
     double rate = o->schedule.factor ? warm_cosine(p->steps) : 1;
     plain_fit_gradients(p);
-    plain_clip(o, p);
+    plain_clip(o, FIT_PARAMETERS, p->parameter);
     p->steps++;
     for (int i = 0; i < FIT_PARAMETERS; i++)
         plain_update(o, o->lr * rate, p->steps, &p->parameter[i]);
