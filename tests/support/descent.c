@@ -148,6 +148,13 @@ void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p)
         plain_update(o, lr, p->steps, &p->parameter[i]);
 }
 
+void plain_scale_step(const trama_loss_scale *o, plain_scale *s, bool finite)
+{
+    s->good = finite ? s->good + 1 : 0;
+    s->scale *= !finite ? o->backoff : s->good == o->interval ? o->growth : 1;
+    s->good = s->good == o->interval ? 0 : s->good;
+}
+
 /* ---- Through Trama ---- */
 
 fit fit_new(const fit_layout *l, trama_dtype dtype)

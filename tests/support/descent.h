@@ -42,6 +42,13 @@ void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p);
 double plain_norm(int n, const plain_tensor *p); /* of all gradients */
 void plain_clip(const trama_optimizer *o, int n, plain_tensor *p);
 
+/* GradScaler's rule, as its documentation has it. */
+typedef struct plain_scale {
+    double scale;
+    int64_t good; /* steps in a row that were taken */
+} plain_scale;
+void plain_scale_step(const trama_loss_scale *o, plain_scale *s, bool finite);
+
 /* ---- Through Trama ---- */
 
 typedef struct fit {

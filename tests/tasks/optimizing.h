@@ -20,14 +20,20 @@ static inline double warm_cosine(int64_t n)
     return fmin((double)(n + 1) / 4, 1) * (0.1 + 0.9 * (1 + cos(acos(-1) * share)) / 2);
 }
 
+/* One number of the data, and what it is more than it should be. */
+typedef struct spoiled {
+    int64_t at;
+    double by;
+} spoiled;
+
 /* Rows [from, from + n) of an input. */
 static inline void feed_rows(trama_executable *e, const trama_value *input, trama_dtype dtype, const double *all,
-                             int from, int n, double spoil)
+                             int from, int n, spoiled s)
 {
     int64_t width = trama_value_shape(input).dim[1], first = from * width, count = n * width;
     void *room = malloc((size_t)count * sizeof *all);
     for (int64_t i = 0; i < count; i++)
-        set_number(room, dtype, i, all[first + i] + (first + i == 40 ? spoil : 0));
+        set_number(room, dtype, i, all[first + i] + (first + i == s.at ? s.by : 0));
     must(trama_feed(e, input, room, TRAMA_SHAPE(n, width)));
     free(room);
 }
@@ -40,16 +46,13 @@ static inline const int *fit_parts(int k, int step)
     return k == 1 ? none : k == 2 ? of_2[step % 2] : k == 4 ? of_4[step % 2] : of_8[step % 2];
 }
 
-/* One step that is applied. spoil: what one number of the data is more. */
-static inline void fit_cycle(trama_executable *e, const fit *f, const trama_target *train, trama_dtype dtype,
-                             const plain_fit *data, int k, int step, double spoil)
+/* One micro-step: n rows. */
+static inline void fit_rows(trama_executable *e, const fit *f, const trama_target *train, trama_dtype dtype,
+                            const plain_fit *data, int from, int n, spoiled s)
 {
-    const int *part = fit_parts(k, step);
-    for (int i = 0, from = 0; i < k; from += part[i++]) {
-        feed_rows(e, f->x, dtype, data->x, from, part[i], spoil);
-        feed_rows(e, f->y, dtype, data->y, from, part[i], 0);
-        must(trama_run(e, train));
-    }
+    feed_rows(e, f->x, dtype, data->x, from, n, s);
+    feed_rows(e, f->y, dtype, data->y, from, n, (spoiled){-1, 0});
+    must(trama_run(e, train));
 }
 
 static inline void optimize_plainly(plain_fit *p, const trama_optimizer *o)
@@ -91,7 +94,9 @@ static inline void optimize_beside_plain(const fit_layout *l, const trama_optimi
     must(trama_program_status(f.program));
     trama_executable *e = compile(f.program);
     for (int step = 0; step < steps; step++) {
-        fit_cycle(e, &f, train, dtype, &plain, k, step, is_spoiled(o, step) ? INFINITY : 0);
+        const int *part = fit_parts(k, step);
+        for (int i = 0, from = 0; i < k; from += part[i++])
+            fit_rows(e, &f, train, dtype, &plain, from, part[i], (spoiled){40, is_spoiled(o, step) ? INFINITY : 0});
         if (!is_spoiled(o, step))
             optimize_plainly(&plain, o);
     }
