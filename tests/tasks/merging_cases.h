@@ -26,9 +26,10 @@ static inline void plain_merge(plain_net *plain, const samples *s, const cycle *
     plain_free(&sum);
 }
 
-static inline void merged_gradients_on(const char *mesh, bool total)
+static inline void merged_gradients_on(const char *mesh, unsigned how)
 {
     static const cycle cycles[] = {{{17, 1, 30, 9, 7}}, {{1, 1, 60, 1, 1}}, {{13, 13, 12, 13, 13}}};
+    bool total = how & TRAMA_TOTAL;
     network net = network_untrained(mesh, TRAMA_F64, 3, small_sizes);
     plain_net plain = plain_new(3, small_sizes, SEED);
     trama_optimizer sgd = trama_sgd(0.05);
@@ -36,7 +37,7 @@ static inline void merged_gradients_on(const char *mesh, bool total)
     for (int i = 0; i < 6; i++)
         listed[i + 1] = trama_merged_gradient(listed[0], network_parameter(&net, i));
     net.train = trama_target_at(TRAMA_HERE, net.program, "train", 7, listed);
-    trama_gradient_merge(net.train, 5, total ? TRAMA_TOTAL : TRAMA_MEAN);
+    trama_gradient_merge(net.train, 5, how);
     net.e = compile(net.program);
     for (int step = 0; step < 3; step++) {
         samples s = samples_new(&net, 64, step);
@@ -44,8 +45,8 @@ static inline void merged_gradients_on(const char *mesh, bool total)
         plain_merge(&plain, &s, &cycles[step], total);
         for (int i = 0; i < 6; i++) {
             double wrong = tensor_differs(net.e, listed[i + 1], plain_parameter_at(&plain, i)->gradient);
-            demand(wrong <= 1e-12, "mesh %s, %s: the gradient of %s differs by %g in step %d", mesh ? mesh : "none",
-                   total ? "total" : "mean", trama_value_name(network_parameter(&net, i)), wrong, step);
+            demand(wrong <= 1e-12, "mesh %s, %u: the gradient of %s differs by %g in step %d", mesh ? mesh : "none",
+                   how, trama_value_name(network_parameter(&net, i)), wrong, step);
             plain_sgd(plain_parameter_at(&plain, i), sgd.lr);
         }
         samples_free(&s);
@@ -55,13 +56,13 @@ static inline void merged_gradients_on(const char *mesh, bool total)
     network_free(&net);
 }
 
-/* Of 64 samples in uneven micro-steps. */
+/* Of 64 samples in uneven micro-steps; as mean and total, summed over the mesh at the end or each time. */
 START_TEST(merged_gradients_are_those_of_all_samples)
 {
     start();
     for (int i = 0; i < N_MESHES; i++)
-        for (int total = 0; total < 2; total++)
-            merged_gradients_on(meshes[i], total);
+        for (unsigned how = TRAMA_MEAN; how <= (TRAMA_TOTAL | TRAMA_SYNC_EACH); how++)
+            merged_gradients_on(meshes[i], how);
     stop();
 }
 END_TEST

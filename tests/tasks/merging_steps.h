@@ -25,7 +25,7 @@ typedef struct merged_fit {
     const char *on; /* the layout's mesh, for messages */
 } merged_fit;
 
-static inline merged_fit merged_fit_new(const fit_layout *l, const trama_optimizer *o, int k)
+static inline merged_fit merged_fit_new(const fit_layout *l, const trama_optimizer *o, int k, unsigned how)
 {
     merged_fit m = {.f = fit_of_rows(l, TRAMA_F64, TRAMA_ANY), .o = o, .plain = plain_fit_new()};
     trama_value *listed[1 + TRAMA_N_STEP_PARTS] = {trama_minimize(m.f.loss, o)};
@@ -35,7 +35,7 @@ static inline merged_fit merged_fit_new(const fit_layout *l, const trama_optimiz
         if (has[i])
             listed[n++] = m.part[i] = trama_step_value(listed[0], (trama_step_part)i);
     m.train = trama_target_at(TRAMA_HERE, m.f.program, "train", n, listed);
-    trama_gradient_merge(m.train, k, TRAMA_MEAN);
+    trama_gradient_merge(m.train, k, how);
     m.e = compile(m.f.program);
     m.scale.scale = o->loss_scale.initial;
     m.on = l->mesh ? l->mesh : "nothing";
@@ -115,9 +115,10 @@ static inline void take_plain_step(merged_fit *m, const merged_step *s, int step
 }
 
 /* The rows are cut evenly, as far as that goes. */
-static inline void follow_steps(const fit_layout *l, const trama_optimizer *o, int n, const merged_step *steps)
+static inline void follow_steps(const fit_layout *l, const trama_optimizer *o, unsigned how, int n,
+                                const merged_step *steps)
 {
-    merged_fit m = merged_fit_new(l, o, steps[0].k);
+    merged_fit m = merged_fit_new(l, o, steps[0].k, how);
     for (int step = 0; step < n; step++) {
         const merged_step *s = &steps[step];
         must(trama_merge_set(m.e, m.train, s->k));
@@ -138,7 +139,8 @@ static inline void follow_steps(const fit_layout *l, const trama_optimizer *o, i
 static inline void follow_steps_everywhere(const trama_optimizer *o, int n, const merged_step *steps)
 {
     for (int l = 0; l < n_fit_layouts; l++)
-        follow_steps(&fit_layouts[l], o, n, steps);
+        for (int each = 0; each < 2; each++)
+            follow_steps(&fit_layouts[l], o, each ? TRAMA_SYNC_EACH : TRAMA_MEAN, n, steps);
 }
 
 /* The schedule is that of warm_cosine. */

@@ -163,14 +163,14 @@ static inline void tied_cycle(trama_executable *e, const tied *t, const trama_ta
 }
 
 /* of: what updates each trained parameter; that of w has the groups, and clips all. */
-static inline void merge_tied_on(const tied_layout *l, const trama_optimizer *const *of, int steps)
+static inline void merge_tied_on(const tied_layout *l, unsigned how, const trama_optimizer *const *of, int steps)
 {
     static const cycle cycles[] = {{{3, 1, 5, 2}}, {{4, 4, 4, 4}}, {{1, 1, 1, 20}}};
     tied t = tied_new(l);
     plain_tied plain = plain_tied_new();
     trama_value *done = trama_minimize(t.loss, of[TIED_W]), *norm = trama_step_value(done, TRAMA_STEP_NORM);
     trama_target *train = trama_target_new(t.program, "train", done, norm);
-    trama_gradient_merge(train, 4, TRAMA_MEAN);
+    trama_gradient_merge(train, 4, how);
     trama_executable *e = compile(t.program);
     uint64_t state = 1;
     for (int step = 0; step < steps; step++) {
@@ -209,9 +209,11 @@ START_TEST(tied_and_frozen_parameters_on_one_mesh_and_on_two_are_clipped_togethe
     adamw.n_groups = 2;
     adamw.groups = groups;
     start();
-    for (int i = 0; i < N_TIED_LAYOUTS; i++) {
-        merge_tied_on(&tied_layouts[i], (const trama_optimizer *[]){&sgd, &sgd, &sgd, &sgd}, 12);
-        merge_tied_on(&tied_layouts[i], (const trama_optimizer *[]){&adamw, &adamw, &slow, &slow}, 12);
+    for (int i = 0; i < 2 * N_TIED_LAYOUTS; i++) {
+        const tied_layout *l = &tied_layouts[i / 2];
+        unsigned how = i % 2 ? TRAMA_SYNC_EACH : TRAMA_MEAN;
+        merge_tied_on(l, how, (const trama_optimizer *[]){&sgd, &sgd, &sgd, &sgd}, 12);
+        merge_tied_on(l, how, (const trama_optimizer *[]){&adamw, &adamw, &slow, &slow}, 12);
     }
     stop();
 }

@@ -81,16 +81,16 @@ static inline void compare_fit(trama_executable *e, const fit *f, trama_dtype dt
     }
 }
 
-/* k: micro-steps of a step; the plain loops have its batch at once. */
+/* k: micro-steps of a step, which merge as `how` says; the plain loops have its batch at once. */
 static inline void optimize_beside_plain(const fit_layout *l, const trama_optimizer *o, trama_dtype dtype, int k,
-                                         int steps, double tolerance)
+                                         unsigned how, int steps, double tolerance)
 {
     char name[64];
     plain_fit plain = plain_fit_new();
     fit f = fit_of_rows(l, dtype, k > 1 ? TRAMA_ANY : FIT_ROWS);
     trama_target *train = trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss);
     if (k > 1)
-        trama_gradient_merge(train, k, TRAMA_MEAN);
+        trama_gradient_merge(train, k, how);
     must(trama_program_status(f.program));
     trama_executable *e = compile(f.program);
     for (int step = 0; step < steps; step++) {
@@ -134,11 +134,11 @@ static inline void optimize_everywhere(trama_dtype dtype, int steps, double tole
     list_optimizers(all);
     for (int i = 0; i < N_OPTIMIZERS; i++)
         for (int l = 0; l < n_fit_layouts; l++)
-            optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1, steps, tolerance);
+            optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1, TRAMA_MEAN, steps, tolerance);
 }
 
 /* In 2, 4 or 8 micro-steps, such that each optimizer and each layout has all; in a long run, all in one rank. */
-static inline void optimize_merged(trama_dtype dtype, int steps, double tolerance)
+static inline void optimize_merged(trama_dtype dtype, unsigned how, int steps, double tolerance)
 {
     trama_optimizer all[N_OPTIMIZERS];
     list_optimizers(all);
@@ -146,7 +146,7 @@ static inline void optimize_merged(trama_dtype dtype, int steps, double toleranc
         for (int l = 0; l < n_fit_layouts; l++)
             for (int k = 1; k <= 3; k++)
                 if ((n_ranks == 1 && suite_is_long()) || (i + l) % 3 == k - 1)
-                    optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1 << k, steps, tolerance);
+                    optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1 << k, how, steps, tolerance);
 }
 
 #endif

@@ -23,7 +23,7 @@ END_TEST
 START_TEST(merged_optimizers_in_f64_follow_plain_loops_for_100_steps)
 {
     start();
-    optimize_merged(TRAMA_F64, SANITIZED ? 10 : 100, 1e-10);
+    optimize_merged(TRAMA_F64, TRAMA_MEAN, SANITIZED ? 10 : 100, 1e-10);
     stop();
 }
 END_TEST
@@ -31,7 +31,7 @@ END_TEST
 START_TEST(merged_optimizers_in_f32_follow_plain_loops_for_20_steps)
 {
     start();
-    optimize_merged(TRAMA_F32, SANITIZED ? 8 : 20, 1e-5);
+    optimize_merged(TRAMA_F32, TRAMA_SYNC_EACH, SANITIZED ? 8 : 20, 1e-5);
     stop();
 }
 END_TEST
