@@ -3,6 +3,7 @@
 #ifndef MERGING_CASES_H
 #define MERGING_CASES_H
 
+#include "merging_growth.h"
 #include "merging_steps.h"
 #include "merging_tied.h"
 
@@ -70,6 +71,8 @@ END_TEST
 #define MERGING_CASES                                                                                                  \
     merged_gradients_are_those_of_all_samples, tied_and_frozen_parameters_on_one_mesh_and_on_two_are_clipped_together, \
         schedules_count_steps_that_are_applied_however_long_their_cycles,                                              \
-        one_micro_step_that_is_not_finite_skips_its_whole_cycle
+        one_micro_step_that_is_not_finite_skips_its_whole_cycle,                                                       \
+        a_thousand_cycles_of_any_length_hold_what_the_first_ones_held,                                                 \
+        batches_of_more_sizes_than_there_are_plans_follow_plain_loops
 
 #endif

@@ -262,28 +262,6 @@ START_TEST(what_cannot_merge_is_refused)
 }
 END_TEST
 
-START_TEST(a_thousand_cycles_grow_nothing)
-{
-    start();
-    network net = merging_network("dp=2,mp=2", TRAMA_F32, true, 3);
-    samples s = samples_new(&net, 9, 0);
-    const cycle c = {{3, 4, 2}};
-    int64_t made = 0, bytes = 0;
-    for (int i = 0; i < 1000; i++) {
-        run_cycle(&net, &s, &c);
-        if (i == 20) {
-            made = shard_pool(ctx).made;
-            bytes = shard_pool(ctx).used_bytes;
-        }
-    }
-    demand(shard_pool(ctx).made == made && shard_pool(ctx).used_bytes == bytes, "shards grow");
-    samples_free(&s);
-    network_free(&net);
-    stop();
-}
-END_TEST
-
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
       a_cycle_of_one_is_plain_training, gates_open_when_a_cycle_ends, merged_gradients_read_as_of_the_last_step_applied,
-      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, what_cannot_merge_is_refused,
-      a_thousand_cycles_grow_nothing, MERGING_CASES)
+      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, what_cannot_merge_is_refused, MERGING_CASES)
