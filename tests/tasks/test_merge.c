@@ -229,39 +229,6 @@ START_TEST(k_goes_from_one_to_more_and_back)
 }
 END_TEST
 
-static void refuse(trama_program *p, const trama_target *made, const char *words)
-{
-    demand(!made && trama_program_status(p) && strstr(trama_program_error(p), words) &&
-               strstr(trama_program_error(p), "test_merge.c"),
-           "no '%s' in: %s", words, trama_program_error(p));
-}
-
-START_TEST(what_cannot_merge_is_refused)
-{
-    for (int i = 0; i < 6; i++) {
-        network net = network_new(NULL, TRAMA_F64, false, 3, small_sizes);
-        trama_target *t = i == 3 ? net.eval : net.train;
-        static const char *const words[] = {"k is 0",           "k is -3",        "TRAMA_MEAN",
-                                            "nothing to merge", "merges already", "same"};
-        if (i == 4)
-            trama_gradient_merge(net.train, 2, TRAMA_MEAN);
-        if (i == 5)
-            trama_target_new(net.program, "again", net.train->values.at[0]);
-        refuse(net.program, trama_gradient_merge(t, i == 0 ? 0 : i == 1 ? -3 : 2, i == 2 ? 7 : TRAMA_MEAN), words[i]);
-        trama_program_destroy(&net.program);
-    }
-    start();
-    network net = merging_network("dp=2", TRAMA_F64, false, 2);
-    demand(trama_merge_set(net.e, net.train, 0) == TRAMA_E_ARGUMENT, "k = 0 passes");
-    demand(trama_merge_set(net.e, net.eval, 2) == TRAMA_E_ARGUMENT && strstr(trama_error(), "merges no"), "%s",
-           trama_error());
-    demand(trama_flush(net.e, net.eval) == TRAMA_E_ARGUMENT, "%s", trama_error());
-    demand(trama_run(net.e, net.train) == TRAMA_E_ORDER && strstr(trama_error(), "fed"), "%s", trama_error());
-    network_free(&net);
-    stop();
-}
-END_TEST
-
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
       a_cycle_of_one_is_plain_training, gates_open_when_a_cycle_ends, merged_gradients_read_as_of_the_last_step_applied,
-      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, what_cannot_merge_is_refused, MERGING_CASES)
+      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, MERGING_CASES)
