@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "merge_gradients.h"
 #include "mlp.h"
 #include "suite.h"
 
@@ -18,19 +19,43 @@ typedef struct job {
     simulation *s;
 } job;
 
-static job job_new(const char *mesh, int n_layers, const int *sizes)
+/* A program whose target has micro-steps, run as the one that begins and ends a cycle: all its ops run. */
+static simulation *simulate(trama_program *program, trama_target *train, const machine *m, int k)
+{
+    if (k > 1) {
+        trama_gradient_merge(train, k, TRAMA_MEAN);
+        ck_assert(merge_gradients(program));
+    }
+    const simulation_options options = {.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}};
+    simulation *s = simulation_new(program, m, &options);
+    for (int i = 0; k > 1 && i < MERGE_SCALARS; i++) {
+        dense x = dense_new(TRAMA_SCALAR);
+        x.at[0] = i != MERGE_KEEP;
+        simulation_feed(s, train->merge.scalar[i], &x);
+        dense_free(&x);
+    }
+    return s;
+}
+
+/* k: micro-steps of a cycle; 1: it does not merge. */
+static job job_of(const char *mesh, int n_layers, const int *sizes, int batch, int k)
 {
     job j = {.m = mlp_new(mesh, n_layers, sizes, "sgd")};
     dense x, y;
     j.machine = machine_uniform(trama_mesh_size(j.m.mesh), 1);
-    j.s = simulation_new(j.m.program, j.machine, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
-    mlp_batch(&j.m, 8, 1, &x, &y);
+    j.s = simulate(j.m.program, j.m.train, j.machine, k);
+    mlp_batch(&j.m, batch, 1, &x, &y);
     simulation_feed(j.s, j.m.x, &x);
     simulation_feed(j.s, j.m.y, &y);
     simulation_run(j.s, j.m.train);
     dense_free(&x);
     dense_free(&y);
     return j;
+}
+
+static job job_new(const char *mesh, int n_layers, const int *sizes)
+{
+    return job_of(mesh, n_layers, sizes, 8, 1);
 }
 
 static void job_free(job *j)
@@ -139,6 +164,61 @@ START_TEST(one_process_sends_nothing)
 }
 END_TEST
 
+/* ---- Merged over micro-steps ---- */
+
+/* What each rank receives in a cycle: what is gated once, the rest k times. */
+static void expect_cycle(simulation *s, const trama_program *program, int ranks, int k, const char *name,
+                         int64_t received)
+{
+    for (int r = 0; r < ranks; r++) {
+        const plan *p = simulation_plan(s, r);
+        int64_t bytes = 0;
+        for (int i = 0; i < p->exchanges.n; i++) {
+            const plan_exchange *e = &p->exchanges.at[i];
+            bytes += e->received * (program->nodes.at[e->node]->gated ? 1 : k);
+        }
+        ck_assert_msg(bytes == received, "%s, k = %d: rank %d receives %lld bytes in a cycle, not %lld", name, k, r,
+                      (long long)bytes, (long long)received);
+    }
+}
+
+/* 32 rows in all. */
+static void try_merged(const char *mesh, int n_layers, const int *sizes, int64_t received)
+{
+    for (int k = 1; k <= 8; k *= 2) {
+        job j = job_of(mesh, n_layers, sizes, 32 / k, k);
+        expect_cycle(j.s, j.m.program, j.machine->n_ranks, k, mesh, received);
+        job_free(&j);
+    }
+}
+
+/* 160 elements, M = 1280: P -> R among t takes 2 (t-1)/t M, once, however many micro-steps there are. */
+START_TEST(merged_gradients_are_reduced_once_a_cycle)
+{
+    try_merged("dp=2", 2, even, 1280);
+    try_merged("dp=4", 2, even, 6 * 1280 / 4);
+}
+END_TEST
+
+/* Activations cross in every micro-step, and all rows of a cycle are as many as ever: of one block 32x4 elements, 1024
+ * bytes; of two forward 32x8 and 32x4, backward 32x8. Gradients are split as their parameters, and do not cross. */
+START_TEST(activations_of_a_cycle_are_those_of_its_rows)
+{
+    int64_t blocks = 2048 + 1024 + 2048;
+    try_merged("mp=2", 2, even, 1024);
+    try_merged("mp=2", 4, deep, blocks);
+    try_merged("mp=4", 4, deep, 6 * blocks / 4);
+}
+END_TEST
+
+/* Along mp the block's result of half the rows, 16x4: 512 bytes. Along dp as without a merge: halves of w0, b0, w1, and
+ * b1, with which the replicas help. */
+START_TEST(both_together_cost_the_sum_in_a_cycle)
+{
+    try_merged("dp=2,mp=2", 2, even, 512 + 384 + 48 + 192 + 32);
+}
+END_TEST
+
 /* ---- Several data-parallel worlds in one program ---- */
 
 static void check_group(const plan *p, const trama_program *program, const trama_value *w, unsigned axes)
@@ -156,41 +236,70 @@ static void check_group(const plan *p, const trama_program *program, const trama
     ck_assert_msg(found == 1, "the gradient of %s changes its layout %d times", w->name, found);
 }
 
+enum { WORLDS = 3, WORLD_PARAMETERS = 4 };
+
+/* A perceptron of two layers a world; no two parameters have the same shape. */
+typedef struct worlds {
+    trama_program *program;
+    trama_mesh *mesh;
+    trama_value *x[WORLDS], *parameter[WORLDS][WORLD_PARAMETERS];
+    trama_target *train;
+} worlds;
+
 /* Mesh 2x4; batches over axis 0, over axis 1, over both. */
-START_TEST(each_world_reduces_over_exactly_its_own_axes)
+static worlds worlds_new(void)
 {
     static const char *const layouts_of[] = {"S(0),R", "R,S(0)", "S(0),S(0)"};
-    trama_program *p = trama_program_new();
-    trama_mesh *mesh = trama_mesh_parse("2,4");
-    trama_value *x[3], *w[3], *loss = NULL;
+    static const int sizes[WORLDS][3] = {{8, 16, 8}, {8, 32, 24}, {24, 40, 48}};
+    worlds w = {.program = trama_program_new(), .mesh = trama_mesh_parse("2,4")};
+    trama_value *loss = NULL;
     trama_optimizer o = trama_sgd(0.1);
-    for (int i = 0; i < 3; i++) {
-        char name[2][16];
-        snprintf(name[0], sizeof name[0], "x%d", i);
-        snprintf(name[1], sizeof name[1], "w%d", i);
-        x[i] = trama_input(p, name[0], TRAMA_F64, TRAMA_SHAPE(16, 5 + i));
-        w[i] = trama_parameter(p, name[1], TRAMA_F64, TRAMA_SHAPE(5 + i, 3), NULL);
-        trama_shard(x[i], mesh, layouts_of[i]);
-        trama_value *mine = trama_mean(trama_square(trama_matmul(x[i], w[i])));
+    for (int i = 0; i < WORLDS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "x%d", i);
+        w.x[i] = trama_input(w.program, name, TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, sizes[i][0]));
+        trama_shard(w.x[i], w.mesh, layouts_of[i]);
+        for (int k = 0; k < WORLD_PARAMETERS; k++) {
+            int in = sizes[i][k / 2], out = sizes[i][k / 2 + 1];
+            snprintf(name, sizeof name, "%c%d.%d", k % 2 ? 'b' : 'w', i, k / 2);
+            w.parameter[i][k] =
+                trama_parameter(w.program, name, TRAMA_F64, k % 2 ? TRAMA_SHAPE(out) : TRAMA_SHAPE(in, out), NULL);
+        }
+        trama_value **p = w.parameter[i], *h = trama_relu(trama_add(trama_matmul(w.x[i], p[0]), p[1]));
+        trama_value *mine = trama_mean(trama_square(trama_add(trama_matmul(h, p[2]), p[3])));
         loss = loss ? trama_add(loss, mine) : mine;
     }
-    trama_target *train = trama_target_new(p, "train", trama_minimize(loss, &o));
+    w.train = trama_target_new(w.program, "train", trama_minimize(loss, &o));
+    return w;
+}
+
+/* Elements: 128 + 16 + 128 + 8 = 280, 256 + 32 + 768 + 24 = 1080, 960 + 40 + 1920 + 48 = 2968, of 8 bytes: 2240, 8640
+ * and 23744. Along one axis of p where q replicas help: (p + pq - 2)/(pq) M, which is M among 2 with 4 and 5/4 M among
+ * 4 with 2; among all 8: 2 7/8 M = 7/4 M. Nothing else crosses, and k changes nothing. */
+START_TEST(each_world_reduces_over_exactly_its_own_axes)
+{
+    const int64_t received = 2240 + 8640 / 4 * 5 + 23744 / 4 * 7;
     machine *m = machine_uniform(8, 1);
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
-    for (int i = 0; i < 3; i++) {
-        dense data = dense_random(x[i]->shape, (uint64_t)i, -1, 1, false);
-        simulation_feed(s, x[i], &data);
-        dense_free(&data);
+    for (int k = 1; k <= 8; k *= 2) {
+        worlds w = worlds_new();
+        simulation *s = simulate(w.program, w.train, m, k);
+        for (int i = 0; i < WORLDS; i++) {
+            dense data = dense_random(TRAMA_SHAPE(64 / k, w.x[i]->shape.dim[1]), (uint64_t)i, -1, 1, false);
+            simulation_feed(s, w.x[i], &data);
+            dense_free(&data);
+        }
+        simulation_run(s, w.train);
+        for (int r = 0; r < 8; r++)
+            for (int i = 0; i < WORLDS; i++)
+                for (int n = 0; n < WORLD_PARAMETERS; n++)
+                    check_group(simulation_plan(s, r), w.program, w.parameter[i][n], (unsigned)i + 1);
+        ck_assert_int_eq(simulation_plan(s, 0)->exchanges.n, WORLDS * WORLD_PARAMETERS);
+        expect_cycle(s, w.program, 8, k, "three worlds", received);
+        simulation_destroy(&s);
+        trama_program_destroy(&w.program);
+        trama_mesh_destroy(&w.mesh);
     }
-    simulation_run(s, train);
-    for (int r = 0; r < 8; r++)
-        for (int i = 0; i < 3; i++)
-            check_group(simulation_plan(s, r), p, w[i], (unsigned)i + 1);
-    ck_assert_int_eq(simulation_plan(s, 0)->exchanges.n, 3);
-    simulation_destroy(&s);
     machine_destroy(&m);
-    trama_program_destroy(&p);
-    trama_mesh_destroy(&mesh);
 }
 END_TEST
 
@@ -204,6 +313,9 @@ int main(void)
         both_together_cost_the_sum,
         gradients_are_summed_by_their_updates,
         one_process_sends_nothing,
+        merged_gradients_are_reduced_once_a_cycle,
+        activations_of_a_cycle_are_those_of_its_rows,
+        both_together_cost_the_sum_in_a_cycle,
         each_world_reduces_over_exactly_its_own_axes,
     };
     return suite_run("counts", NULL, NULL, tests, sizeof tests / sizeof *tests);

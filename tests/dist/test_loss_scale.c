@@ -12,19 +12,6 @@
 static const double spoils[] = {0, 0, INFINITY, NAN, 0, 0, 0, 0, 0, -INFINITY, 0, 0, 0, 0};
 enum { N_STEPS = sizeof spoils / sizeof *spoils };
 
-/* GradScaler's rule, as its documentation has it. */
-typedef struct plain_scale {
-    double scale;
-    int64_t good;
-} plain_scale;
-
-static void plain_scale_step(const trama_loss_scale *o, plain_scale *s, bool finite)
-{
-    s->good = finite ? s->good + 1 : 0;
-    s->scale *= !finite ? o->backoff : s->good == o->interval ? o->growth : 1;
-    s->good = s->good == o->interval ? 0 : s->good;
-}
-
 static void feed_spoiled(fit_run *r, const plain_fit *plain, double spoil)
 {
     dense d = dense_new(r->f.x->shape);

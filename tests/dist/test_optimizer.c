@@ -145,7 +145,7 @@ START_TEST(the_norm_of_all_gradients_can_be_read)
         simulation_run(r.s, r.train);
         plain_fit_gradients(&plain);
         dense got = simulation_value(r.s, norm);
-        ck_assert_double_eq_tol(got.at[0], plain_norm(&plain), 1e-12);
+        ck_assert_double_eq_tol(got.at[0], plain_norm(FIT_PARAMETERS, plain.parameter), 1e-12);
         dense_free(&got);
         fit_run_free(&r);
     }
@@ -273,7 +273,7 @@ static void follow_groups(const trama_optimizer *o, const trama_optimizer *of_w,
         for (int step = 1; step <= 20; step++) {
             simulation_run(r.s, r.train);
             plain_fit_gradients(&plain);
-            plain_clip(o, &plain);
+            plain_clip(o, FIT_PARAMETERS, plain.parameter);
             if (of_w)
                 plain_update(of_w, of_w->lr, step, &plain.parameter[0]);
             if (of_b)

@@ -118,44 +118,56 @@ void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *
             known[i].update(o, lr, t, q);
 }
 
-double plain_norm(const plain_fit *p)
+double plain_norm(int n, const plain_tensor *p)
 {
     double sum = 0;
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        for (int k = 0; k < p->parameter[i].n; k++)
-            sum += p->parameter[i].gradient[k] * p->parameter[i].gradient[k];
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++)
+            sum += p[i].gradient[k] * p[i].gradient[k];
     return sqrt(sum);
 }
 
 /* torch.nn.utils.clip_grad_value_, then clip_grad_norm_ */
-void plain_clip(const trama_optimizer *o, plain_fit *p)
+void plain_clip(const trama_optimizer *o, int n, plain_tensor *p)
 {
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        for (int k = 0; k < p->parameter[i].n; k++)
-            p->parameter[i].gradient[k] = fmin(fmax(p->parameter[i].gradient[k], -o->clip_value), o->clip_value);
-    double factor = fmin(1, o->clip_norm / (plain_norm(p) + 1e-6));
-    for (int i = 0; i < FIT_PARAMETERS; i++)
-        for (int k = 0; k < p->parameter[i].n; k++)
-            p->parameter[i].gradient[k] *= factor;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++)
+            p[i].gradient[k] = fmin(fmax(p[i].gradient[k], -o->clip_value), o->clip_value);
+    double factor = fmin(1, o->clip_norm / (plain_norm(n, p) + 1e-6));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < p[i].n; k++)
+            p[i].gradient[k] *= factor;
 }
 
 void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p)
 {
     plain_fit_gradients(p);
-    plain_clip(o, p);
+    plain_clip(o, FIT_PARAMETERS, p->parameter);
     p->steps++;
     for (int i = 0; i < FIT_PARAMETERS; i++)
         plain_update(o, lr, p->steps, &p->parameter[i]);
+}
+
+void plain_scale_step(const trama_loss_scale *o, plain_scale *s, bool finite)
+{
+    s->good = finite ? s->good + 1 : 0;
+    s->scale *= !finite ? o->backoff : s->good == o->interval ? o->growth : 1;
+    s->good = s->good == o->interval ? 0 : s->good;
 }
 
 /* ---- Through Trama ---- */
 
 fit fit_new(const fit_layout *l, trama_dtype dtype)
 {
+    return fit_of_rows(l, dtype, FIT_ROWS);
+}
+
+fit fit_of_rows(const fit_layout *l, trama_dtype dtype, int64_t rows)
+{
     fit f = {.program = trama_program_new()};
     trama_init half = {0.5, 0.5, 0, 0}, below = {-0.25, -0.25, 0, 0};
-    f.x = trama_input(f.program, "x", dtype, TRAMA_SHAPE(FIT_ROWS, FIT_IN));
-    f.y = trama_input(f.program, "y", dtype, TRAMA_SHAPE(FIT_ROWS, FIT_OUT));
+    f.x = trama_input(f.program, "x", dtype, TRAMA_SHAPE(rows, FIT_IN));
+    f.y = trama_input(f.program, "y", dtype, TRAMA_SHAPE(rows, FIT_OUT));
     f.parameter[0] = trama_parameter(f.program, "w", dtype, TRAMA_SHAPE(FIT_IN, FIT_OUT), &half);
     f.parameter[1] = trama_parameter(f.program, "b", dtype, TRAMA_SHAPE(FIT_OUT), &below);
     trama_value *z = trama_matmul(f.x, f.parameter[0]);

@@ -38,8 +38,16 @@ void plain_update(const trama_optimizer *o, double lr, int64_t t, plain_tensor *
 /* A step of all parameters: gradients, clipped, and updates. */
 void plain_fit_step(const trama_optimizer *o, double lr, plain_fit *p);
 
-double plain_norm(const plain_fit *p); /* of all gradients */
-void plain_clip(const trama_optimizer *o, plain_fit *p);
+/* Of n parameters together. */
+double plain_norm(int n, const plain_tensor *p); /* of all gradients */
+void plain_clip(const trama_optimizer *o, int n, plain_tensor *p);
+
+/* GradScaler's rule, as its documentation has it. */
+typedef struct plain_scale {
+    double scale;
+    int64_t good; /* steps in a row that were taken */
+} plain_scale;
+void plain_scale_step(const trama_loss_scale *o, plain_scale *s, bool finite);
 
 /* ---- Through Trama ---- */
 
@@ -50,6 +58,7 @@ typedef struct fit {
 } fit;
 
 fit fit_new(const fit_layout *l, trama_dtype dtype);
+fit fit_of_rows(const fit_layout *l, trama_dtype dtype, int64_t rows); /* of x and y; TRAMA_ANY: as fed */
 void fit_free(fit *f);
 
 /* ---- Simulated ---- */

@@ -22,6 +22,12 @@ typedef struct network {
     trama_executable *e;
 } network;
 
+/* w0 b0 w1 b1 ... */
+static inline trama_value *network_parameter(const network *net, int i)
+{
+    return i % 2 ? net->b[i / 2] : net->w[i / 2];
+}
+
 static inline int axis_named(const trama_mesh *mesh, const char *name)
 {
     for (int a = 0; a < trama_mesh_ndim(mesh); a++)
@@ -68,10 +74,10 @@ static inline void network_layers(network *net)
     net->logits = h;
 }
 
-/* spec NULL: no annotation at all. The executable is not made yet. */
-static inline network network_new(const char *spec, trama_dtype dtype, bool adamw, int n, const int *size)
+/* Without a target. spec NULL: no annotation at all. */
+static inline network network_untrained(const char *spec, trama_dtype dtype, int n, const int *size)
 {
-    network net = {.n = n, .dtype = dtype, .adamw = adamw, .lr = adamw ? 1e-3 : 0.1};
+    network net = {.n = n, .dtype = dtype};
     memcpy(net.size, size, (size_t)(n + 1) * sizeof *size);
     net.mesh = spec ? trama_mesh_parse(spec) : NULL;
     demand(!spec || net.mesh, "mesh %s: %s", spec, trama_error());
@@ -81,6 +87,15 @@ static inline network network_new(const char *spec, trama_dtype dtype, bool adam
     shard_along(net.x, net.mesh, "dp", "S(0)");
     network_layers(&net);
     net.loss = trama_cross_entropy(net.logits, net.y);
+    return net;
+}
+
+/* The executable is not made yet. */
+static inline network network_new(const char *spec, trama_dtype dtype, bool adamw, int n, const int *size)
+{
+    network net = network_untrained(spec, dtype, n, size);
+    net.adamw = adamw;
+    net.lr = adamw ? 1e-3 : 0.1;
     trama_optimizer optimizer = adamw ? trama_adamw(net.lr) : trama_sgd(net.lr);
     net.train = trama_target_new(net.program, "train", trama_minimize(net.loss, &optimizer), net.loss);
     net.eval = trama_target_new(net.program, "eval", net.logits, net.loss);

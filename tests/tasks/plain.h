@@ -55,6 +55,12 @@ static inline plain_parameter plain_parameter_new(int64_t n)
     return (plain_parameter){n, all, all + n, all + 2 * n, all + 3 * n};
 }
 
+/* w0 b0 w1 b1 ... */
+static inline plain_parameter *plain_parameter_at(plain_net *p, int i)
+{
+    return i % 2 ? &p->b[i / 2] : &p->w[i / 2];
+}
+
 /* w0 b0 w1 b1 ... are streams 0 1 2 ...; weights uniform in +-1/sqrt(in), biases 0. */
 static inline plain_net plain_new(int n, const int *size, uint64_t seed)
 {
@@ -178,14 +184,11 @@ static inline double plain_step(plain_net *p, int batch, const double *x, const 
 {
     double loss = plain_gradients(p, batch, x, label);
     p->steps++;
-    for (int l = 0; l < p->n; l++) {
-        plain_parameter *both[] = {&p->w[l], &p->b[l]};
-        for (int i = 0; i < 2; i++)
-            if (adamw)
-                plain_adamw(both[i], lr, p->steps);
-            else
-                plain_sgd(both[i], lr);
-    }
+    for (int i = 0; i < 2 * p->n; i++)
+        if (adamw)
+            plain_adamw(plain_parameter_at(p, i), lr, p->steps);
+        else
+            plain_sgd(plain_parameter_at(p, i), lr);
     return loss;
 }
 

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient merge in one rank: k micro-batches are one batch, whatever the mesh, the sizes, and where a cycle ends. */
-#include "merging.h"
+#include "merging_cases.h"
 #include "program.h"
-#include "training.h"
 
-static const cycle even[] = {{{6, 6, 6, 6}}}, pairs[] = {{{8, 8}}}, single[] = {{{11}}, {{7}}},
-                   uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
+static const cycle single[] = {{{11}}, {{7}}}, uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
 
 START_TEST(k_micro_batches_are_one_batch)
 {
     start();
-    for (int i = 0; i < N_MESHES; i++) {
-        merge_beside_plain(meshes[i], TRAMA_F64, false, 4, 1, even, 30, 1e-10);
-        merge_beside_plain(meshes[i], TRAMA_F64, true, 2, 1, pairs, 30, 1e-10);
-        merge_beside_plain(meshes[i], TRAMA_F32, false, 4, 1, even, 100, 1e-6);
-    }
+    merge_everywhere(TRAMA_MEAN, TRAMA_F32, false, 100, 1e-6);
+    merge_everywhere(TRAMA_SYNC_EACH, TRAMA_F64, false, SANITIZED ? 10 : 30, 1e-10);
+    merge_everywhere(TRAMA_MEAN, TRAMA_F64, true, SANITIZED ? 10 : 100, 1e-10);
     stop();
 }
 END_TEST
@@ -233,61 +229,6 @@ START_TEST(k_goes_from_one_to_more_and_back)
 }
 END_TEST
 
-static void refuse(trama_program *p, const trama_target *made, const char *words)
-{
-    demand(!made && trama_program_status(p) && strstr(trama_program_error(p), words) &&
-               strstr(trama_program_error(p), "test_merge.c"),
-           "no '%s' in: %s", words, trama_program_error(p));
-}
-
-START_TEST(what_cannot_merge_is_refused)
-{
-    for (int i = 0; i < 6; i++) {
-        network net = network_new(NULL, TRAMA_F64, false, 3, small_sizes);
-        trama_target *t = i == 3 ? net.eval : net.train;
-        static const char *const words[] = {"k is 0",           "k is -3",        "TRAMA_MEAN",
-                                            "nothing to merge", "merges already", "same"};
-        if (i == 4)
-            trama_gradient_merge(net.train, 2, TRAMA_MEAN);
-        if (i == 5)
-            trama_target_new(net.program, "again", net.train->values.at[0]);
-        refuse(net.program, trama_gradient_merge(t, i == 0 ? 0 : i == 1 ? -3 : 2, i == 2 ? 7 : TRAMA_MEAN), words[i]);
-        trama_program_destroy(&net.program);
-    }
-    start();
-    network net = merging_network("dp=2", TRAMA_F64, false, 2);
-    demand(trama_merge_set(net.e, net.train, 0) == TRAMA_E_ARGUMENT, "k = 0 passes");
-    demand(trama_merge_set(net.e, net.eval, 2) == TRAMA_E_ARGUMENT && strstr(trama_error(), "merges no"), "%s",
-           trama_error());
-    demand(trama_flush(net.e, net.eval) == TRAMA_E_ARGUMENT, "%s", trama_error());
-    demand(trama_run(net.e, net.train) == TRAMA_E_ORDER && strstr(trama_error(), "fed"), "%s", trama_error());
-    network_free(&net);
-    stop();
-}
-END_TEST
-
-START_TEST(a_thousand_cycles_grow_nothing)
-{
-    start();
-    network net = merging_network("dp=2,mp=2", TRAMA_F32, true, 3);
-    samples s = samples_new(&net, 9, 0);
-    const cycle c = {{3, 4, 2}};
-    int64_t made = 0, bytes = 0;
-    for (int i = 0; i < 1000; i++) {
-        run_cycle(&net, &s, &c);
-        if (i == 20) {
-            made = shard_pool(ctx).made;
-            bytes = shard_pool(ctx).used_bytes;
-        }
-    }
-    demand(shard_pool(ctx).made == made && shard_pool(ctx).used_bytes == bytes, "shards grow");
-    samples_free(&s);
-    network_free(&net);
-    stop();
-}
-END_TEST
-
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
       a_cycle_of_one_is_plain_training, gates_open_when_a_cycle_ends, merged_gradients_read_as_of_the_last_step_applied,
-      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, what_cannot_merge_is_refused,
-      a_thousand_cycles_grow_nothing)
+      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, MERGING_CASES)

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient merge over ranks: values beside plain loops, and what crosses ranks when. */
-#include "merging.h"
+#include "merging_cases.h"
 
-static const char *const meshes[] = {"dp=2", "mp=2", "dp=2,mp=2", "dp=3"};
-enum { N_MESHES = sizeof meshes / sizeof *meshes };
-static const cycle even[] = {{{6, 6, 6, 6}}}, uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
+static const cycle uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
 
 START_TEST(k_micro_batches_are_one_batch)
 {
     start();
-    for (int i = 0; i < N_MESHES; i++) {
-        merge_beside_plain(meshes[i], TRAMA_F64, i % 2, 4, 1, even, 20, 1e-10);
-        merge_beside_plain(meshes[i], TRAMA_F64, !(i % 2), 4, 4, uneven, 16, 1e-10);
-        merge_beside_plain(meshes[i], TRAMA_F32, false, 4, 1, even, 100, 1e-6);
-    }
+    merge_everywhere(TRAMA_MEAN, TRAMA_F32, false, SANITIZED ? 20 : 100, 1e-6);
+    merge_everywhere(TRAMA_MEAN, TRAMA_F64, true, 20, 1e-10);
+    merge_everywhere(TRAMA_SYNC_EACH, TRAMA_F64, false, 10, 1e-10);
+    for (int i = 0; i < N_MESHES; i++)
+        merge_beside_plain(meshes[i], TRAMA_F64, i % 2, 4, 4, uneven, 16, 1e-10);
     stop();
 }
 END_TEST
@@ -66,4 +64,4 @@ START_TEST(gradients_cross_ranks_once_a_cycle)
 }
 END_TEST
 
-TESTS(k_micro_batches_are_one_batch, gradients_cross_ranks_once_a_cycle)
+TESTS(k_micro_batches_are_one_batch, gradients_cross_ranks_once_a_cycle, MERGING_CASES)

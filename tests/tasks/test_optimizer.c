@@ -19,6 +19,23 @@ START_TEST(optimizers_in_f32_follow_plain_loops_for_20_steps)
 }
 END_TEST
 
+/* A loss scale sees one micro-step of some that is not finite: none of its cycle counts. */
+START_TEST(merged_optimizers_in_f64_follow_plain_loops_for_100_steps)
+{
+    start();
+    optimize_merged(TRAMA_F64, TRAMA_MEAN, SANITIZED ? 10 : 100, 1e-10);
+    stop();
+}
+END_TEST
+
+START_TEST(merged_optimizers_in_f32_follow_plain_loops_for_20_steps)
+{
+    start();
+    optimize_merged(TRAMA_F32, TRAMA_SYNC_EACH, SANITIZED ? 8 : 20, 1e-5);
+    stop();
+}
+END_TEST
+
 /* Six steps on one parameter, the third with data that are not finite; recorded, or each recorded anew. */
 static void fit_six(const trama_optimizer *o, bool is_eager, double *result)
 {
@@ -74,4 +91,5 @@ START_TEST(eager_steps_have_the_bits_of_recorded_ones)
 END_TEST
 
 TESTS(optimizers_in_f64_follow_plain_loops_for_100_steps, optimizers_in_f32_follow_plain_loops_for_20_steps,
-      eager_steps_have_the_bits_of_recorded_ones)
+      merged_optimizers_in_f64_follow_plain_loops_for_100_steps,
+      merged_optimizers_in_f32_follow_plain_loops_for_20_steps, eager_steps_have_the_bits_of_recorded_ones)
