@@ -46,6 +46,11 @@ def on_ranks(ranks, command):
     return launcher + command
 
 
+def torch_program(torch, name, *arguments):
+    """None without a python that has torch."""
+    return torch and [torch, os.path.join(HERE, name + ".py"), *arguments]
+
+
 def find_torch():
     """A python that has torch, and torch's version."""
     for python in (os.environ.get("TRAMA_TORCH_PYTHON"), shutil.which("python3"), sys.executable):
@@ -69,13 +74,12 @@ STEPS = {("512,256", 128): (1.0, 0.72, 0.40, 0.28),
          ("1024,1024,1024", 512): (0.97, 0.97, 0.80, 0.70)}
 MESHES = {"mp2": ("mp=2", 1.05), "dp2": ("dp=2", 1.25), "dp2mp2": ("dp=2,mp=2", 1.3)}
 PLANS = {"dpmp": ("dp=2,mp=2", "dp=8,mp=8", "dp=32,mp=32"), "dp": ("dp=4", "dp=64", "dp=1024")}
-TORCH_ROWS = (".torch", ".ddp", ".tp")
 PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
 
 
 class Catalogue:
-    """All rows, and the commands of their groups: groups[group][player]; torch None leaves PyTorch's out."""
+    """All rows, and the commands of their groups: groups[group][player]; torch, a python that has it, may be None."""
 
     def __init__(self, torch):
         self.rows = []
@@ -114,10 +118,14 @@ class Catalogue:
     def add_step(self, hidden, batch, targets, torch):
         sizes = ["--hidden", hidden, "--batch", str(batch)]
         prefix = "step." + hidden.replace(",", "x") + "."
+
+        def in_torch(mode):
+            return torch_program(torch, "torch_step", "--mode", mode, *sizes)
+
         baselines = {"raw": ("raw BLAS", program("raw", "step", *sizes), "speed", 1, "1"),
-                     "torch": ("PyTorch", torch and [*torch, "--mode", "single", *sizes], "time", 1, "1"),
-                     "ddp": ("DDP", torch and [*torch, "--mode", "ddp", *sizes], "time", 2, "dp=2"),
-                     "tp": ("TP", torch and [*torch, "--mode", "tp", *sizes], "time", 2, "mp=2")}
+                     "torch": ("PyTorch", in_torch("single"), "time", 1, "1"),
+                     "ddp": ("DDP", in_torch("ddp"), "time", 2, "dp=2"),
+                     "tp": ("TP", in_torch("tp"), "time", 2, "mp=2")}
         for target, (key, (baseline, command, kind, ranks, mesh)) in zip(targets, baselines.items()):
             step = program("step", "--mesh", mesh, *sizes)
             self.group(prefix + key, baseline, command, 30, 20, 1)
@@ -141,3 +149,7 @@ class Catalogue:
 
     def names(self):
         return [row.name for row in self.rows] + ["plan." + key for key in PLANS] + ["layouts", "idle1", "idle2"]
+
+    def needs_torch(self, names):
+        """Whether any of them does; asked of a catalogue without it."""
+        return any(None in self.groups[row.group].values() for row in self.rows if row.name in names)

@@ -10,12 +10,12 @@
 import argparse
 import multiprocessing
 import os
-import sys
 import tempfile
-import time
 
 import torch
 from torch import nn
+
+from served import serve, timed
 
 RANKS = 2
 SAMPLES = 8192
@@ -66,10 +66,7 @@ class Training:
         self.optimizer.step()
 
     def run(self, n):
-        start = time.monotonic()
-        for _ in range(n):
-            self.step()
-        return start, time.monotonic()
+        return timed(self.step, n)
 
 
 def rank_main(rank, args, meeting, pipe):
@@ -138,12 +135,7 @@ def main():
     else:
         os.environ["OMP_NUM_THREADS"] = "1"
         worker = Ranks(args)
-    for line in sys.stdin:
-        word, n = line.split()
-        if word != "run":
-            sys.exit(f"what is '{line.strip()}'?")
-        start, end = worker.run(int(n))
-        print(f"{end - start:.9f}", flush=True)
+    serve(worker.run)
     if args.mode != "single":
         worker.end()
 
