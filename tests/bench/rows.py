@@ -13,8 +13,9 @@ OPS = 1000
 
 # How a group of programs is measured; seconds a turn, units.
 Plan = namedtuple("Plan", "rounds launches turn warm least")
-# kind: what is made of a candidate's and the baseline's seconds; target: the bound of that.
-Row = namedtuple("Row", "name group candidate baseline kind target")
+# kind: what is made of a candidate's and the baseline's seconds; target: the bound of that, or None; samples: of a
+# unit, where times are told as samples a second.
+Row = namedtuple("Row", "name group candidate baseline kind target samples")
 
 
 # ---- What is made of two times --------------------------------------------------------------------------------------
@@ -22,6 +23,7 @@ Row = namedtuple("Row", "name group candidate baseline kind target")
 Kind = namedtuple("Kind", "unit how better digits")
 KINDS = {
     "speed": Kind("of {}'s speed", lambda mine, base: base / mine, ">=", 3),
+    "samples": Kind("of {}'s samples/s", lambda mine, base: base / mine, ">=", 2),
     "time": Kind("of {}'s time", lambda mine, base: mine / base, "<=", 3),
     "below": Kind("of {}'s time", lambda mine, base: mine / base, "<", 3),
     "above": Kind("us an op above {}", lambda mine, base: (mine - base) / OPS * 1e6, "<=", 2),
@@ -74,6 +76,9 @@ STEPS = {("512,256", 128): (1.0, 0.72, 0.40, 0.28),
          ("1024,1024,1024", 512): (0.97, 0.97, 0.80, 0.70)}
 MESHES = {"mp2": ("mp=2", 1.05), "dp2": ("dp=2", 1.25), "dp2mp2": ("dp=2,mp=2", 1.3)}
 PLANS = {"dpmp": ("dp=2,mp=2", "dp=8,mp=8", "dp=32,mp=32"), "dp": ("dp=4", "dp=64", "dp=1024")}
+# Ranks: how many times DDP's samples a second, by the micro-steps of a cycle.
+MERGES = {2: {1: 3, 2: 2.2, 4: 1.8, 8: 1.7}, 4: {1: None, 2: None, 4: None, 8: None}}
+MERGE_SIZES = ("512,256", 128)
 PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
 
@@ -93,11 +98,13 @@ class Catalogue:
             self.add_meshes(hidden, batch)
         for ranks in (2, 4):
             self.add_reshards(ranks)
+        for ranks, targets in MERGES.items():
+            self.add_merges(ranks, targets, torch)
 
-    def add(self, name, group, candidate, command, kind, target):
+    def add(self, name, group, candidate, command, kind, target, samples=None):
         baseline = next(iter(self.groups[group]))
         self.groups[group][candidate] = command
-        self.rows.append(Row(name, group, candidate, baseline, kind, target))
+        self.rows.append(Row(name, group, candidate, baseline, kind, target, samples))
 
     def group(self, name, baseline, command, rounds, warm, least):
         self.groups[name] = {baseline: command, baseline + "'": command}
@@ -146,6 +153,16 @@ class Catalogue:
                 self.group(name, way, on_ranks(ranks, program("raw_reshard", way)), 15, 3, 2)
                 self.add(name, name, "trama", on_ranks(ranks, program("reshard", "--mesh", str(ranks), "--to", layout)),
                          "speed", 0.9)
+
+    def add_merges(self, ranks, targets, torch):
+        hidden, batch = MERGE_SIZES
+        for k, target in targets.items():
+            name = f"merge.{ranks}.k{k}.ddp"
+            sizes = ["--hidden", hidden, "--batch", str(batch), "--merge", str(k)]
+            self.group(name, "DDP", torch_program(torch, "torch_step", "--mode", "ddp", "--ranks", str(ranks), *sizes),
+                       30, 20, 1)
+            self.add(name, name, "trama", on_ranks(ranks, program("step", "--mesh", f"dp={ranks}", *sizes)), "samples",
+                     target, k * batch)
 
     def names(self):
         return [row.name for row in self.rows] + ["plan." + key for key in PLANS] + ["layouts", "idle1", "idle2"]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One unit is a training step of the main job through Trama, fed as a user feeds it: the next samples of a data set in
  * memory, copied by trama_feed.
- * Usage: step [--mesh SPEC] [--hidden 512,256] [--batch 128] [--plan summary|steps] */
+ * Usage: step [--mesh SPEC] [--hidden 512,256] [--batch 128] [--merge 1] [--plan summary|steps]
+ *        (--merge: micro-steps of --batch samples that a step takes its gradients from) */
 #include <stdlib.h>
 
 #include "bench.h"
@@ -12,7 +13,7 @@ enum { SAMPLES = 8192 };
 typedef struct training {
     trama_executable *executable;
     main_job job;
-    int batch, at;
+    int batch, merge, at;
     float *images;   /* [SAMPLES, 784] */
     int64_t *labels; /* [SAMPLES] */
 } training;
@@ -40,7 +41,7 @@ static void feed(training *t)
 static void run(void *arg, int n)
 {
     training *t = arg;
-    for (int i = 0; i < n; i++) {
+    for (int64_t i = 0; i < (int64_t)n * t->merge; i++) {
         feed(t);
         bench_try(trama_run(t->executable, t->job.train), "run");
     }
@@ -51,12 +52,14 @@ int main(int argc, char **argv)
 {
     training t = {
         .job = main_job_new(bench_option(argc, argv, "mesh", "1"), bench_option(argc, argv, "hidden", "512,256")),
-        .batch = bench_number(argc, argv, "batch", 128)};
+        .batch = bench_number(argc, argv, "batch", 128),
+        .merge = bench_number(argc, argv, "merge", 1)};
     const char *plan = bench_option(argc, argv, "plan", NULL);
     trama_context *context;
     if (t.batch > SAMPLES)
         bench_fail("--batch takes at most %d", SAMPLES);
     make_data(&t);
+    trama_gradient_merge(t.job.train, t.merge, TRAMA_MEAN);
     bench_try(trama_start(NULL, &context), "start");
     bench_try(trama_compile(context, t.job.program, &t.executable), "compile");
     if (plan) {
