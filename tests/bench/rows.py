@@ -79,6 +79,7 @@ PLANS = {"dpmp": ("dp=2,mp=2", "dp=8,mp=8", "dp=32,mp=32"), "dp": ("dp=4", "dp=6
 # Ranks: how many times DDP's samples a second, by the micro-steps of a cycle.
 MERGES = {2: {1: 3, 2: 2.2, 4: 1.8, 8: 1.7}, 4: {1: None, 2: None, 4: None, 8: None}}
 MERGE_SIZES = ("512,256", 128)
+MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
 PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
 
@@ -165,7 +166,8 @@ class Catalogue:
                      target, k * batch)
 
     def names(self):
-        return [row.name for row in self.rows] + ["plan." + key for key in PLANS] + ["layouts", "idle1", "idle2"]
+        return [*(row.name for row in self.rows), *MERGED_BYTES, *("plan." + key for key in PLANS), "layouts", "idle1",
+                "idle2"]
 
     def needs_torch(self, names):
         """Whether any of them does; asked of a catalogue without it."""

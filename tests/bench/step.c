@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One unit is a training step of the main job through Trama, fed as a user feeds it: the next samples of a data set in
  * memory, copied by trama_feed.
- * Usage: step [--mesh SPEC] [--hidden 512,256] [--batch 128] [--merge 1] [--plan summary|steps]
- *        (--merge: micro-steps of --batch samples that a step takes its gradients from) */
+ * Usage: step [--mesh SPEC] [--hidden 512,256] [--batch 128] [--merge 1] [--count N] [--plan summary|steps]
+ *   --merge  micro-steps of --batch samples that a step takes its gradients from
+ *   --count  each rank prints how many bytes it sends in N units, instead of being served */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bench.h"
+#include "context.h"
 #include "main_job.h"
 
 enum { SAMPLES = 8192 };
@@ -48,13 +52,24 @@ static void run(void *arg, int n)
     bench_try(trama_wait(t->executable), "wait");
 }
 
+/* The first unit is not counted: it may have to set something up. */
+static void count(training *t, const trama_context *context, int n)
+{
+    run(t, 1);
+    int64_t before = context_count(context).bytes_sent;
+    run(t, n);
+    printf("%" PRId64 "\n", context_count(context).bytes_sent - before);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     training t = {
         .job = main_job_new(bench_option(argc, argv, "mesh", "1"), bench_option(argc, argv, "hidden", "512,256")),
         .batch = bench_number(argc, argv, "batch", 128),
         .merge = bench_number(argc, argv, "merge", 1)};
-    const char *plan = bench_option(argc, argv, "plan", NULL);
+    const char *plan = bench_option(argc, argv, "plan", NULL), *counted = bench_option(argc, argv, "count", NULL);
+    int units = bench_number(argc, argv, "count", 1);
     trama_context *context;
     if (t.batch > SAMPLES)
         bench_fail("--batch takes at most %d", SAMPLES);
@@ -66,7 +81,10 @@ int main(int argc, char **argv)
         feed(&t);
         bench_print_plan(&(bench_target){t.executable, t.job.train}, plan);
     }
-    bench_serve(trama_context_rank(context), trama_context_ranks(context), run, &t);
+    if (counted)
+        count(&t, context, units);
+    else
+        bench_serve(trama_context_rank(context), trama_context_ranks(context), run, &t);
     bench_try(trama_executable_destroy(&t.executable), "destroy");
     bench_try(trama_stop(&context), "stop");
     main_job_free(&t.job);
