@@ -79,6 +79,8 @@ PLANS = {"dpmp": ("dp=2,mp=2", "dp=8,mp=8", "dp=32,mp=32"), "dp": ("dp=4", "dp=6
 # Ranks: how many times DDP's samples a second, by the micro-steps of a cycle.
 MERGES = {2: {1: 3, 2: 2.2, 4: 1.8, 8: 1.7}, 4: {1: None, 2: None, 4: None, 8: None}}
 MERGE_SIZES = ("512,256", 128)
+MERGE_COSTS = (("512,256", 128), ("2048,2048", 256))
+MERGE_COST = 1.03  # a micro-step's time over that of one that is not merged
 MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
 PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
@@ -101,6 +103,8 @@ class Catalogue:
             self.add_reshards(ranks)
         for ranks, targets in MERGES.items():
             self.add_merges(ranks, targets, torch)
+        for hidden, batch in MERGE_COSTS:
+            self.add_merge_cost(hidden, batch)
 
     def add(self, name, group, candidate, command, kind, target, samples=None):
         baseline = next(iter(self.groups[group]))
@@ -164,6 +168,12 @@ class Catalogue:
                        30, 20, 1)
             self.add(name, name, "trama", on_ranks(ranks, program("step", "--mesh", f"dp={ranks}", *sizes)), "samples",
                      target, k * batch)
+
+    def add_merge_cost(self, hidden, batch):
+        sizes = ["--hidden", hidden, "--batch", str(batch)]
+        name = "merge.cost." + hidden.replace(",", "x")
+        self.group(name, "plain micro-step", program("step", "--what", "gradients", *sizes), 30, 20, 1)
+        self.add(name, name, "merged", program("step", "--what", "micro", *sizes), "time", MERGE_COST)
 
     def names(self):
         return [*(row.name for row in self.rows), *MERGED_BYTES, *("plan." + key for key in PLANS), "layouts", "idle1",
