@@ -82,6 +82,8 @@ MERGE_SIZES = ("512,256", 128)
 MERGE_COSTS = (("512,256", 128), ("2048,2048", 256))
 MERGE_COST = 1.03  # a micro-step's time over that of one that is not merged
 MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
+OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
+OPTIMIZED = "2048,2048"
 PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
 
@@ -105,6 +107,8 @@ class Catalogue:
             self.add_merges(ranks, targets, torch)
         for hidden, batch in MERGE_COSTS:
             self.add_merge_cost(hidden, batch)
+        for optimizer in OPTIMIZERS:
+            self.add_optimizer(optimizer, torch)
 
     def add(self, name, group, candidate, command, kind, target, samples=None):
         baseline = next(iter(self.groups[group]))
@@ -174,6 +178,12 @@ class Catalogue:
         name = "merge.cost." + hidden.replace(",", "x")
         self.group(name, "plain micro-step", program("step", "--what", "gradients", *sizes), 30, 20, 1)
         self.add(name, name, "merged", program("step", "--what", "micro", *sizes), "time", MERGE_COST)
+
+    def add_optimizer(self, optimizer, torch):
+        name = "optimizer." + optimizer
+        arguments = [optimizer, "--hidden", OPTIMIZED]
+        self.group(name, "PyTorch", torch_program(torch, "torch_optimizer", *arguments), 30, 20, 1)
+        self.add(name, name, "trama", program("optimizer", *arguments), "time", 1)
 
     def names(self):
         return [*(row.name for row in self.rows), *MERGED_BYTES, *("plan." + key for key in PLANS), "layouts", "idle1",
