@@ -18,6 +18,17 @@ class Failure(Exception):
     """A program that cannot go on; its message."""
 
 
+def last_words(errors):
+    """The last line of what a program said on stderr, launcher's epilogue left out."""
+    lines = []
+    for line in errors.splitlines():
+        if line.startswith("-----") and lines:
+            break
+        if line.strip() and not line.startswith("-----"):
+            lines.append(line.strip())
+    return lines[-1] if lines else ""
+
+
 class Player:
     """A program that does n units of work when it is told "run n", answers with the seconds, and sleeps otherwise."""
 
@@ -34,15 +45,8 @@ class Player:
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
 
     def message(self):
-        """The last line of stderr, launcher's epilogue left out."""
         self.errors.seek(0)
-        lines = []
-        for line in self.errors.read().decode(errors="replace").splitlines():
-            if line.startswith("-----") and lines:
-                break
-            if line.strip() and not line.startswith("-----"):
-                lines.append(line.strip())
-        return lines[-1] if lines else ""
+        return last_words(self.errors.read().decode(errors="replace"))
 
     def fail(self, what):
         self.stop(kill=True)

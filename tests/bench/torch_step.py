@@ -3,21 +3,23 @@
 """The main job's training step in PyTorch, served to tests/bench/run like the programs in C (common/bench.h).
 
   --mode single   one process, all cores
-  --mode ddp      two processes of one thread, DistributedDataParallel over gloo; the batch is the global one
-  --mode tp       two processes of one thread, torch.distributed.tensor.parallel over gloo: layers alternately by column
-                  and by row, a last layer whose turn would be column replicated
+  --mode ddp      --ranks processes of one thread, DistributedDataParallel over gloo; the batch is the global one
+  --mode tp       --ranks processes of one thread, torch.distributed.tensor.parallel over gloo: layers alternately by
+                  column and by row, a last layer whose turn would be column replicated
+
+A unit is an update: of the gradients of --merge micro-steps, of which DDP sums the last one's over the processes.
 """
 import argparse
+import contextlib
 import multiprocessing
 import os
-import sys
 import tempfile
-import time
 
 import torch
 from torch import nn
 
-RANKS = 2
+from served import serve, timed
+
 SAMPLES = 8192
 
 
@@ -30,7 +32,7 @@ def network(sizes):
     return nn.Sequential(*layers)
 
 
-def tensor_parallel(net):
+def tensor_parallel(net, ranks):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
@@ -41,51 +43,58 @@ def tensor_parallel(net):
             styles[name] = RowwiseParallel()
         elif i < len(linear) - 1:
             styles[name] = ColwiseParallel()
-    return parallelize_module(net, init_device_mesh("cpu", (RANKS,)), styles)
+    return parallelize_module(net, init_device_mesh("cpu", (ranks,)), styles)
 
 
 class Training:
     """The next samples of a data set in memory, a step at a time; views of it, nothing is copied."""
 
-    def __init__(self, net, batch, samples):
+    def __init__(self, net, batch, merge):
         generator = torch.Generator().manual_seed(1)
         self.net = net
         self.batch = batch
+        self.merge = merge
         self.at = 0
-        self.images = torch.randint(0, 256, (samples, 784), generator=generator).float() / 255
-        self.labels = torch.randint(0, 10, (samples,), generator=generator)
+        self.images = torch.randint(0, 256, (SAMPLES, 784), generator=generator).float() / 255
+        self.labels = torch.randint(0, 10, (SAMPLES,), generator=generator)
         self.loss = nn.CrossEntropyLoss()
         self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.unsynced = getattr(net, "no_sync", contextlib.nullcontext)
 
-    def step(self):
+    def add_gradients(self):
         x = self.images[self.at:self.at + self.batch]
         y = self.labels[self.at:self.at + self.batch]
         self.at = self.at + self.batch if self.at + 2 * self.batch <= len(self.labels) else 0
+        loss = self.loss(self.net(x), y)
+        (loss if self.merge == 1 else loss / self.merge).backward()
+
+    def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        self.loss(self.net(x), y).backward()
+        if self.merge > 1:
+            with self.unsynced():
+                for _ in range(self.merge - 1):
+                    self.add_gradients()
+        self.add_gradients()
         self.optimizer.step()
 
     def run(self, n):
-        start = time.monotonic()
-        for _ in range(n):
-            self.step()
-        return start, time.monotonic()
+        return timed(self.step, n)
 
 
 def rank_main(rank, args, meeting, pipe):
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=RANKS)
+    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=args.ranks)
     torch.manual_seed(1)
     net = network(args.sizes)
     batch = args.batch
     if args.mode == "ddp":
         net = nn.parallel.DistributedDataParallel(net, gradient_as_bucket_view=True)
-        batch //= RANKS
+        batch //= args.ranks
     else:
-        net = tensor_parallel(net)
-    training = Training(net, batch, SAMPLES)
+        net = tensor_parallel(net, args.ranks)
+    training = Training(net, batch, args.merge)
     pipe.send("ready")
     while (n := pipe.recv()) is not None:
         pipe.send(training.run(n))
@@ -99,7 +108,7 @@ class Ranks:
         context = multiprocessing.get_context("spawn")
         self.folder = tempfile.TemporaryDirectory()
         self.pipes, self.processes = [], []
-        for rank in range(RANKS):
+        for rank in range(args.ranks):
             ours, theirs = context.Pipe()
             process = context.Process(target=rank_main, args=(rank, args, self.folder.name + "/meeting", theirs),
                                       daemon=True)
@@ -128,22 +137,21 @@ def main():
     parser.add_argument("--mode", choices=["single", "ddp", "tp"], default="single")
     parser.add_argument("--hidden", default="512,256")
     parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--merge", type=int, default=1)
     args = parser.parse_args()
+    if args.ranks < 1 or args.merge < 1:
+        parser.error("--ranks and --merge take a number, at least 1")
     args.sizes = [784] + [int(width) for width in args.hidden.split(",")] + [10]
 
     if args.mode == "single":
         torch.set_num_threads(len(os.sched_getaffinity(0)))
         torch.manual_seed(1)
-        worker = Training(network(args.sizes), args.batch, SAMPLES)
+        worker = Training(network(args.sizes), args.batch, args.merge)
     else:
         os.environ["OMP_NUM_THREADS"] = "1"
         worker = Ranks(args)
-    for line in sys.stdin:
-        word, n = line.split()
-        if word != "run":
-            sys.exit(f"what is '{line.strip()}'?")
-        start, end = worker.run(int(n))
-        print(f"{end - start:.9f}", flush=True)
+    serve(worker.run)
     if args.mode != "single":
         worker.end()
 

@@ -35,7 +35,7 @@ static void shard(const main_job *job, trama_value *value, const char *name, int
     trama_shard(value, job->mesh, layout);
 }
 
-static trama_value *layer(const main_job *job, trama_value *h, int i)
+static trama_value *layer(main_job *job, trama_value *h, int i)
 {
     bool column = i % 2 == 0, whole = column && i == job->n_layers - 1;
     double bound = 1 / sqrt(job->size[i]);
@@ -47,11 +47,13 @@ static trama_value *layer(const main_job *job, trama_value *h, int i)
     trama_value *b = trama_parameter(job->program, name, TRAMA_F32, TRAMA_SHAPE(job->size[i + 1]), NULL);
     shard(job, w, "mp", whole ? -1 : column);
     shard(job, b, "mp", whole || !column ? -1 : 0);
+    job->parameter[2 * i] = w;
+    job->parameter[2 * i + 1] = b;
     h = trama_add(trama_matmul(h, w), b);
     return i < job->n_layers - 1 ? trama_relu(h) : h;
 }
 
-main_job main_job_new(const char *mesh, const char *hidden)
+main_job main_job_forward(const char *mesh, const char *hidden)
 {
     main_job job = {.program = trama_program_new(), .mesh = trama_mesh_parse(mesh)};
     if (!job.mesh)
@@ -64,6 +66,12 @@ main_job main_job_new(const char *mesh, const char *hidden)
     for (int i = 0; i < job.n_layers; i++)
         h = layer(&job, h, i);
     job.loss = trama_cross_entropy(h, job.y);
+    return job;
+}
+
+main_job main_job_new(const char *mesh, const char *hidden)
+{
+    main_job job = main_job_forward(mesh, hidden);
     trama_optimizer sgd = trama_sgd(0.1);
     job.train = trama_target_new(job.program, "train", trama_minimize(job.loss, &sgd), job.loss);
     if (trama_program_status(job.program))

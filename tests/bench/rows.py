@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the benchmark: which programs they compare, what is made of their times, and the targets."""
+import os
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BINARIES = os.path.join(ROOT, "build", "release", "bench")
+OPS = 1000
+
+# How a group of programs is measured; seconds a turn, units.
+Plan = namedtuple("Plan", "rounds launches turn warm least")
+# kind: what is made of a candidate's and the baseline's seconds; target: the bound of that, or None; samples: of a
+# unit, where times are told as samples a second.
+Row = namedtuple("Row", "name group candidate baseline kind target samples")
+
+
+# ---- What is made of two times --------------------------------------------------------------------------------------
+
+Kind = namedtuple("Kind", "unit how better digits")
+KINDS = {
+    "speed": Kind("of {}'s speed", lambda mine, base: base / mine, ">=", 3),
+    "samples": Kind("of {}'s samples/s", lambda mine, base: base / mine, ">=", 2),
+    "time": Kind("of {}'s time", lambda mine, base: mine / base, "<=", 3),
+    "below": Kind("of {}'s time", lambda mine, base: mine / base, "<", 3),
+    "above": Kind("us an op above {}", lambda mine, base: (mine - base) / OPS * 1e6, "<=", 2),
+}
+BETTER = {">=": lambda value, bound: value >= bound,
+          "<=": lambda value, bound: value <= bound,
+          "<": lambda value, bound: value < bound}
+
+
+# ---- Programs -------------------------------------------------------------------------------------------------------
+
+def program(name, *arguments):
+    return [os.path.join(BINARIES, name), *arguments]
+
+
+def on_ranks(ranks, command):
+    """As examples/run: Trama itself chooses each rank's cores."""
+    launcher = ["mpirun", "-n", str(ranks)]
+    version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" in version:
+        launcher += ["--oversubscribe", "--bind-to", "none"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+    return launcher + command
+
+
+def torch_program(torch, name, *arguments):
+    """None without a python that has torch."""
+    return torch and [torch, os.path.join(HERE, name + ".py"), *arguments]
+
+
+def find_torch():
+    """A python that has torch, and torch's version."""
+    for python in (os.environ.get("TRAMA_TORCH_PYTHON"), shutil.which("python3"), sys.executable):
+        if not python:
+            continue
+        probe = [python, "-c", "import torch, torch.distributed; print(torch.__version__)"]
+        try:
+            found = subprocess.run(probe, capture_output=True, text=True, timeout=120, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if found.returncode == 0:
+            return python, found.stdout.strip()
+    return None, None
+
+
+# ---- Rows -----------------------------------------------------------------------------------------------------------
+
+# hidden, batch: targets against raw (speed) and PyTorch (time), DDP and TP
+STEPS = {("512,256", 128): (1.0, 0.72, 0.40, 0.28),
+         ("2048,2048", 256): (0.97, 0.97, 0.62, 0.85),
+         ("1024,1024,1024", 512): (0.97, 0.97, 0.80, 0.70)}
+MESHES = {"mp2": ("mp=2", 1.05), "dp2": ("dp=2", 1.25), "dp2mp2": ("dp=2,mp=2", 1.3)}
+PLANS = {"dpmp": ("dp=2,mp=2", "dp=8,mp=8", "dp=32,mp=32"), "dp": ("dp=4", "dp=64", "dp=1024")}
+# Ranks: how many times DDP's samples a second, by the micro-steps of a cycle.
+MERGES = {2: {1: 3, 2: 2.2, 4: 1.8, 8: 1.7}, 4: {1: None, 2: None, 4: None, 8: None}}
+MERGE_SIZES = ("512,256", 128)
+MERGE_COSTS = (("512,256", 128), ("2048,2048", 256))
+MERGE_COST = 1.03  # a micro-step's time over that of one that is not merged
+MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
+OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
+OPTIMIZED = "2048,2048"
+PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
+IDLE_PERCENT = 1
+
+
+class Catalogue:
+    """All rows, and the commands of their groups: groups[group][player]; torch, a python that has it, may be None."""
+
+    def __init__(self, torch):
+        self.rows = []
+        self.groups = {}
+        self.plans = {}
+        self.add_matmul()
+        self.add_ops()
+        for (hidden, batch), targets in STEPS.items():
+            self.add_step(hidden, batch, targets, torch)
+        for (hidden, batch) in STEPS:
+            self.add_meshes(hidden, batch)
+        for ranks in (2, 4):
+            self.add_reshards(ranks)
+        for ranks, targets in MERGES.items():
+            self.add_merges(ranks, targets, torch)
+        for hidden, batch in MERGE_COSTS:
+            self.add_merge_cost(hidden, batch)
+        for optimizer in OPTIMIZERS:
+            self.add_optimizer(optimizer, torch)
+
+    def add(self, name, group, candidate, command, kind, target, samples=None):
+        baseline = next(iter(self.groups[group]))
+        self.groups[group][candidate] = command
+        self.rows.append(Row(name, group, candidate, baseline, kind, target, samples))
+
+    def group(self, name, baseline, command, rounds, warm, least):
+        self.groups[name] = {baseline: command, baseline + "'": command}
+        self.plans[name] = Plan(rounds, 3, 0.15, warm, least)
+
+    def add_matmul(self):
+        for ranks, mesh, target in ((1, "1", 0.95), (2, "r=2,c=1", 0.95), (4, "r=2,c=2", 0.92)):
+            name = f"matmul{ranks}"
+            command = program("matmul", "--mesh", mesh)
+            self.group(name, "sgemm", program("raw", "sgemm"), 15, 2, 2)
+            self.add(name, name, "trama", on_ranks(ranks, command) if ranks > 1 else command, "speed", target)
+
+    def add_ops(self):
+        self.group("op", "plain StarPU", program("plain_starpu", "--ops", str(OPS)), 30, 20, 1)
+        for mode, kind, target in (("replay", "time", 1.1), ("eager", "above", 5), ("fused", "below", 1)):
+            self.add("op_" + mode, "op", mode, program("chain", mode, "--ops", str(OPS)), kind, target)
+
+    def add_step(self, hidden, batch, targets, torch):
+        sizes = ["--hidden", hidden, "--batch", str(batch)]
+        prefix = "step." + hidden.replace(",", "x") + "."
+
+        def in_torch(mode):
+            return torch_program(torch, "torch_step", "--mode", mode, *sizes)
+
+        baselines = {"raw": ("raw BLAS", program("raw", "step", *sizes), "speed", 1, "1"),
+                     "torch": ("PyTorch", in_torch("single"), "time", 1, "1"),
+                     "ddp": ("DDP", in_torch("ddp"), "time", 2, "dp=2"),
+                     "tp": ("TP", in_torch("tp"), "time", 2, "mp=2")}
+        for target, (key, (baseline, command, kind, ranks, mesh)) in zip(targets, baselines.items()):
+            step = program("step", "--mesh", mesh, *sizes)
+            self.group(prefix + key, baseline, command, 30, 20, 1)
+            self.add(prefix + key, prefix + key, "trama", on_ranks(ranks, step) if ranks > 1 else step, kind, target)
+
+    def add_meshes(self, hidden, batch):
+        sizes = ["--hidden", hidden, "--batch", str(batch)]
+        group = "mesh_in_one_rank." + hidden.replace(",", "x")
+        self.group(group, "mesh 1", program("step", *sizes), 30, 20, 1)
+        for key, (mesh, target) in MESHES.items():
+            self.add(f"{group}.{key}", group, key, program("step", "--mesh", mesh, *sizes), "time", target)
+
+    def add_reshards(self, ranks):
+        """Against each collective of MPI that does the same; the fastest of them is the bar."""
+        for key, layout, ways in (("columns", "S(1)", ("alltoallw", "alltoallv")), ("replicate", "R", ("allgatherv",))):
+            for way in ways:
+                name = f"reshard{ranks}.{key}.{way}"
+                self.group(name, way, on_ranks(ranks, program("raw_reshard", way)), 15, 3, 2)
+                self.add(name, name, "trama", on_ranks(ranks, program("reshard", "--mesh", str(ranks), "--to", layout)),
+                         "speed", 0.9)
+
+    def add_merges(self, ranks, targets, torch):
+        hidden, batch = MERGE_SIZES
+        for k, target in targets.items():
+            name = f"merge.{ranks}.k{k}.ddp"
+            sizes = ["--hidden", hidden, "--batch", str(batch), "--merge", str(k)]
+            self.group(name, "DDP", torch_program(torch, "torch_step", "--mode", "ddp", "--ranks", str(ranks), *sizes),
+                       30, 20, 1)
+            self.add(name, name, "trama", on_ranks(ranks, program("step", "--mesh", f"dp={ranks}", *sizes)), "samples",
+                     target, k * batch)
+
+    def add_merge_cost(self, hidden, batch):
+        sizes = ["--hidden", hidden, "--batch", str(batch)]
+        name = "merge.cost." + hidden.replace(",", "x")
+        self.group(name, "plain micro-step", program("step", "--what", "gradients", *sizes), 30, 20, 1)
+        self.add(name, name, "merged", program("step", "--what", "micro", *sizes), "time", MERGE_COST)
+
+    def add_optimizer(self, optimizer, torch):
+        name = "optimizer." + optimizer
+        arguments = [optimizer, "--hidden", OPTIMIZED]
+        self.group(name, "PyTorch", torch_program(torch, "torch_optimizer", *arguments), 30, 20, 1)
+        self.add(name, name, "trama", program("optimizer", *arguments), "time", 1)
+
+    def names(self):
+        return [*(row.name for row in self.rows), *MERGED_BYTES, *("plan." + key for key in PLANS), "layouts", "idle1",
+                "idle2"]
+
+    def needs_torch(self, names):
+        """Whether any of them does; asked of a catalogue without it."""
+        return any(None in self.groups[row.group].values() for row in self.rows if row.name in names)
