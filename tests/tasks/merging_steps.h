@@ -140,7 +140,8 @@ static inline void follow_steps_everywhere(const trama_optimizer *o, int n, cons
 {
     for (int l = 0; l < n_fit_layouts; l++)
         for (int each = 0; each < 2; each++)
-            follow_steps(&fit_layouts[l], o, each ? TRAMA_SYNC_EACH : TRAMA_MEAN, n, steps);
+            if (!SANITIZED || each == l % 2)
+                follow_steps(&fit_layouts[l], o, each ? TRAMA_SYNC_EACH : TRAMA_MEAN, n, steps);
 }
 
 /* The schedule is that of warm_cosine. */

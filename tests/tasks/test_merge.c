@@ -8,7 +8,7 @@ static const cycle single[] = {{{11}}, {{7}}}, uneven[] = {{{5, 7, 1, 4}}, {{3}}
 START_TEST(k_micro_batches_are_one_batch)
 {
     start();
-    merge_everywhere(TRAMA_MEAN, TRAMA_F32, false, 100, 1e-6);
+    merge_everywhere(TRAMA_MEAN, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
     merge_everywhere(TRAMA_SYNC_EACH, TRAMA_F64, false, SANITIZED ? 10 : 30, 1e-10);
     merge_everywhere(TRAMA_MEAN, TRAMA_F64, true, SANITIZED ? 10 : 100, 1e-10);
     stop();
