@@ -38,6 +38,18 @@ static bool update_may_move(const fusion *f, const trama_node *node, int leader)
     return true;
 }
 
+/* A scalar that much is reduced to is not worth to wait with that for what else the node reads. */
+static bool waits_for_more(const fusion *f, const trama_node *node, int leader)
+{
+    const trama_node *lead = f->program->nodes.at[leader];
+    bool waits = false;
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_node *other = node->in[t]->node;
+        waits |= other && other->op->n_in > 0 && f->leader[other->id] != leader;
+    }
+    return waits && !lead->op->pointwise && trama_shape_count(f->shapes[lead->out[0]->id]) == 1;
+}
+
 static bool may_join(const fusion *f, const trama_node *node, int leader, int *from_outside)
 {
     const trama_value *lead = f->program->nodes.at[leader]->out[0];
@@ -59,7 +71,7 @@ static bool may_join(const fusion *f, const trama_node *node, int leader, int *f
         }
     }
     return f->external[leader] + *from_outside <= MAX_EXTERNAL && f->calls[leader] < MAX_CALLS &&
-           update_may_move(f, node, leader);
+           !waits_for_more(f, node, leader) && update_may_move(f, node, leader);
 }
 
 static void place_node(fusion *f, const trama_node *node)

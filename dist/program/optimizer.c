@@ -3,6 +3,7 @@
 #include "optimizer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "families.h"
@@ -178,16 +179,18 @@ void trama_update_set(const trama_update *u, trama_value *state, trama_value *va
 
 /* ---- What is done to gradients ---- */
 
-/* Of all gradients together: f64, and so finite where they are. */
+/* Of all gradients together: f64, and so finite where they are. They are added when all are there, so that none waits for
+ * another. */
 static trama_value *sum_of_squares(const trama_updates *all, int n, const trained *parameters)
 {
-    trama_value *sum = NULL;
-    for (int i = n - 1; i >= 0; i--) {
-        if (!parameters[i].gradient)
-            continue;
-        trama_value *one = trama_sum_square_at(all->where, parameters[i].gradient, 0, NULL, false);
-        sum = sum ? trama_add_at(all->where, sum, one) : one;
-    }
+    trama_value **one = trama_alloc((size_t)n * sizeof(trama_value *)), *sum = NULL;
+    for (int i = n - 1; i >= 0; i--)
+        if (parameters[i].gradient)
+            one[i] = trama_sum_square_at(all->where, parameters[i].gradient, 0, NULL, false);
+    for (int i = n - 1; i >= 0; i--)
+        if (one[i])
+            sum = sum ? trama_add_at(all->where, sum, one[i]) : one[i];
+    free(one);
     return sum;
 }
 
