@@ -102,21 +102,25 @@ static bool may_cut(const trama_rule *rule, int dim)
     return false;
 }
 
-/* How a result is cut: as any shard, but one of more than two terms into the slices that their sum will exchange, so that one
- * can leave while the next is computed, and none is packed. */
-static void result_cut(const compute_group *g, const plan_holding *h, const plan_piece *piece, trama_dtype dtype, int *dim,
-                       int *parts)
+/* How a result is cut: as any shard, but one of several terms into what is sent and summed at a time, so that one part
+ * can leave while the next is computed, and none is packed: with more than two the slices that their sum will exchange.
+ */
+static void result_cut(const compute_group *g, const plan_holding *h, const plan_piece *piece, trama_dtype dtype,
+                       int *dim, int *parts)
 {
     const box *b = &piece->region.box;
     const trama_rule *rule = &g->q->s.rules[g->leader];
     int terms = axes_size(g->mesh, layout_axes(&h->layout, TRAMA_PARTIAL));
     partition_cut(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, b, piece->position), dim,
                   parts);
-    bool worth = box_count(b) * (int64_t)trama_dtype_size(dtype) >= g->q->s.options.grain_bytes;
-    int slices = partition_slice_dim(b, terms);
-    if (terms > 2 && terms <= MAX_TILES && *parts <= terms && worth && b->n[slices] >= terms && may_cut(rule, slices)) {
+    int64_t bytes = box_count(b) * (int64_t)trama_dtype_size(dtype);
+    int sent = terms > 2 && terms <= MAX_TILES && bytes >= g->q->s.options.grain_bytes ? terms
+               : terms == 2 ? partition_sum_tiles(g->q, bytes)
+                            : 1;
+    int slices = partition_slice_dim(b, sent);
+    if (sent > 1 && *parts <= sent && b->n[slices] >= sent && may_cut(rule, slices)) {
         *dim = slices;
-        *parts = terms;
+        *parts = sent;
     }
     if (*parts > 1 && !may_cut(rule, *dim))
         *parts = 1;
@@ -218,8 +222,8 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
     a->flops += points(rule, &r) * node->op->flops;
 }
 
-/* A small step stays on the worker that made its operands, so that chains of small steps do not wander. -1: they were made on
- * several, or the step is worth moving. */
+/* A small step stays on the worker that made its operands, so that chains of small steps do not wander. -1: they were
+ * made on several, or the step is worth moving. */
 static int lane_of_operands(const partition *q, const assembly *a)
 {
     int lane = 0;
@@ -265,12 +269,32 @@ static int lane_of(const partition *q, int place, int64_t tile, int64_t tiles)
     return tiles < workers || tiles == 1 ? -1 : (int)(tile * workers / tiles);
 }
 
+/* The shard whose tiles the steps of a piece take; NULL: the piece at once. Where a result has one tile, or none that
+ * anybody sees, and a large operand is a sum that arrives in several, an op of elements takes one after the other. */
+static const plan_shard *tiles_of(const compute_group *g, const plan_piece *piece, const plan_shard *result)
+{
+    const partition *q = g->q;
+    const trama_node *node = g->nodes.at[0];
+    const plan_shard *finest = result;
+    if (!box_equal(&result->box, &piece->region.box))
+        return NULL;
+    for (int t = 0; node->op->pointwise && result->cut_parts == 1 && t < node->op->n_in; t++) {
+        const trama_layout *layout = &q->s.l->op[node->id].in[t];
+        const plan_holding *h = find_holding(q->p, node->in[t]->id, g->mesh, layout);
+        const plan_piece *o =
+            h ? find_piece(h, piece->place, &piece->region.box, term_of(g->mesh, layout, piece->position)) : NULL;
+        const plan_shard *s = o ? &q->p->shards.at[o->region.shard] : NULL;
+        if (s && s->summed && box_equal(&s->box, &piece->region.box) && s->cut_parts > finest->cut_parts)
+            finest = s;
+    }
+    return finest;
+}
+
 void compute_tiles(compute_group *g)
 {
     partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const plan_holding *found =
-        find_holding(q->p, node->out[0]->id, g->mesh, &q->s.l->op[g->leader].out[0]);
+    const plan_holding *found = find_holding(q->p, node->out[0]->id, g->mesh, &q->s.l->op[g->leader].out[0]);
     int n_pieces = found->pieces.n;
     for (int i = 0; i < n_pieces; i++) {
         const plan_holding *h = find_holding(q->p, node->out[0]->id, g->mesh, &q->s.l->op[g->leader].out[0]);
@@ -286,10 +310,10 @@ void compute_tiles(compute_group *g)
             before += k < i ? parts : 0;
             total += parts;
         }
-        bool whole = !box_equal(&shard.box, &piece.region.box);
-        for (int tile = 0; tile < (whole ? 1 : shard.cut_parts); tile++) {
-            box b = whole ? piece.region.box : plan_tile(&shard, tile);
-            emit_tile(g, &piece, &b, lane_of(q, piece.place, before + tile, total));
+        const plan_shard *cut = tiles_of(g, &piece, &shard);
+        for (int tile = 0; tile < (cut ? cut->cut_parts : 1); tile++) {
+            box b = cut ? plan_tile(cut, tile) : piece.region.box;
+            emit_tile(g, &piece, &b, cut == &shard ? lane_of(q, piece.place, before + tile, total) : -1);
         }
     }
 }

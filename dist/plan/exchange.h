@@ -152,6 +152,8 @@ bool is_scattered(const exchange *x, const group *g, int holders);
 /* Whether the targets of partial terms sum a slice each and exchange the sums. With two terms and two targets the whole
  * exchange costs as many bytes as slices, and one hop less: a third of the time for the gradients of the main job. */
 bool is_sliced(int terms, int targets);
+/* Where targets sum all of the region: into how many parts it is cut, which are sent and summed one by one. */
+int sum_tiles(const exchange *x, const group *g);
 
 /* classify.c: an exchange of a value between two layouts, as far as it is known without its holdings. */
 exchange exchange_between(partition *q, int value, const trama_mesh *from_mesh, const trama_layout *from,

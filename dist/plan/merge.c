@@ -33,6 +33,7 @@ static bool find_readers(const plan *p, int at, reader_list *readers)
 {
     const plan_step *sum = &p->steps.at[at];
     int result = operand(p, sum, 0)->region.shard;
+    box common;
     for (int i = at + 1; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
         for (int k = 0; k < s->n_operands; k++) {
@@ -40,7 +41,7 @@ static bool find_readers(const plan *p, int at, reader_list *readers)
             for (int t = 1; t < sum->n_operands; t++)
                 if (o->access != ACCESS_READ && o->region.shard == operand(p, sum, t)->region.shard)
                     return false;
-            if (o->region.shard != result)
+            if (o->region.shard != result || !box_intersect(&operand(p, sum, 0)->region.box, &o->region.box, &common))
                 continue;
             if (!can_sum(p, sum, s, k) || (readers->n && readers->at[readers->n - 1].step == i))
                 return false;
@@ -70,15 +71,33 @@ static bool share_out(const plan *p, const plan_step *sum, const reader_list *re
     return left == 0;
 }
 
-/* Written by this sum alone, and by no other of the same shard. */
-static bool is_only_writer(const plan *p, int at)
+typedef ARRAY(int) step_list;
+
+/* The steps that write a shard, if they are sums of parts of it that have nothing in common, and nobody reads it before
+ * the last. */
+static bool find_sums(const plan *p, int shard, step_list *sums)
 {
-    int shard = operand(p, &p->steps.at[at], 0)->region.shard;
-    for (int i = 0; i < at; i++)
-        for (int k = 0; k < p->steps.at[i].n_operands; k++)
-            if (operand(p, &p->steps.at[i], k)->region.shard == shard)
+    box common;
+    bool read = false;
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        for (int k = 0; k < s->n_operands; k++) {
+            const plan_operand *o = operand(p, s, k);
+            if (o->region.shard != shard)
+                continue;
+            if (o->access == ACCESS_READ) {
+                read = true;
+                continue;
+            }
+            if (s->kind != STEP_REDUCE || k || read || s->n_operands - 1 > MOST_TERMS)
                 return false;
-    return true;
+            for (int j = 0; j < sums->n; j++)
+                if (box_intersect(&operand(p, &p->steps.at[sums->at[j]], 0)->region.box, &o->region.box, &common))
+                    return false;
+            *ARRAY_PUSH(sums) = i;
+        }
+    }
+    return sums->n > 0;
 }
 
 /* Whether a value that is kept lies in the shard. */
@@ -118,27 +137,44 @@ static void take_sum(plan *p, const plan_step *sum, const reader *r)
     s->flops += (double)box_count(&part) * s->n_terms;
 }
 
+/* Each sum of the shard is made by its readers, or none. */
+static void merge_shard(plan *p, int shard)
+{
+    step_list sums = {0};
+    bool all = find_sums(p, shard, &sums);
+    reader_list *readers = trama_alloc((size_t)max_i64(1, sums.n) * sizeof *readers);
+    for (int i = 0; i < sums.n && all; i++)
+        all = find_readers(p, sums.at[i], &readers[i]) && share_out(p, &p->steps.at[sums.at[i]], &readers[i]);
+    for (int i = 0; i < sums.n && all; i++) {
+        plan_step *sum = &p->steps.at[sums.at[i]];
+        for (int k = 0; k < readers[i].n; k++)
+            take_sum(p, sum, &readers[i].at[k]);
+        sum->n_operands = 0; /* to be dropped */
+    }
+    if (all)
+        p->shards.at[shard].source = SHARD_INTERNAL;
+    for (int i = 0; i < sums.n; i++)
+        ARRAY_FREE(&readers[i]);
+    free(readers);
+    ARRAY_FREE(&sums);
+}
+
 void merge_sums(partition *q, const bool *kept)
 {
     plan *p = q->p;
     int n = 0;
+    bool *looked_at = trama_alloc((size_t)p->shards.n);
     for (int i = 0; i < p->steps.n; i++) {
-        plan_step *sum = &p->steps.at[i];
-        if (sum->kind != STEP_REDUCE || sum->n_operands - 1 > MOST_TERMS)
+        if (p->steps.at[i].kind != STEP_REDUCE || !p->steps.at[i].n_operands)
             continue;
-        int shard = operand(p, sum, 0)->region.shard;
-        reader_list readers = {0};
-        if (p->shards.at[shard].source == SHARD_OWN && !is_kept(p, shard, kept) && is_only_writer(p, i) &&
-            find_readers(p, i, &readers) && share_out(p, sum, &readers)) {
-            for (int k = 0; k < readers.n; k++)
-                take_sum(p, sum, &readers.at[k]);
-            p->shards.at[shard].source = SHARD_INTERNAL;
-            sum->n_operands = 0; /* to be dropped */
-        }
-        ARRAY_FREE(&readers);
+        int shard = operand(p, &p->steps.at[i], 0)->region.shard;
+        if (!looked_at[shard] && p->shards.at[shard].source == SHARD_OWN && !is_kept(p, shard, kept))
+            merge_shard(p, shard);
+        looked_at[shard] = true;
     }
     for (int i = 0; i < p->steps.n; i++)
         if (p->steps.at[i].kind != STEP_REDUCE || p->steps.at[i].n_operands)
             p->steps.at[n++] = p->steps.at[i];
     p->steps.n = n;
+    free(looked_at);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "partition_internal.h"
+#include "thresholds.h"
 
 /* ---- Pieces ---- */
 
@@ -97,6 +98,12 @@ void partition_cut(const partition *q, const box *b, trama_dtype dtype, int plac
     *cut_parts = b->ndim ? (int)max_i64(1, min_i64(parts, b->n[dim])) : 1;
 }
 
+int partition_sum_tiles(const partition *q, int64_t bytes)
+{
+    int64_t least = q->s.options.sum_tile ? q->s.options.sum_tile : SUM_TILE;
+    return (int)max_i64(1, min_i64(MAX_TILES, bytes / least));
+}
+
 int partition_slice_dim(const box *b, int n)
 {
     int dim = 0;
@@ -123,7 +130,8 @@ int partition_shard(partition *q, shard_source source, int value, int place, con
 plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands)
 {
     plan_step *s = ARRAY_PUSH(&q->p->steps);
-    *s = (plan_step){.kind = kind, .place = place, .lane = -1, .operand = q->p->operands.n, .n_operands = n, .gated = q->gated};
+    *s = (plan_step){
+        .kind = kind, .place = place, .lane = -1, .operand = q->p->operands.n, .n_operands = n, .gated = q->gated};
     for (int i = 0; i < n; i++)
         *ARRAY_PUSH(&q->p->operands) = operands[i];
     return s;

@@ -14,6 +14,7 @@ typedef struct plan_options {
     int64_t grain_flops; /* least work worth one task */
     int64_t grain_bytes;
     bool no_fusion;         /* one task an op: for comparisons */
+    int64_t sum_tile;       /* least bytes of a part of two terms that is summed on its own; 0: SUM_TILE */
     int64_t message_window; /* bytes of message buffers that one change of layout has on a place at most; 0:
                                MESSAGE_WINDOW */
 } plan_options;
@@ -38,6 +39,7 @@ typedef struct plan_shard {
     trama_dtype dtype;
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
+    bool summed;            /* large tiles, each the sum of terms that arrive on their own */
     int import;
     int within;   /* view: the shard it lies in; message: the window or bundle it lies in, or -1 */
     int64_t at;   /* message in a window or bundle: its first element there */

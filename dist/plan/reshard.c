@@ -185,6 +185,12 @@ bool is_sliced(int terms, int targets)
     return targets > 1 && terms > 1 && !(targets == 2 && terms == 2);
 }
 
+int sum_tiles(const exchange *x, const group *g)
+{
+    int n = g->terms == 2 ? partition_sum_tiles(x->q, region_bytes(x, &g->region)) : 1;
+    return n > 1 && g->region.n[partition_slice_dim(&g->region, n)] >= n ? n : 1;
+}
+
 /* One target sums one slice of all terms, in their order; or this rank sends what another one sums. */
 static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
 {
@@ -221,17 +227,25 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
     s->step.scale = x->scale;
 }
 
+/* Target number i sums a part of the region, cut again where it is large. */
+static void reduce_part(exchange *x, const group *g, int i, const box *part)
+{
+    if (is_nothing(part))
+        return;
+    cut_message(x, part, &g->from_box, NULL, g->terms);
+    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+        reduce_slice(x, g, i, &x->pieces.at[x->piece]);
+}
+
 static void reduce_group(exchange *x, group *g)
 {
     bool sliced = is_sliced(g->terms, g->targets.n);
-    for (int i = 0; i < g->targets.n; i++) {
-        box slice = sliced ? slice_of(&g->region, g->targets.n, i) : g->region;
-        if (is_nothing(&slice))
-            continue;
-        cut_message(x, &slice, &g->from_box, NULL, g->terms);
-        for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
-            reduce_slice(x, g, i, &x->pieces.at[x->piece]);
-    }
+    int tiles = sum_tiles(x, g);
+    for (int i = 0; i < g->targets.n; i++)
+        for (int k = 0; k < (sliced ? 1 : tiles); k++) {
+            box part = sliced ? slice_of(&g->region, g->targets.n, i) : slice_of(&g->region, tiles, k);
+            reduce_part(x, g, i, &part);
+        }
     if (sliced)
         exchange_slices(x, g, &g->targets);
 }

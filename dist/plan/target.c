@@ -43,6 +43,8 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
         group_targets(x, &g, coordinate);
         int n = g.targets.n;
         bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, &g, 1);
+        if (x->reduced && !cut)
+            cut = (n = sum_tiles(x, &g)) > 1;
         if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {
             *dim = partition_slice_dim(b, n);
             *parts = n;
@@ -108,6 +110,8 @@ void make_targets(exchange *x)
         int dim, parts;
         target_cut(x, t, pieces_on(h, t->place), &dim, &parts);
         t->region.shard = partition_shard(q, SHARD_OWN, x->value, t->place, &t->region.box, dim, parts);
+        q->p->shards.at[t->region.shard].summed =
+            x->reduced && parts <= partition_sum_tiles(q, region_bytes(x, &t->region.box));
         if (x->own || !gets_value(x, t->position)) {
             staged *s = stage_step(x, CLEAR, STEP_FILL, t->place);
             s->n = 1;

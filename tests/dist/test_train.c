@@ -39,7 +39,7 @@ static void train_on_ranks(const char *optimizer)
     for (int i = 0; i < N_MESHES; i++)
         for (int ranks = 1; ranks <= 6; ranks++) {
             machine *table = machine_uniform(ranks, 2);
-            simulation_options o = {.plan = {1 + (ranks + i) % 3, 1, 1, false}};
+            simulation_options o = {.plan = {1 + (ranks + i) % 3, 1, 1, false, .sum_tile = i % 2 ? 16 : 0}};
             train(meshes[i], optimizer, table, &o);
             machine_destroy(&table);
         }

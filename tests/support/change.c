@@ -402,7 +402,11 @@ void change_try(const change *c, change_traffic *moved)
             .shapes = &c->shape,
             .map = c->map,
             .machine = c->machine,
-            .options = {.ways = c->ways, .grain_flops = 1, .grain_bytes = 1, .message_window = c->message_window},
+            .options = {.ways = c->ways,
+                        .grain_flops = 1,
+                        .grain_bytes = 1,
+                        .sum_tile = trama_shape_count(c->shape) % 2 ? 16 : 0,
+                        .message_window = c->message_window},
             .rank = (int)r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
