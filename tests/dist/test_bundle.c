@@ -5,39 +5,18 @@
 #include <check.h>
 #include <string.h>
 
-#include "merge_gradients.h"
 #include "mlp.h"
 #include "suite.h"
 #include "verify.h"
 
 static const int small[] = {8, 12, 4};
 
-typedef struct job {
-    mlp m;
-    machine *machine;
-    simulation *s;
-} job;
-
-static job job_new(const char *mesh, int n_layers, const int *sizes, int64_t window)
+static mlp_job job_new(const char *mesh, int n_layers, const int *sizes, int64_t window)
 {
-    job j = {.m = mlp_new(mesh, n_layers, sizes, "adamw")};
-    dense x, y;
-    j.machine = machine_uniform(trama_mesh_size(j.m.mesh), 1);
-    j.s = simulation_new(j.m.program, j.machine, &(simulation_options){.plan = {.ways = 1, .message_window = window}});
-    mlp_batch(&j.m, 18, 1, &x, &y);
-    simulation_feed(j.s, j.m.x, &x);
-    simulation_feed(j.s, j.m.y, &y);
-    simulation_run(j.s, j.m.train);
-    dense_free(&x);
-    dense_free(&y);
+    mlp_job j = mlp_job_new(mlp_new(mesh, n_layers, sizes, "adamw"), 0, 1,
+                            &(plan_options){.ways = 1, .message_window = window});
+    mlp_job_step(&j, 18, 1);
     return j;
-}
-
-static void job_free(job *j)
-{
-    simulation_destroy(&j->s);
-    machine_destroy(&j->machine);
-    mlp_free(&j->m);
 }
 
 static bool is_bundle(const plan *p, const plan_step *s)
@@ -53,7 +32,7 @@ static int count_bundles(const plan *p, step_kind kind)
     return n;
 }
 
-static trama_status verify(const job *j)
+static trama_status verify(const mlp_job *j)
 {
     const plan *plans[64];
     for (int r = 0; r < j->machine->n_ranks; r++)
@@ -65,7 +44,7 @@ START_TEST(small_gradients_go_together)
 {
     static const char *const meshes[] = {"dp=2", "dp=3", "dp=5", "dp=9", "dp=17"};
     for (int i = 0; i < 5; i++) {
-        job j = job_new(meshes[i], 2, small, 0);
+        mlp_job j = job_new(meshes[i], 2, small, 0);
         int n = j.machine->n_ranks, phases = n == 2 ? 1 : 2;
         ck_assert_msg(!verify(&j), "%s: %s", meshes[i], trama_error());
         for (int r = 0; r < n && n <= 5; r++) {
@@ -73,7 +52,7 @@ START_TEST(small_gradients_go_together)
             ck_assert_int_eq(count_bundles(simulation_plan(j.s, r), STEP_RECEIVE), phases * (n - 1));
             ck_assert_int_eq(plan_count(simulation_plan(j.s, r)).messages, 2 * phases * (n - 1));
         }
-        job_free(&j);
+        mlp_job_free(&j);
     }
 }
 END_TEST
@@ -82,16 +61,16 @@ END_TEST
 START_TEST(large_gradients_go_alone_and_bundles_have_an_end)
 {
     static const int wide[] = {100, 120, 10}, many[] = {45, 45, 45, 45, 45, 45, 45, 45, 45};
-    job j = job_new("dp=2", 2, wide, 0);
+    mlp_job j = job_new("dp=2", 2, wide, 0);
     const plan *p = simulation_plan(j.s, 0);
     ck_assert_int_eq(count_bundles(p, STEP_SEND), 1);
     ck_assert_int_eq(plan_count(p).messages, 2 * 2);
-    job_free(&j);
+    mlp_job_free(&j);
     j = job_new("dp=2", 8, many, 0); /* 8 times 16,200 and 360 bytes, of which 131,072 go in one */
     p = simulation_plan(j.s, 0);
     ck_assert_int_eq(count_bundles(p, STEP_SEND), 1);
     ck_assert_int_eq(plan_count(p).messages, 2 * 2);
-    job_free(&j);
+    mlp_job_free(&j);
 }
 END_TEST
 
@@ -99,16 +78,16 @@ END_TEST
  */
 START_TEST(a_small_window_has_no_bundles)
 {
-    job j = job_new("dp=3", 2, small, 4000);
+    mlp_job j = job_new("dp=3", 2, small, 4000);
     ck_assert_msg(!verify(&j), "%s", trama_error());
     ck_assert_int_eq(count_bundles(simulation_plan(j.s, 0), STEP_SEND), 0);
-    job_free(&j);
+    mlp_job_free(&j);
 }
 END_TEST
 
 START_TEST(what_is_taken_out_is_what_was_put_in)
 {
-    job j = job_new("dp=2", 2, small, 0);
+    mlp_job j = job_new("dp=2", 2, small, 0);
     plan *p = (plan *)simulation_plan(j.s, 1);
     plan_shard *part[2] = {NULL};
     for (int i = 0, n = 0; i < p->shards.n && n < 2; i++)
@@ -122,7 +101,7 @@ START_TEST(what_is_taken_out_is_what_was_put_in)
     part[0]->at = at; /* both at one place */
     part[1]->at = at;
     ck_assert(verify(&j));
-    job_free(&j);
+    mlp_job_free(&j);
 }
 END_TEST
 
@@ -141,7 +120,7 @@ START_TEST(a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own)
     trama_optimizer sgd = trama_sgd(0.1);
     trama_target *t = trama_target_new(p, "train", trama_minimize(penalised, &sgd), penalised);
     ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
-    job j = {.m = {.program = p}, .machine = machine_uniform(3, 1)};
+    mlp_job j = {.m = {.program = p}, .machine = machine_uniform(3, 1)};
     j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
     dense data = dense_random(x->shape, 1, -1, 1, false);
     simulation_feed(j.s, x, &data);
@@ -164,21 +143,9 @@ START_TEST(gated_messages_have_bundles_of_their_own)
         d->listed = true;
         *ARRAY_PUSH(&m.train->values) = d;
     }
-    ck_assert_ptr_nonnull(trama_gradient_merge(m.train, 2, TRAMA_MEAN));
-    ck_assert(merge_gradients(m.program));
-    machine *two = machine_uniform(2, 1);
-    simulation *s = simulation_new(m.program, two, &(simulation_options){.plan = {.ways = 1}});
-    dense x, y, scalars[MERGE_SCALARS];
-    mlp_batch(&m, 8, 1, &x, &y);
-    simulation_feed(s, m.x, &x);
-    simulation_feed(s, m.y, &y);
-    for (int i = 0; i < MERGE_SCALARS; i++) {
-        scalars[i] = dense_random(TRAMA_SCALAR, 1, 1, 1, false);
-        simulation_feed(s, m.train->merge.scalar[i], &scalars[i]);
-        dense_free(&scalars[i]);
-    }
-    simulation_run(s, m.train);
-    const plan *p = simulation_plan(s, 0);
+    mlp_job j = mlp_job_new(m, 0, 2, &(plan_options){.ways = 1});
+    mlp_job_step(&j, 8, 1);
+    const plan *p = simulation_plan(j.s, 0);
     int gated = 0, open = 0;
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *step = &p->steps.at[i];
@@ -194,11 +161,7 @@ START_TEST(gated_messages_have_bundles_of_their_own)
     }
     ck_assert_int_eq(gated, 2);
     ck_assert_int_eq(open, 2);
-    dense_free(&x);
-    dense_free(&y);
-    simulation_destroy(&s);
-    machine_destroy(&two);
-    mlp_free(&m);
+    mlp_job_free(&j);
 }
 END_TEST
 

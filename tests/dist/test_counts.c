@@ -6,67 +6,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "merge_gradients.h"
 #include "mlp.h"
 #include "suite.h"
 
 static const int even[] = {8, 12, 4}, deep[] = {8, 12, 8, 12, 4}, uneven[] = {7, 5, 3};
 
-/* One trained step, and the next ones like it. */
-typedef struct job {
-    mlp m;
-    machine *machine;
-    simulation *s;
-} job;
+static const plan_options fine = {.ways = 1, .grain_flops = 1, .grain_bytes = 1};
 
-/* A program whose target has micro-steps, run as the one that begins and ends a cycle: all its ops run. */
-static simulation *simulate(trama_program *program, trama_target *train, const machine *m, int k)
+/* One trained step, and the next ones like it. k: micro-steps of a cycle. */
+static mlp_job job_of(const char *mesh, int n_layers, const int *sizes, int batch, int k)
 {
-    if (k > 1) {
-        trama_gradient_merge(train, k, TRAMA_MEAN);
-        ck_assert(merge_gradients(program));
-    }
-    const simulation_options options = {.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}};
-    simulation *s = simulation_new(program, m, &options);
-    for (int i = 0; k > 1 && i < MERGE_SCALARS; i++) {
-        dense x = dense_new(TRAMA_SCALAR);
-        x.at[0] = i != MERGE_KEEP;
-        simulation_feed(s, train->merge.scalar[i], &x);
-        dense_free(&x);
-    }
-    return s;
-}
-
-/* k: micro-steps of a cycle; 1: it does not merge. */
-static job job_of(const char *mesh, int n_layers, const int *sizes, int batch, int k)
-{
-    job j = {.m = mlp_new(mesh, n_layers, sizes, "sgd")};
-    dense x, y;
-    j.machine = machine_uniform(trama_mesh_size(j.m.mesh), 1);
-    j.s = simulate(j.m.program, j.m.train, j.machine, k);
-    mlp_batch(&j.m, batch, 1, &x, &y);
-    simulation_feed(j.s, j.m.x, &x);
-    simulation_feed(j.s, j.m.y, &y);
-    simulation_run(j.s, j.m.train);
-    dense_free(&x);
-    dense_free(&y);
+    mlp_job j = mlp_job_new(mlp_new(mesh, n_layers, sizes, "sgd"), 0, k, &fine);
+    mlp_job_step(&j, batch, 1);
     return j;
 }
 
-static job job_new(const char *mesh, int n_layers, const int *sizes)
+static mlp_job job_new(const char *mesh, int n_layers, const int *sizes)
 {
     return job_of(mesh, n_layers, sizes, 8, 1);
 }
 
-static void job_free(job *j)
-{
-    simulation_destroy(&j->s);
-    machine_destroy(&j->machine);
-    mlp_free(&j->m);
-}
-
 /* Exchanges and bytes of every rank, messages and bytes of all together. */
-static void expect(const job *j, const char *name, int exchanges, int64_t received, int messages, int64_t bytes)
+static void expect(const mlp_job *j, const char *name, int exchanges, int64_t received, int messages, int64_t bytes)
 {
     for (int r = 0; r < j->machine->n_ranks; r++) {
         const plan *p = simulation_plan(j->s, r);
@@ -83,11 +44,11 @@ static void expect(const job *j, const char *name, int exchanges, int64_t receiv
 static void try(const char *mesh, int n_layers, const int *sizes, int exchanges, int64_t received, int messages,
                 int64_t bytes)
 {
-    job j = job_new(mesh, n_layers, sizes);
+    mlp_job j = job_new(mesh, n_layers, sizes);
     expect(&j, mesh, exchanges, received, messages, bytes);
     simulation_run(j.s, j.m.train);
     expect(&j, mesh, exchanges, received, messages, bytes);
-    job_free(&j);
+    mlp_job_free(&j);
 }
 
 /* w0 8*12, b0 12, w1 12*4, b1 4: 160 elements of 8 bytes, M = 1280. All four are small and go together. */
@@ -108,7 +69,7 @@ END_TEST
 
 START_TEST(data_parallel_training_changes_nothing_but_partial_gradients)
 {
-    job j = job_new("dp=4", 2, even);
+    mlp_job j = job_new("dp=4", 2, even);
     const plan *p = simulation_plan(j.s, 0);
     for (int i = 0; i < p->exchanges.n; i++) {
         const plan_exchange *e = &p->exchanges.at[i];
@@ -116,7 +77,7 @@ START_TEST(data_parallel_training_changes_nothing_but_partial_gradients)
         ck_assert_int_eq(e->to.axis[0].kind, TRAMA_REPLICATE);
         ck_assert_str_eq(j.m.program->nodes.at[e->node]->op->name, "sgd");
     }
-    job_free(&j);
+    mlp_job_free(&j);
 }
 END_TEST
 
@@ -132,8 +93,8 @@ START_TEST(model_parallel_blocks_reduce_once_forward_and_once_backward)
 END_TEST
 
 /* Along mp the block's result of half the batch, 4x4: 128 bytes. Along dp halves of w0, b0, w1: 384 + 48 + 192. b1, 32
- * bytes, is whole on the replicas along mp, which help: each reduces a quarter (8 bytes, which go with the halves of the
- * others) and gathers three. */
+ * bytes, is whole on the replicas along mp, which help: each reduces a quarter (8 bytes, which go with the halves of
+ * the others) and gathers three. */
 START_TEST(both_together_cost_the_sum)
 {
     try("dp=2,mp=2", 2, even, 5, 128 + 384 + 48 + 192 + 32, 4 + 4 + 4 * 3, 4 * (128 + 384 + 48 + 192 + 32));
@@ -143,7 +104,7 @@ END_TEST
 /* The terms of a gradient that nobody else reads go right into the update. */
 START_TEST(gradients_are_summed_by_their_updates)
 {
-    job j = job_new("dp=2", 2, even);
+    mlp_job j = job_new("dp=2", 2, even);
     for (int r = 0; r < 2; r++) {
         const plan *p = simulation_plan(j.s, r);
         int updates = 0;
@@ -154,7 +115,7 @@ START_TEST(gradients_are_summed_by_their_updates)
         }
         ck_assert_int_eq(updates, 4);
     }
-    job_free(&j);
+    mlp_job_free(&j);
 }
 END_TEST
 
@@ -186,9 +147,9 @@ static void expect_cycle(simulation *s, const trama_program *program, int ranks,
 static void try_merged(const char *mesh, int n_layers, const int *sizes, int64_t received)
 {
     for (int k = 1; k <= 8; k *= 2) {
-        job j = job_of(mesh, n_layers, sizes, 32 / k, k);
+        mlp_job j = job_of(mesh, n_layers, sizes, 32 / k, k);
         expect_cycle(j.s, j.m.program, j.machine->n_ranks, k, mesh, received);
-        job_free(&j);
+        mlp_job_free(&j);
     }
 }
 
@@ -282,7 +243,7 @@ START_TEST(each_world_reduces_over_exactly_its_own_axes)
     machine *m = machine_uniform(8, 1);
     for (int k = 1; k <= 8; k *= 2) {
         worlds w = worlds_new();
-        simulation *s = simulate(w.program, w.train, m, k);
+        simulation *s = simulation_of_cycle(w.program, w.train, k, m, &(simulation_options){.plan = fine});
         for (int i = 0; i < WORLDS; i++) {
             dense data = dense_random(TRAMA_SHAPE(64 / k, w.x[i]->shape.dim[1]), (uint64_t)i, -1, 1, false);
             simulation_feed(s, w.x[i], &data);

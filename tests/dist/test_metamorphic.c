@@ -12,36 +12,17 @@
 static const int sizes[] = {7, 6, 5, 3};
 enum { N_LAYERS = 3, STEPS = 3 };
 
-typedef struct run {
-    mlp m;
-    machine *machine;
-    simulation *s;
-} run;
-
-static run run_new(const char *mesh, int ranks)
+static mlp_job run_new(const char *mesh, int ranks)
 {
-    run r = {.m = mlp_new(mesh, N_LAYERS, sizes, "adamw"), .machine = machine_uniform(ranks, 1)};
-    r.s = simulation_new(r.m.program, r.machine, &(simulation_options){.plan = {2, 1, 1, false}});
-    for (int step = 0; step < STEPS; step++) {
-        dense x, y;
-        mlp_batch(&r.m, 5, 10 * (uint64_t)step, &x, &y);
-        simulation_feed(r.s, r.m.x, &x);
-        simulation_feed(r.s, r.m.y, &y);
-        simulation_run(r.s, r.m.train);
-        dense_free(&x);
-        dense_free(&y);
-    }
-    return r;
+    mlp_job j =
+        mlp_job_new(mlp_new(mesh, N_LAYERS, sizes, "adamw"), ranks, 1, &(plan_options){2, 1, 1, false, .sum_tile = 24});
+    for (int step = 0; step < STEPS; step++)
+        mlp_job_step(&j, 5, 10 * (uint64_t)step);
+    return j;
 }
 
-static void run_free(run *r)
-{
-    simulation_destroy(&r->s);
-    machine_destroy(&r->machine);
-    mlp_free(&r->m);
-}
-
-static void compare(const run *a, const trama_value *of_a, const run *b, const trama_value *of_b, double tolerance)
+static void compare(const mlp_job *a, const trama_value *of_a, const mlp_job *b, const trama_value *of_b,
+                    double tolerance)
 {
     dense x = simulation_value(a->s, of_a), y = simulation_value(b->s, of_b);
     double wrong = dense_difference(&x, &y);
@@ -53,14 +34,14 @@ static void compare(const run *a, const trama_value *of_a, const run *b, const t
 /* The loss and all parameters after some steps of AdamW. */
 static void compare_runs(const char *first, const char *second, int ranks, double tolerance)
 {
-    run a = run_new(first, ranks), b = run_new(second, ranks);
+    mlp_job a = run_new(first, ranks), b = run_new(second, ranks);
     compare(&a, a.m.loss, &b, b.m.loss, tolerance);
     for (int i = 0; i < N_LAYERS; i++) {
         compare(&a, a.m.w[i], &b, b.m.w[i], tolerance);
         compare(&a, a.m.b[i], &b, b.m.b[i], tolerance);
     }
-    run_free(&a);
-    run_free(&b);
+    mlp_job_free(&a);
+    mlp_job_free(&b);
 }
 
 /* Sums in another order: float64 rounding, a little amplified by AdamW. */
@@ -101,7 +82,7 @@ START_TEST(other_process_ids_permute_shards_and_change_no_bit)
         char mesh[64];
         snprintf(mesh, sizeof mesh, "dp=2,mp=2:%d,%d,%d,%d", ids[k][0], ids[k][1], ids[k][2], ids[k][3]);
         compare_runs("dp=2,mp=2", mesh, 4, 0);
-        run a = run_new("dp=2,mp=2", 4), b = run_new(mesh, 4);
+        mlp_job a = run_new("dp=2,mp=2", 4), b = run_new(mesh, 4);
         ck_assert_int_eq(simulation_traffic(a.s).bytes, simulation_traffic(b.s).bytes);
         ck_assert_int_eq(simulation_traffic(a.s).messages, simulation_traffic(b.s).messages);
         for (int i = 0; i < N_LAYERS; i++)
@@ -109,8 +90,8 @@ START_TEST(other_process_ids_permute_shards_and_change_no_bit)
                 box mine = held(a.s, position, a.m.w[i]), theirs = held(b.s, ids[k][position], b.m.w[i]);
                 ck_assert_msg(box_equal(&mine, &theirs), "w%d: position %d holds another box", i, position);
             }
-        run_free(&a);
-        run_free(&b);
+        mlp_job_free(&a);
+        mlp_job_free(&b);
     }
 }
 END_TEST
@@ -139,7 +120,8 @@ static void there_and_back(const spot *home, const spot *away, trama_shape shape
     trama_value *there = move(x, away), *back = move(there, home);
     trama_target *t = trama_target_new(p, "t", back);
     machine *m = machine_uniform(ranks, 1);
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
+    simulation *s =
+        simulation_new(p, m, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
     dense data = dense_random(shape, 5, -1, 1, false);
     simulation_feed(s, x, &data);
     simulation_run(s, t);

@@ -66,3 +66,28 @@ void mlp_batch(const mlp *m, int batch, uint64_t seed, dense *x, dense *y)
     *x = dense_random(TRAMA_SHAPE(batch, m->x->shape.dim[1]), seed, 0, 1, false);
     *y = dense_random(TRAMA_SHAPE(batch), seed + 1, 0, (double)classes - 1, true);
 }
+
+mlp_job mlp_job_new(mlp m, int ranks, int k, const plan_options *options)
+{
+    mlp_job j = {.m = m, .machine = machine_uniform(ranks ? ranks : trama_mesh_size(m.mesh), 1)};
+    j.s = simulation_of_cycle(m.program, m.train, k, j.machine, &(simulation_options){.plan = *options});
+    return j;
+}
+
+void mlp_job_step(mlp_job *j, int batch, uint64_t seed)
+{
+    dense x, y;
+    mlp_batch(&j->m, batch, seed, &x, &y);
+    simulation_feed(j->s, j->m.x, &x);
+    simulation_feed(j->s, j->m.y, &y);
+    simulation_run(j->s, j->m.train);
+    dense_free(&x);
+    dense_free(&y);
+}
+
+void mlp_job_free(mlp_job *j)
+{
+    simulation_destroy(&j->s);
+    machine_destroy(&j->machine);
+    mlp_free(&j->m);
+}

@@ -25,4 +25,16 @@ void mlp_free(mlp *m);
 /* A batch of inputs and labels. */
 void mlp_batch(const mlp *m, int batch, uint64_t seed, dense *x, dense *y);
 
+/* A network that trains. */
+typedef struct mlp_job {
+    mlp m;
+    machine *machine;
+    simulation *s;
+} mlp_job;
+
+/* ranks 0: as many as the mesh has processes. k: micro-steps of a cycle; 1: it does not merge. */
+mlp_job mlp_job_new(mlp m, int ranks, int k, const plan_options *options);
+void mlp_job_step(mlp_job *j, int batch, uint64_t seed);
+void mlp_job_free(mlp_job *j);
+
 #endif

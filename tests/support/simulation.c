@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fuse.h"
+#include "merge_gradients.h"
 #include "partition.h"
 
 struct simulation {
@@ -167,6 +168,23 @@ static void drop_run(simulation *s)
         memory_destroy(&s->inputs[r]);
         plan_destroy(&s->input_plans[r]);
     }
+}
+
+simulation *simulation_of_cycle(trama_program *program, trama_target *target, int k, const machine *m,
+                                const simulation_options *options)
+{
+    if (k > 1) {
+        trama_gradient_merge(target, k, TRAMA_MEAN);
+        ck_assert(merge_gradients(program));
+    }
+    simulation *s = simulation_new(program, m, options);
+    for (int i = 0; k > 1 && i < MERGE_SCALARS; i++) {
+        dense x = dense_new(TRAMA_SCALAR);
+        x.at[0] = i != MERGE_KEEP;
+        simulation_feed(s, target->merge.scalar[i], &x);
+        dense_free(&x);
+    }
+    return s;
 }
 
 void simulation_destroy(simulation **s_)

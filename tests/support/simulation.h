@@ -26,6 +26,10 @@ typedef struct simulation_options {
 machine *simulation_machine(int ranks, int places, int workers);
 
 simulation *simulation_new(const trama_program *program, const machine *m, const simulation_options *options);
+/* Of a target that merges over k micro-steps, where k is above 1; the program is changed by that. Runs are micro-steps
+ * that begin and end a cycle, so all its ops run. */
+simulation *simulation_of_cycle(trama_program *program, trama_target *target, int k, const machine *m,
+                                const simulation_options *options);
 void simulation_destroy(simulation **s);
 void simulation_feed(simulation *s, const trama_value *input, const dense *data);
 void simulation_run(simulation *s, const trama_target *target);
