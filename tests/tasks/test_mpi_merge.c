@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient merge over ranks: values beside plain loops, and what crosses ranks when. */
-#include "merging_cases.h"
+#include "merging.h"
 
 static const cycle uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
 
@@ -64,4 +64,4 @@ START_TEST(gradients_cross_ranks_once_a_cycle)
 }
 END_TEST
 
-TESTS(k_micro_batches_are_one_batch, gradients_cross_ranks_once_a_cycle, MERGING_CASES)
+TESTS(k_micro_batches_are_one_batch, gradients_cross_ranks_once_a_cycle)
