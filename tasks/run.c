@@ -326,8 +326,17 @@ trama_status trama_plan_text(trama_executable *e, const trama_target *target, bo
 static void count_traffic(const target_form *t, const plan *p, void *arg)
 {
     (void)t;
-    plan_totals n = plan_count(p);
-    *(trama_traffic *)arg = (trama_traffic){n.messages, n.received, n.sent, n.bound, n.steps, n.steps - n.messages};
+    plan_totals n = plan_count(p), g = plan_count_gated(p);
+    *(trama_traffic *)arg = (trama_traffic){.messages = n.messages,
+                                            .bytes_received = n.received,
+                                            .bytes_sent = n.sent,
+                                            .bound = n.bound,
+                                            .steps = n.steps,
+                                            .tasks = n.steps - n.messages,
+                                            .gated_messages = g.messages,
+                                            .gated_received = g.received,
+                                            .gated_sent = g.sent,
+                                            .gated_tasks = g.steps - g.messages};
 }
 
 trama_status trama_target_traffic(trama_executable *e, const trama_target *target, trama_traffic *traffic)

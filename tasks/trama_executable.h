@@ -108,10 +108,13 @@ trama_status trama_tensor_svg(trama_executable *executable, const trama_value *v
 /* The layout that completion gave a value, as text. Not collective. The caller frees. */
 trama_status trama_layout_of(trama_executable *executable, const trama_value *value, char **text);
 
-/* Messages and bytes that this rank received in one run of the target, as planned. Not collective. */
+/* Messages, and bytes that this rank receives and sends, in one run of the target, as planned: one that applies merged
+ * gradients, where it merges. gated_: those of them that a micro-step behind a closed gate has not. Not collective. */
 typedef struct trama_traffic {
     int64_t messages, bytes_received, bytes_sent, bound; /* bound: bytes that layouts without partials must receive */
     int steps, tasks;
+    int64_t gated_messages, gated_received, gated_sent;
+    int gated_tasks;
 } trama_traffic;
 trama_status trama_target_traffic(trama_executable *executable, const trama_target *target, trama_traffic *traffic);
 

@@ -69,19 +69,34 @@ int plan_exact_tile(const plan_shard *s, const box *b)
     return first == last && box_equal(&tile, b) ? first : -1;
 }
 
-plan_totals plan_count(const plan *p)
+static plan_totals count_steps(const plan *p, bool gated_only)
 {
-    plan_totals t = {.steps = p->steps.n};
+    plan_totals t = {0};
     for (int i = 0; i < p->exchanges.n; i++) {
         const plan_exchange *e = &p->exchanges.at[i];
+        if (gated_only && !e->gated)
+            continue;
         t.received += e->received;
         t.sent += e->sent;
         t.bound += max_i64(e->bound, 0);
         t.messages += e->messages;
     }
-    for (int i = 0; i < p->steps.n; i++)
-        t.computes += p->steps.at[i].kind == STEP_COMPUTE;
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        t.steps += !gated_only || s->gated;
+        t.computes += s->kind == STEP_COMPUTE && (!gated_only || s->gated);
+    }
     return t;
+}
+
+plan_totals plan_count(const plan *p)
+{
+    return count_steps(p, false);
+}
+
+plan_totals plan_count_gated(const plan *p)
+{
+    return count_steps(p, true);
 }
 
 static void region_text(text *out, const plan *p, const trama_program *program, const plan_region *r)
@@ -130,7 +145,7 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
         text from = {0}, to = {0};
         layout_text(&from, e->from_mesh, &e->from);
         layout_text(&to, e->to_mesh, &e->to);
-        text_add(out, "  %-24s %16s -> %-16s received %lld B, sent %lld B in %d messages",
+        text_add(out, "  %s%-24s %16s -> %-16s received %lld B, sent %lld B in %d messages", e->gated ? "gated " : "",
                  trama_value_name(program->values.at[e->value]), from.at, to.at, (long long)e->received,
                  (long long)e->sent, e->messages);
         if (e->bound >= 0)
@@ -145,4 +160,9 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
     }
     text_add(out, "  a run receives %lld B, sends %lld B, in %d messages\n", (long long)t.received, (long long)t.sent,
              t.messages);
+    plan_totals gated = plan_count_gated(p);
+    if (gated.steps)
+        text_add(out, "  a run behind a closed gate %lld B, %lld B, in %d messages\n",
+                 (long long)(t.received - gated.received), (long long)(t.sent - gated.sent),
+                 t.messages - gated.messages);
 }

@@ -120,6 +120,7 @@ typedef struct plan_exchange {
     int messages;           /* received and sent; a bundle counts where its first message does */
     int bundled;            /* received and sent as parts of bundles */
     int batch;              /* exchanges of one batch need nothing of each other; -1: on its own */
+    bool gated;             /* of runs that apply merged gradients only */
     int node;               /* the op that asked for it; -1: the user */
 } plan_exchange;
 
@@ -169,6 +170,7 @@ typedef struct plan_totals {
     int messages, steps, computes;
 } plan_totals;
 plan_totals plan_count(const plan *p);
+plan_totals plan_count_gated(const plan *p); /* what only runs that apply merged gradients have */
 
 /* All steps, one a line; or a table of exchanges and totals. */
 void plan_describe(const plan *p, const trama_program *program, text *out);

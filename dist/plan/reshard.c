@@ -394,8 +394,13 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
     *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
     h->inside = layout_has(layout, TRAMA_SPLIT) && !x.reduced && (x.inside || !fresh); /* see try_alias */
     partition_pieces(q, mesh, layout, &x.whole, h);
-    x.count = (plan_exchange){
-        .value = x.value, .from_mesh = x.from_mesh, .to_mesh = mesh, .from = x.from, .to = x.to, .node = node};
+    x.count = (plan_exchange){.value = x.value,
+                              .from_mesh = x.from_mesh,
+                              .to_mesh = mesh,
+                              .from = x.from,
+                              .to = x.to,
+                              .node = node,
+                              .gated = q->gated};
     x.first_shard = q->p->shards.n;
     make_targets(&x);
     walk_pairs(&x, false);
