@@ -54,12 +54,34 @@ static trama_value *buffer_of(merger *m, const trama_value *parameter, const tra
     return v;
 }
 
+/* A gradient that some target lists is summed for whoever reads it. What is merged is what that is made of. */
+static trama_value *unlisted(merger *m, trama_value *raw)
+{
+    if (!raw->listed || !raw->node)
+        return raw;
+    trama_value *own = append(m, &trama_op_stop_gradient, 1, &raw, false);
+    if (!own)
+        return NULL;
+    trama_node *made = raw->node, *alias = own->node; /* the two change places */
+    own->node = made;
+    own->result = raw->result;
+    made->out[own->result] = own;
+    raw->node = alias;
+    raw->result = 0;
+    alias->in[0] = own;
+    alias->out[0] = raw;
+    own->gradient_of = raw->gradient_of;
+    return own;
+}
+
 /* Gradient i added to its buffer; and behind the gate what lies there goes to where the parameter is, terms summed, and
  * is scaled: in this order, so that what is sent is the buffer itself, and the rest is part of the update's task. */
 static trama_value *merged(merger *m, int i)
 {
-    trama_value *raw = m->effect->raw.at[i], *parameter = m->effect->trained.at[i];
+    trama_value *raw = unlisted(m, m->effect->raw.at[i]), *parameter = m->effect->trained.at[i];
     const target_merge *s = &m->target->merge;
+    if (!raw)
+        return NULL;
     trama_value *added = append(
         m, &trama_op_accumulate, 4,
         (trama_value *[]){buffer_of(m, parameter, raw), raw, s->scalar[MERGE_KEEP], s->scalar[MERGE_WEIGHT]}, false);

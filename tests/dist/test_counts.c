@@ -264,6 +264,28 @@ START_TEST(each_world_reduces_over_exactly_its_own_axes)
 }
 END_TEST
 
+/* It is summed when that target runs, and the other one does not know of it. */
+START_TEST(a_gradient_that_another_target_lists_is_merged_all_the_same)
+{
+    dense seen[2];
+    for (int k = 1; k <= 4; k += 3) {
+        mlp m = mlp_new("dp=2", 2, even, "sgd");
+        trama_value *d = trama_gradient(m.loss, m.w[0]);
+        trama_target *look = trama_target_new(m.program, "look", d);
+        mlp_job j = mlp_job_new(m, 0, k, &fine);
+        mlp_job_step(&j, 8, 1);
+        expect_cycle(j.s, m.program, 2, k, "dp=2", 1280);
+        simulation_run(j.s, look);
+        ck_assert_int_eq(plan_count(simulation_plan(j.s, 0)).received, 8 * 12 * 8);
+        seen[k > 1] = simulation_value(j.s, d);
+        mlp_job_free(&j);
+    }
+    ck_assert_double_le(dense_difference(&seen[0], &seen[1]), 1e-14);
+    dense_free(&seen[0]);
+    dense_free(&seen[1]);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -277,6 +299,7 @@ int main(void)
         merged_gradients_are_reduced_once_a_cycle,
         activations_of_a_cycle_are_those_of_its_rows,
         both_together_cost_the_sum_in_a_cycle,
+        a_gradient_that_another_target_lists_is_merged_all_the_same,
         each_world_reduces_over_exactly_its_own_axes,
     };
     return suite_run("counts", NULL, NULL, tests, sizeof tests / sizeof *tests);
