@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eager mode: each op that is recorded becomes a snippet (from a cache), an instance and tasks, at once. Forgetting is in
- * rewind.c. */
+/* Eager mode: each op that is recorded becomes a snippet (from a cache), an instance and tasks, at once. Forgetting is
+ * in rewind.c. */
 #include "eager.h"
 
 #include <string.h>
@@ -116,8 +116,8 @@ static trama_status place_declared(trama_executable *e, trama_value *v, const tr
 {
     if (v->id < e->n_located && e->at[v->id].in)
         return TRAMA_OK;
-    bool declared = v->kind == VALUE_CONSTANT || v->kind == VALUE_STATE ||
-                    (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
+    bool declared =
+        v->kind == VALUE_CONSTANT || v->kind == VALUE_STATE || (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
     if (!declared)
         return trama_fail(v->where, TRAMA_E_UNSUPPORTED,
                           "%s: inputs have no place in eager mode; use trama_constant or trama_tensor", v->name);
@@ -198,7 +198,7 @@ static trama_status op_snippet(trama_executable *e, const trama_node *node, cons
 }
 
 static trama_status copy_snippet(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
-                        const trama_layout *layout, snippet **found)
+                                 const trama_layout *layout, snippet **found)
 {
     eager_key key;
     memset(&key, 0, sizeof key);
@@ -282,8 +282,20 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
     return status ? status : bind_op(e, node, operands, s);
 }
 
+static void lay_beside(const trama_executable *e, const trama_node *node)
+{
+    trama_value *v = node->out[0];
+    const trama_value *beside = v->beside;
+    if (!beside || v->mesh || beside->id >= e->n_located || !e->at[beside->id].in ||
+        e->l.mesh[beside->id] == e->l.mesh[node->in[0]->id])
+        return;
+    v->mesh = e->l.mesh[beside->id];
+    v->layout = layout_beside(&e->l.value[beside->id]);
+}
+
 static void node_appended(void *arg, trama_node *node)
 {
+    lay_beside(arg, node);
     if (node->op->n_in == 0)
         return; /* placed when first used, on the mesh where that is */
     trama_status status = executable_call(arg, node->op->name, node->id, NULL);

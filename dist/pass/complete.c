@@ -97,8 +97,11 @@ static trama_status spread_meshes(completion *c)
             trama_status status = node_mesh(l, node, &mesh);
             if (status)
                 return status;
-            for (int o = 0; mesh && o < node->op->n_out; o++)
-                changed |= give_mesh(l, node->out[o], mesh);
+            for (int o = 0; o < node->op->n_out; o++) {
+                const trama_value *beside = node->out[o]->beside;
+                const trama_mesh *own = beside ? l->mesh[beside->id] : mesh;
+                changed |= own && give_mesh(l, node->out[o], own);
+            }
         }
         for (int i = 0; i < p->nodes.n && !changed; i++) {
             const trama_node *node = p->nodes.at[i];

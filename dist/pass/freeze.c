@@ -13,6 +13,15 @@ void close_open_axes(trama_layout *layout)
             layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
 }
 
+trama_layout layout_beside(const trama_layout *other)
+{
+    trama_layout layout = *other;
+    for (int a = 0; a < layout.naxes; a++)
+        if (layout.axis[a].kind != TRAMA_SPLIT)
+            layout.axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+    return layout;
+}
+
 /* What a result of no own annotation becomes: what the op makes, on splits that completion gave it what it was given.
  */
 static trama_layout result_layout(const trama_layout *completed, const trama_layout *made)
@@ -128,6 +137,8 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
             op->out[o] = op->in[o];
         } else if (!layout_has(value, TRAMA_OPEN)) {
             continue;
+        } else if (l->mesh[node->out[o]->id] != mesh && node->out[o]->beside) {
+            *value = layout_beside(&l->value[node->out[o]->beside->id]);
         } else if (l->mesh[node->out[o]->id] != mesh) {
             close_open_axes(value);
         } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {

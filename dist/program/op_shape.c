@@ -203,16 +203,19 @@ trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mes
     return y && !y->program->status ? y : NULL;
 }
 
-/* The gradient stays where it arises; whoever needs it elsewhere reshards it there. */
+/* The gradient goes back to the mesh that the value came from, and to its layout where that was said; else it stays as
+ * it arises, and whoever needs it otherwise reshards it there. */
 void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    d_in[0] = apply1(node->where, &trama_op_reshard, d_out[0]);
-    if (d_in[0] && node->in[0]->mesh && !layout_has(&node->in[0]->layout, TRAMA_OPEN)) {
-        d_in[0]->mesh = node->in[0]->mesh;
-        d_in[0]->layout = node->in[0]->layout;
+    trama_value *x = node->in[0], *d = d_in[0] = apply1(node->where, &trama_op_reshard, d_out[0]);
+    if (!d)
+        return;
+    d->beside = x;
+    if (x->mesh && !layout_has(&x->layout, TRAMA_OPEN)) {
+        d->mesh = x->mesh;
+        d->layout = x->layout;
     }
-    if (d_in[0])
-        program_appended(d_in[0]->node);
+    program_appended(d->node);
 }
 
 /* ---- fill, uniform ---- */
@@ -249,8 +252,8 @@ trama_status source_infer(trama_rule *rule, const trama_node *node)
     for (int d = 0; d < node->attributes.integer[SOURCE_NDIM]; d++) {
         int64_t extent = node->attributes.integer[SOURCE_DIM + d];
         if (extent < 0)
-            return trama_fail(node->where, TRAMA_E_SHAPE, "%s: dim %d has extent %lld; it must be known", node->op->name,
-                              d, (long long)extent);
+            return trama_fail(node->where, TRAMA_E_SHAPE, "%s: dim %d has extent %lld; it must be known",
+                              node->op->name, d, (long long)extent);
         rule_add_dim(&rule->tensor[0], rule_add_factor(rule, extent));
     }
     return TRAMA_OK;

@@ -54,6 +54,8 @@ struct trama_value {
     bool offload;                   /* rests in host memory */
     bool listed;                    /* in a target: the user may read it */
     const trama_value *gradient_of; /* it is the gradient of this value; NULL */
+    const trama_value
+        *beside;  /* it is on the mesh of this value, and if it comes from another one lies like it; NULL */
     bool settled; /* and where it is partial, lies as that value does: it is read by more than an update */
     ARRAY(trama_value *) effects;          /* VALUE_EFFECT: the updated values it stands for */
     ARRAY(trama_value *) trained, raw;     /* of trama_minimize: parameters, and their gradients as they are derived */

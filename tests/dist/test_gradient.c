@@ -276,6 +276,36 @@ START_TEST(gradients_of_gradients_are_gradients)
 }
 END_TEST
 
+/* From one mesh to another and on: gradients find their way back whether or not it is said how what leaves lies. */
+START_TEST(gradients_come_back_from_another_mesh)
+{
+    static const char *const leaves[] = {NULL, "?", "S(0)", "S(1)", "R"}, *const comes[] = {"S(0)", "R", "S(1)"};
+    for (int i = 0; i < 15; i++) {
+        trama_program *q = trama_program_new();
+        trama_mesh *near = trama_mesh_parse("2"), *far = trama_mesh_parse(i % 2 ? "2:2,3" : "3:1,2,3");
+        trama_init init = {-1, 1, 3, 0}, other = {-1, 1, 3, 1};
+        trama_value *in = trama_input(q, "in", TRAMA_F64, TRAMA_SHAPE(4, 3)),
+                    *w = trama_parameter(q, "w", TRAMA_F64, TRAMA_SHAPE(3, 6), &init),
+                    *v = trama_parameter(q, "v", TRAMA_F64, TRAMA_SHAPE(6, 2), &other);
+        trama_shard(in, near, i % 3 ? "S(0)" : "S(1)");
+        trama_value *z = trama_relu(trama_matmul(in, w));
+        if (leaves[i % 5])
+            trama_shard(z, near, leaves[i % 5]);
+        z = trama_matmul(trama_reshard(z, far, comes[i / 5]), v);
+        trama_value *loss = trama_mean(trama_square(z));
+        trama_optimizer sgd = trama_sgd(0.1);
+        trama_target *t = trama_target_new(q, "t", trama_minimize(loss, &sgd), trama_gradient(loss, w), loss);
+        ck_assert_msg(t != NULL, "%s", trama_program_error(q));
+        dense fed = dense_random(in->shape, 1, -1, 1, false);
+        pair_try(q, t, 1, &in, &fed, 4, 1e-12, leaves[i % 5] ? leaves[i % 5] : "nothing");
+        dense_free(&fed);
+        trama_program_destroy(&q);
+        trama_mesh_destroy(&near);
+        trama_mesh_destroy(&far);
+    }
+}
+END_TEST
+
 START_TEST(asking_twice_appends_nothing)
 {
     trama_value *loss = trama_sum(trama_exp(x)), *first = trama_gradient(loss, x);
@@ -296,6 +326,7 @@ int main(void)
         stop_gradient_lets_nothing_through,
         the_gradient_of_a_loss_that_does_not_depend_on_it_is_zero,
         gradients_of_gradients_are_gradients,
+        gradients_come_back_from_another_mesh,
         asking_twice_appends_nothing,
     };
     return suite_run("gradient", set_up, tear_down, tests, sizeof tests / sizeof *tests);

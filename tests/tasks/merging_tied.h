@@ -16,7 +16,7 @@ enum { TIED_W, TIED_B, TIED_V, TIED_D, TIED_C, N_TIED };
 
 typedef struct tied_layout {
     const char *mesh, *x, *w;
-    const char *other, *leaves, *comes, *v; /* z leaves for the other mesh; NULL: all on one mesh */
+    const char *other, *leaves, *comes, *v; /* z leaves for the other mesh, and lies so before if it is said; other NULL: all on one mesh */
 } tied_layout;
 
 static const tied_layout tied_layouts[] = {
@@ -28,6 +28,7 @@ static const tied_layout tied_layouts[] = {
     {"2,2", "S(0),R", "R,S(1)", NULL, NULL, NULL, "R,S(0)"},
     {"2:0,1", "S(0)", "R", "2:2,3", "S(0)", "S(1)", "S(0)"},
     {"2:0,1", "R", "S(0)", "2:2,3", "S(1)", "S(0)", "R"},
+    {"2:0,1", "S(0)", "S(1)", "2:2,3", NULL, "S(0)", "R"},
     {"3:0,3,1", "S(0)", "S(1)", "1:2", "S(0)", "R", "R"},
 };
 enum { N_TIED_LAYOUTS = sizeof tied_layouts / sizeof *tied_layouts };
@@ -59,7 +60,7 @@ static inline tied tied_new(const tied_layout *l)
     }
     trama_value *h = trama_relu(trama_add(trama_matmul(t.x, t.parameter[TIED_W]), t.parameter[TIED_B]));
     trama_value *z = trama_add(trama_matmul_trans(h, t.parameter[TIED_W], false, true), t.parameter[TIED_C]);
-    z = t.other ? trama_reshard(trama_shard(z, t.mesh, l->leaves), t.other, l->comes) : z;
+    z = t.other ? trama_reshard(l->leaves ? trama_shard(z, t.mesh, l->leaves) : z, t.other, l->comes) : z;
     z = trama_add(trama_matmul(z, t.parameter[TIED_V]), t.parameter[TIED_D]);
     t.loss = trama_mean(trama_square(trama_sub(z, t.y)));
     return t;

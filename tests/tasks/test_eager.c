@@ -260,10 +260,39 @@ START_TEST(eager_optimizers_find_the_state_of_the_step_before)
 }
 END_TEST
 
+/* What leaves lies as the op made it; its gradient comes back there. */
+START_TEST(gradients_come_back_from_another_mesh)
+{
+    start();
+    eager g = eager_begin();
+    trama_mesh *near = mesh_of("2"), *far = mesh_of("3:4,0,1");
+    const double x[8] = {1, -2, 3, 4, -5, 6, 7, 8}, w[6] = {0.5, -1, 2, 1, 3, -0.25};
+    trama_value *in = trama_tensor(g.p, TRAMA_F64, TRAMA_SHAPE(4, 2), x, near, "S(0)");
+    trama_value *weight = trama_tensor(g.p, TRAMA_F64, TRAMA_SHAPE(2, 3), w, near, "R");
+    trama_value *z = trama_relu(trama_matmul(in, weight));
+    trama_value *loss = trama_mean(trama_square(trama_reshard(z, far, "S(0)"))), *d = trama_gradient(loss, weight);
+    double found[6];
+    must(trama_read(g.e, d, found, sizeof found));
+    for (int k = 0; k < 2; k++)
+        for (int j = 0; j < 3; j++) {
+            double sum = 0;
+            for (int i = 0; i < 4; i++) {
+                double at = x[2 * i] * w[j] + x[2 * i + 1] * w[3 + j];
+                sum += at > 0 ? x[2 * i + k] * 2 * at / 12 : 0;
+            }
+            demand(relative(found[3 * k + j], sum) < 1e-14, "[%d,%d] is %g, not %g", k, j, found[3 * k + j], sum);
+        }
+    eager_end_now(&g);
+    trama_mesh_destroy(&near);
+    trama_mesh_destroy(&far);
+    stop();
+}
+END_TEST
+
 TESTS(eager_training_has_the_bits_of_recorded_training, eager_tiles_have_the_bits_of_recorded_tiles,
       values_come_in_go_on_and_out_in_every_layout, values_cross_meshes, host_arrays_mix_in_replicated,
       random_numbers_are_the_same_on_every_mesh, rewinding_forgets_and_keeping_keeps,
       gradients_are_derived_afresh_after_rewinding, state_is_updated_at_once, a_thousand_iterations_do_not_grow,
       many_ops_may_be_under_way, the_cache_forgets_what_is_not_used, every_dtype_and_empty_tensors_work,
-      two_eager_programs_and_a_compiled_one_live_together,
-      eager_optimizers_find_the_state_of_the_step_before, local_boxes_of_eager_values_are_those_of_their_layout)
+      two_eager_programs_and_a_compiled_one_live_together, eager_optimizers_find_the_state_of_the_step_before,
+      gradients_come_back_from_another_mesh, local_boxes_of_eager_values_are_those_of_their_layout)
