@@ -197,11 +197,24 @@ static plan_region operand_region(const compute_group *g, const trama_node *node
     return region;
 }
 
-static void add_call(compute_group *g, assembly *a, const trama_node *node, int position, int place, const box *tile)
+/* What a step computes when it does not compute all of a piece: of the result a tile, or of what is summed a part. */
+typedef struct portion {
+    box tile;
+    int summed;           /* factor; -1 */
+    int64_t lo, n;        /* of it */
+    plan_region *partial; /* and where its term goes */
+} portion;
+
+static void add_call(compute_group *g, assembly *a, const trama_node *node, int position, int place,
+                     const portion *part)
 {
     partition *q = g->q;
     const trama_rule *rule = &q->s.rules[node->id];
-    factor_range r = node_ranges(g, node, position, tile);
+    factor_range r = node_ranges(g, node, position, &part->tile);
+    if (part->summed >= 0) {
+        r.lo[part->summed] += part->lo;
+        r.n[part->summed] = part->n;
+    }
     plan_call call = {.node = node->id};
     for (int t = 0; t < rule->n_in; t++)
         call.in[t] = node->op->shape_only >> t & 1
@@ -214,6 +227,8 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
         layout_box(g->mesh, layout, &whole, position, &b);
         const plan_piece *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
         plan_region region = {piece->region.shard, box_from(rule, rule->n_in + o, &r)};
+        if (part->partial)
+            region = *part->partial;
         bool updates = node->op->updates >> o & 1;
         call.out[o] = add_operand(a, q->p, region, updates ? ACCESS_UPDATE : write_access(q->p, &region));
     }
@@ -240,7 +255,7 @@ static int lane_of_operands(const partition *q, const assembly *a)
     return lane;
 }
 
-static void emit_tile(compute_group *g, const plan_piece *piece, const box *tile, int lane)
+static void emit_portion(compute_group *g, const plan_piece *piece, const portion *part, int lane)
 {
     partition *q = g->q;
     assembly a;
@@ -248,7 +263,7 @@ static void emit_tile(compute_group *g, const plan_piece *piece, const box *tile
     a.flops = 0;
     int call = q->p->calls.n;
     for (int i = 0; i < g->nodes.n; i++)
-        add_call(g, &a, g->nodes.at[i], piece->position, piece->place, tile);
+        add_call(g, &a, g->nodes.at[i], piece->position, piece->place, part);
     if (lane < 0)
         lane = lane_of_operands(q, &a);
     for (int i = 0; i < a.n; i++)
@@ -261,6 +276,77 @@ static void emit_tile(compute_group *g, const plan_piece *piece, const box *tile
     s->flops = a.flops;
     s->exchange = -1;
 }
+
+static void emit_tile(compute_group *g, const plan_piece *piece, const box *tile, int lane)
+{
+    emit_portion(g, piece, &(portion){.tile = *tile, .summed = -1}, lane);
+}
+
+/* ---- Much that is summed to little ---- */
+
+enum { LITTLE = 512 /* elements */ };
+
+/* The outermost dim of an operand that is summed (or of which the largest or least is taken): its factor, -1 where
+ * there is none of n indices at least. */
+static int summed_factor(const trama_rule *rule, int t, const factor_range *r, int n)
+{
+    for (int d = 0; d < rule->tensor[t].ndim; d++)
+        for (int f = 0; f < rule->n_factors; f++) {
+            bool equal_only;
+            if (rule_dim_of(rule, t, f) == d && rule_dim_of(rule, rule->n_in, f) < 0 && r->n[f] >= n &&
+                rule->factor[f].reduce != TRAMA_AVG && rule_splittable(rule, f, &equal_only) &&
+                minor_extent(rule, &rule->tensor[t].dim[d], f) == 1)
+                return f;
+        }
+    return -1;
+}
+
+/* Which factor of a piece's op is summed in parts, and in how many: where little comes of much, the parts are tasks of
+ * their own. By sizes alone, so that the bits are the same on any number of workers. 1: all at once. */
+static int summed_parts(const compute_group *g, const plan_piece *piece, int *factor)
+{
+    const partition *q = g->q;
+    const trama_node *node = g->nodes.at[0];
+    const trama_rule *rule = &q->s.rules[node->id];
+    if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE)
+        return 1;
+    factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
+    for (int t = 0; t < rule->n_in; t++) {
+        box b = box_from(rule, t, &r);
+        int n = partition_sum_tiles(q, box_count(&b) * (int64_t)trama_dtype_size(node->in[t]->dtype));
+        if (n < 2 || (node->op->shape_only >> t & 1))
+            continue;
+        *factor = summed_factor(rule, t, &r, n);
+        if (*factor >= 0)
+            return n;
+    }
+    return 1;
+}
+
+/* Terms in the order of the parts, then their sum. */
+static void emit_sum(compute_group *g, const plan_piece *piece, int factor, int parts)
+{
+    partition *q = g->q;
+    const trama_node *node = g->nodes.at[0];
+    const trama_rule *rule = &q->s.rules[node->id];
+    factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
+    plan_operand operands[MAX_TILES + 1] = {{piece->region, write_access(q->p, &piece->region)}};
+    for (int i = 0; i < parts; i++) {
+        portion part = {.tile = piece->region.box, .summed = factor};
+        plan_region partial = {partition_shard(q, SHARD_OWN, node->out[0]->id, piece->place, &part.tile, -1, 1),
+                               part.tile};
+        part.partial = &partial;
+        piece_of(r.n[factor], parts, i, &part.lo, &part.n);
+        emit_portion(g, piece, &part, -1);
+        operands[i + 1] = (plan_operand){partial, ACCESS_READ};
+    }
+    plan_step *s = partition_step(q, STEP_REDUCE, piece->place, parts + 1, operands);
+    s->reduce = rule->factor[factor].reduce;
+    s->scale = 1;
+    s->exchange = -1;
+}
+
+/* ---- Tiles ---- */
 
 /* Tiles of all pieces on a place are spread over its workers, neighbours on one worker. */
 static int lane_of(const partition *q, int place, int64_t tile, int64_t tiles)
@@ -302,7 +388,11 @@ void compute_tiles(compute_group *g)
         const plan_shard shard = q->p->shards.at[piece.region.shard];
         if (box_count(&piece.region.box) == 0)
             continue;
-        int before = 0, total = 0;
+        int before = 0, total = 0, factor, terms = summed_parts(g, &piece, &factor);
+        if (terms > 1) {
+            emit_sum(g, &piece, factor, terms);
+            continue;
+        }
         for (int k = 0; k < h->pieces.n; k++) {
             if (h->pieces.at[k].place != piece.place)
                 continue;

@@ -54,7 +54,8 @@ int pieces_on(const plan_holding *h, int place);
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
                    int *cut_dim, int *cut_parts);
 
-/* Into how many parts two terms of so many bytes are cut, which are sent and summed one by one. */
+/* Into how many parts so many bytes are cut that are summed: of two terms, which are sent one by one, or all to little.
+ */
 int partition_sum_tiles(const partition *q, int64_t bytes);
 
 /* The dim along which a box is cut into n slices that are exchanged: the first where that gives everybody something, so

@@ -14,7 +14,7 @@ typedef struct plan_options {
     int64_t grain_flops; /* least work worth one task */
     int64_t grain_bytes;
     bool no_fusion;         /* one task an op: for comparisons */
-    int64_t sum_tile;       /* least bytes of a part of two terms that is summed on its own; 0: SUM_TILE */
+    int64_t sum_tile;       /* least bytes of what is summed as a task of its own; 0: SUM_TILE */
     int64_t message_window; /* bytes of message buffers that one change of layout has on a place at most; 0:
                                MESSAGE_WINDOW */
 } plan_options;

@@ -7,8 +7,8 @@ enum {
     SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
     MANY_MESSAGES = 64,     /* of less than SMALL_BYTES from one process: too many */
     SMALL_BYTES = 64 << 10,
-    MANY_ON_THE_WAY = 16,      /* the same for a part of such an exchange */
-    SUM_TILE = 4 << 20,     /* two terms are summed in parts of so many bytes or more, as each arrives */
+    MANY_ON_THE_WAY = 16, /* the same for a part of such an exchange */
+    SUM_TILE = 4 << 20,   /* what is summed is summed in parts of so many bytes or more: two terms as each arrives */
     BUNDLE_MESSAGE = 16 << 10, /* messages up to it go with others of their way */
     BUNDLE_BYTES = 128 << 10,  /* up to so much together */
     MESSAGE_WINDOW = 64 << 20, /* bytes of message buffers of one change of layout */
