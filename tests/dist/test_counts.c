@@ -127,37 +127,42 @@ END_TEST
 
 /* ---- Merged over micro-steps ---- */
 
-/* What each rank receives in a cycle: what is gated once, the rest k times. */
+/* What each rank receives in a cycle: what is gated once, the rest k times; and the messages of gradients, both ways. */
 static void expect_cycle(simulation *s, const trama_program *program, int ranks, int k, const char *name,
-                         int64_t received)
+                         int64_t received, int messages)
 {
     for (int r = 0; r < ranks; r++) {
         const plan *p = simulation_plan(s, r);
         int64_t bytes = 0;
+        int n = 0;
         for (int i = 0; i < p->exchanges.n; i++) {
             const plan_exchange *e = &p->exchanges.at[i];
-            bytes += e->received * (program->nodes.at[e->node]->gated ? 1 : k);
+            bool gated = program->nodes.at[e->node]->gated;
+            bytes += e->received * (gated ? 1 : k);
+            n += program->values.at[e->value]->gradient_of ? e->messages : 0;
         }
+        ck_assert_msg(n == messages, "%s, k = %d: gradients take rank %d %d messages, not %d", name, k, r, n, messages);
         ck_assert_msg(bytes == received, "%s, k = %d: rank %d receives %lld bytes in a cycle, not %lld", name, k, r,
                       (long long)bytes, (long long)received);
     }
 }
 
 /* 32 rows in all. */
-static void try_merged(const char *mesh, int n_layers, const int *sizes, int64_t received)
+static void try_merged(const char *mesh, int n_layers, const int *sizes, int64_t received, int messages)
 {
     for (int k = 1; k <= 8; k *= 2) {
         mlp_job j = job_of(mesh, n_layers, sizes, 32 / k, k);
-        expect_cycle(j.s, j.m.program, j.machine->n_ranks, k, mesh, received);
+        expect_cycle(j.s, j.m.program, j.machine->n_ranks, k, mesh, received, messages);
         mlp_job_free(&j);
     }
 }
 
-/* 160 elements, M = 1280: P -> R among t takes 2 (t-1)/t M, once, however many micro-steps there are. */
+/* 160 elements, M = 1280: P -> R among t takes 2 (t-1)/t M, once, however many micro-steps there are. All gradients go in
+ * one message each way, or one to sum and one that is summed with each of three. */
 START_TEST(merged_gradients_are_reduced_once_a_cycle)
 {
-    try_merged("dp=2", 2, even, 1280);
-    try_merged("dp=4", 2, even, 6 * 1280 / 4);
+    try_merged("dp=2", 2, even, 1280, 2);
+    try_merged("dp=4", 2, even, 6 * 1280 / 4, 4 * 3);
 }
 END_TEST
 
@@ -166,17 +171,17 @@ END_TEST
 START_TEST(activations_of_a_cycle_are_those_of_its_rows)
 {
     int64_t blocks = 2048 + 1024 + 2048;
-    try_merged("mp=2", 2, even, 1024);
-    try_merged("mp=2", 4, deep, blocks);
-    try_merged("mp=4", 4, deep, 6 * blocks / 4);
+    try_merged("mp=2", 2, even, 1024, 0);
+    try_merged("mp=2", 4, deep, blocks, 0);
+    try_merged("mp=4", 4, deep, 6 * blocks / 4, 0);
 }
 END_TEST
 
 /* Along mp the block's result of half the rows, 16x4: 512 bytes. Along dp as without a merge: halves of w0, b0, w1, and
- * b1, with which the replicas help. */
+ * b1, with which the replicas help: one message with all of them, and three with quarters of b1, each way. */
 START_TEST(both_together_cost_the_sum_in_a_cycle)
 {
-    try_merged("dp=2,mp=2", 2, even, 512 + 384 + 48 + 192 + 32);
+    try_merged("dp=2,mp=2", 2, even, 512 + 384 + 48 + 192 + 32, 2 * (1 + 3));
 }
 END_TEST
 
@@ -236,7 +241,8 @@ static worlds worlds_new(void)
 
 /* Elements: 128 + 16 + 128 + 8 = 280, 256 + 32 + 768 + 24 = 1080, 960 + 40 + 1920 + 48 = 2968, of 8 bytes: 2240, 8640
  * and 23744. Along one axis of p where q replicas help: (p + pq - 2)/(pq) M, which is M among 2 with 4 and 5/4 M among
- * 4 with 2; among all 8: 2 7/8 M = 7/4 M. Nothing else crosses, and k changes nothing. */
+ * 4 with 2; among all 8: 2 7/8 M = 7/4 M. Nothing else crosses, and k changes nothing. Each process sums an eighth of
+ * everything, and gets with each of 7 others a message of terms and one of sums: 28 both ways. */
 START_TEST(each_world_reduces_over_exactly_its_own_axes)
 {
     const int64_t received = 2240 + 8640 / 4 * 5 + 23744 / 4 * 7;
@@ -255,7 +261,7 @@ START_TEST(each_world_reduces_over_exactly_its_own_axes)
                 for (int n = 0; n < WORLD_PARAMETERS; n++)
                     check_group(simulation_plan(s, r), w.program, w.parameter[i][n], (unsigned)i + 1);
         ck_assert_int_eq(simulation_plan(s, 0)->exchanges.n, WORLDS * WORLD_PARAMETERS);
-        expect_cycle(s, w.program, 8, k, "three worlds", received);
+        expect_cycle(s, w.program, 8, k, "three worlds", received, 28);
         simulation_destroy(&s);
         trama_program_destroy(&w.program);
         trama_mesh_destroy(&w.mesh);
@@ -274,7 +280,7 @@ START_TEST(a_gradient_that_another_target_lists_is_merged_all_the_same)
         trama_target *look = trama_target_new(m.program, "look", d);
         mlp_job j = mlp_job_new(m, 0, k, &fine);
         mlp_job_step(&j, 8, 1);
-        expect_cycle(j.s, m.program, 2, k, "dp=2", 1280);
+        expect_cycle(j.s, m.program, 2, k, "dp=2", 1280, 2);
         simulation_run(j.s, look);
         ck_assert_int_eq(plan_count(simulation_plan(j.s, 0)).received, 8 * 12 * 8);
         seen[k > 1] = simulation_value(j.s, d);
