@@ -5,6 +5,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "flow.h"
 #include "mlp.h"
 #include "suite.h"
 #include "verify.h"
@@ -165,6 +166,68 @@ START_TEST(gated_messages_have_bundles_of_their_own)
 }
 END_TEST
 
+/* ---- What a message waits for ---- */
+
+typedef struct held_back {
+    const plan *p;
+    const trama_program *program;
+    int state; /* id of the buffer that is not filled */
+} held_back;
+
+static bool uses(const plan *p, const plan_step *s, int value)
+{
+    for (int k = 0; k < s->n_operands; k++)
+        if (p->shards.at[p->operands.at[s->operand + k].region.shard].value == value)
+            return true;
+    return false;
+}
+
+static bool take_others(void *arg, int step)
+{
+    const held_back *h = arg;
+    const plan_step *s = &h->p->steps.at[step];
+    return s->kind != STEP_RECEIVE && !(s->kind == STEP_COMPUTE && !s->gated && uses(h->p, s, h->state));
+}
+
+static int state_named(const trama_program *p, const char *name)
+{
+    for (int i = 0; i < p->values.n; i++)
+        if (!strcmp(p->values.at[i]->name, name))
+            return i;
+    ck_abort_msg("no %s", name);
+    return -1;
+}
+
+static bool is_sent(const plan *p, const flow *f, int state)
+{
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind == STEP_SEND && uses(p, &p->steps.at[i], state))
+            return flow_is_done(f, i);
+    ck_abort_msg("it is never sent");
+    return false;
+}
+
+/* The backward pass has got to the first layer, whose gradient is not there yet: that of the second is on its way, and
+ * the bundle of small ones. */
+START_TEST(a_merged_gradient_leaves_while_others_are_computed)
+{
+    static const int sizes[] = {120, 120, 120, 4};
+    mlp_job j = mlp_job_new(mlp_new("dp=2", 3, sizes, "sgd"), 0, 2, &(plan_options){.ways = 1});
+    mlp_job_step(&j, 8, 1);
+    held_back h = {simulation_plan(j.s, 0), j.m.program, state_named(j.m.program, "train.w0.merged")};
+    flow *f = flow_new(h.p);
+    while (flow_advance(f, take_others, &h)) {
+    }
+    ck_assert(is_sent(h.p, f, state_named(j.m.program, "train.w1.merged")));
+    ck_assert(!is_sent(h.p, f, h.state));
+    ck_assert_int_eq(count_bundles(h.p, STEP_SEND), 1);
+    for (int i = 0; i < h.p->steps.n; i++)
+        ck_assert(h.p->steps.at[i].kind != STEP_SEND || !is_bundle(h.p, &h.p->steps.at[i]) || flow_is_done(f, i));
+    flow_destroy(&f);
+    mlp_job_free(&j);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -174,6 +237,7 @@ int main(void)
         what_is_taken_out_is_what_was_put_in,
         a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own,
         gated_messages_have_bundles_of_their_own,
+        a_merged_gradient_leaves_while_others_are_computed,
     };
     return suite_run("bundle", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -127,7 +127,8 @@ END_TEST
 
 /* ---- Merged over micro-steps ---- */
 
-/* What each rank receives in a cycle: what is gated once, the rest k times; and the messages of gradients, both ways. */
+/* What each rank receives in a cycle: what is gated once, the rest k times; and the messages of gradients, both ways.
+ */
 static void expect_cycle(simulation *s, const trama_program *program, int ranks, int k, const char *name,
                          int64_t received, int messages)
 {
@@ -157,8 +158,8 @@ static void try_merged(const char *mesh, int n_layers, const int *sizes, int64_t
     }
 }
 
-/* 160 elements, M = 1280: P -> R among t takes 2 (t-1)/t M, once, however many micro-steps there are. All gradients go in
- * one message each way, or one to sum and one that is summed with each of three. */
+/* 160 elements, M = 1280: P -> R among t takes 2 (t-1)/t M, once, however many micro-steps there are. All gradients go
+ * in one message each way, or one to sum and one that is summed with each of three. */
 START_TEST(merged_gradients_are_reduced_once_a_cycle)
 {
     try_merged("dp=2", 2, even, 1280, 2);
