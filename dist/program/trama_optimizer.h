@@ -10,7 +10,8 @@
  *         trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
  *     }
  *     trama_optimizer mine = trama_optimizer_define("heavy_ball", 0.1, heavy_ball);
- */
+ *
+ * examples/own_rule.c is a whole program. */
 #ifndef TRAMA_OPTIMIZER_H
 #define TRAMA_OPTIMIZER_H
 

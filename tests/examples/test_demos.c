@@ -146,6 +146,35 @@ START_TEST(demo_mlp_runs_the_one_variant_that_is_asked_for)
 }
 END_TEST
 
+/* ---- A rule of one's own ---- */
+
+/* AdaGrad in plain loops. */
+START_TEST(own_rule_fits_as_plain_loops_do)
+{
+    enum { N = 64 };
+    double slope = 0, offset = 0, s[2] = {0}, loss = 0;
+    for (int step = 0; step < 40; step++) {
+        double g[2] = {0}, last = 0;
+        for (int i = 0; i < N; i++) {
+            double x = (double)i / N, wrong = slope * x + offset - (3 * x - 1);
+            g[0] += 2 * wrong * x / N;
+            g[1] += 2 * wrong / N;
+            last += i >= N / 2 ? wrong * wrong / (N / 2) : 0; /* of the second micro-step */
+        }
+        loss = last;
+        slope -= g[0] / sqrt(s[0] += g[0] * g[0]);
+        offset -= g[1] / sqrt(s[1] += g[1] * g[1]);
+    }
+    double printed[2];
+    ck_assert_int_eq(sscanf(text_of(run("./own_rule")), "after 40 updates the slope is %lf, the last loss %lf",
+                            &printed[0], &printed[1]),
+                     2);
+    ck_assert_msg(fabs(printed[0] - slope) < 1e-11 && fabs(printed[1] - loss) < 1e-11, "%.12f %.12f, not %.12f %.12f",
+                  printed[0], printed[1], slope, loss);
+    ck_assert(contains(text_of(run("./own_rule --plan=steps")), "gated"));
+}
+END_TEST
+
 /* ---- Plans ---- */
 
 START_TEST(hello_mesh_shows_its_reshard_instead_of_running)
@@ -198,6 +227,6 @@ START_TEST(trama_info_names_versions_topology_workers_and_places)
 END_TEST
 
 TESTS(hello_mesh_prints_one_tensor_in_two_layouts, demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants,
-      demo_mlp_runs_the_one_variant_that_is_asked_for, hello_mesh_shows_its_reshard_instead_of_running,
-      demo_mlp_shows_the_variant_that_is_asked_for, graphs_are_what_graphviz_takes,
-      trama_info_names_versions_topology_workers_and_places)
+      demo_mlp_runs_the_one_variant_that_is_asked_for, own_rule_fits_as_plain_loops_do,
+      hello_mesh_shows_its_reshard_instead_of_running, demo_mlp_shows_the_variant_that_is_asked_for,
+      graphs_are_what_graphviz_takes, trama_info_names_versions_topology_workers_and_places)
