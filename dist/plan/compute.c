@@ -341,6 +341,7 @@ static void emit_sum(compute_group *g, const plan_piece *piece, int factor, int 
         operands[i + 1] = (plan_operand){partial, ACCESS_READ};
     }
     plan_step *s = partition_step(q, STEP_REDUCE, piece->place, parts + 1, operands);
+    q->p->shards.at[piece->region.shard].lane = -1;
     s->reduce = rule->factor[factor].reduce;
     s->scale = 1;
     s->exchange = -1;

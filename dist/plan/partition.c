@@ -167,9 +167,14 @@ const plan_holding *partition_reshard(partition *q, int value, const trama_mesh 
     plan_holding *h = fresh ? NULL : find_holding(q->p, value, mesh, layout);
     if (h)
         return h;
-    q->next = wave_of_exchange(q, value, mesh, layout);
+    int source = best_source(q, value, mesh, layout), first = q->p->holdings.n;
+    bool own = lies_as(q, value, mesh, layout);
+    q->next = q->p->holdings.at[source].moved ? -1 : wave_of_exchange(q, value, mesh, layout);
     q->legs = 0;
-    reshard_holding(q, best_source(q, value, mesh, layout), mesh, layout, node, fresh);
+    reshard_holding(q, source, mesh, layout, node, fresh);
+    for (int i = first; i < q->p->holdings.n;
+         i++) /* and what is on the way to the value's own layout is not there sooner */
+        q->p->holdings.at[i].moved = !own || i + 1 < q->p->holdings.n;
     return &q->p->holdings.at[q->p->holdings.n - 1];
 }
 

@@ -66,6 +66,7 @@ typedef struct plan_holding {
     const trama_mesh *mesh;
     trama_layout layout;
     bool inside; /* pieces may lie in larger shards, on whichever rank; all ranks say the same */
+    bool moved;  /* made by an exchange for a reader */
     ARRAY(plan_piece) pieces;
 } plan_holding;
 

@@ -355,11 +355,13 @@ static void reshard_by_way(const exchange *x, const way *w, int node, bool fresh
         q->p->exchanges.at[e].bound = e == first ? lacking_bytes(x) : min_i64(q->p->exchanges.at[e].bound, 0);
 }
 
-/* Whatever the rank: none of them then has views or rounds. */
+/* Whatever the rank: none of its messages then is a view, goes in rounds, or goes where zeros are written first. */
 static bool is_small(const exchange *x)
 {
     int64_t window = window_bytes(x->q), n = x->from_mesh->size + x->to_mesh->size;
-    return window / VIEW_SHARE >= BUNDLE_MESSAGE && max_i64(region_bytes(x, &x->whole), BUFFER_ALIGNMENT) <= window / n;
+    return window / VIEW_SHARE > BUNDLE_MESSAGE && !x->own && !x->fresh_sum &&
+           (int64_t)BUFFER_ALIGNMENT * x->from_mesh->size * x->to_mesh->size <= window &&
+           max_i64(region_bytes(x, &x->whole), BUFFER_ALIGNMENT) <= window / n;
 }
 
 /* All ranks make the same exchanges in one order, so they give them the same numbers. */

@@ -135,6 +135,38 @@ START_TEST(a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own)
 }
 END_TEST
 
+/* A gradient that two readers take in two layouts, the second of which is made from the first. */
+START_TEST(what_is_made_of_a_gradient_that_moved_is_no_part_of_its_bundle)
+{
+    static const char *const layouts_of[] = {"S(0)", "S(1)", "R"};
+    for (int i = 0; i < 9; i++) {
+        trama_program *p = trama_program_new();
+        trama_mesh *mesh = trama_mesh_parse("2");
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(6, 4)),
+                    *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(4, 8), &(trama_init){.low = -1, .high = 1}),
+                    *a = trama_state(p, "a", TRAMA_F64, TRAMA_SHAPE(4, 8), NULL),
+                    *b = trama_state(p, "b", TRAMA_F64, TRAMA_SHAPE(4, 8), NULL);
+        trama_shard(x, mesh, "S(0)");
+        trama_shard(a, mesh, layouts_of[i % 3]);
+        trama_shard(b, mesh, layouts_of[i / 3]);
+        trama_value *d = trama_gradient(trama_mean(trama_square(trama_matmul(x, w))), w);
+        trama_target *t = trama_target_new(p, "t", trama_assign(a, d), trama_assign(b, d));
+        ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+        mlp_job j = {.m = {.program = p}, .machine = machine_uniform(2, 1)};
+        j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
+        dense data = dense_random(x->shape, 1, -1, 1, false);
+        simulation_feed(j.s, x, &data);
+        simulation_run(j.s, t);
+        ck_assert_msg(!verify(&j), "%s, %s: %s", layouts_of[i % 3], layouts_of[i / 3], trama_error());
+        dense_free(&data);
+        simulation_destroy(&j.s);
+        machine_destroy(&j.machine);
+        trama_mesh_destroy(&mesh);
+        trama_program_destroy(&p);
+    }
+}
+END_TEST
+
 /* What is sent behind the gate does not wait for what is sent in each micro-step, nor the other way round. */
 START_TEST(gated_messages_have_bundles_of_their_own)
 {
@@ -236,6 +268,7 @@ int main(void)
         a_small_window_has_no_bundles,
         what_is_taken_out_is_what_was_put_in,
         a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own,
+        what_is_made_of_a_gradient_that_moved_is_no_part_of_its_bundle,
         gated_messages_have_bundles_of_their_own,
         a_merged_gradient_leaves_while_others_are_computed,
     };
