@@ -139,12 +139,12 @@ static void map_processes(trama_executable *e)
     e->planning.map = map;
 }
 
-/* The state of the program lies as it does in plain training. */
-static void lay_state_as_plain(trama_executable *e)
+/* What both programs read lies as it does in plain training. */
+static void lay_leaves_as_plain(trama_executable *e)
 {
     for (int i = 0; i < e->plain->values.n; i++) {
         trama_value *v = e->program->values.at[i];
-        if (v->kind != VALUE_STATE || e->plain_l.mesh[i] == e->single)
+        if (v->kind > VALUE_CONSTANT || e->plain_l.mesh[i] == e->single)
             continue;
         v->mesh = program_mesh(e->program, e->plain_l.mesh[i]);
         v->layout = e->plain_l.value[i];
@@ -158,7 +158,7 @@ static trama_status complete_both(trama_executable *e)
     if (e->plain) {
         status = complete_program(e->plain, nominal, e->single, &e->plain_l);
         if (!status)
-            lay_state_as_plain(e);
+            lay_leaves_as_plain(e);
     }
     return status ? status : complete_program(e->program, nominal, e->single, &e->l);
 }
