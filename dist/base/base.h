@@ -29,6 +29,16 @@ char *trama_text_copy(const char *text);            /* NULL stays NULL */
 #define ARRAY_FREE(a) (free((a)->at), (a)->at = NULL, (a)->n = (a)->room = 0)
 void *trama_array_room(void *at, int n, int *room, size_t size);
 
+/* -1, 0 or 1 by the first of n pairs whose two keys differ, for qsort. */
+static inline int compare_keys(size_t n, const int (*keys)[2])
+{
+    for (size_t i = 0; i < n; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return 0;
+}
+#define COMPARE_KEYS(keys) compare_keys(sizeof(keys) / sizeof *(keys), keys)
+
 /* A growing text. A zeroed one is empty and valid; text_take gives the string to the caller, who frees it. */
 typedef struct text {
     char *at;

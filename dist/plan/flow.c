@@ -37,28 +37,26 @@ void flow_destroy(flow **f)
     *f = NULL;
 }
 
-/* Tiles first .. last of the lists that an operand uses; false for one that no tile stands for. */
-static bool find_tiles(const flow *f, const plan_operand *o, int *first, int *last)
+typedef struct range {
+    int first, last;
+} range;
+
+/* What an operand uses of the lists: nothing where no tile stands for it. */
+static range tiles_of(const flow *f, const plan_operand *o)
 {
-    int used_as = plan_used_as(f->p, o->region.shard);
-    if (o->access == ACCESS_NONE)
-        return false;
-    *first = *last = 0;
-    if (used_as == o->region.shard)
-        plan_tiles(&f->p->shards.at[used_as], &o->region.box, first, last);
-    *first += f->tiles[used_as];
-    *last += f->tiles[used_as];
-    return true;
+    int used_as = plan_used_as(f->p, o->region.shard), start = f->tiles[used_as];
+    range r = {0, o->access == ACCESS_NONE ? -1 : 0};
+    if (used_as == o->region.shard && o->access != ACCESS_NONE)
+        plan_tiles(&f->p->shards.at[used_as], &o->region.box, &r.first, &r.last);
+    return (range){r.first + start, r.last + start};
 }
 
 static bool is_held_up(const flow *f, const plan_step *s)
 {
     for (int k = 0; k < s->n_operands; k++) {
-        const plan_operand *o = &f->p->operands.at[s->operand + k];
-        int first, last;
-        if (!find_tiles(f, o, &first, &last))
-            continue;
-        for (int t = first; t <= last; t++)
+        const plan_operand *o = plan_step_operand(f->p, s, k);
+        const range r = tiles_of(f, o);
+        for (int t = r.first; t <= r.last; t++)
             if (f->written[t] == f->now || (o->access != ACCESS_READ && f->read[t] == f->now))
                 return true;
     }
@@ -68,11 +66,9 @@ static bool is_held_up(const flow *f, const plan_step *s)
 static void hold_up(flow *f, const plan_step *s)
 {
     for (int k = 0; k < s->n_operands; k++) {
-        const plan_operand *o = &f->p->operands.at[s->operand + k];
-        int first, last;
-        if (!find_tiles(f, o, &first, &last))
-            continue;
-        for (int t = first; t <= last; t++)
+        const plan_operand *o = plan_step_operand(f->p, s, k);
+        const range r = tiles_of(f, o);
+        for (int t = r.first; t <= r.last; t++)
             (o->access == ACCESS_READ ? f->read : f->written)[t] = f->now;
     }
 }

@@ -14,15 +14,10 @@ typedef struct reader {
 
 typedef ARRAY(reader) reader_list;
 
-static const plan_operand *operand(const plan *p, const plan_step *s, int i)
-{
-    return &p->operands.at[s->operand + i];
-}
-
 /* Whether a step can take over the part of the sum that it reads, as its operand number `which`. */
 static bool can_sum(const plan *p, const plan_step *sum, const plan_step *s, int which)
 {
-    const plan_operand *to = operand(p, sum, 0), *o = operand(p, s, which);
+    const plan_operand *to = plan_step_operand(p, sum, 0), *o = plan_step_operand(p, s, which);
     return s->kind == STEP_COMPUTE && s->place == sum->place && !s->n_terms && o->access == ACCESS_READ &&
            box_contains(&to->region.box, &o->region.box);
 }
@@ -32,16 +27,17 @@ static bool can_sum(const plan *p, const plan_step *sum, const plan_step *s, int
 static bool find_readers(const plan *p, int at, reader_list *readers)
 {
     const plan_step *sum = &p->steps.at[at];
-    int result = operand(p, sum, 0)->region.shard;
+    int result = plan_step_operand(p, sum, 0)->region.shard;
     box common;
     for (int i = at + 1; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
         for (int k = 0; k < s->n_operands; k++) {
-            const plan_operand *o = operand(p, s, k);
+            const plan_operand *o = plan_step_operand(p, s, k);
             for (int t = 1; t < sum->n_operands; t++)
-                if (o->access != ACCESS_READ && o->region.shard == operand(p, sum, t)->region.shard)
+                if (o->access != ACCESS_READ && o->region.shard == plan_step_operand(p, sum, t)->region.shard)
                     return false;
-            if (o->region.shard != result || !box_intersect(&operand(p, sum, 0)->region.box, &o->region.box, &common))
+            if (o->region.shard != result ||
+                !box_intersect(&plan_step_operand(p, sum, 0)->region.box, &o->region.box, &common))
                 continue;
             if (!can_sum(p, sum, s, k) || (readers->n && readers->at[readers->n - 1].step == i))
                 return false;
@@ -53,14 +49,14 @@ static bool find_readers(const plan *p, int at, reader_list *readers)
 
 static const box *box_read(const plan *p, const reader *r)
 {
-    return &operand(p, &p->steps.at[r->step], r->which)->region.box;
+    return &plan_step_operand(p, &p->steps.at[r->step], r->which)->region.box;
 }
 
 /* Whether the readers have each element of the sum once: else it is counted to move what nobody takes, or taken twice.
  */
 static bool share_out(const plan *p, const plan_step *sum, const reader_list *readers)
 {
-    int64_t left = box_count(&operand(p, sum, 0)->region.box);
+    int64_t left = box_count(&plan_step_operand(p, sum, 0)->region.box);
     for (int i = 0; i < readers->n; i++) {
         box common;
         left -= box_count(box_read(p, &readers->at[i]));
@@ -82,7 +78,7 @@ static bool find_sums(const plan *p, int shard, step_list *sums)
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
         for (int k = 0; k < s->n_operands; k++) {
-            const plan_operand *o = operand(p, s, k);
+            const plan_operand *o = plan_step_operand(p, s, k);
             if (o->region.shard != shard)
                 continue;
             if (o->access == ACCESS_READ) {
@@ -92,7 +88,8 @@ static bool find_sums(const plan *p, int shard, step_list *sums)
             if (s->kind != STEP_REDUCE || k || read || s->n_operands - 1 > MOST_TERMS)
                 return false;
             for (int j = 0; j < sums->n; j++)
-                if (box_intersect(&operand(p, &p->steps.at[sums->at[j]], 0)->region.box, &o->region.box, &common))
+                if (box_intersect(&plan_step_operand(p, &p->steps.at[sums->at[j]], 0)->region.box, &o->region.box,
+                                  &common))
                     return false;
             *ARRAY_PUSH(sums) = i;
         }
@@ -124,7 +121,7 @@ static void take_sum(plan *p, const plan_step *sum, const reader *r)
     result->access = ACCESS_NONE;
     const box part = result->region.box;
     for (int t = 1; t < sum->n_operands; t++) {
-        plan_operand term = *operand(p, sum, t);
+        plan_operand term = *plan_step_operand(p, sum, t);
         term.region.box = part;
         *ARRAY_PUSH(&p->operands) = term;
     }
@@ -167,7 +164,7 @@ void merge_sums(partition *q, const bool *kept)
     for (int i = 0; i < p->steps.n; i++) {
         if (p->steps.at[i].kind != STEP_REDUCE || !p->steps.at[i].n_operands)
             continue;
-        int shard = operand(p, &p->steps.at[i], 0)->region.shard;
+        int shard = plan_step_operand(p, &p->steps.at[i], 0)->region.shard;
         if (!looked_at[shard] && p->shards.at[shard].source == SHARD_OWN && !is_kept(p, shard, kept))
             merge_shard(p, shard);
         looked_at[shard] = true;

@@ -9,26 +9,15 @@
 
 /* ---- Their order ---- */
 
-typedef struct path {
-    int from, to; /* places */
-} path;
-
-static path path_of(const plan_step *s)
-{
-    return s->kind == STEP_SEND ? (path){s->place, s->peer_place} : (path){s->peer_place, s->place};
-}
-
 static int compare_messages(const void *a, const void *b)
 {
     const plan_step *s = *(const plan_step *const *)a, *t = *(const plan_step *const *)b;
-    path of_s = path_of(s), of_t = path_of(t);
+    plan_path of_s = plan_path_of(s), of_t = plan_path_of(t);
     const int keys[][2] = {
         {(int)s->kind, (int)t->kind}, {s->peer, t->peer},     {s->exchange, t->exchange}, {s->key.phase, t->key.phase},
         {s->key.term, t->key.term},   {of_s.from, of_t.from}, {of_s.to, of_t.to}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i][0] != keys[i][1])
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-    return box_compare(&s->key.box, &t->key.box);
+    int order = COMPARE_KEYS(keys);
+    return order ? order : box_compare(&s->key.box, &t->key.box);
 }
 
 void number_messages(plan *p)
@@ -61,27 +50,24 @@ typedef struct candidate {
 
 typedef ARRAY(candidate) candidates;
 
-static int compare_candidates(const void *a, const void *b)
+/* 0: of one way, batch and phase, and of one type, so that they may go together. */
+static int compare_ways(const candidate *c, const candidate *d)
 {
-    const candidate *c = a, *d = b;
-    path of_c = path_of(c->step), of_d = path_of(d->step);
+    plan_path of_c = plan_path_of(c->step), of_d = plan_path_of(d->step);
     const int keys[][2] = {{(int)c->step->kind, (int)d->step->kind},
                            {of_c.from, of_d.from},
                            {of_c.to, of_d.to},
                            {c->batch, d->batch},
                            {c->dtype, d->dtype},
                            {c->step->key.phase, d->step->key.phase}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i][0] != keys[i][1])
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-    return compare_messages(&c->step, &d->step);
+    return COMPARE_KEYS(keys);
 }
 
-static bool go_together(const candidate *c, const candidate *d)
+static int compare_candidates(const void *a, const void *b)
 {
-    path of_c = path_of(c->step), of_d = path_of(d->step);
-    return c->step->kind == d->step->kind && of_c.from == of_d.from && of_c.to == of_d.to && c->batch == d->batch &&
-           c->dtype == d->dtype && c->step->key.phase == d->step->key.phase;
+    const candidate *c = a, *d = b;
+    int order = compare_ways(c, d);
+    return order ? order : compare_messages(&c->step, &d->step);
 }
 
 static candidates find_candidates(const plan *p)
@@ -91,7 +77,7 @@ static candidates find_candidates(const plan *p)
         const plan_step *s = &p->steps.at[i];
         if (s->kind < STEP_SEND || p->exchanges.at[s->exchange].batch < 0)
             continue;
-        const plan_region *r = &p->operands.at[s->operand].region;
+        const plan_region *r = &plan_step_operand(p, s, 0)->region;
         trama_dtype dtype = p->shards.at[r->shard].dtype;
         int64_t elements = box_count(&r->box), bytes = elements * (int64_t)trama_dtype_size(dtype);
         if (bytes <= BUNDLE_MESSAGE)
@@ -135,11 +121,6 @@ typedef struct bundling {
     ARRAY(sent_bundle) sent;
 } bundling;
 
-static const plan_operand *operand(const plan *p, const plan_step *s, int i)
-{
-    return &p->operands.at[s->operand + i];
-}
-
 static bool is_message(const plan *p, int shard)
 {
     return p->shards.at[shard].source == SHARD_MESSAGE;
@@ -158,7 +139,7 @@ static void look_at_uses(bundling *b)
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
         for (int k = 0; k < s->n_operands; k++) {
-            int shard = operand(p, s, k)->region.shard;
+            int shard = plan_step_operand(p, s, k)->region.shard;
             if (s->kind == STEP_COPY && k == 0 && is_message_buffer(p, shard))
                 b->packed[shard] = i;
             else
@@ -183,14 +164,14 @@ static togethers find_together(bundling *b)
     for (int i = 0, n; i < b->found.n; i += n) {
         const candidate *first = &b->found.at[i];
         int64_t bytes = first->bytes;
-        for (n = 1; i + n < b->found.n && go_together(first, &first[n]); n++)
+        for (n = 1; i + n < b->found.n && compare_ways(first, &first[n]) == 0; n++)
             if ((bytes += first[n].bytes) > BUNDLE_BYTES)
                 break;
         if (n < 2)
             continue;
         *ARRAY_PUSH(&list) = (together){i, n, place_of_bundle(first, n)};
         for (int k = 0; k < n; k++)
-            b->others[operand(p, first[k].step, 0)->region.shard]--;
+            b->others[plan_step_operand(p, first[k].step, 0)->region.shard]--;
     }
     return list;
 }
@@ -204,7 +185,7 @@ static bool writes(const plan *p, const plan_step *s, const plan_region *r)
     int first, last, from, to;
     plan_tiles(shard, &r->box, &first, &last);
     for (int k = 0; k < s->n_operands; k++) {
-        const plan_operand *o = operand(p, s, k);
+        const plan_operand *o = plan_step_operand(p, s, k);
         if (o->access == ACCESS_READ || o->region.shard != r->shard)
             continue;
         plan_tiles(shard, &o->region.box, &from, &to);
@@ -220,7 +201,7 @@ static void look_at_source(bundling *b, candidate *c, int at)
 {
     const plan *p = b->q->p;
     int shard = c->from.shard, packed = is_message_buffer(p, shard) ? b->packed[shard] : -1;
-    plan_region source = packed >= 0 ? operand(p, &p->steps.at[packed], 1)->region : c->from;
+    plan_region source = packed >= 0 ? plan_step_operand(p, &p->steps.at[packed], 1)->region : c->from;
     for (int i = packed >= 0 ? packed + 1 : c->at; i < at && !c->early; i++)
         c->early = writes(p, &p->steps.at[i], &source);
     if (packed >= 0 && c->early)
@@ -238,25 +219,27 @@ static void look_at_sources(bundling *b, const togethers *list)
         candidate *c = &b->found.at[i];
         int shard = c->from.shard;
         if (is_message_buffer(p, shard) && b->packed[shard] >= 0 && !b->kept[shard])
-            c->from = operand(p, &p->steps.at[b->packed[shard]], 1)->region;
+            c->from = plan_step_operand(p, &p->steps.at[b->packed[shard]], 1)->region;
     }
 }
 
-static void insert(bundling *b, int at, bool gated, int exchange, plan_step *made)
+/* A step that takes the place of `like`, before step `at`. */
+static void insert(bundling *b, int at, const plan_step *like, step_kind kind, int n, const plan_operand *operands)
 {
-    plan_step s = *made;
-    b->q->p->steps.n--;
-    s.gated = gated;
-    s.exchange = exchange;
-    s.scale = 1;
-    *ARRAY_PUSH(&b->added) = (insertion){at, b->added.n, s};
+    insertion *made = ARRAY_PUSH(&b->added);
+    *made = (insertion){at, b->added.n, *like};
+    made->step.kind = kind;
+    made->step.operand = b->q->p->operands.n;
+    made->step.n_operands = n;
+    for (int i = 0; i < n; i++)
+        *ARRAY_PUSH(&b->q->p->operands) = operands[i];
 }
 
 /* The part of a bundle that stands for a message: its own buffer, if nobody else knows it, or a new one. */
 static int part_of(bundling *b, const candidate *c, int bundle, int64_t at)
 {
     plan *p = b->q->p;
-    const plan_region r = operand(p, c->step, 0)->region;
+    const plan_region r = plan_step_operand(p, c->step, 0)->region;
     int shard = r.shard;
     bool alone = is_message_buffer(p, shard) && (c->step->kind == STEP_RECEIVE || !b->others[shard]);
     if (!alone) {
@@ -279,20 +262,12 @@ static int new_bundle(bundling *b, const candidate *parts, int n)
     return partition_shard(b->q, SHARD_BUNDLE, value, parts[0].step->place, &memory, -1, 1);
 }
 
-/* One copy for all parts, between them and where they belong. */
-static void add_copies(bundling *b, int at, const plan_step *like, int n, const plan_operand *operands)
+/* The message for all parts, like one of them. */
+static void insert_message(bundling *b, int at, const plan_step *like, int bundle)
 {
-    if (n)
-        insert(b, at, like->gated, like->exchange, partition_step(b->q, STEP_COPY, like->place, n, operands));
-}
-
-static void add_message(bundling *b, int at, const plan_step *like, int bundle)
-{
-    plan_step s = *like;
-    plan_operand o = {{bundle, b->q->p->shards.at[bundle].box}, operand(b->q->p, like, 0)->access};
-    s.operand = b->q->p->operands.n;
-    *ARRAY_PUSH(&b->q->p->operands) = o;
-    *ARRAY_PUSH(&b->added) = (insertion){at, b->added.n, s};
+    const plan *p = b->q->p;
+    plan_operand o = {{bundle, p->shards.at[bundle].box}, plan_step_operand(p, like, 0)->access};
+    insert(b, at, like, like->kind, 1, &o);
 }
 
 static const sent_bundle *sent_before(const bundling *b, const together *of)
@@ -315,7 +290,7 @@ static void send_together(bundling *b, const together *of)
     const candidate *parts = &b->found.at[of->first];
     const sent_bundle *before = sent_before(b, of);
     if (before) {
-        add_message(b, before->of.at, parts[0].step, before->shard);
+        insert_message(b, before->of.at, parts[0].step, before->shard);
         return;
     }
     plan *p = b->q->p;
@@ -328,15 +303,16 @@ static void send_together(bundling *b, const together *of)
         if (part == c->from.shard)
             p->operands.at[p->steps.at[b->packed[part]].operand].access = ACCESS_UPDATE;
         else if (c->early && !is_message(p, c->from.shard))
-            add_copies(b, c->at, c->step, 2, copy);
+            insert(b, c->at, c->step, STEP_COPY, 2, copy);
         else
             for (int k = 0; k < 2; k++)
                 *ARRAY_PUSH(&copies) = copy[k];
     }
     for (int i = 0; i < copies.n && copies.n == 2 * of->n; i += 2)
         copies.at[i].access = ACCESS_WRITE;
-    add_copies(b, of->at, parts[0].step, copies.n, copies.at);
-    add_message(b, of->at, parts[0].step, bundle);
+    if (copies.n)
+        insert(b, of->at, parts[0].step, STEP_COPY, copies.n, copies.at);
+    insert_message(b, of->at, parts[0].step, bundle);
     *ARRAY_PUSH(&b->sent) = (sent_bundle){bundle, *of};
     ARRAY_FREE(&copies);
 }
@@ -347,15 +323,16 @@ static void receive_together(bundling *b, const together *of)
     int bundle = new_bundle(b, parts, of->n);
     ARRAY(plan_operand) copies = {0};
     for (int64_t i = 0, from = 0; i < of->n; from += parts[i++].elements) {
-        const plan_operand to = *operand(b->q->p, parts[i].step, 0);
+        const plan_operand to = *plan_step_operand(b->q->p, parts[i].step, 0);
         int part = part_of(b, &parts[i], bundle, from);
         if (part == to.region.shard)
             continue;
         *ARRAY_PUSH(&copies) = to;
         *ARRAY_PUSH(&copies) = (plan_operand){{part, to.region.box}, ACCESS_READ};
     }
-    add_message(b, of->at, parts[0].step, bundle);
-    add_copies(b, of->at, parts[0].step, copies.n, copies.at);
+    insert_message(b, of->at, parts[0].step, bundle);
+    if (copies.n)
+        insert(b, of->at, parts[0].step, STEP_COPY, copies.n, copies.at);
     ARRAY_FREE(&copies);
 }
 
@@ -380,13 +357,11 @@ static int compare_insertions(const void *a, const void *b)
     return i->at != k->at ? (i->at > k->at) - (i->at < k->at) : i->order - k->order;
 }
 
-/* Copies into buffers that are parts of bundles now, which are filled from where the copies took it. */
+/* Copies into buffers that nobody needs: the bundles take what these held from where it lies. */
 static void drop_packing(bundling *b, int n_shards)
 {
-    const plan *p = b->q->p;
     for (int i = 0; i < n_shards; i++)
-        if (b->packed[i] >= 0 && !b->kept[i] && p->shards.at[i].within >= 0 &&
-            p->shards.at[p->shards.at[i].within].source == SHARD_BUNDLE)
+        if (b->packed[i] >= 0 && !b->kept[i] && !b->others[i])
             b->dropped[b->packed[i]] = true;
 }
 
@@ -408,30 +383,23 @@ static void rebuild(bundling *b)
 
 void bundle_messages(partition *q)
 {
-    plan *p = q->p;
-    bundling b = {.q = q, .found = find_candidates(p)};
-    int n_shards = p->shards.n;
-    size_t n_steps = (size_t)p->steps.n;
-    plan_step *steps = trama_alloc(n_steps * sizeof *steps); /* new ones are made in the plan's list, which may move */
-    b.dropped = trama_alloc(n_steps);
+    bundling b = {.q = q, .found = find_candidates(q->p)};
+    if (!b.found.n)
+        return;
+    int n_shards = q->p->shards.n;
+    b.dropped = trama_alloc((size_t)q->p->steps.n);
     b.packed = trama_alloc((size_t)n_shards * sizeof *b.packed);
     b.others = trama_alloc((size_t)n_shards * sizeof *b.others);
     b.kept = trama_alloc((size_t)n_shards);
-    if (b.found.n)
-        look_at_uses(&b);
+    look_at_uses(&b);
     togethers list = find_together(&b);
     look_at_sources(&b, &list);
-    if (n_steps)
-        memcpy(steps, p->steps.at, n_steps * sizeof *steps);
-    for (int i = 0; i < b.found.n; i++)
-        b.found.at[i].step = &steps[b.found.at[i].at];
     for (int i = 0; i < list.n; i++)
         bundle(&b, &list.at[i]);
     if (list.n) {
         drop_packing(&b, n_shards);
         rebuild(&b);
     }
-    free(steps);
     free(b.dropped);
     free(b.packed);
     free(b.others);

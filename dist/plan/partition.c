@@ -133,12 +133,6 @@ static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const
     return q->s.l->mesh[value] == mesh && trama_layout_equal(&q->s.l->value[value], layout);
 }
 
-/* A gradient that goes to its own layout is not there yet. */
-static int wave_of_exchange(const partition *q, int value, const trama_mesh *mesh, const trama_layout *layout)
-{
-    return q->wave && is_gradient(q, value) ? q->wave[value] - lies_as(q, value, mesh, layout) : -1;
-}
-
 /* The wave of a value is how many exchanges of gradients, each behind the one before, it needs: one more than those of
  * what it is made of where a gradient had to move. What runs as one task waits for all that it reads. Found from
  * layouts alone, so all ranks find the same. */
@@ -169,13 +163,15 @@ const plan_holding *partition_reshard(partition *q, int value, const trama_mesh 
         return h;
     int source = best_source(q, value, mesh, layout), first = q->p->holdings.n;
     bool own = lies_as(q, value, mesh, layout);
-    q->next = q->p->holdings.at[source].moved ? -1 : wave_of_exchange(q, value, mesh, layout);
+    bool counts = q->wave && is_gradient(q, value) && !q->p->holdings.at[source].moved;
+    q->next = counts ? q->wave[value] - own : -1; /* one that goes to its own layout is not there yet */
     q->legs = 0;
     reshard_holding(q, source, mesh, layout, node, fresh);
-    for (int i = first; i < q->p->holdings.n;
-         i++) /* and what is on the way to the value's own layout is not there sooner */
-        q->p->holdings.at[i].moved = !own || i + 1 < q->p->holdings.n;
-    return &q->p->holdings.at[q->p->holdings.n - 1];
+    for (int i = first; i < q->p->holdings.n; i++)
+        q->p->holdings.at[i].moved = true;
+    h = &q->p->holdings.at[q->p->holdings.n - 1];
+    h->moved = !own;
+    return h;
 }
 
 /* ---- Nodes ---- */

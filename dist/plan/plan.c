@@ -123,7 +123,7 @@ static void step_text(text *out, const plan *p, const trama_program *program, co
     for (int i = 0; i < s->n_calls; i++)
         text_add(out, " %s", program->nodes.at[p->calls.at[s->call + i].node]->op->name);
     for (int i = 0; i < s->n_operands; i++) {
-        const plan_operand *o = &p->operands.at[s->operand + i];
+        const plan_operand *o = plan_step_operand(p, s, i);
         text_add(out, " %s", marks[o->access]);
         region_text(out, p, program, &o->region);
     }

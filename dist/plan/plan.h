@@ -155,6 +155,21 @@ void plan_prefer(plan *p, int value, int holding);
 box plan_tile(const plan_shard *s, int i);
 void plan_tiles(const plan_shard *s, const box *b, int *first, int *last);
 
+/* Operand i of a step. */
+static inline const plan_operand *plan_step_operand(const plan *p, const plan_step *s, int i)
+{
+    return &p->operands.at[s->operand + i];
+}
+
+/* The places that a message goes between. */
+typedef struct plan_path {
+    int from, to;
+} plan_path;
+static inline plan_path plan_path_of(const plan_step *s)
+{
+    return s->kind == STEP_SEND ? (plan_path){s->place, s->peer_place} : (plan_path){s->peer_place, s->place};
+}
+
 /* The shard whose tiles a step uses when it uses this one: of a message in a bundle the bundle, else itself. */
 static inline int plan_used_as(const plan *p, int shard)
 {

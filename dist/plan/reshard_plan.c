@@ -98,13 +98,10 @@ static int compare_moves(const void *a, const void *b)
 {
     const trama_move *m = a, *n = b;
     const int keys[][2] = {{m->round, n->round}, {m->source, n->source}, {m->target, n->target}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i][0] != keys[i][1])
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-    for (int d = 0; d < TRAMA_MAX_NDIM; d++)
-        if (m->offset[d] != n->offset[d])
-            return m->offset[d] < n->offset[d] ? -1 : 1;
-    return 0;
+    int order = COMPARE_KEYS(keys);
+    for (int d = 0; d < TRAMA_MAX_NDIM && !order; d++)
+        order = (m->offset[d] > n->offset[d]) - (m->offset[d] < n->offset[d]);
+    return order;
 }
 
 static void add_plan(trama_reshard_plan *made, const setting *s, const plan *p)

@@ -25,7 +25,7 @@ typedef struct verification {
 
 static const plan_operand *buffer_of(const message *m)
 {
-    return &m->p->operands.at[m->step->operand];
+    return plan_step_operand(m->p, m->step, 0);
 }
 
 static int64_t bytes_of(const plan *p, const plan_region *r)
@@ -128,7 +128,7 @@ static trama_status match(const verification *v)
 /* Adds the bytes of a message to those of its exchange, or of those whose messages are parts of it. */
 static void add_message(const plan *p, const plan_step *s, int64_t *of)
 {
-    const plan_region *r = &p->operands.at[s->operand].region;
+    const plan_region *r = &plan_step_operand(p, s, 0)->region;
     if (p->shards.at[r->shard].source != SHARD_BUNDLE) {
         of[s->exchange] += bytes_of(p, r);
         return;
@@ -147,7 +147,7 @@ static int64_t between(const plan *p, const plan_step *s)
     int first = copies || s->kind == STEP_REDUCE ? 1 : s->n_operands - s->n_terms;
     int64_t bytes = 0;
     for (int k = first; k < s->n_operands; k += 1 + copies) {
-        const plan_region *r = &p->operands.at[s->operand + k].region;
+        const plan_region *r = &plan_step_operand(p, s, k)->region;
         bytes += p->shards.at[r->shard].place != s->place ? bytes_of(p, r) : 0;
     }
     return bytes;

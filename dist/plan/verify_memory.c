@@ -13,7 +13,7 @@ typedef struct span {
 
 static const plan_operand *operand(const plan *p, int step, int k)
 {
-    return &p->operands.at[p->steps.at[step].operand + k];
+    return plan_step_operand(p, &p->steps.at[step], k);
 }
 
 static span *find_spans(const plan *p)

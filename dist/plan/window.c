@@ -57,10 +57,8 @@ static int compare(const void *a, const void *b)
 {
     const entry *e = a, *f = b;
     const int keys[][2] = {{e->phase, f->phase}, {e->piece, f->piece}, {e->turn, f->turn}, {e->to, f->to}};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i][0] != keys[i][1])
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-    int order = box_compare(e->box, f->box);
+    int order = COMPARE_KEYS(keys);
+    order = order ? order : box_compare(e->box, f->box);
     return order ? order : (e->term > f->term) - (e->term < f->term);
 }
 
@@ -72,13 +70,12 @@ static void sort_messages(windows *w)
         const staged *s = &x->steps.at[i];
         if (!is_message(s))
             continue;
-        bool sends = s->step.kind == STEP_SEND;
-        int from = sends ? s->step.place : s->step.peer_place, to = sends ? s->step.peer_place : s->step.place;
+        const plan_path path = plan_path_of(&s->step);
         int n = x->q->s.machine->n_places;
         *ARRAY_PUSH(&w->entries) = (entry){s->step.key.phase,
                                            s->piece,
-                                           s->sums ? 0 : (to - from + n) % n,
-                                           to,
+                                           s->sums ? 0 : (path.to - path.from + n) % n,
+                                           path.to,
                                            s->sums ? 0 : s->step.key.term,
                                            &s->step.key.box,
                                            i,
