@@ -113,10 +113,9 @@ kernel_addition accumulate_how(const trama_call *call)
 void cpu_accumulate(const trama_call *call)
 {
     const kernel_addition how = accumulate_how(call);
-    if (how.factor == 0 && how.keep != 0) /* of no samples: as a product that is added does */
-        return;
-    if (how.factor == 0) {
-        kernel_fill(&call->out[0], 0);
+    if (how.factor == 0) { /* of no samples: as a product that is added does */
+        if (how.keep == 0)
+            kernel_fill(&call->out[0], 0);
         return;
     }
     update(call, 2, how.keep != 0 ? add_weighted_rows : set_weighted_rows, (double[N_CONSTANTS]){[TAKE1] = how.factor});

@@ -15,9 +15,8 @@ struct work {
     const trama_kernel **kernels; /* [n_calls] */
     trama_call *additions; /* [n_calls] op NULL, or what adds the result of a call to state, which is its out[0] */
     int n_views;
-    trama_view
-        *views;  /* work_copy: destination, source, and so on; work_reduce: destination, sources; work_fill: one */
-    int n_terms; /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
+    trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one */
+    int n_terms;       /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
     trama_view *sum, *terms;
     kernel_combine combine; /* work_reduce, sum */
     double scale;           /* the same: factor; work_fill: value */
