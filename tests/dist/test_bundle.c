@@ -3,6 +3,7 @@
  * interpreter wherever programs are trained (test_train.c, test_random.c); here is what is in a bundle and what is not.
  */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "flow.h"
@@ -22,7 +23,7 @@ static mlp_job job_new(const char *mesh, int n_layers, const int *sizes, int64_t
 
 static bool is_bundle(const plan *p, const plan_step *s)
 {
-    return s->kind >= STEP_SEND && p->shards.at[p->operands.at[s->operand].region.shard].source == SHARD_BUNDLE;
+    return s->kind >= STEP_SEND && p->shards.at[plan_step_operand(p, s, 0)->region.shard].source == SHARD_BUNDLE;
 }
 
 static int count_bundles(const plan *p, step_kind kind)
@@ -106,6 +107,21 @@ START_TEST(what_is_taken_out_is_what_was_put_in)
 }
 END_TEST
 
+/* Runs a target, which ends if no bundle waits for itself, and verifies the plans of all ranks. */
+static void run_verified(const trama_program *p, const trama_target *t, const trama_value *x, int ranks,
+                         const char *name)
+{
+    mlp_job j = {.m = {.program = (trama_program *)p}, .machine = machine_uniform(ranks, 1)};
+    j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
+    dense data = dense_random(x->shape, 1, -1, 1, false);
+    simulation_feed(j.s, x, &data);
+    simulation_run(j.s, t);
+    ck_assert_msg(!verify(&j), "%s: %s", name, trama_error());
+    dense_free(&data);
+    simulation_destroy(&j.s);
+    machine_destroy(&j.machine);
+}
+
 /* w1's gradient, penalised, is a part of the loss: the gradients of that need its sum, so they cannot go with it. */
 START_TEST(a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own)
 {
@@ -121,15 +137,7 @@ START_TEST(a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own)
     trama_optimizer sgd = trama_sgd(0.1);
     trama_target *t = trama_target_new(p, "train", trama_minimize(penalised, &sgd), penalised);
     ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
-    mlp_job j = {.m = {.program = p}, .machine = machine_uniform(3, 1)};
-    j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
-    dense data = dense_random(x->shape, 1, -1, 1, false);
-    simulation_feed(j.s, x, &data);
-    simulation_run(j.s, t); /* which ends: no bundle waits for itself */
-    ck_assert_msg(!verify(&j), "%s", trama_error());
-    dense_free(&data);
-    simulation_destroy(&j.s);
-    machine_destroy(&j.machine);
+    run_verified(p, t, x, 3, "penalised");
     trama_mesh_destroy(&mesh);
     trama_program_destroy(&p);
 }
@@ -152,15 +160,9 @@ START_TEST(what_is_made_of_a_gradient_that_moved_is_no_part_of_its_bundle)
         trama_value *d = trama_gradient(trama_mean(trama_square(trama_matmul(x, w))), w);
         trama_target *t = trama_target_new(p, "t", trama_assign(a, d), trama_assign(b, d));
         ck_assert_msg(t != NULL, "%s", trama_program_error(p));
-        mlp_job j = {.m = {.program = p}, .machine = machine_uniform(2, 1)};
-        j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
-        dense data = dense_random(x->shape, 1, -1, 1, false);
-        simulation_feed(j.s, x, &data);
-        simulation_run(j.s, t);
-        ck_assert_msg(!verify(&j), "%s, %s: %s", layouts_of[i % 3], layouts_of[i / 3], trama_error());
-        dense_free(&data);
-        simulation_destroy(&j.s);
-        machine_destroy(&j.machine);
+        char name[32];
+        snprintf(name, sizeof name, "%s, %s", layouts_of[i % 3], layouts_of[i / 3]);
+        run_verified(p, t, x, 2, name);
         trama_mesh_destroy(&mesh);
         trama_program_destroy(&p);
     }
@@ -185,7 +187,7 @@ START_TEST(gated_messages_have_bundles_of_their_own)
         if (!is_bundle(p, step))
             continue;
         *(step->gated ? &gated : &open) += 1;
-        int bundle = p->operands.at[step->operand].region.shard;
+        int bundle = plan_step_operand(p, step, 0)->region.shard;
         for (int k = 0; k < p->shards.n; k++)
             if (p->shards.at[k].within == bundle)
                 for (int o = 0; o < p->steps.n; o++)
@@ -209,7 +211,7 @@ typedef struct held_back {
 static bool uses(const plan *p, const plan_step *s, int value)
 {
     for (int k = 0; k < s->n_operands; k++)
-        if (p->shards.at[p->operands.at[s->operand + k].region.shard].value == value)
+        if (p->shards.at[plan_step_operand(p, s, k)->region.shard].value == value)
             return true;
     return false;
 }

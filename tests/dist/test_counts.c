@@ -138,8 +138,7 @@ static void expect_cycle(simulation *s, const trama_program *program, int ranks,
         int n = 0;
         for (int i = 0; i < p->exchanges.n; i++) {
             const plan_exchange *e = &p->exchanges.at[i];
-            bool gated = program->nodes.at[e->node]->gated;
-            bytes += e->received * (gated ? 1 : k);
+            bytes += e->received * (e->gated ? 1 : k);
             n += program->values.at[e->value]->gradient_of ? e->messages : 0;
         }
         ck_assert_msg(n == messages, "%s, k = %d: gradients take rank %d %d messages, not %d", name, k, r, n, messages);

@@ -71,6 +71,20 @@ static inline void expect_at(const char *file, int line, const char *call, trama
 #define LINE_TEXT_(x) TEXT_(x)
 /* A call that fails: its status, and what its message says. expect_here: also this file and line. */
 #define expect(call, wanted, ...) expect_at(__FILE__, __LINE__, #call, call, wanted, __VA_ARGS__, (const char *)NULL)
+
+/* A builder that erred in that line gave nothing, and compiling its program says so, with both words. */
+static inline void expect_broken(trama_program *p, const char *file, int line, const void *built, trama_status status,
+                                 const char *what, const char *also)
+{
+    char place[300];
+    trama_executable *e = NULL;
+    snprintf(place, sizeof place, "%s:%d:", file, line);
+    demand(!built, "line %d gives something in spite of its error", line);
+    demand(trama_program_status(p) == status, "line %d: %s: %s", line, trama_status_text(trama_program_status(p)),
+           trama_program_error(p));
+    expect(trama_compile(ctx, p, &e), status, place, what, also);
+    demand(!e, "an executable in spite of the error");
+}
 #define expect_here(call, wanted, ...)                                                                                 \
     expect_at(__FILE__, __LINE__, #call, call, wanted, __FILE__ ":" LINE_TEXT_(__LINE__) ":", __VA_ARGS__,             \
               (const char *)NULL)

@@ -154,17 +154,10 @@ static broken broken_new(void)
 
 static void refuse_compile(broken *b, const void *built, trama_status status, const char *what, const char *also)
 {
-    char place[300];
-    trama_executable *e = NULL;
-    snprintf(place, sizeof place, "%s:%d:", __FILE__, b->line);
-    demand(!built, "a value in spite of the error of line %d", b->line);
-    demand(trama_program_status(b->p) == status, "line %d: %s: %s", b->line,
-           trama_status_text(trama_program_status(b->p)), trama_program_error(b->p));
     demand(!trama_neg(b->x), "builders go on after an error");
     trama_target_new(b->p, "t", b->x);
-    expect(trama_compile(ctx, b->p, &e), status, place, what, also);
+    expect_broken(b->p, __FILE__, b->line, built, status, what, also);
     demand(!strcmp(trama_error(), trama_program_error(b->p)), "not the first error: %s", trama_error());
-    demand(!e, "an executable in spite of the error");
     trama_program_destroy(&b->p);
 }
 

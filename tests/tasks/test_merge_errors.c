@@ -25,14 +25,7 @@ static wrong wrong_new(void)
 
 static void refused(wrong *b, const void *built, trama_status status, const char *what, const char *also)
 {
-    char place[300];
-    trama_executable *e = NULL;
-    snprintf(place, sizeof place, "%s:%d:", __FILE__, b->line);
-    demand(!built, "line %d gives something in spite of its error", b->line);
-    demand(trama_program_status(b->net.program) == status, "line %d: %s: %s", b->line,
-           trama_status_text(trama_program_status(b->net.program)), trama_program_error(b->net.program));
-    expect(trama_compile(ctx, b->net.program, &e), status, place, what, also);
-    demand(!e, "an executable in spite of the error");
+    expect_broken(b->net.program, __FILE__, b->line, built, status, what, also);
     network_free(&b->net);
 }
 
