@@ -94,7 +94,7 @@ static void draw_op(graph *g, const trama_node *node)
 {
     const op_layouts *op = &g->t->l->op[node->id];
     text_add(&g->out, "  n%d [shape=box, label=\"%s\"%s];\n", node->id, node->op->name,
-             node->backward ? ", color=brown" : "");
+             node->role != NODE_FORWARD ? ", color=brown" : "");
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         if (node->op->shape_only >> t & 1)

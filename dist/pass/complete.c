@@ -180,8 +180,8 @@ static bool sweep_node(completion *c, const trama_node *node)
 /* Ops of the first pass keep the order of elements, so what they say of layouts is surest. */
 static bool in_pass(const trama_node *node, int pass)
 {
-    return !node->backward && (pass == 2 || node->op->pointwise || node->op->alias || node->op == &trama_op_transpose ||
-                               node->op == &trama_op_reshape);
+    return node->role == NODE_FORWARD && (pass == 2 || node->op->pointwise || node->op->alias ||
+                                          node->op == &trama_op_transpose || node->op == &trama_op_reshape);
 }
 
 static void sweep(completion *c)

@@ -208,7 +208,8 @@ static bool find_sums(completion *c)
         for (int t = 0; t < p->nodes.at[i]->op->n_in; t++) {
             const trama_value *v = p->nodes.at[i]->in[t];
             const op_layouts *op = &c->l->op[i];
-            if (!v->node || v->mesh || c->l->mesh[v->id] != op->mesh || v->node->backward < p->nodes.at[i]->backward)
+            if (!v->node || v->mesh || c->l->mesh[v->id] != op->mesh ||
+                (v->node->role == NODE_FORWARD && p->nodes.at[i]->role != NODE_FORWARD))
                 continue;
             passed[v->id] |= trama_layout_equal(&c->l->value[v->id], &op->in[t]);
             wanted[v->id] |= wants_sum(&c->l->value[v->id], &op->in[t]);

@@ -49,7 +49,7 @@ static trama_status check_stages(const trama_program *p, const marks *m)
 {
     for (int i = 0; i < p->nodes.n; i++) {
         const trama_node *node = p->nodes.at[i];
-        for (int t = 0; t < node->op->n_in && node->stage && !node->backward; t++) {
+        for (int t = 0; t < node->op->n_in && node->stage && node->role == NODE_FORWARD; t++) {
             const trama_value *v = node->in[t];
             if (v->node && m->stage[v->id] > node->stage)
                 return trama_fail(

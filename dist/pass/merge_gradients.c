@@ -118,15 +118,15 @@ static void merge_effect(merger *m)
 static void merge_target(trama_program *p, trama_target *t)
 {
     merger m = {.program = p, .target = t};
-    bool outer = p->in_backward;
-    p->in_backward = true;
+    node_role outer = p->role;
+    p->role = NODE_MERGE;
     make_scalars(&m);
     for (int i = 0; i < t->values.n && !p->status; i++) {
         m.effect = t->values.at[i];
         if (m.effect->raw.n)
             merge_effect(&m);
     }
-    p->in_backward = outer;
+    p->role = outer;
 }
 
 /* ---- Gated nodes come last ---- */

@@ -95,15 +95,15 @@ bool program_gradients(trama_where where, trama_value *loss, int n, trama_value 
         complete[i] = of[i] != NULL;
     }
     mark_path(p, loss, n, x, on_path);
-    bool outer = p->in_backward;
-    p->in_backward = true;
+    node_role outer = p->role;
+    p->role = NODE_GRADIENT;
     if (!of[loss->id])
         of[loss->id] = trama_fill_at(where, p, loss->dtype, TRAMA_SCALAR, 1);
     complete[loss->id] = true;
     for (int i = n_nodes - 1; i >= 0 && !p->status; i--)
         if (p->nodes.at[i])
             back_through(where, p->nodes.at[i], of, on_path, complete);
-    p->in_backward = outer;
+    p->role = outer;
     known = table_of(p, loss);
     for (int i = 0; i < n_values; i++)
         if (on_path[i] && of[i])

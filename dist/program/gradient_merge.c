@@ -56,10 +56,10 @@ trama_value *trama_merged_gradient_at(trama_where where, trama_value *minimized,
     for (int i = 0; effect_has_gradients(minimized) && i < minimized->raw.n; i++) {
         if (minimized->trained.at[i] != parameter)
             continue;
-        bool outer = p->in_backward;
-        p->in_backward = true;
+        node_role outer = p->role;
+        p->role = NODE_MERGE;
         trama_value *g = trama_stop_gradient_at(where, minimized->raw.at[i]);
-        p->in_backward = outer;
+        p->role = outer;
         if (g) {
             g->gradient_of = parameter;
             g->node->reads_merged = minimized;

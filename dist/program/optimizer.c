@@ -373,8 +373,8 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
         return ARRAY_FREE(&list), NULL;
     trama_program *p = loss->program;
     trama_updates all = {.where = where, .optimizer = optimizer, .program = p, .first_value = p->values.n};
-    bool outer = p->in_backward;
-    p->in_backward = true;
+    node_role outer = p->role;
+    p->role = NODE_UPDATE;
     if (optimizer->loss_scale.initial > 0)
         all.scale = own_state(&all, "scale", TRAMA_F64, optimizer->loss_scale.initial);
     if (derive(&all, scaled_loss(&all, loss), &list)) {
@@ -383,7 +383,7 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
         all.step[TRAMA_STEP_SCALE] = all.scale;
         append_updates(&all, list.n, list.at);
     }
-    p->in_backward = outer;
+    p->role = outer;
     ARRAY_FREE(&all.assignments);
     ARRAY_FREE(&all.converted);
     ARRAY_FREE(&list);

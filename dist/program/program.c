@@ -285,12 +285,13 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
     if (!program || program->status || !check_operands(program, where, op, n_in, in))
         return NULL;
     trama_node *node = trama_alloc(sizeof *node);
-    *node = (trama_node){.program = program, .op = op, .where = where, .stage = program->stage, .backward = program->in_backward};
+    *node = (trama_node){.program = program, .op = op, .where = where, .stage = program->stage, .role = program->role};
     if (attributes)
         node->attributes = *attributes;
     for (int i = 0; i < n_in; i++) {
         node->in[i] = in[i];
-        node->backward |= in[i]->node && in[i]->node->backward;
+        if (node->role == NODE_FORWARD && in[i]->node && in[i]->node->role != NODE_FORWARD)
+            node->role = NODE_GRADIENT;
     }
     trama_dtype dtype = TRAMA_F32;
     trama_status status = result_dtype(node, &dtype);
@@ -377,9 +378,9 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
             return program_fail(program, where, TRAMA_E_ARGUMENT, "target: the name '%s' is taken", name);
     for (int i = 0; i < n; i++) {
         if (!values[i])
-            return program->status ? NULL
-                                   : program_fail(program, where, TRAMA_E_ARGUMENT, "target '%s': value %d is NULL",
-                                                  name, i);
+            return program->status
+                       ? NULL
+                       : program_fail(program, where, TRAMA_E_ARGUMENT, "target '%s': value %d is NULL", name, i);
         if (values[i]->program != program)
             return program_fail(program, where, TRAMA_E_ARGUMENT, "target '%s': value %s belongs to another program",
                                 name, values[i]->name);

@@ -18,6 +18,14 @@ typedef struct op_fixed {
     trama_where where;
 } op_fixed;
 
+/* What a node is for. All but those of the forward pass are laid out by forward inference only. */
+typedef enum node_role {
+    NODE_FORWARD,
+    NODE_GRADIENT, /* made by a gradient, or by the user from what is no longer forward */
+    NODE_MERGE,    /* adds gradients up over micro-steps */
+    NODE_UPDATE    /* of an optimizer */
+} node_role;
+
 typedef struct trama_node {
     trama_program *program;
     int id;
@@ -28,7 +36,7 @@ typedef struct trama_node {
     trama_where where;
     op_fixed *fixed; /* owned; NULL: the rule decides */
     int stage;       /* 1 + the pipeline stage; 0: none */
-    bool backward;   /* made by a gradient, or from what a gradient made: laid out by forward inference only */
+    node_role role;
     bool gated;      /* runs when gradients that were merged are applied, and else not */
     const trama_value *reads_merged; /* the minimized effect whose merged gradient its operand stands for; NULL */
     unsigned wants;                  /* while gradients are derived: operands whose gradient is asked for */
@@ -105,7 +113,7 @@ struct trama_program {
     ARRAY(trama_target *) targets;
     ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
     ARRAY(gradient_table) gradients;
-    bool in_backward; /* nodes appended now are backward */
+    node_role role; /* of nodes appended now */
     int stage;        /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;
     /* Eager mode: called after each appended node, when its annotation (of a reshard) stands too; and whether a value
