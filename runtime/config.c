@@ -68,6 +68,10 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
                           c.message_window, &c.message_window)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c.nominal, &c.nominal)))
         return status;
+    if (!c.trace || !*c.trace)
+        c.trace = getenv("TRAMA_TRACE");
+    if (c.trace && !*c.trace)
+        c.trace = NULL;
     c.check_calls |= is_set("TRAMA_CHECK_CALLS");
     c.map_by_order |= is_set("TRAMA_MAP_BY_ORDER");
     c.verify |= is_set("TRAMA_VERIFY");
@@ -81,10 +85,9 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
 
 uint64_t config_hash(const trama_config *config)
 {
-    const int64_t same[] = {config->window,      config->ways,    config->grain_flops,
-                            config->grain_bytes, config->nominal, config->no_fusion,
-                            config->check_calls, config->verify,  config->map_by_order,
-                            config->message_window};
+    const int64_t same[] = {config->window,       config->ways,           config->grain_flops,  config->grain_bytes,
+                            config->nominal,      config->no_fusion,      config->check_calls,  config->verify,
+                            config->map_by_order, config->message_window, config->trace != NULL};
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         hash ^= (uint64_t)same[i];

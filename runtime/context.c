@@ -8,7 +8,7 @@
 
 #include "config.h"
 #include "node.h"
-#include "state.h"
+#include "trace.h"
 
 /* Static, since what lands last may still look at it while it is destroyed. */
 static trama_context the_context;
@@ -47,7 +47,7 @@ static trama_status check_options(const trama_context *c, const node_card *cards
     for (int r = 1; r < c->comm.ranks; r++)
         if (cards[r].options != cards[0].options)
             return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                              "ranks 0 and %d were given different options (window, ways, grain or nominal)", r);
+                              "ranks 0 and %d were given different options (window, ways, grain, nominal or trace)", r);
     return TRAMA_OK;
 }
 
@@ -78,6 +78,8 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
         c->cores.shared = true;
         c->cores.even = false;
     }
+    if (c->config.trace)
+        status = context_agree(c, "trama_start", status ? status : trace_prepare(c)); /* StarPU's start is collective */
     if (!status)
         status = driver_start(c);
     if (!status)
@@ -264,6 +266,22 @@ const uint32_t *context_lane_mask(const trama_context *c, int place, int lane)
 int64_t context_next_call(trama_context *c)
 {
     return c->calls++;
+}
+
+bool context_traces(const trama_context *c)
+{
+    return c->trace_folder != NULL;
+}
+
+void context_count_tasks(trama_context *c, int n)
+{
+    c->tasks += n;
+}
+
+void context_step(trama_context *c, int64_t step, int64_t micro_step)
+{
+    if (c->trace_folder)
+        trace_step(step, micro_step);
 }
 
 void context_log(const trama_context *c, trama_log_level level, const char *format, ...)

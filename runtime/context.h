@@ -60,6 +60,15 @@ typedef struct context_counters {
 } context_counters;
 context_counters context_count(const trama_context *c);
 
+/* ---- Traces ---------------------------------------------------------------------------------------- */
+
+bool context_traces(const trama_context *c);
+
+/* Tasks that were submitted, for whoever checks a trace; and to which step (and micro-step) what is submitted from now
+ * on belongs, -1: to none. The thread that submits calls both. */
+void context_count_tasks(trama_context *c, int n);
+void context_step(trama_context *c, int64_t step, int64_t micro_step);
+
 /* ---- Collective calls ------------------------------------------------------------------------------ */
 
 /* The number of the next collective call of the public API: 0, 1, ... in the same order on all ranks. Not a message. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "node.h"
-#include "state.h"
+#include "trace.h"
 
 #if TRAMA_HAVE_MPI
 #include <starpu_mpi.h>
@@ -15,21 +15,26 @@
 enum { CORES_TO_SPARE = 8 };
 
 /* Variables that Trama set because the user had not: taken back at stop. */
-static const char *set_here[16];
+static const char *set_here[24];
 static int n_set_here;
 #if TRAMA_HAVE_MPI
 static bool shutdown_ends_starpu; /* starpu_mpi_init_conf was used once, StarPU-MPI never forgets it */
 static int mpi_thread_left;       /* starpu_mpi_get_thread_cpuid() as our own StarPU-MPI left it, plus 1 */
 #endif
 
+static void set_text(const char *name, const char *value)
+{
+    if (getenv(name))
+        return;
+    setenv(name, value, 1);
+    set_here[n_set_here++] = name;
+}
+
 static void set_variable(const char *name, int value)
 {
     char digits[16];
-    if (getenv(name))
-        return;
     snprintf(digits, sizeof digits, "%d", value);
-    setenv(name, digits, 1);
-    set_here[n_set_here++] = name;
+    set_text(name, digits);
 }
 
 static void unset_variables(void)
@@ -112,6 +117,8 @@ static trama_status start_here(trama_context *c)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers; this StarPU was built for at most %d",
                           c->cores.workers, STARPU_MAXCPUS);
     prepare_environment(c);
+    for (const trace_variable *v = trace_variables(c); v->name; v++)
+        set_text(v->name, v->value);
     configure(c, &conf);
     if (getenv("STARPU_FXT_EVENTS")) /* StarPU 1.4.10 looks at it only so */
         starpu_fxt_autostart_profiling(1);
@@ -197,9 +204,11 @@ static void list_workers(trama_context *c)
 trama_status driver_start(trama_context *c)
 {
     trama_status status = starpu_is_initialized() ? adopt(c) : start_here(c);
-    if (!status)
-        list_workers(c);
-    return status;
+    if (status)
+        return status;
+    list_workers(c);
+    trace_open(c);
+    return TRAMA_OK;
 }
 
 void driver_stop(trama_context *c)
@@ -212,6 +221,7 @@ void driver_stop(trama_context *c)
 #endif
         if (c->started_starpu)
         starpu_shutdown();
+    trace_close(c);
     unset_variables();
     free(c->places);
     free(c->worker_mask);

@@ -160,7 +160,7 @@ static entry *make(trama_context *c, const shard_key *key)
 }
 
 shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
-                 int cut_parts, const char *name)
+                 int cut_parts)
 {
     shard_key key = key_of(place, dtype, ndim, extent, cut_dim, cut_parts);
     entry *e = find_idle(c->pool, &key);
@@ -169,8 +169,6 @@ shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const
     else if (!(e = make(c, &key)))
         return NULL;
     link_used(c->pool, e);
-    if (name && starpu_fxt_is_enabled())
-        tile_name(&e->shard, name);
     return &e->shard;
 }
 

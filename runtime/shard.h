@@ -31,10 +31,10 @@ typedef struct shard {
  * cut dim cut_dim into cut_parts balanced pieces: the first extent mod parts are one longer. cut_parts <= 1 or cut_dim
  * -1: one tile, and cut_parts must not exceed max(1, extent[cut_dim]). Handles: a contiguous tile is a vector
  * [elements], a tile of blocks that stand `ld` apart a matrix (nx = the contiguous elements, ny = blocks, ld), see
- * SHARD_*; of a tile of 0 elements, a vector of 1 on the buffer's first bytes. name is for traces, [A-Za-z0-9_.]; NULL
- * keeps the last one. All handles have sequential consistency. NULL with trama_error() where memory lacks. */
+ * SHARD_*; of a tile of 0 elements, a vector of 1 on the buffer's first bytes. All handles have sequential consistency.
+ * NULL with trama_error() where memory lacks. */
 shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
-                 int cut_parts, const char *name);
+                 int cut_parts);
 
 /* Back to the pool, without waiting: tasks and messages that were submitted on it go on, and who gets it next is
  * ordered after them by sequential consistency. NULL is allowed. */
@@ -47,7 +47,7 @@ typedef struct shard_rows {
     int64_t first, run, rows, ld;
 } shard_rows;
 shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
-                  const int64_t *stride, const char *name);
+                  const int64_t *stride);
 
 /* Row-major elements of a shard of one tile, from `first` on, under that tile's handle: what uses the one uses the
  * other. */
@@ -55,6 +55,10 @@ shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *ext
 
 /* Of both. */
 void shard_end(shard *s);
+
+/* For traces: what it holds, and where in its tensor: row and column of its first tile, as tiles of its size count. The
+ * handles are called name.row_column. name is made of [A-Za-z0-9_.]. */
+void shard_label(shard *s, const char *name, int row, int column);
 
 /* The interface of a tile's buffer in a codelet is a vector or matrix; both cases through one view: `rows` runs of
  * `run` contiguous elements, `ld` elements apart. ptr is the buffer of the CPU or GPU. */

@@ -42,6 +42,7 @@ struct trama_context {
     uint32_t (*worker_mask)[(STARPU_NMAXWORKERS + 31) / 32]; /* [workers] by StarPU id */
     atomic_int live;
     int64_t calls;
+    int64_t tasks; /* submitted */
 
     /* driver.c */
     bool started_starpu; /* Trama started StarPU, so it may pause it and must end it */
@@ -51,6 +52,9 @@ struct trama_context {
     bool bound;    /* workers are bound to cores of their own */
     int mpi_pu;    /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
     const char *scheduler;
+
+    /* trace.c */
+    char *trace_folder; /* NULL: no trace */
 
     /* rest.c, under runtime_lock but for the atomics */
     atomic_int depth; /* brackets of context_wake */
@@ -62,8 +66,8 @@ struct trama_context {
 
     /* flight.c, under runtime_lock but for the atomics */
     atomic_long under_way, landings;
-    int waiters;                /* threads that wait; more than one only where the host asks for trouble */
-    const atomic_long *waited;  /* what the last one waits for: others that land wake nobody */
+    int waiters;               /* threads that wait; more than one only where the host asks for trouble */
+    const atomic_long *waited; /* what the last one waits for: others that land wake nobody */
     flight *idle_flights;
 
     /* message.c */

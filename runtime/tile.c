@@ -55,13 +55,11 @@ static void register_rows(shard *s, int tile, shard_rows v)
 
 static void identify(trama_context *c, shard *s, int tile)
 {
-    bool columns = s->cut_dim > 0;
-    starpu_data_set_coordinates(s->tile[tile], 2, columns ? 0 : tile, columns ? tile : 0);
 #if TRAMA_HAVE_MPI
     if (c->messages)
         starpu_mpi_data_register_comm(s->tile[tile], -1, c->comm.rank, c->comm.handle);
 #else
-    (void)c;
+    (void)c, (void)s, (void)tile;
 #endif
 }
 
@@ -145,15 +143,13 @@ static shard *lent(const shard *base, int ndim, const int64_t *extent)
 }
 
 shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
-                  const int64_t *stride, const char *name)
+                  const int64_t *stride)
 {
     shard *s = lent(base, ndim, extent);
     memcpy(s->stride, stride, (size_t)ndim * sizeof *stride);
     register_rows(s, 0, rows);
     identify(c, s, 0);
     s->data = (char *)s->data + (size_t)rows.first * trama_dtype_size(s->dtype);
-    if (name && starpu_fxt_is_enabled())
-        tile_name(s, name);
     return s;
 }
 
@@ -174,12 +170,14 @@ void shard_end(shard *s)
     free(s);
 }
 
-void tile_name(shard *s, const char *name)
+void shard_label(shard *s, const char *name, int row, int column)
 {
     char full[128];
     for (int t = 0; t < s->n_tiles; t++) {
-        snprintf(full, sizeof full, s->n_tiles > 1 ? "%s.%d" : "%s", name, t);
+        int x = row + (s->cut_dim == 0 ? t : 0), y = column + (s->cut_dim > 0 ? t : 0);
+        snprintf(full, sizeof full, "%.100s.%d_%d", name, x, y);
         starpu_data_set_name(s->tile[t], full);
+        starpu_data_set_coordinates(s->tile[t], 2, x, y);
     }
 }
 

@@ -17,7 +17,5 @@ typedef struct shard_key {
 trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory);
 /* Nothing is under way on it. */
 void tile_unmake(shard *s, buffer *memory);
-/* For traces. */
-void tile_name(shard *s, const char *name);
 
 #endif

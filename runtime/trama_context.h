@@ -31,7 +31,11 @@ typedef struct trama_config {
                                  cut, or lie in the tensors */
     int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024 */
     int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */
-    bool check_calls;         /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging */
+    const char *trace; /* a folder for the trace of all ranks, TRAMA_TRACE; made where it is not there, an earlier trace
+                          in it goes. `trama trace FOLDER` reads it. Later contexts of a process write to FOLDER.2, and
+                          so on. A trace is whole after trama_stop; exit() keeps what was recorded, a signal what had
+                          been written to disk by then (every 16 MB). NULL: no trace, at no cost */
+    bool check_calls;  /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging */
     bool
         map_by_order; /* process i of n fills the ranks in blocks, TRAMA_MAP_BY_ORDER=1; else by traffic and distance */
     bool verify; /* the plans of all ranks are made and verified on each before a target first runs, TRAMA_VERIFY=1 */

@@ -85,6 +85,7 @@ struct trama_executable {
     int window;
     flight **flights; /* [window] of run i mod window */
     int64_t runs;
+    int64_t steps; /* runs, where a whole cycle of micro-steps is one */
     /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the
      * mesh where it has no own; copy: a snippet_of_copy that the cache owns; wait: until all ops have landed; end:
      * frees all of it. */

@@ -60,6 +60,21 @@ bool instance_keeps(const instance *in, int number)
     return source != SHARD_IMPORT && source != SHARD_INPUT;
 }
 
+/* Which tile of its tensor the shard's first one is, as balanced pieces of the shard's size count. */
+static int tile_index(const plan_shard *s, int dim)
+{
+    if (dim >= s->box.ndim || s->box.n[dim] == 0)
+        return 0;
+    int64_t piece = (s->box.lo[dim] + s->box.n[dim] - 1) / s->box.n[dim];
+    return (int)(piece * (s->cut_dim == dim ? s->cut_parts : 1));
+}
+
+static void label(const instance *in, const plan_shard *s, shard *bound)
+{
+    if (context_traces(in->context))
+        shard_label(bound, in->of->names[s->value], tile_index(s, 0), tile_index(s, 1));
+}
+
 shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
 {
     const plan_shard *of = &in->of->plan->shards.at[s->within];
@@ -72,7 +87,9 @@ shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
     for (int d = s->box.ndim - 1; d >= 0; step *= outer->n[d--])
         stride[d] = step;
     shard_rows rows = {s->at + r.first, r.run, r.rows, r.ld};
-    return shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride, in->of->names[s->value]);
+    shard *lent = shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride);
+    label(in, s, lent);
+    return lent;
 }
 
 /* Those within others, which are the same in all lowerings, so that runs are in order with each other. */
@@ -100,10 +117,10 @@ static trama_status bind_shards(instance *in)
                 *bound = in->shards[i];
                 continue;
             }
-            *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts,
-                               in->of->names[s->value]);
+            *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts);
             if (!*bound)
                 return no_memory(in->of->names[s->value]);
+            label(in, s, *bound);
         }
     bind_lent(in);
     return TRAMA_OK;
@@ -293,6 +310,7 @@ void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
     for (int i = 0; i < l->n; i++)
         tasks += l->steps[i].kind < STEP_SEND && (l->steps[i].part & parts);
     context_wake(in->context);
+    context_count_tasks(in->context, tasks);
     flight_add(f, tasks);
     for (int i = 0; i < l->n; i++) {
         const lowered *s = &l->steps[i];

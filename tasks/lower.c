@@ -3,6 +3,7 @@
 #include "lower.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Shards ---- */
@@ -162,7 +163,28 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
         w->run = runs[step->kind];
 }
 
-static const char *name_of(const instance *in, const plan_step *step)
+/* One name for all that an op does in one role. A gradient's own op is one with the product that makes a gradient:
+ * "relu_grad" is "relu.grad". */
+static const char *compute_name(const trama_node *node, arena *memory, size_t expected)
+{
+    static const char *const forms[] = {[NODE_FORWARD] = "%.*s",
+                                        [NODE_GRADIENT] = "%.*s.grad",
+                                        [NODE_MERGE] = "merge.%.*s",
+                                        [NODE_UPDATE] = "update.%.*s"};
+    static const char own_gradient[] = "_grad";
+    const char *op = node->op->name;
+    size_t length = strlen(op), tail = sizeof own_gradient - 1;
+    if (node->role == NODE_FORWARD)
+        return op;
+    if (node->role == NODE_GRADIENT && length > tail && !strcmp(op + length - tail, own_gradient))
+        length -= tail;
+    size_t most = length + sizeof "update.";
+    char *name = arena_take(memory, most, expected);
+    snprintf(name, most, forms[node->role], (int)length, op);
+    return name;
+}
+
+static const char *name_of(const instance *in, const plan_step *step, arena *memory)
 {
     static const char *const names[] = {[STEP_COPY] = "reshard.copy",
                                         [STEP_REDUCE] = "reshard.sum",
@@ -170,7 +192,8 @@ static const char *name_of(const instance *in, const plan_step *step)
                                         [STEP_ORDER] = "reshard.order"};
     if (step->kind != STEP_COMPUTE)
         return names[step->kind];
-    return in->of->program->nodes.at[in->of->plan->calls.at[step->call].node]->op->name;
+    return compute_name(in->of->program->nodes.at[in->of->plan->calls.at[step->call].node], memory,
+                        in->of->lowering_bytes);
 }
 
 /* Which workers may run it: one lane of the place, or all of the place. */
@@ -201,7 +224,7 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
     t->cl_arg = &l->work;
     t->cl_arg_size = 0;
     t->destroy = 1;
-    t->name = name_of(in, step);
+    t->name = name_of(in, step, &of->memory);
     t->flops = step->flops;
     t->callback_func = flight_land;
     t->nbuffers = l->n_handles;

@@ -252,7 +252,10 @@ trama_status target_submit(trama_where where, trama_executable *e, target_state 
         instance *in = e->at[t->leaves.at[i]].in;
         in->slot_used[in->slot] = e->runs;
     }
+    context_step(e->context, e->steps, of->cycle.k > 1 ? of->cycle.at : -1);
     instance_submit(c->in, e->runs, f, parts);
+    context_step(e->context, -1, -1);
+    e->steps += (parts & RUN_GATED) != 0;
     for (int i = 0; i < t->results.n; i++)
         if (has_part(t->target->program->values.at[t->results.at[i]], parts))
             executable_put(e, t->results.at[i], (located){c->in, t->results.at[i]});

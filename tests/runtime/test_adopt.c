@@ -19,7 +19,7 @@ START_TEST(the_programs_starpu_is_adopted)
     for (int i = 0; i < 2; i++) {
         start();
         ck_assert_int_eq(context_machine(ctx)->places[0].workers, 2);
-        shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){3, 4}, 1, 2, NULL);
+        shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){3, 4}, 1, 2);
         memset(s->data, 0, s->bytes);
         flight *f = flight_new(ctx);
         context_wake(ctx);

@@ -103,7 +103,7 @@ START_TEST(more_workers_than_cores_work)
     int n = 2 * (int)sysconf(_SC_NPROCESSORS_ONLN) + 1;
     ck_assert_int_eq(context_create(&(trama_config){.workers = n}, "cpu:test", &ctx), TRAMA_OK);
     ck_assert_int_eq((int)starpu_cpu_worker_get_count(), n);
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){8}, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){8}, -1, 1);
     memset(s->data, 0, s->bytes);
     flight *f = flight_new(ctx);
     context_wake(ctx);

@@ -19,7 +19,7 @@ END_TEST
 
 static shard *one(void)
 {
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){4}, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){4}, -1, 1);
     memset(s->data, 0, s->bytes);
     return s;
 }

@@ -10,8 +10,8 @@ static int world_rank, world;
 static void exchange(void)
 {
     int me = context_rank(ctx), ranks = context_ranks(ctx);
-    shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){3}, -1, 1, NULL);
-    shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){3}, -1, 1, NULL);
+    shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){3}, -1, 1);
+    shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){3}, -1, 1);
     flight *f = flight_new(ctx);
     ((float *)out->data)[2] = (float)me;
     context_wake(ctx);

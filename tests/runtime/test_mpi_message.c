@@ -51,7 +51,7 @@ static double ring(shard *s, int hops)
 
 static double best_of_rings(int64_t n, int hops, int rounds)
 {
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, &n, -1, 1, "ring");
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, &n, -1, 1);
     double best = 1e9;
     for (int r = 0; r < rounds; r++) {
         memset(s->data, 0, s->bytes);
@@ -91,8 +91,8 @@ static float mark(int rank, int64_t i)
 
 START_TEST(tiles_of_unlike_shape_exchange_their_elements)
 {
-    shard *columns = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 2, NULL); /* tiles [4][3], ld 6 */
-    shard *line = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){12}, -1, 1, NULL);
+    shard *columns = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 2); /* tiles [4][3], ld 6 */
+    shard *line = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){12}, -1, 1);
     flight *f = flight_new(ctx);
     for (int64_t i = 0; i < 24; i++)
         ((float *)columns->data)[i] = mark(me, i);
@@ -122,8 +122,8 @@ START_TEST(hundreds_of_messages_fly_at_once_in_any_order)
     int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
     for (int i = 0; i < N; i++) {
         int64_t n = 1 + i % 17 * 500;
-        in[i] = shard_get(ctx, here(), TRAMA_I64, 1, &n, -1, 1, NULL);
-        out[i] = shard_get(ctx, here(), TRAMA_I64, 1, &n, -1, 1, NULL);
+        in[i] = shard_get(ctx, here(), TRAMA_I64, 1, &n, -1, 1);
+        out[i] = shard_get(ctx, here(), TRAMA_I64, 1, &n, -1, 1);
         for (int64_t k = 0; k < n; k++)
             ((int64_t *)out[i]->data)[k] = 1000000 * me + 1000 * i + k;
     }
@@ -158,7 +158,7 @@ END_TEST
 START_TEST(messages_wait_for_tasks_and_tasks_for_messages)
 {
     static const double time = 0.02;
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){4}, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){4}, -1, 1);
     flight *f = flight_new(ctx);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
@@ -184,7 +184,7 @@ END_TEST
 
 START_TEST(the_watchdog_names_the_missing_message)
 {
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){5}, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){5}, -1, 1);
     flight *f = flight_new(ctx);
     log_of_test.lines = 0;
     context_wake(ctx);
@@ -243,8 +243,8 @@ static const int64_t most_growth = 400000; /* 100 bytes a message would be 800,0
 START_TEST(thousands_of_steps_grow_nothing)
 {
     enum { STEPS = 3000, EACH = 4 };
-    shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1, NULL);
-    shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1, NULL);
+    shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
+    shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
     flight *f = flight_new(ctx);
     int64_t before = 0;
     for (int step = 0; step < STEPS; step++) {
@@ -291,7 +291,7 @@ END_TEST
 
 START_TEST(work_and_rest_alternate_at_every_rhythm)
 {
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){1}, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){1}, -1, 1);
     memset(s->data, 0, s->bytes);
     flight *f = flight_new(ctx);
     int turn = 0;

@@ -22,7 +22,7 @@ static void touch(shard *s, int tile)
 
 static void check_cut(int ndim, const int64_t *extent, int dim, int parts)
 {
-    shard *s = shard_get(ctx, here(), TRAMA_F32, ndim, extent, dim, parts, "test");
+    shard *s = shard_get(ctx, here(), TRAMA_F32, ndim, extent, dim, parts);
     ck_assert_ptr_nonnull(s);
     ck_assert_int_eq(s->n_tiles, parts);
     int64_t inner = 1, at = 0;
@@ -58,7 +58,7 @@ END_TEST
 
 START_TEST(one_tile_is_the_whole_shard)
 {
-    shard *s = shard_get(ctx, here(), TRAMA_F64, 3, (int64_t[]){2, 3, 5}, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F64, 3, (int64_t[]){2, 3, 5}, -1, 1);
     ck_assert_int_eq(s->n_tiles, 1);
     ck_assert_int_eq(s->cut_dim, -1);
     ck_assert_int_eq(s->count, 30);
@@ -67,7 +67,7 @@ START_TEST(one_tile_is_the_whole_shard)
     ck_assert_int_eq(s->stride[1], 5);
     ck_assert_int_eq(s->stride[2], 1);
     shard_put(ctx, s);
-    s = shard_get(ctx, here(), TRAMA_U8, 0, NULL, -1, 1, NULL); /* a scalar */
+    s = shard_get(ctx, here(), TRAMA_U8, 0, NULL, -1, 1); /* a scalar */
     ck_assert_int_eq(s->count, 1);
     ck_assert_uint_eq(s->bytes, 1);
     ck_assert_int_eq(s->length[0], 1);
@@ -77,7 +77,7 @@ END_TEST
 
 START_TEST(shards_without_elements_have_a_usable_handle)
 {
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){0, 9}, 0, 1, "empty");
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){0, 9}, 0, 1);
     flight *f = flight_new(ctx);
     ck_assert_int_eq(s->count, 0);
     ck_assert_uint_eq(s->bytes, 0);
@@ -91,7 +91,7 @@ START_TEST(shards_without_elements_have_a_usable_handle)
     ck_assert_float_eq(cells(s)[0], 1);
     flight_free(f);
     shard_put(ctx, s);
-    s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 0}, 0, 4, "empty"); /* cut along a dim that is not empty */
+    s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 0}, 0, 4); /* cut along a dim that is not empty */
     ck_assert_int_eq(s->n_tiles, 4);
     ck_assert_int_eq(s->length[3], 1);
     shard_put(ctx, s);
@@ -101,7 +101,7 @@ END_TEST
 START_TEST(buffers_are_aligned)
 {
     for (int64_t n = 1; n < (int64_t)8 << 20; n = 3 * n + 1) {
-        shard *s = shard_get(ctx, here(), TRAMA_U8, 1, &n, -1, 1, NULL);
+        shard *s = shard_get(ctx, here(), TRAMA_U8, 1, &n, -1, 1);
         size_t alignment = n >= 4 << 20 ? (size_t)2 << 20 : 64;
         ck_assert_uint_eq((uintptr_t)s->data % alignment, 0);
         memset(s->data, 1, s->bytes);
@@ -115,17 +115,17 @@ END_TEST
 START_TEST(a_shard_that_comes_back_is_used_again)
 {
     const int64_t extent[] = {6, 4};
-    shard *a = shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL);
-    shard *b = shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL);
+    shard *a = shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2);
+    shard *b = shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2);
     ck_assert_ptr_ne(a, b);
     int64_t made = shard_pool(ctx).made;
     shard_put(ctx, a);
-    ck_assert_ptr_ne(shard_get(ctx, here(), TRAMA_F32, 2, extent, 1, 2, NULL), a); /* another cut */
+    ck_assert_ptr_ne(shard_get(ctx, here(), TRAMA_F32, 2, extent, 1, 2), a); /* another cut */
     ck_assert_int_eq(shard_pool(ctx).made, made + 1);
-    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL), a);
+    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2), a);
     shard_put(ctx, b);
     shard_put(ctx, a);
-    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2, NULL), b); /* the oldest first */
+    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_F32, 2, extent, 0, 2), b); /* the oldest first */
     ck_assert_int_eq(shard_pool(ctx).made, made + 1);
     shard_put(ctx, b);
 }
@@ -136,14 +136,14 @@ START_TEST(the_next_user_is_ordered_after_the_last)
     const int64_t extent[] = {1000};
     static const double time = 0.03;
     flight *f = flight_new(ctx);
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
     submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
     submit(&increment, s->tile[0], NULL, f);
     shard_put(ctx, s); /* at once */
     ck_assert(!flight_done(f));
-    shard *again = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1, NULL);
+    shard *again = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1);
     ck_assert_ptr_eq(again, s);
     submit(&increment, again->tile[0], NULL, f);
     context_rest(ctx);
@@ -161,14 +161,14 @@ START_TEST(the_pool_is_bounded_and_evicts_the_oldest)
     ck_assert_int_eq(shard_pool(ctx).idle, 0);
     shard_pool_limit(ctx, 5 * 4096);
     for (int i = 0; i < 10; i++)
-        s[i] = shard_get(ctx, here(), TRAMA_U8, 1, (int64_t[]){4096 - i}, -1, 1, NULL);
+        s[i] = shard_get(ctx, here(), TRAMA_U8, 1, (int64_t[]){4096 - i}, -1, 1);
     int64_t used = shard_pool(ctx).used_bytes;
     for (int i = 0; i < 10; i++)
         shard_put(ctx, s[i]);
     ck_assert_int_eq(shard_pool(ctx).idle, 5);
     ck_assert_int_le(shard_pool(ctx).idle_bytes, 5 * 4096);
     ck_assert_int_eq(shard_pool(ctx).used_bytes, used - 10 * 4096);
-    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_U8, 1, (int64_t[]){4096 - 5}, -1, 1, NULL), s[5]);
+    ck_assert_ptr_eq(shard_get(ctx, here(), TRAMA_U8, 1, (int64_t[]){4096 - 5}, -1, 1), s[5]);
     shard_put(ctx, s[5]);
     shard_pool_limit(ctx, INT64_C(1) << 30);
 }
@@ -179,7 +179,7 @@ START_TEST(eviction_waits_for_what_is_under_way)
     static const double time = 0.05;
     flight *f = flight_new(ctx);
     shard_pool_limit(ctx, 0);
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){77}, -1, 1, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){77}, -1, 1);
     double begin = seconds();
     context_wake(ctx);
     submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
@@ -195,9 +195,9 @@ END_TEST
 
 START_TEST(an_impossible_shard_is_an_error)
 {
-    ck_assert_ptr_null(shard_get(ctx, here(), TRAMA_F64, 1, (int64_t[]){INT64_C(1) << 33}, -1, 1, NULL));
+    ck_assert_ptr_null(shard_get(ctx, here(), TRAMA_F64, 1, (int64_t[]){INT64_C(1) << 33}, -1, 1));
     ck_assert_ptr_nonnull(strstr(trama_error(), "cut it into more"));
-    ck_assert_ptr_null(shard_get(ctx, here(), TRAMA_F64, 2, (int64_t[]){1 << 24, 1 << 24}, 0, 1 << 17, NULL));
+    ck_assert_ptr_null(shard_get(ctx, here(), TRAMA_F64, 2, (int64_t[]){1 << 24, 1 << 24}, 0, 1 << 17));
     ck_assert_ptr_nonnull(strstr(trama_error(), "no memory"));
 }
 END_TEST
@@ -206,7 +206,7 @@ START_TEST(the_host_acquires_all_tiles_after_the_tasks)
 {
     static const double time = 0.03;
     flight *f = flight_new(ctx);
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 3, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 3);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
     for (int t = 0; t < 3; t++) {
@@ -229,8 +229,8 @@ START_TEST(a_thousand_rounds_make_no_new_shards)
     flight *f = flight_new(ctx);
     int64_t made = 0;
     for (int round = 0; round < 1000; round++) {
-        shard *a = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){8, 8}, 0, 2, "a");
-        shard *b = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){8}, -1, 1, "b");
+        shard *a = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){8, 8}, 0, 2);
+        shard *b = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){8}, -1, 1);
         context_wake(ctx);
         submit(&increment, a->tile[round % 2], NULL, f);
         submit(&increment, b->tile[0], NULL, f);
@@ -255,7 +255,7 @@ START_TEST(readers_are_forgotten_in_order_and_without_a_copy)
     static const double time = 0.02;
     static struct starpu_codelet reader = {.cpu_funcs = {read_only}, .nbuffers = 1, .modes = {STARPU_R}};
     flight *f = flight_new(ctx);
-    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 4}, 0, 2, NULL);
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 4}, 0, 2);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
     submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The folder of a trace, what is recorded, and the text about it. */
+#define _GNU_SOURCE /* program_invocation_short_name */
+#include "trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "node.h"
+
+enum { TRACE_FORM = 1, MOST_PATH = 900 /* StarPU has room for 1024 */ };
+
+/* FxT's, in StarPU where that was built with it: writes what was recorded, and records no more. */
+uint64_t fut_endup(const char *file) __attribute__((weak));
+
+static struct {
+    int begun;  /* traces of this process */
+    char *last; /* the events' file of the last one that ended */
+    char *last_folder;
+    char *now; /* of the one under way: NULL before StarPU has started */
+    bool exit_watched;
+    int levels; /* of StarPU's iterations that are pushed */
+} traces;
+
+/* ---- The folder ---- */
+
+static char *path_of(const trama_context *c, const char *kind, int rank)
+{
+    text path = {0};
+    text_add(&path, "%s/%s_%d", c->trace_folder, kind, rank);
+    return text_take(&path);
+}
+
+static trama_status cannot_write(const char *path)
+{
+    return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "traces cannot be written to %s (config.trace, TRAMA_TRACE): %s", path,
+                      strerror(errno));
+}
+
+static bool remove_old(const trama_context *c, int rank)
+{
+    char *events = path_of(c, "prof_file", rank), *about = path_of(c, "about", rank);
+    bool there = !unlink(events);
+    there |= !unlink(about);
+    free(events);
+    free(about);
+    return there;
+}
+
+/* This rank's, and those of ranks that this run does not have. */
+static void remove_earlier_trace(const trama_context *c)
+{
+    remove_old(c, c->comm.rank);
+    for (int r = c->comm.ranks; c->comm.rank == 0 && remove_old(c, r);)
+        r++;
+}
+
+static trama_status make_folder(const trama_context *c)
+{
+    char *path = trama_text_copy(c->trace_folder), *slash = path;
+    trama_status status = TRAMA_OK;
+    while (slash && !status) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = 0;
+        if (mkdir(path, 0777) && errno != EEXIST)
+            status = cannot_write(path);
+        if (slash)
+            *slash = '/';
+    }
+    free(path);
+    return status;
+}
+
+/* Later contexts of a process write beside the first one. */
+static trama_status name_folder(trama_context *c)
+{
+    int length = (int)strlen(c->config.trace);
+    while (length > 1 && c->config.trace[length - 1] == '/')
+        length--;
+    if (length > MOST_PATH)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "config.trace (TRAMA_TRACE) has more than %d characters",
+                          MOST_PATH);
+    text folder = {0};
+    text_add(&folder, "%.*s", length, c->config.trace);
+    if (traces.begun)
+        text_add(&folder, ".%d", traces.begun + 1);
+    c->trace_folder = text_take(&folder);
+    return TRAMA_OK;
+}
+
+/* ---- The text about it ---- */
+
+static bool append_about(const trama_context *c, const text *lines)
+{
+    char *path = path_of(c, "about", c->comm.rank);
+    FILE *f = fopen(path, "a");
+    bool written = f && fputs(lines->at, f) >= 0;
+    written = f && !fclose(f) && written;
+    free(path);
+    return written;
+}
+
+static trama_status begin_about(const trama_context *c)
+{
+    text lines = {0};
+    text_add(&lines, "trama-trace %d\nprogram %s\nrank %d of %d\n", TRACE_FORM, program_invocation_short_name,
+             c->comm.rank, c->comm.ranks);
+    text_add(&lines, "starpu %d.%d.%d\n", STARPU_MAJOR_VERSION, STARPU_MINOR_VERSION, STARPU_RELEASE_VERSION);
+    bool written = append_about(c, &lines);
+    free(text_take(&lines));
+    return written ? TRAMA_OK : cannot_write(c->trace_folder);
+}
+
+/* ---- FxT moves the file of the last trace to where the next one goes ---- */
+
+static char *kept_name(void)
+{
+    text name = {0};
+    text_add(&name, "%s.kept", traces.last);
+    return text_take(&name);
+}
+
+/* An empty one is moved instead. */
+static void set_last_aside(void)
+{
+    if (!traces.last)
+        return;
+    char *kept = kept_name();
+    FILE *empty = rename(traces.last, kept) ? NULL : fopen(traces.last, "w");
+    if (empty)
+        fclose(empty);
+    free(kept);
+}
+
+static void put_last_back(void)
+{
+    if (!traces.last)
+        return;
+    char *kept = kept_name();
+    rename(kept, traces.last);
+    free(kept);
+}
+
+/* ---- Life ---- */
+
+trama_status trace_prepare(trama_context *c)
+{
+    if (starpu_is_initialized()) {
+        context_log(c, TRAMA_LOG_WARNING,
+                    "rank %d: the program started StarPU itself, so TRAMA_TRACE comes too late; set STARPU_FXT_TRACE=1 "
+                    "and STARPU_FXT_PREFIX for its own trace, which trama trace reads too",
+                    c->comm.rank);
+        return TRAMA_OK;
+    }
+    if (!fut_endup)
+        return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
+                          "config.trace (TRAMA_TRACE): this StarPU was built without FxT");
+    trama_status status = name_folder(c);
+    if (!status)
+        status = make_folder(c);
+    if (status)
+        return status;
+    remove_earlier_trace(c);
+    status = begin_about(c);
+    if (!status)
+        set_last_aside();
+    return status;
+}
+
+const trace_variable *trace_variables(const trama_context *c)
+{
+    static trace_variable variables[] = {
+        {"STARPU_FXT_SUFFIX", "prof_file"},
+        {"STARPU_FXT_PREFIX", NULL},
+        {"STARPU_FXT_TRACE", "1"},
+        {"STARPU_FXT_EVENTS", "USER|TASK|TASK_VERBOSE|DATA|WORKER|EVENT|MPI"},
+        {"STARPU_TRACE_BUFFER_SIZE", "16"}, /* MB; what is written survives a signal */
+        {NULL, NULL},
+    };
+    static const trace_variable none[] = {{NULL, NULL}};
+    static trace_variable stay[] = {{"STARPU_FXT_SUFFIX", "prof_file"}, {"STARPU_FXT_PREFIX", NULL}, {NULL, NULL}};
+    variables[1].value = c->trace_folder;
+    stay[1].value = traces.last_folder;
+    return c->trace_folder ? variables : traces.last ? stay : none;
+}
+
+/* Who leaves without trama_stop leaves what was recorded. */
+static void save_at_exit(void)
+{
+    if (traces.now)
+        fut_endup(traces.now);
+}
+
+/* In StarPU 1.4.10 a level that was popped stays as it is, until it is pushed again or the one before it is popped. */
+void trace_step(int64_t step, int64_t micro_step)
+{
+    for (; traces.levels > 0; traces.levels--)
+        starpu_iteration_pop();
+    starpu_iteration_push((unsigned long)step);
+    if (step < 0)
+        starpu_iteration_pop();
+    else
+        traces.levels++;
+    if (micro_step >= 0) {
+        starpu_iteration_push((unsigned long)micro_step);
+        traces.levels++;
+    }
+}
+
+void trace_open(trama_context *c)
+{
+    if (!c->trace_folder)
+        return;
+    text lines = {0};
+    for (int p = 0; p < c->n_places; p++)
+        for (int i = 0; i < c->places[p].n; i++)
+            text_add(&lines, "worker %d place %d\n", c->places[p].worker[i], p);
+    append_about(c, &lines);
+    free(text_take(&lines));
+    put_last_back();
+    traces.begun++;
+    traces.levels = 0;
+    traces.now = path_of(c, "prof_file", c->comm.rank);
+    if (!traces.exit_watched && !atexit(save_at_exit))
+        traces.exit_watched = true;
+}
+
+void trace_close(trama_context *c)
+{
+    if (!c->trace_folder)
+        return;
+    struct stat events;
+    bool whole = traces.now && !stat(traces.now, &events) && events.st_size > 0;
+    text lines = {0};
+    text_add(&lines, "tasks %lld\nmessages %lld\n%s", (long long)c->tasks,
+             (long long)(c->counters.messages_sent + c->counters.messages_received), whole ? "ended\n" : "");
+    if (traces.now && (!append_about(c, &lines) || !whole))
+        context_log(c, TRAMA_LOG_WARNING, "rank %d: the trace in %s is not whole: %s", c->comm.rank, c->trace_folder,
+                    strerror(errno));
+    free(text_take(&lines));
+    if (traces.now) {
+        free(traces.last);
+        free(traces.last_folder);
+        traces.last = traces.now;
+        traces.last_folder = c->trace_folder;
+    } else {
+        put_last_back();
+        free(c->trace_folder);
+    }
+    traces.now = c->trace_folder = NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces: StarPU's FxT records them; here it is told to, and each rank leaves beside its events a text, about_RANK,
+ * that says what they do not: which program, which ranks and places, and how much there should be. */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include "state.h"
+
+/* Before StarPU starts, where config.trace is given: the folder is made, an earlier trace in it goes. Sets
+ * c->trace_folder. E_SYSTEM, E_ARGUMENT, E_UNSUPPORTED. */
+trama_status trace_prepare(trama_context *c);
+
+/* What the environment tells StarPU, whether or not there is a trace: pairs of a variable and its value, up to NULL. */
+typedef struct trace_variable {
+    const char *name, *value;
+} trace_variable;
+const trace_variable *trace_variables(const trama_context *c);
+
+/* Where StarPU has started, and where it has ended; both do nothing without trace_prepare. */
+void trace_open(trama_context *c);
+void trace_close(trama_context *c);
+
+/* What is submitted from now on belongs to it; -1: to none. */
+void trace_step(int64_t step, int64_t micro_step);
+
+#endif
