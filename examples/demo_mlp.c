@@ -7,7 +7,7 @@
 
 #include "arguments.h"
 #include "must.h"
-#include "plan_option.h"
+#include "run_options.h"
 
 enum { BATCH = 16, IN = 784, HIDDEN = 784, OUT = 10 };
 
@@ -294,7 +294,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-    const struct argp_child children[] = {{.argp = &plan_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &run_argp}, {0}};
     const struct argp parser = {.options = argp_options,
                                 .parser = parse_option,
                                 .children = children,

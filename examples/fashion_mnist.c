@@ -11,7 +11,7 @@
 #include "dataset.h"
 #include "must.h"
 #include "optimizer_options.h"
-#include "plan_option.h"
+#include "run_options.h"
 #include "progress.h"
 
 enum {
@@ -131,7 +131,7 @@ static options parse(int argc, char **argv)
                  .order = SAMPLER_SHUFFLED,
                  .dtype = TRAMA_F32,
                  .seed = 1};
-    const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &plan_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &run_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!o.mesh)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plan_option.h"
+#include "run_options.h"
 #include "trama.h"
 
 /* The global value and its layout, as text. Every rank takes part, the first one prints. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plan_option.h"
+#include "run_options.h"
 #include "trama.h"
 
 enum { POINTS = 64, MICRO_STEPS = 2, UPDATES = 40 };

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One parser and one printer, so that --plan is the same everywhere. */
-#include "plan_option.h"
+/* One parser and one printer, so that these options are the same everywhere. */
+#include "run_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "arguments.h"
 
-enum { KEY_PLAN = 0x1000 }; /* beyond the keys of the programs */
+enum { KEY_PLAN = 0x1000, KEY_TRACE }; /* beyond the keys of the programs */
 
 static const struct argp_option options[] = {
     {"plan", KEY_PLAN, "FORM", OPTION_ARG_OPTIONAL,
      "Print what a run does on rank 0, and stop: table (the default), steps, or dot for Graphviz", 0},
+    {"trace", KEY_TRACE, "FOLDER", 0, "Record what runs when, for: trama trace FOLDER", 0},
     {0},
 };
 
@@ -19,13 +20,21 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     static const char *const forms[] = {"table", "steps", "dot"};
     plan_form *form = state->input;
-    if (key != KEY_PLAN)
+    switch (key) {
+    case KEY_PLAN:
+        *form = PLAN_TABLE + (text ? argument_word(state, "--plan", text, 3, forms) : 0);
+        return 0;
+    case KEY_TRACE:
+        if (!*text)
+            argp_error(state, "--trace: takes the name of a folder");
+        setenv("TRAMA_TRACE", text, 1); /* trama_start reads it */
+        return 0;
+    default:
         return ARGP_ERR_UNKNOWN;
-    *form = PLAN_TABLE + (text ? argument_word(state, "--plan", text, 3, forms) : 0);
-    return 0;
+    }
 }
 
-const struct argp plan_argp = {.options = options, .parser = parse_option};
+const struct argp run_argp = {.options = options, .parser = parse_option};
 
 /* ---- Alone ---- */
 
@@ -45,7 +54,7 @@ static error_t parse_alone(int key, char *text, struct argp_state *state)
 
 plan_form plan_asked_for(int argc, char **argv, const char *doc)
 {
-    const struct argp_child children[] = {{.argp = &plan_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &run_argp}, {0}};
     const struct argp parser = {.parser = parse_alone, .doc = doc, .children = children};
     plan_form form = PLAN_NONE;
     argp_parse(&parser, argc, argv, 0, NULL, &form);

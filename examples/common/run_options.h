@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option --plan that the examples share: what a run does is printed, and nothing runs. */
-#ifndef EXAMPLES_PLAN_OPTION_H
-#define EXAMPLES_PLAN_OPTION_H
+/* The options that the examples share: --plan, what a run does is printed and nothing runs; --trace, what runs is
+ * recorded. */
+#ifndef EXAMPLES_RUN_OPTIONS_H
+#define EXAMPLES_RUN_OPTIONS_H
 
 #include <argp.h>
 
@@ -10,7 +11,7 @@
 typedef enum plan_form { PLAN_NONE, PLAN_TABLE, PLAN_STEPS, PLAN_DOT } plan_form;
 
 /* A child of a program's own parser; its input is a plan_form *. */
-extern const struct argp plan_argp;
+extern const struct argp run_argp;
 
 /* For programs without other options: reads the whole command line. */
 plan_form plan_asked_for(int argc, char **argv, const char *doc);
