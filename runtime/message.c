@@ -99,11 +99,13 @@ static void close_record(void *arg)
     flight_land(f);
 }
 
-/* StarPU-MPI keeps 100 bytes for every (rank, tag) that it has ever seen, so calls share tags in turn. */
-static int64_t tag_on_the_wire(int64_t tag)
+/* StarPU-MPI keeps 100 bytes for every (rank, tag) that it has ever seen, so calls share tags in turn. StarPU's traces
+ * match messages by receiver and tag alone, so the sender is part of it. */
+static int64_t tag_on_the_wire(int sender, int64_t tag)
 {
+    const int64_t tags = (int64_t)MESSAGE_CALLS << MESSAGE_TAG_BITS;
     assert(tag >= 0 && tag < MESSAGE_TAG_LIMIT);
-    return tag % ((int64_t)MESSAGE_CALLS << MESSAGE_TAG_BITS);
+    return sender * tags + tag % tags;
 }
 
 static message_record *prepare(trama_context *c, starpu_data_handle_t handle, int rank, const char *label, int64_t step,
@@ -127,14 +129,14 @@ void message_send(trama_context *c, starpu_data_handle_t handle, int rank, int64
                   flight *f)
 {
     message_record *r = prepare(c, handle, rank, label, step, f, false);
-    starpu_mpi_isend_detached(handle, rank, tag_on_the_wire(tag), c->comm.handle, close_record, r);
+    starpu_mpi_isend_detached(handle, rank, tag_on_the_wire(c->comm.rank, tag), c->comm.handle, close_record, r);
 }
 
 void message_receive(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label,
                      int64_t step, flight *f)
 {
     message_record *r = prepare(c, handle, rank, label, step, f, true);
-    starpu_mpi_irecv_detached(handle, rank, tag_on_the_wire(tag), c->comm.handle, close_record, r);
+    starpu_mpi_irecv_detached(handle, rank, tag_on_the_wire(rank, tag), c->comm.handle, close_record, r);
 }
 
 #else
