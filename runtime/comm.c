@@ -4,10 +4,19 @@
 
 #include <string.h>
 
+#include <time.h>
+
+/* As FxT's. */
+int64_t comm_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 #if TRAMA_HAVE_MPI
 #include <limits.h>
 #include <sched.h>
-#include <time.h>
 
 static bool initialised_here;
 
@@ -146,6 +155,62 @@ trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, com
     return TRAMA_OK;
 }
 
+bool comm_is_world(const comm *c)
+{
+    int initialized, finalized, ranks = 1, compared = MPI_CONGRUENT;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (!initialized || finalized)
+        return true;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (c->ranks == 1 || ranks != c->ranks)
+        return ranks == c->ranks;
+    return !MPI_Comm_compare(c->handle, MPI_COMM_WORLD, &compared) && compared == MPI_CONGRUENT;
+}
+
+enum { CLOCK_ROUNDS = 100 };
+
+static void answer_with_clock(comm *c, int rank)
+{
+    for (int i = 0; i < CLOCK_ROUNDS; i++) {
+        MPI_Recv(NULL, 0, MPI_BYTE, rank, i, c->handle, MPI_STATUS_IGNORE);
+        int64_t mine = comm_clock();
+        MPI_Send(&mine, sizeof mine, MPI_BYTE, rank, i, c->handle);
+    }
+}
+
+static int64_t ask_for_clock(comm *c)
+{
+    int64_t ahead = 0, shortest = INT64_MAX, theirs;
+    for (int i = 0; i < CLOCK_ROUNDS; i++) {
+        int64_t before = comm_clock();
+        MPI_Send(NULL, 0, MPI_BYTE, 0, i, c->handle);
+        MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, 0, i, c->handle, MPI_STATUS_IGNORE);
+        int64_t after = comm_clock();
+        if (after - before < shortest) {
+            shortest = after - before;
+            ahead = before + shortest / 2 - theirs;
+        }
+    }
+    return ahead;
+}
+
+int64_t comm_clock_ahead(comm *c, bool shared)
+{
+    int64_t ahead = 0;
+    if (c->ranks == 1)
+        return 0;
+    char mine = shared, *all = trama_alloc((size_t)c->ranks);
+    MPI_Allgather(&mine, 1, MPI_BYTE, all, 1, MPI_BYTE, c->handle);
+    for (int r = 1; r < c->ranks && c->rank == 0; r++)
+        if (!all[r])
+            answer_with_clock(c, r);
+    if (c->rank && !shared)
+        ahead = ask_for_clock(c);
+    free(all);
+    return ahead;
+}
+
 void comm_library(text *out)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING]; /* a line, or several */
@@ -155,6 +220,17 @@ void comm_library(text *out)
 }
 
 #else
+
+bool comm_is_world(const comm *c)
+{
+    return c->ranks == 1;
+}
+
+int64_t comm_clock_ahead(comm *c, bool shared)
+{
+    (void)c, (void)shared;
+    return 0;
+}
 
 trama_status comm_open(const void *communicator, comm *c)
 {

@@ -71,6 +71,7 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
     node_allowed(&cards[c->comm.rank], allowed);
     claim.allowed = allowed;
     claim.sharers = node_sharers(cards, c->comm.ranks, c->comm.rank, &claim.index);
+    c->own_clock = node_index(cards, c->comm.rank) != node_index(cards, 0);
     c->local_ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
     trama_status status = driver_prepare(c, &claim);
     hwloc_bitmap_free(allowed);
@@ -80,6 +81,8 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
     }
     if (c->config.trace)
         status = context_agree(c, "trama_start", status ? status : trace_prepare(c)); /* StarPU's start is collective */
+    if (!status)
+        trace_clock(c);
     if (!status)
         status = driver_start(c);
     if (!status)
@@ -177,6 +180,7 @@ trama_status context_destroy(trama_context **context)
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
     pool_stop(c);
     rest_stop(c);
+    trace_clock(c);
     driver_stop(c);
     message_stop(c);
     flight_stop(c);

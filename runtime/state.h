@@ -55,6 +55,7 @@ struct trama_context {
 
     /* trace.c */
     char *trace_folder; /* NULL: no trace */
+    bool own_clock;     /* not that of rank 0 */
 
     /* rest.c, under runtime_lock but for the atomics */
     atomic_int depth; /* brackets of context_wake */

@@ -156,6 +156,11 @@ trama_status trace_prepare(trama_context *c)
                     c->comm.rank);
         return TRAMA_OK;
     }
+    if (!comm_is_world(&c->comm))
+        return trama_fail(
+            NOWHERE, TRAMA_E_UNSUPPORTED,
+            "config.trace (TRAMA_TRACE): StarPU's traces meet on MPI_COMM_WORLD, so the communicator must "
+            "have all its ranks, in its order");
     if (!fut_endup)
         return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
                           "config.trace (TRAMA_TRACE): this StarPU was built without FxT");
@@ -186,6 +191,16 @@ const trace_variable *trace_variables(const trama_context *c)
     variables[1].value = c->trace_folder;
     stay[1].value = traces.last_folder;
     return c->trace_folder ? variables : traces.last ? stay : none;
+}
+
+void trace_clock(trama_context *c)
+{
+    if (!c->trace_folder)
+        return;
+    text line = {0};
+    text_add(&line, "clock %lld\n", (long long)comm_clock_ahead(&c->comm, !c->own_clock));
+    append_about(c, &line);
+    free(text_take(&line));
 }
 
 /* Who leaves without trama_stop leaves what was recorded. */

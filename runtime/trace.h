@@ -16,6 +16,9 @@ typedef struct trace_variable {
 } trace_variable;
 const trace_variable *trace_variables(const trama_context *c);
 
+/* Collective, at the beginning and at the end: notes how far this rank's clock is ahead of rank 0's. */
+void trace_clock(trama_context *c);
+
 /* Where StarPU has started, and where it has ended; both do nothing without trace_prepare. */
 void trace_open(trama_context *c);
 void trace_close(trama_context *c);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "harness.h"
+#include "state.h"
 
 static char folder[64];
 
@@ -66,6 +67,16 @@ START_TEST(a_folder_that_some_rank_cannot_write_is_an_error_on_all)
 }
 END_TEST
 
+START_TEST(clocks_of_one_machine_agree)
+{
+    start();
+    ck_assert_int_eq(comm_clock_ahead(&ctx->comm, true), 0);
+    int64_t ahead = comm_clock_ahead(&ctx->comm, false); /* as if they were on another */
+    ck_assert_msg(ahead > -5000000 && ahead < 5000000, "%lld ns ahead", (long long)ahead);
+    stop();
+}
+END_TEST
+
 START_TEST(the_folders_go)
 {
     char command[256];
@@ -79,4 +90,4 @@ START_TEST(the_folders_go)
 END_TEST
 
 TESTS(each_rank_leaves_its_own_and_later_contexts_leave_them_alone,
-      a_folder_that_some_rank_cannot_write_is_an_error_on_all, the_folders_go)
+      a_folder_that_some_rank_cannot_write_is_an_error_on_all, clocks_of_one_machine_agree, the_folders_go)
