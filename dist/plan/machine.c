@@ -54,6 +54,14 @@ int machine_first_place(const machine *m, int rank)
     return -1;
 }
 
+int machine_workers(const machine *m, int rank)
+{
+    int workers = 0;
+    for (int i = 0; i < m->n_places; i++)
+        workers += m->places[i].rank == rank ? m->places[i].workers : 0;
+    return workers;
+}
+
 void machine_describe(const machine *m, text *out)
 {
     for (int i = 0; i < m->n_places; i++) {

@@ -36,6 +36,9 @@ bool machine_is_flat(const machine *m);
 /* The first place of a rank. */
 int machine_first_place(const machine *m, int rank);
 
+/* Of all places of a rank. */
+int machine_workers(const machine *m, int rank);
+
 /* One line a place, for people. */
 void machine_describe(const machine *m, text *out);
 

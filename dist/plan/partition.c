@@ -8,6 +8,7 @@
 
 #include "bound.h"
 #include "partition_internal.h"
+#include "priority.h"
 
 /* ---- Life ---- */
 
@@ -27,6 +28,7 @@ plan *partition_end(partition **partition_)
     partition *q = *partition_;
     plan *p = q->p;
     number_messages(p);
+    plan_prioritize(p, machine_workers(q->s.machine, q->s.rank));
     for (int i = 0; i < q->locals.n; i++)
         ARRAY_FREE(&q->locals.at[i].at);
     ARRAY_FREE(&q->locals);

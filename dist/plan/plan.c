@@ -61,6 +61,23 @@ void plan_tiles(const plan_shard *s, const box *b, int *first, int *last)
     *last = piece_find(extent, s->cut_parts, from + b->n[s->cut_dim] - 1);
 }
 
+plan_tile_numbers plan_number_tiles(const plan *p)
+{
+    plan_tile_numbers numbers = {0, trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *numbers.first)};
+    for (int s = 0; s < p->shards.n; numbers.n += p->shards.at[s++].cut_parts)
+        numbers.first[s] = numbers.n;
+    return numbers;
+}
+
+plan_range plan_tiles_used(const plan *p, const plan_tile_numbers *numbers, const plan_operand *o)
+{
+    int used_as = plan_used_as(p, o->region.shard), start = numbers->first[used_as];
+    plan_range r = {0, o->access == ACCESS_NONE ? -1 : 0};
+    if (used_as == o->region.shard && o->access != ACCESS_NONE)
+        plan_tiles(&p->shards.at[used_as], &o->region.box, &r.first, &r.last);
+    return (plan_range){r.first + start, r.last + start};
+}
+
 int plan_exact_tile(const plan_shard *s, const box *b)
 {
     int first, last;

@@ -102,8 +102,9 @@ typedef struct plan_step {
     int64_t tag;  /* send, receive: number in the sorted list of its (sender, receiver) pair */
     int exchange; /* copy, reduce, fill, send, receive, a compute step's sum: the plan->exchanges they belong to */
     double flops;
-    bool gated; /* of a run that applies merged gradients only */
-    struct {    /* send, receive: both sides sort by it */
+    bool gated;   /* of a run that applies merged gradients only */
+    int priority; /* of those that are ready the one with more goes first; see priority.h */
+    struct {      /* send, receive: both sides sort by it */
         int phase, term;
         box box;
     } key;
@@ -176,6 +177,19 @@ static inline int plan_used_as(const plan *p, int shard)
     int within = p->shards.at[shard].within;
     return within >= 0 && p->shards.at[within].source == SHARD_BUNDLE ? within : shard;
 }
+
+/* Numbers for all tiles of a plan: those of a shard follow each other. */
+typedef struct plan_tile_numbers {
+    int n, *first; /* [shards] */
+} plan_tile_numbers;
+plan_tile_numbers plan_number_tiles(const plan *p); /* the caller frees first */
+
+/* The tiles, first to last, that order whoever uses the operand: none (last before first) where no tile stands for it.
+ */
+typedef struct plan_range {
+    int first, last;
+} plan_range;
+plan_range plan_tiles_used(const plan *p, const plan_tile_numbers *numbers, const plan_operand *o);
 
 /* The tile that is exactly this box; -1. */
 int plan_exact_tile(const plan_shard *s, const box *b);

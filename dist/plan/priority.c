@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Priorities from a rough clock: what a step takes is guessed from its flops and bytes, the same on every machine.
+ * Steps depend on each other through the tiles that they use. */
+#include "priority.h"
+
+#include <math.h>
+#include <string.h>
+
+/* µs: of a task, of a message; flops and bytes a µs of one worker, bytes a µs on the way. */
+static const double task_costs = 5, message_costs = 20, flops_take = 2e4, bytes_take = 1e4, way_takes = 2e3;
+
+typedef struct clockwork {
+    const plan *p;
+    plan_tile_numbers tiles;
+    double *costs;         /* [steps] */
+    double *since, *until; /* [steps] the longest path up to its begin, and from there to the end of the run */
+    double *behind;        /* [exchanges] the longest path from a receive on */
+    bool *sent;            /* [steps] its result is sent */
+} clockwork;
+
+static double cost_of(const plan *p, const plan_step *s)
+{
+    double bytes = 0;
+    for (int k = 0; k < s->n_operands; k++) {
+        const plan_operand *o = plan_step_operand(p, s, k);
+        if (o->access != ACCESS_NONE)
+            bytes += (double)box_count(&o->region.box) * (double)trama_dtype_size(p->shards.at[o->region.shard].dtype);
+    }
+    if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
+        return message_costs + bytes / way_takes;
+    return task_costs + s->flops / flops_take + bytes / bytes_take;
+}
+
+/* What is known of a tile from its users on one side of the step at hand. */
+typedef struct tile_use {
+    double read, written; /* the longest path through its readers since it was written, and through the writer */
+    bool sent;            /* it is sent, or copied to what is */
+} tile_use;
+
+/* The longest path that reaches a step through its operands: a reader follows a writer, a writer readers and writer. */
+static double path_to(const clockwork *w, const plan_step *s, const tile_use *uses)
+{
+    double most = 0;
+    for (int k = 0; k < s->n_operands; k++) {
+        const plan_operand *o = plan_step_operand(w->p, s, k);
+        const plan_range r = plan_tiles_used(w->p, &w->tiles, o);
+        for (int t = r.first; t <= r.last; t++) {
+            most = fmax(most, uses[t].written);
+            if (o->access != ACCESS_READ)
+                most = fmax(most, uses[t].read);
+        }
+    }
+    return most;
+}
+
+static void use_tiles(const clockwork *w, const plan_step *s, double path, bool sent, tile_use *uses)
+{
+    for (int k = 0; k < s->n_operands; k++) {
+        const plan_operand *o = plan_step_operand(w->p, s, k);
+        const plan_range r = plan_tiles_used(w->p, &w->tiles, o);
+        for (int t = r.first; t <= r.last; t++) {
+            if (o->access != ACCESS_READ)
+                uses[t] = (tile_use){.written = path};
+            if (o->access != ACCESS_WRITE) {
+                uses[t].read = fmax(uses[t].read, path);
+                uses[t].sent |= sent;
+            }
+        }
+    }
+}
+
+static void go_forth(clockwork *w, tile_use *uses)
+{
+    for (int i = 0; i < w->p->steps.n; i++) {
+        const plan_step *s = &w->p->steps.at[i];
+        w->since[i] = path_to(w, s, uses);
+        use_tiles(w, s, w->since[i] + w->costs[i], false, uses);
+    }
+}
+
+static bool makes_what_is_sent(const clockwork *w, const plan_step *s, const tile_use *uses)
+{
+    for (int k = 0; k < s->n_operands; k++) {
+        const plan_operand *o = plan_step_operand(w->p, s, k);
+        const plan_range r = plan_tiles_used(w->p, &w->tiles, o);
+        for (int t = r.first; t <= r.last && o->access != ACCESS_READ; t++)
+            if (uses[t].sent)
+                return true;
+    }
+    return false;
+}
+
+/* What the peer does behind a message is taken to be what this rank does behind those of the same exchange. */
+static void go_back(clockwork *w, tile_use *uses)
+{
+    for (int i = w->p->steps.n - 1; i >= 0; i--) {
+        const plan_step *s = &w->p->steps.at[i];
+        bool moves = s->kind == STEP_COPY || s->kind == STEP_REDUCE, makes = makes_what_is_sent(w, s, uses);
+        double beyond = s->kind == STEP_SEND && s->exchange >= 0 ? w->behind[s->exchange] : 0;
+        w->until[i] = w->costs[i] + fmax(beyond, path_to(w, s, uses));
+        w->sent[i] = makes;
+        use_tiles(w, s, w->until[i], s->kind == STEP_SEND || (moves && makes), uses);
+    }
+}
+
+static void find_what_is_behind(clockwork *w)
+{
+    for (int i = 0; i < w->p->steps.n; i++) {
+        const plan_step *s = &w->p->steps.at[i];
+        if (s->kind == STEP_RECEIVE && s->exchange >= 0)
+            w->behind[s->exchange] = fmax(w->behind[s->exchange], w->until[i]);
+    }
+}
+
+static int as_priority(double path)
+{
+    return (int)fmin(path, PRIORITY_SENT - 1);
+}
+
+static void set_priorities(const clockwork *w, plan *p, int workers)
+{
+    double all = 0;
+    for (int i = 0; i < p->steps.n; i++)
+        all += p->steps.at[i].kind < STEP_SEND ? w->costs[i] : 0;
+    for (int i = 0; i < p->steps.n; i++) {
+        plan_step *s = &p->steps.at[i];
+        bool holds_up = w->since[i] + w->until[i] > all / workers;
+        if (s->kind >= STEP_SEND)
+            s->priority = as_priority(w->until[i]);
+        else
+            s->priority = (w->sent[i] ? PRIORITY_SENT : 0) + (holds_up ? as_priority(w->until[i]) : 0);
+    }
+}
+
+void plan_prioritize(plan *p, int workers)
+{
+    size_t steps = (size_t)max_i64(1, p->steps.n);
+    clockwork w = {.p = p, .tiles = plan_number_tiles(p)};
+    tile_use *uses = trama_alloc((size_t)max_i64(1, w.tiles.n) * sizeof *uses);
+    w.costs = trama_alloc(3 * steps * sizeof *w.costs);
+    w.since = w.costs + steps;
+    w.until = w.since + steps;
+    w.sent = trama_alloc(steps);
+    w.behind = trama_alloc((size_t)max_i64(1, p->exchanges.n) * sizeof *w.behind);
+    for (int i = 0; i < p->steps.n; i++)
+        w.costs[i] = cost_of(p, &p->steps.at[i]);
+    go_forth(&w, uses);
+    for (int round = 0; round < 2; round++) {
+        memset(uses, 0, (size_t)w.tiles.n * sizeof *uses);
+        go_back(&w, uses);
+        find_what_is_behind(&w);
+    }
+    set_priorities(&w, p, workers);
+    free(w.behind);
+    free(w.sent);
+    free(w.costs);
+    free(uses);
+    free(w.tiles.first);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which steps are to go first, on plans of known shape. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mlp.h"
+#include "priority.h"
+#include "suite.h"
+
+static const int wide[] = {300, 200, 100, 10};
+
+static mlp_job job_new(const char *mesh)
+{
+    mlp_job j = mlp_job_new(mlp_new(mesh, 3, wide, "adamw"), 0, 1, &(plan_options){.ways = 1});
+    mlp_job_step(&j, 18, 1);
+    return j;
+}
+
+/* The last step before `at` that wrote a tile. */
+static void mark_writer(const plan *p, int at, int shard, int tile, bool *marked)
+{
+    for (int i = at - 1; i >= 0; i--)
+        for (int k = 0; k < p->steps.at[i].n_operands; k++) {
+            const plan_operand *o = plan_step_operand(p, &p->steps.at[i], k);
+            bool writes = o->access == ACCESS_WRITE || o->access == ACCESS_UPDATE;
+            int first, last;
+            if (!writes || o->region.shard != shard)
+                continue;
+            plan_tiles(&p->shards.at[shard], &o->region.box, &first, &last);
+            if (first <= tile && tile <= last) {
+                marked[i] = true;
+                return;
+            }
+        }
+}
+
+static void mark_packing(const plan *p, int bundle, bool *marked)
+{
+    for (int i = 0; i < p->steps.n; i++)
+        for (int k = 0; k < p->steps.at[i].n_operands; k++) {
+            const plan_operand *o = plan_step_operand(p, &p->steps.at[i], k);
+            bool writes = o->access == ACCESS_WRITE || o->access == ACCESS_UPDATE;
+            marked[i] |= writes && plan_used_as(p, o->region.shard) == bundle;
+        }
+}
+
+/* What a region waits for, or all of the bundle that it is in. */
+static void mark_writers(const plan *p, int at, const plan_region *region, bool *marked)
+{
+    int first, last, used = plan_used_as(p, region->shard);
+    if (p->shards.at[used].source == SHARD_BUNDLE) {
+        mark_packing(p, used, marked);
+        return;
+    }
+    plan_tiles(&p->shards.at[region->shard], &region->box, &first, &last);
+    for (int tile = first; tile <= last; tile++)
+        mark_writer(p, at, region->shard, tile, marked);
+}
+
+/* What is sent, and what is only copied or summed for it, found step by step. */
+static void find_sent(const plan *p, bool *sent)
+{
+    for (int i = p->steps.n - 1; i >= 0; i--) {
+        const plan_step *s = &p->steps.at[i];
+        bool moves = s->kind == STEP_COPY || s->kind == STEP_REDUCE;
+        for (int k = 0; k < s->n_operands && (s->kind == STEP_SEND || (moves && sent[i])); k++) {
+            const plan_operand *o = plan_step_operand(p, s, k);
+            if (o->access == ACCESS_READ || o->access == ACCESS_UPDATE)
+                mark_writers(p, i, &o->region, sent);
+        }
+    }
+}
+
+START_TEST(what_is_sent_goes_before_what_is_not)
+{
+    static const char *const meshes[] = {"dp=2", "dp=4", "mp=2", "dp=2,mp=2", "dp=3,mp=2"};
+    for (int i = 0; i < 5; i++) {
+        mlp_job j = job_new(meshes[i]);
+        for (int r = 0; r < j.machine->n_ranks; r++) {
+            const plan *p = simulation_plan(j.s, r);
+            bool sent[4096] = {false};
+            int n = 0;
+            ck_assert_int_lt(p->steps.n, 4096);
+            find_sent(p, sent);
+            for (int k = 0; k < p->steps.n; k++) {
+                const plan_step *s = &p->steps.at[k];
+                if (s->kind >= STEP_SEND) {
+                    ck_assert_msg(s->priority > 0 && s->priority < PRIORITY_SENT, "%s: message %d", meshes[i], k);
+                    continue;
+                }
+                ck_assert_msg((s->priority >= PRIORITY_SENT) == sent[k], "%s, rank %d: step %d has priority %d",
+                              meshes[i], r, k, s->priority);
+                n += sent[k];
+            }
+            ck_assert_int_gt(n, 0);
+        }
+        mlp_job_free(&j);
+    }
+}
+END_TEST
+
+START_TEST(where_all_work_is_one_worker_s_the_plan_s_order_stands)
+{
+    mlp_job j = job_new("1");
+    const plan *p = simulation_plan(j.s, 0);
+    for (int i = 0; i < p->steps.n; i++)
+        ck_assert_int_eq(p->steps.at[i].priority, 0);
+    mlp_job_free(&j);
+}
+END_TEST
+
+enum { CHAIN = 12, BESIDE = 30 };
+
+/* Squares of x, recorded first, which `CHAIN` products in a row do not need. */
+static simulation *chain_and_more(const machine *m, trama_program *p, int *first_of_chain)
+{
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(40, 40)), *values[BESIDE + 1], *z = x;
+    for (int i = 0; i < BESIDE; i++)
+        values[i] = trama_sum(trama_matmul(x, trama_scale(x, i + 2)));
+    *first_of_chain = p->nodes.n;
+    for (int i = 0; i < CHAIN; i++)
+        z = trama_matmul(z, x);
+    values[BESIDE] = z;
+    trama_target *t = trama_target_at(NOWHERE, p, "t", BESIDE + 1, values);
+    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1}});
+    dense data = dense_random(x->shape, 1, -1, 1, false);
+    simulation_feed(s, x, &data);
+    simulation_run(s, t);
+    dense_free(&data);
+    return s;
+}
+
+START_TEST(a_chain_that_is_longer_than_the_rest_takes_goes_first)
+{
+    machine *m = machine_uniform(1, 8);
+    trama_program *p = trama_program_new();
+    int first, last = INT32_MAX, n = 0;
+    simulation *s = chain_and_more(m, p, &first);
+    const plan *plan_of = simulation_plan(s, 0);
+    for (int i = 0; i < plan_of->steps.n; i++) {
+        const plan_step *step = &plan_of->steps.at[i];
+        if (step->kind != STEP_COMPUTE)
+            continue;
+        if (plan_of->calls.at[step->call].node < first) {
+            ck_assert_int_eq(step->priority, 0);
+            continue;
+        }
+        ck_assert_msg(step->priority > 0 && step->priority < last, "product %d of the chain: %d after %d", n,
+                      step->priority, last); /* what is behind it becomes less */
+        last = step->priority;
+        n++;
+    }
+    ck_assert_int_eq(n, CHAIN);
+    simulation_destroy(&s);
+    trama_program_destroy(&p);
+    machine_destroy(&m);
+}
+END_TEST
+
+START_TEST(one_worker_has_no_use_for_that)
+{
+    machine *m = machine_uniform(1, 1);
+    trama_program *p = trama_program_new();
+    int first;
+    simulation *s = chain_and_more(m, p, &first);
+    const plan *plan_of = simulation_plan(s, 0);
+    for (int i = 0; i < plan_of->steps.n; i++)
+        ck_assert_int_eq(plan_of->steps.at[i].priority, 0);
+    simulation_destroy(&s);
+    trama_program_destroy(&p);
+    machine_destroy(&m);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        what_is_sent_goes_before_what_is_not,
+        where_all_work_is_one_worker_s_the_plan_s_order_stands,
+        a_chain_that_is_longer_than_the_rest_takes_goes_first,
+        one_worker_has_no_use_for_that,
+    };
+    return suite_run("priority", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
