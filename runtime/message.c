@@ -108,50 +108,48 @@ static int64_t tag_on_the_wire(int sender, int64_t tag)
     return sender * tags + tag % tags;
 }
 
-static message_record *prepare(trama_context *c, starpu_data_handle_t handle, int rank, const char *label, int64_t step,
-                               flight *f, bool receive)
+static message_record *prepare(trama_context *c, starpu_data_handle_t handle, const envelope *m, flight *f,
+                               bool receive)
 {
-    assert(rank >= 0 && rank < c->comm.ranks && rank != c->comm.rank);
+    assert(m->rank >= 0 && m->rank < c->comm.ranks && m->rank != c->comm.rank);
     assert(starpu_data_get_size(handle) <= INT32_MAX);
     assert(atomic_load(&c->depth) > 0);
     flight_add(f, 1);
     return open_record(c, (message_record){.context = c,
                                            .flight = f,
-                                           .label = label,
-                                           .step = step,
+                                           .label = m->label,
+                                           .step = m->step,
                                            .since = runtime_now(),
                                            .bytes = starpu_data_get_size(handle),
-                                           .rank = rank,
+                                           .rank = m->rank,
                                            .receive = receive});
 }
 
-void message_send(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label, int64_t step,
-                  flight *f)
+void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
 {
-    message_record *r = prepare(c, handle, rank, label, step, f, false);
-    starpu_mpi_isend_detached(handle, rank, tag_on_the_wire(c->comm.rank, tag), c->comm.handle, close_record, r);
+    message_record *r = prepare(c, handle, &m, f, false);
+    starpu_mpi_isend_detached_prio(handle, m.rank, tag_on_the_wire(c->comm.rank, m.tag), m.priority, c->comm.handle,
+                                   close_record, r);
 }
 
-void message_receive(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label,
-                     int64_t step, flight *f)
+void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
 {
-    message_record *r = prepare(c, handle, rank, label, step, f, true);
-    starpu_mpi_irecv_detached(handle, rank, tag_on_the_wire(rank, tag), c->comm.handle, close_record, r);
+    message_record *r = prepare(c, handle, &m, f, true);
+    starpu_mpi_irecv_detached_prio(handle, m.rank, tag_on_the_wire(m.rank, m.tag), m.priority, c->comm.handle,
+                                   close_record, r);
 }
 
 #else
 
-void message_send(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label, int64_t step,
-                  flight *f)
+void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
 {
-    (void)c, (void)handle, (void)rank, (void)tag, (void)label, (void)step, (void)f;
+    (void)c, (void)handle, (void)m, (void)f;
     assert(!"there is no other rank without MPI");
 }
 
-void message_receive(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label,
-                     int64_t step, flight *f)
+void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
 {
-    message_send(c, handle, rank, tag, label, step, f);
+    message_send(c, handle, m, f);
 }
 
 #endif

@@ -13,16 +13,22 @@
 enum { MESSAGE_TAG_BITS = 24, MESSAGE_CALLS = 256 };
 #define MESSAGE_TAG_LIMIT (INT64_C(1) << 62)
 
+typedef struct envelope {
+    int rank; /* the other one */
+    int64_t tag;
+    int priority;      /* of messages that are ready the one with more is posted first */
+    const char *label; /* of what, for the watchdog; borrowed until it lands */
+    int64_t step;      /* the same */
+} envelope;
+
 /* Posts an asynchronous send (it reads the handle) or receive (it writes it), ordered with tasks by the handle's
  * sequential consistency. Counts one on the flight now and lands when the handle may be overwritten (send) or read
  * (receive); later tasks need not wait for that. Sender and receiver give the same tag and a handle of as many bytes (<
- * 2 GiB); a (rank, tag) is unique while under way. label and step are for the watchdog: the label is borrowed until it
- * lands. Inside a context_wake bracket. rank is another one. Where there is none (one rank, or no MPI) neither may be
+ * 2 GiB); a (rank, tag) is unique while under way. Inside
+ * a context_wake bracket. Where there is none (one rank, or no MPI) neither may be
  * called. */
-void message_send(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label, int64_t step,
-                  flight *f);
-void message_receive(trama_context *c, starpu_data_handle_t handle, int rank, int64_t tag, const char *label,
-                     int64_t step, flight *f);
+void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f);
+void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f);
 
 /* Appends the oldest `most` messages under way, one a line: "receive of w1 from rank 2, step 17, 4096 bytes, since 31
  * s". */

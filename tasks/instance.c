@@ -314,13 +314,13 @@ void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
     flight_add(f, tasks);
     for (int i = 0; i < l->n; i++) {
         const lowered *s = &l->steps[i];
-        int64_t tag = call << MESSAGE_TAG_BITS | s->tag;
+        envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step};
         if (!(s->part & parts))
             continue;
         if (s->kind == STEP_SEND)
-            message_send(in->context, s->handles[0], s->peer, tag, s->label, step, f);
+            message_send(in->context, s->handles[0], m, f);
         else if (s->kind == STEP_RECEIVE)
-            message_receive(in->context, s->handles[0], s->peer, tag, s->label, step, f);
+            message_receive(in->context, s->handles[0], m, f);
         else
             submit_task(in, s, f);
     }

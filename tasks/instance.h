@@ -22,6 +22,7 @@ typedef struct lowered {
     run_parts part;
     int peer;
     int64_t tag;
+    int priority;
     const char *label;
 } lowered;
 

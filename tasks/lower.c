@@ -211,8 +211,11 @@ static void hold(const instance *in, const plan_step *step, struct starpu_task *
 
 void lower_step(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
-    *l = (lowered){
-        .kind = step->kind, .part = step->gated ? RUN_GATED : RUN_MICRO, .peer = step->peer, .tag = step->tag};
+    *l = (lowered){.kind = step->kind,
+                   .part = step->gated ? RUN_GATED : RUN_MICRO,
+                   .peer = step->peer,
+                   .tag = step->tag,
+                   .priority = step->priority};
     l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
     find_handles(in, step, of, l);
     if (step->kind >= STEP_SEND)
@@ -226,6 +229,7 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
     t->destroy = 1;
     t->name = name_of(in, step, &of->memory);
     t->flops = step->flops;
+    t->priority = step->priority;
     t->callback_func = flight_land;
     t->nbuffers = l->n_handles;
     for (int i = 0; i < l->n_handles && l->n_handles <= STARPU_NMAXBUFS; i++) {
