@@ -18,6 +18,7 @@ static const struct command {
     {"layout", "who holds what of a tensor, in words and drawn", command_layout},
     {"reshard", "what a change of layout moves, between whom, and the least possible", command_reshard},
     {"rule", "which layouts an op computes on, from those at hand", command_rule},
+    {"trace", "what a run did: a summary and pictures of its trace", command_trace},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

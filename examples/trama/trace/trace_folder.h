@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lies in the folder of a trace: per rank the file about_R, which Trama writes, and prof_file_*R, StarPU's events.
+ * A folder of the latter alone is a trace of some StarPU program. */
+#ifndef TRACE_FOLDER_H
+#define TRACE_FOLDER_H
+
+#include "trace.h"
+
+typedef struct trace_rank {
+    char *events;          /* the path of its events, NULL where there are none */
+    bool described, ended; /* it has an about file, and that says that the trace was closed */
+} trace_rank;
+
+typedef struct trace_folder {
+    const char *path;
+    bool plain; /* no about files */
+    int n_ranks;
+    trace_rank *ranks;
+} trace_folder;
+
+/* Fills the trace's program, ranks and workers, and notes what the folder lacks. Ends the program where the folder
+ * cannot be read, is none of a trace, or is of another version. The path is borrowed. */
+void trace_folder_read(trace_folder *folder, const char *path, trace *t);
+
+void trace_folder_destroy(trace_folder *folder);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results are made in a scratch folder beside their final names, and get those when all are complete. Whatever happens
+ * to the work, the scratch folder goes away. */
+#ifndef TRACE_OUTPUT_H
+#define TRACE_OUTPUT_H
+
+#include <stdio.h>
+
+/* Makes a scratch folder in `folder`, has a child process do the work in it, removes it, and returns the exit status of
+ * the work; ends as the work does where a signal ends it. Ends the program where the folder cannot be written. */
+int trace_output_work(const char *folder, int (*work)(const char *scratch, void *closure), void *closure);
+
+/* A new file of the scratch folder; trace_output_close ends the program where not all of it could be written. */
+FILE *trace_output_open(const char *scratch, const char *name);
+void trace_output_close(FILE *file, const char *scratch, const char *name);
+
+/* Moves those of the n files that are there to their final place; an old file is gone then. */
+void trace_output_publish(const char *scratch, const char *folder, int n, const char *const *names);
+
+#endif
