@@ -1,33 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "paje_trim.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EVENTS = 64, MOST_COLUMNS = 64, CREATE_CONTAINER = 7 };
+#include "trace_build.h"
+
+enum {
+    MOST_EVENTS = 64,
+    MOST_COLUMNS = 64,
+    LONGEST_LIST = 96, /* StarVZ takes lines of 500 bytes */
+    DEFINE_VALUE = 6,
+    CREATE_CONTAINER = 7,
+    DESTROY_CONTAINER = 8,
+    SET_STATE = 10,
+    START_LINK = 18,
+    END_LINK = 19
+};
+
+typedef enum treatment { KEEP, DROP, CUT } treatment;
 
 static const struct column {
     int event;
     const char *name;
-} dropped[] = {{20, "Priority"}, {21, "Priority"}, {23, "HName"}, {23, "X"},
-               {23, "Y"},        {24, "HName"},    {24, "X"},     {24, "Y"}};
+    treatment treatment;
+} columns[] = {{20, "Priority", DROP}, {20, "Params", CUT}, {20, "NumaNodes", CUT}, {21, "Priority", DROP},
+               {21, "Params", CUT},    {23, "HName", DROP}, {23, "X", DROP},        {23, "Y", DROP},
+               {24, "HName", DROP},    {24, "X", DROP},     {24, "Y", DROP}};
 static const char *const renamed[][2] = {{"MPITAG", "Tag"}};
 
 typedef struct trimming {
     FILE *out;
+    bool one_process;
+    void (*found)(void *closure, int rank, int number);
+    void *closure;
     int event, n; /* in the definition of which, after how many columns; event 0: in none */
-    bool drops[MOST_EVENTS][MOST_COLUMNS], any[MOST_EVENTS];
+    treatment treatments[MOST_EVENTS][MOST_COLUMNS];
+    bool any[MOST_EVENTS];
+    int n_users;
+    char (*users)[64]; /* containers of the user's threads */
 } trimming;
 
 /* ---- Definitions ---- */
 
-static bool is_dropped(int event, const char *name)
+static treatment treatment_of(int event, const char *name)
 {
-    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
-        if (dropped[i].event == event && !strcmp(dropped[i].name, name))
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i].event == event && !strcmp(columns[i].name, name))
+            return columns[i].treatment;
+    return KEEP;
 }
 
 /* "%EventDef NAME NUMBER", "% NAME TYPE", "%EndEventDef". */
@@ -42,10 +63,10 @@ static void trim_definition(trimming *t, const char *line)
     } else if (n >= 1 && !strcmp(first, "EndEventDef")) {
         t->event = 0;
     } else if (n == 2 && t->event && t->n < MOST_COLUMNS) {
-        bool drop = is_dropped(t->event, first);
-        t->drops[t->event][t->n++] = drop;
-        t->any[t->event] |= drop;
-        if (drop)
+        treatment as = treatment_of(t->event, first);
+        t->treatments[t->event][t->n++] = as;
+        t->any[t->event] |= as != KEEP;
+        if (as == DROP)
             return;
         for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
             if (!strcmp(first, renamed[i][0])) {
@@ -74,46 +95,113 @@ static char *next_column(char **at)
     return column;
 }
 
+/* A quoted one stays quoted. */
+static void print_cut(const char *column, FILE *out)
+{
+    size_t length = strlen(column);
+    if (length <= LONGEST_LIST)
+        fputs(column, out);
+    else
+        fprintf(out, "%.*s...%s", LONGEST_LIST, column, *column == '"' ? "\"" : "");
+}
+
 static void trim_event(trimming *t, int event, char *line)
 {
     char *column = next_column(&line);
     fputs(column, t->out);
-    for (int i = 0; (column = next_column(&line)); i++)
-        if (i >= MOST_COLUMNS || !t->drops[event][i]) {
-            putc('\t', t->out);
+    for (int i = 0; (column = next_column(&line)); i++) {
+        treatment as = i < MOST_COLUMNS ? t->treatments[event][i] : KEEP;
+        if (as == DROP)
+            continue;
+        putc('\t', t->out);
+        if (as == CUT)
+            print_cut(column, t->out);
+        else
             fputs(column, t->out);
-        }
+    }
     putc('\n', t->out);
 }
 
-/* "7 TIME ALIAS W CONTAINER NAME": the alias is 1_w0, or w0 where the trace is of one rank. */
-static bool is_worker(const char *line, int *rank, int *number)
+/* The names of ops, between tabs: "6 NAME WS NAME COLOR". */
+static void quote_names(trimming *t, const char *line)
 {
-    char alias[64], type[8];
-    if (sscanf(line, "%*d %*s %63s %7s", alias, type) != 2 || strcmp(type, "W"))
-        return false;
-    *rank = 0;
-    return sscanf(alias, "w%d", number) == 1 || sscanf(alias, "%d_w%d", rank, number) == 2;
+    for (bool first = true; *line; first = false) {
+        size_t length = strcspn(line, "\t\n");
+        bool bare = length > 0 && *line != '"' && (memchr(line, ' ', length) || memchr(line, '#', length));
+        fprintf(t->out, "%s%s%.*s%s", first ? "" : "\t", bare ? "\"" : "", (int)length, line, bare ? "\"" : "");
+        line += length;
+        if (*line == '\n')
+            break;
+        line += *line == '\t';
+    }
+    putc('\n', t->out);
 }
 
-void paje_trim(FILE *in, FILE *out, void (*found)(void *closure, int rank, int number), void *closure)
+/* "18 TIME WSL ...": stolen work. */
+static bool is_theft(const char *line)
 {
-    trimming t = {.out = out};
+    char type[8];
+    return sscanf(line, "%*d %*s %7s", type) == 1 && !strcmp(type, "WSL");
+}
+
+/* "7 TIME ALIAS TYPE CONTAINER NAME" */
+static void look_at_container(trimming *t, const char *line)
+{
+    char alias[64], type[8];
+    int rank = 0, number;
+    if (sscanf(line, "%*d %*s %63s %7s", alias, type) != 2)
+        return;
+    if (!strcmp(type, "W") && (sscanf(alias, "w%d", &number) == 1 || sscanf(alias, "%d_w%d", &rank, &number) == 2))
+        t->found(t->closure, rank, number);
+    if (!strcmp(type, "UT")) {
+        t->users = trace_grow(t->users, t->n_users, sizeof *t->users);
+        strcpy(t->users[t->n_users++], alias);
+    }
+}
+
+/* A thread that drove a worker without being one, as in Trama: StarPU ends it as if it were. */
+static bool is_users_end(const trimming *t, long event, const char *line)
+{
+    char alias[64], type[8];
+    if ((event != SET_STATE && event != DESTROY_CONTAINER) || sscanf(line, "%*d %*s %63s %7s", alias, type) != 2 ||
+        strcmp(type, event == SET_STATE ? "S" : "T"))
+        return false;
+    for (int i = 0; i < t->n_users; i++)
+        if (!strcmp(t->users[i], alias))
+            return true;
+    return false;
+}
+
+static void end_user(trimming *t, long event, const char *line)
+{
+    char time[64], alias[64];
+    if (event == DESTROY_CONTAINER && sscanf(line, "%*d %63s %63s", time, alias) == 2)
+        fprintf(t->out, "%ld\t%s\t%s\tUT\n", event, time, alias);
+}
+
+static void trim_line(trimming *t, long event, char *line)
+{
+    if (event == CREATE_CONTAINER)
+        look_at_container(t, line);
+    if (*line == '%')
+        trim_definition(t, line);
+    else if (is_users_end(t, event, line))
+        end_user(t, event, line);
+    else if (event == DEFINE_VALUE && !strncmp(line, "6\t", 2))
+        quote_names(t, line);
+    else if (event > 0 && event < MOST_EVENTS && t->any[event])
+        trim_event(t, (int)event, line);
+    else if (!t->one_process || (event != START_LINK && event != END_LINK) || !is_theft(line))
+        fputs(line, t->out);
+}
+
+void paje_trim(FILE *in, FILE *out, bool one_process, void (*found)(void *closure, int rank, int number), void *closure)
+{
+    trimming t = {.out = out, .one_process = one_process, .found = found, .closure = closure};
     char *line = NULL;
     size_t room = 0;
-    int rank, number;
-    while (getline(&line, &room, in) >= 0) {
-        long event = strtol(line, NULL, 10);
-        if (event == CREATE_CONTAINER && is_worker(line, &rank, &number))
-            found(closure, rank, number);
-        if (*line == '%')
-            trim_definition(&t, line);
-        else if (event > 0 && event < MOST_EVENTS && t.any[event])
-            trim_event(&t, (int)event, line);
-        else
-            fputs(line, out);
-        if (ferror(out))
-            break;
-    }
+    while (!ferror(out) && getline(&line, &room, in) >= 0)
+        trim_line(&t, strtol(line, NULL, 10), line);
+    free(t.users);
     free(line);
 }

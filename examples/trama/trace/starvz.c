@@ -29,18 +29,48 @@ static void print_quoted(const char *text, FILE *out)
     putc('"', out);
 }
 
-static void print_panel(FILE *out, const char *name, bool active, const char *facts)
+static void print_panel(FILE *out, const char *name, const char *facts)
 {
-    fprintf(out, "%s: {active: %s%s%s}\n", name, active ? "TRUE" : "FALSE", *facts ? ", " : "", facts);
+    fprintf(out, "%s: {active: TRUE, %s}\n", name, facts);
+}
+
+/* One that counts over time has a bar every so many ms. */
+static void print_stepped(FILE *out, const char *name, const char *key, double ms, const char *facts)
+{
+    fprintf(out, "%s: {active: TRUE, %s: %.6g, %s}\n", name, key, ms, facts);
+}
+
+/* A panel without data would abort the plot, and so does a bare `guided: FALSE`. */
+static void print_panels(const trace *t, bool steps, FILE *out)
+{
+    double ms = t->ended - t->began;
+    bool ranks = t->n_messages > 0;
+    if (steps)
+        print_panel(out, "kiteration", "height: 2, subite: FALSE, legend: FALSE");
+    print_panel(out, "st",
+                "height: 4, labels: \"ALL\", legend: TRUE, makespan: TRUE, outliers: FALSE, idleness: TRUE, "
+                "abe: {active: FALSE}");
+    print_panel(out, "starpu", "height: 3");
+    print_panel(out, "submitted", "height: 1.5, legend: FALSE");
+    print_panel(out, "ready", "height: 1.5, legend: FALSE");
+    print_stepped(out, "lackready", "aggregation", ms / 100, "height: 0.4");
+    print_stepped(out, "imbalance", "step", ms / 50, "height: 1.5, legend: TRUE");
+    print_stepped(out, "utilheatmap", "step", ms / 100,
+                  ranks ? "height: 2, labels: \"ALL_nompi\", legend: TRUE"
+                        : "height: 2, labels: \"ALL\", legend: TRUE");
+    if (!ranks)
+        return;
+    print_panel(out, "mpiconcurrent", "height: 1.5, legend: FALSE");
+    print_panel(out, "mpiconcurrentout", "height: 1.5, legend: FALSE");
+    print_panel(out, "mpistate", "height: 1.5, legend: TRUE, label: \"ALL_nompi\"");
+    print_panel(out, "mpibandwidth", "height: 1.5, legend: FALSE");
 }
 
 void starvz_configure(const trace *t, FILE *out)
 {
     int n;
-    trace_step *steps = trace_steps(t, &n);
-    double bin = (t->ended - t->began) / 100; /* ms of a bar of the panels that count over time */
-    char facts[128];
-    fputs("# Written by trama trace. starvz -t -c starvz.yaml -s PICTURE.png COPY_OF_THIS_FOLDER\n"
+    free(trace_steps(t, &n));
+    fputs("# Written by trama trace, for StarVZ 0.8: starvz -t -k -c starvz.yaml -s PICTURE.png COPY_OF_THIS_FOLDER\n"
           "base_size: 14\nexpand: 0.02\nguided: {active: FALSE}\ntitle: {active: FALSE}\napp_tasks:\n",
           out);
     for (int i = 0; i < t->n_names; i++) {
@@ -48,20 +78,7 @@ void starvz_configure(const trace *t, FILE *out)
         print_quoted(t->names[i].text, out);
         fprintf(out, ": {color: \"%s\", use: TRUE}\n", t->names[i].color);
     }
-    print_panel(out, "st", true,
-                "height: 4, labels: \"ALL\", legend: TRUE, makespan: TRUE, outliers: FALSE, idleness: TRUE, "
-                "abe: {active: FALSE}");
-    print_panel(out, "starpu", true, "height: 3");
-    print_panel(out, "kiteration", n > 0, "height: 2, subite: FALSE, legend: FALSE");
-    print_panel(out, "submitted", true, "height: 1.5, legend: FALSE");
-    print_panel(out, "ready", true, "height: 1.5, legend: FALSE");
-    snprintf(facts, sizeof facts, "height: 2, step: %.6g, labels: \"ALL\", legend: TRUE", bin);
-    print_panel(out, "utilheatmap", true, facts);
-    snprintf(facts, sizeof facts, "height: 1.5, step: %.6g, legend: TRUE", bin);
-    print_panel(out, "imbalance", true, facts);
-    print_panel(out, "mpiconcurrent", t->n_messages > 0, "height: 1.5, legend: FALSE");
-    print_panel(out, "mpistate", t->n_messages > 0, "height: 1.5, legend: TRUE, label: \"ALL\"");
-    free(steps);
+    print_panels(t, n > 0, out);
 }
 
 /* ---- Running it ---- */
@@ -124,7 +141,7 @@ static bool in_path(const char *program)
     return false;
 }
 
-/* Its first phase deletes what it reads, so it gets links to it. */
+/* Its first phase leaves files of its own beside what it reads, so it gets links to that. */
 static char *lend_files(const char *folder, const char *scratch)
 {
     static const char *const names[] = {"paje.trace", "tasks.rec", "data.rec", "comms.rec", "dag.dot", "papi.rec"};
@@ -166,7 +183,8 @@ static bool draw_with(const char *command, const char *folder, const char *scrat
 {
     char *lent = lend_files(folder, scratch), *picture = trace_text("%s/starvz.png", scratch);
     char *configuration = trace_text("%s/starvz.yaml", folder), words[256];
-    char *arguments[] = {(char *)command, (char *)"-t", (char *)"-c", configuration, (char *)"-s", picture, lent, NULL};
+    char *arguments[] = {(char *)command, (char *)"-t", (char *)"-k", (char *)"-c", configuration,
+                         (char *)"-s",    picture,      lent,         NULL};
     struct stat is;
     run_logged(arguments, log); /* its status says nothing */
     bool drawn = !stat(picture, &is) && is.st_size > 0;
@@ -174,26 +192,39 @@ static bool draw_with(const char *command, const char *folder, const char *scrat
     if (drawn)
         fprintf(out, "StarVZ drew starvz.png\n");
     else
-        fprintf(out, "StarVZ drew nothing: %s\n", words);
+        fprintf(out, "no picture by StarVZ: it says: %s\n", words);
     free(lent);
     free(picture);
     free(configuration);
     return drawn;
 }
 
-bool starvz_draw(const char *folder, const char *scratch, FILE *out)
+/* Why it cannot be asked, or NULL. */
+static const char *obstacle(const trace *t, const char *folder, const char *command)
 {
-    static const char *const needed[] = {"pj_dump", "rec2csv"};
-    char *log = trace_text("%s/starvz.log", scratch), *command = find_starvz(log);
-    const char *lacking = command ? NULL : "StarVZ";
+    if (!command)
+        return "it is not installed";
+    if (!in_path("pj_dump") || !in_path("rec2csv"))
+        return "it needs pj_dump (of pajeng) and rec2csv (of recutils), and one of them is not installed";
+    if (strpbrk(folder, " \t\"'"))
+        return "it cannot work in a folder whose name has blanks or quotes";
+    for (int i = 0; i < t->n_names; i++)
+        if (strpbrk(t->names[i].text, ",\""))
+            return "it cannot read names of tasks with commas or quotes";
+    return NULL;
+}
+
+bool starvz_draw(const trace *t, const char *folder, const char *scratch, FILE *out)
+{
+    char *log = trace_text("%s/starvz.log", scratch), *whole = realpath(folder, NULL), *command = find_starvz(log);
+    const char *why = obstacle(t, whole ? whole : folder, command);
     bool drawn = false;
-    for (size_t i = 0; i < sizeof needed / sizeof *needed && !lacking; i++)
-        lacking = in_path(needed[i]) ? NULL : needed[i];
-    if (lacking)
-        fprintf(out, "no picture by StarVZ: %s is not installed\n", lacking);
+    if (why)
+        fprintf(out, "no picture by StarVZ: %s\n", why);
     else
         drawn = draw_with(command, folder, scratch, log, out);
     free(command);
+    free(whole);
     free(log);
     return drawn;
 }

@@ -12,6 +12,6 @@ void starvz_configure(const trace *t, FILE *out);
 
 /* Has StarVZ, where it is installed, draw the files of `folder`, working in `scratch`, into starvz.png of the latter.
  * Says in one line on out what came of it; returns whether the picture is there. */
-bool starvz_draw(const char *folder, const char *scratch, FILE *out);
+bool starvz_draw(const trace *t, const char *folder, const char *scratch, FILE *out);
 
 #endif

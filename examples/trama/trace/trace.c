@@ -103,7 +103,7 @@ static int look_at_trace(const char *scratch, void *closure)
     trace_output_publish(scratch, r->out, N_RESULTS, results);
     trace_summarize(&t, r->longest, stdout);
     print_results(r);
-    if (!r->no_starvz && starvz_draw(r->out, scratch, stdout))
+    if (!r->no_starvz && starvz_draw(&t, r->out, scratch, stdout))
         trace_output_publish(scratch, r->out, 1, picture);
     trace_destroy(&t);
     trace_folder_destroy(&folder);

@@ -10,7 +10,7 @@
 typedef enum trace_role { ROLE_FORWARD, ROLE_BACKWARD, ROLE_UPDATE, ROLE_MERGE, ROLE_RESHARD, N_ROLES } trace_role;
 
 typedef struct trace_name {
-    char *text; /* "matmul.grad" */
+    char *text;    /* "matmul.grad" */
     trace_role role;
     char color[8]; /* "#rrggbb", the same in every picture */
 } trace_name;
@@ -23,25 +23,25 @@ typedef struct trace_worker {
 
 /* Times are in ms of the common clock; the trace begins at 0. */
 typedef struct trace_task {
-    int name;                       /* index into names */
-    int rank, worker;               /* worker: index into workers; -1 where it never began */
-    long job;                       /* StarPU's number, unique in its rank */
+    int name;                /* index into names */
+    int rank, worker;        /* worker: index into workers; -1 where it never began */
+    long job;                /* StarPU's number, unique in its rank */
     double submitted, began, ended; /* NAN where the trace does not hold it */
     double gflop;
     int priority;
-    long step, micro_step;     /* -1: outside any */
-    int n_needs, *needs;       /* tasks that it waited for, in its rank */
+    long step, micro_step;   /* -1: outside any */
+    int n_needs, *needs;     /* tasks that it waited for, in its rank */
     int n_messages, *messages; /* that it waited for */
-    int n_sends, *sends;       /* messages that had to leave before it could overwrite what they carry */
+    int n_sends, *sends;     /* messages that had to leave before it could overwrite what they carry */
 } trace_task;
 
 typedef struct trace_message {
     int from, to; /* ranks */
     double sent, arrived;
-    double left; /* when the sender was done with it, NAN where unknown */
+    double left;  /* when the sender was done with it, NAN where unknown */
     int64_t bytes;
-    char *text;  /* of what: the handle's name, "" where unknown */
-    int made_by; /* the task whose result it carries; -1 where unknown */
+    char *text;   /* of what: the handle's name, "" where unknown */
+    int made_by;  /* the task whose result it carries; -1 where unknown */
 } trace_message;
 
 typedef struct trace_missing {
@@ -57,7 +57,7 @@ typedef struct trace {
     trace_task *tasks;       /* that began, by when; then those that never did */
     trace_message *messages; /* by when they were sent */
     trace_missing *missing;
-    double began, ended; /* first begin of a task, last end */
+    double began, ended;     /* first begin of a task, last end */
 } trace;
 
 #endif

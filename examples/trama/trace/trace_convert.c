@@ -257,7 +257,7 @@ static void trim(conversion *c)
     FILE *in = fopen(whole, "r"), *out = in ? fopen(trimmed, "w") : NULL;
     if (!out)
         fail("%s: %s", in ? trimmed : whole, strerror(errno));
-    paje_trim(in, out, take_worker, c);
+    paje_trim(in, out, c->only >= 0, take_worker, c);
     bool read = !ferror(in), written = !ferror(out);
     fclose(in);
     if (!read)

@@ -286,7 +286,7 @@ static void print_cause(const summary *s, const trace_wait *w)
         fputs("the trace does not say for what", s->out);
     }
     if (w->cause != CAUSE_UNKNOWN && w->to - fmax(w->ready, w->from) > 0.5 * (w->to - w->from))
-        fprintf(s->out, "; but it could run for the last %.3f ms", w->to - fmax(w->ready, w->from));
+        fprintf(s->out, "; it was ready %.3f ms before it began", w->to - fmax(w->ready, w->from));
 }
 
 static void print_waits(const summary *s, int most)
