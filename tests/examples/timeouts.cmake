@@ -8,3 +8,12 @@ if(TRAMA_EXAMPLES)
         endforeach()
     endif()
 endif()
+
+set(TIMEOUT_test_trama_trace 300)
+
+# A StarPU program of known times, for the traces.
+add_executable(examples_sleeper examples/sleeper.c)
+set_target_properties(examples_sleeper PROPERTIES
+    OUTPUT_NAME sleeper RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/examples")
+target_link_libraries(examples_sleeper PRIVATE trama_inside)
+add_dependencies(tests_examples examples_sleeper)

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A StarPU program whose tasks sleep, so that it is known what its trace must tell. Knows nothing of Trama.
+ *
+ * sleeper lone: two workers, times in ms
+ *     worker 0   nap 0-200   nap.grad 200-400   (nothing is asked for)   update.nap 460-510
+ *     worker 1   reshard.nap 0-150   merge.nap 200-300
+ * nap.grad and merge.nap need nap, update.nap needs nap.grad; update.nap is step 1, the others step 0.
+ *
+ * sleeper pair: two ranks of one worker, a message from 0 to 1 that takes 400
+ *     rank 0   nap 0-100   other 100-300
+ *     rank 1   meet -220   use 500-700
+ * use needs what nap made; meet begins sometime before the message leaves, at 100, and ends 120 after that. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <starpu.h>
+#if TRAMA_HAVE_MPI
+#include <starpu_mpi.h>
+#endif
+
+enum { LARGE = 1 << 18 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void sleep_until(double ms)
+{
+    struct timespec t = {.tv_sec = (time_t)(ms / 1e3)};
+    t.tv_nsec = (long)((ms - (double)t.tv_sec * 1e3) * 1e6);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        ;
+}
+
+static double first; /* when the first nap began */
+
+static void nap(void *buffers[], void *argument)
+{
+    double began = now();
+    int ms;
+    (void)buffers;
+    first = first > 0 ? first : began;
+    starpu_codelet_unpack_args(argument, &ms);
+    sleep_until(began + ms);
+}
+
+static struct starpu_codelet writes = {.cpu_funcs = {nap}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "nap"};
+static struct starpu_codelet reads = {.cpu_funcs = {nap}, .nbuffers = 2, .modes = {STARPU_R, STARPU_RW}, .name = "nap"};
+
+static starpu_data_handle_t buffer(const char *name, float *memory, size_t n)
+{
+    starpu_data_handle_t handle;
+    starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)memory, (uint32_t)n, sizeof *memory);
+    starpu_data_set_name(handle, name);
+    return handle;
+}
+
+static void must(int result, const char *what)
+{
+    if (result) {
+        fprintf(stderr, "sleeper: %s: %d\n", what, result);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void submit(const char *name, int worker, int ms, double flops, starpu_data_handle_t in,
+                   starpu_data_handle_t out)
+{
+    must(in ? starpu_task_insert(&reads, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &ms,
+                                 sizeof ms, STARPU_FLOPS, flops, STARPU_R, in, STARPU_RW, out, 0)
+            : starpu_task_insert(&writes, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &ms,
+                                 sizeof ms, STARPU_FLOPS, flops, STARPU_RW, out, 0),
+         name);
+}
+
+static void run_lone(void)
+{
+    static float memory[4];
+    must(starpu_init(NULL), "starpu_init");
+    starpu_data_handle_t a = buffer("a", memory, 1), b = buffer("b", memory + 1, 1);
+    starpu_data_handle_t c = buffer("c", memory + 2, 1), d = buffer("d", memory + 3, 1);
+    starpu_iteration_push(0);
+    submit("nap", 0, 200, 4e8, NULL, a);
+    submit("reshard.nap", 1, 150, 0, NULL, c);
+    submit("nap.grad", 0, 200, 1e8, a, b);
+    submit("merge.nap", 1, 100, 0, a, d);
+    starpu_iteration_pop();
+    starpu_task_wait_for_all();
+    sleep_until(first + 460);
+    starpu_iteration_push(1);
+    submit("update.nap", 0, 50, 0, NULL, b);
+    starpu_iteration_pop();
+    starpu_task_wait_for_all();
+    starpu_data_handle_t all[] = {a, b, c, d};
+    for (int i = 0; i < 4; i++)
+        starpu_data_unregister(all[i]);
+    starpu_shutdown();
+}
+
+#if TRAMA_HAVE_MPI
+
+/* ---- A message that takes its time ---- */
+
+/* A large message carries the time at which it left, of the clock that all ranks of a machine share. */
+typedef struct large {
+    _Atomic double left;
+    char rest[LARGE - sizeof(double)];
+} large;
+
+static large message;
+static MPI_Request *slow; /* of the large message */
+
+static bool is_large(int count, MPI_Datatype type)
+{
+    int size;
+    PMPI_Type_size(type, &size);
+    return (size_t)count * (size_t)size >= LARGE;
+}
+
+int MPI_Isend(const void *memory, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    if (is_large(count, type))
+        message.left = now();
+    return PMPI_Isend(memory, count, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void *memory, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    slow = is_large(count, type) ? request : slow;
+    return PMPI_Irecv(memory, count, type, source, tag, comm, request);
+}
+
+/* It is not said to be there before its time. */
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    if (request == slow) {
+        PMPI_Request_get_status(*request, flag, MPI_STATUS_IGNORE);
+        if (!*flag || now() < message.left + 400)
+            return *flag = 0, MPI_SUCCESS;
+        slow = NULL;
+    }
+    return PMPI_Test(request, flag, status);
+}
+
+static void meet(void *buffers[], void *argument)
+{
+    (void)buffers;
+    (void)argument;
+    while (message.left == 0)
+        sleep_until(now() + 0.2);
+    sleep_until(message.left + 120);
+}
+
+static struct starpu_codelet meets = {.cpu_funcs = {meet}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "meet"};
+
+static void run_pair(void)
+{
+    static float small[2];
+    int rank;
+    must(starpu_mpi_init_conf(NULL, NULL, 1, MPI_COMM_WORLD, NULL), "starpu_mpi_init");
+    starpu_mpi_comm_rank(MPI_COMM_WORLD, &rank);
+    starpu_data_handle_t x = buffer("x", (float *)&message, LARGE / sizeof(float));
+    starpu_data_handle_t y = buffer("y", small, 1), z = buffer("z", small + 1, 1);
+    starpu_mpi_data_register(x, -1, rank);
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        submit("nap", 0, 100, 0, NULL, x);
+        must(starpu_mpi_isend_detached(x, 1, 7, MPI_COMM_WORLD, NULL, NULL), "send");
+        submit("other", 0, 200, 0, NULL, y);
+    } else {
+        must(starpu_mpi_irecv_detached(x, 0, 7, MPI_COMM_WORLD, NULL, NULL), "receive");
+        must(starpu_task_insert(&meets, STARPU_NAME, "meet", STARPU_RW, z, 0), "meet");
+        submit("use", 0, 200, 0, x, y);
+    }
+    starpu_task_wait_for_all();
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    starpu_data_unregister(x);
+    starpu_data_unregister(y);
+    starpu_data_unregister(z);
+    starpu_mpi_shutdown();
+}
+
+#endif
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "lone"))
+        return run_lone(), EXIT_SUCCESS;
+#if TRAMA_HAVE_MPI
+    if (argc == 2 && !strcmp(argv[1], "pair"))
+        return run_pair(), EXIT_SUCCESS;
+#endif
+    fprintf(stderr, "sleeper lone|pair\n");
+    return EXIT_FAILURE;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trama trace on what StarPU leaves of a program of known times, and of what is broken in every way. The expected
+ * values are those that sleeper.c states. */
+#include <dirent.h>
+#include <math.h>
+#include <sys/stat.h>
+
+#include "paje.h"
+
+/* ---- Programs of known times ---- */
+
+#define TRACING                                                                                                        \
+    "ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 STARPU_FXT_TRACE=1 STARPU_GENERATE_TRACE=0 STARPU_NCUDA=0 "             \
+    "STARPU_WORKERS_NOBIND=1 USER=somebody "
+#define SLEEPER "../tests/examples/sleeper"
+
+static const char *const launcher =
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+    "OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
+    "PRTE_MCA_hwloc_default_binding_policy=none mpirun -n 2";
+
+/* Its events go into the folder "run" of the scratch folder. */
+static void sleep_alone(void)
+{
+    text_of(run("rm -rf %s/run && mkdir %s/run && " TRACING "STARPU_NCPU=2 STARPU_FXT_PREFIX=%s/run/ " SLEEPER " lone",
+                scratch, scratch, scratch));
+}
+
+static void sleep_in_pair(void)
+{
+    text_of(run("rm -rf %s/run && mkdir %s/run && " TRACING "STARPU_NCPU=1 STARPU_FXT_PREFIX=%s/run/ %s " SLEEPER
+                " pair",
+                scratch, scratch, scratch, launcher));
+}
+
+static const outcome *trace_outcome(const char *arguments)
+{
+    return run(QUICKLY "./trama trace %s/run %s", scratch, arguments);
+}
+
+static const char *trace(const char *arguments)
+{
+    return text_of(trace_outcome(arguments));
+}
+
+static void write_text(const char *name, const char *text)
+{
+    write_file(name, strlen(text), (const unsigned char *)text);
+}
+
+static void describe(int rank, int n_ranks, const char *rest)
+{
+    char name[32], text[512];
+    snprintf(name, sizeof name, "run/about_%d", rank);
+    snprintf(text, sizeof text, "trama-trace 1\nprogram sleeper\nrank %d of %d\nfuture fact\n%s", rank, n_ranks, rest);
+    write_text(name, text);
+}
+
+/* ---- Reading the summary ---- */
+
+/* The line that begins with a name, behind it. */
+static const char *line_of(const char *text, const char *name)
+{
+    for (const char *at = text; (at = strstr(at, name)); at++)
+        if (at == text || at[-1] == '\n')
+            return at + strlen(name);
+    ck_abort_msg("no line '%s': %.4000s", name, text);
+    return NULL;
+}
+
+typedef struct figure {
+    double ms, percent;
+} figure;
+
+static figure figure_of(const char *text, const char *name)
+{
+    figure f = {NAN, NAN};
+    const char *line = line_of(text, name);
+    ck_assert_msg(sscanf(line, " %lf ms %lf", &f.ms, &f.percent) >= 1, "%s: %.100s", name, line);
+    return f;
+}
+
+/* The columns of a table's row: tasks, time, share, mean, GFlop/s. */
+typedef struct row {
+    double tasks, ms, share, mean, rate;
+} row;
+
+static row row_of(const char *text, const char *name)
+{
+    row r = {.rate = NAN};
+    const char *line = line_of(text, name);
+    ck_assert_msg(sscanf(line, " %lf %lf %lf %% %lf %lf", &r.tasks, &r.ms, &r.share, &r.mean, &r.rate) >= 4,
+                  "%s: %.100s", name, line);
+    return r;
+}
+
+static bool near(double value, double expected)
+{
+    return fabs(value - expected) <= 0.02 * expected;
+}
+
+/* ---- The summary of one process ---- */
+
+/* What does not hold within 2 %, or NULL. */
+static const char *wrong_alone(const char *text)
+{
+    figure makespan = figure_of(text, "makespan"), area = figure_of(text, "  area bound");
+    figure path = figure_of(text, "  critical path"), idle = figure_of(text, "idle");
+    row forward = row_of(text, "forward"), backward = row_of(text, "backward"), update = row_of(text, "update");
+    row merge = row_of(text, "merge"), reshard = row_of(text, "reshard"), grad = row_of(text, "nap.grad");
+    row first = row_of(text, "rank 0 place 0, 1 worker"), second = row_of(text, "rank 0 place 1, 1 worker");
+    double submission = NAN, need = NAN, steps = NAN, median = NAN;
+    const char *waits = strstr(text, "longest waits");
+    sscanf(line_of(text, "steps"), " %lf median %lf", &steps, &median);
+    if (!waits || sscanf(waits, "%*[^\n] %lf ms %*[^\n] %lf ms", &submission, &need) != 2)
+        return "waits";
+    return !near(makespan.ms, 510)                             ? "makespan"
+           : !near(area.ms, 350) || !near(path.ms, 450)        ? "bounds"
+           : !near(idle.percent, 100 * (1 - 700.0 / 1020))     ? "idle share"
+           : !near(idle.ms, 320)                               ? "idle time"
+           : !near(forward.ms, 200) || !near(backward.ms, 200) ? "forward, backward"
+           : !near(update.ms, 50) || !near(merge.ms, 100)      ? "update, merge"
+           : !near(reshard.ms, 150) || reshard.tasks != 1      ? "reshard"
+           : !near(reshard.share, 100 * 150.0 / 1020)          ? "share"
+           : !near(forward.rate, 2) || !near(grad.rate, 0.5)   ? "rates"
+           : !near(first.ms, 450) || !near(second.ms, 250)     ? "places"
+           : !near(first.share, 100 * 450.0 / 510)             ? "place's share"
+           : steps != 2 || !near(median, 400)                  ? "steps"
+           : fabs(submission - 60) > 10 || fabs(need - 50) > 4 ? "waits"
+                                                               : NULL;
+}
+
+/* A machine that does other things as well wakes sleepers late: one of some runs must be right. */
+enum { MOST_RUNS = 10 };
+
+START_TEST(figures_are_those_of_a_program_of_known_times)
+{
+    const char *wrong = "", *text = "";
+    for (int i = 0; wrong && i < MOST_RUNS; i++) {
+        sleep_alone();
+        describe(0, 1, "worker 0 place 0\nworker 1 place 1\nended\n");
+        wrong = wrong_alone(text = trace("--no-starvz"));
+    }
+    ck_assert_msg(!wrong, "%s: %s", wrong, text);
+    ck_assert(!strncmp(text, "sleeper: 1 rank, 2 workers, 5 tasks, 0 messages\n", 47) && !contains(text, "missing"));
+    ck_assert_msg(contains(text, "update.nap of step 1 (worker 0): submitted late") &&
+                      contains(text, "merge.nap of step 0 (worker 1): for nap of step 0 (worker 0)\n") &&
+                      !contains(text, "communication"),
+                  "%s", text);
+    ck_assert(!contains(trace("--no-starvz --longest 0"), "longest waits"));
+    ck_assert(contains(text = trace("--no-starvz --longest=1"), "submitted late") && !contains(text, "merge.nap of"));
+}
+END_TEST
+
+/* ---- The summary of two ranks ---- */
+
+static const char *wrong_pair(const char *text)
+{
+    figure makespan = figure_of(text, "makespan"), path = figure_of(text, "  critical path");
+    figure with = figure_of(text, "  with messages"), talk = figure_of(text, "communication");
+    figure hidden = figure_of(text, "hidden");
+    return !near(makespan.ms, 700) && makespan.ms < 700     ? "makespan"
+           : !near(path.ms, 300) || !near(with.ms, 700)     ? "critical path"
+           : !near(talk.ms, 800)                            ? "communication"
+           : !near(hidden.ms, 320)                          ? "hidden time"
+           : !near(hidden.percent, 100 * (200 + 120) / 800) ? "hidden share"
+                                                            : NULL;
+}
+
+START_TEST(hidden_communication_is_that_of_a_message_of_known_time)
+{
+    if (!TRAMA_HAVE_MPI) {
+        printf("skipped: hidden communication, this build has no MPI\n");
+        return;
+    }
+    const char *wrong = "", *text = "";
+    for (int i = 0; wrong && i < MOST_RUNS; i++) {
+        sleep_in_pair();
+        describe(0, 2, "worker 0 place 0\nended\n");
+        describe(1, 2, "worker 0 place 0\nended\n");
+        wrong = wrong_pair(text = trace("--no-starvz"));
+    }
+    ck_assert_msg(!wrong, "%s: %s", wrong, text);
+    ck_assert_msg(contains(text, "sleeper: 2 ranks, 2 workers, 4 tasks, 1 message\n") && contains(text, "256.0 KiB") &&
+                      contains(text, "use (rank 1, worker 0): for 256.0 KiB of x from rank 0\n"),
+                  "%s", text);
+    const paje *p = paje_read(in_scratch("run/paje.trace"));
+    ck_assert(p->count[20] == 4 && p->count[23] == 1);
+}
+END_TEST
+
+/* ---- What is written ---- */
+
+static long size_of(const char *name)
+{
+    struct stat is;
+    return stat(in_scratch(name), &is) ? -1 : (long)is.st_size;
+}
+
+/* No scratch folder is left. */
+static void expect_clean(const char *name)
+{
+    DIR *folder = opendir(in_scratch(name));
+    ck_assert_ptr_nonnull(folder);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        ck_assert_msg(strncmp(entry->d_name, ".trama", 6), "left behind: %s", entry->d_name);
+    closedir(folder);
+}
+
+START_TEST(files_have_the_columns_that_starvz_reads)
+{
+    sleep_alone();
+    trace("--no-starvz");
+    const paje *p = paje_read(in_scratch("run/paje.trace"));
+    ck_assert_int_eq(p->count[20], 5);
+    ck_assert(size_of("run/tasks.rec") > 0 && size_of("run/data.rec") > 0 && size_of("run/dag.dot") > 0 &&
+              size_of("run/comms.rec") == 0);
+    expect_clean("run");
+    const char *text = text_of(run("cat %s/run/starvz.yaml", scratch));
+    static const char *const names[] = {"nap", "nap.grad", "merge.nap", "reshard.nap", "update.nap"};
+    char colors[5][8];
+    for (int i = 0; i < 5; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "\n  \"%s\": {color: \"", names[i]);
+        const char *at = strstr(text, key);
+        ck_assert_msg(at && sscanf(at + strlen(key), "%7[#0-9a-f]\", use: TRUE}", colors[i]) == 1, "%s", text);
+        for (int j = 0; j < i; j++)
+            ck_assert_str_ne(colors[i], colors[j]);
+    }
+    ck_assert(contains(text, "guided: {active: FALSE}") && contains(text, "kiteration: {active: TRUE") &&
+              !contains(text, "mpi"));
+}
+END_TEST
+
+START_TEST(starvz_reads_them_where_it_is_installed)
+{
+    if (run("Rscript -e 'library(starvz)' && command -v pj_dump && command -v rec2csv")->status) {
+        printf("skipped: reading with StarVZ, which is not installed\n");
+        ck_assert(run("Rscript -e 1")->status == 0 ||
+                  contains(trace(""), "no picture by StarVZ: it is not installed\n"));
+        return;
+    }
+    sleep_alone();
+    ck_assert_msg(contains(trace(""), "\nStarVZ drew starvz.png\n"), "%s", trace(""));
+    ck_assert_int_gt(size_of("run/starvz.png"), 1000);
+    if (TRAMA_HAVE_MPI) {
+        sleep_in_pair();
+        ck_assert_msg(contains(trace(""), "\nStarVZ drew starvz.png\n"), "%s", trace(""));
+        ck_assert_int_gt(size_of("run/starvz.png"), 1000);
+    }
+    expect_clean("run");
+}
+END_TEST
+
+START_TEST(results_go_where_they_are_asked_for)
+{
+    sleep_alone();
+    text_of(run("mkdir %s/other", scratch));
+    ck_assert(contains(trace_outcome("--no-starvz --out=nowhere/at/all")->text, "nowhere/at/all: No such file"));
+    char arguments[128];
+    snprintf(arguments, sizeof arguments, "--no-starvz --out=%s/other", scratch);
+    trace(arguments);
+    ck_assert(size_of("other/paje.trace") > 0 && size_of("run/paje.trace") < 0);
+    expect_clean("other");
+}
+END_TEST
+
+/* ---- What an interrupted run leaves ---- */
+
+START_TEST(a_truncated_trace_gives_what_it_holds)
+{
+    sleep_alone();
+    describe(0, 1, "worker 0 place 0\n");
+    text_of(run("cd %s/run && mv prof_file_somebody_0 prof_file_0 && cp prof_file_0 ../whole", scratch));
+    long whole = size_of("whole");
+    bool some = false;
+    for (int part = 99; part > 0; part -= 7) {
+        text_of(run("head -c %ld %s/whole > %s/run/prof_file_0", whole * part / 100, scratch, scratch));
+        const outcome *o = trace_outcome("--no-starvz");
+        ck_assert_msg(
+            contains(o->text, o->status ? "nothing to" : "missing: rank 0: interrupted: the trace was not closed"),
+            "%d %% of it: %d, %s", part, o->status, o->text);
+        some |= contains(o->text, "1 worker, ") || contains(o->text, "never ended");
+        expect_clean("run");
+    }
+    ck_assert(some);
+    text_of(run(": > %s/run/prof_file_0", scratch));
+    ck_assert(contains(trace_outcome("--no-starvz")->text, "nothing to read: no rank has events"));
+}
+END_TEST
+
+START_TEST(missing_and_foreign_ranks_are_named)
+{
+    sleep_alone();
+    describe(0, 4, "worker 0 place 0\nended\n");
+    describe(3, 4, "worker 0 place 0\n");
+    write_text("run/prof_file_somebody_3", "this is no trace, is it?");
+    const char *text = trace("--no-starvz");
+    ck_assert_msg(contains(text, "missing: ranks 1-2: no events: ") && contains(text, " rank 3: interrupted: ") &&
+                      contains(text, "rank 3 is left out: StarPU's tool cannot read ") &&
+                      contains(text, "rank 0 alone was read") && contains(text, "sleeper: 4 ranks"),
+                  "%s", text);
+    text_of(run("rm %s/run/about_*; mv %s/run/prof_file_somebody_3 %s/run/prof_file_1", scratch, scratch, scratch));
+    describe(0, 1, "ended\n");
+    ck_assert(contains(text = trace("--no-starvz"), "rank 1 is left out: the run had 1 rank only"));
+}
+END_TEST
+
+START_TEST(a_rank_that_was_cut_short_does_not_hide_the_other)
+{
+    if (!TRAMA_HAVE_MPI) {
+        printf("skipped: two ranks, this build has no MPI\n");
+        return;
+    }
+    sleep_in_pair();
+    describe(0, 2, "ended\n");
+    describe(1, 2, "");
+    text_of(run("cd %s/run && truncate -s 6000 prof_file_somebody_1", scratch));
+    const char *text = trace("--no-starvz");
+    ck_assert_msg(contains(text, "rank 1: interrupted: ") && row_of(text, "nap").tasks == 1, "%s", text);
+    paje_read(in_scratch("run/paje.trace"));
+    text_of(run("cd %s/run && truncate -s 300 prof_file_somebody_1", scratch));
+    ck_assert(contains(text = trace("--no-starvz"), "rank 1 is left out: ") && row_of(text, "nap").tasks == 1);
+}
+END_TEST
+
+/* ---- Wrong uses ---- */
+
+START_TEST(wrong_arguments_are_named)
+{
+    static const wrong_use uses[] = {{"", "FOLDER", "missing"},
+                                     {" a b", "FOLDER", "'b'"},
+                                     {" --longest=-1 a", "--longest", "-1"},
+                                     {" --longest=many a", "--longest", "many"},
+                                     {" /no/such/folder", "/no/such/folder", "No such file"},
+                                     {" /etc/passwd", "/etc/passwd", "no folder"},
+                                     {" --out=/proc .", "/proc", "nothing can be written there"},
+                                     {" .", "no folder of a trace", "TRAMA_TRACE"}};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        run_wrong("trama trace", &uses[i]);
+    const char *help = text_of(run(QUICKLY "./trama trace --help"));
+    ck_assert(contains(help, "TRAMA_TRACE=FOLDER") && contains(help, "--longest") && contains(help, "starvz.yaml"));
+    ck_assert(contains(text_of(run(QUICKLY "./trama --help")), "\n  trace "));
+}
+END_TEST
+
+static void expect_refusal(const char *before, const char *part, const char *also)
+{
+    const outcome *o = run("%s; " QUICKLY "./trama trace %s/run --no-starvz", before, scratch);
+    ck_assert_msg(o->status == 1 && contains(o->text, part) && contains(o->text, also), "%s: %d, %s", part, o->status,
+                  o->text);
+    ck_assert_int_eq(size_of("run/paje.trace"), -1);
+    ck_assert_int_eq(size_of("run/tasks.rec"), -1);
+    expect_clean("run");
+}
+
+START_TEST(a_trace_of_another_version_says_which)
+{
+    text_of(run("mkdir %s/run", scratch));
+    write_text("run/prof_file_0", "events");
+    write_text("run/about_0", "trama-trace 2\nrank 0 of 1\nended\n");
+    expect_refusal(":", "the trace is of version 2, and this trama reads version 1", "about_0");
+    write_text("run/about_0", "trama-trace 1\nrank 0 of 1\nstarpu 1.3.99\nended\n");
+    expect_refusal(":", "the trace is of StarPU 1.3.99, and this trama is made with StarPU 1.", "about_0");
+    write_text("run/about_0", "a recipe for soup\n");
+    expect_refusal(":", "does not begin as Trama's description", "about_0");
+    write_text("run/about_0", "trama-trace 1\nrank 0 of 1\nended\n");
+    expect_refusal(":", "there is nothing to read: StarPU's tool ends with", "run");
+    expect_refusal("export TRAMA_FXT_TOOL=/no/tool", "TRAMA_FXT_TOOL='/no/tool'", "No such file");
+}
+END_TEST
+
+START_TEST(a_full_disk_leaves_nothing_behind)
+{
+    sleep_alone();
+    static const char *const limits[] = {"1", "8", "16", "24"}; /* KiB a file */
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        char before[64];
+        snprintf(before, sizeof before, "trap '' XFSZ; ulimit -f %s", limits[i]);
+        expect_refusal(before, "ile too large", "");
+    }
+    expect_refusal("ulimit -f 8", "larger than the limit", "");
+    const outcome *o = run("cd %s && mkdir small && mount -t tmpfs -o size=48k none small", scratch);
+    if (o->status) {
+        printf("skipped: a full disk, none can be mounted here\n");
+        return;
+    }
+    o = run(QUICKLY "./trama trace %s/run --no-starvz --out=%s/small; a=$?; ls -A %s/small; umount %s/small; exit $a",
+            scratch, scratch, scratch, scratch);
+    ck_assert_msg(o->status == 1 && contains(o->text, "No space left on device") && !contains(o->text, "\npaje.trace"),
+                  "%d: %s", o->status, o->text);
+}
+END_TEST
+
+TESTS(figures_are_those_of_a_program_of_known_times, hidden_communication_is_that_of_a_message_of_known_time,
+      files_have_the_columns_that_starvz_reads, starvz_reads_them_where_it_is_installed,
+      results_go_where_they_are_asked_for, a_truncated_trace_gives_what_it_holds, missing_and_foreign_ranks_are_named,
+      a_rank_that_was_cut_short_does_not_hide_the_other, wrong_arguments_are_named,
+      a_trace_of_another_version_says_which, a_full_disk_leaves_nothing_behind)
