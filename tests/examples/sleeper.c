@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A StarPU program whose tasks sleep, so that it is known what its trace must tell. Knows nothing of Trama.
  *
- * sleeper lone: two workers, times in ms
+ * sleeper lone N: two workers, times in N ms
  *     worker 0   nap 0-200   nap.grad 200-400   (nothing is asked for)   update.nap 460-510
  *     worker 1   reshard.nap 0-150   merge.nap 200-300
+ * All ends are fixed from the first begin on, so that who wakes late does not shift the rest.
  * nap.grad and merge.nap need nap, update.nap needs nap.grad; update.nap is step 1, the others step 0.
  *
- * sleeper pair: two ranks of one worker, a message from 0 to 1 that takes 400
+ * sleeper pair N: two ranks of one worker, a message from 0 to 1 that takes 400
  *     rank 0   nap 0-100   other 100-300
  *     rank 1   meet -220   use 500-700
  * use needs what nap made; meet begins sometime before the message leaves, at 100, and ends 120 after that. */
@@ -40,16 +41,22 @@ static void sleep_until(double ms)
         ;
 }
 
-static double first; /* when the first nap began */
+static int scale;             /* N */
+static _Atomic double origin; /* when time began */
+
+static void sleep_to(double end)
+{
+    sleep_until(origin + scale * end);
+}
 
 static void nap(void *buffers[], void *argument)
 {
-    double began = now();
-    int ms;
+    double none = 0;
+    int end;
     (void)buffers;
-    first = first > 0 ? first : began;
-    starpu_codelet_unpack_args(argument, &ms);
-    sleep_until(began + ms);
+    starpu_codelet_unpack_args(argument, &end);
+    atomic_compare_exchange_strong(&origin, &none, now());
+    sleep_to(end);
 }
 
 static struct starpu_codelet writes = {.cpu_funcs = {nap}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "nap"};
@@ -71,13 +78,13 @@ static void must(int result, const char *what)
     }
 }
 
-static void submit(const char *name, int worker, int ms, double flops, starpu_data_handle_t in,
+static void submit(const char *name, int worker, int end, double flops, starpu_data_handle_t in,
                    starpu_data_handle_t out)
 {
-    must(in ? starpu_task_insert(&reads, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &ms,
-                                 sizeof ms, STARPU_FLOPS, flops, STARPU_R, in, STARPU_RW, out, 0)
-            : starpu_task_insert(&writes, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &ms,
-                                 sizeof ms, STARPU_FLOPS, flops, STARPU_RW, out, 0),
+    must(in ? starpu_task_insert(&reads, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &end,
+                                 sizeof end, STARPU_FLOPS, flops, STARPU_R, in, STARPU_RW, out, 0)
+            : starpu_task_insert(&writes, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &end,
+                                 sizeof end, STARPU_FLOPS, flops, STARPU_RW, out, 0),
          name);
 }
 
@@ -88,15 +95,15 @@ static void run_lone(void)
     starpu_data_handle_t a = buffer("a", memory, 1), b = buffer("b", memory + 1, 1);
     starpu_data_handle_t c = buffer("c", memory + 2, 1), d = buffer("d", memory + 3, 1);
     starpu_iteration_push(0);
-    submit("nap", 0, 200, 4e8, NULL, a);
+    submit("nap", 0, 200, 4e8 * scale, NULL, a);
     submit("reshard.nap", 1, 150, 0, NULL, c);
-    submit("nap.grad", 0, 200, 1e8, a, b);
-    submit("merge.nap", 1, 100, 0, a, d);
+    submit("nap.grad", 0, 400, 1e8 * scale, a, b);
+    submit("merge.nap", 1, 300, 0, a, d);
     starpu_iteration_pop();
     starpu_task_wait_for_all();
-    sleep_until(first + 460);
+    sleep_to(460);
     starpu_iteration_push(1);
-    submit("update.nap", 0, 50, 0, NULL, b);
+    submit("update.nap", 0, 510, 0, NULL, b);
     starpu_iteration_pop();
     starpu_task_wait_for_all();
     starpu_data_handle_t all[] = {a, b, c, d};
@@ -143,7 +150,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     if (request == slow) {
         PMPI_Request_get_status(*request, flag, MPI_STATUS_IGNORE);
-        if (!*flag || now() < message.left + 400)
+        if (!*flag || now() < message.left + 400 * scale)
             return *flag = 0, MPI_SUCCESS;
         slow = NULL;
     }
@@ -156,7 +163,8 @@ static void meet(void *buffers[], void *argument)
     (void)argument;
     while (message.left == 0)
         sleep_until(now() + 0.2);
-    sleep_until(message.left + 120);
+    origin = message.left - 100 * scale;
+    sleep_to(220);
 }
 
 static struct starpu_codelet meets = {.cpu_funcs = {meet}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "meet"};
@@ -174,11 +182,11 @@ static void run_pair(void)
     if (rank == 0) {
         submit("nap", 0, 100, 0, NULL, x);
         must(starpu_mpi_isend_detached(x, 1, 7, MPI_COMM_WORLD, NULL, NULL), "send");
-        submit("other", 0, 200, 0, NULL, y);
+        submit("other", 0, 300, 0, NULL, y);
     } else {
         must(starpu_mpi_irecv_detached(x, 0, 7, MPI_COMM_WORLD, NULL, NULL), "receive");
         must(starpu_task_insert(&meets, STARPU_NAME, "meet", STARPU_RW, z, 0), "meet");
-        submit("use", 0, 200, 0, x, y);
+        submit("use", 0, 700, 0, x, y);
     }
     starpu_task_wait_for_all();
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
@@ -193,12 +201,13 @@ static void run_pair(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && !strcmp(argv[1], "lone"))
+    scale = argc == 3 ? atoi(argv[2]) : 0;
+    if (scale > 0 && !strcmp(argv[1], "lone"))
         return run_lone(), EXIT_SUCCESS;
 #if TRAMA_HAVE_MPI
-    if (argc == 2 && !strcmp(argv[1], "pair"))
+    if (scale > 0 && !strcmp(argv[1], "pair"))
         return run_pair(), EXIT_SUCCESS;
 #endif
-    fprintf(stderr, "sleeper lone|pair\n");
+    fprintf(stderr, "sleeper lone|pair N\n");
     return EXIT_FAILURE;
 }
