@@ -165,6 +165,18 @@ START_TEST(more_ranks_than_the_tool_merges_are_refused)
 }
 END_TEST
 
+START_TEST(an_interrupted_command_leaves_nothing_behind)
+{
+    make_two_ranks();
+    write_text("tool", "#!/bin/sh\nexec sleep 20\n");
+    const outcome *o = run("TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run & p=$!; sleep 1; "
+                           "ls -A %s/run | grep -c trama-trace; kill $p; wait $p; echo status $?; ls -A %s/run",
+                           scratch, scratch, scratch, scratch);
+    ck_assert_msg(o->text[0] == '1' && contains(o->text, "status 143\nabout_0\nabout_1\nprof_file_0\nprof_file_1\n"),
+                  "%s", o->text);
+}
+END_TEST
+
 /* ---- Names ---- */
 
 /* 150 names of all roles: as many colours, and the summary stays short. */
@@ -241,4 +253,5 @@ END_TEST
 
 TESTS(all_figures_of_two_ranks, tables_by_role_op_and_place, waits_name_their_causes,
       messages_of_senders_that_the_tool_does_not_look_at_are_named, more_ranks_than_the_tool_merges_are_refused,
-      many_names_have_a_colour_each, paje_traces_are_trimmed_column_by_column)
+      an_interrupted_command_leaves_nothing_behind, many_names_have_a_colour_each,
+      paje_traces_are_trimmed_column_by_column)

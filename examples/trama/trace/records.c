@@ -43,11 +43,10 @@ static char *without_blanks(char *text)
 
 bool records_next(records *r)
 {
-    ssize_t length;
     r->n = 0;
     for (;;) {
         record_field *f = &r->fields[r->n];
-        if ((length = getline(&f->line, &f->room, r->file)) < 0)
+        if (getline(&f->line, &f->room, r->file) < 0)
             return r->n > 0;
         char *colon = strchr(f->line, ':');
         if (colon && *f->line != '#' && *f->line != '%') {

@@ -179,10 +179,9 @@ static void find_cause(const trace *t, trace_wait *w)
 
 static void keep_longest(int most, int *n, trace_wait *waits, trace_wait w)
 {
-    int at = *n;
     if (most == 0 || (*n == most && w.to - w.from <= waits[most - 1].to - waits[most - 1].from))
         return;
-    at = *n < most ? (*n)++ : most - 1;
+    int at = *n < most ? (*n)++ : most - 1;
     for (; at > 0 && waits[at - 1].to - waits[at - 1].from < w.to - w.from; at--)
         waits[at] = waits[at - 1];
     waits[at] = w;

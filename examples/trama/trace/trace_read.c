@@ -195,9 +195,10 @@ void trace_read(const char *folder, int only, trace *t)
         take_record(&read, r);
     records_close(&r);
     trace_finish_workers(t);
-    sort_tasks(&read);
+    if (read.worker)
+        sort_tasks(&read);
     find_ends(t);
-    if (!(t->ended >= t->began))
+    if (!(t->ended >= t->began) || !read.jobs.jobs)
         fail("there is nothing to show: no task of %s ran%s%s", t->program, t->n_missing ? "; " : "",
              t->n_missing ? t->missing[t->n_missing - 1].text : "");
     qsort(read.jobs.jobs, (size_t)read.jobs.n, sizeof *read.jobs.jobs, by_number);
