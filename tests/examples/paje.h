@@ -61,7 +61,7 @@ static inline const char *paje_field(const paje *p, int event, char **fields, co
 
 static inline void paje_event(paje *p, const char *line)
 {
-    char copy[4096], *fields[PAJE_COLUMNS];
+    char copy[4096], *fields[PAJE_COLUMNS] = {NULL};
     ck_assert_uint_lt(strlen(line), 500); /* more breaks StarVZ */
     strcpy(copy, line);
     int n = paje_cut(copy, fields), event = n ? atoi(fields[0]) : 0;
