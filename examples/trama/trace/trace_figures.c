@@ -216,7 +216,7 @@ static int by_step(const void *first, const void *second)
     return (a->step > b->step) - (a->step < b->step);
 }
 
-trace_step *trace_steps(const trace *t, int *n)
+trace_step *trace_measure_steps(const trace *t, int *n)
 {
     trace_step *steps = NULL;
     int all = 0;

@@ -50,6 +50,6 @@ typedef struct trace_step {
 } trace_step;
 
 /* By number; the caller frees. */
-trace_step *trace_steps(const trace *t, int *n);
+trace_step *trace_measure_steps(const trace *t, int *n);
 
 #endif

@@ -70,7 +70,7 @@ static int by_duration(const void *first, const void *second)
 static void print_steps(const summary *s)
 {
     int n;
-    trace_step *steps = trace_steps(s->t, &n);
+    trace_step *steps = trace_measure_steps(s->t, &n);
     if (n) {
         qsort(steps, (size_t)n, sizeof *steps, by_duration);
         const trace_step *middle = &steps[n / 2], *last = &steps[n - 1];
