@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pictures of a trace share: when things lasted that the trace holds by half, spans of steps, lanes for what
+ * overlaps, bytes that are text. Knows no format. */
+#ifndef PICTURE_PARTS_H
+#define PICTURE_PARTS_H
+
+#include "trace.h"
+
+typedef struct span {
+    double begin, end; /* ms; NAN: nowhere */
+} span;
+
+/* The last time that the trace holds; 0 where it holds none. */
+double trace_last(const trace *t);
+
+/* What has no end lasts until last; what never began, or is of no worker or rank of the trace, is nowhere. */
+span task_span(const trace *t, const trace_task *task, double last);
+span message_span(const trace *t, const trace_message *m, double last);
+
+typedef struct trace_step {
+    long number;
+    span span; /* first begin to last end that the trace holds */
+    int n_tasks;
+} trace_step;
+
+/* Of the tasks that began, by number; the caller frees. */
+trace_step *trace_steps(const trace *t, double last, int *n);
+
+/* Spans in one lane do not overlap. */
+typedef struct lanes {
+    int n;
+    double *end; /* [n] of the last span in each */
+} lanes;
+
+/* The first lane that is free, a new one where none is. */
+int lanes_take(lanes *l, span s);
+
+/* The bytes of the character that text begins with: 0 at the end, negative where the byte there is no character that
+ * both XML and JSON may hold. */
+int character_length(const char *text);
+
+static inline const char *role_text(trace_role role)
+{
+    static const char *const texts[N_ROLES] = {"forward", "backward", "update", "merge", "reshard"};
+    return texts[role];
+}
+
+#endif

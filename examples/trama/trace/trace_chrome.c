@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The trace as trace events. Viewers lose slices of a thread that overlap without nesting, by a rounding too: times
+ * are whole ns, and messages and steps lie in as many threads as it takes. Slices stand before the flows that bind to
+ * them. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "must.h"
+#include "picture_parts.h"
+#include "pictures.h"
+
+typedef struct slice {
+    int pid, tid;       /* 0: there is none */
+    int64_t begin, end; /* ns */
+} slice;
+
+typedef struct writer {
+    const trace *t;
+    FILE *out;
+    double last;
+    bool more;                /* an event, or a field of one, stands before */
+    int first_lane;           /* thread of a rank's first lane of messages */
+    lanes *messages;          /* [n_ranks] */
+    slice *ran, *left, *came; /* of each task; of each message at both its ends */
+    int flows;
+} writer;
+
+/* ---- JSON ---- */
+
+static void put_string(writer *w, const char *text)
+{
+    fputc('"', w->out);
+    for (int length; text && (length = character_length(text)); text += abs(length))
+        if (length < 0)
+            fputc(*text == '\n' || *text == '\t' ? ' ' : '?', w->out);
+        else
+            fprintf(w->out, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", length, text);
+    fputc('"', w->out);
+}
+
+/* What follows a key; all but the first of an object or list stand after a comma. */
+static void put_comma(writer *w)
+{
+    fputs(w->more ? "," : "", w->out);
+    w->more = true;
+}
+
+static void put_key(writer *w, const char *key)
+{
+    put_comma(w);
+    fprintf(w->out, "\"%s\":", key);
+}
+
+static void put_text(writer *w, const char *key, const char *text)
+{
+    put_key(w, key);
+    put_string(w, text);
+}
+
+static void put_integer(writer *w, const char *key, int64_t value)
+{
+    put_key(w, key);
+    fprintf(w->out, "%" PRId64, value);
+}
+
+/* JSON has no NAN. */
+static void put_number(writer *w, const char *key, double value)
+{
+    if (!isfinite(value))
+        return;
+    put_key(w, key);
+    fprintf(w->out, "%.9g", value);
+}
+
+static void put_us(writer *w, const char *key, int64_t ns)
+{
+    put_key(w, key);
+    fprintf(w->out, "%" PRId64 ".%03" PRId64, ns / 1000, ns % 1000);
+}
+
+static void put_open(writer *w, const char *key, char bracket)
+{
+    if (key)
+        put_key(w, key);
+    else
+        put_comma(w);
+    fputc(bracket, w->out);
+    w->more = false;
+}
+
+static void put_close(writer *w, char bracket)
+{
+    fputc(bracket, w->out);
+    w->more = true;
+}
+
+static void open_event(writer *w, const char *phase, int pid, int tid, const char *name)
+{
+    fputs(w->more ? ",\n" : "\n", w->out);
+    w->more = false;
+    fputc('{', w->out);
+    put_text(w, "ph", phase);
+    put_integer(w, "pid", pid);
+    put_integer(w, "tid", tid);
+    put_text(w, "name", name);
+}
+
+static void open_slice(writer *w, const slice *s, const char *name, const char *category)
+{
+    open_event(w, "X", s->pid, s->tid, name);
+    put_text(w, "cat", category);
+    put_us(w, "ts", s->begin);
+    put_us(w, "dur", s->end - s->begin);
+    put_open(w, "args", '{');
+}
+
+static void close_event(writer *w)
+{
+    put_close(w, '}');
+    put_close(w, '}');
+}
+
+/* ---- Where things lie ---- */
+
+/* Viewers refuse what is before 0. */
+static int64_t ns_of(double ms)
+{
+    return llround(fmax(ms, 0) * 1e6);
+}
+
+static slice slice_at(int pid, int tid, span s)
+{
+    if (isnan(s.begin))
+        return (slice){0};
+    return (slice){pid, tid, ns_of(s.begin), ns_of(s.end)};
+}
+
+static void place_tasks(writer *w)
+{
+    for (int i = 0; i < w->t->n_tasks; i++) {
+        const trace_task *task = &w->t->tasks[i];
+        span s = task_span(w->t, task, w->last);
+        if (!isnan(s.begin)) {
+            const trace_worker *worker = &w->t->workers[task->worker];
+            w->ran[i] = slice_at(worker->rank + 1, worker->number + 1, s);
+        }
+    }
+}
+
+/* At the receiver, and at the sender where that is another one. */
+static void place_messages(writer *w)
+{
+    for (int i = 0; i < w->t->n_messages; i++) {
+        const trace_message *m = &w->t->messages[i];
+        span s = message_span(w->t, m, w->last);
+        if (isnan(s.begin))
+            continue;
+        w->came[i] = slice_at(m->to + 1, w->first_lane + lanes_take(&w->messages[m->to], s), s);
+        w->left[i] = m->from == m->to ? w->came[i]
+                                      : slice_at(m->from + 1, w->first_lane + lanes_take(&w->messages[m->from], s), s);
+    }
+}
+
+/* ---- Names of processes and threads ---- */
+
+static void name_process(writer *w, int pid, const char *name)
+{
+    open_event(w, "M", pid, 0, "process_name");
+    put_open(w, "args", '{');
+    put_text(w, "name", name);
+    close_event(w);
+    open_event(w, "M", pid, 0, "process_sort_index");
+    put_open(w, "args", '{');
+    put_integer(w, "sort_index", pid);
+    close_event(w);
+}
+
+static void name_thread(writer *w, int pid, int tid, const char *name)
+{
+    open_event(w, "M", pid, tid, "thread_name");
+    put_open(w, "args", '{');
+    put_text(w, "name", name);
+    close_event(w);
+    open_event(w, "M", pid, tid, "thread_sort_index");
+    put_open(w, "args", '{');
+    put_integer(w, "sort_index", tid);
+    close_event(w);
+}
+
+static void name_lanes(writer *w, int pid, int first, const char *what, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char name[40];
+        snprintf(name, sizeof name, i ? "%s, lane %d" : "%s", what, i + 1);
+        name_thread(w, pid, first + i, name);
+    }
+}
+
+static void name_all(writer *w)
+{
+    for (int rank = 0; rank < w->t->n_ranks; rank++) {
+        char name[40];
+        snprintf(name, sizeof name, "rank %d", rank);
+        name_process(w, rank + 1, name);
+        /* One thread of messages stands there even where none came or left. */
+        name_lanes(w, rank + 1, w->first_lane, "messages", w->messages[rank].n ? w->messages[rank].n : 1);
+    }
+    for (int i = 0; i < w->t->n_workers; i++) {
+        const trace_worker *worker = &w->t->workers[i];
+        char name[40];
+        snprintf(name, sizeof name, "worker %d", worker->number);
+        name_thread(w, worker->rank + 1, worker->number + 1, name);
+    }
+}
+
+/* ---- Slices ---- */
+
+static void write_waits(writer *w, const trace_task *task)
+{
+    char text[200];
+    put_open(w, "waited_for", '[');
+    for (int i = 0; i < task->n_needs; i++) {
+        const trace_task *need = &w->t->tasks[task->needs[i]];
+        snprintf(text, sizeof text, "%.150s, task %ld", w->t->names[need->name].text, need->job);
+        put_comma(w);
+        put_string(w, text);
+    }
+    for (int i = 0; i < task->n_messages; i++) {
+        const trace_message *m = &w->t->messages[task->messages[i]];
+        snprintf(text, sizeof text, "%.150s from rank %d", m->text && *m->text ? m->text : "a message", m->from);
+        put_comma(w);
+        put_string(w, text);
+    }
+    put_close(w, ']');
+}
+
+static void write_task(writer *w, int i)
+{
+    const trace_task *task = &w->t->tasks[i];
+    const trace_name *name = &w->t->names[task->name];
+    open_slice(w, &w->ran[i], name->text, role_text(name->role));
+    put_integer(w, "task", task->job);
+    if (task->step >= 0)
+        put_integer(w, "step", task->step);
+    if (task->micro_step >= 0)
+        put_integer(w, "micro_step", task->micro_step);
+    put_number(w, "gflop", task->gflop);
+    if (task->gflop > 0 && task->ended > task->began)
+        put_number(w, "gflop_per_s", task->gflop / (task->ended - task->began) * 1000);
+    put_integer(w, "priority", task->priority);
+    put_number(w, "submitted_ms", task->submitted);
+    if (isnan(task->ended))
+        put_text(w, "ended", "not in the trace");
+    write_waits(w, task);
+    close_event(w);
+}
+
+static void write_message(writer *w, const slice *s, const trace_message *m, bool sent)
+{
+    char name[200];
+    snprintf(name, sizeof name, "%.150s %s rank %d", m->text && *m->text ? m->text : "message", sent ? "to" : "from",
+             sent ? m->to : m->from);
+    open_slice(w, s, name, "message");
+    put_integer(w, "bytes", m->bytes);
+    put_integer(w, "from_rank", m->from);
+    put_integer(w, "to_rank", m->to);
+    if (isnan(m->sent))
+        put_text(w, "sent", "not in the trace");
+    if (isnan(m->arrived))
+        put_text(w, "arrived", "not in the trace");
+    close_event(w);
+}
+
+/* Above the ranks; steps that overlap lie in lanes. */
+static void write_steps(writer *w)
+{
+    int n, pid = w->t->n_ranks + 1;
+    trace_step *steps = trace_steps(w->t, w->last, &n);
+    lanes threads = {0};
+    for (int i = 0; i < n; i++) {
+        char name[40];
+        slice s = slice_at(pid, 1 + lanes_take(&threads, steps[i].span), steps[i].span);
+        snprintf(name, sizeof name, "step %ld", steps[i].number);
+        open_slice(w, &s, name, "step");
+        put_integer(w, "tasks", steps[i].n_tasks);
+        close_event(w);
+    }
+    if (n) {
+        name_process(w, pid, "steps");
+        name_lanes(w, pid, 1, "steps", threads.n);
+    }
+    free(threads.end);
+    free(steps);
+}
+
+/* ---- Flows ---- */
+
+static void write_flow(writer *w, const char *name, const slice *from, int64_t at, const slice *to, int64_t until)
+{
+    if (!from->pid || !to->pid)
+        return;
+    w->flows++;
+    for (int end = 0; end < 2; end++) {
+        const slice *s = end ? to : from;
+        open_event(w, end ? "f" : "s", s->pid, s->tid, name);
+        put_text(w, "cat", "flow");
+        put_integer(w, "id", w->flows);
+        put_us(w, "ts", end ? until : at);
+        if (end)
+            put_text(w, "bp", "e");
+        put_close(w, '}');
+    }
+}
+
+/* A slice does not hold the very end of it, so a flow that leaves there is bound 1 ns before. */
+static int64_t end_of(const slice *s)
+{
+    return s->end > s->begin ? s->end - 1 : s->begin;
+}
+
+/* What has not ended gave nothing to anyone. */
+static void write_flows(writer *w)
+{
+    for (int i = 0; i < w->t->n_messages; i++) {
+        const trace_message *m = &w->t->messages[i];
+        if (m->made_by >= 0 && !isnan(w->t->tasks[m->made_by].ended)) {
+            const slice *made = &w->ran[m->made_by];
+            write_flow(w, "sent", made, end_of(made), &w->left[i], w->left[i].begin);
+        }
+        if (m->from != m->to && !isnan(m->arrived))
+            write_flow(w, "message", &w->left[i], w->left[i].begin, &w->came[i], end_of(&w->came[i]));
+    }
+    for (int i = 0; i < w->t->n_tasks; i++) {
+        const trace_task *task = &w->t->tasks[i];
+        for (int j = 0; j < task->n_needs; j++) {
+            const slice *need = &w->ran[task->needs[j]];
+            if (!isnan(w->t->tasks[task->needs[j]].ended))
+                write_flow(w, "dependency", need, end_of(need), &w->ran[i], w->ran[i].begin);
+        }
+        for (int j = 0; j < task->n_messages; j++) {
+            const slice *came = &w->came[task->messages[j]];
+            if (!isnan(w->t->messages[task->messages[j]].arrived))
+                write_flow(w, "received", came, end_of(came), &w->ran[i], w->ran[i].begin);
+        }
+    }
+}
+
+/* ---- The whole ---- */
+
+static void write_head(writer *w)
+{
+    put_open(w, NULL, '{');
+    put_text(w, "displayTimeUnit", "ms");
+    put_open(w, "otherData", '{');
+    put_text(w, "program", w->t->program);
+    put_open(w, "missing", '[');
+    for (int i = 0; i < w->t->n_missing; i++) {
+        put_comma(w);
+        put_string(w, w->t->missing[i].text);
+    }
+    put_close(w, ']');
+    put_close(w, '}');
+}
+
+static void write_events(writer *w)
+{
+    put_open(w, "traceEvents", '[');
+    name_all(w);
+    write_steps(w);
+    for (int i = 0; i < w->t->n_tasks; i++)
+        if (w->ran[i].pid)
+            write_task(w, i);
+    for (int i = 0; i < w->t->n_messages; i++) {
+        const trace_message *m = &w->t->messages[i];
+        if (w->left[i].pid && m->from != m->to)
+            write_message(w, &w->left[i], m, true);
+        if (w->came[i].pid)
+            write_message(w, &w->came[i], m, false);
+    }
+    write_flows(w);
+    put_close(w, ']');
+}
+
+bool trace_write_chrome(const trace *t, FILE *out)
+{
+    writer w = {.t = t, .out = out, .last = trace_last(t), .first_lane = 1};
+    w.messages = must_allocate((int64_t)t->n_ranks + 1, sizeof *w.messages);
+    w.ran = must_allocate((int64_t)t->n_tasks + 1, sizeof *w.ran);
+    w.left = must_allocate((int64_t)t->n_messages + 1, sizeof *w.left);
+    w.came = must_allocate((int64_t)t->n_messages + 1, sizeof *w.came);
+    for (int i = 0; i < t->n_workers; i++)
+        if (t->workers[i].number + 2 > w.first_lane)
+            w.first_lane = t->workers[i].number + 2;
+    place_tasks(&w);
+    place_messages(&w);
+    write_head(&w);
+    write_events(&w);
+    put_close(&w, '}');
+    fputc('\n', out);
+    for (int i = 0; i < t->n_ranks; i++)
+        free(w.messages[i].end);
+    free(w.messages);
+    free(w.ran);
+    free(w.left);
+    free(w.came);
+    return !fflush(out) && !ferror(out);
+}
