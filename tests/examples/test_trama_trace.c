@@ -223,6 +223,8 @@ START_TEST(files_have_the_columns_that_starvz_reads)
     ck_assert_int_eq(p->count[20], 5);
     ck_assert(size_of("run/tasks.rec") > 0 && size_of("run/data.rec") > 0 && size_of("run/dag.dot") > 0 &&
               size_of("run/comms.rec") == 0);
+    ck_assert(contains(text_of(run("tail -c 10 %s/run/timeline.svg", scratch)), "</svg>") &&
+              contains(text_of(run("tail -c 10 %s/run/trace.json", scratch)), "}"));
     expect_clean("run");
     const char *text = text_of(run("cat %s/run/starvz.yaml", scratch));
     static const char *const names[] = {"nap", "nap.grad", "merge.nap", "reshard.nap", "update.nap"};
@@ -340,6 +342,8 @@ START_TEST(wrong_arguments_are_named)
                                      {" a b", "FOLDER", "'b'"},
                                      {" --longest=-1 a", "--longest", "-1"},
                                      {" --longest=many a", "--longest", "many"},
+                                     {" --steps=2-1 a", "--steps", "1"},
+                                     {" --steps=some a", "--steps", "some"},
                                      {" /no/such/folder", "/no/such/folder", "No such file"},
                                      {" /etc/passwd", "/etc/passwd", "no folder"},
                                      {" --out=/proc .", "/proc", "nothing can be written there"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama trace: what a run did, from the events that it left in a folder. */
 #include <argp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "must.h"
+#include "pictures.h"
 #include "starvz.h"
 #include "trace_build.h"
 #include "trace_convert.h"
@@ -15,11 +17,12 @@
 #include "trace_read.h"
 #include "trace_summary.h"
 
-enum { OPTION_LONGEST = 256, OPTION_OUT, OPTION_NO_STARVZ, MOST_LONGEST = 1000 };
+enum { OPTION_LONGEST = 256, OPTION_OUT, OPTION_NO_STARVZ, OPTION_STEPS, MOST_LONGEST = 1000 };
 
 static const struct argp_option options[] = {
     {"longest", OPTION_LONGEST, "N", 0, "so many of the tasks that workers waited for longest (10)", 0},
     {"out", OPTION_OUT, "FOLDER", 0, "where the results go (the folder of the trace)", 0},
+    {"steps", OPTION_STEPS, "N[-N]", 0, "the steps that timeline.svg shows (some from the middle)", 0},
     {"no-starvz", OPTION_NO_STARVZ, NULL, 0, "do not run StarVZ", 0},
     {0}};
 
@@ -31,21 +34,33 @@ static const char doc[] =
     "for.\n\n"
     "Writes into FOLDER\n"
     "  paje.trace, tasks.rec, data.rec, comms.rec, dag.dot   for StarVZ and ViTE\n"
+    "  timeline.svg  tasks and messages of some steps, for browsers\n"
+    "  trace.json    the whole of it for ui.perfetto.dev and chrome://tracing\n"
     "  starvz.yaml   StarVZ's configuration, with a colour for each op\n"
     "  starvz.png    StarVZ's picture, where it is installed\n\n"
     "The files of all ranks must lie in FOLDER. What an interrupted run left is shown, with what is missing. A folder "
     "of "
     "another StarPU program's prof_file_* is read as well. TRAMA_FXT_TOOL=FILE is the starpu_fxt_tool to be used.";
 
-static const char *const results[] = {"paje.trace", "tasks.rec", "data.rec",   "comms.rec",
-                                      "dag.dot",    "papi.rec",  "starvz.yaml"};
+static const char *const results[] = {"paje.trace", "tasks.rec",   "data.rec",     "comms.rec", "dag.dot",
+                                      "papi.rec",   "starvz.yaml", "timeline.svg", "trace.json"};
 enum { N_RESULTS = sizeof results / sizeof *results };
 
 typedef struct request {
     const char *folder, *out;
     int longest;
     bool no_starvz;
+    trace_picture picture;
 } request;
+
+/* "3" or "3-7" */
+static trace_picture read_steps(const struct argp_state *state, const char *text)
+{
+    char first[32] = "", last[32] = "";
+    int n = sscanf(text, "%31[^-]-%31s", first, last);
+    long from = (long)argument_integer(state, "--steps", n > 0 ? first : text, 0, LONG_MAX);
+    return (trace_picture){from, n > 1 ? (long)argument_integer(state, "--steps", last, from, LONG_MAX) : from};
+}
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
@@ -56,6 +71,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case OPTION_OUT:
         r->out = text;
+        return 0;
+    case OPTION_STEPS:
+        r->picture = read_steps(state, text);
         return 0;
     case OPTION_NO_STARVZ:
         r->no_starvz = true;
@@ -73,11 +91,17 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-static void write_files(const trace *t, const char *scratch)
+static void write_files(const trace *t, const trace_picture *picture, const char *scratch)
 {
     FILE *file = trace_output_open(scratch, "starvz.yaml");
     starvz_configure(t, file);
     trace_output_close(file, scratch, "starvz.yaml");
+    file = trace_output_open(scratch, "timeline.svg");
+    trace_write_svg(t, picture, file); /* closing it tells whether it is written */
+    trace_output_close(file, scratch, "timeline.svg");
+    file = trace_output_open(scratch, "trace.json");
+    trace_write_chrome(t, file);
+    trace_output_close(file, scratch, "trace.json");
 }
 
 static void print_results(const request *r)
@@ -99,7 +123,7 @@ static int look_at_trace(const char *scratch, void *closure)
     trace_folder folder;
     trace_folder_read(&folder, r->folder, &t);
     trace_read(scratch, trace_convert(&folder, scratch, &t), &t);
-    write_files(&t, scratch);
+    write_files(&t, &r->picture, scratch);
     trace_output_publish(scratch, r->out, N_RESULTS, results);
     trace_summarize(&t, r->longest, stdout);
     print_results(r);
@@ -115,7 +139,7 @@ static int look_at_trace(const char *scratch, void *closure)
 int command_trace(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .args_doc = "FOLDER", .doc = doc};
-    request r = {.longest = 10};
+    request r = {.longest = 10, .picture = {-1, -1}};
     argp_parse(&parser, argc, argv, 0, NULL, &r);
     r.out = r.out ? r.out : r.folder;
     return trace_output_work(r.out, look_at_trace, &r);
