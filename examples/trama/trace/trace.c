@@ -123,6 +123,7 @@ static int look_at_trace(const char *scratch, void *closure)
     trace_folder folder;
     trace_folder_read(&folder, r->folder, &t);
     trace_read(scratch, trace_convert(&folder, scratch, &t), &t);
+    trace_folder_compare(&folder, &t);
     write_files(&t, &r->picture, scratch);
     trace_output_publish(scratch, r->out, N_RESULTS, results);
     trace_summarize(&t, r->longest, stdout);

@@ -18,6 +18,7 @@
 #include "must.h"
 #include "paje_trim.h"
 #include "trace_build.h"
+#include "trace_clock.h"
 
 enum { MOST_FILES = 64 }; /* STARPU_FXT_MAX_FILES, as StarPU is configured unless told otherwise */
 
@@ -25,6 +26,7 @@ typedef struct conversion {
     const trace_folder *folder;
     const char *into;
     char *tool, *log;
+    char **events;   /* [ranks] what the tool reads of each */
     char words[256]; /* the tool's last complaint */
     trace *t;
     int only; /* the rank where it is one, or -1 */
@@ -67,7 +69,7 @@ static int run_tool(const conversion *c, const bool *with)
     for (int r = 0; r < c->folder->n_ranks; r++)
         if (with[r]) {
             arguments[n++] = (char *)"-i";
-            arguments[n++] = c->folder->ranks[r].events;
+            arguments[n++] = c->events[r];
         }
     arguments[n++] = (char *)"-d";
     arguments[n++] = (char *)c->into;
@@ -119,7 +121,7 @@ static bool is_other_rank(const conversion *c, const char *line)
     for (const char *next; (next = strstr(rank + 1, " (rank "));)
         rank = next;
     for (int r = 0; r < c->folder->n_ranks; r++) {
-        const char *path = c->folder->ranks[r].events;
+        const char *path = c->events[r];
         if (path && strlen(path) == (size_t)(rank - file) && !strncmp(path, file, strlen(path)))
             return atoi(rank + strlen(" (rank ")) != r;
     }
@@ -199,6 +201,16 @@ static void find_readable(conversion *c, bool *with)
     free(some);
 }
 
+static void align_clocks(conversion *c, const bool *with)
+{
+    c->events = must_allocate(c->folder->n_ranks, sizeof *c->events);
+    if (trace_clock_align(c->folder, with, c->into, c->events))
+        return;
+    for (int r = 0; r < c->folder->n_ranks; r++)
+        if (with[r])
+            c->events[r] = trace_text("%s", c->folder->ranks[r].events);
+}
+
 static void convert_all(conversion *c, bool *with)
 {
     int n = c->folder->n_ranks, unmatched;
@@ -213,6 +225,7 @@ static void convert_all(conversion *c, bool *with)
              "is "
              "built (--enable-fxt-max-files)",
              c->folder->path, count(n, with), MOST_FILES);
+    align_clocks(c, with);
     bool well = convert_ranks(c, with, &unmatched, &strangers);
     if (!well && count(n, with) > 1) {
         find_readable(c, with);
@@ -277,6 +290,9 @@ int trace_convert(const trace_folder *folder, const char *into, trace *t)
     convert_all(&c, with);
     note_senders(&c, with);
     trim(&c);
+    for (int r = 0; r < folder->n_ranks; r++)
+        free(c.events[r]);
+    free(c.events);
     free(c.tool);
     free(c.log);
     free(with);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static trace_rank *rank_at(trace_folder *f, int rank)
 {
     while (f->n_ranks <= rank) {
         f->ranks = trace_grow(f->ranks, f->n_ranks, sizeof *f->ranks);
+        f->ranks[f->n_ranks].tasks = -1;
         f->n_ranks++;
     }
     return &f->ranks[rank];
@@ -59,6 +61,8 @@ static void take_fact(trace_folder *f, about *a, const char *line, trace *t)
 {
     char key[32], value[256];
     int rank, worker, place, n_ranks;
+    int64_t number;
+    trace_rank *r = &f->ranks[a->rank];
     if (sscanf(line, "%31s %255[^\n]", key, value) == 2)
         check_versions(a, key, value);
     if (sscanf(line, "rank %d of %d", &rank, &n_ranks) == 2 && n_ranks > 0 && n_ranks < MOST_RANKS) {
@@ -69,8 +73,12 @@ static void take_fact(trace_folder *f, about *a, const char *line, trace *t)
         trace_add_worker(t, a->rank, worker, place);
     } else if (!strncmp(line, "program ", 8) && !t->program) {
         t->program = trace_text("%s", line + 8);
+    } else if (sscanf(line, "clock %" SCNd64, &number) == 1 && r->n_clocks < 2) {
+        r->clock[r->n_clocks++] = number;
+    } else if (sscanf(line, "tasks %" SCNd64, &number) == 1) {
+        r->tasks = number;
     } else if (!strcmp(line, "ended")) {
-        f->ranks[a->rank].ended = true;
+        r->ended = true;
     }
 }
 
@@ -200,6 +208,18 @@ void trace_folder_read(trace_folder *folder, const char *path, trace *t)
     note_lacks(folder, t);
     if (!t->program)
         t->program = trace_text("%s", folder->path);
+}
+
+void trace_folder_compare(const trace_folder *folder, trace *t)
+{
+    int64_t *held = must_allocate(folder->n_ranks, sizeof *held);
+    for (int i = 0; i < t->n_tasks; i++)
+        held[t->tasks[i].rank]++;
+    for (int r = 0; r < folder->n_ranks; r++)
+        if (folder->ranks[r].tasks >= 0 && held[r] && held[r] != folder->ranks[r].tasks)
+            trace_note(t, "rank %d: the events hold %lld of the %lld tasks that it submitted", r, (long long)held[r],
+                       (long long)folder->ranks[r].tasks);
+    free(held);
 }
 
 void trace_folder_destroy(trace_folder *folder)

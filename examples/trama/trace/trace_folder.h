@@ -9,6 +9,9 @@
 typedef struct trace_rank {
     char *events;          /* the path of its events, NULL where there are none */
     bool described, ended; /* it has an about file, and that says that the trace was closed */
+    int n_clocks;
+    int64_t clock[2]; /* ns that its clock is ahead of rank 0's, at the beginning and at the end */
+    int64_t tasks;    /* that it submitted; -1: not said */
 } trace_rank;
 
 typedef struct trace_folder {
@@ -18,9 +21,18 @@ typedef struct trace_folder {
     trace_rank *ranks;
 } trace_folder;
 
+/* At the beginning (0) or at the end (1); the last that is known. */
+static inline int64_t trace_rank_clock(const trace_rank *r, int i)
+{
+    return r->clock[r->n_clocks > 1 ? i : 0];
+}
+
 /* Fills the trace's program, ranks and workers, and notes what the folder lacks. Ends the program where the folder
  * cannot be read, is none of a trace, or is of another version. The path is borrowed. */
 void trace_folder_read(trace_folder *folder, const char *path, trace *t);
+
+/* Notes where the trace holds other than as many tasks as a rank says that it submitted. */
+void trace_folder_compare(const trace_folder *folder, trace *t);
 
 void trace_folder_destroy(trace_folder *folder);
 
