@@ -182,7 +182,7 @@ const trace_variable *trace_variables(const trama_context *c)
         {"STARPU_FXT_SUFFIX", "prof_file"},
         {"STARPU_FXT_PREFIX", NULL},
         {"STARPU_FXT_TRACE", "1"},
-        {"STARPU_FXT_EVENTS", "USER|TASK|TASK_VERBOSE|DATA|WORKER|EVENT|MPI"},
+        {"STARPU_FXT_EVENTS", "USER|TASK|TASK_VERBOSE|DATA|WORKER|SCHED|EVENT|MPI"},
         {"STARPU_TRACE_BUFFER_SIZE", "16"}, /* MB; what is written survives a signal */
         {NULL, NULL},
     };
