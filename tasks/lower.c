@@ -184,6 +184,20 @@ static const char *compute_name(const trama_node *node, arena *memory, size_t ex
     return name;
 }
 
+/* The op that a group is called after: the first that is more than pointwise, or else what takes most an element. */
+static const trama_node *main_node(const instance *in, const plan_step *step)
+{
+    const trama_node *chosen = NULL;
+    for (int i = 0; i < step->n_calls; i++) {
+        const trama_node *node = in->of->program->nodes.at[in->of->plan->calls.at[step->call + i].node];
+        if (!node->op->pointwise)
+            return node;
+        if (!chosen || node->op->flops > chosen->op->flops)
+            chosen = node;
+    }
+    return chosen;
+}
+
 static const char *name_of(const instance *in, const plan_step *step, arena *memory)
 {
     static const char *const names[] = {[STEP_COPY] = "reshard.copy",
@@ -192,8 +206,7 @@ static const char *name_of(const instance *in, const plan_step *step, arena *mem
                                         [STEP_ORDER] = "reshard.order"};
     if (step->kind != STEP_COMPUTE)
         return names[step->kind];
-    return compute_name(in->of->program->nodes.at[in->of->plan->calls.at[step->call].node], memory,
-                        in->of->lowering_bytes);
+    return compute_name(main_node(in, step), memory, in->of->lowering_bytes);
 }
 
 /* Which workers may run it: one lane of the place, or all of the place. */

@@ -43,6 +43,12 @@ __attribute__((format(printf, 1, 2))) static inline const outcome *run(const cha
 /* For programs that end before they start anything whose leaks take whole stacks, which are slow, to be told. */
 #define QUICKLY "ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=1 "
 
+/* Before a number of ranks and a program: as root, on any number of cores. */
+#define MPIRUN                                                                                                         \
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "                   \
+    "OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "                    \
+    "PRTE_MCA_hwloc_default_binding_policy=none mpirun -n "
+
 /* A wrong use, and what the message names. */
 typedef struct wrong_use {
     const char *arguments, *option, *value;

@@ -232,12 +232,9 @@ START_TEST(several_ranks_follow_plain_loops_and_the_first_one_speaks)
         printf("skipped: several ranks, this build has no MPI\n");
         return;
     }
-    const char *launcher =
-        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-        "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe mpirun -n 2";
     wanted w = plain_training(DEPTH, widths, 7, 0, 1, false, 0.1);
     const char *text =
-        train(launcher, "dp=2,mp=2", "--no-shuffle --optimizer sgd --steps 7 --hidden 17,13,11 2>/dev/null");
+        train(MPIRUN "2", "dp=2,mp=2", "--no-shuffle --optimizer sgd --steps 7 --hidden 17,13,11 2>/dev/null");
     ck_assert_ptr_eq(last_line(text), text);
     check_last_line(text, &w);
     check_log("dp=2,mp=2 on 2 ranks", &w, 1e-5);

@@ -14,11 +14,6 @@
     "STARPU_WORKERS_NOBIND=1 USER=somebody "
 #define SLEEPER "../tests/examples/sleeper"
 
-static const char *const launcher =
-    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
-    "OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
-    "PRTE_MCA_hwloc_default_binding_policy=none mpirun -n 2";
-
 /* Its events go into the folder "run" of the scratch folder. */
 static void sleep_alone(int scale)
 {
@@ -29,9 +24,9 @@ static void sleep_alone(int scale)
 
 static void sleep_in_pair(int scale)
 {
-    text_of(run("rm -rf %s/run && mkdir %s/run && " TRACING "STARPU_NCPU=1 STARPU_FXT_PREFIX=%s/run/ %s " SLEEPER
-                " pair %d",
-                scratch, scratch, scratch, launcher, scale));
+    text_of(run("rm -rf %s/run && mkdir %s/run && " TRACING "STARPU_NCPU=1 STARPU_FXT_PREFIX=%s/run/ " MPIRUN
+                "2 " SLEEPER " pair %d",
+                scratch, scratch, scratch, scale));
 }
 
 static const outcome *trace_outcome(const char *arguments)
