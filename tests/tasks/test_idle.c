@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Idleness on one rank. */
+#include "idle.h"
+
+TESTS(an_idle_program_burns_no_cores, an_idle_eager_program_burns_no_cores)
