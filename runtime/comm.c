@@ -19,6 +19,7 @@ int64_t comm_clock(void)
 #include <sched.h>
 
 static bool initialised_here;
+static const char *const yielding = "OMPI_MCA_mpi_yield_when_idle";
 
 /* At exit, and only where no context is left: ranks that end in the middle of a run would wait for each other. */
 static int open_contexts;
@@ -42,12 +43,22 @@ static bool launched(void)
 static trama_status initialise(void)
 {
     int provided;
-    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0); /* ranks may share cores, and idle cores yield to no one */
+    setenv(yielding, "1", 0); /* ranks may share cores, and idle cores yield to no one */
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided))
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI_Init_thread failed");
     initialised_here = true;
     atexit(finalize_at_exit);
     return TRAMA_OK;
+}
+
+bool comm_yields(void)
+{
+#ifdef OPEN_MPI
+    const char *value = getenv(yielding);
+    return initialised_here && value && atoi(value) == 1;
+#else
+    return false;
+#endif
 }
 
 static trama_status check_threads(void)
@@ -220,6 +231,11 @@ void comm_library(text *out)
 }
 
 #else
+
+bool comm_yields(void)
+{
+    return false;
+}
 
 bool comm_is_world(const comm *c)
 {

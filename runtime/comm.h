@@ -32,6 +32,9 @@ typedef struct comm_patience {
 /* all [ranks][bytes]; MPI's allgather. bytes * ranks may exceed 2 GiB; bytes may not. */
 trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience);
 
+/* Whether MPI gives the core up whenever it is asked and has no news. */
+bool comm_yields(void);
+
 /* Whether it is all of MPI_COMM_WORLD in its order; so it is without MPI. */
 bool comm_is_world(const comm *c);
 

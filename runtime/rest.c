@@ -16,7 +16,8 @@
 static const int64_t rest_after = 2000000; /* ns */
 
 /* StarPU's workers spin. Those that yield leave their core at once to the main thread, another rank or another program
- * that wants it, instead of at the end of their time slice (3 ms instead of 0.05 on a busy machine). A hook costs each
+ * that wants it, instead of at the end of their time slice (3 ms instead of 0.05 on a busy machine). Where MPI yields,
+ * worker 0 that its thread drives does so already, and twice is too often where ranks share a core. A hook costs each
  * idle worker 32 atomics on one shared line, so large ranks, whose main thread finds some core, do without. */
 static const int yield_up_to = 16;
 
@@ -85,8 +86,9 @@ static unsigned rest_if_time(void *arg)
 
 static unsigned yield_core(void *arg)
 {
-    (void)arg;
-    sched_yield();
+    const trama_context *c = arg;
+    if (!c->mpi_yields || starpu_worker_get_id() != 0)
+        sched_yield();
     return 1;
 }
 
@@ -130,6 +132,7 @@ void context_rest(trama_context *c)
 void rest_start(trama_context *c)
 {
     c->rest_hook = c->yield_hook = -1;
+    c->mpi_yields = c->driven && comm_yields();
     atomic_store(&c->depth, 0);
     atomic_store(&c->armed, false);
     if (c->driven) {

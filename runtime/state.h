@@ -61,6 +61,7 @@ struct trama_context {
     atomic_int depth; /* brackets of context_wake */
     atomic_bool awake, armed;
     int rest_hook, yield_hook; /* -1 where not registered */
+    bool mpi_yields;           /* StarPU-MPI's thread, which drives worker 0, gives its core up while it waits */
     _Atomic int64_t idle_since;
     starpu_data_handle_t keep_in, keep_out;
     int64_t keep_data[2];
