@@ -10,6 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BINARIES = os.path.join(ROOT, "build", "release", "bench")
 OPS = 1000
+HOPS = 200
 
 # How a group of programs is measured; seconds a turn, units.
 Plan = namedtuple("Plan", "rounds launches turn warm least")
@@ -26,6 +27,7 @@ KINDS = {
     "samples": Kind("of {}'s samples/s", lambda mine, base: base / mine, ">=", 2),
     "time": Kind("of {}'s time", lambda mine, base: mine / base, "<=", 3),
     "below": Kind("of {}'s time", lambda mine, base: mine / base, "<", 3),
+    "hop": Kind("us a hop", lambda mine, base: mine / HOPS * 1e6, "<=", 1),
     "above": Kind("us an op above {}", lambda mine, base: (mine - base) / OPS * 1e6, "<=", 2),
 }
 BETTER = {">=": lambda value, bound: value >= bound,
@@ -46,6 +48,11 @@ def on_ranks(ranks, command):
     if "Open MPI" in version:
         launcher += ["--oversubscribe", "--bind-to", "none"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
     return launcher + command
+
+
+def on_cores(n, command):
+    """On so many of those that we may use."""
+    return ["taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:n])), *command]
 
 
 def torch_program(torch, name, *arguments):
@@ -84,6 +91,15 @@ MERGE_COST = 1.03  # a micro-step's time over that of one that is not merged
 MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
 OPTIMIZED = "2048,2048"
+# Key: the program's arguments. Each request that completes is held back by so many us; what that may add to a unit,
+# over the sum of these delays.
+OVERLAPS = {"dp": ("dp", "--mesh", "dp=2"), "mp": ("mp", "--mesh", "mp=2")}
+DELAY = 1000
+OVERLAP_GROWTH = 0.2
+HIDDEN = {"hidden.2": 2, "hidden.4": 4}  # ranks
+HIDDEN_BATCH = 512
+HOP = 25  # us
+TRACED = ("512,256", 128)
 PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
 
@@ -109,6 +125,10 @@ class Catalogue:
             self.add_merge_cost(hidden, batch)
         for optimizer in OPTIMIZERS:
             self.add_optimizer(optimizer, torch)
+        for cores in (2, 1):
+            self.add_hop(cores)
+        for ranks in (1, 2):
+            self.add_trace(ranks)
 
     def add(self, name, group, candidate, command, kind, target, samples=None):
         baseline = next(iter(self.groups[group]))
@@ -185,9 +205,25 @@ class Catalogue:
         self.group(name, "PyTorch", torch_program(torch, "torch_optimizer", *arguments), 30, 20, 1)
         self.add(name, name, "trama", program("optimizer", *arguments), "time", 1)
 
+    def add_hop(self, cores):
+        name = f"hop.{cores}core" + "s" * (cores > 1)
+        sizes = ["--hops", str(HOPS)]
+        self.group(name, "by hand", on_cores(cores, on_ranks(2, program("plain_hop", *sizes))), 30, 20, 1)
+        self.add(name, name, "trama", on_cores(cores, on_ranks(2, program("hop", *sizes))), "hop", HOP)
+
+    def add_trace(self, ranks):
+        """Traces are written when a program ends, each into a folder that is not kept."""
+        hidden, batch = TRACED
+        name = f"trace.{ranks}"
+        step = program("step", "--mesh", f"dp={ranks}", "--hidden", hidden, "--batch", str(batch))
+        step = on_ranks(ranks, step) if ranks > 1 else step
+        kept_not = 'export TRAMA_TRACE=$(mktemp -d); trap \'rm -rf "$TRAMA_TRACE"\' EXIT; "$@"'
+        self.group(name, "untraced step", step, 30, 20, 1)
+        self.add(name, name, "traced", ["bash", "-c", kept_not, "traced", *step], "time", None)
+
     def names(self):
-        return [*(row.name for row in self.rows), *MERGED_BYTES, *("plan." + key for key in PLANS), "layouts", "idle1",
-                "idle2"]
+        return [*(row.name for row in self.rows), *("overlap." + key for key in OVERLAPS), *HIDDEN,
+                *MERGED_BYTES, *("plan." + key for key in PLANS), "layouts", "idle1", "idle2"]
 
     def needs_torch(self, names):
         """Whether any of them does; asked of a catalogue without it."""

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that take longer: MPI_Test, through which StarPU-MPI learns of every detached request that it has (envelopes
- * that it receives; data that it sends and receives; its messages to oneself as well), reports a request as complete
+ * that it receives; data that it sends and receives; Trama's messages to oneself as well) and Trama of the ends of its
+ * collective calls, reports a request as complete
  * only some time after its completion was first seen. It holds no thread up meanwhile.
  * A program that calls any of these functions has delay.c's MPI_Test in front of MPI's (MPI's profiling interface); the
  * library knows nothing of it. Without MPI all are there and do nothing. */
@@ -15,7 +16,7 @@ void delay_set(int64_t us);
 /* Requests that MPI_Test has reported as complete since the start of the process, held back or not. */
 typedef struct delay_counts {
     int64_t envelopes; /* those of StarPU-MPI that say which message comes: one goes ahead of each that is received */
-    int64_t data;      /* messages sent, and messages received */
+    int64_t data;      /* messages sent, messages received, collective calls of MPI */
 } delay_counts;
 
 delay_counts delay_count(void);

@@ -45,37 +45,38 @@ static double most_of_all_ranks(double mine)
     return most;
 }
 
-/* Seconds of a run, of the slowest rank. */
-static double turn(const work *w, int64_t delay_us)
+/* Seconds of a run, of the slowest rank; what this rank waited for is added up. */
+static double turn(const work *w, int64_t delay_us, delay_counts *requests)
 {
     most_of_all_ranks(0); /* begin together */
     delay_set(delay_us);
+    delay_counts before = delay_count();
     double begin = seconds();
     for (int i = 0; i < w->runs; i++)
         must(trama_run(w->e, w->target));
     must(trama_wait(w->e));
     double taken = seconds() - begin;
+    delay_counts after = delay_count();
+    requests->envelopes += after.envelopes - before.envelopes;
+    requests->data += after.data - before.data;
     delay_set(0);
     return most_of_all_ranks(taken) / w->runs;
 }
 
 static growth measure(const work *w)
 {
-    double plain[ROUNDS], more[ROUNDS], taken[2];
-    turn(w, 0); /* warm up */
-    delay_counts before = delay_count();
+    double plain[ROUNDS], more[ROUNDS], taken[2], runs = ROUNDS * w->runs;
+    delay_counts requests[2] = {{0}}, ignored = {0};
+    turn(w, 0, &ignored); /* warm up */
     for (int i = 0; i < ROUNDS; i++) {
         for (int k = 0; k < 2; k++) {
             int delayed = (i + k) % 2;
-            taken[delayed] = turn(w, delayed ? DELAY : 0);
+            taken[delayed] = turn(w, delayed ? DELAY : 0, &requests[delayed]);
         }
         plain[i] = taken[0];
         more[i] = taken[1] - taken[0];
     }
-    delay_counts after = delay_count();
-    double runs = 2.0 * ROUNDS * w->runs;
-    growth g = {.envelopes = (double)(after.envelopes - before.envelopes) / runs,
-                .data = (double)(after.data - before.data) / runs};
+    growth g = {.envelopes = (double)requests[1].envelopes / runs, .data = (double)requests[1].data / runs};
     g.seconds = median(plain, ROUNDS);
     g.more = median(more, ROUNDS);
     g.delays = 1e-6 * DELAY * (g.envelopes + g.data);
