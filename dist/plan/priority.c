@@ -124,7 +124,8 @@ static void set_priorities(const clockwork *w, plan *p, int workers)
         all += p->steps.at[i].kind < STEP_SEND ? w->costs[i] : 0;
     for (int i = 0; i < p->steps.n; i++) {
         plan_step *s = &p->steps.at[i];
-        bool holds_up = w->since[i] + w->until[i] > all / workers;
+        bool in_path = w->since[i] > 0 || w->until[i] > w->costs[i];
+        bool holds_up = in_path && w->since[i] + w->until[i] > all / workers;
         if (s->kind >= STEP_SEND)
             s->priority = as_priority(w->until[i]);
         else

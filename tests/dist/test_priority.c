@@ -159,6 +159,25 @@ START_TEST(a_chain_that_is_longer_than_the_rest_takes_goes_first)
 }
 END_TEST
 
+START_TEST(a_lone_step_has_nothing_to_go_before)
+{
+    machine *m = machine_uniform(1, 8);
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(40, 40));
+    trama_target *t = trama_target_new(p, "t", trama_matmul(x, x));
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1}});
+    dense data = dense_random(x->shape, 1, -1, 1, false);
+    simulation_feed(s, x, &data);
+    simulation_run(s, t);
+    ck_assert_int_eq(simulation_plan(s, 0)->steps.n, 1);
+    ck_assert_int_eq(simulation_plan(s, 0)->steps.at[0].priority, 0);
+    dense_free(&data);
+    simulation_destroy(&s);
+    trama_program_destroy(&p);
+    machine_destroy(&m);
+}
+END_TEST
+
 START_TEST(one_worker_has_no_use_for_that)
 {
     machine *m = machine_uniform(1, 1);
@@ -180,6 +199,7 @@ int main(void)
         what_is_sent_goes_before_what_is_not,
         where_all_work_is_one_worker_s_the_plan_s_order_stands,
         a_chain_that_is_longer_than_the_rest_takes_goes_first,
+        a_lone_step_has_nothing_to_go_before,
         one_worker_has_no_use_for_that,
     };
     return suite_run("priority", NULL, NULL, tests, sizeof tests / sizeof *tests);
