@@ -3,7 +3,6 @@
 #include "comm.h"
 
 #include <string.h>
-
 #include <time.h>
 
 /* As FxT's. */
@@ -179,14 +178,14 @@ bool comm_is_world(const comm *c)
     return !MPI_Comm_compare(c->handle, MPI_COMM_WORLD, &compared) && compared == MPI_CONGRUENT;
 }
 
-enum { CLOCK_ROUNDS = 100 };
+enum { CLOCK_ROUNDS = 100, CLOCK_TAG = 7001 /* StarPU-MPI has 42 to 44 */ };
 
 static void answer_with_clock(comm *c, int rank)
 {
     for (int i = 0; i < CLOCK_ROUNDS; i++) {
-        MPI_Recv(NULL, 0, MPI_BYTE, rank, i, c->handle, MPI_STATUS_IGNORE);
+        MPI_Recv(NULL, 0, MPI_BYTE, rank, CLOCK_TAG, c->handle, MPI_STATUS_IGNORE);
         int64_t mine = comm_clock();
-        MPI_Send(&mine, sizeof mine, MPI_BYTE, rank, i, c->handle);
+        MPI_Send(&mine, sizeof mine, MPI_BYTE, rank, CLOCK_TAG, c->handle);
     }
 }
 
@@ -195,8 +194,8 @@ static int64_t ask_for_clock(comm *c)
     int64_t ahead = 0, shortest = INT64_MAX, theirs;
     for (int i = 0; i < CLOCK_ROUNDS; i++) {
         int64_t before = comm_clock();
-        MPI_Send(NULL, 0, MPI_BYTE, 0, i, c->handle);
-        MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, 0, i, c->handle, MPI_STATUS_IGNORE);
+        MPI_Send(NULL, 0, MPI_BYTE, 0, CLOCK_TAG, c->handle);
+        MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, 0, CLOCK_TAG, c->handle, MPI_STATUS_IGNORE);
         int64_t after = comm_clock();
         if (after - before < shortest) {
             shortest = after - before;

@@ -79,10 +79,7 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
         c->cores.shared = true;
         c->cores.even = false;
     }
-    if (c->config.trace)
-        status = context_agree(c, "trama_start", status ? status : trace_prepare(c)); /* StarPU's start is collective */
-    if (!status)
-        trace_clock(c);
+    status = trace_start(c, status);
     if (!status)
         status = driver_start(c);
     if (!status)

@@ -14,33 +14,43 @@
 /* A rank with fewer cores than this cannot spare one for StarPU-MPI's thread, which then drives worker 0 as well. */
 enum { CORES_TO_SPARE = 8 };
 
-/* Variables that Trama set because the user had not: taken back at stop. */
-static const char *set_here[24];
+/* Variables that Trama set, and what they were: taken back at stop. */
+static struct {
+    const char *name;
+    char *before; /* NULL: not there */
+} set_here[24];
 static int n_set_here;
 #if TRAMA_HAVE_MPI
 static bool shutdown_ends_starpu; /* starpu_mpi_init_conf was used once, StarPU-MPI never forgets it */
 static int mpi_thread_left;       /* starpu_mpi_get_thread_cpuid() as our own StarPU-MPI left it, plus 1 */
 #endif
 
-static void set_text(const char *name, const char *value)
+static void set_text(const char *name, const char *value, bool ours)
 {
-    if (getenv(name))
+    if (getenv(name) && !ours)
         return;
+    set_here[n_set_here].name = name;
+    set_here[n_set_here++].before = trama_text_copy(getenv(name));
     setenv(name, value, 1);
-    set_here[n_set_here++] = name;
 }
 
 static void set_variable(const char *name, int value)
 {
     char digits[16];
     snprintf(digits, sizeof digits, "%d", value);
-    set_text(name, digits);
+    set_text(name, digits, false);
 }
 
 static void unset_variables(void)
 {
-    while (n_set_here > 0)
-        unsetenv(set_here[--n_set_here]);
+    while (n_set_here > 0) {
+        n_set_here--;
+        if (set_here[n_set_here].before)
+            setenv(set_here[n_set_here].name, set_here[n_set_here].before, 1);
+        else
+            unsetenv(set_here[n_set_here].name);
+        free(set_here[n_set_here].before);
+    }
 }
 
 static int positive_variable(const char *name)
@@ -118,7 +128,7 @@ static trama_status start_here(trama_context *c)
                           c->cores.workers, STARPU_MAXCPUS);
     prepare_environment(c);
     for (const trace_variable *v = trace_variables(c); v->name; v++)
-        set_text(v->name, v->value);
+        set_text(v->name, v->value, v->ours);
     configure(c, &conf);
     if (getenv("STARPU_FXT_EVENTS")) /* StarPU 1.4.10 looks at it only so */
         starpu_fxt_autostart_profiling(1);

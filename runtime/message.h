@@ -24,9 +24,8 @@ typedef struct envelope {
 /* Posts an asynchronous send (it reads the handle) or receive (it writes it), ordered with tasks by the handle's
  * sequential consistency. Counts one on the flight now and lands when the handle may be overwritten (send) or read
  * (receive); later tasks need not wait for that. Sender and receiver give the same tag and a handle of as many bytes (<
- * 2 GiB); a (rank, tag) is unique while under way. Inside
- * a context_wake bracket. Where there is none (one rank, or no MPI) neither may be
- * called. */
+ * 2 GiB); a (rank, tag) is unique while under way. Inside a context_wake bracket. Where there is no other rank (or no
+ * MPI) neither may be called. */
 void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f);
 void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f);
 

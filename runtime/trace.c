@@ -20,6 +20,7 @@ static struct {
     int begun;  /* traces of this process */
     char *last; /* the events' file of the last one that ended */
     char *last_folder;
+    pid_t process;
     char *now; /* of the one under way: NULL before StarPU has started */
     bool exit_watched;
     int levels; /* of StarPU's iterations that are pushed */
@@ -81,15 +82,29 @@ static trama_status name_folder(trama_context *c)
     int length = (int)strlen(c->config.trace);
     while (length > 1 && c->config.trace[length - 1] == '/')
         length--;
-    if (length > MOST_PATH)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "config.trace (TRAMA_TRACE) has more than %d characters",
-                          MOST_PATH);
     text folder = {0};
-    text_add(&folder, "%.*s", length, c->config.trace);
+    char *here = c->config.trace[0] == '/' ? NULL : getcwd(NULL, 0); /* the program may go elsewhere */
+    text_add(&folder, "%s%s%.*s", here ? here : "", here ? "/" : "", length, c->config.trace);
+    free(here);
     if (traces.begun)
         text_add(&folder, ".%d", traces.begun + 1);
     c->trace_folder = text_take(&folder);
-    return TRAMA_OK;
+    if (strlen(c->trace_folder) <= MOST_PATH)
+        return TRAMA_OK;
+    return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "the path of config.trace (TRAMA_TRACE) has more than %d characters",
+                      MOST_PATH);
+}
+
+static trama_status check_folder(const trama_context *c)
+{
+    struct stat s;
+    if (stat(c->trace_folder, &s))
+        return cannot_write(c->trace_folder);
+    if (!S_ISDIR(s.st_mode))
+        errno = ENOTDIR;
+    else if (!access(c->trace_folder, W_OK | X_OK))
+        return TRAMA_OK;
+    return cannot_write(c->trace_folder);
 }
 
 /* ---- The text about it ---- */
@@ -147,15 +162,25 @@ static void put_last_back(void)
 
 /* ---- Life ---- */
 
-trama_status trace_prepare(trama_context *c)
+/* One rank on which the host's StarPU runs is enough: its trace has begun, or not. */
+static bool comes_too_late(trama_context *c)
 {
-    if (starpu_is_initialized()) {
+    char mine = starpu_is_initialized() != 0, *all = trama_alloc((size_t)c->comm.ranks);
+    bool any = false;
+    if (!context_gather(c, "trama_start", &mine, 1, all))
+        for (int r = 0; r < c->comm.ranks; r++)
+            any |= all[r];
+    free(all);
+    if (any && c->comm.rank == 0)
         context_log(c, TRAMA_LOG_WARNING,
-                    "rank %d: the program started StarPU itself, so TRAMA_TRACE comes too late; set STARPU_FXT_TRACE=1 "
-                    "and STARPU_FXT_PREFIX for its own trace, which trama trace reads too",
-                    c->comm.rank);
-        return TRAMA_OK;
-    }
+                    "rank 0: the program started StarPU itself, so TRAMA_TRACE comes too late; set STARPU_FXT_TRACE=1 "
+                    "and STARPU_FXT_PREFIX for its own trace, which trama trace reads too");
+    return any;
+}
+
+/* So far nothing of an earlier trace is touched. */
+static trama_status prepare(trama_context *c)
+{
     if (!comm_is_world(&c->comm))
         return trama_fail(
             NOWHERE, TRAMA_E_UNSUPPORTED,
@@ -167,27 +192,42 @@ trama_status trace_prepare(trama_context *c)
     trama_status status = name_folder(c);
     if (!status)
         status = make_folder(c);
-    if (status)
-        return status;
+    return status ? status : check_folder(c);
+}
+
+static trama_status begin(trama_context *c)
+{
     remove_earlier_trace(c);
-    status = begin_about(c);
+    trama_status status = begin_about(c);
     if (!status)
         set_last_aside();
+    return status;
+}
+
+trama_status trace_start(trama_context *c, trama_status so_far)
+{
+    if (!c->config.trace || comes_too_late(c))
+        return so_far;
+    trama_status status = context_agree(c, "trama_start", so_far ? so_far : prepare(c));
+    if (!status)
+        status = context_agree(c, "trama_start", begin(c));
+    if (!status)
+        trace_clock(c);
     return status;
 }
 
 const trace_variable *trace_variables(const trama_context *c)
 {
     static trace_variable variables[] = {
-        {"STARPU_FXT_SUFFIX", "prof_file"},
-        {"STARPU_FXT_PREFIX", NULL},
-        {"STARPU_FXT_TRACE", "1"},
-        {"STARPU_FXT_EVENTS", "USER|TASK|TASK_VERBOSE|DATA|WORKER|SCHED|EVENT|MPI"},
-        {"STARPU_TRACE_BUFFER_SIZE", "16"}, /* MB; what is written survives a signal */
-        {NULL, NULL},
+        {"STARPU_FXT_SUFFIX", "prof_file", true},
+        {"STARPU_FXT_PREFIX", NULL, true},
+        {"STARPU_FXT_TRACE", "1", true},
+        {"STARPU_FXT_EVENTS", "USER|TASK|TASK_VERBOSE|DATA|WORKER|SCHED|EVENT|MPI", false},
+        {NULL, NULL, false},
     };
-    static const trace_variable none[] = {{NULL, NULL}};
-    static trace_variable stay[] = {{"STARPU_FXT_SUFFIX", "prof_file"}, {"STARPU_FXT_PREFIX", NULL}, {NULL, NULL}};
+    static const trace_variable none[] = {{NULL, NULL, false}};
+    static trace_variable stay[] = {
+        {"STARPU_FXT_SUFFIX", "prof_file", false}, {"STARPU_FXT_PREFIX", NULL, false}, {NULL, NULL, false}};
     variables[1].value = c->trace_folder;
     stay[1].value = traces.last_folder;
     return c->trace_folder ? variables : traces.last ? stay : none;
@@ -199,6 +239,7 @@ void trace_clock(trama_context *c)
         return;
     text line = {0};
     text_add(&line, "clock %lld\n", (long long)comm_clock_ahead(&c->comm, !c->own_clock));
+    make_folder(c); /* FxT ends the program where it is gone */
     append_about(c, &line);
     free(text_take(&line));
 }
@@ -206,7 +247,7 @@ void trace_clock(trama_context *c)
 /* Who leaves without trama_stop leaves what was recorded. */
 static void save_at_exit(void)
 {
-    if (traces.now)
+    if (traces.now && traces.process == getpid())
         fut_endup(traces.now);
 }
 
@@ -238,6 +279,7 @@ void trace_open(trama_context *c)
     free(text_take(&lines));
     put_last_back();
     traces.begun++;
+    traces.process = getpid();
     traces.levels = 0;
     traces.now = path_of(c, "prof_file", c->comm.rank);
     if (!traces.exit_watched && !atexit(save_at_exit))

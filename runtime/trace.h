@@ -6,20 +6,22 @@
 
 #include "state.h"
 
-/* Before StarPU starts, where config.trace is given: the folder is made, an earlier trace in it goes. Sets
- * c->trace_folder. E_SYSTEM, E_ARGUMENT, E_UNSUPPORTED. */
-trama_status trace_prepare(trama_context *c);
+/* Collective, before StarPU starts; so_far is this rank's status, and an error of any is one of all where config.trace
+ * is given. Names c->trace_folder and makes the folder, from which an earlier trace goes; where the host runs StarPU on
+ * some rank there is a warning and no trace. E_SYSTEM, E_ARGUMENT, E_UNSUPPORTED. */
+trama_status trace_start(trama_context *c, trama_status so_far);
 
 /* What the environment tells StarPU, whether or not there is a trace: pairs of a variable and its value, up to NULL. */
 typedef struct trace_variable {
     const char *name, *value;
+    bool ours; /* whatever the user has there, which comes back at stop */
 } trace_variable;
 const trace_variable *trace_variables(const trama_context *c);
 
 /* Collective, at the beginning and at the end: notes how far this rank's clock is ahead of rank 0's. */
 void trace_clock(trama_context *c);
 
-/* Where StarPU has started, and where it has ended; both do nothing without trace_prepare. */
+/* Where StarPU has started, and where it has ended; both do nothing without c->trace_folder. */
 void trace_open(trama_context *c);
 void trace_close(trama_context *c);
 

@@ -31,10 +31,13 @@ typedef struct trama_config {
                                  cut, or lie in the tensors */
     int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024 */
     int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */
-    const char *trace; /* a folder for the trace of all ranks, TRAMA_TRACE; made where it is not there, an earlier trace
-                          in it goes. `trama trace FOLDER` reads it. Later contexts of a process write to FOLDER.2, and
-                          so on. A trace is whole after trama_stop; exit() keeps what was recorded, a signal what had
-                          been written to disk by then (every 16 MB). NULL: no trace, at no cost */
+    const char *trace; /* a folder for the trace of all ranks, TRAMA_TRACE, which `trama trace FOLDER` reads; made where
+                          it is not there, and the prof_file_* and about_* of an earlier trace go. NULL: no trace, at no
+                          cost. All ranks give one or none, and the communicator has all ranks of MPI_COMM_WORLD; a
+                          StarPU that the program runs is not traced from here. Later contexts of a process write to
+                          FOLDER.2, and so on. Takes 2 KB a task, and 15 MB a second on a rank that waits for messages.
+                          A trace is whole after trama_stop; exit() keeps what was recorded, a signal what had been
+                          written to disk by then (every STARPU_TRACE_BUFFER_SIZE MB, 64) */
     bool check_calls;  /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging */
     bool
         map_by_order; /* process i of n fills the ranks in blocks, TRAMA_MAP_BY_ORDER=1; else by traffic and distance */

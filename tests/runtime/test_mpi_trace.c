@@ -67,6 +67,23 @@ START_TEST(a_folder_that_some_rank_cannot_write_is_an_error_on_all)
 }
 END_TEST
 
+START_TEST(where_one_rank_runs_starpu_itself_there_is_no_trace)
+{
+    bool host = atoi(getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK") : "0") == 1;
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    if (host)
+        ck_assert_int_eq(starpu_init(&conf), 0);
+    trama_config config = {.log = keep_quiet, .trace = folder};
+    ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+    ck_assert(!context_traces(ctx));
+    stop();
+    if (host)
+        starpu_shutdown();
+}
+END_TEST
+
 START_TEST(clocks_of_one_machine_agree)
 {
     start();
@@ -90,4 +107,5 @@ START_TEST(the_folders_go)
 END_TEST
 
 TESTS(each_rank_leaves_its_own_and_later_contexts_leave_them_alone,
-      a_folder_that_some_rank_cannot_write_is_an_error_on_all, clocks_of_one_machine_agree, the_folders_go)
+      a_folder_that_some_rank_cannot_write_is_an_error_on_all, where_one_rank_runs_starpu_itself_there_is_no_trace,
+      clocks_of_one_machine_agree, the_folders_go)

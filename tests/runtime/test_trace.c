@@ -111,6 +111,38 @@ START_TEST(an_earlier_trace_goes_and_other_files_stay)
 }
 END_TEST
 
+START_TEST(neither_where_the_program_goes_nor_what_it_says_to_starpu_matters)
+{
+    char there[256];
+    ck_assert_ptr_nonnull(getcwd(there, sizeof there));
+    ck_assert_int_eq(chdir(scratch), 0);
+    setenv("STARPU_FXT_PREFIX", "/nowhere", 1);
+    setenv("STARPU_FXT_TRACE", "0", 1);
+    trama_config config = {.trace = "relative"};
+    ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+    ck_assert_int_eq(chdir("/"), 0);
+    stop();
+    ck_assert_str_eq(getenv("STARPU_FXT_PREFIX"), "/nowhere");
+    ck_assert_str_eq(getenv("STARPU_FXT_TRACE"), "0");
+    unsetenv("STARPU_FXT_PREFIX");
+    unsetenv("STARPU_FXT_TRACE");
+    ck_assert_int_eq(chdir(there), 0);
+    ck_assert(exists("relative.4/prof_file_0") && strstr(contents("relative.4/about_0"), "ended\n"));
+}
+END_TEST
+
+START_TEST(a_folder_that_goes_meanwhile_is_made_again)
+{
+    trama_config config = {.trace = in_scratch("gone")};
+    ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+    unlink(in_scratch("gone.5/about_0"));
+    unlink(in_scratch("gone.5/prof_file_0"));
+    ck_assert_int_eq(rmdir(in_scratch("gone.5")), 0);
+    stop();
+    ck_assert(exists("gone.5/prof_file_0"));
+}
+END_TEST
+
 START_TEST(the_environment_asks_for_a_trace_too)
 {
     setenv("TRAMA_TRACE", "", 1);
@@ -122,7 +154,7 @@ START_TEST(the_environment_asks_for_a_trace_too)
     ck_assert(context_traces(ctx));
     stop();
     unsetenv("TRAMA_TRACE");
-    ck_assert(exists("d.4/prof_file_0"));
+    ck_assert(exists("d.6/prof_file_0"));
 }
 END_TEST
 
@@ -159,8 +191,8 @@ START_TEST(a_program_that_leaves_without_stopping_leaves_what_was_recorded)
     int status = -1;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    ck_assert(exists("left.5/prof_file_0"));
-    ck_assert_ptr_null(strstr(contents("left.5/about_0"), "ended"));
+    ck_assert(exists("left.7/prof_file_0"));
+    ck_assert_ptr_null(strstr(contents("left.7/about_0"), "ended"));
 }
 END_TEST
 
@@ -173,6 +205,7 @@ START_TEST(the_scratch_folder_goes)
 END_TEST
 
 TESTS(a_traced_context_leaves_events_and_says_what_they_are, later_contexts_of_a_process_write_beside_the_first,
-      an_earlier_trace_goes_and_other_files_stay, the_environment_asks_for_a_trace_too,
+      an_earlier_trace_goes_and_other_files_stay, neither_where_the_program_goes_nor_what_it_says_to_starpu_matters,
+      a_folder_that_goes_meanwhile_is_made_again, the_environment_asks_for_a_trace_too,
       a_folder_that_cannot_be_written_is_an_error_and_nothing_starts,
       a_program_that_leaves_without_stopping_leaves_what_was_recorded, the_scratch_folder_goes)
