@@ -177,6 +177,63 @@ START_TEST(an_interrupted_command_leaves_nothing_behind)
 }
 END_TEST
 
+/* ---- Many needs ---- */
+
+/* A handle that is only read: each reader waits, by StarPU's own jobs, for all before it. 1 ms each, on one worker. */
+START_TEST(a_handle_with_many_readers_costs_each_a_little)
+{
+    enum { READERS = 3000 };
+    char *records = malloc(READERS * 256);
+    size_t n = 0;
+    ck_assert_ptr_nonnull(records);
+    for (int i = 0; i < READERS; i++)
+        n += (size_t)sprintf(records + n,
+                             "Name: read\nJobId: 0_%d\nSubmitOrder: %d\nWorkerId: 0\nSubmitTime: 0\nStartTime: %d\n"
+                             "EndTime: %d\nDependsOn: 0_%d\n\nName: _starpu_sync_task\nJobId: 0_%d\n"
+                             "DependsOn: 0_%d 0_%d\n\n",
+                             2 * i + 1, i + 1, i, i + 1, 2 * i, 2 * i + 2, 2 * i, 2 * i + 1);
+    make_run("", records, "", "");
+    free(records);
+    add_rank(0, "trama-trace 1\nrank 0 of 1\nended\n");
+    EXPECT(trace(""), "1 rank, 1 worker, 3000 tasks", "  critical path          3000.000 ms  100.0 %");
+    ck_assert_int_lt(atol(text_of(run("stat -c %%s %s/run/trace.json", scratch))), READERS * 2000L);
+}
+END_TEST
+
+/* Whatever depends on whatever: the longest chain is that of a search through all of it. */
+START_TEST(the_critical_path_is_that_of_the_whole_graph)
+{
+    enum { JOBS = 120, DENSE = 6 };
+    static char records[JOBS * 256];
+    for (uint64_t round = 0; round < 8; round++) {
+        double chain[JOBS] = {0}, longest = 0;
+        size_t n = 0;
+        for (int i = 0; i < JOBS; i++) {
+            bool own = i > 0 && plain_uniform(7, round, 0, (uint64_t)i, 0, 1) < 0.6;
+            double lasts = own ? 0 : 1 + (int)plain_uniform(7, round, 1, (uint64_t)i, 0, 9);
+            n += (size_t)sprintf(records + n, "Name: %s\nJobId: 0_%d\n", own ? "_starpu_sync_task" : "op", i + 1);
+            if (!own) /* all begin one after the other, whatever they need */
+                n += (size_t)sprintf(records + n, "SubmitOrder: %d\nWorkerId: 0\nStartTime: %d\nEndTime: %g\n", i,
+                                     10 * i, 10 * i + lasts);
+            n += (size_t)sprintf(records + n, "DependsOn:");
+            for (int k = 0; k < DENSE && i > 0; k++) {
+                int need = (int)plain_uniform(7, round, 2 + (uint64_t)k, (uint64_t)i, 0, i);
+                n += (size_t)sprintf(records + n, " 0_%d", need + 1);
+                chain[i] = chain[need] > chain[i] ? chain[need] : chain[i];
+            }
+            n += (size_t)sprintf(records + n, "\n\n");
+            chain[i] += lasts;
+            longest = chain[i] > longest ? chain[i] : longest;
+        }
+        make_run("", records, "", "");
+        add_rank(0, "trama-trace 1\nrank 0 of 1\nended\n");
+        char line[64];
+        snprintf(line, sizeof line, "\n  critical path      %12.3f ms", longest);
+        EXPECT(trace(""), line);
+    }
+}
+END_TEST
+
 /* ---- Names ---- */
 
 /* 150 names of all roles: as many colours, and the summary stays short. */
@@ -253,5 +310,6 @@ END_TEST
 
 TESTS(all_figures_of_two_ranks, tables_by_role_op_and_place, waits_name_their_causes,
       messages_of_senders_that_the_tool_does_not_look_at_are_named, more_ranks_than_the_tool_merges_are_refused,
-      an_interrupted_command_leaves_nothing_behind, many_names_have_a_colour_each,
+      an_interrupted_command_leaves_nothing_behind, a_handle_with_many_readers_costs_each_a_little,
+      the_critical_path_is_that_of_the_whole_graph, many_names_have_a_colour_each,
       paje_traces_are_trimmed_column_by_column)

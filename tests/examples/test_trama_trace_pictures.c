@@ -110,7 +110,7 @@ START_TEST(each_task_is_a_slice_of_its_worker)
         ck_assert_double_eq(json_double(&s, arguments, "gflop"), 0.5);
         ck_assert_int_eq(json_field(&s, arguments, "micro_step") >= 0, task->micro_step >= 0);
     }
-    ck_assert(contains(text, "\"waited_for\":[\"matmul.grad, task 102\",\"w1 from rank 0\"]"));
+    ck_assert(contains(text, "\"waited_for\":[\"w1 from rank 0\",\"matmul.grad, task 102\"]"));
     free(s.nodes);
     free(text);
     model_free(&m);
@@ -206,6 +206,30 @@ START_TEST(flows_pair_up_and_lead_from_slice_to_slice)
     ck_assert_int_eq(count_flows(&s, "received", "w1 from rank 0", "adam"), 1);
     free(s.nodes);
     free(text);
+    model_free(&m);
+}
+END_TEST
+
+/* What matters to a reader is what came last. */
+START_TEST(of_many_needs_the_last_ones_are_shown)
+{
+    model m = model_new(1, 1, 7, 0, plain_names);
+    int needs[] = {2, 0, 5, 1, 4, 3};
+    for (int i = 0; i < 7; i++)
+        add_task(&m, i == 6 ? 1 : 0, 0, i, i + 1, 0);
+    m.t.tasks[6].needs = needs;
+    m.t.tasks[6].n_needs = 6;
+    char *text = chrome_of(&m), *svg = svg_of(&m, -1, -1);
+    strict s = json_parse(text);
+    ck_assert_msg(contains(text, "\"waited_for\":[\"matmul, task 105\",\"matmul, task 104\",\"matmul, task 103\","
+                                 "\"matmul, task 102\",\"and what was over before these\"]"),
+                  "%s", text);
+    ck_assert(contains(svg, "waited for matmul, task 105; matmul, task 104; matmul, task 103; matmul, task 102; and "
+                            "what was over before these\nthe last of it: matmul, task 105, done "));
+    ck_assert_int_eq(count_flows(&s, "dependency", "matmul", "matmul.grad"), 4);
+    free(s.nodes);
+    free(text);
+    free(svg);
     model_free(&m);
 }
 END_TEST
@@ -470,8 +494,8 @@ START_TEST(a_full_disk_is_told)
 END_TEST
 
 TESTS(each_task_is_a_slice_of_its_worker, ranks_and_workers_have_names_and_steps_have_spans,
-      flows_pair_up_and_lead_from_slice_to_slice, slices_of_a_thread_do_not_overlap,
-      each_bar_lies_at_its_time_in_the_row_of_its_worker, messages_steps_and_shares_are_drawn,
-      steps_are_whole_and_from_the_middle_unless_they_are_asked_for, a_large_trace_is_a_small_picture,
-      what_lacks_in_a_trace_lacks_in_the_picture, a_task_without_end_lasts_and_is_told_so, any_bytes_are_shown_as_text,
-      a_full_disk_is_told)
+      flows_pair_up_and_lead_from_slice_to_slice, of_many_needs_the_last_ones_are_shown,
+      slices_of_a_thread_do_not_overlap, each_bar_lies_at_its_time_in_the_row_of_its_worker,
+      messages_steps_and_shares_are_drawn, steps_are_whole_and_from_the_middle_unless_they_are_asked_for,
+      a_large_trace_is_a_small_picture, what_lacks_in_a_trace_lacks_in_the_picture,
+      a_task_without_end_lasts_and_is_told_so, any_bytes_are_shown_as_text, a_full_disk_is_told)

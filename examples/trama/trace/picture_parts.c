@@ -2,6 +2,7 @@
 #include "picture_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "must.h"
@@ -66,6 +67,40 @@ trace_step *trace_steps(const trace *t, double last, int *n)
         } else
             steps[(*n)++] = steps[i];
     return steps;
+}
+
+static int keep_latest(waited waits[MOST_WAITS], int n, waited w)
+{
+    int at = n;
+    while (at > 0 && (w.over > waits[at - 1].over || (isnan(waits[at - 1].over) && !isnan(w.over))))
+        at--;
+    n += n < MOST_WAITS;
+    for (int i = n - 1; i > at; i--)
+        waits[i] = waits[i - 1];
+    if (at < n)
+        waits[at] = w;
+    return n;
+}
+
+int task_waits(const trace *t, const trace_task *task, waited waits[MOST_WAITS])
+{
+    int n = 0;
+    for (int i = 0; i < task->n_needs; i++) {
+        const trace_task *need = &t->tasks[task->needs[i]];
+        n = keep_latest(waits, n, (waited){need, task->needs[i], need->ended});
+    }
+    for (int i = 0; i < task->n_messages; i++)
+        n = keep_latest(waits, n, (waited){NULL, task->messages[i], t->messages[task->messages[i]].arrived});
+    return n;
+}
+
+void wait_text(const trace *t, const waited *wait, char text[200])
+{
+    const trace_message *m = wait->task ? NULL : &t->messages[wait->which];
+    if (wait->task)
+        snprintf(text, 200, "%.150s, task %ld", t->names[wait->task->name].text, wait->task->job);
+    else
+        snprintf(text, 200, "%.150s from rank %d", m->text && *m->text ? m->text : "a message", m->from);
 }
 
 int lanes_take(lanes *l, span s)

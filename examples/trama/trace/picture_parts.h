@@ -26,6 +26,20 @@ typedef struct trace_step {
 /* Of the tasks that began, by number; the caller frees. */
 trace_step *trace_steps(const trace *t, double last, int *n);
 
+enum { MOST_WAITS = 4 };
+
+typedef struct waited {
+    const trace_task *task; /* or NULL */
+    int which;              /* task or message */
+    double over;
+} waited;
+
+/* What a task waited for that was over last, latest first; returns how many. What has no end stands last. */
+int task_waits(const trace *t, const trace_task *task, waited waits[MOST_WAITS]);
+
+/* In words, "matmul, task 3" or "w1 from rank 0". */
+void wait_text(const trace *t, const waited *wait, char text[200]);
+
 /* Spans in one lane do not overlap. */
 typedef struct lanes {
     int n;

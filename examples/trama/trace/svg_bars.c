@@ -8,7 +8,7 @@
 #include "must.h"
 #include "svg_text.h"
 
-enum { MOST_PARTS = 8, MOST_WAITS = 4 };
+enum { MOST_PARTS = 8 };
 
 /* Narrower ones, in pixels, are gathered. */
 #define NARROW 0.3
@@ -31,29 +31,19 @@ typedef struct gathered {
 /* What it waited for, and what came last. */
 static void print_waits(const drawing *d, const trace_task *task)
 {
-    char last[160] = "";
-    double came = -INFINITY;
-    int n = task->n_needs + task->n_messages;
+    waited waits[MOST_WAITS];
+    char text[200];
+    int n = task_waits(d->t, task, waits);
     for (int i = 0; i < n; i++) {
-        char what[120];
-        const trace_task *need = i < task->n_needs ? &d->t->tasks[task->needs[i]] : NULL;
-        const trace_message *m = need ? NULL : &d->t->messages[task->messages[i - task->n_needs]];
-        double at = need ? need->ended : m->arrived;
-        if (need)
-            snprintf(what, sizeof what, "%.60s, task %ld", d->t->names[need->name].text, need->job);
-        else
-            snprintf(what, sizeof what, "%.60s from rank %d", m->text && *m->text ? m->text : "a message", m->from);
-        if (at > came) {
-            came = at;
-            strcpy(last, what);
-        }
-        if (i < MOST_WAITS)
-            svg_print(d->out, "%s%s", i ? "; " : "\nwaited for ", what);
+        wait_text(d->t, &waits[i], text);
+        svg_print(d->out, "%s%s", i ? "; " : "\nwaited for ", text);
     }
-    if (n > MOST_WAITS)
-        svg_print(d->out, "; %d more", n - MOST_WAITS);
-    if (*last && task->began >= came)
-        svg_print(d->out, "\nthe last of it: %s, done %s before", last, DURATION(task->began - came));
+    if (task->n_needs + task->n_messages > n)
+        svg_print(d->out, "; and what was over before these");
+    if (n && task->began >= waits[0].over) {
+        wait_text(d->t, &waits[0], text);
+        svg_print(d->out, "\nthe last of it: %s, done %s before", text, DURATION(task->began - waits[0].over));
+    }
 }
 
 static void print_task(const drawing *d, const trace_task *task)

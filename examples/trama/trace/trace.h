@@ -30,8 +30,9 @@ typedef struct trace_task {
     double gflop;
     int priority;
     long step, micro_step;   /* -1: outside any */
-    int n_needs, *needs;     /* tasks that it waited for, in its rank */
-    int n_messages, *messages; /* that it waited for */
+    /* Of many that it waited for those that were over last, and those that end the longest chains of tasks. */
+    int n_needs, *needs;     /* tasks, in its rank */
+    int n_messages, *messages; /* that had to arrive */
     int n_sends, *sends;     /* messages that had to leave before it could overwrite what they carry */
 } trace_task;
 

@@ -218,19 +218,18 @@ static void name_all(writer *w)
 
 static void write_waits(writer *w, const trace_task *task)
 {
+    waited waits[MOST_WAITS];
     char text[200];
+    int n = task_waits(w->t, task, waits);
     put_open(w, "waited_for", '[');
-    for (int i = 0; i < task->n_needs; i++) {
-        const trace_task *need = &w->t->tasks[task->needs[i]];
-        snprintf(text, sizeof text, "%.150s, task %ld", w->t->names[need->name].text, need->job);
+    for (int i = 0; i < n; i++) {
+        wait_text(w->t, &waits[i], text);
         put_comma(w);
         put_string(w, text);
     }
-    for (int i = 0; i < task->n_messages; i++) {
-        const trace_message *m = &w->t->messages[task->messages[i]];
-        snprintf(text, sizeof text, "%.150s from rank %d", m->text && *m->text ? m->text : "a message", m->from);
+    if (task->n_needs + task->n_messages > n) {
         put_comma(w);
-        put_string(w, text);
+        put_string(w, "and what was over before these");
     }
     put_close(w, ']');
 }
@@ -332,16 +331,11 @@ static void write_flows(writer *w)
             write_flow(w, "message", &w->left[i], w->left[i].begin, &w->came[i], end_of(&w->came[i]));
     }
     for (int i = 0; i < w->t->n_tasks; i++) {
-        const trace_task *task = &w->t->tasks[i];
-        for (int j = 0; j < task->n_needs; j++) {
-            const slice *need = &w->ran[task->needs[j]];
-            if (!isnan(w->t->tasks[task->needs[j]].ended))
-                write_flow(w, "dependency", need, end_of(need), &w->ran[i], w->ran[i].begin);
-        }
-        for (int j = 0; j < task->n_messages; j++) {
-            const slice *came = &w->came[task->messages[j]];
-            if (!isnan(w->t->messages[task->messages[j]].arrived))
-                write_flow(w, "received", came, end_of(came), &w->ran[i], w->ran[i].begin);
+        waited waits[MOST_WAITS];
+        int n = task_waits(w->t, &w->t->tasks[i], waits);
+        for (int j = 0; j < n && !isnan(waits[j].over); j++) {
+            const slice *from = waits[j].task ? &w->ran[waits[j].which] : &w->came[waits[j].which];
+            write_flow(w, waits[j].task ? "dependency" : "received", from, end_of(from), &w->ran[i], w->ran[i].begin);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What waited for what. A message ends in a job of StarPU's own, on which the tasks depend that use the data; it begins
- * after one that depends on the task that made them. Such jobs are followed until tasks and messages are left. */
+ * after one that depends on the task that made them. Such jobs are followed until tasks and messages are left; of what
+ * comes together in one of them, which may be thousands, the few go on that any figure or picture can need. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,11 +13,26 @@
 #include "trace_build.h"
 #include "trace_read.h"
 
+/* Of what something waited for, what matters: what was over last, latest first, and what ends the longest chain of
+ * tasks, without and with the time of messages. -1: none. */
+enum { LATEST = 4, CHAINS = 2 };
+
+typedef struct few {
+    int latest[LATEST], longest[CHAINS];
+} few;
+
+typedef enum need_kind { NEED_TASK, NEED_MESSAGE, NEED_SEND, N_NEEDS } need_kind;
+
+typedef enum job_state { UNSEEN, OPEN, DONE } job_state;
+
 typedef struct walk {
     trace *t;
     trace_jobs *jobs;
-    int *seen, stamp;  /* by job: the walk that came by last */
-    int n_open, *open; /* jobs still to look at */
+    job_state *state;        /* [jobs] */
+    few (*needs)[N_NEEDS];   /* [jobs] */
+    double (*chain)[CHAINS]; /* [tasks] the longest that ends with each */
+    int *sender;             /* [messages] the job after which each begins, -1 where unknown */
+    int n_open, *open;       /* jobs that wait for others to be done */
 } walk;
 
 static trace_job *find_job(const trace_jobs *jobs, int rank, long number)
@@ -42,28 +58,26 @@ static trace_job *job_of(const trace_jobs *jobs, const char *text)
     return text && sscanf(text, "%d_%ld", &rank, &number) == 2 ? find_job(jobs, rank, number) : NULL;
 }
 
-static void append(int **list, int *n, int value)
+/* ---- The few that matter ---- */
+
+/* When it was over; NAN where the trace does not say. */
+static double over(const walk *w, need_kind kind, int which)
 {
-    *list = trace_grow(*list, *n, sizeof **list);
-    (*list)[(*n)++] = value;
+    return kind == NEED_TASK      ? w->t->tasks[which].ended
+           : kind == NEED_MESSAGE ? w->t->messages[which].arrived
+                                  : w->t->messages[which].left;
 }
 
-/* ---- Walking back ---- */
-
-/* The jobs that j waited for, if they have not been met in this walk. */
-static void open_needs(walk *w, const trace_job *j)
+/* Of the chain that it ends; what had to leave is in none. */
+static double length(const walk *w, need_kind kind, int which, int chain)
 {
-    for (int i = 0; i < j->n_needs; i++) {
-        const trace_job *need = find_job(w->jobs, j->rank, j->needs[i]);
-        if (!need || w->seen[need - w->jobs->jobs] == w->stamp)
-            continue;
-        w->seen[need - w->jobs->jobs] = w->stamp;
-        w->open = trace_grow(w->open, w->n_open, sizeof *w->open);
-        w->open[w->n_open++] = (int)(need - w->jobs->jobs);
-    }
+    if (kind == NEED_TASK)
+        return w->chain[which][chain];
+    const trace_message *m = &w->t->messages[which];
+    double before = m->made_by >= 0 ? w->chain[m->made_by][chain] : 0;
+    return kind == NEED_SEND ? 0 : before + (chain ? m->arrived - m->sent : 0);
 }
 
-/* Whether the list has it, which is short. */
 static bool has(const int *list, int n, int value)
 {
     for (int i = 0; i < n; i++)
@@ -72,53 +86,145 @@ static bool has(const int *list, int n, int value)
     return false;
 }
 
-/* A message that j, StarPU's own, waited for until it had left. */
-static int sent_before(const walk *w, const trace_job *j)
+static void take(const walk *w, few *f, need_kind kind, int which)
 {
-    for (int i = 0; i < j->n_needs; i++) {
-        const trace_job *need = find_job(w->jobs, j->rank, j->needs[i]);
-        if (need && need->sent >= 0)
-            return need->sent;
-    }
-    return -1;
+    for (int c = 0; c < CHAINS; c++)
+        if (f->longest[c] < 0 || length(w, kind, which, c) > length(w, kind, f->longest[c], c))
+            f->longest[c] = which;
+    double time = over(w, kind, which);
+    int at = LATEST;
+    while (at > 0 && (f->latest[at - 1] < 0 || time > over(w, kind, f->latest[at - 1])))
+        at--;
+    if (at == LATEST || isnan(time) || has(f->latest, LATEST, which))
+        return;
+    memmove(&f->latest[at + 1], &f->latest[at], (size_t)(LATEST - 1 - at) * sizeof *f->latest);
+    f->latest[at] = which;
 }
 
-/* Fills needs, messages and sends of a task as of the job. */
-static void walk_back(walk *w, const trace_job *from, trace_task *task)
+static void take_all(const walk *w, few *f, need_kind kind, const few *from)
 {
-    w->stamp++;
-    w->n_open = 0;
-    for (open_needs(w, from); w->n_open > 0;) {
-        const trace_job *j = &w->jobs->jobs[w->open[--w->n_open]];
-        int sent = j->task < 0 ? sent_before(w, j) : -1;
-        if (sent >= 0) {
-            if (!has(task->sends, task->n_sends, sent))
-                append(&task->sends, &task->n_sends, sent);
-            if (!isnan(j->submitted))
-                w->t->messages[sent].left = j->submitted; /* it was, once the message had left */
+    for (int i = 0; i < CHAINS; i++)
+        if (from->longest[i] >= 0)
+            take(w, f, kind, from->longest[i]);
+    for (int i = 0; i < LATEST && from->latest[i] >= 0; i++)
+        take(w, f, kind, from->latest[i]);
+}
+
+/* As a list, each once, latest first. */
+static int list_few(const few *f, int **list)
+{
+    int n = 0;
+    *list = must_allocate(LATEST + CHAINS, sizeof **list);
+    for (int i = 0; i < LATEST && f->latest[i] >= 0; i++)
+        (*list)[n++] = f->latest[i];
+    for (int i = 0; i < CHAINS; i++)
+        if (f->longest[i] >= 0 && !has(*list, n, f->longest[i]))
+            (*list)[n++] = f->longest[i];
+    return n;
+}
+
+/* ---- Walking ---- */
+
+/* What j waited for, once all jobs before it are done: tasks and messages, and through StarPU's own what those did. */
+static void gather(walk *w, int j)
+{
+    const trace_job *job = &w->jobs->jobs[j];
+    few *needs = w->needs[j];
+    for (int i = 0; i < job->n_needs; i++) {
+        const trace_job *need = find_job(w->jobs, job->rank, job->needs[i]);
+        if (!need)
+            continue;
+        few *its = w->needs[need - w->jobs->jobs];
+        if (need->task >= 0) {
+            take(w, &needs[NEED_TASK], NEED_TASK, need->task);
+            continue;
         }
-        if (j->task >= 0)
-            append(&task->needs, &task->n_needs, j->task);
-        else if (j->received >= 0 && !has(task->messages, task->n_messages, j->received))
-            append(&task->messages, &task->n_messages, j->received);
-        else if (j->received < 0)
-            open_needs(w, j);
+        take_all(w, &needs[NEED_SEND], NEED_SEND, &its[NEED_SEND]);
+        if (need->received >= 0) {
+            take(w, &needs[NEED_MESSAGE], NEED_MESSAGE, need->received);
+            continue;
+        }
+        take_all(w, &needs[NEED_TASK], NEED_TASK, &its[NEED_TASK]);
+        take_all(w, &needs[NEED_MESSAGE], NEED_MESSAGE, &its[NEED_MESSAGE]);
     }
 }
 
-/* The task that made what is sent after a job: the last of them, should there be several. */
-static int maker_of(walk *w, const trace_job *from)
+/* A message that j, StarPU's own, waited for until it had left: it had, when j was submitted. */
+static void take_send(walk *w, int j)
 {
-    trace_task all = {.n_needs = 0};
-    int last = -1;
-    walk_back(w, from, &all);
-    for (int i = 0; i < all.n_needs; i++)
-        if (last < 0 || w->t->tasks[all.needs[i]].ended > w->t->tasks[last].ended)
-            last = all.needs[i];
-    free(all.needs);
-    free(all.messages);
-    free(all.sends);
-    return last;
+    const trace_job *job = &w->jobs->jobs[j];
+    for (int i = 0; i < job->n_needs; i++) {
+        const trace_job *need = find_job(w->jobs, job->rank, job->needs[i]);
+        if (!need || need->sent < 0)
+            continue;
+        if (!isnan(job->submitted))
+            w->t->messages[need->sent].left = job->submitted;
+        take(w, &w->needs[j][NEED_SEND], NEED_SEND, need->sent);
+        return;
+    }
+}
+
+static void finish_task(walk *w, int j)
+{
+    trace_task *task = &w->t->tasks[w->jobs->jobs[j].task];
+    few *needs = w->needs[j];
+    task->n_needs = list_few(&needs[NEED_TASK], &task->needs);
+    task->n_messages = list_few(&needs[NEED_MESSAGE], &task->messages);
+    task->n_sends = list_few(&needs[NEED_SEND], &task->sends);
+    for (int c = 0; c < CHAINS; c++) {
+        double longest = 0;
+        if (needs[NEED_TASK].longest[c] >= 0)
+            longest = length(w, NEED_TASK, needs[NEED_TASK].longest[c], c);
+        if (needs[NEED_MESSAGE].longest[c] >= 0)
+            longest = fmax(longest, length(w, NEED_MESSAGE, needs[NEED_MESSAGE].longest[c], c));
+        double own = task->ended - task->began;
+        w->chain[w->jobs->jobs[j].task][c] = longest + (isnan(own) ? 0 : own);
+    }
+}
+
+static void finish(walk *w, int j)
+{
+    const trace_job *job = &w->jobs->jobs[j];
+    if (job->received < 0)
+        gather(w, j); /* a message stands for what came before it */
+    if (job->task >= 0)
+        finish_task(w, j);
+    else
+        take_send(w, j);
+    if (job->sent >= 0) { /* made by the last task, should there be several */
+        const few *tasks = &w->needs[j][NEED_TASK];
+        w->t->messages[job->sent].made_by = tasks->latest[0] >= 0 ? tasks->latest[0] : tasks->longest[0];
+    }
+    w->state[j] = DONE;
+}
+
+static void open_job(walk *w, int j)
+{
+    if (j < 0 || w->state[j] != UNSEEN)
+        return;
+    w->open = trace_grow(w->open, w->n_open, sizeof *w->open);
+    w->open[w->n_open++] = j;
+}
+
+/* Each job is done after those that it depends on, over messages too; without recursion, as chains are long. */
+static void walk_to(walk *w, int last)
+{
+    for (open_job(w, last); w->n_open > 0;) {
+        int j = w->open[w->n_open - 1];
+        const trace_job *job = &w->jobs->jobs[j];
+        if (w->state[j] != UNSEEN) {
+            w->n_open--;
+            if (w->state[j] == OPEN)
+                finish(w, j);
+            continue;
+        }
+        w->state[j] = OPEN;
+        for (int i = 0; i < job->n_needs; i++) {
+            const trace_job *need = find_job(w->jobs, job->rank, job->needs[i]);
+            open_job(w, need ? (int)(need - w->jobs->jobs) : -1);
+        }
+        open_job(w, job->received >= 0 ? w->sender[job->received] : -1);
+    }
 }
 
 /* ---- What the messages carry ---- */
@@ -250,14 +356,21 @@ static void read_messages(const char *folder, trace_jobs *jobs, trace *t)
 void trace_link(const char *folder, trace_jobs *jobs, trace *t)
 {
     read_messages(folder, jobs, t);
-    walk w = {.t = t, .jobs = jobs, .seen = must_allocate(jobs->n, sizeof *w.seen)};
-    for (int i = 0; i < jobs->n; i++) {
-        const trace_job *j = &jobs->jobs[i];
-        if (j->task >= 0)
-            walk_back(&w, j, &t->tasks[j->task]);
-        if (j->sent >= 0)
-            t->messages[j->sent].made_by = maker_of(&w, j);
-    }
-    free(w.seen);
+    walk w = {.t = t, .jobs = jobs};
+    w.state = must_allocate(jobs->n, sizeof *w.state);
+    w.needs = must_allocate(jobs->n, sizeof *w.needs);
+    w.chain = must_allocate(t->n_tasks, sizeof *w.chain);
+    w.sender = must_allocate(t->n_messages, sizeof *w.sender);
+    memset(w.needs, -1, (size_t)jobs->n * sizeof *w.needs);
+    memset(w.sender, -1, (size_t)t->n_messages * sizeof *w.sender);
+    for (int i = 0; i < jobs->n; i++)
+        if (jobs->jobs[i].sent >= 0)
+            w.sender[jobs->jobs[i].sent] = i;
+    for (int i = 0; i < jobs->n; i++)
+        walk_to(&w, i);
+    free(w.state);
+    free(w.needs);
+    free(w.chain);
+    free(w.sender);
     free(w.open);
 }
