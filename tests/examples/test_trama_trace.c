@@ -303,8 +303,15 @@ START_TEST(missing_and_foreign_ranks_are_named)
     const char *text = trace("--no-starvz");
     ck_assert_msg(contains(text, "missing: ranks 1-2: no events: ") && contains(text, " rank 3: interrupted: ") &&
                       contains(text, "rank 3 is left out: StarPU's tool cannot read ") &&
-                      contains(text, "rank 0 alone was read") && contains(text, "sleeper: 4 ranks"),
+                      contains(text, "rank 0 alone was read") &&
+                      contains(text, "sleeper: 4 ranks, 2 workers, 5 tasks") && !contains(text, "\nrank 3 place"),
                   "%s", text);
+    double busy = 0, makespan = figure_of(text, "makespan").ms; /* workers of ranks that are not there do not count */
+    static const char *const roles[] = {"forward", "backward", "update", "merge", "reshard"};
+    for (int i = 0; i < 5; i++)
+        busy += row_of(text, roles[i]).ms;
+    ck_assert_double_eq_tol(figure_of(text, "  area bound").ms, busy / 2, 0.01);
+    ck_assert_double_eq_tol(figure_of(text, "idle").ms, 2 * makespan - busy, 0.01);
     text_of(run("rm %s/run/about_*; mv %s/run/prof_file_somebody_3 %s/run/prof_file_1", scratch, scratch, scratch));
     describe(0, 1, "ended\n");
     ck_assert(contains(text = trace("--no-starvz"), "rank 1 is left out: the run had 1 rank only"));

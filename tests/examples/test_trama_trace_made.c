@@ -114,6 +114,18 @@ START_TEST(all_figures_of_two_ranks)
 }
 END_TEST
 
+START_TEST(a_rank_that_is_not_read_is_in_no_figure)
+{
+    make_two_ranks();
+    write_text("run/about_0", "trama-trace 1\nrank 0 of 3\nended\n");
+    write_text("run/about_1", "trama-trace 1\nrank 1 of 3\nended\n");
+    write_text("run/about_2", "trama-trace 1\nrank 2 of 3\nworker 0 place 0\nworker 1 place 0\n");
+    EXPECT(trace(""), ": 3 ranks, 4 workers, 6 tasks, 2 messages\n", "  area bound                9.000 ms   17.3 %",
+           "idle                      172.000 ms   82.7 %", "communication              18.000 ms   17.3 %",
+           "\nforward                           2       12.000    5.8 %");
+}
+END_TEST
+
 START_TEST(tables_by_role_op_and_place)
 {
     make_two_ranks();
@@ -308,8 +320,8 @@ START_TEST(paje_traces_are_trimmed_column_by_column)
 }
 END_TEST
 
-TESTS(all_figures_of_two_ranks, tables_by_role_op_and_place, waits_name_their_causes,
-      messages_of_senders_that_the_tool_does_not_look_at_are_named, more_ranks_than_the_tool_merges_are_refused,
-      an_interrupted_command_leaves_nothing_behind, a_handle_with_many_readers_costs_each_a_little,
-      the_critical_path_is_that_of_the_whole_graph, many_names_have_a_colour_each,
-      paje_traces_are_trimmed_column_by_column)
+TESTS(all_figures_of_two_ranks, a_rank_that_is_not_read_is_in_no_figure, tables_by_role_op_and_place,
+      waits_name_their_causes, messages_of_senders_that_the_tool_does_not_look_at_are_named,
+      more_ranks_than_the_tool_merges_are_refused, an_interrupted_command_leaves_nothing_behind,
+      a_handle_with_many_readers_costs_each_a_little, the_critical_path_is_that_of_the_whole_graph,
+      many_names_have_a_colour_each, paje_traces_are_trimmed_column_by_column)

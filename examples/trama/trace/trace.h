@@ -51,7 +51,7 @@ typedef struct trace_missing {
 
 typedef struct trace {
     char *program;
-    int n_ranks;
+    int n_ranks, n_read;     /* of the run; of them those whose events were read, which alone have workers */
     int n_names, n_workers, n_tasks, n_messages, n_missing;
     trace_name *names;
     trace_worker *workers;   /* by rank, then number */

@@ -77,6 +77,15 @@ void trace_add_worker(trace *t, int rank, int number, int place)
     t->workers[t->n_workers++] = (trace_worker){.rank = rank, .number = number, .place = place};
 }
 
+void trace_drop_workers(trace *t, const bool *with)
+{
+    int n = 0;
+    for (int i = 0; i < t->n_workers; i++)
+        if (t->workers[i].rank < t->n_ranks && with[t->workers[i].rank])
+            t->workers[n++] = t->workers[i];
+    t->n_workers = n;
+}
+
 static int by_number(const void *first, const void *second)
 {
     const trace_worker *a = first, *b = second;

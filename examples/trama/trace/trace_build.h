@@ -22,6 +22,9 @@ void trace_note_ranks(trace *t, int n, const bool *which, const char *text);
 /* A worker that somebody knows of; place -1: without its place. */
 void trace_add_worker(trace *t, int rank, int number, int place);
 
+/* Without those of ranks that are not marked; only before trace_finish_workers. */
+void trace_drop_workers(trace *t, const bool *with);
+
 /* Puts the workers in order, each once. */
 void trace_finish_workers(trace *t);
 

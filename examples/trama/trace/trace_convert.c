@@ -290,6 +290,8 @@ int trace_convert(const trace_folder *folder, const char *into, trace *t)
     convert_all(&c, with);
     note_senders(&c, with);
     trim(&c);
+    trace_drop_workers(t, with);
+    t->n_read = count(folder->n_ranks, with);
     for (int r = 0; r < folder->n_ranks; r++)
         free(c.events[r]);
     free(c.events);

@@ -96,7 +96,7 @@ static void print_messages(const summary *s)
     fprintf(s->out, "bytes moved          %12s     in %d message%s, the largest of %s\n", bytes_text(f->bytes),
             s->t->n_messages, plural(s->t->n_messages), bytes_text(largest));
     fprintf(s->out, "communication        %12.3f ms  %5.1f %%  of the ranks' time a message is under way\n",
-            f->under_way, percent(f->under_way, f->makespan * s->t->n_ranks));
+            f->under_way, percent(f->under_way, f->makespan * s->t->n_read));
     fprintf(s->out, "hidden               %12.3f ms  %5.1f %%  of that a worker of the rank computes\n", f->hidden,
             percent(f->hidden, f->under_way));
 }
