@@ -97,7 +97,7 @@ static void make_two_ranks(void)
 }
 
 /* Busy: 10 + 10 + 4 + 2 + 8 + 2 = 36 of 4 * (62 - 10). The longest chain is matmul, matmul.grad, merge.add. A message
- * is under way 9 ms on either rank; update.adam hides 36-40 of that. */
+ * is sent and not taken for 9 ms on either rank; update.adam hides 36-40 of that. */
 START_TEST(all_figures_of_two_ranks)
 {
     make_two_ranks();
@@ -152,8 +152,20 @@ START_TEST(waits_name_their_causes)
         "    26.000 ms  at 10.000: update.adam (rank 0, worker 1): until 4.0 KiB of grad had left to rank 1\n"
         "    10.000 ms  at 50.000: matmul of step 1 (rank 1, worker 0): submitted late: the program had not asked for "
         "it yet\n"
-        "     2.000 ms  at 10.000: reshard.copy (rank 1, worker 0): submitted late: the program had not asked for it "
-        "yet; it was ready 2.000 ms before it began\n\n");
+        "     2.000 ms  at 10.000: reshard.copy (rank 1, worker 0): it was ready all the time, and no worker took "
+        "it\n\n");
+}
+END_TEST
+
+/* b needs a, which ends 2 ms into the wait; 8 of its 10 ms nobody took it. */
+START_TEST(a_wait_that_went_on_when_its_cause_was_over_says_so)
+{
+    make_run("",
+             "Name: a\nJobId: 0_1\nWorkerId: 0\nSubmitTime: 0\nStartTime: 5\nEndTime: 7\n\n"
+             "Name: b\nJobId: 0_2\nDependsOn: 0_1\nWorkerId: 1\nSubmitTime: 0\nStartTime: 15\nEndTime: 16\n\n",
+             "", "");
+    add_rank(0, "trama-trace 1\nrank 0 of 1\nended\n");
+    EXPECT(trace(""), ": b (worker 1): for a (worker 0); it was ready 8.000 ms before it began\n");
 }
 END_TEST
 
@@ -321,7 +333,8 @@ START_TEST(paje_traces_are_trimmed_column_by_column)
 END_TEST
 
 TESTS(all_figures_of_two_ranks, a_rank_that_is_not_read_is_in_no_figure, tables_by_role_op_and_place,
-      waits_name_their_causes, messages_of_senders_that_the_tool_does_not_look_at_are_named,
-      more_ranks_than_the_tool_merges_are_refused, an_interrupted_command_leaves_nothing_behind,
-      a_handle_with_many_readers_costs_each_a_little, the_critical_path_is_that_of_the_whole_graph,
-      many_names_have_a_colour_each, paje_traces_are_trimmed_column_by_column)
+      waits_name_their_causes, a_wait_that_went_on_when_its_cause_was_over_says_so,
+      messages_of_senders_that_the_tool_does_not_look_at_are_named, more_ranks_than_the_tool_merges_are_refused,
+      an_interrupted_command_leaves_nothing_behind, a_handle_with_many_readers_costs_each_a_little,
+      the_critical_path_is_that_of_the_whole_graph, many_names_have_a_colour_each,
+      paje_traces_are_trimmed_column_by_column)

@@ -33,7 +33,7 @@ static inline double x_of(const drawing *d, double ms)
 
 void draw_tasks(const drawing *d);
 
-/* Of what is on its way, at the receiver. */
+/* Of what is sent and not yet taken, at the receiver. */
 void draw_message_bars(const drawing *d);
 
 /* From sender to receiver, of what was sent and arrived in the time shown. */

@@ -147,7 +147,7 @@ static void draw_label(FILE *out, const view *v, const line *of, int x, int y, i
         fputs(of->kind == LINE_ROLE   ? role_text((trace_role)of->role)
               : of->kind == LINE_IDLE ? "idle"
               : of->kind == LINE_REST ? "no task"
-                                      : "message on its way",
+                                      : "message, not yet taken",
               out);
     fputs("</text>\n", out);
 }

@@ -38,7 +38,7 @@ typedef struct trace_task {
 
 typedef struct trace_message {
     int from, to; /* ranks */
-    double sent, arrived;
+    double sent, arrived; /* arrived: and taken by the receiver, which may be late */
     double left;  /* when the sender was done with it, NAN where unknown */
     int64_t bytes;
     char *text;   /* of what: the handle's name, "" where unknown */

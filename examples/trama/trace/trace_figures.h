@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of a trace: how busy, what bounds it, how much of the communication is hidden, who waited. */
+/* Figures of a trace: how busy, what bounds it, how much of the communication is hidden, who waited. The trace holds
+ * when a receiver took a message, which may be later than when it came. */
 #ifndef TRACE_FIGURES_H
 #define TRACE_FIGURES_H
 
@@ -13,8 +14,8 @@ typedef struct trace_figures {
     double idle;      /* 1 - busy / available */
     double area;      /* busy / workers: no order is faster on as many */
     double path;      /* the longest chain of tasks that need each other, over messages too, which take no time */
-    double path_with_messages; /* the same, each message taking the time that it took */
-    double under_way;          /* over the ranks: the time in which some message from or to it is under way */
+    double path_with_messages; /* the same, each message taking from sent to taken: no bound, it holds lateness too */
+    double under_way;          /* over the ranks: the time in which some message from or to it is sent and not taken */
     double hidden;             /* of that: in which some worker of the rank runs a task */
     int64_t bytes;             /* of all messages */
 } trace_figures;

@@ -95,10 +95,10 @@ static void print_messages(const summary *s)
         return;
     fprintf(s->out, "bytes moved          %12s     in %d message%s, the largest of %s\n", bytes_text(f->bytes),
             s->t->n_messages, plural(s->t->n_messages), bytes_text(largest));
-    fprintf(s->out, "communication        %12.3f ms  %5.1f %%  of the ranks' time a message is under way\n",
-            f->under_way, percent(f->under_way, f->makespan * s->t->n_read));
-    fprintf(s->out, "hidden               %12.3f ms  %5.1f %%  of that a worker of the rank computes\n", f->hidden,
-            percent(f->hidden, f->under_way));
+    fprintf(s->out, "communication        %12.3f ms  %5.1f %%  of the ranks' time: from sent to taken\n", f->under_way,
+            percent(f->under_way, f->makespan * s->t->n_read));
+    fprintf(s->out, "hidden               %12.3f ms  %5.1f %%  of that, meanwhile a worker of the rank computes\n",
+            f->hidden, percent(f->hidden, f->under_way));
 }
 
 static void print_whole(const summary *s)
@@ -108,7 +108,7 @@ static void print_whole(const summary *s)
     print_bound(s, "  area bound", f->area, "the tasks' time, spread evenly over all workers");
     print_bound(s, "  critical path", f->path, "the longest chain of tasks that need each other");
     if (s->t->n_messages)
-        print_bound(s, "  with messages", f->path_with_messages, "the same, with the time of its messages");
+        print_bound(s, "  with messages", f->path_with_messages, "the same, and its messages until they were taken");
     fprintf(s->out, "idle                 %12.3f ms  %5.1f %%  of the workers' time\n", f->available - f->busy,
             100 * f->idle);
     print_messages(s);
@@ -261,9 +261,15 @@ static void print_message(const summary *s, const trace_message *m)
     fprintf(s->out, "%s%s%s", bytes_text(m->bytes), *m->text ? " of " : "", m->text);
 }
 
+/* What was over before the wait began, but for a rounding, is not what it waited for. */
 static void print_cause(const summary *s, const trace_wait *w)
 {
     const trace *t = s->t;
+    const double all = w->to - w->from, idle = w->to - w->ready;
+    if (w->cause != CAUSE_UNKNOWN && idle > 0.99 * all) {
+        fputs("it was ready all the time, and no worker took it", s->out);
+        return;
+    }
     switch (w->cause) {
     case CAUSE_TASK:
         fputs("for ", s->out);
@@ -285,8 +291,8 @@ static void print_cause(const summary *s, const trace_wait *w)
     case CAUSE_UNKNOWN:
         fputs("the trace does not say for what", s->out);
     }
-    if (w->cause != CAUSE_UNKNOWN && w->to - fmax(w->ready, w->from) > 0.5 * (w->to - w->from))
-        fprintf(s->out, "; it was ready %.3f ms before it began", w->to - fmax(w->ready, w->from));
+    if (w->cause != CAUSE_UNKNOWN && idle > 0.1 * all)
+        fprintf(s->out, "; it was ready %.3f ms before it began", idle);
 }
 
 static void print_waits(const summary *s, int most)
