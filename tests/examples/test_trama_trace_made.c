@@ -148,11 +148,11 @@ START_TEST(waits_name_their_causes)
     make_two_ranks();
     EXPECT(
         trace(""),
-        "\n    28.000 ms  at 14.000: merge.add (rank 1, worker 0): for 4.0 KiB of grad from rank 0\n"
-        "    26.000 ms  at 10.000: update.adam (rank 0, worker 1): until 4.0 KiB of grad had left to rank 1\n"
-        "    10.000 ms  at 50.000: matmul of step 1 (rank 1, worker 0): submitted late: the program had not asked for "
+        "\n    28.000 ms  at 4.000: merge.add (rank 1, worker 0): for 4.0 KiB of grad from rank 0\n"
+        "    26.000 ms  at 0.000: update.adam (rank 0, worker 1): until 4.0 KiB of grad had left to rank 1\n"
+        "    10.000 ms  at 40.000: matmul of step 1 (rank 1, worker 0): submitted late: the program had not asked for "
         "it yet\n"
-        "     2.000 ms  at 10.000: reshard.copy (rank 1, worker 0): it was ready all the time, and no worker took "
+        "     2.000 ms  at 0.000: reshard.copy (rank 1, worker 0): it was ready all the time, and no worker took "
         "it\n\n");
 }
 END_TEST
@@ -166,6 +166,24 @@ START_TEST(a_wait_that_went_on_when_its_cause_was_over_says_so)
              "", "");
     add_rank(0, "trama-trace 1\nrank 0 of 1\nended\n");
     EXPECT(trace(""), ": b (worker 1): for a (worker 0); it was ready 8.000 ms before it began\n");
+}
+END_TEST
+
+/* The first task begins at 0, a message is sent 2 ms before; viewers of trace.json refuse times below 0. */
+START_TEST(time_begins_with_the_first_task)
+{
+    make_run("",
+             "Name: a\nJobId: 0_1\nWorkerId: 0\nSubmitTime: 1000\nStartTime: 1005\nEndTime: 1007\n\n"
+             "Name: b\nJobId: 1_1\nWorkerId: 0\nSubmitTime: 0\nStartTime: 1015\nEndTime: 1016\n\n",
+             "Src: 0\nDst: 1\nSendTime: 1003\nRecvTime: 1006\nSize: 8\n\n", "");
+    add_rank(0, "trama-trace 1\nrank 0 of 2\nended\n");
+    add_rank(1, "trama-trace 1\nrank 1 of 2\nended\n");
+    EXPECT(trace(""), "makespan                   11.000 ms\n", "\n    10.000 ms  at 0.000: b ");
+    EXPECT(text_of(run("cat %s/run/timeline.svg", scratch)), "-2.000 to 11.000 ms of 11.000 ms",
+           "\n0.000000 to 2.000000 ms", "\n-2.000000 to 1.000000 ms");
+    EXPECT(text_of(run("cat %s/run/trace.json", scratch)), "\"time_0_at_ms\":2,", "\"ts\":0.000,\"dur\":3000.000",
+           "\"ts\":2000.000,\"dur\":2000.000", "\"submitted_ms\":-5");
+    ck_assert_int_ne(run("grep -e '\"ts\":-' -e '\"dur\":-' %s/run/trace.json", scratch)->status, 0);
 }
 END_TEST
 
@@ -332,8 +350,8 @@ START_TEST(paje_traces_are_trimmed_column_by_column)
 }
 END_TEST
 
-TESTS(all_figures_of_two_ranks, a_rank_that_is_not_read_is_in_no_figure, tables_by_role_op_and_place,
-      waits_name_their_causes, a_wait_that_went_on_when_its_cause_was_over_says_so,
+TESTS(all_figures_of_two_ranks, time_begins_with_the_first_task, a_rank_that_is_not_read_is_in_no_figure,
+      tables_by_role_op_and_place, waits_name_their_causes, a_wait_that_went_on_when_its_cause_was_over_says_so,
       messages_of_senders_that_the_tool_does_not_look_at_are_named, more_ranks_than_the_tool_merges_are_refused,
       an_interrupted_command_leaves_nothing_behind, a_handle_with_many_readers_costs_each_a_little,
       the_critical_path_is_that_of_the_whole_graph, many_names_have_a_colour_each,

@@ -21,7 +21,7 @@ typedef struct trace_worker {
     char *text; /* "rank 0, worker 1" */
 } trace_worker;
 
-/* Times are in ms of the common clock; the trace begins at 0. */
+/* Times are in ms of the common clock, from the first begin of a task that ended: what came before is below 0. */
 typedef struct trace_task {
     int name;                /* index into names */
     int rank, worker;        /* worker: index into workers; -1 where it never began */

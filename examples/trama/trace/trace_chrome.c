@@ -19,6 +19,7 @@ typedef struct writer {
     const trace *t;
     FILE *out;
     double last;
+    int64_t zero;             /* ns at which time 0 of the trace is shown, as viewers refuse what is before 0 */
     bool more;                /* an event, or a field of one, stands before */
     int first_lane;           /* thread of a rank's first lane of messages */
     lanes *messages;          /* [n_ranks] */
@@ -123,17 +124,27 @@ static void close_event(writer *w)
 
 /* ---- Where things lie ---- */
 
-/* Viewers refuse what is before 0. */
 static int64_t ns_of(double ms)
 {
-    return llround(fmax(ms, 0) * 1e6);
+    return llround(ms * 1e6);
 }
 
-static slice slice_at(int pid, int tid, span s)
+static slice slice_at(const writer *w, int pid, int tid, span s)
 {
     if (isnan(s.begin))
         return (slice){0};
-    return (slice){pid, tid, ns_of(s.begin), ns_of(s.end)};
+    return (slice){pid, tid, w->zero + ns_of(s.begin), w->zero + ns_of(s.end)};
+}
+
+/* Where something is before 0, all is shown later by that. */
+static void find_zero(writer *w)
+{
+    double first = 0;
+    for (int i = 0; i < w->t->n_tasks; i++)
+        first = fmin(first, task_span(w->t, &w->t->tasks[i], w->last).begin);
+    for (int i = 0; i < w->t->n_messages; i++)
+        first = fmin(first, message_span(w->t, &w->t->messages[i], w->last).begin);
+    w->zero = -ns_of(first);
 }
 
 static void place_tasks(writer *w)
@@ -143,7 +154,7 @@ static void place_tasks(writer *w)
         span s = task_span(w->t, task, w->last);
         if (!isnan(s.begin)) {
             const trace_worker *worker = &w->t->workers[task->worker];
-            w->ran[i] = slice_at(worker->rank + 1, worker->number + 1, s);
+            w->ran[i] = slice_at(w, worker->rank + 1, worker->number + 1, s);
         }
     }
 }
@@ -156,9 +167,10 @@ static void place_messages(writer *w)
         span s = message_span(w->t, m, w->last);
         if (isnan(s.begin))
             continue;
-        w->came[i] = slice_at(m->to + 1, w->first_lane + lanes_take(&w->messages[m->to], s), s);
-        w->left[i] = m->from == m->to ? w->came[i]
-                                      : slice_at(m->from + 1, w->first_lane + lanes_take(&w->messages[m->from], s), s);
+        w->came[i] = slice_at(w, m->to + 1, w->first_lane + lanes_take(&w->messages[m->to], s), s);
+        w->left[i] = m->from == m->to
+                         ? w->came[i]
+                         : slice_at(w, m->from + 1, w->first_lane + lanes_take(&w->messages[m->from], s), s);
     }
 }
 
@@ -279,7 +291,7 @@ static void write_steps(writer *w)
     lanes threads = {0};
     for (int i = 0; i < n; i++) {
         char name[40];
-        slice s = slice_at(pid, 1 + lanes_take(&threads, steps[i].span), steps[i].span);
+        slice s = slice_at(w, pid, 1 + lanes_take(&threads, steps[i].span), steps[i].span);
         snprintf(name, sizeof name, "step %ld", steps[i].number);
         open_slice(w, &s, name, "step");
         put_integer(w, "tasks", steps[i].n_tasks);
@@ -348,6 +360,8 @@ static void write_head(writer *w)
     put_text(w, "displayTimeUnit", "ms");
     put_open(w, "otherData", '{');
     put_text(w, "program", w->t->program);
+    if (w->zero)
+        put_number(w, "time_0_at_ms", (double)w->zero / 1e6);
     put_open(w, "missing", '[');
     for (int i = 0; i < w->t->n_missing; i++) {
         put_comma(w);
@@ -386,6 +400,7 @@ bool trace_write_chrome(const trace *t, FILE *out)
     for (int i = 0; i < t->n_workers; i++)
         if (t->workers[i].number + 2 > w.first_lane)
             w.first_lane = t->workers[i].number + 2;
+    find_zero(&w);
     place_tasks(&w);
     place_messages(&w);
     write_head(&w);

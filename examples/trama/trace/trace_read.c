@@ -184,6 +184,24 @@ static void find_ends(trace *t)
         trace_note(t, "%d task%s never began", unbegun, unbegun > 1 ? "s were submitted and" : " was submitted and");
 }
 
+/* The first task begins at 0; what is submitted or sent before does so before 0. */
+static void set_zero(trace *t)
+{
+    const double zero = t->began;
+    for (int i = 0; i < t->n_tasks; i++) {
+        t->tasks[i].submitted -= zero;
+        t->tasks[i].began -= zero;
+        t->tasks[i].ended -= zero;
+    }
+    for (int i = 0; i < t->n_messages; i++) {
+        t->messages[i].sent -= zero;
+        t->messages[i].arrived -= zero;
+        t->messages[i].left -= zero;
+    }
+    t->began -= zero;
+    t->ended -= zero;
+}
+
 void trace_read(const char *folder, int only, trace *t)
 {
     reading read = {.t = t, .only = only};
@@ -203,6 +221,7 @@ void trace_read(const char *folder, int only, trace *t)
              t->n_missing ? t->missing[t->n_missing - 1].text : "");
     qsort(read.jobs.jobs, (size_t)read.jobs.n, sizeof *read.jobs.jobs, by_number);
     trace_link(folder, &read.jobs, t);
+    set_zero(t);
     trace_color_names(t);
     for (int i = 0; i < read.jobs.n; i++)
         free(read.jobs.jobs[i].needs);

@@ -223,7 +223,7 @@ static void draw_axis(const drawing *d)
     for (double tick = ceil(s.begin / each - 1e-9); tick * each <= s.end + 1e-9 * each; tick++) {
         char text[40];
         double x = x_of(d, tick * each);
-        snprintf(text, sizeof text, "%.*f", digits, tick * shown_each);
+        snprintf(text, sizeof text, "%.*f", digits, tick * shown_each + 0.0); /* no "-0" */
         draw_line(d, x, y, x, y + 5, "#475569");
         draw_text(d, x, y + 17, "text-anchor=\"middle\"", text);
     }
