@@ -13,6 +13,7 @@ enum {
     DEFINE_VALUE = 6,
     CREATE_CONTAINER = 7,
     DESTROY_CONTAINER = 8,
+    NEW_EVENT = 9,
     SET_STATE = 10,
     START_LINK = 18,
     END_LINK = 19
@@ -29,16 +30,22 @@ static const struct column {
                {24, "HName", DROP},    {24, "X", DROP},     {24, "Y", DROP}};
 static const char *const renamed[][2] = {{"MPITAG", "Tag"}};
 
+typedef struct poller {
+    char alias[64]; /* of a thread of MPI's */
+    bool polls;     /* its last state was to poll or to drive */
+} poller;
+
 typedef struct trimming {
     FILE *out;
     bool one_process;
-    void (*found)(void *closure, int rank, int number);
-    void *closure;
+    const paje_listener *listener;
     int event, n; /* in the definition of which, after how many columns; event 0: in none */
     treatment treatments[MOST_EVENTS][MOST_COLUMNS];
     bool any[MOST_EVENTS];
     int n_users;
     char (*users)[64]; /* containers of the user's threads */
+    int n_pollers;
+    poller *pollers;
 } trimming;
 
 /* ---- Definitions ---- */
@@ -152,10 +159,14 @@ static void look_at_container(trimming *t, const char *line)
     if (sscanf(line, "%*d %*s %63s %7s", alias, type) != 2)
         return;
     if (!strcmp(type, "W") && (sscanf(alias, "w%d", &number) == 1 || sscanf(alias, "%d_w%d", &rank, &number) == 2))
-        t->found(t->closure, rank, number);
+        t->listener->worker(t->listener->closure, rank, number);
     if (!strcmp(type, "UT")) {
         t->users = trace_grow(t->users, t->n_users, sizeof *t->users);
         strcpy(t->users[t->n_users++], alias);
+    }
+    if (!strcmp(type, "MPICt")) {
+        t->pollers = trace_grow(t->pollers, t->n_pollers, sizeof *t->pollers);
+        strcpy(t->pollers[t->n_pollers++].alias, alias);
     }
 }
 
@@ -179,14 +190,45 @@ static void end_user(trimming *t, long event, const char *line)
         fprintf(t->out, "%ld\t%s\t%s\tUT\n", event, time, alias);
 }
 
+/* "10 TIME CONTAINER CtS Pl", after Pl or Dr: it goes on polling. */
+static bool polls_on(trimming *t, const char *line)
+{
+    char alias[64], type[8], state[8];
+    if (t->n_pollers == 0 || sscanf(line, "%*d %*s %63s %7s %7s", alias, type, state) != 3 || strcmp(type, "CtS"))
+        return false;
+    for (int i = 0; i < t->n_pollers; i++)
+        if (!strcmp(t->pollers[i].alias, alias)) {
+            bool before = t->pollers[i].polls;
+            t->pollers[i].polls = !strcmp(state, "Pl") || !strcmp(state, "Dr");
+            return before && t->pollers[i].polls;
+        }
+    return false;
+}
+
+/* '9 TIME prog_event RANK_p "fxt flush"', without the rank where the trace is of one */
+static void look_at_event(const trimming *t, const char *line)
+{
+    int rank = 0;
+    char container[64];
+    const char *name = strchr(line, '"');
+    if (!name || strncmp(name, "\"fxt flush\"", 11) || sscanf(line, "%*d %*s %*s %63s", container) != 1)
+        return;
+    sscanf(container, "%d_p", &rank);
+    t->listener->flush(t->listener->closure, rank);
+}
+
 static void trim_line(trimming *t, long event, char *line)
 {
     if (event == CREATE_CONTAINER)
         look_at_container(t, line);
+    if (event == NEW_EVENT)
+        look_at_event(t, line);
     if (*line == '%')
         trim_definition(t, line);
     else if (is_users_end(t, event, line))
         end_user(t, event, line);
+    else if (event == SET_STATE && polls_on(t, line))
+        return;
     else if (event == DEFINE_VALUE && !strncmp(line, "6\t", 2))
         quote_names(t, line);
     else if (event > 0 && event < MOST_EVENTS && t->any[event])
@@ -195,13 +237,14 @@ static void trim_line(trimming *t, long event, char *line)
         fputs(line, t->out);
 }
 
-void paje_trim(FILE *in, FILE *out, bool one_process, void (*found)(void *closure, int rank, int number), void *closure)
+void paje_trim(FILE *in, FILE *out, bool one_process, const paje_listener *listener)
 {
-    trimming t = {.out = out, .one_process = one_process, .found = found, .closure = closure};
+    trimming t = {.out = out, .one_process = one_process, .listener = listener};
     char *line = NULL;
     size_t room = 0;
     while (!ferror(out) && getline(&line, &room, in) >= 0)
         trim_line(&t, strtol(line, NULL, 10), line);
     free(t.users);
+    free(t.pollers);
     free(line);
 }

@@ -6,13 +6,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* What a trace tells on the way; rank is 0 where the trace is of one. */
+typedef struct paje_listener {
+    void *closure;
+    void (*worker)(void *closure, int rank, int number); /* for each container of one */
+    void (*flush)(void *closure, int rank);              /* for each time that events were written during the run */
+} paje_listener;
+
 /* Copies without the columns that came later, Priority of events 20 and 21, HName, X and Y of events 23 and 24, and
  * with MPITAG called Tag again. What is between quotes is one column, whatever it holds. Else, so that StarVZ and
  * pj_dump read it: names with blanks get quotes where they are defined, the lists of Params and NumaNodes are cut where
  * they are long, a user's thread that drove a worker ends as what it is, and, where the trace is of one process only,
- * links of stolen work are left out. For each container of a worker calls found with its rank, 0 where the trace is of
- * one, and number. The files' error flags tell whether it worked. */
-void paje_trim(FILE *in, FILE *out, bool one_process, void (*found)(void *closure, int rank, int number),
-               void *closure);
+ * links of stolen work are left out. Where MPI's thread polls and drives by turns, hundreds of thousands of times, only
+ * the first state stays. The files' error flags tell whether it worked. */
+void paje_trim(FILE *in, FILE *out, bool one_process, const paje_listener *listener);
 
 #endif

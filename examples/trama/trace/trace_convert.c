@@ -29,7 +29,8 @@ typedef struct conversion {
     char **events;   /* [ranks] what the tool reads of each */
     char words[256]; /* the tool's last complaint */
     trace *t;
-    int only; /* the rank where it is one, or -1 */
+    int *flushes; /* [ranks] how often events were written during the run */
+    int only;     /* the rank where it is one, or -1 */
 } conversion;
 
 /* ---- The tool ---- */
@@ -264,13 +265,32 @@ static void take_worker(void *closure, int rank, int number)
     trace_add_worker(c->t, c->only >= 0 ? c->only : rank, number, -1);
 }
 
+static void count_flush(void *closure, int rank)
+{
+    conversion *c = closure;
+    rank = c->only >= 0 ? c->only : rank;
+    if (rank >= 0 && rank < c->folder->n_ranks)
+        c->flushes[rank]++;
+}
+
+static void note_flushes(const conversion *c)
+{
+    for (int r = 0; r < c->folder->n_ranks; r++)
+        if (c->flushes[r])
+            trace_note(c->t,
+                       "rank %d: events were written to disk %d time%s during the run, which holds its workers up; "
+                       "STARPU_TRACE_BUFFER_SIZE=MB makes room for more",
+                       r, c->flushes[r], c->flushes[r] > 1 ? "s" : "");
+}
+
 static void trim(conversion *c)
 {
+    const paje_listener listener = {.closure = c, .worker = take_worker, .flush = count_flush};
     char *whole = trace_text("%s/paje.trace", c->into), *trimmed = trace_text("%s/paje.trimmed", c->into);
     FILE *in = fopen(whole, "r"), *out = in ? fopen(trimmed, "w") : NULL;
     if (!out)
         fail("%s: %s", in ? trimmed : whole, strerror(errno));
-    paje_trim(in, out, c->only >= 0, take_worker, c);
+    paje_trim(in, out, c->only >= 0, &listener);
     bool read = !ferror(in), written = !ferror(out);
     fclose(in);
     if (!read)
@@ -289,12 +309,15 @@ int trace_convert(const trace_folder *folder, const char *into, trace *t)
     c.log = trace_text("%s/words", into);
     convert_all(&c, with);
     note_senders(&c, with);
+    c.flushes = must_allocate(folder->n_ranks, sizeof *c.flushes);
     trim(&c);
+    note_flushes(&c);
     trace_drop_workers(t, with);
     t->n_read = count(folder->n_ranks, with);
     for (int r = 0; r < folder->n_ranks; r++)
         free(c.events[r]);
     free(c.events);
+    free(c.flushes);
     free(c.tool);
     free(c.log);
     free(with);
