@@ -85,5 +85,33 @@ START_TEST(four_ranks_have_one_clock_and_every_message_its_ends)
 }
 END_TEST
 
+/* ms from the first task of rank 0 to that of rank 1, as tasks.rec has it; all with as many digits as that has. */
+static double lead_of_rank_0(void)
+{
+    trace();
+    return atof(text_of(run("awk 'BEGIN { RS = \"\"; FS = \"\\n\" } { rank = start = -1; for (i = 1; i <= NF; i++) "
+                            "{ split($i, field, \": \"); if (field[1] == \"MPIRank\") rank = field[2]; "
+                            "if (field[1] == \"StartTime\") start = field[2] } if (start >= 0 && "
+                            "(!(rank in first) || start < first[rank])) first[rank] = start } "
+                            "END { printf \"%%.9f\", first[1] - first[0] }' %s/run/tasks.rec",
+                            scratch)));
+}
+
+/* The same events, of a rank whose clock is 5 ms ahead of rank 0's: what it did was 5 ms earlier. */
+START_TEST(clocks_that_are_apart_are_aligned)
+{
+    if (!TRAMA_HAVE_MPI) {
+        printf("skipped: clocks of two ranks, this build has no MPI\n");
+        return;
+    }
+    text_of(run(MPIRUN "2 env " JOB " --mesh dp=2 --trace %s/run", scratch, scratch));
+    text_of(run("grep -q '^clock ' %s/run/about_1", scratch));
+    text_of(run("sed -i 's/^clock .*/clock 0/' %s/run/about_*", scratch));
+    double together = lead_of_rank_0();
+    text_of(run("sed -i 's/^clock .*/clock 5000000/' %s/run/about_1", scratch));
+    ck_assert_double_eq_tol(lead_of_rank_0(), together - 5, 0.01);
+}
+END_TEST
+
 TESTS(names_say_op_and_role_and_tasks_their_step, what_is_traced_computes_the_same,
-      four_ranks_have_one_clock_and_every_message_its_ends)
+      four_ranks_have_one_clock_and_every_message_its_ends, clocks_that_are_apart_are_aligned)
