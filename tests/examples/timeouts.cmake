@@ -19,5 +19,5 @@ target_link_libraries(examples_sleeper PRIVATE trama_inside)
 add_dependencies(tests_examples examples_sleeper)
 
 set(SOURCES_test_trama_trace_pictures trace/trace_chrome trace/trace_svg trace/svg_bars trace/svg_legend trace/svg_text
-    trace/svg_view trace/picture_parts ../common/must)
+    trace/svg_view trace/picture_parts trace/trace_names ../common/must)
 list(TRANSFORM SOURCES_test_trama_trace_pictures REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/examples/trama/\\1.c")

@@ -44,16 +44,15 @@ static int compare_steps(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-trace_step *trace_steps(const trace *t, double last, int *n)
+trace_step *trace_steps(const trace *t, bool with_unended, int *n)
 {
     trace_step *steps = must_allocate((int64_t)t->n_tasks + 1, sizeof *steps);
     int n_tasks = 0;
     for (int i = 0; i < t->n_tasks; i++) {
-        span s = task_span(t, &t->tasks[i], last);
-        if (t->tasks[i].step < 0 || isnan(s.begin))
+        const bool unended = isnan(t->tasks[i].ended);
+        span s = task_span(t, &t->tasks[i], t->tasks[i].began);
+        if (t->tasks[i].step < 0 || isnan(s.begin) || (unended && !with_unended))
             continue;
-        if (isnan(t->tasks[i].ended))
-            s.end = s.begin;
         steps[n_tasks++] = (trace_step){t->tasks[i].step, s, 1};
     }
     qsort(steps, (size_t)n_tasks, sizeof *steps, compare_steps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pictures of a trace share: when things lasted that the trace holds by half, spans of steps, lanes for what
+/* What the pictures and the summary of a trace share: when things lasted that the trace holds by half, spans of steps, lanes for what
  * overlaps, bytes that are text. Knows no format. */
 #ifndef PICTURE_PARTS_H
 #define PICTURE_PARTS_H
@@ -23,8 +23,8 @@ typedef struct trace_step {
     int n_tasks;
 } trace_step;
 
-/* Of the tasks that began, by number; the caller frees. */
-trace_step *trace_steps(const trace *t, double last, int *n);
+/* Of the tasks that ended and, where asked for, of those that began only, for no time; by number; the caller frees. */
+trace_step *trace_steps(const trace *t, bool with_unended, int *n);
 
 enum { MOST_WAITS = 4 };
 
@@ -52,11 +52,5 @@ int lanes_take(lanes *l, span s);
 /* The bytes of the character that text begins with: 0 at the end, negative where the byte there is no character that
  * both XML and JSON may hold. */
 int character_length(const char *text);
-
-static inline const char *role_text(trace_role role)
-{
-    static const char *const texts[N_ROLES] = {"forward", "backward", "update", "merge", "reshard"};
-    return texts[role];
-}
 
 #endif

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "must.h"
+#include "picture_parts.h"
 #include "trace_build.h"
-#include "trace_figures.h"
 
 /* ---- Configuration ---- */
 
@@ -69,7 +69,7 @@ static void print_panels(const trace *t, bool steps, FILE *out)
 void starvz_configure(const trace *t, FILE *out)
 {
     int n;
-    free(trace_measure_steps(t, &n));
+    free(trace_steps(t, false, &n));
     fputs("# Written by trama trace, for StarVZ 0.8: starvz -t -k -c starvz.yaml -s PICTURE.png COPY_OF_THIS_FOLDER\n"
           "base_size: 14\nexpand: 0.02\nguided: {active: FALSE}\ntitle: {active: FALSE}\napp_tasks:\n",
           out);

@@ -7,6 +7,7 @@
 
 #include "must.h"
 #include "svg_text.h"
+#include "trace_names.h"
 
 enum { MOST_PARTS = 8 };
 
@@ -49,7 +50,7 @@ static void print_waits(const drawing *d, const trace_task *task)
 static void print_task(const drawing *d, const trace_task *task)
 {
     const trace_name *name = &d->t->names[task->name];
-    svg_print(d->out, "%.300s (%s)\n%.300s, task %ld\n", name->text, role_text(name->role),
+    svg_print(d->out, "%.300s (%s)\n%.300s, task %ld\n", name->text, trace_role_text(name->role),
               d->t->workers[task->worker].text, task->job);
     if (isnan(task->ended))
         svg_print(d->out, "from %.6f ms on; its end is not in the trace", task->began);
@@ -109,7 +110,7 @@ static void draw_gathered(const drawing *d, int worker, gathered *g)
             fprintf(d->out, "<rect x=\"%.3f\" y=\"%d\" width=\"%.3f\" height=\"%d\" fill=\"%s\"><title>", x,
                     d->worker_y[worker], width, BAR, name->color);
             svg_print(d->out, "%d times %.300s (%s)\n%.300s\n%s from %.6f ms on", g->part[i].n, name->text,
-                      role_text(name->role), d->t->workers[worker].text, DURATION(g->part[i].ms), first->began);
+                      trace_role_text(name->role), d->t->workers[worker].text, DURATION(g->part[i].ms), first->began);
             fputs("</title></rect>\n", d->out);
         }
         x += width;

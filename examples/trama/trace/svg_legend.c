@@ -6,6 +6,7 @@
 #include "must.h"
 #include "svg_drawing.h"
 #include "svg_text.h"
+#include "trace_names.h"
 
 enum { COLUMNS = 5, LINE = 17, GAP = 24, LETTER = 6, MOST_ROWS = 12 };
 
@@ -144,7 +145,7 @@ static void draw_label(FILE *out, const view *v, const line *of, int x, int y, i
     if (of->kind == LINE_NAME)
         svg_cut(out, v->t->names[of->name].text, most);
     else
-        fputs(of->kind == LINE_ROLE   ? role_text((trace_role)of->role)
+        fputs(of->kind == LINE_ROLE   ? trace_role_text((trace_role)of->role)
               : of->kind == LINE_IDLE ? "idle"
               : of->kind == LINE_REST ? "no task"
                                       : "message, not yet taken",

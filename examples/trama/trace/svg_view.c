@@ -208,7 +208,7 @@ view *view_new(const trace *t, const trace_picture *options, double plot)
     view *v = must_allocate(1, sizeof *v);
     v->t = t;
     v->last = trace_last(t);
-    v->steps = trace_steps(t, v->last, &v->n_steps);
+    v->steps = trace_steps(t, true, &v->n_steps);
     v->busy = must_allocate((int64_t)t->n_workers + 1, sizeof *v->busy);
     v->time = must_allocate((int64_t)t->n_names + 1, sizeof *v->time);
     v->count = must_allocate((int64_t)t->n_names + 1, sizeof *v->count);

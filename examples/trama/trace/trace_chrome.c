@@ -9,6 +9,7 @@
 #include "must.h"
 #include "picture_parts.h"
 #include "pictures.h"
+#include "trace_names.h"
 
 typedef struct slice {
     int pid, tid;       /* 0: there is none */
@@ -250,7 +251,7 @@ static void write_task(writer *w, int i)
 {
     const trace_task *task = &w->t->tasks[i];
     const trace_name *name = &w->t->names[task->name];
-    open_slice(w, &w->ran[i], name->text, role_text(name->role));
+    open_slice(w, &w->ran[i], name->text, trace_role_text(name->role));
     put_integer(w, "task", task->job);
     if (task->step >= 0)
         put_integer(w, "step", task->step);
@@ -287,7 +288,7 @@ static void write_message(writer *w, const slice *s, const trace_message *m, boo
 static void write_steps(writer *w)
 {
     int n, pid = w->t->n_ranks + 1;
-    trace_step *steps = trace_steps(w->t, w->last, &n);
+    trace_step *steps = trace_steps(w->t, true, &n);
     lanes threads = {0};
     for (int i = 0; i < n; i++) {
         char name[40];

@@ -207,33 +207,3 @@ int trace_longest_waits(const trace *t, int n, trace_wait *waits)
         find_cause(t, &waits[i]);
     return found;
 }
-
-/* ---- Steps ---- */
-
-static int by_step(const void *first, const void *second)
-{
-    const trace_step *a = first, *b = second;
-    return (a->step > b->step) - (a->step < b->step);
-}
-
-trace_step *trace_measure_steps(const trace *t, int *n)
-{
-    trace_step *steps = NULL;
-    int all = 0;
-    *n = 0;
-    for (int i = 0; i < t->n_tasks; i++)
-        if (trace_task_ran(&t->tasks[i]) && t->tasks[i].step >= 0) {
-            steps = trace_grow(steps, all, sizeof *steps);
-            steps[all++] = (trace_step){t->tasks[i].step, t->tasks[i].began, t->tasks[i].ended};
-        }
-    if (all)
-        qsort(steps, (size_t)all, sizeof *steps, by_step);
-    for (int i = 0; i < all; i++)
-        if (*n > 0 && steps[*n - 1].step == steps[i].step) {
-            steps[*n - 1].began = fmin(steps[*n - 1].began, steps[i].began);
-            steps[*n - 1].ended = fmax(steps[*n - 1].ended, steps[i].ended);
-        } else {
-            steps[(*n)++] = steps[i];
-        }
-    return steps;
-}

@@ -44,13 +44,4 @@ typedef struct trace_wait {
 /* The n tasks at most before which their workers were idle longest, longest first, into waits; returns how many. */
 int trace_longest_waits(const trace *t, int n, trace_wait *waits);
 
-/* The duration of each step that has tasks, from their first begin to their last end. */
-typedef struct trace_step {
-    long step;
-    double began, ended;
-} trace_step;
-
-/* By number; the caller frees. */
-trace_step *trace_measure_steps(const trace *t, int *n);
-
 #endif

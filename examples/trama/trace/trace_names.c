@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the name of a task says: its role, and a colour of that role's family. */
+#include "trace_names.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +8,6 @@
 #include <string.h>
 
 #include "must.h"
-#include "trace_read.h"
 
 /* ---- Roles ---- */
 

@@ -11,6 +11,7 @@
 #include "must.h"
 #include "records.h"
 #include "trace_build.h"
+#include "trace_names.h"
 
 typedef struct reading {
     trace *t;

@@ -26,9 +26,4 @@ void trace_read(const char *folder, int only, trace *t);
 /* Of trace_links.c: fills messages, and needs, messages and sends of each task. */
 void trace_link(const char *folder, trace_jobs *jobs, trace *t);
 
-/* Of trace_names.c: the role that a name speaks of; colours for all names of the trace. */
-trace_role trace_role_of(const char *name);
-const char *trace_role_text(trace_role role);
-void trace_color_names(trace *t);
-
 #endif

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "must.h"
+#include "picture_parts.h"
 #include "trace_build.h"
 #include "trace_figures.h"
-#include "trace_read.h"
+#include "trace_names.h"
 
 enum { MOST_NOTES = 12, MOST_NAMES = 16, MOST_PLACES = 12 };
 
@@ -63,19 +64,19 @@ static void print_title(const summary *s)
 static int by_duration(const void *first, const void *second)
 {
     const trace_step *a = first, *b = second;
-    double x = a->ended - a->began, y = b->ended - b->began;
+    double x = a->span.end - a->span.begin, y = b->span.end - b->span.begin;
     return (x > y) - (x < y);
 }
 
 static void print_steps(const summary *s)
 {
     int n;
-    trace_step *steps = trace_measure_steps(s->t, &n);
+    trace_step *steps = trace_steps(s->t, false, &n);
     if (n) {
         qsort(steps, (size_t)n, sizeof *steps, by_duration);
         const trace_step *middle = &steps[n / 2], *last = &steps[n - 1];
         fprintf(s->out, "steps                %12d     median %.3f ms, longest %.3f ms (step %ld)\n", n,
-                middle->ended - middle->began, last->ended - last->began, last->step);
+                middle->span.end - middle->span.begin, last->span.end - last->span.begin, last->number);
     }
     free(steps);
 }

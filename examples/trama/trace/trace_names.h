@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the name of a task says: its role, and a colour of that role's family. */
+#ifndef TRACE_NAMES_H
+#define TRACE_NAMES_H
+
+#include "trace.h"
+
+/* The role that a name speaks of. */
+trace_role trace_role_of(const char *name);
+
+const char *trace_role_text(trace_role role);
+
+/* Colours for all names of the trace. */
+void trace_color_names(trace *t);
+
+#endif
