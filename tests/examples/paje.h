@@ -108,7 +108,7 @@ static inline const paje *paje_read(const char *path)
 {
     static paje p;
     char *line = NULL;
-    size_t room;
+    size_t room = 0;
     int event = 0;
     memset(&p, 0, sizeof p);
     FILE *file = fopen(path, "r");

@@ -133,7 +133,7 @@ static bool is_other_rank(const conversion *c, const char *line)
 static bool went_well(conversion *c, int status, int *unmatched, bool *strangers)
 {
     char *line = NULL;
-    size_t room;
+    size_t room = 0;
     const bool ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     bool fits = true;
     *unmatched = 0;

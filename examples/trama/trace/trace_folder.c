@@ -86,7 +86,7 @@ static void take_fact(trace_folder *f, about *a, const char *line, trace *t)
 static int read_about(trace_folder *f, int rank, trace *t)
 {
     char *path = trace_text("%s/about_%d", f->path, rank), *line = NULL;
-    size_t room;
+    size_t room = 0;
     int version;
     about a = {.path = path, .rank = rank};
     FILE *file = fopen(path, "r");
@@ -175,23 +175,30 @@ static void read_abouts(trace_folder *f, trace *t)
 static void note_lacks(const trace_folder *f, trace *t)
 {
     bool *absent = must_allocate(f->n_ranks, sizeof *absent), *broken = must_allocate(f->n_ranks, sizeof *broken);
-    bool *unknown = must_allocate(f->n_ranks, sizeof *unknown);
+    bool *unknown = must_allocate(f->n_ranks, sizeof *unknown),
+         *unwritten = must_allocate(f->n_ranks, sizeof *unwritten);
     int n = 0;
     for (int r = 0; r < f->n_ranks; r++) {
         struct stat file;
         const trace_rank *rank = &f->ranks[r];
         absent[r] = !rank->events || stat(rank->events, &file) || file.st_size == 0;
-        broken[r] = rank->described && !rank->ended;
+        broken[r] = rank->described && !rank->ended && !absent[r];
+        unwritten[r] = rank->described && !rank->ended && absent[r];
         unknown[r] = !f->plain && !rank->described && !absent[r];
         n += !absent[r];
+        absent[r] &= !unwritten[r];
     }
     trace_note_ranks(t, f->n_ranks, absent,
                      "no events: prof_file_* is missing or empty; StarPU writes it when it ends");
+    trace_note_ranks(t, f->n_ranks, unwritten,
+                     "no events: interrupted before they were written, which is done where there is no more room for "
+                     "them and when Trama stops");
     trace_note_ranks(t, f->n_ranks, broken, "interrupted: the trace was not closed, its end is missing");
     trace_note_ranks(t, f->n_ranks, unknown, "about_R is missing: its places are not known, nor whether it was closed");
     free(absent);
     free(broken);
     free(unknown);
+    free(unwritten);
     if (n == 0)
         fail("%s: there is nothing to read: no rank has events; StarPU writes them (prof_file_*) when the program ends",
              f->path);
