@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama trace: what a run did, from the events that it left in a folder. */
 #include <argp.h>
-#include <limits.h>
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "arguments.h"
 #include "commands.h"
 #include "must.h"
+#include "picture_parts.h"
 #include "pictures.h"
 #include "starvz.h"
 #include "trace_build.h"
@@ -56,10 +58,26 @@ typedef struct request {
 /* "3" or "3-7" */
 static trace_picture read_steps(const struct argp_state *state, const char *text)
 {
-    char first[32] = "", last[32] = "";
-    int n = sscanf(text, "%31[^-]-%31s", first, last);
-    long from = (long)argument_integer(state, "--steps", n > 0 ? first : text, 0, LONG_MAX);
-    return (trace_picture){from, n > 1 ? (long)argument_integer(state, "--steps", last, from, LONG_MAX) : from};
+    char *end = (char *)text;
+    errno = 0;
+    long first = strtol(text, &end, 10), last = first;
+    bool well = isdigit((unsigned char)*text);
+    if (well && *end == '-') {
+        well = isdigit((unsigned char)end[1]);
+        last = strtol(end + 1, &end, 10);
+    }
+    if (!well || *end || errno)
+        argp_error(state, "--steps '%s': takes a step, as in 3, or the first and the last one, as in 3-7", text);
+    if (last < first)
+        argp_error(state, "--steps '%s': the last step is before the first", text);
+    return (trace_picture){first, last};
+}
+
+static const char *read_folder(const struct argp_state *state, const char *what, const char *text)
+{
+    if (!*text)
+        argp_error(state, "%s '': takes the name of a folder, and this one is empty", what);
+    return text;
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
@@ -70,7 +88,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         r->longest = (int)argument_integer(state, "--longest", text, 0, MOST_LONGEST);
         return 0;
     case OPTION_OUT:
-        r->out = text;
+        r->out = read_folder(state, "--out", text);
         return 0;
     case OPTION_STEPS:
         r->picture = read_steps(state, text);
@@ -81,7 +99,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_ARG:
         if (r->folder)
             argp_error(state, "'%s': there is one FOLDER only", text);
-        r->folder = text;
+        r->folder = read_folder(state, "FOLDER", text);
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "the FOLDER of a trace is missing");
@@ -114,6 +132,21 @@ static void print_results(const request *r)
     fflush(stdout);
 }
 
+/* Where timeline.svg shows others than those that were asked for. */
+static void print_unknown_steps(const trace *t, const trace_picture *asked)
+{
+    int n, found = 0;
+    trace_step *steps = trace_steps(t, true, &n);
+    for (int i = 0; i < n; i++)
+        found += steps[i].number >= asked->first_step && steps[i].number <= asked->last_step;
+    if (asked->first_step >= 0 && !found && n == 0)
+        printf("the steps asked for are not in the trace, which has none\n");
+    else if (asked->first_step >= 0 && !found)
+        printf("the steps asked for are not in the trace, which has steps %ld to %ld: timeline.svg shows others\n",
+               steps[0].number, steps[n - 1].number);
+    free(steps);
+}
+
 /* All that is made here is in the scratch folder, so that what has its final name is whole. */
 static int look_at_trace(const char *scratch, void *closure)
 {
@@ -128,6 +161,7 @@ static int look_at_trace(const char *scratch, void *closure)
     trace_output_publish(scratch, r->out, N_RESULTS, results);
     trace_summarize(&t, r->longest, stdout);
     print_results(r);
+    print_unknown_steps(&t, &r->picture);
     if (!r->no_starvz && starvz_draw(&t, r->out, scratch, stdout))
         trace_output_publish(scratch, r->out, 1, picture);
     trace_destroy(&t);
