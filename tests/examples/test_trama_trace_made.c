@@ -215,6 +215,16 @@ START_TEST(steps_that_are_not_there_are_told)
 }
 END_TEST
 
+START_TEST(results_that_are_not_made_again_are_gone)
+{
+    make_two_ranks();
+    write_text("run/starvz.png", "old");
+    write_text("run/papi.rec", "old");
+    trace("");
+    ck_assert_str_eq(text_of(run("cd %s/run && ls starvz.png papi.rec 2>/dev/null; true", scratch)), "");
+}
+END_TEST
+
 START_TEST(a_rank_that_was_interrupted_before_it_wrote_is_told_so)
 {
     make_two_ranks();
@@ -378,7 +388,7 @@ END_TEST
 TESTS(all_figures_of_two_ranks, time_begins_with_the_first_task, a_rank_that_is_not_read_is_in_no_figure,
       tables_by_role_op_and_place, waits_name_their_causes, a_wait_that_went_on_when_its_cause_was_over_says_so,
       messages_of_senders_that_the_tool_does_not_look_at_are_named, more_ranks_than_the_tool_merges_are_refused,
-      steps_that_are_not_there_are_told, a_rank_that_was_interrupted_before_it_wrote_is_told_so,
-      an_interrupted_command_leaves_nothing_behind, a_handle_with_many_readers_costs_each_a_little,
-      the_critical_path_is_that_of_the_whole_graph, many_names_have_a_colour_each,
-      paje_traces_are_trimmed_column_by_column)
+      steps_that_are_not_there_are_told, results_that_are_not_made_again_are_gone,
+      a_rank_that_was_interrupted_before_it_wrote_is_told_so, an_interrupted_command_leaves_nothing_behind,
+      a_handle_with_many_readers_costs_each_a_little, the_critical_path_is_that_of_the_whole_graph,
+      many_names_have_a_colour_each, paje_traces_are_trimmed_column_by_column)

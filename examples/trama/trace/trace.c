@@ -44,8 +44,8 @@ static const char doc[] =
     "of "
     "another StarPU program's prof_file_* is read as well. TRAMA_FXT_TOOL=FILE is the starpu_fxt_tool to be used.";
 
-static const char *const results[] = {"paje.trace", "tasks.rec",   "data.rec",     "comms.rec", "dag.dot",
-                                      "papi.rec",   "starvz.yaml", "timeline.svg", "trace.json"};
+static const char *const results[] = {"paje.trace", "tasks.rec",  "data.rec",    "comms.rec",    "dag.dot",
+                                      "papi.rec",   "starvz.png", "starvz.yaml", "timeline.svg", "trace.json"};
 enum { N_RESULTS = sizeof results / sizeof *results };
 
 typedef struct request {
@@ -126,7 +126,7 @@ static void print_results(const request *r)
 {
     printf("\nwritten into %s:", r->out);
     for (int i = 0; i < N_RESULTS; i++)
-        if (strcmp(results[i], "papi.rec"))
+        if (strcmp(results[i], "papi.rec") && strcmp(results[i], "starvz.png"))
             printf("%s %s", i ? "," : "", results[i]);
     puts("");
     fflush(stdout);

@@ -130,7 +130,7 @@ void trace_output_publish(const char *scratch, const char *folder, int n, const 
 {
     for (int i = 0; i < n; i++) {
         char *from = trace_text("%s/%s", scratch, names[i]), *to = trace_text("%s/%s", folder, names[i]);
-        if (rename(from, to) && errno != ENOENT)
+        if (rename(from, to) && (errno != ENOENT || (unlink(to) && errno != ENOENT)))
             fail("%s: %s", to, strerror(errno));
         free(from);
         free(to);

@@ -14,7 +14,7 @@ int trace_output_work(const char *folder, int (*work)(const char *scratch, void 
 FILE *trace_output_open(const char *scratch, const char *name);
 void trace_output_close(FILE *file, const char *scratch, const char *name);
 
-/* Moves those of the n files that are there to their final place; an old file is gone then. */
+/* Moves those of the n files that are there to their final place; old files of all n names are gone then. */
 void trace_output_publish(const char *scratch, const char *folder, int n, const char *const *names);
 
 #endif
