@@ -8,7 +8,7 @@
 
 #include "config.h"
 #include "node.h"
-#include "trace.h"
+#include "tracing.h"
 
 /* Static, since what lands last may still look at it while it is destroyed. */
 static trama_context the_context;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "node.h"
-#include "trace.h"
+#include "tracing.h"
 
 #if TRAMA_HAVE_MPI
 #include <starpu_mpi.h>

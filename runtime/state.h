@@ -53,7 +53,7 @@ struct trama_context {
     int mpi_pu;    /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
     const char *scheduler;
 
-    /* trace.c */
+    /* tracing.c */
     char *trace_folder; /* NULL: no trace */
     bool own_clock;     /* not that of rank 0 */
 

@@ -72,7 +72,7 @@ START_TEST(a_traced_context_leaves_events_and_says_what_they_are)
     const char *about = contents("a/b/about_0");
     snprintf(expected, sizeof expected, "starpu %d.%d.%d\n", STARPU_MAJOR_VERSION, STARPU_MINOR_VERSION,
              STARPU_RELEASE_VERSION);
-    ck_assert(!strncmp(about, "trama-trace 1\nprogram test_trace\nrank 0 of 1\n", 45));
+    ck_assert(!strncmp(about, "trama-trace 1\nprogram test_tracing\nrank 0 of 1\n", 47));
     ck_assert_ptr_nonnull(strstr(about, expected));
     ck_assert_ptr_nonnull(strstr(about, "worker 0 place 0\n"));
     snprintf(expected, sizeof expected, "tasks %d\nmessages 0\nended\n", TASKS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The folder of a trace, what is recorded, and the text about it. */
 #define _GNU_SOURCE /* program_invocation_short_name */
-#include "trace.h"
+#include "tracing.h"
 
 #include <errno.h>
 #include <stdio.h>

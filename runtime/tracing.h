@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces: StarPU's FxT records them; here it is told to, and each rank leaves beside its events a text, about_RANK,
  * that says what they do not: which program, which ranks and places, and how much there should be. */
-#ifndef TRACE_H
-#define TRACE_H
+#ifndef TRACING_H
+#define TRACING_H
 
 #include "state.h"
 
