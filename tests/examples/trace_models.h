@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../examples/trama/trace/trace.h"
+#include "../../examples/trama/trace/trace_model.h"
 
 enum { MOST_LINKS = 4 };
 

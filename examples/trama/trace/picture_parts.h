@@ -4,7 +4,7 @@
 #ifndef PICTURE_PARTS_H
 #define PICTURE_PARTS_H
 
-#include "trace.h"
+#include "trace_model.h"
 
 typedef struct span {
     double begin, end; /* ms; NAN: nowhere */

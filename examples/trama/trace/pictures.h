@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "trace.h"
+#include "trace_model.h"
 
 typedef struct trace_picture {
     long first_step, last_step; /* -1: chosen by itself */

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "trace.h"
+#include "trace_model.h"
 
 /* Writes starvz.yaml: a colour for each name, and the panels that a trace of its number of ranks has data for. */
 void starvz_configure(const trace *t, FILE *out);

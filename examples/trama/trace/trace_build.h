@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "trace.h"
+#include "trace_model.h"
 
 /* The list of n elements with room for one more, which is all zero; ends the program without memory. */
 void *trace_grow(void *list, int n, size_t size);

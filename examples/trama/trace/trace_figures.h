@@ -4,7 +4,7 @@
 #ifndef TRACE_FIGURES_H
 #define TRACE_FIGURES_H
 
-#include "trace.h"
+#include "trace_model.h"
 
 /* Times in ms. The workers' time is the number of workers times the makespan. */
 typedef struct trace_figures {

@@ -4,7 +4,7 @@
 #ifndef TRACE_FOLDER_H
 #define TRACE_FOLDER_H
 
-#include "trace.h"
+#include "trace_model.h"
 
 typedef struct trace_rank {
     char *events;          /* the path of its events, NULL where there are none */

@@ -3,7 +3,7 @@
 #ifndef TRACE_NAMES_H
 #define TRACE_NAMES_H
 
-#include "trace.h"
+#include "trace_model.h"
 
 /* The role that a name speaks of. */
 trace_role trace_role_of(const char *name);

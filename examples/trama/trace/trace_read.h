@@ -3,7 +3,7 @@
 #ifndef TRACE_READ_H
 #define TRACE_READ_H
 
-#include "trace.h"
+#include "trace_model.h"
 
 /* A job of StarPU, a task or one of its own: an acquisition, a synchronization. */
 typedef struct trace_job {

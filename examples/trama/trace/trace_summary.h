@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "trace.h"
+#include "trace_model.h"
 
 /* With so many of the longest waits. */
 void trace_summarize(const trace *t, int waits, FILE *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run as its traces tell it: workers, tasks, messages. Read once (trace_read.c), then only looked at. */
-#ifndef TRACE_H
-#define TRACE_H
+#ifndef TRACE_MODEL_H
+#define TRACE_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
