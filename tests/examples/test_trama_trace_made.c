@@ -165,7 +165,7 @@ START_TEST(a_wait_that_went_on_when_its_cause_was_over_says_so)
              "Name: b\nJobId: 0_2\nDependsOn: 0_1\nWorkerId: 1\nSubmitTime: 0\nStartTime: 15\nEndTime: 16\n\n",
              "", "");
     add_rank(0, "trama-trace 1\nrank 0 of 1\nended\n");
-    EXPECT(trace(""), ": b (worker 1): for a (worker 0); it was ready 8.000 ms before it began\n");
+    EXPECT(trace(""), ": b (worker 1): for a (worker 0); then it was ready for 8.000 ms, and no worker took it\n");
 }
 END_TEST
 

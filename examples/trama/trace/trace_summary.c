@@ -293,7 +293,7 @@ static void print_cause(const summary *s, const trace_wait *w)
         fputs("the trace does not say for what", s->out);
     }
     if (w->cause != CAUSE_UNKNOWN && idle > 0.1 * all)
-        fprintf(s->out, "; it was ready %.3f ms before it began", idle);
+        fprintf(s->out, "; then it was ready for %.3f ms, and no worker took it", idle);
 }
 
 static void print_waits(const summary *s, int most)
