@@ -28,7 +28,7 @@ START_TEST(names_say_op_and_role_and_tasks_their_step)
     const char *text = trace();
     ck_assert_msg(contains(text, "fashion_mnist: 1 rank, 1 worker, ") && !contains(text, "missing:"), "%s", text);
     for (int step = 0; step < 2; step++) {
-        char iteration[32];
+        char iteration[48];
         for (int micro = 0; micro < 3; micro++) {
             snprintf(iteration, sizeof iteration, "Iteration: %d %d", step, micro);
             ck_assert_int_eq(count_tasks("matmul", iteration, ""), 2);
