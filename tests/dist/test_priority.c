@@ -100,50 +100,71 @@ START_TEST(what_is_sent_goes_before_what_is_not)
 }
 END_TEST
 
-START_TEST(where_all_work_is_one_worker_s_the_plan_s_order_stands)
-{
-    mlp_job j = job_new("1");
-    const plan *p = simulation_plan(j.s, 0);
-    for (int i = 0; i < p->steps.n; i++)
-        ck_assert_int_eq(p->steps.at[i].priority, 0);
-    mlp_job_free(&j);
-}
-END_TEST
-
 enum { CHAIN = 12, BESIDE = 30 };
 
-/* Squares of x, recorded first, which `CHAIN` products in a row do not need. */
-static simulation *chain_and_more(const machine *m, trama_program *p, int *first_of_chain)
+typedef struct job {
+    machine *m;
+    trama_program *program;
+    trama_value *x;
+    simulation *s;
+} job;
+
+static job job_begin(int workers)
 {
-    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(40, 40)), *values[BESIDE + 1], *z = x;
-    for (int i = 0; i < BESIDE; i++)
-        values[i] = trama_sum(trama_matmul(x, trama_scale(x, i + 2)));
-    *first_of_chain = p->nodes.n;
-    for (int i = 0; i < CHAIN; i++)
-        z = trama_matmul(z, x);
-    values[BESIDE] = z;
-    trama_target *t = trama_target_at(NOWHERE, p, "t", BESIDE + 1, values);
-    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1}});
-    dense data = dense_random(x->shape, 1, -1, 1, false);
-    simulation_feed(s, x, &data);
-    simulation_run(s, t);
+    job j = {.m = machine_uniform(1, workers), .program = trama_program_new()};
+    j.x = trama_input(j.program, "x", TRAMA_F64, TRAMA_SHAPE(40, 40));
+    return j;
+}
+
+/* Its plan, after a run. */
+static const plan *job_run(job *j, int n, trama_value *const *values)
+{
+    trama_target *t = trama_target_at(NOWHERE, j->program, "t", n, values);
+    ck_assert_msg(!trama_program_status(j->program), "%s", trama_program_error(j->program));
+    j->s = simulation_new(j->program, j->m, &(simulation_options){.plan = {.ways = 1}});
+    dense data = dense_random(j->x->shape, 1, -1, 1, false);
+    simulation_feed(j->s, j->x, &data);
+    simulation_run(j->s, t);
     dense_free(&data);
-    return s;
+    return simulation_plan(j->s, 0);
+}
+
+static void job_end(job *j)
+{
+    simulation_destroy(&j->s);
+    trama_program_destroy(&j->program);
+    machine_destroy(&j->m);
+}
+
+/* Sums of products, recorded first, which `CHAIN` products in a row do not need. */
+static const plan *chain_and_more(job *j, int *first_of_chain)
+{
+    trama_value *values[BESIDE + 1], *z = j->x;
+    for (int i = 0; i < BESIDE; i++)
+        values[i] = trama_sum(trama_matmul(j->x, trama_scale(j->x, i + 2)));
+    *first_of_chain = j->program->nodes.n;
+    for (int i = 0; i < CHAIN; i++)
+        z = trama_matmul(z, j->x);
+    values[BESIDE] = z;
+    return job_run(j, BESIDE + 1, values);
+}
+
+static void demand_no_priorities(const plan *p)
+{
+    for (int i = 0; i < p->steps.n; i++)
+        ck_assert_int_eq(p->steps.at[i].priority, 0);
 }
 
 START_TEST(a_chain_that_is_longer_than_the_rest_takes_goes_first)
 {
-    machine *m = machine_uniform(1, 8);
-    trama_program *p = trama_program_new();
     int first, last = INT32_MAX, n = 0;
-    simulation *s = chain_and_more(m, p, &first);
-    const plan *plan_of = simulation_plan(s, 0);
-    for (int i = 0; i < plan_of->steps.n; i++) {
-        const plan_step *step = &plan_of->steps.at[i];
+    job j = job_begin(8);
+    const plan *p = chain_and_more(&j, &first);
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *step = &p->steps.at[i];
         if (step->kind != STEP_COMPUTE)
             continue;
-        if (plan_of->calls.at[step->call].node < first) {
+        if (p->calls.at[step->call].node < first) {
             ck_assert_int_eq(step->priority, 0);
             continue;
         }
@@ -153,43 +174,35 @@ START_TEST(a_chain_that_is_longer_than_the_rest_takes_goes_first)
         n++;
     }
     ck_assert_int_eq(n, CHAIN);
-    simulation_destroy(&s);
-    trama_program_destroy(&p);
-    machine_destroy(&m);
+    job_end(&j);
 }
 END_TEST
 
-START_TEST(a_lone_step_has_nothing_to_go_before)
+START_TEST(where_all_work_is_one_worker_s_the_plan_s_order_stands)
 {
-    machine *m = machine_uniform(1, 8);
-    trama_program *p = trama_program_new();
-    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(40, 40));
-    trama_target *t = trama_target_new(p, "t", trama_matmul(x, x));
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 1}});
-    dense data = dense_random(x->shape, 1, -1, 1, false);
-    simulation_feed(s, x, &data);
-    simulation_run(s, t);
-    ck_assert_int_eq(simulation_plan(s, 0)->steps.n, 1);
-    ck_assert_int_eq(simulation_plan(s, 0)->steps.at[0].priority, 0);
-    dense_free(&data);
-    simulation_destroy(&s);
-    trama_program_destroy(&p);
-    machine_destroy(&m);
+    mlp_job j = job_new("1");
+    demand_no_priorities(simulation_plan(j.s, 0));
+    mlp_job_free(&j);
 }
 END_TEST
 
 START_TEST(one_worker_has_no_use_for_that)
 {
-    machine *m = machine_uniform(1, 1);
-    trama_program *p = trama_program_new();
     int first;
-    simulation *s = chain_and_more(m, p, &first);
-    const plan *plan_of = simulation_plan(s, 0);
-    for (int i = 0; i < plan_of->steps.n; i++)
-        ck_assert_int_eq(plan_of->steps.at[i].priority, 0);
-    simulation_destroy(&s);
-    trama_program_destroy(&p);
-    machine_destroy(&m);
+    job j = job_begin(1);
+    demand_no_priorities(chain_and_more(&j, &first));
+    job_end(&j);
+}
+END_TEST
+
+START_TEST(a_lone_step_has_nothing_to_go_before)
+{
+    job j = job_begin(8);
+    trama_value *product = trama_matmul(j.x, j.x);
+    const plan *p = job_run(&j, 1, &product);
+    ck_assert_int_eq(p->steps.n, 1);
+    demand_no_priorities(p);
+    job_end(&j);
 }
 END_TEST
 
