@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "must.h"
+#include "picture_parts.h"
 #include "trace_build.h"
 
 bool trace_task_ran(const trace_task *task)
@@ -12,98 +13,67 @@ bool trace_task_ran(const trace_task *task)
     return !isnan(task->began) && !isnan(task->ended);
 }
 
-/* ---- Critical path ---- */
-
 static double duration(const trace_task *task)
 {
     return trace_task_ran(task) ? task->ended - task->began : 0;
 }
 
-/* The longest chain that ends before the task, as far as it is known. */
-static double chain_before(const trace *t, const trace_task *task, const double *chain, bool messages)
+static double longest_chain(const trace *t, trace_chain which)
 {
     double longest = 0;
-    for (int i = 0; i < task->n_needs; i++)
-        longest = fmax(longest, chain[task->needs[i]]);
-    for (int i = 0; i < task->n_messages; i++) {
-        const trace_message *m = &t->messages[task->messages[i]];
-        double before = m->made_by >= 0 ? chain[m->made_by] : 0;
-        longest = fmax(longest, before + (messages ? m->arrived - m->sent : 0));
-    }
-    return longest;
-}
-
-/* The tasks are ordered by when they began, so once over them is enough, but for clocks that are apart. */
-static double longest_chain(const trace *t, bool messages)
-{
-    enum { MOST_ROUNDS = 1000 };
-    double *chain = must_allocate(t->n_tasks, sizeof *chain), longest = 0;
-    bool changed = true;
-    for (int round = 0; changed && round < MOST_ROUNDS; round++) {
-        changed = false;
-        for (int i = 0; i < t->n_tasks; i++) {
-            double length = chain_before(t, &t->tasks[i], chain, messages) + duration(&t->tasks[i]);
-            changed |= length > chain[i];
-            chain[i] = fmax(chain[i], length);
-            longest = fmax(longest, chain[i]);
-        }
-    }
-    free(chain);
+    for (int i = 0; i < t->n_tasks; i++)
+        longest = fmax(longest, t->tasks[i].chain[which]);
     return longest;
 }
 
 /* ---- Hidden communication ---- */
 
-typedef struct interval {
-    double from, to;
-} interval;
-
-typedef struct intervals {
+typedef struct spans {
     int n;
-    interval *list;
-} intervals;
+    span *list;
+} spans;
 
-static int by_from(const void *first, const void *second)
+static int by_begin(const void *first, const void *second)
 {
-    const interval *a = first, *b = second;
-    return (a->from > b->from) - (a->from < b->from);
+    const span *a = first, *b = second;
+    return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-static void add_interval(intervals *all, double from, double to)
+static void add_span(spans *all, double begin, double end)
 {
     all->list = trace_grow(all->list, all->n, sizeof *all->list);
-    all->list[all->n++] = (interval){from, to};
+    all->list[all->n++] = (span){begin, end};
 }
 
 /* Sorted, those that touch joined. */
-static void unite(intervals *all)
+static void unite(spans *all)
 {
     int n = 0;
     if (all->n)
-        qsort(all->list, (size_t)all->n, sizeof *all->list, by_from);
+        qsort(all->list, (size_t)all->n, sizeof *all->list, by_begin);
     for (int i = 0; i < all->n; i++)
-        if (n > 0 && all->list[i].from <= all->list[n - 1].to)
-            all->list[n - 1].to = fmax(all->list[n - 1].to, all->list[i].to);
+        if (n > 0 && all->list[i].begin <= all->list[n - 1].end)
+            all->list[n - 1].end = fmax(all->list[n - 1].end, all->list[i].end);
         else
             all->list[n++] = all->list[i];
     all->n = n;
 }
 
-static double total(const intervals *all)
+static double total(const spans *all)
 {
     double sum = 0;
     for (int i = 0; i < all->n; i++)
-        sum += all->list[i].to - all->list[i].from;
+        sum += all->list[i].end - all->list[i].begin;
     return sum;
 }
 
-static double overlap(const intervals *a, const intervals *b)
+static double overlap(const spans *a, const spans *b)
 {
     double sum = 0;
     for (int i = 0, j = 0; i < a->n && j < b->n;) {
-        const interval *x = &a->list[i], *y = &b->list[j];
-        sum += fmax(0, fmin(x->to, y->to) - fmax(x->from, y->from));
-        if (x->to < y->to)
+        const span *x = &a->list[i], *y = &b->list[j];
+        sum += fmax(0, fmin(x->end, y->end) - fmax(x->begin, y->begin));
+        if (x->end < y->end)
             i++;
         else
             j++;
@@ -113,16 +83,16 @@ static double overlap(const intervals *a, const intervals *b)
 
 static void measure_messages(const trace *t, trace_figures *f)
 {
-    intervals *talks = must_allocate(t->n_ranks, sizeof *talks), *works = must_allocate(t->n_ranks, sizeof *works);
+    spans *talks = must_allocate(t->n_ranks, sizeof *talks), *works = must_allocate(t->n_ranks, sizeof *works);
     for (int i = 0; i < t->n_messages; i++) {
         const trace_message *m = &t->messages[i];
-        add_interval(&talks[m->from], m->sent, m->arrived);
-        add_interval(&talks[m->to], m->sent, m->arrived);
+        add_span(&talks[m->from], m->sent, m->arrived);
+        add_span(&talks[m->to], m->sent, m->arrived);
         f->bytes += m->bytes;
     }
     for (int i = 0; i < t->n_tasks; i++)
         if (trace_task_ran(&t->tasks[i]))
-            add_interval(&works[t->tasks[i].rank], t->tasks[i].began, t->tasks[i].ended);
+            add_span(&works[t->tasks[i].rank], t->tasks[i].began, t->tasks[i].ended);
     for (int r = 0; r < t->n_ranks; r++) {
         unite(&talks[r]);
         unite(&works[r]);
@@ -143,8 +113,8 @@ trace_figures trace_measure(const trace *t)
     f.available = f.makespan * t->n_workers;
     f.idle = f.available > 0 ? fmax(0, 1 - f.busy / f.available) : 0;
     f.area = t->n_workers ? f.busy / t->n_workers : 0;
-    f.path = longest_chain(t, false);
-    f.path_with_messages = longest_chain(t, true);
+    f.path = longest_chain(t, CHAIN_OF_TASKS);
+    f.path_with_messages = longest_chain(t, CHAIN_WITH_MESSAGES);
     measure_messages(t, &f);
     return f;
 }

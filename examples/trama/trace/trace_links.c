@@ -15,10 +15,10 @@
 
 /* Of what something waited for, what matters: what was over last, latest first, and what ends the longest chain of
  * tasks, without and with the time of messages. -1: none. */
-enum { LATEST = 4, CHAINS = 2 };
+enum { LATEST = 4 };
 
 typedef struct few {
-    int latest[LATEST], longest[CHAINS];
+    int latest[LATEST], longest[N_CHAINS];
 } few;
 
 typedef enum need_kind { NEED_TASK, NEED_MESSAGE, NEED_SEND, N_NEEDS } need_kind;
@@ -28,11 +28,10 @@ typedef enum job_state { UNSEEN, OPEN, DONE } job_state;
 typedef struct walk {
     trace *t;
     trace_jobs *jobs;
-    job_state *state;        /* [jobs] */
-    few (*needs)[N_NEEDS];   /* [jobs] */
-    double (*chain)[CHAINS]; /* [tasks] the longest that ends with each */
-    int *sender;             /* [messages] the job after which each begins, -1 where unknown */
-    int n_open, *open;       /* jobs that wait for others to be done */
+    job_state *state;      /* [jobs] */
+    few (*needs)[N_NEEDS]; /* [jobs] */
+    int *sender;           /* [messages] the job after which each begins, -1 where unknown */
+    int n_open, *open;     /* jobs that wait for others to be done */
 } walk;
 
 static trace_job *find_job(const trace_jobs *jobs, int rank, long number)
@@ -72,10 +71,10 @@ static double over(const walk *w, need_kind kind, int which)
 static double length(const walk *w, need_kind kind, int which, int chain)
 {
     if (kind == NEED_TASK)
-        return w->chain[which][chain];
+        return w->t->tasks[which].chain[chain];
     const trace_message *m = &w->t->messages[which];
-    double before = m->made_by >= 0 ? w->chain[m->made_by][chain] : 0;
-    return kind == NEED_SEND ? 0 : before + (chain ? m->arrived - m->sent : 0);
+    double before = m->made_by >= 0 ? w->t->tasks[m->made_by].chain[chain] : 0;
+    return kind == NEED_SEND ? 0 : before + (chain == CHAIN_WITH_MESSAGES ? m->arrived - m->sent : 0);
 }
 
 static bool has(const int *list, int n, int value)
@@ -88,7 +87,7 @@ static bool has(const int *list, int n, int value)
 
 static void take(const walk *w, few *f, need_kind kind, int which)
 {
-    for (int c = 0; c < CHAINS; c++)
+    for (int c = 0; c < N_CHAINS; c++)
         if (f->longest[c] < 0 || length(w, kind, which, c) > length(w, kind, f->longest[c], c))
             f->longest[c] = which;
     double time = over(w, kind, which);
@@ -103,7 +102,7 @@ static void take(const walk *w, few *f, need_kind kind, int which)
 
 static void take_all(const walk *w, few *f, need_kind kind, const few *from)
 {
-    for (int i = 0; i < CHAINS; i++)
+    for (int i = 0; i < N_CHAINS; i++)
         if (from->longest[i] >= 0)
             take(w, f, kind, from->longest[i]);
     for (int i = 0; i < LATEST && from->latest[i] >= 0; i++)
@@ -114,10 +113,10 @@ static void take_all(const walk *w, few *f, need_kind kind, const few *from)
 static int list_few(const few *f, int **list)
 {
     int n = 0;
-    *list = must_allocate(LATEST + CHAINS, sizeof **list);
+    *list = must_allocate(LATEST + N_CHAINS, sizeof **list);
     for (int i = 0; i < LATEST && f->latest[i] >= 0; i++)
         (*list)[n++] = f->latest[i];
-    for (int i = 0; i < CHAINS; i++)
+    for (int i = 0; i < N_CHAINS; i++)
         if (f->longest[i] >= 0 && !has(*list, n, f->longest[i]))
             (*list)[n++] = f->longest[i];
     return n;
@@ -171,14 +170,14 @@ static void finish_task(walk *w, int j)
     task->n_needs = list_few(&needs[NEED_TASK], &task->needs);
     task->n_messages = list_few(&needs[NEED_MESSAGE], &task->messages);
     task->n_sends = list_few(&needs[NEED_SEND], &task->sends);
-    for (int c = 0; c < CHAINS; c++) {
+    for (int c = 0; c < N_CHAINS; c++) {
         double longest = 0;
         if (needs[NEED_TASK].longest[c] >= 0)
             longest = length(w, NEED_TASK, needs[NEED_TASK].longest[c], c);
         if (needs[NEED_MESSAGE].longest[c] >= 0)
             longest = fmax(longest, length(w, NEED_MESSAGE, needs[NEED_MESSAGE].longest[c], c));
         double own = task->ended - task->began;
-        w->chain[w->jobs->jobs[j].task][c] = longest + (isnan(own) ? 0 : own);
+        task->chain[c] = longest + (isnan(own) ? 0 : own);
     }
 }
 
@@ -359,7 +358,6 @@ void trace_link(const char *folder, trace_jobs *jobs, trace *t)
     walk w = {.t = t, .jobs = jobs};
     w.state = must_allocate(jobs->n, sizeof *w.state);
     w.needs = must_allocate(jobs->n, sizeof *w.needs);
-    w.chain = must_allocate(t->n_tasks, sizeof *w.chain);
     w.sender = must_allocate(t->n_messages, sizeof *w.sender);
     memset(w.needs, -1, (size_t)jobs->n * sizeof *w.needs);
     memset(w.sender, -1, (size_t)t->n_messages * sizeof *w.sender);
@@ -370,7 +368,6 @@ void trace_link(const char *folder, trace_jobs *jobs, trace *t)
         walk_to(&w, i);
     free(w.state);
     free(w.needs);
-    free(w.chain);
     free(w.sender);
     free(w.open);
 }

@@ -22,6 +22,9 @@ typedef struct trace_worker {
 } trace_worker;
 
 /* Times are in ms of the common clock, from the first begin of a task that ended: what came before is below 0. */
+/* Chains of tasks that need each other, over messages too, which take no time in the first. */
+typedef enum trace_chain { CHAIN_OF_TASKS, CHAIN_WITH_MESSAGES, N_CHAINS } trace_chain;
+
 typedef struct trace_task {
     int name;                /* index into names */
     int rank, worker;        /* worker: index into workers; -1 where it never began */
@@ -34,6 +37,7 @@ typedef struct trace_task {
     int n_needs, *needs;     /* tasks, in its rank */
     int n_messages, *messages; /* that had to arrive */
     int n_sends, *sends;     /* messages that had to leave before it could overwrite what they carry */
+    double chain[N_CHAINS];    /* ms of the longest that ends with it */
 } trace_task;
 
 typedef struct trace_message {
