@@ -278,15 +278,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_HOST:
         o->wanted.host = true;
         break;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s': there are only options", text);
-        return 0;
     case ARGP_KEY_END:
         if (o->wanted.plan && o->wanted.eager)
             argp_error(state, "--plan: an eager program has none, its ops run one by one; leave out --eager");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return argument_unknown(key, text, state);
     }
     o->one = true;
     return 0;

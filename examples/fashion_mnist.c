@@ -113,11 +113,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_LOG:
         o->log = text;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s': there are only options", text);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return argument_unknown(key, text, state);
     }
 }
 

@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+error_t argument_unknown(int key, const char *text, const struct argp_state *state)
+{
+    if (key == ARGP_KEY_ARG)
+        argp_error(state, "'%s': there are only options", text);
+    return ARGP_ERR_UNKNOWN;
+}
+
 /* Whether text begins with a whole number of the range; *end is behind it. */
 static bool read_integer(const char *text, int64_t low, int64_t high, char **end, int64_t *number)
 {

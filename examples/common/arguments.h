@@ -8,6 +8,10 @@
 
 #include "trama.h"
 
+/* What a program's parser that takes only options returns for a key that it does not know; an argument ends the
+ * program. */
+error_t argument_unknown(int key, const char *text, const struct argp_state *state);
+
 /* A whole number from low to high. */
 int64_t argument_integer(const struct argp_state *state, const char *option, const char *text, int64_t low,
                          int64_t high);

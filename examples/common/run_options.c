@@ -44,11 +44,8 @@ static error_t parse_alone(int key, char *text, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = state->input;
         return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s': there are only options", text);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return argument_unknown(key, text, state);
     }
 }
 
