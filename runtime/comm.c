@@ -3,19 +3,11 @@
 #include "comm.h"
 
 #include <string.h>
-#include <time.h>
-
-/* As FxT's. */
-int64_t comm_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 #if TRAMA_HAVE_MPI
 #include <limits.h>
 #include <sched.h>
+#include <time.h>
 
 static bool initialised_here;
 static const char *const yielding = "OMPI_MCA_mpi_yield_when_idle";
@@ -178,13 +170,21 @@ bool comm_is_world(const comm *c)
     return !MPI_Comm_compare(c->handle, MPI_COMM_WORLD, &compared) && compared == MPI_CONGRUENT;
 }
 
+/* As FxT's. */
+static int64_t read_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 enum { CLOCK_ROUNDS = 100, CLOCK_TAG = 7001 /* StarPU-MPI has 42 to 44 */ };
 
 static void answer_with_clock(comm *c, int rank)
 {
     for (int i = 0; i < CLOCK_ROUNDS; i++) {
         MPI_Recv(NULL, 0, MPI_BYTE, rank, CLOCK_TAG, c->handle, MPI_STATUS_IGNORE);
-        int64_t mine = comm_clock();
+        int64_t mine = read_clock();
         MPI_Send(&mine, sizeof mine, MPI_BYTE, rank, CLOCK_TAG, c->handle);
     }
 }
@@ -193,10 +193,10 @@ static int64_t ask_for_clock(comm *c)
 {
     int64_t ahead = 0, shortest = INT64_MAX, theirs;
     for (int i = 0; i < CLOCK_ROUNDS; i++) {
-        int64_t before = comm_clock();
+        int64_t before = read_clock();
         MPI_Send(NULL, 0, MPI_BYTE, 0, CLOCK_TAG, c->handle);
         MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, 0, CLOCK_TAG, c->handle, MPI_STATUS_IGNORE);
-        int64_t after = comm_clock();
+        int64_t after = read_clock();
         if (after - before < shortest) {
             shortest = after - before;
             ahead = before + shortest / 2 - theirs;
