@@ -89,6 +89,13 @@ static int slice_of_task(const strict *s, int events, long job)
     return -1;
 }
 
+static void read_free(strict *s, char *text, model *m)
+{
+    free(s->nodes);
+    free(text);
+    model_free(m);
+}
+
 START_TEST(each_task_is_a_slice_of_its_worker)
 {
     model m = two_by_two();
@@ -111,9 +118,7 @@ START_TEST(each_task_is_a_slice_of_its_worker)
         ck_assert_int_eq(json_field(&s, arguments, "micro_step") >= 0, task->micro_step >= 0);
     }
     ck_assert(contains(text, "\"waited_for\":[\"w1 from rank 0\",\"matmul.grad, task 102\"]"));
-    free(s.nodes);
-    free(text);
-    model_free(&m);
+    read_free(&s, text, &m);
 }
 END_TEST
 
@@ -142,9 +147,7 @@ START_TEST(ranks_and_workers_have_names_and_steps_have_spans)
             steps++;
         }
     ck_assert_int_eq(steps, 2);
-    free(s.nodes);
-    free(text);
-    model_free(&m);
+    read_free(&s, text, &m);
 }
 END_TEST
 
@@ -204,9 +207,7 @@ START_TEST(flows_pair_up_and_lead_from_slice_to_slice)
     ck_assert_int_eq(count_flows(&s, "message", "w1 to rank 1", "w1 from rank 0"), 2);
     ck_assert_int_eq(count_flows(&s, "message", "w1 to rank 0", "w1 from rank 1"), 1);
     ck_assert_int_eq(count_flows(&s, "received", "w1 from rank 0", "adam"), 1);
-    free(s.nodes);
-    free(text);
-    model_free(&m);
+    read_free(&s, text, &m);
 }
 END_TEST
 
@@ -251,9 +252,7 @@ START_TEST(slices_of_a_thread_do_not_overlap)
                 json_double(&s, i, "tid") == json_double(&s, j, "tid"))
                 ck_assert(ns_of(&s, i, "ts") + ns_of(&s, i, "dur") <= ns_of(&s, j, "ts") ||
                           ns_of(&s, j, "ts") + ns_of(&s, j, "dur") <= ns_of(&s, i, "ts"));
-    free(s.nodes);
-    free(text);
-    model_free(&m);
+    read_free(&s, text, &m);
 }
 END_TEST
 
@@ -281,9 +280,7 @@ START_TEST(each_bar_lies_at_its_time_in_the_row_of_its_worker)
     for (int i = 1; i < 4; i++)
         ck_assert_int_gt(row_y[i], row_y[i - 1]);
     ck_assert_int_eq(count_in(&s, "bars", "rect"), m.t.n_tasks);
-    free(s.nodes);
-    free(text);
-    model_free(&m);
+    read_free(&s, text, &m);
 }
 END_TEST
 
@@ -308,9 +305,7 @@ START_TEST(messages_steps_and_shares_are_drawn)
     ck_assert(contains(text, "<title>matmul: 2 tasks, 2.750 ms, 8.59 % of the workers' time"));
     ck_assert(contains(text, "the last of it: w1 from rank 0, done 100.0 \u00b5s before"));
     ck_assert(contains(text, "step 5, micro-step 1") && contains(text, "0.5 GFlop at 500 GFlop/s"));
-    free(s.nodes);
-    free(text);
-    model_free(&m);
+    read_free(&s, text, &m);
 }
 END_TEST
 
