@@ -38,8 +38,8 @@ bool comm_yields(void);
 /* Whether it is all of MPI_COMM_WORLD in its order; so it is without MPI. */
 bool comm_is_world(const comm *c);
 
-/* Collective. How far this rank's clock is ahead of rank 0's, in ns; 0 where shared says that the two are one. The error
- * is at most half the shortest of some round trips. */
+/* Collective. How far this rank's clock is ahead of rank 0's, in ns; 0 where shared says that the two are one. The
+ * error is at most half the shortest of some round trips. */
 int64_t comm_clock_ahead(comm *c, bool shared);
 
 void comm_library(text *out); /* "Open MPI v4.1.4", or "no MPI" */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pictures and the summary of a trace share: when things lasted that the trace holds by half, spans of steps, lanes for what
- * overlaps, bytes that are text. Knows no format. */
+/* What the pictures and the summary of a trace share: when things lasted that the trace holds by half, spans of
+ * steps, lanes for what overlaps, bytes that are text. Knows no format. */
 #ifndef PICTURE_PARTS_H
 #define PICTURE_PARTS_H
 
