@@ -55,6 +55,19 @@ static bool can_lie(const exchange *x, const box *shard, const box *b)
            (r.rows == 1 || (r.run * (int64_t)x->element >= least / VIEW_ROWS && r.ld <= UINT32_MAX));
 }
 
+/* Whether a message is a tile as it lies; and whether it can be a view. */
+static bool is_tile(const exchange *x, const plan_region *r)
+{
+    const plan_shard *s = &x->q->p->shards.at[r->shard];
+    return !s->strided && plan_exact_tile(s, &r->box) >= 0;
+}
+
+static bool is_view(const exchange *x, const plan_region *r)
+{
+    const plan_shard *s = &x->q->p->shards.at[r->shard];
+    return !s->strided && can_lie(x, &s->box, &r->box);
+}
+
 static plan_region message_view(exchange *x, int place, const plan_region *of)
 {
     int view = partition_shard(x->q, SHARD_VIEW, x->value, place, &of->box, -1, 1);
@@ -133,15 +146,14 @@ static void stage_message(exchange *x, int stage, step_kind kind, int place, int
 /* What is sent: a tile or large rows as they lie, else a packed copy, made once however many get it. */
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term)
 {
-    plan *p = x->q->p;
     plan_region buffer = from;
-    if (plan_exact_tile(&p->shards.at[from.shard], &from.box) < 0) {
+    if (!is_tile(x, &from)) {
         buffer.shard = -1;
         for (int i = (int)max_i64(0, x->packs.n - RECENT_PACKS); i < x->packs.n; i++)
             if (x->packs.at[i].region.shard == from.shard && box_equal(&x->packs.at[i].region.box, &from.box))
                 buffer.shard = x->packs.at[i].message;
         if (buffer.shard < 0) {
-            bool lies = can_lie(x, &p->shards.at[from.shard].box, &from.box);
+            bool lies = is_view(x, &from);
             buffer.shard = lies ? message_view(x, place, &from).shard : message_shard(x, place, &from.box);
             *ARRAY_PUSH(&x->packs) = (packed){from, buffer.shard};
             if (lies)
@@ -163,12 +175,11 @@ plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_pla
 
 void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term)
 {
-    plan *p = x->q->p;
-    if (plan_exact_tile(&p->shards.at[to.shard], &to.box) >= 0) {
+    if (is_tile(x, &to)) {
         stage_message(x, phase ? RECEIVE_AGAIN : RECEIVES, STEP_RECEIVE, place, peer_place, to, phase, term);
         return;
     }
-    if (can_lie(x, &p->shards.at[to.shard].box, &to.box)) {
+    if (is_view(x, &to)) {
         plan_region view = message_view(x, place, &to);
         lend_to_receive(x, phase, place, &to, &view);
         stage_message(x, POST, STEP_RECEIVE, place, peer_place, view, phase, term);

@@ -50,6 +50,7 @@ static int import_shard(partition *q, int value, const plan *other, const plan_h
                     return s;
     int s = partition_shard(q, SHARD_IMPORT, value, theirs->place, &theirs->box, theirs->cut_dim, theirs->cut_parts);
     q->p->shards.at[s].dtype = theirs->dtype;
+    q->p->shards.at[s].strided = theirs->strided;
     q->p->shards.at[s].import = q->p->imports.n;
     *ARRAY_PUSH(&q->p->imports) =
         (plan_import){.value = value, .piece = piece, .shard = h->pieces.at[piece].region.shard};
@@ -61,8 +62,8 @@ void partition_import(partition *q, int value, const plan *other, int as)
     const plan_holding *theirs = plan_find(other, as);
     assert(theirs && "the other plan keeps the value");
     const trama_mesh *mesh = q->s.l->mesh[value]; /* the other plan may have its own copy of it */
-    plan_holding h = {.value = value, .mesh = theirs->mesh, .layout = theirs->layout, .inside = theirs->inside};
-    if (mesh && trama_mesh_equal(mesh, h.mesh))
+    plan_holding h = {.value = value, .mesh = theirs->mesh, .layout = theirs->layout, .stated = theirs->stated, .inside = theirs->inside};
+    if (mesh && h.mesh && trama_mesh_equal(mesh, h.mesh))
         h.mesh = mesh;
     for (int i = 0; i < theirs->pieces.n; i++) {
         plan_piece piece = theirs->pieces.at[i];

@@ -28,6 +28,19 @@ void partition_import(partition *q, int value, const plan *other, int as);
 /* The value is fed: its shards in its own layout. */
 void partition_input(partition *q, int value);
 
+/* The value lies in memory of hosts, as they state it: a shard for each box. stated outlives the partition. */
+void partition_stated(partition *q, int value, const spots *stated);
+
+/* A value in a layout, where each of its boxes lies in a stated one of the same rank: nothing is copied. False, and
+ * nothing done, where one does not; equal on all ranks. */
+bool partition_inside(partition *q, int stated, int value, const trama_mesh *mesh, const trama_layout *layout);
+
+/* The holding that was made last is the value's own from now on. */
+void partition_prefer_last(partition *q, int value);
+
+/* The content of one value into where another one of its shape is. Neither is partial but the first by a layout. */
+void partition_move(partition *q, int from, int to);
+
 /* Emits the nodes: needed[node id], leader[node id] as fuse_program says; kept[value id]: will be read later. Nodes whose
  * results are all there (imported) are skipped. */
 void partition_run(partition *q, const bool *needed, const int *leader, const bool *kept);

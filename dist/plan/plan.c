@@ -153,6 +153,14 @@ void plan_describe(const plan *p, const trama_program *program, text *out)
         step_text(out, p, program, &p->steps.at[i]);
 }
 
+static void side_text(text *out, const trama_mesh *mesh, const trama_layout *layout)
+{
+    if (mesh)
+        layout_text(out, mesh, layout);
+    else
+        text_add(out, "boxes of the host");
+}
+
 void plan_summary(const plan *p, const trama_program *program, text *out)
 {
     plan_totals t = plan_count(p);
@@ -160,8 +168,8 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
     for (int i = 0; i < p->exchanges.n; i++) {
         const plan_exchange *e = &p->exchanges.at[i];
         text from = {0}, to = {0};
-        layout_text(&from, e->from_mesh, &e->from);
-        layout_text(&to, e->to_mesh, &e->to);
+        side_text(&from, e->from_mesh, &e->from);
+        side_text(&to, e->to_mesh, &e->to);
         text_add(out, "  %s%-24s %16s -> %-16s received %lld B, sent %lld B in %d messages", e->gated ? "gated " : "",
                  trama_value_name(program->values.at[e->value]), from.at, to.at, (long long)e->received,
                  (long long)e->sent, e->messages);

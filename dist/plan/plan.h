@@ -7,6 +7,7 @@
 #include "complete.h"
 #include "machine.h"
 #include "map.h"
+#include "spots.h"
 
 /* How big tasks are, and the rest that a user may set. */
 typedef struct plan_options {
@@ -28,6 +29,7 @@ typedef enum {
     SHARD_WINDOW,   /* made with the plan: memory for messages, 1-d */
     SHARD_BUNDLE,   /* made with the plan: messages that are sent as one, 1-d; what is done with them is done with it */
     SHARD_INPUT,    /* fed before the run */
+    SHARD_HOST,     /* in memory that the host owns */
     SHARD_IMPORT    /* of another plan: plan->imports[import] */
 } shard_source;
 
@@ -40,6 +42,7 @@ typedef struct plan_shard {
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
     bool summed;            /* large tiles, each the sum of terms that arrive on their own */
+    bool strided;           /* of the host: its elements may lie in any order, so messages are packed */
     int import;
     int within;   /* view: the shard it lies in; message: the window or bundle it lies in, or -1 */
     int64_t at;   /* message in a window or bundle: its first element there */
@@ -65,6 +68,7 @@ typedef struct plan_holding {
     int value;
     const trama_mesh *mesh;
     trama_layout layout;
+    const spots *stated; /* who holds what where no layout says it: mesh is NULL then. Not owned, for planning only */
     bool inside; /* pieces may lie in larger shards, on whichever rank; all ranks say the same */
     bool moved;  /* made by an exchange for a reader */
     ARRAY(plan_piece) pieces;

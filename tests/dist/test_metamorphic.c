@@ -98,12 +98,12 @@ END_TEST
 
 /* ---- There and back ---- */
 
-typedef struct spot {
+typedef struct corner {
     const trama_mesh *mesh;
     trama_layout layout;
-} spot;
+} corner;
 
-static trama_value *move(trama_value *v, const spot *to)
+static trama_value *move(trama_value *v, const corner *to)
 {
     char *written = trama_layout_text(to->mesh, &to->layout);
     trama_value *moved = trama_reshard(v, to->mesh, written);
@@ -111,7 +111,7 @@ static trama_value *move(trama_value *v, const spot *to)
     return moved;
 }
 
-static void there_and_back(const spot *home, const spot *away, trama_shape shape, int ranks)
+static void there_and_back(const corner *home, const corner *away, trama_shape shape, int ranks)
 {
     trama_program *p = trama_program_new();
     trama_value *x = trama_input(p, "x", TRAMA_F64, shape);
@@ -144,11 +144,11 @@ START_TEST(every_reshard_there_and_back_is_the_identity)
     every_layout(other, 2, true, &others);
     uint64_t seed = 1;
     for (int i = 0; i < all.n; i++) {
-        spot home = {mesh, all.at[i]};
+        corner home = {mesh, all.at[i]};
         for (int k = 0; k < all.n; k++)
-            there_and_back(&home, &(spot){mesh, all.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 4));
+            there_and_back(&home, &(corner){mesh, all.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 4));
         for (int k = 0; k < others.n; k++)
-            there_and_back(&home, &(spot){other, others.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 6));
+            there_and_back(&home, &(corner){other, others.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 6));
     }
     ARRAY_FREE(&all);
     ARRAY_FREE(&others);
