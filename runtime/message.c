@@ -61,6 +61,8 @@ void message_missing(trama_context *c, int most, text *out)
 
 #if TRAMA_HAVE_MPI
 
+enum { LARGE_MESSAGE = 1 << 20 };
+
 static message_record *open_record(trama_context *c, message_record values)
 {
     pthread_mutex_lock(&c->message_lock);
@@ -128,8 +130,10 @@ static message_record *prepare(trama_context *c, starpu_data_handle_t handle, co
 void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
 {
     message_record *r = prepare(c, handle, &m, f, false);
-    starpu_mpi_isend_detached_prio(handle, m.rank, tag_on_the_wire(c->comm.rank, m.tag), m.priority, c->comm.handle,
-                                   close_record, r);
+    /* What is large goes when the receiver is ready: StarPU-MPI would make a buffer of its own for it before. */
+    bool waits = r->bytes > LARGE_MESSAGE;
+    (waits ? starpu_mpi_issend_detached_prio : starpu_mpi_isend_detached_prio)(
+        handle, m.rank, tag_on_the_wire(c->comm.rank, m.tag), m.priority, c->comm.handle, close_record, r);
 }
 
 void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
