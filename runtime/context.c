@@ -171,7 +171,7 @@ trama_status context_destroy(trama_context **context)
     if (!c)
         return TRAMA_OK;
     if (context_live(c))
-        return trama_fail(NOWHERE, TRAMA_E_ORDER, "%d executables are live: destroy them before trama_stop",
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "%d executables and wrapped tensors are live: destroy and release them before trama_stop",
                           context_live(c));
     flight_wait_all(c, "trama_stop");
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */

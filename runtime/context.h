@@ -21,7 +21,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, tr
  * them, nulls *context; NULL is allowed. E_ORDER and nothing done while context_live() != 0. */
 trama_status context_destroy(trama_context **context);
 
-/* Objects that must be destroyed before the context (executables). Atomic. Returns the new number. */
+/* Objects that must be destroyed before the context (executables, wrapped tensors). Atomic. Returns the new number. */
 int context_live_add(trama_context *c, int n);
 int context_live(const trama_context *c);
 

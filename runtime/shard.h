@@ -13,7 +13,7 @@ typedef struct shard {
     trama_dtype dtype;
     int ndim;
     int64_t extent[TRAMA_MAX_NDIM];
-    int64_t stride[TRAMA_MAX_NDIM]; /* elements; row-major contiguous */
+    int64_t stride[TRAMA_MAX_NDIM]; /* elements; row-major contiguous, but in the host's memory and in views */
     int64_t count;                  /* elements, 1 for ndim 0 */
     size_t bytes;                   /* count * element, not what is allocated */
     void *data;                     /* [extent...], 64-byte aligned, valid for one element even if count is 0 */
@@ -55,6 +55,13 @@ shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *ext
 
 /* Of both. */
 void shard_end(shard *s);
+
+/* A shard in memory that the host owns, which is not touched but by tasks: strides in elements, in any order. handle:
+ * the host's own for all of it, which then is its one tile; NULL: tiles get handles here. The caller ends it; nothing
+ * is under way on it then. */
+shard *shard_wrap(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent,
+                  const int64_t *stride, void *data, int cut_dim, int cut_parts, starpu_data_handle_t handle);
+void shard_unwrap(shard *s);
 
 /* For traces: what it holds, and where in its tensor: row and column of its first tile, as tiles of its size count. The
  * handles are called name.row_column. name is made of [A-Za-z0-9_.]. */

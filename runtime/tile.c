@@ -74,6 +74,13 @@ static bool too_large(const shard *s)
     return false;
 }
 
+static void make_room(shard *s)
+{
+    s->tile = trama_alloc((size_t)s->n_tiles * sizeof *s->tile);
+    s->offset = trama_alloc((size_t)s->n_tiles * sizeof *s->offset);
+    s->length = trama_alloc((size_t)s->n_tiles * sizeof *s->length);
+}
+
 static void drop(shard *s)
 {
     free(s->tile);
@@ -102,9 +109,7 @@ trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer 
                  .cut_dim = key->cut_dim,
                  .n_tiles = key->cut_parts};
     memcpy(s->extent, key->extent, sizeof s->extent);
-    s->tile = trama_alloc((size_t)s->n_tiles * sizeof *s->tile);
-    s->offset = trama_alloc((size_t)s->n_tiles * sizeof *s->offset);
-    s->length = trama_alloc((size_t)s->n_tiles * sizeof *s->length);
+    make_room(s);
     measure(s);
     cut(s);
     trama_status status = allocate(c, s, memory);
@@ -133,10 +138,8 @@ static shard *lent(const shard *base, int ndim, const int64_t *extent)
     shard *s = trama_alloc(sizeof *s);
     *s = (shard){
         .place = base->place, .dtype = base->dtype, .ndim = ndim, .data = base->data, .cut_dim = -1, .n_tiles = 1};
-    s->tile = trama_alloc(sizeof *s->tile);
-    s->offset = trama_alloc(sizeof *s->offset);
-    s->length = trama_alloc(sizeof *s->length);
     memcpy(s->extent, extent, (size_t)ndim * sizeof *extent);
+    make_room(s);
     measure(s);
     cut(s);
     return s;
@@ -166,6 +169,64 @@ void shard_end(shard *s)
 {
     if (!s->part)
         starpu_data_unregister_no_coherency(s->tile[0]);
+    drop(s);
+    free(s);
+}
+
+/* The tile as rows where it is some, and else its first element alone, which orders its uses as well. */
+static shard_rows rows_in_host(const shard *s, int tile)
+{
+    shard_rows r = {.run = 1, .rows = 1};
+    if (s->cut_dim >= 0)
+        r.first = s->offset[tile] * s->stride[s->cut_dim];
+    for (int d = s->ndim - 1; d >= 0; d--) {
+        int64_t n = d == s->cut_dim ? s->length[tile] : s->extent[d], step = s->stride[d];
+        if (n == 1)
+            continue;
+        if (r.rows == 1 && step == r.run) {
+            r.run *= n;
+        } else if (r.rows == 1 && step > r.run) {
+            r.rows = n;
+            r.ld = step;
+        } else if (r.rows > 1 && step == r.rows * r.ld) {
+            r.rows *= n;
+        } else {
+            return (shard_rows){r.first, 1, 1, 1};
+        }
+    }
+    r.ld = r.rows == 1 ? r.run : r.ld;
+    bool counts = r.run <= UINT32_MAX && r.rows <= UINT32_MAX && r.ld <= UINT32_MAX;
+    return counts ? r : (shard_rows){r.first, 1, 1, 1};
+}
+
+shard *shard_wrap(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent,
+                  const int64_t *stride, void *data, int cut_dim, int cut_parts, starpu_data_handle_t handle)
+{
+    shard *s = trama_alloc(sizeof *s);
+    *s = (shard){.place = place,
+                 .dtype = dtype,
+                 .ndim = ndim,
+                 .data = data,
+                 .part = handle != NULL,
+                 .cut_dim = handle ? -1 : cut_dim,
+                 .n_tiles = handle ? 1 : cut_parts};
+    memcpy(s->extent, extent, (size_t)ndim * sizeof *extent);
+    make_room(s);
+    measure(s);
+    cut(s);
+    memcpy(s->stride, stride, (size_t)ndim * sizeof *stride);
+    s->tile[0] = handle;
+    for (int t = 0; t < s->n_tiles && !handle; t++) {
+        register_rows(s, t, rows_in_host(s, t));
+        identify(c, s, t);
+    }
+    return s;
+}
+
+void shard_unwrap(shard *s)
+{
+    for (int t = 0; t < s->n_tiles && !s->part; t++)
+        starpu_data_unregister_no_coherency(s->tile[t]);
     drop(s);
     free(s);
 }

@@ -55,7 +55,7 @@ typedef struct trama_config {
 trama_status trama_start(const trama_config *config, trama_context **context);
 
 /* Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables must have
- * been destroyed (E_ORDER otherwise, and nothing is done). */
+ * been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done). */
 trama_status trama_stop(trama_context **context);
 
 int trama_context_rank(const trama_context *context);  /* of this process in the communicator */

@@ -36,6 +36,19 @@ static trama_value *stand_in(snippet *s, const trama_value *v, trama_shape shape
     return own;
 }
 
+planning planning_in(const trama_context *context, const process_map *map)
+{
+    const trama_config *config = context_config(context);
+    return (planning){.map = map,
+                      .machine = context_machine(context),
+                      .options = {.ways = config->ways,
+                                  .grain_flops = config->grain_flops,
+                                  .grain_bytes = config->grain_bytes,
+                                  .no_fusion = config->no_fusion,
+                                  .message_window = config->message_window},
+                      .rank = context_rank(context)};
+}
+
 plan_source planning_source(const planning *p, const blueprint *of, const layouts *l, int rank)
 {
     return (plan_source){.program = of->program,
@@ -151,6 +164,68 @@ snippet *snippet_of_copy(const planning *p, const trama_value *value, located fr
     partition_reshard(q, s->result, mesh, layout, -1, true);
     s->of.plan = partition_end(&q);
     plan_prefer(s->of.plan, s->result, s->of.plan->holdings.n - 1);
+    blueprint_finish(&s->of);
+    return s;
+}
+
+/* A value of its own in a snippet, wherever its content is. */
+static trama_value *plain_value(snippet *s, const char *name, trama_dtype dtype, trama_shape shape)
+{
+    trama_value *own = program_value(s->program, NOWHERE, VALUE_INPUT, dtype, shape, name);
+    layouts_room(&s->l, s->program->values.n, 1);
+    return own;
+}
+
+static partition *begin(const planning *p, snippet *s)
+{
+    resolve(s);
+    plan_source source = planning_source(p, &s->of, &s->l, p->rank);
+    return partition_begin(&source);
+}
+
+snippet *snippet_of_stated(const planning *p, const char *name, trama_dtype dtype, trama_shape shape,
+                           const spots *stated)
+{
+    snippet *s = snippet_new();
+    s->result = plain_value(s, name, dtype, shape)->id;
+    partition *q = begin(p, s);
+    partition_stated(q, s->result, stated);
+    s->of.plan = partition_end(&q);
+    blueprint_finish(&s->of);
+    return s;
+}
+
+snippet *snippet_of_view(const planning *p, const trama_value *value, located stated, const trama_mesh *mesh,
+                         const trama_layout *layout)
+{
+    snippet *s = snippet_new();
+    trama_shape shape = stated.in->of->shapes[stated.as];
+    int of = plain_value(s, value->name, value->dtype, shape)->id;
+    s->result = stand_in(s, value, shape, mesh, layout)->id;
+    partition *q = begin(p, s);
+    partition_import(q, of, stated.in->of->plan, stated.as);
+    bool lies = partition_inside(q, of, s->result, mesh, layout);
+    s->of.plan = partition_end(&q);
+    blueprint_finish(&s->of);
+    if (!lies)
+        snippet_destroy(&s);
+    return s;
+}
+
+snippet *snippet_of_move(const planning *p, const char *name, located from, located to)
+{
+    snippet *s = snippet_new();
+    const located at[] = {from, to};
+    for (int i = 0; i < 2; i++) {
+        const trama_value *v = at[i].in->of->program->values.at[at[i].as];
+        plain_value(s, name, v->dtype, at[i].in->of->shapes[at[i].as]);
+    }
+    partition *q = begin(p, s);
+    for (int i = 0; i < 2; i++)
+        partition_import(q, i, at[i].in->of->plan, at[i].as);
+    partition_move(q, 0, 1);
+    s->of.plan = partition_end(&q);
+    s->result = 1;
     blueprint_finish(&s->of);
     return s;
 }

@@ -13,6 +13,9 @@ typedef struct planning {
     int rank;
 } planning;
 
+/* By the options of the context; map NULL where nothing has a layout. */
+planning planning_in(const trama_context *context, const process_map *map);
+
 /* All that a partition is made from, for one rank: this one, or another whose plan is looked at. Borrows everything. */
 plan_source planning_source(const planning *p, const blueprint *of, const layouts *l, int rank);
 
@@ -41,6 +44,14 @@ snippet *snippet_of_feed(const planning *p, const trama_value *value, trama_shap
 /* A value resharded into fresh buffers: to the readers' mesh, say. */
 snippet *snippet_of_copy(const planning *p, const trama_value *value, located from, const trama_mesh *mesh,
                          const trama_layout *layout);
+
+/* A tensor in the host's boxes; an input that lies in them as its layout wants it, NULL where it does not; and one
+ * value's content to where another one is. */
+snippet *snippet_of_stated(const planning *p, const char *name, trama_dtype dtype, trama_shape shape,
+                           const spots *stated);
+snippet *snippet_of_view(const planning *p, const trama_value *value, located stated, const trama_mesh *mesh,
+                         const trama_layout *layout);
+snippet *snippet_of_move(const planning *p, const char *name, located from, located to);
 
 /* The op without operands that gives state its first content, and its attributes. */
 const trama_op *state_source(const trama_value *v, trama_attributes *attributes);

@@ -222,10 +222,12 @@ trama_status trama_executable_destroy(trama_executable **executable)
     trama_wait(e);
     flight_wait_all(e->context, "trama_executable_destroy");
     readers_free(e);
+    moves_free(&e->moves);
     targets_free(e);
     for (int i = 0; i < e->n_located; i++)
         executable_put(e, i, (located){0});
     inputs_free(e);
+    wrapped_forget(e);
     for (int i = 0; i < e->snippets.n; i++)
         snippet_destroy(&e->snippets.at[i]);
     ARRAY_FREE(&e->snippets);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trama_drawing.h"
+#include "wrap.h"
 
 /* ---- Meshes and processes ---- */
 
@@ -41,14 +42,7 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
     int processes = program->order.n ? program->order.n : count_processes(program);
     e->map = map_by_order(processes, program->order.place, context_machine(context));
     own_meshes(e);
-    e->planning = (planning){.map = e->map,
-                             .machine = context_machine(context),
-                             .options = {.ways = config->ways,
-                                         .grain_flops = config->grain_flops,
-                                         .grain_bytes = config->grain_bytes,
-                                         .no_fusion = config->no_fusion,
-                                         .message_window = config->message_window},
-                             .rank = context_rank(context)};
+    e->planning = planning_in(context, e->map);
     e->window = config->window;
     e->flights = trama_alloc((size_t)e->window * sizeof(flight *));
     for (int i = 0; i < e->window; i++)
@@ -113,6 +107,11 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
             return status;
     }
     if (id < e->n_located && e->at[id].in) {
+        const trama_wrapped *host = e->at[id].in->host;
+        if (host && host->released)
+            return trama_fail(where, TRAMA_E_ORDER,
+                              "%s: %s was fed from '%s' without a copy, and that was released: feed it again", call,
+                              own->name, host->name);
         *at = e->at[id];
         return TRAMA_OK;
     }

@@ -10,7 +10,17 @@
 typedef struct compiled {
     blueprint of; /* owned */
     instance *in;
+    const struct trama_wrapped **hosts; /* [leaves] whose memory a leaf is in; NULL: the library's */
 } compiled;
+
+/* A plan that carries values from one place to another, kept for the next time. */
+typedef struct move_plan {
+    snippet *s;
+    instance *in;
+    located from, to; /* held */
+    const struct trama_wrapped *wrapped; /* one of them */
+} move_plan;
+typedef ARRAY(move_plan) move_plans;
 
 typedef ARRAY(int) value_ids;
 
@@ -82,6 +92,8 @@ struct trama_executable {
     ARRAY(input_state) inputs;
     ARRAY(target_state) targets;
     ARRAY(reader *) readers_made;
+    move_plans moves;                     /* between its values and what the host has wrapped */
+    ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
     int window;
     flight **flights; /* [window] of run i mod window */
     int64_t runs;
@@ -143,5 +155,14 @@ void readers_forget(trama_executable *e);
 void readers_free(trama_executable *e);
 /* feed.c */
 void inputs_free(trama_executable *e);
+/* Whether it is an input that can have the shape; its buffers for that; and from now on it is in a copy of them that no
+ * run under way reads. */
+trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
+                         trama_shape shape);
+trama_status input_buffers(trama_executable *e, const trama_value *own, trama_shape shape, fed **found);
+trama_status input_take(trama_executable *e, const trama_value *value, const fed *f, located *at);
+/* wrap.c, move.c: when the executable goes */
+void wrapped_forget(trama_executable *e);
+void moves_free(move_plans *moves);
 
 #endif

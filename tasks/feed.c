@@ -29,13 +29,13 @@ static bool shape_fits(const trama_value *v, trama_shape shape)
     return fits;
 }
 
-static trama_status check_shape(trama_where where, const trama_value *v, trama_shape shape)
+static trama_status check_shape(trama_where where, const char *call, const trama_value *v, trama_shape shape)
 {
     if (shape_fits(v, shape))
         return TRAMA_OK;
     text t = {0};
     shape_text(&t, shape);
-    trama_fail(where, TRAMA_E_SHAPE, "trama_feed: data of shape %s for the input ", t.at);
+    trama_fail(where, TRAMA_E_SHAPE, "%s: data of shape %s for the input ", call, t.at);
     t.n = 0;
     text_add(&t, "%s", trama_error());
     value_text(&t, v);
@@ -63,9 +63,9 @@ static void forget_shapes(trama_executable *e, input_state *input)
     input->shapes.n = n;
 }
 
-static trama_status fed_for(trama_executable *e, input_state *input, const trama_value *v, trama_shape shape,
-                            fed **found)
+trama_status input_buffers(trama_executable *e, const trama_value *v, trama_shape shape, fed **found)
 {
+    input_state *input = input_of(e, v->id);
     for (int i = 0; i < input->shapes.n; i++) {
         const fed *f = &input->shapes.at[i];
         if (trama_shape_equal(f->in->of->shapes[f->s->result], shape)) {
@@ -84,28 +84,24 @@ static trama_status fed_for(trama_executable *e, input_state *input, const trama
     return TRAMA_OK;
 }
 
-/* All checks, and buffers for the shape. */
-static trama_status find_fed(trama_where where, trama_executable *e, const trama_value *value, trama_shape shape,
-                             fed **found)
+trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
+                         trama_shape shape)
 {
-    trama_value *own = executable_value(e, where, "trama_feed", value);
+    trama_value *own = executable_value(e, where, call, value);
     if (!own)
         return TRAMA_E_ARGUMENT;
     if (own->kind != VALUE_INPUT)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: %s is no input%s", own->name,
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is no input%s", call, own->name,
                           own->kind == VALUE_STATE ? "; state is set by trama_write" : "");
     if (e->eager)
         return trama_fail(where, TRAMA_E_UNSUPPORTED,
-                          "trama_feed: %s: inputs have no place in eager mode; use trama_constant or trama_tensor",
+                          "%s: %s: inputs have no place in eager mode; use trama_constant or trama_tensor", call,
                           own->name);
-    trama_status status = check_shape(where, own, shape);
-    if (!status)
-        status = executable_call(e, "trama_feed", own->id, &shape);
-    return status ? status : fed_for(e, input_of(e, own->id), own, shape, found);
+    trama_status status = check_shape(where, call, own, shape);
+    return status ? status : executable_call(e, call, own->id, &shape);
 }
 
-/* From now on the input is in a copy of these buffers that no run under way reads. */
-static trama_status take_copy(trama_executable *e, const trama_value *value, const fed *f, located *at)
+trama_status input_take(trama_executable *e, const trama_value *value, const fed *f, located *at)
 {
     f->in->slot = (f->in->slot + 1) % f->in->n_slots;
     trama_status status = executable_wait_run(e, f->in->slot_used[f->in->slot]);
@@ -114,16 +110,23 @@ static trama_status take_copy(trama_executable *e, const trama_value *value, con
     return status;
 }
 
+static trama_status find_buffers(trama_where where, trama_executable *e, const trama_value *input, trama_shape shape,
+                                 fed **found)
+{
+    trama_status status = input_check(where, e, "trama_feed", input, shape);
+    return status ? status : input_buffers(e, e->program->values.at[input->id], shape, found);
+}
+
 trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_value *input, const void *data,
                            trama_shape shape)
 {
     located at;
     fed *f;
-    trama_status status = find_fed(where, e, input, shape, &f);
+    trama_status status = find_buffers(where, e, input, shape, &f);
     if (!status && !data && trama_shape_count(shape))
         status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data for %s is NULL", trama_value_name(input));
     if (!status)
-        status = take_copy(e, input, f, &at);
+        status = input_take(e, input, f, &at);
     return status ? status : host_to_value(at, data, shape, "trama_feed");
 }
 
@@ -146,13 +149,13 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
     located at;
     fed *f;
     const plan_holding *h = NULL;
-    trama_status status = find_fed(where, e, input, shape, &f);
+    trama_status status = find_buffers(where, e, input, shape, &f);
     if (!status) {
         h = located_holding((located){f->in, f->s->result});
         status = check_pieces(where, h, input, n, pieces);
     }
     if (!status)
-        status = take_copy(e, input, f, &at);
+        status = input_take(e, input, f, &at);
     for (int i = 0; i < n && !status; i++) {
         const plan_piece *piece = &h->pieces.at[i];
         trama_shape local = trama_shape_of(piece->region.box.ndim, piece->region.box.n);

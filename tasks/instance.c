@@ -69,7 +69,7 @@ static int tile_index(const plan_shard *s, int dim)
     return (int)(piece * (s->cut_dim == dim ? s->cut_parts : 1));
 }
 
-static void label(const instance *in, const plan_shard *s, shard *bound)
+void instance_label(const instance *in, const plan_shard *s, shard *bound)
 {
     if (context_traces(in->context))
         shard_label(bound, in->of->names[s->value], tile_index(s, 0), tile_index(s, 1));
@@ -88,7 +88,7 @@ shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
         stride[d] = step;
     shard_rows rows = {s->at + r.first, r.run, r.rows, r.ld};
     shard *lent = shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride);
-    label(in, s, lent);
+    instance_label(in, s, lent);
     return lent;
 }
 
@@ -111,8 +111,8 @@ static trama_status bind_shards(instance *in)
         for (int i = 0; i < p->shards.n; i++) {
             const plan_shard *s = &p->shards.at[i];
             shard **bound = &in->shards[slot * p->shards.n + i];
-            if (s->source == SHARD_IMPORT || s->within >= 0)
-                continue;
+            if (s->source == SHARD_IMPORT || s->source == SHARD_HOST || s->within >= 0)
+                continue; /* what is the host's is bound by who has wrapped it */
             if (slot && s->source != SHARD_INPUT) {
                 *bound = in->shards[i];
                 continue;
@@ -120,7 +120,7 @@ static trama_status bind_shards(instance *in)
             *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts);
             if (!*bound)
                 return no_memory(in->of->names[s->value]);
-            label(in, s, *bound);
+            instance_label(in, s, *bound);
         }
     bind_lent(in);
     return TRAMA_OK;
@@ -178,7 +178,9 @@ void instance_release(instance **instance_)
         }
     for (int slot = 0; slot < in->n_slots; slot++)
         for (int i = 0; i < p->shards.n; i++)
-            if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
+            if (p->shards.at[i].source == SHARD_HOST)
+                continue;
+            else if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
                 shard_put(in->context, in->shards[slot * p->shards.n + i]);
     for (int i = 0; i < p->imports.n; i++)
         instance_release(&in->owners[i].in);

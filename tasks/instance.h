@@ -58,6 +58,7 @@ struct instance {
     trama_context *context;
     blueprint *of;             /* borrowed */
     int holders;               /* the executable, and instances that import from it */
+    const struct trama_wrapped *host; /* its shards are the host's: what it was wrapped as; NULL */
     int n_slots;               /* copies of the shards of source SHARD_INPUT, so that several steps may be in flight */
     int slot;                  /* the copy in use */
     int64_t *slot_used;        /* [n_slots] number of the last run that reads a copy; -1 */
@@ -95,6 +96,9 @@ bool instance_keeps(const instance *in, int number);
 
 /* A shard in the memory of `base`: with its strides, or in a window one element after the other. */
 shard *instance_lend(const instance *in, const plan_shard *s, const shard *base);
+
+/* For traces: the buffer is called after the value that the shard is of. */
+void instance_label(const instance *in, const plan_shard *s, shard *bound);
 
 trama_view instance_view(const instance *in, const plan_region *region, const shard *bound);
 

@@ -4,6 +4,7 @@
 
 #include "executable.h"
 #include "fuse.h"
+#include "wrap.h"
 
 enum { MAX_COMPILED = 8 };
 
@@ -68,6 +69,7 @@ static void compiled_destroy(compiled *c)
 {
     instance_release(&c->in);
     blueprint_clear(&c->of);
+    free(c->hosts);
     free(c);
 }
 
@@ -109,6 +111,7 @@ void compiled_forget(trama_executable *e)
     trama_wait(e);
     flight_wait_all(e->context, "trama_run");
     readers_forget(e);
+    moves_free(&e->moves);
     for (int i = 0; i < e->targets.n; i++) {
         drop_idle_plans(&e->targets.at[i].form);
         drop_idle_plans(&e->targets.at[i].plain);
@@ -132,7 +135,7 @@ static compiled *cached(const trama_executable *e, const target_form *t)
         for (int k = 0; k < t->leaves.n && same; k++) {
             int v = t->leaves.at[k];
             located at = e->at[v];
-            same = trama_shape_equal(c->of.shapes[v], at.in->of->shapes[at.as]);
+            same = c->hosts[k] == at.in->host && trama_shape_equal(c->of.shapes[v], at.in->of->shapes[at.as]);
         }
         if (same)
             return t->cache.at[i];
@@ -185,6 +188,9 @@ static trama_status compile_target(trama_executable *e, target_form *t, compiled
 {
     compiled *c = trama_alloc(sizeof *c);
     trama_status status = resolve_target(e, t, &c->of);
+    c->hosts = trama_alloc((size_t)max_i64(1, t->leaves.n) * sizeof *c->hosts);
+    for (int i = 0; i < t->leaves.n; i++)
+        c->hosts[i] = e->at[t->leaves.at[i]].in->host;
     if (!status) {
         plan_target(e, t, &c->of);
         if (context_config(e->context)->verify)
@@ -218,10 +224,18 @@ trama_status target_find(trama_where where, trama_executable *e, const trama_tar
 
 static trama_status check_fed(trama_where where, const trama_executable *e, const target_form *t, const char *call)
 {
-    for (int i = 0; i < t->leaves.n; i++)
-        if (!e->at[t->leaves.at[i]].in)
+    for (int i = 0; i < t->leaves.n; i++) {
+        const instance *in = e->at[t->leaves.at[i]].in;
+        const char *name = e->program->values.at[t->leaves.at[i]]->name;
+        if (!in)
             return trama_fail(where, TRAMA_E_ORDER, "%s: target '%s' needs the input %s, which was not fed", call,
-                              t->target->name, e->program->values.at[t->leaves.at[i]]->name);
+                              t->target->name, name);
+        if (in->host && in->host->released)
+            return trama_fail(where, TRAMA_E_ORDER,
+                              "%s: target '%s' needs the input %s, which was fed from '%s' without a copy; that was "
+                              "released: feed it again",
+                              call, t->target->name, name, in->host->name);
+    }
     return TRAMA_OK;
 }
 

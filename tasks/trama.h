@@ -17,5 +17,6 @@
 #include "trama_program.h"
 #include "trama_reshard_plan.h"
 #include "trama_rule.h"
+#include "trama_wrap.h"
 
 #endif

@@ -2,15 +2,27 @@
 /* TRAMA_VERIFY: before a target's plan is used, the plans of all ranks are made here too and looked at together. */
 #include "verify.h"
 
-#include "executable.h"
+#include "wrap.h"
 
-/* The leaves are where completion laid them out, whoever filled them. */
+/* The leaves are where completion laid them out, whoever filled them; or there in the host's memory. */
+static void place_leaf(const trama_executable *e, const target_form *t, partition *q, int leaf)
+{
+    const trama_wrapped *host = e->at[leaf].in->host;
+    if (!host) {
+        partition_input(q, leaf);
+        return;
+    }
+    partition_stated(q, leaf, &host->stated);
+    partition_inside(q, leaf, leaf, t->l->mesh[leaf], &t->l->value[leaf]);
+    partition_prefer_last(q, leaf);
+}
+
 static plan *plan_of(const trama_executable *e, const target_form *t, const blueprint *of, int rank)
 {
     plan_source source = planning_source(&e->planning, of, t->l, rank);
     partition *q = partition_begin(&source);
     for (int i = 0; i < t->leaves.n; i++)
-        partition_input(q, t->leaves.at[i]);
+        place_leaf(e, t, q, t->leaves.at[i]);
     partition_run(q, t->needed, t->leader, t->kept);
     return partition_end(&q);
 }

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values into and out of what the host has wrapped. A move is planned once for each pair of places. */
+#include <string.h>
+
+#include "wrap.h"
+
+enum { MOST_UNDER_WAY = 16 }; /* moves of one tensor: with SYNC_CALLS it keeps tags apart (message.h) */
+
+/* ---- Plans ---- */
+
+static void move_free(move_plan *m)
+{
+    instance_release(&m->in);
+    instance_release(&m->from.in);
+    instance_release(&m->to.in);
+    snippet_destroy(&m->s);
+}
+
+void moves_free(move_plans *moves)
+{
+    for (int i = 0; i < moves->n; i++)
+        move_free(&moves->at[i]);
+    ARRAY_FREE(moves);
+}
+
+static bool is_at(located a, located b)
+{
+    return a.in == b.in && a.as == b.as;
+}
+
+static trama_status make_move(const planning *p, trama_wrapped *w, located from, located to, move_plan *m)
+{
+    *m = (move_plan){.s = snippet_of_move(p, w->name, from, to), .from = from, .to = to, .wrapped = w};
+    from.in->holders++;
+    to.in->holders++;
+    const plan *of = m->s->of.plan;
+    located *imports = trama_alloc((size_t)max_i64(1, of->imports.n) * sizeof *imports);
+    for (int i = 0; i < of->imports.n; i++)
+        imports[i] = of->imports.at[i].value ? to : from;
+    trama_status status = instance_create(w->context, &m->s->of, imports, 1, &m->in);
+    free(imports);
+    status = context_agree(w->context, "a move", status);
+    if (status)
+        move_free(m);
+    return status;
+}
+
+static trama_status find_move(const planning *p, trama_wrapped *w, move_plans *moves, located from, located to,
+                              move_plan **found)
+{
+    move_plan made;
+    for (int i = 0; i < moves->n; i++)
+        if (is_at(moves->at[i].from, from) && is_at(moves->at[i].to, to)) {
+            *found = &moves->at[i];
+            return TRAMA_OK;
+        }
+    trama_status status = make_move(p, w, from, to, &made);
+    if (status)
+        return status;
+    *ARRAY_PUSH(moves) = made;
+    *found = &moves->at[moves->n - 1];
+    return TRAMA_OK;
+}
+
+static void submit(trama_wrapped *w, const move_plan *m)
+{
+    plan_totals n = plan_count(m->s->of.plan);
+    if (w->under_way++ == MOST_UNDER_WAY) {
+        flight_wait(w->context, w->f, "a move");
+        w->under_way = 1;
+    }
+    instance_submit(m->in, -1, w->f, RUN_ALL);
+    w->last = (trama_traffic){.messages = n.messages,
+                              .bytes_received = n.received,
+                              .bytes_sent = n.sent,
+                              .bound = n.bound,
+                              .steps = n.steps,
+                              .tasks = n.steps - n.messages};
+}
+
+static located stated_at(const trama_wrapped *w)
+{
+    return (located){w->in, w->s->result};
+}
+
+/* Between a value of an executable and a wrapped tensor. Values of eager mode are new ones each time. */
+static trama_status move_value(trama_executable *e, trama_wrapped *w, located from, located to)
+{
+    move_plan *m = NULL;
+    trama_status status = find_move(&e->planning, w, &e->moves, from, to, &m);
+    if (status)
+        return status;
+    wrapped_seen(e, w);
+    submit(w, m);
+    if (e->eager) {
+        status = flight_wait(e->context, w->f, "a move");
+        moves_free(&e->moves);
+    }
+    return status;
+}
+
+/* ---- Checks ---- */
+
+static trama_status check_fit(trama_where where, const char *call, const trama_wrapped *w, const char *name,
+                              trama_dtype dtype, trama_shape shape)
+{
+    if (dtype != w->dtype)
+        return trama_fail(where, TRAMA_E_DTYPE, "%s: '%s' is %s, %s is %s", call, w->name, trama_dtype_name(w->dtype),
+                          name, trama_dtype_name(dtype));
+    if (trama_shape_equal(shape, w->shape))
+        return TRAMA_OK;
+    text mine = {0}, theirs = {0};
+    shape_text(&mine, w->shape);
+    shape_text(&theirs, shape);
+    trama_status status =
+        trama_fail(where, TRAMA_E_SHAPE, "%s: '%s' is %s, %s is %s", call, w->name, mine.at, name, theirs.at);
+    free(mine.at);
+    free(theirs.at);
+    return status;
+}
+
+static trama_status check_source(trama_where where, const char *call, const trama_wrapped *w)
+{
+    return w->complete
+               ? TRAMA_OK
+               : trama_fail(where, TRAMA_E_LAYOUT,
+                            "%s: the boxes of '%s' have %lld of its %lld elements; what is read from has all "
+                            "of them",
+                            call, w->name, (long long)spots_count(&w->stated), (long long)trama_shape_count(w->shape));
+}
+
+static trama_status check_target(trama_where where, const char *call, const trama_wrapped *w)
+{
+    return !w->read_only
+               ? TRAMA_OK
+               : trama_fail(where, TRAMA_E_ARGUMENT, "%s: '%s' was wrapped as TRAMA_READ_ONLY", call, w->name);
+}
+
+/* Is the content of the value one that can be seen as the whole? */
+static trama_status check_place(trama_where where, const char *call, const char *name, located at)
+{
+    const plan_holding *h = located_holding(at);
+    return !layout_has(&h->layout, TRAMA_PARTIAL)
+               ? TRAMA_OK
+               : trama_fail(where, TRAMA_E_UNSUPPORTED, "%s: %s is a sum of terms that lie on several processes", call,
+                            name);
+}
+
+/* ---- Feeding ---- */
+
+/* Found once for each input; all ranks find the same. */
+static wrapped_view *view_for(trama_executable *e, trama_wrapped *w, const trama_value *own)
+{
+    for (int i = 0; i < w->views.n; i++)
+        if (w->views.at[i].e == e && w->views.at[i].value == own->id)
+            return &w->views.at[i];
+    wrapped_seen(e, w);
+    wrapped_view *v = ARRAY_PUSH(&w->views);
+    *v = (wrapped_view){.e = e, .value = own->id};
+    v->s = snippet_of_view(&e->planning, own, stated_at(w), e->l.mesh[own->id], &e->l.value[own->id]);
+    return v;
+}
+
+static trama_status feed_view(trama_executable *e, trama_wrapped *w, wrapped_view *v)
+{
+    if (!v->in) {
+        int n = v->s->of.plan->imports.n;
+        located *imports = trama_alloc((size_t)max_i64(1, n) * sizeof *imports);
+        for (int i = 0; i < n; i++)
+            imports[i] = stated_at(w);
+        trama_status status = instance_create(e->context, &v->s->of, imports, 1, &v->in);
+        free(imports);
+        if (status)
+            return status;
+        v->in->host = w;
+    }
+    executable_put(e, v->value, (located){v->in, v->s->result});
+    return TRAMA_OK;
+}
+
+trama_status trama_feed_wrapped_at(trama_where where, trama_executable *e, const trama_value *input, trama_wrapped *w,
+                                   bool *copied)
+{
+    static const char call[] = "trama_feed_wrapped";
+    fed *f = NULL;
+    located at;
+    trama_status status = wrapped_check(where, call, w, e ? e->context : NULL);
+    if (!status)
+        status = check_source(where, call, w);
+    if (!status)
+        status = input_check(where, e, call, input, w->shape);
+    const trama_value *own = status ? NULL : executable_value(e, where, call, input);
+    if (!status)
+        status = check_fit(where, call, w, own->name, own->dtype, w->shape);
+    if (status)
+        return status;
+    wrapped_view *v = view_for(e, w, own);
+    if (copied)
+        *copied = !v->s;
+    if (v->s)
+        return feed_view(e, w, v);
+    status = input_buffers(e, own, w->shape, &f);
+    if (!status)
+        status = input_take(e, own, f, &at);
+    return status ? status : move_value(e, w, stated_at(w), at);
+}
+
+/* ---- Reading, writing, resharding ---- */
+
+trama_status trama_read_wrapped_at(trama_where where, trama_executable *e, const trama_value *value, trama_wrapped *w)
+{
+    static const char call[] = "trama_read_wrapped";
+    located at;
+    trama_status status = wrapped_check(where, call, w, e ? e->context : NULL);
+    if (!status)
+        status = executable_locate(e, where, call, value, &at);
+    if (!status)
+        status = check_fit(where, call, w, value->name, value->dtype, at.in->of->shapes[at.as]);
+    if (!status)
+        status = check_target(where, call, w);
+    if (!status)
+        status = executable_call(e, call, value->id, NULL);
+    return status ? status : move_value(e, w, at, stated_at(w));
+}
+
+trama_status trama_write_wrapped_at(trama_where where, trama_executable *e, const trama_value *state, trama_wrapped *w)
+{
+    static const char call[] = "trama_write_wrapped";
+    located at;
+    trama_status status = wrapped_check(where, call, w, e ? e->context : NULL);
+    if (!status)
+        status = check_source(where, call, w);
+    if (!status)
+        status = executable_locate(e, where, call, state, &at);
+    if (!status && !value_storage(executable_value(e, where, call, state)))
+        status = trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is no parameter or state", call, state->name);
+    if (!status)
+        status = check_fit(where, call, w, state->name, state->dtype, state->shape);
+    if (!status)
+        status = check_place(where, call, state->name, at);
+    if (!status)
+        status = executable_call(e, call, state->id, NULL);
+    return status ? status : move_value(e, w, stated_at(w), at);
+}
+
+trama_status trama_reshard_wrapped_at(trama_where where, trama_wrapped *from, trama_wrapped *to)
+{
+    static const char call[] = "trama_reshard_wrapped";
+    move_plan *m = NULL;
+    trama_status status = wrapped_check(where, call, from, NULL);
+    if (!status)
+        status = wrapped_check(where, call, to, from->context);
+    if (!status && from == to)
+        status = trama_fail(where, TRAMA_E_ARGUMENT, "%s: '%s' is both source and target", call, from->name);
+    if (!status)
+        status = check_source(where, call, from);
+    if (!status)
+        status = check_target(where, call, to);
+    if (!status)
+        status = check_fit(where, call, from, to->name, to->dtype, to->shape);
+    if (!status && context_config(from->context)->check_calls)
+        status = context_all_equal(from->context, call, wrapped_hash(from) * 31 + wrapped_hash(to));
+    if (!status)
+        status = find_move(&from->planning, to, &to->moves, stated_at(from), stated_at(to), &m);
+    if (status)
+        return status;
+    wrapped_source(to, from);
+    submit(to, m);
+    from->last = to->last;
+    return TRAMA_OK;
+}
+
+trama_status trama_wrapped_traffic(const trama_wrapped *w, trama_traffic *traffic)
+{
+    trama_status status = wrapped_check(NOWHERE, "trama_wrapped_traffic", w, NULL);
+    if (!status && !traffic)
+        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_wrapped_traffic: the traffic's address is NULL");
+    if (!status)
+        *traffic = w->last;
+    return status;
+}

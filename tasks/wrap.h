@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of what the host has wrapped: its boxes on all ranks, its instance, who uses it. */
+#ifndef WRAP_H
+#define WRAP_H
+
+#include "executable.h"
+#include "trama_wrap.h"
+
+/* An input that lies in the host's memory as its layout wants it; s is NULL where it cannot. */
+typedef struct wrapped_view {
+    const trama_executable *e;
+    int value;
+    snippet *s;
+    instance *in;
+} wrapped_view;
+
+struct trama_wrapped {
+    trama_context *context;
+    char *name;
+    trama_dtype dtype;
+    trama_shape shape;
+    bool read_only, complete; /* complete: the boxes cover the tensor */
+    bool released;            /* by the user; executables may still name it */
+    int users;                /* the user, and executables that have seen it; the last one frees it */
+    spots stated;
+    planning planning;
+    snippet *s; /* one value in the stated boxes */
+    instance *in;
+    flight *f; /* moves into and out of it */
+    int under_way;
+    ARRAY(wrapped_view) views;
+    move_plans moves;               /* into it from other wrapped tensors */
+    ARRAY(trama_wrapped *) sources; /* those, which live as long */
+    trama_traffic last;             /* what the last move cost */
+};
+
+/* The wrapped tensor is there, its context the executable's, its dtype and shape those of a value: else an error that
+ * names the call. */
+trama_status wrapped_check(trama_where where, const char *call, const trama_wrapped *w, const trama_context *context);
+
+/* The executable has seen it, and lets go of it when it is destroyed, or has seen another one after its release. */
+void wrapped_seen(trama_executable *e, trama_wrapped *w);
+
+/* It has moves from another one. */
+void wrapped_source(trama_wrapped *w, trama_wrapped *from);
+
+uint64_t wrapped_hash(const trama_wrapped *w); /* of its name */
+
+#endif
