@@ -115,15 +115,16 @@ int partition_slice_dim(const box *b, int n)
 
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts)
 {
-    *ARRAY_PUSH(&q->p->shards) = (plan_shard){.source = source,
-                                              .value = value,
-                                              .place = place,
-                                              .dtype = q->s.program->values.at[value]->dtype,
-                                              .box = *b,
-                                              .cut_dim = cut_parts > 1 ? cut_dim : -1,
-                                              .cut_parts = cut_parts,
-                                              .import = -1,
-                                              .within = -1};
+    const plan_shard made = {.source = source,
+                             .value = value,
+                             .place = place,
+                             .dtype = q->s.program->values.at[value]->dtype,
+                             .box = *b, /* which may be another shard's, that moves */
+                             .cut_dim = cut_parts > 1 ? cut_dim : -1,
+                             .cut_parts = cut_parts,
+                             .import = -1,
+                             .within = -1};
+    *ARRAY_PUSH(&q->p->shards) = made;
     return q->p->shards.n - 1;
 }
 
