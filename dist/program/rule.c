@@ -3,10 +3,10 @@
 #include "rule.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
 
 #include "program.h"
+#include "rule_text.h"
 
 /* ---- The error that every rule can meet ---- */
 
@@ -55,13 +55,30 @@ typedef struct reading {
     const char *problem;
 } reading;
 
+/* The first one stands. */
+static void complain(reading *r, const char *problem)
+{
+    if (!r->problem)
+        r->problem = problem;
+}
+
+/* The factor that a rule asks for; a problem where there are as many as a table holds. */
+static int new_factor(reading *r, int64_t extent)
+{
+    if (r->rule->n_factors < RULE_MAX_FACTORS)
+        return rule_add_factor(r->rule, extent);
+    complain(r, "it has more different dims than a rule can name");
+    return 0;
+}
+
 /* Number of letters in a tensor's part of the string, and whether it has "...". */
 static int count_letters(const char *part, size_t n, bool *dots)
 {
+    rule_dim_text item = {0};
     int letters = 0;
-    *dots = n >= 3 && memcmp(part, "...", 3) == 0;
-    for (size_t i = 0; i < n; i++)
-        letters += isalpha((unsigned char)part[i]) != 0;
+    *dots = rule_has_dots(part, n);
+    for (const char *at = part; rule_next_dim(&at, part + n, &item);)
+        letters++;
     return letters;
 }
 
@@ -71,7 +88,7 @@ static void read_dots(reading *r, const char *string)
     int64_t extents[TRAMA_MAX_NDIM] = {1, 1, 1, 1, 1, 1, 1, 1};
     for (int t = 0; t < r->node->op->n_in; t++) {
         const trama_shape *shape = &r->node->in[t]->shape;
-        size_t n = strcspn(string, ",-");
+        size_t n = rule_part(string);
         bool dots;
         int n_dots = shape->ndim - count_letters(string, n, &dots);
         for (int i = 0; dots && i < n_dots; i++)
@@ -82,7 +99,7 @@ static void read_dots(reading *r, const char *string)
         string += n + (string[n] == ',');
     }
     for (int i = r->n_dots - 1; i >= 0; i--)
-        r->dots[i] = rule_add_factor(r->rule, extents[i]);
+        r->dots[i] = new_factor(r, extents[i]);
 }
 
 static void operand_dim(reading *r, rule_tensor *tensor, int factor, int64_t extent, bool repeats)
@@ -93,7 +110,7 @@ static void operand_dim(reading *r, rule_tensor *tensor, int factor, int64_t ext
         return;
     }
     if (!unify(shared, extent))
-        r->problem = "the dims do not agree";
+        complain(r, "the dims do not agree");
     rule_add_dim(tensor, factor);
 }
 
@@ -103,50 +120,44 @@ static void read_operand(reading *r, rule_tensor *tensor, const char *part, size
     bool dots;
     int letters = count_letters(part, n, &dots), d = 0;
     if (shape->ndim < letters || (!dots && shape->ndim != letters)) {
-        r->problem = "the number of dims does not fit";
+        complain(r, "the number of dims does not fit");
         return;
     }
     for (int i = shape->ndim - letters - 1; i >= 0; i--, d++)
         operand_dim(r, tensor, r->dots[i], shape->dim[d], true);
-    bool whole = false;
-    for (size_t i = 0; i < n; i++) {
-        int c = (unsigned char)part[i];
-        if (c == '[' || c == ']')
-            whole = c == '[';
-        if (!isalpha(c))
-            continue;
-        if (r->letter[c] < 0)
-            r->letter[c] = rule_add_factor(r->rule, shape->dim[d]);
-        r->rule->factor[r->letter[c]].whole |= whole;
-        operand_dim(r, tensor, r->letter[c], shape->dim[d++], false);
+    rule_dim_text item = {0};
+    for (const char *at = part; rule_next_dim(&at, part + n, &item) && !r->problem; d++) {
+        int *factor = &r->letter[(unsigned char)item.letter];
+        if (*factor < 0)
+            *factor = new_factor(r, item.extent);
+        if (!unify(&r->rule->factor[*factor].extent, item.extent))
+            complain(r, "the dims do not agree");
+        r->rule->factor[*factor].whole |= item.whole;
+        operand_dim(r, tensor, *factor, shape->dim[d], false);
     }
 }
 
+/* A letter that no operand has comes with its extent. */
 static void read_result(reading *r, rule_tensor *tensor, const char *part, size_t n)
 {
+    rule_dim_text item = {0};
     bool dots;
-    count_letters(part, n, &dots);
+    int letters = count_letters(part, n, &dots);
+    if (letters + (dots ? r->n_dots : 0) > TRAMA_MAX_NDIM) {
+        complain(r, "a result would have too many dims");
+        return;
+    }
     for (int i = r->n_dots - 1; dots && i >= 0; i--)
         rule_add_dim(tensor, r->dots[i]);
-    for (size_t i = 0; i < n; i++)
-        if (isalpha((unsigned char)part[i]))
-            rule_add_dim(tensor, r->letter[(unsigned char)part[i]]);
-}
-
-static unsigned pass_word(const char *word, size_t n)
-{
-    static const struct {
-        const char *name;
-        unsigned set;
-    } words[] = {{"linear", PASS_LINEAR},    {"joint", 1u << TRAMA_AVG | PASS_JOINT},
-                 {"rising", PASS_MONOTONE},  {"falling", PASS_MONOTONE | PASS_FALLING},
-                 {"any", PASS_ANY},          {"max", 1u << TRAMA_MAX},
-                 {"min", 1u << TRAMA_MIN},   {"-", 0}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i].name) == n && !memcmp(words[i].name, word, n))
-            return words[i].set;
-    assert(!"a known word in the partial column of ops.def");
-    return 0;
+    for (const char *at = part; rule_next_dim(&at, part + n, &item) && !r->problem;) {
+        int *factor = &r->letter[(unsigned char)item.letter];
+        if (*factor < 0)
+            *factor = new_factor(r, item.extent);
+        if (!unify(&r->rule->factor[*factor].extent, item.extent))
+            complain(r, "the dims do not agree");
+        r->rule->factor[*factor].whole |= item.whole;
+        rule_add_dim(tensor, *factor);
+    }
 }
 
 static void read_marks(trama_rule *rule, const char *marks)
@@ -155,7 +166,11 @@ static void read_marks(trama_rule *rule, const char *marks)
         size_t n = strcspn(marks, ",");
         for (size_t from = 0; from < n;) {
             size_t word = strcspn(marks + from, ",+");
-            rule->tensor[t].pass |= pass_word(marks + from, word);
+            unsigned set = 0;
+            bool known = rule_mark(marks + from, word, &set);
+            assert(known); /* of ops.def, or checked when the op was defined */
+            (void)known;
+            rule->tensor[t].pass |= set;
             from += word + 1;
         }
         marks += n + (marks[n] == ',');
@@ -168,27 +183,28 @@ trama_status rule_parse(trama_rule *rule, const char *string, const trama_node *
     memset(r.letter, -1, sizeof r.letter);
     read_dots(&r, string);
     for (int t = 0; t < node->op->n_in && !r.problem; t++) {
-        size_t n = strcspn(string, ",-");
+        size_t n = rule_part(string);
         read_operand(&r, &rule->tensor[t], string, n, &node->in[t]->shape);
         string += n + (string[n] == ',');
     }
-    if (r.problem)
-        return shape_error(node, r.problem);
-    string += 2; /* "->" */
-    for (int t = 0; t < node->op->n_out; t++) {
-        size_t n = strcspn(string, ",");
+    string = strstr(string, "->");
+    for (int t = 0; t < node->op->n_out && !r.problem; t++) {
+        string += t ? 1 : 2;
+        size_t n = rule_part(string);
         read_result(&r, &rule->tensor[node->op->n_in + t], string, n);
-        string += n + (string[n] == ',');
+        string += n;
     }
-    return TRAMA_OK;
+    return r.problem ? shape_error(node, r.problem) : TRAMA_OK;
 }
 
-/* The factor of a dim that is never split; dims of equal extent may share one. */
+/* The factor of a dim that is never split; dims of equal extent may share one. -1: there are no more. */
 static int whole_factor(trama_rule *rule, int64_t extent)
 {
     for (int f = 0; f < rule->n_factors && extent != TRAMA_ANY; f++)
         if (rule->factor[f].extent == extent)
             return f;
+    if (rule->n_factors == RULE_MAX_FACTORS)
+        return -1;
     int f = rule_add_factor(rule, extent);
     rule->factor[f].whole = true;
     return f;
@@ -198,8 +214,12 @@ static int whole_factor(trama_rule *rule, int64_t extent)
 static trama_status replicated(trama_rule *rule, const trama_node *node)
 {
     for (int t = 0; t < node->op->n_in; t++)
-        for (int d = 0; d < node->in[t]->shape.ndim; d++)
-            rule_add_dim(&rule->tensor[t], whole_factor(rule, node->in[t]->shape.dim[d]));
+        for (int d = 0; d < node->in[t]->shape.ndim; d++) {
+            int factor = whole_factor(rule, node->in[t]->shape.dim[d]);
+            if (factor < 0)
+                return shape_error(node, "it has more different dims than an op without a rule can have");
+            rule_add_dim(&rule->tensor[t], factor);
+        }
     for (int o = 0; o < node->op->n_out; o++)
         rule->tensor[node->op->n_in + o] = rule->tensor[0];
     return TRAMA_OK;
