@@ -5,12 +5,16 @@
 
 #include "trama_op.h"
 
-struct trama_kernel {
-    trama_cpu_function cpu;
-};
+typedef struct trama_kernel {
+    void (*cpu)(const trama_call *call);
+} trama_kernel;
 
-/* The kernel of an op: the descriptor's own, or for a built-in op the one of the table that expands from ops.def. */
+/* The kernel of a built-in op, from the table that expands from ops.def; NULL for others. */
 const trama_kernel *kernel_of(const trama_op *op);
+
+/* Runs an op's kernel, which is kernel_of(call->op), or the one that the user's own op was defined with. Only such one
+ * can fail: its results are then NaN, of integers 0, and *message, valid until the thread's next call, says why. */
+trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, const char **message);
 
 /* How something is added: state = keep * state + factor * something; keep is 0 or 1, and 0 reads no state. */
 typedef struct kernel_addition {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From an op's name to its kernel; expands from ops.def. */
+#include <math.h>
 #include <string.h>
 
 #include "kernel.h"
@@ -17,12 +18,29 @@ static const struct {
 
 const trama_kernel *kernel_of(const trama_op *op)
 {
-    if (op->kernel)
-        return op->kernel;
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+    for (size_t i = 0; !op->own && i < sizeof table / sizeof table[0]; i++)
         if (!strcmp(table[i].name, op->name))
             return &table[i].kernel;
     return NULL;
+}
+
+static trama_status run_own(const trama_call *call, const char **message)
+{
+    own_op_forget_message();
+    trama_status status = call->op->own(call);
+    for (int o = 0; status && o < call->n_out; o++)
+        if (!(call->op->updates >> o & 1))
+            kernel_fill(&call->out[o], NAN);
+    *message = status ? own_op_message(status) : NULL;
+    return status;
+}
+
+trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, const char **message)
+{
+    if (call->op->own)
+        return run_own(call, message);
+    kernel->cpu(call);
+    return TRAMA_OK;
 }
 
 kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype)

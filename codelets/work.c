@@ -4,6 +4,14 @@
 
 enum { CHUNK_BYTES = 16 << 10, WORK_MAX_TERMS = 16 };
 
+static void run_kernel(const work *w, int number, const trama_call *call)
+{
+    const char *message;
+    trama_status status = kernel_run(w->kernels[number], call, &message);
+    if (status && w->failed)
+        w->failed(w->failed_arg, w->where[number], call->op, status, message);
+}
+
 static void run_calls(const work *w)
 {
     if (w->n_terms)
@@ -13,7 +21,7 @@ static void run_calls(const work *w)
             kernel_adder_of(w->calls[i].op, w->calls[i].out[0].dtype)(&w->calls[i],
                                                                       kernel_addition_now(&w->additions[i]));
         else
-            w->kernels[i]->cpu(&w->calls[i]);
+            run_kernel(w, i, &w->calls[i]);
 }
 
 static int64_t count(const trama_view *v)
@@ -58,7 +66,7 @@ static void run_chunk(const work *w, int number, const trama_view *sum, int64_t 
         out[i] = chunk_of(&call->out[i], from, n);
     part.in = in;
     part.out = out;
-    w->kernels[number]->cpu(&part);
+    run_kernel(w, number, &part);
 }
 
 void work_compute(const work *w)
@@ -130,6 +138,8 @@ bool work_join_addition(work *w, int i)
         w->calls[k] = w->calls[k + 1];
         w->kernels[k] = w->kernels[k + 1];
         w->additions[k] = w->additions[k + 1];
+        if (w->where)
+            w->where[k] = w->where[k + 1];
     }
     return true;
 }

@@ -7,12 +7,18 @@
 
 #include "kernel.h"
 
+/* A kernel has failed, on this thread. */
+typedef void work_failed(void *arg, trama_where where, const trama_op *op, trama_status status, const char *message);
+
 typedef struct work work;
 struct work {
     void (*run)(const work *w);
     int n_calls;
     trama_call *calls;            /* work_compute; their views are among views */
     const trama_kernel **kernels; /* [n_calls] */
+    trama_where *where;           /* [n_calls] in the user's source */
+    work_failed *failed;          /* is told of kernels that fail; NULL: nobody is */
+    void *failed_arg;
     trama_call *additions; /* [n_calls] op NULL, or what adds the result of a call to state, which is its out[0] */
     int n_views;
     trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one */

@@ -117,6 +117,7 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->terms = &operands[step->n_operands - step->n_terms];
     w->calls = arena_take(memory, n * sizeof *w->calls, expected);
     w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
+    w->where = arena_take(memory, n * sizeof *w->where, expected);
     w->additions = arena_take(memory, n * sizeof *w->additions, expected);
     w->run = work_compute;
     for (int i = 0; i < step->n_calls; i++) {
@@ -135,6 +136,7 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
             out_views[o] = operands[(int)call->out[o]];
         w->calls[i] = (trama_call){node->op, &node->attributes, node->op->n_in, node->op->n_out, in_views, out_views};
         w->kernels[i] = kernel_of(node->op);
+        w->where[i] = node->where;
         views = out_views + node->op->n_out;
     }
     for (int i = 0; i + 1 < w->n_calls; i++)

@@ -29,7 +29,8 @@ enum {
     X(TRAMA_E_NOT_KEPT, "value is not kept")                                                                           \
     X(TRAMA_E_UNSUPPORTED, "not supported")                                                                            \
     X(TRAMA_E_MEMORY, "out of memory")                                                                                 \
-    X(TRAMA_E_SYSTEM, "system, MPI or StarPU error")
+    X(TRAMA_E_SYSTEM, "system, MPI or StarPU error")                                                                   \
+    X(TRAMA_E_KERNEL, "the kernel of an op failed")
 
 typedef enum trama_status {
 #define TRAMA_STATUS_ENUM(name, text) name,

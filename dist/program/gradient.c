@@ -4,7 +4,17 @@
 
 /* ---- Which values lie between x and the loss ---- */
 
-static void mark_path(const trama_program *p, const trama_value *loss, int n, trama_value *const *x, bool *on_path)
+/* Of built-in ops those that have none are constant almost everywhere; of one of the user's own that is not known. */
+static void no_gradient(trama_where where, const trama_value *loss, const trama_node *node)
+{
+    program_fail(node->program, where, TRAMA_E_UNSUPPORTED,
+                 "gradient: %s depends on it through %s (%s:%d), an op that was defined without a gradient; define "
+                 ".gradient, or use trama_stop_gradient where none shall go through it",
+                 loss->name, node->op->name, node->where.file ? node->where.file : "?", node->where.line);
+}
+
+static void mark_path(trama_where where, const trama_program *p, const trama_value *loss, int n, trama_value *const *x,
+                      bool *on_path)
 {
     bool *above = trama_alloc((size_t)p->nodes.n * sizeof *above);
     program_closure(p, 1, (trama_value *[]){(trama_value *)loss}, above);
@@ -12,13 +22,15 @@ static void mark_path(const trama_program *p, const trama_value *loss, int n, tr
         on_path[x[i]->id] = true;
     for (int i = 0; i < p->nodes.n; i++) {
         const trama_node *node = p->nodes.at[i];
-        if (!node || !above[i] || !node->op->gradient)
+        if (!node || !above[i] || (!node->op->gradient && !node->op->own))
             continue;
-        bool depends = false;
+        bool depends = false, real = false;
         for (int t = 0; t < node->op->n_in; t++)
             depends |= on_path[node->in[t]->id] && !(node->op->shape_only >> t & 1);
         for (int o = 0; o < node->op->n_out && depends; o++)
-            on_path[node->out[o]->id] |= trama_dtype_is_float(node->out[o]->dtype);
+            real |= on_path[node->out[o]->id] |= trama_dtype_is_float(node->out[o]->dtype);
+        if (real && !node->op->gradient)
+            return no_gradient(where, loss, node), free(above);
     }
     free(above);
 }
@@ -94,7 +106,7 @@ bool program_gradients(trama_where where, trama_value *loss, int n, trama_value 
         of[i] = known->of.at[i];
         complete[i] = of[i] != NULL;
     }
-    mark_path(p, loss, n, x, on_path);
+    mark_path(where, p, loss, n, x, on_path);
     node_role outer = p->role;
     p->role = NODE_GRADIENT;
     if (!of[loss->id])

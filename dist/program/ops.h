@@ -13,6 +13,11 @@
 extern const trama_op *const trama_ops[];
 extern const int trama_n_ops;
 
+/* What the thread's last kernel of an op of one's own said of its failure (trama_kernel_fail), or the status' text; and
+ * forgets it. */
+const char *own_op_message(trama_status status);
+void own_op_forget_message(void);
+
 /* Slots of attributes->integer, unless said otherwise. */
 enum { MATMUL_TRANS_X, MATMUL_TRANS_Y };
 enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE }; /* reductions, argmax, expand; axes is a bit mask of dims */

@@ -327,8 +327,11 @@ void program_appended(trama_node *node)
 trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes)
 {
-    if (!op || n_in < 0 || n_in > TRAMA_MAX_OPERANDS)
-        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: the op is NULL or has too many operands");
+    for (int i = 0; !program && in && i < n_in; i++)
+        program = in[i] ? in[i]->program : NULL;
+    if (!op || n_in < 0 || n_in > TRAMA_MAX_OPERANDS || (n_in && !in))
+        return program_fail(program, where, TRAMA_E_ARGUMENT,
+                            "apply: the op is NULL, or its operands are, or there are too many");
     return program_append(program, where, op, n_in, in, attributes);
 }
 

@@ -43,9 +43,6 @@ typedef struct trama_call {
     const trama_view *out; /* [n_out]; an updated operand and its result have the same data */
 } trama_call;
 
-typedef void (*trama_cpu_function)(const trama_call *call);
-
-typedef struct trama_kernel trama_kernel; /* codelets/kernel.h; dist passes it on */
 struct trama_rule;
 struct trama_node;
 struct trama_value;
@@ -53,8 +50,8 @@ struct trama_value;
 struct trama_op {
     const char *name;
     int n_in, n_out;
-    /* "mk,kn->mn": one letter a factor, "..." right-aligned dims that broadcast, "[n]" must be whole. Factors that
-     * no result has are summed. NULL: infer says it. */
+    /* "mk,kn->mn": one letter a factor, "..." right-aligned dims that broadcast, "[n]" must be whole, "k=3" has that
+     * extent. Factors that no result has are summed. NULL: infer says it. */
     const char *rule;
     /* Per operand which partial values pass, comma separated: "linear", "joint" (linear in all operands together),
      * "rising", "falling", "any", "max", "min", "-" for none; several joined by "+". NULL: none. */
@@ -66,7 +63,7 @@ struct trama_op {
     trama_status (*dtype)(const struct trama_node *node, trama_dtype *result);
     /* Appends to the program the gradients of the operands: d_in[i] stays NULL where there is none. */
     void (*gradient)(const struct trama_node *node, struct trama_value *const *d_out, struct trama_value **d_in);
-    const trama_kernel *kernel;
+    trama_status (*own)(const trama_call *call); /* kernel of an op of one's own (trama_op_define.h); NULL: it is built in */
     const char *attributes;   /* names of the integer slots in order, then of the reals, as "trans_x trans_y | " */
     double flops;             /* per point of the op's factor space */
     unsigned updates;         /* bit i: result i is written over operand i */

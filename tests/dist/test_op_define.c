@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops of one's own as programs see them: what a definition may say, shapes, rules, gradients. Kernels never run here.
+ */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "change.h"
+#include "infer.h"
+#include "suite.h"
+#include "trama_op_define.h"
+#include "trama_rule.h"
+
+static trama_status nothing(const trama_call *call)
+{
+    (void)call;
+    return TRAMA_OK;
+}
+
+static const trama_op *defined(trama_op_definition d)
+{
+    const trama_op *op = NULL;
+    d.cpu = nothing;
+    trama_status status = trama_op_define(&d, &op);
+    ck_assert_msg(!status && op, "%s", trama_error());
+    return op;
+}
+
+/* ---- Definitions that are refused ---- */
+
+#define TEXT_(x) #x
+#define LINE_TEXT_(x) TEXT_(x)
+#define refused(words, ...)                                                                                            \
+    do {                                                                                                               \
+        const trama_op *op_ = NULL;                                                                                    \
+        ck_assert_int_eq(trama_op_define(&(trama_op_definition){__VA_ARGS__}, &op_), TRAMA_E_ARGUMENT);                \
+        ck_assert_ptr_null(op_);                                                                                       \
+        ck_assert_msg(strstr(trama_error(), words) != NULL, "\"%s\" does not say \"%s\"", trama_error(), words);       \
+        ck_assert_msg(strstr(trama_error(), __FILE__ ":" LINE_TEXT_(__LINE__) ": ") != NULL, "%s", trama_error());     \
+    } while (0)
+#define ONE .n_in = 1, .n_out = 1, .cpu = nothing
+#define TWO .n_in = 2, .n_out = 1, .cpu = nothing
+
+START_TEST(names_and_numbers_that_cannot_be_are_refused)
+{
+    refused("no C identifier", .rule = "...->...", ONE);
+    refused("no C identifier", .name = "", ONE);
+    refused("no C identifier", .name = "2x", ONE);
+    refused("no C identifier", .name = "my op", ONE);
+    refused("no C identifier", .name = "a_name_that_is_longer_than_any_table_has_room_for", ONE);
+    refused("built-in", .name = "matmul", ONE);
+    refused("each may be 1 to 8", .name = "f", .n_in = 0, .n_out = 1, .cpu = nothing);
+    refused("each may be 1 to 8", .name = "f", .n_in = 1, .n_out = 0, .cpu = nothing);
+    refused("each may be 1 to 8", .name = "f", .n_in = 9, .n_out = 1, .cpu = nothing);
+    refused("together at most 10", .name = "f", .n_in = 6, .n_out = 5, .cpu = nothing);
+    refused("updates is 0x2", .name = "f", TWO, .updates = 2);
+    refused("no cpu kernel", .name = "f", .n_in = 1, .n_out = 1);
+    refused("flops is -1", .name = "f", ONE, .flops = -1);
+    refused("reduce is 4", .name = "f", ONE, .rule = "n->", .reduce = (trama_reduce)4);
+    refused("the attributes", .name = "f", ONE, .attributes = "a | b | c");
+    refused("the attributes", .name = "f", ONE, .attributes = "a,b");
+    refused("the attributes", .name = "f", ONE, .attributes = "a b c d e f g h i j k l m n o p q");
+    ck_assert_int_eq(trama_op_define(NULL, NULL), TRAMA_E_ARGUMENT);
+}
+END_TEST
+
+static trama_status any_rule(const trama_op_use *use, char *rule, size_t room)
+{
+    (void)use;
+    return rule[room - 1] = 0, TRAMA_OK;
+}
+
+START_TEST(rules_that_are_none_are_refused)
+{
+    static const char *const wrong[][2] = {
+        {"", "\"\" has 1 operands"},
+        {"mk,kn", "at the end \"->\""},
+        {"mk->mk", "has 1 operands, the op has 2"},
+        {"mk,kn,n->mn", "has 3 operands, the op has 2"},
+        {"mk,kn->mn,m", "has 2 results, the op has 1"},
+        {"mk,kn->mn->m", "nothing more"},
+        {"mk,kn-mn", "\"->\""},
+        {"mk,kn>mn", "a letter"},
+        {"m[k,kn->mn", "a bracket is not closed"},
+        {"mk],kn->mn", "brackets do not pair"},
+        {"m[[k]],kn->mn", "brackets do not pair"},
+        {"m...,kn->mn", "\"...\" only stands first"},
+        {"m..,kn->mn", "\"...\" only stands first"},
+        {"..m,kn->mn", "\"...\" only stands first"},
+        {"mm,kn->mn", "stands twice"},
+        {"mk,kn->nn", "stands twice"},
+        {"mk,kn->...mn", "in no operand"},
+        {"mk,kn->mq", "\"q\" a letter that no operand has"},
+        {"mk=,kn->mn", "wants an extent"},
+        {"mk=x,kn->mn", "wants an extent"},
+        {"mk=99999999999999999999,kn->mn", "wants an extent"},
+        {"m2,kn->mn", "a letter"},
+        {"mk;kn->mn", "a letter"},
+        {"abcdefghi,k->k", "more than 8 dims"},
+        {"\xc3\xa4,kn->n", "a letter"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused(wrong[i][1], .name = "f", TWO, .rule = wrong[i][0]);
+    refused("more than 16 letters", .name = "f", .n_in = 3, .n_out = 1, .cpu = nothing,
+            .rule = "abcdefgh,ijklmnop,qrst->a");
+    refused("both a rule and rule_of", .name = "f", ONE, .rule = "n->n", .rule_of = any_rule);
+    refused("it is pointwise", .name = "f", ONE, .rule = "n->n", .pointwise = true);
+    refused("it is pointwise", .name = "f", ONE, .rule = "...->", .pointwise = true);
+    refused("it is pointwise", .name = "f", ONE, .rule = "...n->...n", .pointwise = true);
+    refused("it is pointwise", .name = "f", ONE, .pointwise = true);
+    refused("none of linear", .name = "f", TWO, .rule = "n,n->n", .partial = "lineal,-");
+    refused("none of linear", .name = "f", TWO, .rule = "n,n->n", .partial = "linear,");
+    refused("none of linear", .name = "f", TWO, .rule = "n,n->n", .partial = "linear+,-");
+    refused("are for 1 operands", .name = "f", TWO, .rule = "n,n->n", .partial = "linear");
+    refused("are for 3 operands", .name = "f", TWO, .rule = "n,n->n", .partial = "linear,-,-");
+    refused("no rule", .name = "f", TWO, .partial = "linear,-");
+}
+END_TEST
+
+/* ---- Uses ---- */
+
+static trama_value *input(trama_program *p, const char *name, trama_shape shape)
+{
+    return trama_input(p, name, TRAMA_F64, shape);
+}
+
+static void check_shape(const trama_value *v, trama_shape shape)
+{
+    ck_assert_ptr_nonnull(v);
+    ck_assert_msg(trama_shape_equal(trama_value_shape(v), shape), "%s has another shape", trama_value_name(v));
+}
+
+START_TEST(results_have_the_shapes_of_the_rule)
+{
+    trama_program *p = trama_program_new();
+    trama_value *x = input(p, "x", TRAMA_SHAPE(TRAMA_ANY, 5)), *y = input(p, "y", TRAMA_SHAPE(5, 3));
+    const trama_op *product = defined(
+                       (trama_op_definition){.name = "f", .n_in = 2, .n_out = 3, .rule = "mk, kn -> mn, [j=4]m, "}),
+                   *broadcast = defined((trama_op_definition){
+                       .name = "g", .n_in = 2, .n_out = 1, .rule = "...,...->...", .pointwise = true});
+    trama_value *r = trama_apply(product, 2, ((trama_value *[]){x, y}), NULL);
+    check_shape(r, TRAMA_SHAPE(TRAMA_ANY, 3));
+    check_shape(trama_result(r, 1), TRAMA_SHAPE(4, TRAMA_ANY));
+    check_shape(trama_result(r, 2), TRAMA_SCALAR);
+    ck_assert_ptr_null(trama_result(r, 3));
+    trama_value *row = input(p, "row", TRAMA_SHAPE(3));
+    check_shape(trama_apply(broadcast, 2, ((trama_value *[]){y, row}), NULL), TRAMA_SHAPE(5, 3));
+    ck_assert_ptr_null(trama_apply(product, 2, ((trama_value *[]){x, NULL}), NULL)); /* passes through */
+    ck_assert_int_eq(trama_program_status(p), TRAMA_OK);
+    trama_program_destroy(&p);
+    trama_op_destroy(&product);
+    trama_op_destroy(&broadcast);
+    ck_assert_ptr_null(product);
+}
+END_TEST
+
+static void check_error(trama_program **p, const trama_value *made, trama_status status, int line, const char *words)
+{
+    char place[200];
+    snprintf(place, sizeof place, __FILE__ ":%d: ", line);
+    ck_assert_ptr_null(made);
+    ck_assert_msg(trama_program_status(*p) == status, "%s", trama_program_error(*p));
+    ck_assert_msg(strstr(trama_program_error(*p), place) != NULL, "%s", trama_program_error(*p));
+    ck_assert_msg(strstr(trama_program_error(*p), words) != NULL, "%s", trama_program_error(*p));
+    trama_program_clear_error(*p);
+}
+#define wrong_use(status, words, ...) check_error(&p, trama_apply(__VA_ARGS__), status, __LINE__, words)
+
+static trama_status rule_by_axis(const trama_op_use *use, char *rule, size_t room)
+{
+    if (use->attributes->integer[0] > 1)
+        return trama_op_refuse(use, TRAMA_E_SHAPE, "there is no axis %d", (int)use->attributes->integer[0]);
+    if (use->attributes->integer[0] < 0)
+        return snprintf(rule, room, "ab->ac"), TRAMA_OK;
+    snprintf(rule, room, use->attributes->integer[0] ? "a[b]->a[c=%d]" : "[a]b->[c=%d]b",
+             2 * (int)use->shape[0].dim[use->attributes->integer[0]]);
+    return TRAMA_OK;
+}
+
+static trama_status only_f64(const trama_op_use *use, trama_dtype *result)
+{
+    if (use->dtype[0] != TRAMA_F64)
+        return trama_op_refuse(use, TRAMA_E_DTYPE, "it takes f64");
+    *result = use->attributes->integer[0] == 1 ? (trama_dtype)77 : TRAMA_I64;
+    return TRAMA_OK;
+}
+
+START_TEST(wrong_uses_are_refused_with_file_line_and_op)
+{
+    trama_program *p = trama_program_new();
+    trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5)), *y = input(p, "y", TRAMA_SHAPE(4, 3));
+    trama_value *f = trama_input(p, "f", TRAMA_F32, TRAMA_SHAPE(7, 5)), *v = input(p, "v", TRAMA_SHAPE(5));
+    trama_value *big = input(p, "big", TRAMA_SHAPE(1, 1, 1, 1, 1, 1, 1, 1));
+    trama_value *many[2] = {input(p, "m0", TRAMA_SHAPE(2, 3, 4, 5, 6, 7, 8, 9)),
+                            input(p, "m1", TRAMA_SHAPE(12, 13, 14, 15, 16, 17, 18, 19))};
+    trama_value *most[3] = {many[0], many[1], input(p, "m2", TRAMA_SHAPE(30, 31))};
+    const trama_op
+        *product = defined((trama_op_definition){.name = "product", .n_in = 2, .n_out = 1, .rule = "mk,kn->mn"}),
+        *fixed = defined((trama_op_definition){.name = "fixed", .n_in = 1, .n_out = 1, .rule = "ab=4->ab"}),
+        *longer = defined((trama_op_definition){.name = "longer", .n_in = 1, .n_out = 1, .rule = "...->...k=2"}),
+        *update =
+            defined((trama_op_definition){.name = "update", .n_in = 2, .n_out = 1, .rule = "n,n->n", .updates = 1}),
+        *axis = defined((trama_op_definition){.name = "axis", .n_in = 1, .n_out = 1, .rule_of = rule_by_axis}),
+        *typed =
+            defined((trama_op_definition){.name = "typed", .n_in = 1, .n_out = 1, .rule = "ab->", .dtype = only_f64}),
+        *whole = defined((trama_op_definition){.name = "whole", .n_in = 3, .n_out = 1}),
+        *dots = defined((trama_op_definition){.name = "dots", .n_in = 3, .n_out = 1, .rule = "...,abcdefgh,ij->a"});
+    wrong_use(TRAMA_E_SHAPE, "product of x f64[7,5], y f64[4,3]", product, 2, ((trama_value *[]){x, y}), NULL);
+    wrong_use(TRAMA_E_SHAPE, "product of x f64[7,5], v f64[5]", product, 2, ((trama_value *[]){x, v}), NULL);
+    wrong_use(TRAMA_E_DTYPE, "cast one of them", product, 2, ((trama_value *[]){f, x}), NULL);
+    wrong_use(TRAMA_E_ARGUMENT, "product takes 2 operands, not 1", product, 1, &x, NULL);
+    wrong_use(TRAMA_E_ARGUMENT, "the op is NULL", NULL, 1, &x, NULL);
+    wrong_use(TRAMA_E_SHAPE, "the dims do not agree", fixed, 1, &x, NULL);
+    wrong_use(TRAMA_E_SHAPE, "too many dims", longer, 1, &big, NULL);
+    wrong_use(TRAMA_E_ARGUMENT, "v is no state", update, 2, ((trama_value *[]){v, v}), NULL);
+    wrong_use(TRAMA_E_SHAPE, "axis: there is no axis 2", axis, 1, &x, &(trama_attributes){.integer = {2}});
+    wrong_use(TRAMA_E_ARGUMENT, "that rule_of of the op", axis, 1, &x, &(trama_attributes){.integer = {-1}});
+    wrong_use(TRAMA_E_DTYPE, "typed: it takes f64", typed, 1, &f, NULL);
+    wrong_use(TRAMA_E_DTYPE, "77 is no element type", typed, 1, &x, &(trama_attributes){.integer = {1}});
+    wrong_use(TRAMA_E_SHAPE, "more different dims", whole, 3, most, NULL);
+    wrong_use(TRAMA_E_SHAPE, "more different dims", dots, 3, most, NULL);
+    check_shape(trama_apply(axis, 1, &x, &(trama_attributes){.integer = {1}}), TRAMA_SHAPE(7, 10));
+    check_shape(trama_apply(axis, 1, &x, NULL), TRAMA_SHAPE(14, 5));
+    trama_value *count = trama_apply(typed, 1, &x, NULL);
+    ck_assert_int_eq(trama_value_dtype(count), TRAMA_I64);
+    check_shape(trama_apply(whole, 3, ((trama_value *[]){x, y, v}), NULL), TRAMA_SHAPE(7, 5));
+    trama_program_destroy(&p);
+    const trama_op **const all[] = {&product, &fixed, &longer, &update, &axis, &typed, &whole, &dots};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        trama_op_destroy(all[i]);
+}
+END_TEST
+
+/* ---- Layouts ---- */
+
+START_TEST(layouts_are_inferred_as_for_a_built_in_op_of_that_rule)
+{
+    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_parse("2,3");
+    const trama_op *product = defined((trama_op_definition){
+        .name = "product", .n_in = 2, .n_out = 1, .rule = "...mk,...kn->...mn", .partial = "linear,linear"});
+    trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5)), *y = input(p, "y", TRAMA_SHAPE(5, 9));
+    trama_value *pair[] = {trama_apply(product, 2, ((trama_value *[]){x, y}), NULL), trama_matmul(x, y)};
+    layout_list list = {0};
+    every_layout(mesh, 2, true, &list);
+    for (int a = 0; a < list.n; a++)
+        for (int b = 0; b < list.n; b++) {
+            trama_layout in[2] = {list.at[a], list.at[b]}, got[2][3];
+            for (int i = 0; i < 2; i++)
+                ck_assert_int_eq(trama_rule_infer(pair[i], mesh, in, NULL, got[i], &got[i][2]), TRAMA_OK);
+            for (int t = 0; t < 3; t++)
+                ck_assert(trama_layout_equal(&got[0][t], &got[1][t]));
+        }
+    ARRAY_FREE(&list);
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&p);
+    trama_op_destroy(&product);
+}
+END_TEST
+
+static void check_layout(const trama_value *v, const trama_mesh *mesh, const char *in, const char *out)
+{
+    trama_layout given, got;
+    ck_assert_int_eq(trama_layout_parse(mesh, v->node->in[0]->shape.ndim, in, &given), TRAMA_OK);
+    ck_assert_int_eq(trama_rule_infer(v, mesh, &given, NULL, NULL, &got), TRAMA_OK);
+    char *words = trama_layout_text(mesh, &got);
+    ck_assert_msg(!strcmp(words, out), "%s of %s gives %s, not %s", v->node->op->name, in, words, out);
+    free(words);
+}
+
+START_TEST(a_rule_says_what_is_whole_and_how_terms_combine)
+{
+    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_parse("2");
+    const trama_op
+        *rows = defined((trama_op_definition){.name = "rows", .n_in = 1, .n_out = 1, .rule = "b[n]->b[n]"}),
+        *largest = defined((trama_op_definition){
+            .name = "largest", .n_in = 1, .n_out = 1, .rule = "bn->b", .reduce = TRAMA_MAX, .partial = "max"}),
+        *none = defined((trama_op_definition){.name = "none", .n_in = 1, .n_out = 1});
+    trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5));
+    trama_value *r = trama_apply(rows, 1, &x, NULL), *l = trama_apply(largest, 1, &x, NULL),
+                *n = trama_apply(none, 1, &x, NULL);
+    check_layout(r, mesh, "S(0)", "S(0)");
+    check_layout(r, mesh, "S(1)", "R");
+    check_layout(r, mesh, "P", "R");
+    check_layout(l, mesh, "S(0)", "S(0)");
+    check_layout(l, mesh, "S(1)", "P(max)");
+    check_layout(l, mesh, "P(max)", "P(max)");
+    check_layout(l, mesh, "P(min)", "R");
+    check_layout(n, mesh, "S(0)", "R");
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&p);
+    trama_op_destroy(&rows);
+    trama_op_destroy(&largest);
+    trama_op_destroy(&none);
+}
+END_TEST
+
+/* ---- Gradients ---- */
+
+static void wrong_gradient(const trama_op_gradient *g)
+{
+    trama_op_set_gradient(g, 0, trama_transpose(trama_op_result_gradient(g, 0), NULL));
+}
+
+static void no_second_gradient(const trama_op_gradient *g)
+{
+    ck_assert_ptr_null(trama_op_operand(g, 2));
+    ck_assert_ptr_null(trama_op_result(g, 1));
+    ck_assert_ptr_null(trama_op_result_gradient(g, -1));
+    ck_assert(trama_op_wants(g, 0) && !trama_op_wants(g, 1) && !trama_op_wants(g, 9));
+    trama_op_set_gradient(g, 0, trama_mul(trama_op_result_gradient(g, 0), trama_op_operand(g, 1)));
+    trama_op_set_gradient(g, 1, trama_op_result(g, 0)); /* nobody asked */
+}
+
+START_TEST(a_gradient_goes_through_an_op_that_has_one_and_else_is_an_error)
+{
+    trama_program *p = trama_program_new();
+    trama_op_definition d = {.name = "f", .n_in = 2, .n_out = 1, .rule = "...,...->..."};
+    const trama_op *none = defined(d);
+    d.gradient = wrong_gradient;
+    const trama_op *wrong = defined(d);
+    d.gradient = no_second_gradient;
+    const trama_op *right = defined(d);
+    trama_value *x = trama_parameter(p, "x", TRAMA_F64, TRAMA_SHAPE(1, 5), NULL);
+    trama_value *y = input(p, "y", TRAMA_SHAPE(7, 5)), *operands[] = {x, y};
+    trama_value *loss = trama_sum(trama_apply(none, 2, operands, NULL));
+    check_error(&p, trama_gradient(loss, x), TRAMA_E_UNSUPPORTED, __LINE__, "through f (" __FILE__);
+    trama_optimizer sgd = trama_sgd(1);
+    check_error(&p, trama_minimize(loss, &sgd), TRAMA_E_UNSUPPORTED, __LINE__, "through f (" __FILE__);
+    trama_value *apart[] = {trama_stop_gradient(x), y};
+    trama_value *other = trama_sum(trama_add(x, trama_apply(none, 2, apart, NULL)));
+    check_shape(trama_gradient(other, x), TRAMA_SHAPE(1, 5));
+    int line = __LINE__ + 1;
+    trama_value *turned = trama_apply(wrong, 2, operands, NULL);
+    check_error(&p, trama_gradient(trama_sum(turned), x), TRAMA_E_SHAPE, line, "gradient of f: transpose");
+    trama_value *through = trama_apply(right, 2, operands, NULL);
+    check_shape(trama_gradient(trama_sum(through), x), TRAMA_SHAPE(1, 5)); /* what was repeated is added up */
+    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
+    trama_program_destroy(&p);
+    trama_op_destroy(&none);
+    trama_op_destroy(&wrong);
+    trama_op_destroy(&right);
+}
+END_TEST
+
+START_TEST(a_program_prints_an_op_with_its_attributes)
+{
+    trama_program *p = trama_program_new();
+    char names[] = "power | low high", name[] = "powers";
+    const trama_op *op = defined((trama_op_definition){.name = name, .n_in = 1, .n_out = 1, .attributes = names});
+    memset(names, 'x', sizeof names - 1); /* all of the definition is copied */
+    memset(name, 'y', sizeof name - 1);
+    trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5));
+    trama_apply(op, 1, &x, &(trama_attributes){.integer = {3}, .real = {0, 0.5}});
+    char *words = trama_program_text(p);
+    ck_assert_msg(strstr(words, "powers(x, power=3, high=0.5)") != NULL, "%s", words);
+    free(words);
+    trama_program_destroy(&p);
+    trama_op_destroy(&op);
+    const trama_op *built_in = trama_op_find("matmul");
+    trama_op_destroy(&built_in);
+    ck_assert_ptr_nonnull(built_in);
+    trama_op_destroy(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        names_and_numbers_that_cannot_be_are_refused,
+        rules_that_are_none_are_refused,
+        results_have_the_shapes_of_the_rule,
+        wrong_uses_are_refused_with_file_line_and_op,
+        layouts_are_inferred_as_for_a_built_in_op_of_that_rule,
+        a_rule_says_what_is_whole_and_how_terms_combine,
+        a_gradient_goes_through_an_op_that_has_one_and_else_is_an_error,
+        a_program_prints_an_op_with_its_attributes,
+    };
+    return suite_run("op_define", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
