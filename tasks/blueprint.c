@@ -92,6 +92,7 @@ trama_status snippet_of_op(const planning *p, const trama_node *node, const loca
 {
     snippet *s = snippet_new();
     trama_value *in[TRAMA_MAX_OPERANDS];
+    s->of.faults = p->faults;
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         in[t] = stand_in(s, v, operands[t].in->of->shapes[operands[t].as], l->mesh[v->id], &l->value[v->id]);

@@ -11,6 +11,7 @@ typedef struct planning {
     const machine *machine;
     plan_options options;
     int rank;
+    faults *faults;
 } planning;
 
 /* By the options of the context; map NULL where nothing has a layout. */

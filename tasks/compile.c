@@ -200,6 +200,8 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     bool merges = merge_gradients(own);
     executable_begin(context, own, &e);
     e->owns_program = true;
+    for (int i = 0; i < own->nodes.n; i++)
+        e->own_ops |= own->nodes.at[i]->op->own != NULL;
     if (merges)
         e->plain = program_copy(program);
     executable_put(e, e->program->values.n, (located){0});
@@ -221,6 +223,7 @@ trama_status trama_executable_destroy(trama_executable **executable)
     trama_executable *e = *executable;
     trama_wait(e);
     flight_wait_all(e->context, "trama_executable_destroy");
+    trama_status status = e->refusal ? TRAMA_OK : executable_agree(e, "trama_executable_destroy");
     readers_free(e);
     moves_free(&e->moves);
     targets_free(e);
@@ -244,7 +247,8 @@ trama_status trama_executable_destroy(trama_executable **executable)
         trama_program_destroy(&e->program);
     trama_program_destroy(&e->plain);
     context_live_add(e->context, -1);
+    free(e->refusal);
     free(e);
     *executable = NULL;
-    return TRAMA_OK;
+    return status;
 }

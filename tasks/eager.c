@@ -295,12 +295,14 @@ static void lay_beside(const trama_executable *e, const trama_node *node)
 
 static void node_appended(void *arg, trama_node *node)
 {
-    lay_beside(arg, node);
+    trama_executable *e = arg;
+    lay_beside(e, node);
+    e->own_ops |= node->op->own != NULL;
     if (node->op->n_in == 0)
         return; /* placed when first used, on the mesh where that is */
-    trama_status status = executable_call(arg, node->op->name, node->id, NULL);
+    trama_status status = executable_call(e, node->op->name, node->id, NULL);
     if (!status)
-        status = run_node(arg, node);
+        status = run_node(e, node);
     if (status)
         program_fail(node->program, NOWHERE, status, "%s", trama_error());
 }

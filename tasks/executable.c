@@ -43,6 +43,8 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
     e->map = map_by_order(processes, program->order.place, context_machine(context));
     own_meshes(e);
     e->planning = planning_in(context, e->map);
+    e->planning.faults = &e->faults;
+    e->faults.context = context;
     e->window = config->window;
     e->flights = trama_alloc((size_t)e->window * sizeof(flight *));
     for (int i = 0; i < e->window; i++)
@@ -128,7 +130,7 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
                       own->name);
 }
 
-/* ---- The order of calls ---- */
+/* ---- The order of calls, and kernels that failed ---- */
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
@@ -136,8 +138,23 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-trama_status executable_call(const trama_executable *e, const char *call, int id, const trama_shape *shape)
+trama_status executable_agree(trama_executable *e, const char *call)
 {
+    if (!e->own_ops)
+        return TRAMA_OK;
+    if (e->refusal)
+        return trama_fail(NOWHERE, TRAMA_E_KERNEL, "%s", e->refusal);
+    trama_status status = context_agree(e->context, call, faults_status(&e->faults));
+    if (status == TRAMA_E_KERNEL)
+        e->refusal = trama_text_copy(trama_error());
+    return status;
+}
+
+trama_status executable_call(trama_executable *e, const char *call, int id, const trama_shape *shape)
+{
+    trama_status known = e->refusal || context_ranks(e->context) == 1 ? executable_agree(e, call) : TRAMA_OK;
+    if (known)
+        return known;
     if (!context_config(e->context)->check_calls)
         return TRAMA_OK;
     uint64_t hash = mix((uint64_t)id + 1, (uint64_t)(shape ? shape->ndim : -1));
@@ -158,7 +175,7 @@ trama_status trama_wait(trama_executable *e)
         flight_wait(e->context, e->flights[i], "trama_wait");
     if (e->wait)
         e->wait(e);
-    return TRAMA_OK;
+    return faults_status(&e->faults);
 }
 
 trama_status executable_wait_run(trama_executable *e, int64_t i)

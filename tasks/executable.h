@@ -98,6 +98,9 @@ struct trama_executable {
     flight **flights; /* [window] of run i mod window */
     int64_t runs;
     int64_t steps; /* runs, where a whole cycle of micro-steps is one */
+    bool own_ops;  /* it has ops that users defined, whose kernels may fail */
+    faults faults; /* of this rank */
+    char *refusal; /* what all ranks know of a kernel that failed: no call does anything any more; NULL: nothing */
     /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the
      * mesh where it has no own; copy: a snippet_of_copy that the cache owns; wait: until all ops have landed; end:
      * frees all of it. */
@@ -119,8 +122,12 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
 
-/* Under config.check_calls: E_ORDER where another rank makes another call, or on another value. Else nothing. */
-trama_status executable_call(const trama_executable *e, const char *call, int id, const trama_shape *shape);
+/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed. Under config.check_calls: E_ORDER where another rank makes another call, or on another value. Else nothing. */
+trama_status executable_call(trama_executable *e, const char *call, int id, const trama_shape *shape);
+
+/* Collective, all runs that matter being done: E_KERNEL on all ranks where a kernel failed on one. Costs nothing where
+ * none can. */
+trama_status executable_agree(trama_executable *e, const char *call);
 
 /* Waits for run number i, if it may be under way. */
 trama_status executable_wait_run(trama_executable *e, int64_t i);

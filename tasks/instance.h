@@ -4,6 +4,7 @@
 #define INSTANCE_H
 
 #include "arena.h"
+#include "faults.h"
 #include "message.h"
 #include "partition.h"
 #include "shard.h"
@@ -49,6 +50,7 @@ typedef struct blueprint {
     trama_shape *shapes; /* [value id] */
     int *forms;          /* [value id] eager mode: equal numbers for values that are stored alike */
     int users;           /* instances */
+    faults *faults;      /* where kernels that fail are told; NULL: there is none that can */
     char **names;        /* [value id] for traces and messages, of values that have shards */
     size_t instance_bytes, lowering_bytes; /* what the last ones took */
 } blueprint;

@@ -120,6 +120,8 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->where = arena_take(memory, n * sizeof *w->where, expected);
     w->additions = arena_take(memory, n * sizeof *w->additions, expected);
     w->run = work_compute;
+    w->failed = in->of->faults ? faults_note : NULL;
+    w->failed_arg = in->of->faults;
     for (int i = 0; i < step->n_calls; i++) {
         const plan_call *call = &in->of->plan->calls.at[step->call + i];
         const trama_node *node = in->of->program->nodes.at[call->node];

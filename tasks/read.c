@@ -113,17 +113,19 @@ bool trama_read_ready(const trama_reading *reading)
     return reading && flight_done(reading->f);
 }
 
-trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
+/* together: all ranks wait for it now, and so can agree on whether a kernel failed. */
+static trama_status end_reading(trama_reading **reading, void *data, size_t bytes, bool together)
 {
-    if (!reading || !*reading)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_wait: the reading is NULL");
     trama_reading *r = *reading;
     trama_status status = flight_wait(r->e->context, r->f, "trama_read");
+    if (!status)
+        status = together ? executable_agree(r->e, "trama_read") : faults_status(&r->e->faults);
     const plan_holding *h = plan_find(r->from->s->of.plan, r->from->s->result);
     const trama_value *v = r->from->s->program->values.at[r->from->s->result];
     size_t want = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
     if (!status && data && bytes != want)
-        status = trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, r->name, want);
+        status =
+            trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, r->name, want);
     if (!status && data)
         status = host_from_region(r->from->in, &h->pieces.at[0].region, data);
     r->from->busy = false;
@@ -136,11 +138,18 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
     return status;
 }
 
+trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
+{
+    if (!reading || !*reading)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_wait: the reading is NULL");
+    return end_reading(reading, data, bytes, false);
+}
+
 trama_status trama_read_at(trama_where where, trama_executable *e, const trama_value *value, void *data, size_t bytes)
 {
     trama_reading *reading;
     trama_status status = trama_read_start_at(where, e, value, &reading);
-    return status ? status : trama_read_wait(&reading, data, bytes);
+    return status ? status : end_reading(&reading, data, bytes, true);
 }
 
 /* ---- This rank's boxes ---- */
@@ -196,7 +205,8 @@ trama_status trama_read_local(trama_executable *e, const trama_value *value, int
     if (bytes != want || !data)
         return trama_fail(NOWHERE, TRAMA_E_SHAPE, "trama_read_local: room for %zu bytes, the box has %zu",
                           data ? bytes : 0, want);
-    return host_from_region(at.in, &piece->region, data);
+    status = host_from_region(at.in, &piece->region, data);
+    return status ? status : faults_status(&e->faults);
 }
 
 /* ---- Printing ---- */
@@ -204,11 +214,21 @@ trama_status trama_read_local(trama_executable *e, const trama_value *value, int
 static void number_text(text *out, const void *data, trama_dtype dtype, int64_t i)
 {
     switch (dtype) {
-    case TRAMA_F32: text_add(out, "%.9g", (double)((const float *)data)[i]); break;
-    case TRAMA_F64: text_add(out, "%.17g", ((const double *)data)[i]); break;
-    case TRAMA_I32: text_add(out, "%d", ((const int32_t *)data)[i]); break;
-    case TRAMA_I64: text_add(out, "%lld", (long long)((const int64_t *)data)[i]); break;
-    default: text_add(out, "%u", ((const uint8_t *)data)[i]); break;
+    case TRAMA_F32:
+        text_add(out, "%.9g", (double)((const float *)data)[i]);
+        break;
+    case TRAMA_F64:
+        text_add(out, "%.17g", ((const double *)data)[i]);
+        break;
+    case TRAMA_I32:
+        text_add(out, "%d", ((const int32_t *)data)[i]);
+        break;
+    case TRAMA_I64:
+        text_add(out, "%lld", (long long)((const int64_t *)data)[i]);
+        break;
+    default:
+        text_add(out, "%u", ((const uint8_t *)data)[i]);
+        break;
     }
 }
 

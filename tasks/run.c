@@ -148,6 +148,7 @@ static trama_status resolve_target(const trama_executable *e, const target_form 
 {
     const trama_program *p = t->target->program;
     of->program = p;
+    of->faults = e->planning.faults;
     of->shapes = trama_alloc((size_t)p->values.n * sizeof *of->shapes);
     of->rules = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *of->rules);
     for (int i = 0; i < p->values.n; i++)

@@ -2,7 +2,14 @@
 /* An executable: a compiled program with its state, ready to be fed and run.
  *
  * Every call here is collective over the context's communicator unless it says otherwise: all ranks make the same calls
- * in the same order. Statuses other than TRAMA_OK have changed nothing; trama_error() has the message. */
+ * in the same order. Statuses other than TRAMA_OK have changed nothing; trama_error() has the message.
+ *
+ * A kernel of an op of one's own (trama_op_define.h) that fails ends nothing: its results become NaN, integers 0, and
+ * the run goes on. The first failure on a rank is logged there at once as an error that names the op, the place where it was
+ * applied, the rank and what the kernel said. That rank gets E_KERNEL from trama_wait, trama_read_wait and
+ * trama_read_local, which are its own; all ranks get it together, with that message, from the next trama_read or
+ * trama_print, and then from every collective call, none of which does anything any more. One rank alone gets it from
+ * the next call. trama_executable_destroy frees everything all the same, and answers E_KERNEL if nobody was told before. */
 #ifndef TRAMA_EXECUTABLE_H
 #define TRAMA_EXECUTABLE_H
 
