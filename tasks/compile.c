@@ -221,9 +221,10 @@ trama_status trama_executable_destroy(trama_executable **executable)
     if (!executable || !*executable)
         return TRAMA_OK;
     trama_executable *e = *executable;
+    bool told = e->refusal;
     trama_wait(e);
     flight_wait_all(e->context, "trama_executable_destroy");
-    trama_status status = e->refusal ? TRAMA_OK : executable_agree(e, "trama_executable_destroy");
+    trama_status status = told ? TRAMA_OK : executable_agree(e, "trama_executable_destroy");
     readers_free(e);
     moves_free(&e->moves);
     targets_free(e);

@@ -150,6 +150,11 @@ trama_status executable_agree(trama_executable *e, const char *call)
     return status;
 }
 
+trama_status executable_fault(trama_executable *e)
+{
+    return context_ranks(e->context) == 1 ? executable_agree(e, "") : faults_status(&e->faults);
+}
+
 trama_status executable_call(trama_executable *e, const char *call, int id, const trama_shape *shape)
 {
     trama_status known = e->refusal || context_ranks(e->context) == 1 ? executable_agree(e, call) : TRAMA_OK;
@@ -175,7 +180,7 @@ trama_status trama_wait(trama_executable *e)
         flight_wait(e->context, e->flights[i], "trama_wait");
     if (e->wait)
         e->wait(e);
-    return faults_status(&e->faults);
+    return executable_fault(e);
 }
 
 trama_status executable_wait_run(trama_executable *e, int64_t i)

@@ -128,6 +128,8 @@ trama_status executable_call(trama_executable *e, const char *call, int id, cons
 /* Collective, all runs that matter being done: E_KERNEL on all ranks where a kernel failed on one. Costs nothing where
  * none can. */
 trama_status executable_agree(trama_executable *e, const char *call);
+/* Not collective: E_KERNEL where a kernel failed on this rank. */
+trama_status executable_fault(trama_executable *e);
 
 /* Waits for run number i, if it may be under way. */
 trama_status executable_wait_run(trama_executable *e, int64_t i);

@@ -119,7 +119,7 @@ static trama_status end_reading(trama_reading **reading, void *data, size_t byte
     trama_reading *r = *reading;
     trama_status status = flight_wait(r->e->context, r->f, "trama_read");
     if (!status)
-        status = together ? executable_agree(r->e, "trama_read") : faults_status(&r->e->faults);
+        status = together ? executable_agree(r->e, "trama_read") : executable_fault(r->e);
     const plan_holding *h = plan_find(r->from->s->of.plan, r->from->s->result);
     const trama_value *v = r->from->s->program->values.at[r->from->s->result];
     size_t want = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
@@ -206,7 +206,7 @@ trama_status trama_read_local(trama_executable *e, const trama_value *value, int
         return trama_fail(NOWHERE, TRAMA_E_SHAPE, "trama_read_local: room for %zu bytes, the box has %zu",
                           data ? bytes : 0, want);
     status = host_from_region(at.in, &piece->region, data);
-    return status ? status : faults_status(&e->faults);
+    return status ? status : executable_fault(e);
 }
 
 /* ---- Printing ---- */

@@ -88,6 +88,37 @@ void trama_op_destroy(const trama_op **op);
  * Returns result 0; the others by trama_result(value, i). */
 #define trama_apply(...) trama_apply_at(TRAMA_HERE, NULL, __VA_ARGS__)
 
+/* ---- For kernels ----------------------------------------------------------------------------------- */
+
+/* Walks over all places of a view, row-major: int64_t i[TRAMA_MAX_NDIM]; for (bool more = trama_first(out, i); more;
+ * more = trama_next(out, i)). */
+static inline bool trama_first(const trama_view *of, int64_t *index)
+{
+    bool any = true;
+    for (int d = 0; d < of->ndim; d++) {
+        index[d] = 0;
+        any = any && of->extent[d] > 0;
+    }
+    return any;
+}
+static inline bool trama_next(const trama_view *of, int64_t *index)
+{
+    for (int d = of->ndim - 1; d >= 0; d--) {
+        if (++index[d] < of->extent[d])
+            return true;
+        index[d] = 0;
+    }
+    return false;
+}
+/* The element of `view` that belongs to place index [ndim] of a result: aligned on the right, extents of 1 repeated. */
+static inline void *trama_element(const trama_view *of, int ndim, const int64_t *index)
+{
+    int64_t at = 0;
+    for (int d = 0; d < of->ndim; d++)
+        at += of->extent[d] == 1 ? 0 : index[d + ndim - of->ndim] * of->stride[d];
+    return (char *)of->data + at * (int64_t)trama_dtype_size(of->dtype);
+}
+
 /* ---- What a gradient has -------------------------------------------------------------------------- */
 
 struct trama_op_gradient {
