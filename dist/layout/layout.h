@@ -59,6 +59,10 @@ int64_t layout_number(const trama_mesh *mesh, const trama_layout *layout, const 
 /* How many pieces meet `where`, which is not empty. */
 int64_t layout_pieces(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where);
 
+/* Appends every legal layout of a tensor on a mesh: all placements per axis, all orders of axes on one dim. */
+typedef ARRAY(trama_layout) layout_list;
+void every_layout(const trama_mesh *mesh, int ndim, bool partials, layout_list *list);
+
 void layout_text(text *out, const trama_mesh *mesh, const trama_layout *layout);
 const char *reduce_name(trama_reduce reduce); /* "sum", ... */
 

@@ -90,7 +90,7 @@ static void list_mutations(const trama_rule *rule, const trama_node *node, mutat
 /* ---- Judging ---- */
 
 typedef struct verdict {
-    const sample *original;
+    const trial *original;
     bool killed;
 } verdict;
 
@@ -114,7 +114,7 @@ static bool same_layouts(const op_layouts *a, const op_layouts *b, int n_in, int
     return same;
 }
 
-static void judge(void *arg, const sample *mutant, const combination *c)
+static void judge(void *arg, const trial *mutant, const combination *c)
 {
     verdict *v = arg;
     int n_in = mutant->node->op->n_in, n_out = mutant->node->op->n_out;
@@ -127,7 +127,7 @@ static void judge(void *arg, const sample *mutant, const combination *c)
 }
 
 /* Ops without operands are judged by the layouts that are wanted of them. */
-static void judge_source(const sample *mutant, verdict *v)
+static void judge_source(const trial *mutant, verdict *v)
 {
     layout_list list = {0};
     every_layout(mutant->mesh, mutant->node->out[0]->shape.ndim, false, &list);
@@ -153,7 +153,7 @@ static bool is_killed(const op_case *c, const mutation *m)
         const trama_node *node = c->build(p, c, trials[i % 4].variant)->node;
         trama_mesh *mesh = trama_mesh_parse(trials[i % 4].mesh);
         trama_rule rule = mutated(&node->rule, m);
-        sample original = {c, node, &node->rule, mesh, 91 * (uint64_t)(i + 1)}, mutant = original;
+        trial original = trial_of(c, node, &node->rule, mesh, 91 * (uint64_t)(i + 1)), mutant = original;
         mutant.rule = &rule;
         v.original = &original;
         if (node->op->n_in)

@@ -15,11 +15,11 @@
 #include "suite.h"
 #include "validator.h"
 
-static void check_inferred(const sample *s, const combination *c)
+static void check_inferred(const trial *s, const combination *c)
 {
     op_layouts inferred = infer_combination(s, c);
     for (int seed = 1; seed <= 2; seed++) {
-        sample again = *s;
+        trial again = *s;
         again.seed = 1000 * (uint64_t)seed;
         if (is_right(&again, inferred.in, inferred.out))
             continue;
@@ -31,7 +31,7 @@ static void check_inferred(const sample *s, const combination *c)
     }
 }
 
-static void visit_wrong(void *arg, const sample *s, const combination *c)
+static void visit_wrong(void *arg, const trial *s, const combination *c)
 {
     (void)arg;
     check_inferred(s, c);
@@ -47,7 +47,7 @@ START_TEST(what_inference_chooses_is_right_for_every_combination_on_one_axis)
                 trama_value *result = op_cases[i].build(p, &op_cases[i], variant);
                 ck_assert_msg(result != NULL, "%s: %s", op_cases[i].name, trama_program_error(p));
                 trama_mesh *mesh = trama_mesh_parse(meshes[m]);
-                sample s = {&op_cases[i], result->node, &result->node->rule, mesh, 1};
+                trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
                 if (suite_is_long() || variant < 5 || (i + variant + m) % 3 == 0)
                     each_combination(&s, visit_wrong, NULL);
                 trama_mesh_destroy(&mesh);
@@ -66,7 +66,7 @@ START_TEST(what_inference_chooses_is_right_on_several_axes)
             trama_program *p = trama_program_new();
             trama_value *result = op_cases[i].build(p, &op_cases[i], random_below(&seed, N_VARIANTS));
             trama_mesh *mesh = trama_mesh_parse(meshes[random_below(&seed, 5)]);
-            sample s = {&op_cases[i], result->node, &result->node->rule, mesh, 1};
+            trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
             combination c;
             for (int t = 0; t < result->node->op->n_in; t++) {
                 layout_list list = {0};
@@ -89,7 +89,7 @@ START_TEST(a_result_wanted_in_pieces_is_made_in_pieces)
         trama_program *p = trama_program_new();
         trama_value *result = op_cases[i].build(p, &op_cases[i], 0);
         trama_mesh *mesh = trama_mesh_parse("2,3");
-        sample s = {&op_cases[i], result->node, &result->node->rule, mesh, 1};
+        trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
         layout_list list = {0};
         every_layout(mesh, result->shape.ndim, false, &list);
         for (int k = 0; k < list.n; k++) {
@@ -120,10 +120,10 @@ typedef struct refusals {
     ARRAY(refusal) at;
 } refusals;
 
-static refusal *find_refusal(refusals *r, const sample *s, const combination *c, bool *known)
+static refusal *find_refusal(refusals *r, const trial *s, const combination *c, bool *known)
 {
     text t = {0};
-    text_add(&t, "%s:", s->c->name);
+    text_add(&t, "%s:", s->name);
     for (int i = 0; i < s->node->op->n_in; i++) {
         text_add(&t, " ");
         layout_text(&t, s->mesh, &c->in[i]);
@@ -141,7 +141,7 @@ static refusal *find_refusal(refusals *r, const sample *s, const combination *c,
 }
 
 /* Tries the layouts of the results, all results alike; keeps those that are right here and were before. */
-static void visit_missing(void *arg, const sample *s, const combination *c)
+static void visit_missing(void *arg, const trial *s, const combination *c)
 {
     if (!is_refused(s, c))
         return;
@@ -208,7 +208,7 @@ static void collect(const op_case *c, refusals *found, int *samples)
                 trama_program *p = trama_program_new();
                 trama_value *result = c->build(p, c, variant);
                 trama_mesh *mesh = trama_mesh_parse(meshes[m]);
-                sample s = {c, result->node, &result->node->rule, mesh, 77 * (uint64_t)seed};
+                trial s = trial_of(c, result->node, &result->node->rule, mesh, 77 * (uint64_t)seed);
                 each_combination(&s, visit_missing, found);
                 trama_mesh_destroy(&mesh);
                 trama_program_destroy(&p);

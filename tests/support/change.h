@@ -36,10 +36,6 @@ void change_try(const change *c, change_traffic *moved);
 /* Elements of its target box that a process does not hold in the source; by counting them. */
 int64_t change_lacking(const change *c, int position);
 
-/* Appends every legal layout of a tensor on a mesh: all placements per axis, all orders of axes on one dim. */
-typedef ARRAY(trama_layout) layout_list;
-void every_layout(const trama_mesh *mesh, int ndim, bool partials, layout_list *list);
-
 char *change_text(const change *c); /* the caller frees */
 
 #endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Splitting, running and recombining one op call. */
+#include "trial.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Whole tensors ---- */
+
+typedef struct whole {
+    trama_shape shape;
+    double *at; /* row-major */
+} whole;
+
+static whole whole_new(trama_shape shape)
+{
+    int64_t n = trama_shape_count(shape);
+    whole w = {shape, trama_alloc((size_t)n * sizeof *w.at)};
+    for (int64_t i = 0; i < n; i++)
+        w.at[i] = NAN;
+    return w;
+}
+
+/* The box of a process within a whole tensor. */
+static trama_view view_of(const whole *w, trama_dtype dtype, const box *b)
+{
+    trama_view v = {.data = w->at, .dtype = dtype, .ndim = w->shape.ndim};
+    int64_t stride = 1, first = 0;
+    for (int d = v.ndim - 1; d >= 0; d--) {
+        v.global[d] = w->shape.dim[d];
+        v.extent[d] = b->n[d];
+        v.offset[d] = b->lo[d];
+        v.stride[d] = stride;
+        first += b->lo[d] * stride;
+        stride *= w->shape.dim[d];
+    }
+    v.data = w->at + first;
+    return v;
+}
+
+static double difference(const whole *a, const whole *b)
+{
+    double most = 0;
+    for (int64_t i = 0; i < trama_shape_count(a->shape); i++) {
+        double x = a->at[i], y = b->at[i];
+        if (x == y || (isnan(x) && isnan(y)))
+            continue;
+        double d = fabs(x - y) / fmax(1, fabs(y));
+        most = isnan(d) ? INFINITY : fmax(most, d);
+    }
+    return most;
+}
+
+/* ---- A tensor as its terms ---- */
+
+typedef struct spread {
+    const trama_mesh *mesh;
+    const trama_layout *layout;
+    int n;
+    whole *terms; /* [n] */
+} spread;
+
+static spread spread_new(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
+{
+    spread s = {.mesh = mesh, .layout = layout, .n = axes_size(mesh, layout_axes(layout, TRAMA_PARTIAL))};
+    s.terms = trama_alloc((size_t)s.n * sizeof *s.terms);
+    for (int i = 0; i < s.n; i++)
+        s.terms[i] = whole_new(shape);
+    return s;
+}
+
+static void spread_free(spread *s)
+{
+    for (int i = 0; i < s->n; i++)
+        free(s->terms[i].at);
+    free(s->terms);
+}
+
+/* The term that the process at a position of the mesh has. */
+static whole *term_of(const spread *s, int position)
+{
+    int term = 0, scale = 1;
+    for (int a = s->mesh->ndim - 1; a >= 0; a--) {
+        if (s->layout->axis[a].kind == TRAMA_PARTIAL) {
+            term += position % s->mesh->shape[a] * scale;
+            scale *= s->mesh->shape[a];
+        }
+        position /= s->mesh->shape[a];
+    }
+    return &s->terms[term];
+}
+
+static double combined(trama_reduce how, double a, double b)
+{
+    return reduce_is_linear(how) ? a + b : isnan(a) || isnan(b) ? NAN : how == TRAMA_MAX ? fmax(a, b) : fmin(a, b);
+}
+
+static whole value_of(const spread *s)
+{
+    whole value = whole_new(s->terms[0].shape);
+    trama_reduce how = TRAMA_SUM;
+    double parts = 1;
+    for (int a = 0; a < s->mesh->ndim; a++)
+        if (s->layout->axis[a].kind == TRAMA_PARTIAL) {
+            how = s->layout->axis[a].reduce;
+            parts *= how == TRAMA_AVG ? s->mesh->shape[a] : 1;
+        }
+    for (int64_t i = 0; i < trama_shape_count(value.shape); i++) {
+        value.at[i] = s->terms[0].at[i];
+        for (int k = 1; k < s->n; k++)
+            value.at[i] = combined(how, value.at[i], s->terms[k].at[i]);
+        value.at[i] /= parts;
+    }
+    return value;
+}
+
+/* ---- One call under given layouts ---- */
+
+typedef struct splitting {
+    const trial *t;
+    int n_in, n_out;
+    spread tensor[2 * TRAMA_MAX_OPERANDS]; /* operands, then results */
+} splitting;
+
+static const trama_value *tensor_value(const trama_node *node, int i)
+{
+    return i < node->op->n_in ? node->in[i] : node->out[i - node->op->n_in];
+}
+
+static bool run_on_whole(const splitting *s, whole *results)
+{
+    const trama_node *node = s->t->node;
+    trama_view views[2 * TRAMA_MAX_OPERANDS];
+    whole operands[TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < s->n_in + s->n_out; i++) {
+        trama_shape shape = tensor_value(node, i)->shape;
+        box all = box_whole(shape);
+        whole *w = i < s->n_in ? &operands[i] : &results[i - s->n_in];
+        *w = i < s->n_in ? value_of(&s->tensor[i]) : whole_new(shape);
+        views[i] = view_of(w, tensor_value(node, i)->dtype, &all);
+    }
+    bool ran =
+        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in});
+    for (int i = 0; i < s->n_in; i++)
+        free(operands[i].at);
+    return ran;
+}
+
+/* Puts a process's box into its term; false where it differs from what a replica put there. */
+static bool store_box(const splitting *s, whole *term, const whole *local, const box *b)
+{
+    trama_view from = view_of(local, TRAMA_F64, b), to = view_of(term, TRAMA_F64, b);
+    for (int64_t k = 0; k < box_count(b); k++) {
+        int64_t at = 0, rest = k;
+        for (int d = b->ndim - 1; d >= 0; d--) {
+            at += rest % b->n[d] * from.stride[d];
+            rest /= b->n[d];
+        }
+        double x = ((double *)from.data)[at], *y = (double *)to.data + at;
+        if (!isnan(*y) && !isnan(x) && fabs(*y - x) > s->t->tolerance * fmax(1, fabs(x)))
+            return false;
+        *y = x;
+    }
+    return true;
+}
+
+/* Runs one process on its boxes. */
+static bool run_process(const splitting *s, int position)
+{
+    const trama_node *node = s->t->node;
+    trama_view views[2 * TRAMA_MAX_OPERANDS];
+    whole locals[TRAMA_MAX_OPERANDS];
+    box boxes[2 * TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < s->n_in + s->n_out; i++) {
+        const trama_value *v = tensor_value(node, i);
+        box all = box_whole(v->shape);
+        layout_box(s->t->mesh, s->tensor[i].layout, &all, position, &boxes[i]);
+        if (i >= s->n_in)
+            locals[i - s->n_in] = whole_new(v->shape);
+        views[i] = view_of(i < s->n_in ? term_of(&s->tensor[i], position) : &locals[i - s->n_in], v->dtype, &boxes[i]);
+        if (i < s->n_in && (node->op->shape_only >> i & 1))
+            views[i].data = NULL;
+    }
+    bool right =
+        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in});
+    for (int o = 0; o < s->n_out; o++) {
+        const spread *result = &s->tensor[s->n_in + o];
+        right = right && store_box(s, term_of(result, position), &locals[o], &boxes[s->n_in + o]);
+        free(locals[o].at);
+    }
+    return right;
+}
+
+static double compare_results(const splitting *s, const whole *expected)
+{
+    double most = 0;
+    for (int o = 0; o < s->n_out; o++) {
+        whole got = value_of(&s->tensor[s->n_in + o]);
+        most = fmax(most, difference(&got, &expected[o]));
+        free(got.at);
+    }
+    return most;
+}
+
+double trial_difference(const trial *t, const trama_layout *in, const trama_layout *out)
+{
+    const trama_node *node = t->node;
+    splitting s = {.t = t, .n_in = node->op->n_in, .n_out = node->op->n_out};
+    whole expected[TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < s.n_in + s.n_out; i++) {
+        trama_shape shape = tensor_value(node, i)->shape;
+        s.tensor[i] = spread_new(t->mesh, i < s.n_in ? &in[i] : &out[i - s.n_in], shape);
+        for (int k = 0; i < s.n_in && k < s.tensor[i].n; k++)
+            t->values(t->arg, node, i, t->seed + (uint64_t)(100 * i + k), trama_shape_count(shape),
+                      s.tensor[i].terms[k].at);
+    }
+    bool ran = run_on_whole(&s, expected);
+    for (int position = 0; position < t->mesh->size && ran; position++)
+        ran = run_process(&s, position);
+    double most = ran ? compare_results(&s, expected) : INFINITY;
+    for (int i = 0; i < s.n_in + s.n_out; i++)
+        spread_free(&s.tensor[i]);
+    for (int o = 0; o < s.n_out; o++)
+        free(expected[o].at);
+    return most;
+}
+
+bool is_right(const trial *t, const trama_layout *in, const trama_layout *out)
+{
+    return trial_difference(t, in, out) < t->tolerance;
+}
+
+/* ---- Combinations of placements ---- */
+
+void describe_call(text *out, const trial *t, const trama_layout *in, const trama_layout *results)
+{
+    const trama_node *node = t->node;
+    text_add(out, "%s", t->name);
+    for (int i = 0; i < node->op->n_in; i++) {
+        text_add(out, i ? ", " : " (");
+        shape_text(out, node->in[i]->shape);
+        text_add(out, " ");
+        layout_text(out, t->mesh, &in[i]);
+    }
+    text_add(out, node->op->n_in ? ")" : "");
+    for (int o = 0; results && o < node->op->n_out; o++) {
+        text_add(out, o ? ", " : " -> ");
+        layout_text(out, t->mesh, &results[o]);
+    }
+}
+
+op_layouts infer_combination(const trial *t, const combination *c)
+{
+    const trama_layout *given[TRAMA_MAX_OPERANDS];
+    op_layouts result;
+    for (int i = 0; i < t->node->op->n_in; i++)
+        given[i] = &c->in[i];
+    infer_op(t->node, t->rule, t->mesh, given, NULL, &result, NULL);
+    return result;
+}
+
+static void each_from(const trial *t, int operand, combination *c, combination_visit *visit, void *arg)
+{
+    if (operand == t->node->op->n_in) {
+        visit(arg, t, c);
+        return;
+    }
+    layout_list list = {0};
+    bool alike = t->node->op->updates && operand > 0 && t->node->in[operand]->shape.ndim;
+    every_layout(t->mesh, t->node->in[operand]->shape.ndim, true, &list);
+    for (int i = 0; i < list.n; i++) {
+        c->in[operand] = list.at[i];
+        if (!alike || trama_layout_equal(&c->in[operand], &c->in[0]))
+            each_from(t, operand + 1, c, visit, arg);
+    }
+    ARRAY_FREE(&list);
+}
+
+void each_combination(const trial *t, combination_visit *visit, void *arg)
+{
+    combination c = {0};
+    each_from(t, 0, &c, visit, arg);
+}
+
+bool is_refused(const trial *t, const combination *c)
+{
+    op_layouts inferred = infer_combination(t, c);
+    for (int i = 0; i < t->node->op->n_in; i++)
+        if (c->in[i].axis[0].kind != TRAMA_REPLICATE && !(t->node->op->shape_only >> i & 1) &&
+            !trama_layout_equal(&c->in[i], &inferred.in[i]))
+            return true;
+    return false;
+}
