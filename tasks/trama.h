@@ -13,6 +13,7 @@
 #include "trama_mesh.h"
 #include "trama_op.h"
 #include "trama_op_define.h"
+#include "trama_op_validate.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 #include "trama_program.h"

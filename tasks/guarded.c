@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packs boxes of doubles into guarded memory, runs the kernel there, and unpacks. */
+#include "guarded.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "kernel.h"
+
+/* ---- Elements ---- */
+
+static void set_element(const trama_view *v, int64_t at, double x)
+{
+#define SET(type, name, c_type)                                                                                        \
+    if (v->dtype == type)                                                                                              \
+        ((c_type *)v->data)[at] = (c_type)x;
+    TRAMA_DTYPE_LIST(SET)
+#undef SET
+}
+
+static double element(const trama_view *v, int64_t at)
+{
+#define GET(type, name, c_type)                                                                                        \
+    if (v->dtype == type)                                                                                              \
+        return (double)((const c_type *)v->data)[at];
+    TRAMA_DTYPE_LIST(GET)
+#undef GET
+    return NAN;
+}
+
+static int64_t count(const trama_view *v)
+{
+    int64_t n = 1;
+    for (int d = 0; d < v->ndim; d++)
+        n *= v->extent[d];
+    return n;
+}
+
+/* Where element k of a box, row-major, lies. */
+static int64_t place(const trama_view *v, int64_t k)
+{
+    int64_t at = 0;
+    for (int d = v->ndim - 1; d >= 0; d--) {
+        at += k % v->extent[d] * v->stride[d];
+        k /= v->extent[d];
+    }
+    return at;
+}
+
+/* ---- Guarded memory ---- */
+
+/* A view of the box in memory where any index below the global extents can be reached from it. */
+static trama_view guarded(const trama_view *box, double around, void **memory)
+{
+    trama_view v = *box;
+    int64_t n = 1;
+    for (int d = v.ndim - 1; d >= 0; d--) {
+        v.stride[d] = n;
+        n *= v.global[d] + 1;
+    }
+    v.data = *memory = trama_alloc((size_t)n * trama_dtype_size(v.dtype));
+    for (int64_t i = 0; i < n; i++)
+        set_element(&v, i, trama_dtype_is_float(v.dtype) ? NAN : around);
+    return v;
+}
+
+static void copy_in(const trama_view *to, const trama_view *doubles)
+{
+    for (int64_t k = 0; k < count(doubles); k++)
+        set_element(to, place(to, k), ((const double *)doubles->data)[place(doubles, k)]);
+}
+
+static void copy_out(const trama_view *doubles, const trama_view *from)
+{
+    for (int64_t k = 0; k < count(doubles); k++)
+        ((double *)doubles->data)[place(doubles, k)] = element(from, place(from, k));
+}
+
+typedef struct packed {
+    trama_view in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS];
+    void *memory[2 * TRAMA_MAX_OPERANDS];
+} packed;
+
+static void pack(const guard *g, const trama_call *call, packed *p)
+{
+    memset(p->memory, 0, sizeof p->memory);
+    for (int i = 0; i < call->n_in; i++) {
+        p->in[i] = guarded(&call->in[i], g->around[i], &p->memory[i]);
+        copy_in(&p->in[i], &call->in[i]);
+    }
+    for (int o = 0; o < call->n_out; o++) {
+        p->out[o] = guarded(&call->out[o], 0, &p->memory[call->n_in + o]);
+        if (call->op->updates >> o & 1) {
+            copy_in(&p->out[o], &call->in[o]);
+            p->in[o] = p->out[o];
+        }
+    }
+}
+
+static void unpack(const trama_call *call, packed *p)
+{
+    for (int o = 0; o < call->n_out; o++)
+        copy_out(&call->out[o], &p->out[o]);
+    for (int i = 0; i < call->n_in + call->n_out; i++)
+        free(p->memory[i]);
+}
+
+static void run(guard *g, const trama_call *call)
+{
+    const char *message = "";
+    g->status = kernel_run(kernel_of(call->op), call, &message);
+    if (g->status)
+        snprintf(g->message, sizeof g->message, "%s", message);
+}
+
+static bool updates_fit(const trama_call *call)
+{
+    for (int o = 0; o < call->n_out; o++)
+        for (int d = 0; (call->op->updates >> o & 1) && d < call->out[o].ndim; d++)
+            if (call->out[o].extent[d] != call->in[o].extent[d])
+                return false;
+    return true;
+}
+
+bool guarded_run(guard *g, const trama_call *call)
+{
+    packed p;
+    if (!updates_fit(call))
+        return false;
+    pack(g, call, &p);
+    trama_call real = *call;
+    real.in = p.in;
+    real.out = p.out;
+    run(g, &real);
+    unpack(call, &p);
+    return !g->status;
+}
+
+/* ---- In pieces ---- */
+
+/* Elements from..from+n of a whole tensor as one dim; scalars stay. */
+static trama_view piece(const trama_view *whole, int64_t from, int64_t n, int64_t of)
+{
+    trama_view v = *whole;
+    if (count(whole) == 1 && of != 1)
+        return v;
+    v.ndim = 1;
+    v.extent[0] = v.global[0] = n;
+    v.stride[0] = 1;
+    v.offset[0] = 0;
+    v.data = (double *)whole->data + from;
+    return v;
+}
+
+bool guarded_run_in_pieces(guard *g, const trama_call *call)
+{
+    int64_t n = count(&call->out[0]), half = n / 2 + 1;
+    bool right = true;
+    for (int64_t from = 0; from < n && right; from += half) {
+        trama_view in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS];
+        int64_t here = half < n - from ? half : n - from;
+        trama_call part = *call;
+        for (int i = 0; i < call->n_in; i++)
+            in[i] = piece(&call->in[i], from, here, n);
+        for (int o = 0; o < call->n_out; o++)
+            out[o] = piece(&call->out[o], from, here, n);
+        part.in = in;
+        part.out = out;
+        right = guarded_run(g, &part);
+    }
+    return right;
+}

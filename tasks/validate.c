@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The validator, as users call it: which placements are tried, and what is said of them. */
+#include <math.h>
+#include <string.h>
+
+#include "guarded.h"
+#include "trama_op_validate.h"
+#include "trial.h"
+
+/* Combinations beyond MOST_TRIED are drawn from; SEEDS: of values that a missing placement must be right for. */
+enum { MOST_LINES = 20, MOST_TRIED = 4000, MOST_ELEMENTS = 1 << 14, DRAWN = 80, SEEDS = 4 };
+
+typedef struct validation {
+    trama_where where;
+    const trama_node *node;
+    const trama_value_range *ranges;
+    guard guard;
+    trial trial, other;  /* on the mesh in turn; on another one with as many axes */
+    int64_t all, passed; /* combinations on this mesh, and those that were drawn from so far */
+    trama_validation found;
+    text lines, first; /* first: the first wrong one */
+} validation;
+
+static uint64_t random_bits(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15); /* splitmix64 */
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+/* ---- Values and calls ---- */
+
+static trama_value_range range_of(const validation *v, int operand)
+{
+    bool real = trama_dtype_is_float(v->node->in[operand]->dtype);
+    return v->ranges ? v->ranges[operand] : real ? (trama_value_range){-2, 2} : (trama_value_range){0, 3};
+}
+
+static void values(void *arg, const trama_node *node, int operand, uint64_t seed, int64_t n, double *at)
+{
+    trama_dtype dtype = node->in[operand]->dtype;
+    trama_value_range range = range_of(arg, operand);
+    for (int64_t i = 0; i < n; i++) {
+        double u = (double)(random_bits(&seed) >> 11) * 0x1p-53;
+        at[i] = trama_dtype_is_float(dtype) ? range.low + (range.high - range.low) * u
+                                            : floor(range.low + (range.high - range.low + 1) * u);
+        at[i] = dtype == TRAMA_F32 ? (double)(float)at[i] : at[i];
+    }
+}
+
+static bool run(void *arg, const trama_call *call)
+{
+    validation *v = arg;
+    return guarded_run(&v->guard, call);
+}
+
+/* Sums of f32 differ by their order. */
+static double tolerance(const trama_node *node)
+{
+    bool single = false;
+    for (int i = 0; i < node->op->n_in; i++)
+        single |= node->in[i]->dtype == TRAMA_F32;
+    for (int o = 0; o < node->op->n_out; o++)
+        single |= node->out[o]->dtype == TRAMA_F32;
+    return single ? 1e-4 : 1e-9;
+}
+
+/* ---- What is wrong ---- */
+
+static void note_wrong(validation *v, const combination *c, const op_layouts *inferred, double difference)
+{
+    text line = {0};
+    describe_call(&line, &v->trial, c->in, NULL);
+    text_add(&line, " on ");
+    mesh_text(&line, v->trial.mesh);
+    text_add(&line, " becomes ");
+    describe_call(&line, &v->trial, inferred->in, inferred->out);
+    if (isinf(difference))
+        text_add(&line, ", and %s",
+                 v->guard.status ? v->guard.message : "what processes compute differs or is not set");
+    else
+        text_add(&line, ", which differs by %.3g", difference);
+    if (!v->found.wrong++)
+        text_add(&v->first, "%s", line.at);
+    if (v->found.wrong <= MOST_LINES)
+        text_add(&v->lines, "wrong: %s\n", line.at);
+    free(line.at);
+}
+
+/* The average of integers is none: a value that no process has. */
+static bool has_average_of_integers(const validation *v, const combination *c)
+{
+    bool has = false;
+    for (int i = 0; i < v->node->op->n_in; i++)
+        for (int a = 0; a < v->trial.mesh->ndim; a++)
+            has |= !trama_dtype_is_float(v->node->in[i]->dtype) && c->in[i].axis[a].kind == TRAMA_PARTIAL &&
+                   c->in[i].axis[a].reduce == TRAMA_AVG;
+    return has;
+}
+
+static bool check_inferred(validation *v, const combination *c)
+{
+    if (has_average_of_integers(v, c))
+        return true;
+    op_layouts inferred = infer_combination(&v->trial, c);
+    v->found.tried++;
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        v->trial.seed = 1000 * seed;
+        v->guard.status = TRAMA_OK;
+        double difference = trial_difference(&v->trial, inferred.in, inferred.out);
+        if (!(difference < v->trial.tolerance))
+            return note_wrong(v, c, &inferred, difference), false;
+    }
+    return true;
+}
+
+/* ---- What is missing ---- */
+
+/* Partial values of state, and of an op of several results, are nothing that a rule could give. P(avg) goes with
+ * P(sum). */
+static bool may_be_given(const trama_node *node, const trama_layout *l)
+{
+    const trama_placement *p = &l->axis[0];
+    return p->kind != TRAMA_PARTIAL || (!node->op->updates && node->op->n_out == 1 && p->reduce != TRAMA_AVG);
+}
+
+static bool is_right_for_all(validation *v, const trama_layout *in, const trama_layout *out)
+{
+    bool right = true;
+    for (uint64_t seed = 1; seed <= SEEDS && right; seed++) {
+        v->trial.seed = v->other.seed = 77 * seed;
+        right = is_right(&v->trial, in, out) && is_right(&v->other, in, out);
+    }
+    return right;
+}
+
+static void check_refused(validation *v, const combination *c)
+{
+    const trama_node *node = v->node;
+    layout_list candidates = {0};
+    for (int i = 0; i < node->op->n_in; i++)
+        if (!may_be_given(node, &c->in[i]))
+            return;
+    every_layout(v->trial.mesh, node->out[0]->shape.ndim, true, &candidates);
+    for (int i = 0; i < candidates.n; i++) {
+        trama_layout out[TRAMA_MAX_OPERANDS];
+        bool fits = may_be_given(node, &candidates.at[i]);
+        for (int o = 0; o < node->op->n_out; o++) {
+            out[o] = candidates.at[i];
+            fits &= out[o].axis[0].kind != TRAMA_SPLIT || out[o].axis[0].dim < node->out[o]->shape.ndim;
+        }
+        if (!fits || !is_right_for_all(v, c->in, out))
+            continue;
+        if (++v->found.missing <= MOST_LINES) {
+            text_add(&v->lines, "missing: ");
+            describe_call(&v->lines, &v->trial, c->in, out);
+            text_add(&v->lines, "\n");
+        }
+        break;
+    }
+    ARRAY_FREE(&candidates);
+}
+
+/* ---- Which placements ---- */
+
+static void count_one(void *arg, const trial *t, const combination *c)
+{
+    (void)t;
+    (void)c;
+    ++*(int64_t *)arg;
+}
+
+/* Every one, or evenly some of too many. */
+static void visit(void *arg, const trial *t, const combination *c)
+{
+    validation *v = arg;
+    int64_t before = v->passed * MOST_TRIED / v->all, now = ++v->passed * MOST_TRIED / v->all;
+    if (v->all > MOST_TRIED && before == now)
+        return;
+    if (check_inferred(v, c) && v->other.mesh && is_refused(t, c))
+        check_refused(v, c);
+}
+
+static void try_one_axis(validation *v, const trama_mesh *mesh, const trama_mesh *other)
+{
+    v->trial.mesh = mesh;
+    v->other.mesh = other;
+    v->all = v->passed = 0;
+    each_combination(&v->trial, count_one, &v->all);
+    each_combination(&v->trial, visit, v);
+}
+
+static void try_two_axes(validation *v, const trama_mesh *mesh)
+{
+    uint64_t seed = 7;
+    v->trial.mesh = mesh;
+    for (int k = 0; k < DRAWN; k++) {
+        combination c;
+        for (int i = 0; i < v->node->op->n_in; i++) {
+            layout_list list = {0};
+            bool alike = v->node->op->updates && i > 0 && v->node->in[i]->shape.ndim;
+            every_layout(mesh, v->node->in[i]->shape.ndim, true, &list);
+            c.in[i] = alike ? c.in[0] : list.at[random_bits(&seed) % (uint64_t)list.n];
+            ARRAY_FREE(&list);
+        }
+        check_inferred(v, &c);
+    }
+}
+
+static void try_all(validation *v)
+{
+    trama_mesh *two = trama_mesh_parse("2"), *three = trama_mesh_parse("3");
+    trama_mesh *four = trama_mesh_parse("2,2"), *six = trama_mesh_parse("2,3");
+    try_one_axis(v, two, three);
+    try_one_axis(v, three, NULL);
+    try_two_axes(v, four);
+    try_two_axes(v, six);
+    trama_mesh_destroy(&two);
+    trama_mesh_destroy(&three);
+    trama_mesh_destroy(&four);
+    trama_mesh_destroy(&six);
+}
+
+/* ---- On the whole, and in pieces of one dim ---- */
+
+typedef struct tensors {
+    double *at[2 * TRAMA_MAX_OPERANDS];
+    trama_view views[2 * TRAMA_MAX_OPERANDS];
+    trama_call call;
+} tensors;
+
+static void whole_call(validation *v, tensors *w)
+{
+    const trama_op *op = v->node->op;
+    for (int i = 0; i < op->n_in + op->n_out; i++) {
+        const trama_value *value = i < op->n_in ? v->node->in[i] : v->node->out[i - op->n_in];
+        int64_t n = trama_shape_count(value->shape);
+        w->at[i] = trama_alloc((size_t)n * sizeof(double));
+        if (i < op->n_in)
+            values(v, v->node, i, 5 + (uint64_t)i, n, w->at[i]);
+        w->views[i] = (trama_view){.data = w->at[i], .dtype = value->dtype, .ndim = value->shape.ndim};
+        int64_t stride = 1;
+        for (int d = value->shape.ndim - 1; d >= 0; d--) {
+            w->views[i].extent[d] = w->views[i].global[d] = value->shape.dim[d];
+            w->views[i].stride[d] = stride;
+            stride *= value->shape.dim[d];
+        }
+    }
+    w->call = (trama_call){op, &v->node->attributes, op->n_in, op->n_out, w->views, w->views + op->n_in};
+}
+
+static void free_tensors(const validation *v, tensors *w)
+{
+    for (int i = 0; i < v->node->op->n_in + v->node->op->n_out; i++)
+        free(w->at[i]);
+}
+
+/* Whether every result is a number somewhere. */
+static bool has_numbers(const validation *v, const tensors *w)
+{
+    bool all = true;
+    for (int o = 0; o < v->node->op->n_out; o++) {
+        int64_t n = trama_shape_count(v->node->out[o]->shape);
+        bool some = n == 0;
+        for (int64_t i = 0; i < n; i++)
+            some |= !isnan(w->at[v->node->op->n_in + o][i]);
+        all &= some;
+    }
+    return all;
+}
+
+static trama_status try_whole(validation *v)
+{
+    tensors w;
+    trama_status status = TRAMA_OK;
+    whole_call(v, &w);
+    if (!guarded_run(&v->guard, &w.call))
+        status = trama_fail(v->where, TRAMA_E_KERNEL, "trama_op_validate: the kernel of %s fails on whole operands: %s",
+                            v->node->op->name, v->guard.message);
+    else if (!has_numbers(v, &w))
+        status = trama_fail(v->where, TRAMA_E_ARGUMENT,
+                            "trama_op_validate: a result of %s is NaN everywhere, or not set; ranges say which values "
+                            "operands may have",
+                            v->node->op->name);
+    free_tensors(v, &w);
+    return status;
+}
+
+static bool is_piecewise(const validation *v)
+{
+    int64_t n = trama_shape_count(v->node->out[0]->shape);
+    for (int i = 0; i < v->node->op->n_in; i++) {
+        int64_t of = trama_shape_count(v->node->in[i]->shape);
+        if (of != n && of != 1)
+            return false;
+    }
+    return v->node->op->pointwise && n > 1;
+}
+
+static void try_pieces(validation *v)
+{
+    tensors one, parts;
+    double most = 0;
+    whole_call(v, &one);
+    whole_call(v, &parts);
+    bool ran = guarded_run(&v->guard, &one.call) && guarded_run_in_pieces(&v->guard, &parts.call);
+    for (int o = v->node->op->n_in; ran && o < v->node->op->n_in + v->node->op->n_out; o++)
+        for (int64_t i = 0; i < trama_shape_count(v->node->out[0]->shape); i++)
+            if (!(isnan(one.at[o][i]) && isnan(parts.at[o][i])))
+                most = fmax(most, fabs(one.at[o][i] - parts.at[o][i]));
+    v->found.tried++;
+    if (!ran || !(most <= v->trial.tolerance)) {
+        text_add(&v->first, "%s is not pointwise: in pieces of one dim it gives something else", v->node->op->name);
+        text_add(&v->lines, "wrong: %s\n", v->first.at);
+        v->found.wrong++;
+    }
+    free_tensors(v, &one);
+    free_tensors(v, &parts);
+}
+
+/* ---- The call ---- */
+
+static trama_status check(trama_where where, const trama_value *value)
+{
+    if (!value || !value->node || !value->node->op->own)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_op_validate: %s is not the result of an op of one's own",
+                          trama_value_name(value));
+    const trama_node *node = value->node;
+    for (int i = 0; i < node->op->n_in + node->op->n_out; i++) {
+        const trama_value *v = i < node->op->n_in ? node->in[i] : node->out[i - node->op->n_in];
+        int64_t n = trama_shape_count(v->shape);
+        for (int d = 0; d < v->shape.ndim; d++)
+            n = v->shape.dim[d] == TRAMA_ANY ? TRAMA_ANY : n;
+        if (n == TRAMA_ANY || n > MOST_ELEMENTS)
+            return trama_fail(
+                where, TRAMA_E_SHAPE, "trama_op_validate: %s has %s; apply %s to small tensors, with dims like 5 and 7",
+                v->name, n == TRAMA_ANY ? "dims that are only known when fed" : "too many elements", node->op->name);
+    }
+    return TRAMA_OK;
+}
+
+trama_status trama_op_validate_at(trama_where where, const trama_value *value, const trama_value_range *ranges,
+                                  trama_validation *found)
+{
+    trama_status status = check(where, value);
+    if (status)
+        return status;
+    validation v = {.where = where, .node = value->node, .ranges = ranges};
+    v.trial = (trial){.name = v.node->op->name,
+                      .node = v.node,
+                      .rule = &v.node->rule,
+                      .tolerance = tolerance(v.node),
+                      .values = values,
+                      .run = run,
+                      .arg = &v};
+    v.other = v.trial;
+    for (int i = 0; i < v.node->op->n_in; i++)
+        v.guard.around[i] = range_of(&v, i).low;
+    status = try_whole(&v);
+    if (!status && is_piecewise(&v))
+        try_pieces(&v);
+    if (!status)
+        try_all(&v);
+    if (v.found.wrong)
+        status = trama_fail(where, TRAMA_E_LAYOUT, "trama_op_validate: %d of %d placements are wrong: %s",
+                            v.found.wrong, v.found.tried, v.first.at);
+    v.found.text = text_take(&v.lines);
+    if (found && (!status || v.found.wrong))
+        *found = v.found;
+    else
+        free(v.found.text);
+    free(v.first.at);
+    return status;
+}
