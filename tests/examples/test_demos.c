@@ -175,6 +175,61 @@ START_TEST(own_rule_fits_as_plain_loops_do)
 }
 END_TEST
 
+/* ---- Ops of one's own ---- */
+
+/* Both ops, their gradients and plain descent in plain loops. */
+START_TEST(own_op_fits_as_plain_loops_do)
+{
+    enum { N = 64, K = 8 };
+    double x[N][K], y[N], w[K] = {0}, scale[K], loss = 0, printed[3];
+    for (int k = 0; k < K; k++)
+        scale[k] = 1;
+    for (int i = 0; i < N; i++) {
+        double sum = 0;
+        for (int k = 0; k < K; k++) {
+            x[i][k] = sin(1 + i * (k + 1));
+            sum += x[i][k] * x[i][k];
+        }
+        y[i] = (2 * x[i][0] - x[i][K - 1]) / sqrt(sum / K + 1e-6) + (i % 8 == 7 ? 50 : 0);
+    }
+    for (int step = 0; step < 200; step++) {
+        double dw[K] = {0}, dscale[K] = {0};
+        loss = 0;
+        for (int i = 0; i < N; i++) {
+            double sum = 0, d = -y[i], along = 0;
+            for (int k = 0; k < K; k++)
+                sum += x[i][k] * scale[k] * x[i][k] * scale[k];
+            double r = sqrt(sum / K + 1e-6);
+            for (int k = 0; k < K; k++)
+                d += x[i][k] * scale[k] / r * w[k];
+            double slope = (d < -1 ? -1 : d > 1 ? 1 : d) / N;
+            loss += (fabs(d) <= 1 ? d * d / 2 : fabs(d) - 0.5) / N;
+            for (int k = 0; k < K; k++) {
+                dw[k] += slope * x[i][k] * scale[k] / r;
+                along += slope * w[k] * x[i][k] * scale[k];
+            }
+            for (int k = 0; k < K; k++) /* of z_k / r by z_k, z = x scale */
+                dscale[k] += x[i][k] * (slope * w[k] / r - along * x[i][k] * scale[k] / (K * r * r * r));
+        }
+        for (int k = 0; k < K; k++) {
+            w[k] -= 0.5 * dw[k];
+            scale[k] -= 0.5 * dscale[k];
+        }
+    }
+    const char *text = text_of(run("./own_op"));
+    ck_assert_msg(contains(text, "huber: ") && contains(text, "unit_rows: ") && contains(text, "tried, 0 wrong"), "%s",
+                  text);
+    const char *line = strstr(text, "after 200");
+    ck_assert_msg(line && sscanf(line, "after 200 steps w is %lf ... %lf, the loss %lf", &printed[0], &printed[1],
+                                 &printed[2]) == 3,
+                  "%s", text);
+    ck_assert_msg(fabs(printed[0] - w[0]) < 1e-8 && fabs(printed[1] - w[K - 1]) < 1e-8 &&
+                      fabs(printed[2] - loss) < 1e-8,
+                  "%s, not %.9f ... %.9f, %.9f", line, w[0], w[K - 1], loss);
+    ck_assert(contains(text_of(run("./own_op --plan=steps")), "huber"));
+}
+END_TEST
+
 /* ---- Plans ---- */
 
 START_TEST(hello_mesh_shows_its_reshard_instead_of_running)
@@ -227,6 +282,6 @@ START_TEST(trama_info_names_versions_topology_workers_and_places)
 END_TEST
 
 TESTS(hello_mesh_prints_one_tensor_in_two_layouts, demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants,
-      demo_mlp_runs_the_one_variant_that_is_asked_for, own_rule_fits_as_plain_loops_do,
+      demo_mlp_runs_the_one_variant_that_is_asked_for, own_rule_fits_as_plain_loops_do, own_op_fits_as_plain_loops_do,
       hello_mesh_shows_its_reshard_instead_of_running, demo_mlp_shows_the_variant_that_is_asked_for,
       graphs_are_what_graphviz_takes, trama_info_names_versions_topology_workers_and_places)
