@@ -122,7 +122,8 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
 
-/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed. Under config.check_calls: E_ORDER where another rank makes another call, or on another value. Else nothing. */
+/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed. Under config.check_calls:
+ * E_ORDER where another rank makes another call, or on another value. Else nothing. */
 trama_status executable_call(trama_executable *e, const char *call, int id, const trama_shape *shape);
 
 /* Collective, all runs that matter being done: E_KERNEL on all ranks where a kernel failed on one. Costs nothing where

@@ -12,8 +12,8 @@ typedef struct guard {
     char message[400];
 } guard;
 
-/* Runs the call, whose data are doubles whatever the types; false where the kernel fails. Results that are written over an
- * operand start from it. */
+/* Runs the call, whose data are doubles whatever the types; false where the kernel fails. Results that are written over
+ * an operand start from it. */
 bool guarded_run(guard *g, const trama_call *call);
 
 /* The same where every tensor is a scalar or as large as result 0, in two pieces of one dim, as chains are run. */

@@ -231,6 +231,50 @@ START_TEST(wrong_uses_are_refused_with_file_line_and_op)
 }
 END_TEST
 
+/* Letters of rules at random: what is accepted can be used on any shapes, with a result or an error. */
+START_TEST(whatever_a_rule_says_it_is_refused_or_can_be_used)
+{
+    static const char letters[] = "abc...,,->[]=2k ";
+    uint64_t seed = 1;
+    int accepted = 0, used = 0;
+    trama_mesh *mesh = trama_mesh_parse("2,3");
+    for (int i = 0; i < 200000; i++) {
+        char rule[32] = "";
+        for (int n = random_below(&seed, 12); n > 0; n--) {
+            const char letter[] = {letters[random_below(&seed, 16)], 0};
+            strcat(rule, random_below(&seed, 4) ? letter : "->");
+        }
+        const trama_op *op = NULL;
+        int n_in = 1 + random_below(&seed, 2), n_out = 1 + random_below(&seed, 2);
+        trama_op_definition d = {.name = "f", .n_in = n_in, .n_out = n_out, .rule = rule, .cpu = nothing};
+        if (trama_op_define(&d, &op))
+            continue;
+        trama_program *p = trama_program_new();
+        trama_value *in[2];
+        trama_layout given[2], computed[2], results[2];
+        accepted++;
+        for (int t = 0; t < 2; t++) {
+            trama_shape shape = {.ndim = random_below(&seed, 4)};
+            for (int k = 0; k < shape.ndim; k++)
+                shape.dim[k] = random_below(&seed, 4);
+            in[t] = input(p, t ? "y" : "x", shape);
+            layout_list list = {0};
+            every_layout(mesh, shape.ndim, true, &list);
+            given[t] = list.at[random_below(&seed, list.n)];
+            ARRAY_FREE(&list);
+        }
+        trama_value *made = trama_apply(op, n_in, in, NULL);
+        ck_assert((made != NULL) == !trama_program_status(p));
+        ck_assert(!made || trama_rule_infer(made, mesh, given, NULL, computed, results) == TRAMA_OK);
+        used += made != NULL;
+        trama_program_destroy(&p);
+        trama_op_destroy(&op);
+    }
+    ck_assert_msg(accepted > 1000 && used > 100, "%d rules, %d used", accepted, used);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 /* ---- Layouts ---- */
 
 START_TEST(layouts_are_inferred_as_for_a_built_in_op_of_that_rule)
@@ -372,6 +416,7 @@ int main(void)
         rules_that_are_none_are_refused,
         results_have_the_shapes_of_the_rule,
         wrong_uses_are_refused_with_file_line_and_op,
+        whatever_a_rule_says_it_is_refused_or_can_be_used,
         layouts_are_inferred_as_for_a_built_in_op_of_that_rule,
         a_rule_says_what_is_whole_and_how_terms_combine,
         a_gradient_goes_through_an_op_that_has_one_and_else_is_an_error,
