@@ -99,8 +99,18 @@ typedef struct trama_shape {
 /* Copies n extents; n > TRAMA_MAX_NDIM gives ndim -1, which every call refuses. */
 trama_shape trama_shape_of(int n, const int64_t *dim);
 
+/* TRAMA_SHAPE(2, 3): a shape from its extents. */
+#ifdef __cplusplus
+extern "C++" template <typename... extents> inline trama_shape trama_shape_list(extents... extent)
+{
+    const int64_t dim[] = {static_cast<int64_t>(extent)...};
+    return trama_shape_of(static_cast<int>(sizeof...(extent)), dim);
+}
+#define TRAMA_SHAPE(...) trama_shape_list(__VA_ARGS__)
+#else
 #define TRAMA_SHAPE(...)                                                                                               \
     trama_shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#endif
 #define TRAMA_SCALAR trama_shape_of(0, NULL)
 
 bool trama_shape_equal(trama_shape a, trama_shape b);

@@ -45,7 +45,7 @@ typedef struct trama_init {
     uint64_t seed, stream;
 } trama_init;
 
-/* State that lives from run to run. init NULL: zeros; it may be written in place, &(trama_init){.low = 1, .high = 2}.
+/* State that lives from run to run. init NULL: zeros; in C it may be written in place, &(trama_init){.low = 1, .high = 2}.
  * Dims are known. */
 #define trama_parameter(program, name, dtype, shape, ...)                                                              \
     trama_parameter_at(TRAMA_HERE, program, name, dtype, shape, __VA_ARGS__)
@@ -80,11 +80,21 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
 /* Fixes the layouts on which the op that made the value computes: a text for each operand in order, then one for each
  * result (as trama_shard); NULL says nothing. Where the op's rule cannot compute on them, compiling says so. Returns
  * the value. */
+trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
+                               const char *const *layouts);
+#ifdef __cplusplus
+extern "C++" template <int n>
+inline trama_value *trama_shard_op_list(trama_where where, trama_value *value, const trama_mesh *mesh,
+                                        const char *const (&layouts)[n])
+{
+    return trama_shard_op_at(where, value, mesh, n, layouts);
+}
+#define trama_shard_op(value, mesh, ...) trama_shard_op_list(TRAMA_HERE, value, mesh, {__VA_ARGS__})
+#else
 #define trama_shard_op(value, mesh, ...)                                                                               \
     trama_shard_op_at(TRAMA_HERE, value, mesh, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),    \
                       (const char *const[]){__VA_ARGS__})
-trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
-                               const char *const *layouts);
+#endif
 
 /* The pipeline stage, from 0, of the ops recorded from here on; TRAMA_NO_STAGE: of none. Recorded and shown; programs
  * with stages cannot be compiled yet. E_ARGUMENT for other numbers. */
@@ -118,11 +128,21 @@ trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value 
 
 /* A part of the program that is run as one: whatever the listed values need. The values listed can be read after a run.
  */
+trama_target *trama_target_at(trama_where where, trama_program *program, const char *name, int n,
+                              trama_value *const *values);
+#ifdef __cplusplus
+extern "C++" template <int n>
+inline trama_target *trama_target_list(trama_where where, trama_program *program, const char *name,
+                                       trama_value *const (&values)[n])
+{
+    return trama_target_at(where, program, name, n, values);
+}
+#define trama_target_new(program, name, ...) trama_target_list(TRAMA_HERE, program, name, {__VA_ARGS__})
+#else
 #define trama_target_new(program, name, ...)                                                                           \
     trama_target_at(TRAMA_HERE, program, name, (int)(sizeof((trama_value *[]){__VA_ARGS__}) / sizeof(trama_value *)),  \
                     (trama_value *[]){__VA_ARGS__})
-trama_target *trama_target_at(trama_where where, trama_program *program, const char *name, int n,
-                              trama_value *const *values);
+#endif
 
 #ifdef __cplusplus
 }
