@@ -9,9 +9,14 @@
 extern "C" {
 #endif
 
-typedef struct trama_context trama_context;
+typedef struct trama_context trama_context; /* one a process is live at a time */
 
-typedef enum trama_log_level { TRAMA_LOG_ERROR, TRAMA_LOG_WARNING, TRAMA_LOG_INFO } trama_log_level;
+/* How bad it is what a log function is told. */
+typedef enum trama_log_level {
+    TRAMA_LOG_ERROR,   /* what was asked for was not done */
+    TRAMA_LOG_WARNING, /* it was, but not as well as it could be */
+    TRAMA_LOG_INFO     /* good to know */
+} trama_log_level;
 
 /* Options of a context. A zeroed one takes every default; where a variable of the environment is named, it stands in
  * for a value of 0. All ranks give the same values, but for log. */
@@ -45,17 +50,17 @@ typedef struct trama_config {
     bool no_fusion;         /* one task an op: for comparisons */
     bool keep_blas_kernels; /* do not re-select the kernels of a BLAS that does not know this CPU */
     void (*log)(void *data, trama_log_level level, const char *text); /* NULL: warnings and errors to stderr */
-    void *log_data;
+    void *log_data; /* what log is given as data */
 } trama_config;
 
-/* Collective over the communicator. config may be NULL. One live context per OS process; start and stop as often as
- * one likes. Several ranks need MPI_THREAD_MULTIPLE where the program initialises MPI; where Trama does, it finalises
- * it at exit. StarPU is started, or adopted where the program has. Errors: E_ORDER where one is live already,
+/* Starts Trama. Collective over the communicator. config may be NULL. One live context per OS process; start and stop
+ * as often as one likes. Several ranks need MPI_THREAD_MULTIPLE where the program initialises MPI; where Trama does, it
+ * finalises it at exit. StarPU is started, or adopted where the program has. Errors: E_ORDER where one is live already,
  * E_ARGUMENT, E_SYSTEM, with an equal status on all ranks; then *context is NULL. */
 trama_status trama_start(const trama_config *config, trama_context **context);
 
-/* Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables must have
- * been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done). */
+/* Ends it. Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables
+ * must have been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done). */
 trama_status trama_stop(trama_context **context);
 
 int trama_context_rank(const trama_context *context);  /* of this process in the communicator */

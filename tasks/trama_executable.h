@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-typedef struct trama_executable trama_executable;
-typedef struct trama_reading trama_reading;
+typedef struct trama_executable trama_executable; /* a compiled program and its state */
+typedef struct trama_reading trama_reading;       /* a value on its way to the host */
 
 /* Copies the program, completes its layouts, allocates and initialises its state. Errors: the program's own first
  * error, E_LAYOUT, E_MEMORY. The program may be changed afterwards; its values and targets name theirs here, as long as
@@ -115,14 +115,19 @@ trama_status trama_tensor_svg(trama_executable *executable, const trama_value *v
 /* The layout that completion gave a value, as text. Not collective. The caller frees. */
 trama_status trama_layout_of(trama_executable *executable, const trama_value *value, char **text);
 
-/* Messages, and bytes that this rank receives and sends, in one run of the target, as planned: one that applies merged
- * gradients, where it merges. gated_: those of them that a micro-step behind a closed gate has not. Not collective. */
+/* What this rank does in one run of the target, as planned: one that applies merged gradients, where it merges. gated_:
+ * that of it which a micro-step behind a closed gate has not. */
 typedef struct trama_traffic {
-    int64_t messages, bytes_received, bytes_sent, bound; /* bound: bytes that layouts without partials must receive */
-    int steps, tasks;
-    int64_t gated_messages, gated_received, gated_sent;
-    int gated_tasks;
+    int64_t messages;                   /* received and sent */
+    int64_t bytes_received, bytes_sent; /* in them */
+    int64_t bound;                      /* bytes that layouts without partials must receive */
+    int steps, tasks;                   /* of the plan; those that are no messages */
+    int64_t gated_messages;             /* received and sent */
+    int64_t gated_received, gated_sent; /* bytes in them */
+    int gated_tasks;                    /* those that are no messages */
 } trama_traffic;
+
+/* The traffic of a target for the extents fed last. Not collective. */
 trama_status trama_target_traffic(trama_executable *executable, const trama_target *target, trama_traffic *traffic);
 
 #ifdef __cplusplus

@@ -32,6 +32,7 @@ enum {
     X(TRAMA_E_SYSTEM, "system, MPI or StarPU error")                                                                   \
     X(TRAMA_E_KERNEL, "the kernel of an op failed")
 
+/* What a call answers: TRAMA_OK, which is 0, or the kind of its error. */
 typedef enum trama_status {
 #define TRAMA_STATUS_ENUM(name, text) name,
     TRAMA_STATUS_LIST(TRAMA_STATUS_ENUM)
@@ -47,10 +48,11 @@ const char *trama_error(void);
 
 /* A place in the user's source; the builder macros pass it so that messages can name it. */
 typedef struct trama_where {
-    const char *file;
-    int line;
+    const char *file; /* borrowed */
+    int line;         /* from 1 */
 } trama_where;
 
+/* A place from its two parts. */
 static inline trama_where trama_where_of(const char *file, int line)
 {
     trama_where where;
@@ -58,6 +60,8 @@ static inline trama_where trama_where_of(const char *file, int line)
     where.line = line;
     return where;
 }
+
+/* The place of this line. */
 #define TRAMA_HERE trama_where_of(__FILE__, __LINE__)
 
 /* The library's version, "major.minor.patch". */
@@ -65,6 +69,7 @@ const char *trama_version(void);
 
 /* ---- Element types ----------------------------------------------------------------------- */
 
+/* Every element type with its name and its type in C. */
 #define TRAMA_DTYPE_LIST(X)                                                                                            \
     X(TRAMA_F32, "f32", float)                                                                                         \
     X(TRAMA_F64, "f64", double)                                                                                        \
@@ -72,16 +77,17 @@ const char *trama_version(void);
     X(TRAMA_I64, "i64", int64_t)                                                                                       \
     X(TRAMA_U8, "u8", uint8_t)
 
+/* The type of a tensor's elements. */
 typedef enum trama_dtype {
 #define TRAMA_DTYPE_ENUM(name, text, type) name,
     TRAMA_DTYPE_LIST(TRAMA_DTYPE_ENUM)
 #undef TRAMA_DTYPE_ENUM
-        TRAMA_N_DTYPES
+        TRAMA_N_DTYPES /* how many there are */
 } trama_dtype;
 
 size_t trama_dtype_size(trama_dtype dtype);       /* bytes of one element */
 const char *trama_dtype_name(trama_dtype dtype);  /* "f32", ... */
-bool trama_dtype_is_float(trama_dtype dtype);
+bool trama_dtype_is_float(trama_dtype dtype);     /* f32 and f64 */
 /* Parses "f32", ...; E_ARGUMENT names the known ones. */
 trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 
@@ -92,8 +98,8 @@ trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 
 /* Global extents of a tensor, row-major; ndim 0 is a scalar. Extents may be 0. */
 typedef struct trama_shape {
-    int ndim;
-    int64_t dim[TRAMA_MAX_NDIM];
+    int ndim;                    /* 0 to TRAMA_MAX_NDIM */
+    int64_t dim[TRAMA_MAX_NDIM]; /* [ndim] extents */
 } trama_shape;
 
 /* Copies n extents; n > TRAMA_MAX_NDIM gives ndim -1, which every call refuses. */
@@ -111,9 +117,11 @@ extern "C++" template <typename... extents> inline trama_shape trama_shape_list(
 #define TRAMA_SHAPE(...)                                                                                               \
     trama_shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 #endif
+
+/* The shape without dims. */
 #define TRAMA_SCALAR trama_shape_of(0, NULL)
 
-bool trama_shape_equal(trama_shape a, trama_shape b);
+bool trama_shape_equal(trama_shape a, trama_shape b); /* TRAMA_ANY equals itself only */
 /* Number of elements, 1 for a scalar; TRAMA_ANY where a dim is TRAMA_ANY. */
 int64_t trama_shape_count(trama_shape shape);
 

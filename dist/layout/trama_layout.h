@@ -10,8 +10,14 @@ extern "C" {
 #endif
 
 /* How the terms of a partial value combine to the value. */
-typedef enum trama_reduce { TRAMA_SUM, TRAMA_AVG, TRAMA_MAX, TRAMA_MIN } trama_reduce;
+typedef enum trama_reduce {
+    TRAMA_SUM, /* the terms added */
+    TRAMA_AVG, /* their sum by their number */
+    TRAMA_MAX, /* the largest */
+    TRAMA_MIN  /* the smallest */
+} trama_reduce;
 
+/* What one mesh axis does to a tensor. */
 typedef enum trama_placement_kind {
     TRAMA_OPEN,      /* ?    to be completed */
     TRAMA_REPLICATE, /* R    every process along the axis holds all */
@@ -19,8 +25,9 @@ typedef enum trama_placement_kind {
     TRAMA_PARTIAL    /* P(k) every process holds one term; the value is their combination */
 } trama_placement_kind;
 
+/* A kind with what it needs to know. */
 typedef struct trama_placement {
-    trama_placement_kind kind;
+    trama_placement_kind kind; /* which of the following count */
     int dim;             /* SPLIT */
     int order;           /* SPLIT: 0 for the axis that cuts the dim first, 1 for the next, ... */
     trama_reduce reduce; /* PARTIAL */
@@ -28,15 +35,16 @@ typedef struct trama_placement {
 
 /* A value: copy it freely. It is used together with a mesh of ndim axes. */
 typedef struct trama_layout {
-    int naxes;
-    trama_placement axis[TRAMA_MAX_AXES];
+    int naxes;                            /* the mesh's ndim */
+    trama_placement axis[TRAMA_MAX_AXES]; /* [naxes] */
     const unsigned char *mask; /* [processes] 1 where a process holds the tensor; NULL: all. Owned by the mesh */
 } trama_layout;
 
 /* Parses either form for a tensor of tensor_ndim dims:
- *   per mesh axis    "S(0),R"; "S(0)[1],S(0)[0]" where axes that cut one dim do so in another order than the mesh's;
+ * - per mesh axis    "S(0),R"; "S(0)[1],S(0)[0]" where axes that cut one dim do so in another order than the mesh's;
  *                    "P" is P(sum); "?" is open
- *   per tensor dim   "[0,-1]", the mesh axis that cuts each dim; "[1+0,-1]" axes joined, major first; "[-1,-1] P{0:sum}"
+ * - per tensor dim   "[0,-1]", the mesh axis that cuts each dim; "[1+0,-1]" axes joined, major first; "[-1,-1] P{0:sum}"
+ *
  * each followed by " mask{1,0,1,1}" if some processes do not hold it. Errors: E_LAYOUT, nothing changed. */
 trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *text, trama_layout *layout);
 
@@ -63,6 +71,7 @@ trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout
 /* Who holds what, a line for each process. The caller frees. Errors as above; *text is set on TRAMA_OK only. */
 trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text);
 
+/* The same placements and the same mask. */
 bool trama_layout_equal(const trama_layout *a, const trama_layout *b);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-typedef struct trama_mesh trama_mesh;
+typedef struct trama_mesh trama_mesh; /* not changed once it is made */
 
 /* Parses "dp=2,mp=2" (processes 0..3, row-major), "dp=2,mp=2:4,5,6,7" (with ids), "4" and "2,3" (axes without names), or
  * "dp=[3,1],mp=2" (an axis of 2 with weights).
@@ -30,9 +30,9 @@ trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shap
 trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights);
 int trama_mesh_weight(const trama_mesh *mesh, int axis, int i); /* in lowest terms; 1 without weights */
 
-void trama_mesh_destroy(trama_mesh **mesh);
+void trama_mesh_destroy(trama_mesh **mesh); /* nulls *mesh; NULL is allowed */
 
-int trama_mesh_ndim(const trama_mesh *mesh);
+int trama_mesh_ndim(const trama_mesh *mesh);                /* axes */
 int trama_mesh_size(const trama_mesh *mesh);                /* processes */
 int trama_mesh_extent(const trama_mesh *mesh, int axis);    /* processes along an axis */
 const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis); /* NULL where it has none */

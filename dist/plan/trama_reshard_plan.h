@@ -13,23 +13,25 @@ extern "C" {
 /* A box that goes from one process to another. Moves of a later round send what earlier rounds have brought. */
 typedef struct trama_move {
     int source, target; /* process ids */
-    int round;
+    int round;          /* from 0 */
     bool sums;          /* the box is a term that is combined with others at the target; else it is a part of the value */
     int64_t offset[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM]; /* [ndim] in the whole tensor */
-    int64_t bytes;
+    int64_t bytes; /* of the box */
 } trama_move;
 
-/* Bytes of the process that has the most of them; bound: the most that any process lacks, and so has to receive, -1 where
- * terms are combined (there the lower bound is another). memory: what a process allocates beyond its source shard;
- * buffers: of that for messages. */
+/* Bytes of the process that has the most of them. */
 typedef struct trama_certificate {
-    int processes;
-    int64_t received, sent, bound, memory, buffers;
-    int64_t total;      /* bytes of all moves */
-    int messages;       /* sent or received by one process */
+    int processes;          /* of both meshes */
+    int64_t received, sent; /* bytes by one process */
+    int64_t bound;          /* the most that any process lacks, and so has to receive; -1 where terms are combined, where
+                               the lower bound is another */
+    int64_t memory;         /* what a process allocates beyond its source shard */
+    int64_t buffers;        /* of that for messages */
+    int64_t total;          /* bytes of all moves */
+    int messages;           /* sent or received by one process */
 } trama_certificate;
 
-typedef struct trama_reshard_plan trama_reshard_plan;
+typedef struct trama_reshard_plan trama_reshard_plan; /* what every process sends and receives */
 
 /* Plans for every process of both meshes. The layouts are full, none open, and legal for the shape. Plans are verified: each
  * send has its receive, and no process waits for ever. E_LAYOUT, E_SHAPE and E_DTYPE name what does not fit. The caller
@@ -42,6 +44,7 @@ void trama_reshard_plan_destroy(trama_reshard_plan **plan);
 /* All moves, in an order in which they could be done; the number of them. They live as long as the plan. */
 int64_t trama_reshard_plan_moves(const trama_reshard_plan *plan, const trama_move **moves);
 
+/* How much moves, at most and at least. */
 trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *plan);
 
 #ifdef __cplusplus

@@ -16,29 +16,29 @@ enum {
 
 /* An op's constants. Which slot means what stands beside the op (ops.h). Equal attributes are equal bytes. */
 typedef struct trama_attributes {
-    int64_t integer[TRAMA_MAX_ATTRIBUTES];
-    double real[TRAMA_MAX_ATTRIBUTES];
+    int64_t integer[TRAMA_MAX_ATTRIBUTES]; /* flags, dims, extents, seeds */
+    double real[TRAMA_MAX_ATTRIBUTES];     /* factors, limits */
 } trama_attributes;
 
 /* A box of a tensor in memory. Element (i0, i1, ...) of the box lies at data + size * sum(i_d * stride[d]) and is
  * element (offset[0]+i0, ...) of the whole tensor, whose shape is global[]. Any extent may be 0. */
 typedef struct trama_view {
-    void *data;
-    trama_dtype dtype;
-    int ndim;
-    int64_t extent[TRAMA_MAX_NDIM];
+    void *data;                     /* of element 0 of the box; borrowed */
+    trama_dtype dtype;              /* of the elements */
+    int ndim;                       /* of the tensor */
+    int64_t extent[TRAMA_MAX_NDIM]; /* [ndim] of the box */
     int64_t stride[TRAMA_MAX_NDIM]; /* in elements */
-    int64_t offset[TRAMA_MAX_NDIM];
-    int64_t global[TRAMA_MAX_NDIM];
+    int64_t offset[TRAMA_MAX_NDIM]; /* [ndim] of the box in the tensor */
+    int64_t global[TRAMA_MAX_NDIM]; /* [ndim] extents of the tensor */
 } trama_view;
 
-typedef struct trama_op trama_op;
+typedef struct trama_op trama_op; /* see struct trama_op */
 
 /* One computation on boxes: what a kernel gets. The views have their tensors' own ndim; broadcasting is the kernel's. */
 typedef struct trama_call {
-    const trama_op *op;
-    const trama_attributes *attributes;
-    int n_in, n_out;
+    const trama_op *op;                 /* what is computed */
+    const trama_attributes *attributes; /* its constants */
+    int n_in, n_out;       /* operands and results */
     const trama_view *in;  /* [n_in]; a shape-only operand has data NULL */
     const trama_view *out; /* [n_out]; an updated operand and its result have the same data */
 } trama_call;
@@ -47,9 +47,10 @@ struct trama_rule;
 struct trama_node;
 struct trama_value;
 
+/* What an op is. A field that is NULL or 0 says what is usual. */
 struct trama_op {
-    const char *name;
-    int n_in, n_out;
+    const char *name; /* as in messages */
+    int n_in, n_out;  /* operands and results */
     /* "mk,kn->mn": one letter a factor, "..." right-aligned dims that broadcast, "[n]" must be whole, "k=3" has that
      * extent. Factors that no result has are summed. NULL: infer says it. */
     const char *rule;

@@ -17,9 +17,9 @@ extern "C" {
 #define trama_matmul_trans(x, y, trans_x, trans_y) trama_matmul_at(TRAMA_HERE, x, y, trans_x, trans_y)
 trama_value *trama_matmul_at(trama_where where, trama_value *x, trama_value *y, bool trans_x, bool trans_y);
 
-/* Pointwise with two operands of one dtype; they broadcast. equal gives u8. div takes floats. */
+/* The pointwise ops of two operands. */
 #define TRAMA_BINARY_OPS(X) X(add) X(sub) X(mul) X(div) X(equal)
-/* Pointwise with one operand. sqrt, exp, log, gelu, tanh, sigmoid take floats. gelu is x Phi(x), Phi by erf. */
+/* The pointwise ops of one. */
 #define TRAMA_UNARY_OPS(X)                                                                                             \
     X(neg) X(abs) X(sign) X(square) X(sqrt) X(exp) X(log) X(relu) X(gelu) X(tanh) X(sigmoid) X(stop_gradient)
 #define TRAMA_DECLARE_BINARY(name) trama_value *trama_##name##_at(trama_where where, trama_value *x, trama_value *y);
@@ -28,22 +28,26 @@ TRAMA_BINARY_OPS(TRAMA_DECLARE_BINARY)
 TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
 #undef TRAMA_DECLARE_BINARY
 #undef TRAMA_DECLARE_UNARY
-#define trama_add(x, y) trama_add_at(TRAMA_HERE, x, y)
-#define trama_sub(x, y) trama_sub_at(TRAMA_HERE, x, y)
-#define trama_mul(x, y) trama_mul_at(TRAMA_HERE, x, y)
-#define trama_div(x, y) trama_div_at(TRAMA_HERE, x, y)
-#define trama_equal(x, y) trama_equal_at(TRAMA_HERE, x, y)
-#define trama_neg(x) trama_neg_at(TRAMA_HERE, x)
-#define trama_abs(x) trama_abs_at(TRAMA_HERE, x)
-#define trama_sign(x) trama_sign_at(TRAMA_HERE, x)
-#define trama_square(x) trama_square_at(TRAMA_HERE, x)
-#define trama_sqrt(x) trama_sqrt_at(TRAMA_HERE, x)
-#define trama_exp(x) trama_exp_at(TRAMA_HERE, x)
-#define trama_log(x) trama_log_at(TRAMA_HERE, x)
-#define trama_relu(x) trama_relu_at(TRAMA_HERE, x)
-#define trama_gelu(x) trama_gelu_at(TRAMA_HERE, x)
-#define trama_tanh(x) trama_tanh_at(TRAMA_HERE, x)
-#define trama_sigmoid(x) trama_sigmoid_at(TRAMA_HERE, x)
+
+/* Pointwise with two operands of one dtype; they broadcast. equal gives u8. div takes floats: */
+#define trama_add(x, y) trama_add_at(TRAMA_HERE, x, y)     /* x + y */
+#define trama_sub(x, y) trama_sub_at(TRAMA_HERE, x, y)     /* x - y */
+#define trama_mul(x, y) trama_mul_at(TRAMA_HERE, x, y)     /* x y */
+#define trama_div(x, y) trama_div_at(TRAMA_HERE, x, y)     /* x / y */
+#define trama_equal(x, y) trama_equal_at(TRAMA_HERE, x, y) /* 1 where x is y, else 0 */
+
+/* Pointwise with one operand. sqrt, exp, log, gelu, tanh, sigmoid take floats: */
+#define trama_neg(x) trama_neg_at(TRAMA_HERE, x)                     /* -x */
+#define trama_abs(x) trama_abs_at(TRAMA_HERE, x)                     /* |x| */
+#define trama_sign(x) trama_sign_at(TRAMA_HERE, x)                   /* -1, 0 or 1 */
+#define trama_square(x) trama_square_at(TRAMA_HERE, x)               /* x^2 */
+#define trama_sqrt(x) trama_sqrt_at(TRAMA_HERE, x)                   /* the square root */
+#define trama_exp(x) trama_exp_at(TRAMA_HERE, x)                     /* e^x */
+#define trama_log(x) trama_log_at(TRAMA_HERE, x)                     /* the natural logarithm */
+#define trama_relu(x) trama_relu_at(TRAMA_HERE, x)                   /* max(x, 0) */
+#define trama_gelu(x) trama_gelu_at(TRAMA_HERE, x)                   /* x Phi(x), Phi by erf */
+#define trama_tanh(x) trama_tanh_at(TRAMA_HERE, x)                   /* the hyperbolic tangent */
+#define trama_sigmoid(x) trama_sigmoid_at(TRAMA_HERE, x)             /* 1 / (1 + e^-x) */
 #define trama_stop_gradient(x) trama_stop_gradient_at(TRAMA_HERE, x) /* x, whose gradient is zero */
 
 #define trama_scale(x, factor) trama_scale_at(TRAMA_HERE, x, factor) /* factor x */
@@ -105,6 +109,7 @@ trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mes
 trama_value *trama_uniform_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                               double low, double high, uint64_t seed, uint32_t stream, uint32_t step);
 
+/* Every element is value. Known dims. */
 #define trama_fill(program, dtype, shape, value) trama_fill_at(TRAMA_HERE, program, dtype, shape, value)
 trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                            double value);

@@ -21,22 +21,22 @@
 extern "C" {
 #endif
 
-typedef struct trama_update trama_update;
-typedef struct trama_optimizer trama_optimizer;
+typedef struct trama_update trama_update;       /* what a rule is given */
+typedef struct trama_optimizer trama_optimizer; /* a rule and its options */
+
+enum { TRAMA_SCHEDULE_NUMBERS = 8 /* of a schedule, at most */ };
 
 /* The learning rate over the steps: that of the optimizer times factor(n, numbers), n from 0 and counting steps that
  * were taken. In the first `warmup` steps it rises to that of n = 0 in equal parts, and n stays 0. factor NULL: 1. A
- * callback of your own is called by every process alike, on any thread, and must depend on nothing but n and numbers.
- */
-enum { TRAMA_SCHEDULE_NUMBERS = 8 };
+ * callback of your own is called by every process alike, on any thread, and must depend on nothing but n, numbers. */
 typedef struct trama_schedule {
-    double (*factor)(int64_t n, const double *numbers);
-    double numbers[TRAMA_SCHEDULE_NUMBERS];
+    double (*factor)(int64_t n, const double *numbers); /* of the learning rate; NULL: 1 */
+    double numbers[TRAMA_SCHEDULE_NUMBERS];             /* what factor is given */
     int64_t warmup;    /* >= 0 */
     const char *wrong; /* what trama_minimize says of numbers that make no schedule; NULL */
 } trama_schedule;
 
-trama_schedule trama_schedule_constant(int64_t warmup);
+trama_schedule trama_schedule_constant(int64_t warmup);            /* 1, after so many steps of rising */
 trama_schedule trama_schedule_cosine(int64_t steps, double floor); /* from 1 down to floor, in [0, 1], where it stays */
 trama_schedule trama_schedule_step(int64_t every, double factor);  /* factor^(n / every), rounded down; factor > 0 */
 /* Smith & Topin 2018 as PyTorch's OneCycleLR: over 0.3 of the steps from 1/25 to 1, then down to 1/25e4; both as a
@@ -61,28 +61,28 @@ typedef void (*trama_update_rule)(const trama_update *update);
  * that optimizer rule, lr, schedule and the rule's options count; clipping and loss scale are everybody's. NULL:
  * frozen, they stay as they are. */
 typedef struct trama_parameter_group {
-    const char *parameters;
-    const trama_optimizer *optimizer;
+    const char *parameters;           /* "w1,b*" */
+    const trama_optimizer *optimizer; /* borrowed; NULL: frozen */
 } trama_parameter_group;
 
 /* Filled in by the functions below, and changed as you like before trama_minimize, which copies what it needs and
  * checks the ranges. A rule uses the options that its formula has. */
 struct trama_optimizer {
     const char *name; /* for messages, and of its state; borrowed */
-    trama_update_rule rule;
+    trama_update_rule rule;   /* what it does to one parameter */
     double lr;                /* >= 0 */
     trama_schedule schedule;  /* of lr; constant */
     double weight_decay;      /* >= 0 */
     double momentum;          /* sgd: in [0, 1) */
     bool nesterov;            /* sgd, with momentum */
     double beta1, beta2, eps; /* adam, adamw, lamb: in [0, 1); eps >= 0 */
-    /* Gradients are held to +-clip_value; then all of them are multiplied by min(1, clip_norm / (norm + 1e-6)), with
-     * the norm of all of them together, whatever meshes they are on. > 0; INFINITY, as they are filled in: not at all.
-     */
-    double clip_value, clip_norm;
+    double clip_value; /* > 0: gradients are held to +- it; INFINITY, as it is filled in: not at all */
+    /* Then all of them are multiplied by min(1, clip_norm / (norm + 1e-6)), with the norm of all of them together,
+     * whatever meshes they are on. > 0; INFINITY, as it is filled in: not at all. */
+    double clip_norm;
     trama_loss_scale loss_scale; /* none */
     int n_groups;                /* no parameter may be in two */
-    const trama_parameter_group *groups;
+    const trama_parameter_group *groups; /* [n_groups]; borrowed */
 };
 
 /* g += weight_decay w; with momentum b = momentum b + g, and then g = b, or g += momentum b for nesterov; w -= lr g. */
@@ -109,7 +109,7 @@ typedef enum trama_step_part {
     TRAMA_STEP_NORM,   /* f64, of all gradients before clip_norm; with clip_norm */
     TRAMA_STEP_TAKEN,  /* u8, whether it is; with a loss scale */
     TRAMA_STEP_SCALE,  /* f64, of the next step; with a loss scale */
-    TRAMA_N_STEP_PARTS
+    TRAMA_N_STEP_PARTS /* how many there are */
 } trama_step_part;
 #define trama_step_value(minimized, part) trama_step_value_at(TRAMA_HERE, minimized, part)
 trama_value *trama_step_value_at(trama_where where, trama_value *minimized, trama_step_part part);
@@ -120,7 +120,11 @@ trama_value *trama_step_value_at(trama_where where, trama_value *minimized, tram
  * among the inputs of its target is long. TRAMA_TOTAL: gradients are added as they are. Either with | TRAMA_SYNC_EACH:
  * each micro-step sums its gradients over the mesh first, so that where parameters are split a process keeps its part
  * of them only; else it keeps its own term of the whole, and only each k-th micro-step moves something. */
-typedef enum trama_merge_kind { TRAMA_MEAN = 0, TRAMA_TOTAL = 1, TRAMA_SYNC_EACH = 2 } trama_merge_kind;
+typedef enum trama_merge_kind {
+    TRAMA_MEAN = 0,     /* as one batch */
+    TRAMA_TOTAL = 1,    /* added as they are */
+    TRAMA_SYNC_EACH = 2 /* summed over the mesh in each micro-step */
+} trama_merge_kind;
 
 /* Every run of the target becomes a micro-step: gradients are added up where and as they are, terms included, and only
  * each k-th run goes on: sums them over the mesh, clips, checks and updates. Until then nothing of that moves or runs,
@@ -137,10 +141,11 @@ trama_value *trama_merged_gradient_at(trama_where where, trama_value *minimized,
 
 /* ---- What a rule has ---- */
 
+/* One parameter in one trama_minimize. */
 struct trama_update {
     trama_where where;                /* of trama_minimize, for builders that end in _at */
     const trama_optimizer *optimizer; /* its options */
-    trama_value *parameter;
+    trama_value *parameter;           /* as it is before the step */
     struct trama_updates *all; /* what the updates of one trama_minimize share; not for you */
 };
 

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-typedef struct trama_program trama_program;
-typedef struct trama_value trama_value;
-typedef struct trama_target trama_target;
+typedef struct trama_program trama_program; /* owns its values and targets */
+typedef struct trama_value trama_value;     /* the symbolic result of an op, an input, or state */
+typedef struct trama_target trama_target;   /* a part of a program that is run */
 
-trama_program *trama_program_new(void);
+trama_program *trama_program_new(void); /* empty */
 void trama_program_destroy(trama_program **program); /* with its values and targets; NULL is allowed */
 
 /* TRAMA_OK, or the first error of a builder; trama_program_error is its message, "" without one. */
@@ -41,8 +41,8 @@ trama_value *trama_input_at(trama_where where, trama_program *program, const cha
 /* How a parameter starts: element i is low + (high - low) * u(i), u uniform in [0, 1) as trama_uniform says, from the
  * stream of the seed; low == high is a constant. Independent of the mesh. */
 typedef struct trama_init {
-    double low, high;
-    uint64_t seed, stream;
+    double low, high;      /* the range */
+    uint64_t seed, stream; /* of the random numbers */
 } trama_init;
 
 /* State that lives from run to run. init NULL: zeros; in C it may be written in place, &(trama_init){.low = 1, .high = 2}.
@@ -65,8 +65,10 @@ trama_value *trama_constant_at(trama_where where, trama_program *program, trama_
                                const void *data);
 
 trama_shape trama_value_shape(const trama_value *value); /* ndim -1 for NULL */
-trama_dtype trama_value_dtype(const trama_value *value);
+trama_dtype trama_value_dtype(const trama_value *value); /* TRAMA_F32 for NULL */
 const char *trama_value_name(const trama_value *value); /* given, or made from op and number */
+
+/* Another name for a value, copied. Returns the value. */
 #define trama_value_rename(value, name) trama_value_rename_at(TRAMA_HERE, value, name)
 trama_value *trama_value_rename_at(trama_where where, trama_value *value, const char *name);
 
@@ -96,9 +98,10 @@ inline trama_value *trama_shard_op_list(trama_where where, trama_value *value, c
                       (const char *const[]){__VA_ARGS__})
 #endif
 
+enum { TRAMA_NO_STAGE = -1 /* see trama_stage */ };
+
 /* The pipeline stage, from 0, of the ops recorded from here on; TRAMA_NO_STAGE: of none. Recorded and shown; programs
  * with stages cannot be compiled yet. E_ARGUMENT for other numbers. */
-enum { TRAMA_NO_STAGE = -1 };
 #define trama_stage(program, stage) trama_stage_at(TRAMA_HERE, program, stage)
 trama_status trama_stage_at(trama_where where, trama_program *program, int stage);
 

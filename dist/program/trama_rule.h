@@ -20,7 +20,7 @@ trama_status trama_rule_infer_at(trama_where where, const trama_value *value, co
                                  trama_layout *inferred_out);
 
 int trama_value_operands(const trama_value *value); /* of the op that made it; 0 for others */
-int trama_value_results(const trama_value *value);
+int trama_value_results(const trama_value *value);  /* of that op */
 const trama_value *trama_value_operand(const trama_value *value, int i); /* NULL outside */
 
 #ifdef __cplusplus
