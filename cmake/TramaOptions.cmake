@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Turns TRAMA_MPI, TRAMA_CUDA and TRAMA_NCCL (AUTO, ON, OFF) into TRAMA_WITH_MPI, TRAMA_WITH_CUDA and TRAMA_WITH_NCCL.
+# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL and TRAMA_FORTRAN (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
 
-foreach(name MPI CUDA NCCL)
+foreach(name MPI CUDA NCCL FORTRAN)
     set(TRAMA_${name} AUTO CACHE STRING "Build with ${name}: AUTO (where it is found), ON, OFF")
     set_property(CACHE TRAMA_${name} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -67,10 +67,23 @@ if(TRAMA_WITH_CUDA AND NOT TRAMA_NCCL STREQUAL "OFF")
 endif()
 trama_choose(NCCL ${found} "no CUDA, or no NCCL")
 
+set(found OFF)
+if(NOT TRAMA_FORTRAN STREQUAL "OFF")
+    include(CheckLanguage)
+    check_language(Fortran)
+    if(CMAKE_Fortran_COMPILER)
+        set(found ON)
+    endif()
+endif()
+trama_choose(FORTRAN ${found} "no Fortran compiler")
+
+if(TRAMA_WITH_FORTRAN)
+    enable_language(Fortran)
+endif()
 if(TRAMA_WITH_CUDA)
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
         set(CMAKE_CUDA_ARCHITECTURES 80 90) # code for these, and PTX for newer ones
     endif()
     enable_language(CUDA)
 endif()
-message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}")
+message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}")

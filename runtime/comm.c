@@ -75,7 +75,7 @@ static trama_status check_threads(void)
 
 static trama_status duplicate(MPI_Comm given, comm *c)
 {
-    if (MPI_Comm_size(given, &c->ranks) || MPI_Comm_rank(given, &c->rank))
+    if (given == MPI_COMM_NULL || MPI_Comm_size(given, &c->ranks) || MPI_Comm_rank(given, &c->rank))
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "config.communicator is not an MPI communicator of this process");
     if (c->ranks == 1)
         return TRAMA_OK;
@@ -108,6 +108,16 @@ trama_status comm_open(const void *communicator, comm *c)
     if (!status && c->handle != MPI_COMM_NULL)
         open_contexts++;
     return status;
+}
+
+const void *comm_from_fortran(int handle)
+{
+    static _Thread_local MPI_Comm given;
+    int initialized, finalized;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    given = initialized && !finalized ? MPI_Comm_f2c((MPI_Fint)handle) : MPI_COMM_NULL;
+    return &given; /* comm_open says what is wrong with it */
 }
 
 void comm_close(comm *c)
@@ -254,6 +264,12 @@ trama_status comm_open(const void *communicator, comm *c)
         return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
                           "config.communicator is given, but Trama was built without MPI");
     return TRAMA_OK;
+}
+
+const void *comm_from_fortran(int handle)
+{
+    (void)handle;
+    return ""; /* given, which comm_open refuses */
 }
 
 void comm_close(comm *c)

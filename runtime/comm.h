@@ -22,6 +22,9 @@ typedef struct comm {
 trama_status comm_open(const void *communicator, comm *c);
 void comm_close(comm *c);
 
+/* The address of an MPI_Comm, for comm_open, of a communicator as Fortran has it; the thread's next call changes it. */
+const void *comm_from_fortran(int handle);
+
 /* Called each `seconds` that a collective call has waited, with how long. */
 typedef struct comm_patience {
     int seconds;

@@ -59,6 +59,9 @@ typedef struct trama_config {
  * E_ARGUMENT, E_SYSTEM, with an equal status on all ranks; then *context is NULL. */
 trama_status trama_start(const trama_config *config, trama_context **context);
 
+/* The same with a communicator as Fortran has it, an MPI_Fint: for bindings. E_ARGUMENT where MPI is not initialised. */
+trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context);
+
 /* Ends it. Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables
  * must have been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done). */
 trama_status trama_stop(trama_context **context);
