@@ -6,11 +6,12 @@ add_library(trama_fortran ${sources})
 add_library(trama::fortran ALIAS trama_fortran)
 set(TRAMA_FORTRAN_FLAGS "")
 if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
-    set(TRAMA_FORTRAN_FLAGS -std=f2008ts -Wall -Wextra -Wpedantic -Wno-compare-reals -Wno-function-elimination)
+    set(TRAMA_FORTRAN_FLAGS
+        $<$<COMPILE_LANGUAGE:Fortran>:-std=f2008ts;-Wall;-Wextra;-Wpedantic;-Wno-compare-reals;-Wno-function-elimination>)
 endif()
 set(modules "${PROJECT_BINARY_DIR}/fortran")
 set_target_properties(trama_fortran PROPERTIES EXPORT_NAME fortran Fortran_MODULE_DIRECTORY "${modules}"
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN")
 target_compile_options(trama_fortran PRIVATE ${TRAMA_FORTRAN_FLAGS})
 target_include_directories(trama_fortran INTERFACE
     $<BUILD_INTERFACE:${modules}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran>)

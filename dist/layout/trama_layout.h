@@ -43,7 +43,8 @@ typedef struct trama_layout {
 /* Parses either form for a tensor of tensor_ndim dims:
  * - per mesh axis    "S(0),R"; "S(0)[1],S(0)[0]" where axes that cut one dim do so in another order than the mesh's;
  *                    "P" is P(sum); "?" is open
- * - per tensor dim   "[0,-1]", the mesh axis that cuts each dim; "[1+0,-1]" axes joined, major first; "[-1,-1] P{0:sum}"
+ * - per tensor dim   "[0,-1]", the mesh axis that cuts each dim; "[1+0,-1]" axes joined, major first;
+ *                    "[-1,-1] P{0:sum}"
  *
  * each followed by " mask{1,0,1,1}" if some processes do not hold it. Errors: E_LAYOUT, nothing changed. */
 trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *text, trama_layout *layout);

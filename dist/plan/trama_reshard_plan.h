@@ -23,8 +23,8 @@ typedef struct trama_move {
 typedef struct trama_certificate {
     int processes;          /* of both meshes */
     int64_t received, sent; /* bytes by one process */
-    int64_t bound;          /* the most that any process lacks, and so has to receive; -1 where terms are combined, where
-                               the lower bound is another */
+    int64_t bound;          /* the most that any process lacks, and so has to receive; -1 where terms are combined,
+                               for then the lower bound is another */
     int64_t memory;         /* what a process allocates beyond its source shard */
     int64_t buffers;        /* of that for messages */
     int64_t total;          /* bytes of all moves */

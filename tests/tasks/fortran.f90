@@ -9,6 +9,8 @@ program test_fortran
 
     config%workers = 1
     config%ways = 3
+    call demand(trama_start(second, communicator=0) /= TRAMA_OK, "a communicator without MPI")
+    call demand(index(trama_error(), "communicator") > 0, "a message without its reason")
     call must(trama_start(context, config=config))
     call demand(trama_start(second, config=config) == TRAMA_E_ORDER, "a second context")
     call arrays_keep_their_order()
@@ -94,7 +96,8 @@ contains
         product = trama_matmul(x, y)
         sums = trama_mean(product, dim=1)
         top = trama_max(trama_abs(product))
-        mixed = (trama_relu(product) - 2d0 * trama_square(product)) / trama_exp(trama_tanh(product)) + trama_neg(product)
+        mixed = (trama_relu(product) - 2d0 * trama_square(product)) / trama_exp(trama_tanh(product)) &
+            + trama_neg(product)
         back = trama_transpose(product)
         soft = trama_softmax(product, 1)
         t = trama_target_new(p, "t", [product, sums, top, mixed, back, soft])
