@@ -227,7 +227,9 @@ def write_pages(folder, version):
                 ".SH DESCRIPTION", description(described)]
         if function:
             page += [".SH AS A FUNCTION", ".nf", roff(function) + ";", ".fi"]
-        page += [".SH SEE ALSO", ",\n".join(also + ([".BR trama_error (3)"] if name != "trama_error" else [])) or "trama.h"]
+        if name != "trama_error":
+            also.append(".BR trama_error (3)")
+        page += [".SH SEE ALSO", ",\n".join(also)] if also else []
         with open(os.path.join(folder, name + ".3"), "w", encoding="utf-8") as file:
             file.write("\n".join(page) + "\n")
 

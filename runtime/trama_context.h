@@ -59,7 +59,8 @@ typedef struct trama_config {
  * E_ARGUMENT, E_SYSTEM, with an equal status on all ranks; then *context is NULL. */
 trama_status trama_start(const trama_config *config, trama_context **context);
 
-/* The same with a communicator as Fortran has it, an MPI_Fint: for bindings. E_ARGUMENT where MPI is not initialised. */
+/* trama_start with a communicator as Fortran has it, an MPI_Fint, in place of the configuration's. E_ARGUMENT where MPI
+ * is not initialised, E_UNSUPPORTED without MPI. */
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context);
 
 /* Ends it. Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables
