@@ -7,9 +7,11 @@
  *   EPYC of Zen 4 (AVX-512 in two halves): Haswell 107 / 96, Zen 107 / 78, SkylakeX 102 / 115, Cooperlake 101 / 107,
  *   Prescott 38 / 34;
  *   Xeon of Emerald Rapids: SkylakeX 192, Prescott 38.
- * So every CPU with full AVX-512 runs SkylakeX, the same bits on all of them; on AMD up to family 0x19 the kernels of AVX2
- * are not called slow. */
+ * So every CPU with full AVX-512 runs SkylakeX, the same bits on all of them; on AMD up to family 0x19 the kernels of
+ * AVX2 are not called slow. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <cblas.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@
 extern char *openblas_get_corename(void) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
+extern int openblas_get_parallel(void) __attribute__((weak)); /* 0: serial, 1: threads, 2: OpenMP's */
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
 
@@ -30,22 +33,33 @@ __attribute__((used)) static float (*const the_blas)(int, const float *, int, co
 
 typedef enum { CPU_OTHER, CPU_AVX2, CPU_AVX512 } cpu_level;
 
-static int host_threads; /* 0: not started */
+static int host_threads; /* 0: the BLAS is the host's */
+
+/* Of a BLAS whose threads are OpenMP's: their number is the calling thread's own, and that of its loops as well. */
+static int (*openmp_threads)(void);
+static void (*openmp_set_threads)(int n);
 
 static cpu_level kernel_level(void);
 static cpu_level cpu_level_of(bool *halves);
 static bool is_cooperlake(void);
 static bool reselect(cpu_level level);
+static void find_openmp(void);
+
+static void take_threads(void)
+{
+    if (!openblas_set_num_threads || !openblas_get_num_threads || openmp_set_threads || host_threads)
+        return;
+    host_threads = openblas_get_num_threads();
+    openblas_set_num_threads(1);
+}
 
 const char *blas_start(bool allow_reselect)
 {
     bool halves = false;
     const cpu_level level = cpu_level_of(&halves), needed = halves ? CPU_AVX2 : level;
 
-    if (openblas_set_num_threads && openblas_get_num_threads && !host_threads) {
-        host_threads = openblas_get_num_threads();
-        openblas_set_num_threads(1);
-    }
+    find_openmp();
+    take_threads();
     if (!openblas_get_corename || getenv("OPENBLAS_CORETYPE"))
         return NULL;
     if (allow_reselect && (kernel_level() < level || is_cooperlake()) && reselect(level))
@@ -58,9 +72,42 @@ const char *blas_start(bool allow_reselect)
 
 void blas_stop(void)
 {
-    if (host_threads && openblas_set_num_threads)
+    if (host_threads)
         openblas_set_num_threads(host_threads);
     host_threads = 0;
+}
+
+void blas_awake(bool awake)
+{
+    if (awake)
+        take_threads();
+    else
+        blas_stop();
+}
+
+int blas_enter(void)
+{
+    if (!openmp_set_threads)
+        return 0;
+    const int before = openmp_threads();
+    if (before != 1)
+        openmp_set_threads(1);
+    return before;
+}
+
+void blas_leave(int before)
+{
+    if (before > 1)
+        openmp_set_threads(before);
+}
+
+static void find_openmp(void)
+{
+    if (!openblas_get_parallel || openblas_get_parallel() != 2 || openmp_set_threads)
+        return;
+    *(void **)&openmp_threads = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+    if (openmp_threads)
+        *(void **)&openmp_set_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
 }
 
 const char *blas_kernel_name(void)

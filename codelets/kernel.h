@@ -49,7 +49,16 @@ void kernel_fill(const trama_view *destination, double value);
 /* Makes the BLAS run the kernels that this CPU can, single-threaded inside tasks. allow_reselect false: only look.
  * Returns NULL, or a static message for the user with the remedy where it stays slow. */
 const char *blas_start(bool allow_reselect);
-void blas_stop(void);               /* restores the thread count of the host */
+void blas_stop(void); /* restores the thread count of the host */
+
+/* Between the two: true, single-threaded; false, the host's number of threads, until then. One thread at a time. */
+void blas_awake(bool awake);
+
+/* Around each call of the BLAS. Where its threads are OpenMP's, their number is each thread's own, and only that of the
+ * calling one changes, until it leaves. */
+int blas_enter(void);
+void blas_leave(int before);
+
 const char *blas_kernel_name(void); /* "SkylakeX", or "unknown" */
 
 #endif

@@ -168,8 +168,10 @@ static bool fits_blas(const product *p)
     {                                                                                                                  \
         const matrix a = matrix_of(x, dtype, p->m, p->k, p->row[1], p->column[1]);                                     \
         const matrix b = matrix_of(y, dtype, p->k, p->n, p->row[2], p->column[2]);                                     \
+        const int threads = blas_enter();                                                                              \
         gemm(CblasRowMajor, a.transpose, b.transpose, (int)p->m, (int)p->n, (int)p->k, (type)p->alpha, a.data, a.ld,   \
              b.data, b.ld, (type)p->beta, out, ld);                                                                    \
+        blas_leave(threads);                                                                                           \
         free(a.packed);                                                                                                \
         free(b.packed);                                                                                                \
     }                                                                                                                  \

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The BLAS is set up for tasks and given back to the host. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "views.h"
 
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int n) __attribute__((weak));
+extern int openblas_get_parallel(void) __attribute__((weak));
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
 
 START_TEST(one_thread_inside_tasks_and_the_hosts_number_after)
 {
-    if (!openblas_set_num_threads || !openblas_get_num_threads)
+    if (!openblas_set_num_threads || !openblas_get_num_threads || openblas_get_parallel() == 2)
         return;
     openblas_set_num_threads(2);
     const int host = openblas_get_num_threads();
@@ -22,6 +25,48 @@ START_TEST(one_thread_inside_tasks_and_the_hosts_number_after)
     ck_assert_int_eq(openblas_get_num_threads(), host);
     blas_stop();
     ck_assert_int_eq(openblas_get_num_threads(), host);
+}
+END_TEST
+
+START_TEST(between_tasks_it_is_the_hosts)
+{
+    if (!openblas_set_num_threads || !openblas_get_num_threads || openblas_get_parallel() == 2)
+        return;
+    openblas_set_num_threads(2);
+    const int host = openblas_get_num_threads();
+    blas_start(false);
+    blas_awake(false);
+    ck_assert_int_eq(openblas_get_num_threads(), host);
+    openblas_set_num_threads(1); /* the host thinks anew */
+    for (int i = 0; i < 2; i++) {
+        blas_awake(true);
+        ck_assert_int_eq(openblas_get_num_threads(), 1);
+        blas_awake(false);
+        ck_assert_int_eq(openblas_get_num_threads(), i ? host : 1);
+        openblas_set_num_threads(host);
+    }
+    blas_awake(true);
+    blas_stop();
+    ck_assert_int_eq(openblas_get_num_threads(), host);
+}
+END_TEST
+
+/* Runs where LD_LIBRARY_PATH, say, names an OpenBLAS over OpenMP. */
+START_TEST(threads_of_openmp_are_one_inside_a_call_only)
+{
+    if (!openblas_get_parallel || openblas_get_parallel() != 2)
+        return;
+    int (*openmp_threads)(void);
+    *(void **)&openmp_threads = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+    openblas_set_num_threads(3);
+    blas_start(false);
+    ck_assert_int_eq(openmp_threads(), 3);
+    const int before = blas_enter();
+    ck_assert_int_eq(openmp_threads(), 1);
+    blas_leave(before);
+    ck_assert_int_eq(openmp_threads(), 3);
+    blas_stop();
+    ck_assert_int_eq(openmp_threads(), 3);
 }
 END_TEST
 
@@ -87,6 +132,6 @@ START_TEST(slow_kernels_are_replaced_only_if_allowed_and_not_chosen_by_the_user)
 }
 END_TEST
 
-RUN_TESTS("blas", one_thread_inside_tasks_and_the_hosts_number_after,
-          looking_leaves_the_kernels_and_the_environment_alone,
+RUN_TESTS("blas", one_thread_inside_tasks_and_the_hosts_number_after, between_tasks_it_is_the_hosts,
+          threads_of_openmp_are_one_inside_a_call_only, looking_leaves_the_kernels_and_the_environment_alone,
           slow_kernels_are_replaced_only_if_allowed_and_not_chosen_by_the_user)
