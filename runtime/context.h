@@ -99,4 +99,8 @@ trama_status context_barrier(trama_context *c, const char *what);
 void context_wake(trama_context *c);
 void context_rest(trama_context *c);
 
+/* changed(true) whenever it wakes, before the first task; changed(false) when it goes to rest, after the last one, and
+ * now. Called from any thread, under a lock. Where the program's StarPU is adopted nothing goes to rest again. */
+void context_watch_rest(trama_context *c, void (*changed)(bool awake));
+
 #endif

@@ -60,6 +60,8 @@ static void go_to_rest(trama_context *c)
     if (c->started_starpu)
         starpu_pause();
     let_thread_sleep(c);
+    if (c->rest_changed)
+        c->rest_changed(false);
 }
 
 static void disarm(trama_context *c)
@@ -109,6 +111,8 @@ void context_wake(trama_context *c)
     pthread_mutex_lock(&runtime_lock);
     disarm(c);
     if (!atomic_load(&c->awake)) {
+        if (c->rest_changed)
+            c->rest_changed(true);
         keep_thread_awake(c);
         if (c->started_starpu)
             starpu_resume();
@@ -126,6 +130,14 @@ void context_rest(trama_context *c)
     pthread_mutex_lock(&runtime_lock);
     if (idle(c))
         rest_when_idle(c);
+    pthread_mutex_unlock(&runtime_lock);
+}
+
+void context_watch_rest(trama_context *c, void (*changed)(bool awake))
+{
+    pthread_mutex_lock(&runtime_lock);
+    c->rest_changed = changed;
+    changed(atomic_load(&c->awake));
     pthread_mutex_unlock(&runtime_lock);
 }
 

@@ -33,6 +33,7 @@ struct trama_context {
     char cpu_kind[64]; /* what this rank's CPU places compute with */
     comm comm;
     hwloc_topology_t topology;
+    hwloc_bitmap_t allowed; /* PUs that this rank may use; others may too */
     place_list cores;
     int local_ranks; /* ranks on this node */
     machine *machine;
@@ -61,6 +62,7 @@ struct trama_context {
     atomic_int depth; /* brackets of context_wake */
     atomic_bool awake, armed;
     int rest_hook, yield_hook; /* -1 where not registered */
+    void (*rest_changed)(bool awake); /* NULL: nobody asks */
     bool mpi_yields;           /* StarPU-MPI's thread, which drives worker 0, gives its core up while it waits */
     _Atomic int64_t idle_since;
     starpu_data_handle_t keep_in, keep_out;

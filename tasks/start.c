@@ -14,7 +14,9 @@ trama_status trama_start(const trama_config *config, trama_context **context)
     free(kind.at);
     if (status)
         blas_stop();
-    else if (advice)
+    else
+        context_watch_rest(*context, blas_awake);
+    if (!status && advice)
         context_log(*context, TRAMA_LOG_WARNING, "%s", advice);
     return status;
 }
