@@ -4,12 +4,14 @@
 
 #include <string.h>
 
+#include "guest.h"
+
 #if TRAMA_HAVE_MPI
 #include <limits.h>
 #include <sched.h>
 #include <time.h>
 
-static bool initialised_here;
+static bool initialised_here, yields;
 static const char *const yielding = "OMPI_MCA_mpi_yield_when_idle";
 
 /* At exit, and only where no context is left: ranks that end in the middle of a run would wait for each other. */
@@ -34,8 +36,16 @@ static bool launched(void)
 static trama_status initialise(void)
 {
     int provided;
+    bool ours = !getenv(yielding);
+    guest_handlers hosts;
+    guest_keep_handlers(&hosts);
     setenv(yielding, "1", 0); /* ranks may share cores, and idle cores yield to no one */
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided))
+    yields = atoi(getenv(yielding)) == 1;
+    int error = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    if (ours)
+        unsetenv(yielding);
+    guest_put_handlers_back(&hosts);
+    if (error)
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI_Init_thread failed");
     initialised_here = true;
     atexit(finalize_at_exit);
@@ -45,8 +55,7 @@ static trama_status initialise(void)
 bool comm_yields(void)
 {
 #ifdef OPEN_MPI
-    const char *value = getenv(yielding);
-    return initialised_here && value && atoi(value) == 1;
+    return initialised_here && yields;
 #else
     return false;
 #endif

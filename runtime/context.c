@@ -67,14 +67,12 @@ static void warn_of_idle_cores(const trama_context *c, const node_card *cards)
 static trama_status start_starpu(trama_context *c, const node_card *cards)
 {
     place_claim claim = {.quota = cards[c->comm.rank].quota, .workers = c->config.workers};
-    hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
-    node_allowed(&cards[c->comm.rank], allowed);
-    claim.allowed = allowed;
+    claim.allowed = c->allowed = hwloc_bitmap_alloc();
+    node_allowed(&cards[c->comm.rank], c->allowed);
     claim.sharers = node_sharers(cards, c->comm.ranks, c->comm.rank, &claim.index);
     c->own_clock = node_index(cards, c->comm.rank) != node_index(cards, 0);
     c->local_ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
     trama_status status = driver_prepare(c, &claim);
-    hwloc_bitmap_free(allowed);
     if (node_overlap(cards, c->comm.ranks, c->comm.rank)) {
         c->cores.shared = true;
         c->cores.even = false;
@@ -130,6 +128,7 @@ static void release(trama_context *c)
     if (c->machine)
         machine_destroy(&c->machine);
     place_free(&c->cores);
+    hwloc_bitmap_free(c->allowed);
     if (c->topology)
         hwloc_topology_destroy(c->topology);
     comm_close(&c->comm);

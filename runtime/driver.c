@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "guest.h"
 #include "node.h"
 #include "tracing.h"
 
@@ -117,10 +118,21 @@ static void configure(const trama_context *c, struct starpu_conf *conf)
             conf->workers_bindid[n++] = (unsigned)c->cores.at[p].pu[i];
 }
 
+static int start_starpu(trama_context *c, struct starpu_conf *conf)
+{
+#if TRAMA_HAVE_MPI
+    if (c->messages) {
+        shutdown_ends_starpu = true;
+        return starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, conf);
+    }
+#endif
+    return starpu_init(conf);
+}
+
 static trama_status start_here(trama_context *c)
 {
     struct starpu_conf conf;
-    int error;
+    guest_mode hosts;
     c->bound = !c->cores.shared || c->cores.even;
     c->scheduler = getenv("STARPU_SCHED") ? getenv("STARPU_SCHED") : "lws";
     if (c->cores.workers > STARPU_MAXCPUS)
@@ -132,13 +144,9 @@ static trama_status start_here(trama_context *c)
     configure(c, &conf);
     if (getenv("STARPU_FXT_EVENTS")) /* StarPU 1.4.10 looks at it only so */
         starpu_fxt_autostart_profiling(1);
-#if TRAMA_HAVE_MPI
-    if (c->messages) {
-        error = starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, &conf);
-        shutdown_ends_starpu = true;
-    } else
-#endif
-        error = starpu_init(&conf);
+    guest_enter(&hosts, c->topology, c->allowed);
+    int error = start_starpu(c, &conf);
+    guest_leave(&hosts);
     if (error) {
         unset_variables();
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "StarPU does not start with %d workers: %s", c->cores.workers,
@@ -161,7 +169,11 @@ static trama_status adopt_messages(trama_context *c)
     if (shutdown_ends_starpu && starpu_init(NULL)) /* else starpu_mpi_shutdown_comm takes the host's reference */
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "the program's StarPU does not take a second user");
     prepare_environment(c);
-    if (starpu_mpi_init_comm(NULL, NULL, 0, c->comm.handle))
+    guest_mode hosts;
+    guest_enter(&hosts, c->topology, c->allowed);
+    int error = starpu_mpi_init_comm(NULL, NULL, 0, c->comm.handle);
+    guest_leave(&hosts);
+    if (error)
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "StarPU-MPI does not start beside the program's StarPU");
     c->started_starpumpi = true;
 #else
