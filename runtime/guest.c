@@ -51,6 +51,8 @@ void guest_keep_handlers(guest_handlers *hosts)
 
 void guest_put_handlers_back(const guest_handlers *hosts)
 {
+    struct sigaction now;
     for (int i = 0; i < GUEST_FAULTS; i++)
-        sigaction(faults[i], &hosts->at[i], NULL);
+        if (!sigaction(faults[i], NULL, &now) && now.sa_handler != hosts->at[i].sa_handler)
+            sigaction(faults[i], &hosts->at[i], NULL);
 }

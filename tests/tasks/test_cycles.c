@@ -1,83 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Over and over: starting and stopping, compiling and destroying, and a thousand steps. Nothing grows. */
-#include <dirent.h>
-
-#include "network.h"
-
-static int count_entries(const char *folder)
-{
-    int n = 0;
-    DIR *d = opendir(folder);
-    demand(d, "cannot read %s", folder);
-    while (readdir(d))
-        n++;
-    closedir(d);
-    return n;
-}
-
-static int threads(void)
-{
-    return count_entries("/proc/self/task");
-}
-
-static int open_files(void)
-{
-    return count_entries("/proc/self/fd");
-}
-
-/* Three steps of training from the start; the last loss. */
-static double train_a_little(const char *mesh)
-{
-    network net = network_new(mesh, TRAMA_F64, true, 3, small_sizes);
-    double loss = 0;
-    net.e = compile(net.program);
-    for (int step = 0; step < 3; step++) {
-        samples s = samples_new(&net, 11, step);
-        network_feed(&net, &s);
-        must(trama_run(net.e, net.train));
-        samples_free(&s);
-        loss = network_loss(&net);
-    }
-    network_free(&net);
-    return loss;
-}
-
-static double plain_a_little(void)
-{
-    plain_net plain = plain_new(3, small_sizes, SEED);
-    network net = network_new(NULL, TRAMA_F64, true, 3, small_sizes);
-    double loss = 0;
-    for (int step = 0; step < 3; step++) {
-        samples s = samples_new(&net, 11, step);
-        loss = plain_step(&plain, s.n, s.x, s.y, true, net.lr);
-        samples_free(&s);
-    }
-    plain_free(&plain);
-    network_free(&net);
-    return loss;
-}
-
-START_TEST(twenty_starts_and_stops_leave_nothing_behind)
-{
-    double wanted = plain_a_little();
-    int files = 0, tasks = 0;
-    int64_t memory = 0;
-    for (int i = 0; i < 20; i++) {
-        start();
-        double loss = train_a_little(i % 2 ? "dp=2,mp=2" : "dp=3");
-        demand(relative(loss, wanted) < 1e-10, "start %d: the loss is %.17g instead of %.17g", i, loss, wanted);
-        stop();
-        if (i == 4) {
-            files = open_files();
-            tasks = threads();
-            memory = memory_now();
-        }
-    }
-    demand(open_files() == files, "%d open files become %d", files, open_files());
-    demand(threads() == tasks, "%d threads become %d", tasks, threads());
-    demand(SANITIZED || memory_now() - memory < 8 << 20, "%" PRId64 " bytes in 15 starts", memory_now() - memory);
-}
-END_TEST
+#include "cycles.h"
 
 START_TEST(executables_come_and_go_in_one_context)
 {
@@ -177,6 +100,6 @@ START_TEST(an_idle_executable_burns_no_core)
 }
 END_TEST
 
-TESTS(twenty_starts_and_stops_leave_nothing_behind, executables_come_and_go_in_one_context,
+TESTS(a_hundred_starts_and_stops_leave_nothing_behind, executables_come_and_go_in_one_context,
       a_thousand_steps_hold_what_ten_held, an_executable_may_be_destroyed_with_all_in_flight,
       an_idle_executable_burns_no_core)
