@@ -84,7 +84,15 @@ static trama_status check_threads(void)
 
 static trama_status duplicate(MPI_Comm given, comm *c)
 {
-    if (given == MPI_COMM_NULL || MPI_Comm_size(given, &c->ranks) || MPI_Comm_rank(given, &c->rank))
+    int between = 0;
+    if (given == MPI_COMM_NULL)
+        return trama_fail(
+            NOWHERE, TRAMA_E_ARGUMENT,
+            "config.communicator is MPI_COMM_NULL: only ranks that have the communicator call trama_start");
+    if (!MPI_Comm_test_inter(given, &between) && between)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                          "config.communicator is an intercommunicator: MPI_Intercomm_merge makes one of both groups");
+    if (MPI_Comm_size(given, &c->ranks) || MPI_Comm_rank(given, &c->rank))
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "config.communicator is not an MPI communicator of this process");
     if (c->ranks == 1)
         return TRAMA_OK;
