@@ -233,13 +233,31 @@ trama_status driver_start(trama_context *c)
     return TRAMA_OK;
 }
 
+#if TRAMA_HAVE_MPI
+/* starpu_mpi_shutdown_comm waits for all tasks of the calling thread's scheduling context: where the program's are
+ * there too, it gets one without tasks and workers. */
+static void stop_starpumpi(const trama_context *c)
+{
+    unsigned hosts = starpu_sched_ctx_get_context(), empty = 0;
+    mpi_thread_left = starpu_mpi_get_thread_cpuid() + 1;
+    if (!c->started_starpu) {
+        empty = starpu_sched_ctx_create((int[]){0}, 0, "trama", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+        starpu_sched_ctx_set_context(&empty);
+    }
+    starpu_mpi_shutdown_comm(c->comm.handle);
+    if (!c->started_starpu && starpu_is_initialized()) {
+        starpu_sched_ctx_set_context(hosts == STARPU_NMAX_SCHED_CTXS ? NULL : &hosts);
+        starpu_sched_ctx_delete(empty);
+    }
+}
+#endif
+
 void driver_stop(trama_context *c)
 {
 #if TRAMA_HAVE_MPI
-    if (c->started_starpumpi) {
-        mpi_thread_left = starpu_mpi_get_thread_cpuid() + 1;
-        starpu_mpi_shutdown_comm(c->comm.handle);
-    } else
+    if (c->started_starpumpi)
+        stop_starpumpi(c);
+    else
 #endif
         if (c->started_starpu)
         starpu_shutdown();

@@ -90,6 +90,40 @@ START_TEST(the_hosts_starpu_gets_messages_too)
 }
 END_TEST
 
+/* Long enough for a busy machine. */
+START_TEST(the_hosts_tasks_are_not_waited_for)
+{
+    static const double time = 3;
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.precedence_over_environment_variables = 1;
+    conf.ncpus = 2;
+    conf.ncuda = conf.nopencl = 0;
+    conf.catch_signals = 0;
+    ck_assert_int_eq(starpu_init(&conf), 0);
+    starpu_data_handle_t handle;
+    float value = 0;
+    starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
+    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", &ctx), TRAMA_OK);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = seconds();
+    struct starpu_task *task = starpu_task_create();
+    task->cl = &delay;
+    task->handles[0] = handle;
+    task->cl_arg = (void *)(uintptr_t)&time;
+    task->execute_on_a_specific_worker = 1;
+    task->workerid = 1;
+    ck_assert_int_eq(starpu_task_submit(task), 0);
+    flight_wait_all(ctx, "all");
+    stop();
+    double took = seconds() - begin;
+    ck_assert_msg(took < time - 0.1, "%.3f s", took);
+    starpu_data_unregister(handle);
+    ck_assert_double_ge(seconds() - begin, time);
+    starpu_shutdown();
+}
+END_TEST
+
 START_TEST(mpi_starts)
 {
     int provided;
@@ -109,7 +143,8 @@ START_TEST(mpi_ends)
 END_TEST
 
 TESTS(mpi_starts, the_hosts_communicator_gives_the_ranks, ranks_may_form_contexts_apart,
-      without_a_communicator_it_is_the_world, the_hosts_starpu_gets_messages_too, mpi_ends)
+      without_a_communicator_it_is_the_world, the_hosts_starpu_gets_messages_too, the_hosts_tasks_are_not_waited_for,
+      mpi_ends)
 #else
 int main(void)
 {
