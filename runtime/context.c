@@ -69,7 +69,8 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
     place_claim claim = {.quota = cards[c->comm.rank].quota, .workers = c->config.workers};
     claim.allowed = c->allowed = hwloc_bitmap_alloc();
     node_allowed(&cards[c->comm.rank], c->allowed);
-    claim.sharers = node_sharers(cards, c->comm.ranks, c->comm.rank, &claim.index);
+    claim.sharers = c->sharers = node_sharers(cards, c->comm.ranks, c->comm.rank, &claim.index);
+    c->quota = claim.quota;
     c->own_clock = node_index(cards, c->comm.rank) != node_index(cards, 0);
     c->local_ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
     trama_status status = driver_prepare(c, &claim);

@@ -2,14 +2,51 @@
 /* What a context says of itself to people. */
 #include "state.h"
 
-static const char *messages_text(const trama_context *c)
+/* As the system numbers them. */
+static int processor(const trama_context *c, int pu)
 {
+    hwloc_obj_t at = hwloc_get_obj_by_type(c->topology, HWLOC_OBJ_PU, (unsigned)pu);
+    return at ? (int)at->os_index : -1;
+}
+
+static void messages_text(text *t, const trama_context *c)
+{
+    text_add(t, "messages: ");
     if (!c->messages)
-        return "none, there is one rank";
-    if (c->driven)
-        return "StarPU-MPI's thread drives worker 0 as well";
-    return c->mpi_pu >= 0 ? "StarPU-MPI's thread has a core of its own"
-                          : "StarPU-MPI's thread is where the system puts it";
+        text_add(t, "none, there is one rank\n");
+    else if (c->driven)
+        text_add(t, "StarPU-MPI's thread drives worker 0 as well, since %s\n", c->driven_why);
+    else if (c->mpi_pu >= 0)
+        text_add(t, "StarPU-MPI's thread has a core of its own: processor %d\n", processor(c, c->mpi_pu));
+    else
+        text_add(t, "StarPU-MPI's thread is where the system puts it\n");
+}
+
+static void allowed_text(text *t, const trama_context *c)
+{
+    char *allowed = NULL;
+    if (hwloc_bitmap_list_asprintf(&allowed, c->allowed) < 0)
+        return;
+    text_add(t, "processors that this rank may use: %s", allowed);
+    if (c->quota > 0)
+        text_add(t, ", for %.3g processors' time", c->quota);
+    if (c->sharers > 1)
+        text_add(t, ", with %d other rank%s", c->sharers - 1, c->sharers > 2 ? "s" : "");
+    text_add(t, "\n");
+    free(allowed);
+}
+
+static void workers_text(text *t, const trama_context *c)
+{
+    text_add(t, "workers of this rank: %d on %d of %d cores, %s, %s", c->cores.workers, c->cores.cores,
+             hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE), c->workers_why,
+             c->bound ? c->cores.shared ? "bound to one that as many ranks share as any other" : "each bound to its own"
+             : c->started_starpu ? "unbound, the cores are shared"
+                                 : "bound as the program did");
+    for (int p = 0; c->bound && p < c->cores.n; p++)
+        for (int i = 0; i < c->cores.at[p].n; i++)
+            text_add(t, "%s%d", p || i ? "," : ": processors ", processor(c, c->cores.at[p].pu[i]));
+    text_add(t, "; scheduler %s%s\n", c->scheduler, c->started_starpu ? "" : " (StarPU was started by the program)");
 }
 
 static void features_text(text *t)
@@ -39,13 +76,9 @@ char *trama_context_describe(const trama_context *context)
              c->local_ranks, c->comm.how);
     features_text(&t);
     topology_text(&t, c->topology);
-    text_add(&t, "workers of this rank: %d on %d of %d cores, %s; scheduler %s%s\n", c->cores.workers, c->cores.cores,
-             hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE),
-             c->bound ? c->cores.shared ? "bound to one that as many ranks share as any other" : "each bound to its own"
-             : c->started_starpu ? "unbound, the cores are shared"
-                                 : "bound as the program did",
-             c->scheduler, c->started_starpu ? "" : " (StarPU was started by the program)");
-    text_add(&t, "messages: %s\n", messages_text(c));
+    allowed_text(&t, c);
+    workers_text(&t, c);
+    messages_text(&t, c);
     text_add(&t, "window %d steps, grain %lld flop and %lld bytes, watchdog %d s\n", c->config.window,
              (long long)c->config.grain_flops, (long long)c->config.grain_bytes, c->config.watchdog);
     text_add(&t, "kernels: %s\n", c->cpu_kind);

@@ -64,13 +64,20 @@ static int positive_variable(const char *name)
 trama_status driver_prepare(trama_context *c, const place_claim *given)
 {
     place_claim claim = *given;
-    if (claim.workers == 0)
-        claim.workers = positive_variable("STARPU_NCPU");
+    c->workers_why = claim.workers ? "as TRAMA_WORKERS or config.workers says" : "one for each";
+    if (claim.workers == 0 && (claim.workers = positive_variable("STARPU_NCPU")))
+        c->workers_why = "as STARPU_NCPU says";
     trama_status status = place_find(c->topology, &claim, &c->cores);
     c->messages = c->comm.ranks > 1;
     c->driven = c->messages;
     c->mpi_pu = -1;
-    if (status || !c->messages || c->cores.shared || positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY"))
+    if (status || !c->messages)
+        return status;
+    c->driven_why = c->cores.shared                                         ? "cores are shared"
+                    : positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY") ? "STARPU_MPI_DRIVER_CALL_FREQUENCY is set"
+                    : claim.workers                                         ? "the workers take all cores"
+                                                                            : "the rank has fewer than 8 cores";
+    if (c->cores.shared || positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY"))
         return status;
     if (claim.workers ? claim.workers < c->cores.cores : c->cores.cores >= CORES_TO_SPARE) {
         claim.workers = c->cores.workers - !claim.workers;
@@ -164,6 +171,7 @@ static trama_status adopt_messages(trama_context *c)
     if (thread >= 0 && thread + 1 != mpi_thread_left) { /* the host runs StarPU-MPI */
         starpu_mpi_comm_register(c->comm.handle);
         c->driven = positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY") > 0;
+        c->driven_why = "STARPU_MPI_DRIVER_CALL_FREQUENCY is set";
         return TRAMA_OK;
     }
     if (shutdown_ends_starpu && starpu_init(NULL)) /* else starpu_mpi_shutdown_comm takes the host's reference */
@@ -200,6 +208,7 @@ static trama_status adopt(trama_context *c)
     c->driven = false;
     c->mpi_pu = -1;
     c->scheduler = "the program's";
+    c->workers_why = "as the program's StarPU has them";
     return c->messages ? adopt_messages(c) : TRAMA_OK;
 }
 

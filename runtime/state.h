@@ -36,6 +36,8 @@ struct trama_context {
     hwloc_bitmap_t allowed; /* PUs that this rank may use; others may too */
     place_list cores;
     int local_ranks; /* ranks on this node */
+    int sharers;     /* of them those with the very same PUs, this one included */
+    double quota;    /* CPUs' worth of time of the control groups, 0: no limit */
     machine *machine;
     int first; /* first place of this rank */
     int n_places;
@@ -53,6 +55,7 @@ struct trama_context {
     bool bound;    /* workers are bound to cores of their own */
     int mpi_pu;    /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
     const char *scheduler;
+    const char *workers_why, *driven_why; /* for people */
 
     /* tracing.c */
     char *trace_folder; /* NULL: no trace */

@@ -70,7 +70,8 @@ trama_status trama_stop(trama_context **context);
 int trama_context_rank(const trama_context *context);  /* of this process in the communicator */
 int trama_context_ranks(const trama_context *context); /* ranks in the communicator */
 
-/* Versions, topology, ranks, workers, how messages are driven, places: a text of several lines; the caller frees it. */
+/* Versions, topology, ranks, which processors the rank may use, its workers and where they are bound, how messages are
+ * driven and why, places: a text of several lines; the caller frees it. */
 char *trama_context_describe(const trama_context *context);
 
 #ifdef __cplusplus
