@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cards: what the system lets this process use, and who shares a node. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "node.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,6 +83,31 @@ static void identify_node(node_card *card)
     snprintf(card->node, sizeof card->node, "%s", name);
 }
 
+/* A runtime of OpenMP that binds threads has bound the main thread when it was loaded: the cores of the process are
+ * then all of its places. Asking LLVM's binds the calling thread. */
+static void add_openmp_places(hwloc_topology_t topology, hwloc_bitmap_t bound)
+{
+    int (*places)(void), (*processors)(int);
+    void (*processors_of)(int, int *);
+    *(void **)&places = dlsym(RTLD_DEFAULT, "omp_get_num_places");
+    *(void **)&processors = dlsym(RTLD_DEFAULT, "omp_get_place_num_procs");
+    *(void **)&processors_of = dlsym(RTLD_DEFAULT, "omp_get_place_proc_ids");
+    if (!places || !processors || !processors_of)
+        return;
+    hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+    bool known = !hwloc_get_cpubind(topology, mine, HWLOC_CPUBIND_THREAD);
+    for (int p = 0, n = places(); p < n; p++) {
+        int many = processors(p), *ids = trama_alloc((size_t)many * sizeof *ids);
+        processors_of(p, ids);
+        for (int i = 0; i < many; i++)
+            hwloc_bitmap_set(bound, (unsigned)ids[i]);
+        free(ids);
+    }
+    if (known)
+        hwloc_set_cpubind(topology, mine, HWLOC_CPUBIND_THREAD);
+    hwloc_bitmap_free(mine);
+}
+
 void node_card_fill(node_card *card, hwloc_topology_t topology, const char *cpu_kind)
 {
     char membership[8192];
@@ -90,6 +117,7 @@ void node_card_fill(node_card *card, hwloc_topology_t topology, const char *cpu_
     snprintf(card->cpu_kind, sizeof card->cpu_kind, "%s", cpu_kind);
     if (hwloc_get_cpubind(topology, bound, HWLOC_CPUBIND_PROCESS) || hwloc_bitmap_iszero(bound))
         hwloc_bitmap_copy(bound, hwloc_topology_get_allowed_cpuset(topology));
+    add_openmp_places(topology, bound);
     hwloc_bitmap_and(bound, bound, hwloc_topology_get_allowed_cpuset(topology));
     int pu = -1;
     while ((pu = hwloc_bitmap_next(bound, pu)) >= 0 && pu < NODE_MAX_PUS)
