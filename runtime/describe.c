@@ -36,14 +36,28 @@ static void allowed_text(text *t, const trama_context *c)
     free(allowed);
 }
 
+/* StarPU itself looks at these first. */
+static bool binds_by_variable(const trama_context *c)
+{
+    return c->bound && (getenv("STARPU_WORKERS_CPUID") || getenv("STARPU_WORKERS_COREID"));
+}
+
+static const char *binding_text(const trama_context *c)
+{
+    if (!c->started_starpu)
+        return "bound as the program did";
+    if (!c->bound)
+        return "unbound, the cores are shared";
+    if (binds_by_variable(c))
+        return "bound as STARPU_WORKERS_CPUID or STARPU_WORKERS_COREID says";
+    return c->cores.shared ? "bound to one that as many ranks share as any other" : "each bound to its own";
+}
+
 static void workers_text(text *t, const trama_context *c)
 {
     text_add(t, "workers of this rank: %d on %d of %d cores, %s, %s", c->cores.workers, c->cores.cores,
-             hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE), c->workers_why,
-             c->bound ? c->cores.shared ? "bound to one that as many ranks share as any other" : "each bound to its own"
-             : c->started_starpu ? "unbound, the cores are shared"
-                                 : "bound as the program did");
-    for (int p = 0; c->bound && p < c->cores.n; p++)
+             hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE), c->workers_why, binding_text(c));
+    for (int p = 0; c->bound && !binds_by_variable(c) && p < c->cores.n; p++)
         for (int i = 0; i < c->cores.at[p].n; i++)
             text_add(t, "%s%d", p || i ? "," : ": processors ", processor(c, c->cores.at[p].pu[i]));
     text_add(t, "; scheduler %s%s\n", c->scheduler, c->started_starpu ? "" : " (StarPU was started by the program)");

@@ -41,6 +41,7 @@ START_TEST(one_rank_computes_the_same_on_any_cores)
     static const way ways[] = {
         {"TRAMA_WORKERS=1", {"workers of this rank: 1 on ", "as TRAMA_WORKERS or config.workers says"}},
         {"STARPU_NCPU=1", {"workers of this rank: 1 on ", "as STARPU_NCPU says"}},
+        {"STARPU_WORKERS_CPUID=0 TRAMA_WORKERS=1", {"bound as STARPU_WORKERS_CPUID"}},
         {"TRAMA_WORKERS=3 HWLOC_SYNTHETIC='package:1 core:2 pu:1'", {"3 on 2 of 2 cores", "unbound"}},
         {"HWLOC_SYNTHETIC='node:2 core:1 pu:2'",
          {"NUMA domains 2, cores 2, hardware threads 4", "2 on 2 of 2 cores, one for each", "place 1: rank 0"}},
