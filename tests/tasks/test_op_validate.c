@@ -57,13 +57,15 @@ START_TEST(the_rules_of_the_tests_own_ops_are_right)
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
         const trama_value_range positive[] = {{0.5, 2}, {0.5, 2}};
         trama_validation a = validated(tried[i], i == 3 ? positive : NULL, TRAMA_OK);
-        trama_validation b = validated(tried[i], i == 3 ? positive : NULL, TRAMA_OK);
         demand(a.tried >= 150 && !a.wrong && !a.missing, "%s: tried %d, wrong %d, missing %d\n%s",
                trama_value_name(tried[i]), a.tried, a.wrong, a.missing, a.text);
-        demand(a.tried == b.tried && !strcmp(a.text, b.text), "it is not the same each time");
+        if (i == 4) {
+            trama_validation b = validated(tried[i], NULL, TRAMA_OK);
+            demand(a.tried == b.tried && !strcmp(a.text, b.text), "it is not the same each time");
+            free(b.text);
+            must(trama_op_validate(tried[i], NULL, NULL));
+        }
         free(a.text);
-        free(b.text);
-        must(trama_op_validate(tried[i], i == 3 ? positive : NULL, NULL));
     }
     tear_down();
     destroy_own();
