@@ -12,9 +12,10 @@ extern "C" {
 
 /* Which values an operand may have: random ones in [low, high], whole numbers for integers. */
 typedef struct trama_value_range {
-    double low, high;
+    double low, high; /* the least and the most */
 } trama_value_range;
 
+/* What was found. */
 typedef struct trama_validation {
     int tried;   /* combinations of placements of the operands */
     int wrong;   /* of them: what the rule promises, and the kernel does not keep */

@@ -20,23 +20,25 @@
 extern "C" {
 #endif
 
+/* A tensor in the host's memory. */
 typedef struct trama_wrapped trama_wrapped;
 
 /* A box of a tensor in the host's memory: element (i, j, ...) of it, element (offset[0] + i, ...) of the tensor, lies at
  * data + element size * (i stride[0] + j stride[1] + ...). A box with an extent of 0 is allowed. */
 typedef struct trama_piece {
-    void *data;
+    void *data;                      /* its first element */
     size_t bytes;                    /* that may be used from data on: no element lies behind them */
-    int64_t offset[TRAMA_MAX_NDIM];
-    int64_t extent[TRAMA_MAX_NDIM];
+    int64_t offset[TRAMA_MAX_NDIM];  /* of the box in the tensor */
+    int64_t extent[TRAMA_MAX_NDIM];  /* of the box */
     int64_t stride[TRAMA_MAX_NDIM];  /* in elements, > 0 where the extent is above 1; all 0: row-major, without gaps */
     void *handle;                    /* a starpu_data_handle_t that the host has registered for the box in main memory,
                                         so that its tasks and Trama's follow each other; NULL: none */
 } trama_piece;
 
+/* What Trama may do with the host's memory. */
 typedef enum trama_access {
-    TRAMA_READ_WRITE,
-    TRAMA_READ_ONLY /* never written; data may point to constant memory */
+    TRAMA_READ_WRITE, /* read and written */
+    TRAMA_READ_ONLY   /* never written; data may point to constant memory */
 } trama_access;
 
 /* This rank's boxes of a tensor [shape], which is known in full. Collective; n, pieces and the rest of the arguments may
