@@ -51,14 +51,27 @@ static int64_t place(const trama_view *v, int64_t k)
 
 /* ---- Guarded memory ---- */
 
-/* A view of the box in memory where any index below the global extents can be reached from it. */
-static trama_view guarded(const trama_view *box, double around, void **memory)
+/* The largest extent that any tensor of the call has in a dim, counted from the right, where dims are repeated. */
+static int64_t largest(const trama_call *call, int from_right)
+{
+    int64_t most = 0;
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        const trama_view *v = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+        int d = v->ndim - 1 - from_right;
+        if (d >= 0) /* with neighbours from beyond its ends a box may be larger than its tensor */
+            most = max_i64(most, max_i64(v->global[d], v->extent[d]));
+    }
+    return most;
+}
+
+/* A view of the box in memory where a kernel may also go as far as any other tensor of the call reaches. */
+static trama_view guarded(const trama_call *call, const trama_view *box, double around, void **memory)
 {
     trama_view v = *box;
     int64_t n = 1;
     for (int d = v.ndim - 1; d >= 0; d--) {
         v.stride[d] = n;
-        n *= v.global[d] + 1;
+        n *= largest(call, v.ndim - 1 - d) + 1;
     }
     v.data = *memory = trama_alloc((size_t)n * trama_dtype_size(v.dtype));
     for (int64_t i = 0; i < n; i++)
@@ -87,11 +100,11 @@ static void pack(const guard *g, const trama_call *call, packed *p)
 {
     memset(p->memory, 0, sizeof p->memory);
     for (int i = 0; i < call->n_in; i++) {
-        p->in[i] = guarded(&call->in[i], g->around[i], &p->memory[i]);
+        p->in[i] = guarded(call, &call->in[i], g->around[i], &p->memory[i]);
         copy_in(&p->in[i], &call->in[i]);
     }
     for (int o = 0; o < call->n_out; o++) {
-        p->out[o] = guarded(&call->out[o], 0, &p->memory[call->n_in + o]);
+        p->out[o] = guarded(call, &call->out[o], 0, &p->memory[call->n_in + o]);
         if (call->op->updates >> o & 1) {
             copy_in(&p->out[o], &call->in[o]);
             p->in[o] = p->out[o];

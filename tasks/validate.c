@@ -235,16 +235,18 @@ static void whole_call(validation *v, tensors *w)
     const trama_op *op = v->node->op;
     for (int i = 0; i < op->n_in + op->n_out; i++) {
         const trama_value *value = i < op->n_in ? v->node->in[i] : v->node->out[i - op->n_in];
-        int64_t n = trama_shape_count(value->shape);
+        box whole = box_whole(value->shape), b = i < op->n_in ? rule_reached(&v->node->rule, i, &whole, &whole) : whole;
+        int64_t n = box_count(&b), stride = 1;
         w->at[i] = trama_alloc((size_t)n * sizeof(double));
         if (i < op->n_in)
             values(v, v->node, i, 5 + (uint64_t)i, n, w->at[i]);
         w->views[i] = (trama_view){.data = w->at[i], .dtype = value->dtype, .ndim = value->shape.ndim};
-        int64_t stride = 1;
         for (int d = value->shape.ndim - 1; d >= 0; d--) {
-            w->views[i].extent[d] = w->views[i].global[d] = value->shape.dim[d];
+            w->views[i].global[d] = value->shape.dim[d];
+            w->views[i].offset[d] = b.lo[d];
+            w->views[i].extent[d] = b.n[d];
             w->views[i].stride[d] = stride;
-            stride *= value->shape.dim[d];
+            stride *= b.n[d];
         }
     }
     w->call = (trama_call){op, &v->node->attributes, op->n_in, op->n_out, w->views, w->views + op->n_in};

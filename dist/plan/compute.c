@@ -26,8 +26,8 @@ static void ranges_from(const trama_rule *rule, int t, const box *b, factor_rang
 {
     for (int f = 0; f < rule->n_factors; f++) {
         int d = rule_dim_of(rule, t, f);
-        if (d < 0)
-            continue;
+        if (d < 0 || !reach_is_none(&rule->tensor[t].reach[d]))
+            continue; /* of what is read beyond, the result says it */
         int64_t minor = minor_extent(rule, &rule->tensor[t].dim[d], f);
         r->lo[f] = minor ? b->lo[d] / minor : 0;
         r->n[f] = minor ? b->n[d] / minor : 0;
@@ -35,7 +35,7 @@ static void ranges_from(const trama_rule *rule, int t, const box *b, factor_rang
 }
 
 /* The box of tensor t for given factor ranges. */
-static box box_from(const trama_rule *rule, int t, const factor_range *r)
+static box box_from(const trama_rule *rule, int t, const factor_range *r, const box *whole)
 {
     const rule_tensor *tensor = &rule->tensor[t];
     box b = {.ndim = tensor->ndim};
@@ -51,7 +51,7 @@ static box box_from(const trama_rule *rule, int t, const factor_range *r)
         b.lo[d] = r->lo[leading] * minor;
         b.n[d] = r->n[leading] * minor;
     }
-    return b;
+    return rule_reached(rule, t, &b, whole);
 }
 
 static double points(const trama_rule *rule, const factor_range *r)
@@ -193,8 +193,19 @@ static plan_region operand_region(const compute_group *g, const trama_node *node
     layout_box(g->mesh, layout, &whole, position, &b);
     const plan_piece *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
     assert(piece && "an operand is where its op runs");
-    plan_region region = {piece->region.shard, box_from(&q->s.rules[node->id], t, r)};
+    plan_region region = {piece->region.shard, box_from(&q->s.rules[node->id], t, r, &whole)};
+    if (node == g->nodes.at[0] && rule_reaches(&q->s.rules[node->id], t) && box_count(&region.box) &&
+        !box_contains(&b, &region.box))
+        region.shard = halo_find(g, t, place, term_of(g->mesh, layout, position), &region.box)->region.shard;
     return region;
+}
+
+box compute_operand_box(const compute_group *g, int t, int position, const box *result)
+{
+    const trama_node *node = g->nodes.at[0];
+    box whole = partition_whole(g->q, node->in[t]->id);
+    factor_range r = node_ranges(g, node, position, result);
+    return box_from(&g->q->s.rules[node->id], t, &r, &whole);
 }
 
 /* What a step computes when it does not compute all of a piece: of the result a tile, or of what is summed a part. */
@@ -226,7 +237,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
         box b, whole = partition_whole(q, node->out[o]->id);
         layout_box(g->mesh, layout, &whole, position, &b);
         const plan_piece *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
-        plan_region region = {piece->region.shard, box_from(rule, rule->n_in + o, &r)};
+        plan_region region = {piece->region.shard, box_from(rule, rule->n_in + o, &r, &whole)};
         if (part->partial)
             region = *part->partial;
         bool updates = node->op->updates >> o & 1;
@@ -310,9 +321,12 @@ static int summed_parts(const compute_group *g, const plan_piece *piece, int *fa
     const trama_rule *rule = &q->s.rules[node->id];
     if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE)
         return 1;
+    for (int t = 0; t < rule->n_in; t++)
+        if (rule_reaches(rule, t))
+            return 1;
     factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
     for (int t = 0; t < rule->n_in; t++) {
-        box b = box_from(rule, t, &r);
+        box whole = partition_whole(q, node->in[t]->id), b = box_from(rule, t, &r, &whole);
         int n = partition_sum_tiles(q, box_count(&b) * (int64_t)trama_dtype_size(node->in[t]->dtype));
         if (n < 2 || (node->op->shape_only >> t & 1))
             continue;
@@ -402,9 +416,13 @@ void compute_tiles(compute_group *g)
             total += parts;
         }
         const plan_shard *cut = tiles_of(g, &piece, &shard);
-        for (int tile = 0; tile < (cut ? cut->cut_parts : 1); tile++) {
+        box parts[MOST_PARTS];
+        int n_parts = halo_parts(g, piece.position, &piece.region.box, parts);
+        for (int k = 0; k < n_parts * (cut ? cut->cut_parts : 1); k++) {
+            int tile = k / n_parts;
             box b = cut ? plan_tile(cut, tile) : piece.region.box;
-            emit_tile(g, &piece, &b, cut == &shard ? lane_of(q, piece.place, before + tile, total) : -1);
+            if (box_intersect(&b, &parts[k % n_parts], &b))
+                emit_tile(g, &piece, &b, cut == &shard ? lane_of(q, piece.place, before + tile, total) : -1);
         }
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State is updated where it lies, but values are values: what reads a state reads what it was before the run, wherever its
- * op stands in the program. So before an op overwrites a state, all holdings that lie in its buffers and are still read
- * move into copies. */
+/* State is updated where it lies, but values are values: what reads a state reads what it was before the run, wherever
+ * its op stands in the program. So before an op overwrites a state, all holdings that lie in its buffers and are still
+ * read move into copies. */
 #include <string.h>
 
 #include "partition_internal.h"

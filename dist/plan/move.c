@@ -3,9 +3,12 @@
  * place lacks once, from the nearest holders in rotation. Every rank looks at its own targets, then at its own sources,
  * and finds the same pairs as the other side. */
 #include <assert.h>
+#include <string.h>
 
 #include "exchange.h"
 #include "thresholds.h"
+
+enum { OWN_BATCH = 1 << 20 }; /* messages of one move go together, and with no others */
 
 /* ---- Holdings that are stated ---- */
 
@@ -46,6 +49,7 @@ static spots spots_of_layout(const partition *q, const trama_mesh *mesh, const t
     for (int i = 0; i < mesh->size; i++) {
         int place = place_of(q, mesh, i);
         spot one = {.place = place, .rank = q->s.machine->places[place].rank, .number = i};
+        one.term = term_of(mesh, layout, i);
         if (!layout_present(layout, i))
             continue;
         layout_box(mesh, layout, whole, i, &one.b);
@@ -53,11 +57,7 @@ static spots spots_of_layout(const partition *q, const trama_mesh *mesh, const t
             *ARRAY_PUSH(&s.at) = one;
     }
     spots_sort(&s);
-    int n = 0;
-    for (int i = 0; i < s.at.n; i++)
-        if (!n || s.at.at[n - 1].place != s.at.at[i].place || !box_equal(&s.at.at[n - 1].b, &s.at.at[i].b))
-            s.at.at[n++] = s.at.at[i];
-    s.at.n = n;
+    spots_unite(&s);
     return s;
 }
 
@@ -123,7 +123,7 @@ static spots spots_of(const partition *q, const plan_holding *h, const box *whol
     for (int i = 0; i < s.at.n; i++) {
         spot *one = &s.at.at[i];
         if (one->rank == q->s.rank)
-            one->number = h->stated ? n++ : (int)(find_piece(h, one->place, &one->b, 0) - h->pieces.at);
+            one->number = h->stated ? n++ : (int)(find_piece(h, one->place, &one->b, one->term) - h->pieces.at);
     }
     return s;
 }
@@ -149,6 +149,21 @@ static const spot *serving(moving *m, int i, int n, const spot *target, int numb
     return at;
 }
 
+static bool is_turned(const spot *s)
+{
+    static const signed char none[TRAMA_MAX_NDIM];
+    return memcmp(s->turns, none, sizeof none) != 0;
+}
+
+/* Where a region of the tensor lies in a target piece. */
+static plan_region turned_in(const exchange *x, const plan_piece *t, const spot *to, const box *region)
+{
+    plan_region r = region_in(t, region);
+    for (int d = 0; d < region->ndim; d++)
+        r.box.lo[d] += to->turns[d] * x->whole.n[d];
+    return r;
+}
+
 /* A region that goes from a spot to another one, of which this rank has at least one. number: of the target, which
  * tells regions apart that several targets have in common. */
 static void move_region(moving *m, const spot *from, const spot *to, int number, const box *region)
@@ -157,16 +172,21 @@ static void move_region(moving *m, const spot *from, const spot *to, int number,
     const plan_piece *s = piece_at(x->q, m->source, from), *t = piece_at(x->q, m->target, to);
     if (s && t) {
         x->count.bound += from->place != to->place ? region_bytes(x, region) : 0;
-        stage_copy(x, UNPACK, to->place, region_in(t, region), region_in(s, region));
+        stage_copy(x, UNPACK, to->place, turned_in(x, t, to, region), region_in(s, region));
         return;
     }
     x->count.bound += t ? region_bytes(x, region) : 0;
     cut_message(x, region, m->source->inside ? NULL : &from->b, m->target->inside ? NULL : &to->b, 1);
-    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+    for (x->piece = 0; x->piece < x->pieces.n; x->piece++) {
+        const box *piece = &x->pieces.at[x->piece];
         if (s)
-            stage_send(x, 0, from->place, to->place, region_in(s, &x->pieces.at[x->piece]), number);
+            stage_send(x, 0, from->place, to->place, region_in(s, piece), number);
+        else if (is_turned(to))
+            stage_copy(x, UNPACK, to->place, turned_in(x, t, to, piece),
+                       stage_receive_buffer(x, 0, to->place, from->place, piece, number));
         else
-            stage_receive(x, 0, to->place, from->place, region_in(t, &x->pieces.at[x->piece]), number);
+            stage_receive(x, 0, to->place, from->place, region_in(t, piece), number);
+    }
 }
 
 static void fill_targets(moving *m)
@@ -178,6 +198,8 @@ static void fill_targets(moving *m)
             continue;
         for (int s = spots_next(&m->from, &to->b, 0), n; s >= 0; s = spots_next(&m->from, &to->b, s + n)) {
             n = spots_equal(&m->from, s);
+            if (m->from.at.at[s].term != to->term)
+                continue;
             box_intersect(&m->from.at.at[s].b, &to->b, &region);
             move_region(m, serving(m, s, n, to, t), to, t, &region);
         }
@@ -195,7 +217,8 @@ static void send_sources(moving *m)
         for (int k = 0; k < n; k++)
             mine |= m->from.at.at[s + k].rank == rank;
         for (int t = mine ? spots_next(&m->to, b, 0) : -1; t >= 0; t = spots_next(&m->to, b, t + 1)) {
-            const spot *to = &m->to.at.at[t], *from = to->rank == rank ? NULL : serving(m, s, n, to, t);
+            const spot *to = &m->to.at.at[t],
+                       *from = to->rank == rank || to->term != m->from.at.at[s].term ? NULL : serving(m, s, n, to, t);
             if (!from || from->rank != rank)
                 continue;
             box_intersect(b, &to->b, &region);
@@ -222,46 +245,108 @@ static trama_layout summed(const trama_layout *layout, const box *whole)
 
 /* As is_small of reshard.c: small enough for all of it in as many messages as there may be, so that they are bundled.
  */
-static bool may_bundle(const exchange *x)
+static bool may_bundle(const exchange *x, const spots *to)
 {
-    int64_t window = window_bytes(x->q), n = 2 * (int64_t)x->q->s.machine->n_places;
-    return window / VIEW_SHARE > BUNDLE_MESSAGE && box_count(&x->whole) <= window / BUFFER_ALIGNMENT / n;
+    int64_t window = window_bytes(x->q), elements = 0;
+    for (int i = 0; i < to->at.n; i++)
+        elements += box_count(&to->at.at[i].b);
+    return window / VIEW_SHARE > BUNDLE_MESSAGE && elements <= window / BUFFER_ALIGNMENT / 2;
 }
 
-void partition_move(partition *q, int from, int to)
+/* The exchange; to has the numbers of the target's pieces where they are this rank's. */
+static void move_between(partition *q, const plan_holding *source, const plan_holding *target, spots to, int node)
 {
-    box whole = partition_whole(q, to);
-    const plan_holding *source = plan_find(q->p, from);
-    if (!source->stated && layout_has(&source->layout, TRAMA_PARTIAL)) {
-        trama_layout without = summed(&source->layout, &whole);
-        source = partition_reshard(q, from, source->mesh, &without, -1, false);
-    }
-    moving m = {.source = source, .target = plan_find(q->p, to)};
+    const trama_value *value = q->s.program->values.at[target->value];
+    box whole = partition_whole(q, target->value);
+    moving m = {.source = source, .target = target, .from = spots_of(q, source, &whole), .to = to};
+    int number = q->p->exchanges.n;
     m.x = (exchange){.q = q,
-                     .value = to,
+                     .value = value->id,
                      .whole = whole,
-                     .element = trama_dtype_size(q->s.program->values.at[to]->dtype),
+                     .element = trama_dtype_size(value->dtype),
                      .first_shard = q->p->shards.n};
-    m.x.count = (plan_exchange){.value = to,
-                                .from_mesh = m.source->mesh,
-                                .to_mesh = m.target->mesh,
-                                .from = m.source->layout,
-                                .to = m.target->layout,
-                                .node = -1};
-    m.from = spots_of(q, m.source, &whole);
-    m.to = spots_of(q, m.target, &whole);
+    m.x.count = (plan_exchange){.value = value->id,
+                                .from_mesh = source->mesh,
+                                .to_mesh = target->mesh,
+                                .from = source->layout,
+                                .to = target->layout,
+                                .gated = q->gated,
+                                .node = node};
     fill_targets(&m);
     send_sources(&m);
     window_rounds(&m.x);
-    m.x.count.batch = may_bundle(&m.x) ? 0 : -1;
+    m.x.count.batch = may_bundle(&m.x, &to) ? OWN_BATCH + number : -1;
     *ARRAY_PUSH(&q->p->exchanges) = m.x.count;
-    emit_stages(&m.x, q->p->exchanges.n - 1);
-    bundle_messages(q);
+    emit_stages(&m.x, number);
     spots_free(&m.from);
-    spots_free(&m.to);
     ARRAY_FREE(&m.holders);
     ARRAY_FREE(&m.x.pieces);
     ARRAY_FREE(&m.x.steps);
     ARRAY_FREE(&m.x.sources);
     ARRAY_FREE(&m.x.packs);
+}
+
+void partition_move(partition *q, int from, int to)
+{
+    box whole = partition_whole(q, to);
+    const plan_holding *source = plan_find(q->p, from), *target;
+    if (!source->stated && layout_has(&source->layout, TRAMA_PARTIAL)) {
+        trama_layout without = summed(&source->layout, &whole);
+        source = partition_reshard(q, from, source->mesh, &without, -1, false);
+    }
+    target = plan_find(q->p, to);
+    spots wanted = spots_of(q, target, &whole);
+    move_between(q, source, target, wanted, -1);
+    spots_free(&wanted);
+    bundle_messages(q);
+}
+
+/* ---- Boxes beyond the borders of a layout's ---- */
+
+/* The parts of a box that lie in the tensor, and the parts beyond its ends, which stand at the other ends. */
+static void add_turned(spots *list, const spot *s, const box *whole, int dim)
+{
+    if (dim == whole->ndim) {
+        *ARRAY_PUSH(&list->at) = *s;
+        return;
+    }
+    for (int turn = -1; turn <= 1; turn++) {
+        spot part = *s;
+        int64_t lo = max_i64(s->b.lo[dim], turn * whole->n[dim]);
+        int64_t hi = min_i64(s->b.lo[dim] + s->b.n[dim], (turn + 1) * whole->n[dim]);
+        part.b.lo[dim] = lo - turn * whole->n[dim];
+        part.b.n[dim] = hi - lo;
+        part.turns[dim] = (signed char)turn;
+        if (hi > lo)
+            add_turned(list, &part, whole, dim + 1);
+    }
+}
+
+void partition_fetch(partition *q, int source, spots *wanted, int node, plan_holding *fetched)
+{
+    const plan_holding from = q->p->holdings.at[source];
+    box whole = partition_whole(q, from.value);
+    spots parts = {0};
+    int n = 0, *piece;
+    *fetched = (plan_holding){.value = from.value, .mesh = from.mesh, .layout = from.layout, .inside = true};
+    spots_sort(wanted);
+    spots_unite(wanted);
+    piece = trama_alloc((size_t)max_i64(1, wanted->at.n) * sizeof *piece);
+    for (int i = 0; i < wanted->at.n; i++) {
+        spot *s = &wanted->at.at[i];
+        s->number = i;
+        piece[i] = s->rank == q->s.rank ? n++ : i;
+        add_turned(&parts, s, &whole, 0);
+        if (s->rank == q->s.rank)
+            *ARRAY_PUSH(&fetched->pieces) =
+                (plan_piece){.place = s->place,
+                             .term = s->term,
+                             .region = {partition_shard(q, SHARD_OWN, from.value, s->place, &s->b, -1, 1), s->b}};
+    }
+    spots_sort(&parts);
+    for (int i = 0; i < parts.at.n; i++)
+        parts.at.at[i].number = piece[parts.at.at[i].number];
+    move_between(q, &from, fetched, parts, node);
+    spots_free(&parts);
+    free(piece);
 }

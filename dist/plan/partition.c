@@ -62,7 +62,11 @@ void partition_import(partition *q, int value, const plan *other, int as)
     const plan_holding *theirs = plan_find(other, as);
     assert(theirs && "the other plan keeps the value");
     const trama_mesh *mesh = q->s.l->mesh[value]; /* the other plan may have its own copy of it */
-    plan_holding h = {.value = value, .mesh = theirs->mesh, .layout = theirs->layout, .stated = theirs->stated, .inside = theirs->inside};
+    plan_holding h = {.value = value,
+                      .mesh = theirs->mesh,
+                      .layout = theirs->layout,
+                      .stated = theirs->stated,
+                      .inside = theirs->inside};
     if (mesh && h.mesh && trama_mesh_equal(mesh, h.mesh))
         h.mesh = mesh;
     for (int i = 0; i < theirs->pieces.n; i++) {
@@ -196,8 +200,10 @@ static void emit_group(partition *q, compute_group *g, const bool *internal, con
     }
     for (int i = 0; i < g->nodes.n; i++)
         guard_old_values(q, wish, g->nodes.at[i], &old);
+    halo_fetch(g);
     compute_results(g, internal);
     compute_tiles(g);
+    halo_free(g);
     guard_install(q, &old);
 }
 

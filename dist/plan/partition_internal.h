@@ -96,12 +96,30 @@ typedef struct compute_group {
     int leader;
     const trama_mesh *mesh;
     ARRAY(const trama_node *) nodes;
+    plan_holding halos[TRAMA_MAX_OPERANDS]; /* halo.c: of the first node's operands */
 } compute_group;
 
 /* compute.c: holdings and shards of the group's results (internal[value id]: seen by the group alone), then its steps.
  */
 void compute_results(compute_group *g, const bool *internal);
 void compute_tiles(compute_group *g);
+/* The box of operand t of the first node that a box of its result needs. */
+box compute_operand_box(const compute_group *g, int t, int position, const box *result);
+
+/* move.c: boxes of a value, or of its terms, into buffers of their own, from a holding. wanted: of all ranks, also beyond the
+ * ends of the tensor, where it goes on at the other end; it gets sorted. fetched: this rank's, whose pieces the caller
+ * frees. */
+void partition_fetch(partition *q, int source, spots *wanted, int node, plan_holding *fetched);
+
+/* halo.c: how a box of the first node's result is computed in parts, the first of which needs no more of the operands
+ * than the process's own boxes. The number of parts, some of which may be empty. */
+enum { MOST_PARTS = 1 + 2 * TRAMA_MAX_NDIM };
+int halo_parts(const compute_group *g, int position, const box *result, box *parts);
+/* Buffers for what the other parts need beyond that, filled. */
+void halo_fetch(compute_group *g);
+void halo_free(compute_group *g);
+/* The buffer that has a box of an operand on a place. */
+const plan_piece *halo_find(const compute_group *g, int t, int place, int term, const box *b);
 
 /* merge.c: sums that one step or tiles of one step read are made by them, but of values that are kept. */
 void merge_sums(partition *q, const bool *kept);

@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
     const sorted *s = a, *t = b;
     int order = s->s.b.ndim ? compare_i64(s->s.b.lo[s->dim], t->s.b.lo[s->dim]) : 0;
     order = order ? order : box_compare(&s->s.b, &t->s.b);
-    const int keys[][2] = {{s->s.place, t->s.place}, {s->s.number, t->s.number}};
+    const int keys[][2] = {{s->s.term, t->s.term}, {s->s.place, t->s.place}, {s->s.number, t->s.number}};
     return order ? order : COMPARE_KEYS(keys);
 }
 
@@ -70,6 +70,16 @@ void spots_sort(spots *s)
     free(keys);
 }
 
+void spots_unite(spots *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->at.n; i++)
+        if (!n || s->at.at[n - 1].place != s->at.at[i].place || s->at.at[n - 1].term != s->at.at[i].term ||
+            !box_equal(&s->at.at[n - 1].b, &s->at.at[i].b))
+            s->at.at[n++] = s->at.at[i];
+    s->at.n = n;
+}
+
 void spots_free(spots *s)
 {
     ARRAY_FREE(&s->at);
@@ -107,7 +117,7 @@ int spots_next(const spots *s, const box *b, int from)
 int spots_equal(const spots *s, int i)
 {
     int n = 1;
-    while (i + n < s->at.n && box_equal(&s->at.at[i].b, &s->at.at[i + n].b))
+    while (i + n < s->at.n && s->at.at[i].term == s->at.at[i + n].term && box_equal(&s->at.at[i].b, &s->at.at[i + n].b))
         n++;
     return n;
 }

@@ -10,24 +10,27 @@ typedef struct spot {
     box b; /* not empty */
     int place;
     int rank;
+    int term;   /* of a partial value */
     int number; /* of the box among those that its rank stated; of a layout's a position in the mesh */
+    signed char turns[TRAMA_MAX_NDIM]; /* it stands for the box that lies so many times the tensor's extent further on */
 } spot;
 
 typedef struct spots {
     ARRAY(spot) at;
     bool strided;    /* stated boxes: on some rank one is not row-major and contiguous */
-    int dim;         /* they are sorted by their lower borders along it first, equal boxes are neighbours */
+    int dim;         /* they are sorted by their lower borders along it first; those of one box, and its terms, are together */
     int64_t longest; /* extent along it */
 } spots;
 
 void spots_sort(spots *s);
+void spots_unite(spots *s); /* sorted: a place has a box once */
 void spots_free(spots *s);
 
 /* The first spot from number `from` on that meets the box, -1 where there is none: begin at 0. Not for 0-d boxes alone:
  * all of them meet. */
 int spots_next(const spots *s, const box *b, int from);
 
-/* How many spots from number i on have its box. */
+/* How many spots from number i on have its box and term. */
 int spots_equal(const spots *s, int i);
 
 /* Two spots that overlap and are not equal, or are equal on one rank; false where there are none. */

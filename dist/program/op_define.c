@@ -80,6 +80,11 @@ static trama_status written_rule(const trama_node *node, char *rule)
     if (!status && node->op->pointwise && !rule_is_pointwise(rule))
         status = trama_op_refuse(&use, TRAMA_E_ARGUMENT, "rule_of (%s:%d) wrote \"%s\", which is not pointwise",
                                  own->where.file, own->where.line, rule);
+    if (!status && rule_reaching(rule) & node->op->updates)
+        status = trama_op_refuse(&use, TRAMA_E_ARGUMENT,
+                                 "rule_of (%s:%d) wrote \"%s\": a state of which neighbours are read cannot be "
+                                 "written over",
+                                 own->where.file, own->where.line, rule);
     free(why.at);
     return status;
 }
@@ -222,6 +227,8 @@ static bool check_rule(const trama_op_definition *d, text *why)
         text_add(why, "it has both a rule and rule_of");
     else if (d->rule && !rule_check(d->rule, d->n_in, d->n_out, why))
         return false;
+    else if (d->rule && rule_reaching(d->rule) & d->updates)
+        text_add(why, "a state of which neighbours are read cannot be written over");
     else if (d->pointwise && !d->rule_of && (!d->rule || !rule_is_pointwise(d->rule)))
         text_add(why, "it is pointwise, but its rule is not: all of it must be \"...\" or scalars, as \"...,->...\"");
     else if ((unsigned)d->reduce > TRAMA_MIN)

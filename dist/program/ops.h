@@ -23,6 +23,7 @@ enum { MATMUL_TRANS_X, MATMUL_TRANS_Y };
 enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE }; /* reductions, argmax, expand; axes is a bit mask of dims */
 enum { SOFTMAX_AXIS };
 enum { SHAPE_NDIM, SHAPE_DIM }; /* transpose, reshape: DIM is the first of ndim slots */
+enum { WINDOW_DIM, WINDOW_OFFSET = WINDOW_DIM + TRAMA_MAX_NDIM };
 enum { CAST_DTYPE };
 enum { SOURCE_DTYPE, SOURCE_NDIM, SOURCE_DIM, SOURCE_SEED = SOURCE_DIM + TRAMA_MAX_NDIM, SOURCE_STREAM, SOURCE_STEP };
 enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */

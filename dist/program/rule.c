@@ -114,6 +114,12 @@ static void operand_dim(reading *r, rule_tensor *tensor, int factor, int64_t ext
     rule_add_dim(tensor, factor);
 }
 
+/* Beyond the ends of a dim it goes on once. */
+static bool reach_fits(const rule_reach *r, int64_t extent)
+{
+    return !r->wraps || extent == TRAMA_ANY || (r->before <= extent && r->after <= extent);
+}
+
 /* Dims of extent 1 in "..." have no factor, unless all operands have 1 there. */
 static void read_operand(reading *r, rule_tensor *tensor, const char *part, size_t n, const trama_shape *shape)
 {
@@ -134,6 +140,9 @@ static void read_operand(reading *r, rule_tensor *tensor, const char *part, size
             complain(r, "the dims do not agree");
         r->rule->factor[*factor].whole |= item.whole;
         operand_dim(r, tensor, *factor, shape->dim[d], false);
+        tensor->reach[d] = (rule_reach){.before = item.before, .after = item.after, .wraps = item.wraps};
+        if (!reach_fits(&tensor->reach[d], shape->dim[d]))
+            complain(r, "neighbours are read further on than the dim is long");
     }
 }
 
@@ -257,6 +266,48 @@ static int64_t dim_extent(const trama_rule *rule, const rule_dim *dim)
     return extent;
 }
 
+box rule_operand_box(const trama_rule *rule, int t, const box *own, const box *result, const box *whole)
+{
+    box inner = *own;
+    for (int d = 0; d < own->ndim; d++) {
+        const rule_dim *dim = &rule->tensor[t].dim[d];
+        int e = reach_is_none(&rule->tensor[t].reach[d]) ? -1 : rule_dim_of(rule, rule->n_in, dim->factor[0]);
+        if (e < 0)
+            continue;
+        inner.lo[d] = result->lo[e];
+        inner.n[d] = result->n[e];
+    }
+    return rule_reached(rule, t, &inner, whole);
+}
+
+bool rule_reaches(const trama_rule *rule, int t)
+{
+    for (int d = 0; d < rule->tensor[t].ndim; d++)
+        if (!reach_is_none(&rule->tensor[t].reach[d]))
+            return true;
+    return false;
+}
+
+box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole)
+{
+    box b = *inner;
+    for (int d = 0; d < b.ndim; d++) {
+        const rule_reach *r = &rule->tensor[t].reach[d];
+        if (reach_is_none(r))
+            continue;
+        int64_t lo = b.lo[d] - r->before, hi = b.lo[d] + b.n[d] + r->after;
+        if (b.n[d] == 0)
+            hi = lo;
+        if (!r->wraps) {
+            lo = min_i64(max_i64(lo, 0), whole->n[d]);
+            hi = min_i64(max_i64(hi, lo), whole->n[d]);
+        }
+        b.lo[d] = lo;
+        b.n[d] = max_i64(hi - lo, 0);
+    }
+    return b;
+}
+
 trama_shape rule_shape(const trama_rule *rule, int i)
 {
     const rule_tensor *tensor = &rule->tensor[rule->n_in + i];
@@ -272,6 +323,12 @@ trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_
         for (int d = 0; d < rule->tensor[t].ndim; d++) {
             const rule_dim *dim = &rule->tensor[t].dim[d];
             bool agrees = true;
+            if (rule->tensor[t].reach[d].own_extent)
+                continue;
+            if (!reach_fits(&rule->tensor[t].reach[d], known[t].dim[d]))
+                return trama_fail(node->where, TRAMA_E_SHAPE,
+                                  "%s: dim %d of operand %d (%s) is %lld, and neighbours are read further on",
+                                  node->op->name, d, t, trama_value_name(node->in[t]), (long long)known[t].dim[d]);
             if (dim->n == 1)
                 agrees = unify(&rule->factor[(int)dim->factor[0]].extent, known[t].dim[d]);
             else

@@ -4,7 +4,7 @@
 #ifndef RULE_H
 #define RULE_H
 
-#include "base.h"
+#include "box.h"
 #include "trama_layout.h"
 #include "trama_op.h"
 
@@ -21,6 +21,19 @@ typedef struct rule_dim {
     signed char n, factor[TRAMA_MAX_NDIM];
 } rule_dim;
 
+/* How far an operand's dim of one factor is read beyond a range of that: range [lo, hi) of the factor needs the indices
+ * [lo - before, hi + after) that the dim has. */
+typedef struct rule_reach {
+    int64_t before, after;
+    bool wraps;      /* beyond the ends of the dim it goes on at the other end */
+    bool own_extent; /* the dim's extent is not the factor's */
+} rule_reach;
+
+static inline bool reach_is_none(const rule_reach *r)
+{
+    return !r->before && !r->after && !r->own_extent;
+}
+
 /* Which partial values of an operand pass to the result: bit k for kind k where the other operands are whole, and: */
 enum { PASS_JOINT = 1 << 8, PASS_FALLING = 1 << 9, PASS_LINEAR = 1 << TRAMA_SUM | 1 << TRAMA_AVG,
        PASS_MONOTONE = 1 << TRAMA_MAX | 1 << TRAMA_MIN, PASS_ANY = PASS_LINEAR | PASS_MONOTONE };
@@ -28,7 +41,8 @@ enum { PASS_JOINT = 1 << 8, PASS_FALLING = 1 << 9, PASS_LINEAR = 1 << TRAMA_SUM 
 typedef struct rule_tensor {
     int ndim;
     rule_dim dim[TRAMA_MAX_NDIM];
-    unsigned pass; /* operands */
+    rule_reach reach[TRAMA_MAX_NDIM]; /* operands */
+    unsigned pass;                    /* operands */
 } rule_tensor;
 
 typedef struct trama_rule {
@@ -44,6 +58,15 @@ trama_status rule_build(trama_rule *rule, const struct trama_node *node);
 trama_status rule_parse(trama_rule *rule, const char *string, const struct trama_node *node);
 int rule_add_factor(trama_rule *rule, int64_t extent);
 void rule_add_dim(rule_tensor *tensor, int factor); /* factor -1: a dim of extent 1 */
+
+/* Whether an operand is read beyond the ranges of its factors. */
+bool rule_reaches(const trama_rule *rule, int t);
+
+/* The box of an operand for a box of result 0, where its layout gives it the box own. */
+box rule_operand_box(const trama_rule *rule, int t, const box *own, const box *result, const box *whole);
+
+/* The box of an operand that is needed where its factors alone give the box inner. whole: all of the operand. */
+box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole);
 
 /* The shape of a result (i counts results). */
 trama_shape rule_shape(const trama_rule *rule, int i);

@@ -36,9 +36,19 @@ bool rule_next_dim(const char **at, const char *end, rule_dim_text *dim)
         return false;
     dim->letter = *(*at)++;
     dim->extent = TRAMA_ANY;
+    dim->before = dim->after = 0;
+    dim->wraps = false;
     if (*at < end && **at == '=') {
         ++*at;
         dim->extent = read_number(at, end);
+    }
+    if (*at < end && **at == '{') {
+        ++*at;
+        dim->before = read_number(at, end);
+        ++*at; /* ":" */
+        dim->after = read_number(at, end);
+        dim->wraps = **at == '~';
+        *at += dim->wraps ? 2 : 1; /* "}" */
     }
     return true;
 }
@@ -67,6 +77,7 @@ enum { MOST_DIGITS = 15 };
 typedef struct check {
     text *why;
     bool letters[128], dots; /* that operands have */
+    bool reached[128];       /* letters of which neighbours are read */
 } check;
 
 static bool refuse(check *c, const char *string, const char *at, const char *problem)
@@ -78,8 +89,31 @@ static bool refuse(check *c, const char *string, const char *at, const char *pro
     return false;
 }
 
+/* How far an operand is read: "{1:2}" or "{1:2~}". */
+static const char *check_reach(check *c, const char *at, unsigned char letter, bool result, bool within,
+                               const char **problem)
+{
+    for (int i = 0; i < 2; i++) {
+        size_t digits = strspn(++at, "0123456789");
+        at += digits;
+        if (!digits || digits > MOST_DIGITS || (i == 0 && *at != ':'))
+            *problem = "\"{\" wants numbers of neighbours before and after, as in i{1:1}";
+        if (*problem)
+            return at;
+    }
+    at += *at == '~';
+    if (*at != '}')
+        *problem = "a brace is not closed";
+    else if (result)
+        *problem = "a result has no neighbours that are read";
+    else if (within)
+        *problem = "a dim in brackets is never split: all of it is there";
+    c->reached[letter] = true;
+    return at + (*at == '}');
+}
+
 /* A letter, and the extent that may follow it; *problem stays NULL where all is right. */
-static const char *check_dim(check *c, const char *at, bool result, bool *seen, const char **problem)
+static const char *check_dim(check *c, const char *at, bool result, bool within, bool *seen, const char **problem)
 {
     unsigned char letter = (unsigned char)*at;
     const char *next = at + 1;
@@ -96,6 +130,8 @@ static const char *check_dim(check *c, const char *at, bool result, bool *seen, 
     }
     if (!result)
         c->letters[letter] = true;
+    if (*next == '{' && !*problem)
+        next = check_reach(c, next, letter, result, within, problem);
     return next;
 }
 
@@ -114,7 +150,7 @@ static bool check_part(check *c, const char *string, const char *part, size_t n,
     while (at < end && !problem) {
         const char *here = at;
         if (*at > 0 && isalpha((unsigned char)*at)) {
-            at = check_dim(c, at, result, seen, &problem);
+            at = check_dim(c, at, result, within, seen, &problem);
             letters++;
         } else if (*at == '[' || *at == ']') {
             if (within != (*at == ']'))
@@ -128,6 +164,9 @@ static bool check_part(check *c, const char *string, const char *part, size_t n,
         if (problem)
             return refuse(c, string, here, problem);
     }
+    for (int i = 0; result && i < 128; i++)
+        if (c->reached[i] && !seen[i])
+            return refuse(c, string, end, "a dim of which neighbours are read is in every result");
     return within ? refuse(c, string, end, "a bracket is not closed") : true;
 }
 
@@ -190,6 +229,19 @@ bool rule_check_marks(const char *marks, int n_in, text *why)
         return true;
     text_add(why, "the partial marks \"%s\" are for %d operands, the op has %d", marks, operands, n_in);
     return false;
+}
+
+unsigned rule_reaching(const char *string)
+{
+    unsigned set = 0;
+    for (int i = 0; *string; i++) {
+        size_t n = rule_part(string);
+        set |= memchr(string, '{', n) ? 1u << i : 0;
+        string += n + (string[n] == ',');
+        if (*string == '-')
+            break;
+    }
+    return set;
 }
 
 bool rule_is_pointwise(const char *string)

@@ -15,6 +15,8 @@ typedef struct rule_dim_text {
     char letter;
     bool whole;     /* in brackets */
     int64_t extent; /* "k=3"; TRAMA_ANY where nothing is said */
+    int64_t before, after; /* "i{1:2}" */
+    bool wraps;            /* "i{1:2~}" */
 } rule_dim_text;
 
 /* Reads the next dim from *at on, which it moves; false at the end. A zeroed *dim before the first. */
@@ -26,6 +28,9 @@ bool rule_mark(const char *word, size_t n, unsigned *set);
 /* Whether a string is a rule, and marks are marks, of that many tensors; else says why not. */
 bool rule_check(const char *string, int n_in, int n_out, text *why);
 bool rule_check_marks(const char *marks, int n_in, text *why);
+
+/* The operands of which neighbours are read: bit i for operand i. */
+unsigned rule_reaching(const char *string);
 
 /* Whether all that the rule says is "..." and scalars, so that an op may be called pointwise. */
 bool rule_is_pointwise(const char *string);

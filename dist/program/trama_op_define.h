@@ -9,7 +9,10 @@
  *   "...,...->..."   "...", which stands first, is any number of dims, aligned on the right; extents of 1 are repeated.
  *   "...n,n->...n"   both.
  *   "b,->b"          an empty part is a scalar.
- *   "b->b[k=3]"      an extent: a new dim of a result needs one; on operands it is checked.
+ *   "i{1:2}j->ij"    the kernel also gets so many neighbours before and after its part of the dim, fewer at the ends of
+*                    the tensor: views say by offset and extent what they have (trama_element_at). "i{1:1~}": beyond the
+*                    ends are those of the other end, at the indices -1 and n. The dim is in every result.
+*   "b->b[k=3]"      an extent: a new dim of a result needs one; on operands it is checked.
  * No rule at all: every process computes on whole operands, and results have the shape of operand 0. */
 #ifndef TRAMA_OP_DEFINE_H
 #define TRAMA_OP_DEFINE_H
@@ -24,12 +27,12 @@ extern "C" {
 
 /* What an op is applied to. */
 typedef struct trama_op_use {
-    const trama_op *op;
-    trama_where where; /* of trama_apply */
-    const trama_attributes *attributes;
-    int n_in;
-    trama_shape shape[TRAMA_MAX_OPERANDS]; /* TRAMA_ANY where only known when fed */
-    trama_dtype dtype[TRAMA_MAX_OPERANDS];
+    const trama_op *op;                     /* the op */
+    trama_where where;                      /* of trama_apply */
+    const trama_attributes *attributes;     /* as given there, or zeros */
+    int n_in;                               /* operands */
+    trama_shape shape[TRAMA_MAX_OPERANDS];  /* of each; TRAMA_ANY where only known when fed */
+    trama_dtype dtype[TRAMA_MAX_OPERANDS];  /* of each */
 } trama_op_use;
 
 /* For the functions of a definition to say what does not suit them: the message gets the place of the use and the op's
@@ -40,6 +43,7 @@ trama_status trama_op_refuse(const trama_op_use *use, trama_status status, const
 /* For kernels: what went wrong, at most 399 characters. Returns E_KERNEL, for the kernel to return. */
 trama_status trama_kernel_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* An op on the way back: what its gradient function is given. */
 typedef struct trama_op_gradient trama_op_gradient;
 
 /* Copied by trama_op_define. A zeroed field takes its default; name, n_in, n_out and cpu have none. The functions must
@@ -47,7 +51,7 @@ typedef struct trama_op_gradient trama_op_gradient;
 typedef struct trama_op_definition {
     const char *name; /* a C identifier of at most 40 characters that no built-in op has; tasks are called after it */
     int n_in, n_out;  /* at least 1, together at most 10, and each at most 8 */
-    const char *rule;
+    const char *rule; /* in the language above; NULL: rule_of writes it, or there is none */
     /* Writes the rule, where it depends on attributes, shapes or element types; room: bytes, with the final 0. */
     trama_status (*rule_of)(const trama_op_use *use, char *rule, size_t room);
     /* Which partial values of an operand may pass to the result instead of being combined before, one part an operand,
@@ -119,19 +123,29 @@ static inline void *trama_element(const trama_view *of, int ndim, const int64_t 
     return (char *)of->data + at * (int64_t)trama_dtype_size(of->dtype);
 }
 
+/* The element of a view at a place [ndim] of the whole tensor, which the view has. */
+static inline void *trama_element_at(const trama_view *of, const int64_t *place)
+{
+    int64_t at = 0;
+    for (int d = 0; d < of->ndim; d++)
+        at += (place[d] - of->offset[d]) * of->stride[d];
+    return (char *)of->data + at * (int64_t)trama_dtype_size(of->dtype);
+}
+
 /* ---- What a gradient has -------------------------------------------------------------------------- */
 
+/* An op on the way back. */
 struct trama_op_gradient {
-    trama_where where; /* of trama_apply, for builders that end in _at */
-    const trama_op *op;
-    const trama_attributes *attributes;
-    const struct trama_node *node;       /* the rest is not for you */
-    struct trama_value *const *of_result;
-    struct trama_value **of_operand;
+    trama_where where;                   /* of trama_apply, for builders that end in _at */
+    const trama_op *op;                  /* the op */
+    const trama_attributes *attributes;  /* with which it was applied */
+    const struct trama_node *node;       /* not for you */
+    struct trama_value *const *of_result; /* not for you: trama_op_result_gradient */
+    struct trama_value **of_operand;      /* not for you: trama_op_set_gradient */
 };
 
-trama_value *trama_op_operand(const trama_op_gradient *gradient, int i); /* NULL outside, as below */
-trama_value *trama_op_result(const trama_op_gradient *gradient, int i);
+trama_value *trama_op_operand(const trama_op_gradient *gradient, int i); /* operand i; NULL outside, as below */
+trama_value *trama_op_result(const trama_op_gradient *gradient, int i);  /* result i */
 /* Of a result that the loss does not depend on: zeros. NULL for results of integers. */
 trama_value *trama_op_result_gradient(const trama_op_gradient *gradient, int i);
 /* Whether somebody asks for the gradient of operand i; else it need not be set. */

@@ -97,6 +97,19 @@ trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *pe
 #define trama_reshape(x, shape) trama_reshape_at(TRAMA_HERE, x, shape)
 trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape);
 
+/* Another part of the index space: element (i, j, ...) is element (i + offset[0], j + offset[1], ...) of x where x has
+ * one, else 0. offset [ndim]; shape: the result's extents. A TRAMA_ANY dim stays as it is: offset 0, extent TRAMA_ANY.
+ * Where x is split, neighbours exchange what is beyond their borders, and nothing else moves. And its cases, along one
+ * dim: `extent` elements from `from` on, which x has; zeros around x; x moved by so many, zeros behind it. */
+#define trama_window(x, offset, shape) trama_window_at(TRAMA_HERE, x, offset, shape)
+trama_value *trama_window_at(trama_where where, trama_value *x, const int64_t *offset, trama_shape shape);
+#define trama_slice(x, dim, from, extent) trama_slice_at(TRAMA_HERE, x, dim, from, extent)
+trama_value *trama_slice_at(trama_where where, trama_value *x, int dim, int64_t from, int64_t extent);
+#define trama_pad(x, dim, before, after) trama_pad_at(TRAMA_HERE, x, dim, before, after)
+trama_value *trama_pad_at(trama_where where, trama_value *x, int dim, int64_t before, int64_t after);
+#define trama_shift(x, dim, by) trama_shift_at(TRAMA_HERE, x, dim, by)
+trama_value *trama_shift_at(trama_where where, trama_value *x, int dim, int64_t by);
+
 /* x laid out as told, on any mesh; differentiable. Final like trama_shard. */
 #define trama_reshard(x, mesh, layout) trama_reshard_at(TRAMA_HERE, x, mesh, layout)
 trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mesh *mesh, const char *layout);

@@ -127,25 +127,6 @@ static const trama_value *tensor_value(const trama_node *node, int i)
     return i < node->op->n_in ? node->in[i] : node->out[i - node->op->n_in];
 }
 
-static bool run_on_whole(const splitting *s, whole *results)
-{
-    const trama_node *node = s->t->node;
-    trama_view views[2 * TRAMA_MAX_OPERANDS];
-    whole operands[TRAMA_MAX_OPERANDS];
-    for (int i = 0; i < s->n_in + s->n_out; i++) {
-        trama_shape shape = tensor_value(node, i)->shape;
-        box all = box_whole(shape);
-        whole *w = i < s->n_in ? &operands[i] : &results[i - s->n_in];
-        *w = i < s->n_in ? value_of(&s->tensor[i]) : whole_new(shape);
-        views[i] = view_of(w, tensor_value(node, i)->dtype, &all);
-    }
-    bool ran =
-        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in});
-    for (int i = 0; i < s->n_in; i++)
-        free(operands[i].at);
-    return ran;
-}
-
 /* Puts a process's box into its term; false where it differs from what a replica put there. */
 static bool store_box(const splitting *s, whole *term, const whole *local, const box *b)
 {
@@ -164,12 +145,73 @@ static bool store_box(const splitting *s, whole *term, const whole *local, const
     return true;
 }
 
+/* An operand's box with the neighbours that are read, copied out of the whole, which goes on at its other ends. */
+static trama_view reached_view(const whole *from, trama_dtype dtype, const box *b, whole *copy)
+{
+    *copy = whole_new(trama_shape_of(b->ndim, b->n));
+    for (int64_t k = 0; k < box_count(b); k++) {
+        int64_t at = 0, rest = k, scale = 1;
+        for (int d = b->ndim - 1; d >= 0; d--) {
+            int64_t n = from->shape.dim[d], index = b->lo[d] + rest % b->n[d];
+            at += (index % n + n) % n * scale;
+            scale *= n;
+            rest /= b->n[d];
+        }
+        copy->at[k] = from->at[at];
+    }
+    box all = box_whole(copy->shape);
+    trama_view v = view_of(copy, dtype, &all);
+    for (int d = 0; d < v.ndim; d++) {
+        v.offset[d] = b->lo[d];
+        v.global[d] = from->shape.dim[d];
+    }
+    return v;
+}
+
+/* The views of one call whose tensors are there, each in its box; copies [n_in] the caller frees. */
+static void fill_views(const splitting *s, whole *const *tensors, const box *boxes, trama_view *views, whole *copies)
+{
+    const trama_node *node = s->t->node;
+    for (int i = 0; i < s->n_in + s->n_out; i++) {
+        trama_dtype dtype = tensor_value(node, i)->dtype;
+        box all = box_whole(tensor_value(node, i)->shape);
+        if (i < s->n_in && rule_reaches(s->t->rule, i)) {
+            box needed = rule_operand_box(s->t->rule, i, &boxes[i], &boxes[s->n_in], &all);
+            views[i] = reached_view(tensors[i], dtype, &needed, &copies[i]);
+        } else {
+            views[i] = view_of(tensors[i], dtype, &boxes[i]);
+        }
+    }
+}
+
+static bool run_on_whole(const splitting *s, whole *results)
+{
+    const trama_node *node = s->t->node;
+    trama_view views[2 * TRAMA_MAX_OPERANDS];
+    whole operands[TRAMA_MAX_OPERANDS], copies[TRAMA_MAX_OPERANDS] = {0}, *tensors[2 * TRAMA_MAX_OPERANDS];
+    box boxes[2 * TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < s->n_in + s->n_out; i++) {
+        trama_shape shape = tensor_value(node, i)->shape;
+        boxes[i] = box_whole(shape);
+        tensors[i] = i < s->n_in ? &operands[i] : &results[i - s->n_in];
+        *tensors[i] = i < s->n_in ? value_of(&s->tensor[i]) : whole_new(shape);
+    }
+    fill_views(s, tensors, boxes, views, copies);
+    bool ran =
+        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in});
+    for (int i = 0; i < s->n_in; i++) {
+        free(operands[i].at);
+        free(copies[i].at);
+    }
+    return ran;
+}
+
 /* Runs one process on its boxes. */
 static bool run_process(const splitting *s, int position)
 {
     const trama_node *node = s->t->node;
     trama_view views[2 * TRAMA_MAX_OPERANDS];
-    whole locals[TRAMA_MAX_OPERANDS];
+    whole locals[TRAMA_MAX_OPERANDS], copies[TRAMA_MAX_OPERANDS] = {0}, *tensors[2 * TRAMA_MAX_OPERANDS];
     box boxes[2 * TRAMA_MAX_OPERANDS];
     for (int i = 0; i < s->n_in + s->n_out; i++) {
         const trama_value *v = tensor_value(node, i);
@@ -177,12 +219,16 @@ static bool run_process(const splitting *s, int position)
         layout_box(s->t->mesh, s->tensor[i].layout, &all, position, &boxes[i]);
         if (i >= s->n_in)
             locals[i - s->n_in] = whole_new(v->shape);
-        views[i] = view_of(i < s->n_in ? term_of(&s->tensor[i], position) : &locals[i - s->n_in], v->dtype, &boxes[i]);
-        if (i < s->n_in && (node->op->shape_only >> i & 1))
-            views[i].data = NULL;
+        tensors[i] = i < s->n_in ? term_of(&s->tensor[i], position) : &locals[i - s->n_in];
     }
+    fill_views(s, tensors, boxes, views, copies);
+    for (int i = 0; i < s->n_in; i++)
+        if (node->op->shape_only >> i & 1)
+            views[i].data = NULL;
     bool right =
         s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in});
+    for (int i = 0; i < s->n_in; i++)
+        free(copies[i].at);
     for (int o = 0; o < s->n_out; o++) {
         const spread *result = &s->tensor[s->n_in + o];
         right = right && store_box(s, term_of(result, position), &locals[o], &boxes[s->n_in + o]);

@@ -188,6 +188,24 @@ static trama_value *reshaped(trama_program *p, const op_case *c, int variant)
     }
 }
 
+/* integer: 0 a slice of the first dim, 1 padding of the last, 2 a shift, 3 all dims at once. */
+static trama_value *windowed(trama_program *p, const op_case *c, int variant)
+{
+    trama_shape shape = block(variant);
+    trama_value *x = operand(p, TRAMA_F64, shape);
+    int64_t n = shape.dim[0];
+    switch (c->integer[0]) {
+    case 0:
+        return trama_slice(x, 0, n > 1, n > 2 ? n - 2 : n - (n > 1));
+    case 1:
+        return trama_pad(x, 2, 1, 2);
+    case 2:
+        return trama_shift(x, 0, -1);
+    default:
+        return trama_window(x, ((int64_t[]){-1, 1, 2}), TRAMA_SHAPE(n + 3, shape.dim[1], 4));
+    }
+}
+
 static trama_value *source(trama_program *p, const op_case *c, int variant)
 {
     return c->integer[0] ? trama_uniform(p, TRAMA_F64, block(variant), -1, 2, 0x123456789abcdef, 3, 1)
@@ -294,6 +312,10 @@ const op_case op_cases[] = {
     {"cross_entropy_grad", "cross_entropy_grad", {REAL, LABEL, REAL}, loss, {3}, 0},
     {"transpose 2 0 1", "transpose", {REAL}, transposed, {2, 0, 1}, 0},
     {"transpose 1 0 2", "transpose", {REAL}, transposed, {1, 0, 2}, 0},
+    {"window: slice", "window", {REAL}, windowed, {0}, 0},
+    {"window: pad", "window", {REAL}, windowed, {1}, 0},
+    {"window: shift", "window", {REAL}, windowed, {2}, 0},
+    {"window in all dims", "window", {REAL}, windowed, {3}, 0},
     {"reshape joins the first dims", "reshape", {REAL}, reshaped, {0}, 0},
     {"reshape joins the last dims", "reshape", {REAL}, reshaped, {1}, 0},
     {"reshape adds dims of 1", "reshape", {REAL}, reshaped, {2}, 0},

@@ -52,6 +52,21 @@ void run_reshape(const trama_call *call)
     }
 }
 
+void run_window(const trama_call *call)
+{
+    point i;
+    FOR_EACH(&call->out[0], &i)
+    {
+        point from = i;
+        bool outside = false;
+        for (int d = 0; d < i.ndim; d++) {
+            from.at[d] += integer(call, WINDOW_OFFSET + d);
+            outside |= from.at[d] < 0 || from.at[d] >= call->in[0].global[d];
+        }
+        put(call, 0, &i, outside ? 0 : get(call, 0, &from));
+    }
+}
+
 void reference_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t result[4])
 {
     uint32_t x[4], k[2] = {key[0], key[1]};

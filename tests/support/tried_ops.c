@@ -8,6 +8,8 @@
 #define NONE .attributes = {{0}, {0}}
 #define INTEGERS(...) .attributes = {.integer = {__VA_ARGS__}}
 #define REALS(...) .attributes = {.real = {__VA_ARGS__}}
+#define WINDOW(rows, columns, down, right)                                                                             \
+    .attributes = {.integer = {rows, columns, [WINDOW_OFFSET] = down, [WINDOW_OFFSET + 1] = right}}
 #define SOURCE(...) .integer = {TRAMA_F64, 2, __VA_ARGS__}
 
 const tried_op tried_ops[] = {
@@ -83,6 +85,10 @@ const tried_op tried_ops[] = {
     {"reshape", "6x5x4", "r", INTEGERS(2, 6, 20)},
     {"reshape", "1x6", "r", INTEGERS(2, 6, 1)},
     {"reshape", "6x10", "r", INTEGERS(2, 4, 15)},
+    {"window", "7x5", "r", WINDOW(5, 5, 1, 0)},
+    {"window", "7x5", "r", WINDOW(7, 8, -2, -3)},
+    {"window", "7x5", "r", WINDOW(7, 4, 3, -2)},
+    {"window", "7x5", "r", WINDOW(2, 2, 9, 0)},
     {"reshard", "7x5", "r", NONE},
     {"fill", "", "", {SOURCE(7, 5), .real = {1.5}}},
     {"uniform", "", "", {SOURCE(7, 5), .real = {-1, 2}}},

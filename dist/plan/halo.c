@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops that read beyond what they compute: neighbours of a stencil, or another part of a tensor. What a process can
+ * compute from its own boxes it computes there, without a copy; the strips at its borders are computed from buffers
+ * that hold what they need, which messages fill in the meantime. Who needs what follows from layouts alone. */
+#include <assert.h>
+
+#include "partition_internal.h"
+
+static bool group_reaches(const compute_group *g)
+{
+    const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
+    for (int t = 0; t < rule->n_in; t++)
+        if (rule_reaches(rule, t))
+            return true;
+    return false;
+}
+
+/* The box of operand t that a process holds in the layout in which the op reads it. */
+static box held(const compute_group *g, int t, int position, box *whole)
+{
+    const trama_node *node = g->nodes.at[0];
+    box b;
+    *whole = partition_whole(g->q, node->in[t]->id);
+    layout_box(g->mesh, &g->q->s.l->op[node->id].in[t], whole, position, &b);
+    return b;
+}
+
+/* The dim of the result that has the factor of an operand's dim. */
+static int result_dim(const trama_rule *rule, int t, int d)
+{
+    return rule_dim_of(rule, rule->n_in, rule->tensor[t].dim[d].factor[0]);
+}
+
+/* Of a result, what needs no more of operand t than the process holds. */
+static void keep_inside(const compute_group *g, int t, int position, box *inside)
+{
+    const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
+    box whole, own = held(g, t, position, &whole);
+    for (int d = 0; d < own.ndim; d++) {
+        const rule_reach *r = &rule->tensor[t].reach[d];
+        int e = reach_is_none(r) ? -1 : result_dim(rule, t, d);
+        if (e < 0)
+            continue;
+        int64_t lo = inside->lo[e], hi = lo + inside->n[e], end = own.lo[d] + own.n[d];
+        if (own.lo[d] > 0 || r->wraps)
+            lo = max_i64(lo, own.lo[d] + r->before);
+        if (end < whole.n[d] || r->wraps)
+            hi = min_i64(hi, end - r->after);
+        inside->lo[e] = lo;
+        inside->n[e] = max_i64(hi - lo, 0);
+    }
+}
+
+int halo_parts(const compute_group *g, int position, const box *result, box *parts)
+{
+    const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
+    box inside = *result, rest = *result;
+    int n = 1;
+    parts[0] = *result;
+    if (!group_reaches(g))
+        return 1;
+    for (int t = 0; t < rule->n_in; t++)
+        if (rule_reaches(rule, t))
+            keep_inside(g, t, position, &inside);
+    for (int d = 0; d < result->ndim; d++) {
+        int64_t lo = rest.lo[d], hi = lo + rest.n[d];
+        int64_t from = inside.n[d] ? inside.lo[d] : hi, to = inside.n[d] ? inside.lo[d] + inside.n[d] : hi;
+        for (int side = 0; side < 2; side++) {
+            box strip = rest;
+            strip.lo[d] = side ? to : lo;
+            strip.n[d] = side ? hi - to : from - lo;
+            if (box_count(&strip))
+                parts[n++] = strip;
+        }
+        rest.lo[d] = from;
+        rest.n[d] = to - from;
+    }
+    parts[0] = rest;
+    return n;
+}
+
+/* What the parts of one process need of operand t and lack. */
+static void want(const compute_group *g, int t, int position, spots *wanted)
+{
+    const partition *q = g->q;
+    const trama_node *node = g->nodes.at[0];
+    const trama_layout *out = &q->s.l->op[node->id].out[0];
+    box whole, result, parts[MOST_PARTS], own = held(g, t, position, &whole),
+                                          all = partition_whole(q, node->out[0]->id);
+    if (!layout_present(out, position))
+        return;
+    layout_box(g->mesh, out, &all, position, &result);
+    int n = box_count(&result) ? halo_parts(g, position, &result, parts) : 0;
+    for (int i = 1; i < n; i++) {
+        int place = place_of(q, g->mesh, position);
+        spot s = {.place = place, .rank = q->s.machine->places[place].rank};
+        s.term = term_of(g->mesh, &q->s.l->op[node->id].in[t], position);
+        s.b = compute_operand_box(g, t, position, &parts[i]);
+        if (box_count(&s.b) && !box_contains(&own, &s.b))
+            *ARRAY_PUSH(&wanted->at) = s;
+    }
+}
+
+void halo_fetch(compute_group *g)
+{
+    partition *q = g->q;
+    const trama_node *node = g->nodes.at[0];
+    const trama_rule *rule = &q->s.rules[node->id];
+    for (int t = 0; t < rule->n_in; t++) {
+        spots wanted = {0};
+        if (!rule_reaches(rule, t))
+            continue;
+        for (int i = 0; i < g->mesh->size; i++)
+            want(g, t, i, &wanted);
+        const plan_holding *h = find_holding(q->p, node->in[t]->id, g->mesh, &q->s.l->op[node->id].in[t]);
+        if (wanted.at.n)
+            partition_fetch(q, (int)(h - q->p->holdings.at), &wanted, node->id, &g->halos[t]);
+        spots_free(&wanted);
+    }
+}
+
+const plan_piece *halo_find(const compute_group *g, int t, int place, int term, const box *b)
+{
+    const plan_holding *h = &g->halos[t];
+    for (int i = 0; i < h->pieces.n; i++)
+        if (h->pieces.at[i].place == place && h->pieces.at[i].term == term &&
+            box_contains(&h->pieces.at[i].region.box, b))
+            return &h->pieces.at[i];
+    assert(!"a border's buffer has what it needs");
+    return NULL;
+}
+
+void halo_free(compute_group *g)
+{
+    for (int t = 0; t < TRAMA_MAX_OPERANDS; t++)
+        ARRAY_FREE(&g->halos[t].pieces);
+}
