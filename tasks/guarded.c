@@ -64,18 +64,22 @@ static int64_t largest(const trama_call *call, int from_right)
     return most;
 }
 
-/* A view of the box in memory where a kernel may also go as far as any other tensor of the call reaches. */
+/* A view of the box in memory where a kernel may also go as far as any other tensor of the call reaches, on either
+ * side: it may count from its box or in the whole tensor, and boxes need not belong together. */
 static trama_view guarded(const trama_call *call, const trama_view *box, double around, void **memory)
 {
     trama_view v = *box;
-    int64_t n = 1;
+    int64_t n = 1, first = 0;
     for (int d = v.ndim - 1; d >= 0; d--) {
+        int64_t most = largest(call, v.ndim - 1 - d) + 1;
         v.stride[d] = n;
-        n *= largest(call, v.ndim - 1 - d) + 1;
+        first += most * n;
+        n *= 3 * most;
     }
     v.data = *memory = trama_alloc((size_t)n * trama_dtype_size(v.dtype));
     for (int64_t i = 0; i < n; i++)
         set_element(&v, i, trama_dtype_is_float(v.dtype) ? NAN : around);
+    v.data = (char *)v.data + first * (int64_t)trama_dtype_size(v.dtype);
     return v;
 }
 
