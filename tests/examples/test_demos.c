@@ -2,6 +2,21 @@
 /* The small programs: what they print is what they promise. */
 #include "programs.h"
 
+START_TEST(a_host_gets_its_product_twice)
+{
+    static const char *const commands[] = {"./embed", MPIRUN "2 ./embed", MPIRUN "4 ./embed"};
+    const bool has_mpi = TRAMA_HAVE_MPI;
+    for (size_t i = 0; i < (has_mpi ? 3 : 1); i++) {
+        char line[80];
+        const char *text = text_of(run("%s", commands[i]));
+        for (int round = 1; round <= 2; round++) {
+            snprintf(line, sizeof line, "round %d: %d ranks, largest error ", round, 1 << i);
+            ck_assert_msg(contains(text, line), "%s", text);
+        }
+    }
+}
+END_TEST
+
 START_TEST(hello_mesh_prints_one_tensor_in_two_layouts)
 {
     const char *text = text_of(run("./hello_mesh"));
@@ -281,7 +296,8 @@ START_TEST(trama_info_names_versions_topology_workers_and_places)
 }
 END_TEST
 
-TESTS(hello_mesh_prints_one_tensor_in_two_layouts, demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants,
+TESTS(a_host_gets_its_product_twice, hello_mesh_prints_one_tensor_in_two_layouts,
+      demo_mlp_gives_the_loss_and_gradients_of_plain_loops_in_all_variants,
       demo_mlp_runs_the_one_variant_that_is_asked_for, own_rule_fits_as_plain_loops_do, own_op_fits_as_plain_loops_do,
       hello_mesh_shows_its_reshard_instead_of_running, demo_mlp_shows_the_variant_that_is_asked_for,
       graphs_are_what_graphviz_takes, trama_info_names_versions_topology_workers_and_places)
