@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batched products. BLAS where memory can be described to it (one of the two strides 1), else a packed copy; integers
- * by plain loops. Each batch element is one product. */
+/* Batched products. BLAS where memory can be described to it (one of the two strides 1), else a packed copy; where x or
+ * y is a vector, matvec; integers by plain loops. Each batch element is one product. */
 #include <cblas.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "base.h"
 #include "kernel.h"
 #include "loop.h"
+#include "matvec.h"
 #include "ops.h"
 
 /* out [m, n] = alpha x [m, k] y [k, n] + beta out, each with the steps of its rows and columns; beta is 0 or 1, and
@@ -16,6 +17,7 @@ typedef struct product {
     int64_t m, n, k;
     double alpha, beta;
     int64_t row[3], column[3]; /* of out, x, y */
+    bool vector_x, vector_y;   /* the whole tensors, whatever part of them this is, have one row, or column */
 } product;
 
 #define DECLARE_ROW(dtype, type, name) static loop_row name##_##dtype;
@@ -65,6 +67,14 @@ static void steps_of(product *p, int array, const trama_view *view, bool transpo
     p->column[array] = view->stride[columns];
 }
 
+static int64_t batches(const trama_view *view)
+{
+    int64_t n = 1;
+    for (int d = 0; d < view->ndim - 2; d++)
+        n *= view->global[d];
+    return n;
+}
+
 static product product_of(const trama_call *call)
 {
     const trama_view *out = &call->out[0], *x = &call->in[0];
@@ -75,6 +85,9 @@ static product product_of(const trama_call *call)
     steps_of(&p, 0, out, false);
     steps_of(&p, 1, x, trans_x);
     steps_of(&p, 2, &call->in[1], trans_y);
+    p.vector_y = out->global[out->ndim - 1] == 1;
+    /* Rows that share y are the rows of one product with it. */
+    p.vector_x = !p.vector_y && out->global[out->ndim - 2] == 1 && batches(out) == batches(&call->in[1]);
     return p;
 }
 
@@ -215,13 +228,24 @@ static bool is_one_product(const product *p, int64_t n, const int64_t *step, pro
     return step[2] == 0 && step[0] == p->m * whole->row[0] && step[1] == p->m * whole->row[1];
 }
 
+#define VECTOR_PRODUCT(dtype, type, name)                                                                              \
+    static void vector_##dtype(const product *p, type *out, const type *x, const type *y)                              \
+    {                                                                                                                  \
+        const product o = p->vector_y ? *p : turned(p);                                                                \
+        const matvec v = {o.m, o.k, o.alpha, o.beta, o.row[0], o.row[1], o.column[1], o.row[2]};                       \
+        name(&v, out, p->vector_y ? x : y, p->vector_y ? y : x);                                                       \
+    }
+VECTOR_PRODUCT(TRAMA_F32, float, matvec_f32)
+VECTOR_PRODUCT(TRAMA_F64, double, matvec_f64)
+
 #define BLAS_ROW(dtype, type, unused)                                                                                  \
     ROW_SIGNATURE(product_##dtype)                                                                                     \
     {                                                                                                                  \
         product whole;                                                                                                 \
         const bool one = is_one_product(with, n, step, &whole);                                                        \
         for (int64_t b = 0; b < (one ? 1 : n); b++)                                                                    \
-            blas_##dtype(one ? &whole : with, (type *)data[0] + b * step[0], (const type *)data[1] + b * step[1],      \
-                         (const type *)data[2] + b * step[2]);                                                         \
+            (whole.vector_x || whole.vector_y ? vector_##dtype : blas_##dtype)(                                        \
+                one ? &whole : with, (type *)data[0] + b * step[0], (const type *)data[1] + b * step[1],               \
+                (const type *)data[2] + b * step[2]);                                                                  \
     }
 EACH_FLOAT(BLAS_ROW, )

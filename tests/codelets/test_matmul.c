@@ -110,6 +110,76 @@ START_TEST(batch_dims_broadcast)
 }
 END_TEST
 
+START_TEST(products_with_a_vector_hold_like_others)
+{
+    check_all(&(problem){.m = 35, .n = 1, .k = 67}, TRAMA_N_DTYPES);
+    check_all(&(problem){.m = 1, .n = 33, .k = 67}, TRAMA_N_DTYPES);
+    check_all(&(problem){.m = 1031, .n = 1, .k = 6}, 2);
+    check_all(&(problem){.m = 1, .n = 1031, .k = 7}, 2);
+    check_all(&(problem){.m = 1, .n = 1, .k = 100}, 2);
+    check_all(&(problem){4, 1, 35, 1, 1, 1, {3}, {3}, {3}}, 2);
+    check_all(&(problem){4, 1, 35, 1, 1, 0, {3}, {3}, {0}}, 2);
+    check_all(&(problem){1, 5, 35, 1, 1, 1, {3}, {3}, {3}}, 2);
+    check_all(&(problem){1, 5, 35, 1, 0, 1, {3}, {0}, {3}}, 2);
+}
+END_TEST
+
+/* Part of the result along dim, with the part of the operand that has that dim. */
+static void run_part(const tensor *out, const tensor *x, const tensor *y, const trama_attributes *with, bool of_x,
+                     int64_t from, int64_t n)
+{
+    tensor parts[] = {*out, *x, *y};
+    const bool tx = with->integer[MATMUL_TRANS_X], ty = with->integer[MATMUL_TRANS_Y];
+    const int dims[] = {of_x ? 0 : 1, tx ? 1 : 0, ty ? 0 : 1};
+    for (int a = 0; a < 3; a++)
+        if (a == 0 || (a == 1) == of_x) {
+            trama_view *v = &parts[a].view;
+            v->data = (char *)v->data + from * v->stride[dims[a]] * (int64_t)trama_dtype_size(v->dtype);
+            v->extent[dims[a]] = n;
+            v->offset[dims[a]] = from;
+        }
+    run_binary("matmul", with, &parts[0], &parts[1], &parts[2]);
+}
+
+/* What rounds: multiples of 1/64 would not. */
+static void roughen(tensor *t)
+{
+    FOR_EACH(t, i)
+    put(t, i, sin(1000 * at(t, i) + (double)i[0] + 0.1 * (double)i[1]));
+}
+
+START_TEST(an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part)
+{
+    enum { LENGTH = 2059, K = 77 };
+    static const int64_t widths[] = {1, 2, 3, 5, 8, 64, 1023, 1024, 1025};
+    for (int i = 0; i < 2 * 2 * 2 * 2 * N_ORDERS; i++) {
+        const trama_dtype dtype = i & 1 ? TRAMA_F32 : TRAMA_F64;
+        const bool tx = i & 2, ty = i & 4, of_x = i & 8;
+        const order how = (order)(i >> 4);
+        const trama_attributes with = {.integer = {[MATMUL_TRANS_X] = tx, [MATMUL_TRANS_Y] = ty}};
+        const int64_t m = of_x ? LENGTH : 1, n = of_x ? 1 : LENGTH;
+        tensor x = tensor_random(dtype, how, matrix_shape(0, NULL, m, K, tx), 1),
+               y = tensor_random(dtype, how, matrix_shape(0, NULL, K, n, ty), 2);
+        tensor whole = tensor_new(dtype, PACKED, TRAMA_SHAPE(m, n)), cut = tensor_new(dtype, PACKED, TRAMA_SHAPE(m, n));
+        roughen(&x);
+        roughen(&y);
+        run_part(&whole, &x, &y, &with, of_x, 0, LENGTH);
+        FOR_EACH(&whole, at_index)
+        ck_assert(fabs(at(&whole, at_index) - naive_product(&x, &y, &whole, at_index, tx, ty)) <
+                  (dtype == TRAMA_F32 ? 1e-5 : 1e-13));
+        for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+            for (int64_t from = 0; from < LENGTH; from += widths[w])
+                run_part(&cut, &x, &y, &with, of_x, from, from + widths[w] > LENGTH ? LENGTH - from : widths[w]);
+            ck_assert_msg(!memcmp(cut.memory, whole.memory, whole.bytes), "parts of %d, case %d", (int)widths[w], i);
+        }
+        tensor_free(&x);
+        tensor_free(&y);
+        tensor_free(&whole);
+        tensor_free(&cut);
+    }
+}
+END_TEST
+
 START_TEST(repeated_operands_with_strides_of_0_are_read_right)
 {
     tensor x = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(1, 5), 1),
@@ -170,5 +240,7 @@ START_TEST(the_published_case_holds_whole_and_as_partial_sums)
 END_TEST
 
 RUN_TESTS("matmul", products_hold_in_every_type_memory_order_and_transposition, extents_of_1_and_0_are_no_exception,
-          batch_dims_broadcast, repeated_operands_with_strides_of_0_are_read_right,
-          old_contents_of_the_result_do_not_matter, the_published_case_holds_whole_and_as_partial_sums)
+          batch_dims_broadcast, products_with_a_vector_hold_like_others,
+          an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part,
+          repeated_operands_with_strides_of_0_are_read_right, old_contents_of_the_result_do_not_matter,
+          the_published_case_holds_whole_and_as_partial_sums)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The matrix is read once, several lines of it side by side, which hides the wait for memory; y, or the sums, stay in
+ * the cache. [4096, 8192] on one core of an EPYC of Zen 4, GB/s with neighbours in rows / in columns: f64 23 / 23, f32
+ * 20 / 22; OpenBLAS's gemv f64 21 / 19, f32 20 / 26; its gemm f64 a quarter of it. */
+#include "matvec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "loop.h"
+
+enum { LANES = 16, ROWS = 4, TERMS = 8, COLUMNS = 4096 };
+
+static double joined(double *lane)
+{
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
+}
+
+/* Rows of neighbours, n of them: term l goes to lane l mod LANES. */
+#define LANES_OF_ROWS(type, name, n)                                                                                   \
+    FAST static void name(double(*lane)[LANES], int64_t k, const type *x, int64_t row, const type *y)                  \
+    {                                                                                                                  \
+        double acc[n][LANES] = {0};                                                                                    \
+        int64_t l = 0;                                                                                                 \
+        for (; l + LANES <= k; l += LANES)                                                                             \
+            _Pragma("GCC unroll 4") for (int r = 0; r < n; r++)                                                        \
+                _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[r][j] +=                                   \
+                (double)x[r * row + l + j] * (double)y[l + j];                                                         \
+        for (; l < k; l++)                                                                                             \
+            for (int r = 0; r < n; r++)                                                                                \
+                acc[r][l % LANES] += (double)x[r * row + l] * (double)y[l];                                            \
+        memcpy(lane, acc, sizeof acc);                                                                                 \
+    }
+
+#define ADD_EACH(n, ROW)                                                                                               \
+    INDEPENDENT                                                                                                        \
+    for (int64_t i = 0; i < m; i++) {                                                                                  \
+        double sum = acc[i];                                                                                           \
+        _Pragma("GCC unroll 8") for (int t = 0; t < n; t++) sum += (double)x[ROW + t * column] * (double)y[t];         \
+        acc[i] = sum;                                                                                                  \
+    }
+
+/* acc[i] += x[i, 0] y[0] + ... + x[i, n-1] y[n-1], one after the other. */
+#define ADD_TERMS(type, name, n)                                                                                       \
+    FAST static void name(double *acc, int64_t m, const type *x, int64_t row, int64_t column, const type *y)           \
+    {                                                                                                                  \
+        if (row == 1) {                                                                                                \
+            ADD_EACH(n, i)                                                                                             \
+        } else {                                                                                                       \
+            ADD_EACH(n, row *i)                                                                                        \
+        }                                                                                                              \
+    }
+
+#define MATVEC(type, name)                                                                                             \
+    LANES_OF_ROWS(type, row_##name, 1)                                                                                 \
+    LANES_OF_ROWS(type, rows_##name, ROWS)                                                                             \
+    ADD_TERMS(type, add_term_##name, 1)                                                                                \
+    ADD_TERMS(type, add_terms_##name, TERMS)                                                                           \
+    static void put_##name(const matvec *p, type *out, double sum)                                                     \
+    {                                                                                                                  \
+        *out = (type)(p->beta == 0 ? p->alpha * sum : p->alpha * sum + (double)*out);                                  \
+    }                                                                                                                  \
+    static void by_rows_##name(const matvec *p, type *out, const type *x, const type *y)                               \
+    {                                                                                                                  \
+        double lane[ROWS][LANES];                                                                                      \
+        for (int64_t i = 0, n; i < p->m; i += n) {                                                                     \
+            n = i + ROWS <= p->m ? ROWS : 1;                                                                           \
+            (n == ROWS ? rows_##name : row_##name)(lane, p->k, x + i * p->row, p->row, y);                             \
+            for (int64_t r = 0; r < n; r++)                                                                            \
+                put_##name(p, out + (i + r) * p->out, joined(lane[r]));                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void by_columns_##name(const matvec *p, type *out, const type *x, const type *y)                            \
+    {                                                                                                                  \
+        double acc[COLUMNS];                                                                                           \
+        for (int64_t from = 0; from < p->m; from += COLUMNS) {                                                         \
+            const int64_t m = p->m - from < COLUMNS ? p->m - from : COLUMNS;                                           \
+            const type *block = x + from * p->row;                                                                     \
+            memset(acc, 0, (size_t)m * sizeof *acc);                                                                   \
+            for (int64_t l = 0, n; l < p->k; l += n) {                                                                 \
+                n = l + TERMS <= p->k ? TERMS : 1;                                                                     \
+                (n == TERMS ? add_terms_##name : add_term_##name)(acc, m, block + l * p->column, p->row, p->column,    \
+                                                                  y + l);                                              \
+            }                                                                                                          \
+            for (int64_t i = 0; i < m; i++)                                                                            \
+                put_##name(p, out + (from + i) * p->out, acc[i]);                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    void matvec_##name(const matvec *p, type *out, const type *x, const type *y)                                       \
+    {                                                                                                                  \
+        type *packed = NULL;                                                                                           \
+        if (p->y != 1 && p->k > 1) {                                                                                   \
+            packed = trama_resize(NULL, (size_t)p->k * sizeof *packed);                                                \
+            for (int64_t l = 0; l < p->k; l++)                                                                         \
+                packed[l] = y[l * p->y];                                                                               \
+            y = packed;                                                                                                \
+        }                                                                                                              \
+        (p->column == 1 ? by_rows_##name : by_columns_##name)(p, out, x, y);                                           \
+        free(packed);                                                                                                  \
+    }
+MATVEC(float, f32)
+MATVEC(double, f64)
