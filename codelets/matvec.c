@@ -51,7 +51,7 @@ static double joined(double *lane)
         if (row == 1) {                                                                                                \
             ADD_EACH(n, i)                                                                                             \
         } else {                                                                                                       \
-            ADD_EACH(n, row *i)                                                                                        \
+            ADD_EACH(n, (row * i))                                                                                     \
         }                                                                                                              \
     }
 

@@ -225,6 +225,7 @@ trama_status trama_executable_destroy(trama_executable **executable)
     trama_wait(e);
     flight_wait_all(e->context, "trama_executable_destroy");
     trama_status status = told ? TRAMA_OK : executable_agree(e, "trama_executable_destroy");
+    watches_end(e);
     readers_free(e);
     moves_free(&e->moves);
     targets_free(e);

@@ -92,6 +92,7 @@ struct trama_executable {
     ARRAY(input_state) inputs;
     ARRAY(target_state) targets;
     ARRAY(reader *) readers_made;
+    struct trama_watch *watches;          /* the first of them */
     move_plans moves;                     /* between its values and what the host has wrapped */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
     int window;
@@ -163,6 +164,11 @@ void compiled_forget(trama_executable *e);
 /* read.c: frees the buffers of readings that are not under way; of all, which then must be none */
 void readers_forget(trama_executable *e);
 void readers_free(trama_executable *e);
+/* What a reading reads: its bytes, and its name. */
+size_t reading_bytes(const trama_reading *reading);
+const char *reading_name(const trama_reading *reading);
+/* watch.c: what they have under way is dropped, and they know that the executable goes */
+void watches_end(trama_executable *e);
 /* feed.c */
 void inputs_free(trama_executable *e);
 /* Whether it is an input that can have the shape; its buffers for that; and from now on it is in a copy of them that no

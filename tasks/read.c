@@ -108,6 +108,18 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
     return TRAMA_OK;
 }
 
+size_t reading_bytes(const trama_reading *reading)
+{
+    const snippet *s = reading->from->s;
+    const trama_value *v = s->program->values.at[s->result];
+    return (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
+}
+
+const char *reading_name(const trama_reading *reading)
+{
+    return reading->name;
+}
+
 bool trama_read_ready(const trama_reading *reading)
 {
     return reading && flight_done(reading->f);
@@ -121,8 +133,7 @@ static trama_status end_reading(trama_reading **reading, void *data, size_t byte
     if (!status)
         status = together ? executable_agree(r->e, "trama_read") : executable_fault(r->e);
     const plan_holding *h = plan_find(r->from->s->of.plan, r->from->s->result);
-    const trama_value *v = r->from->s->program->values.at[r->from->s->result];
-    size_t want = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
+    size_t want = reading_bytes(r);
     if (!status && data && bytes != want)
         status =
             trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, r->name, want);

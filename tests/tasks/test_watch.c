@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loops that end on a value of the device: on one rank, with what may go wrong. */
+#include <stdatomic.h>
+
+#include "watching.h"
+
+START_TEST(each_call_hands_out_what_was_read_so_many_calls_ago)
+{
+    start();
+    for (int lag = 0; lag <= 5; lag++)
+        values_come_late("2", "S(0)", lag);
+    values_come_late("1", "R", 19);
+    stop();
+}
+END_TEST
+
+START_TEST(a_loop_ends_lag_steps_after_the_one_that_it_waits_for)
+{
+    start();
+    for (int lag = 0; lag <= 6; lag++)
+        loops_end_lag_steps_late("1", "R", lag);
+    stop();
+}
+END_TEST
+
+START_TEST(thousands_of_steps_hold_what_a_hundred_held)
+{
+    start();
+    watching_does_not_grow("1", "R", 2, SANITIZED ? 500 : 5000);
+    watching_does_not_grow("2", "S(0)", 7, SANITIZED ? 500 : 3000);
+    stop();
+}
+END_TEST
+
+START_TEST(eager_values_are_watched_too)
+{
+    start();
+    for (int lag = 0; lag <= 3; lag++)
+        eager_steps_are_watched("2", lag);
+    stop();
+}
+END_TEST
+
+/* ---- Waiting for no more than it must ---- */
+
+static atomic_int released;
+
+/* A learning rate that step n does not get before n steps are released. */
+static double gate(int64_t n, const double *numbers)
+{
+    while (atomic_load(&released) <= n)
+        usleep(100);
+    return numbers[0];
+}
+
+/* A call waits for the step of `lag` calls ago, which is let go just before it: for a later one it would wait for ever.
+ */
+START_TEST(a_full_window_of_steps_stays_under_way)
+{
+    enum { LAG = 3 };
+    start_with(&(trama_config){.window = LAG});
+    trama_program *p = trama_program_new();
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SCALAR, &(trama_init){.low = 1, .high = 1});
+    trama_value *loss = trama_square(w);
+    trama_optimizer sgd = trama_sgd(0.25);
+    sgd.schedule.factor = gate;
+    sgd.schedule.numbers[0] = 1;
+    trama_target *step = trama_target_new(p, "step", trama_minimize(loss, &sgd), loss);
+    trama_executable *e = compile(p);
+    trama_watch *watch;
+    double at;
+    bool known;
+    must(trama_watch_new(e, LAG, &watch));
+    for (int i = 1; i <= 20; i++) {
+        atomic_store(&released, i - LAG);
+        must(trama_run(e, step));
+        must(trama_watch_next(watch, w, &at, sizeof at, &known));
+        demand(known == (i > LAG) && (!known || at == ldexp(1, LAG - i)), "step %d: %g", i, at);
+    }
+    atomic_store(&released, 20);
+    must(trama_watch_destroy(&watch));
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
+/* ---- Ends, errors ---- */
+
+START_TEST(executable_and_watch_go_in_either_order)
+{
+    start();
+    counting c = counting_new("2", "S(0)");
+    trama_watch *first, *second, *third;
+    double sum = 0;
+    bool known = true;
+    must(trama_watch_new(c.e, 2, &first));
+    must(trama_watch_new(c.e, 2, &second));
+    must(trama_watch_new(c.e, 0, &third));
+    for (int i = 0; i < 2; i++) {
+        must(trama_run(c.e, c.step));
+        must(trama_watch_next(first, c.total, NULL, 0, &known));
+        must(trama_watch_next(second, c.twice, NULL, 0, &known));
+    }
+    must(trama_watch_destroy(&second)); /* with readings under way, from the middle of the list */
+    must(trama_executable_destroy(&c.e));
+    expect_here(trama_watch_next(first, c.total, &sum, sizeof sum, &known), TRAMA_E_ORDER, "trama_watch_next",
+                "destroyed");
+    must(trama_watch_rest(first, &sum, sizeof sum, &known));
+    demand(!known && sum == 0, "what was under way is dropped");
+    must(trama_watch_destroy(&first));
+    must(trama_watch_destroy(&third));
+    must(trama_watch_destroy(&third)); /* NULL by now */
+    must(trama_watch_destroy(NULL));
+    counting_free(&c);
+    stop();
+}
+END_TEST
+
+START_TEST(a_wrong_call_says_so_and_takes_nothing)
+{
+    start();
+    counting c = counting_new("2", "S(0)");
+    trama_watch *watch = NULL;
+    double sum = -1, wide[WATCHED];
+    bool known = false;
+    expect_here(trama_watch_new(NULL, 1, &watch), TRAMA_E_ARGUMENT, "executable", "NULL");
+    expect_here(trama_watch_new(c.e, 1, NULL), TRAMA_E_ARGUMENT, "address", "NULL");
+    expect_here(trama_watch_new(c.e, -1, &watch), TRAMA_E_ARGUMENT, "lag of -1");
+    expect_here(trama_watch_new(c.e, TRAMA_WATCH_MOST + 1, &watch), TRAMA_E_ARGUMENT, "lag of 257", "256");
+    demand(!watch, "an error makes no watch");
+    must(trama_watch_new(c.e, 1, &watch));
+    expect_here(trama_watch_next(NULL, c.total, &sum, sizeof sum, &known), TRAMA_E_ARGUMENT, "the watch is NULL");
+    expect_here(trama_watch_next(watch, NULL, &sum, sizeof sum, &known), TRAMA_E_ARGUMENT, "trama_watch_next");
+    expect_here(trama_watch_next(watch, c.total, &sum, sizeof sum, &known), TRAMA_E_ORDER, "trama_watch_next");
+    must(trama_run(c.e, c.step));
+    expect_here(trama_watch_next(watch, c.total, &sum, sizeof sum, NULL), TRAMA_E_ARGUMENT, "known is NULL");
+    must(trama_watch_next(watch, c.total, &sum, sizeof sum, &known));
+    must(trama_run(c.e, c.step));
+    expect_here(trama_watch_next(watch, c.elements, wide, sizeof wide, &known), TRAMA_E_SHAPE, "room for 56 bytes",
+                "has 8"); /* total is what comes */
+    expect_here(trama_watch_rest(watch, wide, sizeof wide, &known), TRAMA_E_SHAPE, "room for 56 bytes", "has 8");
+    must(trama_watch_next(watch, c.elements, &sum, sizeof sum, &known));
+    demand(known && sum == WATCHED, "total of step 1 is %g", sum);
+    must(trama_watch_rest(watch, wide, sizeof wide, &known));
+    demand(known && wide[WATCHED - 1] == 2, "elements of step 2 are %g", wide[WATCHED - 1]);
+    must(trama_watch_destroy(&watch));
+    must(trama_watch_new(c.e, 0, &watch));
+    expect_here(trama_watch_next(watch, c.elements, &sum, sizeof sum, &known), TRAMA_E_SHAPE, "room for 8 bytes",
+                "elements has 56");
+    must(trama_watch_next(watch, c.elements, wide, sizeof wide, &known));
+    demand(known && wide[0] == 2, "without a lag it is this step's");
+    must(trama_watch_destroy(&watch));
+    counting_free(&c);
+    stop();
+}
+END_TEST
+
+/* A gated value is that of the last step that was applied; before the first one there is nothing to read. */
+START_TEST(merged_gradients_are_watched_from_the_first_applied_step_on)
+{
+    start();
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 1));
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(1, 1), NULL), *loss = trama_mean(trama_mul(x, w));
+    trama_optimizer sgd = trama_sgd(1);
+    trama_value *done = trama_minimize(loss, &sgd), *merged = trama_merged_gradient(done, w);
+    trama_target *train = trama_target_new(p, "train", done, merged);
+    trama_gradient_merge(train, 3, TRAMA_TOTAL);
+    trama_executable *e = compile(p);
+    trama_watch *watch;
+    double at = -1;
+    bool known;
+    must(trama_watch_new(e, 1, &watch));
+    for (int i = 1; i <= 9; i++) { /* gradients 1, 2, ..., 9: merged 6, 15, 24 */
+        const double data = i;
+        must(trama_feed(e, x, &data, TRAMA_SHAPE(1, 1)));
+        must(trama_run(e, train));
+        if (i < 3) {
+            expect_here(trama_watch_next(watch, merged, &at, sizeof at, &known), TRAMA_E_NOT_KEPT, "trama_watch_next");
+            continue;
+        }
+        must(trama_watch_next(watch, merged, &at, sizeof at, &known));
+        const double wanted = i == 3 ? -1 : i <= 6 ? 6 : 15;
+        demand(known == (i > 3) && at == wanted, "micro-step %d: %g instead of %g", i, at, wanted);
+    }
+    must(trama_watch_destroy(&watch));
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
+TESTS(each_call_hands_out_what_was_read_so_many_calls_ago, a_loop_ends_lag_steps_after_the_one_that_it_waits_for,
+      thousands_of_steps_hold_what_a_hundred_held, eager_values_are_watched_too, a_full_window_of_steps_stays_under_way,
+      executable_and_watch_go_in_either_order, a_wrong_call_says_so_and_takes_nothing,
+      merged_gradients_are_watched_from_the_first_applied_step_on)
