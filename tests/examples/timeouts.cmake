@@ -3,7 +3,7 @@
 if(TRAMA_EXAMPLES)
     add_dependencies(tests_examples examples)
     if(c_flags MATCHES "sanitize=address")
-        foreach(program hello_mesh embed own_rule own_op demo_mlp fashion_mnist slow_input trama_command)
+        foreach(program cg hello_mesh embed own_rule own_op demo_mlp fashion_mnist slow_input trama_command)
             target_sources(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/support/sanitizers/keep_loaded.c")
         endforeach()
     endif()

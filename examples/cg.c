@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conjugate gradients (Hestenes and Stiefel 1952) for A x = b, on any mesh: A [n, n] has 1 / (1 + |i - j|)^2 in row i,
+ * column j, within a band if asked for. Each rank makes its part of A and has no other; the host sees one number a
+ * step, some steps late. examples/run cg; examples/run --ranks 4 cg --mesh 2,2 --n 2048. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "arguments.h"
+#include "must.h"
+#include "progress.h"
+#include "run_options.h"
+#include "trama.h"
+
+typedef struct options {
+    int64_t n, band, lag, most;
+    double tolerance;
+    const char *solution; /* a file; NULL */
+    trama_mesh *mesh;
+    plan_form plan;
+} options;
+
+/* ---- The system ---- */
+
+typedef struct solver {
+    trama_program *program;
+    trama_value *matrix, *x, *r, *p; /* A [n, n]; solution so far, residual and direction [n, 1] */
+    trama_value *rho, *limit;        /* r'r, and at which of it the iteration ends */
+    trama_value *taken, *error;      /* how many steps were taken; the largest |x - solution| */
+    trama_target *begin, *step, *end;
+} solver;
+
+/* Its first axis splits rows, the second one columns, others rows again. */
+static void lay_matrix(char *text, size_t bytes, int axes)
+{
+    int at = 0;
+    for (int i = 0; i < axes; i++)
+        at += snprintf(text + at, bytes - (size_t)at, "%sS(%d)", i ? "," : "", i == 1);
+}
+
+/* Every axis splits vectors. */
+static void lay_vector(char *text, size_t bytes, int axes)
+{
+    int at = 0;
+    for (int i = 0; i < axes; i++)
+        at += snprintf(text + at, bytes - (size_t)at, "%sS(0)", i ? "," : "");
+}
+
+/* A Toeplitz matrix, whose eigenvalues lie between the extremes over t of 1 + 2 sum of cos(d t) / (1 + d)^2, 0 < d <=
+ * band (Grenander and Szego 1958): 0.14, without a band 0.64, and 2.3. */
+static double entry(const options *o, int64_t row, int64_t column)
+{
+    const int64_t distance = llabs(row - column);
+    return distance > o->band ? 0 : 1 / ((double)(1 + distance) * (double)(1 + distance));
+}
+
+/* One of this rank's boxes of A, which the caller frees. */
+static trama_piece piece_of_matrix(trama_executable *executable, const trama_value *matrix, const options *o, int i)
+{
+    trama_piece piece = {.offset = {0}};
+    must(trama_local_box(executable, matrix, i, piece.offset, piece.extent));
+    double *data = must_allocate(piece.extent[0] * piece.extent[1], sizeof *data);
+    for (int64_t row = 0; row < piece.extent[0]; row++)
+        for (int64_t column = 0; column < piece.extent[1]; column++)
+            data[row * piece.extent[1] + column] = entry(o, piece.offset[0] + row, piece.offset[1] + column);
+    piece.data = data;
+    piece.bytes = (size_t)(piece.extent[0] * piece.extent[1]) * sizeof *data;
+    return piece;
+}
+
+static void make_matrix(trama_context *context, trama_executable *executable, trama_value *matrix, const options *o)
+{
+    trama_wrapped *wrapped;
+    int n;
+    must(trama_local_count(executable, matrix, &n));
+    trama_piece *pieces = must_allocate(n, sizeof *pieces);
+    for (int i = 0; i < n; i++)
+        pieces[i] = piece_of_matrix(executable, matrix, o, i);
+    must(trama_wrap(context, "A", TRAMA_F64, TRAMA_SHAPE(o->n, o->n), n, pieces, TRAMA_READ_ONLY, &wrapped));
+    must(trama_write_wrapped(executable, matrix, wrapped));
+    must(trama_release(&wrapped));
+    for (int i = 0; i < n; i++)
+        free(pieces[i].data);
+    free(pieces);
+}
+
+static double solution(int64_t i)
+{
+    return sin((double)i) + 0.5;
+}
+
+static trama_value *known_solution(trama_program *program, int64_t n)
+{
+    double *at = must_allocate(n, sizeof *at);
+    for (int64_t i = 0; i < n; i++)
+        at[i] = solution(i);
+    trama_value *known = trama_constant(program, TRAMA_F64, TRAMA_SHAPE(n, 1), at);
+    free(at);
+    return known;
+}
+
+/* ---- The program ---- */
+
+static trama_value *vector(const solver *s, const char *name, const options *o)
+{
+    char layout[256];
+    lay_vector(layout, sizeof layout, trama_mesh_ndim(o->mesh));
+    return trama_shard(trama_state(s->program, name, TRAMA_F64, TRAMA_SHAPE(o->n, 1), NULL), o->mesh, layout);
+}
+
+static trama_value *scalar(const solver *s, const char *name, trama_dtype dtype)
+{
+    return trama_state(s->program, name, dtype, TRAMA_SCALAR, NULL);
+}
+
+static void record_state(solver *s, const options *o)
+{
+    char layout[256];
+    lay_matrix(layout, sizeof layout, trama_mesh_ndim(o->mesh));
+    s->matrix = trama_state(s->program, "A", TRAMA_F64, TRAMA_SHAPE(o->n, o->n), NULL);
+    trama_shard(s->matrix, o->mesh, layout);
+    s->x = vector(s, "x", o);
+    s->r = vector(s, "r", o);
+    s->p = vector(s, "p", o);
+    s->rho = scalar(s, "rho", TRAMA_F64);
+    s->limit = scalar(s, "limit", TRAMA_F64);
+    s->taken = scalar(s, "taken", TRAMA_I64);
+}
+
+/* x = 0, so that r = p = b. */
+static void record_begin(solver *s, const options *o)
+{
+    const int64_t none = 0;
+    trama_value *zero = trama_fill(s->program, TRAMA_F64, TRAMA_SHAPE(o->n, 1), 0);
+    trama_value *b = trama_matmul(s->matrix, known_solution(s->program, o->n)), *rho = trama_sum_square(b);
+    s->begin = trama_target_new(s->program, "begin", trama_assign(s->x, zero), trama_assign(s->r, b),
+                                trama_assign(s->p, b), trama_assign(s->rho, rho),
+                                trama_assign(s->limit, trama_scale(rho, o->tolerance * o->tolerance)),
+                                trama_assign(s->taken, trama_constant(s->program, TRAMA_I64, TRAMA_SCALAR, &none)));
+}
+
+/* The state takes the value if the step is taken: after the end nothing changes, however many steps the host is ahead.
+ */
+static trama_value *assign_if(const solver *s, trama_value *state, trama_value *value, trama_value *taken)
+{
+    trama_value *in[] = {state, value, taken};
+    return trama_apply_at(TRAMA_HERE, s->program, trama_op_find("assign_if"), 3, in, NULL);
+}
+
+static void record_step(solver *s)
+{
+    const int64_t one = 1;
+    trama_value *go_on = trama_cast(trama_sign(trama_relu(trama_sub(s->rho, s->limit))), TRAMA_U8);
+    trama_value *q = trama_matmul(s->matrix, s->p);
+    trama_value *alpha = trama_div(s->rho, trama_sum(trama_mul(s->p, q)));
+    trama_value *x = trama_add(s->x, trama_mul(alpha, s->p)), *r = trama_sub(s->r, trama_mul(alpha, q));
+    trama_value *rho = trama_sum_square(r);
+    trama_value *p = trama_add(r, trama_mul(trama_div(rho, s->rho), s->p));
+    trama_value *taken = trama_add(s->taken, trama_constant(s->program, TRAMA_I64, TRAMA_SCALAR, &one));
+    s->step = trama_target_new(s->program, "step", assign_if(s, s->x, x, go_on), assign_if(s, s->r, r, go_on),
+                               assign_if(s, s->p, p, go_on), assign_if(s, s->rho, rho, go_on),
+                               assign_if(s, s->taken, taken, go_on));
+}
+
+static solver record(const options *o)
+{
+    solver s = {.program = trama_program_new()};
+    record_state(&s, o);
+    record_begin(&s, o);
+    record_step(&s);
+    s.error = trama_max(trama_abs(trama_sub(s.x, known_solution(s.program, o->n))));
+    s.end = trama_target_new(s.program, "end", s.error);
+    return s;
+}
+
+/* ---- The iteration ---- */
+
+typedef struct outcome {
+    int64_t taken, submitted; /* steps */
+    double residual, error, seconds;
+} outcome;
+
+static outcome iterate(trama_executable *executable, const solver *s, const options *o)
+{
+    outcome found = {0};
+    double rho = INFINITY, limit;
+    bool known;
+    trama_watch *watch;
+    must(trama_run(executable, s->begin));
+    must(trama_read(executable, s->limit, &limit, sizeof limit));
+    must(trama_watch_new(executable, (int)o->lag, &watch));
+    const double begun = clock_seconds();
+    while (!(rho <= limit) && found.submitted < o->most) {
+        must(trama_run(executable, s->step));
+        must(trama_watch_next(watch, s->rho, &rho, sizeof rho, &known));
+        found.submitted++;
+    }
+    must(trama_wait(executable));
+    found.seconds = clock_seconds() - begun;
+    must(trama_watch_destroy(&watch));
+    must(trama_read(executable, s->rho, &rho, sizeof rho));
+    must(trama_read(executable, s->taken, &found.taken, sizeof found.taken));
+    found.residual = o->tolerance * sqrt(rho / limit);
+    must(trama_run(executable, s->end));
+    must(trama_read(executable, s->error, &found.error, sizeof found.error));
+    return found;
+}
+
+static void write_solution(trama_context *context, trama_executable *executable, const solver *s, const options *o)
+{
+    const bool writes = trama_context_rank(context) == 0;
+    double *x = must_allocate(o->n, sizeof *x);
+    must(trama_read(executable, s->x, writes ? x : NULL, writes ? (size_t)o->n * sizeof *x : 0));
+    FILE *file = writes ? fopen(o->solution, "wb") : NULL;
+    if (writes && (!file || fwrite(x, sizeof *x, (size_t)o->n, file) < (size_t)o->n || fclose(file)))
+        fail("cannot write %s", o->solution);
+    free(x);
+}
+
+static bool solve(trama_context *context, const options *o)
+{
+    solver s = record(o);
+    trama_executable *executable;
+    bool solved = true;
+    must(trama_compile(context, s.program, &executable));
+    if (o->plan) {
+        must(plan_print(context, executable, s.step, o->plan));
+    } else {
+        make_matrix(context, executable, s.matrix, o);
+        const outcome found = iterate(executable, &s, o);
+        char *mesh = trama_mesh_text(o->mesh);
+        if (trama_context_rank(context) == 0)
+            printf("n %lld, mesh %s: %lld iterations, relative residual %.2e, largest error %.2e, %.3f ms an iteration "
+                   "(%lld submitted)\n",
+                   (long long)o->n, mesh, (long long)found.taken, found.residual, found.error,
+                   1e3 * found.seconds / (double)found.submitted, (long long)found.submitted);
+        free(mesh);
+        if (o->solution)
+            write_solution(context, executable, &s, o);
+        solved = found.residual <= o->tolerance;
+    }
+    must(trama_executable_destroy(&executable));
+    trama_program_destroy(&s.program);
+    return solved;
+}
+
+/* ---- Options ---- */
+
+enum { KEY_BAND = 256, KEY_LAG, KEY_MOST, KEY_SOLUTION };
+
+static const struct argp_option argp_options[] = {
+    {"n", 'n', "N", 0, "Unknowns (1024)", 0},
+    {"mesh", 'm', "MESH", 0, "Any mesh (1): its first axis splits the rows of A, the second its columns, others rows",
+     0},
+    {"band", KEY_BAND, "WIDTH", 0, "Elements of A further from the diagonal are 0 (none are)", 0},
+    {"tolerance", 't', "T", 0, "Of the residual, relative to the right side (1e-10)", 0},
+    {"lag", KEY_LAG, "STEPS", 0, "How many steps late the host sees the residual (2)", 0},
+    {"most", KEY_MOST, "STEPS", 0, "End after so many, solved or not (1000)", 0},
+    {"solution", KEY_SOLUTION, "FILE", 0, "Write x there, as n doubles", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    options *o = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &o->plan;
+        return 0;
+    case 'n':
+        o->n = argument_integer(state, "--n", text, 1, 1 << 20);
+        return 0;
+    case 'm':
+        trama_mesh_destroy(&o->mesh);
+        o->mesh = argument_mesh(state, "--mesh", text, 0, NULL);
+        return 0;
+    case KEY_BAND:
+        o->band = argument_integer(state, "--band", text, 0, 1 << 20);
+        return 0;
+    case 't':
+        o->tolerance = argument_positive(state, "--tolerance", text);
+        return 0;
+    case KEY_LAG:
+        o->lag = argument_integer(state, "--lag", text, 0, TRAMA_WATCH_MOST);
+        return 0;
+    case KEY_MOST:
+        o->most = argument_integer(state, "--most", text, 1, 1 << 30);
+        return 0;
+    case KEY_SOLUTION:
+        o->solution = text;
+        return 0;
+    default:
+        return argument_unknown(key, text, state);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct argp_child children[] = {{.argp = &run_argp}, {0}};
+    const struct argp parser = {.options = argp_options,
+                                .parser = parse_option,
+                                .children = children,
+                                .doc = "Solves A x = b by conjugate gradients, A a dense or banded matrix."};
+    options o = {.n = 1024, .band = 1 << 20, .lag = 2, .most = 1000, .tolerance = 1e-10};
+    o.mesh = trama_mesh_parse("1");
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+
+    trama_context *context = NULL;
+    must(trama_start(NULL, &context));
+    const bool solved = solve(context, &o);
+    must(trama_stop(&context));
+    trama_mesh_destroy(&o.mesh);
+    if (!solved)
+        fail("not solved in %lld steps", (long long)o.most);
+    return EXIT_SUCCESS;
+}
