@@ -91,6 +91,7 @@ MERGE_COST = 1.03  # a micro-step's time over that of one that is not merged
 MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
 OPTIMIZED = "2048,2048"
+CG_SIZES = (8192,)
 # Key: the program's arguments. Each request that completes is held back by so many us; what that may add to a unit,
 # over the sum of these delays.
 OVERLAPS = {"dp": ("dp", "--mesh", "dp=2"), "mp": ("mp", "--mesh", "mp=2")}
@@ -125,6 +126,8 @@ class Catalogue:
             self.add_merge_cost(hidden, batch)
         for optimizer in OPTIMIZERS:
             self.add_optimizer(optimizer, torch)
+        for n in CG_SIZES:
+            self.add_cg(n)
         for cores in (2, 1):
             self.add_hop(cores)
         for ranks in (1, 2):
@@ -204,6 +207,11 @@ class Catalogue:
         arguments = [optimizer, "--hidden", OPTIMIZED]
         self.group(name, "PyTorch", torch_program(torch, "torch_optimizer", *arguments), 30, 20, 1)
         self.add(name, name, "trama", program("optimizer", *arguments), "time", 1)
+
+    def add_cg(self, n):
+        name, sizes = f"cg.{n}", ["--n", str(n)]
+        self.group(name, "MPI and BLAS", on_ranks(2, program("raw_cg", *sizes)), 30, 20, 2)
+        self.add(name, name, "trama", on_ranks(2, program("cg", *sizes)), "speed", 0.95)
 
     def add_hop(self, cores):
         name = f"hop.{cores}core" + "s" * (cores > 1)
