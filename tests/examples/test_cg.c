@@ -82,7 +82,7 @@ typedef struct system_of {
 static void check_on(const system_of *s, int ranks, const char *mesh, int lag)
 {
     static char file[4096];
-    double *x = malloc((size_t)s->n * sizeof *x), *got = malloc((size_t)s->n * sizeof *got), largest = 0;
+    double *x = calloc((size_t)s->n, sizeof *x), *got = calloc((size_t)s->n, sizeof *got), largest = 0;
     const int iterations = plain_cg(s->n, s->band, s->tolerance, x);
     char launcher[512] = "";
     snprintf(file, sizeof file, "cg-%d.x", (int)getpid());
