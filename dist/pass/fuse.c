@@ -21,7 +21,8 @@ static bool same_layout(const fusion *f, const trama_node *node, int t)
            trama_layout_equal(&f->l->value[v->id], &theirs->out[v->result]);
 }
 
-/* A state that the node updates must not be read by a node that would then run after it instead of before. */
+/* A state that the node updates must not be read by a node that would then run after it instead of before. Those of its
+ * own group that are pointwise run before it, on the same elements. */
 static bool update_may_move(const fusion *f, const trama_node *node, int leader)
 {
     for (int o = 0; o < node->op->n_out; o++) {
@@ -30,6 +31,8 @@ static bool update_may_move(const fusion *f, const trama_node *node, int leader)
         const trama_value *state = value_storage(node->in[o]);
         for (int i = leader; i < node->id; i++) {
             const trama_node *between = f->program->nodes.at[i];
+            if (f->leader[i] == leader && between->op->pointwise)
+                continue;
             for (int t = 0; f->needed[i] && t < between->op->n_in; t++)
                 if (value_storage(between->in[t]) == state)
                     return false;

@@ -133,6 +133,30 @@ START_TEST(an_op_between_different_layouts_is_not_fused)
 }
 END_TEST
 
+START_TEST(an_update_runs_on_the_tile_of_what_is_made_from_the_state_itself)
+{
+    const plan *got = PLAN(2, &fine, trama_assign(w, trama_add(w, trama_mul(row, trama_square(w)))));
+    ck_assert_int_eq(computes(got), 2); /* a tile each */
+    ck_assert_int_eq(calls(got), 8);
+    ck_assert_int_eq(shards(got, SHARD_OWN), 0);
+}
+END_TEST
+
+START_TEST(an_update_waits_for_a_product_whose_tiles_read_all_of_the_state)
+{
+    const plan *got = PLAN(2, &fine, trama_assign(w, trama_relu(trama_matmul(w, w))));
+    ck_assert_int_eq(computes(got), 4);
+}
+END_TEST
+
+START_TEST(an_update_waits_for_who_reads_the_state_in_between)
+{
+    trama_value *next = trama_neg(w), *product = trama_matmul(x, w); /* with the old one */
+    const plan *got = PLAN(2, &fine, product, trama_assign(w, next));
+    ck_assert_int_eq(computes(got), 6);
+}
+END_TEST
+
 START_TEST(what_is_not_there_yet_keeps_an_op_out_of_the_group)
 {
     trama_value *a = trama_neg(x), *b = trama_matmul(trama_exp(x), w), *c = trama_add(a, b);
@@ -218,6 +242,9 @@ int main(void)
         bias_and_activation_run_on_the_tile_of_the_product,
         without_fusion_every_op_is_a_step,
         an_op_between_different_layouts_is_not_fused,
+        an_update_runs_on_the_tile_of_what_is_made_from_the_state_itself,
+        an_update_waits_for_a_product_whose_tiles_read_all_of_the_state,
+        an_update_waits_for_who_reads_the_state_in_between,
         what_is_not_there_yet_keeps_an_op_out_of_the_group,
         a_product_is_cut_into_as_many_tiles_as_a_place_has_workers,
         ways_fix_the_number_of_tiles_and_coarse_grain_leaves_one,
