@@ -3,13 +3,15 @@
 if(TRAMA_EXAMPLES)
     add_dependencies(tests_examples examples)
     if(c_flags MATCHES "sanitize=address")
-        foreach(program cg hello_mesh embed own_rule own_op demo_mlp fashion_mnist slow_input trama_command)
+        foreach(program cg hello_mesh embed own_rule own_op heat2d demo_mlp fashion_mnist slow_input
+                trama_command)
             target_sources(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/support/sanitizers/keep_loaded.c")
         endforeach()
     endif()
 endif()
 
 set(TIMEOUT_test_trama_trace 300)
+set(TIMEOUT_test_heat2d 240)
 
 # A StarPU program of known times, for the traces.
 add_executable(examples_sleeper examples/sleeper.c)
