@@ -100,6 +100,7 @@ OVERLAP_GROWTH = 0.2
 HIDDEN = {"hidden.2": 2, "hidden.4": 4}  # ranks
 HIDDEN_BATCH = 512
 HOP = 25  # us
+HEAT = 0.9  # of the speed of plain C and MPI
 TRACED = ("512,256", 128)
 PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
@@ -132,6 +133,8 @@ class Catalogue:
             self.add_hop(cores)
         for ranks in (1, 2):
             self.add_trace(ranks)
+        for ranks in (1, 2):
+            self.add_heat(ranks)
 
     def add(self, name, group, candidate, command, kind, target, samples=None):
         baseline = next(iter(self.groups[group]))
@@ -228,6 +231,14 @@ class Catalogue:
         kept_not = 'export TRAMA_TRACE=$(mktemp -d); trap \'rm -rf "$TRAMA_TRACE"\' EXIT; "$@"'
         self.group(name, "untraced step", step, 30, 20, 1)
         self.add(name, name, "traced", ["bash", "-c", kept_not, "traced", *step], "time", None)
+
+    def add_heat(self, ranks):
+        """One worker a rank, against one thread a rank."""
+        name = f"heat2d.{ranks}"
+        commands = [program("plain_heat2d"), ["env", "TRAMA_WORKERS=1", *program("heat2d", "--mesh", str(ranks))]]
+        plain, trama = [on_ranks(ranks, command) if ranks > 1 else command for command in commands]
+        self.group(name, "plain MPI", plain, 30, 5, 1)
+        self.add(name, name, "trama", trama, "speed", HEAT)
 
     def names(self):
         return [*(row.name for row in self.rows), *("overlap." + key for key in OVERLAPS), *HIDDEN,
