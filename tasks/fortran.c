@@ -9,6 +9,7 @@ _Static_assert(sizeof(void *) != 8 || (sizeof(trama_config) == 96 && sizeof(tram
 _Static_assert(TRAMA_OK == 0 && TRAMA_E_SYSTEM == 9 && TRAMA_F32 == 0 && TRAMA_U8 == 4, "trama_c.f90");
 
 trama_status trama_fortran_check(trama_where where, const char *call, const trama_value *value, trama_dtype dtype);
+int trama_fortran_dim(const trama_value *value, int dim);
 
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context)
 {
@@ -24,4 +25,10 @@ trama_status trama_fortran_check(trama_where where, const char *call, const tram
         return TRAMA_OK; /* the call itself refuses NULL */
     return trama_fail(where, TRAMA_E_DTYPE, "%s: the array is %s, but %s is %s", call, trama_dtype_name(dtype),
                       trama_value_name(value), trama_dtype_name(trama_value_dtype(value)));
+}
+
+/* A dim as Trama counts it, of one that counts from 1 in the other order. */
+int trama_fortran_dim(const trama_value *value, int dim)
+{
+    return value ? trama_value_shape(value).ndim - dim : 0;
 }

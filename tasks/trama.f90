@@ -30,6 +30,7 @@ module trama
     public :: trama_tanh, trama_sigmoid, trama_sum, trama_mean, trama_max, trama_min
     public :: trama_gradient, trama_assign, trama_minimize, trama_sgd, trama_adam, trama_adamw, trama_target_new
     public :: trama_compile, trama_executable_destroy, trama_feed, trama_run, trama_wait, trama_read, trama_write
+    public :: trama_slice, trama_pad, trama_shift, trama_window
     public :: trama_extents, trama_print, trama_layout_of
     public :: operator(+), operator(-), operator(*), operator(/)
 
@@ -372,6 +373,40 @@ contains
         type(trama_value), intent(in) :: x
         integer, intent(in) :: dim
         y%at = c_softmax(here, x%at, int(-dim, c_int))
+    end function
+
+    !> Elements from, ..., from + extent - 1 along a dim; from counts from 1.
+    type(trama_value) function trama_slice(x, dim, from, extent) result(y)
+        type(trama_value), intent(in) :: x
+        integer, intent(in) :: dim, from, extent
+        y%at = c_slice(here, x%at, c_dim(x%at, int(dim, c_int)), from - 1_c_int64_t, int(extent, c_int64_t))
+    end function
+
+    !> Zeros before and after x along a dim.
+    type(trama_value) function trama_pad(x, dim, before, after) result(y)
+        type(trama_value), intent(in) :: x
+        integer, intent(in) :: dim, before, after
+        y%at = c_pad(here, x%at, c_dim(x%at, int(dim, c_int)), int(before, c_int64_t), int(after, c_int64_t))
+    end function
+
+    !> x moved towards higher indices by so many, zeros behind it: for a vector, eoshift(x, -by).
+    type(trama_value) function trama_shift(x, dim, by) result(y)
+        type(trama_value), intent(in) :: x
+        integer, intent(in) :: dim, by
+        y%at = c_shift(here, x%at, c_dim(x%at, int(dim, c_int)), int(by, c_int64_t))
+    end function
+
+    !> Element (i, j, ...) is x(i + offset(1), j + offset(2), ...) where x has one, else 0.
+    type(trama_value) function trama_window(x, offset, extents) result(y)
+        type(trama_value), intent(in) :: x
+        integer, intent(in) :: offset(:), extents(:)
+        integer(c_int64_t) :: by(TRAMA_MAX_NDIM)
+        type(c_shape) :: shape
+        by = 0
+        shape = shape_of(int(extents, c_int64_t))
+        if (size(offset) /= size(extents)) shape%ndim = -1
+        if (shape%ndim > 0) by(:shape%ndim) = offset(size(offset):1:-1)
+        y%at = c_window(here, x%at, by, shape)
     end function
 
     !> Over one dim, or all; keep leaves an extent of 1.

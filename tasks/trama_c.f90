@@ -130,6 +130,22 @@ module trama_c
             integer(c_size_t), value :: bytes
             integer(c_int) :: status
         end function
+        function c_shifted(where, x, dim, by) bind(c) result(y)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: x
+            integer(c_int), value :: dim
+            integer(c_int64_t), value :: by
+            type(c_ptr) :: y
+        end function
+        function c_ranged(where, x, dim, one, other) bind(c) result(y)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: x
+            integer(c_int), value :: dim
+            integer(c_int64_t), value :: one, other
+            type(c_ptr) :: y
+        end function
         function c_new_optimizer(lr) bind(c) result(optimizer)
             import
             real(c_double), value :: lr
@@ -182,6 +198,9 @@ module trama_c
     procedure(c_laid_out), bind(c, name="trama_reshard_at") :: c_reshard
     procedure(c_transfer), bind(c, name="trama_read_at") :: c_read
     procedure(c_transfer), bind(c, name="trama_write_at") :: c_write
+    procedure(c_shifted), bind(c, name="trama_shift_at") :: c_shift
+    procedure(c_ranged), bind(c, name="trama_slice_at") :: c_slice
+    procedure(c_ranged), bind(c, name="trama_pad_at") :: c_pad
     procedure(c_new_optimizer), bind(c, name="trama_sgd") :: trama_sgd
     procedure(c_new_optimizer), bind(c, name="trama_adam") :: trama_adam
     procedure(c_new_optimizer), bind(c, name="trama_adamw") :: trama_adamw
@@ -262,6 +281,14 @@ module trama_c
             integer(c_int), value :: dim
             type(c_ptr) :: y
         end function
+        function c_window(where, x, offset, shape) bind(c, name="trama_window_at") result(y)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: x
+            integer(c_int64_t), intent(in) :: offset(*)
+            type(c_shape), value :: shape
+            type(c_ptr) :: y
+        end function
         function c_minimize(where, loss, optimizer) bind(c, name="trama_minimize_at") result(y)
             import
             type(c_where), value :: where
@@ -325,6 +352,12 @@ module trama_c
             type(c_ptr), value :: value
             integer(c_int), value :: dtype
             integer(c_int) :: status
+        end function
+        function c_dim(value, dim) bind(c, name="trama_fortran_dim") result(number)
+            import
+            type(c_ptr), value :: value
+            integer(c_int), value :: dim
+            integer(c_int) :: number
         end function
         function c_dtype_size(dtype) bind(c, name="trama_dtype_size") result(bytes)
             import

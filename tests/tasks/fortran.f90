@@ -15,6 +15,7 @@ program test_fortran
     call demand(trama_start(second, config=config) == TRAMA_E_ORDER, "a second context")
     call arrays_keep_their_order()
     call ops_are_of_arrays()
+    call windows_count_from_one()
     call errors_name_the_place()
     call steps_are_those_of_plain_loops()
     call must(trama_stop(context))
@@ -117,6 +118,44 @@ contains
         call must(trama_read(run, soft, parts))
         call demand(maxval(abs(sum(parts, dim=1) - 1)) < 1d-12, "a softmax over another dim")
         call must(trama_executable_destroy(run))
+        call trama_program_destroy(p)
+    end subroutine
+
+    subroutine windows_count_from_one()
+        integer(c_int32_t) :: a(5, 4), slice(2, 4), pad(5, 7), shift(5, 4), back(5, 4), window(4, 6), moved(4, 6)
+        type(trama_program) :: p
+        type(trama_value) :: x, values(5)
+        type(trama_target) :: t
+        type(trama_executable) :: run
+        integer :: i, j
+
+        a = reshape([(i, i = 1, size(a))], shape(a))
+        p = trama_program_new()
+        x = trama_constant(p, a)
+        values = [trama_slice(x, 1, 2, 2), trama_pad(x, 2, 1, 2), trama_shift(x, 1, 2), trama_shift(x, 2, -1), &
+            trama_window(x, [2, -1], shape(window))]
+        t = trama_target_new(p, "t", values)
+        call must(trama_compile(context, p, run))
+        call must(trama_run(run, t))
+        call must(trama_read(run, values(1), slice))
+        call demand(all(slice == a(2:3, :)), "another slice")
+        call must(trama_read(run, values(2), pad))
+        call demand(all(pad(:, 2:5) == a) .and. all(pad(:, 1) == 0) .and. all(pad(:, 6:) == 0), "other zeros")
+        call must(trama_read(run, values(3), shift))
+        call must(trama_read(run, values(4), back))
+        do j = 1, 4
+            call demand(all(shift(:, j) == eoshift(a(:, j), -2)), "another shift")
+        end do
+        do i = 1, 5
+            call demand(all(back(i, :) == eoshift(a(i, :), 1)), "another shift back")
+        end do
+        call must(trama_read(run, values(5), window))
+        moved = 0
+        moved(1:3, 2:5) = a(3:5, :)
+        call demand(all(window == moved), "another window")
+        call must(trama_executable_destroy(run))
+        x = trama_slice(x, 3, 1, 1)
+        call demand(.not. c_associated(x%at), "a slice along a third dim")
         call trama_program_destroy(p)
     end subroutine
 
