@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Fortran module trama: a library of its own beside trama's, target trama::fortran. Modules differ from compiler to
 # compiler, so its sources are installed too.
-set(sources tasks/trama_c.f90 tasks/trama.f90)
+set(sources tasks/trama_c.f90 tasks/trama_wraps.f90 tasks/trama.f90 tasks/trama_array.c)
 add_library(trama_fortran ${sources})
 add_library(trama::fortran ALIAS trama_fortran)
 set(TRAMA_FORTRAN_FLAGS "")
@@ -18,6 +18,16 @@ target_include_directories(trama_fortran INTERFACE
     $<BUILD_INTERFACE:${modules}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran>)
 target_link_libraries(trama_fortran PUBLIC trama)
 
+# Array descriptors are the Fortran compiler's. A C compiler of another make does not find GNU's header by itself.
+include(CheckIncludeFile)
+check_include_file(ISO_Fortran_binding.h TRAMA_HAVE_FORTRAN_BINDING)
+if(NOT TRAMA_HAVE_FORTRAN_BINDING AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
+    execute_process(COMMAND ${CMAKE_Fortran_COMPILER} -print-file-name=include/ISO_Fortran_binding.h
+        OUTPUT_VARIABLE header OUTPUT_STRIP_TRAILING_WHITESPACE)
+    configure_file("${header}" "${PROJECT_BINARY_DIR}/fortran-binding/ISO_Fortran_binding.h" COPYONLY)
+    target_include_directories(trama_fortran PRIVATE "${PROJECT_BINARY_DIR}/fortran-binding")
+endif()
+
 # The example shares its communicator with Trama where there is mpi_f08 for this compiler.
 set(TRAMA_FORTRAN_MPI 0)
 if(TRAMA_WITH_MPI)
@@ -29,6 +39,6 @@ endif()
 
 configure_file(cmake/trama-fortran.pc.in trama-fortran.pc @ONLY)
 install(TARGETS trama_fortran EXPORT trama)
-install(FILES ${sources} "${modules}/trama.mod" "${modules}/trama_c.mod"
+install(FILES ${sources} "${modules}/trama.mod" "${modules}/trama_c.mod" "${modules}/trama_wraps.mod"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran")
 install(FILES "${PROJECT_BINARY_DIR}/trama-fortran.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

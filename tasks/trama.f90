@@ -8,10 +8,12 @@
 !>
 !> Builders return a value; after an error an empty one, which the next builders pass through, so that one check of
 !> trama_compile suffices. All else returns a status; trama_error() has the message. trama_at(file, line) says which
-!> place messages of the following calls name. What is collective, copied or destroyed is said in the headers.
+!> place messages of the following calls name. What is collective, copied or destroyed is said in the headers, and in
+!> trama_wraps.f90 what arrays must be that Trama uses where they lie.
 module trama
     use, intrinsic :: iso_c_binding
     use trama_c
+    use trama_wraps
     implicit none
     private
 
@@ -31,6 +33,10 @@ module trama
     public :: trama_gradient, trama_assign, trama_minimize, trama_sgd, trama_adam, trama_adamw, trama_target_new
     public :: trama_compile, trama_executable_destroy, trama_feed, trama_run, trama_wait, trama_read, trama_write
     public :: trama_slice, trama_pad, trama_shift, trama_window
+    public :: TRAMA_READ_WRITE, TRAMA_READ_ONLY, trama_wrapped, trama_piece, trama_traffic
+    public :: trama_wrap, trama_release, trama_wait_wrapped, trama_feed_wrapped, trama_read_wrapped
+    public :: trama_write_wrapped, trama_reshard_wrapped, trama_wrapped_traffic
+    public :: trama_box_of_layout, trama_pieces_block_cyclic
     public :: trama_extents, trama_print, trama_layout_of
     public :: operator(+), operator(-), operator(*), operator(/)
 
@@ -67,20 +73,9 @@ module trama
         module procedure write_f32, write_f64, write_i32, write_i64
     end interface
 
-    character(kind=c_char), allocatable, target, save :: here_file(:)
-    type(c_where), save :: here
-
 contains
 
-    ! ---- Texts, places, shapes ----
-
-    !> The place that messages of the following calls name: call trama_at(__FILE__, __LINE__) with a preprocessor.
-    subroutine trama_at(file, line)
-        character(*), intent(in) :: file
-        integer, intent(in) :: line
-        here_file = transfer(trim(file) // c_null_char, [c_null_char])
-        here = c_where(c_loc(here_file), int(line, c_int))
-    end subroutine
+    ! ---- Context, mesh, program ----
 
     !> The last message: where, what was wrong, what would fix it.
     function trama_error() result(message)
@@ -92,36 +87,6 @@ contains
         character(:), allocatable :: version
         version = text_of(c_version())
     end function
-
-    function text_of(at) result(text)
-        type(c_ptr), intent(in) :: at
-        character(:), allocatable :: text
-        character(kind=c_char), pointer :: characters(:)
-        integer :: i
-        call c_f_pointer(at, characters, [strlen(at)])
-        allocate (character(size(characters)) :: text)
-        do i = 1, size(characters)
-            text(i:i) = characters(i)
-        end do
-    end function
-
-    function for_c(text) result(c_text)
-        character(*), intent(in) :: text
-        character(:), allocatable :: c_text
-        c_text = trim(text) // c_null_char
-    end function
-
-    !> Trama's shape of Fortran's extents; of too many, one that every call refuses.
-    function shape_of(extents) result(shape)
-        integer(c_int64_t), intent(in) :: extents(:)
-        type(c_shape) :: shape
-        shape%ndim = -1
-        if (size(extents) > TRAMA_MAX_NDIM) return
-        shape%ndim = size(extents, kind=c_int)
-        shape%dim(:shape%ndim) = extents(size(extents):1:-1)
-    end function
-
-    ! ---- Context, mesh, program ----
 
     !> communicator: Fortran's handle, of mpi_f08 its %mpi_val; without it as trama_config%communicator says.
     integer function trama_start(context, communicator, config) result(status)

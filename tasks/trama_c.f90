@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> Trama's C functions as Fortran sees them, and the types that they take: what trama.f90 is made of. Programs use the
-!> module trama.
+!> Trama's C functions as Fortran sees them, the types that they take, and how texts and shapes become theirs: what the
+!> module trama is made of, which is the one that programs use.
 module trama_c
     use, intrinsic :: iso_c_binding
     implicit none
@@ -12,6 +12,7 @@ module trama_c
     integer(c_int), parameter :: TRAMA_F32 = 0, TRAMA_F64 = 1, TRAMA_I32 = 2, TRAMA_I64 = 3, TRAMA_U8 = 4
     integer, parameter :: TRAMA_MAX_NDIM = 8
     integer, parameter :: TRAMA_ANY = -1 !< an extent that is known when fed
+    integer(c_int), parameter :: TRAMA_READ_WRITE = 0, TRAMA_READ_ONLY = 1
     integer, parameter :: max_numbers = 8        ! TRAMA_SCHEDULE_NUMBERS
 
     !> What trama.h has as pointers; %at is that pointer, for calls that are not here.
@@ -32,6 +33,28 @@ module trama_c
     end type
     type :: trama_executable
         type(c_ptr) :: at = c_null_ptr
+    end type
+    type :: trama_wrapped
+        type(c_ptr) :: at = c_null_ptr
+    end type
+
+    !> A box of a tensor in an array of the program's: made by trama_piece and trama_pieces_block_cyclic.
+    type, bind(c) :: trama_piece
+        type(c_ptr) :: data = c_null_ptr   !< its first element
+        type(c_ptr) :: handle = c_null_ptr !< a starpu_data_handle_t that is registered for it
+        integer(c_int64_t) :: first(TRAMA_MAX_NDIM) = 0  !< place of the first element in the tensor, from 1
+        integer(c_int64_t) :: extent(TRAMA_MAX_NDIM) = 0
+        integer(c_int64_t) :: stride(TRAMA_MAX_NDIM) = 0 !< in bytes
+        integer(c_int) :: ndim = 0, places = 0 !< dims of the array; of its place
+        integer(c_int) :: dtype = -1
+    end type
+
+    !> What a move sent and received, field by field that of trama_executable.h.
+    type, bind(c) :: trama_traffic
+        integer(c_int64_t) :: messages = 0, bytes_received = 0, bytes_sent = 0, bound = 0
+        integer(c_int) :: steps = 0, tasks = 0
+        integer(c_int64_t) :: gated_messages = 0, gated_received = 0, gated_sent = 0
+        integer(c_int) :: gated_tasks = 0
     end type
 
     !> Options of a context, field by field those of trama_context.h; 0 is the default of each.
@@ -146,6 +169,12 @@ module trama_c
             integer(c_int64_t), value :: one, other
             type(c_ptr) :: y
         end function
+        function c_move(where, executable, value, wrapped) bind(c) result(status)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: executable, value, wrapped
+            integer(c_int) :: status
+        end function
         function c_new_optimizer(lr) bind(c) result(optimizer)
             import
             real(c_double), value :: lr
@@ -201,11 +230,14 @@ module trama_c
     procedure(c_shifted), bind(c, name="trama_shift_at") :: c_shift
     procedure(c_ranged), bind(c, name="trama_slice_at") :: c_slice
     procedure(c_ranged), bind(c, name="trama_pad_at") :: c_pad
+    procedure(c_move), bind(c, name="trama_read_wrapped_at") :: c_read_wrapped
+    procedure(c_move), bind(c, name="trama_write_wrapped_at") :: c_write_wrapped
     procedure(c_new_optimizer), bind(c, name="trama_sgd") :: trama_sgd
     procedure(c_new_optimizer), bind(c, name="trama_adam") :: trama_adam
     procedure(c_new_optimizer), bind(c, name="trama_adamw") :: trama_adamw
     procedure(c_give_up), bind(c, name="trama_stop") :: c_stop
     procedure(c_give_up), bind(c, name="trama_executable_destroy") :: c_executable_destroy
+    procedure(c_give_up), bind(c, name="trama_release") :: c_release
     procedure(c_destroy), bind(c, name="trama_mesh_destroy") :: c_mesh_destroy
     procedure(c_destroy), bind(c, name="trama_program_destroy") :: c_program_destroy
     procedure(c_of), bind(c, name="trama_context_rank") :: c_context_rank
@@ -213,6 +245,7 @@ module trama_c
     procedure(c_of), bind(c, name="trama_mesh_size") :: c_mesh_size
     procedure(c_of), bind(c, name="trama_program_status") :: c_program_status
     procedure(c_of), bind(c, name="trama_wait") :: c_wait
+    procedure(c_of), bind(c, name="trama_wait_wrapped") :: c_wait_wrapped
     procedure(c_said), bind(c, name="trama_error") :: c_error
     procedure(c_said), bind(c, name="trama_version") :: c_version
     procedure(c_said), bind(c, name="trama_program_new") :: c_program_new
@@ -345,6 +378,68 @@ module trama_c
             type(c_ptr), intent(inout) :: text
             integer(c_int) :: status
         end function
+        function c_wrap(where, context, name, dtype, shape, n, pieces, access, wrapped) &
+                bind(c, name="trama_fortran_wrap") result(status)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: context
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int), value :: dtype, n, access
+            type(c_shape), value :: shape
+            type(trama_piece), intent(in) :: pieces(*)
+            type(c_ptr), intent(inout) :: wrapped
+            integer(c_int) :: status
+        end function
+        function c_feed_wrapped(where, executable, input, wrapped, copied) bind(c, name="trama_feed_wrapped_at") &
+                result(status)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: executable, input, wrapped
+            logical(c_bool), intent(out) :: copied
+            integer(c_int) :: status
+        end function
+        function c_reshard_wrapped(where, from, to) bind(c, name="trama_reshard_wrapped_at") result(status)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: from, to
+            integer(c_int) :: status
+        end function
+        function c_wrapped_traffic(wrapped, traffic) bind(c, name="trama_wrapped_traffic") result(status)
+            import
+            type(c_ptr), value :: wrapped
+            type(trama_traffic), intent(out) :: traffic
+            integer(c_int) :: status
+        end function
+        function c_box_of_layout(where, mesh, layout, shape, position, first, extent) &
+                bind(c, name="trama_fortran_box_of_layout") result(status)
+            import
+            type(c_where), value :: where
+            type(c_ptr), value :: mesh
+            character(kind=c_char), intent(in) :: layout(*)
+            type(c_shape), value :: shape
+            integer(c_int), value :: position
+            integer(c_int64_t), intent(inout) :: first(*), extent(*)
+            integer(c_int) :: status
+        end function
+        function c_block_cyclic(where, descriptor, grid, local, most, n, pieces) &
+                bind(c, name="trama_fortran_block_cyclic") result(status)
+            import
+            type(c_where), value :: where
+            integer(c_int), intent(in) :: descriptor(9), grid(4)
+            type(trama_piece), intent(in) :: local
+            integer(c_int), value :: most
+            integer(c_int), intent(out) :: n
+            type(trama_piece), intent(inout) :: pieces(*)
+            integer(c_int) :: status
+        end function
+        !> What a descriptor of Fortran's says of an array.
+        subroutine c_array(array, data, ndim, dtype, extent, stride) bind(c, name="trama_fortran_array")
+            import
+            type(*), intent(inout), asynchronous, target :: array(..)
+            type(c_ptr), intent(out) :: data
+            integer(c_int), intent(out) :: ndim, dtype
+            integer(c_int64_t), intent(inout) :: extent(*), stride(*)
+        end subroutine
         function c_check(where, call, value, dtype) bind(c, name="trama_fortran_check") result(status)
             import
             type(c_where), value :: where
@@ -374,4 +469,47 @@ module trama_c
             type(c_ptr), value :: memory
         end subroutine
     end interface
+
+    character(kind=c_char), allocatable, target, save :: here_file(:)
+    type(c_where), save :: here
+
+contains
+
+    ! ---- Texts, places, shapes ----
+
+    !> The place that messages of the following calls name: call trama_at(__FILE__, __LINE__) with a preprocessor.
+    subroutine trama_at(file, line)
+        character(*), intent(in) :: file
+        integer, intent(in) :: line
+        here_file = transfer(trim(file) // c_null_char, [c_null_char])
+        here = c_where(c_loc(here_file), int(line, c_int))
+    end subroutine
+
+    function text_of(at) result(text)
+        type(c_ptr), intent(in) :: at
+        character(:), allocatable :: text
+        character(kind=c_char), pointer :: characters(:)
+        integer :: i
+        call c_f_pointer(at, characters, [strlen(at)])
+        allocate (character(size(characters)) :: text)
+        do i = 1, size(characters)
+            text(i:i) = characters(i)
+        end do
+    end function
+
+    function for_c(text) result(c_text)
+        character(*), intent(in) :: text
+        character(:), allocatable :: c_text
+        c_text = trim(text) // c_null_char
+    end function
+
+    !> Trama's shape of Fortran's extents; of too many, one that every call refuses.
+    function shape_of(extents) result(shape)
+        integer(c_int64_t), intent(in) :: extents(:)
+        type(c_shape) :: shape
+        shape%ndim = -1
+        if (size(extents) > TRAMA_MAX_NDIM) return
+        shape%ndim = size(extents, kind=c_int)
+        shape%dim(:shape%ndim) = extents(size(extents):1:-1)
+    end function
 end module

@@ -1,5 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
-! The Fortran module: order of dims, every element type and rank, errors, options, and training against plain loops.
+! The Fortran module: order of dims, every element type and rank, errors, options, arrays that are used
+! where they lie, and training against plain loops.
 program test_fortran
     use, intrinsic :: iso_c_binding
     use trama
@@ -16,7 +17,11 @@ program test_fortran
     call arrays_keep_their_order()
     call ops_are_of_arrays()
     call windows_count_from_one()
+    call sections_are_tensors()
+    call boxes_make_a_tensor()
+    call blocks_are_dealt_out_as_scalapack_does()
     call errors_name_the_place()
+    call wraps_name_the_place()
     call steps_are_those_of_plain_loops()
     call must(trama_stop(context))
 
@@ -157,6 +162,236 @@ contains
         x = trama_slice(x, 3, 1, 1)
         call demand(.not. c_associated(x%at), "a slice along a third dim")
         call trama_program_destroy(p)
+    end subroutine
+
+    ! What this rank has of n: the lower the rank the more.
+    subroutine my_part(n, first, extent)
+        integer, intent(in) :: n
+        integer, intent(out) :: first, extent
+        integer :: rank, ranks, shares
+        rank = trama_context_rank(context)
+        ranks = trama_context_ranks(context)
+        shares = ranks * (ranks + 1) / 2
+        first = 1 + n * (rank * (2 * ranks - rank + 1) / 2) / shares
+        extent = 1 + n * ((rank + 1) * (2 * ranks - rank) / 2) / shares - first
+    end subroutine
+
+    ! Every second row and every third plane of a larger array, into the middle of another; and through an executable.
+    subroutine sections_are_tensors()
+        integer, parameter :: n = 5, k = 11
+        integer, target, asynchronous :: from(0:2 * n, 3, 0:3 * k)
+        integer, target, asynchronous, allocatable :: to(:, :, :)
+        integer :: first, extent, i, j, l
+        logical :: copied
+        type(trama_wrapped) :: a, b
+        type(trama_traffic) :: traffic
+        type(trama_piece) :: a_piece
+        type(trama_program) :: p
+        type(trama_value) :: x, y, s
+        type(trama_target) :: t
+        type(trama_executable) :: run
+
+        call my_part(k, first, extent)
+        from = -1
+        do l = 1, extent
+            do j = 1, 3
+                do i = 1, n
+                    from(2 * i - 1, j, 3 * l) = number_of(i, j, first + l - 1)
+                end do
+            end do
+        end do
+        allocate (to(n + 2, 0:4, k + 1))
+        to = -2
+        call must(trama_wrap(context, "from", from(1:2*n-1:2, :, 3:3*extent:3), [n, 3, k], [1, 1, first], &
+            TRAMA_READ_ONLY, a))
+        call must(trama_wrap(context, "to", to(2:n+1, 1:3, 2:), [n, 3, k], [1, 1, 1], TRAMA_READ_WRITE, b))
+        call must(trama_reshard_wrapped(a, b))
+        call must(trama_wait_wrapped(b))
+        call demand(values_are(to(2:n+1, 1:3, 2:), 1), "a reshard between sections")
+        call demand(count(to == -2) == size(to) - 3 * n * k, "an element beside the section")
+        call must(trama_wrapped_traffic(b, traffic))
+        call demand(c_sizeof(traffic) == 72 .and. c_sizeof(a_piece) == 224, "structures of other sizes than C's")
+        call demand(traffic%bytes_received == 4 * n * 3 * (k - extent), "other traffic")
+
+        p = trama_program_new()
+        x = trama_input(p, "x", TRAMA_I32, [n, 3, k])
+        y = trama_add(x, x)
+        s = trama_state(p, "s", TRAMA_I32, [n, 3, k])
+        t = trama_target_new(p, "t", [y])
+        call must(trama_compile(context, p, run))
+        call must(trama_feed_wrapped(run, x, a, copied))
+        call demand(copied .eqv. trama_context_ranks(context) > 1, "other ranks' elements without a copy")
+        call must(trama_run(run, t))
+        call must(trama_read_wrapped(run, y, b))
+        call must(trama_write_wrapped(run, s, a))
+        call must(trama_wait_wrapped(b))
+        call demand(values_are(to(2:n+1, 1:3, 2:), 2), "twice a section")
+        call demand(count(to == -2) == size(to) - 3 * n * k, "an element beside what was read")
+        call must(trama_read_wrapped(run, s, b))
+        call demand(trama_read_wrapped(run, s, a) == TRAMA_E_ARGUMENT, "a write to what is read only")
+        call must(trama_release(b))
+        call demand(values_are(to(2:n+1, 1:3, 2:), 1), "another state")
+        call must(trama_release(a))
+        call demand(.not. c_associated(a%at) .and. trama_wait_wrapped(a) == TRAMA_E_ARGUMENT, "a released tensor")
+        call demand(count(from == -1) == size(from) - 3 * n * extent, "a write to what is read only")
+        call must(trama_executable_destroy(run))
+        call trama_program_destroy(p)
+    end subroutine
+
+    integer function number_of(i, j, l)
+        integer, intent(in) :: i, j, l
+        number_of = i + 10 * j + 100 * l
+    end function
+
+    logical function values_are(data, factor)
+        integer, intent(in) :: data(:, :, :), factor
+        integer :: i, j, l
+        values_are = .true.
+        do l = 1, size(data, 3)
+            do j = 1, size(data, 2)
+                do i = 1, size(data, 1)
+                    values_are = values_are .and. data(i, j, l) == factor * number_of(i, j, l)
+                end do
+            end do
+        end do
+    end function
+
+    ! A matrix in two boxes, of which only the first rank has any; into what a layout says, which is fed without a copy.
+    subroutine boxes_make_a_tensor()
+        integer, parameter :: n = 9, m = 2
+        real(c_float), target, asynchronous :: low(m, 3), high(0:m, 6)
+        real(c_float), target, asynchronous, allocatable :: mine(:, :)
+        real(c_float) :: whole(m, n)
+        type(trama_piece), allocatable :: pieces(:)
+        integer :: first(2), extent(2), i, j
+        logical :: copied
+        type(trama_wrapped) :: a, b
+        type(trama_mesh) :: mesh
+        type(trama_program) :: p
+        type(trama_value) :: x, y
+        type(trama_target) :: t
+        type(trama_executable) :: run
+        character(8) :: processes
+
+        whole = reshape([(real(i, c_float), i = 1, size(whole))], shape(whole))
+        low = whole(:, :3)
+        high = -1
+        high(1:, :) = whole(:, 4:)
+        allocate (pieces(0))
+        if (trama_context_rank(context) == 0) pieces = [trama_piece(high(1:, :), [1, 4]), trama_piece(low)]
+        call must(trama_wrap(context, "boxes", TRAMA_F32, [m, n], pieces, TRAMA_READ_ONLY, a))
+
+        write (processes, "(i0)") trama_context_ranks(context)
+        mesh = trama_mesh_parse(processes)
+        call must(trama_box_of_layout(mesh, "S(0)", [m, n], trama_context_rank(context), first, extent))
+        allocate (mine(extent(1), extent(2)))
+        mine = 0
+        call must(trama_wrap(context, "mine", mine, [m, n], first, TRAMA_READ_WRITE, b))
+        call must(trama_reshard_wrapped(a, b))
+        call must(trama_wait_wrapped(b))
+        do j = 1, extent(2)
+            call demand(all(mine(:, j) == whole(:, first(2) + j - 1)), "another box")
+        end do
+
+        p = trama_program_new()
+        x = trama_shard(trama_input(p, "x", TRAMA_F32, [m, n]), mesh, "S(0)")
+        y = trama_sum(x, dim=2)
+        t = trama_target_new(p, "t", [y])
+        call must(trama_compile(context, p, run))
+        call must(trama_feed_wrapped(run, x, b, copied))
+        call demand(.not. copied, "a copy of what lies as it is asked for")
+        mine = 2 * mine
+        call must(trama_run(run, t))
+        call must(trama_read(run, y, low(:, 1)))
+        call demand(all(low(:, 1) == 2 * sum(whole, dim=2)), "a run that reads something else")
+        call must(trama_executable_destroy(run))
+        call trama_program_destroy(p)
+        call must(trama_release(b))
+        call must(trama_release(a))
+        call trama_mesh_destroy(mesh)
+    end subroutine
+
+    ! Element (i, j) of a matrix in blocks of 2 x 3, on a grid of 1 x ranks whose last process has the first block.
+    subroutine blocks_are_dealt_out_as_scalapack_does()
+        integer, parameter :: m = 5, n = 13, mb = 2, nb = 3, ld = 6
+        integer(c_int64_t), target, asynchronous :: local(ld, n), whole(m, n)
+        integer(c_int) :: descriptor(9)
+        type(trama_piece), allocatable :: pieces(:)
+        type(trama_wrapped) :: a, b
+        integer :: rank, ranks, i, j, at
+
+        rank = trama_context_rank(context)
+        ranks = trama_context_ranks(context)
+        descriptor = [1, 0, m, n, mb, nb, 0, ranks - 1, ld]
+        local = -1
+        at = 0
+        do j = 1, n
+            if (mod((j - 1) / nb + ranks - 1, ranks) /= rank) cycle
+            at = at + 1
+            local(:m, at) = [(100 * i + j, i = 1, m)]
+        end do
+        call must(trama_pieces_block_cyclic(descriptor, 1, ranks, 0, rank, local, pieces))
+        call must(trama_wrap(context, "cyclic", TRAMA_I64, [m, n], pieces, TRAMA_READ_ONLY, a))
+        call must(trama_wrap(context, "whole", whole, [m, n], [1, 1], TRAMA_READ_WRITE, b))
+        call must(trama_reshard_wrapped(a, b))
+        call must(trama_release(b))
+        call must(trama_release(a))
+        do j = 1, n
+            do i = 1, m
+                call demand(whole(i, j) == 100 * i + j, "another element of a block")
+            end do
+        end do
+        descriptor(5) = 0
+        call demand(trama_pieces_block_cyclic(descriptor, 1, ranks, 0, rank, local, pieces) == TRAMA_E_ARGUMENT &
+            .and. size(pieces) == 0, "blocks of no rows")
+        descriptor(5) = mb
+        call demand(trama_pieces_block_cyclic(descriptor, 1, ranks, 0, rank, local(2:, :), pieces) &
+            == TRAMA_E_ARGUMENT, "a local array with gaps")
+    end subroutine
+
+    ! Some are wrong on one rank only: all are told.
+    subroutine wraps_name_the_place()
+        type :: particle
+            real(c_float) :: mass
+            integer(c_int8_t) :: colour(3)
+        end type
+        type(particle), target, asynchronous :: particles(4)
+        real(c_double), target, asynchronous :: a(4, 6)
+        logical, target, asynchronous :: truth(4, 6)
+        integer :: only_first, status
+        type(trama_wrapped) :: w
+
+        only_first = merge(1, 0, trama_context_rank(context) == 0)
+        call trama_at("elsewhere.f90", 78)
+        call refused(trama_wrap(context, "a", a(:, 2:5), [4, 6], [1, 4], TRAMA_READ_WRITE, w), TRAMA_E_SHAPE, &
+            "elsewhere.f90:78")
+        call refused(trama_wrap(context, "a", a(:, 1 + only_first:), [4, 6], [1, 1 + 2 * only_first], &
+            TRAMA_READ_WRITE, w), TRAMA_E_SHAPE, "'a': box 0")
+        call refused(trama_wrap(context, "a", a(:, 1), [4, 6], [1, 1], TRAMA_READ_WRITE, w), TRAMA_E_SHAPE, "1 dims")
+        call refused(trama_wrap(context, "a", a, [4, 6], [1], TRAMA_READ_WRITE, w), TRAMA_E_SHAPE, "place 1 numbers")
+        call refused(trama_wrap(context, "a", a(4:1:-1, :), [4, 6], [1, 1], TRAMA_READ_WRITE, w), TRAMA_E_ARGUMENT, &
+            "strides")
+        call refused(trama_wrap(context, "a", TRAMA_F32, [4, 6], [trama_piece(a)], TRAMA_READ_WRITE, w), &
+            TRAMA_E_DTYPE, "f64")
+        call refused(trama_wrap(context, "t", truth, [4, 6], [1, 1], TRAMA_READ_WRITE, w), TRAMA_E_DTYPE, &
+            "real(c_float)")
+        if (trama_context_rank(context) == 0) then
+            status = trama_wrap(context, "a", a(:, 1), [4, 6], [1, 1], TRAMA_READ_WRITE, w)
+        else
+            status = trama_wrap(context, "a", TRAMA_F64, [4, 6], [trama_piece ::], TRAMA_READ_WRITE, w)
+        end if
+        call refused(status, TRAMA_E_SHAPE, "1 dims")
+        call demand(.not. c_associated(w%at), "a tensor after an error")
+        call must(trama_wrap(context, "mass", particles%mass, [4], [1], TRAMA_READ_WRITE, w))
+        call must(trama_release(w))
+        call trama_at("", 0)
+    end subroutine
+
+    subroutine refused(status, expected, reason)
+        integer, intent(in) :: status, expected
+        character(*), intent(in) :: reason
+        call demand(status == expected, "a wrap that should be refused, because of: " // reason)
+        call demand(index(trama_error(), reason) > 0, "a message without: " // reason)
     end subroutine
 
     subroutine errors_name_the_place()
