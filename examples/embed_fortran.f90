@@ -1,8 +1,9 @@
 ! SPDX-License-Identifier: Apache-2.0
-! Trama inside a Fortran program that has MPI and data of its own: a matrix product and a power iteration, cut over the
-! ranks, and compared with plain loops. examples/run embed_fortran, or examples/run --ranks 2 embed_fortran
+! Trama inside a Fortran program that has MPI and data of its own: a product of matrices whose columns the program has
+! dealt out, with ghost cells around them, and which Trama uses where they lie; and a power iteration. Both are compared
+! with plain loops. examples/run embed_fortran, or examples/run --ranks 2 embed_fortran
 program embed_fortran
-    use, intrinsic :: iso_c_binding, only: c_double
+    use, intrinsic :: iso_c_binding, only: c_double, c_int
 #if TRAMA_HAVE_MPI
     use mpi_f08
 #endif
@@ -45,45 +46,87 @@ contains
         if (status /= TRAMA_OK) error stop "embed_fortran: " // trama_error()
     end subroutine
 
-    ! c = a b. In Trama's order S(0) is an array's last dim: each process holds whole columns of b and of c.
+    ! The columns first, ..., first + columns - 1 of m are this rank's: the lower the rank, the more.
+    subroutine deal_out(first, columns)
+        integer, intent(out) :: first, columns
+        integer :: shares
+        shares = ranks * (ranks + 1) / 2
+        first = 1 + m * (rank * (2 * ranks - rank + 1) / 2) / shares
+        columns = 1 + m * ((rank + 1) * (2 * ranks - rank) / 2) / shares - first
+    end subroutine
+
+    ! Lends the inside of a field, without the ghost cells around it. Trama uses it after this has returned: so it is a
+    ! target, asynchronous, and passed on by its shape, of which no copy is made.
+    function inside(name, field, rows, first, access) result(wrapped)
+        character(*), intent(in) :: name
+        real(c_double), intent(inout), asynchronous, target :: field(0:, 0:)
+        integer, intent(in) :: rows, first
+        integer(c_int), intent(in) :: access
+        type(trama_wrapped) :: wrapped
+        integer :: columns
+        columns = ubound(field, 2) - 1
+        call must(trama_wrap(context, name, field(1:rows, 1:columns), [rows, m], [1, first], access, wrapped))
+    end function
+
+    ! c = a b. In Trama's order S(0) is an array's last dim: each process holds whole columns of b and of c, as many as
+    ! any other. The program has dealt them out in its own way, so b is resharded on the way in and c on the way out.
     logical function product_is_right() result(right)
-        real(c_double) :: a(n, k), b(k, m), c(n, m), loops(n, m)
+        real(c_double), parameter :: ghost = 1e30_c_double
+        real(c_double) :: a(n, k), sum_of, difference
+        real(c_double), allocatable, asynchronous, target :: b(:, :), c(:, :)
         type(trama_program) :: program
         type(trama_value) :: x, y, z
         type(trama_target) :: multiply
         type(trama_executable) :: run
+        type(trama_wrapped) :: b_inside, c_inside
         character(:), allocatable :: layout
-        integer :: i, j, l
+        integer :: i, j, l, first, columns
 
+        call deal_out(first, columns)
+        allocate (b(0:k + 1, 0:columns + 1), c(0:n + 1, 0:columns + 1), source=ghost)
         a = reshape([(sin(1.0_c_double * i), i = 1, n * k)], shape(a))
-        b = reshape([(cos(1.0_c_double * i), i = 1, k * m)], shape(b))
+        do j = 1, columns
+            b(1:k, j) = [(b_of(l, first + j - 1), l = 1, k)]
+        end do
 
         program = trama_program_new()
         x = trama_input(program, "a", TRAMA_F64, shape(a))
-        y = trama_shard(trama_input(program, "b", TRAMA_F64, shape(b)), mesh, "S(0)")
+        y = trama_shard(trama_input(program, "b", TRAMA_F64, [k, m]), mesh, "S(0)")
         z = trama_matmul(x, y)
         multiply = trama_target_new(program, "multiply", [z])
 
         call must(trama_compile(context, program, run))
+        b_inside = inside("b", b, k, first, TRAMA_READ_ONLY)
+        c_inside = inside("c", c, n, first, TRAMA_READ_WRITE)
         call must(trama_feed(run, x, a))
-        call must(trama_feed(run, y, b))
+        call must(trama_feed_wrapped(run, y, b_inside))
         call must(trama_run(run, multiply))
-        call must(trama_read(run, z, c))
+        call must(trama_read_wrapped(run, z, c_inside))
         call must(trama_layout_of(run, z, layout))
+        call must(trama_release(c_inside)) ! waits: from here on c is the program's, and has the result
+        call must(trama_release(b_inside))
         call must(trama_executable_destroy(run))
         call trama_program_destroy(program)
 
-        loops = 0
-        do j = 1, m
-            do l = 1, k
-                do i = 1, n
-                    loops(i, j) = loops(i, j) + a(i, l) * b(l, j)
+        difference = 0
+        do j = 1, columns
+            do i = 1, n
+                sum_of = 0
+                do l = 1, k
+                    sum_of = sum_of + a(i, l) * b_of(l, first + j - 1)
                 end do
+                difference = max(difference, abs(c(i, j) - sum_of))
             end do
         end do
-        right = maxval(abs(c - loops)) < 1e-12_c_double ! sums of 7 terms of size 1
+        right = difference < 1e-12_c_double ! sums of 7 terms of size 1
+        right = right .and. count(c == ghost) == size(c) - n * columns
         if (rank == 0) print "(a, i0, 2a, es8.1)", "product on ", ranks, " rank(s), laid out as " // layout, &
-            ": largest difference", maxval(abs(c - loops))
+            ": largest difference", difference
+    end function
+
+    real(c_double) function b_of(l, j)
+        integer, intent(in) :: l, j
+        b_of = cos(1.0_c_double * (l + k * (j - 1)))
     end function
 
     ! The largest eigenvalue of a symmetric matrix. The vector is state: it stays with Trama from round to round.
