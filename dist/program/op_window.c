@@ -44,9 +44,12 @@ static trama_value *along(trama_where where, const char *call, trama_value *x, i
     return trama_window_at(where, x, offsets, shape);
 }
 
-static bool has_dim(trama_where where, const char *call, const trama_value *x, int dim)
+/* Negative dims count from the last one, -1. */
+static bool has_dim(trama_where where, const char *call, const trama_value *x, int *dim)
 {
-    if (x && dim >= 0 && dim < x->shape.ndim)
+    if (x && *dim < 0)
+        *dim += x->shape.ndim;
+    if (x && *dim >= 0 && *dim < x->shape.ndim)
         return true;
     if (x)
         wrong(where, call, x, "it has no such dim");
@@ -55,7 +58,7 @@ static bool has_dim(trama_where where, const char *call, const trama_value *x, i
 
 trama_value *trama_slice_at(trama_where where, trama_value *x, int dim, int64_t from, int64_t extent)
 {
-    if (!has_dim(where, "slice", x, dim))
+    if (!has_dim(where, "slice", x, &dim))
         return NULL;
     int64_t n = x->shape.dim[dim];
     if (n != TRAMA_ANY && (from < 0 || extent < 0 || extent > n || from > n - extent))
@@ -66,7 +69,7 @@ trama_value *trama_slice_at(trama_where where, trama_value *x, int dim, int64_t 
 trama_value *trama_pad_at(trama_where where, trama_value *x, int dim, int64_t before, int64_t after)
 {
     int64_t extent;
-    if (!has_dim(where, "pad", x, dim))
+    if (!has_dim(where, "pad", x, &dim))
         return NULL;
     if (before < 0 || after < 0 || __builtin_add_overflow(before, after, &extent) ||
         __builtin_add_overflow(extent, x->shape.dim[dim], &extent))
@@ -76,7 +79,7 @@ trama_value *trama_pad_at(trama_where where, trama_value *x, int dim, int64_t be
 
 trama_value *trama_shift_at(trama_where where, trama_value *x, int dim, int64_t by)
 {
-    if (!has_dim(where, "shift", x, dim))
+    if (!has_dim(where, "shift", x, &dim))
         return NULL;
     return along(where, "shift", x, dim, -by, x->shape.dim[dim]);
 }

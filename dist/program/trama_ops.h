@@ -100,7 +100,7 @@ trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape sha
 /* Another part of the index space: element (i, j, ...) is element (i + offset[0], j + offset[1], ...) of x where x has
  * one, else 0. offset [ndim]; shape: the result's extents. A TRAMA_ANY dim stays as it is: offset 0, extent TRAMA_ANY.
  * Where x is split, neighbours exchange what is beyond their borders, and nothing else moves. And its cases, along one
- * dim: `extent` elements from `from` on, which x has; zeros around x; x moved by so many, zeros behind it. */
+ * dim (-1: the last): `extent` elements from `from` on, which x has; zeros around x; x moved by so many, zeros behind it. */
 #define trama_window(x, offset, shape) trama_window_at(TRAMA_HERE, x, offset, shape)
 trama_value *trama_window_at(trama_where where, trama_value *x, const int64_t *offset, trama_shape shape);
 #define trama_slice(x, dim, from, extent) trama_slice_at(TRAMA_HERE, x, dim, from, extent)

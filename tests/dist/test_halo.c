@@ -136,7 +136,8 @@ START_TEST(what_does_not_fit_is_refused)
             y = trama_slice(x, 1, 3, 5);
             break;
         case 1:
-            y = trama_shift(x, 2, 1);
+            ck_assert_ptr_nonnull(trama_shift(x, -1, 1));
+            y = trama_shift(x, -3, 1);
             break;
         case 2:
             y = trama_pad(x, 1, -1, 0);
