@@ -92,6 +92,7 @@ static trama_status move_value(trama_executable *e, trama_wrapped *w, located fr
         return status;
     wrapped_seen(e, w);
     submit(w, m);
+    w->writer = to.in == w->in ? e : w->writer;
     if (e->eager) {
         status = flight_wait(e->context, w->f, "a move");
         moves_free(&e->moves);

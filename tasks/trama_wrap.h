@@ -60,7 +60,8 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
  * Before trama_stop, which else is refused. */
 trama_status trama_release(trama_wrapped **wrapped);
 
-/* Waits for all that was submitted and uses it. Not collective. */
+/* Waits for all that was submitted and uses it. Not collective. E_KERNEL where a kernel of the executable whose value was
+ * read into it has failed on this rank. */
 trama_status trama_wait_wrapped(trama_wrapped *wrapped);
 
 /* All calls below are collective and asynchronous, and only plan once for each pair of what they name. E_DTYPE and

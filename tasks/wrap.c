@@ -345,11 +345,9 @@ trama_status wrapped_check(trama_where where, const char *call, const trama_wrap
     return TRAMA_OK;
 }
 
-trama_status trama_wait_wrapped(trama_wrapped *w)
+static trama_status wait_for(trama_wrapped *w)
 {
-    trama_status status = wrapped_check(NOWHERE, "trama_wait_wrapped", w, NULL);
-    if (status)
-        return status;
+    trama_status status = TRAMA_OK;
     flight_wait(w->context, w->f, "trama_wait_wrapped");
     w->under_way = 0;
     const plan *p = w->s->of.plan;
@@ -361,6 +359,14 @@ trama_status trama_wait_wrapped(trama_wrapped *w)
             shard_release(w->context, w->in->shards[i]);
     }
     return status;
+}
+
+trama_status trama_wait_wrapped(trama_wrapped *w)
+{
+    trama_status status = wrapped_check(NOWHERE, "trama_wait_wrapped", w, NULL);
+    if (!status)
+        status = wait_for(w);
+    return status || !w->writer ? status : faults_status(&w->writer->faults);
 }
 
 static void let_go(trama_wrapped *w)
@@ -429,6 +435,8 @@ void wrapped_forget(trama_executable *e)
 {
     for (int i = 0; i < e->wrapped.n; i++) {
         forget_views(e->wrapped.at[i], e);
+        if (e->wrapped.at[i]->writer == e)
+            e->wrapped.at[i]->writer = NULL;
         let_go(e->wrapped.at[i]);
     }
     ARRAY_FREE(&e->wrapped);
@@ -450,7 +458,7 @@ trama_status trama_release(trama_wrapped **wrapped)
     trama_wrapped *w = *wrapped;
     trama_status status = wrapped_check(NOWHERE, "trama_release", w, NULL);
     if (!status)
-        status = trama_wait_wrapped(w);
+        status = wait_for(w);
     if (status)
         return status;
     context_barrier(w->context, "trama_release");

@@ -27,6 +27,7 @@ struct trama_wrapped {
     snippet *s; /* one value in the stated boxes */
     instance *in;
     flight *f; /* moves into and out of it */
+    const trama_executable *writer; /* whose value was last read into it; NULL */
     int under_way;
     ARRAY(wrapped_view) views;
     move_plans moves;               /* into it from other wrapped tensors */

@@ -604,6 +604,41 @@ START_TEST(wrong_uses_are_refused_and_change_nothing)
 }
 END_TEST
 
+static trama_status failing_cpu(const trama_call *call)
+{
+    (void)call;
+    return trama_kernel_fail("on purpose");
+}
+
+START_TEST(what_a_failed_kernel_made_is_told)
+{
+    double data[ROWS * COLUMNS];
+    trama_piece all = {.data = data, .bytes = sizeof data, .extent = {ROWS, COLUMNS}};
+    const trama_op_definition d = {.name = "failing", .n_in = 1, .n_out = 1, .rule = "ij->ij", .cpu = failing_cpu};
+    const trama_op *op = NULL;
+    trama_wrapped *w = NULL;
+    start();
+    must(trama_op_define(&d, &op));
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_parameter(p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), NULL);
+    trama_value *y = trama_apply(op, 1, &x, NULL);
+    trama_target *t = trama_target_new(p, "t", y);
+    trama_executable *e = compile(p);
+    must(trama_wrap(ctx, "w", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), my_rank == 0, &all, TRAMA_READ_WRITE, &w));
+    must(trama_run(e, t));
+    must(trama_read_wrapped(e, y, w));
+    trama_status status = trama_wait_wrapped(w);
+    demand(status == TRAMA_E_KERNEL || (my_rank && !status), "%s", trama_status_text(status));
+    demand(!status || strstr(trama_error(), "on purpose"), "%s", trama_error());
+    expect(trama_executable_destroy(&e), TRAMA_E_KERNEL, "failing");
+    must(trama_wait_wrapped(w));
+    must(trama_release(&w));
+    trama_program_destroy(&p);
+    trama_op_destroy(&op);
+    stop();
+}
+END_TEST
+
 /* ---- Memory ---- */
 
 static int64_t peak(void)
@@ -665,4 +700,5 @@ END_TEST
 TESTS(any_distribution_becomes_any_other, values_come_from_and_go_to_any_distribution,
       what_lies_as_it_is_asked_for_is_read_where_it_is, wrapping_again_and_again_does_not_grow,
       block_cyclic_matrices_go_to_and_fro, what_does_not_fit_is_refused, ranks_that_disagree_are_told,
-      wrong_uses_are_refused_and_change_nothing, resharding_takes_the_message_window_and_no_more)
+      wrong_uses_are_refused_and_change_nothing, what_a_failed_kernel_made_is_told,
+      resharding_takes_the_message_window_and_no_more)
