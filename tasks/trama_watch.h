@@ -21,12 +21,14 @@
 extern "C" {
 #endif
 
+/* Readings of a value, step after step. */
 typedef struct trama_watch trama_watch;
+
+enum { TRAMA_WATCH_MOST = 256 /* steps that a watch may lag */ };
 
 /* A queue of readings with nothing in it. lag 0 waits for each step, 1 or 2 hide the reading, and as many steps as a run
  * may be ahead (trama_config.window) leave the host nothing to wait for; at most TRAMA_WATCH_MOST, since each keeps
  * buffers of the value's size. One executable may have several. E_ARGUMENT for another lag. Not collective. */
-enum { TRAMA_WATCH_MOST = 256 };
 #define trama_watch_new(executable, lag, watch) trama_watch_new_at(TRAMA_HERE, executable, lag, watch)
 trama_status trama_watch_new_at(trama_where where, trama_executable *executable, int lag, trama_watch **watch);
 
