@@ -130,8 +130,7 @@ static message_record *prepare(trama_context *c, starpu_data_handle_t handle, co
 void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
 {
     message_record *r = prepare(c, handle, &m, f, false);
-    /* What is large goes when the receiver is ready: StarPU-MPI would make a buffer of its own for it before. */
-    bool waits = r->bytes > LARGE_MESSAGE;
+    bool waits = m.patient && r->bytes > LARGE_MESSAGE;
     (waits ? starpu_mpi_issend_detached_prio : starpu_mpi_isend_detached_prio)(
         handle, m.rank, tag_on_the_wire(c->comm.rank, m.tag), m.priority, c->comm.handle, close_record, r);
 }

@@ -19,6 +19,7 @@ typedef struct envelope {
     int priority;      /* of messages that are ready the one with more is posted first */
     const char *label; /* of what, for the watchdog; borrowed until it lands */
     int64_t step;      /* the same */
+    bool patient;      /* sent when the receiver is ready, if it is large: else StarPU-MPI may need memory for it there */
 } envelope;
 
 /* Posts an asynchronous send (it reads the handle) or receive (it writes it), ordered with tasks by the handle's

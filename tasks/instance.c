@@ -316,7 +316,7 @@ void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
     flight_add(f, tasks);
     for (int i = 0; i < l->n; i++) {
         const lowered *s = &l->steps[i];
-        envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step};
+        envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->patient};
         if (!(s->part & parts))
             continue;
         if (s->kind == STEP_SEND)

@@ -24,6 +24,7 @@ typedef struct lowered {
     int peer;
     int64_t tag;
     int priority;
+    bool patient;
     const char *label;
 } lowered;
 

@@ -232,7 +232,8 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
                    .part = step->gated ? RUN_GATED : RUN_MICRO,
                    .peer = step->peer,
                    .tag = step->tag,
-                   .priority = step->priority};
+                   .priority = step->priority,
+                   .patient = step->kind == STEP_SEND && in->of->plan->exchanges.at[step->exchange].patient};
     l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
     find_handles(in, step, of, l);
     if (step->kind >= STEP_SEND)

@@ -271,6 +271,7 @@ static void move_between(partition *q, const plan_holding *source, const plan_ho
                                 .from = source->layout,
                                 .to = target->layout,
                                 .gated = q->gated,
+                                .patient = node < 0,
                                 .node = node};
     fill_targets(&m);
     send_sources(&m);

@@ -127,6 +127,7 @@ typedef struct plan_exchange {
     int bundled;            /* received and sent as parts of bundles */
     int batch;              /* exchanges of one batch need nothing of each other; -1: on its own */
     bool gated;             /* of runs that apply merged gradients only */
+    bool patient;           /* large messages wait for their receivers, which then need no memory for early ones */
     int node;               /* the op that asked for it; -1: the user */
 } plan_exchange;
 

@@ -15,8 +15,8 @@ static void exchange(void)
     flight *f = flight_new(ctx);
     ((float *)out->data)[2] = (float)me;
     context_wake(ctx);
-    message_send(ctx, out->tile[0], (envelope){(me + 1) % ranks, 5, 0, "out", 0}, f);
-    message_receive(ctx, in->tile[0], (envelope){(me + ranks - 1) % ranks, 5, 0, "in", 0}, f);
+    message_send(ctx, out->tile[0], (envelope){(me + 1) % ranks, 5, 0, "out", 0, false}, f);
+    message_receive(ctx, in->tile[0], (envelope){(me + ranks - 1) % ranks, 5, 0, "in", 0, false}, f);
     submit(&increment, in->tile[0], NULL, f);
     context_rest(ctx);
     flight_wait(ctx, f, "exchange");

@@ -35,10 +35,10 @@ static double ring(shard *s, int hops)
         int from = i % ranks, to = (i + 1) % ranks;
         if (me == from) {
             submit(&increment, s->tile[0], NULL, f);
-            message_send(ctx, s->tile[0], (envelope){to, next_tag + i, 0, "ring", i}, f);
+            message_send(ctx, s->tile[0], (envelope){to, next_tag + i, 0, "ring", i, false}, f);
         }
         if (me == to)
-            message_receive(ctx, s->tile[0], (envelope){from, next_tag + i, 0, "ring", i}, f);
+            message_receive(ctx, s->tile[0], (envelope){from, next_tag + i, 0, "ring", i, false}, f);
     }
     context_rest(ctx);
     next_tag += hops;
@@ -98,8 +98,8 @@ START_TEST(tiles_of_unlike_shape_exchange_their_elements)
         ((float *)columns->data)[i] = mark(me, i);
     int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
     context_wake(ctx);
-    message_receive(ctx, line->tile[0], (envelope){from, next_tag, 0, "line", 0}, f);
-    message_send(ctx, columns->tile[1], (envelope){to, next_tag, 0, "columns", 0}, f);
+    message_receive(ctx, line->tile[0], (envelope){from, next_tag, 0, "line", 0, false}, f);
+    message_send(ctx, columns->tile[1], (envelope){to, next_tag, 0, "columns", 0, false}, f);
     context_rest(ctx);
     next_tag++;
     flight_wait(ctx, f, "exchange");
@@ -130,8 +130,8 @@ START_TEST(hundreds_of_messages_fly_at_once_in_any_order)
     context_wake(ctx);
     for (int i = 0; i < N; i++) { /* early and late receives */
         int k = (i * 77 + 13) % N;
-        message_send(ctx, out[i]->tile[0], (envelope){to, next_tag + i, 0, "out", i}, sends);
-        message_receive(ctx, in[k]->tile[0], (envelope){from, next_tag + k, 0, "in", k}, receives);
+        message_send(ctx, out[i]->tile[0], (envelope){to, next_tag + i, 0, "out", i, false}, sends);
+        message_receive(ctx, in[k]->tile[0], (envelope){from, next_tag + k, 0, "in", k, false}, receives);
     }
     context_rest(ctx);
     next_tag += N;
@@ -165,10 +165,10 @@ START_TEST(messages_wait_for_tasks_and_tasks_for_messages)
     if (me == 0) {
         submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
         submit(&increment, s->tile[0], NULL, f);
-        message_send(ctx, s->tile[0], (envelope){1, next_tag, 0, "s", 0}, f);
+        message_send(ctx, s->tile[0], (envelope){1, next_tag, 0, "s", 0, false}, f);
         submit(&increment, s->tile[0], NULL, f); /* not before the message has left */
     } else if (me == 1) {
-        message_receive(ctx, s->tile[0], (envelope){0, next_tag, 0, "s", 0}, f);
+        message_receive(ctx, s->tile[0], (envelope){0, next_tag, 0, "s", 0, false}, f);
         for (int i = 0; i < 10; i++)
             submit(&increment, s->tile[0], NULL, f);
     }
@@ -189,12 +189,12 @@ START_TEST(the_watchdog_names_the_missing_message)
     log_of_test.lines = 0;
     context_wake(ctx);
     if (me == 0)
-        message_receive(ctx, s->tile[0], (envelope){1, next_tag, 0, "w1.grad", 17}, f);
+        message_receive(ctx, s->tile[0], (envelope){1, next_tag, 0, "w1.grad", 17, false}, f);
     context_rest(ctx);
     if (me == 1) {
         pause_for(2.4);
         context_wake(ctx);
-        message_send(ctx, s->tile[0], (envelope){0, next_tag, 0, "w1.grad", 17}, f);
+        message_send(ctx, s->tile[0], (envelope){0, next_tag, 0, "w1.grad", 17, false}, f);
         context_rest(ctx);
     }
     next_tag++;
@@ -252,8 +252,8 @@ START_TEST(thousands_of_steps_grow_nothing)
         submit(&increment, out->tile[0], NULL, f);
         for (int i = 0; i < EACH; i++) {
             int64_t tag = ((int64_t)(step + 1) << MESSAGE_TAG_BITS) + i;
-            message_send(ctx, out->tile[0], (envelope){(me + 1) % ranks, tag, 0, "out", step}, f);
-            message_receive(ctx, in->tile[0], (envelope){(me + ranks - 1) % ranks, tag, 0, "in", step}, f);
+            message_send(ctx, out->tile[0], (envelope){(me + 1) % ranks, tag, 0, "out", step, false}, f);
+            message_receive(ctx, in->tile[0], (envelope){(me + ranks - 1) % ranks, tag, 0, "in", step, false}, f);
         }
         context_rest(ctx);
         if (step % 4 == 3)
@@ -300,10 +300,10 @@ START_TEST(work_and_rest_alternate_at_every_rhythm)
         context_wake(ctx);
         if (me == from) {
             submit(&increment, s->tile[0], NULL, f);
-            message_send(ctx, s->tile[0], (envelope){to, next_tag + turn, 0, "s", turn}, f);
+            message_send(ctx, s->tile[0], (envelope){to, next_tag + turn, 0, "s", turn, false}, f);
         }
         if (me == to)
-            message_receive(ctx, s->tile[0], (envelope){from, next_tag + turn, 0, "s", turn}, f);
+            message_receive(ctx, s->tile[0], (envelope){from, next_tag + turn, 0, "s", turn, false}, f);
         context_rest(ctx);
         if (turn % 2)
             flight_wait(ctx, f, "turn");
