@@ -4,7 +4,8 @@
 
 #include "wrap.h"
 
-enum { MOST_UNDER_WAY = 16 }; /* moves of one tensor: with SYNC_CALLS it keeps tags apart (message.h) */
+enum { MOST_UNDER_WAY = 32 }; /* moves: with SYNC_CALLS it keeps tags apart (message.h) */
+static int under_way;         /* since all had landed; there is one context at a time */
 
 /* ---- Plans ---- */
 
@@ -65,9 +66,9 @@ static trama_status find_move(const planning *p, trama_wrapped *w, move_plans *m
 static void submit(trama_wrapped *w, const move_plan *m)
 {
     plan_totals n = plan_count(m->s->of.plan);
-    if (w->under_way++ == MOST_UNDER_WAY) {
-        flight_wait(w->context, w->f, "a move");
-        w->under_way = 1;
+    if (under_way++ == MOST_UNDER_WAY) {
+        flight_wait_all(w->context, "a move");
+        under_way = 1;
     }
     instance_submit(m->in, -1, w->f, RUN_ALL);
     w->last = (trama_traffic){.messages = n.messages,
@@ -87,10 +88,10 @@ static located stated_at(const trama_wrapped *w)
 static trama_status move_value(trama_executable *e, trama_wrapped *w, located from, located to)
 {
     move_plan *m = NULL;
+    wrapped_seen(e, w); /* first: it may forget moves */
     trama_status status = find_move(&e->planning, w, &e->moves, from, to, &m);
     if (status)
         return status;
-    wrapped_seen(e, w);
     submit(w, m);
     w->writer = to.in == w->in ? e : w->writer;
     if (e->eager) {
@@ -193,6 +194,10 @@ trama_status trama_feed_wrapped_at(trama_where where, trama_executable *e, const
     const trama_value *own = status ? NULL : executable_value(e, where, call, input);
     if (!status)
         status = check_fit(where, call, w, own->name, own->dtype, w->shape);
+    if (!status && layout_has(&e->l.value[own->id], TRAMA_PARTIAL))
+        status = trama_fail(where, TRAMA_E_UNSUPPORTED,
+                            "%s: %s is a sum of terms that lie on several processes; trama_feed gives it its value",
+                            call, own->name);
     if (status)
         return status;
     wrapped_view *v = view_for(e, w, own);
@@ -261,6 +266,8 @@ trama_status trama_reshard_wrapped_at(trama_where where, trama_wrapped *from, tr
         status = check_fit(where, call, from, to->name, to->dtype, to->shape);
     if (!status && context_config(from->context)->check_calls)
         status = context_all_equal(from->context, call, wrapped_hash(from) * 31 + wrapped_hash(to));
+    if (!status)
+        wrapped_forget_sources(to);
     if (!status)
         status = find_move(&from->planning, to, &to->moves, stated_at(from), stated_at(to), &m);
     if (status)

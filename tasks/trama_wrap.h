@@ -71,7 +71,8 @@ trama_status trama_wait_wrapped(trama_wrapped *wrapped);
 /* Gives an input its data for the runs to come, as trama_feed does. Where every box that the input's layout asks for lies
  * in one of the same rank's boxes, runs read the host's memory, as it is when they run; else the values are resharded
  * into buffers of the input, as they are now. *copied, where not NULL, says which, the same on all ranks. E_LAYOUT where
- * elements are missing; E_UNSUPPORTED in eager mode, where trama_write_wrapped serves. */
+ * elements are missing; E_UNSUPPORTED in eager mode, where trama_write_wrapped serves, and for an input that is
+ * a sum of terms. */
 #define trama_feed_wrapped(executable, input, wrapped, copied)                                                         \
     trama_feed_wrapped_at(TRAMA_HERE, executable, input, wrapped, copied)
 trama_status trama_feed_wrapped_at(trama_where where, trama_executable *executable, const trama_value *input,

@@ -279,6 +279,18 @@ static void wrapped_free(trama_wrapped *w)
     free(w);
 }
 
+/* The memory is the host's alone again. */
+static void unbind(trama_wrapped *w)
+{
+    const plan *p = w->s->of.plan;
+    for (int i = 0; i < p->shards.n; i++)
+        if (w->in->shards[i])
+            shard_unwrap(w->in->shards[i]);
+    memset(w->in->shards, 0, (size_t)p->shards.n * sizeof *w->in->shards);
+    flight_free(w->f);
+    w->f = NULL;
+}
+
 /* Handles on the boxes' memory, under the plan's shards. */
 static trama_status bind(trama_wrapped *w, const trama_piece *pieces)
 {
@@ -320,11 +332,15 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
                          .planning = planning_in(context, NULL)};
     trama_status status = check_arguments(where, w, n, pieces);
     status = context_agree(context, "trama_wrap", status);
+    for (int i = 0; i < n && !status; i++)
+        w->stated.handled |= pieces[i].handle != NULL;
     if (!status)
         status = gather_boxes(where, w, n, pieces);
     if (!status)
         status = context_agree(context, "trama_wrap", bind(w, pieces));
     if (status) {
+        if (w->f)
+            unbind(w);
         wrapped_free(w);
         return status;
     }
@@ -349,7 +365,6 @@ static trama_status wait_for(trama_wrapped *w)
 {
     trama_status status = TRAMA_OK;
     flight_wait(w->context, w->f, "trama_wait_wrapped");
-    w->under_way = 0;
     const plan *p = w->s->of.plan;
     for (int i = 0; i < p->shards.n && !status; i++) {
         if (!w->in->shards[i])
@@ -403,6 +418,27 @@ static void forget_moves(trama_executable *e, const trama_wrapped *w)
     e->moves = kept;
 }
 
+static bool is_named_by(const target_form *t, const trama_wrapped *w)
+{
+    for (int i = 0; i < t->cache.n; i++)
+        for (int k = 0; k < t->leaves.n; k++)
+            if (t->cache.at[i]->hosts[k] == w)
+                return true;
+    return false;
+}
+
+/* A view, or a compiled target, also where this rank has no box that it would hold. */
+static bool is_named(const trama_executable *e, const trama_wrapped *w)
+{
+    for (int i = 0; i < w->views.n; i++)
+        if (w->views.at[i].e == e)
+            return true;
+    for (int i = 0; i < e->targets.n; i++)
+        if (is_named_by(&e->targets.at[i].form, w) || is_named_by(&e->targets.at[i].plain, w))
+            return true;
+    return false;
+}
+
 /* What the host has taken back and no plan is bound to. */
 static void forget_released(trama_executable *e)
 {
@@ -413,7 +449,7 @@ static void forget_released(trama_executable *e)
             forget_moves(e, w);
             forget_views(w, e);
         }
-        if (w->released && w->in->holders == 1)
+        if (w->released && w->in->holders == 1 && !is_named(e, w))
             let_go(w);
         else
             e->wrapped.at[n++] = w;
@@ -442,6 +478,24 @@ void wrapped_forget(trama_executable *e)
     ARRAY_FREE(&e->wrapped);
 }
 
+void wrapped_forget_sources(trama_wrapped *w)
+{
+    int n = 0;
+    bool any = false;
+    for (int i = 0; i < w->sources.n; i++)
+        any |= w->sources.at[i]->released;
+    if (!any)
+        return;
+    flight_wait(w->context, w->f, "trama_reshard_wrapped");
+    moves_free(&w->moves); /* those from others are planned anew */
+    for (int i = 0; i < w->sources.n; i++)
+        if (w->sources.at[i]->released)
+            let_go(w->sources.at[i]);
+        else
+            w->sources.at[n++] = w->sources.at[i];
+    w->sources.n = n;
+}
+
 void wrapped_source(trama_wrapped *w, trama_wrapped *from)
 {
     for (int i = 0; i < w->sources.n; i++)
@@ -466,12 +520,7 @@ trama_status trama_release(trama_wrapped **wrapped)
     for (int i = 0; i < w->sources.n; i++)
         let_go(w->sources.at[i]);
     ARRAY_FREE(&w->sources);
-    const plan *p = w->s->of.plan;
-    for (int i = 0; i < p->shards.n; i++)
-        if (w->in->shards[i])
-            shard_unwrap(w->in->shards[i]);
-    memset(w->in->shards, 0, (size_t)p->shards.n * sizeof *w->in->shards);
-    flight_free(w->f);
+    unbind(w);
     context_live_add(w->context, -1);
     w->released = true;
     *wrapped = NULL;

@@ -28,7 +28,6 @@ struct trama_wrapped {
     instance *in;
     flight *f; /* moves into and out of it */
     const trama_executable *writer; /* whose value was last read into it; NULL */
-    int under_way;
     ARRAY(wrapped_view) views;
     move_plans moves;               /* into it from other wrapped tensors */
     ARRAY(trama_wrapped *) sources; /* those, which live as long */
@@ -44,6 +43,7 @@ void wrapped_seen(trama_executable *e, trama_wrapped *w);
 
 /* It has moves from another one. */
 void wrapped_source(trama_wrapped *w, trama_wrapped *from);
+void wrapped_forget_sources(trama_wrapped *w); /* that were released */
 
 uint64_t wrapped_hash(const trama_wrapped *w); /* of its name */
 

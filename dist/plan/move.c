@@ -25,7 +25,7 @@ void partition_stated(partition *q, int value, const spots *stated)
         if (s->rank != q->s.rank)
             continue;
         partition_cut(q, &s->b, dtype, s->place, n, 0, &dim, &parts);
-        int shard = partition_shard(q, SHARD_HOST, value, s->place, &s->b, dim, parts);
+        int shard = partition_shard(q, SHARD_HOST, value, s->place, &s->b, dim, stated->handled ? 1 : parts);
         q->p->shards.at[shard].strided = stated->strided;
         *ARRAY_PUSH(&h.pieces) =
             (plan_piece){.place = s->place, .position = s->number, .region = {.shard = shard, .box = s->b}};

@@ -18,6 +18,7 @@ typedef struct spot {
 typedef struct spots {
     ARRAY(spot) at;
     bool strided;    /* stated boxes: on some rank one is not row-major and contiguous */
+    bool handled;    /* stated boxes: on this rank the host has handles of its own for them, so each is one tile */
     int dim;         /* they are sorted by their lower borders along it first; those of one box, and its terms, are together */
     int64_t longest; /* extent along it */
 } spots;

@@ -4,6 +4,8 @@
 
 #include "families.h"
 
+static const int64_t MOST_OFFSET = INT64_C(1) << 60;
+
 static trama_value *wrong(trama_where where, const char *call, const trama_value *x, const char *problem)
 {
     text t = {0};
@@ -24,6 +26,8 @@ trama_value *trama_window_at(trama_where where, trama_value *x, const int64_t *o
         bool fed = x->shape.dim[d] == TRAMA_ANY;
         if (shape.dim[d] < 0 && shape.dim[d] != TRAMA_ANY)
             return wrong(where, "window", x, "an extent is negative");
+        if (offset[d] > MOST_OFFSET || offset[d] < -MOST_OFFSET || shape.dim[d] > MOST_OFFSET)
+            return wrong(where, "window", x, "an offset or extent is beyond 2^60");
         if ((shape.dim[d] == TRAMA_ANY) != fed || (fed && offset[d]))
             return wrong(where, "window", x, "a dim that is known when fed stays as it is: offset 0, extent TRAMA_ANY");
         a.integer[WINDOW_DIM + d] = shape.dim[d];
@@ -81,7 +85,7 @@ trama_value *trama_shift_at(trama_where where, trama_value *x, int dim, int64_t 
 {
     if (!has_dim(where, "shift", x, &dim))
         return NULL;
-    return along(where, "shift", x, dim, -by, x->shape.dim[dim]);
+    return along(where, "shift", x, dim, by < -MOST_OFFSET ? INT64_MAX : -by, x->shape.dim[dim]);
 }
 
 trama_status window_infer(trama_rule *rule, const trama_node *node)

@@ -398,17 +398,28 @@ START_TEST(wrapping_again_and_again_does_not_grow)
     rows r = rows_new();
     rows_fill(&r, 0);
     int64_t before = 0;
+    static double memory[2][ROWS * COLUMNS];
+    trama_piece all = {.data = memory[0], .bytes = sizeof memory[0], .extent = {ROWS, COLUMNS}}, other = all;
+    trama_wrapped *kept = NULL;
+    other.data = memory[1];
+    must(trama_wrap(ctx, "kept", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), my_rank == 0, &other, TRAMA_READ_WRITE, &kept));
     for (int i = 0; i < 120; i++) {
+        trama_wrapped *to = NULL;
         must(trama_wrap(ctx, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), 1, &r.piece, TRAMA_READ_ONLY, &r.w));
+        must(trama_wrap(ctx, "to", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), my_rank == 0, &all, TRAMA_READ_WRITE, &to));
         must(trama_feed_wrapped(r.e, r.x, r.w, NULL));
         must(trama_run(r.e, r.t));
         rows_check(&r, 0);
+        must(trama_read_wrapped(r.e, r.y, to));
+        must(trama_reshard_wrapped(r.w, kept));
         must(trama_release(&r.w));
+        must(trama_release(&to));
         if (i == 60)
             before = memory_now();
     }
     int64_t grown = memory_now() - before;
     demand(SANITIZED || grown < 1 << 20, "%" PRId64 " bytes after 60 more cycles", grown);
+    must(trama_release(&kept));
     rows_free(&r);
     stop();
 }

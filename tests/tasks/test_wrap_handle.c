@@ -5,7 +5,7 @@
 
 #include "harness.h"
 
-enum { N = 1000, STEPS = 5 };
+enum { N = 100000, STEPS = 5 };
 
 static void host_work(void *buffers[], void *arg)
 {
@@ -22,7 +22,7 @@ static struct starpu_codelet host_codelet = {
 /* Host: x = 2 x + i. Trama: y = x + 1 and x = y. */
 START_TEST(tasks_of_host_and_trama_follow_each_other)
 {
-    double x[N], y[N] = {0}, expected[N];
+    static double x[N], y[N], expected[N];
     starpu_data_handle_t handle;
     struct starpu_conf conf;
     starpu_conf_init(&conf);
