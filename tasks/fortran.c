@@ -46,10 +46,11 @@ trama_status trama_fortran_check(trama_where where, const char *call, const tram
                       trama_value_name(value), trama_dtype_name(trama_value_dtype(value)));
 }
 
-/* A dim as Trama counts it, of one that counts from 1 in the other order. */
+/* A dim as Trama counts it, of one that counts from 1 in the other order; what is none stays none. */
 int trama_fortran_dim(const trama_value *value, int dim)
 {
-    return value ? trama_value_shape(value).ndim - dim : 0;
+    int ndim = value ? trama_value_shape(value).ndim : 0;
+    return dim >= 1 && dim <= ndim ? ndim - dim : TRAMA_MAX_NDIM;
 }
 
 /* ---- The host's arrays ---- */
