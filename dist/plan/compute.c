@@ -319,11 +319,9 @@ static int summed_parts(const compute_group *g, const plan_piece *piece, int *fa
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
     const trama_rule *rule = &q->s.rules[node->id];
-    if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE)
+    if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE ||
+        halo_reaches(g))
         return 1;
-    for (int t = 0; t < rule->n_in; t++)
-        if (rule_reaches(rule, t))
-            return 1;
     factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
     for (int t = 0; t < rule->n_in; t++) {
         box whole = partition_whole(q, node->in[t]->id), b = box_from(rule, t, &r, &whole);

@@ -6,7 +6,7 @@
 
 #include "partition_internal.h"
 
-static bool group_reaches(const compute_group *g)
+bool halo_reaches(const compute_group *g)
 {
     const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
     for (int t = 0; t < rule->n_in; t++)
@@ -57,7 +57,7 @@ int halo_parts(const compute_group *g, int position, const box *result, box *par
     box inside = *result, rest = *result;
     int n = 1;
     parts[0] = *result;
-    if (!group_reaches(g))
+    if (!halo_reaches(g))
         return 1;
     for (int t = 0; t < rule->n_in; t++)
         if (rule_reaches(rule, t))

@@ -111,7 +111,9 @@ box compute_operand_box(const compute_group *g, int t, int position, const box *
  * frees. */
 void partition_fetch(partition *q, int source, spots *wanted, int node, plan_holding *fetched);
 
-/* halo.c: how a box of the first node's result is computed in parts, the first of which needs no more of the operands
+/* halo.c: whether the first node reads beyond the ranges of its factors. */
+bool halo_reaches(const compute_group *g);
+/* How a box of the first node's result is computed in parts, the first of which needs no more of the operands
  * than the process's own boxes. The number of parts, some of which may be empty. */
 enum { MOST_PARTS = 1 + 2 * TRAMA_MAX_NDIM };
 int halo_parts(const compute_group *g, int position, const box *result, box *parts);
