@@ -1,271 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrapping the host's arrays: checks over all ranks, handles on the memory, and giving it back. What moves into and out
- * of them is in move.c. */
+/* Wrapping the host's arrays: handles on the memory, who uses it, and giving it back. Checks are in wrap_boxes.c, what
+ * moves into and out of them in move.c. */
 #include "wrap.h"
 
 #include <string.h>
-
-/* ---- One rank's boxes ---- */
-
-static box box_of(const trama_piece *piece, int ndim)
-{
-    box b = {.ndim = ndim};
-    memcpy(b.lo, piece->offset, (size_t)ndim * sizeof *b.lo);
-    memcpy(b.n, piece->extent, (size_t)ndim * sizeof *b.n);
-    return b;
-}
-
-/* Strides as they are meant: row-major where none is given. */
-static void strides_of(const trama_piece *piece, int ndim, int64_t *stride)
-{
-    bool given = false;
-    int64_t step = 1;
-    for (int d = 0; d < ndim; d++)
-        given |= piece->stride[d] != 0;
-    for (int d = ndim - 1; d >= 0; step *= piece->extent[d--])
-        stride[d] = given ? piece->stride[d] : step;
-}
-
-/* Dims of more than one element, by their strides. */
-static int sort_dims(const box *b, const int64_t *stride, int *dims)
-{
-    int n = 0;
-    for (int d = 0; d < b->ndim; d++) {
-        int at = n;
-        if (b->n[d] < 2)
-            continue;
-        for (n++; at > 0 && stride[dims[at - 1]] > stride[d]; at--)
-            dims[at] = dims[at - 1];
-        dims[at] = d;
-    }
-    return n;
-}
-
-/* Elements from the first one to behind the last one; 0 where some share their memory, or it cannot be counted. */
-static int64_t span_of(const box *b, const int64_t *stride)
-{
-    int dims[TRAMA_MAX_NDIM], n = sort_dims(b, stride, dims);
-    int64_t span = 1, add;
-    for (int i = 0; i < n; i++) {
-        if (stride[dims[i]] < span || __builtin_mul_overflow(b->n[dims[i]] - 1, stride[dims[i]], &add) ||
-            __builtin_add_overflow(span, add, &span))
-            return 0;
-    }
-    return span;
-}
-
-static bool is_row_major(const box *b, const int64_t *stride)
-{
-    int64_t step = 1;
-    for (int d = b->ndim - 1; d >= 0; step *= b->n[d--])
-        if (b->n[d] > 1 && stride[d] != step)
-            return false;
-    return true;
-}
-
-static trama_status wrong_box(trama_where where, trama_status status, const char *name, int i, const box *b,
-                              const char *problem)
-{
-    text t = {0};
-    box_text(&t, b);
-    trama_fail(where, status, "trama_wrap: '%s': box %d, %s: %s", name, i, t.at, problem);
-    free(t.at);
-    return status;
-}
-
-static trama_status check_piece(trama_where where, const trama_wrapped *w, int i, const trama_piece *piece)
-{
-    int64_t stride[TRAMA_MAX_NDIM];
-    box b = box_of(piece, w->shape.ndim);
-    for (int d = 0; d < b.ndim; d++)
-        if (b.lo[d] < 0 || b.n[d] < 0 || b.n[d] > w->shape.dim[d] || b.lo[d] > w->shape.dim[d] - b.n[d]) {
-            text t = {0};
-            shape_text(&t, w->shape);
-            text_add(&t, " is the tensor: the box is not within it");
-            trama_status status = wrong_box(where, TRAMA_E_SHAPE, w->name, i, &b, t.at);
-            free(t.at);
-            return status;
-        }
-    if (box_count(&b) == 0)
-        return TRAMA_OK;
-    if (!piece->data)
-        return wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &b, "its data are NULL");
-    strides_of(piece, b.ndim, stride);
-    int64_t span = span_of(&b, stride), size = (int64_t)trama_dtype_size(w->dtype), bytes;
-    if (!span || __builtin_mul_overflow(span, size, &bytes))
-        return wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &b,
-                         "by its strides elements share memory; strides are in elements, positive, and each dim goes "
-                         "beyond those of smaller strides");
-    if ((uint64_t)bytes > piece->bytes) {
-        text t = {0};
-        text_add(&t, "its buffer has %zu bytes, the last element ends at byte %lld", piece->bytes, (long long)bytes);
-        trama_status status = wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &b, t.at);
-        free(t.at);
-        return status;
-    }
-    if ((uintptr_t)piece->data % (uintptr_t)size)
-        return wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &b, "its data are not aligned to their element type");
-    if (piece->handle && starpu_data_get_local_ptr(piece->handle) != piece->data)
-        return wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &b, "its handle was registered for other memory");
-    return TRAMA_OK;
-}
-
-/* Two boxes whose first elements are one; boxes that are dealt out block by block may lie among each other. */
-static trama_status check_memory(trama_where where, const trama_wrapped *w, int n, const trama_piece *pieces)
-{
-    for (int i = 0; i < n && n <= 64; i++)
-        for (int k = 0; k < i; k++) {
-            box a = box_of(&pieces[i], w->shape.ndim), b = box_of(&pieces[k], w->shape.ndim);
-            if (box_count(&a) && box_count(&b) && pieces[i].data == pieces[k].data)
-                return wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &a, "another box has the same data");
-        }
-    return TRAMA_OK;
-}
-
-static trama_status check_arguments(trama_where where, const trama_wrapped *w, int n, const trama_piece *pieces)
-{
-    if (!w->name || !*w->name || n < 0 || (n && !pieces))
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_wrap: the %s",
-                          n < 0          ? "number of boxes is negative"
-                          : n && !pieces ? "boxes are NULL"
-                                         : "name is missing");
-    if ((unsigned)w->dtype >= TRAMA_N_DTYPES)
-        return trama_fail(where, TRAMA_E_DTYPE, "trama_wrap: '%s': %d is no element type", w->name, (int)w->dtype);
-    if (w->shape.ndim < 0 || w->shape.ndim > TRAMA_MAX_NDIM)
-        return trama_fail(where, TRAMA_E_SHAPE, "trama_wrap: '%s': a tensor has 0 to %d dims", w->name, TRAMA_MAX_NDIM);
-    int64_t bytes = (int64_t)trama_dtype_size(w->dtype);
-    for (int d = 0; d < w->shape.ndim; d++)
-        if (w->shape.dim[d] < 0 || __builtin_mul_overflow(bytes, max_i64(1, w->shape.dim[d]), &bytes))
-            return trama_fail(where, TRAMA_E_SHAPE,
-                              "trama_wrap: '%s': dim %d is %lld; a wrapped tensor is known in "
-                              "full",
-                              w->name, d, (long long)w->shape.dim[d]);
-    trama_status status = TRAMA_OK;
-    for (int i = 0; i < n && !status; i++)
-        status = check_piece(where, w, i, &pieces[i]);
-    return status ? status : check_memory(where, w, n, pieces);
-}
-
-/* ---- All ranks' boxes ---- */
-
-/* What the ranks tell each other: first this, then their boxes. */
-typedef struct wrap_card {
-    int64_t shape[1 + TRAMA_MAX_NDIM], dtype, read_only, n, strided;
-    uint64_t name;
-} wrap_card;
-
-typedef struct wrap_box {
-    int64_t lo[TRAMA_MAX_NDIM], n[TRAMA_MAX_NDIM];
-} wrap_box;
-
-uint64_t wrapped_hash(const trama_wrapped *w)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (const char *name = w->name; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-    return hash;
-}
-
-static wrap_card card_of(const trama_wrapped *w, int n, const trama_piece *pieces)
-{
-    wrap_card card;
-    memset(&card, 0, sizeof card);
-    card.shape[0] = w->shape.ndim;
-    memcpy(&card.shape[1], w->shape.dim, (size_t)w->shape.ndim * sizeof *w->shape.dim);
-    card.dtype = w->dtype;
-    card.read_only = w->read_only;
-    card.n = n;
-    card.name = wrapped_hash(w);
-    for (int i = 0; i < n; i++) {
-        int64_t stride[TRAMA_MAX_NDIM];
-        box b = box_of(&pieces[i], w->shape.ndim);
-        strides_of(&pieces[i], b.ndim, stride);
-        card.strided |= pieces[i].handle || (box_count(&b) && !is_row_major(&b, stride));
-    }
-    return card;
-}
-
-static trama_status compare_cards(trama_where where, const trama_wrapped *w, const wrap_card *cards, int ranks)
-{
-    for (int r = 1; r < ranks; r++) {
-        const wrap_card *a = &cards[0], *b = &cards[r];
-        const char *what = a->name != b->name                            ? "names"
-                           : memcmp(a->shape, b->shape, sizeof a->shape) ? "shapes"
-                           : a->dtype != b->dtype                        ? "element types"
-                           : a->read_only != b->read_only                ? "kinds of access"
-                                                                         : NULL;
-        if (what)
-            return trama_fail(where, TRAMA_E_ARGUMENT,
-                              "trama_wrap: '%s': ranks 0 and %d give different %s; all ranks wrap one tensor at a time",
-                              w->name, r, what);
-    }
-    return TRAMA_OK;
-}
-
-static void add_rank(trama_wrapped *w, int rank, int64_t n, const wrap_box *boxes)
-{
-    const machine *m = w->planning.machine;
-    for (int i = 0; i < n; i++) {
-        spot s = {.b.ndim = w->shape.ndim, .place = machine_first_place(m, rank), .rank = rank, .number = i};
-        memcpy(s.b.lo, boxes[i].lo, sizeof s.b.lo);
-        memcpy(s.b.n, boxes[i].n, sizeof s.b.n);
-        if (box_count(&s.b))
-            *ARRAY_PUSH(&w->stated.at) = s;
-    }
-}
-
-static trama_status overlap(trama_where where, const trama_wrapped *w)
-{
-    int i, k;
-    if (!spots_overlap(&w->stated, &i, &k))
-        return TRAMA_OK;
-    const spot *a = &w->stated.at.at[i], *b = &w->stated.at.at[k];
-    text one = {0}, other = {0};
-    box_text(&one, &a->b);
-    box_text(&other, &b->b);
-    trama_status status = trama_fail(
-        where, TRAMA_E_LAYOUT,
-        "trama_wrap: '%s': box %d of rank %d, %s, and box %d of rank %d, %s, overlap; boxes are disjoint, or "
-        "equal on different ranks",
-        w->name, a->number, a->rank, one.at, b->number, b->rank, other.at);
-    free(one.at);
-    free(other.at);
-    return status;
-}
-
-/* The boxes of all ranks, in equal order on all of them. */
-static trama_status gather_boxes(trama_where where, trama_wrapped *w, int n, const trama_piece *pieces)
-{
-    trama_context *c = w->context;
-    int ranks = context_ranks(c);
-    int64_t most = 1;
-    wrap_card mine = card_of(w, n, pieces), *cards = trama_alloc((size_t)ranks * sizeof *cards);
-    trama_status status = context_gather(c, "trama_wrap", &mine, sizeof mine, cards);
-    if (!status)
-        status = compare_cards(where, w, cards, ranks);
-    for (int r = 0; r < ranks; r++) {
-        most = max_i64(most, cards[r].n);
-        w->stated.strided |= cards[r].strided;
-    }
-    size_t bytes = (size_t)most * sizeof(wrap_box);
-    wrap_box *own = trama_alloc(bytes), *all = status ? NULL : trama_alloc((size_t)ranks * bytes);
-    for (int i = 0; i < n; i++) {
-        memcpy(own[i].lo, pieces[i].offset, sizeof own[i].lo);
-        memcpy(own[i].n, pieces[i].extent, sizeof own[i].n);
-    }
-    if (!status)
-        status = context_gather(c, "trama_wrap", own, bytes, all);
-    for (int r = 0; r < ranks && !status; r++)
-        add_rank(w, r, cards[r].n, all + r * most);
-    free(own);
-    free(all);
-    free(cards);
-    if (status)
-        return status;
-    spots_sort(&w->stated);
-    w->complete = spots_count(&w->stated) == trama_shape_count(w->shape);
-    return overlap(where, w);
-}
 
 /* ---- Life ---- */
 
@@ -305,7 +43,7 @@ static trama_status bind(trama_wrapped *w, const trama_piece *pieces)
         const plan_shard *s = &p->shards.at[h->pieces.at[i].region.shard];
         const trama_piece *piece = &pieces[h->pieces.at[i].position];
         int64_t stride[TRAMA_MAX_NDIM];
-        strides_of(piece, s->box.ndim, stride);
+        boxes_strides(piece, s->box.ndim, stride);
         shard *bound = shard_wrap(w->context, s->place, s->dtype, s->box.ndim, s->box.n, stride, piece->data,
                                   s->cut_dim, s->cut_parts, piece->handle);
         w->in->shards[h->pieces.at[i].region.shard] = bound;
@@ -330,12 +68,12 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
                          .read_only = access == TRAMA_READ_ONLY,
                          .users = 1,
                          .planning = planning_in(context, NULL)};
-    trama_status status = check_arguments(where, w, n, pieces);
+    trama_status status = boxes_check(where, w, n, pieces);
     status = context_agree(context, "trama_wrap", status);
     for (int i = 0; i < n && !status; i++)
         w->stated.handled |= pieces[i].handle != NULL;
     if (!status)
-        status = gather_boxes(where, w, n, pieces);
+        status = boxes_gather(where, w, n, pieces);
     if (!status)
         status = context_agree(context, "trama_wrap", bind(w, pieces));
     if (status) {

@@ -34,6 +34,13 @@ struct trama_wrapped {
     trama_traffic last;             /* what the last move cost */
 };
 
+/* wrap_boxes.c: whether name, dtype, shape and this rank's boxes can be; then the boxes of all ranks, in equal order on
+ * all of them, into stated (collective). */
+trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const trama_piece *pieces);
+trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const trama_piece *pieces);
+/* Strides as they are meant: row-major where none is given. */
+void boxes_strides(const trama_piece *piece, int ndim, int64_t *stride);
+
 /* The wrapped tensor is there, its context the executable's, its dtype and shape those of a value: else an error that
  * names the call. */
 trama_status wrapped_check(trama_where where, const char *call, const trama_wrapped *w, const trama_context *context);
