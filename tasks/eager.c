@@ -213,15 +213,8 @@ static trama_status copy_snippet(trama_executable *e, const trama_value *v, loca
 
 static trama_status bind_op(trama_executable *e, const trama_node *node, const located *operands, snippet *s)
 {
-    located imports[64];
     instance *in = NULL;
-    const plan *p = s->of.plan;
-    located *list = p->imports.n > 64 ? trama_alloc((size_t)p->imports.n * sizeof *list) : imports;
-    for (int i = 0; i < p->imports.n; i++)
-        list[i] = operands[p->imports.at[i].value];
-    trama_status status = instance_create(e->context, &s->of, list, 1, &in);
-    if (list != imports)
-        free(list);
+    trama_status status = instance_create(e->context, &s->of, operands, 1, &in);
     if (status)
         return status;
     for (int o = 0; o < node->op->n_out; o++) {

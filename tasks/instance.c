@@ -133,8 +133,7 @@ static struct owner owner_of_import(located from, const plan_import *import)
     return owner_of(from.in, h->pieces.at[import->piece].region.shard);
 }
 
-trama_status instance_create(trama_context *context, blueprint *of, const located *imports, int n_slots,
-                             instance **created)
+trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created)
 {
     const plan *p = of->plan;
     arena memory = {0};
@@ -148,7 +147,7 @@ trama_status instance_create(trama_context *context, blueprint *of, const locate
         in->slot_used[i] = -1;
     in->owners = arena_take(&memory, (size_t)p->imports.n * sizeof *in->owners, expected);
     for (int i = 0; i < p->imports.n; i++) {
-        in->owners[i] = owner_of_import(imports[i], &p->imports.at[i]);
+        in->owners[i] = owner_of_import(at[p->imports.at[i].value], &p->imports.at[i]);
         in->owners[i].in->holders++;
     }
     of->instance_bytes = memory.total;

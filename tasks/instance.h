@@ -84,9 +84,8 @@ typedef struct located {
 void blueprint_finish(blueprint *b);
 void blueprint_clear(blueprint *b); /* frees plan, rules, shapes and names */
 
-/* imports [plan->imports]: where the values are that it imports. E_MEMORY leaves nothing behind. */
-trama_status instance_create(trama_context *context, blueprint *of, const located *imports, int n_slots,
-                             instance **created);
+/* at [value id]: where the values are that it imports; NULL where there are none. E_MEMORY leaves nothing behind. */
+trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created);
 
 /* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the pool. */
 void instance_release(instance **in);

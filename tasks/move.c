@@ -34,12 +34,7 @@ static trama_status make_move(const planning *p, trama_wrapped *w, located from,
     *m = (move_plan){.s = snippet_of_move(p, w->name, from, to), .from = from, .to = to, .wrapped = w};
     from.in->holders++;
     to.in->holders++;
-    const plan *of = m->s->of.plan;
-    located *imports = trama_alloc((size_t)max_i64(1, of->imports.n) * sizeof *imports);
-    for (int i = 0; i < of->imports.n; i++)
-        imports[i] = of->imports.at[i].value ? to : from;
-    trama_status status = instance_create(w->context, &m->s->of, imports, 1, &m->in);
-    free(imports);
+    trama_status status = instance_create(w->context, &m->s->of, (located[]){from, to}, 1, &m->in);
     status = context_agree(w->context, "a move", status);
     if (status)
         move_free(m);
@@ -166,12 +161,7 @@ static wrapped_view *view_for(trama_executable *e, trama_wrapped *w, const trama
 static trama_status feed_view(trama_executable *e, trama_wrapped *w, wrapped_view *v)
 {
     if (!v->in) {
-        int n = v->s->of.plan->imports.n;
-        located *imports = trama_alloc((size_t)max_i64(1, n) * sizeof *imports);
-        for (int i = 0; i < n; i++)
-            imports[i] = stated_at(w);
-        trama_status status = instance_create(e->context, &v->s->of, imports, 1, &v->in);
-        free(imports);
+        trama_status status = instance_create(e->context, &v->s->of, (located[]){stated_at(w)}, 1, &v->in);
         if (status)
             return status;
         v->in->host = w;

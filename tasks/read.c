@@ -35,14 +35,8 @@ static trama_status new_reader(trama_executable *e, const trama_value *v, locate
         status = e->copy(e, v, at, e->readers, &everywhere, &r->s);
     else
         r->s = snippet_of_copy(&e->planning, v, at, e->readers, &everywhere);
-    if (!status) {
-        int n = r->s->of.plan->imports.n;
-        located *imports = trama_alloc((size_t)max_i64(1, n) * sizeof *imports);
-        for (int i = 0; i < n; i++)
-            imports[i] = at;
-        status = instance_create(e->context, &r->s->of, imports, 1, &r->in);
-        free(imports);
-    }
+    if (!status)
+        status = instance_create(e->context, &r->s->of, &at, 1, &r->in);
     if (!e->eager)
         status = context_agree(e->context, "trama_read", status);
     if (status) {

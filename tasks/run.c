@@ -176,13 +176,7 @@ static void plan_target(const trama_executable *e, target_form *t, blueprint *of
 
 static trama_status instantiate(trama_executable *e, compiled *c)
 {
-    const plan *p = c->of.plan;
-    located *imports = trama_alloc((size_t)max_i64(1, p->imports.n) * sizeof *imports);
-    for (int i = 0; i < p->imports.n; i++)
-        imports[i] = e->at[p->imports.at[i].value];
-    trama_status status = instance_create(e->context, &c->of, imports, 1, &c->in);
-    free(imports);
-    return status;
+    return instance_create(e->context, &c->of, e->at, 1, &c->in);
 }
 
 static trama_status compile_target(trama_executable *e, target_form *t, compiled **made)
