@@ -3,10 +3,16 @@
 #ifndef CODELETS_KERNEL_H
 #define CODELETS_KERNEL_H
 
+#include "gpu.h"
 #include "trama_op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct trama_kernel {
     void (*cpu)(const trama_call *call);
+    void (*cuda)(const trama_call *call, const gpu *g); /* views hold device pointers; NULL: there is none */
 } trama_kernel;
 
 /* The kernel of a built-in op, from the table that expands from ops.def; NULL for others. */
@@ -44,6 +50,16 @@ void kernel_reduce(const trama_view *destination, int n, const trama_view *sourc
 /* Sets every element to value (cast to the dtype; infinities for integers are their extremes). */
 void kernel_fill(const trama_view *destination, double value);
 
+/* ---- The same on a GPU, with CUDA only: views hold device pointers, and the work is enqueued on g->stream -------- */
+
+void gpu_copy(const trama_view *destination, const trama_view *source, const gpu *g);
+void gpu_reduce(const trama_view *destination, int n, const trama_view *sources, kernel_combine combine, double scale,
+                const gpu *g);
+void gpu_fill(const trama_view *destination, double value, const gpu *g);
+
+/* The results of a product are added to what is in out[0]; as kernel_adder. */
+void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g);
+
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 
 /* Makes the BLAS run the kernels that this CPU can, single-threaded inside tasks. allow_reselect false: only look.
@@ -60,5 +76,9 @@ int blas_enter(void);
 void blas_leave(int before);
 
 const char *blas_kernel_name(void); /* "SkylakeX", or "unknown" */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,7 +7,16 @@
 #include "loop.h"
 #include "ops.h"
 
-#define OP(name, ...) {#name, {cpu_##name}},
+#if TRAMA_HAVE_CUDA
+#define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g) __attribute__((weak));
+#include "ops.def"
+#undef OP
+#define CUDA(name) cuda_##name
+#else
+#define CUDA(name) NULL
+#endif
+
+#define OP(name, ...) {#name, {cpu_##name, CUDA(name)}},
 static const struct {
     const char *name;
     trama_kernel kernel;

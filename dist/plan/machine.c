@@ -66,7 +66,7 @@ void machine_describe(const machine *m, text *out)
 {
     for (int i = 0; i < m->n_places; i++) {
         const machine_place *p = &m->places[i];
-        text_add(out, "place %d: rank %d, kind %d, %d workers, at %d.%d.%d.%d\n", i, p->rank, p->kind, p->workers,
-                 p->path[0], p->path[1], p->path[2], p->path[3]);
+        text_add(out, "place %d: rank %d, %s, kind %d, %d workers, at %d.%d.%d.%d\n", i, p->rank,
+                 p->gpu ? "GPU" : "CPU", p->kind, p->workers, p->path[0], p->path[1], p->path[2], p->path[3]);
     }
 }

@@ -12,7 +12,8 @@ enum { MACHINE_DEPTH = 4 };
 typedef struct machine_place {
     int rank;
     int kind;                /* places of equal kind compute equal bits (CPU or GPU, and which BLAS kernel) */
-    int workers;             /* tasks that it runs at a time, >= 1 */
+    bool gpu;                /* its memory is a GPU's: each of its shards is one tile, and messages lie in no shard */
+    int workers;             /* tasks that it runs at a time, >= 1; of a GPU 1 */
     int path[MACHINE_DEPTH]; /* position in the tree of distances: node, package, domain, rank on it */
 } machine_place;
 

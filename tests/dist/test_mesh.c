@@ -202,11 +202,11 @@ END_TEST
 
 START_TEST(distance_grows_with_the_level_that_differs)
 {
-    machine_place places[] = {{0, 0, 1, {0, 0, 0, 0}},
-                              {0, 0, 1, {0, 0, 1, 0}},
-                              {1, 0, 1, {0, 0, 0, 1}},
-                              {2, 0, 1, {0, 1, 0, 0}},
-                              {3, 0, 1, {1, 0, 0, 0}}};
+    machine_place places[] = {{.rank = 0, .path = {0, 0, 0, 0}},
+                              {.rank = 0, .path = {0, 0, 1, 0}},
+                              {.rank = 1, .path = {0, 0, 0, 1}},
+                              {.rank = 2, .path = {0, 1, 0, 0}},
+                              {.rank = 3, .path = {1, 0, 0, 0}}};
     machine m = {4, 5, places};
     ck_assert_int_eq(machine_distance(&m, 0, 0), 0);
     for (int i = 1; i < 5; i++) {

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How .cu files start kernels. They use threads, blocks, __shared__ arrays of fixed size, __syncthreads and the
+ * __shfl_*_sync family, and no more: so each also compiles as C++ for a processor, where tests run it thread by thread. */
+#ifndef CODELETS_LAUNCH_CUH
+#define CODELETS_LAUNCH_CUH
+
+#include <cuda_runtime.h>
+
+#include "gpu.h"
+#include "trama_op.h"
+
+/* GPU_LAUNCH(kernel, grid, block, g, arguments...); kernels with template arguments stand in parentheses. */
+#ifdef __CUDACC__
+#define GPU_LAUNCH(kernel, grid, block, g, ...)                                                                        \
+    do {                                                                                                               \
+        (kernel)<<<(grid), (block), 0, (cudaStream_t)(g)->stream>>>(__VA_ARGS__);                                      \
+        gpu_launched(#kernel);                                                                                         \
+    } while (0)
+#else /* what stands in for CUDA is included before this file */
+#define GPU_LAUNCH(kernel, grid, block, g, ...)                                                                        \
+    do {                                                                                                               \
+        simt_launch((grid), (block), [=] { (kernel)(__VA_ARGS__); });                                                  \
+        gpu_launched(#kernel);                                                                                         \
+    } while (0)
+#endif
+
+/* Ends the process with a message where the launch was refused. */
+extern "C" void gpu_launched(const char *kernel);
+
+/* Blocks of a one-dimensional grid in which each thread takes every (blocks * threads)th item: enough to fill the
+ * card, and no more than there are items. */
+static inline unsigned gpu_blocks(int64_t items, int threads, const gpu *g)
+{
+    const int64_t wanted = (items + threads - 1) / threads, most = (int64_t)g->multiprocessors * 16;
+    return (unsigned)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+}
+
+#endif
