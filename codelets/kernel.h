@@ -57,6 +57,10 @@ void gpu_reduce(const trama_view *destination, int n, const trama_view *sources,
                 const gpu *g);
 void gpu_fill(const trama_view *destination, double value, const gpu *g);
 
+/* Ends the process with a message that names the call and the bytes free where CUDA has reported an error, be it of an
+ * earlier one. */
+void gpu_check(const trama_call *call);
+
 /* The results of a product are added to what is in out[0]; as kernel_adder. */
 void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g);
 

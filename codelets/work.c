@@ -2,6 +2,9 @@
 /* Runs the work of a task inside a StarPU codelet. */
 #include "work.h"
 
+#include "ops.h"
+#include "work_gpu.h"
+
 enum { CHUNK_BYTES = 16 << 10, WORK_MAX_TERMS = 16 };
 
 static void run_kernel(const work *w, int number, const trama_call *call)
@@ -69,7 +72,7 @@ static void run_chunk(const work *w, int number, const trama_view *sum, int64_t 
     run_kernel(w, number, &part);
 }
 
-void work_compute(const work *w)
+static void compute(const work *w)
 {
     if (!w->chunk) {
         run_calls(w);
@@ -90,25 +93,41 @@ void work_compute(const work *w)
     }
 }
 
-void work_nothing(const work *w)
+static void nothing(const work *w)
 {
     (void)w;
 }
 
-void work_copy(const work *w)
+static void copy(const work *w)
 {
     for (int i = 0; i + 1 < w->n_views; i += 2)
         kernel_copy(&w->views[i], &w->views[i + 1]);
 }
 
-void work_reduce(const work *w)
+static void reduce(const work *w)
 {
     kernel_reduce(&w->views[0], w->n_views - 1, w->views + 1, w->combine, w->scale);
 }
 
-void work_fill(const work *w)
+static void fill(const work *w)
 {
     kernel_fill(&w->views[0], w->scale);
+}
+
+#if TRAMA_HAVE_CUDA
+#define CUDA(name) work_cuda_##name
+#else
+#define CUDA(name) NULL
+#endif
+const work_kind work_compute = {compute, CUDA(compute)}, work_copy = {copy, CUDA(copy)},
+                work_reduce = {reduce, CUDA(reduce)}, work_fill = {fill, CUDA(fill)}, work_nothing = {nothing, NULL};
+
+bool work_on_gpu(const work *w)
+{
+    bool can = w->kind->cuda;
+    for (int i = 0; w->kind == &work_compute && i < w->n_calls; i++)
+        can = can && (w->calls[i].op->own ? w->calls[i].op->own_cuda != NULL : w->kernels[i]->cuda != NULL);
+    return can;
 }
 
 /* A view that is one contiguous run of n elements, or one element. */
@@ -125,9 +144,11 @@ static bool is_run(const trama_view *v, int64_t n)
     return expected == n;
 }
 
-bool work_join_addition(work *w, int i)
+bool work_join_addition(work *w, int i, bool constant)
 {
     const trama_call *made = &w->calls[i], *update = &w->calls[i + 1];
+    if (constant && update->op == &trama_op_accumulate)
+        return false;
     if (!kernel_adder_of(made->op, made->out[0].dtype) || !kernel_is_addition(update) ||
         update->in[1].data != made->out[0].data || update->in[0].data == made->out[0].data)
         return false;
@@ -173,12 +194,16 @@ static void run_on_cpu(void *buffers[], void *argument)
 {
     (void)buffers;
     const work *w = argument;
-    w->run(w);
+    w->kind->cpu(w);
 }
 
 struct starpu_codelet work_codelet = {
     .cpu_funcs = {run_on_cpu},
     .cpu_funcs_name = {"run_on_cpu"},
+#if TRAMA_HAVE_CUDA
+    .cuda_funcs = {work_run_on_gpu},
+    .cuda_flags = {STARPU_CUDA_ASYNC},
+#endif
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .name = "trama",
 };

@@ -10,11 +10,25 @@
 /* A kernel has failed, on this thread. */
 typedef void work_failed(void *arg, trama_where where, const trama_op *op, trama_status status, const char *message);
 
+/* Where a buffer of the task begins in the memory that its views point into, and its bytes. */
+typedef struct work_buffer {
+    const char *from;
+    size_t bytes;
+} work_buffer;
+
 typedef struct work work;
+
+/* A kind of work: how it is done on a CPU, and how on a GPU, whose memory the views of w point into. */
+typedef struct work_kind {
+    void (*cpu)(const work *w);
+    void (*cuda)(const work *w, const gpu *g);
+} work_kind;
+extern const work_kind work_compute, work_copy, work_reduce, work_fill, work_nothing;
+
 struct work {
-    void (*run)(const work *w);
+    const work_kind *kind;
     int n_calls;
-    trama_call *calls;            /* work_compute; their views are among views */
+    trama_call *calls;            /* work_compute */
     const trama_kernel **kernels; /* [n_calls] */
     trama_where *where;           /* [n_calls] in the user's source */
     work_failed *failed;          /* is told of kernels that fail; NULL: nobody is */
@@ -27,23 +41,23 @@ struct work {
     kernel_combine combine; /* work_reduce, sum */
     double scale;           /* the same: factor; work_fill: value */
     int64_t chunk; /* work_compute: elements of a chunk if its calls may walk a contiguous tile chunk by chunk; 0 */
+    const work_buffer *buffers; /* [n of the task] for GPUs: every view lies in one of them */
 };
 
-void work_compute(const work *w);
-void work_nothing(const work *w);
-void work_copy(const work *w);
-void work_reduce(const work *w);
-void work_fill(const work *w);
-
 /* Joins call i, whose result nobody but call i + 1 reads, with it if that adds it to a state: computed right into the
- * state, it is never written out. Returns whether it did; then there is one call less. */
-bool work_join_addition(work *w, int i);
+ * state, it is never written out. Returns whether it did; then there is one call less. constant: only if how it is
+ * added stands in no operand, which on a GPU would have to be read first. */
+bool work_join_addition(work *w, int i, bool constant);
 
 /* Sets chunk where the sum and all calls are pointwise over equal contiguous views (or scalars), so that a chain of
  * them stays in cache. */
 void work_find_chunk(work *w);
 
-/* The codelet of every task: cl_arg is a work, buffers are only for StarPU's coherence and order. */
+/* Whether a GPU can do all of it. */
+bool work_on_gpu(const work *w);
+
+/* The codelet of every task: cl_arg is a work. On CPUs buffers are only for StarPU's coherence and order; on GPUs views
+ * are moved to where the buffers are. */
 extern struct starpu_codelet work_codelet;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 static void log_to_stderr(void *data, trama_log_level level, const char *line)
 {
@@ -53,6 +54,22 @@ static bool is_set(const char *variable)
     return value && *value && *value != '0';
 }
 
+static trama_status resolve_device(trama_device *device)
+{
+    static const char *const names[] = {[TRAMA_CPU] = "cpu", [TRAMA_GPU] = "gpu", [TRAMA_AUTO] = "auto"};
+    const char *given = getenv("TRAMA_DEVICE");
+    if (*device < TRAMA_DEVICE_DEFAULT || *device > TRAMA_AUTO)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "config.device is %d, which is no trama_device", (int)*device);
+    for (int i = TRAMA_CPU; *device == TRAMA_DEVICE_DEFAULT && given && *given && i <= TRAMA_AUTO; i++)
+        if (!strcmp(given, names[i]))
+            *device = (trama_device)i;
+    if (*device == TRAMA_DEVICE_DEFAULT && given && *given)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "TRAMA_DEVICE is \"%s\": cpu, gpu or auto is expected", given);
+    if (*device == TRAMA_DEVICE_DEFAULT)
+        *device = TRAMA_CPU;
+    return TRAMA_OK;
+}
+
 trama_status config_resolve(const trama_config *given, trama_config *resolved)
 {
     trama_config c = given ? *given : (trama_config){0};
@@ -72,6 +89,11 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
         c.trace = getenv("TRAMA_TRACE");
     if (c.trace && !*c.trace)
         c.trace = NULL;
+    if ((status = resolve_device(&c.device)) ||
+        (status =
+             resolve(&(option){"config.gpu_memory", "TRAMA_GPU_MEMORY", 0, INT64_MAX}, c.gpu_memory, &c.gpu_memory)))
+        return status;
+    c.tf32 |= is_set("TRAMA_TF32");
     c.check_calls |= is_set("TRAMA_CHECK_CALLS");
     c.map_by_order |= is_set("TRAMA_MAP_BY_ORDER");
     c.verify |= is_set("TRAMA_VERIFY");
@@ -85,9 +107,9 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
 
 uint64_t config_hash(const trama_config *config)
 {
-    const int64_t same[] = {config->window,       config->ways,           config->grain_flops,  config->grain_bytes,
-                            config->nominal,      config->no_fusion,      config->check_calls,  config->verify,
-                            config->map_by_order, config->message_window, config->trace != NULL};
+    const int64_t same[] = {config->window,       config->ways,           config->grain_flops,   config->grain_bytes,
+                            config->nominal,      config->no_fusion,      config->check_calls,   config->verify,
+                            config->map_by_order, config->message_window, config->trace != NULL, config->tf32};
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         hash ^= (uint64_t)same[i];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "gpus.h"
 #include "node.h"
 #include "tracing.h"
 
@@ -14,10 +15,13 @@
 static trama_context the_context;
 static bool is_live;
 
-static trama_status load_topology(hwloc_topology_t *topology)
+/* with_devices: of the buses too, which takes longer. */
+static trama_status load_topology(hwloc_topology_t *topology, bool with_devices)
 {
     if (hwloc_topology_init(topology))
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "hwloc_topology_init failed");
+    if (with_devices)
+        hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (!hwloc_topology_load(*topology))
         return TRAMA_OK;
     hwloc_topology_destroy(*topology);
@@ -26,18 +30,22 @@ static trama_status load_topology(hwloc_topology_t *topology)
 }
 
 /* All ranks' cards, or the same error on all. */
-static trama_status exchange_cards(trama_context *c, const trama_config *config, const char *cpu_kind, node_card *cards)
+static trama_status exchange_cards(trama_context *c, const trama_config *config, const char *cpu_kind,
+                                   const context_gpus *gpus, node_card *cards)
 {
     node_card mine;
     trama_status status = config_resolve(config, &c->config);
     if (status) /* the exchange still needs a watchdog and a log */
         config_resolve(&(trama_config){.workers = 1, .window = 1, .ways = 1, .watchdog = 30}, &c->config);
     if (!status)
-        status = load_topology(&c->topology);
+        status = gpus_wanted(c, gpus);
+    if (!status)
+        status = load_topology(&c->topology, c->n_seen > 0);
     status = context_agree(c, "trama_start", status);
     if (status)
         return status;
     node_card_fill(&mine, c->topology, cpu_kind);
+    gpus_fill(c, &mine);
     mine.options = config_hash(&c->config);
     return context_gather(c, "trama_start", &mine, sizeof mine, cards);
 }
@@ -73,6 +81,7 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
     c->quota = claim.quota;
     c->own_clock = node_index(cards, c->comm.rank) != node_index(cards, 0);
     c->local_ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
+    gpus_take(c, cards);
     trama_status status = driver_prepare(c, &claim);
     if (node_overlap(cards, c->comm.ranks, c->comm.rank)) {
         c->cores.shared = true;
@@ -88,12 +97,13 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
 
 static machine_place describe_place(const trama_context *c, const node_card *cards, int i)
 {
-    const place_cores *cores = &c->cores.at[i];
+    const own_place *place = &c->places[i];
     int r = c->comm.rank;
     return (machine_place){.rank = r,
-                           .kind = node_kind(cards, r),
-                           .workers = cores->n,
-                           .path = {node_index(cards, r), cores->package, cores->domain, node_local_rank(cards, r)}};
+                           .kind = node_kind(cards, c->comm.ranks, r, place->card),
+                           .gpu = place->card >= 0,
+                           .workers = place->n,
+                           .path = {node_index(cards, r), place->package, place->numa, node_local_rank(cards, r)}};
 }
 
 /* First how many places each rank has, then the places themselves, in rounds of one each. */
@@ -136,7 +146,8 @@ static void release(trama_context *c)
     is_live = false;
 }
 
-trama_status context_create(const trama_config *config, const char *cpu_kind, trama_context **context)
+trama_status context_create(const trama_config *config, const char *cpu_kind, const context_gpus *gpus,
+                            trama_context **context)
 {
     trama_context *c = &the_context;
     *context = NULL;
@@ -149,7 +160,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, tr
     is_live = true;
     node_card *cards = trama_alloc((size_t)c->comm.ranks * sizeof *cards);
     snprintf(c->cpu_kind, sizeof c->cpu_kind, "%s", cpu_kind ? cpu_kind : "");
-    if ((status = exchange_cards(c, config, cpu_kind, cards)) || (status = check_options(c, cards)) ||
+    if ((status = exchange_cards(c, config, cpu_kind, gpus, cards)) || (status = check_options(c, cards)) ||
         (status = start_starpu(c, cards)) || (status = agree_machine(c, cards))) {
         driver_stop(c);
         release(c);
@@ -171,7 +182,8 @@ trama_status context_destroy(trama_context **context)
     if (!c)
         return TRAMA_OK;
     if (context_live(c))
-        return trama_fail(NOWHERE, TRAMA_E_ORDER, "%d executables and wrapped tensors are live: destroy and release them before trama_stop",
+        return trama_fail(NOWHERE, TRAMA_E_ORDER,
+                          "%d executables and wrapped tensors are live: destroy and release them before trama_stop",
                           context_live(c));
     flight_wait_all(c, "trama_stop");
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
@@ -257,6 +269,16 @@ int context_lane_worker(const trama_context *c, int place, int lane)
 {
     assert(lane >= 0 && lane < own(c, place)->n);
     return own(c, place)->worker[lane];
+}
+
+const uint32_t *context_cpu_mask(const trama_context *c)
+{
+    return c->cpu_mask;
+}
+
+int64_t context_gpu_bytes(const trama_context *c)
+{
+    return c->gpu_bytes;
 }
 
 const uint32_t *context_lane_mask(const trama_context *c, int place, int lane)

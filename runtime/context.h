@@ -9,13 +9,31 @@
 #include "machine.h"
 #include "trama_context.h"
 
+/* A GPU that the process may use. */
+typedef struct context_gpu {
+    int device;    /* as CUDA numbers them */
+    char kind[64]; /* which bits it computes, as cpu_kind does */
+    uint8_t uuid[16];
+    int pci[3]; /* domain, bus, device */
+} context_gpu;
+
+/* What is asked of who knows CUDA, where the configuration wants GPUs. */
+typedef struct context_gpus {
+    int (*list)(context_gpu *gpus, int most, const char **why); /* how many there are; 0: *why */
+    int64_t (*free_bytes)(int device);                           /* at this moment */
+    bool (*start)(bool tf32, const char **why); /* once StarPU's workers are there, and awake; false: *why */
+    void (*stop)(void);                         /* before they go; always after start */
+} context_gpus;
+
 /* ---- Life ---------------------------------------------------------------------------------- */
 
 /* Collective over the communicator of the configuration. Finds places, agrees the machine table, starts MPI (where it
  * is needed) and StarPU (or adopts the host's). config may be NULL. cpu_kind names the bits that CPU places compute,
- * such as "cpu:SkylakeX"; places of equal text get equal machine_place.kind, on all ranks. The context is at rest.
+ * such as "cpu:SkylakeX"; places of equal text get equal machine_place.kind, on all ranks. gpus: NULL where
+ * there are none. The context is at rest.
  * Errors, the same on every rank, *context NULL: E_ORDER where one is live, E_ARGUMENT, E_SYSTEM. */
-trama_status context_create(const trama_config *config, const char *cpu_kind, trama_context **context);
+trama_status context_create(const trama_config *config, const char *cpu_kind, const context_gpus *gpus,
+                            trama_context **context);
 
 /* Collective. Waits (watchdog) until nothing is under way, empties the pools, ends StarPU and MPI where Trama started
  * them, nulls *context; NULL is allowed. E_ORDER and nothing done while context_live() != 0. */
@@ -35,7 +53,7 @@ int context_ranks(const trama_context *c);
  * the user left it (the plan then takes the workers of a place); communicator is NULL. log is never NULL. */
 const trama_config *context_config(const trama_context *c);
 
-/* This rank's places are [first, first + n) of the machine table. */
+/* This rank's places are [first, first + n) of the machine table: those of CPUs, then those of GPUs. */
 int context_first_place(const trama_context *c);
 int context_n_places(const trama_context *c);
 
@@ -44,6 +62,8 @@ int context_n_places(const trama_context *c);
  * context_mask_words(c). */
 unsigned context_mask_words(const trama_context *c);
 const uint32_t *context_place_mask(const trama_context *c, int place);
+const uint32_t *context_cpu_mask(const trama_context *c); /* all CPU workers of the rank, those of no place too */
+int64_t context_gpu_bytes(const trama_context *c);        /* that tensors may take of a GPU; 0 where there is none */
 const uint32_t *context_lane_mask(const trama_context *c, int place, int lane);
 int context_lane_worker(const trama_context *c, int place, int lane); /* StarPU worker id */
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpus.h"
 #include "guest.h"
 #include "node.h"
 #include "tracing.h"
@@ -19,7 +20,7 @@ enum { CORES_TO_SPARE = 8 };
 static struct {
     const char *name;
     char *before; /* NULL: not there */
-} set_here[24];
+} set_here[32];
 static int n_set_here;
 #if TRAMA_HAVE_MPI
 static bool shutdown_ends_starpu; /* starpu_mpi_init_conf was used once, StarPU-MPI never forgets it */
@@ -68,6 +69,8 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
     if (claim.workers == 0 && (claim.workers = positive_variable("STARPU_NCPU")))
         c->workers_why = "as STARPU_NCPU says";
     trama_status status = place_find(c->topology, &claim, &c->cores);
+    if (!status)
+        status = gpus_claim_cores(c, &claim);
     c->messages = c->comm.ranks > 1;
     c->driven = c->messages;
     c->mpi_pu = -1;
@@ -83,8 +86,10 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
         claim.workers = c->cores.workers - !claim.workers;
         place_free(&c->cores);
         status = place_find(c->topology, &claim, &c->cores);
+        if (!status)
+            status = gpus_claim_cores(c, &claim);
         c->driven = false;
-        c->mpi_pu = c->cores.spare_pu;
+        c->mpi_pu = c->cores.n_spare ? c->cores.spare[--c->cores.n_spare] : -1;
     }
     return status;
 }
@@ -93,6 +98,8 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
 static void prepare_environment(const trama_context *c)
 {
     set_variable("STARPU_SILENT", 1);
+    if (c->n_gpus)
+        set_variable("STARPU_LIMIT_CUDA_MEM", (int)(c->gpu_bytes >> 20));
     if (!c->bound)
         set_variable("STARPU_WORKERS_NOBIND", 1);
     if (!c->messages)
@@ -116,7 +123,13 @@ static void configure(const trama_context *c, struct starpu_conf *conf)
     conf->precedence_over_environment_variables = 1;
     conf->sched_policy_name = c->scheduler;
     conf->ncpus = c->cores.workers;
-    conf->ncuda = conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_ms = conf->ntcpip_ms = 0;
+    conf->ncuda = c->n_gpus;
+    conf->use_explicit_workers_cuda_gpuid = c->n_gpus > 0;
+    for (int i = 0; i < c->n_gpus; i++) {
+        conf->workers_cuda_gpuid[i] = (unsigned)c->gpus[i].device;
+        conf->workers_bindid[n++] = (unsigned)c->gpus[i].pu; /* StarPU counts workers of GPUs first */
+    }
+    conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_ms = conf->ntcpip_ms = 0;
     conf->reserve_ncpus = 0;
     conf->catch_signals = 0;
     conf->use_explicit_workers_bindid = 1;
@@ -140,7 +153,7 @@ static trama_status start_here(trama_context *c)
 {
     struct starpu_conf conf;
     guest_mode hosts;
-    c->bound = !c->cores.shared || c->cores.even;
+    c->bound = (!c->cores.shared || c->cores.even) && gpus_have_cores(c);
     c->scheduler = getenv("STARPU_SCHED") ? getenv("STARPU_SCHED") : "lws";
     if (c->cores.workers > STARPU_MAXCPUS)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers; this StarPU was built for at most %d",
@@ -202,33 +215,47 @@ static trama_status adopt(trama_context *c)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers asked for, but the program's StarPU has %d",
                           c->config.workers, n);
     place_free(&c->cores);
-    c->cores = (place_list){.n = 1, .at = trama_alloc(sizeof *c->cores.at), .cores = n, .workers = n, .spare_pu = -1};
+    c->cores = (place_list){.n = 1, .at = trama_alloc(sizeof *c->cores.at), .cores = n, .workers = n};
     c->cores.at[0].n = n;
     c->cores.at[0].pu = trama_alloc((size_t)n * sizeof(int));
     c->driven = false;
     c->mpi_pu = -1;
     c->scheduler = "the program's";
     c->workers_why = "as the program's StarPU has them";
-    return c->messages ? adopt_messages(c) : TRAMA_OK;
+    trama_status status = gpus_adopt(c);
+    return status || !c->messages ? status : adopt_messages(c);
 }
 
-/* Workers in StarPU's order are the cores in ours. */
+static void add_worker(trama_context *c, own_place *place, int id)
+{
+    uint32_t bit = UINT32_C(1) << (id % 32);
+    place->worker[place->n++] = id;
+    place->mask[id / 32] |= bit;
+    c->worker_mask[id][id / 32] |= bit;
+}
+
+/* Workers in StarPU's order are the cores in ours. Where the rank's places are its GPUs only, cores have workers too.
+ */
 static void list_workers(trama_context *c)
 {
-    int ids[STARPU_NMAXWORKERS], next = 0;
+    int ids[STARPU_NMAXWORKERS], next = 0, n = c->config.device == TRAMA_GPU ? 0 : c->cores.n;
     starpu_worker_get_ids_by_type(STARPU_CPU_WORKER, ids, STARPU_NMAXWORKERS);
-    c->n_places = c->cores.n;
-    c->places = trama_alloc((size_t)c->n_places * sizeof *c->places);
+    c->places = trama_alloc((size_t)(n + c->n_gpus) * sizeof *c->places);
     c->worker_mask = trama_alloc(STARPU_NMAXWORKERS * sizeof *c->worker_mask);
-    for (int p = 0; p < c->n_places; p++) {
-        own_place *place = &c->places[p];
-        place->n = c->cores.at[p].n;
-        place->numa = c->cores.at[p].domain;
-        for (int i = 0; i < place->n; i++, next++) {
-            place->worker[i] = ids[next];
-            place->mask[ids[next] / 32] |= UINT32_C(1) << (ids[next] % 32);
-            c->worker_mask[ids[next]][ids[next] / 32] |= UINT32_C(1) << (ids[next] % 32);
+    for (int p = 0; p < c->cores.n; p++) {
+        const place_cores *cores = &c->cores.at[p];
+        own_place place = {.package = cores->package, .numa = cores->domain, .card = -1};
+        for (int i = 0; i < cores->n; i++, next++) {
+            add_worker(c, &place, ids[next]);
+            c->cpu_mask[ids[next] / 32] |= UINT32_C(1) << (ids[next] % 32);
         }
+        if (p < n)
+            c->places[c->n_places++] = place;
+    }
+    for (int i = 0; i < c->n_gpus; i++) {
+        own_place *place = &c->places[c->n_places++];
+        *place = (own_place){.package = c->gpus[i].package, .numa = c->gpus[i].numa, .card = c->gpus[i].card};
+        add_worker(c, place, gpus_worker(c->gpus[i].device));
     }
 }
 
@@ -239,7 +266,7 @@ trama_status driver_start(trama_context *c)
         return status;
     list_workers(c);
     trace_open(c);
-    return TRAMA_OK;
+    return gpus_start(c);
 }
 
 #if TRAMA_HAVE_MPI
@@ -263,6 +290,8 @@ static void stop_starpumpi(const trama_context *c)
 
 void driver_stop(trama_context *c)
 {
+    if (c->places && starpu_is_initialized())
+        gpus_stop(c);
 #if TRAMA_HAVE_MPI
     if (c->started_starpumpi)
         stop_starpumpi(c);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "place.h"
+
 static bool read_file(const char *path, char *buffer, size_t size)
 {
     FILE *file = fopen(path, "r");
@@ -207,16 +209,76 @@ int node_index(const node_card *cards, int rank)
     return index;
 }
 
-int node_kind(const node_card *cards, int rank)
+static const char *kind_text(const node_card *cards, int rank, int gpu)
 {
-    int kind = 0, first = 0;
-    while (strcmp(cards[first].cpu_kind, cards[rank].cpu_kind))
-        first++;
-    for (int r = 0; r < first; r++) {
-        int q = 0;
-        while (strcmp(cards[q].cpu_kind, cards[r].cpu_kind))
-            q++;
-        kind += q == r;
+    return gpu < 0 ? cards[rank].cpu_kind : cards[rank].gpu[gpu].kind;
+}
+
+/* Kind number i of all ranks' CPUs and then GPUs; NULL behind the last one. */
+static const char *kind_at(const node_card *cards, int n_ranks, int i)
+{
+    if (i < n_ranks)
+        return cards[i].cpu_kind;
+    i -= n_ranks;
+    for (int r = 0; r < n_ranks; i -= cards[r++].n_gpus)
+        if (i < cards[r].n_gpus)
+            return cards[r].gpu[i].kind;
+    return NULL;
+}
+
+static bool appeared(const node_card *cards, int n_ranks, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (!strcmp(kind_at(cards, n_ranks, k), kind_at(cards, n_ranks, i)))
+            return true;
+    return false;
+}
+
+int node_kind(const node_card *cards, int n_ranks, int rank, int gpu)
+{
+    const char *kind = kind_text(cards, rank, gpu);
+    int number = 0;
+    for (int i = 0; strcmp(kind_at(cards, n_ranks, i), kind); i++)
+        number += !appeared(cards, n_ranks, i);
+    return number;
+}
+
+static bool same_gpus(const node_card *a, const node_card *b)
+{
+    bool same = same_node(a, b) && a->n_gpus == b->n_gpus;
+    for (int i = 0; same && i < a->n_gpus; i++)
+        same = !memcmp(a->gpu[i].uuid, b->gpu[i].uuid, sizeof a->gpu[i].uuid);
+    return same;
+}
+
+int node_gpus(const node_card *cards, int n_ranks, int rank, int *mine)
+{
+    int sharers = 0, index = 0, first = 0;
+    if (cards[rank].n_gpus == 0)
+        return 0;
+    for (int r = 0; r < n_ranks; r++) {
+        index = r == rank ? sharers : index;
+        sharers += same_gpus(&cards[r], &cards[rank]);
     }
-    return kind;
+    int n = share_of(cards[rank].n_gpus, sharers, index, &first);
+    for (int i = 0; i < n; i++)
+        mine[i] = first + i;
+    return n;
+}
+
+static bool takes(const node_card *cards, int n_ranks, int rank, const uint8_t *uuid)
+{
+    int mine[NODE_MAX_GPUS], n = node_gpus(cards, n_ranks, rank, mine);
+    for (int i = 0; i < n; i++)
+        if (!memcmp(cards[rank].gpu[mine[i]].uuid, uuid, sizeof cards[rank].gpu[0].uuid))
+            return true;
+    return false;
+}
+
+int node_gpu_sharers(const node_card *cards, int n_ranks, int rank, int gpu)
+{
+    int n = 0;
+    for (int r = 0; r < n_ranks; r++)
+        n += same_node(&cards[r], &cards[rank]) && takes(cards, n_ranks, r, cards[rank].gpu[gpu].uuid);
+    return n;
 }

@@ -8,7 +8,7 @@
 
 #include "base.h"
 
-enum { NODE_MAX_PUS = 4096, NODE_TEXT = 128 };
+enum { NODE_MAX_PUS = 4096, NODE_TEXT = 128, NODE_MAX_GPUS = 16 };
 
 /* Plain bytes, exchanged as they are. */
 typedef struct node_card {
@@ -17,6 +17,11 @@ typedef struct node_card {
     uint64_t allowed[NODE_MAX_PUS / 64]; /* PUs by system index */
     double quota;                        /* CPUs' worth of time; 0: no limit */
     uint64_t options;                    /* config_hash */
+    int n_gpus;                          /* that the process may use, and wants to */
+    struct {
+        char kind[64]; /* which bits it computes */
+        uint8_t uuid[16];
+    } gpu[NODE_MAX_GPUS];
 } node_card;
 
 /* The card of the calling process: binding, allowed cores, control group limits. cpu_kind is cut to NODE_TEXT - 1. */
@@ -34,7 +39,16 @@ int node_pus(const node_card *cards, int n_ranks, int rank);
 int node_index(const node_card *cards, int rank);              /* number of rank's node, by first appearance */
 int node_local_rank(const node_card *cards, int rank);         /* ranks before it on its node */
 int node_ranks(const node_card *cards, int n_ranks, int rank); /* ranks on its node */
-int node_kind(const node_card *cards, int rank);               /* number of its cpu_kind, by first appearance */
+
+/* The number of the kind of rank's CPUs, or of its GPU number gpu (-1: CPUs), by first appearance: the CPUs of all
+ * ranks, then the GPUs of rank 0, 1, ... */
+int node_kind(const node_card *cards, int n_ranks, int rank, int gpu);
+
+/* Which of rank's GPUs it takes: numbers in its card, in mine [NODE_MAX_GPUS]; returns how many. Ranks of a node that see
+ * the very same ones divide them; where these are fewer, neighbours share one. */
+int node_gpus(const node_card *cards, int n_ranks, int rank, int *mine);
+/* Ranks of the node that take that GPU of rank's. */
+int node_gpu_sharers(const node_card *cards, int n_ranks, int rank, int gpu);
 
 void node_allowed(const node_card *card, hwloc_bitmap_t set);
 

@@ -18,17 +18,6 @@ static int usable_pus(hwloc_topology_t topology, hwloc_const_cpuset_t allowed, i
     return n;
 }
 
-/* Of n cores, sharer `index` gets [*first, *first + returned). */
-static int share_of(int n, int sharers, int index, int *first)
-{
-    if (sharers > n) {
-        *first = (int)((int64_t)index * n / sharers);
-        return 1;
-    }
-    *first = index * (n / sharers) + (index < n % sharers ? index : n % sharers);
-    return n / sharers + (index < n % sharers);
-}
-
 static int domain_of(hwloc_topology_t topology, int pu)
 {
     hwloc_obj_t obj = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, (unsigned)pu), node = NULL;
@@ -79,7 +68,9 @@ trama_status place_find(hwloc_topology_t topology, const place_claim *claim, pla
     int workers = claim->workers ? claim->workers : places->cores;
     places->even = claim->sharers > n && claim->sharers % n == 0 && claim->quota <= 0 && workers == 1;
     places->shared |= workers > places->cores;
-    places->spare_pu = workers < places->cores ? pu[first + workers] : -1;
+    places->spare = trama_alloc((size_t)places->cores * sizeof *places->spare);
+    for (int i = workers; i < places->cores; i++)
+        places->spare[places->n_spare++] = pu[first + i];
     for (int i = 0; i < workers; i++)
         add_worker(topology, places, pu[first + i % places->cores]);
     free(pu);
@@ -91,5 +82,16 @@ void place_free(place_list *places)
     for (int i = 0; i < places->n; i++)
         free(places->at[i].pu);
     free(places->at);
+    free(places->spare);
     *places = (place_list){0};
+}
+
+int share_of(int n, int sharers, int index, int *first)
+{
+    if (sharers > n) {
+        *first = (int)((int64_t)index * n / sharers);
+        return 1;
+    }
+    *first = index * (n / sharers) + (index < n % sharers ? index : n % sharers);
+    return n / sharers + (index < n % sharers);
 }

@@ -28,7 +28,8 @@ typedef struct place_list {
     place_cores *at; /* [n], by domain */
     int cores;       /* cores of this rank, >= 1; a shared one counts */
     int workers;     /* of all places */
-    int spare_pu;    /* a PU of this rank's cores that no worker takes, -1 where there is none */
+    int n_spare;     /* cores of this rank that no worker takes */
+    int *spare;      /* [n_spare] a PU of each */
     bool shared;     /* a core is also another rank's, or has several workers, or the quota does not cover the cores */
     bool even; /* shared, and every core by as many ranks with one worker each: bound they have equal parts of it */
 } place_list;
@@ -38,5 +39,8 @@ typedef struct place_list {
  * least one worker. E_SYSTEM where no PU is allowed. */
 trama_status place_find(hwloc_topology_t topology, const place_claim *claim, place_list *places);
 void place_free(place_list *places);
+
+/* Of n things sharer `index` gets [*first, *first + returned), at least one: neighbours share where there are fewer. */
+int share_of(int n, int sharers, int index, int *first);
 
 #endif

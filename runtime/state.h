@@ -13,6 +13,7 @@
 #include "context.h"
 #include "flight.h"
 #include "message.h"
+#include "node.h"
 #include "place.h"
 #include "shard.h"
 
@@ -24,8 +25,16 @@ typedef struct own_place {
     int n;                          /* workers */
     int worker[STARPU_NMAXWORKERS]; /* [n] StarPU ids */
     uint32_t mask[(STARPU_NMAXWORKERS + 31) / 32];
-    int numa; /* logical index of its NUMA node */
+    int package, numa; /* logical indices */
+    int card;          /* of a GPU: its number in the rank's node_card; -1 */
 } own_place;
+
+/* A GPU of this rank. */
+typedef struct own_gpu {
+    int device, card; /* as CUDA numbers it; its number in the rank's node_card */
+    int package, numa; /* logical indices of where it hangs */
+    int pu; /* of the thread that drives it, -1 where none is to be had */
+} own_gpu;
 
 struct trama_context {
     /* context.c */
@@ -35,6 +44,12 @@ struct trama_context {
     hwloc_topology_t topology;
     hwloc_bitmap_t allowed; /* PUs that this rank may use; others may too */
     place_list cores;
+    const context_gpus *cuda; /* NULL where no GPU is wanted, or found */
+    int n_seen, n_gpus;
+    context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] by the process */
+    own_gpu gpus[NODE_MAX_GPUS];     /* [n_gpus] */
+    int64_t gpu_bytes;               /* that tensors may take of each */
+    uint32_t cpu_mask[(STARPU_NMAXWORKERS + 31) / 32];
     int local_ranks; /* ranks on this node */
     int sharers;     /* of them those with the very same PUs, this one included */
     double quota;    /* CPUs' worth of time of the control groups, 0: no limit */

@@ -18,8 +18,17 @@ typedef enum trama_log_level {
     TRAMA_LOG_INFO     /* good to know */
 } trama_log_level;
 
+/* On what the processes of a mesh run. */
+typedef enum trama_device {
+    TRAMA_DEVICE_DEFAULT, /* what TRAMA_DEVICE says (cpu, gpu or auto), else TRAMA_CPU */
+    TRAMA_CPU,            /* the cores of each rank: one place for each NUMA domain */
+    TRAMA_GPU,            /* the rank's GPUs, one place each; what has no kernel for GPUs its cores do */
+    TRAMA_AUTO            /* both: the places of cores first, then the GPUs; only cores where there is no GPU */
+} trama_device;
+
 /* Options of a context. A zeroed one takes every default; where a variable of the environment is named, it stands in
- * for a value of 0. All ranks give the same values, but for log. */
+ * for a value of 0. All ranks give the same values, but for log,
+ * device and gpu_memory. */
 typedef struct trama_config {
     const void *communicator; /* address of an MPI_Comm, duplicated by trama_start; NULL: MPI_COMM_WORLD where MPI is
                                  initialised or a launcher started the program, else this process alone */
@@ -36,6 +45,11 @@ typedef struct trama_config {
                                  cut, or lie in the tensors */
     int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024 */
     int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */
+    trama_device device;  /* TRAMA_DEVICE. The GPUs of a rank are those that CUDA_VISIBLE_DEVICES leaves it; ranks of a
+                             node that see the same ones divide them, or share them where there are fewer */
+    int64_t gpu_memory;   /* bytes that Trama's tensors take of each GPU at most, TRAMA_GPU_MEMORY; 0: what is free at the
+                             start but for 1/8 or 1 GiB, whichever is less, divided by the ranks that share it. What
+                             does not fit at a time stays in the host's memory */
     const char *trace; /* a folder for the trace of all ranks, TRAMA_TRACE, which `trama trace FOLDER` reads; made where
                           it is not there, and the prof_file_* and about_* of an earlier trace go. NULL: no trace, at no
                           cost. All ranks give one or none, and the communicator has all ranks of MPI_COMM_WORLD; a
@@ -49,6 +63,7 @@ typedef struct trama_config {
     bool verify; /* the plans of all ranks are made and verified on each before a target first runs, TRAMA_VERIFY=1 */
     bool no_fusion;         /* one task an op: for comparisons */
     bool keep_blas_kernels; /* do not re-select the kernels of a BLAS that does not know this CPU */
+    bool tf32;              /* products of f32 on GPUs round their operands to 10 bits of mantissa, TRAMA_TF32=1 */
     void (*log)(void *data, trama_log_level level, const char *text); /* NULL: warnings and errors to stderr */
     void *log_data; /* what log is given as data */
 } trama_config;

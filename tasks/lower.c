@@ -35,9 +35,10 @@ void lower_free(const instance *in, lowering *l)
 
 /* ---- Handles ---- */
 
+/* What only the calls of one task see has memory of its own on a GPU. */
 static enum starpu_data_access_mode mode_of(step_access access)
 {
-    return access == ACCESS_READ ? STARPU_R : access == ACCESS_WRITE ? STARPU_W : STARPU_RW;
+    return access == ACCESS_READ ? STARPU_R : access == ACCESS_WRITE || access == ACCESS_NONE ? STARPU_W : STARPU_RW;
 }
 
 /* One handle stands once on a task: two regions of a tile join their modes. */
@@ -60,6 +61,11 @@ static int count_tiles(const instance *in, const plan_step *step)
     return n;
 }
 
+static bool on_gpu(const instance *in, const plan_step *step)
+{
+    return context_machine(in->context)->places[step->place].gpu;
+}
+
 static void find_handles(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
     size_t most = (size_t)count_tiles(in, step);
@@ -69,7 +75,7 @@ static void find_handles(const instance *in, const plan_step *step, lowering *of
     for (int i = 0; i < step->n_operands; i++) {
         const plan_operand *o = &in->of->plan->operands.at[step->operand + i];
         const plan_shard *s = &in->of->plan->shards.at[o->region.shard];
-        if (o->access == ACCESS_NONE)
+        if (o->access == ACCESS_NONE && !on_gpu(in, step))
             continue;
         int first, last;
         plan_tiles(s, &o->region.box, &first, &last);
@@ -119,7 +125,7 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
     w->where = arena_take(memory, n * sizeof *w->where, expected);
     w->additions = arena_take(memory, n * sizeof *w->additions, expected);
-    w->run = work_compute;
+    w->kind = &work_compute;
     w->failed = in->of->faults ? faults_note : NULL;
     w->failed_arg = in->of->faults;
     for (int i = 0; i < step->n_calls; i++) {
@@ -142,7 +148,7 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
         views = out_views + node->op->n_out;
     }
     for (int i = 0; i + 1 < w->n_calls; i++)
-        if (is_for_next(in, step, i) && work_join_addition(w, i))
+        if (is_for_next(in, step, i) && work_join_addition(w, i, on_gpu(in, step)))
             break; /* an update ends a group */
     work_find_chunk(w);
 }
@@ -151,8 +157,8 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
 {
     static const kernel_combine combine[] = {
         [TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM, [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
-    static void (*const runs[])(const work *) = {
-        [STEP_COPY] = work_copy, [STEP_REDUCE] = work_reduce, [STEP_FILL] = work_fill, [STEP_ORDER] = work_nothing};
+    static const work_kind *const kinds[] = {
+        [STEP_COPY] = &work_copy, [STEP_REDUCE] = &work_reduce, [STEP_FILL] = &work_fill, [STEP_ORDER] = &work_nothing};
     w->n_views = step->n_operands;
     w->views = arena_take(&of->memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
     for (int i = 0; i < step->n_operands; i++) {
@@ -164,7 +170,7 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
     if (step->kind == STEP_COMPUTE)
         lower_compute(in, step, &of->memory, w);
     else
-        w->run = runs[step->kind];
+        w->kind = kinds[step->kind];
 }
 
 /* One name for all that an op does in one role. A gradient's own op is one with the product that makes a gradient:
@@ -213,14 +219,29 @@ static const char *name_of(const instance *in, const plan_step *step, arena *mem
     return compute_name(main_node(in, step), memory, in->of->lowering_bytes);
 }
 
-/* Which workers may run it: one lane of the place, or all of the place. */
-static void hold(const instance *in, const plan_step *step, struct starpu_task *task)
+/* Where the buffers begin that views point into: a task on a GPU has them elsewhere. */
+static void find_buffers(const lowered *l, arena *memory, size_t expected, work *w)
+{
+    work_buffer *buffers = arena_take(memory, (size_t)l->n_handles * sizeof *buffers, expected);
+    for (int i = 0; i < l->n_handles; i++)
+        buffers[i] = (work_buffer){starpu_data_get_local_ptr(l->handles[i]), starpu_data_get_size(l->handles[i])};
+    w->buffers = buffers;
+}
+
+/* Which workers may run it: one lane of the place, or all of the place. What a GPU has no kernel for a CPU worker does,
+ * and what only orders others nobody. */
+static void hold(const instance *in, const plan_step *step, const work *w, struct starpu_task *task)
 {
     const trama_context *c = in->context;
-    if (step->lane >= 0) {
+    if (on_gpu(in, step) && step->kind == STEP_ORDER) {
+        task->where = STARPU_NOWHERE;
+    } else if (on_gpu(in, step) && !work_on_gpu(w)) {
+        task->workerids = (uint32_t *)context_cpu_mask(c);
+        task->workerids_len = context_mask_words(c);
+    } else if (step->lane >= 0) {
         task->execute_on_a_specific_worker = 1;
         task->workerid = (unsigned)context_lane_worker(c, step->place, step->lane);
-    } else if (context_n_places(c) > 1) {
+    } else if (context_n_places(c) > 1 || on_gpu(in, step)) {
         task->workerids = (uint32_t *)context_place_mask(c, step->place);
         task->workerids_len = context_mask_words(c);
     }
@@ -239,6 +260,8 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
     if (step->kind >= STEP_SEND)
         return;
     lower_work(in, step, of, &l->work);
+    if (on_gpu(in, step))
+        find_buffers(l, &of->memory, in->of->lowering_bytes, &l->work);
     struct starpu_task *t = &l->task;
     starpu_task_init(t);
     t->cl = &work_codelet;
@@ -254,5 +277,5 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
         t->handles[i] = l->handles[i];
         t->modes[i] = l->modes[i];
     }
-    hold(in, step, t);
+    hold(in, step, &l->work, t);
 }

@@ -1,7 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trama_start and trama_stop: the context, and the BLAS that its tasks use. */
+/* trama_start and trama_stop: the context, and the BLAS and the GPUs that its tasks use. */
+#include <string.h>
+
 #include "context.h"
 #include "kernel.h"
+
+static int list(context_gpu *gpus, int most, const char **why)
+{
+    gpu_card *cards = trama_alloc((size_t)most * sizeof *cards);
+    int n = gpu_list(cards, most, why);
+    for (int i = 0; i < n; i++) {
+        gpus[i].device = cards[i].device;
+        memcpy(gpus[i].kind, cards[i].kind, sizeof gpus[i].kind);
+        memcpy(gpus[i].uuid, cards[i].uuid, sizeof gpus[i].uuid);
+        memcpy(gpus[i].pci, cards[i].pci, sizeof gpus[i].pci);
+    }
+    free(cards);
+    return n;
+}
+
+static const context_gpus the_gpus = {list, gpu_free_bytes, gpu_start, gpu_stop};
 
 trama_status trama_start(const trama_config *config, trama_context **context)
 {
@@ -10,7 +28,7 @@ trama_status trama_start(const trama_config *config, trama_context **context)
     const char *advice = blas_start(!(config && config->keep_blas_kernels));
     text kind = {0};
     text_add(&kind, "cpu:%s", blas_kernel_name());
-    trama_status status = context_create(config, kind.at, context);
+    trama_status status = context_create(config, kind.at, &the_gpus, context);
     free(kind.at);
     if (status)
         blas_stop();

@@ -62,10 +62,11 @@ module trama_c
         type(c_ptr) :: communicator = c_null_ptr !< as C has it; trama_start takes Fortran's
         integer(c_int) :: workers = 0, window = 0, ways = 0
         integer(c_int64_t) :: grain_flops = 0, grain_bytes = 0, message_window = 0, nominal = 0
-        integer(c_int) :: watchdog = 0
+        integer(c_int) :: watchdog = 0, device = 0
+        integer(c_int64_t) :: gpu_memory = 0
         type(c_ptr) :: trace = c_null_ptr
         logical(c_bool) :: check_calls = .false._c_bool, map_by_order = .false._c_bool, verify = .false._c_bool, &
-            no_fusion = .false._c_bool, keep_blas_kernels = .false._c_bool
+            no_fusion = .false._c_bool, keep_blas_kernels = .false._c_bool, tf32 = .false._c_bool
         type(c_funptr) :: log = c_null_funptr
         type(c_ptr) :: log_data = c_null_ptr
     end type

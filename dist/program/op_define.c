@@ -289,6 +289,7 @@ static own_op *copy_of(trama_where where, const trama_op_definition *d)
                          .dtype = d->dtype ? own_dtype : NULL,
                          .gradient = d->gradient ? own_gradient : NULL,
                          .own = d->cpu,
+                         .own_cuda = d->cuda,
                          .attributes = own->is.attributes,
                          .flops = d->flops > 0 ? d->flops : 1,
                          .updates = d->updates,

@@ -65,6 +65,7 @@ struct trama_op {
     /* Appends to the program the gradients of the operands: d_in[i] stays NULL where there is none. */
     void (*gradient)(const struct trama_node *node, struct trama_value *const *d_out, struct trama_value **d_in);
     trama_status (*own)(const trama_call *call); /* kernel of an op of one's own (trama_op_define.h); NULL: built in */
+    trama_status (*own_cuda)(const trama_call *call, void *stream); /* the same on a GPU; NULL: it runs on CPUs only */
     const char *attributes;   /* names of the integer slots in order, then of the reals, as "trans_x trans_y | " */
     double flops;             /* per point of the op's factor space */
     unsigned updates;         /* bit i: result i is written over operand i */

@@ -68,7 +68,7 @@ typedef struct trama_op_definition {
      * Anything but TRAMA_OK is a failure: see trama_executable.h. */
     trama_status (*cpu)(const trama_call *call);
     /* The same on a GPU: data are device pointers, stream is a cudaStream_t, the work is enqueued and not waited for.
-     * Kept, but nothing calls it yet: tasks run on CPUs only. */
+     * NULL: on places that are GPUs a CPU worker of the rank computes it, and its data travel. */
     trama_status (*cuda)(const trama_call *call, void *stream);
     /* Gives the operands their gradients, as ops. NULL: a gradient that would have to go through the op is an error. */
     void (*gradient)(const trama_op_gradient *gradient);

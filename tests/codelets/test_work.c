@@ -38,7 +38,7 @@ static void check_sum(int64_t n, int64_t step, bool chunked)
     }
     work_find_chunk(&job);
     ck_assert_int_eq(job.chunk > 0, chunked);
-    work_compute(&job);
+    work_compute.cpu(&job);
     for (int64_t i = 0; i < n; i++)
         ck_assert_float_eq(data[0][i], (float)i - 0.25f * (float)(i * step % 64 + i % 32));
     ck_assert_float_eq(data[0][n], (float)n);
@@ -68,9 +68,9 @@ START_TEST(a_product_that_is_subtracted_is_computed_into_the_state)
     const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
     trama_call additions[2] = {{0}};
     work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
-    ck_assert(work_join_addition(&job, 0));
+    ck_assert(work_join_addition(&job, 0, false));
     ck_assert_int_eq(job.n_calls, 1);
-    work_compute(&job);
+    work_compute.cpu(&job);
     static const float wanted[] = {-8, 0, 4, 10, 16, 20}; /* w - 2 x g */
     for (int i = 0; i < 6; i++) {
         ck_assert_float_eq(w[i], wanted[i]);
@@ -96,14 +96,14 @@ START_TEST(a_product_that_is_accumulated_is_computed_into_the_buffer)
     const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
     trama_call additions[2] = {{0}};
     work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
-    ck_assert(work_join_addition(&job, 0));
+    ck_assert(work_join_addition(&job, 0, false));
     static const float product[] = {4, 5, 8, 10, 12, 15};
     for (int step = 0; step < 3; step++) {
         static const double weights[] = {1, 0.5, 2};
         double sum = 0;
         keep = step > 0;
         weight = weights[step];
-        work_compute(&job);
+        work_compute.cpu(&job);
         for (int s = 0; s <= step; s++)
             sum += weights[s];
         for (int i = 0; i < 6; i++)
@@ -125,7 +125,7 @@ START_TEST(what_is_no_such_pair_is_left_alone)
         const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
         trama_call additions[2] = {{0}};
         work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
-        ck_assert(!work_join_addition(&job, 0));
+        ck_assert(!work_join_addition(&job, 0, false));
         ck_assert_int_eq(job.n_calls, 2);
     }
 }

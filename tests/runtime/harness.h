@@ -20,7 +20,7 @@ static trama_context *ctx;
 
 static inline void start(void)
 {
-    trama_status status = context_create(NULL, "cpu:test", &ctx);
+    trama_status status = context_create(NULL, "cpu:test", NULL, &ctx);
     ck_assert_msg(status == TRAMA_OK, "%s", trama_error());
 }
 

@@ -68,10 +68,10 @@ END_TEST
 START_TEST(what_does_not_suffice_is_said)
 {
     start_host(2);
-    ck_assert_int_eq(context_create(&(trama_config){.workers = 1}, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(&(trama_config){.workers = 1}, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "the program's StarPU has 2"));
     starpu_pause();
-    ck_assert_int_eq(context_create(NULL, "cpu:test", &ctx), TRAMA_E_ORDER);
+    ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &ctx), TRAMA_E_ORDER);
     ck_assert_ptr_nonnull(strstr(trama_error(), "starpu_resume"));
     starpu_resume();
     start();

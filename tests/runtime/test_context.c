@@ -20,7 +20,7 @@ START_TEST(a_second_live_context_is_refused)
 {
     trama_context *second = (trama_context *)&second;
     start();
-    ck_assert_int_eq(context_create(NULL, "cpu:test", &second), TRAMA_E_ORDER);
+    ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &second), TRAMA_E_ORDER);
     ck_assert_ptr_null(second);
     ck_assert_ptr_nonnull(strstr(trama_error(), "trama_stop"));
     stop();
@@ -60,7 +60,7 @@ START_TEST(the_environment_stands_in_for_zeros_only)
     setenv("TRAMA_WINDOW", "5", 1);
     setenv("TRAMA_WATCHDOG", "7", 1);
     setenv("TRAMA_WAYS", "3", 1);
-    ck_assert_int_eq(context_create(&(trama_config){.window = 4}, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&(trama_config){.window = 4}, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_int_eq(context_config(ctx)->workers, 1);
     ck_assert_int_eq(context_config(ctx)->window, 4);
     ck_assert_int_eq(context_config(ctx)->watchdog, 7);
@@ -76,14 +76,14 @@ END_TEST
 
 START_TEST(wrong_options_are_named)
 {
-    ck_assert_int_eq(context_create(&(trama_config){.workers = -1}, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(&(trama_config){.workers = -1}, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "config.workers is -1"));
     ck_assert_ptr_null(ctx);
     setenv("TRAMA_WINDOW", "two", 1);
-    ck_assert_int_eq(context_create(NULL, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "TRAMA_WINDOW is \"two\""));
     unsetenv("TRAMA_WINDOW");
-    ck_assert_int_eq(context_create(&(trama_config){.workers = 1000}, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(&(trama_config){.workers = 1000}, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "1000 workers"));
     start(); /* an error leaves nothing behind */
     stop();
@@ -93,7 +93,7 @@ END_TEST
 START_TEST(a_communicator_without_mpi_is_refused)
 {
     int nothing = 0;
-    ck_assert_int_ne(context_create(&(trama_config){.communicator = &nothing}, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_ne(context_create(&(trama_config){.communicator = &nothing}, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_ptr_nonnull(strstr(trama_error(), "config.communicator"));
 }
 END_TEST
@@ -101,7 +101,7 @@ END_TEST
 START_TEST(more_workers_than_cores_work)
 {
     int n = 2 * (int)sysconf(_SC_NPROCESSORS_ONLN) + 1;
-    ck_assert_int_eq(context_create(&(trama_config){.workers = n}, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&(trama_config){.workers = n}, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_int_eq((int)starpu_cpu_worker_get_count(), n);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){8}, -1, 1);
     memset(s->data, 0, s->bytes);
@@ -199,7 +199,7 @@ START_TEST(the_log_gets_whole_lines)
 {
     remembered log = {0};
     char line[3000];
-    ck_assert_int_eq(context_create(&(trama_config){.log = remember, .log_data = &log}, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&(trama_config){.log = remember, .log_data = &log}, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_int_eq(log.lines, 0); /* nothing to say about a start that went well */
     memset(line, 'x', sizeof line - 1);
     line[sizeof line - 1] = '\0';

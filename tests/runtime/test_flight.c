@@ -7,7 +7,7 @@ static remembered log_of_test;
 START_TEST(it_starts)
 {
     trama_config config = {.watchdog = 1, .log = remember, .log_data = &log_of_test};
-    ck_assert_int_eq(context_create(&config, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&config, "cpu:test", NULL, &ctx), TRAMA_OK);
 }
 END_TEST
 

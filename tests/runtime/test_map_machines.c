@@ -59,7 +59,7 @@ static void add_places(machine *m, hwloc_topology_t t, const node_card *cards, i
     for (int i = 0; i < places.n; i++) {
         machine_place p = {
             .rank = rank,
-            .kind = node_kind(cards, rank),
+            .kind = node_kind(cards, m->n_ranks, rank, -1),
             .workers = places.at[i].n,
             .path = {node_index(cards, rank), places.at[i].package, places.at[i].domain, node_local_rank(cards, rank)}};
         m->places[m->n_places++] = p;

@@ -6,7 +6,7 @@ static const trama_config quiet = {.log = keep_quiet};
 
 static void start_quietly(const char *kind)
 {
-    trama_status status = context_create(&quiet, kind, &ctx);
+    trama_status status = context_create(&quiet, kind, NULL, &ctx);
     ck_assert_msg(status == TRAMA_OK, "%s", trama_error());
 }
 
@@ -77,10 +77,10 @@ START_TEST(an_error_of_one_rank_is_every_ranks)
 {
     int rank = getenv("OMPI_COMM_WORLD_RANK") ? atoi(getenv("OMPI_COMM_WORLD_RANK")) : 0;
     trama_config wrong = {.log = keep_quiet, .window = rank == 1 ? -3 : 0};
-    ck_assert_int_eq(context_create(&wrong, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(&wrong, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "config.window is -3"));
     wrong.window = 2 + rank;
-    ck_assert_int_eq(context_create(&wrong, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(&wrong, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "different options"));
     start_quietly("cpu:test");
     stop();

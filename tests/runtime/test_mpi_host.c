@@ -32,7 +32,7 @@ START_TEST(the_hosts_communicator_gives_the_ranks)
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &reversed);
     trama_config config = {.communicator = &reversed, .log = keep_quiet};
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(context_create(&config, "cpu:test", &ctx), TRAMA_OK);
+        ck_assert_int_eq(context_create(&config, "cpu:test", NULL, &ctx), TRAMA_OK);
         ck_assert_int_eq(context_rank(ctx), world - 1 - world_rank);
         exchange();
         stop();
@@ -46,7 +46,7 @@ START_TEST(ranks_may_form_contexts_apart)
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &half);
     trama_config config = {.communicator = &half, .log = keep_quiet};
-    ck_assert_int_eq(context_create(&config, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&config, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_int_eq(context_ranks(ctx), (world + 1 - world_rank % 2) / 2);
     if (context_ranks(ctx) > 1)
         exchange();
@@ -58,7 +58,7 @@ END_TEST
 
 START_TEST(without_a_communicator_it_is_the_world)
 {
-    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_int_eq(context_rank(ctx), world_rank);
     exchange();
     stop();
@@ -80,7 +80,7 @@ START_TEST(the_hosts_starpu_gets_messages_too)
     setenv("STARPU_SILENT", "1", 1);
     ck_assert_int_eq(starpu_init(&conf), 0);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", &ctx), TRAMA_OK);
+        ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", NULL, &ctx), TRAMA_OK);
         exchange();
         stop();
         ck_assert(starpu_is_initialized());
@@ -104,7 +104,7 @@ START_TEST(the_hosts_tasks_are_not_waited_for)
     starpu_data_handle_t handle;
     float value = 0;
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
-    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", NULL, &ctx), TRAMA_OK);
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = seconds();
     struct starpu_task *task = starpu_task_create();
@@ -137,7 +137,7 @@ END_TEST
 START_TEST(mpi_ends)
 {
     MPI_Finalize();
-    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", &ctx), TRAMA_E_SYSTEM);
+    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", NULL, &ctx), TRAMA_E_SYSTEM);
     ck_assert_ptr_nonnull(strstr(trama_error(), "finalised"));
 }
 END_TEST

@@ -10,7 +10,7 @@ static int64_t next_tag;
 START_TEST(it_starts)
 {
     trama_config config = {.watchdog = 1, .log = remember, .log_data = &log_of_test};
-    trama_status status = context_create(&config, "cpu:test", &ctx);
+    trama_status status = context_create(&config, "cpu:test", NULL, &ctx);
     ck_assert_msg(status == TRAMA_OK, "%s", trama_error());
     me = context_rank(ctx);
     ranks = context_ranks(ctx);

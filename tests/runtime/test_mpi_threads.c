@@ -22,7 +22,7 @@ START_TEST(mpi_without_threads_is_refused_by_name)
                        : provided == MPI_THREAD_FUNNELED ? "with MPI_THREAD_FUNNELED"
                                                          : "with MPI_THREAD_SERIALIZED";
     ck_assert_int_eq(provided, level); /* an MPI that gives more than asked for needs another test */
-    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", &ctx), TRAMA_E_SYSTEM);
+    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", NULL, &ctx), TRAMA_E_SYSTEM);
     ck_assert_msg(strstr(trama_error(), name), "%s", trama_error());
     ck_assert_ptr_nonnull(strstr(trama_error(), "needs MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...)"));
     ck_assert_ptr_null(ctx);
@@ -33,7 +33,7 @@ END_TEST
 START_TEST(a_rank_of_its_own_needs_no_threads)
 {
     MPI_Comm self = MPI_COMM_SELF;
-    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet, .communicator = &self}, "cpu:test", &ctx),
+    ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet, .communicator = &self}, "cpu:test", NULL, &ctx),
                      TRAMA_OK);
     ck_assert_int_eq(context_ranks(ctx), 1);
     stop();

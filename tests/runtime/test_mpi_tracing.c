@@ -42,7 +42,7 @@ START_TEST(each_rank_leaves_its_own_and_later_contexts_leave_them_alone)
     name_folder();
     for (int traced = 2; traced >= 0; traced--) { /* and then once without */
         trama_config config = {.log = keep_quiet, .trace = traced ? folder : NULL};
-        ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+        ck_assert_msg(!context_create(&config, "cpu:test", NULL, &ctx), "%s", trama_error());
         rank = context_rank(ctx);
         ranks = context_ranks(ctx);
         stop();
@@ -59,10 +59,10 @@ START_TEST(a_folder_that_some_rank_cannot_write_is_an_error_on_all)
 {
     bool first = atoi(getenv("OMPI_COMM_WORLD_RANK") ? getenv("OMPI_COMM_WORLD_RANK") : "0") == 0;
     trama_config config = {.log = keep_quiet, .trace = first ? folder : "/proc/trama"};
-    ck_assert_int_eq(context_create(&config, "cpu:test", &ctx), TRAMA_E_SYSTEM);
+    ck_assert_int_eq(context_create(&config, "cpu:test", NULL, &ctx), TRAMA_E_SYSTEM);
     ck_assert_ptr_nonnull(strstr(trama_error(), "/proc/trama"));
     config.trace = first ? folder : NULL;
-    ck_assert_int_eq(context_create(&config, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(&config, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "trace"));
 }
 END_TEST
@@ -76,7 +76,7 @@ START_TEST(where_one_rank_runs_starpu_itself_there_is_no_trace)
     if (host)
         ck_assert_int_eq(starpu_init(&conf), 0);
     trama_config config = {.log = keep_quiet, .trace = folder};
-    ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+    ck_assert_msg(!context_create(&config, "cpu:test", NULL, &ctx), "%s", trama_error());
     ck_assert(!context_traces(ctx));
     stop();
     if (host)

@@ -34,12 +34,80 @@ START_TEST(ranks_of_a_node_with_equal_cores_are_sharers)
 }
 END_TEST
 
+/* A rank that sees GPUs, each told by a letter; all of one kind. */
+static node_card with_gpus(node_card c, const char *letters)
+{
+    for (; letters[c.n_gpus]; c.n_gpus++) {
+        strcpy(c.gpu[c.n_gpus].kind, "gpu");
+        c.gpu[c.n_gpus].uuid[3] = (uint8_t)letters[c.n_gpus];
+    }
+    return c;
+}
+
+START_TEST(ranks_divide_the_gpus_that_they_all_see)
+{
+    node_card cards[] = {with_gpus(card("a", "x", 1), "pqrst"), with_gpus(card("a", "x", 1), "pqrst"),
+                         with_gpus(card("b", "x", 1), "pqrst"), card("a", "x", 1)};
+    int mine[NODE_MAX_GPUS];
+    ck_assert_int_eq(node_gpus(cards, 4, 0, mine), 3);
+    ck_assert_int_eq(mine[0], 0);
+    ck_assert_int_eq(mine[2], 2);
+    ck_assert_int_eq(node_gpus(cards, 4, 1, mine), 2);
+    ck_assert_int_eq(mine[0], 3);
+    ck_assert_int_eq(mine[1], 4);
+    ck_assert_int_eq(node_gpus(cards, 4, 2, mine), 5);
+    ck_assert_int_eq(node_gpus(cards, 4, 3, mine), 0);
+    for (int g = 0; g < 3; g++)
+        ck_assert_int_eq(node_gpu_sharers(cards, 4, 0, g), 1);
+}
+END_TEST
+
+START_TEST(more_ranks_than_gpus_share_them)
+{
+    node_card cards[3];
+    int mine[NODE_MAX_GPUS], of[] = {0, 0, 1}, sharers[] = {2, 2, 1};
+    for (int r = 0; r < 3; r++)
+        cards[r] = with_gpus(card("a", "x", 1), "pq");
+    for (int r = 0; r < 3; r++) {
+        ck_assert_int_eq(node_gpus(cards, 3, r, mine), 1);
+        ck_assert_int_eq(mine[0], of[r]);
+        ck_assert_int_eq(node_gpu_sharers(cards, 3, r, mine[0]), sharers[r]);
+    }
+}
+END_TEST
+
+START_TEST(a_launcher_that_gives_each_rank_its_gpu_is_followed)
+{
+    node_card cards[] = {with_gpus(card("a", "x", 1), "q"), with_gpus(card("a", "x", 1), "p"),
+                         with_gpus(card("a", "x", 1), "pq")};
+    int mine[NODE_MAX_GPUS];
+    for (int r = 0; r < 2; r++)
+        ck_assert_int_eq(node_gpus(cards, 3, r, mine), 1);
+    ck_assert_int_eq(node_gpus(cards, 3, 2, mine), 2);
+    ck_assert_int_eq(node_gpu_sharers(cards, 3, 0, 0), 2);
+    ck_assert_int_eq(node_gpu_sharers(cards, 3, 2, 0), 2);
+}
+END_TEST
+
+START_TEST(gpus_are_of_other_kinds_than_cpus)
+{
+    node_card cards[] = {with_gpus(card("a", "x", 1), "p"), with_gpus(card("b", "y", 1), "pq"), card("c", "x", 1)};
+    strcpy(cards[1].gpu[1].kind, "older");
+    ck_assert_int_eq(node_kind(cards, 3, 0, -1), 0);
+    ck_assert_int_eq(node_kind(cards, 3, 1, -1), 1);
+    ck_assert_int_eq(node_kind(cards, 3, 2, -1), 0);
+    ck_assert_int_eq(node_kind(cards, 3, 0, 0), 2);
+    ck_assert_int_eq(node_kind(cards, 3, 1, 0), 2);
+    ck_assert_int_eq(node_kind(cards, 3, 1, 1), 3);
+}
+END_TEST
+
 START_TEST(equal_kinds_get_equal_numbers)
 {
     node_card cards[] = {card("a", "x", 1), card("a", "y", 1), card("b", "x", 1), card("b", "z", 1), card("c", "y", 1)};
     const int expected[] = {0, 1, 0, 2, 1};
     for (int r = 0; r < 5; r++)
-        ck_assert_int_eq(node_kind(cards, r), expected[r]);
+        ck_assert_int_eq(node_kind(cards, 5, r, -1), expected[r]);
 }
 END_TEST
 
@@ -121,6 +189,8 @@ START_TEST(version_1_of_control_groups_is_read_too)
 }
 END_TEST
 
-TESTS(ranks_of_a_node_with_equal_cores_are_sharers, equal_kinds_get_equal_numbers,
+TESTS(ranks_divide_the_gpus_that_they_all_see, more_ranks_than_gpus_share_them,
+      a_launcher_that_gives_each_rank_its_gpu_is_followed, gpus_are_of_other_kinds_than_cpus,
+      ranks_of_a_node_with_equal_cores_are_sharers, equal_kinds_get_equal_numbers,
       the_own_card_names_processors_that_exist, the_least_quota_of_nested_groups_counts,
       version_1_of_control_groups_is_read_too)

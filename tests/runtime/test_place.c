@@ -34,7 +34,7 @@ START_TEST(a_rank_alone_has_a_place_per_numa_domain)
     ck_assert_int_eq(p.workers, 16);
     ck_assert_int_eq(p.cores, 16);
     ck_assert(!p.shared);
-    ck_assert_int_eq(p.spare_pu, -1);
+    ck_assert_int_eq(p.n_spare, 0);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(p.at[i].domain, i);
         ck_assert_int_eq(p.at[i].package, i / 2);
@@ -153,7 +153,7 @@ START_TEST(the_user_may_ask_for_fewer_or_more_workers_than_cores)
     ck_assert_int_eq(p.n, 2);
     ck_assert_int_eq(p.at[0].n, 2);
     ck_assert_int_eq(p.at[1].n, 1);
-    ck_assert_int_eq(p.spare_pu, 3);
+    ck_assert_int_eq(p.spare[0], 3);
     ck_assert(!p.shared);
     place_free(&p);
     p = find(t, NULL, 1, 0, 0, 1);
@@ -163,7 +163,7 @@ START_TEST(the_user_may_ask_for_fewer_or_more_workers_than_cores)
     ck_assert_int_eq(p.workers, 7);
     ck_assert_int_eq(p.at[0].n + p.at[1].n, 7);
     ck_assert(p.shared);
-    ck_assert_int_eq(p.spare_pu, -1);
+    ck_assert_int_eq(p.n_spare, 0);
     place_free(&p);
     hwloc_topology_destroy(t);
 }

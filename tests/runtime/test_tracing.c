@@ -42,7 +42,7 @@ static void run_traced(const char *folder)
 {
     static struct starpu_codelet codelet = {.cpu_funcs = {nothing}, .nbuffers = 1, .modes = {STARPU_RW}};
     trama_config config = {.trace = folder};
-    ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+    ck_assert_msg(!context_create(&config, "cpu:test", NULL, &ctx), "%s", trama_error());
     ck_assert(context_traces(ctx));
     flight *f = flight_new(ctx);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 2);
@@ -119,7 +119,7 @@ START_TEST(neither_where_the_program_goes_nor_what_it_says_to_starpu_matters)
     setenv("STARPU_FXT_PREFIX", "/nowhere", 1);
     setenv("STARPU_FXT_TRACE", "0", 1);
     trama_config config = {.trace = "relative"};
-    ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+    ck_assert_msg(!context_create(&config, "cpu:test", NULL, &ctx), "%s", trama_error());
     ck_assert_int_eq(chdir("/"), 0);
     stop();
     ck_assert_str_eq(getenv("STARPU_FXT_PREFIX"), "/nowhere");
@@ -134,7 +134,7 @@ END_TEST
 START_TEST(a_folder_that_goes_meanwhile_is_made_again)
 {
     trama_config config = {.trace = in_scratch("gone")};
-    ck_assert_msg(!context_create(&config, "cpu:test", &ctx), "%s", trama_error());
+    ck_assert_msg(!context_create(&config, "cpu:test", NULL, &ctx), "%s", trama_error());
     unlink(in_scratch("gone.5/about_0"));
     unlink(in_scratch("gone.5/prof_file_0"));
     ck_assert_int_eq(rmdir(in_scratch("gone.5")), 0);
@@ -166,12 +166,12 @@ START_TEST(a_folder_that_cannot_be_written_is_an_error_and_nothing_starts)
     longer[sizeof longer - 1] = 0;
     for (size_t i = 0; i < sizeof impossible / sizeof *impossible; i++) {
         trama_config config = {.trace = impossible[i]};
-        ck_assert_int_eq(context_create(&config, "cpu:test", &ctx), TRAMA_E_SYSTEM);
+        ck_assert_int_eq(context_create(&config, "cpu:test", NULL, &ctx), TRAMA_E_SYSTEM);
         ck_assert_ptr_null(ctx);
         ck_assert_msg(strstr(trama_error(), "TRAMA_TRACE") && strstr(trama_error(), "/"), "%s", trama_error());
         ck_assert(!starpu_is_initialized());
     }
-    ck_assert_int_eq(context_create(&(trama_config){.trace = longer}, "cpu:test", &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(context_create(&(trama_config){.trace = longer}, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     start();
     stop();
 }
@@ -184,7 +184,7 @@ START_TEST(a_program_that_leaves_without_stopping_leaves_what_was_recorded)
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         trama_config config = {.trace = in_scratch("left")};
-        if (context_create(&config, "cpu:test", &ctx))
+        if (context_create(&config, "cpu:test", NULL, &ctx))
             _exit(1);
         exit(0);
     }

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPUs of the process and what StarPU's workers on them need: streams, cuBLASLt, scratch memory. It knows no op. */
+#include "gpu.h"
+
+#if TRAMA_HAVE_CUDA
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <starpu.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop.h"
+
+enum { WORKSPACE_BYTES = 32 << 20 };
+
+static gpu workers[STARPU_NMAXWORKERS];
+
+/* ---- Cards ---- */
+
+static void describe(int device, gpu_card *card)
+{
+    struct cudaDeviceProp p;
+    *card = (gpu_card){.device = device};
+    if (cudaGetDeviceProperties(&p, device))
+        return;
+    snprintf(card->kind, sizeof card->kind, "%.32s sm_%d%d cuBLAS %zu", p.name, p.major, p.minor, cublasLtGetVersion());
+    memcpy(card->uuid, &p.uuid, sizeof card->uuid);
+    card->pci[0] = p.pciDomainID;
+    card->pci[1] = p.pciBusID;
+    card->pci[2] = p.pciDeviceID;
+    card->bytes = (int64_t)p.totalGlobalMem;
+}
+
+int gpu_list(gpu_card *cards, int most, const char **why)
+{
+    int n = 0;
+    cudaError_t error = cudaGetDeviceCount(&n);
+    if (error || n == 0) {
+        cudaGetLastError(); /* forgets it */
+        *why = error ? cudaGetErrorString(error) : "CUDA finds none";
+        return 0;
+    }
+    n = n < most ? n : most;
+    for (int i = 0; i < n; i++)
+        describe(i, &cards[i]);
+    return n;
+}
+
+int64_t gpu_free_bytes(int device)
+{
+    size_t left = 0, all = 0;
+    int before = 0;
+    cudaGetDevice(&before);
+    if (cudaSetDevice(device) || cudaMemGetInfo(&left, &all))
+        left = 0;
+    cudaSetDevice(before);
+    cudaGetLastError();
+    return (int64_t)left;
+}
+
+/* ---- Workers ---- */
+
+static struct starting {
+    bool tf32;
+    _Atomic(const char *) failed;
+} starting;
+
+static void start_worker(void *argument)
+{
+    struct starting *s = argument;
+    gpu *g = &workers[starpu_worker_get_id()];
+    int device = 0;
+    cublasLtHandle_t blas = NULL;
+    cudaError_t error;
+    *g = (gpu){.stream = starpu_cuda_get_local_stream(), .workspace_bytes = WORKSPACE_BYTES, .tf32 = s->tf32};
+    cudaGetDevice(&device);
+    if ((error = cudaDeviceGetAttribute(&g->multiprocessors, cudaDevAttrMultiProcessorCount, device)) ||
+        (error = cudaMalloc(&g->workspace, g->workspace_bytes)))
+        s->failed = cudaGetErrorString(error);
+    else if (cublasLtCreate(&blas))
+        s->failed = "cuBLASLt does not start";
+    g->blas = blas;
+}
+
+static void stop_worker(void *argument)
+{
+    gpu *g = &workers[starpu_worker_get_id()];
+    (void)argument;
+    cudaStreamSynchronize(g->stream);
+    if (g->blas)
+        cublasLtDestroy(g->blas);
+    cudaFree(g->workspace);
+    *g = (gpu){0};
+}
+
+bool gpu_start(bool tf32, const char **why)
+{
+    starting.tf32 = tf32;
+    starting.failed = NULL;
+    if (starpu_cuda_worker_get_count())
+        starpu_execute_on_each_worker(start_worker, &starting, STARPU_CUDA);
+    *why = starting.failed;
+    return !*why;
+}
+
+void gpu_stop(void)
+{
+    if (starpu_cuda_worker_get_count())
+        starpu_execute_on_each_worker(stop_worker, NULL, STARPU_CUDA);
+}
+
+const gpu *gpu_here(void)
+{
+    return &workers[starpu_worker_get_id()];
+}
+
+/* ---- Errors ---- */
+
+void gpu_check(const trama_call *call)
+{
+    char why[256];
+    size_t left = 0, all = 0;
+    cudaError_t error = cudaPeekAtLastError();
+    if (!error)
+        return;
+    cudaMemGetInfo(&left, &all);
+    snprintf(why, sizeof why, "the GPU reports, of this op or an earlier one: %s (%zu of its %zu MB are free)",
+             cudaGetErrorString(error), left >> 20, all >> 20);
+    kernel_impossible(call, why);
+}
+
+#else
+
+int gpu_list(gpu_card *cards, int most, const char **why)
+{
+    (void)cards, (void)most;
+    *why = "this Trama was built without CUDA";
+    return 0;
+}
+
+int64_t gpu_free_bytes(int device)
+{
+    (void)device;
+    return 0;
+}
+
+bool gpu_start(bool tf32, const char **why)
+{
+    (void)tf32;
+    *why = NULL;
+    return true;
+}
+
+void gpu_stop(void)
+{
+}
+
+#endif

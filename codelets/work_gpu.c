@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The work of a task on a GPU: its views moved into device memory, its kernels enqueued on the worker's stream. It
+ * waits for nothing: StarPU does, for the stream. */
+#include "work_gpu.h"
+
+#if TRAMA_HAVE_CUDA
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base.h"
+#include "ops.h"
+
+/* ---- Kinds of work ---- */
+
+static void run_own(const work *w, int i, const gpu *g)
+{
+    const trama_call *call = &w->calls[i];
+    own_op_forget_message();
+    trama_status status = call->op->own_cuda(call, g->stream);
+    if (!status)
+        return;
+    for (int o = 0; o < call->n_out; o++)
+        if (!(call->op->updates >> o & 1))
+            gpu_fill(&call->out[o], NAN, g);
+    if (w->failed)
+        w->failed(w->failed_arg, w->where[i], call->op, status, own_op_message(status));
+}
+
+static void run_call(const work *w, int i, const gpu *g)
+{
+    if (w->additions[i].op)
+        gpu_matmul_add(&w->calls[i], kernel_addition_now(&w->additions[i]), g);
+    else if (w->calls[i].op->own)
+        run_own(w, i, g);
+    else
+        w->kernels[i]->cuda(&w->calls[i], g);
+    gpu_check(&w->calls[i]);
+}
+
+void work_cuda_compute(const work *w, const gpu *g)
+{
+    if (w->n_terms)
+        gpu_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale, g);
+    for (int i = 0; i < w->n_calls; i++)
+        run_call(w, i, g);
+}
+
+void work_cuda_copy(const work *w, const gpu *g)
+{
+    for (int i = 0; i + 1 < w->n_views; i += 2)
+        gpu_copy(&w->views[i], &w->views[i + 1], g);
+}
+
+void work_cuda_reduce(const work *w, const gpu *g)
+{
+    gpu_reduce(&w->views[0], w->n_views - 1, w->views + 1, w->combine, w->scale, g);
+}
+
+void work_cuda_fill(const work *w, const gpu *g)
+{
+    gpu_fill(&w->views[0], w->scale, g);
+}
+
+/* ---- From host addresses to the device's ---- */
+
+/* Where the task's buffers are on the device, and copies of views: one after the other in memory that the thread keeps.
+ */
+typedef struct translation {
+    int n;
+    const work_buffer *home; /* [n] */
+    char **here;             /* [n] */
+    char *memory;
+    size_t used, size;
+} translation;
+
+static void *take(translation *t, size_t bytes)
+{
+    void *at = t->memory + t->used;
+    t->used += (bytes + 15) / 16 * 16;
+    assert(t->used <= t->size);
+    return at;
+}
+
+/* Bytes of all that is copied. */
+static size_t room_for(const work *w, int n_buffers)
+{
+    size_t n_views = (size_t)(w->n_views + w->n_terms + 1), n_calls = (size_t)w->n_calls;
+    for (size_t i = 0; i < n_calls; i++)
+        n_views += (size_t)(w->calls[i].n_in + w->calls[i].n_out);
+    return (size_t)n_buffers * sizeof(char *) + n_calls * sizeof(trama_call) + n_views * sizeof(trama_view) +
+           16 * (2 * n_calls + 8);
+}
+
+static translation begin(const work *w, void *const *buffers, int n)
+{
+    static _Thread_local struct {
+        char *memory;
+        size_t size;
+    } kept;
+    size_t need = room_for(w, n);
+    if (need > kept.size) {
+        free(kept.memory);
+        kept.memory = trama_alloc(kept.size = 2 * need);
+    }
+    translation t = {.n = n, .home = w->buffers, .memory = kept.memory, .size = kept.size};
+    t.here = take(&t, (size_t)n * sizeof *t.here);
+    for (int i = 0; i < n; i++) /* one run of elements: on GPUs a shard is one tile */
+        t.here[i] = (char *)STARPU_VECTOR_GET_PTR(buffers[i]);
+    return t;
+}
+
+static void *moved(const translation *t, void *data)
+{
+    const char *at = data;
+    for (int i = 0; at && i < t->n; i++)
+        if (at >= t->home[i].from && at < t->home[i].from + t->home[i].bytes)
+            return t->here[i] + (at - t->home[i].from);
+    return NULL; /* of shape-only operands, and of boxes without elements */
+}
+
+static trama_view *moved_views(translation *t, int n, const trama_view *views)
+{
+    trama_view *copies = take(t, (size_t)n * sizeof *copies);
+    for (int i = 0; i < n; i++) {
+        copies[i] = views[i];
+        copies[i].data = moved(t, views[i].data);
+    }
+    return copies;
+}
+
+static trama_call *moved_calls(translation *t, int n, const trama_call *calls)
+{
+    trama_call *copies = take(t, (size_t)n * sizeof *copies);
+    for (int i = 0; i < n; i++) {
+        copies[i] = calls[i];
+        copies[i].in = moved_views(t, calls[i].n_in, calls[i].in);
+        copies[i].out = moved_views(t, calls[i].n_out, calls[i].out);
+    }
+    return copies;
+}
+
+void work_run_on_gpu(void *buffers[], void *argument)
+{
+    const work *given = argument;
+    translation t = begin(given, buffers, (int)STARPU_TASK_GET_NBUFFERS(starpu_task_get_current()));
+    work here = *given;
+    here.calls = moved_calls(&t, given->n_calls, given->calls);
+    if (given->n_terms) {
+        here.terms = moved_views(&t, given->n_terms, given->terms);
+        here.sum = moved_views(&t, 1, given->sum);
+    }
+    if (given->n_calls == 0)
+        here.views = moved_views(&t, given->n_views, given->views);
+    here.kind->cuda(&here, gpu_here());
+}
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpus.h"
+
+#include <string.h>
+
+enum { MOST_LEFT = 1 << 30 }; /* bytes of a GPU that are left to libraries */
+
+trama_status gpus_wanted(trama_context *c, const context_gpus *gpus)
+{
+    const char *why = "there is no CUDA";
+    if (c->config.device == TRAMA_CPU)
+        return TRAMA_OK;
+    c->n_seen = gpus ? gpus->list(c->seen, NODE_MAX_GPUS, &why) : 0;
+    c->cuda = c->n_seen ? gpus : NULL;
+    if (c->n_seen || c->config.device == TRAMA_AUTO)
+        return TRAMA_OK;
+    return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
+                      "rank %d is to run on GPUs, but has none: %s; TRAMA_DEVICE=cpu or auto runs on its cores",
+                      c->comm.rank, why);
+}
+
+void gpus_fill(const trama_context *c, node_card *card)
+{
+    card->n_gpus = c->n_seen;
+    for (int i = 0; i < c->n_seen; i++) {
+        memcpy(card->gpu[i].kind, c->seen[i].kind, sizeof card->gpu[i].kind);
+        memcpy(card->gpu[i].uuid, c->seen[i].uuid, sizeof card->gpu[i].uuid);
+    }
+}
+
+/* The NUMA node and package that its bus is nearest to; the first where hwloc does not know. */
+static void locate(hwloc_topology_t topology, const int *pci, own_gpu *gpu)
+{
+    hwloc_obj_t at = hwloc_get_pcidev_by_busid(topology, (unsigned)pci[0], (unsigned)pci[1], (unsigned)pci[2], 0);
+    at = at ? hwloc_get_non_io_ancestor_obj(topology, at) : NULL;
+    hwloc_obj_t node = at && at->nodeset
+                           ? hwloc_get_numanode_obj_by_os_index(topology, (unsigned)hwloc_bitmap_first(at->nodeset))
+                           : NULL;
+    while (at && at->type != HWLOC_OBJ_PACKAGE)
+        at = at->parent;
+    gpu->numa = node ? (int)node->logical_index : 0;
+    gpu->package = at ? (int)at->logical_index : 0;
+}
+
+/* What may be taken of a device that so many ranks share. */
+static int64_t room_on(const trama_context *c, int device, int sharers)
+{
+    int64_t left = c->cuda->free_bytes(device), keep = left / 8 < MOST_LEFT ? left / 8 : MOST_LEFT;
+    int64_t room = (left - keep) / sharers;
+    return c->config.gpu_memory && c->config.gpu_memory < room ? c->config.gpu_memory : room;
+}
+
+void gpus_take(trama_context *c, const node_card *cards)
+{
+    int mine[NODE_MAX_GPUS];
+    c->n_gpus = node_gpus(cards, c->comm.ranks, c->comm.rank, mine);
+    for (int i = 0; i < c->n_gpus; i++) {
+        const context_gpu *card = &c->seen[mine[i]];
+        c->gpus[i] = (own_gpu){.device = card->device, .card = mine[i], .pu = -1};
+        locate(c->topology, card->pci, &c->gpus[i]);
+        int64_t room = room_on(c, card->device, node_gpu_sharers(cards, c->comm.ranks, c->comm.rank, mine[i]));
+        c->gpu_bytes = i == 0 || room < c->gpu_bytes ? room : c->gpu_bytes;
+    }
+}
+
+trama_status gpus_claim_cores(trama_context *c, const place_claim *claim)
+{
+    place_claim less = *claim;
+    less.workers = c->cores.workers - c->n_gpus;
+    if (c->n_gpus && !claim->workers && !c->cores.shared && less.workers > 0) {
+        place_free(&c->cores);
+        trama_status status = place_find(c->topology, &less, &c->cores);
+        if (status)
+            return status;
+    }
+    for (int i = 0; i < c->n_gpus; i++)
+        c->gpus[i].pu = c->cores.n_spare ? c->cores.spare[--c->cores.n_spare] : -1;
+    return TRAMA_OK;
+}
+
+bool gpus_have_cores(const trama_context *c)
+{
+    bool have = true;
+    for (int i = 0; i < c->n_gpus; i++)
+        have = have && c->gpus[i].pu >= 0;
+    return have;
+}
+
+trama_status gpus_adopt(trama_context *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->n_gpus; i++)
+        if (gpus_worker(c->gpus[i].device) >= 0)
+            c->gpus[n++] = c->gpus[i];
+    c->n_gpus = n;
+    if (n == 0 && c->config.device == TRAMA_GPU)
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "the program's StarPU has no worker for a GPU of rank %d",
+                          c->comm.rank);
+    return TRAMA_OK;
+}
+
+trama_status gpus_start(trama_context *c)
+{
+    const char *why = NULL;
+    if (!c->n_gpus || c->cuda->start(c->config.tf32, &why))
+        return TRAMA_OK;
+    return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "a GPU of rank %d does not start: %s", c->comm.rank, why);
+}
+
+void gpus_stop(trama_context *c)
+{
+    if (c->n_gpus)
+        c->cuda->stop();
+}
+
+int gpus_worker(int device)
+{
+    int ids[STARPU_NMAXWORKERS];
+    int n = (int)starpu_worker_get_ids_by_type(STARPU_CUDA_WORKER, ids, STARPU_NMAXWORKERS);
+    for (int i = 0; i < n; i++)
+        if (starpu_worker_get_devid(ids[i]) == device)
+            return ids[i];
+    return -1;
+}
