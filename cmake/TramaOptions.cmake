@@ -81,8 +81,10 @@ if(TRAMA_WITH_FORTRAN)
     enable_language(Fortran)
 endif()
 if(TRAMA_WITH_CUDA)
+    set(TRAMA_CUDA_ARCHITECTURES "80-real;90-real;90-virtual" CACHE STRING
+        "GPUs that get code of their own, and PTX (-virtual) for newer ones")
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-        set(CMAKE_CUDA_ARCHITECTURES 80 90) # code for these, and PTX for newer ones
+        set(CMAKE_CUDA_ARCHITECTURES ${TRAMA_CUDA_ARCHITECTURES})
     endif()
     enable_language(CUDA)
 endif()

@@ -35,9 +35,11 @@ function(trama_room name)
     endif()
 endfunction()
 
-# trama_math(<room>): pointwise loops vectorise, and every value stays that of IEEE 754 (so never -ffast-math).
+# trama_math(<room>): pointwise loops vectorise, and every value stays that of IEEE 754 (so never -ffast-math, and on
+# GPUs no a * b + c in one rounding, which processors do not do either).
 function(trama_math name)
     if(TARGET ${name})
-        target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fno-math-errno;-fno-trapping-math>)
+        target_compile_options(${name} PRIVATE
+            $<$<COMPILE_LANGUAGE:C>:-fno-math-errno;-fno-trapping-math> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
     endif()
 endfunction()

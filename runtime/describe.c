@@ -63,6 +63,24 @@ static void workers_text(text *t, const trama_context *c)
     text_add(t, "; scheduler %s%s\n", c->scheduler, c->started_starpu ? "" : " (StarPU was started by the program)");
 }
 
+static void gpu_text(text *t, const trama_context *c, const own_gpu *gpu)
+{
+    text_add(t, "GPU %d: %s, at NUMA domain %d, up to %lld MB for tensors, driven from ", gpu->device,
+             c->seen[gpu->card].kind, gpu->numa, (long long)(c->gpu_bytes >> 20));
+    if (gpu->pu < 0)
+        text_add(t, "any processor\n");
+    else
+        text_add(t, "processor %d\n", processor(c, gpu->pu));
+}
+
+static void gpus_text(text *t, const trama_context *c)
+{
+    static const char *const wanted[] = {[TRAMA_CPU] = "cpu", [TRAMA_GPU] = "gpu", [TRAMA_AUTO] = "auto"};
+    text_add(t, "device %s: GPUs of this rank: %d\n", wanted[c->config.device], c->n_gpus);
+    for (int i = 0; i < c->n_gpus; i++)
+        gpu_text(t, c, &c->gpus[i]);
+}
+
 static void features_text(text *t)
 {
     int starpu[3];
@@ -92,6 +110,7 @@ char *trama_context_describe(const trama_context *context)
     topology_text(&t, c->topology);
     allowed_text(&t, c);
     workers_text(&t, c);
+    gpus_text(&t, c);
     messages_text(&t, c);
     text_add(&t, "window %d steps, grain %lld flop and %lld bytes, watchdog %d s\n", c->config.window,
              (long long)c->config.grain_flops, (long long)c->config.grain_bytes, c->config.watchdog);

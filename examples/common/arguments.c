@@ -102,6 +102,13 @@ int argument_word(const struct argp_state *state, const char *option, const char
     return -1;
 }
 
+void argument_device(const struct argp_state *state, const char *option, const char *text)
+{
+    static const char *const kinds[] = {"cpu", "gpu", "auto"};
+    argument_word(state, option, text, 3, kinds);
+    setenv("TRAMA_DEVICE", text, 1); /* trama_start reads it */
+}
+
 trama_shape argument_shape(const struct argp_state *state, const char *option, const char *text)
 {
     const int64_t most = (int64_t)1 << 48;

@@ -31,6 +31,9 @@ int argument_list(const struct argp_state *state, const char *option, const char
 int argument_word(const struct argp_state *state, const char *option, const char *text, int n,
                   const char *const *words);
 
+/* cpu, gpu or auto, for the trama_start that follows. */
+void argument_device(const struct argp_state *state, const char *option, const char *text);
+
 /* Extents of at most 2^48 elements; an empty text is a scalar. */
 trama_shape argument_shape(const struct argp_state *state, const char *option, const char *text);
 

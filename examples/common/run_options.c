@@ -7,11 +7,13 @@
 
 #include "arguments.h"
 
-enum { KEY_PLAN = 0x1000, KEY_TRACE }; /* beyond the keys of the programs */
+enum { KEY_PLAN = 0x1000, KEY_TRACE, KEY_DEVICE }; /* beyond the keys of the programs */
 
 static const struct argp_option options[] = {
     {"plan", KEY_PLAN, "FORM", OPTION_ARG_OPTIONAL,
      "Print what a run does on rank 0, and stop: table (the default), steps, or dot for Graphviz", 0},
+    {"device", KEY_DEVICE, "KIND", 0,
+     "Run on the cores (cpu, the default), on the GPUs (gpu), or on both as places of one mesh (auto)", 0},
     {"trace", KEY_TRACE, "FOLDER", 0, "Record what runs when, for: trama trace FOLDER", 0},
     {0},
 };
@@ -23,6 +25,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     switch (key) {
     case KEY_PLAN:
         *form = PLAN_TABLE + (text ? argument_word(state, "--plan", text, 3, forms) : 0);
+        return 0;
+    case KEY_DEVICE:
+        argument_device(state, "--device", text);
         return 0;
     case KEY_TRACE:
         if (!*text)

@@ -4,11 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "arguments.h"
 #include "commands.h"
 #include "must.h"
 
+enum { KEY_DEVICE = 256 };
+
+static const struct argp_option options[] = {
+    {"device", KEY_DEVICE, "KIND", 0, "As a program with TRAMA_DEVICE=KIND: cpu (the default), gpu or auto", 0},
+    {0},
+};
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
+    if (key == KEY_DEVICE) {
+        argument_device(state, "--device", text);
+        return 0;
+    }
     if (key == ARGP_KEY_ARG)
         argp_error(state, "'%s': there are no arguments", text);
     return ARGP_ERR_UNKNOWN;
@@ -16,7 +28,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 int command_info(int argc, char **argv)
 {
-    const struct argp parser = {.parser = parse_option,
+    const struct argp parser = {.options = options,
+                                .parser = parse_option,
                                 .doc = "Says which Trama this is, what it was built with, and which cores, workers and "
                                        "places it uses here."};
     argp_parse(&parser, argc, argv, 0, NULL, NULL);
