@@ -13,6 +13,7 @@ typedef struct entry {
     shard shard;
     shard_key key;
     buffer memory;
+    bool pinned;
     struct entry *next, *prev;           /* in pool.idle or pool.used, oldest first */
     struct entry *next_same, *prev_same; /* in its bucket while idle, oldest first */
 } entry;
@@ -101,8 +102,10 @@ static entry *find_idle(pool *p, const shard_key *key)
 static void evict(trama_context *c, entry *e)
 {
     unlink_idle(c->pool, e);
-    shard_acquire(c, &e->shard, STARPU_RW, "a shard that leaves the pool");
+    shard_acquire(c, &e->shard, STARPU_W, "a shard that leaves the pool"); /* nothing of it is fetched from a GPU */
     shard_release(c, &e->shard);
+    if (e->pinned)
+        starpu_memory_unpin(e->memory.data, e->memory.bytes);
     tile_unmake(&e->shard, &e->memory);
     free(e);
 }
@@ -170,6 +173,13 @@ shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const
         return NULL;
     link_used(c->pool, e);
     return &e->shard;
+}
+
+void shard_pin(shard *s)
+{
+    entry *e = (entry *)s;
+    if (!e->pinned)
+        e->pinned = !starpu_memory_pin(e->memory.data, e->memory.bytes);
 }
 
 void shard_put(trama_context *c, shard *s)

@@ -36,6 +36,10 @@ typedef struct shard {
 shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
                  int cut_parts);
 
+/* Its memory on the host is locked, so that GPUs reach it at full speed, until it leaves the pool; of shards of GPUs
+ * that transfers begin or end at. Locked memory is in use, whether it was written or not. */
+void shard_pin(shard *s);
+
 /* Back to the pool, without waiting: tasks and messages that were submitted on it go on, and who gets it next is
  * ordered after them by sequential consistency. NULL is allowed. */
 void shard_put(trama_context *c, shard *s);

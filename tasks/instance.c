@@ -104,6 +104,13 @@ static void bind_lent(instance *in)
     }
 }
 
+/* Written or read by the host or by messages, run after run. */
+static bool is_staging(const plan_shard *s)
+{
+    return s->source == SHARD_INPUT || s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW ||
+           s->source == SHARD_BUNDLE;
+}
+
 static trama_status bind_shards(instance *in)
 {
     plan *p = in->of->plan;
@@ -121,8 +128,49 @@ static trama_status bind_shards(instance *in)
             if (!*bound)
                 return no_memory(in->of->names[s->value]);
             instance_label(in, s, *bound);
+            if (context_machine(in->context)->places[s->place].gpu && is_staging(s))
+                shard_pin(*bound);
         }
     bind_lent(in);
+    return TRAMA_OK;
+}
+
+/* Bytes that a step's data take of a GPU at a time. */
+static int64_t bytes_of(const plan *p, const plan_step *step)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < step->n_operands; i++) {
+        int number = plan_used_as(p, plan_step_operand(p, step, i)->region.shard);
+        bool counted = false;
+        for (int k = 0; k < i && !counted; k++)
+            counted = plan_used_as(p, plan_step_operand(p, step, k)->region.shard) == number;
+        if (!counted)
+            bytes += box_count(&p->shards.at[number].box) * (int64_t)trama_dtype_size(p->shards.at[number].dtype);
+    }
+    return bytes;
+}
+
+/* Tensors come and go on a GPU, but what one task uses must be there together. */
+static trama_status check_gpus(trama_context *context, const blueprint *of)
+{
+    const plan *p = of->plan;
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *step = &p->steps.at[i];
+        if (step->kind >= STEP_ORDER || !context_machine(context)->places[step->place].gpu)
+            continue;
+        int64_t bytes = bytes_of(p, step), room = context_gpu_bytes(context);
+        if (bytes <= room)
+            continue;
+        const trama_node *node =
+            step->kind == STEP_COMPUTE ? of->program->nodes.at[p->calls.at[step->call].node] : NULL;
+        return trama_fail(
+            node ? node->where : NOWHERE, TRAMA_E_MEMORY,
+            "%s %s takes %lld MB of a GPU at a time, and tensors may take %lld MB of it (config.gpu_memory,"
+            " TRAMA_GPU_MEMORY): split them over more processes, or run on the cores (TRAMA_DEVICE=cpu)",
+            node ? node->op->name : "a change of layout of",
+            of->program->values.at[p->shards.at[plan_step_operand(p, step, 0)->region.shard].value]->name,
+            (long long)(bytes >> 20), (long long)(room >> 20));
+    }
     return TRAMA_OK;
 }
 
@@ -136,6 +184,9 @@ static struct owner owner_of_import(located from, const plan_import *import)
 trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created)
 {
     const plan *p = of->plan;
+    trama_status status = check_gpus(context, of);
+    if (status)
+        return status;
     arena memory = {0};
     size_t expected = of->instance_bytes;
     instance *in = arena_take(&memory, sizeof *in, expected);
@@ -152,7 +203,7 @@ trama_status instance_create(trama_context *context, blueprint *of, const locate
     }
     of->instance_bytes = memory.total;
     in->memory = memory;
-    trama_status status = bind_shards(in);
+    status = bind_shards(in);
     if (status)
         instance_release(&in);
     else
