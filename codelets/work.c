@@ -120,7 +120,8 @@ static void fill(const work *w)
 #define CUDA(name) NULL
 #endif
 const work_kind work_compute = {compute, CUDA(compute)}, work_copy = {copy, CUDA(copy)},
-                work_reduce = {reduce, CUDA(reduce)}, work_fill = {fill, CUDA(fill)}, work_nothing = {nothing, NULL};
+                work_reduce = {reduce, CUDA(reduce)}, work_fill = {fill, CUDA(fill)}, work_nothing = {nothing, NULL},
+                work_collective = {NULL, CUDA(collective)};
 
 bool work_on_gpu(const work *w)
 {

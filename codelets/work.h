@@ -18,12 +18,27 @@ typedef struct work_buffer {
 
 typedef struct work work;
 
+/* What GPUs exchange at a time, each of a group having its part in it: NCCL's terms. n members; count elements. */
+typedef enum {
+    COLLECTIVE_ALL_GATHER,     /* count of each, in the order of members, become n * count on each */
+    COLLECTIVE_ALL_TO_ALL,     /* of n * count on each, part i goes to member i, which has part j from member j */
+    COLLECTIVE_BROADCAST,      /* count of the root become the same on each */
+    COLLECTIVE_REDUCE_SCATTER, /* of n * count on each, member i gets the sum, maximum or minimum of the parts i */
+    COLLECTIVE_ALL_REDUCE      /* count on each become their sum, maximum or minimum on each */
+} collective_kind;
+typedef struct collective {
+    collective_kind kind;
+    struct ncclComm *comm;
+    int n, root;
+    int64_t count;
+} collective;
+
 /* A kind of work: how it is done on a CPU, and how on a GPU, whose memory the views of w point into. */
 typedef struct work_kind {
     void (*cpu)(const work *w);
     void (*cuda)(const work *w, const gpu *g);
 } work_kind;
-extern const work_kind work_compute, work_copy, work_reduce, work_fill, work_nothing;
+extern const work_kind work_compute, work_copy, work_reduce, work_fill, work_nothing, work_collective;
 
 struct work {
     const work_kind *kind;
@@ -35,11 +50,13 @@ struct work {
     void *failed_arg;
     trama_call *additions; /* [n_calls] op NULL, or what adds the result of a call to state, which is its out[0] */
     int n_views;
-    trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one */
+    trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one;
+                          work_collective: destination, source, both without gaps */
+    collective collective;
     int n_terms;       /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
     trama_view *sum, *terms;
-    kernel_combine combine; /* work_reduce, sum */
-    double scale;           /* the same: factor; work_fill: value */
+    kernel_combine combine; /* work_reduce, sum, work_collective */
+    double scale;           /* work_reduce, sum: factor; work_fill: value */
     int64_t chunk; /* work_compute: elements of a chunk if its calls may walk a contiguous tile chunk by chunk; 0 */
     const work_buffer *buffers; /* [n of the task] for GPUs: every view lies in one of them */
 };

@@ -10,6 +10,7 @@ void work_cuda_compute(const work *w, const gpu *g);
 void work_cuda_copy(const work *w, const gpu *g);
 void work_cuda_reduce(const work *w, const gpu *g);
 void work_cuda_fill(const work *w, const gpu *g);
+void work_cuda_collective(const work *w, const gpu *g); /* collective.c */
 
 /* For StarPU, on a worker that gpu_start has prepared. */
 void work_run_on_gpu(void *buffers[], void *argument);

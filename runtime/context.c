@@ -271,6 +271,11 @@ int context_lane_worker(const trama_context *c, int place, int lane)
     return own(c, place)->worker[lane];
 }
 
+int context_exchanger(const trama_context *c, int place)
+{
+    return own(c, place)->exchanger;
+}
+
 const uint32_t *context_cpu_mask(const trama_context *c)
 {
     return c->cpu_mask;

@@ -66,6 +66,7 @@ const uint32_t *context_cpu_mask(const trama_context *c); /* all CPU workers of 
 int64_t context_gpu_bytes(const trama_context *c);        /* that tensors may take of a GPU; 0 where there is none */
 const uint32_t *context_lane_mask(const trama_context *c, int place, int lane);
 int context_lane_worker(const trama_context *c, int place, int lane); /* StarPU worker id */
+int context_exchanger(const trama_context *c, int place);             /* the same: of a GPU's collectives */
 
 /* ---- Log and counters --------------------------------------------------------------------------- */
 

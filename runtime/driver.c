@@ -100,6 +100,8 @@ static void prepare_environment(const trama_context *c)
     set_variable("STARPU_SILENT", 1);
     if (c->n_gpus)
         set_variable("STARPU_LIMIT_CUDA_MEM", (int)(c->gpu_bytes >> 20));
+    if (gpus_exchange(c))
+        set_variable("STARPU_NWORKER_PER_CUDA", 2);
     if (!c->bound)
         set_variable("STARPU_WORKERS_NOBIND", 1);
     if (!c->messages)
@@ -127,7 +129,7 @@ static void configure(const trama_context *c, struct starpu_conf *conf)
     conf->use_explicit_workers_cuda_gpuid = c->n_gpus > 0;
     for (int i = 0; i < c->n_gpus; i++) {
         conf->workers_cuda_gpuid[i] = (unsigned)c->gpus[i].device;
-        conf->workers_bindid[n++] = (unsigned)c->gpus[i].pu; /* StarPU counts workers of GPUs first */
+        conf->workers_bindid[n++] = (unsigned)c->gpus[i].pu; /* StarPU counts the threads of GPUs first */
     }
     conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_ms = conf->ntcpip_ms = 0;
     conf->reserve_ncpus = 0;
@@ -255,7 +257,8 @@ static void list_workers(trama_context *c)
     for (int i = 0; i < c->n_gpus; i++) {
         own_place *place = &c->places[c->n_places++];
         *place = (own_place){.package = c->gpus[i].package, .numa = c->gpus[i].numa, .card = c->gpus[i].card};
-        add_worker(c, place, gpus_worker(c->gpus[i].device));
+        add_worker(c, place, gpus_worker(c->gpus[i].device, 0));
+        place->exchanger = gpus_worker(c->gpus[i].device, 1);
     }
 }
 

@@ -50,9 +50,29 @@ static int64_t room_on(const trama_context *c, int device, int sharers)
     return c->config.gpu_memory && c->config.gpu_memory < room ? c->config.gpu_memory : room;
 }
 
+/* All GPUs of all ranks; *apart: none of them is two ranks'. */
+static int count(const trama_context *c, const node_card *cards, bool *apart)
+{
+    int taken[NODE_MAX_GPUS], all = 0;
+    *apart = true;
+    for (int r = 0; r < c->comm.ranks; r++) {
+        int n = node_gpus(cards, c->comm.ranks, r, taken);
+        for (int i = 0; i < n; i++)
+            *apart &= node_gpu_sharers(cards, c->comm.ranks, r, taken[i]) == 1;
+        all += n;
+    }
+    return all;
+}
+
+bool gpus_exchange(const trama_context *c)
+{
+    return TRAMA_HAVE_NCCL && c->gpus_apart && c->gpus_of_all > 1;
+}
+
 void gpus_take(trama_context *c, const node_card *cards)
 {
     int mine[NODE_MAX_GPUS];
+    c->gpus_of_all = count(c, cards, &c->gpus_apart);
     c->n_gpus = node_gpus(cards, c->comm.ranks, c->comm.rank, mine);
     for (int i = 0; i < c->n_gpus; i++) {
         const context_gpu *card = &c->seen[mine[i]];
@@ -90,7 +110,7 @@ trama_status gpus_adopt(trama_context *c)
 {
     int n = 0;
     for (int i = 0; i < c->n_gpus; i++)
-        if (gpus_worker(c->gpus[i].device) >= 0)
+        if (gpus_worker(c->gpus[i].device, 0) >= 0)
             c->gpus[n++] = c->gpus[i];
     c->n_gpus = n;
     if (n == 0 && c->config.device == TRAMA_GPU)
@@ -109,16 +129,19 @@ trama_status gpus_start(trama_context *c)
 
 void gpus_stop(trama_context *c)
 {
+    gpu_groups_free(c);
     if (c->n_gpus)
         c->cuda->stop();
 }
 
-int gpus_worker(int device)
+int gpus_worker(int device, int i)
 {
-    int ids[STARPU_NMAXWORKERS];
+    int ids[STARPU_NMAXWORKERS], found = -1;
     int n = (int)starpu_worker_get_ids_by_type(STARPU_CUDA_WORKER, ids, STARPU_NMAXWORKERS);
-    for (int i = 0; i < n; i++)
-        if (starpu_worker_get_devid(ids[i]) == device)
-            return ids[i];
-    return -1;
+    for (int k = 0; k < n && i >= 0; k++)
+        if (starpu_worker_get_devid(ids[k]) == device) {
+            found = ids[k];
+            i--;
+        }
+    return found;
 }

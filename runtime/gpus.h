@@ -29,7 +29,11 @@ trama_status gpus_adopt(trama_context *c);
 trama_status gpus_start(trama_context *c);
 void gpus_stop(trama_context *c);
 
-/* StarPU's worker of a device; the first where it has several, -1 where none. */
-int gpus_worker(int device);
+/* StarPU's worker of a device, number i of them, the last where there are fewer; -1 where there is none. */
+int gpus_worker(int device, int i);
+
+/* Whether GPUs may exchange through NCCL, and so have a second worker each for that, whose stream kernels do not
+ * share. */
+bool gpus_exchange(const trama_context *c);
 
 #endif

@@ -12,6 +12,7 @@
 #include "comm.h"
 #include "context.h"
 #include "flight.h"
+#include "gpu_group.h"
 #include "message.h"
 #include "node.h"
 #include "place.h"
@@ -27,6 +28,7 @@ typedef struct own_place {
     uint32_t mask[(STARPU_NMAXWORKERS + 31) / 32];
     int package, numa; /* logical indices */
     int card;          /* of a GPU: its number in the rank's node_card; -1 */
+    int exchanger;     /* of a GPU: StarPU id of the worker of its collectives */
 } own_place;
 
 /* A GPU of this rank. */
@@ -49,6 +51,9 @@ struct trama_context {
     context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] by the process */
     own_gpu gpus[NODE_MAX_GPUS];     /* [n_gpus] */
     int64_t gpu_bytes;               /* that tensors may take of each */
+    int gpus_of_all;                 /* GPUs that all ranks take, a shared one for each */
+    bool gpus_apart;                 /* none of them is two ranks' */
+    ARRAY(gpu_group *) groups;       /* gpu_group.c */
     uint32_t cpu_mask[(STARPU_NMAXWORKERS + 31) / 32];
     int local_ranks; /* ranks on this node */
     int sharers;     /* of them those with the very same PUs, this one included */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives among GPUs, by NCCL, on the worker's own stream. It knows communicators and buffers, not who is in them.
+ */
+#include "work_gpu.h"
+
+#if TRAMA_HAVE_CUDA
+#include <stdio.h>
+#include <stdlib.h>
+
+#if TRAMA_HAVE_NCCL
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+static const char *const names[] = {[COLLECTIVE_ALL_GATHER] = "all-gather",
+                                    [COLLECTIVE_ALL_TO_ALL] = "all-to-all",
+                                    [COLLECTIVE_BROADCAST] = "broadcast",
+                                    [COLLECTIVE_REDUCE_SCATTER] = "reduce-scatter",
+                                    [COLLECTIVE_ALL_REDUCE] = "all-reduce"};
+static const ncclDataType_t types[TRAMA_N_DTYPES] = {[TRAMA_F32] = ncclFloat32,
+                                                     [TRAMA_F64] = ncclFloat64,
+                                                     [TRAMA_I32] = ncclInt32,
+                                                     [TRAMA_I64] = ncclInt64,
+                                                     [TRAMA_U8] = ncclUint8};
+static const ncclRedOp_t operations[] = {[COMBINE_SUM] = ncclSum, [COMBINE_MAX] = ncclMax, [COMBINE_MIN] = ncclMin};
+
+/* One call of NCCL. */
+typedef struct exchange {
+    const collective *c;
+    char *to;
+    const char *from;
+    size_t count, bytes; /* of what each member gives */
+    ncclDataType_t type;
+    ncclRedOp_t operation;
+    cudaStream_t stream;
+} exchange;
+
+static ncclResult_t all_gather(const exchange *x)
+{
+    return ncclAllGather(x->from, x->to, x->count, x->type, x->c->comm, x->stream);
+}
+
+static ncclResult_t all_to_all(const exchange *x)
+{
+    ncclResult_t result = ncclGroupStart(), end;
+    for (int i = 0; i < x->c->n && !result; i++) {
+        result = ncclSend(x->from + (size_t)i * x->bytes, x->count, x->type, i, x->c->comm, x->stream);
+        if (!result)
+            result = ncclRecv(x->to + (size_t)i * x->bytes, x->count, x->type, i, x->c->comm, x->stream);
+    }
+    end = ncclGroupEnd();
+    return result ? result : end;
+}
+
+static ncclResult_t broadcast(const exchange *x)
+{
+    return ncclBroadcast(x->from, x->to, x->count, x->type, x->c->root, x->c->comm, x->stream);
+}
+
+static ncclResult_t reduce_scatter(const exchange *x)
+{
+    return ncclReduceScatter(x->from, x->to, x->count, x->type, x->operation, x->c->comm, x->stream);
+}
+
+static ncclResult_t all_reduce(const exchange *x)
+{
+    return ncclAllReduce(x->from, x->to, x->count, x->type, x->operation, x->c->comm, x->stream);
+}
+
+static ncclResult_t (*const calls[])(const exchange *x) = {[COLLECTIVE_ALL_GATHER] = all_gather,
+                                                           [COLLECTIVE_ALL_TO_ALL] = all_to_all,
+                                                           [COLLECTIVE_BROADCAST] = broadcast,
+                                                           [COLLECTIVE_REDUCE_SCATTER] = reduce_scatter,
+                                                           [COLLECTIVE_ALL_REDUCE] = all_reduce};
+
+/* The other members wait on their GPUs for what this one will never do: the job ends. */
+static _Noreturn void end_job(const work *w, ncclResult_t result)
+{
+    fprintf(stderr, "trama: %s of %lld elements %s among %d GPUs: NCCL reports: %s\n", names[w->collective.kind],
+            (long long)w->collective.count, trama_dtype_name(w->views[0].dtype), w->collective.n,
+            ncclGetErrorString(result));
+    ncclCommAbort(w->collective.comm);
+    abort();
+}
+
+void work_cuda_collective(const work *w, const gpu *g)
+{
+    const collective *c = &w->collective;
+    const trama_dtype dtype = w->views[0].dtype;
+    const exchange x = {.c = c,
+                        .to = w->views[0].data,
+                        .from = w->views[1].data,
+                        .count = (size_t)c->count,
+                        .bytes = (size_t)c->count * trama_dtype_size(dtype),
+                        .type = types[dtype],
+                        .operation = operations[w->combine],
+                        .stream = g->stream};
+    ncclResult_t result = calls[c->kind](&x);
+    if (result)
+        end_job(w, result);
+    if (w->scale != 1)
+        gpu_reduce(&w->views[0], 1, &w->views[0], COMBINE_SUM, w->scale, g);
+}
+
+#else
+
+void work_cuda_collective(const work *w, const gpu *g)
+{
+    (void)w, (void)g;
+    fprintf(stderr, "trama: a collective among GPUs without NCCL\n");
+    abort();
+}
+
+#endif
+#endif
