@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many terms into one accumulator per element, in a fixed order. Sums of f32 are kept in double, integers modulo 2^64.
+/* Many terms into one accumulator per element, in a fixed order. Sums of f32 and of halves are kept in double,
+ * integers modulo 2^64.
  */
 #ifndef CODELETS_ACCUMULATE_H
 #define CODELETS_ACCUMULATE_H
@@ -23,10 +24,10 @@
             if (step == 1) {                                                                                           \
                 INDEPENDENT                                                                                            \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    acc[j] = STEP(dtype, acc[j], x[j]);                                                                \
+                    acc[j] = STEP(dtype, acc[j], LOAD_##dtype(x[j]));                                                  \
             } else {                                                                                                   \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    acc[j] = STEP(dtype, acc[j], x[j * step]);                                                         \
+                    acc[j] = STEP(dtype, acc[j], LOAD_##dtype(x[j * step]));                                           \
             }                                                                                                          \
         }                                                                                                              \
     }
@@ -41,9 +42,10 @@ enum { LANES = 16 };
         memcpy(acc, lane, sizeof acc);                                                                                 \
         if (step == 1)                                                                                                 \
             for (; i + LANES <= n; i += LANES)                                                                         \
-                _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[j] = STEP(dtype, acc[j], x[i + j]);        \
+                _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[j] =                                       \
+                    STEP(dtype, acc[j], LOAD_##dtype(x[i + j]));                                                       \
         for (; i < n; i++)                                                                                             \
-            acc[i % LANES] = STEP(dtype, acc[i % LANES], x[i * step]);                                                 \
+            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD_##dtype(x[i * step]));                                   \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }                                                                                                                  \
     static ACC name##_joined_##dtype(ACC *lane)                                                                        \

@@ -42,7 +42,7 @@ static inline double normal_cdf_TRAMA_F64(double x, double e)
         const type e = exp_of_##dtype((type)-0.5 * x * x), inverse_sqrt_2_pi = (type)0.39894228040143267794;           \
         return normal_cdf_##dtype(x, e) + x * e * inverse_sqrt_2_pi;                                                   \
     }
-EACH_FLOAT(GELU_OF, )
+EACH_REAL(GELU_OF, )
 #define GELU(dtype, type, x, y, with) gelu_of_##dtype(x)
 #define GELU_GRAD(dtype, type, g, x, with) ((g)*gelu_slope_##dtype(x))
 POINTWISE(UNARY_ROW, EACH_FLOAT, gelu, GELU)
@@ -60,7 +60,7 @@ POINTWISE(BINARY_ROW, EACH_FLOAT, tanh_grad, TANH_GRAD)
         const type e = exp_of_##dtype(-MATH_##dtype(fabs)(x));                                                         \
         return (x < 0 ? e : 1) / (1 + e);                                                                              \
     }
-EACH_FLOAT(SIGMOID_OF, )
+EACH_REAL(SIGMOID_OF, )
 #define SIGMOID(dtype, type, x, y, with) sigmoid_of_##dtype(x)
 #define SIGMOID_GRAD(dtype, type, g, y, with) ((g) * (y) * (1 - (y)))
 POINTWISE(UNARY_ROW, EACH_FLOAT, sigmoid, SIGMOID)

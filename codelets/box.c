@@ -99,6 +99,8 @@ typedef struct combination {
 /* Integers modulo 2^64, seen as signed where they are scaled. */
 #define SCALED_TRAMA_F32(x, scale) OF_REAL_TRAMA_F32((x) * (scale))
 #define SCALED_TRAMA_F64(x, scale) ((x) * (scale))
+#define SCALED_TRAMA_BF16(x, scale) OF_REAL_TRAMA_BF16((x) * (scale))
+#define SCALED_TRAMA_F16(x, scale) OF_REAL_TRAMA_F16((x) * (scale))
 #define SCALED_INTEGER(dtype, type, x, scale)                                                                          \
     ((scale) == 1 ? (type)(x) : OF_REAL_##dtype((double)(int64_t)(x) * (scale)))
 #define SCALED_TRAMA_I32(x, scale) SCALED_INTEGER(TRAMA_I32, int32_t, x, scale)
@@ -111,7 +113,7 @@ typedef struct combination {
     {                                                                                                                  \
         INDEPENDENT                                                                                                    \
         for (int64_t j = 0; j < n; j++) {                                                                              \
-            const ACC first = (ACC)a[j], both = STEP(dtype, first, b[j]);                                              \
+            const ACC first = (ACC)LOAD_##dtype(a[j]), both = STEP(dtype, first, LOAD_##dtype(b[j]));                  \
             out[j] = SCALED_##dtype(both, scale);                                                                      \
         }                                                                                                              \
     }
@@ -120,10 +122,10 @@ typedef struct combination {
     {                                                                                                                  \
         if (step == 1)                                                                                                 \
             for (int64_t j = 0; j < n; j++)                                                                            \
-                acc[j] = (ACC)x[j];                                                                                    \
+                acc[j] = (ACC)LOAD_##dtype(x[j]);                                                                      \
         else                                                                                                           \
             for (int64_t j = 0; j < n; j++)                                                                            \
-                acc[j] = (ACC)x[j * step];                                                                             \
+                acc[j] = (ACC)LOAD_##dtype(x[j * step]);                                                               \
     }                                                                                                                  \
     FAST static void name##_last_##dtype(type *out, int64_t step, int64_t n, const ACC *acc, double scale)             \
     {                                                                                                                  \
@@ -154,8 +156,8 @@ typedef struct combination {
     ACCUMULATE(dtype, type, name, SUM_##dtype, STEP_SUM)                                                               \
     COMBINE_PAIR(dtype, type, name, SUM_##dtype, STEP_SUM) COMBINE_ROW(dtype, type, name, SUM_##dtype)
 #define COMBINE_EXTREMES(dtype, type, name, STEP)                                                                      \
-    ACCUMULATE(dtype, type, name, type, STEP)                                                                          \
-    COMBINE_PAIR(dtype, type, name, type, STEP) COMBINE_ROW(dtype, type, name, type)
+    ACCUMULATE(dtype, type, name, NUMBER_##dtype, STEP)                                                                \
+    COMBINE_PAIR(dtype, type, name, NUMBER_##dtype, STEP) COMBINE_ROW(dtype, type, name, NUMBER_##dtype)
 EACH_DTYPE(COMBINE_SUMS, sum)
 EACH_DTYPE(COMBINE_EXTREMES, max, STEP_MAX)
 EACH_DTYPE(COMBINE_EXTREMES, min, STEP_MIN)

@@ -32,13 +32,48 @@
             return name##_joined_##dtype(lane);                                                                        \
         }                                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            all = STEP(dtype, all, x[i * step]);                                                                       \
+            all = STEP(dtype, all, LOAD_##dtype(x[i * step]));                                                         \
         return all;                                                                                                    \
     }
-#define LINE_MAX(dtype, type, unused) LINE_FOLD(dtype, type, max, type, LOWEST_##dtype, STEP_MAX, STEP_MAX)
+#define LINE_MAX(dtype, type, unused) LINE_FOLD(dtype, type, max, NUMBER_##dtype, LOWEST_##dtype, STEP_MAX, STEP_MAX)
 #define LINE_SUM(dtype, type, unused) LINE_FOLD(dtype, type, sum, double, 0, STEP_SUM, STEP_TOTAL)
-EACH_FLOAT(LINE_EXP, )
+EACH_REAL(LINE_EXP, )
 EACH_FLOAT(LINE_MAX, )
 EACH_FLOAT(LINE_SUM, )
+
+enum { LINE_BLOCK = 16 * LANES };
+
+/* terms = exp(z - top) for at most LINE_BLOCK elements of a line, filled up to whole vectors; returns how many are
+ * real. */
+#define EXP_BLOCK(dtype, type, unused)                                                                                 \
+    static inline int64_t exp_block_##dtype(NUMBER_##dtype *terms, const type *z, int64_t step, int64_t left,          \
+                                            NUMBER_##dtype top)                                                        \
+    {                                                                                                                  \
+        const int64_t m = left < LINE_BLOCK ? left : LINE_BLOCK, full = (m + LANES - 1) / LANES * LANES;               \
+        for (int64_t j = 0; j < m; j++)                                                                                \
+            terms[j] = LOAD_##dtype(z[j * step]);                                                                      \
+        for (int64_t j = m; j < full; j++)                                                                             \
+            terms[j] = LOWEST_##dtype;                                                                                 \
+        EXPANDED(EXP_TERMS, COMPUTE_##dtype)(full, terms, 1, terms, 1, top);                                           \
+        return m;                                                                                                      \
+    }
+#define EXP_TERMS(dtype) line_exp_##dtype
+#define SUM_TERMS(dtype) line_sum_##dtype
+
+/* Of a line z [n]: its maximum, and the sum of exp(z - maximum). */
+#define EXP_SUM(dtype, type, unused)                                                                                   \
+    static inline double exp_sum_##dtype(const type *z, int64_t step, int64_t n, NUMBER_##dtype *top)                  \
+    {                                                                                                                  \
+        double sum = 0;                                                                                                \
+        NUMBER_##dtype terms[LINE_BLOCK];                                                                              \
+        *top = line_max_##dtype(n, z, step);                                                                           \
+        for (int64_t from = 0; from < n; from += LINE_BLOCK) {                                                         \
+            const int64_t m = exp_block_##dtype(terms, z + from * step, step, n - from, *top);                         \
+            sum += EXPANDED(SUM_TERMS, COMPUTE_##dtype)(m, terms, 1);                                                  \
+        }                                                                                                              \
+        return sum;                                                                                                    \
+    }
+EACH_FLOAT(EXP_BLOCK, )
+EACH_FLOAT(EXP_SUM, )
 
 #endif

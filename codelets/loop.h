@@ -43,15 +43,16 @@ trama_view view_without(const trama_view *view, int d);
 _Noreturn void kernel_impossible(const trama_call *call, const char *why);
 
 /* One element-wise kernel per type of a list: rows, their table `name_rows`. VALUE(dtype, type, x, y, with) is the
- * element; x, y its operands. A row is written for unit strides and for any; with two operands, also repeated ones. */
+ * element; x, y its operands; of halves it is asked for as of f32 (number.h). A row is written for unit strides and for
+ * any; with two operands, also repeated ones. */
 #define ROW_ENTRY(dtype, type, name) [dtype] = name##_##dtype,
 #define ROW_SIGNATURE(name) static void name(int64_t n, void *const *data, const int64_t *step, const void *with)
-#define ROW_LOOP(type, VALUE, dtype, X, Y, OUT)                                                                        \
+#define ROW_LOOP(VALUE, dtype, X, Y, OUT)                                                                              \
     INDEPENDENT                                                                                                        \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
-        const type x = X, y = Y;                                                                                       \
+        const NUMBER_##dtype x = X, y = Y;                                                                             \
         (void)y;                                                                                                       \
-        OUT = (type)VALUE(dtype, type, x, y, with);                                                                    \
+        OUT = STORE_##dtype(EXPANDED(VALUE, COMPUTE_##dtype, NUMBER_##dtype, x, y, with));                             \
     }
 
 #define UNARY_ROW(dtype, type, name, VALUE)                                                                            \
@@ -61,9 +62,9 @@ _Noreturn void kernel_impossible(const trama_call *call, const char *why);
         const type *a = data[1];                                                                                       \
         (void)with;                                                                                                    \
         if (step[0] == 1 && step[1] == 1) {                                                                            \
-            ROW_LOOP(type, VALUE, dtype, a[i], 0, out[i])                                                              \
+            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i]), 0, out[i])                                                      \
         } else {                                                                                                       \
-            ROW_LOOP(type, VALUE, dtype, a[i * step[1]], 0, out[i * step[0]])                                          \
+            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i * step[1]]), 0, out[i * step[0]])                                  \
         }                                                                                                              \
     }
 
@@ -71,16 +72,17 @@ _Noreturn void kernel_impossible(const trama_call *call, const char *why);
     FAST ROW_SIGNATURE(name##_##dtype)                                                                                 \
     {                                                                                                                  \
         type *out = data[0];                                                                                           \
-        const type *a = data[1], *b = data[2], a0 = *a, b0 = *b;                                                       \
+        const type *a = data[1], *b = data[2];                                                                         \
+        const NUMBER_##dtype a0 = LOAD_##dtype(*a), b0 = LOAD_##dtype(*b);                                             \
         (void)with;                                                                                                    \
         if (step[0] == 1 && step[1] == 1 && step[2] == 1) {                                                            \
-            ROW_LOOP(type, VALUE, dtype, a[i], b[i], out[i])                                                           \
+            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i]), LOAD_##dtype(b[i]), out[i])                                     \
         } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {                                                     \
-            ROW_LOOP(type, VALUE, dtype, a[i], b0, out[i])                                                             \
+            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i]), b0, out[i])                                                     \
         } else if (step[0] == 1 && step[1] == 0 && step[2] == 1) {                                                     \
-            ROW_LOOP(type, VALUE, dtype, a0, b[i], out[i])                                                             \
+            ROW_LOOP(VALUE, dtype, a0, LOAD_##dtype(b[i]), out[i])                                                     \
         } else {                                                                                                       \
-            ROW_LOOP(type, VALUE, dtype, a[i * step[1]], b[i * step[2]], out[i * step[0]])                             \
+            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i * step[1]]), LOAD_##dtype(b[i * step[2]]), out[i * step[0]])       \
         }                                                                                                              \
     }
 

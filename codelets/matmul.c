@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batched products. BLAS where memory can be described to it (one of the two strides 1), else a packed copy; where x or
- * y is a vector, matvec; integers by plain loops. Each batch element is one product. */
+ * y is a vector, matvec; integers by plain loops; halves in f32. Each batch element is one product. */
 #include <cblas.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ static product product_of(const trama_call *call)
         for (int64_t i = 0; i < p->m; i++)                                                                             \
             plain_row_##dtype(p, out + i * p->row[0], x + i * p->row[1], y);                                           \
     }
-EACH_DTYPE(PLAIN_PRODUCT, )
+EACH_NUMBER(PLAIN_PRODUCT, )
 
 #define PLAIN_ROW(dtype, type, unused)                                                                                 \
     ROW_SIGNATURE(product_##dtype)                                                                                     \
@@ -216,6 +216,91 @@ static bool fits_blas(const product *p)
 BLAS_PRODUCT(TRAMA_F32, float, cblas_sgemm)
 BLAS_PRODUCT(TRAMA_F64, double, cblas_dgemm)
 
+/* ---- Halves: blocks of f32, which the BLAS adds up over all of k, and which are rounded once ----------- */
+
+/* Rows and columns of a block, and terms that are in memory as f32 at once. */
+enum { BLOCK = 1024, TERMS = 512, HALF_BYTES = 2 };
+
+#define HALF_STORE(dtype, type, unused)                                                                                \
+    FAST ROW_SIGNATURE(half_store_##dtype)                                                                             \
+    {                                                                                                                  \
+        const product *p = with;                                                                                       \
+        const float alpha = (float)p->alpha, *sum = data[1];                                                           \
+        type *out = data[0];                                                                                           \
+        if (p->beta == 0)                                                                                              \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                out[i * step[0]] = STORE_##dtype(alpha * sum[i * step[1]]);                                            \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                out[i * step[0]] = STORE_##dtype(alpha * sum[i * step[1]] + LOAD_##dtype(out[i * step[0]]));           \
+    }
+EACH_HALF(HALF_STORE, )
+static loop_row *const half_store_rows[TRAMA_N_DTYPES] = {EACH_HALF(ROW_ENTRY, half_store)};
+
+static trama_view matrix_view(const void *data, trama_dtype dtype, int64_t rows, int64_t columns, int64_t row,
+                              int64_t column)
+{
+    return (trama_view){(void *)(uintptr_t)data, dtype, 2, {rows, columns}, {row, column}, {0}, {rows, columns}};
+}
+
+/* Operand a (1 or 2) of the part, whose steps become those of its copy, which keeps what lies together together. */
+static void half_load(product *part, int a, float *to, const void *from, trama_dtype dtype)
+{
+    const int64_t rows = a == 1 ? part->m : part->k, columns = a == 1 ? part->k : part->n;
+    const bool turned = part->row[a] == 1 && part->column[a] != 1;
+    const trama_view source = matrix_view(from, dtype, rows, columns, part->row[a], part->column[a]);
+
+    part->row[a] = turned ? 1 : columns;
+    part->column[a] = turned ? rows : 1;
+    const trama_view copy = matrix_view(to, TRAMA_F32, rows, columns, part->row[a], part->column[a]);
+    cpu_cast(&(trama_call){.n_in = 1, .n_out = 1, .in = &source, .out = &copy});
+}
+
+/* sum [m, n] = x y. scratch: room for the operands' parts. */
+static void half_sum(const product *p, float *sum, float *scratch, const char *x, const char *y, trama_dtype dtype)
+{
+    for (int64_t l = 0; l < p->k; l += TERMS) {
+        product part = *p;
+        part.k = min_i64(TERMS, p->k - l);
+        part.alpha = 1;
+        part.beta = l > 0;
+        part.row[0] = p->n;
+        part.column[0] = 1;
+        half_load(&part, 1, scratch, x + l * p->column[1] * HALF_BYTES, dtype);
+        half_load(&part, 2, scratch + p->m * part.k, y + l * p->row[2] * HALF_BYTES, dtype);
+        blas_TRAMA_F32(&part, sum, scratch, scratch + p->m * part.k);
+    }
+}
+
+static void half_product(const product *p, char *out, const char *x, const char *y, trama_dtype dtype)
+{
+    const int64_t m = min_i64(p->m, BLOCK), n = min_i64(p->n, BLOCK), k = min_i64(p->k, TERMS);
+    float *sum = trama_resize(NULL, (size_t)(m * n + m * k + k * n) * sizeof *sum);
+    product block = *p;
+
+    for (int64_t i = 0; i < p->m; i += m)
+        for (int64_t j = 0; j < p->n; j += n) {
+            block.m = min_i64(m, p->m - i);
+            block.n = min_i64(n, p->n - j);
+            half_sum(&block, sum, sum + m * n, x + i * p->row[1] * HALF_BYTES, y + j * p->column[2] * HALF_BYTES,
+                     dtype);
+            char *at = out + (i * p->row[0] + j * p->column[0]) * HALF_BYTES;
+            const trama_view to = matrix_view(at, dtype, block.m, block.n, p->row[0], p->column[0]);
+            const trama_view from = matrix_view(sum, TRAMA_F32, block.m, block.n, block.n, 1);
+            loop_run(2, (const trama_view *[]){&to, &from}, half_store_rows[dtype], p);
+        }
+    free(sum);
+}
+
+#define HALF_PRODUCT(dtype, type, unused)                                                                              \
+    static void blas_##dtype(const product *p, type *out, const type *x, const type *y)                                \
+    {                                                                                                                  \
+        half_product(p, (char *)out, (const char *)x, (const char *)y, dtype);                                         \
+    }
+EACH_HALF(HALF_PRODUCT, )
+
+/* ---- All of them -------------------------------------------------------------------------------- */
+
 /* Whether n products with one y are one: the rows of x and out run on from batch to batch. */
 static bool is_one_product(const product *p, int64_t n, const int64_t *step, product *whole)
 {
@@ -228,15 +313,14 @@ static bool is_one_product(const product *p, int64_t n, const int64_t *step, pro
     return step[2] == 0 && step[0] == p->m * whole->row[0] && step[1] == p->m * whole->row[1];
 }
 
-#define VECTOR_PRODUCT(dtype, type, name)                                                                              \
+#define VECTOR_PRODUCT(dtype, type, unused)                                                                            \
     static void vector_##dtype(const product *p, type *out, const type *x, const type *y)                              \
     {                                                                                                                  \
         const product o = p->vector_y ? *p : turned(p);                                                                \
         const matvec v = {o.m, o.k, o.alpha, o.beta, o.row[0], o.row[1], o.column[1], o.row[2]};                       \
-        name(&v, out, p->vector_y ? x : y, p->vector_y ? y : x);                                                       \
+        matvec_##dtype(&v, out, p->vector_y ? x : y, p->vector_y ? y : x);                                             \
     }
-VECTOR_PRODUCT(TRAMA_F32, float, matvec_f32)
-VECTOR_PRODUCT(TRAMA_F64, double, matvec_f64)
+EACH_FLOAT(VECTOR_PRODUCT, )
 
 #define BLAS_ROW(dtype, type, unused)                                                                                  \
     ROW_SIGNATURE(product_##dtype)                                                                                     \

@@ -21,7 +21,7 @@ static double joined(double *lane)
 }
 
 /* Rows of neighbours, n of them: term l goes to lane l mod LANES. */
-#define LANES_OF_ROWS(type, name, n)                                                                                   \
+#define LANES_OF_ROWS(dtype, type, name, n)                                                                            \
     FAST static void name(double(*lane)[LANES], int64_t k, const type *x, int64_t row, const type *y)                  \
     {                                                                                                                  \
         double acc[n][LANES] = {0};                                                                                    \
@@ -29,52 +29,53 @@ static double joined(double *lane)
         for (; l + LANES <= k; l += LANES)                                                                             \
             _Pragma("GCC unroll 4") for (int r = 0; r < n; r++)                                                        \
                 _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[r][j] +=                                   \
-                (double)x[r * row + l + j] * (double)y[l + j];                                                         \
+                (double)LOAD_##dtype(x[r * row + l + j]) * (double)LOAD_##dtype(y[l + j]);                             \
         for (; l < k; l++)                                                                                             \
             for (int r = 0; r < n; r++)                                                                                \
-                acc[r][l % LANES] += (double)x[r * row + l] * (double)y[l];                                            \
+                acc[r][l % LANES] += (double)LOAD_##dtype(x[r * row + l]) * (double)LOAD_##dtype(y[l]);                \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }
 
-#define ADD_EACH(n, ROW)                                                                                               \
+#define ADD_EACH(dtype, n, ROW)                                                                                        \
     INDEPENDENT                                                                                                        \
     for (int64_t i = 0; i < m; i++) {                                                                                  \
         double sum = acc[i];                                                                                           \
-        _Pragma("GCC unroll 8") for (int t = 0; t < n; t++) sum += (double)x[ROW + t * column] * (double)y[t];         \
+        _Pragma("GCC unroll 8") for (int t = 0; t < n; t++) sum +=                                                     \
+            (double)LOAD_##dtype(x[ROW + t * column]) * (double)LOAD_##dtype(y[t]);                                    \
         acc[i] = sum;                                                                                                  \
     }
 
 /* acc[i] += x[i, 0] y[0] + ... + x[i, n-1] y[n-1], one after the other. */
-#define ADD_TERMS(type, name, n)                                                                                       \
+#define ADD_TERMS(dtype, type, name, n)                                                                                \
     FAST static void name(double *acc, int64_t m, const type *x, int64_t row, int64_t column, const type *y)           \
     {                                                                                                                  \
         if (row == 1) {                                                                                                \
-            ADD_EACH(n, i)                                                                                             \
+            ADD_EACH(dtype, n, i)                                                                                      \
         } else {                                                                                                       \
-            ADD_EACH(n, (row * i))                                                                                     \
+            ADD_EACH(dtype, n, (row * i))                                                                              \
         }                                                                                                              \
     }
 
-#define MATVEC(type, name)                                                                                             \
-    LANES_OF_ROWS(type, row_##name, 1)                                                                                 \
-    LANES_OF_ROWS(type, rows_##name, ROWS)                                                                             \
-    ADD_TERMS(type, add_term_##name, 1)                                                                                \
-    ADD_TERMS(type, add_terms_##name, TERMS)                                                                           \
-    static void put_##name(const matvec *p, type *out, double sum)                                                     \
+#define MATVEC(dtype, type, unused)                                                                                    \
+    LANES_OF_ROWS(dtype, type, row_##dtype, 1)                                                                         \
+    LANES_OF_ROWS(dtype, type, rows_##dtype, ROWS)                                                                     \
+    ADD_TERMS(dtype, type, add_term_##dtype, 1)                                                                        \
+    ADD_TERMS(dtype, type, add_terms_##dtype, TERMS)                                                                   \
+    static void put_##dtype(const matvec *p, type *out, double sum)                                                    \
     {                                                                                                                  \
-        *out = (type)(p->beta == 0 ? p->alpha * sum : p->alpha * sum + (double)*out);                                  \
+        *out = OF_REAL_##dtype(p->beta == 0 ? p->alpha * sum : p->alpha * sum + (double)LOAD_##dtype(*out));           \
     }                                                                                                                  \
-    static void by_rows_##name(const matvec *p, type *out, const type *x, const type *y)                               \
+    static void by_rows_##dtype(const matvec *p, type *out, const type *x, const type *y)                              \
     {                                                                                                                  \
         double lane[ROWS][LANES];                                                                                      \
         for (int64_t i = 0, n; i < p->m; i += n) {                                                                     \
             n = i + ROWS <= p->m ? ROWS : 1;                                                                           \
-            (n == ROWS ? rows_##name : row_##name)(lane, p->k, x + i * p->row, p->row, y);                             \
+            (n == ROWS ? rows_##dtype : row_##dtype)(lane, p->k, x + i * p->row, p->row, y);                           \
             for (int64_t r = 0; r < n; r++)                                                                            \
-                put_##name(p, out + (i + r) * p->out, joined(lane[r]));                                                \
+                put_##dtype(p, out + (i + r) * p->out, joined(lane[r]));                                               \
         }                                                                                                              \
     }                                                                                                                  \
-    static void by_columns_##name(const matvec *p, type *out, const type *x, const type *y)                            \
+    static void by_columns_##dtype(const matvec *p, type *out, const type *x, const type *y)                           \
     {                                                                                                                  \
         double acc[COLUMNS];                                                                                           \
         for (int64_t from = 0; from < p->m; from += COLUMNS) {                                                         \
@@ -83,14 +84,14 @@ static double joined(double *lane)
             memset(acc, 0, (size_t)m * sizeof *acc);                                                                   \
             for (int64_t l = 0, n; l < p->k; l += n) {                                                                 \
                 n = l + TERMS <= p->k ? TERMS : 1;                                                                     \
-                (n == TERMS ? add_terms_##name : add_term_##name)(acc, m, block + l * p->column, p->row, p->column,    \
-                                                                  y + l);                                              \
+                (n == TERMS ? add_terms_##dtype : add_term_##dtype)(acc, m, block + l * p->column, p->row, p->column,  \
+                                                                    y + l);                                            \
             }                                                                                                          \
             for (int64_t i = 0; i < m; i++)                                                                            \
-                put_##name(p, out + (from + i) * p->out, acc[i]);                                                      \
+                put_##dtype(p, out + (from + i) * p->out, acc[i]);                                                     \
         }                                                                                                              \
     }                                                                                                                  \
-    void matvec_##name(const matvec *p, type *out, const type *x, const type *y)                                       \
+    void matvec_##dtype(const matvec *p, type *out, const type *x, const type *y)                                      \
     {                                                                                                                  \
         type *packed = NULL;                                                                                           \
         if (p->y != 1 && p->k > 1) {                                                                                   \
@@ -99,8 +100,7 @@ static double joined(double *lane)
                 packed[l] = y[l * p->y];                                                                               \
             y = packed;                                                                                                \
         }                                                                                                              \
-        (p->column == 1 ? by_rows_##name : by_columns_##name)(p, out, x, y);                                           \
+        (p->column == 1 ? by_rows_##dtype : by_columns_##dtype)(p, out, x, y);                                         \
         free(packed);                                                                                                  \
     }
-MATVEC(float, f32)
-MATVEC(double, f64)
+EACH_FLOAT(MATVEC, )

@@ -4,7 +4,7 @@
 #ifndef CODELETS_MATVEC_H
 #define CODELETS_MATVEC_H
 
-#include <stdint.h>
+#include "number.h"
 
 /* out [m] = alpha x [m, k] y [k] + beta out, with the steps between elements; beta is 0 or 1, and 0 reads no out. Terms
  * are added in double: in lanes where a row's elements are neighbours, else one after the other. */
@@ -14,7 +14,8 @@ typedef struct matvec {
     int64_t out, row, column, y; /* steps: of out, of x along each dim, of y */
 } matvec;
 
-void matvec_f32(const matvec *p, float *out, const float *x, const float *y);
-void matvec_f64(const matvec *p, double *out, const double *x, const double *y);
+#define MATVEC_OF(dtype, type, unused) void matvec_##dtype(const matvec *p, type *out, const type *x, const type *y);
+EACH_FLOAT(MATVEC_OF, )
+#undef MATVEC_OF
 
 #endif

@@ -9,11 +9,70 @@
 #include "trama_base.h"
 
 /* Expands X(dtype, type, ...) for the types of a kind. TRAMA_DTYPE_LIST around one of these gives all pairs. */
-#define EACH_FLOAT(X, ...) X(TRAMA_F32, float, __VA_ARGS__) X(TRAMA_F64, double, __VA_ARGS__)
+#define EACH_REAL(X, ...) X(TRAMA_F32, float, __VA_ARGS__) X(TRAMA_F64, double, __VA_ARGS__)
+#define EACH_HALF(X, ...) X(TRAMA_BF16, trama_bf16, __VA_ARGS__) X(TRAMA_F16, trama_f16, __VA_ARGS__)
 #define EACH_INTEGER(X, ...)                                                                                           \
     X(TRAMA_I32, int32_t, __VA_ARGS__) X(TRAMA_I64, int64_t, __VA_ARGS__) X(TRAMA_U8, uint8_t, __VA_ARGS__)
+#define EACH_FLOAT(X, ...) EACH_REAL(X, __VA_ARGS__) EACH_HALF(X, __VA_ARGS__)
+#define EACH_NUMBER(X, ...) EACH_REAL(X, __VA_ARGS__) EACH_INTEGER(X, __VA_ARGS__)
 #define EACH_DTYPE(X, ...) EACH_FLOAT(X, __VA_ARGS__) EACH_INTEGER(X, __VA_ARGS__)
-_Static_assert(TRAMA_N_DTYPES == 5, "EACH_DTYPE lists every element type");
+
+/* Halves only store. A formula never sees them: it gets the element as a NUMBER, is that of the element type COMPUTE,
+ * and what it gives is stored, rounded once. All others compute in themselves. */
+#define NUMBER_TRAMA_F32 float
+#define NUMBER_TRAMA_F64 double
+#define NUMBER_TRAMA_I32 int32_t
+#define NUMBER_TRAMA_I64 int64_t
+#define NUMBER_TRAMA_U8 uint8_t
+#define NUMBER_TRAMA_BF16 float
+#define NUMBER_TRAMA_F16 float
+#define COMPUTE_TRAMA_F32 TRAMA_F32
+#define COMPUTE_TRAMA_F64 TRAMA_F64
+#define COMPUTE_TRAMA_I32 TRAMA_I32
+#define COMPUTE_TRAMA_I64 TRAMA_I64
+#define COMPUTE_TRAMA_U8 TRAMA_U8
+#define COMPUTE_TRAMA_BF16 TRAMA_F32
+#define COMPUTE_TRAMA_F16 TRAMA_F32
+#define LOAD_TRAMA_F32(x) (x)
+#define LOAD_TRAMA_F64(x) (x)
+#define LOAD_TRAMA_I32(x) (x)
+#define LOAD_TRAMA_I64(x) (x)
+#define LOAD_TRAMA_U8(x) (x)
+#define LOAD_TRAMA_BF16(x) trama_float_of_bf16(x)
+#define LOAD_TRAMA_F16(x) trama_float_of_f16(x)
+#define STORE_TRAMA_F32(x) ((float)(x))
+#define STORE_TRAMA_F64(x) ((double)(x))
+#define STORE_TRAMA_I32(x) ((int32_t)(x))
+#define STORE_TRAMA_I64(x) ((int64_t)(x))
+#define STORE_TRAMA_U8(x) ((uint8_t)(x))
+#define STORE_TRAMA_BF16(x) bf16_of(x)
+#define STORE_TRAMA_F16(x) f16_of(x)
+
+/* From any number, rounded once; 64-bit integers as doubles. */
+#ifdef __cplusplus
+template <typename number> static inline TRAMA_HOST_DEVICE trama_bf16 bf16_of(number x)
+{
+    return trama_bf16_of_double((double)x);
+}
+static inline TRAMA_HOST_DEVICE trama_bf16 bf16_of(float x)
+{
+    return trama_bf16_of_float(x);
+}
+template <typename number> static inline TRAMA_HOST_DEVICE trama_f16 f16_of(number x)
+{
+    return trama_f16_of_double((double)x);
+}
+static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
+{
+    return trama_f16_of_float(x);
+}
+#else
+#define bf16_of(x) _Generic((x), float : trama_bf16_of_float, default : trama_bf16_of_double)(x)
+#define f16_of(x) _Generic((x), float : trama_f16_of_float, default : trama_f16_of_double)(x)
+#endif
+
+/* MACRO with its arguments expanded first, as COMPUTE needs it, which formulas join to names. */
+#define EXPANDED(MACRO, ...) MACRO(__VA_ARGS__)
 
 /* The type in which +, - and * are computed. */
 #define WRAP_TRAMA_F32 float
@@ -22,12 +81,14 @@ _Static_assert(TRAMA_N_DTYPES == 5, "EACH_DTYPE lists every element type");
 #define WRAP_TRAMA_I64 uint64_t
 #define WRAP_TRAMA_U8 uint32_t
 
-/* The type in which many terms are summed: f32 in double, integers modulo 2^64. */
+/* The type in which many terms are summed: f32 and halves in double, integers modulo 2^64. */
 #define SUM_TRAMA_F32 double
 #define SUM_TRAMA_F64 double
 #define SUM_TRAMA_I32 uint64_t
 #define SUM_TRAMA_I64 uint64_t
 #define SUM_TRAMA_U8 uint64_t
+#define SUM_TRAMA_BF16 double
+#define SUM_TRAMA_F16 double
 
 /* The function of libm for the type: MATH_TRAMA_F32(exp) is expf. */
 #define MATH_TRAMA_F32(function) function##f
@@ -38,6 +99,8 @@ _Static_assert(TRAMA_N_DTYPES == 5, "EACH_DTYPE lists every element type");
 #define IS_NAN_TRAMA_I32(x) 0
 #define IS_NAN_TRAMA_I64(x) 0
 #define IS_NAN_TRAMA_U8(x) 0
+#define IS_NAN_TRAMA_BF16(x) ((x) != (x)) /* of NUMBERs */
+#define IS_NAN_TRAMA_F16(x) ((x) != (x))
 
 /* What the maximum and the minimum of nothing are. */
 #define LOWEST_TRAMA_F32 (-INFINITY)
@@ -45,11 +108,15 @@ _Static_assert(TRAMA_N_DTYPES == 5, "EACH_DTYPE lists every element type");
 #define LOWEST_TRAMA_I32 INT32_MIN
 #define LOWEST_TRAMA_I64 INT64_MIN
 #define LOWEST_TRAMA_U8 0
+#define LOWEST_TRAMA_BF16 (-INFINITY)
+#define LOWEST_TRAMA_F16 (-INFINITY)
 #define HIGHEST_TRAMA_F32 INFINITY
 #define HIGHEST_TRAMA_F64 INFINITY
 #define HIGHEST_TRAMA_I32 INT32_MAX
 #define HIGHEST_TRAMA_I64 INT64_MAX
 #define HIGHEST_TRAMA_U8 UINT8_MAX
+#define HIGHEST_TRAMA_BF16 INFINITY
+#define HIGHEST_TRAMA_F16 INFINITY
 
 /* Of a and b the larger, or smaller; NaN if one is NaN. */
 #define MAXIMUM(dtype, a, b) ((((b) > (a)) | IS_NAN_##dtype(b)) ? (b) : (a))
@@ -77,5 +144,7 @@ static inline int64_t integer_of_real(double x, int64_t low, int64_t high)
 #define OF_REAL_TRAMA_I32(x) ((int32_t)integer_of_real(x, INT32_MIN, INT32_MAX))
 #define OF_REAL_TRAMA_I64(x) integer_of_real(x, INT64_MIN, INT64_MAX)
 #define OF_REAL_TRAMA_U8(x) ((uint8_t)integer_of_real(x, 0, UINT8_MAX))
+#define OF_REAL_TRAMA_BF16(x) bf16_of(x)
+#define OF_REAL_TRAMA_F16(x) f16_of(x)
 
 #endif

@@ -64,7 +64,7 @@ POINTWISE(UNARY_ROW, EACH_FLOAT, clamp, CLAMP)
         const type *a = data[1], *b = data[2];                                                                         \
         (void)with;                                                                                                    \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i * step[0]] = a[i * step[1]] == b[i * step[2]];                                                       \
+            out[i * step[0]] = LOAD_##dtype(a[i * step[1]]) == LOAD_##dtype(b[i * step[2]]);                           \
     }
 EACH_DTYPE(EQUAL_ROW, )
 static loop_row *const equal_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, equal)};
@@ -80,17 +80,24 @@ void cpu_equal(const trama_call *call)
 
 #define REAL_OR_WRAP_TRAMA_F32(out_dtype, out_type, x) OF_REAL_##out_dtype(x)
 #define REAL_OR_WRAP_TRAMA_F64(out_dtype, out_type, x) OF_REAL_##out_dtype(x)
-#define REAL_OR_WRAP_TRAMA_I32(out_dtype, out_type, x) ((out_type)(x))
-#define REAL_OR_WRAP_TRAMA_I64(out_dtype, out_type, x) ((out_type)(x))
-#define REAL_OR_WRAP_TRAMA_U8(out_dtype, out_type, x) ((out_type)(x))
+#define REAL_OR_WRAP_TRAMA_BF16(out_dtype, out_type, x) OF_REAL_##out_dtype(x)
+#define REAL_OR_WRAP_TRAMA_F16(out_dtype, out_type, x) OF_REAL_##out_dtype(x)
+#define REAL_OR_WRAP_TRAMA_I32(out_dtype, out_type, x) STORE_##out_dtype(x)
+#define REAL_OR_WRAP_TRAMA_I64(out_dtype, out_type, x) STORE_##out_dtype(x)
+#define REAL_OR_WRAP_TRAMA_U8(out_dtype, out_type, x) STORE_##out_dtype(x)
+#define CAST_ELEMENT(out_dtype, out_type, dtype, x) REAL_OR_WRAP_##dtype(out_dtype, out_type, LOAD_##dtype(x))
 #define CAST_ROW(out_dtype, out_type, dtype, type)                                                                     \
-    ROW_SIGNATURE(cast_##dtype##_##out_dtype)                                                                          \
+    FAST ROW_SIGNATURE(cast_##dtype##_##out_dtype)                                                                     \
     {                                                                                                                  \
         out_type *out = data[0];                                                                                       \
         const type *a = data[1];                                                                                       \
         (void)with;                                                                                                    \
+        if (step[0] == 1 && step[1] == 1)                                                                              \
+            INDEPENDENT                                                                                                \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i * step[0]] = REAL_OR_WRAP_##dtype(out_dtype, out_type, a[i * step[1]]);                              \
+            out[i] = CAST_ELEMENT(out_dtype, out_type, dtype, a[i]);                                                   \
+        else for (int64_t i = 0; i < n; i++) out[i * step[0]] =                                                        \
+            CAST_ELEMENT(out_dtype, out_type, dtype, a[i * step[1]]);                                                  \
     }
 #define CAST_ROWS(dtype, text, type) EACH_DTYPE(CAST_ROW, dtype, type)
 TRAMA_DTYPE_LIST(CAST_ROWS)

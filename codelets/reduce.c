@@ -39,6 +39,8 @@ static int64_t reduction_row(const reduction *r, int64_t i)
 
 #define DIVIDED_TRAMA_F32(x, divisor) ((float)((x) / (divisor)))
 #define DIVIDED_TRAMA_F64(x, divisor) ((x) / (divisor))
+#define DIVIDED_TRAMA_BF16(x, divisor) OF_REAL_TRAMA_BF16((x) / (divisor))
+#define DIVIDED_TRAMA_F16(x, divisor) OF_REAL_TRAMA_F16((x) / (divisor))
 #define DIVIDED_TRAMA_I32(x, divisor) ((int32_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
 #define DIVIDED_TRAMA_I64(x, divisor) divide_integers((int64_t)(x), (int64_t)(divisor))
 #define DIVIDED_TRAMA_U8(x, divisor) ((uint8_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
@@ -90,9 +92,9 @@ static int64_t reduction_row(const reduction *r, int64_t i)
 #define SQUARE_ROWS(dtype, type, name)                                                                                 \
     REDUCE_ROWS(dtype, type, name, double, 0, STEP_SQUARE, STEP_TOTAL, double, AS_IT_IS)
 #define MAX_ROWS(dtype, type, name)                                                                                    \
-    REDUCE_ROWS(dtype, type, name, type, LOWEST_##dtype, STEP_MAX, STEP_MAX, type, DIVIDED)
+    REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, LOWEST_##dtype, STEP_MAX, STEP_MAX, type, DIVIDED)
 #define MIN_ROWS(dtype, type, name)                                                                                    \
-    REDUCE_ROWS(dtype, type, name, type, HIGHEST_##dtype, STEP_MIN, STEP_MIN, type, DIVIDED)
+    REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, HIGHEST_##dtype, STEP_MIN, STEP_MIN, type, DIVIDED)
 EACH_DTYPE(SUM_ROWS, sum)
 EACH_FLOAT(SQUARE_ROWS, sum_square)
 EACH_DTYPE(MAX_ROWS, max)
@@ -189,7 +191,8 @@ void cpu_mean(const trama_call *call)
             const type *x = (const type *)data[1] + i * step[1];                                                       \
             int64_t best = 0;                                                                                          \
             for (int64_t j = 1; j < r->extent[0]; j++) {                                                               \
-                const type new = x[j * r->stride[0]], old = x[best * r->stride[0]];                                    \
+                const NUMBER_##dtype new = LOAD_##dtype(x[j * r->stride[0]]);                                          \
+                const NUMBER_##dtype old = LOAD_##dtype(x[best * r->stride[0]]);                                       \
                 if (new > old || (IS_NAN_##dtype(new) && !IS_NAN_##dtype(old)))                                        \
                     best = j;                                                                                          \
             }                                                                                                          \

@@ -19,13 +19,31 @@ typedef struct line {
     {                                                                                                                  \
         line_exp_##dtype(l->n, y, l->step[0], x, l->step[1], line_max_##dtype(l->n, x, l->step[1]));                   \
         line_scale_##dtype(l->n, y, l->step[0], 1 / line_sum_##dtype(l->n, y, l->step[0]));                            \
-    }                                                                                                                  \
+    }
+
+/* A half cannot keep exp(x - top) until its sum is known, so it is computed once for the sum and once for the result.
+ */
+#define SOFTMAX_HALF_LINE(dtype, type, unused)                                                                         \
+    static void softmax_line_##dtype(const line *l, type *y, const type *x)                                            \
+    {                                                                                                                  \
+        NUMBER_##dtype terms[LINE_BLOCK], top;                                                                         \
+        const double factor = 1 / exp_sum_##dtype(x, l->step[1], l->n, &top);                                          \
+        for (int64_t from = 0; from < l->n; from += LINE_BLOCK) {                                                      \
+            const int64_t m = exp_block_##dtype(terms, x + from * l->step[1], l->step[1], l->n - from, top);           \
+            for (int64_t j = 0; j < m; j++)                                                                            \
+                y[(from + j) * l->step[0]] = OF_REAL_##dtype(terms[j] * factor);                                       \
+        }                                                                                                              \
+    }
+
+#define SOFTMAX_ROW(dtype, type, unused)                                                                               \
     ROW_SIGNATURE(softmax_##dtype)                                                                                     \
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++)                                                                                \
             softmax_line_##dtype(with, (type *)data[0] + i * step[0], (const type *)data[1] + i * step[1]);            \
     }
-EACH_FLOAT(SOFTMAX_LINE, )
+EACH_REAL(SOFTMAX_LINE, )
+EACH_HALF(SOFTMAX_HALF_LINE, )
+EACH_FLOAT(SOFTMAX_ROW, )
 static loop_row *const softmax_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, softmax)};
 
 /* y (g - sum of g y) */
@@ -34,11 +52,12 @@ static loop_row *const softmax_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, sof
     {                                                                                                                  \
         double lane[LANES] = {0};                                                                                      \
         for (int64_t i = 0; i < l->n; i++)                                                                             \
-            lane[i % LANES] += (double)g[i * l->step[1]] * y[i * l->step[2]];                                          \
+            lane[i % LANES] += (double)LOAD_##dtype(g[i * l->step[1]]) * LOAD_##dtype(y[i * l->step[2]]);              \
         const double sum = sum_joined_##dtype(lane);                                                                   \
         INDEPENDENT                                                                                                    \
         for (int64_t i = 0; i < l->n; i++)                                                                             \
-            out[i * l->step[0]] = (type)(y[i * l->step[2]] * (g[i * l->step[1]] - sum));                               \
+            out[i * l->step[0]] =                                                                                      \
+                OF_REAL_##dtype(LOAD_##dtype(y[i * l->step[2]]) * (LOAD_##dtype(g[i * l->step[1]]) - sum));            \
     }                                                                                                                  \
     ROW_SIGNATURE(softmax_grad_##dtype)                                                                                \
     {                                                                                                                  \

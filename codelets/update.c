@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Updates of state in place. */
+#include "base.h"
 #include "kernel.h"
 #include "loop.h"
 #include "ops.h"
@@ -24,16 +25,9 @@ POINTWISE(BINARY_ROW, EACH_DTYPE, sgd, SGD)
 
 /* ---- Updates that a scalar operand can turn off -------------------------------------------------- */
 
-#define REAL_CASE(dtype, text, type)                                                                                   \
-    case dtype:                                                                                                        \
-        return (double)*(const type *)view->data;
 static double real_of(const trama_view *view)
 {
-    switch (view->dtype) {
-        TRAMA_DTYPE_LIST(REAL_CASE)
-    default:
-        return NAN;
-    }
+    return element_of(view->dtype, view->data, 0);
 }
 
 void cpu_assign_if(const trama_call *call)
@@ -87,8 +81,30 @@ enum { LR, DECAY, L2, KEEP1, TAKE1, CORRECTION1, KEEP2, TAKE2, CORRECTION2, EPS,
     }
 #define AT_UNIT(a) array[a][i]
 #define AT_STEP(a) array[a][i * step[a]]
+
+/* The same for halves: n_arrays / 2 of the arrays are results. */
+#define HALF_UPDATE_ROW(dtype, type, name, ELEMENT, n_arrays)                                                          \
+    FAST ROW_SIGNATURE(name##_##dtype)                                                                                 \
+    {                                                                                                                  \
+        type *array[n_arrays];                                                                                         \
+        float c[N_CONSTANTS];                                                                                          \
+        for (int a = 0; a < (n_arrays); a++)                                                                           \
+            array[a] = data[a];                                                                                        \
+        for (int k = 0; k < N_CONSTANTS; k++)                                                                          \
+            c[k] = (float)((const double *)with)[k];                                                                   \
+        INDEPENDENT                                                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            float element[n_arrays];                                                                                   \
+            _Pragma("GCC unroll 8") for (int a = (n_arrays) / 2; a < (n_arrays); a++) element[a] =                     \
+                LOAD_##dtype(AT_STEP(a));                                                                              \
+            EXPANDED(ELEMENT, COMPUTE_##dtype, float, AT_LOADED)                                                       \
+            _Pragma("GCC unroll 8") for (int a = 0; a < (n_arrays) / 2; a++) AT_STEP(a) = STORE_##dtype(element[a]);   \
+        }                                                                                                              \
+    }
+#define AT_LOADED(a) element[a]
 #define UPDATE_ROWS(name, ELEMENT, n_arrays)                                                                           \
-    EACH_FLOAT(UPDATE_ROW, name, ELEMENT, n_arrays)                                                                    \
+    EACH_REAL(UPDATE_ROW, name, ELEMENT, n_arrays)                                                                     \
+    EACH_HALF(HALF_UPDATE_ROW, name, ELEMENT, n_arrays)                                                                \
     static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, name)};
 
 /* Runs the rows without the scalars behind the first n_in operands. */

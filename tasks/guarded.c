@@ -9,27 +9,6 @@
 #include "base.h"
 #include "kernel.h"
 
-/* ---- Elements ---- */
-
-static void set_element(const trama_view *v, int64_t at, double x)
-{
-#define SET(type, name, c_type)                                                                                        \
-    if (v->dtype == type)                                                                                              \
-        ((c_type *)v->data)[at] = (c_type)x;
-    TRAMA_DTYPE_LIST(SET)
-#undef SET
-}
-
-static double element(const trama_view *v, int64_t at)
-{
-#define GET(type, name, c_type)                                                                                        \
-    if (v->dtype == type)                                                                                              \
-        return (double)((const c_type *)v->data)[at];
-    TRAMA_DTYPE_LIST(GET)
-#undef GET
-    return NAN;
-}
-
 static int64_t count(const trama_view *v)
 {
     int64_t n = 1;
@@ -78,7 +57,7 @@ static trama_view guarded(const trama_call *call, const trama_view *box, double 
     }
     v.data = *memory = trama_alloc((size_t)n * trama_dtype_size(v.dtype));
     for (int64_t i = 0; i < n; i++)
-        set_element(&v, i, trama_dtype_is_float(v.dtype) ? NAN : around);
+        element_set(v.dtype, v.data, i, trama_dtype_is_float(v.dtype) ? NAN : around);
     v.data = (char *)v.data + first * (int64_t)trama_dtype_size(v.dtype);
     return v;
 }
@@ -86,13 +65,13 @@ static trama_view guarded(const trama_call *call, const trama_view *box, double 
 static void copy_in(const trama_view *to, const trama_view *doubles)
 {
     for (int64_t k = 0; k < count(doubles); k++)
-        set_element(to, place(to, k), ((const double *)doubles->data)[place(doubles, k)]);
+        element_set(to->dtype, to->data, place(to, k), ((const double *)doubles->data)[place(doubles, k)]);
 }
 
 static void copy_out(const trama_view *doubles, const trama_view *from)
 {
     for (int64_t k = 0; k < count(doubles); k++)
-        ((double *)doubles->data)[place(doubles, k)] = element(from, place(from, k));
+        ((double *)doubles->data)[place(doubles, k)] = element_of(from->dtype, from->data, place(from, k));
 }
 
 typedef struct packed {

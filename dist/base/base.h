@@ -47,6 +47,10 @@ typedef struct text {
 void text_add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *text_take(text *t);
 
+/* Element `at` of an array, as a number; and from a number that its type holds, where halves round. */
+double element_of(trama_dtype dtype, const void *data, int64_t at);
+void element_set(trama_dtype dtype, void *data, int64_t at, double x);
+
 /* Adds "[64,any,3]". */
 void shape_text(text *out, trama_shape shape);
 

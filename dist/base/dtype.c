@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element types and shapes. */
+#include <math.h>
 #include <string.h>
 
 #include "base.h"
 
+enum { FLOATS = 1 << TRAMA_F32 | 1 << TRAMA_F64 | 1 << TRAMA_BF16 | 1 << TRAMA_F16 };
+
 static const struct {
     const char *name;
     size_t size;
-    bool is_float;
 } types[] = {
-#define TYPE_ROW(dtype, text, type) [dtype] = {text, sizeof(type), (type)0.5 != 0},
+#define TYPE_ROW(dtype, text, type) [dtype] = {text, sizeof(type)},
     TRAMA_DTYPE_LIST(TYPE_ROW)
 #undef TYPE_ROW
 };
@@ -26,7 +28,53 @@ const char *trama_dtype_name(trama_dtype dtype)
 
 bool trama_dtype_is_float(trama_dtype dtype)
 {
-    return types[dtype].is_float;
+    return FLOATS >> dtype & 1;
+}
+
+static double float_of_bf16(trama_bf16 x)
+{
+    return trama_float_of_bf16(x);
+}
+
+static double float_of_f16(trama_f16 x)
+{
+    return trama_float_of_f16(x);
+}
+
+static double number(double x)
+{
+    return x;
+}
+
+/* clang-format off */
+#define BY_TYPE(type, bf16, f16, other) _Generic((type){0}, trama_bf16: bf16, trama_f16: f16, default: other)
+/* clang-format on */
+
+double element_of(trama_dtype dtype, const void *data, int64_t at)
+{
+    switch (dtype) {
+#define GET(name, text, type)                                                                                          \
+    case name:                                                                                                         \
+        return BY_TYPE(type, float_of_bf16, float_of_f16, number)(((const type *)data)[at]);
+        TRAMA_DTYPE_LIST(GET)
+#undef GET
+    default:
+        return NAN;
+    }
+}
+
+void element_set(trama_dtype dtype, void *data, int64_t at, double x)
+{
+    switch (dtype) {
+#define SET(name, text, type)                                                                                          \
+    case name:                                                                                                         \
+        ((type *)data)[at] = BY_TYPE(type, trama_bf16_of_double, trama_f16_of_double, number)(x);                      \
+        break;
+        TRAMA_DTYPE_LIST(SET)
+#undef SET
+    default:
+        break;
+    }
 }
 
 trama_status trama_dtype_parse(const char *name, trama_dtype *dtype)
@@ -40,7 +88,8 @@ trama_status trama_dtype_parse(const char *name, trama_dtype *dtype)
         }
         text_add(&known, " %s", types[i].name);
     }
-    trama_fail(NOWHERE, TRAMA_E_DTYPE, "element type '%s' is not known; there are:%s", name ? name : "(null)", known.at);
+    trama_fail(NOWHERE, TRAMA_E_DTYPE, "element type '%s' is not known; there are:%s", name ? name : "(null)",
+               known.at);
     free(known.at);
     return TRAMA_E_DTYPE;
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trama_half.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -69,13 +71,16 @@ const char *trama_version(void);
 
 /* ---- Element types ----------------------------------------------------------------------- */
 
-/* Every element type with its name and its type in C. */
+/* Every element type with its name and its type in C. Those of 16 bits (trama_half.h) only store: what is computed from
+ * them is computed in f32, sums of many terms in f64, and rounded once, to nearest even, where it is stored. */
 #define TRAMA_DTYPE_LIST(X)                                                                                            \
     X(TRAMA_F32, "f32", float)                                                                                         \
     X(TRAMA_F64, "f64", double)                                                                                        \
     X(TRAMA_I32, "i32", int32_t)                                                                                       \
     X(TRAMA_I64, "i64", int64_t)                                                                                       \
-    X(TRAMA_U8, "u8", uint8_t)
+    X(TRAMA_U8, "u8", uint8_t)                                                                                         \
+    X(TRAMA_BF16, "bf16", trama_bf16)                                                                                  \
+    X(TRAMA_F16, "f16", trama_f16)
 
 /* The type of a tensor's elements. */
 typedef enum trama_dtype {
@@ -87,7 +92,7 @@ typedef enum trama_dtype {
 
 size_t trama_dtype_size(trama_dtype dtype);       /* bytes of one element */
 const char *trama_dtype_name(trama_dtype dtype);  /* "f32", ... */
-bool trama_dtype_is_float(trama_dtype dtype);     /* f32 and f64 */
+bool trama_dtype_is_float(trama_dtype dtype);     /* f32, f64, bf16 and f16 */
 /* Parses "f32", ...; E_ARGUMENT names the known ones. */
 trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 

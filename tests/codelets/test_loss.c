@@ -26,7 +26,7 @@ static tensor labels_new(trama_dtype dtype, order how, int64_t batch, int64_t n)
 static void everywhere(void (*check)(tensor *z, tensor *labels))
 {
     static const int64_t shapes[][2] = {{7, 10}, {1, 1}, {33, 3}, {0, 4}, {5, 129}};
-    for (int dtype = 0; dtype < 2; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
         for (int label = TRAMA_I32; label <= TRAMA_U8; label++)
             for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
                 for (int how = 0; how < N_ORDERS; how++) {
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(a_label_out_of_range_gives_nan_and_touches_nothing_else)
 {
     static const double wrong[] = {-1, 4, 9e15, -9e15};
-    for (int dtype = 0; dtype < 2; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
         for (int w = 0; w < 4; w++) {
             tensor z = tensor_random((trama_dtype)dtype, PACKED, TRAMA_SHAPE(3, 4), 1),
                    labels = labels_new(TRAMA_I64, PACKED, 3, 4);

@@ -60,11 +60,14 @@ static void check_product(const problem *p, trama_dtype dtype, int variant)
     kernel_adder add = kernel_adder_of(&trama_op_matmul, dtype);
     ck_assert_int_eq(add != NULL, trama_dtype_is_float(dtype));
     if (add) { /* a quarter of the product is taken from it again; then three times the product is in its place */
+
         const trama_view in[] = {x.view, y.view};
         const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
         add(&call, (kernel_addition){.keep = 1, .factor = -0.25});
         FOR_EACH(&out, i)
-        ck_near(dtype, at(&out, i), 0.75 * naive_product(&x, &y, &out, i, tx, ty), 1);
+        ck_near(dtype, at(&out, i),
+                stored(dtype, naive_product(&x, &y, &out, i, tx, ty)) - 0.25 * naive_product(&x, &y, &out, i, tx, ty),
+                1);
         add(&call, (kernel_addition){.keep = 0, .factor = 3});
         FOR_EACH(&out, i)
         ck_near(dtype, at(&out, i), 3 * naive_product(&x, &y, &out, i, tx, ty), 1);
@@ -75,52 +78,53 @@ static void check_product(const problem *p, trama_dtype dtype, int variant)
     tensor_free(&y);
 }
 
-static void check_all(const problem *p, int n_dtypes)
+static void check_all(const problem *p, bool integers)
 {
-    for (int dtype = 0; dtype < n_dtypes; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         for (int variant = 0; variant < 4 * N_ORDERS * N_ORDERS * N_ORDERS; variant++)
-            check_product(p, (trama_dtype)dtype, variant);
+            if (integers || trama_dtype_is_float((trama_dtype)dtype))
+                check_product(p, (trama_dtype)dtype, variant);
 }
 
 START_TEST(products_hold_in_every_type_memory_order_and_transposition)
 {
-    check_all(&(problem){.m = 5, .n = 7, .k = 11}, TRAMA_N_DTYPES);
-    check_all(&(problem){.m = 17, .n = 33, .k = 19}, 2);
+    check_all(&(problem){.m = 5, .n = 7, .k = 11}, true);
+    check_all(&(problem){.m = 17, .n = 33, .k = 19}, false);
 }
 END_TEST
 
 START_TEST(extents_of_1_and_0_are_no_exception)
 {
     for (int ones = 0; ones < 8; ones++)
-        check_all(&(problem){.m = ones & 1 ? 1 : 3, .n = ones & 2 ? 1 : 4, .k = ones & 4 ? 1 : 5}, TRAMA_N_DTYPES);
+        check_all(&(problem){.m = ones & 1 ? 1 : 3, .n = ones & 2 ? 1 : 4, .k = ones & 4 ? 1 : 5}, true);
     for (int zeros = 1; zeros < 8; zeros++)
-        check_all(&(problem){.m = zeros & 1 ? 0 : 3, .n = zeros & 2 ? 0 : 4, .k = zeros & 4 ? 0 : 5}, TRAMA_N_DTYPES);
+        check_all(&(problem){.m = zeros & 1 ? 0 : 3, .n = zeros & 2 ? 0 : 4, .k = zeros & 4 ? 0 : 5}, true);
 }
 END_TEST
 
 START_TEST(batch_dims_broadcast)
 {
-    check_all(&(problem){4, 3, 5, 1, 1, 1, {3}, {3}, {3}}, TRAMA_N_DTYPES);
-    check_all(&(problem){4, 3, 5, 1, 1, 0, {3}, {3}, {0}}, TRAMA_N_DTYPES);
-    check_all(&(problem){4, 3, 5, 1, 0, 1, {3}, {0}, {3}}, 2);
-    check_all(&(problem){1, 3, 5, 1, 1, 0, {6}, {6}, {0}}, 2);
-    check_all(&(problem){2, 3, 4, 2, 2, 2, {3, 2}, {3, 1}, {1, 2}}, TRAMA_N_DTYPES);
-    check_all(&(problem){2, 3, 4, 2, 2, 1, {3, 2}, {1, 2}, {1}}, 2);
-    check_all(&(problem){2, 3, 4, 1, 1, 1, {0}, {0}, {1}}, 2);
+    check_all(&(problem){4, 3, 5, 1, 1, 1, {3}, {3}, {3}}, true);
+    check_all(&(problem){4, 3, 5, 1, 1, 0, {3}, {3}, {0}}, true);
+    check_all(&(problem){4, 3, 5, 1, 0, 1, {3}, {0}, {3}}, false);
+    check_all(&(problem){1, 3, 5, 1, 1, 0, {6}, {6}, {0}}, false);
+    check_all(&(problem){2, 3, 4, 2, 2, 2, {3, 2}, {3, 1}, {1, 2}}, true);
+    check_all(&(problem){2, 3, 4, 2, 2, 1, {3, 2}, {1, 2}, {1}}, false);
+    check_all(&(problem){2, 3, 4, 1, 1, 1, {0}, {0}, {1}}, false);
 }
 END_TEST
 
 START_TEST(products_with_a_vector_hold_like_others)
 {
-    check_all(&(problem){.m = 35, .n = 1, .k = 67}, TRAMA_N_DTYPES);
-    check_all(&(problem){.m = 1, .n = 33, .k = 67}, TRAMA_N_DTYPES);
-    check_all(&(problem){.m = 1031, .n = 1, .k = 6}, 2);
-    check_all(&(problem){.m = 1, .n = 1031, .k = 7}, 2);
-    check_all(&(problem){.m = 1, .n = 1, .k = 100}, 2);
-    check_all(&(problem){4, 1, 35, 1, 1, 1, {3}, {3}, {3}}, 2);
-    check_all(&(problem){4, 1, 35, 1, 1, 0, {3}, {3}, {0}}, 2);
-    check_all(&(problem){1, 5, 35, 1, 1, 1, {3}, {3}, {3}}, 2);
-    check_all(&(problem){1, 5, 35, 1, 0, 1, {3}, {0}, {3}}, 2);
+    check_all(&(problem){.m = 35, .n = 1, .k = 67}, true);
+    check_all(&(problem){.m = 1, .n = 33, .k = 67}, true);
+    check_all(&(problem){.m = 1031, .n = 1, .k = 6}, false);
+    check_all(&(problem){.m = 1, .n = 1031, .k = 7}, false);
+    check_all(&(problem){.m = 1, .n = 1, .k = 100}, false);
+    check_all(&(problem){4, 1, 35, 1, 1, 1, {3}, {3}, {3}}, false);
+    check_all(&(problem){4, 1, 35, 1, 1, 0, {3}, {3}, {0}}, false);
+    check_all(&(problem){1, 5, 35, 1, 1, 1, {3}, {3}, {3}}, false);
+    check_all(&(problem){1, 5, 35, 1, 0, 1, {3}, {0}, {3}}, false);
 }
 END_TEST
 

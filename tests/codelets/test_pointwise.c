@@ -143,9 +143,11 @@ static void check_unary(const char *name, bool floats_only, bool positive, doubl
 {
     const trama_shape shapes[] = {TRAMA_SCALAR, TRAMA_SHAPE(41), TRAMA_SHAPE(5, 7), TRAMA_SHAPE(3, 2, 9),
                                   TRAMA_SHAPE(4, 0, 2)};
-    for (int dtype = 0; dtype < (floats_only ? 2 : TRAMA_N_DTYPES); dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
             for (int orders = 0; orders < N_ORDERS * N_ORDERS; orders++) {
+                if (floats_only && !trama_dtype_is_float((trama_dtype)dtype))
+                    continue;
                 tensor x = tensor_random((trama_dtype)dtype, (order)(orders / N_ORDERS), shapes[s], 3);
                 tensor out = tensor_new((trama_dtype)dtype, (order)(orders % N_ORDERS), shapes[s]);
                 if (positive)
@@ -180,7 +182,7 @@ END_TEST
 
 START_TEST(special_values_follow_ieee)
 {
-    for (int dtype = TRAMA_F32; dtype <= TRAMA_F64; dtype++) {
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype)) {
         tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(5)),
                y = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(5));
         const double values[] = {0, -0.0, INFINITY, -INFINITY, NAN};
@@ -204,7 +206,7 @@ START_TEST(clamp_holds_to_the_range_and_keeps_nan)
 {
     static const double in[] = {-INFINITY, -2, -1, 0.5, 3, 4, INFINITY}, wanted[] = {-1, -1, -1, 0.5, 3, 3, 3};
     const trama_attributes range = {.real = {[CLAMP_LOW] = -1, [CLAMP_HIGH] = 3}};
-    for (int dtype = 0; dtype < 2; dtype++) {
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype)) {
         tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(8)),
                y = tensor_new(x.view.dtype, PACKED, TRAMA_SHAPE(8));
         for (int i = 0; i < 7; i++)
@@ -267,13 +269,13 @@ END_TEST
 
 START_TEST(cast_of_reals_holds_to_the_range_and_nan_is_0)
 {
-    static const double values[] = {1e30, -1e30, INFINITY, -INFINITY, NAN, 255.9};
+    static const double values[] = {1e30, -1e30, INFINITY, -INFINITY, NAN, 30.75};
     static const double want[][6] = {
-        {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, 255},
-        {0x1p63, -0x1p63, 0x1p63, -0x1p63, 0, 255}, /* INT64_MAX reads as 2^63 */
-        {255, 0, 255, 0, 0, 255},
+        {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, 30},
+        {0x1p63, -0x1p63, 0x1p63, -0x1p63, 0, 30}, /* INT64_MAX reads as 2^63 */
+        {255, 0, 255, 0, 0, 30},
     };
-    for (int from = TRAMA_F32; from <= TRAMA_F64; from++)
+    for (int from = 0; from < TRAMA_N_DTYPES; from = next_float(from))
         for (int to = TRAMA_I32; to <= TRAMA_U8; to++) {
             tensor x = tensor_new((trama_dtype)from, PACKED, TRAMA_SHAPE(6)),
                    y = tensor_new((trama_dtype)to, PACKED, TRAMA_SHAPE(6));
@@ -336,7 +338,58 @@ START_TEST(stop_gradient_copies)
 }
 END_TEST
 
-RUN_TESTS("pointwise", add_broadcasts_in_every_type_and_memory_order, sub_broadcasts_in_every_type_and_memory_order,
+/* Every value of a half in each op of one real operand, beside the op of f32. */
+START_TEST(ops_of_halves_are_those_of_f32_rounded_once)
+{
+    static const char *const names[] = {"neg",   "abs",   "sign", "square", "sqrt", "exp",    "log",
+                                        "scale", "clamp", "relu", "gelu",   "tanh", "sigmoid"};
+    const trama_attributes attributes = {.real = {-0.75, 3}};
+    for (int dtype = TRAMA_BF16; dtype <= TRAMA_F16; dtype++)
+        for (size_t op = 0; op < sizeof names / sizeof *names; op++) {
+            tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(1 << 16)),
+                   y = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(1 << 16));
+            tensor wide = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(1 << 16));
+            for (int64_t i = 0; i < 1 << 16; i++) {
+                ((uint16_t *)x.view.data)[i] = (uint16_t)i;
+                PUT(&wide, AT(&x, i), i);
+            }
+            run_unary(names[op], &attributes, &y, &x);
+            run_unary(names[op], &attributes, &wide, &wide);
+            for (int64_t i = 0; i < 1 << 16; i++)
+                if (!near((trama_dtype)dtype, AT(&y, i), half_round((trama_dtype)dtype, AT(&wide, i)), 0))
+                    ck_abort_msg("%s %s of %a: %a of %a", names[op], trama_dtype_name((trama_dtype)dtype), AT(&x, i),
+                                 AT(&y, i), AT(&wide, i));
+            tensor_free(&x);
+            tensor_free(&y);
+            tensor_free(&wide);
+        }
+}
+END_TEST
+
+/* Halfway between two halves, give or take less than a float shows. */
+START_TEST(cast_from_doubles_and_integers_rounds_once)
+{
+    static const double values[] = {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-8 - 0x1p-40, 1 + 0x1p-8, 1 + 0x1p-11 + 0x1p-40,
+                                    1 + 0x1p-11 - 0x1p-40};
+    static const double whole[] = {(1 << 24) + (1 << 16) + 1, (1 << 24) + (1 << 16), 2049, 2047, 2051};
+    for (int to = TRAMA_BF16; to <= TRAMA_F16; to++)
+        for (int integer = 0; integer < 3; integer++) {
+            const trama_dtype from = ((const trama_dtype[]){TRAMA_F64, TRAMA_I32, TRAMA_I64})[integer];
+            tensor x = tensor_new(from, PACKED, TRAMA_SHAPE(5)),
+                   y = tensor_new((trama_dtype)to, PACKED, TRAMA_SHAPE(5));
+            for (int i = 0; i < 5; i++)
+                PUT(&x, (integer ? whole : values)[i], i);
+            run_unary("cast", NULL, &y, &x);
+            for (int i = 0; i < 5; i++)
+                ck_assert(AT(&y, i) == half_round((trama_dtype)to, AT(&x, i)));
+            tensor_free(&x);
+            tensor_free(&y);
+        }
+}
+END_TEST
+
+RUN_TESTS("pointwise", ops_of_halves_are_those_of_f32_rounded_once, cast_from_doubles_and_integers_rounds_once,
+          add_broadcasts_in_every_type_and_memory_order, sub_broadcasts_in_every_type_and_memory_order,
           mul_broadcasts_in_every_type_and_memory_order, div_broadcasts_and_integers_truncate_and_give_0_by_0,
           integers_wrap_on_overflow, unary_arithmetic_holds_in_every_type_and_memory_order,
           exp_and_log_are_those_of_double, special_values_follow_ieee, clamp_holds_to_the_range_and_keeps_nan,

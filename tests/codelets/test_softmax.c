@@ -27,7 +27,7 @@ enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
 START_TEST(softmax_holds_along_each_dim)
 {
-    for (int dtype = 0; dtype < 2; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
         for (int s = 0; s < N_SHAPES; s++)
             for (int axis = 0; axis < 3; axis++)
                 for (int orders = 0; orders < N_ORDERS * N_ORDERS; orders++) {
@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(softmax_grad_holds_along_each_dim)
 {
-    for (int dtype = 0; dtype < 2; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
         for (int s = 0; s < N_SHAPES; s++)
             for (int axis = 0; axis < 3; axis++)
                 for (int orders = 0; orders < N_ORDERS * N_ORDERS; orders++) {
@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(softmax_of_large_numbers_does_not_overflow_and_knows_minus_infinity)
 {
-    for (int dtype = 0; dtype < 2; dtype++) {
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype)) {
         tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(3));
         PUT(&x, 30000, 0), PUT(&x, 30000, 1), PUT(&x, -INFINITY, 2);
         run_unary("softmax", NULL, &x, &x);

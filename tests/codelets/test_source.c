@@ -146,6 +146,8 @@ START_TEST(fill_sets_every_element_in_every_type)
         {0, -2, 300, INT32_MAX, INT32_MIN},
         {0, -2, 300, 0x1p63, -0x1p63},
         {0, 0, 255, 255, 0},
+        {0, -2.5, 300, INFINITY, -INFINITY},
+        {0, -2.5, 300, INFINITY, -INFINITY},
     };
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         for (int v = 0; v < 5; v++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "halves.h"
 #include "kernel.h"
 #include "loop.h"
 #include "ops.h"
@@ -67,6 +68,9 @@ static inline double read_as(trama_dtype dtype, const void *from)
         return *(const int32_t *)from;
     case TRAMA_I64:
         return (double)*(const int64_t *)from;
+    case TRAMA_BF16:
+    case TRAMA_F16:
+        return half_value(dtype, *(const uint16_t *)from);
     default:
         return *(const uint8_t *)from;
     }
@@ -86,6 +90,10 @@ static inline void write_as(trama_dtype dtype, void *to, double x)
         break;
     case TRAMA_I64:
         *(int64_t *)to = (int64_t)x;
+        break;
+    case TRAMA_BF16:
+    case TRAMA_F16:
+        *(uint16_t *)to = half_bits(dtype, half_round(dtype, x));
         break;
     default:
         *(uint8_t *)to = (uint8_t)x;
@@ -169,12 +177,36 @@ static inline bool outside_untouched(const tensor *t)
     return clean;
 }
 
-/* Equal up to `units` roundings of the type, relative to the larger of 1 and want; NaN equals NaN. */
+static inline bool is_half(trama_dtype dtype)
+{
+    return dtype == TRAMA_BF16 || dtype == TRAMA_F16;
+}
+
+/* What a type of real numbers keeps of x, which f32 and f64 are compared with as it is. */
+static inline double stored(trama_dtype dtype, double x)
+{
+    return is_half(dtype) ? half_round(dtype, x) : x;
+}
+
+/* The next element type of real numbers; the first is 0. */
+static inline int next_float(int dtype)
+{
+    do
+        dtype++;
+    while (dtype < TRAMA_N_DTYPES && !trama_dtype_is_float((trama_dtype)dtype));
+    return dtype;
+}
+
+/* Equal up to `units` roundings of the type, relative to the larger of 1 and want; NaN equals NaN. Halves are what such
+ * a number of f32 rounds to, once. */
 static inline bool near(trama_dtype dtype, double got, double want, double units)
 {
+    const double slack = units * 0x1p-24 * fmax(1, fabs(want));
     const double unit = dtype == TRAMA_F32 ? 0x1p-24 : dtype == TRAMA_F64 ? 0x1p-53 : 0;
     if (isnan(want) || isinf(want))
         return isnan(want) ? isnan(got) : got == want;
+    if (is_half(dtype))
+        return got >= half_round(dtype, want - slack) && got <= half_round(dtype, want + slack);
     return fabs(got - want) <= units * unit * fmax(1, fabs(want));
 }
 #define ck_near(dtype, got, want, units)                                                                               \

@@ -52,16 +52,6 @@ dense dense_random(trama_shape shape, uint64_t seed, double low, double high, bo
     return d;
 }
 
-static double element_of(trama_dtype dtype, const void *data, int64_t i)
-{
-#define ELEMENT(type, name, c_type)                                                                                    \
-    if (dtype == type)                                                                                                 \
-        return (double)((const c_type *)data)[i];
-    TRAMA_DTYPE_LIST(ELEMENT)
-#undef ELEMENT
-    return NAN;
-}
-
 dense dense_initial(const trama_value *v)
 {
     dense d = dense_new(v->shape);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two element types of 16 bits, which C has not, and their conversions. Of bits alone, so that they are the same on
+ * CPUs and GPUs, and loops over them vectorise. */
+#ifndef TRAMA_HALF_H
+#define TRAMA_HALF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Marks a function for the host and the device where nvcc compiles it. */
+#ifdef __CUDACC__
+#define TRAMA_HOST_DEVICE __host__ __device__
+#else
+#define TRAMA_HOST_DEVICE
+#endif
+
+/* The upper half of a float: 8 bits of exponent, 7 of mantissa. */
+typedef struct trama_bf16 {
+    uint16_t bits; /* sign, exponent, mantissa */
+} trama_bf16;
+
+/* binary16 of IEEE 754: 5 bits of exponent, 10 of mantissa. The largest is 65504, the smallest above 0 2^-24. */
+typedef struct trama_f16 {
+    uint16_t bits; /* sign, exponent, mantissa */
+} trama_f16;
+
+/* A float as its bits. */
+static inline TRAMA_HOST_DEVICE uint32_t trama_bits_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* The float of these bits. */
+static inline TRAMA_HOST_DEVICE float trama_float_of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Exact. */
+static inline TRAMA_HOST_DEVICE float trama_float_of_bf16(trama_bf16 x)
+{
+    return trama_float_of_bits((uint32_t)x.bits << 16);
+}
+
+/* Rounds to nearest even, what is too large to infinity; NaN stays NaN. */
+static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_float(float x)
+{
+    const uint32_t bits = trama_bits_of_float(x);
+    const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
+    trama_bf16 result;
+
+    result.bits = (uint16_t)((x != x ? quiet : rounded) >> 16);
+    return result;
+}
+
+/* Exact. A subnormal one is m 2^-24 = (1 + m/1024) 2^-14 - 2^-14. */
+static inline TRAMA_HOST_DEVICE float trama_float_of_f16(trama_f16 x)
+{
+    const uint32_t size = (uint32_t)(x.bits & 0x7fff) << 13, sign = (uint32_t)(x.bits & 0x8000) << 16;
+    const uint32_t normal = size + ((uint32_t)(size >= 0x0f800000 ? 224 : 112) << 23);
+    const float subnormal = trama_float_of_bits(size + (113u << 23)) - 6.103515625e-5f;
+
+    return trama_float_of_bits((size < 1u << 23 ? trama_bits_of_float(subnormal) : normal) | sign);
+}
+
+/* Rounds to nearest even, from 65520 on to infinity; NaN stays NaN. Below 2^-14 adding 0.5, whose last bit is 2^-24,
+ * rounds. */
+static inline TRAMA_HOST_DEVICE trama_f16 trama_f16_of_float(float x)
+{
+    const uint32_t bits = trama_bits_of_float(x), size = bits & 0x7fffffff;
+    const uint32_t normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
+    const uint32_t subnormal = trama_bits_of_float(trama_float_of_bits(size) + 0.5f) - 0x3f000000;
+    const uint32_t special = x != x ? 0x7e00 : 0x7c00;
+    trama_f16 result;
+
+    result.bits = (uint16_t)((size >= 143u << 23  ? special
+                              : size < 113u << 23 ? subnormal
+                                                  : normal) |
+                             (bits >> 16 & 0x8000));
+    return result;
+}
+
+/* x cut to a float whose last bit says whether anything was cut off, so that rounding it further rounds x once. */
+static inline TRAMA_HOST_DEVICE float trama_float_to_round(double x)
+{
+    const float nearest = (float)x;
+    const bool beyond = nearest > 0 ? nearest > x : nearest < 0 && nearest < x;
+
+    return nearest == x ? nearest : trama_float_of_bits((trama_bits_of_float(nearest) - beyond) | 1);
+}
+
+/* As of a float, and rounded once. */
+static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_double(double x)
+{
+    return trama_bf16_of_float(trama_float_to_round(x));
+}
+
+/* As of a float, and rounded once. */
+static inline TRAMA_HOST_DEVICE trama_f16 trama_f16_of_double(double x)
+{
+    return trama_f16_of_float(trama_float_to_round(x));
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
