@@ -276,7 +276,7 @@ static void emit_portion(compute_group *g, const plan_piece *piece, const portio
     for (int i = 0; i < g->nodes.n; i++)
         add_call(g, &a, g->nodes.at[i], piece->position, piece->place, part);
     if (lane < 0)
-        lane = lane_of_operands(q, &a);
+        lane = plan_on_gpu(q->p, piece->place) ? 0 : lane_of_operands(q, &a);
     for (int i = 0; i < a.n; i++)
         if (a.operands[i].access != ACCESS_READ)
             q->p->shards.at[a.operands[i].region.shard].lane = lane;
@@ -320,7 +320,7 @@ static int summed_parts(const compute_group *g, const plan_piece *piece, int *fa
     const trama_node *node = g->nodes.at[0];
     const trama_rule *rule = &q->s.rules[node->id];
     if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE ||
-        halo_reaches(g))
+        halo_reaches(g) || plan_on_gpu(q->p, piece->place))
         return 1;
     factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
     for (int t = 0; t < rule->n_in; t++) {

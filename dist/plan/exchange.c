@@ -15,7 +15,7 @@ staged *stage_step(exchange *x, int stage, step_kind kind, int place)
     s->stage = stage;
     s->many = -1;
     s->piece = x->piece;
-    s->step = (plan_step){.kind = kind, .place = place, .lane = -1, .scale = 1};
+    s->step = (plan_step){.kind = kind, .place = place, .lane = lane_at(x->q, place), .scale = 1};
     return s;
 }
 
@@ -29,15 +29,14 @@ void count_between(exchange *x, int place, const plan_region *from)
     x->count.received += bytes;
 }
 
-void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from)
+static staged *stage_one_copy(exchange *x, int stage, int place, plan_region to, plan_region from)
 {
-    if (box_count(&to.box) == 0)
-        return;
     count_between(x, place, &from);
     staged *s = stage_step(x, stage, STEP_COPY, place);
     s->n = 2;
     s->operands[0] = (plan_operand){to, write_access(x->q->p, &to)};
     s->operands[1] = (plan_operand){from, ACCESS_READ};
+    return s;
 }
 
 /* A buffer for a message that holds `b` in row-major order: its own box, so that regions of it are boxes too. */
@@ -45,6 +44,68 @@ static int message_shard(exchange *x, int place, const box *b)
 {
     return partition_shard(x->q, SHARD_MESSAGE, x->value, place, b, -1, 1);
 }
+
+/* ---- Between memories of the rank ---- */
+
+/* Whether a step on a place may read a region where it lies: from another memory all of a tile would come. */
+static bool is_near(const exchange *x, int place, const plan_region *r)
+{
+    const plan_shard *s = &x->q->p->shards.at[r->shard];
+    return !plan_is_far(x->q->p, place, s) || (!s->host && plan_exact_tile(s, &r->box) >= 0);
+}
+
+plan_region stage_near(exchange *x, int phase, int place, plan_region from, int term)
+{
+    int there = x->q->p->shards.at[from.shard].place;
+    if (is_near(x, place, &from))
+        return from;
+    plan_region buffer = {message_shard(x, there, &from.box), from.box};
+    staged *s = stage_one_copy(x, phase ? PACK_AGAIN : PACK, there, buffer, from);
+    s->crosses = true;
+    s->step.peer_place = place;
+    s->step.key.phase = phase;
+    s->step.key.term = term;
+    s->step.key.box = from.box;
+    return buffer;
+}
+
+/* The part of a copy that stands for a part of its source; the two may lie apart by whole extents of the tensor. */
+static plan_region same_part(const plan_region *to, const plan_region *from, const box *part)
+{
+    plan_region r = {to->shard, *part};
+    for (int d = 0; d < part->ndim; d++)
+        r.box.lo[d] += to->box.lo[d] - from->box.lo[d];
+    return r;
+}
+
+void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from)
+{
+    const plan_shard source = x->q->p->shards.at[from.shard];
+    int phase = stage == UNPACK_AGAIN, first, last;
+    if (box_count(&to.box) == 0)
+        return;
+    if (is_near(x, place, &from)) {
+        stage_one_copy(x, stage, place, to, from);
+        return;
+    }
+    plan_tiles(&source, &from.box, &first, &last);
+    for (int i = first; i <= last; i++) {
+        plan_region part = {from.shard, plan_tile(&source, i)};
+        box_intersect(&part.box, &from.box, &part.box);
+        if (is_near(x, place, &part)) {
+            stage_one_copy(x, stage, place, same_part(&to, &from, &part.box), part);
+            continue;
+        }
+        cut_message(x, &part.box, NULL, NULL, 1);
+        for (x->piece = 0; x->piece < x->pieces.n; x->piece++) {
+            const box piece = x->pieces.at[x->piece];
+            stage_one_copy(x, stage, place, same_part(&to, &from, &piece),
+                           stage_near(x, phase, place, (plan_region){from.shard, piece}, 0));
+        }
+    }
+}
+
+/* ---- Messages ---- */
 
 /* A large message is sent from where it lies, or received where it belongs, if that is rows that MPI can take. */
 static bool can_lie(const exchange *x, const box *shard, const box *b)
@@ -59,13 +120,13 @@ static bool can_lie(const exchange *x, const box *shard, const box *b)
 static bool is_tile(const exchange *x, const plan_region *r)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
-    return !s->strided && plan_exact_tile(s, &r->box) >= 0;
+    return !s->strided && lending(x, s->place, &s->box) && plan_exact_tile(s, &r->box) >= 0;
 }
 
 static bool is_view(const exchange *x, const plan_region *r)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
-    return !s->strided && can_lie(x, &s->box, &r->box);
+    return !s->strided && lending(x, s->place, &s->box) && can_lie(x, &s->box, &r->box);
 }
 
 static plan_region message_view(exchange *x, int place, const plan_region *of)

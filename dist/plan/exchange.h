@@ -30,6 +30,7 @@ typedef struct staged {
     int round; /* window.c: through the message window; 0 where all messages fit in at once */
     int piece; /* of a large message, which is cut */
     bool sums; /* a term that is summed where it arrives */
+    bool crosses; /* packs what goes to another memory of the rank, at step.peer_place: a message but for MPI */
     plan_step step;
     plan_operand operands[2];
     int many; /* reduce: index of its operands in exchange.sources, or -1 */
@@ -76,7 +77,11 @@ static inline int64_t region_bytes(const exchange *x, const box *b)
 
 /* A step of its own making: copy, fill and reduce fill in the rest. */
 staged *stage_step(exchange *x, int stage, step_kind kind, int place);
+/* Also from another memory of the rank, by whole tiles or packed. */
 void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from);
+
+/* A region as a step on a place may read it: itself, or packed where that would fetch more from another memory. */
+plan_region stage_near(exchange *x, int phase, int place, plan_region from, int term);
 
 /* Counts a region that is read on another place of this rank: bytes between places without a message. */
 void count_between(exchange *x, int place, const plan_region *from);
@@ -86,13 +91,19 @@ void count_between(exchange *x, int place, const plan_region *from);
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
 
 /* Cuts a message into x->pieces, in the same way for both sides: where it is large and cannot lie in the shards that it
- * comes from and goes to (their boxes: from, to; NULL: a buffer, or on some rank a larger shard), and where it is more
- * than MPI counts. terms: so many are needed at a time. */
+ * comes from and goes to (their boxes: from, to; NULL: a buffer, on some rank a larger shard, or on a GPU), and where it
+ * is more than MPI counts. terms: so many are needed at a time. */
 void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms);
 
 /* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
 plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_place, const box *b, int term);
 void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term);
+
+/* The box of a shard on a place, if messages may lie in it; NULL. */
+static inline const box *lending(const exchange *x, int place, const box *b)
+{
+    return plan_on_gpu(x->q->p, place) ? NULL : b;
+}
 
 /* Positions along the kept axes, and along those that are summed. */
 int kept_of(const exchange *x, const trama_mesh *mesh, int position);

@@ -17,7 +17,7 @@ typedef struct machine_place {
     int path[MACHINE_DEPTH]; /* position in the tree of distances: node, package, domain, rank on it */
 } machine_place;
 
-/* Places sorted by rank; every rank has at least one. */
+/* Places sorted by rank; every rank has at least one, and its CPUs come before its GPUs. */
 typedef struct machine {
     int n_ranks, n_places;
     machine_place *places; /* [n_places] */
@@ -34,7 +34,7 @@ int machine_distance(const machine *m, int place, int other);
 /* Whether any two places are equally far from each other. */
 bool machine_is_flat(const machine *m);
 
-/* The first place of a rank. */
+/* The first place of a rank: what its host owns lies there. */
 int machine_first_place(const machine *m, int rank);
 
 /* Of all places of a rank. */

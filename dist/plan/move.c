@@ -26,6 +26,7 @@ void partition_stated(partition *q, int value, const spots *stated)
             continue;
         partition_cut(q, &s->b, dtype, s->place, n, 0, &dim, &parts);
         int shard = partition_shard(q, SHARD_HOST, value, s->place, &s->b, dim, stated->handled ? 1 : parts);
+        q->p->shards.at[shard].host = true;
         q->p->shards.at[shard].strided = stated->strided;
         *ARRAY_PUSH(&h.pieces) =
             (plan_piece){.place = s->place, .position = s->number, .region = {.shard = shard, .box = s->b}};
@@ -77,7 +78,7 @@ bool partition_inside(partition *q, int stated, int value, const trama_mesh *mes
     bool all = !layout_has(layout, TRAMA_PARTIAL), exact = !from->stated->strided;
     for (int i = 0; i < wanted.at.n && all; i++) {
         const spot *in = container(from->stated, &wanted.at.at[i]);
-        all = in != NULL;
+        all = in != NULL && !plan_on_gpu(q->p, wanted.at.at[i].place);
         exact = exact && in && box_equal(&in->b, &wanted.at.at[i].b);
     }
     spots_free(&wanted);
@@ -176,7 +177,8 @@ static void move_region(moving *m, const spot *from, const spot *to, int number,
         return;
     }
     x->count.bound += t ? region_bytes(x, region) : 0;
-    cut_message(x, region, m->source->inside ? NULL : &from->b, m->target->inside ? NULL : &to->b, 1);
+    cut_message(x, region, m->source->inside ? NULL : lending(x, from->place, &from->b),
+                m->target->inside ? NULL : lending(x, to->place, &to->b), 1);
     for (x->piece = 0; x->piece < x->pieces.n; x->piece++) {
         const box *piece = &x->pieces.at[x->piece];
         if (s)

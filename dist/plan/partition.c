@@ -18,6 +18,8 @@ partition *partition_begin(const plan_source *source)
     q->s = *source;
     q->p = trama_alloc(sizeof *q->p);
     q->p->rank = source->rank;
+    for (int i = 0; i < source->machine->n_places; i++)
+        *ARRAY_PUSH(&q->p->gpus) = source->machine->places[i].gpu;
     q->flat = machine_is_flat(source->machine);
     q->seen = trama_alloc((size_t)source->machine->n_places * sizeof *q->seen);
     return q;
@@ -50,6 +52,7 @@ static int import_shard(partition *q, int value, const plan *other, const plan_h
                     return s;
     int s = partition_shard(q, SHARD_IMPORT, value, theirs->place, &theirs->box, theirs->cut_dim, theirs->cut_parts);
     q->p->shards.at[s].dtype = theirs->dtype;
+    q->p->shards.at[s].host = theirs->host;
     q->p->shards.at[s].strided = theirs->strided;
     q->p->shards.at[s].import = q->p->imports.n;
     *ARRAY_PUSH(&q->p->imports) =

@@ -31,8 +31,8 @@ void partition_input(partition *q, int value);
 /* The value lies in memory of hosts, as they state it: a shard for each box. stated outlives the partition. */
 void partition_stated(partition *q, int value, const spots *stated);
 
-/* A value in a layout, where each of its boxes lies in a stated one of the same rank: nothing is copied. False, and
- * nothing done, where one does not; equal on all ranks. */
+/* A value in a layout, where each of its boxes lies in a stated one of the same rank, and on no GPU: nothing is copied.
+ * False, and nothing done, where one does not; equal on all ranks. */
 bool partition_inside(partition *q, int stated, int value, const trama_mesh *mesh, const trama_layout *layout);
 
 /* The holding that was made last is the value's own from now on. */

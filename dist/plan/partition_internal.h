@@ -62,7 +62,14 @@ int partition_sum_tiles(const partition *q, int64_t bytes);
  * that slices are contiguous, else the longest. */
 int partition_slice_dim(const box *b, int n);
 
+/* On a GPU it is one tile, whatever cut_parts. */
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
+
+/* The worker of a place that its steps run on where nothing says another: a GPU has one; -1: any. */
+static inline int lane_at(const partition *q, int place)
+{
+    return plan_on_gpu(q->p, place) ? 0 : -1;
+}
 
 /* A step with its operands, appended to the plan. */
 plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands);

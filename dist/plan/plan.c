@@ -21,6 +21,7 @@ void plan_destroy(plan **plan_)
     for (int i = 0; i < p->meshes.n; i++)
         trama_mesh_destroy(&p->meshes.at[i]);
     ARRAY_FREE(&p->meshes);
+    ARRAY_FREE(&p->gpus);
     free(p);
     *plan_ = NULL;
 }
@@ -128,7 +129,8 @@ static void step_text(text *out, const plan *p, const trama_program *program, co
 {
     static const char *const names[] = {"compute", "copy", "reduce", "fill", "order", "send", "receive"};
     static const char *const marks[] = {"", "", ">", "+"};
-    text_add(out, "%-8s %splace %d", names[s->kind], s->gated ? "gated " : "", s->place);
+    text_add(out, "%-8s %s%splace %d", names[s->kind], s->gated ? "gated " : "", plan_on_gpu(p, s->place) ? "GPU " : "",
+             s->place);
     if (s->lane >= 0)
         text_add(out, " lane %d", s->lane);
     if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)

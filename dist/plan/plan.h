@@ -24,7 +24,8 @@ typedef struct plan_options {
 typedef enum {
     SHARD_OWN,      /* made with the plan */
     SHARD_INTERNAL, /* made with the plan, seen by the calls of one step only: no dependency stands on it */
-    SHARD_MESSAGE,  /* made with the plan: one message, its box in row-major order */
+    SHARD_MESSAGE,  /* made with the plan: one message, or what goes to another memory of the rank, its box in row-major
+                       order */
     SHARD_VIEW,     /* its box where it lies in another shard: one message that needs no buffer */
     SHARD_WINDOW,   /* made with the plan: memory for messages, 1-d */
     SHARD_BUNDLE,   /* made with the plan: messages that are sent as one, 1-d; what is done with them is done with it */
@@ -40,8 +41,9 @@ typedef struct plan_shard {
     int place;
     trama_dtype dtype;
     box box;
-    int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile */
+    int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile, as on all GPUs */
     bool summed;            /* large tiles, each the sum of terms that arrive on their own */
+    bool host;              /* its memory is the host's: on a GPU's place too, where the rank has no other */
     bool strided;           /* of the host: its elements may lie in any order, so messages are packed */
     int import;
     int within;   /* view: the shard it lies in; message: the window or bundle it lies in, or -1 */
@@ -147,6 +149,7 @@ typedef struct plan {
     ARRAY(plan_exchange) exchanges;
     ARRAY(plan_import) imports;
     ARRAY(trama_mesh *) meshes; /* made for holdings on the way */
+    ARRAY(bool) gpus;           /* [places] */
 } plan;
 
 void plan_destroy(plan **p);
@@ -160,6 +163,19 @@ void plan_prefer(plan *p, int value, int holding);
 /* Tile i of a shard, as a box; and the range of tiles that a box meets. */
 box plan_tile(const plan_shard *s, int i);
 void plan_tiles(const plan_shard *s, const box *b, int *first, int *last);
+
+/* Whether a place is a GPU: each of its shards is one tile, and lies in a memory of its own. Messages lie in none of
+ * them, and steps read shards of other memories by whole tiles. */
+static inline bool plan_on_gpu(const plan *p, int place)
+{
+    return p->gpus.at[place];
+}
+
+/* Whether a step on a place gets a shard from another memory than the place's own. */
+static inline bool plan_is_far(const plan *p, int place, const plan_shard *s)
+{
+    return s->place != place && (plan_on_gpu(p, place) || plan_on_gpu(p, s->place));
+}
 
 /* Operand i of a step. */
 static inline const plan_operand *plan_step_operand(const plan *p, const plan_step *s, int i)

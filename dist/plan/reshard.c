@@ -49,7 +49,7 @@ static void move(exchange *x, const group *g, int phase, int from, const plan_pi
         stage_copy(x, phase ? UNPACK_AGAIN : UNPACK, to, region_in(t, b), region_in(s, b));
         return;
     }
-    cut_message(x, b, lies_in, &g->to_box, 1);
+    cut_message(x, b, lies_in ? lending(x, from, lies_in) : NULL, lending(x, to, &g->to_box), 1);
     for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
         if (s)
             stage_send(x, phase, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
@@ -209,7 +209,8 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
         int from = list_has(holders, to) ? to : choose_holder(x, holders, to, target_number(g, i), NULL);
         const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
         if (mine) {
-            plan_region region = s ? region_in(s, slice) : stage_receive_buffer(x, 0, to, from, slice, key);
+            plan_region region =
+                s ? stage_near(x, 0, to, region_in(s, slice), key) : stage_receive_buffer(x, 0, to, from, slice, key);
             count_between(x, to, &region);
             *ARRAY_PUSH(&x->sources) = (plan_operand){region, ACCESS_READ};
         } else if (s) {

@@ -153,18 +153,24 @@ static int64_t between(const plan *p, const plan_step *s)
     return bytes;
 }
 
-static trama_status order(const plan *p, const trama_program *program)
+/* What is wrong with a shard; -1: nothing. */
+static trama_status complain(const plan *p, const trama_program *program, int shard, const char *problem)
 {
-    int shard = plan_unordered(p);
     if (shard < 0)
         return TRAMA_OK;
     const plan_shard *s = &p->shards.at[shard];
     text b = {0};
     box_text(&b, &s->box);
-    trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d uses the memory of message %s%s for two things at once",
-               p->rank, trama_value_name(program->values.at[s->value]), b.at);
+    trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d uses %s%s%s", p->rank,
+               trama_value_name(program->values.at[s->value]), b.at, problem);
     free(b.at);
     return TRAMA_E_SYSTEM;
+}
+
+static trama_status order(const plan *p, const trama_program *program)
+{
+    trama_status status = complain(p, program, plan_unordered(p), ", a message, while its memory is used otherwise");
+    return status ? status : complain(p, program, plan_misplaced(p), " as a GPU's memory does not allow");
 }
 
 static trama_status count(const plan *p)

@@ -153,6 +153,37 @@ int plan_unordered(const plan *p)
     return found;
 }
 
+/* Of another memory of the rank a step reads tiles: whole ones, but for sums that are made in parts. Messages on a GPU
+ * have buffers. */
+static bool may_use(const plan *p, const plan_step *s, int k)
+{
+    const plan_operand *o = plan_step_operand(p, s, k);
+    const plan_shard *shard = &p->shards.at[o->region.shard];
+    bool sums = k >= s->n_operands - s->n_terms;
+    int first, last;
+    if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
+        return !plan_on_gpu(p, s->place) || shard->source == SHARD_MESSAGE || shard->source == SHARD_BUNDLE;
+    if (s->kind == STEP_ORDER || o->access == ACCESS_NONE || !plan_is_far(p, s->place, shard))
+        return true;
+    plan_tiles(shard, &o->region.box, &first, &last);
+    return o->access == ACCESS_READ && !shard->host && first == last &&
+           (sums || plan_exact_tile(shard, &o->region.box) >= 0);
+}
+
+int plan_misplaced(const plan *p)
+{
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        if (plan_on_gpu(p, s->place) && (s->cut_parts != 1 || s->source == SHARD_VIEW))
+            return i;
+    }
+    for (int i = 0; i < p->steps.n; i++)
+        for (int k = 0; k < p->steps.at[i].n_operands; k++)
+            if (!may_use(p, &p->steps.at[i], k))
+                return operand(p, i, k)->region.shard;
+    return -1;
+}
+
 static int64_t bytes_of(const plan_shard *s)
 {
     return box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);

@@ -48,7 +48,7 @@ static int64_t padded(const exchange *x, int shard)
 
 static bool is_message(const staged *s)
 {
-    return s->step.kind == STEP_SEND || s->step.kind == STEP_RECEIVE;
+    return s->step.kind == STEP_SEND || s->step.kind == STEP_RECEIVE || s->crosses;
 }
 
 /* ---- The order of messages ---- */
@@ -70,7 +70,7 @@ static void sort_messages(windows *w)
         const staged *s = &x->steps.at[i];
         if (!is_message(s))
             continue;
-        const plan_path path = plan_path_of(&s->step);
+        const plan_path path = s->crosses ? (plan_path){s->step.place, s->step.peer_place} : plan_path_of(&s->step);
         int n = x->q->s.machine->n_places;
         *ARRAY_PUSH(&w->entries) = (entry){s->step.key.phase,
                                            s->piece,

@@ -237,7 +237,8 @@ START_TEST(stated_boxes_to_stated_boxes)
 {
     uint64_t seed = 7;
     for (int i = 0; i < 300; i++) {
-        machine *m = machine_uniform(1 + random_below(&seed, 5), 2);
+        machine *m = simulation_machine(1 + random_below(&seed, 5), 1 + i % 2, 2);
+        machine_vary(m, i % MACHINE_VARIANTS);
         process_map *map = map_by_order(m->n_ranks, NULL, m);
         trama_shape shape = random_shape(&seed);
         trial t = trial_new(shape, m, map, change_window(shape, i));
@@ -252,11 +253,12 @@ START_TEST(stated_boxes_to_stated_boxes)
 }
 END_TEST
 
-static void with_layouts(const char *mesh_text, int ranks, bool back)
+static void with_layouts(const char *mesh_text, int ranks, int places, int variant, bool back)
 {
     uint64_t seed = 11;
     trama_mesh *mesh = trama_mesh_parse(mesh_text);
-    machine *m = machine_uniform(ranks, 2);
+    machine *m = simulation_machine(ranks, places, 2);
+    machine_vary(m, variant);
     process_map *map = map_by_order(mesh->size, NULL, m);
     for (int i = 0; i < 120; i++) {
         trama_shape shape = random_shape(&seed);
@@ -264,7 +266,7 @@ static void with_layouts(const char *mesh_text, int ranks, bool back)
         every_layout(mesh, shape.ndim, false, &list);
         trial t = trial_new(shape, m, map, change_window(shape, i));
         side boxes = dealt(m, shape, &seed), laid = {.mesh = mesh, .layout = list.at[random_below(&seed, list.n)]};
-        try_sides(&t, back ? &laid : &boxes, back ? &boxes : &laid, ranks == mesh->size);
+        try_sides(&t, back ? &laid : &boxes, back ? &boxes : &laid, ranks == mesh->size && places == 1);
         spots_free(&boxes.stated);
         trama_program_destroy(&t.program);
         ARRAY_FREE(&list);
@@ -276,18 +278,26 @@ static void with_layouts(const char *mesh_text, int ranks, bool back)
 
 START_TEST(stated_boxes_to_layouts)
 {
-    with_layouts("2", 2, false);
-    with_layouts("2,2", 4, false);
-    with_layouts("3,2", 2, false);
-    with_layouts("2,2", 1, false);
+    for (int v = 0; v < MACHINE_VARIANTS; v++) {
+        with_layouts("2", 2, 1, v, false);
+        with_layouts("2,2", 4, 1, v, false);
+        with_layouts("3,2", 2, 1, v, false);
+        with_layouts("3,2", 2, 3, v, false);
+        with_layouts("2,2", 1, 1, v, false);
+        with_layouts("2,2", 1, 4, v, false);
+    }
 }
 END_TEST
 
 START_TEST(layouts_to_stated_boxes)
 {
-    with_layouts("3", 3, true);
-    with_layouts("2,2", 4, true);
-    with_layouts("2,3", 2, true);
+    for (int v = 0; v < MACHINE_VARIANTS; v++) {
+        with_layouts("3", 3, 1, v, true);
+        with_layouts("2,2", 4, 1, v, true);
+        with_layouts("2,3", 2, 1, v, true);
+        with_layouts("2,3", 2, 2, v, true);
+        with_layouts("2,2", 1, 3, v, true);
+    }
 }
 END_TEST
 
@@ -312,10 +322,11 @@ END_TEST
 
 /* ---- Without a copy ---- */
 
-static bool lies_inside(const char *layout, const box *boxes, bool strided, bool *inside)
+static bool lies_inside(const char *layout, const box *boxes, bool strided, int variant, bool *inside)
 {
     trama_mesh *mesh = trama_mesh_parse("2");
     machine *m = machine_uniform(2, 1);
+    machine_vary(m, variant);
     process_map *map = map_by_order(2, NULL, m);
     trial t = trial_new(TRAMA_SHAPE(6, 4), m, map, 0);
     spots s = {.strided = strided};
@@ -355,14 +366,16 @@ START_TEST(what_lies_as_a_layout_says_is_not_copied)
     box halves[] = {{2, {0, 0}, {3, 4}}, {2, {3, 0}, {3, 4}}}, uneven[] = {{2, {0, 0}, {4, 4}}, {2, {4, 0}, {2, 4}}};
     box both[] = {{2, {0, 0}, {6, 4}}, {2, {0, 0}, {6, 4}}};
     bool inside = false;
-    ck_assert(lies_inside("S(0)", halves, false, &inside) && !inside);
-    ck_assert(lies_inside("S(0)", halves, true, &inside) && inside);
-    ck_assert(!lies_inside("S(0)", uneven, false, &inside));
-    ck_assert(!lies_inside("S(1)", halves, false, &inside));
-    ck_assert(!lies_inside("R", halves, false, &inside));
-    ck_assert(!lies_inside("P(sum)", both, false, &inside));
-    ck_assert(lies_inside("R", both, false, &inside) && !inside);
-    ck_assert(lies_inside("S(1)", both, false, &inside) && inside);
+    ck_assert(lies_inside("S(0)", halves, false, 0, &inside) && !inside);
+    ck_assert(lies_inside("S(0)", halves, true, 0, &inside) && inside);
+    ck_assert(!lies_inside("S(0)", uneven, false, 0, &inside));
+    ck_assert(!lies_inside("S(1)", halves, false, 0, &inside));
+    ck_assert(!lies_inside("R", halves, false, 0, &inside));
+    ck_assert(!lies_inside("P(sum)", both, false, 0, &inside));
+    ck_assert(lies_inside("R", both, false, 0, &inside) && !inside);
+    ck_assert(lies_inside("S(1)", both, false, 0, &inside) && inside);
+    for (int v = 1; v < MACHINE_VARIANTS; v++) /* but on a GPU */
+        ck_assert_int_eq(lies_inside("S(0)", halves, false, v, &inside), v == 3);
 }
 END_TEST
 

@@ -23,14 +23,17 @@ static trama_shape shape_number(int i)
 static int64_t try_pairs(const char *mesh_name, int64_t stride)
 {
     trama_mesh *mesh = trama_mesh_parse(mesh_name);
-    machine *m = machine_uniform(mesh->size, 2);
-    process_map *map = map_by_order(mesh->size, NULL, m);
+    machine *m[MACHINE_VARIANTS];
+    for (int v = 0; v < MACHINE_VARIANTS; v++)
+        machine_vary(m[v] = machine_uniform(mesh->size, 2), v);
+    process_map *map = map_by_order(mesh->size, NULL, m[0]);
     int64_t tried = 0, at = 0;
     for (int s = 0; s < N_SHAPES; s++) {
         layout_list list = {0};
         every_layout(mesh, (int)shapes[s][0], true, &list);
         for (; at < (int64_t)list.n * list.n; at += stride, tried++) {
-            change c = {.from_mesh = mesh, .to_mesh = mesh, .shape = shape_number(s), .machine = m, .map = map};
+            change c = {.from_mesh = mesh, .to_mesh = mesh, .shape = shape_number(s), .map = map};
+            c.machine = m[(tried >> 1) % MACHINE_VARIANTS];
             c.from = list.at[at / list.n];
             c.to = list.at[at % list.n];
             c.seed = (uint64_t)tried;
@@ -43,7 +46,8 @@ static int64_t try_pairs(const char *mesh_name, int64_t stride)
         ARRAY_FREE(&list);
     }
     map_destroy(&map);
-    machine_destroy(&m);
+    for (int v = 0; v < MACHINE_VARIANTS; v++)
+        machine_destroy(&m[v]);
     trama_mesh_destroy(&mesh);
     return tried;
 }

@@ -219,6 +219,7 @@ static sample random_sample(const variety *v, uint64_t *seed)
     s.c.fresh = random_below(seed, 4) == 0;
     s.c.ways = 1 + random_below(seed, 4);
     s.c.seed = random_next(seed);
+    machine_vary(s.machine, (int)(s.c.seed % MACHINE_VARIANTS));
     int which = random_below(seed, 60); /* many terms in small pieces are many messages */
     s.c.message_window = s.from->size * s.to->size <= 256 ? change_window(s.c.shape, which) : 0;
     return s;

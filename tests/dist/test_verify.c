@@ -5,6 +5,7 @@
 
 #include "damage.h"
 #include "partition_internal.h"
+#include "simulation.h"
 #include "suite.h"
 #include "trama_reshard_plan.h"
 #include "verify.h"
@@ -238,6 +239,62 @@ START_TEST(messages_from_inside_a_larger_shard_keep_to_the_window)
 }
 END_TEST
 
+/* Three places of one rank exchange rows for columns. Planned for the GPUs of one variant, verified as those of
+ * another.
+ */
+static trama_status verified_as(int planned, int really)
+{
+    machine *m = simulation_machine(1, 3, 2), *other = simulation_machine(1, 3, 2);
+    trama_mesh *mesh = trama_mesh_parse("3");
+    trama_program *program = trama_program_new();
+    trama_shape shape = TRAMA_SHAPE(9, 5);
+    trama_layout rows, columns;
+    process_map *map = map_by_order(3, NULL, m);
+    ck_assert(!trama_layout_parse(mesh, 2, "S(0)", &rows) && !trama_layout_parse(mesh, 2, "S(1)", &columns));
+    trama_input(program, "x", TRAMA_F64, shape);
+    machine_vary(m, planned);
+    machine_vary(other, really);
+    layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){mesh}, .value = &rows};
+    plan_source source = {program, &l, &shape, NULL, map, m, {.ways = 1, .grain_flops = 1, .grain_bytes = 1}, 0};
+    partition *q = partition_begin(&source);
+    partition_input(q, 0);
+    partition_reshard(q, 0, mesh, &columns, -1, false);
+    plan *p = partition_end(&q);
+    for (int i = 0; i < 3; i++)
+        p->gpus.at[i] = other->places[i].gpu;
+    trama_status status = plan_verify((const plan *const[]){p}, 1, program);
+    plan_destroy(&p);
+    trama_program_destroy(&program);
+    trama_mesh_destroy(&mesh);
+    map_destroy(&map);
+    machine_destroy(&other);
+    machine_destroy(&m);
+    return status;
+}
+
+START_TEST(parts_of_what_lies_on_a_gpu_of_the_rank_are_not_read_elsewhere)
+{
+    for (int planned = 0; planned < MACHINE_VARIANTS; planned++) {
+        ck_assert_msg(!verified_as(planned, planned), "%s", trama_error());
+        ck_assert_int_eq(verified_as(planned, 0), TRAMA_OK);
+    }
+    ck_assert_int_eq(verified_as(0, 1), TRAMA_E_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "GPU"));
+    ck_assert_int_eq(verified_as(0, 2), TRAMA_E_SYSTEM);
+}
+END_TEST
+
+START_TEST(messages_in_a_shard_of_a_gpu_are_noticed)
+{
+    set s = set_new();
+    for (int i = 0; i < 3; i++)
+        s.plans[0]->gpus.at[i] = true;
+    ck_assert_int_eq(plan_verify((const plan *const *)s.plans, 3, s.program), TRAMA_E_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "GPU"));
+    set_free(&s);
+}
+END_TEST
+
 START_TEST(all_holders_send_alike)
 {
     trama_certificate c = certificate("8,8", "R,S(0)", "8,8", "S(1),S(1)", TRAMA_SHAPE(1024, 1024));
@@ -305,6 +362,8 @@ int main(void)
         a_small_window_does_not_cut_messages_below_what_a_buffer_takes,
         more_buffers_than_the_plan_says_are_noticed,
         messages_from_inside_a_larger_shard_keep_to_the_window,
+        parts_of_what_lies_on_a_gpu_of_the_rank_are_not_read_elsewhere,
+        messages_in_a_shard_of_a_gpu_are_noticed,
         all_holders_send_alike,
         an_all_gather_takes_one_message_a_pair,
         processes_may_have_any_ids,

@@ -93,6 +93,33 @@ static void forget_box(walker *k, int shard, const box *b)
     }
 }
 
+/* A GPU has a memory of its own: its shards are one tile, messages have buffers beside them, and what comes from
+ * another memory of the rank comes tile by tile, of which nothing is left out but where a sum is made in parts. */
+static bool lies_well(run *r, walker *k, const plan_step *s, int i)
+{
+    const plan_operand *o = operand_of(k, s, i);
+    const plan_shard *shard = &k->p->shards.at[o->region.shard];
+    const machine_place *places = r->w->machine->places;
+    bool gpu = places[s->place].gpu, far = shard->place != s->place && (gpu || places[shard->place].gpu);
+    bool goes = s->kind == STEP_SEND || s->kind == STEP_RECEIVE;
+    if (places[shard->place].gpu && (shard->cut_parts != 1 || shard->source == SHARD_VIEW))
+        return fail(r, k, "a shard of a GPU is cut, or lies in another one", &o->region);
+    if (gpu && goes && shard->source != SHARD_MESSAGE && shard->source != SHARD_BUNDLE)
+        return fail(r, k, "a message lies in a shard of a GPU", &o->region);
+    if (gpu && s->lane != 0)
+        return fail(r, k, "a step of a GPU is not on its worker", NULL);
+    if (!far || s->kind == STEP_ORDER || goes)
+        return true;
+    bool part = s->n_terms > 0 && i >= s->n_operands - s->n_terms;
+    for (int t = 0; t < shard->cut_parts; t++) {
+        box tile = plan_tile(shard, t);
+        if (o->access == ACCESS_READ && !shard->host &&
+            (part ? box_contains(&tile, &o->region.box) : box_equal(&tile, &o->region.box)))
+            return true;
+    }
+    return fail(r, k, "takes from another memory what is no tile", &o->region);
+}
+
 /* Written tiles lose what they held; what is declared as read must have been written. */
 static bool enter_step(run *r, walker *k, const plan_step *s)
 {
@@ -101,6 +128,8 @@ static bool enter_step(run *r, walker *k, const plan_step *s)
         const plan_shard *shard = &k->p->shards.at[o->region.shard];
         if (!box_contains(&shard->box, &o->region.box))
             return fail(r, k, "an operand lies outside its shard", &o->region);
+        if (!lies_well(r, k, s, i))
+            return false;
         if ((shard->source == SHARD_INTERNAL) != (o->access == ACCESS_NONE))
             return fail(r, k, "internal shards, and only they, have no access mode", &o->region);
         if (o->access == ACCESS_READ && !memory_is_known(k->m, &o->region))

@@ -60,6 +60,20 @@ machine *simulation_machine(int ranks, int places, int workers)
     return m;
 }
 
+void machine_vary(machine *m, int variant)
+{
+    for (int i = 0, first = 0; i < m->n_places; i++) {
+        machine_place *p = &m->places[i];
+        first = i && m->places[i - 1].rank == p->rank ? first : i;
+        bool alone = first == i && (i + 1 == m->n_places || m->places[i + 1].rank != p->rank);
+        const bool gpu[MACHINE_VARIANTS] = {false, true, alone ? p->rank % 2 : i > first, false,
+                                            alone ? p->rank % 3 : i > first};
+        p->gpu = gpu[variant];
+        p->workers = p->gpu ? 1 : p->workers;
+        p->kind = p->gpu + (variant == 3 ? 2 * (p->rank % 2) : variant == 4 ? 2 * (i % 2) : 0);
+    }
+}
+
 /* ---- The initial plan ---- */
 
 static bool is_source(const trama_value *v)

@@ -25,6 +25,11 @@ typedef struct simulation_options {
 /* Ranks of several places each, every place with as many workers. */
 machine *simulation_machine(int ranks, int places, int workers);
 
+/* Makes some of a machine's places GPUs, or CPUs of another kind: 0 none, 1 all GPUs, 2 a CPU and GPUs in each rank (of
+ * one place each: in turn), 3 two kinds of CPUs, 4 two kinds of both. */
+enum { MACHINE_VARIANTS = 5 };
+void machine_vary(machine *m, int variant);
+
 simulation *simulation_new(const trama_program *program, const machine *m, const simulation_options *options);
 /* Of a target that merges over k micro-steps, where k is above 1; the program is changed by that. Runs are micro-steps
  * that begin and end a cycle, so all its ops run. */
