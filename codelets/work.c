@@ -123,6 +123,18 @@ const work_kind work_compute = {compute, CUDA(compute)}, work_copy = {copy, CUDA
                 work_reduce = {reduce, CUDA(reduce)}, work_fill = {fill, CUDA(fill)}, work_nothing = {nothing, NULL},
                 work_collective = {NULL, CUDA(collective)};
 
+work_buffer work_buffer_of(const void *interface)
+{
+    const struct starpu_matrix_interface *m = interface;
+    const struct starpu_vector_interface *v = interface;
+    if (v->id == STARPU_VECTOR_INTERFACE_ID) {
+        int64_t bytes = (int64_t)v->nx * (int64_t)v->elemsize;
+        return (work_buffer){(char *)v->ptr, bytes, 1, bytes};
+    }
+    int64_t size = (int64_t)m->elemsize;
+    return (work_buffer){(char *)m->ptr, m->nx * size, m->ny, m->ld * size};
+}
+
 bool work_on_gpu(const work *w)
 {
     bool can = w->kind->cuda;

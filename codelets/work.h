@@ -10,11 +10,14 @@
 /* A kernel has failed, on this thread. */
 typedef void work_failed(void *arg, trama_where where, const trama_op *op, trama_status status, const char *message);
 
-/* Where a buffer of the task begins in the memory that its views point into, and its bytes. */
+/* A buffer of the task in memory: rows of `run` bytes, `ld` bytes apart. */
 typedef struct work_buffer {
-    const char *from;
-    size_t bytes;
+    char *from;
+    int64_t run, rows, ld;
 } work_buffer;
+
+/* As one of StarPU's interfaces says, a vector or a matrix. */
+work_buffer work_buffer_of(const void *interface);
 
 typedef struct work work;
 
@@ -58,7 +61,7 @@ struct work {
     kernel_combine combine; /* work_reduce, sum, work_collective */
     double scale;           /* work_reduce, sum: factor; work_fill: value */
     int64_t chunk; /* work_compute: elements of a chunk if its calls may walk a contiguous tile chunk by chunk; 0 */
-    const work_buffer *buffers; /* [n of the task] for GPUs: every view lies in one of them */
+    const work_buffer *buffers; /* [n of the task] where views point to; a GPU has them elsewhere */
 };
 
 /* Joins call i, whose result nobody but call i + 1 reads, with it if that adds it to a state: computed right into the

@@ -68,8 +68,7 @@ void work_cuda_fill(const work *w, const gpu *g)
  */
 typedef struct translation {
     int n;
-    const work_buffer *home; /* [n] */
-    char **here;             /* [n] */
+    const work_buffer *home, *here; /* [n] */
     char *memory;
     size_t used, size;
 } translation;
@@ -88,7 +87,7 @@ static size_t room_for(const work *w, int n_buffers)
     size_t n_views = (size_t)(w->n_views + w->n_terms + 1), n_calls = (size_t)w->n_calls;
     for (size_t i = 0; i < n_calls; i++)
         n_views += (size_t)(w->calls[i].n_in + w->calls[i].n_out);
-    return (size_t)n_buffers * sizeof(char *) + n_calls * sizeof(trama_call) + n_views * sizeof(trama_view) +
+    return (size_t)n_buffers * sizeof(work_buffer) + n_calls * sizeof(trama_call) + n_views * sizeof(trama_view) +
            16 * (2 * n_calls + 8);
 }
 
@@ -104,19 +103,40 @@ static translation begin(const work *w, void *const *buffers, int n)
         kept.memory = trama_alloc(kept.size = 2 * need);
     }
     translation t = {.n = n, .home = w->buffers, .memory = kept.memory, .size = kept.size};
-    t.here = take(&t, (size_t)n * sizeof *t.here);
-    for (int i = 0; i < n; i++) /* one run of elements: on GPUs a shard is one tile */
-        t.here[i] = (char *)STARPU_VECTOR_GET_PTR(buffers[i]);
+    work_buffer *here = take(&t, (size_t)n * sizeof *here);
+    for (int i = 0; i < n; i++)
+        here[i] = work_buffer_of(buffers[i]);
+    t.here = here;
     return t;
 }
 
-static void *moved(const translation *t, void *data)
+/* Which buffer a byte is in; tiles of one shard lie between each other's rows. -1: it has none, as boxes without
+ * elements and operands of which only the shape counts. */
+static int buffer_of(const translation *t, const void *data)
 {
-    const char *at = data;
-    for (int i = 0; at && i < t->n; i++)
-        if (at >= t->home[i].from && at < t->home[i].from + t->home[i].bytes)
-            return t->here[i] + (at - t->home[i].from);
-    return NULL; /* of shape-only operands, and of boxes without elements */
+    for (int i = 0; data && i < t->n; i++) {
+        const work_buffer *b = &t->home[i];
+        const int64_t at = (const char *)data - b->from;
+        if (at >= 0 && at / b->ld < b->rows && at % b->ld < b->run)
+            return i;
+    }
+    return -1;
+}
+
+/* Rows may be closer together on the device. */
+static void move_view(const translation *t, trama_view *v)
+{
+    const int i = buffer_of(t, v->data);
+    if (i < 0) {
+        v->data = NULL;
+        return;
+    }
+    const work_buffer *home = &t->home[i], *here = &t->here[i];
+    const int64_t at = (char *)v->data - home->from, ld = home->ld / (int64_t)trama_dtype_size(v->dtype);
+    v->data = here->from + at / home->ld * here->ld + at % home->ld;
+    for (int d = 0; home->rows > 1 && d < v->ndim; d++)
+        if (v->stride[d] >= ld)
+            v->stride[d] = v->stride[d] / ld * (here->ld / (int64_t)trama_dtype_size(v->dtype));
 }
 
 static trama_view *moved_views(translation *t, int n, const trama_view *views)
@@ -124,7 +144,7 @@ static trama_view *moved_views(translation *t, int n, const trama_view *views)
     trama_view *copies = take(t, (size_t)n * sizeof *copies);
     for (int i = 0; i < n; i++) {
         copies[i] = views[i];
-        copies[i].data = moved(t, views[i].data);
+        move_view(t, &copies[i]);
     }
     return copies;
 }

@@ -224,8 +224,17 @@ static void find_buffers(const lowered *l, arena *memory, size_t expected, work 
 {
     work_buffer *buffers = arena_take(memory, (size_t)l->n_handles * sizeof *buffers, expected);
     for (int i = 0; i < l->n_handles; i++)
-        buffers[i] = (work_buffer){starpu_data_get_local_ptr(l->handles[i]), starpu_data_get_size(l->handles[i])};
+        buffers[i] = work_buffer_of(starpu_data_get_interface_on_node(l->handles[i], STARPU_MAIN_RAM));
     w->buffers = buffers;
+}
+
+/* What the host owns may lie in any order, and is not for GPUs. */
+static bool is_of_host(const instance *in, const plan_step *step)
+{
+    for (int i = 0; i < step->n_operands; i++)
+        if (in->of->plan->shards.at[plan_step_operand(in->of->plan, step, i)->region.shard].host)
+            return true;
+    return false;
 }
 
 /* Which workers may run it: one lane of the place, or all of the place. What a GPU has no kernel for a CPU worker does,
@@ -235,7 +244,7 @@ static void hold(const instance *in, const plan_step *step, const work *w, struc
     const trama_context *c = in->context;
     if (on_gpu(in, step) && step->kind == STEP_ORDER) {
         task->where = STARPU_NOWHERE;
-    } else if (on_gpu(in, step) && !work_on_gpu(w)) {
+    } else if (on_gpu(in, step) && (!work_on_gpu(w) || is_of_host(in, step))) {
         task->workerids = (uint32_t *)context_cpu_mask(c);
         task->workerids_len = context_mask_words(c);
     } else if (step->lane >= 0) {
