@@ -29,12 +29,11 @@ int infer_claim(const trama_rule *rule, const trama_mesh *mesh, int tensor, cons
     if (dim < 0 || !rule_splittable(rule, factor, &equal_only))
         return 0;
     int n = layout_dim_axes(layout, dim, axes), kept = 0;
-    int64_t parts = 1, extent = rule->factor[factor].extent;
-    for (; kept < n; kept++) {
-        parts *= mesh->weight_sum[axes[kept]]; /* so that every piece is a multiple of what follows */
-        if (equal_only && (extent < 0 || extent % parts))
-            break;
-    }
+    if (!equal_only)
+        return n;
+    int64_t left = rule->factor[factor].extent;
+    for (; kept < n && left >= 0 && left % mesh->weight_sum[axes[kept]] == 0; kept++)
+        left /= mesh->weight_sum[axes[kept]]; /* so that every piece is a multiple of what follows */
     return kept;
 }
 
@@ -167,8 +166,7 @@ static bool fits_result(const trama_layout *out, trama_reduce kind)
 /* Where scalars are added, a whole one becomes a term of a sum without a message: one process keeps it. */
 static bool is_free_term(const inference *q, int t, int axis)
 {
-    return q->rule->tensor[q->rule->n_in].ndim == 0 && q->given[t] &&
-           q->given[t]->axis[axis].kind == TRAMA_REPLICATE;
+    return q->rule->tensor[q->rule->n_in].ndim == 0 && q->given[t] && q->given[t]->axis[axis].kind == TRAMA_REPLICATE;
 }
 
 /* Whether partial operands along an axis pass to the result; sets which operands keep it and the result's kind. */

@@ -137,6 +137,25 @@ START_TEST(a_reshape_keeps_only_splits_that_stay_boxes)
 }
 END_TEST
 
+/* 8 rows over [3,1] are 6 and 2, and so are their elements; 6 rows are 5 and 1, but 24 elements 18 and 6. */
+START_TEST(a_reshape_keeps_a_split_by_weights_where_the_weights_divide)
+{
+    trama_value *eight = input("eight", TRAMA_SHAPE(8, 3)), *six = input("six", TRAMA_SHAPE(6, 4));
+    check_op("[3,1]", trama_reshape(eight, TRAMA_SHAPE(24)), GIVEN{"[0,-1]"}, GIVEN{"[0,-1]"}, "[0]");
+    check_op("[3,1]", trama_reshape(six, TRAMA_SHAPE(24)), GIVEN{"[0,-1]"}, GIVEN{"[-1,-1]"}, "[-1]");
+    check_op("[3,1],2", trama_reshape(eight, TRAMA_SHAPE(24)), GIVEN{"[0+1,-1]"}, GIVEN{"[0+1,-1]"}, "[0+1]");
+    check_op("[3,1],[2,1]", trama_reshape(eight, TRAMA_SHAPE(24)), GIVEN{"[0+1,-1]"}, GIVEN{"[0,-1]"}, "[0]");
+    check_op("[2,1],[2,1]", trama_reshape(input("nine", TRAMA_SHAPE(9, 2)), TRAMA_SHAPE(18)), GIVEN{"[1+0,-1]"},
+             GIVEN{"[1+0,-1]"}, "[1+0]");
+    check_op("[3,1]", trama_reshape(six, TRAMA_SHAPE(6, 2, 2)), GIVEN{"[0,-1]"}, GIVEN{"[0,-1]"}, "[0,-1,-1]");
+    /* the product of three such sums is 2^66 */
+    const int64_t many = INT64_C(1) << 44;
+    check_op("[4194303,1],[4194303,1],[4194303,1]",
+             trama_reshape(input("many", TRAMA_SHAPE(many, 2)), TRAMA_SHAPE(2 * many)), GIVEN{"[0+1+2,-1]"},
+             GIVEN{"[0+1,-1]"}, "[0+1]");
+}
+END_TEST
+
 /* DTensor #173936: argmax does not commute with P(max). */
 START_TEST(partials_pass_only_where_the_op_commutes_with_them)
 {
@@ -240,6 +259,7 @@ int main(void)
         the_published_sum_reshape_and_softmax,
         several_axes_on_one_dim_stay_in_their_order,
         a_reshape_keeps_only_splits_that_stay_boxes,
+        a_reshape_keeps_a_split_by_weights_where_the_weights_divide,
         partials_pass_only_where_the_op_commutes_with_them,
         kinds_that_do_not_mix_are_reduced_first,
         dims_of_one_are_repeated_not_split,
