@@ -222,8 +222,8 @@ END_TEST
 
 START_TEST(boxes_follow_the_definition_for_every_layout)
 {
-    static const char *const meshes[] = {"3", "2,3", "2,2,2"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const meshes[] = {"3", "2,3", "2,2,2", "[1,4],[20,3,1]"};
+    for (size_t i = 0; i < 4; i++) {
         trama_mesh *m = trama_mesh_parse(meshes[i]);
         layout_list list = {0};
         trama_shape shape = TRAMA_SHAPE(5, 1, 7);
@@ -306,9 +306,9 @@ static void visit(void *arg, const box *piece, const int *coordinate)
 }
 
 /* Each distinct box that meets a window once, in ascending order: compared with all processes one by one. */
-START_TEST(overlaps_visit_each_box_that_meets_a_window_once)
+static void visit_windows(const char *mesh)
 {
-    trama_mesh *m = trama_mesh_parse("2,3,2");
+    trama_mesh *m = trama_mesh_parse(mesh);
     layout_list list = {0};
     uint64_t seed = 1;
     every_layout(m, 2, true, &list);
@@ -334,6 +334,12 @@ START_TEST(overlaps_visit_each_box_that_meets_a_window_once)
     ARRAY_FREE(&list);
     trama_mesh_destroy(&m);
 }
+
+START_TEST(overlaps_visit_each_box_that_meets_a_window_once)
+{
+    visit_windows("2,3,2");
+    visit_windows("[1,4],[3,1,3],[9,1]"); /* of which some pieces between others are empty */
+}
 END_TEST
 
 START_TEST(boxes_hold_more_than_2_31_elements)
@@ -358,18 +364,11 @@ END_TEST
 /* A text of either language with some of its bytes lost, doubled or replaced. */
 static void damaged_text(uint64_t *seed, char *source)
 {
-    static const char *const texts[] = {"S(0),S(1)",
-                                        "S(0)[1],S(0)[0]",
-                                        "R,P(max)",
-                                        "?,R mask{1,0,1,1}",
-                                        "[0,-1]",
-                                        "[1+0,-1]",
-                                        "[-1,0] P{1:avg}",
-                                        "dp=2,mp=3:5,4,3,2,1,0",
-                                        "2,2",
-                                        "a_b=4"};
+    static const char *const texts[] = {"S(0),S(1)", "S(0)[1],S(0)[0]", "R,P(max)",          "?,R mask{1,0,1,1}",
+                                        "[0,-1]",    "[1+0,-1]",        "[-1,0] P{1:avg}",   "dp=2,mp=3:5,4,3,2,1,0",
+                                        "2,2",       "a_b=4",           "dp=[3,1],2:3,2,1,0"};
     static const char bytes[] = "SRP()[]{},:+-=?0123 mask\xff";
-    strcpy(source, texts[random_below(seed, 10)]);
+    strcpy(source, texts[random_below(seed, 11)]);
     for (int damages = random_below(seed, 4); damages > 0; damages--) {
         size_t n = strlen(source), at = (size_t)random_below(seed, (int)n + 1);
         int how = random_below(seed, 3);

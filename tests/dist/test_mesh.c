@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "dense.h"
 #include "map.h"
 #include "mesh.h"
 #include "suite.h"
@@ -222,13 +223,11 @@ START_TEST(pieces_follow_the_weights_and_the_rest_goes_to_the_first)
     static const struct {
         const char *mesh;
         int64_t n, pieces[4];
-    } cases[] = {{"[3,1]", 8, {6, 2}},
-                 {"[3,1]", 9, {7, 2}}, /* 6 and 2, one left */
-                 {"[3,1]", 3, {3, 0}}, /* 2 and 0, one left */
-                 {"[1,3]", 3, {1, 2}}, /* 0 and 2, one left */
-                 {"[1,2,4]", 10, {2, 3, 5}}, /* 1, 2, 5 and two left */
-                 {"[1,1,1,5]", 0, {0, 0, 0, 0}},
-                 {"[2147483646,1]", (int64_t)1 << 40, {((int64_t)1 << 40) - 512, 512}}};
+    } cases[] = {{"[3,1]", 8, {6, 2}},           {"[3,1]", 9, {7, 2}}, /* 6 and 2, one left */
+                 {"[3,1]", 3, {3, 0}},                                 /* 2 and 0, one left */
+                 {"[1,3]", 3, {1, 2}},                                 /* 0 and 2, one left */
+                 {"[1,2,4]", 10, {2, 3, 5}},                           /* 1, 2, 5 and two left */
+                 {"[1,1,1,5]", 0, {0, 0, 0, 0}}, {"[2147483646,1]", (int64_t)1 << 40, {((int64_t)1 << 40) - 512, 512}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         trama_mesh *m = trama_mesh_parse(cases[i].mesh);
         int64_t next = 0;
@@ -249,10 +248,88 @@ START_TEST(pieces_follow_the_weights_and_the_rest_goes_to_the_first)
 }
 END_TEST
 
+/* From the definition, in 128 bits: what is left goes one by one to the first. */
+static void naive_pieces(int p, const int *weights, int64_t n, int64_t *length)
+{
+    __int128 sum = 0;
+    int64_t left = n;
+    for (int i = 0; i < p; i++)
+        sum += weights[i];
+    for (int i = 0; i < p; i++)
+        left -= length[i] = (int64_t)((__int128)n * weights[i] / sum);
+    for (int i = 0; left > 0; i++, left--)
+        length[i]++;
+}
+
+/* They follow each other from 0 to n, are as defined, and differ from the exact share by 1 at most; and each element is
+ * found in its piece. */
+static void check_pieces(const trama_mesh *m, int p, const int *weights, int64_t n)
+{
+    int64_t next = 0, wanted[64];
+    __int128 sum = 0;
+    for (int i = 0; i < p; i++)
+        sum += weights[i];
+    naive_pieces(p, weights, n, wanted);
+    for (int i = 0; i < p; i++) {
+        int64_t lo, length;
+        mesh_piece(m, 0, n, i, &lo, &length);
+        __int128 off = length * sum - (__int128)n * weights[i];
+        ck_assert_int_eq(lo, next);
+        ck_assert_int_eq(length, wanted[i]);
+        ck_assert(off <= sum && -off < sum);
+        ck_assert(n % (int64_t)sum || off == 0);
+        for (int k = 0; k < 3 && length; k++)
+            ck_assert_int_eq(mesh_piece_find(m, 0, n, lo + (length - 1) * k / 2), i);
+        next += length;
+    }
+    ck_assert_int_eq(next, n);
+}
+
+START_TEST(pieces_of_random_weights_are_the_shares)
+{
+    uint64_t seed = 3;
+    for (int i = 0; i < 400; i++) {
+        int p = 1 + random_below(&seed, 64), weights[64], sum = 0;
+        int most = 1 << random_below(&seed, 21);
+        for (int k = 0; k < p; k++)
+            sum += weights[k] = 1 + random_below(&seed, most);
+        trama_mesh *plain = trama_mesh_create(1, &p, NULL, NULL), *m = trama_mesh_weighted(plain, 0, weights);
+        check_pieces(m, p, weights, random_below(&seed, 3 * p));
+        check_pieces(m, p, weights, random_below(&seed, 100000));
+        check_pieces(m, p, weights, (int64_t)(random_next(&seed) >> 2));
+        check_pieces(m, p, weights, (int64_t)sum * random_below(&seed, 1000)); /* each is its share, exactly */
+        trama_mesh_destroy(&plain);
+        trama_mesh_destroy(&m);
+    }
+}
+END_TEST
+
+/* By dealing the elements: the first n mod p get one more, as without weights. */
+START_TEST(equal_weights_are_none)
+{
+    for (int p = 1; p < 9; p++)
+        for (int64_t n = 0; n < 40; n++) {
+            int weights[] = {7, 7, 7, 7, 7, 7, 7, 7};
+            trama_mesh *plain = trama_mesh_create(1, &p, NULL, NULL), *m = trama_mesh_weighted(plain, 0, weights);
+            ck_assert(trama_mesh_equal(plain, m));
+            for (int i = 0; i < p; i++) {
+                int64_t lo, length, dealt = 0;
+                mesh_piece(m, 0, n, i, &lo, &length);
+                for (int64_t k = i; k < n; k += p)
+                    dealt++;
+                ck_assert_int_eq(length, dealt);
+            }
+            trama_mesh_destroy(&plain);
+            trama_mesh_destroy(&m);
+        }
+}
+END_TEST
+
 START_TEST(weights_count_in_equality)
 {
     trama_mesh *plain = trama_mesh_parse("a=2,b=2"), *parsed = trama_mesh_parse("a=[3,1],b=2");
-    trama_mesh *made = trama_mesh_weighted(plain, 0, (int[]){9, 3}), *back = trama_mesh_weighted(made, 0, (int[]){4, 4});
+    trama_mesh *made = trama_mesh_weighted(plain, 0, (int[]){9, 3}),
+               *back = trama_mesh_weighted(made, 0, (int[]){4, 4});
     ck_assert(trama_mesh_equal(parsed, made));
     ck_assert(!trama_mesh_equal(plain, made));
     ck_assert(trama_mesh_equal(plain, back));
@@ -278,6 +355,8 @@ int main(void)
         a_child_has_processes_of_its_parent_in_any_shape,
         equal_means_shape_and_ids_in_order_not_names,
         pieces_follow_the_weights_and_the_rest_goes_to_the_first,
+        pieces_of_random_weights_are_the_shares,
+        equal_weights_are_none,
         weights_count_in_equality,
         coordinates_are_row_major,
         an_order_maps_process_i_to_place_order_i,

@@ -20,9 +20,8 @@ static trama_shape shape_number(int i)
 }
 
 /* All pairs of layouts on one mesh; every `stride`-th of them. One process a rank. */
-static int64_t try_pairs(const char *mesh_name, int64_t stride)
+static int64_t try_pairs_on(const trama_mesh *mesh, int64_t stride)
 {
-    trama_mesh *mesh = trama_mesh_parse(mesh_name);
     machine *m[MACHINE_VARIANTS];
     for (int v = 0; v < MACHINE_VARIANTS; v++)
         machine_vary(m[v] = machine_uniform(mesh->size, 2), v);
@@ -48,6 +47,13 @@ static int64_t try_pairs(const char *mesh_name, int64_t stride)
     map_destroy(&map);
     for (int v = 0; v < MACHINE_VARIANTS; v++)
         machine_destroy(&m[v]);
+    return tried;
+}
+
+static int64_t try_pairs(const char *mesh_name, int64_t stride)
+{
+    trama_mesh *mesh = trama_mesh_parse(mesh_name);
+    int64_t tried = try_pairs_on(mesh, stride);
     trama_mesh_destroy(&mesh);
     return tried;
 }
@@ -70,6 +76,38 @@ END_TEST
 START_TEST(every_pair_on_three_axes)
 {
     ck_assert_int_gt(try_pairs("2,2,2", suite_is_long() ? 1 : 499), 1000);
+}
+END_TEST
+
+/* Weights of one size, or of up to 2^20, by which most pieces are empty. */
+static trama_mesh *random_weights(trama_mesh *mesh, uint64_t *seed)
+{
+    for (int a = 0; a < mesh->ndim; a++) {
+        int weights[8];
+        for (int i = 0; i < mesh->shape[a]; i++)
+            weights[i] = 1 + random_below(seed, 1 << random_below(seed, 21));
+        trama_mesh *weighted = trama_mesh_weighted(mesh, a, weights);
+        ck_assert_msg(weighted != NULL, "%s", trama_error());
+        trama_mesh_destroy(&mesh);
+        mesh = weighted;
+    }
+    return mesh;
+}
+
+START_TEST(every_pair_on_axes_with_weights)
+{
+    static const char *const meshes[] = {"2", "3", "2,2", "2,3"};
+    uint64_t seed = 20;
+    int draws = suite_is_long() ? 12 : 3;
+    for (int i = 0; i < 4; i++)
+        for (int draw = 0; draw < draws; draw++) {
+            trama_mesh *mesh = random_weights(trama_mesh_parse(meshes[i]), &seed);
+            ck_assert_int_gt(try_pairs_on(mesh, i < 2 ? 1 : suite_is_long() ? 5 : 31), 200);
+            trama_mesh_destroy(&mesh);
+        }
+    ck_assert_int_gt(try_pairs("[20,1]", 1), 900);
+    ck_assert_int_gt(try_pairs("[1,1048576,1]", 1), 900);
+    ck_assert_int_gt(try_pairs("[1,20],[5,1,1]", suite_is_long() ? 1 : 11), 1000);
 }
 END_TEST
 
@@ -295,6 +333,7 @@ int main(void)
         every_pair_on_one_axis,
         every_pair_on_two_axes,
         every_pair_on_three_axes,
+        every_pair_on_axes_with_weights,
         terms_that_stay_partial_on_one_place_do_not_mix_their_messages,
         two_axis_changes_on_8x8_cost_what_the_table_says,
         a_root_sends_once_however_many_receive,

@@ -8,9 +8,9 @@
 #include "suite.h"
 
 static const int sizes[] = {7, 6, 5, 3};
-static const char *const meshes[] = {"1",         "dp=2", "mp=2", "dp=2,mp=2",         "mp=2,dp=2",
-                                     "dp=3",      "mp=3", "4",    "dp=2,mp=2:3,1,0,2", "dp=2,mp=3",
-                                     "dp=3,mp=2", "dp=7"};
+static const char *const meshes[] = {"1",         "dp=2", "mp=2",     "dp=2,mp=2",         "mp=2,dp=2",
+                                     "dp=3",      "mp=3", "4",        "dp=2,mp=2:3,1,0,2", "dp=2,mp=3",
+                                     "dp=3,mp=2", "dp=7", "dp=[3,1]", "mp=[1,20]",         "dp=[20,1],mp=[1,2,40]"};
 enum { N_MESHES = sizeof meshes / sizeof *meshes };
 
 /* Some steps; every loss and parameter as on one device, with short batches and none at all. */

@@ -39,10 +39,10 @@ static void visit_wrong(void *arg, const trial *s, const combination *c)
 
 START_TEST(what_inference_chooses_is_right_for_every_combination_on_one_axis)
 {
-    static const char *const meshes[] = {"2", "3"};
+    static const char *const meshes[] = {"2", "3", "[3,1]", "[1,20,2]"};
     for (int i = 0; i < n_op_cases; i++)
         for (int variant = 0; variant < N_VARIANTS; variant++)
-            for (int m = 0; m < 2; m++) {
+            for (int m = 0; m < 4; m++) {
                 trama_program *p = trama_program_new();
                 trama_value *result = op_cases[i].build(p, &op_cases[i], variant);
                 ck_assert_msg(result != NULL, "%s: %s", op_cases[i].name, trama_program_error(p));
@@ -58,14 +58,14 @@ END_TEST
 
 START_TEST(what_inference_chooses_is_right_on_several_axes)
 {
-    static const char *const meshes[] = {"2,2", "2,3", "3,2", "2,2,2", "2,1,3"};
+    static const char *const meshes[] = {"2,2", "2,3", "3,2", "2,2,2", "2,1,3", "[2,1],[1,20,1]", "2,[1,3]"};
     int n = suite_is_long() ? 3000 : 60;
     uint64_t seed = 7;
     for (int i = 0; i < n_op_cases; i++)
         for (int k = 0; k < n; k++) {
             trama_program *p = trama_program_new();
             trama_value *result = op_cases[i].build(p, &op_cases[i], random_below(&seed, N_VARIANTS));
-            trama_mesh *mesh = trama_mesh_parse(meshes[random_below(&seed, 5)]);
+            trama_mesh *mesh = trama_mesh_parse(meshes[random_below(&seed, 7)]);
             trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
             combination c;
             for (int t = 0; t < result->node->op->n_in; t++) {
