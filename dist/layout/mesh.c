@@ -145,17 +145,74 @@ int trama_mesh_weight(const trama_mesh *mesh, int axis, int i)
     return mesh->weights[axis] ? mesh->weights[axis][i] : 1;
 }
 
+/* The one axis of the parent in whose coordinate the processes differ that differ along an axis of the child alone; -1.
+ * at [child->size] their positions in the parent. */
+static int parent_axis(const trama_mesh *parent, const trama_mesh *child, const int *at, int axis)
+{
+    int found = -1, coordinate[TRAMA_MAX_AXES], here[TRAMA_MAX_AXES], first[TRAMA_MAX_AXES];
+    for (int i = 0; i < child->size; i++) {
+        mesh_coordinate(child, i, coordinate);
+        coordinate[axis] = 0;
+        mesh_coordinate(parent, at[i], here);
+        mesh_coordinate(parent, at[mesh_position(child, coordinate)], first);
+        for (int a = 0; a < parent->ndim; a++)
+            if (here[a] != first[a] && found != a) {
+                if (found >= 0)
+                    return -1;
+                found = a;
+            }
+    }
+    return found;
+}
+
+/* What the processes along an axis of the child weigh along one of the parent; false where those of one coordinate do
+ * not weigh alike. weights [child->shape[axis]]. */
+static bool weights_of_parent(const trama_mesh *parent, int along, const trama_mesh *child, const int *at, int axis,
+                              int *weights)
+{
+    int coordinate[TRAMA_MAX_AXES], of_parent[TRAMA_MAX_AXES];
+    memset(weights, 0, (size_t)child->shape[axis] * sizeof *weights);
+    for (int i = 0; i < child->size; i++) {
+        mesh_coordinate(child, i, coordinate);
+        mesh_coordinate(parent, at[i], of_parent);
+        int weight = trama_mesh_weight(parent, along, of_parent[along]), *known = &weights[coordinate[axis]];
+        if (*known && *known != weight)
+            return false;
+        *known = weight;
+    }
+    return true;
+}
+
+static void take_weights(const trama_mesh *parent, trama_mesh *child, const int *at)
+{
+    int *weights = trama_alloc((size_t)child->size * sizeof *weights);
+    for (int axis = 0; axis < child->ndim; axis++) {
+        int along = parent_axis(parent, child, at, axis);
+        if (along >= 0 && weights_of_parent(parent, along, child, at, axis, weights))
+            mesh_set_weights(child, axis, weights);
+    }
+    free(weights);
+}
+
 trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shape, const char *const *names,
                              const int *ids)
 {
     if (!parent || !ids)
         return mesh_error("a child needs its parent and its ids", NULL), NULL;
     trama_mesh *m = trama_mesh_create(ndim, shape, names, ids);
-    for (int i = 0; m && i < m->size; i++)
-        if (mesh_find(parent, m->ids[i]) < 0) {
-            trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: process id %d of the child is not in its parent", m->ids[i]);
-            trama_mesh_destroy(&m);
-        }
+    if (!m)
+        return NULL;
+    int *at = trama_alloc((size_t)m->size * sizeof *at), missing = -1;
+    for (int i = 0; i < m->size; i++)
+        if ((at[i] = mesh_find(parent, m->ids[i])) < 0)
+            missing = m->ids[i];
+    if (missing < 0) {
+        take_weights(parent, m, at);
+    } else {
+        trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: process id %d of the child is not in its parent", missing);
+        trama_mesh_destroy(&m);
+    }
+    free(at);
     return m;
 }
 

@@ -21,7 +21,8 @@ trama_mesh *trama_mesh_parse(const char *text);
  * unique id in 0 .. 2^24-1 a process, row-major. NULL on error. */
 trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids);
 
-/* A mesh of processes of parent, in any shape; every id must be in the parent. The child keeps no tie to the parent's life. */
+/* A mesh of processes of parent, in any shape; every id must be in the parent. An axis whose processes lie along one axis of the
+ * parent has their weights; trama_mesh_weighted gives it others. The child keeps no tie to the parent's life. */
 trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shape, const char *const *names,
                              const int *ids);
 

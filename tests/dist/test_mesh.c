@@ -135,6 +135,37 @@ START_TEST(a_child_has_processes_of_its_parent_in_any_shape)
 }
 END_TEST
 
+/* The text of a child of the mesh. */
+static void expect_child(const char *parent_text, int ndim, const int *shape, const int *ids, const char *expected)
+{
+    trama_mesh *parent = trama_mesh_parse(parent_text);
+    trama_mesh *child = trama_mesh_child(parent, ndim, shape, NULL, ids);
+    ck_assert_msg(child != NULL, "%s", trama_error());
+    char *got = trama_mesh_text(child);
+    ck_assert_msg(!strcmp(got, expected), "of %s: %s instead of %s", parent_text, got, expected);
+    free(got);
+    trama_mesh_destroy(&parent);
+    trama_mesh_destroy(&child);
+}
+
+START_TEST(a_child_keeps_the_weights_of_the_axes_that_it_keeps)
+{
+    const char *parent = "dp=[3,1],mp=[1,5,2]";
+    expect_child(parent, 1, (int[]){3}, (int[]){3, 4, 5}, "[1,5,2]:3,4,5");
+    expect_child(parent, 1, (int[]){2}, (int[]){1, 4}, "[3,1]:1,4");
+    expect_child(parent, 1, (int[]){2}, (int[]){4, 1}, "[1,3]:4,1");
+    expect_child(parent, 1, (int[]){2}, (int[]){2, 1}, "[2,5]:2,1");
+    expect_child(parent, 2, (int[]){2, 2}, (int[]){0, 3, 2, 5}, "[1,2],[3,1]:0,3,2,5");
+    expect_child(parent, 3, (int[]){2, 1, 3}, (int[]){0, 1, 2, 3, 4, 5}, "[3,1],1,[1,5,2]");
+    expect_child(parent, 1, (int[]){6}, (int[]){0, 1, 2, 3, 4, 5}, "6");        /* along both */
+    expect_child(parent, 1, (int[]){2}, (int[]){0, 4}, "2:0,4");                /* across */
+    expect_child(parent, 2, (int[]){2, 2}, (int[]){0, 1, 5, 4}, "2,2:0,1,5,4"); /* 1 and 5 beside 2 and 5 */
+    expect_child("[4,1,2,1]", 2, (int[]){2, 2}, (int[]){0, 1, 2, 3}, "2,2");    /* 4 and 1 beside 2 and 1 */
+    expect_child("[4,1,4,1]", 2, (int[]){2, 2}, (int[]){0, 1, 2, 3}, "2,[4,1]");
+    expect_child("2,3", 1, (int[]){3}, (int[]){3, 4, 5}, "3:3,4,5");
+}
+END_TEST
+
 START_TEST(equal_means_shape_and_ids_in_order_not_names)
 {
     trama_mesh *a = trama_mesh_parse("dp=2,mp=2"), *b = trama_mesh_parse("2,2"), *c = trama_mesh_parse("4"),
@@ -353,6 +384,7 @@ int main(void)
         wrong_numbers_are_refused,
         names_must_print_and_parse,
         a_child_has_processes_of_its_parent_in_any_shape,
+        a_child_keeps_the_weights_of_the_axes_that_it_keeps,
         equal_means_shape_and_ids_in_order_not_names,
         pieces_follow_the_weights_and_the_rest_goes_to_the_first,
         pieces_of_random_weights_are_the_shares,
