@@ -59,7 +59,8 @@ typedef struct trama_config {
                           written to disk by then (every STARPU_TRACE_BUFFER_SIZE MB, 64) */
     bool check_calls;  /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging */
     bool
-        map_by_order; /* process i of n fills the ranks in blocks, TRAMA_MAP_BY_ORDER=1; else by traffic and distance */
+        map_by_order; /* process i of n fills the ranks in blocks, as on meshes with weights, TRAMA_MAP_BY_ORDER=1; else
+                         by traffic and distance */
     bool verify; /* the plans of all ranks are made and verified on each before a target first runs, TRAMA_VERIFY=1 */
     bool no_fusion;         /* one task an op: for comparisons */
     bool keep_blas_kernels; /* do not re-select the kernels of a BLAS that does not know this CPU */

@@ -125,11 +125,12 @@ static trama_status check_agreement(trama_context *context, const trama_program 
     return status;
 }
 
-/* Processes that talk much get places that are near, unless the user has put them in order. */
+/* Processes that talk much get places that are near, unless the user has put them in order or given them weights, which
+ * are for the places that they have in order. */
 static void map_processes(trama_executable *e)
 {
     const trama_config *config = context_config(e->context);
-    if (config->map_by_order || e->program->order.n)
+    if (config->map_by_order || e->program->order.n || program_is_weighted(e->program))
         return;
     process_traffic *t = traffic_of_program(e->program, &e->l, config->nominal, e->map->n, NULL);
     process_map *map = map_by_traffic(t, e->map->n, context_machine(e->context));

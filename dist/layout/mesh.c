@@ -128,6 +128,14 @@ bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
     return true;
 }
 
+bool mesh_is_weighted(const trama_mesh *mesh)
+{
+    for (int a = 0; a < mesh->ndim; a++)
+        if (mesh->weights[a])
+            return true;
+    return false;
+}
+
 trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights)
 {
     if (!mesh || !weights || axis < 0 || axis >= mesh->ndim)

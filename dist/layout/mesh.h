@@ -37,6 +37,7 @@ const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask
 void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo, int64_t *length);
 int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x);
 
+bool mesh_is_weighted(const trama_mesh *mesh);
 bool mesh_set_weights(trama_mesh *mesh, int axis, const int *weights); /* false with a message */
 size_t mesh_identifier(const char *at); /* the length of the identifier at the start of a text; 0 where there is none */
 trama_status mesh_error(const char *problem, const char *value);

@@ -14,6 +14,14 @@ const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh)
     return *own = mesh_copy(mesh);
 }
 
+bool program_is_weighted(const trama_program *program)
+{
+    for (int i = 0; i < program->meshes.n; i++)
+        if (mesh_is_weighted(program->meshes.at[i]))
+            return true;
+    return false;
+}
+
 /* The first process of a mesh from n on; -1 where there is none. */
 static int process_beyond(int n, const trama_mesh *mesh)
 {

@@ -135,6 +135,8 @@ void program_node_free(trama_node *node);
 
 /* The program's own copy of a mesh. */
 const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh);
+/* Whether some mesh has weights: they are those of the places that processes have in order. */
+bool program_is_weighted(const trama_program *program);
 
 /* Appends an op; NULL operands pass through as NULL. Results are in the node that result 0 names. */
 trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,

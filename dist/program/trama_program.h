@@ -110,11 +110,12 @@ trama_status trama_stage_at(trama_where where, trama_program *program, int stage
 #define trama_offload(value, device) trama_offload_at(TRAMA_HERE, value, device)
 trama_value *trama_offload_at(trama_where where, trama_value *value, const char *device);
 
-/* The physical order: process i runs on place order[i], where otherwise traffic and distances decide. order [n] is a
- * permutation of 0 .. n-1, copied. Places are numbered as trama_context_describe lists them; where there are fewer than
- * n, it is place order[i] * places / n, rounded down. n may be above the number of processes, but no id of a mesh may
- * reach it: E_ARGUMENT here, E_LAYOUT where the mesh comes in later. E_ARGUMENT for what is no permutation, and for
- * another order than before; E_ORDER in eager mode once a value is computed. */
+/* The physical order: process i runs on place order[i], where otherwise traffic and distances decide; where a mesh has
+ * weights, which are for unequal places, process i runs on place i unless told. order [n] is a permutation of 0 .. n-1,
+ * copied. Places are numbered as trama_context_describe lists them; where there are fewer than n, it is place
+ * order[i] * places / n, rounded down. n may be above the number of processes, but no id of a mesh may reach it:
+ * E_ARGUMENT here, E_LAYOUT where the mesh comes in later. E_ARGUMENT for what is no permutation, and for another order
+ * than before; E_ORDER in eager mode once a value is computed. */
 #define trama_order(program, n, order) trama_order_at(TRAMA_HERE, program, n, order)
 trama_status trama_order_at(trama_where where, trama_program *program, int n, const int *order);
 

@@ -271,14 +271,6 @@ END_TEST
 /* What a sample would be poorer without. */
 typedef enum { FULL, AXES_4, WEIGHTED, MASKED, SCALAR, EMPTY, MIXED, ACROSS, N_TRAITS } trait;
 
-static bool is_weighted(const trama_mesh *mesh)
-{
-    for (int a = 0; a < mesh->ndim; a++)
-        if (mesh->weights[a])
-            return true;
-    return false;
-}
-
 static unsigned kinds_of(const trama_layout *l)
 {
     unsigned kinds = 0;
@@ -297,7 +289,7 @@ START_TEST(the_samples_are_of_every_relation_and_kind)
         const trama_mesh *a = s.from, *b = s.to;
         const bool traits[N_TRAITS] = {[FULL] = a->size == MOST_PROCESSES && b->size > 1,
                                        [AXES_4] = a->ndim == MOST_AXES && a->size >= 16,
-                                       [WEIGHTED] = is_weighted(a) && is_weighted(b),
+                                       [WEIGHTED] = mesh_is_weighted(a) && mesh_is_weighted(b),
                                        [MASKED] = s.c.from.mask && s.c.to.mask,
                                        [SCALAR] = s.c.shape.ndim == 0,
                                        [EMPTY] = trama_shape_count(s.c.shape) == 0,

@@ -107,6 +107,38 @@ START_TEST(an_eager_program_runs_where_its_order_says)
 }
 END_TEST
 
+/* Two processes a rank, which exchange along the first axis alone: what the traffic would have on one rank is apart. */
+START_TEST(a_mesh_with_weights_keeps_the_order_of_its_places)
+{
+    char spec[32];
+    start();
+    snprintf(spec, sizeof spec, "[2,1],%d", n_ranks);
+    trama_mesh *mesh = trama_mesh_parse(spec);
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(3, n_ranks)), mesh, "S(0),S(1)");
+    trama_target *t = trama_target_new(p, "t", trama_reshard(trama_scale(x, 3), mesh, "R,S(1)"));
+    trama_executable *e = compile(p);
+    double *data = calloc(3 * (size_t)n_ranks, sizeof *data);
+    must(trama_feed(e, x, data, TRAMA_SHAPE(3, n_ranks)));
+    must(trama_run(e, t));
+    for (int i = 0; i < 2; i++) {
+        int process = 2 * my_rank + i, boxes;
+        int64_t offset[2], extent[2];
+        must(trama_local_count(e, x, &boxes));
+        demand(boxes == 2, "%d boxes", boxes);
+        must(trama_local_box(e, x, i, offset, extent));
+        demand(offset[0] == 2 * (process / n_ranks) && extent[0] == 2 - process / n_ranks &&
+                   offset[1] == process % n_ranks && extent[1] == 1,
+               "process %d is not on rank %d", process, my_rank);
+    }
+    free(data);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    stop();
+}
+END_TEST
+
 /* A program of one process runs where the order puts process 0. */
 START_TEST(the_one_process_of_a_plain_program_has_a_place_too)
 {
@@ -146,4 +178,5 @@ START_TEST(an_order_after_the_first_eager_value_comes_too_late)
 END_TEST
 
 TESTS(a_recorded_program_runs_where_its_order_says, an_eager_program_runs_where_its_order_says,
-      the_one_process_of_a_plain_program_has_a_place_too, an_order_after_the_first_eager_value_comes_too_late)
+      a_mesh_with_weights_keeps_the_order_of_its_places, the_one_process_of_a_plain_program_has_a_place_too,
+      an_order_after_the_first_eager_value_comes_too_late)
