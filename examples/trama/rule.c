@@ -12,7 +12,7 @@
 #include "rule_build.h"
 
 static const struct argp_option options[] = {
-    {"mesh", 'm', "SPEC", 0, "the mesh, as 2,3 or dp=2,mp=3", 0},
+    {"mesh", 'm', "SPEC", 0, "the mesh, as 2,3 or dp=2,mp=3, with weights as dp=[3,1]", 0},
     {"in", 'i', "SHAPE:LAYOUT", 0,
      "an operand, in order: 64,32:1,0 or 64,32:S(1),S(0) or 64,32:[1,-1] P{0:sum}; `:` is a scalar; without :LAYOUT "
      "it is not split",

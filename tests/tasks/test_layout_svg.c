@@ -52,6 +52,37 @@ START_TEST(a_picture_is_a_text)
 }
 END_TEST
 
+/* The first number after a word, from a place in a text. */
+static double number_after(const char *at, const char *word)
+{
+    at = strstr(at, word);
+    demand(at, "no %s", word);
+    return strtod(at + strlen(word), NULL);
+}
+
+START_TEST(pieces_by_weight_are_drawn_as_large_as_they_are)
+{
+    demand_picture("[3,1]", TRAMA_SHAPE(16), "S(0)",
+                   "0                        12       16\n"
+                   "+------------------------+--------+\n"
+                   "|           0            |   1    |\n"
+                   "+------------------------+--------+\n");
+    demand_picture("[1,20,1]", TRAMA_SHAPE(2), "S(0)", /* nobody sees the third */
+                   "0   1   2\n"
+                   "+---+---+\n"
+                   "| 0 | 1 |\n"
+                   "+---+---+\n");
+    char *svg = svg_of("[5,1]", TRAMA_SHAPE(12, 2), "S(0)", "x");
+    const char *first = strstr(svg, "<g class=\"cell\"><title>0</title>"),
+               *second = strstr(svg, "<g class=\"cell\"><title>1</title>");
+    demand(first && second, "%s", svg);
+    double high = number_after(first, "height=\""), low = number_after(second, "height=\"");
+    demand(high == 5 * low, "%g and %g", high, low);
+    demand(number_after(second, " y=\"") == number_after(first, " y=\"") + high, "not below each other");
+    free(svg);
+}
+END_TEST
+
 START_TEST(what_has_no_picture_has_an_empty_one)
 {
     demand_picture("2", TRAMA_SCALAR, "R", "");
@@ -102,5 +133,5 @@ START_TEST(wrong_questions_are_refused)
 }
 END_TEST
 
-TESTS(a_picture_is_a_text, what_has_no_picture_has_an_empty_one, the_largest_extents_are_drawn,
-      a_title_may_have_any_characters, wrong_questions_are_refused)
+TESTS(a_picture_is_a_text, pieces_by_weight_are_drawn_as_large_as_they_are, what_has_no_picture_has_an_empty_one,
+      the_largest_extents_are_drawn, a_title_may_have_any_characters, wrong_questions_are_refused)

@@ -41,9 +41,10 @@ END_TEST
 /* Process ids in any order, and not all of them. */
 START_TEST(meshes_of_other_processes_follow_plain_loops)
 {
-    static const char *const others[] = {"dp=2:1,0", "mp=2:1,3", "dp=2,mp=2:3,1,0,2", "mp=3:5,0,2"};
+    static const char *const others[] = {"dp=2:1,0",   "mp=2:1,3",      "dp=2,mp=2:3,1,0,2",
+                                         "mp=3:5,0,2", "mp=[1,20]:1,0", "dp=[20,1],mp=[1,3]"};
     start();
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         train_beside_plain(&(training){others[i], TRAMA_F64, true, 20, 1e-10, 3, small_sizes, {11}});
     stop();
 }

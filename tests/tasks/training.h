@@ -5,7 +5,7 @@
 
 #include "network.h"
 
-static const char *const meshes[] = {NULL, "1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3", "mp=2,dp=3"};
+static const char *const meshes[] = {NULL, "1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3", "mp=2,dp=3", "dp=[3,1]"};
 enum { N_MESHES = sizeof meshes / sizeof *meshes };
 
 static inline void train_on_all(trama_dtype dtype, bool adamw, int steps, double tolerance)
