@@ -97,6 +97,13 @@ static int greatest_common_divisor(int a, int b)
     return b ? greatest_common_divisor(b, a % b) : a;
 }
 
+void mesh_drop_weights(trama_mesh *m, int axis)
+{
+    free(m->weights[axis]);
+    m->weights[axis] = NULL;
+    m->weight_sum[axis] = m->shape[axis];
+}
+
 /* In lowest terms, so that weights that mean the same are the same; equal ones are none. */
 bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
 {
@@ -116,9 +123,7 @@ bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
     }
     if (sum / common > INT_MAX)
         return mesh_error("the weights of an axis add up to more than 2^31-1", NULL), false;
-    free(m->weights[axis]);
-    m->weights[axis] = NULL;
-    m->weight_sum[axis] = m->shape[axis];
+    mesh_drop_weights(m, axis);
     if (equal)
         return true;
     m->weights[axis] = copy_ints(weights, m->shape[axis]);

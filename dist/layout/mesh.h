@@ -39,6 +39,7 @@ int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x);
 
 bool mesh_is_weighted(const trama_mesh *mesh);
 bool mesh_set_weights(trama_mesh *mesh, int axis, const int *weights); /* false with a message */
+void mesh_drop_weights(trama_mesh *mesh, int axis);
 size_t mesh_identifier(const char *at); /* the length of the identifier at the start of a text; 0 where there is none */
 trama_status mesh_error(const char *problem, const char *value);
 

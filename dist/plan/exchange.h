@@ -188,6 +188,9 @@ typedef struct way {
     trama_mesh *owned; /* mesh, where it was made for this; NULL */
 } way;
 bool find_way(const exchange *x, way *found);
+/* Terms that become pieces by weight: each process sums an equal piece, and the heavy ones take what they lack from the
+ * others. Where one would get much of all terms, that is less. */
+bool find_even_way(const exchange *x, way *found);
 
 /* target.c: the shards of the target holding; regions are set, what gets no value is zero. */
 void make_targets(exchange *x);

@@ -387,7 +387,7 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
         return;
     }
     way w;
-    if (find_way(&x, &w)) {
+    if (find_way(&x, &w) || find_even_way(&x, &w)) {
         reshard_by_way(&x, &w, node, fresh);
         return;
     }

@@ -2,7 +2,8 @@
 /* Two levels: an exchange in which a process would send many small messages goes by way of another layout, so that each
  * hop has about the root of as many. It costs up to twice the bytes without partials, and with them no more than pieces
  * that do not come out even. The way is searched for among the layouts without masks on a few meshes; all ranks find
- * the same, by what some processes of the target would get. */
+ * the same, by what some processes of the target would get. And sums of which one process would get most go by way of
+ * equal pieces. */
 #include <string.h>
 
 #include "bound.h"
@@ -263,6 +264,56 @@ bool find_way(const exchange *x, way *found)
         try_made(&s, heads_of(x->to_mesh));
     }
     if (found->mesh && is_within_bounds(x, found))
+        return true;
+    trama_mesh_destroy(&found->owned);
+    return false;
+}
+
+/* ---- Sums that are cut by weights ---- */
+
+/* The mesh with equal pieces along the axes whose terms are summed to pieces by weight; NULL where there are none. */
+static trama_mesh *as_equal(const exchange *x)
+{
+    trama_mesh *equal = NULL;
+    for (int a = 0; a < x->to_mesh->ndim; a++)
+        if (x->reduced >> a & 1 && x->to.axis[a].kind == TRAMA_SPLIT && x->to_mesh->weights[a]) {
+            equal = equal ? equal : mesh_copy(x->to_mesh);
+            mesh_drop_weights(equal, a);
+        }
+    return equal;
+}
+
+/* The most bytes that one of the processes asked gets, by way of what lies between or at once. */
+static int64_t most_bytes(const exchange *x, const exchange *to, const exchange *from)
+{
+    int n = (int)min_i64(x->to_mesh->size, MOST_PROBES);
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        int at = probe(x, i, n);
+        most = max_i64(most, to ? cost_at(to, at).bytes + cost_at(from, at).bytes : cost_at(x, at).bytes);
+    }
+    return most;
+}
+
+bool find_even_way(const exchange *x, way *found)
+{
+    *found = (way){0};
+    if (x->kept || layout_has(&x->to, TRAMA_PARTIAL) || x->from.mask || x->to.mask || !x->one_mesh ||
+        !map_is_apart(x->q->s.map, x->to_mesh))
+        return false;
+    trama_mesh *equal = as_equal(x);
+    if (!equal)
+        return false;
+    *found = (way){.from_mesh = equal,
+                   .mesh = equal,
+                   .to_mesh = x->to_mesh,
+                   .from = x->from,
+                   .between = x->to,
+                   .to = x->to,
+                   .owned = equal};
+    exchange to, from;
+    hops(x, found, &to, &from);
+    if (most_bytes(x, NULL, NULL) - most_bytes(x, &to, &from) >= SLICE_BYTES)
         return true;
     trama_mesh_destroy(&found->owned);
     return false;

@@ -132,9 +132,42 @@ START_TEST(no_message_is_larger_than_mpi_counts)
 }
 END_TEST
 
+/* Of 4 terms the heavy process would get 3 times its 20/23; as it is, no one gets more than of a sum on all of them. */
+START_TEST(sums_to_pieces_by_weight_go_by_way_of_equal_pieces)
+{
+    static const staged_case heavy[] = {
+        {"[20,1,1,1]", "P", "[20,1,1,1]", "S(0)", 2, {1000, 30}, 0, 2 * 0.75},
+        {"[1,1,20,1]", "P(max)", "[1,1,20,1]", "S(1)", 2, {30, 1001}, 0, 2 * 0.75},
+        {"[1,30,2,1,1,1,1]", "P(avg)", "[1,30,2,1,1,1,1]", "S(0)", 1, {20000}, 0, 2 * 6 / 7.},
+        {"[20,1,1],2", "P,S(1)", "[20,1,1],2", "S(0),S(1)", 2, {1500, 34}, 0, 2 / 3.},
+        {"2,[1,9,1,1]", "P,P", "2,[1,9,1,1]", "R,S(0)", 1, {30000}, 0, 2 * 7 / 8.},
+        {"2,[1,9,1,1]", "S(0),P", "2,[1,9,1,1]", "S(0),S(0)", 1, {60000}, 0, 0.75},
+        {"[3,1]", "P", "[3,1]", "S(0)", 1, {9000}, 0, 0.75},          /* at once is less */
+        {"[20,1,1,1]", "P", "[20,1,1,1]", "S(0)", 1, {1000}, 0, 2.7}, /* too little for two hops */
+    };
+    for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++) {
+        change c = change_of(&heavy[i]);
+        machine *m = machine_uniform(c.to_mesh->size, 1);
+        process_map *map = map_by_order(c.to_mesh->size, NULL, m);
+        trama_reshard_plan *p = NULL;
+        c.machine = m;
+        c.map = map;
+        change_try(&c, NULL);
+        ck_assert(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F64, c.shape, &p));
+        double bytes = 8 * (double)trama_shape_count(c.shape), got = trama_reshard_plan_certificate(p).received / bytes;
+        ck_assert_msg(got <= heavy[i].ratio * 1.02, "case %zu: %g times the tensor", i, got);
+        trama_reshard_plan_destroy(&p);
+        map_destroy(&map);
+        machine_destroy(&m);
+        free_change(&c);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {values_stay_and_bytes_are_at_most_doubled, messages_are_few,
-                            few_or_large_messages_go_straight, no_message_is_larger_than_mpi_counts};
+                            few_or_large_messages_go_straight, sums_to_pieces_by_weight_go_by_way_of_equal_pieces,
+                            no_message_is_larger_than_mpi_counts};
     return suite_run("stage", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -15,8 +15,8 @@ typedef struct change {
     int ways;               /* tiles; with a grain of one byte */
     int64_t message_window; /* bytes; 0: the default */
     uint64_t seed;          /* of the terms */
-    bool two_levels;        /* a process may receive up to twice what any one lacks */
-    bool exact;             /* values must be equal to the bit, not to 1e-12 */
+    bool two_levels; /* a process may receive up to twice what any one lacks, or with partials what any one may */
+    bool exact;      /* values must be equal to the bit, not to 1e-12 */
 } change;
 
 /* Message windows to try, in bytes: the default; one by which all messages are sent from where they lie; few and many
