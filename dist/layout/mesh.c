@@ -300,6 +300,15 @@ static int64_t share(int64_t n, int64_t weight, int64_t sum)
     return n / sum * weight + n % sum * weight / sum;
 }
 
+/* What the shares leave of n: less than one for each. */
+static int64_t left_over(const trama_mesh *mesh, int axis, int64_t n)
+{
+    int64_t left = n;
+    for (int i = 0; i < mesh->shape[axis]; i++)
+        left -= share(n, mesh->weights[axis][i], mesh->weight_sum[axis]);
+    return left;
+}
+
 void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo, int64_t *length)
 {
     const int *weights = mesh->weights[axis];
@@ -307,31 +316,24 @@ void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo,
         piece_of(n, mesh->shape[axis], i, lo, length);
         return;
     }
-    int64_t before = 0, all = 0;
-    for (int k = 0; k < mesh->shape[axis]; k++) {
-        int64_t part = share(n, weights[k], mesh->weight_sum[axis]);
-        before += k < i ? part : 0;
-        all += part;
-    }
-    *lo = before + min_i64(i, n - all);
-    *length = share(n, weights[i], mesh->weight_sum[axis]) + (i < n - all);
+    int64_t left = left_over(mesh, axis, n);
+    *lo = min_i64(i, left);
+    for (int k = 0; k < i; k++)
+        *lo += share(n, weights[k], mesh->weight_sum[axis]);
+    *length = share(n, weights[i], mesh->weight_sum[axis]) + (i < left);
 }
 
 int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x)
 {
-    if (!mesh->weights[axis])
+    const int *weights = mesh->weights[axis];
+    if (!weights)
         return piece_find(n, mesh->shape[axis], x);
-    int first = 0, last = mesh->shape[axis] - 1;
-    while (first < last) {
-        int middle = (first + last) / 2;
-        int64_t lo, length;
-        mesh_piece(mesh, axis, n, middle, &lo, &length);
-        if (x < lo + length)
-            last = middle;
-        else
-            first = middle + 1;
+    int64_t left = left_over(mesh, axis, n), end = 0;
+    for (int i = 0;; i++) {
+        end += share(n, weights[i], mesh->weight_sum[axis]) + (i < left);
+        if (x < end)
+            return i;
     }
-    return first;
 }
 
 void mesh_coordinate(const trama_mesh *mesh, int position, int *coordinate)

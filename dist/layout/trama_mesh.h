@@ -27,7 +27,9 @@ trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shap
                              const int *ids);
 
 /* The same mesh with weights >= 1 along one axis [its extent], for places that are not equal: what splits n elements along it
- * gives piece i  floor(n w_i / sum(w)), and the remainder one each to the first pieces. Equal weights are as none. */
+ * gives piece i  floor(n w_i / sum(w)), and the remainder one each to the first pieces: no more than 1 off its share, and just
+ * that where the sum divides n. Light ones may get nothing. Equal weights are as none. NULL on error, as where the sum of the
+ * weights in lowest terms is above 2^31-1. */
 trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights);
 int trama_mesh_weight(const trama_mesh *mesh, int axis, int i); /* in lowest terms; 1 without weights */
 
