@@ -115,7 +115,7 @@ static const system_of dense = {333, 1 << 20, 1e-10}, banded = {401, 3, 1e-12};
 
 START_TEST(iterations_and_solution_are_the_plain_ones_on_every_mesh)
 {
-    static const char *const meshes[] = {"1", "2", "3", "2,2", "1,3", "2,1,2"};
+    static const char *const meshes[] = {"1", "2", "3", "2,2", "1,3", "2,1,2", "[3,1]"};
     for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
         check_on(&dense, 1, meshes[i], 2);
         check_on(&banded, 1, meshes[i], 2);

@@ -3,7 +3,7 @@
 #include "eager_cases.h"
 #include "eager_training.h"
 
-static const char *const meshes[] = {"1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3"};
+static const char *const meshes[] = {"1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3", "dp=[5,1],mp=[1,2]"};
 enum { N_MESHES = sizeof meshes / sizeof *meshes };
 
 START_TEST(eager_training_has_the_bits_of_recorded_training)

@@ -143,11 +143,13 @@ END_TEST
 START_TEST(boxes_are_fed_and_read_as_the_layout_cuts_them)
 {
     static const char *const layouts[] = {"S(0),S(1)", "S(1),S(0)", "S(1)[1],S(1)[0]", "R,S(0)", "R,R"};
+    const int n_layouts = sizeof layouts / sizeof *layouts;
     start();
-    for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
-        trama_mesh *mesh = mesh_of("dp=2,mp=2");
+    for (int i = 0; i < 2 * n_layouts; i++) {
+        const char *placements = layouts[i % n_layouts];
+        trama_mesh *mesh = mesh_of(i < n_layouts ? "dp=2,mp=2" : "dp=[20,1],mp=[1,2]"); /* empty ones are boxes, too */
         trama_program *p = trama_program_new();
-        trama_value *x = trama_shard(trama_input(p, "x", TRAMA_I32, TRAMA_SHAPE(TRAMA_ANY, 5)), mesh, layouts[k]);
+        trama_value *x = trama_shard(trama_input(p, "x", TRAMA_I32, TRAMA_SHAPE(TRAMA_ANY, 5)), mesh, placements);
         trama_value *y = trama_neg(x);
         trama_target *t = trama_target_new(p, "t", y);
         trama_executable *e = compile(p);
@@ -158,21 +160,21 @@ START_TEST(boxes_are_fed_and_read_as_the_layout_cuts_them)
         fill_numbers(data, TRAMA_I32, 35);
         must(trama_feed(e, x, (int32_t[35]){0}, shape)); /* tells the boxes */
         must(trama_local_count(e, x, &n));
-        for (int i = 0; i < n; i++) {
+        for (int k = 0; k < n; k++) {
             piece b;
-            must(trama_local_box(e, x, i, b.lo, b.n));
+            must(trama_local_box(e, x, k, b.lo, b.n));
             for (int64_t j = 0; j < piece_count(&b, 2); j++)
-                blocks[i][j] = data[piece_element(&b, shape, j)];
-            pieces[i] = blocks[i];
+                blocks[k][j] = data[piece_element(&b, shape, j)];
+            pieces[k] = blocks[k];
         }
         must(trama_feed_local(e, x, shape, n, pieces));
         memset(blocks, 0, sizeof blocks); /* it was copied */
         must(trama_run(e, t));
         must(trama_read(e, x, read, sizeof read));
-        demand(!memcmp(read, data, sizeof data), "%s: boxes make another whole", layouts[k]);
+        demand(!memcmp(read, data, sizeof data), "%s: boxes make another whole", placements);
         must(trama_read(e, y, read, sizeof read));
-        for (int i = 0; i < 35; i++)
-            demand(read[i] == -data[i], "%s: element %d of neg", layouts[k], i);
+        for (int k = 0; k < 35; k++)
+            demand(read[k] == -data[k], "%s: element %d of neg", placements, k);
         trama_layout l;
         char *layout;
         must(trama_layout_of(e, y, &layout));
