@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How .cu files start kernels. They use threads, blocks, __shared__ arrays of fixed size, __syncthreads and the
- * __shfl_*_sync family, and no more: so each also compiles as C++ for a processor, where tests run it thread by thread. */
+ * __shfl_*_sync family, and no more: so each also compiles as C++, and tests run it on a processor, thread by thread. */
 #ifndef CODELETS_LAUNCH_CUH
 #define CODELETS_LAUNCH_CUH
 
@@ -19,7 +19,8 @@
 #else /* what stands in for CUDA is included before this file */
 #define GPU_LAUNCH(kernel, grid, block, g, ...)                                                                        \
     do {                                                                                                               \
-        simt_launch((grid), (block), [=] { (kernel)(__VA_ARGS__); });                                                  \
+        const auto each_thread = [=](const auto &...with) { (kernel)(with...); };                                      \
+        simt_launch_on((g)->stream, #kernel, (grid), (block), each_thread, __VA_ARGS__);                               \
         gpu_launched(#kernel);                                                                                         \
     } while (0)
 #endif
