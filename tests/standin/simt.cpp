@@ -335,6 +335,16 @@ block_order order_blocks(uint64_t n, std::minstd_rand &random)
 }
 } // namespace
 
+const char *simt_where(void)
+{
+    static thread_local char text[256];
+    if (!running)
+        return "the host";
+    snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", sim.kernel, blockIdx.x, blockIdx.y,
+             blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
+    return text;
+}
+
 void simt_order(unsigned how)
 {
     order = how;

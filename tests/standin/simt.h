@@ -46,19 +46,34 @@ void simt_order(unsigned order);
  * than a block can have. */
 void simt_run(const char *kernel, dim3 grid, dim3 block, void (*body)(const void *), const void *with);
 
+/* Who runs in the calling thread: "kernel copy, block (0,0,0), thread (3,0,0)", or "the host". */
+const char *simt_where(void);
+
 template <typename F> void simt_launch(dim3 grid, dim3 block, F f)
 {
     simt_run(
         "kernel", grid, block, [](const void *with) { (*(const F *)with)(); }, &f);
 }
 
-/* Does work in the order of a stream, which the stand-in for CUDA's run time has; without it, at once. */
+/* The stand-in for CUDA's run time (standin.h) has these: work is done in the order of a stream; an argument of a
+ * kernel points to memory of a GPU. Without it, all is done at once, and memory is the host's. */
 void simt_enqueue(void *stream, std::function<void()> work) __attribute__((weak));
+void simt_check_argument(const char *kernel, int number, const void *pointer) __attribute__((weak));
+
+template <typename A> void simt_check(const char *kernel, int number, A argument)
+{
+    if constexpr (std::is_pointer<A>::value)
+        if constexpr (!std::is_function<std::remove_pointer_t<A>>::value)
+            if (simt_check_argument)
+                simt_check_argument(kernel, number, argument);
+}
 
 /* As a launch does, takes the arguments as they are now, and passes them to each thread. */
 template <typename F, typename... A>
 void simt_launch_on(void *stream, const char *kernel, dim3 grid, dim3 block, F f, A... arguments)
 {
+    int number = 0;
+    (simt_check(kernel, ++number, arguments), ...);
     const auto thread = [f, kept = std::tuple<A...>(arguments...)] { std::apply(f, kept); };
     const auto work = [=] {
         simt_run(

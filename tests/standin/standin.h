@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stand-in for CUDA's run time, cuBLASLt and NCCL, for tests on machines without a GPU: what its files share. It is a
+ * library that comes before NVIDIA's in a test's link order, and it is never installed. It knows nothing of Trama.
+ * The environment says what machine it plays:
+ *   TRAMA_STANDIN_GPUS     how many GPUs there are (1); CUDA_VISIBLE_DEVICES chooses among them
+ *   TRAMA_STANDIN_MEMORY   bytes of memory of each (1 GiB)
+ *   TRAMA_STANDIN_TAKEN    of which others have taken so many (0)
+ *   TRAMA_STANDIN_ASYNC    1: work of a stream is done later, in a thread of its own; 0: at once
+ *   TRAMA_STANDIN_FAIL     what fails, as "launch:100,malloc:5": the 100th launch loses the device, the 5th cudaMalloc
+ *                          finds no memory; copy, blas and nccl likewise
+ *   TRAMA_STANDIN_ORDER    the order of threads: forward, reverse, or a number (simt.h)
+ * Memory of a device can be touched only while work of the stand-in does so: host code that does, kernels beyond what
+ * was allocated or in another GPU's memory, and copies of the wrong kind end the process with a message. */
+#ifndef STANDIN_STANDIN_H
+#define STANDIN_STANDIN_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include <cuda_runtime_api.h>
+
+namespace standin
+{
+enum { MOST_GPUS = 16 };
+
+[[noreturn]] void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+int64_t setting(const char *name, int64_t usual);
+
+int gpus(void);     /* that are visible */
+int board(int gpu); /* its number without CUDA_VISIBLE_DEVICES */
+int current(void);  /* the calling thread's GPU */
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Whether TRAMA_STANDIN_FAIL wants this call of `what` to fail; counts the calls. */
+bool fails(const char *what);
+
+/* From now on every call answers this. */
+void lose(cudaError_t why);
+
+/* What a function of the run time answers; the thread's last error follows. */
+cudaError_t answer(const std::function<cudaError_t()> &call);
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+int gpu_of(const void *pointer); /* whose memory it is in; -1: none's */
+
+cudaError_t device_malloc(void **pointer, size_t bytes);
+void device_free(void *pointer);
+void device_forget(int gpu); /* frees all of it */
+void device_room(int gpu, size_t *free, size_t *total);
+
+/* Ends the process unless all bytes lie in one allocation of a device. */
+void check_device(const char *call, const void *pointer, size_t bytes);
+/* And unless they are no device's. */
+void check_host(const char *call, const void *pointer);
+
+/* As long as it lives, its thread can touch memory of these GPUs. */
+class opened
+{
+  public:
+    explicit opened(unsigned mask);
+    ~opened();
+    opened(const opened &) = delete;
+    opened &operator=(const opened &) = delete;
+};
+unsigned reach(int gpu);             /* itself and the peers that it may access, as a mask */
+bool enable_peer(int gpu, int peer); /* false: it was */
+bool is_pinned(const void *pointer, size_t bytes);
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+struct stream;
+stream *stream_of(cudaStream_t handle); /* NULL: the current GPU's own */
+int gpu_of(const stream *s);
+
+/* Does work after what was submitted before. */
+void submit(stream *s, std::function<void()> work);
+void wait_for(stream *s);
+void wait_for_all(int gpu);
+bool asynchronous(void);
+} // namespace standin
+
+#endif

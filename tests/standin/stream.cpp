@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of the stand-in for CUDA (standin.h): streams and events, and the kernels that run in them. With TRAMA_STANDIN_ASYNC
+ * each stream is a thread that takes its time, so that a missing wait shows. */
+#include "simt.h"
+#include "standin.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace standin
+{
+struct stream {
+    int gpu;
+    bool blocking; /* with the GPU's own stream */
+    std::mutex running, lock;
+    std::condition_variable moved;
+    std::deque<std::function<void()>> queue;
+    uint64_t submitted = 0, done = 0;
+    bool ending = false;
+    std::thread thread;
+};
+
+namespace
+{
+using handle = std::shared_ptr<stream>;
+
+enum { PATIENCE = 200 }; /* microseconds that work is late at most */
+
+std::mutex lock; /* of the list, which outlives the threads */
+std::vector<handle> &all = *new std::vector<handle>;
+
+void work_off(handle s)
+{
+    std::unique_lock<std::mutex> guard(s->lock);
+    for (unsigned late = 12345;; late = late * 1103515245 + 12345) {
+        s->moved.wait(guard, [&] { return s->ending || !s->queue.empty(); });
+        if (s->queue.empty())
+            return;
+        const auto work = std::move(s->queue.front());
+        s->queue.pop_front();
+        guard.unlock();
+        std::this_thread::sleep_for(std::chrono::microseconds(late / 65536 % PATIENCE));
+        work();
+        guard.lock();
+        s->done++;
+        s->moved.notify_all();
+    }
+}
+
+void wait_until(stream *s, uint64_t done)
+{
+    std::unique_lock<std::mutex> guard(s->lock);
+    s->moved.wait(guard, [&] { return s->done >= done; });
+}
+
+uint64_t submitted(stream *s)
+{
+    std::lock_guard<std::mutex> guard(s->lock);
+    return s->submitted;
+}
+
+handle new_stream(int gpu, bool blocking)
+{
+    const handle s = std::make_shared<stream>();
+    s->gpu = gpu;
+    s->blocking = blocking;
+    all.push_back(s);
+    return s;
+}
+
+/* The GPU's own stream, which all blocking ones wait for and which waits for them. */
+handle own_stream(int gpu)
+{
+    static handle *own = new handle[MOST_GPUS];
+    std::lock_guard<std::mutex> guard(lock);
+    if (!own[gpu])
+        own[gpu] = new_stream(gpu, true);
+    return own[gpu];
+}
+
+handle handle_of(stream *s)
+{
+    std::lock_guard<std::mutex> guard(lock);
+    for (const handle &h : all)
+        if (h.get() == s)
+            return h;
+    wrong("a stream that does not exist, or was destroyed");
+}
+
+/* What was submitted to others, and must be done before what is now submitted to s. */
+std::vector<std::pair<handle, uint64_t>> before(const handle &s)
+{
+    std::vector<std::pair<handle, uint64_t>> others;
+    const handle own = own_stream(s->gpu);
+    std::lock_guard<std::mutex> guard(lock);
+    for (const handle &h : all)
+        if (h != s && h->gpu == s->gpu && s->blocking && h->blocking && (s == own || h == own))
+            others.emplace_back(h, submitted(h.get()));
+    return others;
+}
+} // namespace
+
+bool asynchronous(void)
+{
+    static const bool later = setting("TRAMA_STANDIN_ASYNC", 0);
+    return later;
+}
+
+stream *stream_of(cudaStream_t h)
+{
+    if (!h || h == cudaStreamLegacy)
+        return own_stream(current()).get();
+    return handle_of((stream *)h).get();
+}
+
+int gpu_of(const stream *s)
+{
+    return s->gpu;
+}
+
+void submit(stream *to, std::function<void()> work)
+{
+    const handle s = handle_of(to);
+    if (!asynchronous()) {
+        std::lock_guard<std::mutex> guard(s->running);
+        work();
+        return;
+    }
+    const auto first = before(s);
+    std::lock_guard<std::mutex> guard(s->lock);
+    s->queue.push_back([first, work] {
+        for (const auto &other : first)
+            wait_until(other.first.get(), other.second);
+        work();
+    });
+    if (s->submitted++ == 0)
+        s->thread = std::thread(work_off, s);
+    s->moved.notify_all();
+}
+
+void wait_for(stream *s)
+{
+    wait_until(s, submitted(s));
+}
+
+void wait_for_all(int gpu)
+{
+    std::vector<handle> now;
+    {
+        std::lock_guard<std::mutex> guard(lock);
+        now = all;
+    }
+    for (const handle &s : now)
+        if (s->gpu == gpu)
+            wait_for(s.get());
+}
+} // namespace standin
+
+using namespace standin;
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+void simt_enqueue(void *to, std::function<void()> work)
+{
+    stream *s = stream_of((cudaStream_t)to);
+    if (s->gpu != current())
+        wrong("a kernel is started in a stream of GPU %d, while GPU %d is the current one", s->gpu, current());
+    if (fails("launch")) {
+        lose(cudaErrorLaunchFailure);
+        return;
+    }
+    const unsigned mask = reach(s->gpu);
+    submit(s, [mask, work] {
+        opened access(mask);
+        work();
+    });
+}
+
+void simt_check_argument(const char *kernel, int number, const void *pointer)
+{
+    if (pointer && gpu_of(pointer) < 0 && !is_pinned(pointer, 1))
+        wrong("kernel %s: argument %d is %p, which no GPU can reach", kernel, number, pointer);
+}
+
+/* ---- Streams --------------------------------------------------------------------------------- */
+
+extern "C" cudaError_t cudaStreamCreateWithFlags(cudaStream_t *to, unsigned flags)
+{
+    return answer([&] {
+        std::lock_guard<std::mutex> guard(lock);
+        *to = (cudaStream_t)new_stream(current(), !(flags & cudaStreamNonBlocking)).get();
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaStreamCreateWithPriority(cudaStream_t *to, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(to, flags);
+}
+
+extern "C" cudaError_t cudaStreamCreate(cudaStream_t *to)
+{
+    return cudaStreamCreateWithFlags(to, cudaStreamDefault);
+}
+
+extern "C" cudaError_t cudaStreamDestroy(cudaStream_t of)
+{
+    return answer([&] {
+        const handle s = handle_of((stream *)of);
+        wait_for(s.get());
+        {
+            std::lock_guard<std::mutex> guard(s->lock);
+            s->ending = true;
+            s->moved.notify_all();
+        }
+        if (s->thread.joinable())
+            s->thread.join();
+        std::lock_guard<std::mutex> guard(lock);
+        for (auto at = all.begin(); at != all.end(); ++at)
+            if (*at == s) {
+                all.erase(at);
+                break;
+            }
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaStreamSynchronize(cudaStream_t of)
+{
+    return answer([&] {
+        wait_for(stream_of(of));
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaStreamQuery(cudaStream_t of)
+{
+    return answer([&] {
+        stream *s = stream_of(of);
+        std::lock_guard<std::mutex> guard(s->lock);
+        return s->done >= s->submitted ? cudaSuccess : cudaErrorNotReady;
+    });
+}
+
+extern "C" cudaError_t cudaDeviceSynchronize(void)
+{
+    return answer([] {
+        wait_for_all(current());
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaLaunchHostFunc(cudaStream_t to, cudaHostFn_t function, void *with)
+{
+    return answer([&] {
+        submit(stream_of(to), [=] { function(with); });
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return answer([] { return cudaSuccess; });
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+namespace
+{
+/* One recording of an event. */
+struct mark {
+    std::mutex lock;
+    std::condition_variable changed;
+    bool done = false;
+    std::chrono::steady_clock::time_point when;
+};
+
+struct event {
+    bool timed;
+    std::mutex lock;
+    std::shared_ptr<mark> last;
+};
+
+std::shared_ptr<mark> mark_of(cudaEvent_t of)
+{
+    event *e = (event *)of;
+    std::lock_guard<std::mutex> guard(e->lock);
+    return e->last;
+}
+
+void wait_for(mark *m)
+{
+    std::unique_lock<std::mutex> guard(m->lock);
+    m->changed.wait(guard, [&] { return m->done; });
+}
+
+bool is_done(mark *m)
+{
+    std::lock_guard<std::mutex> guard(m->lock);
+    return m->done;
+}
+} // namespace
+
+extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t *to, unsigned flags)
+{
+    return answer([&] {
+        event *e = new event;
+        e->timed = !(flags & cudaEventDisableTiming);
+        *to = (cudaEvent_t)e;
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaEventCreate(cudaEvent_t *to)
+{
+    return cudaEventCreateWithFlags(to, cudaEventDefault);
+}
+
+extern "C" cudaError_t cudaEventDestroy(cudaEvent_t of)
+{
+    return answer([&] {
+        delete (event *)of;
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaEventRecord(cudaEvent_t of, cudaStream_t in)
+{
+    return answer([&] {
+        event *e = (event *)of;
+        const auto m = std::make_shared<mark>();
+        {
+            std::lock_guard<std::mutex> guard(e->lock);
+            e->last = m;
+        }
+        submit(stream_of(in), [m] {
+            std::lock_guard<std::mutex> guard(m->lock);
+            m->done = true;
+            m->when = std::chrono::steady_clock::now();
+            m->changed.notify_all();
+        });
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaEventQuery(cudaEvent_t of)
+{
+    return answer([&] {
+        const auto m = mark_of(of);
+        return !m || is_done(m.get()) ? cudaSuccess : cudaErrorNotReady;
+    });
+}
+
+extern "C" cudaError_t cudaEventSynchronize(cudaEvent_t of)
+{
+    return answer([&] {
+        if (const auto m = mark_of(of))
+            wait_for(m.get());
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t of, unsigned)
+{
+    return answer([&] {
+        if (const auto m = mark_of(of))
+            submit(stream_of(stream), [m] { wait_for(m.get()); });
+        return cudaSuccess;
+    });
+}
+
+extern "C" cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
+{
+    return answer([&] {
+        const auto a = mark_of(from), b = mark_of(to);
+        if (!((event *)from)->timed || !((event *)to)->timed || !a || !b)
+            return cudaErrorInvalidResourceHandle;
+        if (!is_done(a.get()) || !is_done(b.get()))
+            return cudaErrorNotReady;
+        *milliseconds = std::chrono::duration<float, std::milli>(b->when - a->when).count();
+        return cudaSuccess;
+    });
+}
