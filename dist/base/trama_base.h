@@ -93,7 +93,7 @@ typedef enum trama_dtype {
 size_t trama_dtype_size(trama_dtype dtype);       /* bytes of one element */
 const char *trama_dtype_name(trama_dtype dtype);  /* "f32", ... */
 bool trama_dtype_is_float(trama_dtype dtype);     /* f32, f64, bf16 and f16 */
-/* Parses "f32", ...; E_ARGUMENT names the known ones. */
+/* Parses "f32", ...; E_DTYPE names the known ones. */
 trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 
 /* ---- Shapes -------------------------------------------------------------------------------- */

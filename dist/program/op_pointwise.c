@@ -45,8 +45,16 @@ trama_status scale_infer(trama_rule *rule, const trama_node *node)
     trama_status status = rule_parse(rule, "...->...", node);
     double factor = node->attributes.real[SCALE_FACTOR];
     if (trama_dtype_is_float(node->in[0]->dtype))
-        rule->tensor[0].pass = PASS_LINEAR | (factor > 0 ? PASS_MONOTONE : factor < 0 ? PASS_MONOTONE | PASS_FALLING : 0);
+        rule->tensor[0].pass = PASS_LINEAR | (factor > 0   ? PASS_MONOTONE
+                                              : factor < 0 ? PASS_MONOTONE | PASS_FALLING
+                                                           : 0);
     return status;
+}
+
+/* Whether every number of the one type is one of the other: neither half holds the other. */
+static bool holds(trama_dtype to, trama_dtype from)
+{
+    return to == from || trama_dtype_size(to) > trama_dtype_size(from);
 }
 
 /* Terms may be cast before they are summed only where the cast is exact. */
@@ -55,7 +63,7 @@ trama_status cast_infer(trama_rule *rule, const trama_node *node)
     trama_status status = rule_parse(rule, "...->...", node);
     trama_dtype from = node->in[0]->dtype, to = (trama_dtype)node->attributes.integer[CAST_DTYPE];
     if (trama_dtype_is_float(from) && trama_dtype_is_float(to))
-        rule->tensor[0].pass = trama_dtype_size(to) >= trama_dtype_size(from) ? PASS_ANY : PASS_MONOTONE;
+        rule->tensor[0].pass = holds(to, from) ? PASS_ANY : PASS_MONOTONE;
     return status;
 }
 

@@ -54,7 +54,7 @@ TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
 trama_value *trama_scale_at(trama_where where, trama_value *x, double factor);
 #define trama_clamp(x, low, high) trama_clamp_at(TRAMA_HERE, x, low, high) /* min(max(x, low), high), of floats */
 trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, double high);
-#define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* as a C conversion */
+#define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* as a C conversion, and to nearest even */
 trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype);
 
 /* Reductions over the dims listed (n of them, negative from the end; n 0: all dims); keep_dim leaves extents of 1. The
@@ -116,7 +116,7 @@ trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mes
 
 /* Element i (row-major, global) is low + (high - low) * u, u = (word >> 8) * 2^-24, computed in double: word i mod 4 of
  * Philox4x32-10 (Salmon et al. 2011) with counter (low(i/4), high(i/4), stream, step) and key (low seed, high seed).
- * The same on every mesh. Known dims. */
+ * The same on every mesh. Known dims. Halves round it, and so may be high. */
 #define trama_uniform(program, dtype, shape, low, high, seed, stream, step)                                            \
     trama_uniform_at(TRAMA_HERE, program, dtype, shape, low, high, seed, stream, step)
 trama_value *trama_uniform_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,

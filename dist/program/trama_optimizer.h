@@ -46,7 +46,8 @@ trama_schedule trama_schedule_one_cycle(int64_t steps);
 /* For element types in which small gradients vanish: the loss is multiplied by a scale before it is differentiated, and
  * gradients are divided by it. A step whose gradients are not all finite is not taken: nothing changes, the number of
  * the step neither, but the scale, which is multiplied by backoff; after `interval` steps in a row that were taken, by
- * growth. Nothing waits for it. Finite is what has a finite sum of squares in f64: all of f32, f64 up to 1e154. */
+ * growth. Nothing waits for it. Finite is what has a finite sum of squares in f64: all of f32, f64 up to 1e154. The
+ * scale is cast to the loss's type: a loss in f16 takes up to 32768, and steps of more are not taken, as above. */
 typedef struct trama_loss_scale {
     double initial;         /* > 0; 0: there is no scale, and every step is taken */
     double growth, backoff; /* >= 1; in (0, 1]; both 1: the scale stays */
@@ -66,7 +67,9 @@ typedef struct trama_parameter_group {
 } trama_parameter_group;
 
 /* Filled in by the functions below, and changed as you like before trama_minimize, which copies what it needs and
- * checks the ranges. A rule uses the options that its formula has. */
+ * checks the ranges. A rule uses the options that its formula has. State and lr have the parameter's type: of a parameter
+ * in bf16, and of averages, an update of less than 2^-9 is lost; in f16 adam's squares of small gradients are 0. Keep
+ * such parameters in f32, and cast them where they are used. */
 struct trama_optimizer {
     const char *name; /* for messages, and of its state; borrowed */
     trama_update_rule rule;   /* what it does to one parameter */

@@ -174,6 +174,7 @@ static const struct {
     {"scale by 0: P(m", "not worth a rule"},
     {"scale of integers: ", "the product of each term is cut to an integer"},
     {"cast f64 to f32: P(", "each term would be rounded"},
+    {"cast bf16 to f16: P(", "each term would be rounded"},
     {"cast f64 to i32: P(m", "a term may be too large where the extremum is not"},
     {"cast i32 to f64: P(", "only casts between floats pass, where i64 would be rounded"},
     {"tanh_grad: P(m", "a gradient is no maximum or minimum"},

@@ -288,6 +288,8 @@ const op_case op_cases[] = {
     {"clamp", "clamp", {REAL}, clamp, {0}, 0},
     {"cast f32 to f64", "cast", {REAL}, cast, {TRAMA_F32, TRAMA_F64}, 0},
     {"cast f64 to f32", "cast", {REAL}, cast, {TRAMA_F64, TRAMA_F32}, 0},
+    {"cast f16 to f32", "cast", {REAL}, cast, {TRAMA_F16, TRAMA_F32}, 0},
+    {"cast bf16 to f16", "cast", {REAL}, cast, {TRAMA_BF16, TRAMA_F16}, 0},
     {"cast f64 to i32", "cast", {REAL}, cast, {TRAMA_F64, TRAMA_I32}, 0},
     {"cast i32 to f64", "cast", {INTEGER}, cast, {TRAMA_I32, TRAMA_F64}, 0},
     {"cast i32 to u8", "cast", {INTEGER}, cast, {TRAMA_I32, TRAMA_U8}, 0},

@@ -44,6 +44,7 @@ const tried_op tried_ops[] = {
     {"scale", "7x5", "s", REALS(1.5)},
     {"clamp", "7x5", "r", REALS(-0.9, 1.1)},
     {"cast", "7x5", "r", INTEGERS(TRAMA_F32)},
+    {"cast", "7x5", "r", INTEGERS(TRAMA_BF16)},
     {"cast", "7x5", "r", INTEGERS(TRAMA_I32)},
     {"cast", "7x5", "s", INTEGERS(TRAMA_F64)},
     {"stop_gradient", "7x5", "r", NONE},
