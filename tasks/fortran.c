@@ -17,7 +17,7 @@ typedef struct fortran_piece {
 /* trama_c.f90 has these field by field, and must follow what changes here. */
 _Static_assert(sizeof(void *) != 8 || (sizeof(trama_config) == 104 && sizeof(trama_optimizer) == 224), "trama_c.f90");
 _Static_assert(sizeof(void *) != 8 || (sizeof(trama_traffic) == 72 && sizeof(fortran_piece) == 224), "trama_c.f90");
-_Static_assert(TRAMA_OK == 0 && TRAMA_E_SYSTEM == 9 && TRAMA_F32 == 0 && TRAMA_U8 == 4, "trama_c.f90");
+_Static_assert(TRAMA_OK == 0 && TRAMA_E_SYSTEM == 9 && TRAMA_F32 == 0 && TRAMA_F16 == 6, "trama_c.f90");
 _Static_assert(TRAMA_READ_WRITE == 0 && TRAMA_READ_ONLY == 1 && TRAMA_MAX_NDIM == 8, "trama_c.f90");
 
 trama_status trama_fortran_check(trama_where where, const char *call, const trama_value *value, trama_dtype dtype);

@@ -2,6 +2,7 @@
 /* Reading: a planned reshard to every rank, and a copy out. */
 #include <string.h>
 
+#include "base.h"
 #include "executable.h"
 #include "host.h"
 
@@ -224,6 +225,12 @@ static void number_text(text *out, const void *data, trama_dtype dtype, int64_t 
         break;
     case TRAMA_F64:
         text_add(out, "%.17g", ((const double *)data)[i]);
+        break;
+    case TRAMA_BF16: /* as many digits as tell all of them apart */
+        text_add(out, "%.4g", element_of(dtype, data, i));
+        break;
+    case TRAMA_F16:
+        text_add(out, "%.5g", element_of(dtype, data, i));
         break;
     case TRAMA_I32:
         text_add(out, "%d", ((const int32_t *)data)[i]);

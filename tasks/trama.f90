@@ -19,7 +19,7 @@ module trama
 
     public :: TRAMA_OK, TRAMA_E_ARGUMENT, TRAMA_E_SHAPE, TRAMA_E_DTYPE, TRAMA_E_LAYOUT, TRAMA_E_ORDER, TRAMA_E_NOT_KEPT
     public :: TRAMA_E_UNSUPPORTED, TRAMA_E_MEMORY, TRAMA_E_SYSTEM
-    public :: TRAMA_F32, TRAMA_F64, TRAMA_I32, TRAMA_I64, TRAMA_U8, TRAMA_MAX_NDIM, TRAMA_ANY
+    public :: TRAMA_F32, TRAMA_F64, TRAMA_I32, TRAMA_I64, TRAMA_U8, TRAMA_BF16, TRAMA_F16, TRAMA_MAX_NDIM, TRAMA_ANY
     public :: trama_mesh, trama_program, trama_value, trama_target, trama_context, trama_executable
     public :: trama_config, trama_schedule, trama_loss_scale, trama_optimizer
     public :: trama_at, trama_error, trama_version

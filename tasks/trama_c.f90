@@ -9,7 +9,8 @@ module trama_c
     integer, parameter :: TRAMA_OK = 0, TRAMA_E_ARGUMENT = 1, TRAMA_E_SHAPE = 2, TRAMA_E_DTYPE = 3, &
         TRAMA_E_LAYOUT = 4, TRAMA_E_ORDER = 5, TRAMA_E_NOT_KEPT = 6, TRAMA_E_UNSUPPORTED = 7, TRAMA_E_MEMORY = 8, &
         TRAMA_E_SYSTEM = 9
-    integer(c_int), parameter :: TRAMA_F32 = 0, TRAMA_F64 = 1, TRAMA_I32 = 2, TRAMA_I64 = 3, TRAMA_U8 = 4
+    integer(c_int), parameter :: TRAMA_F32 = 0, TRAMA_F64 = 1, TRAMA_I32 = 2, TRAMA_I64 = 3, TRAMA_U8 = 4, &
+        TRAMA_BF16 = 5, TRAMA_F16 = 6
     integer, parameter :: TRAMA_MAX_NDIM = 8
     integer, parameter :: TRAMA_ANY = -1 !< an extent that is known when fed
     integer(c_int), parameter :: TRAMA_READ_WRITE = 0, TRAMA_READ_ONLY = 1

@@ -37,6 +37,21 @@ static trama_value_range range_of(const validation *v, int operand)
     return v->ranges ? v->ranges[operand] : real ? (trama_value_range){-2, 2} : (trama_value_range){0, 3};
 }
 
+/* What is left of x in a tensor. */
+static double kept(trama_dtype dtype, double x)
+{
+    switch (dtype) {
+    case TRAMA_F32:
+        return (float)x;
+    case TRAMA_BF16:
+        return trama_float_of_bf16(trama_bf16_of_double(x));
+    case TRAMA_F16:
+        return trama_float_of_f16(trama_f16_of_double(x));
+    default:
+        return x;
+    }
+}
+
 static void values(void *arg, const trama_node *node, int operand, uint64_t seed, int64_t n, double *at)
 {
     trama_dtype dtype = node->in[operand]->dtype;
@@ -45,7 +60,7 @@ static void values(void *arg, const trama_node *node, int operand, uint64_t seed
         double u = (double)(random_bits(&seed) >> 11) * 0x1p-53;
         at[i] = trama_dtype_is_float(dtype) ? range.low + (range.high - range.low) * u
                                             : floor(range.low + (range.high - range.low + 1) * u);
-        at[i] = dtype == TRAMA_F32 ? (double)(float)at[i] : at[i];
+        at[i] = kept(dtype, at[i]);
     }
 }
 
@@ -55,15 +70,16 @@ static bool run(void *arg, const trama_call *call)
     return guarded_run(&v->guard, call);
 }
 
-/* Sums of f32 differ by their order. */
+/* Sums of f32 differ by their order, those of halves by the rounding of their terms. */
 static double tolerance(const trama_node *node)
 {
-    bool single = false;
+    static const double of[TRAMA_N_DTYPES] = {[TRAMA_F32] = 1e-4, [TRAMA_BF16] = 0x1p-4, [TRAMA_F16] = 0x1p-7};
+    double most = 1e-9;
     for (int i = 0; i < node->op->n_in; i++)
-        single |= node->in[i]->dtype == TRAMA_F32;
+        most = fmax(most, of[node->in[i]->dtype]);
     for (int o = 0; o < node->op->n_out; o++)
-        single |= node->out[o]->dtype == TRAMA_F32;
-    return single ? 1e-4 : 1e-9;
+        most = fmax(most, of[node->out[o]->dtype]);
+    return most;
 }
 
 /* ---- What is wrong ---- */

@@ -19,7 +19,7 @@ static const struct argp_option options[] = {
     {"from", OPTION_FROM, "LAYOUT", 0, "how it lies: R,S(0) or per dim [1,-1], partial P(sum), masked mask{1,0}", 0},
     {"to", OPTION_TO, "LAYOUT", 0, "how it shall lie", 0},
     {"to-mesh", OPTION_TO_MESH, "SPEC", 0, "the mesh of --to [that of --mesh]", 0},
-    {"dtype", 'd', "TYPE", 0, "f32, f64, i32, i64 or u8 [f32]", 0},
+    {"dtype", 'd', "TYPE", 0, "f32, f64, i32, i64, u8, bf16 or f16 [f32]", 0},
     {"moves", OPTION_MOVES, NULL, 0, "print each move, in an order in which they could be done", 0},
     {"svg", OPTION_SVG, "FILE", 0, "draw into a file how many bytes go from which process to which", 0},
     {0}};
@@ -48,9 +48,10 @@ typedef struct order {
 
 static trama_dtype dtype_named(const struct argp_state *state, const char *text)
 {
-    static const char *const words[] = {"f32", "f64", "i32", "i64", "u8"};
-    static const trama_dtype dtypes[] = {TRAMA_F32, TRAMA_F64, TRAMA_I32, TRAMA_I64, TRAMA_U8};
-    return dtypes[argument_word(state, "--dtype", text, 5, words)];
+#define WORD(dtype, word, type) word,
+    static const char *const words[] = {TRAMA_DTYPE_LIST(WORD)};
+#undef WORD
+    return (trama_dtype)argument_word(state, "--dtype", text, TRAMA_N_DTYPES, words);
 }
 
 /* ---- From words to a plan ---- */
@@ -129,8 +130,8 @@ static void print_certificate(const trama_reshard_plan *plan)
     printf("%d processes; one sends at most %" PRId64
            " bytes, in at most %d messages sent and received; all together %" PRId64 " bytes\n",
            c.processes, c.sent, c.messages, c.total);
-    printf("one allocates at most %" PRId64 " bytes beside its source, %" PRId64 " of them at most for messages\n", c.memory,
-           c.buffers);
+    printf("one allocates at most %" PRId64 " bytes beside its source, %" PRId64 " of them at most for messages\n",
+           c.memory, c.buffers);
     printf("bytes per process max %" PRId64 ", lower bound ", c.received);
     if (c.bound < 0)
         printf("-, ratio -\n");

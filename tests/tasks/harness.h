@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "halves.h"
 #include "shard.h"
 #include "trama.h"
 
@@ -206,6 +207,9 @@ static inline double number_at(const void *data, trama_dtype dtype, int64_t i)
         return ((const int32_t *)data)[i];
     case TRAMA_I64:
         return (double)((const int64_t *)data)[i];
+    case TRAMA_BF16:
+    case TRAMA_F16:
+        return half_value(dtype, ((const uint16_t *)data)[i]);
     default:
         return ((const uint8_t *)data)[i];
     }
@@ -225,6 +229,10 @@ static inline void set_number(void *data, trama_dtype dtype, int64_t i, double x
         break;
     case TRAMA_I64:
         ((int64_t *)data)[i] = (int64_t)x;
+        break;
+    case TRAMA_BF16:
+    case TRAMA_F16:
+        ((uint16_t *)data)[i] = half_bits(dtype, half_round(dtype, x));
         break;
     default:
         ((uint8_t *)data)[i] = (uint8_t)x;

@@ -12,7 +12,7 @@ static const int small_sizes[] = {20, 17, 13, 10};
 typedef struct network {
     int n;
     int size[PLAIN_MOST_LAYERS + 1];
-    trama_dtype dtype;
+    trama_dtype dtype, inner; /* of parameters, samples and loss; of the layers */
     bool adamw;
     double lr;
     trama_program *program;
@@ -55,9 +55,14 @@ static inline const char *layer_placement(int l, int n)
     return l % 2 ? "S(0)" : l < n - 1 ? "S(1)" : "R";
 }
 
+static inline trama_value *cast_to(trama_value *v, trama_dtype dtype)
+{
+    return trama_value_dtype(v) == dtype ? v : trama_cast(v, dtype);
+}
+
 static inline void network_layers(network *net)
 {
-    trama_value *h = net->x;
+    trama_value *h = cast_to(net->x, net->inner);
     for (int l = 0; l < net->n; l++) {
         char name[16];
         double bound = 1 / sqrt(net->size[l]);
@@ -67,17 +72,17 @@ static inline void network_layers(network *net)
         snprintf(name, sizeof name, "b%d", l);
         net->b[l] = trama_parameter(net->program, name, net->dtype, TRAMA_SHAPE(net->size[l + 1]), NULL);
         shard_along(net->w[l], net->mesh, "mp", layer_placement(l, net->n));
-        h = trama_add(trama_matmul(h, net->w[l]), net->b[l]);
+        h = trama_add(trama_matmul(h, cast_to(net->w[l], net->inner)), cast_to(net->b[l], net->inner));
         if (l < net->n - 1)
             h = trama_relu(h);
     }
-    net->logits = h;
+    net->logits = cast_to(h, net->dtype);
 }
 
 /* Without a target. spec NULL: no annotation at all. */
-static inline network network_untrained(const char *spec, trama_dtype dtype, int n, const int *size)
+static inline network network_mixed(const char *spec, trama_dtype dtype, trama_dtype inner, int n, const int *size)
 {
-    network net = {.n = n, .dtype = dtype};
+    network net = {.n = n, .dtype = dtype, .inner = inner};
     memcpy(net.size, size, (size_t)(n + 1) * sizeof *size);
     net.mesh = spec ? trama_mesh_parse(spec) : NULL;
     demand(!spec || net.mesh, "mesh %s: %s", spec, trama_error());
@@ -90,10 +95,14 @@ static inline network network_untrained(const char *spec, trama_dtype dtype, int
     return net;
 }
 
-/* The executable is not made yet. */
-static inline network network_new(const char *spec, trama_dtype dtype, bool adamw, int n, const int *size)
+static inline network network_untrained(const char *spec, trama_dtype dtype, int n, const int *size)
 {
-    network net = network_untrained(spec, dtype, n, size);
+    return network_mixed(spec, dtype, dtype, n, size);
+}
+
+/* The executable is not made yet. */
+static inline network network_trained(network net, bool adamw)
+{
     net.adamw = adamw;
     net.lr = adamw ? 1e-3 : 0.1;
     trama_optimizer optimizer = adamw ? trama_adamw(net.lr) : trama_sgd(net.lr);
@@ -101,6 +110,11 @@ static inline network network_new(const char *spec, trama_dtype dtype, bool adam
     net.eval = trama_target_new(net.program, "eval", net.logits, net.loss);
     must(trama_program_status(net.program));
     return net;
+}
+
+static inline network network_new(const char *spec, trama_dtype dtype, bool adamw, int n, const int *size)
+{
+    return network_trained(network_untrained(spec, dtype, n, size), adamw);
 }
 
 static inline void network_free(network *net)
@@ -193,9 +207,10 @@ static inline int batch_of(const training *t, int step)
     return t->batches[step % n];
 }
 
-static inline void train_beside_plain(const training *t)
+/* The layers are computed in the inner type. */
+static inline void train_in(trama_dtype inner, const training *t)
 {
-    network net = network_new(t->mesh, t->dtype, t->adamw, t->n, t->size);
+    network net = network_trained(network_mixed(t->mesh, t->dtype, inner, t->n, t->size), t->adamw);
     plain_net plain = plain_new(t->n, t->size, SEED);
     net.e = compile(net.program);
     for (int step = 0; step < t->steps; step++) {
@@ -212,6 +227,11 @@ static inline void train_beside_plain(const training *t)
            t->mesh ? t->mesh : "none", trama_dtype_name(t->dtype), t->adamw ? "adamw" : "sgd", wrong, t->steps);
     plain_free(&plain);
     network_free(&net);
+}
+
+static inline void train_beside_plain(const training *t)
+{
+    train_in(t->dtype, t);
 }
 
 /* ---- Bits ---- */

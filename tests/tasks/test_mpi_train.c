@@ -29,6 +29,14 @@ START_TEST(adamw_in_f32_follows_plain_loops_for_20_steps)
 }
 END_TEST
 
+START_TEST(halves_follow_plain_loops_loosely_for_20_steps)
+{
+    start();
+    train_halves();
+    stop();
+}
+END_TEST
+
 START_TEST(the_network_of_the_main_job_follows_plain_loops)
 {
     static const int full[] = {784, 512, 256, 10};
@@ -319,9 +327,9 @@ END_TEST
 
 TESTS(sgd_in_f32_follows_plain_loops_for_200_steps, f64_follows_plain_loops,
       adamw_in_f32_follows_plain_loops_for_20_steps, the_network_of_the_main_job_follows_plain_loops,
-      meshes_of_other_processes_follow_plain_loops, batches_of_other_sizes_follow_plain_loops,
-      the_smallest_tiles_follow_plain_loops, small_message_windows_follow_plain_loops, two_runs_give_the_same_bits,
-      a_step_moves_what_its_plan_says, data_parallel_on_two_ranks_moves_each_gradient_once,
-      named_gradients_are_those_of_plain_loops, steps_do_not_grow_anything, one_rank_alone_may_look_at_a_plan,
-      another_program_on_one_rank_is_refused_on_all, calls_that_differ_are_refused_where_calls_are_compared,
-      executables_do_not_mix_their_messages)
+      halves_follow_plain_loops_loosely_for_20_steps, meshes_of_other_processes_follow_plain_loops,
+      batches_of_other_sizes_follow_plain_loops, the_smallest_tiles_follow_plain_loops,
+      small_message_windows_follow_plain_loops, two_runs_give_the_same_bits, a_step_moves_what_its_plan_says,
+      data_parallel_on_two_ranks_moves_each_gradient_once, named_gradients_are_those_of_plain_loops,
+      steps_do_not_grow_anything, one_rank_alone_may_look_at_a_plan, another_program_on_one_rank_is_refused_on_all,
+      calls_that_differ_are_refused_where_calls_are_compared, executables_do_not_mix_their_messages)

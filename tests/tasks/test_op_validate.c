@@ -177,7 +177,10 @@ static trama_status negative_cpu(const trama_call *call)
 {
     int64_t i[TRAMA_MAX_NDIM];
     for (bool more = trama_first(call->out, i); more; more = trama_next(call->out, i)) {
-        if (call->in->dtype == TRAMA_F32)
+        if (call->in->dtype == TRAMA_BF16) /* the sign bit */
+            ((trama_bf16 *)trama_element(call->out, call->out->ndim, i))->bits =
+                ((trama_bf16 *)trama_element(call->in, call->out->ndim, i))->bits ^ 0x8000;
+        else if (call->in->dtype == TRAMA_F32)
             *(float *)trama_element(call->out, call->out->ndim, i) =
                 -*(float *)trama_element(call->in, call->out->ndim, i);
         else
@@ -208,8 +211,9 @@ START_TEST(placements_that_a_rule_could_give_are_named)
     static const char *const rows[] = {"missing: f ([7,5] S(0)) -> S(0)\n", NULL}, *const none[] = {NULL};
     static const char *const linear[] = {"missing: f ([7,5] P(sum), [5] R) -> P(sum)\n",
                                          "missing: f ([7,5] R, [5] P(sum)) -> P(sum)\n", NULL};
-    for (int i = 0; i < 2; i++) {
-        trama_dtype dtype = i ? TRAMA_F32 : TRAMA_F64;
+    for (int i = 0; i < 3; i++) {
+        static const trama_dtype dtypes[] = {TRAMA_F64, TRAMA_F32, TRAMA_BF16};
+        const trama_dtype dtype = dtypes[i];
         misses((trama_op_definition){.name = "f", .n_in = 1, .n_out = 1, .cpu = negative_cpu}, dtype, 5, all);
         misses((trama_op_definition){.name = "f",
                                      .n_in = 1,

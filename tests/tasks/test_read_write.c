@@ -8,7 +8,8 @@ static const int four[] = {0, 1, 2, 3, -1};
 static const struct {
     trama_dtype dtype;
     const char *name;
-} dtypes[] = {{TRAMA_F32, "f32"}, {TRAMA_F64, "f64"}, {TRAMA_I32, "i32"}, {TRAMA_I64, "i64"}, {TRAMA_U8, "u8"}};
+} dtypes[] = {{TRAMA_F32, "f32"}, {TRAMA_F64, "f64"},   {TRAMA_I32, "i32"}, {TRAMA_I64, "i64"},
+              {TRAMA_U8, "u8"},   {TRAMA_BF16, "bf16"}, {TRAMA_F16, "f16"}};
 
 /* i -> 3 i + 1, which fits u8 for fewer than 85 elements. */
 static void fill_numbers(void *data, trama_dtype dtype, int64_t n)
@@ -325,8 +326,11 @@ START_TEST(printing_shows_shape_layout_and_numbers)
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(2, 3)), mesh, "S(1),R");
     trama_init seven = {7, 7, 0, 0};
     trama_value *s = trama_state(p, "flag", TRAMA_U8, TRAMA_SCALAR, &seven);
+    trama_init tenth = {0.1, 0.1, 0, 0};
     trama_value *none = trama_state(p, "none", TRAMA_I32, TRAMA_SHAPE(2, 0), NULL);
-    trama_target_new(p, "t", trama_sum(x), s, none);
+    trama_value *half = trama_state(p, "half", TRAMA_BF16, TRAMA_SHAPE(2), &tenth),
+                *fine = trama_state(p, "fine", TRAMA_F16, TRAMA_SHAPE(2), &tenth);
+    trama_target_new(p, "t", trama_sum(x), s, none, half, fine);
     trama_executable *e = compile(p);
     char *words = NULL;
     must(trama_feed(e, x, data, TRAMA_SHAPE(2, 3)));
@@ -341,6 +345,12 @@ START_TEST(printing_shows_shape_layout_and_numbers)
     free(words);
     must(trama_print(e, none, 1, &words));
     ck_assert_ptr_nonnull(strstr(words, "none i32[2,0] as R"));
+    free(words);
+    must(trama_print(e, half, 2, &words)); /* 205 / 2048 and 1638 / 16384 are nearest to 0.1 */
+    ck_assert_str_eq(words, "half bf16[2] as R\n[0.1001 0.1001]\n");
+    free(words);
+    must(trama_print(e, fine, 2, &words));
+    ck_assert_str_eq(words, "fine f16[2] as R\n[0.099976 0.099976]\n");
     free(words);
     must(trama_executable_destroy(&e));
     trama_program_destroy(&p);

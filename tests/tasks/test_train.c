@@ -69,6 +69,14 @@ START_TEST(adamw_in_f32_follows_plain_loops_for_20_steps)
 }
 END_TEST
 
+START_TEST(halves_follow_plain_loops_loosely_for_20_steps)
+{
+    start();
+    train_halves();
+    stop();
+}
+END_TEST
+
 START_TEST(the_network_of_the_main_job_follows_plain_loops)
 {
     static const int full[] = {784, 512, 256, 10};
@@ -259,8 +267,8 @@ END_TEST
 TESTS(the_plain_philox_gives_the_published_answers, parameters_start_as_the_header_says_on_every_mesh,
       sgd_in_f32_follows_plain_loops_for_200_steps, sgd_in_f64_follows_plain_loops_for_200_steps,
       adamw_in_f64_follows_plain_loops_for_200_steps, adamw_in_f32_follows_plain_loops_for_20_steps,
-      the_network_of_the_main_job_follows_plain_loops, the_smallest_tiles_follow_plain_loops,
-      unfused_ops_follow_plain_loops, batches_of_other_sizes_follow_plain_loops,
+      halves_follow_plain_loops_loosely_for_20_steps, the_network_of_the_main_job_follows_plain_loops,
+      the_smallest_tiles_follow_plain_loops, unfused_ops_follow_plain_loops, batches_of_other_sizes_follow_plain_loops,
       batches_of_forty_sizes_follow_plain_loops, short_batches_between_do_not_grow_anything,
       two_runs_and_any_number_of_workers_give_the_same_bits, any_window_gives_the_same_bits,
       steps_in_flight_give_the_same_bits_as_steps_one_by_one, named_gradients_are_those_of_plain_loops)
