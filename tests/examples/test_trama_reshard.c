@@ -31,6 +31,8 @@ START_TEST(moves_are_the_boxes_that_lack)
                  "bytes per process max 128, lower bound 128, ratio 1.000\n");
     expect_moves("--mesh '[3,1]' --shape 8 --from 'S(0)' --to-mesh 2 --to 'S(0)' --dtype u8", "move 0 1 [4:6] 2\n",
                  "bytes per process max 2, lower bound 2, ratio 1.000\n");
+    expect_moves("--mesh '[3,1]' --shape 8 --from 'S(0)' --to-mesh 2 --to 'S(0)' --dtype bf16", "move 0 1 [4:6] 4\n",
+                 "bytes per process max 4, lower bound 4, ratio 1.000\n");
     expect_moves("--mesh 3 --shape '' --from 'R mask{0,1,0}' --to R --dtype i64", "move 1 0 [] 8\nmove 1 2 [] 8\n",
                  "bytes per process max 8, lower bound 8, ratio 1.000\n");
 }
@@ -103,7 +105,7 @@ static const wrong_use wrongs[] = {
     {"--mesh 2 --shape 4 --from '?' --to R", "source layout", "open"},
     {"--mesh 2,2 --shape 4 --from 'P(max),P(min)' --to R,R", "--from", "P(min)"},
     {"--mesh 2 --shape 4 --from 'S(0) mask{1,0}' --to R", "--from", "mask"},
-    {"--mesh 2 --shape 4 --from R --to R --dtype f16", "--dtype", "'f16'"},
+    {"--mesh 2 --shape 4 --from R --to R --dtype f8", "--dtype", "'f8'"},
     {"--mesh 2 --shape 4 --from R --to R --svg /no/such/folder/x.svg", "--svg", "/no/such/folder"},
     {"--mesh 2 --shape 4 --from R --to R now", "'now'", "only options"},
     {"--mesh 2 --shape 4 --from R --to R --fast", "--fast", "unrecognized"},

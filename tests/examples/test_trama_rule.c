@@ -222,7 +222,7 @@ static const wrong_use wrongs[] = {
     {"reshape " ONE, "--attr shape", "missing"},
     {"reshape " ONE "--attr shape=64,31", "--attr 'shape=64,31'", "number of elements"},
     {"reshape " ONE "--attr shape=64,x", "--attr shape", "'64,x'"},
-    {"cast " ONE "--attr dtype=f16", "--attr dtype", "'f16'"},
+    {"cast " ONE "--attr dtype=f8", "--attr dtype", "'f8'"},
     {"scale " ONE "--attr factor=2x", "--attr factor", "'2x'"},
     {"scale " ONE "--attr factor=", "--attr factor", "''"},
     {"scale " ONE "--attr factor=1e999", "--attr factor", "'1e999'"},

@@ -31,6 +31,12 @@ static void shapes_are_as_in_c()
     demand(TRAMA_SCALAR.ndim == 0, "a scalar with dims");
 }
 
+static void halves_are_as_in_c()
+{
+    demand(trama_float_of_bf16(trama_bf16_of_float(1.00390625f)) == 1.0f, "bf16 does not go to even");
+    demand(trama_float_of_f16(trama_f16_of_double(65520)) == HUGE_VALF, "f16 does not overflow");
+}
+
 static void errors_name_the_line()
 {
     trama_program *p = trama_program_new();
@@ -107,6 +113,7 @@ static void a_step_is_that_of_plain_loops()
 int main()
 {
     shapes_are_as_in_c();
+    halves_are_as_in_c();
     errors_name_the_line();
     a_step_is_that_of_plain_loops();
 }
