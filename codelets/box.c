@@ -96,17 +96,6 @@ typedef struct combination {
     double scale;
 } combination;
 
-/* Integers modulo 2^64, seen as signed where they are scaled. */
-#define SCALED_TRAMA_F32(x, scale) OF_REAL_TRAMA_F32((x) * (scale))
-#define SCALED_TRAMA_F64(x, scale) ((x) * (scale))
-#define SCALED_TRAMA_BF16(x, scale) OF_REAL_TRAMA_BF16((x) * (scale))
-#define SCALED_TRAMA_F16(x, scale) OF_REAL_TRAMA_F16((x) * (scale))
-#define SCALED_INTEGER(dtype, type, x, scale)                                                                          \
-    ((scale) == 1 ? (type)(x) : OF_REAL_##dtype((double)(int64_t)(x) * (scale)))
-#define SCALED_TRAMA_I32(x, scale) SCALED_INTEGER(TRAMA_I32, int32_t, x, scale)
-#define SCALED_TRAMA_I64(x, scale) SCALED_INTEGER(TRAMA_I64, int64_t, x, scale)
-#define SCALED_TRAMA_U8(x, scale) SCALED_INTEGER(TRAMA_U8, uint8_t, x, scale)
-
 /* Two sources without gaps, the commonest case, need no accumulators in memory. */
 #define COMBINE_PAIR(dtype, type, name, ACC, STEP)                                                                     \
     FAST static void name##_pair_##dtype(type *out, const type *a, const type *b, int64_t n, double scale)             \

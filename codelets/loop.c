@@ -86,7 +86,7 @@ static void print_view(const char *what, int i, const trama_view *view)
     fprintf(stderr, "]");
 }
 
-_Noreturn void kernel_impossible(const trama_call *call, const char *why)
+void kernel_impossible(const trama_call *call, const char *why)
 {
     fprintf(stderr, "trama: op %s: %s:", call->op ? call->op->name : "?", why);
     for (int i = 0; i < call->n_in; i++)

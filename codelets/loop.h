@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "number.h"
 #include "trama_op.h"
+#include "view.h"
 
 /* Compiles a function for several instruction sets, chosen when the program is loaded. Sanitizers run too late for it.
  */
@@ -33,14 +34,6 @@ void loop_run(int n, const trama_view *const *view, loop_row *row, const void *w
 
 /* loop_run with the arrays of the call: results first, then operands. rows by the dtype of result 0. */
 void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], const void *with);
-
-/* Number of elements in the box. */
-int64_t view_count(const trama_view *view);
-/* The view without dim d, at index 0 of it; strides and the rest stay. */
-trama_view view_without(const trama_view *view, int d);
-
-/* Ends the process: the call is one that planning must have refused. Names the op and its shapes. */
-_Noreturn void kernel_impossible(const trama_call *call, const char *why);
 
 /* One element-wise kernel per type of a list: rows, their table `name_rows`. VALUE(dtype, type, x, y, with) is the
  * element; x, y its operands; of halves it is asked for as of f32 (number.h). A row is written for unit strides and for

@@ -8,6 +8,10 @@
 
 #include "trama_base.h"
 
+/* A function that formulas are made of. It is inlined whatever it takes: a loop with a call in it does not vectorise.
+ */
+#define FORMULA static inline __attribute__((always_inline)) TRAMA_HOST_DEVICE
+
 /* Expands X(dtype, type, ...) for the types of a kind. TRAMA_DTYPE_LIST around one of these gives all pairs. */
 #define EACH_REAL(X, ...) X(TRAMA_F32, float, __VA_ARGS__) X(TRAMA_F64, double, __VA_ARGS__)
 #define EACH_HALF(X, ...) X(TRAMA_BF16, trama_bf16, __VA_ARGS__) X(TRAMA_F16, trama_f16, __VA_ARGS__)
@@ -122,7 +126,7 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 #define MAXIMUM(dtype, a, b) ((((b) > (a)) | IS_NAN_##dtype(b)) ? (b) : (a))
 #define MINIMUM(dtype, a, b) ((((b) < (a)) | IS_NAN_##dtype(b)) ? (b) : (a))
 
-static inline int64_t divide_integers(int64_t x, int64_t y)
+FORMULA int64_t divide_integers(int64_t x, int64_t y)
 {
     return y == 0 ? 0 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y;
 }
@@ -133,7 +137,7 @@ static inline int64_t divide_integers(int64_t x, int64_t y)
 #define DIVIDE_TRAMA_U8(x, y) divide_integers(x, y)
 
 /* A real as an integer within low..high; high may be INT64_MAX, which no double equals. */
-static inline int64_t integer_of_real(double x, int64_t low, int64_t high)
+FORMULA int64_t integer_of_real(double x, int64_t low, int64_t high)
 {
     if (!(x > (double)low))
         return x != x ? 0 : low;
@@ -146,5 +150,24 @@ static inline int64_t integer_of_real(double x, int64_t low, int64_t high)
 #define OF_REAL_TRAMA_U8(x) ((uint8_t)integer_of_real(x, 0, UINT8_MAX))
 #define OF_REAL_TRAMA_BF16(x) bf16_of(x)
 #define OF_REAL_TRAMA_F16(x) f16_of(x)
+
+/* A sum of many, or an extreme, times a real, or divided by one, as an element. Integers are modulo 2^64 and seen as
+ * signed then. */
+#define SCALED_TRAMA_F32(x, scale) OF_REAL_TRAMA_F32((x) * (scale))
+#define SCALED_TRAMA_F64(x, scale) ((x) * (scale))
+#define SCALED_TRAMA_BF16(x, scale) OF_REAL_TRAMA_BF16((x) * (scale))
+#define SCALED_TRAMA_F16(x, scale) OF_REAL_TRAMA_F16((x) * (scale))
+#define SCALED_INTEGER(dtype, type, x, scale)                                                                          \
+    ((scale) == 1 ? (type)(x) : OF_REAL_##dtype((double)(int64_t)(x) * (scale)))
+#define SCALED_TRAMA_I32(x, scale) SCALED_INTEGER(TRAMA_I32, int32_t, x, scale)
+#define SCALED_TRAMA_I64(x, scale) SCALED_INTEGER(TRAMA_I64, int64_t, x, scale)
+#define SCALED_TRAMA_U8(x, scale) SCALED_INTEGER(TRAMA_U8, uint8_t, x, scale)
+#define DIVIDED_TRAMA_F32(x, divisor) ((float)((x) / (divisor)))
+#define DIVIDED_TRAMA_F64(x, divisor) ((x) / (divisor))
+#define DIVIDED_TRAMA_BF16(x, divisor) OF_REAL_TRAMA_BF16((x) / (divisor))
+#define DIVIDED_TRAMA_F16(x, divisor) OF_REAL_TRAMA_F16((x) / (divisor))
+#define DIVIDED_TRAMA_I32(x, divisor) ((int32_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
+#define DIVIDED_TRAMA_I64(x, divisor) divide_integers((int64_t)(x), (int64_t)(divisor))
+#define DIVIDED_TRAMA_U8(x, divisor) ((uint8_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
 
 #endif

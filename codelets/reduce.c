@@ -35,15 +35,34 @@ static int64_t reduction_row(const reduction *r, int64_t i)
     return at;
 }
 
-/* ---- Sum, mean, max, min ------------------------------------------------------------------------ */
+bool is_reduced(const trama_call *call, int d)
+{
+    return call->attributes->integer[REDUCE_AXES] >> d & 1;
+}
 
-#define DIVIDED_TRAMA_F32(x, divisor) ((float)((x) / (divisor)))
-#define DIVIDED_TRAMA_F64(x, divisor) ((x) / (divisor))
-#define DIVIDED_TRAMA_BF16(x, divisor) OF_REAL_TRAMA_BF16((x) / (divisor))
-#define DIVIDED_TRAMA_F16(x, divisor) OF_REAL_TRAMA_F16((x) / (divisor))
-#define DIVIDED_TRAMA_I32(x, divisor) ((int32_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
-#define DIVIDED_TRAMA_I64(x, divisor) divide_integers((int64_t)(x), (int64_t)(divisor))
-#define DIVIDED_TRAMA_U8(x, divisor) ((uint8_t)divide_integers((int64_t)(x), (int64_t)(divisor)))
+trama_view kept_view(const trama_call *call)
+{
+    trama_view kept = call->in[0];
+    for (int d = kept.ndim - 1; d >= 0; d--) {
+        if (!is_reduced(call, d))
+            continue;
+        kept.extent[d] = 1;
+        if (!call->attributes->integer[REDUCE_KEEP_DIM])
+            kept = view_without(&kept, d);
+    }
+    return kept;
+}
+
+double reduced_count(const trama_call *call)
+{
+    double count = 1;
+    for (int d = 0; d < call->in[0].ndim; d++)
+        if (is_reduced(call, d))
+            count *= (double)call->in[0].global[d];
+    return count;
+}
+
+/* ---- Sum, mean, max, min ------------------------------------------------------------------------ */
 
 /* The last dim is reduced: one result at a time. */
 #define INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                           \
@@ -110,25 +129,12 @@ REDUCE_TABLE(sum_square, EACH_FLOAT)
 REDUCE_TABLE(max, EACH_DTYPE)
 REDUCE_TABLE(min, EACH_DTYPE)
 
-static bool is_reduced(const trama_call *call, int d)
-{
-    return call->attributes->integer[REDUCE_AXES] >> d & 1;
-}
-
 /* Divides the dims of the operand into the reduced and the kept, which come out as a view that fits the result. */
 static trama_view reduction_split(const trama_call *call, reduction *r)
 {
     const trama_view *in = &call->in[0];
-    trama_view kept = *in;
 
     r->ndim = 0;
-    for (int d = in->ndim - 1; d >= 0; d--) {
-        if (!is_reduced(call, d))
-            continue;
-        kept.extent[d] = 1;
-        if (!call->attributes->integer[REDUCE_KEEP_DIM])
-            kept = view_without(&kept, d);
-    }
     for (int d = 0; d < in->ndim; d++)
         if (is_reduced(call, d)) {
             r->extent[r->ndim] = in->extent[d];
@@ -139,7 +145,7 @@ static trama_view reduction_split(const trama_call *call, reduction *r)
         r->stride[0] = 0;
         r->ndim = 1;
     }
-    return kept;
+    return kept_view(call);
 }
 
 static void reduce(const trama_call *call, const reduce_rows *rows, double divisor)
@@ -174,11 +180,7 @@ void cpu_min(const trama_call *call)
 /* The global extents divide, so that the means of pieces are terms of a sum. */
 void cpu_mean(const trama_call *call)
 {
-    double count = 1;
-    for (int d = 0; d < call->in[0].ndim; d++)
-        if (is_reduced(call, d))
-            count *= (double)call->in[0].global[d];
-    reduce(call, &sum_rows, count);
+    reduce(call, &sum_rows, reduced_count(call));
 }
 
 /* ---- argmax ------------------------------------------------------------------------------------- */
@@ -225,8 +227,7 @@ static double global_count(const trama_view *view)
     return count;
 }
 
-/* The operand with the dims of axes put back, repeated along them. */
-static trama_view expanded(const trama_call *call)
+trama_view expanded_view(const trama_call *call)
 {
     const trama_view *out = &call->out[0], *in = &call->in[0];
     trama_view wide = *out;
@@ -240,10 +241,15 @@ static trama_view expanded(const trama_call *call)
     return wide;
 }
 
+double expand_repeats(const trama_call *call)
+{
+    return global_count(&call->out[0]) / global_count(&call->in[0]);
+}
+
 void cpu_expand(const trama_call *call)
 {
-    const trama_view wide = expanded(call);
-    const double repeats = global_count(&call->out[0]) / global_count(&call->in[0]);
+    const trama_view wide = expanded_view(call);
+    const double repeats = expand_repeats(call);
 
     if (call->attributes->integer[EXPAND_AVERAGE])
         loop_run(2, (const trama_view *[]){&call->out[0], &wide}, quotient_rows[wide.dtype], &repeats);

@@ -6,7 +6,7 @@
 #include "loop.h"
 #include "ops.h"
 
-void cpu_transpose(const trama_call *call)
+trama_view transposed_view(const trama_call *call)
 {
     const trama_view *in = &call->in[0];
     const int64_t *perm = &call->attributes->integer[SHAPE_DIM];
@@ -18,35 +18,54 @@ void cpu_transpose(const trama_call *call)
         turned.offset[d] = in->offset[perm[d]];
         turned.global[d] = in->global[perm[d]];
     }
+    return turned;
+}
+
+void cpu_transpose(const trama_call *call)
+{
+    const trama_view turned = transposed_view(call);
     kernel_copy(&call->out[0], &turned);
 }
 
 /* Of the operand's box, what the result's box takes: each dim's first index, and how many. */
-void cpu_window(const trama_call *call)
+bool window_views(const trama_call *call, trama_view *to, trama_view *from, bool *all)
 {
     const int64_t *offset = &call->attributes->integer[WINDOW_OFFSET];
-    trama_view to = call->out[0], from = call->in[0];
+    const int64_t size = (int64_t)trama_dtype_size(call->out[0].dtype);
     int64_t first = 0, start = 0;
-    bool all = true, none = false;
+    bool none = false;
 
-    for (int d = 0; d < to.ndim; d++) {
+    *to = call->out[0];
+    *from = call->in[0];
+    *all = true;
+    for (int d = 0; d < to->ndim; d++) {
         const int64_t shift =
-            from.offset[d] - offset[d] - to.offset[d]; /* of the operand's box, as the result counts */
-        const int64_t lo = shift > 0 ? shift : 0, end = shift + from.extent[d];
-        const int64_t n = (end < to.extent[d] ? end : to.extent[d]) - lo;
-        all &= n == to.extent[d];
+            from->offset[d] - offset[d] - to->offset[d]; /* of the operand's box, as the result counts */
+        const int64_t lo = shift > 0 ? shift : 0, end = shift + from->extent[d];
+        const int64_t n = (end < to->extent[d] ? end : to->extent[d]) - lo;
+        *all &= n == to->extent[d];
         none |= n <= 0;
-        first += lo * to.stride[d];
-        start += (lo - shift) * from.stride[d];
-        to.extent[d] = from.extent[d] = n;
+        first += lo * to->stride[d];
+        start += (lo - shift) * from->stride[d];
+        to->extent[d] = from->extent[d] = n;
     }
+    if (none)
+        return false;
+    to->data = (char *)to->data + first * size;
+    from->data = (char *)from->data + start * size;
+    return true;
+}
+
+void cpu_window(const trama_call *call)
+{
+    trama_view to, from;
+    bool all;
+    const bool some = window_views(call, &to, &from, &all);
+
     if (!all)
         kernel_fill(&call->out[0], 0);
-    if (none)
-        return;
-    to.data = (char *)to.data + first * (int64_t)trama_dtype_size(to.dtype);
-    from.data = (char *)from.data + start * (int64_t)trama_dtype_size(from.dtype);
-    kernel_copy(&to, &from);
+    if (some)
+        kernel_copy(&to, &from);
 }
 
 void cpu_reshard(const trama_call *call)

@@ -6,10 +6,40 @@
 #include "launch.cuh"
 #include "walk.h"
 
+/* A number to divide by. Division is slow on GPUs, so one multiplies by about 2^64 / by instead (Granlund and
+ * Montgomery 1994, "Division by Invariant Integers using Multiplication"), or 2^32 / by where both numbers are below
+ * 2^31. */
+struct divisor {
+    int64_t by; /* > 0 */
+    uint64_t wide_multiplier;
+    uint32_t multiplier;
+    int shift;
+};
+
+static inline divisor divisor_of(int64_t by)
+{
+    divisor d = {by, 0, 0, 0};
+    while ((UINT64_C(1) << d.shift) < (uint64_t)by)
+        d.shift++;
+    const uint64_t rest = (UINT64_C(1) << d.shift) - (uint64_t)by;
+    d.wide_multiplier = (uint64_t)(((unsigned __int128)rest << 64) / (uint64_t)by) + 1;
+    d.multiplier = by >> 31 ? 0 : (uint32_t)((rest << 32) / (uint64_t)by) + 1;
+    return d;
+}
+
+/* n / by for n >= 0 */
+static __device__ inline int64_t quotient(const divisor &d, int64_t n)
+{
+    if ((n | d.by) >> 31)
+        return (int64_t)((__umul64hi((uint64_t)n, d.wide_multiplier) + (uint64_t)n) >> d.shift);
+    return (int64_t)((__umulhi((uint32_t)n, d.multiplier) + (uint32_t)n) >> d.shift);
+}
+
 template <int N> struct grid_walk {
     int ndim;
     int64_t count; /* elements */
-    int64_t extent[TRAMA_MAX_NDIM], step[TRAMA_MAX_NDIM][N];
+    divisor extent[TRAMA_MAX_NDIM];
+    int64_t step[TRAMA_MAX_NDIM][N];
     void *data[N];
 };
 
@@ -23,7 +53,7 @@ template <int N> static bool grid_walk_of(grid_walk<N> *g, const trama_view *con
     g->ndim = w.ndim;
     g->count = 1;
     for (int d = 0; d < w.ndim; d++) {
-        g->extent[d] = w.extent[d];
+        g->extent[d] = divisor_of(w.extent[d]);
         g->count *= w.extent[d];
         for (int a = 0; a < N; a++)
             g->step[d][a] = w.step[d][a];
@@ -33,13 +63,44 @@ template <int N> static bool grid_walk_of(grid_walk<N> *g, const trama_view *con
     return true;
 }
 
+/* Makes the walk one over units of so many neighbours of its last dim, which grid_walk_units has found to fit. */
+template <int N> static void grid_walk_join(grid_walk<N> *g, int64_t neighbours)
+{
+    const int last = g->ndim - 1;
+    g->count /= neighbours;
+    g->extent[last] = divisor_of(g->extent[last].by / neighbours);
+    for (int d = 0; d < last; d++)
+        for (int a = 0; a < N; a++)
+            g->step[d][a] /= neighbours;
+}
+
+/* The largest power of two up to most of neighbours that each of the first arrays can move at once: they have no gap,
+ * and lie at multiples of their bytes. size: bytes of an element in these arrays. */
+template <int N> static int grid_walk_units(const grid_walk<N> &g, size_t size, int most, int arrays = N)
+{
+    const int last = g.ndim - 1;
+    uint64_t all = (uint64_t)g.extent[last].by * size;
+    int units = most;
+
+    for (int a = 0; a < arrays; a++) {
+        if (g.step[last][a] != 1 && g.extent[last].by > 1)
+            return 1;
+        all |= (uint64_t)(uintptr_t)g.data[a];
+        for (int d = 0; d < last; d++)
+            all |= (uint64_t)g.step[d][a] * size;
+    }
+    while (units > 1 && all % (units * size))
+        units /= 2;
+    return units;
+}
+
 /* Where element i lies in each array, in elements from data. */
 template <int N> static __device__ inline void grid_walk_at(const grid_walk<N> &g, int64_t i, int64_t (&at)[N])
 {
     for (int a = 0; a < N; a++)
         at[a] = 0;
     for (int d = g.ndim - 1; d > 0; d--) {
-        const int64_t rest = i / g.extent[d], index = i - rest * g.extent[d];
+        const int64_t rest = quotient(g.extent[d], i), index = i - rest * g.extent[d].by;
         for (int a = 0; a < N; a++)
             at[a] += index * g.step[d][a];
         i = rest;
