@@ -24,11 +24,11 @@
 /* Cody and Waite: e^x = 2^k e^r, r = x - k ln 2. Adding MAGIC = 1.5 * 2^mantissa rounds to an integer, which then
  * stands in the low bits. ln 2 is given in two parts, of which k times the first is exact. */
 #define EXPONENTIAL(dtype, type, bits, mantissa, bias, magic, ln2_high, ln2_low, lowest, highest, flat)                \
-    static inline type rounded_##dtype(type x)                                                                         \
+    FORMULA type rounded_##dtype(type x)                                                                               \
     {                                                                                                                  \
         return (x + (type)magic) - (type)magic;                                                                        \
     }                                                                                                                  \
-    static inline type power_of_2_##dtype(type k)                                                                      \
+    FORMULA type power_of_2_##dtype(type k)                                                                            \
     {                                                                                                                  \
         type result = k + (type)magic;                                                                                 \
         bits word;                                                                                                     \
@@ -37,19 +37,19 @@
         memcpy(&result, &word, sizeof word);                                                                           \
         return result;                                                                                                 \
     }                                                                                                                  \
-    static inline type exp_less_1_##dtype(type x, type k)                                                              \
+    FORMULA type exp_less_1_##dtype(type x, type k)                                                                    \
     {                                                                                                                  \
         const type r = (x - k * (type)ln2_high) - k * (type)ln2_low;                                                   \
         return SERIES_##dtype(r);                                                                                      \
     }                                                                                                                  \
-    static inline type exp_of_##dtype(type x)                                                                          \
+    FORMULA type exp_of_##dtype(type x)                                                                                \
     {                                                                                                                  \
         const type above = x < (type)lowest ? (type)lowest : x, held = above > (type)highest ? (type)highest : above;  \
         const type k = rounded_##dtype(held * (type)1.44269504088896340736), half = rounded_##dtype(k * (type)0.5);    \
         return (1 + exp_less_1_##dtype(held, k)) * power_of_2_##dtype(half) * power_of_2_##dtype(k - half);            \
     }                                                                                                                  \
     /* (e^2x - 1) / (e^2x + 1); equal to 1 where flat */                                                               \
-    static inline type tanh_of_##dtype(type x)                                                                         \
+    FORMULA type tanh_of_##dtype(type x)                                                                               \
     {                                                                                                                  \
         const type size = MATH_##dtype(fabs)(x), y = 2 * (size > flat ? flat : size);                                  \
         const type k = rounded_##dtype(y * (type)1.44269504088896340736), power = power_of_2_##dtype(k);               \

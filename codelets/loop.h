@@ -83,12 +83,12 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
     EACH(KIND, name, VALUE)                                                                                            \
     static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH(ROW_ENTRY, name)};
 
-/* A whole op of that form; its attributes are `with`. */
-#define POINTWISE(KIND, EACH, name, VALUE)                                                                             \
-    ROWS(KIND, EACH, name, VALUE)                                                                                      \
+/* A whole op of a form, UNARY or BINARY; the reals of its attributes are `with`. */
+#define POINTWISE(FORM, EACH, name, VALUE)                                                                             \
+    ROWS(FORM##_ROW, EACH, name, VALUE)                                                                                \
     void cpu_##name(const trama_call *call)                                                                            \
     {                                                                                                                  \
-        loop_call(call, name##_rows, call->attributes);                                                                \
+        loop_call(call, name##_rows, call->attributes->real);                                                          \
     }
 
 /* The kernels themselves: cpu_NAME for every built-in op. */

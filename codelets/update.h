@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arithmetic of update.c, for every side that runs it. */
+#ifndef CODELETS_UPDATE_H
+#define CODELETS_UPDATE_H
+
+#include "number.h"
+#include "ops.h"
+
+/* As POINTWISE_OPS. */
+#define STEP_OPS(X)                                                                                                    \
+    X(UNARY, EACH_DTYPE, increment, INCREMENT)                                                                         \
+    X(BINARY, EACH_DTYPE, sgd, SGD)
+
+#define INCREMENT(dtype, type, x, y, with) ((WRAP_##dtype)(x) + 1)
+
+/* Floats in their own type; integers in double, so that a rate below 1 counts. */
+#define SGD(dtype, type, w, g, with) SGD_##dtype(w, g, ((const double *)(with))[UPDATE_LR])
+#define SGD_TRAMA_F32(w, g, lr) ((w) - (float)(lr) * (g))
+#define SGD_TRAMA_F64(w, g, lr) ((w) - (lr) * (g))
+#define SGD_TRAMA_I32(w, g, lr) OF_REAL_TRAMA_I32((w) - (lr) * (g))
+#define SGD_TRAMA_I64(w, g, lr) OF_REAL_TRAMA_I64((double)(w) - (lr) * (double)(g))
+#define SGD_TRAMA_U8(w, g, lr) OF_REAL_TRAMA_U8((w) - (lr) * (g))
+
+/* ---- Updates with scalar operands ---------------------------------------------------------------- */
+
+/* X(EACH, name, results, tensors, scalars, ELEMENT): its operands are tensors, then scalars; and the types that it has.
+ * Scalars become constants c[] for a whole step: name_constants says what that does, and ELEMENT(dtype, type, at) how,
+ * if it computes: at(0), at(1), ... are the elements of the results, then of the tensors. */
+#define UPDATE_OPS(X)                                                                                                  \
+    X(EACH_FLOAT, descend, 1, 2, 2, DESCEND)                                                                           \
+    X(EACH_FLOAT, momentum, 2, 3, 2, MOMENTUM)                                                                         \
+    X(EACH_FLOAT, adam, 3, 4, 3, ADAM)                                                                                 \
+    X(EACH_FLOAT, lamb, 3, 4, 2, LAMB)
+
+/* What an update of one step is made with, in the type that it is computed in. */
+enum { LR, DECAY, L2, KEEP1, TAKE1, CORRECTION1, KEEP2, TAKE2, CORRECTION2, EPS, NESTEROV, N_CONSTANTS };
+
+/* What becomes of the results: they stay; the last becomes 0, and the others stay; they are computed. */
+typedef enum update_kind { UPDATE_STAYS, UPDATE_CLEARS, UPDATE_COMPUTES } update_kind;
+
+/* name_constants(scalars in the order of the operands, attributes, c): c comes with zeros. */
+#define UPDATE_CONSTANTS(name)                                                                                         \
+    FORMULA update_kind name##_constants(const double *scalar, const trama_attributes *a, double *c)
+
+/* w | w, g; lr, apply */
+UPDATE_CONSTANTS(descend)
+{
+    c[LR] = scalar[0];
+    c[L2] = a->real[UPDATE_WEIGHT_DECAY];
+    return scalar[1] != 0 ? UPDATE_COMPUTES : UPDATE_STAYS;
+}
+#define DESCEND(dtype, type, AT)                                                                                       \
+    const type w = AT(1);                                                                                              \
+    AT(0) = w - c[LR] * (AT(2) + c[L2] * w);
+
+/* w, b | w, b, g; lr, apply */
+UPDATE_CONSTANTS(momentum)
+{
+    c[LR] = scalar[0];
+    c[L2] = a->real[UPDATE_WEIGHT_DECAY];
+    c[KEEP1] = a->real[MOMENTUM_FACTOR];
+    c[NESTEROV] = (double)a->integer[MOMENTUM_NESTEROV];
+    return scalar[1] != 0 ? UPDATE_COMPUTES : UPDATE_STAYS;
+}
+#define MOMENTUM(dtype, type, AT)                                                                                      \
+    const type w = AT(2), g = AT(4) + c[L2] * w;                                                                       \
+    const type b = c[KEEP1] * AT(3) + g;                                                                               \
+    AT(0) = w - c[LR] * (c[NESTEROV] != 0 ? g + c[KEEP1] * b : b);                                                     \
+    AT(1) = b;
+
+/* The moments m and v, and the direction, of which array is where. */
+#define MOMENTS(dtype, type, AT, M, V)                                                                                 \
+    const type m = c[KEEP1] * AT(M) + c[TAKE1] * g, v = c[KEEP2] * AT(V) + c[TAKE2] * g * g;                           \
+    const type direction = m * c[CORRECTION1] / (MATH_##dtype(sqrt)(v * c[CORRECTION2]) + c[EPS]);
+
+FORMULA void moment_constants(const double *real, double t, double *c)
+{
+    const double beta1 = real[ADAM_BETA1], beta2 = real[ADAM_BETA2];
+    c[KEEP1] = beta1;
+    c[TAKE1] = 1 - beta1;
+    c[CORRECTION1] = 1 / (1 - pow(beta1, t));
+    c[KEEP2] = beta2;
+    c[TAKE2] = 1 - beta2;
+    c[CORRECTION2] = 1 / (1 - pow(beta2, t));
+    c[EPS] = real[ADAM_EPS];
+}
+
+/* w, m, v | w, m, v, g; lr, t, apply. lr is the paper's schedule multiplier (its alpha is 1), so it scales the decay as
+ * well. */
+UPDATE_CONSTANTS(adam)
+{
+    if (scalar[2] == 0)
+        return UPDATE_STAYS;
+    c[LR] = scalar[0];
+    c[a->integer[ADAM_DECOUPLED] ? DECAY : L2] = a->real[UPDATE_WEIGHT_DECAY];
+    moment_constants(a->real, scalar[1], c);
+    return UPDATE_COMPUTES;
+}
+#define ADAM(dtype, type, AT)                                                                                          \
+    const type w = AT(3), g = AT(6) + c[L2] * w;                                                                       \
+    MOMENTS(dtype, type, AT, 4, 5)                                                                                     \
+    AT(0) = w - c[LR] * (direction + c[DECAY] * w);                                                                    \
+    AT(1) = m;                                                                                                         \
+    AT(2) = v;
+
+/* m, v, direction | m, v, w, g; t, apply */
+UPDATE_CONSTANTS(lamb)
+{
+    if (scalar[1] == 0)
+        return UPDATE_CLEARS;
+    c[DECAY] = a->real[UPDATE_WEIGHT_DECAY];
+    moment_constants(a->real, scalar[0], c);
+    return UPDATE_COMPUTES;
+}
+#define LAMB(dtype, type, AT)                                                                                          \
+    const type g = AT(6);                                                                                              \
+    MOMENTS(dtype, type, AT, 3, 4)                                                                                     \
+    AT(2) = direction + c[DECAY] * AT(5);                                                                              \
+    AT(0) = m;                                                                                                         \
+    AT(1) = v;
+
+/* m | m, d; keep, weight: added, or in its place. Of no samples, as a product that is added does. */
+UPDATE_CONSTANTS(accumulate)
+{
+    c[KEEP1] = scalar[0] != 0;
+    c[TAKE1] = scalar[1];
+    return scalar[1] != 0 ? UPDATE_COMPUTES : scalar[0] != 0 ? UPDATE_STAYS : UPDATE_CLEARS;
+}
+#define ADD_WEIGHTED(dtype, type, AT) AT(0) = AT(1) + c[TAKE1] * AT(2);
+#define SET_WEIGHTED(dtype, type, AT) AT(0) = c[TAKE1] * AT(2);
+
+#endif
