@@ -23,7 +23,7 @@ static void begin(const char *gpus, const char *async)
     setenv("TRAMA_STANDIN_MEMORY", "1000000", 1);
     unsetenv("TRAMA_STANDIN_FAIL");
     unsetenv("CUDA_VISIBLE_DEVICES");
-    card = {nullptr, nullptr, nullptr, 0, 4};
+    card = {nullptr, nullptr, nullptr, 0, 4, false};
 }
 
 static float *floats(size_t n)

@@ -16,7 +16,7 @@ extern "C" void gpu_launched(const char *kernel)
     launched += strlen(kernel) > 0;
 }
 
-static const gpu card = {nullptr, nullptr, nullptr, 0, 4};
+static const gpu card = {nullptr, nullptr, nullptr, 0, 4, false};
 static const unsigned orders[] = {SIMT_FORWARD, SIMT_REVERSE, 7, 8};
 
 /* ---- Threads and blocks ---------------------------------------------------------------------- */
