@@ -62,14 +62,21 @@ static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_float(float x)
     return result;
 }
 
+/* Of two words the first if it holds, without a branch, which would keep loops from vectorising. */
+static inline TRAMA_HOST_DEVICE uint32_t trama_bits_if(bool holds, uint32_t yes, uint32_t no)
+{
+    const uint32_t mask = 0u - (uint32_t)holds;
+    return (yes & mask) | (no & ~mask);
+}
+
 /* Exact. A subnormal one is m 2^-24 = (1 + m/1024) 2^-14 - 2^-14. */
 static inline TRAMA_HOST_DEVICE float trama_float_of_f16(trama_f16 x)
 {
     const uint32_t size = (uint32_t)(x.bits & 0x7fff) << 13, sign = (uint32_t)(x.bits & 0x8000) << 16;
-    const uint32_t normal = size + ((uint32_t)(size >= 0x0f800000 ? 224 : 112) << 23);
+    const uint32_t normal = size + trama_bits_if(size >= 0x0f800000, 224u << 23, 112u << 23);
     const float subnormal = trama_float_of_bits(size + (113u << 23)) - 6.103515625e-5f;
 
-    return trama_float_of_bits((size < 1u << 23 ? trama_bits_of_float(subnormal) : normal) | sign);
+    return trama_float_of_bits(trama_bits_if(size < 1u << 23, trama_bits_of_float(subnormal), normal) | sign);
 }
 
 /* Rounds to nearest even, from 65520 on to infinity; NaN stays NaN. Below 2^-14 adding 0.5, whose last bit is 2^-24,
@@ -79,13 +86,11 @@ static inline TRAMA_HOST_DEVICE trama_f16 trama_f16_of_float(float x)
     const uint32_t bits = trama_bits_of_float(x), size = bits & 0x7fffffff;
     const uint32_t normal = (size - (112u << 23) + 0xfff + (size >> 13 & 1)) >> 13;
     const uint32_t subnormal = trama_bits_of_float(trama_float_of_bits(size) + 0.5f) - 0x3f000000;
-    const uint32_t special = x != x ? 0x7e00 : 0x7c00;
+    const uint32_t special = 0x7c00 | trama_bits_if(size > 0x7f800000, 0x200, 0);
+    const uint32_t finite = trama_bits_if(size < 113u << 23, subnormal, normal);
     trama_f16 result;
 
-    result.bits = (uint16_t)((size >= 143u << 23  ? special
-                              : size < 113u << 23 ? subnormal
-                                                  : normal) |
-                             (bits >> 16 & 0x8000));
+    result.bits = (uint16_t)(trama_bits_if(size >= 143u << 23, special, finite) | (bits >> 16 & 0x8000));
     return result;
 }
 

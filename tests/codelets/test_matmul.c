@@ -114,6 +114,17 @@ START_TEST(batch_dims_broadcast)
 }
 END_TEST
 
+/* More rows, columns and terms than are in f32 at once. */
+START_TEST(products_of_halves_are_rounded_once_however_large)
+{
+    for (int dtype = TRAMA_BF16; dtype <= TRAMA_F16; dtype++)
+        for (int variant = 0; variant < 4; variant += 3) {
+            check_product(&(problem){.m = 1030, .n = 2, .k = 520}, (trama_dtype)dtype, variant);
+            check_product(&(problem){.m = 2, .n = 1030, .k = 520}, (trama_dtype)dtype, variant);
+        }
+}
+END_TEST
+
 START_TEST(products_with_a_vector_hold_like_others)
 {
     check_all(&(problem){.m = 35, .n = 1, .k = 67}, true);
@@ -244,7 +255,8 @@ START_TEST(the_published_case_holds_whole_and_as_partial_sums)
 END_TEST
 
 RUN_TESTS("matmul", products_hold_in_every_type_memory_order_and_transposition, extents_of_1_and_0_are_no_exception,
-          batch_dims_broadcast, products_with_a_vector_hold_like_others,
+          batch_dims_broadcast, products_of_halves_are_rounded_once_however_large,
+          products_with_a_vector_hold_like_others,
           an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part,
           repeated_operands_with_strides_of_0_are_read_right, old_contents_of_the_result_do_not_matter,
           the_published_case_holds_whole_and_as_partial_sums)
