@@ -183,6 +183,25 @@ START_TEST(partials_pass_only_where_the_op_commutes_with_them)
 }
 END_TEST
 
+/* A cast that keeps every number may go before the sum; of the others only the monotone kinds pass. */
+START_TEST(sums_pass_casts_that_are_exact)
+{
+    static const struct {
+        trama_dtype from, to;
+        bool exact;
+    } casts[] = {{TRAMA_BF16, TRAMA_F32, true},  {TRAMA_F16, TRAMA_F64, true},   {TRAMA_BF16, TRAMA_F64, true},
+                 {TRAMA_BF16, TRAMA_F16, false}, {TRAMA_F16, TRAMA_BF16, false}, {TRAMA_F32, TRAMA_BF16, false},
+                 {TRAMA_F64, TRAMA_F16, false}};
+    for (size_t i = 0; i < sizeof casts / sizeof *casts; i++) {
+        const char name[] = {(char)('a' + i), 0};
+        trama_value *x = trama_input(p, name, casts[i].from, TRAMA_SHAPE(4, 6)), *y = trama_cast(x, casts[i].to);
+        const char *sum = casts[i].exact ? "[-1,-1] P{0:sum}" : "[-1,-1]";
+        check_op("2", y, GIVEN{"[-1,-1] P{0:sum}"}, GIVEN{sum}, sum);
+        check_op("2", y, GIVEN{"[-1,-1] P{0:max}"}, GIVEN{"[-1,-1] P{0:max}"}, "[-1,-1] P{0:max}");
+    }
+}
+END_TEST
+
 START_TEST(kinds_that_do_not_mix_are_reduced_first)
 {
     trama_value *x = input("x", TRAMA_SHAPE(4, 6));
@@ -261,6 +280,7 @@ int main(void)
         a_reshape_keeps_only_splits_that_stay_boxes,
         a_reshape_keeps_a_split_by_weights_where_the_weights_divide,
         partials_pass_only_where_the_op_commutes_with_them,
+        sums_pass_casts_that_are_exact,
         kinds_that_do_not_mix_are_reduced_first,
         dims_of_one_are_repeated_not_split,
         without_a_rule_everything_is_replicated,

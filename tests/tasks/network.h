@@ -55,14 +55,9 @@ static inline const char *layer_placement(int l, int n)
     return l % 2 ? "S(0)" : l < n - 1 ? "S(1)" : "R";
 }
 
-static inline trama_value *cast_to(trama_value *v, trama_dtype dtype)
-{
-    return trama_value_dtype(v) == dtype ? v : trama_cast(v, dtype);
-}
-
 static inline void network_layers(network *net)
 {
-    trama_value *h = cast_to(net->x, net->inner);
+    trama_value *h = trama_cast(net->x, net->inner);
     for (int l = 0; l < net->n; l++) {
         char name[16];
         double bound = 1 / sqrt(net->size[l]);
@@ -72,11 +67,11 @@ static inline void network_layers(network *net)
         snprintf(name, sizeof name, "b%d", l);
         net->b[l] = trama_parameter(net->program, name, net->dtype, TRAMA_SHAPE(net->size[l + 1]), NULL);
         shard_along(net->w[l], net->mesh, "mp", layer_placement(l, net->n));
-        h = trama_add(trama_matmul(h, cast_to(net->w[l], net->inner)), cast_to(net->b[l], net->inner));
+        h = trama_add(trama_matmul(h, trama_cast(net->w[l], net->inner)), trama_cast(net->b[l], net->inner));
         if (l < net->n - 1)
             h = trama_relu(h);
     }
-    net->logits = cast_to(h, net->dtype);
+    net->logits = trama_cast(h, net->dtype);
 }
 
 /* Without a target. spec NULL: no annotation at all. */
