@@ -30,5 +30,5 @@ target_link_libraries(trama_standin PUBLIC trama_standin_flags Threads::Threads)
 # trama_standin_source(<file>...): .cu files, or C++ with kernels, for the C++ compiler.
 function(trama_standin_source)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX
-        COMPILE_OPTIONS "SHELL:-include ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/simt.h")
+        COMPILE_OPTIONS "-include;${CMAKE_CURRENT_FUNCTION_LIST_DIR}/simt.h")
 endfunction()

@@ -39,7 +39,7 @@ static const int warpSize = 32;
 /* The order in which threads, and blocks, run: forward, reverse, or shuffled by any other number. A kernel whose bits
  * depend on it has a race. At first as TRAMA_STANDIN_ORDER says ("forward", "reverse", a number), else forward. */
 enum { SIMT_FORWARD, SIMT_REVERSE };
-void simt_order(unsigned order);
+extern "C" void simt_order(unsigned order);
 
 /* Runs body(with) once for every thread of every block. Ends the process with a message where a GPU would hang, or do
  * what is not defined: a barrier that some threads never reach, a shuffle from a lane that takes no part, more threads
@@ -58,14 +58,14 @@ template <typename F> void simt_launch(dim3 grid, dim3 block, F f)
 /* The stand-in for CUDA's run time (standin.h) has these: work is done in the order of a stream; an argument of a
  * kernel points to memory of a GPU. Without it, all is done at once, and memory is the host's. */
 void simt_enqueue(void *stream, std::function<void()> work) __attribute__((weak));
-void simt_check_argument(const char *kernel, int number, const void *pointer) __attribute__((weak));
+void simt_check_argument(const char *kernel, int number, uintptr_t address) __attribute__((weak));
 
 template <typename A> void simt_check(const char *kernel, int number, A argument)
 {
     if constexpr (std::is_pointer<A>::value)
         if constexpr (!std::is_function<std::remove_pointer_t<A>>::value)
             if (simt_check_argument)
-                simt_check_argument(kernel, number, argument);
+                simt_check_argument(kernel, number, (uintptr_t)argument);
 }
 
 /* As a launch does, takes the arguments as they are now, and passes them to each thread. */

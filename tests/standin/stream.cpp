@@ -181,8 +181,9 @@ void simt_enqueue(void *to, std::function<void()> work)
     });
 }
 
-void simt_check_argument(const char *kernel, int number, const void *pointer)
+void simt_check_argument(const char *kernel, int number, uintptr_t address)
 {
+    const void *pointer = (const void *)address;
     if (pointer && gpu_of(pointer) < 0 && !is_pinned(pointer, 1))
         wrong("kernel %s: argument %d is %p, which no GPU can reach", kernel, number, pointer);
 }

@@ -6,6 +6,10 @@
 #include <check.h>
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* set_up and tear_down run around each test, in its process; NULL: nothing. Returns the exit status. */
 int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const *tests, size_t n);
 
@@ -14,5 +18,9 @@ bool suite_is_long(void);
 
 /* Whether a sanitizer slows everything down. */
 bool suite_is_sanitized(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
