@@ -12,6 +12,9 @@
 #include "kernel.h"
 #include "loop.h"
 #include "ops.h"
+#ifdef TESTS_ON_GPU
+#include "on_gpu.h"
+#endif
 
 /* Row-major; column-major; a block of a larger row-major tensor; every second element of such a block. */
 typedef enum { PACKED, TURNED, BLOCK, SPARSE, N_ORDERS } order;
@@ -217,6 +220,16 @@ static inline bool near(trama_dtype dtype, double got, double want, double units
             ck_abort_msg("%s: got %.17g, not %.17g", trama_dtype_name(dtype), is, due);                                \
     } while (0)
 
+/* Runs a kernel: that for CPUs, or in the tests' programs for GPUs, that for GPUs where there is one. */
+static inline void run_call(const trama_call *call)
+{
+#ifdef TESTS_ON_GPU
+    if (on_gpu_call(call))
+        return;
+#endif
+    kernel_of(call->op)->cpu(call);
+}
+
 /* Runs a built-in op; arrays are the results, then the operands. */
 static inline void run_op(const char *name, const trama_attributes *attributes, int n_out, int n_in,
                           tensor *const *arrays)
@@ -232,7 +245,7 @@ static inline void run_op(const char *name, const trama_attributes *attributes, 
                              .n_out = n_out,
                              .in = views + n_out,
                              .out = views};
-    kernel_of(&op)->cpu(&call);
+    run_call(&call);
 }
 
 static inline void run_unary(const char *name, const trama_attributes *attributes, tensor *out, tensor *x)
@@ -248,6 +261,9 @@ static inline void run_binary(const char *name, const trama_attributes *attribut
 /* The main of a test program with one suite of the listed tests. */
 static inline int run_tests(const char *suite_name, int n, const TTest *const *tests)
 {
+#ifdef TESTS_ON_GPU
+    on_gpu_or_skip();
+#endif
     TCase *tcase = tcase_create(suite_name);
     Suite *suite = suite_create(suite_name);
     for (int i = 0; i < n; i++)

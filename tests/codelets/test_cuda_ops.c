@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every op on a GPU against its kernel for CPUs: tried_ops and larger cases, in every element type that the op takes
+ * and every memory order. Results of data movement and of arithmetic element by element have equal bits. */
+#include <stdio.h>
+
+#include "on_gpu.h"
+#include "suite.h"
+#include "tried_ops.h"
+#include "views.h"
+
+/* Ops that need no kernel for GPUs. */
+static const char *const without[][2] = {
+    {"stop_gradient", "the result is the operand"},
+    {"reshard", "the result is the operand"},
+    {"schedule", "its callback is the host's"},
+};
+
+/* Roundings by which results may differ, since sums are taken in another order, or on a card by another library of
+ * elementary functions. Others have equal bits. */
+static const struct {
+    const char *op;
+    double units, on_card;
+} loose[] = {
+    {"matmul", 64, 64}, {"sum", 4, 4},          {"mean", 4, 4},          {"sum_square", 16, 16},
+    {"softmax", 4, 8},  {"softmax_grad", 8, 8}, {"cross_entropy", 8, 8}, {"cross_entropy_grad", 8, 8},
+    {"exp", 0, 4},      {"log", 0, 4},          {"gelu", 0, 8},          {"gelu_grad", 0, 16},
+    {"tanh", 0, 4},     {"sigmoid", 0, 4},      {"adam", 0, 8},          {"lamb", 0, 8},
+};
+
+#define NONE .attributes = {{0}, {0}}
+#define INTEGERS(...) .attributes = {.integer = {__VA_ARGS__}}
+
+/* Sizes of several blocks, of rows that are long, short or not of whole vectors. */
+static const tried_op large[] = {
+    {"add", "33x1030,33x1030", "rr", NONE},
+    {"add", "33x1030,1030", "rr", NONE},
+    {"mul", "33x1030,33x1", "rr", NONE},
+    {"sub", "4x1x65,9x65", "rr", NONE},
+    {"div", "40000,40000", "rr", NONE},
+    {"equal", "70x130,130", "ss", NONE},
+    {"gelu", "129x255", "r", NONE},
+    {"relu_grad", "129x256,129x256", "rr", NONE},
+    {"cast", "129x257", "r", INTEGERS(TRAMA_F32)},
+    {"cast", "129x257", "r", INTEGERS(TRAMA_F64)},
+    {"cast", "129x257", "r", INTEGERS(TRAMA_I64)},
+    {"cast", "129x257", "r", INTEGERS(TRAMA_U8)},
+    {"sum", "70x515", "r", INTEGERS(1, 0)},
+    {"sum", "70x515", "r", INTEGERS(2, 0)},
+    {"sum", "70x515", "r", INTEGERS(3, 0)},
+    {"sum", "2x70000", "r", INTEGERS(2, 0)},
+    {"sum", "7x65x33", "r", INTEGERS(5, 1)},
+    {"sum_square", "70x515", "r", INTEGERS(3, 0)},
+    {"mean", "7x65x33", "r", INTEGERS(2, 0)},
+    {"max", "7x65x33", "r", INTEGERS(5, 0)},
+    {"min", "2x70000", "r", INTEGERS(2, 0)},
+    {"argmax", "70x515", "s", INTEGERS(2, 0)},
+    {"argmax", "515x70", "s", INTEGERS(1, 0)},
+    {"expand", "65,70x65", "rr", INTEGERS(1, 0, 1)},
+    {"softmax", "5x4099", "r", INTEGERS(1)},
+    {"softmax", "300x65", "r", INTEGERS(1)},
+    {"softmax", "70x130", "r", INTEGERS(0)},
+    {"softmax_grad", "5x4099,5x4099", "rr", INTEGERS(1)},
+    {"cross_entropy", "300x65,300", "rl", NONE},
+    {"cross_entropy", "5x4099,5", "rl", NONE},
+    {"cross_entropy_grad", "300x65,300,", "rlr", NONE},
+    {"transpose", "70x130", "r", INTEGERS(2, 1, 0)},
+    {"transpose", "5x33x65", "r", INTEGERS(3, 2, 0, 1)},
+    {"transpose", "5x33x65", "r", INTEGERS(3, 1, 0, 2)},
+    {"reshape", "70x130", "r", INTEGERS(2, 130, 70)},
+    {"window", "70x130", "r", .attributes = {.integer = {65, 135, [WINDOW_OFFSET] = 7, [WINDOW_OFFSET + 1] = -3}}},
+    {"fill", "", "", .attributes = {.integer = {TRAMA_F64, 2, 70, 130}, .real = {1.5}}},
+    {"uniform", "", "", .attributes = {.integer = {TRAMA_F32, 2, 70, 130, [6] = 0}, .real = {-1, 2}}},
+    {"matmul", "33x70,70x65", "rr", NONE},
+    {"matmul", "70x33,65x70", "rr", INTEGERS(1, 1)},
+    {"matmul", "3x20x31,31x17", "rr", NONE},
+    {"sgd", "33x1030,33x1030", "rr", .attributes = {.real = {0.1}}},
+    {"adam", "33x130,33x130,33x130,33x130,,,", "rrprrcc", .attributes = {.real = {0.01, 0.9, 0.999, 1e-8}}},
+};
+
+static int n_ran;
+
+/* The op of a case on operands whose numbers of the domains r, p and s are of one type, or those of shape "" doubles.
+ */
+static trama_node *node_of(const tried_op *c, trama_dtype dtype, bool scalars_are_doubles, trama_program *p)
+{
+    const trama_op *op = trama_op_find(c->op);
+    tried_op all = *c;
+    trama_program *pattern = trama_program_new();
+    const trama_node *model = tried_op_node(&all, pattern);
+    trama_value *in[TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < op->n_in; i++) {
+        const trama_value *m = model->in[i];
+        const char name[] = {(char)('a' + i), 0};
+        const bool counts = strchr("lc", c->domain[i]) != NULL;
+        const trama_dtype own = counts || (scalars_are_doubles && m->shape.ndim == 0) ? m->dtype : dtype;
+        in[i] = op->updates >> i & 1 ? trama_state(p, name, own, m->shape, NULL) : trama_input(p, name, own, m->shape);
+    }
+    trama_value *result = trama_apply_at(TRAMA_HERE, p, op, op->n_in, in, &c->attributes);
+    trama_program_destroy(&pattern);
+    return result ? result->node : NULL;
+}
+
+/* Results, then operands; an updated operand is its result. */
+typedef struct arrays {
+    int n_out, n_in;
+    tensor at[2 * TRAMA_MAX_OPERANDS];
+} arrays;
+
+static tensor operand_of(const tried_op *c, const trama_node *node, int i, order how)
+{
+    tensor t = tensor_new(node->in[i]->dtype, how, node->in[i]->shape);
+    dense values = tried_op_operand(c, i, node->in[i]->shape, (uint64_t)i + 1);
+    int64_t next = 0;
+    FOR_EACH(&t, index)
+    {
+        const double x = values.at[next++];
+        put(&t, index, t.view.dtype == TRAMA_U8 ? fabs(x) : x);
+    }
+    dense_free(&values);
+    return t;
+}
+
+static arrays arrays_of(const tried_op *c, const trama_node *node, order how)
+{
+    arrays a = {.n_out = node->op->n_out, .n_in = node->op->n_in};
+    for (int i = 0; i < a.n_in; i++)
+        a.at[a.n_out + i] = operand_of(c, node, i, (order)((how + i) % N_ORDERS));
+    for (int o = 0; o < a.n_out; o++)
+        a.at[o] =
+            node->op->updates >> o & 1 ? a.at[a.n_out + o] : tensor_new(node->out[o]->dtype, how, node->out[o]->shape);
+    return a;
+}
+
+static void arrays_free(arrays *a, const trama_op *op)
+{
+    for (int i = 0; i < a->n_out + a->n_in; i++)
+        if (i >= a->n_out || !(op->updates >> i & 1))
+            tensor_free(&a->at[i]);
+}
+
+static void run_on(arrays *a, const trama_node *node, bool on_card)
+{
+    trama_view views[2 * TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < a->n_out + a->n_in; i++)
+        views[i] = a->at[i].view;
+    for (int i = 0; i < a->n_in; i++)
+        if (node->op->shape_only >> i & 1)
+            views[a->n_out + i].data = NULL;
+    const trama_call call = {.op = node->op,
+                             .attributes = &node->attributes,
+                             .n_in = a->n_in,
+                             .n_out = a->n_out,
+                             .in = views + a->n_out,
+                             .out = views};
+    if (on_card)
+        ck_assert(on_gpu_call(&call));
+    else
+        kernel_of(node->op)->cpu(&call);
+}
+
+void simt_order(unsigned order) __attribute__((weak));
+
+static double units_of(const char *op)
+{
+    for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++)
+        if (!strcmp(loose[i].op, op))
+            return simt_order ? loose[i].units : loose[i].on_card;
+    return 0;
+}
+
+static void compare(const tried_op *c, const tensor *cpu, const tensor *ours, order how)
+{
+    const double units = units_of(c->op);
+    FOR_EACH(cpu, index)
+    {
+        const double want = at(cpu, index), got = at(ours, index);
+        const bool same =
+            !memcmp(element(&cpu->view, index), element(&ours->view, index), trama_dtype_size(cpu->view.dtype));
+        ck_assert_msg(same || (units > 0 && near(cpu->view.dtype, got, want, units)),
+                      "%s of %s, to %s in order %d: element %lld,%lld is %.17g on the GPU, %.17g on the CPU", c->op,
+                      c->shapes, trama_dtype_name(cpu->view.dtype), (int)how, (long long)index[0], (long long)index[1],
+                      got, want);
+    }
+    ck_assert_msg(outside_untouched(ours), "%s of %s writes beside its result", c->op, c->shapes);
+}
+
+static void try_order(const tried_op *c, const trama_node *node, order how)
+{
+    arrays cpu = arrays_of(c, node, how), ours = arrays_of(c, node, how);
+    run_on(&cpu, node, false);
+    run_on(&ours, node, true);
+    for (int o = 0; o < cpu.n_out; o++)
+        compare(c, &cpu.at[o], &ours.at[o], how);
+    arrays_free(&cpu, node->op);
+    arrays_free(&ours, node->op);
+    n_ran++;
+}
+
+static void try_case(const tried_op *c)
+{
+    if (!kernel_of(trama_op_find(c->op))->cuda)
+        return;
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+        for (int doubles = 0; doubles < 2; doubles++) {
+            trama_program *p = trama_program_new();
+            const trama_node *node = node_of(c, (trama_dtype)dtype, doubles, p);
+            for (int how = 0; node && how < N_ORDERS; how++)
+                try_order(c, node, (order)how);
+            trama_program_destroy(&p);
+            if (node)
+                break;
+        }
+}
+
+START_TEST(small_cases_agree_with_the_cpu)
+{
+    for (int i = 0; i < n_tried_ops; i++)
+        try_case(&tried_ops[i]);
+}
+END_TEST
+
+START_TEST(large_cases_agree_with_the_cpu)
+{
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
+        try_case(&large[i]);
+}
+END_TEST
+
+static const char *why_without(const char *op)
+{
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++)
+        if (!strcmp(without[i][0], op))
+            return without[i][1];
+    return NULL;
+}
+
+START_TEST(every_op_has_a_kernel_for_gpus_or_a_reason)
+{
+    static const char *const names[] = {
+#define OP(name, ...) #name,
+#include "ops.def"
+#undef OP
+    };
+    int with = 0, lacking = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const bool has = kernel_of(&(trama_op){.name = names[i]})->cuda != NULL;
+        with += has;
+        if (!has && !why_without(names[i]))
+            fprintf(stderr, "%s has no kernel for GPUs (missing number %d)\n", names[i], ++lacking);
+    }
+    ck_assert_msg(with == 0 || lacking == 0, "%d ops have no kernel for GPUs, and no reason", lacking);
+}
+END_TEST
+
+START_TEST(cases_did_run)
+{
+    fprintf(stderr, "%d calls were compared\n", n_ran);
+}
+END_TEST
+
+int main(void)
+{
+    on_gpu_or_skip();
+    const TTest *const tests[] = {every_op_has_a_kernel_for_gpus_or_a_reason, small_cases_agree_with_the_cpu,
+                                  large_cases_agree_with_the_cpu, cases_did_run};
+    return suite_run("cuda_ops", NULL, NULL, tests, sizeof tests / sizeof tests[0]);
+}
