@@ -12,7 +12,7 @@ if(TRAMA_WITH_MPI)
 endif()
 if(TRAMA_WITH_CUDA)
     find_package(CUDAToolkit REQUIRED QUIET)
-    set(TRAMA_CUDA_LIBRARIES CUDA::cublasLt CUDA::cublas CUDA::cudart)
+    set(TRAMA_CUDA_LIBRARIES CUDA::cublasLt CUDA::cudart)
     if(TRAMA_CUDA_STANDIN) # never installed
         set(TRAMA_CUDA_LIBRARIES $<BUILD_INTERFACE:trama_standin>)
     endif()
