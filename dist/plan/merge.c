@@ -36,8 +36,11 @@ static bool find_readers(const plan *p, int at, reader_list *readers)
             for (int t = 1; t < sum->n_operands; t++)
                 if (o->access != ACCESS_READ && o->region.shard == plan_step_operand(p, sum, t)->region.shard)
                     return false;
-            if (o->region.shard != result ||
-                !box_intersect(&plan_step_operand(p, sum, 0)->region.box, &o->region.box, &common))
+            if (o->region.shard != result)
+                continue;
+            if (box_count(&o->region.box) == 0) /* who takes nothing of it still needs the shard */
+                return false;
+            if (!box_intersect(&plan_step_operand(p, sum, 0)->region.box, &o->region.box, &common))
                 continue;
             if (!can_sum(p, sum, s, k) || (readers->n && readers->at[readers->n - 1].step == i))
                 return false;

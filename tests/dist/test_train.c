@@ -83,6 +83,25 @@ START_TEST(ranks_of_several_places_and_other_orders_of_processes_give_the_same)
 }
 END_TEST
 
+/* A sum that its one reader could make, but for a process of the same place whose part of it is empty. */
+START_TEST(sums_of_which_somebody_reads_nothing_are_made)
+{
+    trama_mesh *mesh = trama_mesh_parse("2,3");
+    trama_program *p = trama_program_new();
+    trama_init init = {-1, 1, 1, 2};
+    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(1, 1)), mesh, "P(min),R");
+    trama_value *v = trama_shard(trama_parameter(p, "v", TRAMA_F64, TRAMA_SHAPE(1), &init), mesh, "S(0),R");
+    trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(1, 3), &init), mesh, "S(0)[1],S(0)[0]");
+    trama_value *y = trama_reshape(x, TRAMA_SHAPE(1, 1)), *sum = trama_add(y, v), *product = trama_matmul(y, w);
+    trama_target *t = trama_target_new(p, "t", sum, product);
+    dense data = dense_random(TRAMA_SHAPE(1, 1), 5, -1, 1, false);
+    pair_try(p, t, 1, &x, &data, 6, 1e-12, "empty");
+    dense_free(&data);
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -90,6 +109,7 @@ int main(void)
         adamw_on_every_mesh_and_number_of_ranks_is_adamw_on_one_device,
         unfused_plans_and_coarse_tiles_give_the_same,
         ranks_of_several_places_and_other_orders_of_processes_give_the_same,
+        sums_of_which_somebody_reads_nothing_are_made,
     };
     return suite_run("train", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }
