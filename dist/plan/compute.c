@@ -76,7 +76,7 @@ static factor_range node_ranges(const compute_group *g, const trama_node *node, 
         box b, whole = partition_whole(q, node->in[t]->id);
         if (node->op->shape_only >> t & 1)
             continue; /* the result has all its factors */
-        layout_box(g->mesh, &q->s.l->op[node->id].in[t], &whole, position, &b);
+        layout_box(g->mesh, &layouts_of(q, node->id)->in[t], &whole, position, &b);
         ranges_from(rule, t, &b, &r);
     }
     ranges_from(rule, rule->n_in, result, &r);
@@ -126,33 +126,44 @@ static void result_cut(const compute_group *g, const plan_holding *h, const plan
         *parts = 1;
 }
 
-/* Holdings of the results, in the layout that the op makes; shards where the op does not update state. */
-void compute_results(compute_group *g, const bool *internal)
+/* A result in a layout. */
+static void make_result(compute_group *g, const trama_node *node, int o, const trama_layout *layout, bool internal)
 {
     partition *q = g->q;
+    int value = node->out[o]->id;
+    plan_holding h = {.value = value, .mesh = g->mesh, .layout = *layout};
+    box whole = partition_whole(q, value);
+    partition_pieces(q, g->mesh, layout, &whole, &h);
+    const plan_holding *state = node->op->updates >> o & 1
+                                    ? find_holding(q->p, node->in[o]->id, g->mesh, &layouts_of(q, node->id)->in[o])
+                                    : NULL;
+    h.inside = state && state->inside;
+    for (int k = 0; k < h.pieces.n; k++) {
+        plan_piece *piece = &h.pieces.at[k];
+        if (state) {
+            piece->region = find_piece(state, piece->place, &piece->region.box, piece->term)->region;
+            continue;
+        }
+        int dim, parts;
+        result_cut(g, &h, piece, node->out[o]->dtype, &dim, &parts);
+        piece->region.shard = partition_shard(q, internal ? SHARD_INTERNAL : SHARD_OWN, value, piece->place,
+                                              &piece->region.box, dim, parts);
+    }
+    *ARRAY_PUSH(&q->p->holdings) = h;
+}
+
+/* Holdings of the results, in the layout that the op makes; shards where the op does not update state. A state that not
+ * all compute who hold it is first where it has always been. */
+void compute_results(compute_group *g, const bool *internal)
+{
+    const partition *q = g->q;
     for (int i = 0; i < g->nodes.n; i++) {
         const trama_node *node = g->nodes.at[i];
-        const op_layouts *op = &q->s.l->op[node->id];
+        const op_layouts *op = layouts_of(q, node->id), *completed = &q->s.l->op[node->id];
         for (int o = 0; o < node->op->n_out; o++) {
-            int value = node->out[o]->id;
-            plan_holding h = {.value = value, .mesh = g->mesh, .layout = op->out[o]};
-            box whole = partition_whole(q, value);
-            partition_pieces(q, g->mesh, &h.layout, &whole, &h);
-            const plan_holding *state =
-                node->op->updates >> o & 1 ? find_holding(q->p, node->in[o]->id, g->mesh, &op->in[o]) : NULL;
-            h.inside = state && state->inside;
-            for (int k = 0; k < h.pieces.n; k++) {
-                plan_piece *piece = &h.pieces.at[k];
-                if (state) {
-                    piece->region = find_piece(state, piece->place, &piece->region.box, piece->term)->region;
-                    continue;
-                }
-                int dim, parts;
-                result_cut(g, &h, piece, node->out[o]->dtype, &dim, &parts);
-                piece->region.shard = partition_shard(q, internal[value] ? SHARD_INTERNAL : SHARD_OWN, value,
-                                                      piece->place, &piece->region.box, dim, parts);
-            }
-            *ARRAY_PUSH(&q->p->holdings) = h;
+            if (op != completed && node->op->updates >> o & 1)
+                make_result(g, node, o, &completed->out[o], false);
+            make_result(g, node, o, &op->out[o], internal[node->out[o]->id]);
         }
     }
 }
@@ -187,7 +198,7 @@ static plan_region operand_region(const compute_group *g, const trama_node *node
 {
     const partition *q = g->q;
     const trama_value *v = node->in[t];
-    const trama_layout *layout = &q->s.l->op[node->id].in[t];
+    const trama_layout *layout = &layouts_of(q, node->id)->in[t];
     const plan_holding *h = find_holding(q->p, v->id, g->mesh, layout);
     box b, whole = partition_whole(q, v->id);
     layout_box(g->mesh, layout, &whole, position, &b);
@@ -232,7 +243,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
                          ? -1
                          : add_operand(a, q->p, operand_region(g, node, t, position, place, &r), ACCESS_READ);
     for (int o = 0; o < rule->n_out; o++) {
-        const trama_layout *layout = &q->s.l->op[node->id].out[o];
+        const trama_layout *layout = &layouts_of(q, node->id)->out[o];
         const plan_holding *h = find_holding(q->p, node->out[o]->id, g->mesh, layout);
         box b, whole = partition_whole(q, node->out[o]->id);
         layout_box(g->mesh, layout, &whole, position, &b);
@@ -378,7 +389,7 @@ static const plan_shard *tiles_of(const compute_group *g, const plan_piece *piec
     if (!box_equal(&result->box, &piece->region.box))
         return NULL;
     for (int t = 0; node->op->pointwise && result->cut_parts == 1 && t < node->op->n_in; t++) {
-        const trama_layout *layout = &q->s.l->op[node->id].in[t];
+        const trama_layout *layout = &layouts_of(q, node->id)->in[t];
         const plan_holding *h = find_holding(q->p, node->in[t]->id, g->mesh, layout);
         const plan_piece *o =
             h ? find_piece(h, piece->place, &piece->region.box, term_of(g->mesh, layout, piece->position)) : NULL;
@@ -393,10 +404,10 @@ void compute_tiles(compute_group *g)
 {
     partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const plan_holding *found = find_holding(q->p, node->out[0]->id, g->mesh, &q->s.l->op[g->leader].out[0]);
+    const plan_holding *found = find_holding(q->p, node->out[0]->id, g->mesh, &layouts_of(q, g->leader)->out[0]);
     int n_pieces = found->pieces.n;
     for (int i = 0; i < n_pieces; i++) {
-        const plan_holding *h = find_holding(q->p, node->out[0]->id, g->mesh, &q->s.l->op[g->leader].out[0]);
+        const plan_holding *h = find_holding(q->p, node->out[0]->id, g->mesh, &layouts_of(q, g->leader)->out[0]);
         const plan_piece piece = h->pieces.at[i];
         const plan_shard shard = q->p->shards.at[piece.region.shard];
         if (box_count(&piece.region.box) == 0)

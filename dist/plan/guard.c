@@ -35,7 +35,7 @@ static bool share_buffers(const plan_holding *a, const plan_holding *b)
 
 static void guard_value(partition *q, const partition_wish *wish, const trama_node *node, int result, guards *g)
 {
-    const op_layouts *op = &q->s.l->op[node->id];
+    const op_layouts *op = layouts_of(q, node->id);
     int state = (int)(find_holding(q->p, node->in[result]->id, op->mesh, &op->in[result]) - q->p->holdings.at);
     for (int i = 0, n = q->p->holdings.n; i < n; i++) {
         const plan_holding h = q->p->holdings.at[i];

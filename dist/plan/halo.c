@@ -21,7 +21,7 @@ static box held(const compute_group *g, int t, int position, box *whole)
     const trama_node *node = g->nodes.at[0];
     box b;
     *whole = partition_whole(g->q, node->in[t]->id);
-    layout_box(g->mesh, &g->q->s.l->op[node->id].in[t], whole, position, &b);
+    layout_box(g->mesh, &layouts_of(g->q, node->id)->in[t], whole, position, &b);
     return b;
 }
 
@@ -84,7 +84,7 @@ static void want(const compute_group *g, int t, int position, spots *wanted)
 {
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const trama_layout *out = &q->s.l->op[node->id].out[0];
+    const trama_layout *out = &layouts_of(q, node->id)->out[0];
     box whole, result, parts[MOST_PARTS], own = held(g, t, position, &whole),
                                           all = partition_whole(q, node->out[0]->id);
     if (!layout_present(out, position))
@@ -94,7 +94,7 @@ static void want(const compute_group *g, int t, int position, spots *wanted)
     for (int i = 1; i < n; i++) {
         int place = place_of(q, g->mesh, position);
         spot s = {.place = place, .rank = q->s.machine->places[place].rank};
-        s.term = term_of(g->mesh, &q->s.l->op[node->id].in[t], position);
+        s.term = term_of(g->mesh, &layouts_of(q, node->id)->in[t], position);
         s.b = compute_operand_box(g, t, position, &parts[i]);
         if (box_count(&s.b) && !box_contains(&own, &s.b))
             *ARRAY_PUSH(&wanted->at) = s;
@@ -112,7 +112,7 @@ void halo_fetch(compute_group *g)
             continue;
         for (int i = 0; i < g->mesh->size; i++)
             want(g, t, i, &wanted);
-        const plan_holding *h = find_holding(q->p, node->in[t]->id, g->mesh, &q->s.l->op[node->id].in[t]);
+        const plan_holding *h = find_holding(q->p, node->in[t]->id, g->mesh, &layouts_of(q, node->id)->in[t]);
         if (wanted.at.n)
             partition_fetch(q, (int)(h - q->p->holdings.at), &wanted, node->id, &g->halos[t]);
         spots_free(&wanted);

@@ -21,6 +21,8 @@ partition *partition_begin(const plan_source *source)
     for (int i = 0; i < source->machine->n_places; i++)
         *ARRAY_PUSH(&q->p->gpus) = source->machine->places[i].gpu;
     q->flat = machine_is_flat(source->machine);
+    for (int i = 0; i < source->machine->n_places; i++)
+        q->kinds = (int)max_i64(q->kinds, source->machine->places[i].kind + 1);
     q->seen = trama_alloc((size_t)source->machine->n_places * sizeof *q->seen);
     return q;
 }
@@ -34,6 +36,7 @@ plan *partition_end(partition **partition_)
     for (int i = 0; i < q->locals.n; i++)
         ARRAY_FREE(&q->locals.at[i].at);
     ARRAY_FREE(&q->locals);
+    ARRAY_FREE(&q->choices);
     free(q->seen);
     free(q);
     *partition_ = NULL;
@@ -143,25 +146,25 @@ static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const
     return q->s.l->mesh[value] == mesh && trama_layout_equal(&q->s.l->value[value], layout);
 }
 
-/* The wave of a value is how many exchanges of gradients, each behind the one before, it needs: one more than those of
- * what it is made of where a gradient had to move. What runs as one task waits for all that it reads. Found from
- * layouts alone, so all ranks find the same. */
+/* The wave of a value is how many exchanges of gradients and of new states, each behind the one before, it needs: one
+ * more than those of what it is made of where one had to move. What runs as one task waits for all that it reads. Found
+ * from layouts alone, so all ranks find the same. */
 static void count_waves(partition *q, int n, const trama_node *const *nodes)
 {
     int most = 0;
     for (int i = 0; i < n; i++)
         for (int t = 0; t < nodes[i]->op->n_in; t++) {
-            const op_layouts *op = &q->s.l->op[nodes[i]->id];
+            const op_layouts *op = layouts_of(q, nodes[i]->id);
             int value = nodes[i]->in[t]->id;
             bool moves = nodes[i]->op->alias || !lies_as(q, value, op->mesh, &op->in[t]);
             most = (int)max_i64(most, q->wave[value] + (moves && is_gradient(q, value)));
         }
     for (int i = 0; i < n; i++)
         for (int o = 0; o < nodes[i]->op->n_out; o++) {
-            const op_layouts *op = &q->s.l->op[nodes[i]->id];
+            const op_layouts *op = layouts_of(q, nodes[i]->id);
             int value = nodes[i]->out[o]->id;
             bool moves = !nodes[i]->op->alias && !lies_as(q, value, op->mesh, &op->out[o]);
-            q->wave[value] = most + (moves && is_gradient(q, value));
+            q->wave[value] = most + (moves && (is_gradient(q, value) || nodes[i]->op->updates >> o & 1));
         }
 }
 
@@ -172,9 +175,10 @@ const plan_holding *partition_reshard(partition *q, int value, const trama_mesh 
     if (h)
         return h;
     int source = best_source(q, value, mesh, layout), first = q->p->holdings.n;
-    bool own = lies_as(q, value, mesh, layout);
+    const trama_layout all = unlike_unmasked(q, layout);
+    bool own = lies_as(q, value, mesh, layout), some = lies_as(q, value, mesh, &all);
     bool counts = q->wave && is_gradient(q, value) && !q->p->holdings.at[source].moved;
-    q->next = counts ? q->wave[value] - own : -1; /* one that goes to its own layout is not there yet */
+    q->next = counts ? q->wave[value] - some : -1; /* one that goes to its own layout is not there yet */
     q->legs = 0;
     reshard_holding(q, source, mesh, layout, node, fresh);
     for (int i = first; i < q->p->holdings.n; i++)
@@ -190,15 +194,16 @@ const plan_holding *partition_reshard(partition *q, int value, const trama_mesh 
 static void emit_group(partition *q, compute_group *g, const bool *internal, const partition_wish *wish)
 {
     guards old = {0};
-    g->mesh = q->s.l->op[g->leader].mesh;
     for (int i = 0; i < g->nodes.n; i++) {
         const trama_node *node = g->nodes.at[i];
         for (int t = 0; t < node->op->n_in; t++) {
             bool inside = false;
             for (int k = 0; k < i; k++)
                 inside |= node->in[t]->node == g->nodes.at[k];
-            if (!inside && !(node->op->shape_only >> t & 1))
-                partition_reshard(q, node->in[t]->id, g->mesh, &q->s.l->op[node->id].in[t], node->id, false);
+            if (inside || node->op->shape_only >> t & 1)
+                continue;
+            unlike_operand(g, node, t);
+            partition_reshard(q, node->in[t]->id, g->mesh, &layouts_of(q, node->id)->in[t], node->id, false);
         }
     }
     for (int i = 0; i < g->nodes.n; i++)
@@ -210,12 +215,17 @@ static void emit_group(partition *q, compute_group *g, const bool *internal, con
     guard_install(q, &old);
 }
 
-/* A value whose own layout is not the one that its op makes is resharded at once; its own layout stands first. */
-static void settle(partition *q, const trama_node *node)
+/* A value whose own layout is not the one that its op makes is resharded at once; its own layout stands first. What
+ * only some computed of those who hold it goes where it is needed: to its readers when they run. */
+static void settle(partition *q, const trama_node *node, const bool *internal, const bool *kept)
 {
+    bool some = layouts_of(q, node->id) != &q->s.l->op[node->id];
     for (int o = 0; o < node->op->n_out; o++) {
         int value = node->out[o]->id;
-        if (node->op->updates >> o & 1)
+        bool updates = node->op->updates >> o & 1;
+        if (some && updates)
+            unlike_spread(q, node, o);
+        if (updates || (some && (internal[value] || !kept[value])))
             continue;
         partition_reshard(q, value, q->s.l->mesh[value], &q->s.l->value[value], node->id, false);
         const plan_holding *own = find_holding(q->p, value, q->s.l->mesh[value], &q->s.l->value[value]);
@@ -294,14 +304,15 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
             emit_alias(q, node, kept[node->out[0]->id]);
             continue;
         }
-        compute_group g = {.q = q, .leader = i};
+        compute_group g = {.q = q, .leader = i, .mesh = q->s.l->op[i].mesh};
         for (int k = i; k <= last[i]; k++)
             if (needed[k] && leader[k] == i)
                 *ARRAY_PUSH(&g.nodes) = p->nodes.at[k];
+        unlike_choose(&g);
         count_waves(q, g.nodes.n, g.nodes.at);
         emit_group(q, &g, internal, &wish);
         for (int k = 0; k < g.nodes.n; k++)
-            settle(q, g.nodes.at[k]);
+            settle(q, g.nodes.at[k], internal, kept);
         ARRAY_FREE(&g.nodes);
     }
     if (!q->s.options.no_fusion)
@@ -309,6 +320,10 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     bundle_messages(q);
     free(q->wave);
     q->wave = NULL;
+    for (int i = 0; q->op && i < p->nodes.n; i++)
+        free(q->op[i]);
+    free(q->op);
+    q->op = NULL;
     free(last);
     free(internal);
 }

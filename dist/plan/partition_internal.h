@@ -13,6 +13,14 @@ typedef struct local_positions {
     ARRAY(int) at;
 } local_positions;
 
+/* Which replicas of results are computed; see unlike.c. */
+typedef struct chosen {
+    const trama_mesh *mesh;
+    unsigned axes;              /* along which they lie */
+    const unsigned char *among; /* mask of the results */
+    const unsigned char *mask;  /* NULL: all of them */
+} chosen;
+
 struct partition {
     plan_source s;
     plan *p;
@@ -22,6 +30,9 @@ struct partition {
     int next;  /* wave of the exchanges that are made now; -1: their messages are not bundled */
     int legs;  /* of them so far: each may need what the one before has moved */
     bool flat; /* all places are equally far from each other */
+    int kinds; /* of places, numbered from 0 */
+    ARRAY(chosen) choices;
+    op_layouts **op; /* [node id] layouts of what is not computed by all who hold it; NULL: as completed */
     ARRAY(local_positions) locals;
     int *seen, stamp; /* [n_places] scratch of places_of */
 };
@@ -35,6 +46,12 @@ static inline int place_of(const partition *q, const trama_mesh *mesh, int posit
 static inline bool is_mine(const partition *q, int place)
 {
     return q->s.machine->places[place].rank == q->s.rank;
+}
+
+/* The layouts that an op computes on. */
+static inline const op_layouts *layouts_of(const partition *q, int node)
+{
+    return q->op && q->op[node] ? q->op[node] : &q->s.l->op[node];
 }
 
 box partition_whole(const partition *q, int value);
@@ -113,6 +130,15 @@ void compute_tiles(compute_group *g);
 /* The box of operand t of the first node that a box of its result needs. */
 box compute_operand_box(const compute_group *g, int t, int position, const box *result);
 
+/* unlike.c: masks the group's results where they are computed on some of their places only; and then an operand from
+ * outside that is not there as completed. */
+void unlike_choose(compute_group *g);
+void unlike_operand(compute_group *g, const trama_node *node, int t);
+/* A masked result that updates a state goes to all who hold it. */
+void unlike_spread(partition *q, const trama_node *node, int result);
+/* A layout as it would be without that mask. */
+trama_layout unlike_unmasked(const partition *q, const trama_layout *layout);
+
 /* move.c: boxes of a value, or of its terms, into buffers of their own, from a holding. wanted: of all ranks, also beyond the
  * ends of the tensor, where it goes on at the other end; it gets sorted. fetched: this rank's, whose pieces the caller
  * frees. */
@@ -140,5 +166,7 @@ void number_messages(plan *p);
 /* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
                      bool fresh);
+/* The same into a holding whose shards are there. */
+void reshard_into(partition *q, int source, int target, int node);
 
 #endif

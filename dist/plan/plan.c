@@ -22,6 +22,9 @@ void plan_destroy(plan **plan_)
         trama_mesh_destroy(&p->meshes.at[i]);
     ARRAY_FREE(&p->meshes);
     ARRAY_FREE(&p->gpus);
+    for (int i = 0; i < p->masks.n; i++)
+        free(p->masks.at[i]);
+    ARRAY_FREE(&p->masks);
     free(p);
     *plan_ = NULL;
 }
@@ -181,6 +184,8 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
             text_add(out, "; message buffers %lld B", (long long)e->buffers);
         if (e->bundled)
             text_add(out, "; %d bundled", e->bundled);
+        if (e->unlike)
+            text_add(out, "; computed on places of one kind");
         text_add(out, "\n");
         free(from.at);
         free(to.at);

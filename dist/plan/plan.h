@@ -129,6 +129,7 @@ typedef struct plan_exchange {
     int bundled;            /* received and sent as parts of bundles */
     int batch;              /* exchanges of one batch need nothing of each other; -1: on its own */
     bool gated;             /* of runs that apply merged gradients only */
+    bool unlike;            /* of what was computed on places of one kind, for those of others too */
     bool patient;           /* large messages wait for their receivers, which then need no memory for early ones */
     int node;               /* the op that asked for it; -1: the user */
 } plan_exchange;
@@ -150,6 +151,7 @@ typedef struct plan {
     ARRAY(plan_import) imports;
     ARRAY(trama_mesh *) meshes; /* made for holdings on the way */
     ARRAY(bool) gpus;           /* [places] */
+    ARRAY(unsigned char *) masks; /* of layouts, made on the way */
 } plan;
 
 void plan_destroy(plan **p);

@@ -373,6 +373,35 @@ static int next_batch(exchange *x)
     return q->next >= 0 && leg < MAX_LEGS && is_small(x) ? (2 * q->next + q->gated) * MAX_LEGS + leg : -1;
 }
 
+static void make_exchange(exchange *x, int node)
+{
+    partition *q = x->q;
+    x->apart = !x->to.mask && map_is_apart(q->s.map, x->to_mesh);
+    x->count = (plan_exchange){.value = x->value,
+                               .from_mesh = x->from_mesh,
+                               .to_mesh = x->to_mesh,
+                               .from = x->from,
+                               .to = x->to,
+                               .node = node,
+                               .unlike = unlike_unmasked(q, &x->from).mask != x->from.mask,
+                               .gated = q->gated};
+    x->first_shard = q->p->shards.n;
+    make_targets(x);
+    walk_pairs(x, false);
+    if (!is_everywhere(x)) /* else nobody lacks anything, and who sends need not be asked */
+        walk_pairs(x, true);
+    x->count.bound = lacking_bytes(x);
+    window_rounds(x);
+    x->count.batch = next_batch(x);
+    int number = q->p->exchanges.n;
+    *ARRAY_PUSH(&q->p->exchanges) = x->count;
+    emit_stages(x, number);
+    ARRAY_FREE(&x->pieces);
+    ARRAY_FREE(&x->steps);
+    ARRAY_FREE(&x->sources);
+    ARRAY_FREE(&x->packs);
+}
+
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
 {
     const plan_holding *from = &q->p->holdings.at[source];
@@ -391,32 +420,20 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
         reshard_by_way(&x, &w, node, fresh);
         return;
     }
-    x.apart = !x.to.mask && map_is_apart(q->s.map, mesh);
     x.target = q->p->holdings.n;
     plan_holding *h = ARRAY_PUSH(&q->p->holdings);
     *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
     h->inside = layout_has(layout, TRAMA_SPLIT) && !x.reduced && (x.inside || !fresh); /* see try_alias */
     partition_pieces(q, mesh, layout, &x.whole, h);
-    x.count = (plan_exchange){.value = x.value,
-                              .from_mesh = x.from_mesh,
-                              .to_mesh = mesh,
-                              .from = x.from,
-                              .to = x.to,
-                              .node = node,
-                              .gated = q->gated};
-    x.first_shard = q->p->shards.n;
-    make_targets(&x);
-    walk_pairs(&x, false);
-    if (!is_everywhere(&x)) /* else nobody lacks anything, and who sends need not be asked */
-        walk_pairs(&x, true);
-    x.count.bound = lacking_bytes(&x);
-    window_rounds(&x);
-    x.count.batch = next_batch(&x);
-    int number = q->p->exchanges.n;
-    *ARRAY_PUSH(&q->p->exchanges) = x.count;
-    emit_stages(&x, number);
-    ARRAY_FREE(&x.pieces);
-    ARRAY_FREE(&x.steps);
-    ARRAY_FREE(&x.sources);
-    ARRAY_FREE(&x.packs);
+    make_exchange(&x, node);
+}
+
+void reshard_into(partition *q, int source, int target, int node)
+{
+    const plan_holding *from = &q->p->holdings.at[source], *to = &q->p->holdings.at[target];
+    exchange x = exchange_between(q, from->value, from->mesh, &from->layout, to->mesh, &to->layout);
+    x.source = source;
+    x.target = target;
+    x.inside = from->inside;
+    make_exchange(&x, node);
 }

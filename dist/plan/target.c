@@ -105,7 +105,7 @@ void make_targets(exchange *x)
     plan_holding *h = &q->p->holdings.at[x->target];
     for (int i = 0; i < h->pieces.n; i++) {
         plan_piece *t = &h->pieces.at[i];
-        if (try_alias(x, t) || same_as_before(x, h, i))
+        if (t->region.shard >= 0 || try_alias(x, t) || same_as_before(x, h, i))
             continue;
         int dim, parts;
         target_cut(x, t, pieces_on(h, t->place), &dim, &parts);

@@ -72,6 +72,7 @@ struct trama_op {
     bool follows;             /* operand 0, a state that it updates, lies like operand 1 */
     unsigned shape_only;      /* bit i: of operand i only shape and layout are used */
     bool pointwise;           /* every result element depends on the operand elements of its own index only */
+    bool exact;               /* elements are moved, chosen or converted, so that they have equal bits wherever it is done */
     bool alias;               /* the result is the operand itself, in the layout that it is asked for: nothing is computed */
 };
 

@@ -46,6 +46,7 @@ START_TEST(pytorch_168058_jax_40232_random_values_do_not_depend_on_the_mesh)
         trama_program *p = trama_program_new();
         trama_mesh *mesh = trama_mesh_parse(cases[i][0]);
         machine *m = machine_uniform(1 + i % 8, 2);
+        machine_vary(m, i % MACHINE_VARIANTS);
         trama_value *x = trama_uniform(p, TRAMA_F64, TRAMA_SHAPE(7, 5), -1, 1, 99, 2, 3);
         trama_value *y = trama_neg(trama_shard(x, mesh, cases[i][1]));
         simulation *s = simulation_new(p, m, NULL);
@@ -144,7 +145,7 @@ static void tear_down(void)
 
 static char *run(void)
 {
-    world w = {p, table, map};
+    world w = {p, table, map, 0};
     dense data = dense_random(x->shape, 1, -1, 1, false), *terms = terms_of_value(mesh, &l.value[x->id], &data);
     scatter(&w, memories, x->id, terms);
     free_terms(mesh, &l.value[x->id], terms);
@@ -241,7 +242,7 @@ START_TEST(reading_what_nobody_wrote_is_noticed)
     for (int i = 0; i < plans[0]->shards.n; i++)
         if (plans[0]->shards.at[i].source == SHARD_INPUT)
             plans[0]->shards.at[i].source = SHARD_OWN;
-    world w = {p, table, map};
+    world w = {p, table, map, 0};
     char *wrong = interpret(&w, memories, shapes, NULL);
     ck_assert_msg(wrong && strstr(wrong, "never written"), "%s", wrong);
     free(wrong);
@@ -266,7 +267,7 @@ END_TEST
 
 START_TEST(replicas_that_differ_in_the_last_bit_are_noticed)
 {
-    world w = {p, table, map};
+    world w = {p, table, map, 0};
     const plan_holding *h[] = {plan_find(plans[0], y->id), plan_find(plans[1], y->id)};
     dense result;
     char *wrong = run();
@@ -280,7 +281,7 @@ END_TEST
 
 START_TEST(a_box_on_the_wrong_place_is_noticed)
 {
-    world w = {p, table, map};
+    world w = {p, table, map, 0};
     const plan_holding *h[] = {plan_find(plans[0], x->id), plan_find(plans[1], x->id)};
     dense result;
     char *wrong = run();

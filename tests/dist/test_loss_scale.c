@@ -35,7 +35,7 @@ static double rate_of(const plain_fit *plain, const trama_optimizer *o)
     return o->lr * pow(0.5, floor((double)plain->steps / 2));
 }
 
-static void follow(const fit_layout *l, trama_optimizer o)
+static void follow(const fit_layout *l, trama_optimizer o, int variant)
 {
     plain_fit plain = plain_fit_new();
     fit f = fit_new(l, TRAMA_F64);
@@ -44,7 +44,7 @@ static void follow(const fit_layout *l, trama_optimizer o)
     trama_value *done = trama_minimize(f.loss, &o), *number = trama_step_value(done, TRAMA_STEP_NUMBER);
     trama_value *taken = trama_step_value(done, TRAMA_STEP_TAKEN), *next = trama_step_value(done, TRAMA_STEP_SCALE);
     trama_target *train = trama_target_new(f.program, "train", done, number, taken, next, f.loss);
-    fit_run r = fit_run_new(f, train, &plain, 2);
+    fit_run r = fit_run_new(f, train, &plain, 2, variant);
     for (int step = 0; step < N_STEPS; step++) {
         bool finite = spoils[step] == 0;
         feed_spoiled(&r, &plain, spoils[step]);
@@ -63,7 +63,7 @@ static void follow(const fit_layout *l, trama_optimizer o)
 static void follow_everywhere(const trama_optimizer *o)
 {
     for (int i = 0; i < n_fit_layouts; i++)
-        follow(&fit_layouts[i], *o);
+        follow(&fit_layouts[i], *o, i % MACHINE_VARIANTS);
 }
 
 START_TEST(steps_that_are_not_finite_change_nothing)

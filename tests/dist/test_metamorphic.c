@@ -111,7 +111,7 @@ static trama_value *move(trama_value *v, const corner *to)
     return moved;
 }
 
-static void there_and_back(const corner *home, const corner *away, trama_shape shape, int ranks)
+static void there_and_back(const corner *home, const corner *away, trama_shape shape, int ranks, int variant)
 {
     trama_program *p = trama_program_new();
     trama_value *x = trama_input(p, "x", TRAMA_F64, shape);
@@ -120,6 +120,7 @@ static void there_and_back(const corner *home, const corner *away, trama_shape s
     trama_value *there = move(x, away), *back = move(there, home);
     trama_target *t = trama_target_new(p, "t", back);
     machine *m = machine_uniform(ranks, 1);
+    machine_vary(m, variant);
     simulation *s =
         simulation_new(p, m, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
     dense data = dense_random(shape, 5, -1, 1, false);
@@ -146,9 +147,11 @@ START_TEST(every_reshard_there_and_back_is_the_identity)
     for (int i = 0; i < all.n; i++) {
         corner home = {mesh, all.at[i]};
         for (int k = 0; k < all.n; k++)
-            there_and_back(&home, &(corner){mesh, all.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 4));
+            there_and_back(&home, &(corner){mesh, all.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 4),
+                           (i + k) % MACHINE_VARIANTS);
         for (int k = 0; k < others.n; k++)
-            there_and_back(&home, &(corner){other, others.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 6));
+            there_and_back(&home, &(corner){other, others.at[k]}, TRAMA_SHAPE(5, 3), 1 + random_below(&seed, 6),
+                           (i + k) % MACHINE_VARIANTS);
     }
     ARRAY_FREE(&all);
     ARRAY_FREE(&others);

@@ -177,7 +177,7 @@ static void try_move(const trial *t, const side *from, const side *to, bool exac
         write_numbers(home[FROM][r], plan_find(homes[FROM][r], FROM), t->shape);
     }
     ck_assert_msg(!plan_verify((const plan *const *)plans, (int)n, t->program), "%s", trama_error());
-    world w = {t->program, t->m, t->map};
+    world w = {t->program, t->m, t->map, 0};
     why = interpret(&w, ranks, t->shapes, NULL);
     ck_assert_msg(!why, "%s", why);
     for (size_t r = 0; r < n; r++) {

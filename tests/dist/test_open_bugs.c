@@ -52,9 +52,11 @@ static simulation *run_on(const machine *m, trama_target *t)
 /* On 1 .. most ranks the elements of v are those of wanted, to rounding. */
 static void expect(trama_value *v, int most, const double *wanted, const char *what)
 {
+    static int number;
     trama_target *t = target(v);
     for (int ranks = 1; ranks <= most; ranks++) {
         machine *m = machine_uniform(ranks, 1);
+        machine_vary(m, (ranks + number++) % MACHINE_VARIANTS);
         simulation *s = run_on(m, t);
         dense got = simulation_value(s, v);
         for (int64_t i = 0; i < trama_shape_count(got.shape); i++)

@@ -11,17 +11,18 @@
 
 #define TOLERANCE 1e-10
 
-static fit_run run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks)
+static fit_run run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks, int variant)
 {
     fit f = fit_new(l, TRAMA_F64);
-    return fit_run_new(f, trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks);
+    return fit_run_new(f, trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks,
+                       variant);
 }
 
-static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int ranks)
+static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int ranks, int variant)
 {
     char name[96];
     plain_fit plain = plain_fit_new();
-    fit_run r = run_new(l, o, &plain, ranks);
+    fit_run r = run_new(l, o, &plain, ranks, variant);
     snprintf(name, sizeof name, "%s on %s, %d ranks", o->name, l->mesh ? l->mesh : "nothing", ranks);
     for (int step = 1; step <= steps; step++) {
         simulation_run(r.s, r.train);
@@ -35,7 +36,8 @@ static void follow(const fit_layout *l, const trama_optimizer *o, int steps, int
 static void follow_everywhere(const trama_optimizer *o)
 {
     for (int i = 0; i < n_fit_layouts; i++)
-        follow(&fit_layouts[i], o, suite_is_sanitized() ? 20 : 100, 1 + i % 4);
+        for (int variant = 0; variant < MACHINE_VARIANTS; variant += 1 + i % 4)
+            follow(&fit_layouts[i], o, suite_is_sanitized() ? 20 : 100, 1 + i % 4, variant);
 }
 
 START_TEST(sgd_follows_plain_loops)
@@ -84,7 +86,7 @@ static void follow_torch(const trama_optimizer *o, const double *table)
 {
     for (int i = 0; i < n_fit_layouts; i++) {
         plain_fit wanted = plain_fit_new();
-        fit_run r = run_new(&fit_layouts[i], o, &wanted, 1 + i % 3);
+        fit_run r = run_new(&fit_layouts[i], o, &wanted, 1 + i % 3, i % MACHINE_VARIANTS);
         for (int step = 0; step < TORCH_STEPS; step++)
             simulation_run(r.s, r.train);
         memcpy(wanted.parameter[0].value, table, FIT_IN * FIT_OUT * sizeof *table);
@@ -141,7 +143,8 @@ START_TEST(the_norm_of_all_gradients_can_be_read)
         plain_fit plain = plain_fit_new();
         fit f = fit_new(&fit_layouts[i], TRAMA_F64);
         trama_value *done = trama_minimize(f.loss, &o), *norm = trama_step_value(done, TRAMA_STEP_NORM);
-        fit_run r = fit_run_new(f, trama_target_new(f.program, "train", done, norm), &plain, 1 + i % 4);
+        fit_run r =
+            fit_run_new(f, trama_target_new(f.program, "train", done, norm), &plain, 1 + i % 4, i % MACHINE_VARIANTS);
         simulation_run(r.s, r.train);
         plain_fit_gradients(&plain);
         dense got = simulation_value(r.s, norm);
@@ -156,7 +159,7 @@ END_TEST
 static traffic traffic_of(const fit_layout *l, const trama_optimizer *o)
 {
     plain_fit plain = plain_fit_new();
-    fit_run r = run_new(l, o, &plain, 2);
+    fit_run r = run_new(l, o, &plain, 2, 0);
     simulation_run(r.s, r.train);
     traffic t = simulation_traffic(r.s);
     fit_run_free(&r);
@@ -217,7 +220,7 @@ START_TEST(a_rule_of_ones_own_does_what_the_built_in_one_does)
     sgd.momentum = 0.9;
     for (int i = 0; i < n_fit_layouts; i++) {
         plain_fit plain = plain_fit_new();
-        fit_run r = run_new(&fit_layouts[i], &mine, &plain, 1 + i % 4);
+        fit_run r = run_new(&fit_layouts[i], &mine, &plain, 1 + i % 4, i % MACHINE_VARIANTS);
         for (int step = 1; step <= 30; step++) {
             simulation_run(r.s, r.train);
             plain_fit_step(&sgd, sgd.lr, &plain);
@@ -269,7 +272,7 @@ static void follow_groups(const trama_optimizer *o, const trama_optimizer *of_w,
 {
     for (int i = 0; i < n_fit_layouts; i++) {
         plain_fit plain = plain_fit_new();
-        fit_run r = run_new(&fit_layouts[i], o, &plain, 1 + i % 3);
+        fit_run r = run_new(&fit_layouts[i], o, &plain, 1 + i % 3, i % MACHINE_VARIANTS);
         for (int step = 1; step <= 20; step++) {
             simulation_run(r.s, r.train);
             plain_fit_gradients(&plain);
@@ -388,7 +391,7 @@ START_TEST(an_update_is_one_task_a_tile)
     all.loss_scale = trama_loss_scale_dynamic();
     for (int i = 0; i < 2; i++) {
         plain_fit data = plain_fit_new();
-        fit_run r = run_new(&fit_layouts[1], i ? &all : &plain, &data, 1);
+        fit_run r = run_new(&fit_layouts[1], i ? &all : &plain, &data, 1, 0);
         simulation_run(r.s, r.train);
         expect_calls(&r, "adam", 1 + i);
         fit_run_free(&r);

@@ -291,9 +291,40 @@ static trama_target *harvest(garden *g)
     return trama_target_at(TRAMA_HERE, g->p, "t", n, wanted);
 }
 
+static void feed(const garden *g, simulation *s, int step)
+{
+    for (int i = 0; i < g->n_inputs; i++) {
+        dense data = dense_random(g->inputs[i]->shape, (uint64_t)(31 * step + i), -1, 1, false);
+        simulation_feed(s, g->inputs[i], &data);
+        dense_free(&data);
+    }
+}
+
+/* Where places compute unlike bits, those who hold the same still have the same bits. */
+static void check_replicas(const garden *g, const trama_target *target, const machine *m, simulation_options o,
+                           const char *name)
+{
+    o.error = 1e-7;
+    simulation *s = simulation_new(g->p, m, &o);
+    for (int step = 0; step < 2; step++) {
+        feed(g, s, step);
+        simulation_run(s, target);
+        for (int i = 0; i < g->p->values.n; i++) {
+            const trama_value *v = g->p->values.at[i];
+            bool wanted = v->kind == VALUE_STATE;
+            for (int k = 0; k < target->values.n; k++)
+                wanted |= target->values.at[k] == v && v->kind != VALUE_EFFECT;
+            char *wrong = wanted ? simulation_disagreement(s, v) : NULL;
+            ck_assert_msg(!wrong, "%s, step %d: %s: %s", name, step, v->name, wrong);
+        }
+    }
+    simulation_destroy(&s);
+}
+
 static void run(garden *g, trama_target *target, const char *name)
 {
     machine *m = simulation_machine(1 + below(g, 4), 1 + below(g, 2), 1 + below(g, 3));
+    machine_vary(m, below(g, MACHINE_VARIANTS));
     simulation_options o = {.plan = {below(g, 4), 1 + 40 * below(g, 2), 1, chance(g, 30)}, .keep_all = chance(g, 20)};
     o.plan.sum_tile = chance(g, 50) ? 16 : 0;
     pair both = pair_new(g->p, m, &o, name);
@@ -306,6 +337,7 @@ static void run(garden *g, trama_target *target, const char *name)
         pair_run(&both, target, 1e-9);
     }
     pair_free(&both);
+    check_replicas(g, target, m, o, name);
     machine_destroy(&m);
 }
 

@@ -83,6 +83,20 @@ START_TEST(ranks_of_several_places_and_other_orders_of_processes_give_the_same)
 }
 END_TEST
 
+START_TEST(gpus_and_places_of_unlike_kind_give_the_same)
+{
+    for (int i = 0; i < N_MESHES; i++)
+        for (int variant = 1; variant < MACHINE_VARIANTS; variant++)
+            for (int places = 1; places <= 3; places++) {
+                machine *table = simulation_machine(1 + i % 3, places, 2);
+                simulation_options o = {.plan = {i % 3, 1, 1, variant % 2 == 0, .sum_tile = 16 * (i % 2)}};
+                machine_vary(table, variant);
+                train(meshes[i], "adamw", table, &o);
+                machine_destroy(&table);
+            }
+}
+END_TEST
+
 /* A sum that its one reader could make, but for a process of the same place whose part of it is empty. */
 START_TEST(sums_of_which_somebody_reads_nothing_are_made)
 {
@@ -109,6 +123,7 @@ int main(void)
         adamw_on_every_mesh_and_number_of_ranks_is_adamw_on_one_device,
         unfused_plans_and_coarse_tiles_give_the_same,
         ranks_of_several_places_and_other_orders_of_processes_give_the_same,
+        gpus_and_places_of_unlike_kind_give_the_same,
         sums_of_which_somebody_reads_nothing_are_made,
     };
     return suite_run("train", NULL, NULL, tests, sizeof tests / sizeof *tests);

@@ -340,7 +340,7 @@ void change_try(const change *c, change_traffic *moved)
     const trama_mesh *meshes[] = {c->from_mesh};
     trama_layout values[] = {c->from};
     layouts l = {.n_values = 1, .mesh = meshes, .value = values};
-    world w = {p, c->machine, c->map};
+    world w = {p, c->machine, c->map, 0};
     plan **plans = trama_alloc(n * sizeof(plan *));
     memory **memories = trama_alloc(n * sizeof(memory *));
     const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));

@@ -207,11 +207,12 @@ static void feed(fit_run *r, const trama_value *input, const double *from)
     dense_free(&d);
 }
 
-fit_run fit_run_new(fit f, trama_target *train, const plain_fit *data, int ranks)
+fit_run fit_run_new(fit f, trama_target *train, const plain_fit *data, int ranks, int variant)
 {
     fit_run r = {.f = f, .train = train};
     ck_assert_msg(!trama_program_status(r.f.program), "%s", trama_program_error(r.f.program));
     r.machine = machine_uniform(ranks, 2);
+    machine_vary(r.machine, variant);
     r.s = simulation_new(r.f.program, r.machine, &(simulation_options){.plan = {2, 1, 1, false, .sum_tile = 24}});
     feed(&r, r.f.x, data->x);
     feed(&r, r.f.y, data->y);

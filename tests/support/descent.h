@@ -70,8 +70,9 @@ typedef struct fit_run {
     simulation *s;
 } fit_run;
 
-/* A fit of f64 with its target, taken over, fed, on ranks of two workers; a program in error ends the test. */
-fit_run fit_run_new(fit f, trama_target *train, const plain_fit *data, int ranks);
+/* A fit of f64 with its target, taken over, fed, on ranks of two workers; a program in error ends the test. variant: of
+ * machine_vary. */
+fit_run fit_run_new(fit f, trama_target *train, const plain_fit *data, int ranks, int variant);
 void fit_run_free(fit_run *r);
 
 /* Ends the test where a parameter is not the plain one; name, step: for the message. */

@@ -179,8 +179,13 @@ static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c)
     for (int i = 0; i < node->op->n_out; i++) {
         const plan_region *region = &operand_of(k, s, c->out[i])->region;
         const box *shard = &k->m->outer[region->shard];
+        bool rounds = !node->op->exact && trama_dtype_is_float(node->out[i]->dtype);
+        double error = rounds ? r->w->error * r->w->machine->places[s->place].kind : 0;
         FOR_EACH_ELEMENT(shard, &region->box, at)
-        k->m->known[region->shard][at] = 1;
+        {
+            k->m->known[region->shard][at] = 1;
+            k->m->data[region->shard][at] *= 1 + error;
+        }
     }
     return true;
 }

@@ -39,6 +39,7 @@ typedef struct world {
     const trama_program *program;
     const machine *machine;
     const process_map *map;
+    double error; /* relative: places of kind k compute floats k times it too large, but by ops that are exact */
 } world;
 
 typedef struct traffic {

@@ -47,9 +47,10 @@ void pair_try(const trama_program *program, const trama_target *target, int n, t
               const dense *feeds, int n_ranks, double tolerance, const char *name)
 {
     for (int ranks = 1; ranks <= n_ranks; ranks++)
-        for (int fusion = 0; fusion < 2; fusion++) {
+        for (int round = 0; round < 3; round++) {
             machine *m = machine_uniform(ranks, 2);
-            simulation_options o = {.plan = {.ways = 1 + (ranks + fusion) % 3, 1, 1, .no_fusion = !fusion}};
+            simulation_options o = {.plan = {.ways = 1 + (ranks + round) % 3, 1, 1, .no_fusion = !round}};
+            machine_vary(m, round < 2 ? 0 : ranks % MACHINE_VARIANTS);
             pair p = pair_new(program, m, &o, name);
             for (int i = 0; i < n; i++)
                 pair_feed(&p, inputs[i], &feeds[i]);

@@ -24,7 +24,8 @@ void pair_run(const pair *p, const trama_target *target, double tolerance);
 /* Compares one value that is kept. */
 void pair_compare(const pair *p, const trama_value *value, double tolerance);
 
-/* pair_new, one pair_run on ranks 1 .. n_ranks with tiles of every size, fused and not, pair_free. feeds [n]. */
+/* pair_new, one pair_run on ranks 1 .. n_ranks with tiles of every size, fused and not, on CPUs and on others, pair_free.
+ * feeds [n]. */
 void pair_try(const trama_program *program, const trama_target *target, int n, trama_value *const *inputs,
               const dense *feeds, int n_ranks, double tolerance, const char *name);
 

@@ -12,6 +12,7 @@
 struct simulation {
     const trama_program *program;
     const machine *machine;
+    machine seen; /* as plans take it */
     simulation_options options;
     trama_mesh *single;
     process_map *map;
@@ -26,7 +27,7 @@ struct simulation {
 
 static world world_of(const simulation *s)
 {
-    return (world){s->program, s->machine, s->map};
+    return (world){s->program, s->machine, s->map, s->options.error};
 }
 
 static void demand(char *wrong, const char *what)
@@ -42,7 +43,7 @@ static partition *begin(const simulation *s, int rank)
                           .shapes = s->shapes,
                           .rules = s->rules,
                           .map = s->map,
-                          .machine = s->machine,
+                          .machine = &s->seen,
                           .options = s->options.plan,
                           .rank = rank};
     return partition_begin(&source);
@@ -148,6 +149,17 @@ static int count_processes(const simulation *s)
     return n;
 }
 
+static machine see(const machine *m, bool blind)
+{
+    machine seen = *m;
+    seen.places = trama_alloc((size_t)m->n_places * sizeof *seen.places);
+    for (int i = 0; i < m->n_places; i++) {
+        seen.places[i] = m->places[i];
+        seen.places[i].kind = blind ? 0 : m->places[i].kind;
+    }
+    return seen;
+}
+
 simulation *simulation_new(const trama_program *program, const machine *m, const simulation_options *options)
 {
     simulation *s = trama_alloc(sizeof *s);
@@ -157,6 +169,7 @@ simulation *simulation_new(const trama_program *program, const machine *m, const
     s->machine = m;
     if (options)
         s->options = *options;
+    s->seen = see(m, s->options.blind);
     s->single = trama_mesh_parse("1");
     s->shapes = trama_alloc(values * sizeof *s->shapes);
     s->fed = trama_alloc(values * sizeof *s->fed);
@@ -212,7 +225,7 @@ void simulation_destroy(simulation **s_)
     for (int i = 0; i < s->program->values.n; i++)
         dense_free(&s->fed[i]);
     void *owned[] = {s->shapes, s->rules,   s->fed,    s->initial_plans, s->input_plans,
-                     s->plans,  s->initial, s->inputs, s->memories};
+                     s->plans,  s->initial, s->inputs, s->memories,      s->seen.places};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     layouts_free(&s->l);
@@ -331,7 +344,7 @@ static memory *const *holder(const simulation *s, const trama_value *v)
     return s->plans[0] && plan_find(s->plans[0], v->id) ? s->memories : s->initial;
 }
 
-dense simulation_value(simulation *s, const trama_value *value)
+static char *gather_value(simulation *s, const trama_value *value, dense *result)
 {
     world w = world_of(s);
     memory *const *ranks = holder(s, value);
@@ -342,10 +355,24 @@ dense simulation_value(simulation *s, const trama_value *value)
         ck_assert_msg(h[r]->mesh == s->l.mesh[value->id] && trama_layout_equal(&h[r]->layout, &s->l.value[value->id]),
                       "%s is not held in its own layout first", value->name);
     }
-    dense result = {0};
-    demand(gather(&w, ranks, h, s->shapes[value->id], &result), value->name);
+    char *wrong = gather(&w, ranks, h, s->shapes[value->id], result);
     free(h);
+    return wrong;
+}
+
+dense simulation_value(simulation *s, const trama_value *value)
+{
+    dense result = {0};
+    demand(gather_value(s, value, &result), value->name);
     return result;
+}
+
+char *simulation_disagreement(simulation *s, const trama_value *value)
+{
+    dense result = {0};
+    char *wrong = gather_value(s, value, &result);
+    dense_free(&result);
+    return wrong;
 }
 
 traffic simulation_read(simulation *s, const trama_value *value, const trama_mesh *mesh, const trama_layout *layout,

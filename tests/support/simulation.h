@@ -20,6 +20,8 @@ typedef struct simulation_options {
     const int *order; /* permutation of the processes, or NULL */
     int64_t nominal;  /* of TRAMA_ANY in completion; 0: 64 */
     bool keep_all;    /* every value can be read */
+    double error;     /* of a world */
+    bool blind;       /* plans take all places to be of one kind */
 } simulation_options;
 
 /* Ranks of several places each, every place with as many workers. */
@@ -42,6 +44,8 @@ void simulation_write(simulation *s, const trama_value *state, const dense *data
 
 /* A kept value, gathered from its holdings; the caller frees. */
 dense simulation_value(simulation *s, const trama_value *value);
+/* What is wrong where it cannot be gathered, since replicas differ, say (the caller frees); NULL: nothing. */
+char *simulation_disagreement(simulation *s, const trama_value *value);
 
 /* The same by a plan that reshards it, fresh or not, to a layout. Returns the bytes between ranks. */
 traffic simulation_read(simulation *s, const trama_value *value, const trama_mesh *mesh, const trama_layout *layout,
