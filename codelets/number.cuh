@@ -20,7 +20,7 @@ template <typename T> struct of;
         {                                                                                                              \
             return STORE_##dtype(x);                                                                                   \
         }                                                                                                              \
-        static inline type real(double x)                                                                              \
+        static TRAMA_HOST_DEVICE inline type real(double x)                                                            \
         {                                                                                                              \
             return OF_REAL_##dtype(x);                                                                                 \
         }                                                                                                              \

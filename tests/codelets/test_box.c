@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copying, combining and filling boxes in every type and memory order. */
 #include "views.h"
+#ifdef TESTS_ON_GPU
+#include "on_gpu_boxes.h"
+#endif
 
 START_TEST(copies_are_exact_between_any_strides)
 {
