@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What softmax and cross entropy do along lines, on a GPU. The threads of a team hold a line in registers, so that it
+ * is read once; of lines that are too long they hold part after part. Which elements a thread takes, and so the order
+ * of sums, depends on the line's extent alone, and on whether it is the last dim. */
+#ifndef CODELETS_LINE_CUH
+#define CODELETS_LINE_CUH
+
+#include "number.cuh"
+#include "team.cuh"
+#include "walk.cuh"
+
+/* Lines of n elements, step apart, in N arrays. */
+template <int N> struct line_walk {
+    grid_walk<N> starts; /* of the lines */
+    int64_t n, step[N];
+    int team;
+    int neighbours; /* that a thread takes side by side, a power of two as its logarithm */
+};
+
+/* Elements of f32, or of other types in as many registers, that a thread holds: of short lines, of those that a team
+ * can still hold, and of longer ones, part after part. */
+enum { SHORT = 4, WHOLE = 16, PART = 8, MOST_THREADS = 512, FEW_THREADS = 256 };
+template <typename T> constexpr int held_of(int words)
+{
+    return (int)(words * sizeof(float) / sizeof(typename of<T>::number));
+}
+
+/* Lines along the last dim: neighbouring threads. */
+struct row_team {
+    int rank, size, neighbours;
+    template <int N>
+    __device__ inline row_team(const line_walk<N> &l)
+        : rank((int)threadIdx.x % l.team), size(l.team), neighbours(l.neighbours)
+    {
+    }
+    static __device__ inline int64_t line(int team, int64_t block)
+    {
+        return block * (blockDim.x / team) + threadIdx.x / team;
+    }
+    template <typename A, typename JOIN> __device__ inline A join(A value, JOIN with) const
+    {
+        return team_join(value, size, with);
+    }
+};
+
+/* Lines along another dim: neighbouring threads have neighbouring lines. */
+struct column_team {
+    enum { ACROSS = 32, LANES = 8 };
+    int rank, size, neighbours;
+    template <int N>
+    __device__ inline column_team(const line_walk<N> &l) : rank((int)threadIdx.y), size(l.team), neighbours(0)
+    {
+    }
+    static __device__ inline int64_t line(int, int64_t block)
+    {
+        return block * ACROSS + threadIdx.x;
+    }
+    template <typename A, typename JOIN> __device__ inline A join(A value, JOIN with) const
+    {
+        __shared__ A room[LANES][ACROSS];
+        __syncthreads(); /* who reads what was joined before has done so */
+        room[rank][threadIdx.x] = value;
+        __syncthreads();
+        value = room[0][threadIdx.x];
+        for (int lane = 1; lane < LANES; lane++)
+            value = with(value, room[lane][threadIdx.x]);
+        return value;
+    }
+};
+
+/* The part of a line that a team holds: E elements of each thread. Where V > 1 they are read and written in packs of V
+ * neighbours, else one by one, which of them the thread takes being the same. */
+template <typename T, int E, int V> struct held_part {
+    typename of<T>::number at[E];
+
+    /* The place in the part of element e of a thread. */
+    template <typename TEAM> static __device__ inline int place(const TEAM &team, int e)
+    {
+        if constexpr (V > 1)
+            return (e / V * team.size + team.rank) * V + e % V;
+        else
+            return (((e >> team.neighbours) * team.size + team.rank) << team.neighbours) +
+                   (e & ((1 << team.neighbours) - 1));
+    }
+    /* Of `left` elements, as many as there are, and `none` for what is missing. */
+    template <typename TEAM>
+    __device__ inline void read(const TEAM &team, const T *from, int64_t step, int64_t left,
+                                typename of<T>::number none)
+    {
+#pragma unroll
+        for (int p = 0; p < E; p += V) {
+            const int first = place(team, p);
+            pack<T, V> x;
+            if (first < left)
+                x = *(const pack<T, V> *)(from + (V > 1 ? first : first * step));
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                at[p + v] = first < left ? of<T>::load(x.at[v]) : none;
+        }
+    }
+    /* value(e), of element e of the thread, where there is one. */
+    template <typename TEAM, typename F>
+    static __device__ inline void write(const TEAM &team, T *to, int64_t step, int64_t left, F value)
+    {
+#pragma unroll
+        for (int p = 0; p < E; p += V) {
+            const int first = place(team, p);
+            pack<T, V> x;
+            if (first >= left)
+                continue;
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                x.at[v] = value(p + v);
+            *(pack<T, V> *)(to + (V > 1 ? first : first * step)) = x;
+        }
+    }
+};
+
+static __device__ inline float exp_of(float x)
+{
+    return expf(x);
+}
+static __device__ inline double exp_of(double x)
+{
+    return exp(x);
+}
+
+/* Of a line its maximum, and the sum of exp(x - maximum). */
+template <typename T> struct exp_sum {
+    typename of<T>::number top;
+    double sum;
+};
+
+/* Of the team's line, of which each thread has read its part, the maximum and the sum; part becomes exp(x - maximum).
+ */
+template <typename T, int E, int V, typename TEAM>
+static __device__ inline exp_sum<T> held_exp_sum(const TEAM &team, held_part<T, E, V> *part)
+{
+    exp_sum<T> all = {of<T>::lowest(), 0};
+#pragma unroll
+    for (int e = 0; e < E; e++)
+        all.top = of<T>::larger(all.top, part->at[e]);
+    all.top = team.join(all.top, of<T>::larger);
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+        part->at[e] = exp_of(part->at[e] - all.top);
+        all.sum += (double)part->at[e]; /* what is missing is 0 */
+    }
+    all.sum = team.join(all.sum, [](double a, double b) { return a + b; });
+    return all;
+}
+
+/* The same of a line x [n] that is read part by part: what a thread has summed is scaled when a larger maximum comes.
+ */
+template <typename T, int E, int V, typename TEAM>
+static __device__ inline exp_sum<T> long_exp_sum(const TEAM &team, held_part<T, E, V> *part, const T *x, int64_t step,
+                                                 int64_t n)
+{
+    typedef typename of<T>::number number;
+    const number none = of<T>::lowest();
+    number top = none;
+    exp_sum<T> all = {none, 0};
+
+    for (int64_t from = 0; from < n; from += (int64_t)E * team.size) {
+        const number before = top;
+        part->read(team, x + from * step, step, n - from, none);
+#pragma unroll
+        for (int e = 0; e < E; e++)
+            top = of<T>::larger(top, part->at[e]);
+        const number base = top == none ? 0 : top;
+        all.sum *= exp_of(before - base);
+#pragma unroll
+        for (int e = 0; e < E; e++)
+            all.sum += (double)exp_of(part->at[e] - base);
+    }
+    all.top = team.join(top, of<T>::larger);
+    all.sum = team.join(all.sum * exp_of((top == none ? 0 : top) - all.top), [](double a, double b) { return a + b; });
+    return all;
+}
+
+/* ---- Launching ----------------------------------------------------------------------------------- */
+
+/* Whether dim d is the last of those that are more than one element in the whole tensor. */
+static inline bool is_last(const trama_view *view, int d)
+{
+    for (d++; d < view->ndim && view->global[d] == 1;)
+        d++;
+    return d >= view->ndim;
+}
+
+/* Whether every line of every array begins at a multiple of so many bytes, and has no gap. */
+template <int N> static bool has_packs(const line_walk<N> &l, size_t size, int neighbours)
+{
+    int64_t all = l.n;
+    for (int a = 0; a < N; a++) {
+        if (l.step[a] != 1 || (uintptr_t)l.starts.data[a] % (neighbours * size))
+            return false;
+        for (int d = 0; d < l.starts.ndim; d++)
+            all |= l.starts.extent[d].by > 1 ? l.starts.step[d][a] : 0;
+    }
+    return all % neighbours == 0;
+}
+
+/* Calls launch(lines, E, V, HELD, threads): elements that a thread holds, neighbours in a pack, and whether a team
+ * holds a line, as constants. */
+template <int N> struct constant {
+    enum { value = N };
+};
+template <typename T, int E, bool HELD, int N, typename F> static void with_rows_of(line_walk<N> l, F launch)
+{
+    constexpr int most = pack_of<T>, V = most < E ? most : E;
+    l.team = team_size(l.n, E, MOST_THREADS);
+    l.neighbours = 0;
+    const int threads = l.team > FEW_THREADS ? l.team : FEW_THREADS;
+    if (l.n % V == 0)
+        while (1 << l.neighbours < V)
+            l.neighbours++;
+    if (has_packs(l, sizeof(T), V))
+        launch(l, constant<E>(), constant<V>(), constant<HELD>(), threads);
+    else
+        launch(l, constant<E>(), constant<1>(), constant<HELD>(), threads);
+}
+template <typename T, int N, typename F> static void with_rows(const line_walk<N> &l, F launch)
+{
+    constexpr int few = held_of<T>(SHORT), whole = held_of<T>(WHOLE);
+    if (l.n <= 32 * few)
+        with_rows_of<T, few, true>(l, launch);
+    else if (l.n <= MOST_THREADS * whole)
+        with_rows_of<T, whole, true>(l, launch);
+    else
+        with_rows_of<T, held_of<T>(PART), false>(l, launch);
+}
+
+/* The same for lines along another dim: launch(lines, E, HELD). */
+template <typename T, int N, typename F> static void with_columns(line_walk<N> l, F launch)
+{
+    constexpr int whole = held_of<T>(WHOLE);
+    l.team = column_team::LANES;
+    l.neighbours = 0;
+    if (l.n <= column_team::LANES * whole)
+        launch(l, constant<whole>(), constant<true>());
+    else
+        launch(l, constant<held_of<T>(PART)>(), constant<false>());
+}
+
+#endif
