@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values out of nothing, on a GPU: constants, and random numbers that depend on the global index of an element alone.
+ */
+#include "kernel.h"
+#include "number.cuh"
+#include "order.cuh"
+#include "source.h"
+#include "view.h"
+
+enum { THREADS = 256 };
+
+extern "C" void cuda_fill(const trama_call *call, const gpu *g)
+{
+    gpu_fill(&call->out[0], call->attributes->real[SOURCE_VALUE], g);
+}
+
+/* Rows of neighbours in the tensor. A block of the generator's words is one item of its row, which has at most items.
+ */
+struct random_rows {
+    void *data;
+    stream s;
+    int ndim; /* of the dims before the last */
+    divisor extent[TRAMA_MAX_NDIM], items;
+    int64_t stride[TRAMA_MAX_NDIM];
+    int64_t weight[TRAMA_MAX_NDIM]; /* elements of the tensor from index to index */
+    int64_t first;                  /* of the tensor's elements */
+    int64_t rows, n, step;          /* of a row: elements, and from one to the next */
+};
+
+/* Number row: where it lies, and the number of its first element. */
+static __device__ inline void row_start(const random_rows &r, int64_t row, int64_t *at, int64_t *index)
+{
+    *at = 0;
+    *index = r.first;
+    for (int d = r.ndim - 1; d >= 0; d--) {
+        const int64_t rest = quotient(r.extent[d], row), i = row - rest * r.extent[d].by;
+        *at += i * r.stride[d];
+        *index += i * r.weight[d];
+        row = rest;
+    }
+}
+
+template <typename T> __global__ void uniform_blocks(random_rows r)
+{
+    const int64_t threads = (int64_t)gridDim.x * blockDim.x, all = r.rows * r.items.by;
+    for (int64_t item = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; item < all; item += threads) {
+        const int64_t row = quotient(r.items, item);
+        int64_t at, index;
+        row_start(r, row, &at, &index);
+        const uint64_t block = (uint64_t)index / 4 + (uint64_t)(item - row * r.items.by);
+        const int64_t i = (int64_t)block * 4 - index; /* of word 0 in the row, maybe before it */
+        const philox4x32_ctr_t words = stream_words(&r.s, block);
+        T *out = (T *)r.data + at + i * r.step;
+        pack<T, 4> four;
+#pragma unroll
+        for (int w = 0; w < 4; w++)
+            four.at[w] = of<T>::real(uniform_of(&r.s, words.v[w]));
+        if (i >= 0 && i + 4 <= r.n && r.step == 1 && (uintptr_t)out % sizeof four == 0) {
+            *(pack<T, 4> *)out = four;
+            continue;
+        }
+#pragma unroll
+        for (int w = 0; w < 4; w++)
+            if (i + w >= 0 && i + w < r.n)
+                out[w * r.step] = four.at[w];
+    }
+}
+
+static random_rows rows_of(const trama_view &v)
+{
+    const int last = v.ndim - 1;
+    int64_t weight = v.global[last];
+    random_rows r = {};
+
+    r.data = v.data;
+    r.ndim = last;
+    r.rows = 1;
+    r.first = v.offset[last];
+    r.n = v.extent[last];
+    r.step = v.stride[last];
+    r.items = divisor_of((r.n + 2) / 4 + 1);
+    for (int d = last - 1; d >= 0; d--) {
+        r.extent[d] = divisor_of(v.extent[d] > 0 ? v.extent[d] : 1);
+        r.stride[d] = v.stride[d];
+        r.weight[d] = weight;
+        r.first += v.offset[d] * weight;
+        r.rows *= v.extent[d];
+        weight *= v.global[d];
+    }
+    return r;
+}
+
+extern "C" void cuda_uniform(const trama_call *call, const gpu *g)
+{
+    random_rows r = rows_of(whole_rows(call->out[0]));
+    const int64_t all = r.rows * r.items.by;
+
+    r.s = stream_of(call->attributes);
+    if (r.n == 0 || r.rows == 0)
+        return;
+    with_dtype(call->out[0].dtype, [&](auto zero) {
+        GPU_LAUNCH(uniform_blocks<decltype(zero)>, gpu_blocks(all, THREADS, g), THREADS, g, r);
+    });
+}
