@@ -178,15 +178,15 @@ static togethers find_together(bundling *b)
 
 /* ---- Where what is sent comes from ---- */
 
-/* Whether a step writes a tile of the region. */
-static bool writes(const plan *p, const plan_step *s, const plan_region *r)
+/* Whether a step writes, or also reads, a tile of the region. */
+static bool uses(const plan *p, const plan_step *s, const plan_region *r, bool also_reads)
 {
     const plan_shard *shard = &p->shards.at[r->shard];
     int first, last, from, to;
     plan_tiles(shard, &r->box, &first, &last);
     for (int k = 0; k < s->n_operands; k++) {
         const plan_operand *o = plan_step_operand(p, s, k);
-        if (o->access == ACCESS_READ || o->region.shard != r->shard)
+        if ((o->access == ACCESS_READ && !also_reads) || o->region.shard != r->shard)
             continue;
         plan_tiles(shard, &o->region.box, &from, &to);
         if (from <= last && first <= to)
@@ -203,7 +203,7 @@ static void look_at_source(bundling *b, candidate *c, int at)
     int shard = c->from.shard, packed = is_message_buffer(p, shard) ? b->packed[shard] : -1;
     plan_region source = packed >= 0 ? plan_step_operand(p, &p->steps.at[packed], 1)->region : c->from;
     for (int i = packed >= 0 ? packed + 1 : c->at; i < at && !c->early; i++)
-        c->early = writes(p, &p->steps.at[i], &source);
+        c->early = uses(p, &p->steps.at[i], &source, false);
     if (packed >= 0 && c->early)
         b->kept[shard] = true;
 }
@@ -317,6 +317,16 @@ static void send_together(bundling *b, const together *of)
     ARRAY_FREE(&copies);
 }
 
+/* Whether somebody needs what a part is received over until then, though the bundle has arrived. */
+static bool is_late(const plan *p, const together *of, const candidate *part, const plan_region *to)
+{
+    for (int i = of->at; i < part->at; i++)
+        if (uses(p, &p->steps.at[i], to, true))
+            return true;
+    return false;
+}
+
+/* Most parts are copied at once where the bundle arrives. */
 static void receive_together(bundling *b, const together *of)
 {
     const candidate *parts = &b->found.at[of->first];
@@ -325,10 +335,14 @@ static void receive_together(bundling *b, const together *of)
     for (int64_t i = 0, from = 0; i < of->n; from += parts[i++].elements) {
         const plan_operand to = *plan_step_operand(b->q->p, parts[i].step, 0);
         int part = part_of(b, &parts[i], bundle, from);
+        plan_operand copy[] = {to, {{part, to.region.box}, ACCESS_READ}};
         if (part == to.region.shard)
             continue;
-        *ARRAY_PUSH(&copies) = to;
-        *ARRAY_PUSH(&copies) = (plan_operand){{part, to.region.box}, ACCESS_READ};
+        if (is_late(b->q->p, of, &parts[i], &to.region))
+            insert(b, parts[i].at, parts[i].step, STEP_COPY, 2, copy);
+        else
+            for (int k = 0; k < 2; k++)
+                *ARRAY_PUSH(&copies) = copy[k];
     }
     insert_message(b, of->at, parts[0].step, bundle);
     if (copies.n)

@@ -154,6 +154,38 @@ START_TEST(steps_that_need_all_gradients_first_come_to_their_end)
 }
 END_TEST
 
+/* lamb's states are whole where its parameters are split, so these are read by others before they are updated; what
+ * arrives early, in one message with other states, does not overwrite them. */
+START_TEST(states_that_arrive_together_wait_for_readers_of_the_old_ones)
+{
+    for (int variant = 1; variant < MACHINE_VARIANTS; variant++)
+        for (int ranks = 1; ranks <= 4; ranks++) {
+            trama_mesh *mesh = trama_mesh_parse("2,2");
+            trama_program *p = trama_program_new();
+            trama_optimizer o = trama_lamb(0.01);
+            trama_init init = {-1, 1, 3, 4};
+            machine *m = machine_uniform(ranks, 2);
+            machine_vary(m, variant);
+            trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, 6)), mesh, "S(0),R");
+            trama_value *v = trama_parameter(p, "v", TRAMA_F64, TRAMA_SHAPE(6, 5), &init);
+            trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3, 5), &init);
+            trama_value *y = trama_shard(trama_tanh(trama_matmul(x, v)), mesh, "S(0),S(1)");
+            trama_value *loss = trama_mean(trama_square(trama_matmul_trans(y, w, false, true)));
+            trama_target *t = trama_target_new(p, "t", loss, trama_minimize(loss, &o));
+            pair both = pair_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}}, "lamb");
+            dense data = dense_random(x->shape, 1, -1, 1, false);
+            pair_feed(&both, x, &data);
+            for (int step = 0; step < 2; step++)
+                pair_run(&both, t, 1e-9);
+            dense_free(&data);
+            pair_free(&both);
+            machine_destroy(&m);
+            trama_program_destroy(&p);
+            trama_mesh_destroy(&mesh);
+        }
+}
+END_TEST
+
 /* Values are those of one device, to the errors. */
 START_TEST(training_on_unlike_places_is_training)
 {
@@ -343,6 +375,7 @@ int main(void)
         replicas_whose_gradients_are_merged_stay_equal,
         plans_that_see_no_difference_drift,
         steps_that_need_all_gradients_first_come_to_their_end,
+        states_that_arrive_together_wait_for_readers_of_the_old_ones,
         training_on_unlike_places_is_training,
         results_go_once_to_each_place_of_another_kind,
         what_has_equal_bits_anywhere_is_not_sent,
