@@ -70,6 +70,8 @@ write_basic_package_version_file(tramaConfigVersion.cmake COMPATIBILITY SameMino
 install(TARGETS trama EXPORT trama)
 install(FILES ${public_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${PROJECT_BINARY_DIR}/trama.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-install(EXPORT trama NAMESPACE trama:: FILE tramaTargets.cmake DESTINATION "${TRAMA_CMAKE_DIR}")
+if(NOT TRAMA_CUDA_STANDIN) # which is never installed
+    install(EXPORT trama NAMESPACE trama:: FILE tramaTargets.cmake DESTINATION "${TRAMA_CMAKE_DIR}")
+endif()
 install(FILES "${PROJECT_BINARY_DIR}/tramaConfig.cmake" "${PROJECT_BINARY_DIR}/tramaConfigVersion.cmake"
     cmake/TramaDependencies.cmake cmake/FindNCCL.cmake DESTINATION "${TRAMA_CMAKE_DIR}")

@@ -102,7 +102,7 @@ cudaError_t transfer_in(stream *s, transfer t, cudaMemcpyKind kind, bool waits)
     const bool host_to = gpu_of(t.to.at) < 0, host_from = gpu_of(t.from.at) < 0;
     if (host_to && !is_pinned(t.to.at, span(t.to, t.size)))
         waits = true;
-    else if (host_from && asynchronous() && !is_pinned(t.from.at, span(t.from, t.size)))
+    else if (host_from && is_late(s) && !is_pinned(t.from.at, span(t.from, t.size)))
         keep(&t, &kept);
     const unsigned mask = mask_of(t);
     submit(s, [t, kept, mask] {

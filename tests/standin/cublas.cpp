@@ -4,6 +4,7 @@
  * together, alignments and workspace as the algorithm was asked for. What a caller gets wrong ends the process with a
  * message. */
 #include "cublas.h"
+#include "numbers.h"
 
 #include <cmath>
 #include <string.h>
@@ -27,58 +28,13 @@ size_t size_of(uint32_t type)
     return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
 }
 
-double of_half(uint16_t bits)
-{
-    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    const double size = exponent == 31 ? mantissa ? NAN : INFINITY
-                        : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)
-                                       : std::ldexp(mantissa, -24);
-    return bits >> 15 ? -size : size;
-}
-
-uint16_t to_half(double x)
-{
-    const uint16_t sign = std::signbit(x) ? 0x8000 : 0;
-    if (std::isnan(x))
-        return 0x7e00;
-    x = std::fabs(x);
-    const int exponent = x == 0 || x < 0x1p-14 ? -14 : std::min(std::ilogb(x), 16);
-    const double mantissa = std::nearbyint(std::ldexp(x, 10 - exponent)); /* 1024 of them make a power of two */
-    if (exponent > 15 || std::ldexp(mantissa, exponent - 10) >= 65536)
-        return sign | 0x7c00;
-    return (uint16_t)(sign | (uint16_t)((exponent + 14) * 1024 + (int)mantissa));
-}
-
-float of_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-uint32_t to_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-/* Without the last n bits, to nearest even. */
-uint32_t shortened(uint32_t bits, int n)
-{
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return bits | 1u << 22;
-    return (bits + (1u << (n - 1)) - 1 + (bits >> n & 1)) >> n << n;
-}
-
 double load(uint32_t type, const void *from, int64_t i)
 {
     if (type == CUDA_R_64F)
         return ((const double *)from)[i];
     if (type == CUDA_R_32F)
         return ((const float *)from)[i];
-    const uint16_t bits = ((const uint16_t *)from)[i];
-    return type == CUDA_R_16F ? of_half(bits) : of_bits((uint32_t)bits << 16);
+    return type == CUDA_R_16F ? of_half(((const uint16_t *)from)[i]) : of_bf16(((const uint16_t *)from)[i]);
 }
 
 void store(uint32_t type, void *to, int64_t i, double x)
@@ -88,7 +44,7 @@ void store(uint32_t type, void *to, int64_t i, double x)
     else if (type == CUDA_R_32F)
         ((float *)to)[i] = (float)x;
     else
-        ((uint16_t *)to)[i] = type == CUDA_R_16F ? to_half(x) : (uint16_t)(shortened(to_bits((float)x), 16) >> 16);
+        ((uint16_t *)to)[i] = type == CUDA_R_16F ? to_half(x) : to_bf16(x);
 }
 
 /* ---- What is asked for ----------------------------------------------------------------------- */

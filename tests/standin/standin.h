@@ -8,6 +8,7 @@
  *   TRAMA_STANDIN_ASYNC    1: work of a stream is done later, in a thread of its own; 0: at once
  *   TRAMA_STANDIN_FAIL     what fails, as "launch:100,malloc:5": the 100th launch loses the device, the 5th cudaMalloc
  *                          finds no memory; copy, blas and nccl likewise
+ *   TRAMA_STANDIN_PATIENCE seconds that members of a communicator wait for each other (10)
  *   TRAMA_STANDIN_ORDER    the order of threads: forward, reverse, or a number (simt.h)
  * Memory of a device can be touched only while work of the stand-in does so: host code that does, kernels beyond what
  * was allocated or in another GPU's memory, and copies of the wrong kind end the process with a message. */
@@ -79,9 +80,11 @@ int gpu_of(const stream *s);
 
 /* Does work after what was submitted before. */
 void submit(stream *s, std::function<void()> work);
+/* From now on its work is done in its own thread, since some of it waits for other streams. */
+void make_late(stream *s);
 void wait_for(stream *s);
 void wait_for_all(int gpu);
-bool asynchronous(void);
+bool is_late(const stream *s);
 } // namespace standin
 
 #endif

@@ -22,6 +22,7 @@ struct stream {
     std::deque<std::function<void()>> queue;
     uint64_t submitted = 0, done = 0;
     bool ending = false;
+    std::atomic<bool> late; /* work is done in the thread */
     std::thread thread;
 };
 
@@ -69,6 +70,7 @@ handle new_stream(int gpu, bool blocking)
     const handle s = std::make_shared<stream>();
     s->gpu = gpu;
     s->blocking = blocking;
+    s->late = setting("TRAMA_STANDIN_ASYNC", 0) != 0;
     all.push_back(s);
     return s;
 }
@@ -105,12 +107,6 @@ std::vector<std::pair<handle, uint64_t>> before(const handle &s)
 }
 } // namespace
 
-bool asynchronous(void)
-{
-    static const bool later = setting("TRAMA_STANDIN_ASYNC", 0);
-    return later;
-}
-
 stream *stream_of(cudaStream_t h)
 {
     if (!h || h == cudaStreamLegacy)
@@ -126,7 +122,7 @@ int gpu_of(const stream *s)
 void submit(stream *to, std::function<void()> work)
 {
     const handle s = handle_of(to);
-    if (!asynchronous()) {
+    if (!s->late) {
         std::lock_guard<std::mutex> guard(s->running);
         work();
         return;
@@ -141,6 +137,16 @@ void submit(stream *to, std::function<void()> work)
     if (s->submitted++ == 0)
         s->thread = std::thread(work_off, s);
     s->moved.notify_all();
+}
+
+bool is_late(const stream *s)
+{
+    return s->late;
+}
+
+void make_late(stream *s)
+{
+    s->late = true;
 }
 
 void wait_for(stream *s)
