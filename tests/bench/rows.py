@@ -8,15 +8,16 @@ from collections import namedtuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BINARIES = os.path.join(ROOT, "build", "release", "bench")
 OPS = 1000
 HOPS = 200
 
 # How a group of programs is measured; seconds a turn, units.
 Plan = namedtuple("Plan", "rounds launches turn warm least")
-# kind: what is made of a candidate's and the baseline's seconds; target: the bound of that, or None; samples: of a
-# unit, where times are told as samples a second.
-Row = namedtuple("Row", "name group candidate baseline kind target samples")
+# kind: what is made of a candidate's and the baseline's seconds; target: the bound of that, or None; rate: how times are
+# told where not as times.
+Row = namedtuple("Row", "name group candidate baseline kind target rate")
+# So much of a unit of work, in so many `unit`s: Rate(128, 1e3, "thousand samples/s").
+Rate = namedtuple("Rate", "amount scale unit")
 
 
 # ---- What is made of two times --------------------------------------------------------------------------------------
@@ -37,8 +38,16 @@ BETTER = {">=": lambda value, bound: value >= bound,
 
 # ---- Programs -------------------------------------------------------------------------------------------------------
 
+class Binaries:
+    """Where the programs are, and the shared libraries that they need from elsewhere."""
+
+    folder = os.path.join(ROOT, "build", "release")
+    libraries = None
+
+
 def program(name, *arguments):
-    return [os.path.join(BINARIES, name), *arguments]
+    command = [os.path.join(Binaries.folder, "bench", name), *arguments]
+    return ["env", "LD_LIBRARY_PATH=" + Binaries.libraries, *command] if Binaries.libraries else command
 
 
 def on_ranks(ranks, command):
@@ -106,13 +115,36 @@ PLAN_GROWTH = 2  # time a step on the largest mesh, over that on the smallest
 IDLE_PERCENT = 1
 
 
-class Catalogue:
-    """All rows, and the commands of their groups: groups[group][player]; torch, a python that has it, may be None."""
+class Rows:
+    """Rows, and the commands of their groups: groups[group][player], None where that needs torch and there is none."""
 
-    def __init__(self, torch):
+    def __init__(self):
         self.rows = []
         self.groups = {}
         self.plans = {}
+
+    def add(self, name, group, candidate, command, kind, target, rate=None):
+        baseline = next(iter(self.groups[group]))
+        self.groups[group][candidate] = command
+        self.rows.append(Row(name, group, candidate, baseline, kind, target, rate))
+
+    def group(self, name, baseline, command, rounds, warm, least):
+        self.groups[name] = {baseline: command, baseline + "'": command}
+        self.plans[name] = Plan(rounds, 3, 0.15, warm, least)
+
+    def names(self):
+        return [row.name for row in self.rows]
+
+    def needs_torch(self, names):
+        """Whether any of them does; asked of a catalogue without it."""
+        return any(None in self.groups[row.group].values() for row in self.rows if row.name in names)
+
+
+class Catalogue(Rows):
+    """All that need no GPU; torch, a python that has it, may be None."""
+
+    def __init__(self, torch):
+        super().__init__()
         self.add_matmul()
         self.add_ops()
         for (hidden, batch), targets in STEPS.items():
@@ -135,15 +167,6 @@ class Catalogue:
             self.add_trace(ranks)
         for ranks in (1, 2):
             self.add_heat(ranks)
-
-    def add(self, name, group, candidate, command, kind, target, samples=None):
-        baseline = next(iter(self.groups[group]))
-        self.groups[group][candidate] = command
-        self.rows.append(Row(name, group, candidate, baseline, kind, target, samples))
-
-    def group(self, name, baseline, command, rounds, warm, least):
-        self.groups[name] = {baseline: command, baseline + "'": command}
-        self.plans[name] = Plan(rounds, 3, 0.15, warm, least)
 
     def add_matmul(self):
         for ranks, mesh, target in ((1, "1", 0.95), (2, "r=2,c=1", 0.95), (4, "r=2,c=2", 0.92)):
@@ -197,7 +220,7 @@ class Catalogue:
             self.group(name, "DDP", torch_program(torch, "torch_step", "--mode", "ddp", "--ranks", str(ranks), *sizes),
                        30, 20, 1)
             self.add(name, name, "trama", on_ranks(ranks, program("step", "--mesh", f"dp={ranks}", *sizes)), "samples",
-                     target, k * batch)
+                     target, Rate(k * batch, 1e3, "thousand samples/s"))
 
     def add_merge_cost(self, hidden, batch):
         sizes = ["--hidden", hidden, "--batch", str(batch)]
@@ -241,9 +264,5 @@ class Catalogue:
         self.add(name, name, "trama", trama, "speed", HEAT)
 
     def names(self):
-        return [*(row.name for row in self.rows), *("overlap." + key for key in OVERLAPS), *HIDDEN,
-                *MERGED_BYTES, *("plan." + key for key in PLANS), "layouts", "idle1", "idle2"]
-
-    def needs_torch(self, names):
-        """Whether any of them does; asked of a catalogue without it."""
-        return any(None in self.groups[row.group].values() for row in self.rows if row.name in names)
+        return [*super().names(), *("overlap." + key for key in OVERLAPS), *HIDDEN, *MERGED_BYTES,
+                *("plan." + key for key in PLANS), "layouts", "idle1", "idle2"]

@@ -82,6 +82,13 @@ int bench_number(int argc, char **argv, const char *name, int otherwise)
     return n;
 }
 
+trama_dtype bench_dtype(int argc, char **argv)
+{
+    trama_dtype dtype;
+    bench_try(trama_dtype_parse(bench_option(argc, argv, "dtype", "f32"), &dtype), "--dtype");
+    return dtype;
+}
+
 void bench_blas(int threads)
 {
     const char *advice = blas_start(true);

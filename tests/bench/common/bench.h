@@ -16,6 +16,7 @@ void bench_try(trama_status status, const char *what); /* fails with trama_error
 /* The value of option --name among the arguments, or the default. */
 const char *bench_option(int argc, char **argv, const char *name, const char *otherwise);
 int bench_number(int argc, char **argv, const char *name, int otherwise); /* >= 1 */
+trama_dtype bench_dtype(int argc, char **argv);                           /* --dtype, else f32 */
 
 /* BLAS as outside of any task: the kernels that Trama uses, on this many threads. */
 void bench_blas(int threads);
