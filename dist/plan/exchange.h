@@ -192,6 +192,18 @@ bool find_way(const exchange *x, way *found);
  * others. Where one would get much of all terms, that is less. */
 bool find_even_way(const exchange *x, way *found);
 
+/* collective.c: an exchange that GPUs make together. Whether it is one, by what all ranks know alike; then its steps. */
+typedef struct collective_way {
+    collective_form form;
+    int axis;      /* of the mesh: along it lies each group; -1: the whole mesh is one */
+    int give, get; /* the dims that are cut for what goes, and in what comes; -1: none is */
+    bool sums;     /* what an all-to-all has brought is summed */
+    bool gathers;  /* and these sums are gathered */
+    int root;      /* place */
+} collective_way;
+bool find_collective(const exchange *x, collective_way *found);
+void stage_collective(exchange *x, const collective_way *found);
+
 /* target.c: the shards of the target holding; regions are set, what gets no value is zero. */
 void make_targets(exchange *x);
 

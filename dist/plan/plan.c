@@ -21,6 +21,9 @@ void plan_destroy(plan **plan_)
     for (int i = 0; i < p->meshes.n; i++)
         trama_mesh_destroy(&p->meshes.at[i]);
     ARRAY_FREE(&p->meshes);
+    for (int i = 0; i < p->groups.n; i++)
+        free(p->groups.at[i].places);
+    ARRAY_FREE(&p->groups);
     ARRAY_FREE(&p->gpus);
     for (int i = 0; i < p->masks.n; i++)
         free(p->masks.at[i]);
@@ -90,6 +93,39 @@ int plan_exact_tile(const plan_shard *s, const box *b)
     return first == last && box_equal(&tile, b) ? first : -1;
 }
 
+const char *collective_name(collective_form form)
+{
+    static const char *const names[] = {[PLAN_ALL_GATHER] = "all-gather",
+                                        [PLAN_ALL_TO_ALL] = "all-to-all",
+                                        [PLAN_BROADCAST] = "broadcast",
+                                        [PLAN_REDUCE_SCATTER] = "reduce-scatter",
+                                        [PLAN_ALL_REDUCE] = "all-reduce"};
+    return names[form];
+}
+
+int plan_member(const plan *p, const plan_step *s)
+{
+    const plan_group *g = &p->groups.at[s->collective.group];
+    for (int i = 0; i < g->n; i++)
+        if (g->places[i] == s->place)
+            return i;
+    return -1;
+}
+
+plan_share plan_share_of(const plan *p, const plan_step *s)
+{
+    const plan_collective *c = &s->collective;
+    int64_t n = p->groups.at[c->group].n, size = (int64_t)trama_dtype_size(c->dtype);
+    if (c->form == PLAN_BROADCAST) { /* the last of the ring passes nothing on */
+        int64_t behind = (plan_member(p, s) - c->root + n) % n, bytes = c->count * size;
+        return (plan_share){behind > 0 ? bytes : 0, behind < n - 1 ? bytes : 0};
+    }
+    int64_t elements = (n - 1) * c->count;
+    if (c->form == PLAN_ALL_REDUCE) /* a part of it summed, and then shared */
+        elements = 2 * ((elements + n - 1) / n);
+    return (plan_share){elements * size, elements * size};
+}
+
 static plan_totals count_steps(const plan *p, bool gated_only)
 {
     plan_totals t = {0};
@@ -101,6 +137,7 @@ static plan_totals count_steps(const plan *p, bool gated_only)
         t.sent += e->sent;
         t.bound += max_i64(e->bound, 0);
         t.messages += e->messages;
+        t.collectives += e->collectives;
     }
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
@@ -123,14 +160,29 @@ plan_totals plan_count_gated(const plan *p)
 static void region_text(text *out, const plan *p, const trama_program *program, const plan_region *r)
 {
     const plan_shard *s = &p->shards.at[r->shard];
-    bool bundle = s->source == SHARD_BUNDLE;
-    text_add(out, "%s#%d", bundle ? "bundle" : trama_value_name(program->values.at[s->value]), r->shard);
+    const char *name = s->source == SHARD_BUNDLE  ? "bundle"
+                       : s->source == SHARD_TOKEN ? "token"
+                                                  : trama_value_name(program->values.at[s->value]);
+    text_add(out, "%s#%d", name, r->shard);
     box_text(out, &r->box);
+}
+
+static void collective_text(text *out, const plan *p, const plan_step *s)
+{
+    const plan_group *g = &p->groups.at[s->collective.group];
+    text_add(out, " %s", collective_name(s->collective.form));
+    if (s->collective.form >= PLAN_REDUCE_SCATTER)
+        text_add(out, " %s", reduce_name(s->reduce));
+    text_add(out, " of %lld among places", (long long)s->collective.count);
+    for (int i = 0; i < g->n; i++)
+        text_add(out, " %d", g->places[i]);
+    if (s->collective.form == PLAN_BROADCAST)
+        text_add(out, " from %d", g->places[s->collective.root]);
 }
 
 static void step_text(text *out, const plan *p, const trama_program *program, const plan_step *s)
 {
-    static const char *const names[] = {"compute", "copy", "reduce", "fill", "order", "send", "receive"};
+    static const char *const names[] = {"compute", "copy", "reduce", "fill", "order", "collective", "send", "receive"};
     static const char *const marks[] = {"", "", ">", "+"};
     text_add(out, "%-8s %s%splace %d", names[s->kind], s->gated ? "gated " : "", plan_on_gpu(p, s->place) ? "GPU " : "",
              s->place);
@@ -138,6 +190,8 @@ static void step_text(text *out, const plan *p, const trama_program *program, co
         text_add(out, " lane %d", s->lane);
     if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
         text_add(out, " %s rank %d tag %lld", s->kind == STEP_SEND ? "to" : "from", s->peer, (long long)s->tag);
+    if (s->kind == STEP_COLLECTIVE)
+        collective_text(out, p, s);
     if (s->kind == STEP_REDUCE)
         text_add(out, " %s", reduce_name(s->reduce));
     if (s->n_terms)
@@ -186,12 +240,17 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
             text_add(out, "; %d bundled", e->bundled);
         if (e->unlike)
             text_add(out, "; computed on places of one kind");
+        if (e->collectives)
+            text_add(out, "; %d collectives", e->collectives);
         text_add(out, "\n");
         free(from.at);
         free(to.at);
     }
-    text_add(out, "  a run receives %lld B, sends %lld B, in %d messages\n", (long long)t.received, (long long)t.sent,
+    text_add(out, "  a run receives %lld B, sends %lld B, in %d messages", (long long)t.received, (long long)t.sent,
              t.messages);
+    if (t.collectives)
+        text_add(out, " and %d collectives", t.collectives);
+    text_add(out, "\n");
     plan_totals gated = plan_count_gated(p);
     if (gated.steps)
         text_add(out, "  a run behind a closed gate %lld B, %lld B, in %d messages\n",

@@ -18,6 +18,8 @@ typedef struct plan_options {
     int64_t sum_tile;       /* least bytes of what is summed as a task of its own; 0: SUM_TILE */
     int64_t message_window; /* bytes of message buffers that one change of layout has on a place at most; 0:
                                MESSAGE_WINDOW */
+    bool collectives;       /* GPUs can exchange together: changes of layout among them are collectives where they can be */
+    bool nccl_sums;         /* and sum in them, in whatever order: replicas are equal, other meshes give other bits */
 } plan_options;
 
 /* Where the buffer of a shard comes from. */
@@ -28,7 +30,9 @@ typedef enum {
                        order */
     SHARD_VIEW,     /* its box where it lies in another shard: one message that needs no buffer */
     SHARD_WINDOW,   /* made with the plan: memory for messages, 1-d */
-    SHARD_BUNDLE,   /* made with the plan: messages that are sent as one, 1-d; what is done with them is done with it */
+    SHARD_BUNDLE,   /* made with the plan: messages that are sent as one, or parts of a collective, 1-d; what is done
+                       with them is done with it */
+    SHARD_TOKEN,    /* of a place, in all plans: without content; its collectives go one after the other */
     SHARD_INPUT,    /* fed before the run */
     SHARD_HOST,     /* in memory that the host owns */
     SHARD_IMPORT    /* of another plan: plan->imports[import] */
@@ -77,13 +81,42 @@ typedef struct plan_holding {
 } plan_holding;
 
 /* ORDER does nothing: what uses some of its operands comes before what uses others that lie in the same memory. */
-typedef enum { STEP_COMPUTE, STEP_COPY, STEP_REDUCE, STEP_FILL, STEP_ORDER, STEP_SEND, STEP_RECEIVE } step_kind;
+typedef enum {
+    STEP_COMPUTE,
+    STEP_COPY,
+    STEP_REDUCE,
+    STEP_FILL,
+    STEP_ORDER,
+    STEP_COLLECTIVE,
+    STEP_SEND,
+    STEP_RECEIVE
+} step_kind;
 typedef enum { ACCESS_NONE, ACCESS_READ, ACCESS_WRITE, ACCESS_UPDATE } step_access; /* NONE: internal shards */
 
 typedef struct plan_operand {
     plan_region region;
     step_access access;
 } plan_operand;
+
+/* Places that take part in collectives together, each of them a GPU; in the order of its members. */
+typedef struct plan_group {
+    int n, *places; /* [n] */
+} plan_group;
+
+/* What one member of a group does in a collective. n members; count elements. */
+typedef enum {
+    PLAN_ALL_GATHER,     /* count of each, in the order of members, become n * count on each */
+    PLAN_ALL_TO_ALL,     /* of n * count on each, part i goes to member i, which has part j from member j */
+    PLAN_BROADCAST,      /* count of the root become the same on each */
+    PLAN_REDUCE_SCATTER, /* of n * count on each, member i gets the parts i reduced to one */
+    PLAN_ALL_REDUCE      /* count on each become one, on each */
+} collective_form;
+typedef struct plan_collective {
+    collective_form form;
+    int group, root; /* in plan->groups; member of it that broadcasts, else 0 */
+    int64_t count;
+    trama_dtype dtype;
+} plan_collective;
 
 /* One op of a compute step: which of the step's operands its operands and results are. */
 typedef struct plan_call {
@@ -97,16 +130,19 @@ typedef struct plan_step {
     int place;
     int lane;                /* the worker of the place that it should run on; -1: any */
     int operand, n_operands; /* in plan->operands. copy: destination, source, as many as there are; reduce: destination,
-                                sources in order; fill: destination; send, receive: the buffer */
+                                sources in order; fill: destination; send, receive: the buffer; collective:
+                                destination, source, the token of the place; a broadcast has only one of the two */
     int call, n_calls;       /* compute: in plan->calls */
     int sum, n_terms; /* compute: before its calls, operand `sum` is reduced from its last n_terms operands; n_terms 0:
                          not */
-    trama_reduce reduce; /* reduce, or a compute step's sum: how; its result is scaled */
+    trama_reduce reduce; /* reduce, collective, or a compute step's sum: how; its result is scaled */
     double scale;        /* the same; fill: the value */
     int peer;            /* send, receive: rank */
     int peer_place;
     int64_t tag;  /* send, receive: number in the sorted list of its (sender, receiver) pair */
-    int exchange; /* copy, reduce, fill, send, receive, a compute step's sum: the plan->exchanges they belong to */
+    plan_collective collective;
+    int exchange; /* copy, reduce, fill, collective, send, receive, a compute step's sum: the plan->exchanges they
+                     belong to */
     double flops;
     bool gated;   /* of a run that applies merged gradients only */
     int priority; /* of those that are ready the one with more goes first; see priority.h */
@@ -122,11 +158,12 @@ typedef struct plan_exchange {
     int value;
     const trama_mesh *from_mesh, *to_mesh;
     trama_layout from, to;
-    int64_t received, sent; /* bytes between places, of this rank */
+    int64_t received, sent; /* bytes between places, of this rank; in collectives what members at least need */
     int64_t bound;          /* bytes that the processes of this rank lack, without partials; -1 with partials */
     int64_t buffers;        /* bytes of message buffers of this rank */
     int messages;           /* received and sent; a bundle counts where its first message does */
     int bundled;            /* received and sent as parts of bundles */
+    int collectives;        /* that places of this rank take part in, each counted for each */
     int batch;              /* exchanges of one batch need nothing of each other; -1: on its own */
     bool gated;             /* of runs that apply merged gradients only */
     bool unlike;            /* of what was computed on places of one kind, for those of others too */
@@ -152,6 +189,7 @@ typedef struct plan {
     ARRAY(trama_mesh *) meshes; /* made for holdings on the way */
     ARRAY(bool) gpus;           /* [places] */
     ARRAY(unsigned char *) masks; /* of layouts, made on the way */
+    ARRAY(plan_group) groups;
 } plan;
 
 void plan_destroy(plan **p);
@@ -184,6 +222,18 @@ static inline const plan_operand *plan_step_operand(const plan *p, const plan_st
 {
     return &p->operands.at[s->operand + i];
 }
+
+/* Bytes that the place of a collective step gets from others of its group, and gives to others: as they go round in a
+ * ring. */
+typedef struct plan_share {
+    int64_t received, sent;
+} plan_share;
+plan_share plan_share_of(const plan *p, const plan_step *s);
+
+/* Which member of the step's group its place is; -1: none. */
+int plan_member(const plan *p, const plan_step *s);
+
+const char *collective_name(collective_form form);
 
 /* The places that a message goes between. */
 typedef struct plan_path {
@@ -220,7 +270,7 @@ int plan_exact_tile(const plan_shard *s, const box *b);
 /* Sums over the exchanges. */
 typedef struct plan_totals {
     int64_t received, sent, bound;
-    int messages, steps, computes;
+    int messages, collectives, steps, computes;
 } plan_totals;
 plan_totals plan_count(const plan *p);
 plan_totals plan_count_gated(const plan *p); /* what only runs that apply merged gradients have */

@@ -26,7 +26,7 @@ static double cost_of(const plan *p, const plan_step *s)
         if (o->access != ACCESS_NONE)
             bytes += (double)box_count(&o->region.box) * (double)trama_dtype_size(p->shards.at[o->region.shard].dtype);
     }
-    if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
+    if (s->kind >= STEP_COLLECTIVE)
         return message_costs + bytes / way_takes;
     return task_costs + s->flops / flops_take + bytes / bytes_take;
 }
@@ -99,7 +99,8 @@ static void go_back(clockwork *w, tile_use *uses)
         double beyond = s->kind == STEP_SEND && s->exchange >= 0 ? w->behind[s->exchange] : 0;
         w->until[i] = w->costs[i] + fmax(beyond, path_to(w, s, uses));
         w->sent[i] = makes;
-        use_tiles(w, s, w->until[i], s->kind == STEP_SEND || (moves && makes), uses);
+        bool gives = s->kind == STEP_SEND || s->kind == STEP_COLLECTIVE;
+        use_tiles(w, s, w->until[i], gives || (moves && makes), uses);
     }
 }
 
@@ -121,12 +122,12 @@ static void set_priorities(const clockwork *w, plan *p, int workers)
 {
     double all = 0;
     for (int i = 0; i < p->steps.n; i++)
-        all += p->steps.at[i].kind < STEP_SEND ? w->costs[i] : 0;
+        all += p->steps.at[i].kind < STEP_COLLECTIVE ? w->costs[i] : 0;
     for (int i = 0; i < p->steps.n; i++) {
         plan_step *s = &p->steps.at[i];
         bool in_path = w->since[i] > 0 || w->until[i] > w->costs[i];
         bool holds_up = in_path && w->since[i] + w->until[i] > all / workers;
-        if (s->kind >= STEP_SEND)
+        if (s->kind >= STEP_COLLECTIVE)
             s->priority = as_priority(w->until[i]);
         else
             s->priority = (w->sent[i] ? PRIORITY_SENT : 0) + (holds_up ? as_priority(w->until[i]) : 0);

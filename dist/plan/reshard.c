@@ -373,7 +373,17 @@ static int next_batch(exchange *x)
     return q->next >= 0 && leg < MAX_LEGS && is_small(x) ? (2 * q->next + q->gated) * MAX_LEGS + leg : -1;
 }
 
-static void make_exchange(exchange *x, int node)
+static void stage_messages(exchange *x)
+{
+    walk_pairs(x, false);
+    if (!is_everywhere(x)) /* else nobody lacks anything, and who sends need not be asked */
+        walk_pairs(x, true);
+    window_rounds(x);
+    x->count.batch = next_batch(x);
+}
+
+/* together: how GPUs make it, or NULL. */
+static void make_exchange(exchange *x, const collective_way *together, int node)
 {
     partition *q = x->q;
     x->apart = !x->to.mask && map_is_apart(q->s.map, x->to_mesh);
@@ -383,16 +393,16 @@ static void make_exchange(exchange *x, int node)
                                .from = x->from,
                                .to = x->to,
                                .node = node,
+                               .batch = -1,
                                .unlike = unlike_unmasked(q, &x->from).mask != x->from.mask,
                                .gated = q->gated};
     x->first_shard = q->p->shards.n;
     make_targets(x);
-    walk_pairs(x, false);
-    if (!is_everywhere(x)) /* else nobody lacks anything, and who sends need not be asked */
-        walk_pairs(x, true);
     x->count.bound = lacking_bytes(x);
-    window_rounds(x);
-    x->count.batch = next_batch(x);
+    if (together)
+        stage_collective(x, together);
+    else
+        stage_messages(x);
     int number = q->p->exchanges.n;
     *ARRAY_PUSH(&q->p->exchanges) = x->count;
     emit_stages(x, number);
@@ -415,8 +425,10 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
         reshard_holding(q, q->p->holdings.n - 1, mesh, &x.to, node, fresh);
         return;
     }
+    collective_way together;
+    bool all_at_once = find_collective(&x, &together);
     way w;
-    if (find_way(&x, &w) || find_even_way(&x, &w)) {
+    if (!all_at_once && (find_way(&x, &w) || find_even_way(&x, &w))) {
         reshard_by_way(&x, &w, node, fresh);
         return;
     }
@@ -425,7 +437,7 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
     *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
     h->inside = layout_has(layout, TRAMA_SPLIT) && !x.reduced && (x.inside || !fresh); /* see try_alias */
     partition_pieces(q, mesh, layout, &x.whole, h);
-    make_exchange(&x, node);
+    make_exchange(&x, all_at_once ? &together : NULL, node);
 }
 
 void reshard_into(partition *q, int source, int target, int node)
@@ -435,5 +447,5 @@ void reshard_into(partition *q, int source, int target, int node)
     x.source = source;
     x.target = target;
     x.inside = from->inside;
-    make_exchange(&x, node);
+    make_exchange(&x, NULL, node);
 }

@@ -354,7 +354,9 @@ void change_try(const change *c, change_traffic *moved)
                                           .grain_flops = 1,
                                           .grain_bytes = 1,
                                           .sum_tile = trama_shape_count(c->shape) % 2 ? 16 : 0,
-                                          .message_window = c->message_window},
+                                          .message_window = c->message_window,
+                                          .collectives = c->collectives,
+                                          .nccl_sums = c->nccl_sums},
                               .rank = (int)r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
@@ -372,6 +374,8 @@ void change_try(const change *c, change_traffic *moved)
     ck_assert_msg(!wrong, "%s: %s", change_text(c), wrong);
     ck_assert_msg(dense_difference(&got, &expected) <= (c->exact ? 0 : 1e-12), "%s: values differ", change_text(c));
     check_certificate(c, memories);
+    if (c->look)
+        c->look(c, plans);
     if (one_process_a_place(c)) {
         check_bytes(c, memories);
         check_memory(c, memories);
@@ -382,7 +386,10 @@ void change_try(const change *c, change_traffic *moved)
         memory_destroy(&memories[r]);
         plan_destroy(&plans[r]);
     }
-    dense_free(&got);
+    if (c->result)
+        *c->result = got;
+    else
+        dense_free(&got);
     dense_free(&expected);
     free_terms(c->from_mesh, &c->from, held);
     free(plans);

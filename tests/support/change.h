@@ -5,7 +5,8 @@
 
 #include "simulation.h"
 
-typedef struct change {
+typedef struct change change;
+struct change {
     const trama_mesh *from_mesh, *to_mesh;
     trama_layout from, to;
     trama_shape shape;
@@ -17,7 +18,10 @@ typedef struct change {
     uint64_t seed;          /* of the terms */
     bool two_levels; /* a process may receive up to twice what any one lacks, or with partials what any one may */
     bool exact;      /* values must be equal to the bit, not to 1e-12 */
-} change;
+    bool collectives, nccl_sums;                       /* options of the plan */
+    void (*look)(const change *c, plan *const *plans); /* at the plans [machine->n_ranks]; NULL */
+    dense *result;                                     /* gets the value, which the caller frees; NULL */
+};
 
 /* Message windows to try, in bytes: the default; one by which all messages are sent from where they lie; few and many
  * rounds. */

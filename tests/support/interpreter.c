@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "flow.h"
+#include "meetings.h"
 #include "reference.h"
 
 typedef struct message {
@@ -32,6 +33,7 @@ typedef struct run {
     int n_ranks;
     walker *ranks;
     ARRAY(message) messages;
+    meetings met;
     text wrong;
 } run;
 
@@ -267,6 +269,23 @@ static bool run_movement(run *r, walker *k, const plan_step *s)
     return run_elements(r, k, s, to, 1, s->kind == STEP_COPY ? 2 : s->n_operands);
 }
 
+static bool run_collective(run *r, walker *k, const plan_step *s)
+{
+    const plan_operand *o = operand_of(k, s, 0);
+    bool gets = o->access == ACCESS_WRITE;
+    double *result = trama_alloc((size_t)(gets ? box_count(&o->region.box) : 0) * sizeof *result);
+    if (!meetings_result(&r->met, s, gets ? box_count(&o->region.box) : 0, result)) {
+        free(result);
+        return fail(r, k, "members of one group meet in different collectives", NULL);
+    }
+    if (gets)
+        store(k, &o->region, result);
+    free(result);
+    k->received[s->exchange].bytes += meetings_bytes(k->p, s, true);
+    k->sent[s->exchange].bytes += meetings_bytes(k->p, s, false);
+    return true;
+}
+
 /* Both sides number their messages by these keys, so equal ones might be taken for each other. */
 static bool is_confused(const plan_step *a, const plan_step *b)
 {
@@ -322,6 +341,8 @@ static bool run_step(run *r, walker *k, const plan_step *s)
         return run_receive(r, k, s);
     if (s->kind == STEP_ORDER)
         return true;
+    if (s->kind == STEP_COLLECTIVE)
+        return run_collective(r, k, s);
     if (s->kind != STEP_COMPUTE)
         return run_movement(r, k, s);
     const machine_place *place = &r->w->machine->places[s->place];
@@ -348,6 +369,8 @@ static bool take(void *arg, int step)
     const plan_step *s = &k->p->steps.at[step];
     k->at = step;
     if (k->of->wrong.n || (s->kind == STEP_RECEIVE && !arrived(k->of, k, s)))
+        return false;
+    if (s->kind == STEP_COLLECTIVE && !meetings_arrive(&k->of->met, k->m, s))
         return false;
     return enter_step(k->of, k, s) && run_step(k->of, k, s);
 }
@@ -418,6 +441,7 @@ char *interpret(const world *w, memory *const *ranks, const trama_shape *shapes,
         }
         free(m->data);
     }
+    meetings_free(&r.met);
     for (int i = 0; i < r.n_ranks; i++) {
         flow_destroy(&r.ranks[i].steps);
         free(r.ranks[i].sent);

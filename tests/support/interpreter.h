@@ -5,7 +5,9 @@
  * into the buffer when a later step touches a tile of it, or when the plan ends, and the rank waits there until it was
  * sent. What a step may see is what it declares: a tile that is written loses what it held, and reading an element that
  * nobody wrote is an error. So are a wait without end, a message without a receiver, and bytes that the plan does not
- * account for. */
+ * account for.
+ *
+ * A collective runs when all members of its group have come to it, each with its own number of it. */
 #ifndef INTERPRETER_H
 #define INTERPRETER_H
 
