@@ -70,6 +70,16 @@ static trama_status resolve_device(trama_device *device)
     return TRAMA_OK;
 }
 
+static trama_status resolve_sum(bool *nccl_sums)
+{
+    const char *given = getenv("TRAMA_SUM");
+    if (*nccl_sums || !given || !*given || !strcmp(given, "fixed"))
+        return TRAMA_OK;
+    *nccl_sums = !strcmp(given, "nccl");
+    return *nccl_sums ? TRAMA_OK
+                      : trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "TRAMA_SUM is \"%s\": fixed or nccl is expected", given);
+}
+
 trama_status config_resolve(const trama_config *given, trama_config *resolved)
 {
     trama_config c = given ? *given : (trama_config){0};
@@ -89,7 +99,7 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
         c.trace = getenv("TRAMA_TRACE");
     if (c.trace && !*c.trace)
         c.trace = NULL;
-    if ((status = resolve_device(&c.device)) ||
+    if ((status = resolve_device(&c.device)) || (status = resolve_sum(&c.nccl_sums)) ||
         (status =
              resolve(&(option){"config.gpu_memory", "TRAMA_GPU_MEMORY", 0, INT64_MAX}, c.gpu_memory, &c.gpu_memory)))
         return status;
@@ -109,7 +119,8 @@ uint64_t config_hash(const trama_config *config)
 {
     const int64_t same[] = {config->window,       config->ways,           config->grain_flops,   config->grain_bytes,
                             config->nominal,      config->no_fusion,      config->check_calls,   config->verify,
-                            config->map_by_order, config->message_window, config->trace != NULL, config->tf32};
+                            config->map_by_order, config->message_window, config->trace != NULL, config->tf32,
+                            config->nccl_sums};
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         hash ^= (uint64_t)same[i];

@@ -3,6 +3,7 @@
 #include "flight.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "state.h"
@@ -111,9 +112,20 @@ void flight_free(flight *f)
     pthread_mutex_unlock(&runtime_lock);
 }
 
+/* Members of other ranks may wait for ever on their GPUs: nothing is left but to end the job. */
+static _Noreturn void end_job(trama_context *c, const char *what, const char *why)
+{
+    context_log(c, TRAMA_LOG_ERROR, "rank %d: %s waits for GPUs that cannot exchange any more: NCCL reports: %s",
+                c->comm.rank, what, why);
+    abort();
+}
+
 static void report(trama_context *c, const char *what, int64_t waited)
 {
     text lines = {0};
+    const char *why = NULL;
+    if (gpu_groups_failed(c, &why))
+        end_job(c, what, why);
     message_missing(c, 5, &lines);
     char *missing = text_take(&lines);
     context_log(c, TRAMA_LOG_WARNING, "rank %d: %s waits for %ld tasks and messages; nothing has ended for %lld s%s%s",

@@ -102,17 +102,14 @@ static trama_status exchange(trama_context *c, int n, const int *size, const int
     return status;
 }
 
-/* The one among all that this rank has members in and that comes next in the order of places, which is the same
- * everywhere: so nobody waits for one who waits for another group. */
+/* The one that comes next in the order of places, which is the same everywhere: so nobody waits for one who waits for
+ * another group. */
 static const invitation *next(const trama_context *c, const invitations *in, const invitation *after)
 {
     const invitation *found = NULL;
     for (int i = 0; i < in->most * c->comm.ranks; i++) {
         const invitation *at = (const invitation *)(in->all + (size_t)i * in->bytes);
-        bool mine = false;
-        for (int k = 0; k < at->n; k++)
-            mine |= c->machine->places[at->places[k]].rank == c->comm.rank;
-        if (mine && (!after || compare_places(at->places, at->n, after->places, after->n) > 0) &&
+        if (at->n && (!after || compare_places(at->places, at->n, after->places, after->n) > 0) &&
             (!found || compare_places(at->places, at->n, found->places, found->n) < 0))
             found = at;
     }
@@ -147,10 +144,21 @@ static trama_status open_group(trama_context *c, const invitation *to)
     return !status && result ? refused("NCCL does not join GPUs", result) : status;
 }
 
+/* What runs meanwhile might wait for what NCCL holds up. */
+static trama_status meet(trama_context *c, int n, const int *size, const int *const *places)
+{
+    invitations in = {0};
+    flight_wait_all(c, "a group of GPUs");
+    trama_status status = exchange(c, n, size, places, &in);
+    for (const invitation *at = NULL; !status && in.all && (at = next(c, &in, at));)
+        status = open_group(c, at);
+    free(in.all);
+    return context_agree(c, "a group of GPUs", status);
+}
+
 trama_status gpu_groups_make(trama_context *c, int n, const int *size, const int *const *places,
                              const gpu_group **groups)
 {
-    invitations in = {0};
     int n_new = 0, *new_size = trama_alloc(((size_t)n + 1) * sizeof *new_size);
     const int **new_places = trama_alloc(((size_t)n + 1) * sizeof *new_places);
     for (int i = 0; i < n; i++)
@@ -158,13 +166,9 @@ trama_status gpu_groups_make(trama_context *c, int n, const int *size, const int
             new_size[n_new] = size[i];
             new_places[n_new++] = places[i];
         }
-    trama_status status = exchange(c, n_new, new_size, new_places, &in);
-    for (const invitation *at = NULL; !status && in.all && (at = next(c, &in, at));)
-        status = open_group(c, at);
-    status = context_agree(c, "a group of GPUs", status);
+    trama_status status = n_new ? meet(c, n_new, new_size, new_places) : TRAMA_OK;
     for (int i = 0; i < n && !status; i++)
         groups[i] = find(c, places[i], size[i]);
-    free(in.all);
     free(new_size);
     free(new_places);
     return status;
@@ -190,8 +194,8 @@ bool gpu_groups_failed(const trama_context *c, const char **why)
 {
     for (int i = 0; i < c->groups.n; i++)
         for (int k = 0; k < c->groups.at[i]->n_local; k++) {
-            ncclResult_t state = ncclSuccess;
-            ncclResult_t asked = ncclCommGetAsyncError(c->groups.at[i]->local[k].comm, &state);
+            ncclComm_t comm = c->groups.at[i]->local[k].comm;
+            ncclResult_t state = ncclSuccess, asked = comm ? ncclCommGetAsyncError(comm, &state) : ncclSuccess;
             if (asked || (state && state != ncclInProgress)) {
                 *why = ncclGetErrorString(asked ? asked : state);
                 return true;
@@ -232,3 +236,26 @@ bool gpu_groups_failed(const trama_context *c, const char **why)
 }
 
 #endif
+
+/* ---- Tokens ---- */
+
+static own_place *place_of(trama_context *c, int place)
+{
+    return &c->places[place - c->first];
+}
+
+shard *gpu_groups_token(trama_context *c, int place)
+{
+    own_place *p = place_of(c, place);
+    if (!p->token)
+        p->token = shard_get(c, place, TRAMA_U8, 0, NULL, -1, 1);
+    return p->token;
+}
+
+void gpu_groups_put_tokens(trama_context *c)
+{
+    for (int i = 0; i < c->n_places; i++) {
+        shard_put(c, c->places[i].token);
+        c->places[i].token = NULL;
+    }
+}

@@ -21,10 +21,16 @@ typedef struct gpu_group {
 /* Whether there is NCCL, and every GPU place has a card of its own. The same on all ranks. */
 bool gpu_groups_can(const trama_context *c);
 
-/* Collective: every rank names the groups that it has members in, [n] with their places [size[i]]; groups[i], of the
- * context, is found or made. E_SYSTEM where NCCL refuses. */
+/* Collective: all ranks name the same groups in the same order, [n] with their places [size[i]]; groups[i], of the
+ * context, is found or made. Where all are there already that costs nothing; else it waits for all that is under way.
+ * E_SYSTEM where NCCL refuses. */
 trama_status gpu_groups_make(trama_context *c, int n, const int *size, const int *const *places,
                              const gpu_group **groups);
+
+/* What all collectives of a GPU place update, so that they run one after the other; NULL where memory lacks. Given back
+ * before the pool ends. */
+struct shard *gpu_groups_token(trama_context *c, int place);
+void gpu_groups_put_tokens(trama_context *c);
 
 /* For the context's end, and for tasks that wait without end: whether a communicator has failed, *why then says how. */
 void gpu_groups_free(trama_context *c);

@@ -65,6 +65,10 @@ typedef struct trama_config {
     bool no_fusion;         /* one task an op: for comparisons */
     bool keep_blas_kernels; /* do not re-select the kernels of a BLAS that does not know this CPU */
     bool tf32;              /* products of f32 on GPUs round their operands to 10 bits of mantissa, TRAMA_TF32=1 */
+    bool nccl_sums; /* terms on several GPUs are summed by NCCL, TRAMA_SUM=nccl, in an order that it chooses: less moves.
+                       All replicas then have equal bits, but no longer the bits of places without NCCL, of other
+                       numbers of GPUs to a rank or other versions of NCCL. Else (TRAMA_SUM=fixed) sums are made in the
+                       order of processes, as everywhere */
     void (*log)(void *data, trama_log_level level, const char *text); /* NULL: warnings and errors to stderr */
     void *log_data; /* what log is given as data */
 } trama_config;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "gpu_group.h"
+
 static snippet *snippet_new(void)
 {
     snippet *s = trama_alloc(sizeof *s);
@@ -45,7 +47,9 @@ planning planning_in(const trama_context *context, const process_map *map)
                                   .grain_flops = config->grain_flops,
                                   .grain_bytes = config->grain_bytes,
                                   .no_fusion = config->no_fusion,
-                                  .message_window = config->message_window},
+                                  .message_window = config->message_window,
+                                  .collectives = gpu_groups_can(context),
+                                  .nccl_sums = config->nccl_sums},
                       .rank = context_rank(context)};
 }
 

@@ -78,8 +78,10 @@ static void draw_exchange(graph *g, int number)
     layout_words(g, x->from_mesh, &x->from);
     text_add(&g->out, " -> ");
     layout_words(g, x->to_mesh, &x->to);
-    text_add(&g->out, "\\n%lld B in, %lld B out, %d messages\"];\n  ", (long long)x->received, (long long)x->sent,
-             x->messages);
+    text_add(&g->out, "\\n%lld B in, %lld B out, %d messages", (long long)x->received, (long long)x->sent, x->messages);
+    if (x->collectives)
+        text_add(&g->out, ", %d collectives", x->collectives);
+    text_add(&g->out, "\"];\n  ");
     int before = exchange_of(g, x->value, x->from_mesh, &x->from);
     if (before >= 0 && before < number)
         text_add(&g->out, "x%d", before);

@@ -33,6 +33,7 @@ void blueprint_clear(blueprint *b)
     for (int i = 0; b->names && i < b->program->values.n; i++)
         free(b->names[i]);
     free(b->names);
+    free(b->groups);
     free(b->forms);
     free(b->rules);
     free(b->shapes);
@@ -120,6 +121,12 @@ static trama_status bind_shards(instance *in)
             shard **bound = &in->shards[slot * p->shards.n + i];
             if (s->source == SHARD_IMPORT || s->source == SHARD_HOST || s->within >= 0)
                 continue; /* what is the host's is bound by who has wrapped it */
+            if (s->source == SHARD_TOKEN) {
+                *bound = gpu_groups_token(in->context, s->place);
+                if (!*bound)
+                    return no_memory(in->of->names[s->value]);
+                continue;
+            }
             if (slot && s->source != SHARD_INPUT) {
                 *bound = in->shards[i];
                 continue;
@@ -156,7 +163,7 @@ static trama_status check_gpus(trama_context *context, const blueprint *of)
     const plan *p = of->plan;
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *step = &p->steps.at[i];
-        if (step->kind >= STEP_ORDER || !context_machine(context)->places[step->place].gpu)
+        if (step->kind == STEP_ORDER || step->kind >= STEP_SEND || !context_machine(context)->places[step->place].gpu)
             continue;
         int64_t bytes = bytes_of(p, step), room = context_gpu_bytes(context);
         if (bytes <= room)
@@ -181,10 +188,28 @@ static struct owner owner_of_import(located from, const plan_import *import)
     return owner_of(from.in, h->pieces.at[import->piece].region.shard);
 }
 
+/* All ranks have the same groups, and come here with the same plans in one order, before any of them can fail alone. */
+static trama_status join_groups(trama_context *context, blueprint *of)
+{
+    int n = of->plan->groups.n, *size = trama_alloc(((size_t)n + 1) * sizeof *size);
+    const int **places = trama_alloc(((size_t)n + 1) * sizeof *places);
+    for (int i = 0; i < n; i++) {
+        size[i] = of->plan->groups.at[i].n;
+        places[i] = of->plan->groups.at[i].places;
+    }
+    of->groups = trama_alloc((size_t)n * sizeof *of->groups);
+    trama_status status = gpu_groups_make(context, n, size, places, of->groups);
+    free(size);
+    free(places);
+    return status;
+}
+
 trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created)
 {
     const plan *p = of->plan;
-    trama_status status = check_gpus(context, of);
+    trama_status status = p->groups.n && !of->groups ? join_groups(context, of) : TRAMA_OK;
+    if (!status)
+        status = check_gpus(context, of);
     if (status)
         return status;
     arena memory = {0};
@@ -228,7 +253,7 @@ void instance_release(instance **instance_)
         }
     for (int slot = 0; slot < in->n_slots; slot++)
         for (int i = 0; i < p->shards.n; i++)
-            if (p->shards.at[i].source == SHARD_HOST)
+            if (p->shards.at[i].source == SHARD_HOST || p->shards.at[i].source == SHARD_TOKEN)
                 continue;
             else if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
                 shard_put(in->context, in->shards[slot * p->shards.n + i]);

@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "faults.h"
+#include "gpu_group.h"
 #include "message.h"
 #include "partition.h"
 #include "shard.h"
@@ -51,6 +52,7 @@ typedef struct blueprint {
     trama_shape *shapes; /* [value id] */
     int *forms;          /* [value id] eager mode: equal numbers for values that are stored alike */
     int users;           /* instances */
+    const gpu_group **groups; /* [plan->groups] of the context; NULL before the first instance */
     faults *faults;      /* where kernels that fail are told; NULL: there is none that can */
     char **names;        /* [value id] for traces and messages, of values that have shards */
     size_t instance_bytes, lowering_bytes; /* what the last ones took */

@@ -153,6 +153,26 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     work_find_chunk(w);
 }
 
+/* The token is no buffer of it. A broadcast has one, which the root gives and the others get. */
+static void lower_collective(const instance *in, const plan_step *step, work *w)
+{
+    static const collective_kind kinds[] = {[PLAN_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
+                                            [PLAN_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
+                                            [PLAN_BROADCAST] = COLLECTIVE_BROADCAST,
+                                            [PLAN_REDUCE_SCATTER] = COLLECTIVE_REDUCE_SCATTER,
+                                            [PLAN_ALL_REDUCE] = COLLECTIVE_ALL_REDUCE};
+    const plan_collective *c = &step->collective;
+    const gpu_group *g = in->of->groups[c->group];
+    if (w->n_views == 2)
+        w->views[1] = w->views[0];
+    w->n_views = 2;
+    w->kind = &work_collective;
+    w->collective = (collective){.kind = kinds[c->form], .n = g->n, .root = c->root, .count = c->count};
+    for (int i = 0; i < g->n_local; i++)
+        if (g->local[i].place == step->place)
+            w->collective.comm = g->local[i].comm;
+}
+
 static void lower_work(const instance *in, const plan_step *step, lowering *of, work *w)
 {
     static const kernel_combine combine[] = {
@@ -169,6 +189,8 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
     w->scale = step->scale;
     if (step->kind == STEP_COMPUTE)
         lower_compute(in, step, &of->memory, w);
+    else if (step->kind == STEP_COLLECTIVE)
+        lower_collective(in, step, w);
     else
         w->kind = kinds[step->kind];
 }
@@ -214,6 +236,13 @@ static const char *name_of(const instance *in, const plan_step *step, arena *mem
                                         [STEP_REDUCE] = "reshard.sum",
                                         [STEP_FILL] = "reshard.fill",
                                         [STEP_ORDER] = "reshard.order"};
+    static const char *const together[] = {[PLAN_ALL_GATHER] = "reshard.all_gather",
+                                           [PLAN_ALL_TO_ALL] = "reshard.all_to_all",
+                                           [PLAN_BROADCAST] = "reshard.broadcast",
+                                           [PLAN_REDUCE_SCATTER] = "reshard.reduce_scatter",
+                                           [PLAN_ALL_REDUCE] = "reshard.all_reduce"};
+    if (step->kind == STEP_COLLECTIVE)
+        return together[step->collective.form];
     if (step->kind != STEP_COMPUTE)
         return names[step->kind];
     return compute_name(main_node(in, step), memory, in->of->lowering_bytes);
@@ -237,13 +266,16 @@ static bool is_of_host(const instance *in, const plan_step *step)
     return false;
 }
 
-/* Which workers may run it: one lane of the place, or all of the place. What a GPU has no kernel for a CPU worker does,
- * and what only orders others nobody. */
+/* Which workers may run it: one lane of the place, or all of the place; GPUs have one for collectives. What a GPU has
+ * no kernel for a CPU worker does, and what only orders others nobody. */
 static void hold(const instance *in, const plan_step *step, const work *w, struct starpu_task *task)
 {
     const trama_context *c = in->context;
     if (on_gpu(in, step) && step->kind == STEP_ORDER) {
         task->where = STARPU_NOWHERE;
+    } else if (step->kind == STEP_COLLECTIVE) {
+        task->execute_on_a_specific_worker = 1;
+        task->workerid = (unsigned)context_exchanger(c, step->place);
     } else if (on_gpu(in, step) && (!work_on_gpu(w) || is_of_host(in, step))) {
         task->workerids = (uint32_t *)context_cpu_mask(c);
         task->workerids_len = context_mask_words(c);

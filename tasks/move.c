@@ -71,7 +71,8 @@ static void submit(trama_wrapped *w, const move_plan *m)
                               .bytes_sent = n.sent,
                               .bound = n.bound,
                               .steps = n.steps,
-                              .tasks = n.steps - n.messages};
+                              .tasks = n.steps - n.messages,
+                              .collectives = n.collectives};
 }
 
 static located stated_at(const trama_wrapped *w)

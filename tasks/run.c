@@ -345,6 +345,7 @@ static void count_traffic(const target_form *t, const plan *p, void *arg)
                                             .bound = n.bound,
                                             .steps = n.steps,
                                             .tasks = n.steps - n.messages,
+                                            .collectives = n.collectives,
                                             .gated_messages = g.messages,
                                             .gated_received = g.received,
                                             .gated_sent = g.sent,

@@ -55,7 +55,7 @@ module trama_c
         integer(c_int64_t) :: messages = 0, bytes_received = 0, bytes_sent = 0, bound = 0
         integer(c_int) :: steps = 0, tasks = 0
         integer(c_int64_t) :: gated_messages = 0, gated_received = 0, gated_sent = 0
-        integer(c_int) :: gated_tasks = 0
+        integer(c_int) :: gated_tasks = 0, collectives = 0
     end type
 
     !> Options of a context, field by field those of trama_context.h; 0 is the default of each.
@@ -67,7 +67,8 @@ module trama_c
         integer(c_int64_t) :: gpu_memory = 0
         type(c_ptr) :: trace = c_null_ptr
         logical(c_bool) :: check_calls = .false._c_bool, map_by_order = .false._c_bool, verify = .false._c_bool, &
-            no_fusion = .false._c_bool, keep_blas_kernels = .false._c_bool, tf32 = .false._c_bool
+            no_fusion = .false._c_bool, keep_blas_kernels = .false._c_bool, tf32 = .false._c_bool, &
+            nccl_sums = .false._c_bool
         type(c_funptr) :: log = c_null_funptr
         type(c_ptr) :: log_data = c_null_ptr
     end type

@@ -125,6 +125,7 @@ typedef struct trama_traffic {
     int64_t gated_messages;             /* received and sent */
     int64_t gated_received, gated_sent; /* bytes in them */
     int gated_tasks;                    /* those that are no messages */
+    int collectives; /* among GPUs, of each GPU of the rank; their bytes count as received and sent */
 } trama_traffic;
 
 /* The traffic of a target for the extents fed last. Not collective. */

@@ -381,6 +381,8 @@ static void stage_member(exchange *x, const collective_way *w, int position)
 
 void stage_collective(exchange *x, const collective_way *w)
 {
+    for (int i = 0; i < x->to_mesh->size; i++) /* those of other ranks too */
+        group_of(x, w, i);
     const local_positions mine = *partition_locals(x->q, x->to_mesh);
     for (int i = 0; i < mine.at.n; i++)
         stage_member(x, w, mine.at.at[i]);

@@ -189,7 +189,7 @@ typedef struct plan {
     ARRAY(trama_mesh *) meshes; /* made for holdings on the way */
     ARRAY(bool) gpus;           /* [places] */
     ARRAY(unsigned char *) masks; /* of layouts, made on the way */
-    ARRAY(plan_group) groups;
+    ARRAY(plan_group) groups;     /* of all ranks, the same on each */
 } plan;
 
 void plan_destroy(plan **p);

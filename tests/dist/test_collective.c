@@ -135,10 +135,21 @@ static bool goes_by_slices(const change *c)
     return false;
 }
 
+static bool same_groups(const plan *p, const plan *q)
+{
+    bool same = p->groups.n == q->groups.n;
+    for (int i = 0; i < p->groups.n && same; i++)
+        same = p->groups.at[i].n == q->groups.at[i].n &&
+               !memcmp(p->groups.at[i].places, q->groups.at[i].places, (size_t)p->groups.at[i].n * sizeof(int));
+    return same;
+}
+
 static void look(const change *c, plan *const *plans)
 {
     if (goes_by_slices(c))
         return;
+    for (int r = 1; r < c->machine->n_ranks; r++)
+        ck_assert_msg(same_groups(plans[r], plans[0]), "%s: other groups than on rank 0", change_text(c));
     expected e = c->collectives ? rule(c) : (expected){0};
     n_collective += e.n > 0;
     for (int r = 0; r < c->machine->n_ranks; r++) {
