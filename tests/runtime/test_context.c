@@ -60,17 +60,20 @@ START_TEST(the_environment_stands_in_for_zeros_only)
     setenv("TRAMA_WINDOW", "5", 1);
     setenv("TRAMA_WATCHDOG", "7", 1);
     setenv("TRAMA_WAYS", "3", 1);
+    setenv("TRAMA_SUM", "nccl", 1);
     ck_assert_int_eq(context_create(&(trama_config){.window = 4}, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_int_eq(context_config(ctx)->workers, 1);
     ck_assert_int_eq(context_config(ctx)->window, 4);
     ck_assert_int_eq(context_config(ctx)->watchdog, 7);
     ck_assert_int_eq(context_config(ctx)->ways, 3);
+    ck_assert(context_config(ctx)->nccl_sums);
     ck_assert_int_eq((int)starpu_cpu_worker_get_count(), 1);
     stop();
     unsetenv("TRAMA_WORKERS");
     unsetenv("TRAMA_WINDOW");
     unsetenv("TRAMA_WATCHDOG");
     unsetenv("TRAMA_WAYS");
+    unsetenv("TRAMA_SUM");
 }
 END_TEST
 
@@ -83,6 +86,10 @@ START_TEST(wrong_options_are_named)
     ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "TRAMA_WINDOW is \"two\""));
     unsetenv("TRAMA_WINDOW");
+    setenv("TRAMA_SUM", "fast", 1);
+    ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "TRAMA_SUM is \"fast\""));
+    unsetenv("TRAMA_SUM");
     ck_assert_int_eq(context_create(&(trama_config){.workers = 1000}, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "1000 workers"));
     start(); /* an error leaves nothing behind */
