@@ -194,8 +194,8 @@ bool gpu_groups_failed(const trama_context *c, const char **why)
 {
     for (int i = 0; i < c->groups.n; i++)
         for (int k = 0; k < c->groups.at[i]->n_local; k++) {
-            ncclComm_t comm = c->groups.at[i]->local[k].comm;
-            ncclResult_t state = ncclSuccess, asked = comm ? ncclCommGetAsyncError(comm, &state) : ncclSuccess;
+            ncclComm_t of = c->groups.at[i]->local[k].comm;
+            ncclResult_t state = ncclSuccess, asked = of ? ncclCommGetAsyncError(of, &state) : ncclSuccess;
             if (asked || (state && state != ncclInProgress)) {
                 *why = ncclGetErrorString(asked ? asked : state);
                 return true;
