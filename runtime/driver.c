@@ -129,7 +129,8 @@ static void configure(const trama_context *c, struct starpu_conf *conf)
     conf->use_explicit_workers_cuda_gpuid = c->n_gpus > 0;
     for (int i = 0; i < c->n_gpus; i++) {
         conf->workers_cuda_gpuid[i] = (unsigned)c->gpus[i].device;
-        conf->workers_bindid[n++] = (unsigned)c->gpus[i].pu; /* StarPU counts the threads of GPUs first */
+        conf->workers_bindid[n++] = /* StarPU counts the threads of GPUs first, and wants a name where it binds none */
+            (unsigned)(c->gpus[i].pu >= 0 ? c->gpus[i].pu : c->cores.at[0].pu[0]);
     }
     conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_ms = conf->ntcpip_ms = 0;
     conf->reserve_ncpus = 0;
