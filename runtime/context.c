@@ -187,7 +187,7 @@ trama_status context_destroy(trama_context **context)
                           context_live(c));
     flight_wait_all(c, "trama_stop");
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
-    gpu_groups_put_tokens(c);
+    gpu_groups_free_tokens(c);
     pool_stop(c);
     rest_stop(c);
     trace_clock(c);

@@ -239,23 +239,20 @@ bool gpu_groups_failed(const trama_context *c, const char **why)
 
 /* ---- Tokens ---- */
 
-static own_place *place_of(trama_context *c, int place)
+struct shard *gpu_groups_token(trama_context *c, int place)
 {
-    return &c->places[place - c->first];
-}
-
-shard *gpu_groups_token(trama_context *c, int place)
-{
-    own_place *p = place_of(c, place);
+    const int64_t none = 0;
+    own_place *p = &c->places[place - c->first];
     if (!p->token)
-        p->token = shard_get(c, place, TRAMA_U8, 0, NULL, -1, 1);
+        p->token = shard_wrap(c, place, TRAMA_U8, 0, &none, &none, &p->token_data, -1, 1, NULL);
     return p->token;
 }
 
-void gpu_groups_put_tokens(trama_context *c)
+void gpu_groups_free_tokens(trama_context *c)
 {
-    for (int i = 0; i < c->n_places; i++) {
-        shard_put(c, c->places[i].token);
-        c->places[i].token = NULL;
-    }
+    for (int i = 0; i < c->n_places; i++)
+        if (c->places[i].token) {
+            shard_unwrap(c->places[i].token);
+            c->places[i].token = NULL;
+        }
 }

@@ -27,10 +27,9 @@ bool gpu_groups_can(const trama_context *c);
 trama_status gpu_groups_make(trama_context *c, int n, const int *size, const int *const *places,
                              const gpu_group **groups);
 
-/* What all collectives of a GPU place update, so that they run one after the other; NULL where memory lacks. Given back
- * before the pool ends. */
+/* What all collectives of a GPU place update, so that they run one after the other. */
 struct shard *gpu_groups_token(trama_context *c, int place);
-void gpu_groups_put_tokens(trama_context *c);
+void gpu_groups_free_tokens(trama_context *c);
 
 /* For the context's end, and for tasks that wait without end: whether a communicator has failed, *why then says how. */
 void gpu_groups_free(trama_context *c);

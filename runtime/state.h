@@ -29,7 +29,8 @@ typedef struct own_place {
     int package, numa; /* logical indices */
     int card;          /* of a GPU: its number in the rank's node_card; -1 */
     int exchanger;     /* of a GPU: StarPU id of the worker of its collectives */
-    shard *token;      /* what these update, so that they run one after the other; NULL: made when first asked for */
+    shard *token;      /* what these update, so that they run one after the other; NULL before the first */
+    char token_data;
 } own_place;
 
 /* A GPU of this rank. */

@@ -123,8 +123,6 @@ static trama_status bind_shards(instance *in)
                 continue; /* what is the host's is bound by who has wrapped it */
             if (s->source == SHARD_TOKEN) {
                 *bound = gpu_groups_token(in->context, s->place);
-                if (!*bound)
-                    return no_memory(in->of->names[s->value]);
                 continue;
             }
             if (slot && s->source != SHARD_INPUT) {

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives among the GPUs of a process, where there are four and NCCL, be it what stands in for both: every kind of
+ * them gives what was fed, and training follows plain loops. */
+#include "gpu_group.h"
+#include "harness.h"
+#include "network.h"
+
+enum { ROWS = 8, COLUMNS = 12, SKIPPED = 77 };
+
+static bool start_gpus(bool nccl_sums)
+{
+    trama_config config = {.device = TRAMA_GPU, .nccl_sums = nccl_sums, .map_by_order = true, .verify = true};
+    if (trama_start(&config, &ctx))
+        return false;
+    my_rank = trama_context_rank(ctx);
+    n_ranks = trama_context_ranks(ctx);
+    if (gpu_groups_can(ctx) && context_machine(ctx)->n_places >= 4)
+        return true;
+    stop();
+    return false;
+}
+
+/* ---- Changes of layout ---- */
+
+typedef struct path {
+    const char *mesh, *from, *to;
+    int collectives, nccl; /* of each GPU, with sums in the order of processes and in NCCL */
+} path;
+
+/* A product whose contraction is split is a sum of terms; the others are layouts of what is fed. */
+static const path paths[] = {{"4", "S(0)", "R", 1, 1},
+                             {"4", "S(1)", "R", 1, 1},
+                             {"4", "S(0)", "S(1)", 1, 1},
+                             {"4", "P", "S(0)", 1, 1},
+                             {"4", "P", "S(1)", 1, 1},
+                             {"4", "P", "R", 2, 1},
+                             {"2,2", "S(0),S(1)", "R,S(1)", 1, 1},
+                             {"2,2", "R,S(0)", "R,S(1)", 1, 1}};
+
+static void demand_same(const float *got, const float *expected, trama_shape shape, const path *p)
+{
+    for (int64_t i = 0; i < trama_shape_count(shape); i++)
+        demand(got[i] == expected[i], "%s, %s -> %s: element %d is %g instead of %g", p->mesh, p->from, p->to, (int)i,
+               got[i], expected[i]);
+}
+
+static void try_path(const path *p, bool nccl)
+{
+    float data[ROWS * COLUMNS], twice[ROWS * COLUMNS], got[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        data[i] = (float)(i % 31 - 11);
+        twice[i] = 2 * data[i];
+    }
+    float ones[ROWS * ROWS];
+    for (int i = 0; i < ROWS * ROWS; i++)
+        ones[i] = i % (ROWS + 1) ? 0 : 2;
+    bool sums = p->from[0] == 'P';
+    trama_mesh *mesh = mesh_of(p->mesh);
+    trama_program *program = trama_program_new();
+    trama_value *x = trama_input(program, "x", TRAMA_F32, TRAMA_SHAPE(ROWS, COLUMNS));
+    trama_value *a = trama_input(program, "a", TRAMA_F32, TRAMA_SHAPE(ROWS, ROWS));
+    trama_shard(x, mesh, sums ? "S(0)" : p->from);
+    trama_shard(a, mesh, sums ? "S(1)" : *p->mesh == '4' ? "R" : "R,R");
+    trama_value *y = sums ? trama_shard(trama_matmul(a, x), mesh, "P") : trama_add(x, x);
+    trama_value *z = trama_reshard(y, mesh, p->to);
+    trama_target *target = trama_target_new(program, "both", z);
+    trama_executable *e = compile(program);
+    for (int run = 0; run < 3; run++) {
+        must(trama_feed(e, x, data, TRAMA_SHAPE(ROWS, COLUMNS)));
+        if (sums)
+            must(trama_feed(e, a, ones, TRAMA_SHAPE(ROWS, ROWS)));
+        must(trama_run(e, target));
+        must(trama_read(e, z, got, sizeof got));
+        demand_same(got, twice, TRAMA_SHAPE(ROWS, COLUMNS), p);
+    }
+    trama_traffic traffic;
+    must(trama_target_traffic(e, target, &traffic));
+    int expected = 4 / n_ranks * (nccl ? p->nccl : p->collectives);
+    demand(traffic.collectives == expected, "%s, %s -> %s: %d collectives instead of %d", p->mesh, p->from, p->to,
+           traffic.collectives, expected);
+    trama_executable_destroy(&e);
+    trama_program_destroy(&program);
+    trama_mesh_destroy(&mesh);
+}
+
+START_TEST(every_kind_of_collective_gives_what_was_fed)
+{
+    for (int nccl = 0; nccl < 2; nccl++) {
+        if (!start_gpus(nccl))
+            return;
+        for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+            try_path(&paths[i], nccl);
+        stop();
+    }
+}
+END_TEST
+
+/* ---- Training ---- */
+
+START_TEST(training_on_four_gpus_follows_plain_loops)
+{
+    static const char *const meshes[] = {"dp=4", "dp=2,mp=2"};
+    static const int sizes[] = {16, 8, 4};
+    for (int nccl = 0; nccl < 2; nccl++) {
+        if (!start_gpus(nccl))
+            return;
+        for (int i = 0; i < 2; i++)
+            train_beside_plain(&(training){meshes[i], TRAMA_F64, i == 1, 3, 1e-12, 2, sizes, {8}});
+        stop();
+    }
+}
+END_TEST
+
+int main(void)
+{
+    setenv("TRAMA_STANDIN_GPUS", "4", 0);
+    setenv("STARPU_SCHED", "prio", 0); /* StarPU's lws wants a core for each worker of so many */
+    const TTest *tests[] = {every_kind_of_collective_gives_what_was_fed, training_on_four_gpus_follows_plain_loops};
+    if (!start_gpus(false)) {
+        printf("skipped: no four GPUs that exchange through NCCL: %s\n", trama_error());
+        return SKIPPED;
+    }
+    stop();
+    return run_tests(__FILE__, tests, (int)(sizeof tests / sizeof *tests));
+}
