@@ -248,8 +248,8 @@ bool deliver(clique &c, letter *l)
     letter *other = queue.front();
     const call &from = sends ? l->mine : other->mine, &to = sends ? other->mine : l->mine;
     if (from.count != to.count || from.type != to.type)
-        wrong("communicator %d: rank %d sends %zu elements of type %d to rank %d, which receives %zu of type %d",
-              c.number, way.first, from.count, (int)from.type, way.second, to.count, (int)to.type);
+        wrong("communicator %d: rank %d calls %s; rank %d calls %s", c.number, way.first, words_of(from).c_str(),
+              way.second, words_of(to).c_str());
     opened access(1u << c.gpu[(size_t)way.first] | 1u << c.gpu[(size_t)way.second]);
     memmove(to.to, from.from, from.count * size_of(from.type));
     queue.erase(queue.begin());

@@ -56,16 +56,15 @@ template <typename F> void simt_launch(dim3 grid, dim3 block, F f)
 }
 
 /* The stand-in for CUDA's run time (standin.h) has these: work is done in the order of a stream; an argument of a
- * kernel points to memory of a GPU. Without it, all is done at once, and memory is the host's. */
-void simt_enqueue(void *stream, std::function<void()> work) __attribute__((weak));
-void simt_check_argument(const char *kernel, int number, uintptr_t address) __attribute__((weak));
+ * kernel points to memory of a GPU. */
+void simt_enqueue(void *stream, std::function<void()> work);
+void simt_check_argument(const char *kernel, int number, uintptr_t address);
 
 template <typename A> void simt_check(const char *kernel, int number, A argument)
 {
     if constexpr (std::is_pointer<A>::value)
         if constexpr (!std::is_function<std::remove_pointer_t<A>>::value)
-            if (simt_check_argument)
-                simt_check_argument(kernel, number, (uintptr_t)argument);
+            simt_check_argument(kernel, number, (uintptr_t)argument);
 }
 
 /* As a launch does, takes the arguments as they are now, and passes them to each thread. */
@@ -79,10 +78,7 @@ void simt_launch_on(void *stream, const char *kernel, dim3 grid, dim3 block, F f
         simt_run(
             kernel, grid, block, [](const void *with) { (*(decltype(thread) *)with)(); }, &thread);
     };
-    if (simt_enqueue)
-        simt_enqueue(stream, work);
-    else
-        work();
+    simt_enqueue(stream, work);
 }
 
 /* ---- Barriers and shuffles ------------------------------------------------------------------- */

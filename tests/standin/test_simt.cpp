@@ -11,6 +11,16 @@
 
 static int launched;
 
+/* There is no GPU around them: kernels run at once, on the host's memory. */
+void simt_enqueue(void *, std::function<void()> work)
+{
+    work();
+}
+
+void simt_check_argument(const char *, int, uintptr_t)
+{
+}
+
 extern "C" void gpu_launched(const char *kernel)
 {
     launched += strlen(kernel) > 0;
