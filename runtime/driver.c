@@ -157,7 +157,10 @@ static trama_status start_here(trama_context *c)
     struct starpu_conf conf;
     guest_mode hosts;
     c->bound = (!c->cores.shared || c->cores.even) && gpus_have_cores(c);
-    c->scheduler = getenv("STARPU_SCHED") ? getenv("STARPU_SCHED") : "lws";
+    /* lws of StarPU 1.4.10 ends the process where workers of GPUs have no core of their own */
+    c->scheduler = c->n_gpus ? "prio" : "lws";
+    if (getenv("STARPU_SCHED"))
+        c->scheduler = getenv("STARPU_SCHED");
     if (c->cores.workers > STARPU_MAXCPUS)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers; this StarPU was built for at most %d",
                           c->cores.workers, STARPU_MAXCPUS);
