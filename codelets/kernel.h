@@ -64,6 +64,11 @@ void gpu_check(const trama_call *call);
 /* The results of a product are added to what is in out[0]; as kernel_adder. */
 void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g);
 
+/* Runs a product, and of the calls behind it as many as the same kernel can do: the addition of a row and relu, in this
+ * order. Nobody but the next call reads the results between, which are not written. Returns how many of more it has
+ * run. */
+int gpu_matmul_then(const trama_call *matmul, int n_more, const trama_call *more, const gpu *g);
+
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 
 /* Makes the BLAS run the kernels that this CPU can, single-threaded inside tasks. allow_reselect false: only look.

@@ -10,22 +10,13 @@
 #include "loop.h"
 #include "matvec.h"
 #include "ops.h"
-
-/* out [m, n] = alpha x [m, k] y [k, n] + beta out, each with the steps of its rows and columns; beta is 0 or 1, and
- * integers know alpha 1 and beta 0 only. */
-typedef struct product {
-    int64_t m, n, k;
-    double alpha, beta;
-    int64_t row[3], column[3]; /* of out, x, y */
-    bool vector_x, vector_y;   /* the whole tensors, whatever part of them this is, have one row, or column */
-} product;
+#include "product.h"
 
 #define DECLARE_ROW(dtype, type, name) static loop_row name##_##dtype;
 
 EACH_DTYPE(DECLARE_ROW, product)
 static loop_row *const product_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, product)};
 
-static product product_of(const trama_call *call);
 static void multiply(const trama_call *call, double alpha, double beta);
 
 void cpu_matmul(const trama_call *call)
@@ -75,11 +66,11 @@ static int64_t batches(const trama_view *view)
     return n;
 }
 
-static product product_of(const trama_call *call)
+product product_of(const trama_call *call)
 {
     const trama_view *out = &call->out[0], *x = &call->in[0];
     const bool trans_x = call->attributes->integer[MATMUL_TRANS_X], trans_y = call->attributes->integer[MATMUL_TRANS_Y];
-    product p = {.m = out->extent[out->ndim - 2], .n = out->extent[out->ndim - 1]};
+    product p = {.alpha = 1, .m = out->extent[out->ndim - 2], .n = out->extent[out->ndim - 1]};
 
     p.k = x->extent[x->ndim - (trans_x ? 2 : 1)];
     steps_of(&p, 0, out, false);
@@ -89,6 +80,30 @@ static product product_of(const trama_call *call)
     /* Rows that share y are the rows of one product with it. */
     p.vector_x = !p.vector_y && out->global[out->ndim - 2] == 1 && batches(out) == batches(&call->in[1]);
     return p;
+}
+
+product product_turned(const product *p)
+{
+    return (product){
+        .m = p->n,
+        .n = p->m,
+        .k = p->k,
+        .alpha = p->alpha,
+        .beta = p->beta,
+        .row = {p->column[0], p->column[2], p->column[1]},
+        .column = {p->row[0], p->row[2], p->row[1]},
+    };
+}
+
+bool product_is_one(const product *p, int64_t n, const int64_t *step, product *whole)
+{
+    *whole = *p;
+    whole->m = p->m * n;
+    if (p->m == 1) {
+        whole->row[0] = step[0];
+        whole->row[1] = step[1];
+    }
+    return step[2] == 0 && step[0] == p->m * whole->row[0] && step[1] == p->m * whole->row[1];
 }
 
 /* ---- Plain loops -------------------------------------------------------------------------------- */
@@ -156,20 +171,6 @@ static matrix matrix_of(const void *data, trama_dtype dtype, int64_t rows, int64
     return a;
 }
 
-/* The transposed product: out' = y' x'. */
-static product turned(const product *p)
-{
-    return (product){
-        .m = p->n,
-        .n = p->m,
-        .k = p->k,
-        .alpha = p->alpha,
-        .beta = p->beta,
-        .row = {p->column[0], p->column[2], p->column[1]},
-        .column = {p->row[0], p->row[2], p->row[1]},
-    };
-}
-
 static bool fits_blas(const product *p)
 {
     return p->m <= INT_MAX && p->n <= INT_MAX && p->k <= INT_MAX;
@@ -203,7 +204,7 @@ static bool fits_blas(const product *p)
     {                                                                                                                  \
         const int ld = leading(p->m, p->n, p->row[0], p->column[0]);                                                   \
         const int ld_turned = leading(p->n, p->m, p->column[0], p->row[0]);                                            \
-        const product other = turned(p);                                                                               \
+        const product other = product_turned(p);                                                                       \
         if (!fits_blas(p))                                                                                             \
             plain_##dtype(p, out, x, y);                                                                               \
         else if (ld)                                                                                                   \
@@ -301,22 +302,10 @@ EACH_HALF(HALF_PRODUCT, )
 
 /* ---- All of them -------------------------------------------------------------------------------- */
 
-/* Whether n products with one y are one: the rows of x and out run on from batch to batch. */
-static bool is_one_product(const product *p, int64_t n, const int64_t *step, product *whole)
-{
-    *whole = *p;
-    whole->m = p->m * n;
-    if (p->m == 1) {
-        whole->row[0] = step[0];
-        whole->row[1] = step[1];
-    }
-    return step[2] == 0 && step[0] == p->m * whole->row[0] && step[1] == p->m * whole->row[1];
-}
-
 #define VECTOR_PRODUCT(dtype, type, unused)                                                                            \
     static void vector_##dtype(const product *p, type *out, const type *x, const type *y)                              \
     {                                                                                                                  \
-        const product o = p->vector_y ? *p : turned(p);                                                                \
+        const product o = p->vector_y ? *p : product_turned(p);                                                        \
         const matvec v = {o.m, o.k, o.alpha, o.beta, o.row[0], o.row[1], o.column[1], o.row[2]};                       \
         matvec_##dtype(&v, out, p->vector_y ? x : y, p->vector_y ? y : x);                                             \
     }
@@ -326,7 +315,7 @@ EACH_FLOAT(VECTOR_PRODUCT, )
     ROW_SIGNATURE(product_##dtype)                                                                                     \
     {                                                                                                                  \
         product whole;                                                                                                 \
-        const bool one = is_one_product(with, n, step, &whole);                                                        \
+        const bool one = product_is_one(with, n, step, &whole);                                                        \
         for (int64_t b = 0; b < (one ? 1 : n); b++)                                                                    \
             (whole.vector_x || whole.vector_y ? vector_##dtype : blas_##dtype)(                                        \
                 one ? &whole : with, (type *)data[0] + b * step[0], (const type *)data[1] + b * step[1],               \

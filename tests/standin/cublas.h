@@ -29,7 +29,7 @@ struct description {
 
 struct preference {
     uint64_t workspace;
-    uint32_t alignment[4];
+    uint32_t alignment[4], schemes;
 };
 
 struct algorithm {

@@ -41,6 +41,7 @@ const slot of_description[] = {
 };
 const slot of_preference[] = {
     SLOT(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, preference, workspace),
+    SLOT(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, preference, schemes),
     SLOT(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, preference, alignment[0]),
     SLOT(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, preference, alignment[1]),
     SLOT(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, preference, alignment[2]),
@@ -125,7 +126,7 @@ extern "C" cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t in
 extern "C" cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t to, size_t)
 {
     memset(to, 0, sizeof *to);
-    *(preference *)to = {0, {256, 256, 256, 256}};
+    *(preference *)to = {0, {256, 256, 256, 256}, CUBLASLT_REDUCTION_SCHEME_MASK};
     return CUBLAS_STATUS_SUCCESS;
 }
 

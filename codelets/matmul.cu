@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batched products on a GPU: by cuBLASLt, which reads matrices one of whose steps is 1, and copies of others; with a
+ * vector as a reduction, at the speed of memory; of integers, and of what cuBLASLt cannot do, by plain tiles. */
+#include <string.h>
+
+#include "blas_gpu.h"
+#include "kernel.h"
+#include "ops.h"
+#include "product.h"
+#include "reduce.cuh"
+
+/* ---- A matrix and a vector ----------------------------------------------------------------------- */
+
+/* alpha sum + beta out */
+template <typename T> struct dot_of {
+    typedef T in, out;
+    typedef double kept;
+    static __device__ inline double none()
+    {
+        return 0;
+    }
+    static __device__ inline double with(double a, T x, int64_t i, const reduction &r)
+    {
+        return a + (double)of<T>::load(x) * (double)of<T>::load(((const T *)r.weights)[i * r.weight_step]);
+    }
+    static __device__ inline double join(double a, double b)
+    {
+        return a + b;
+    }
+    static __device__ inline void put(T *to, double a, const reduction &r)
+    {
+        *to = of<T>::real(r.beta == 0 ? r.alpha * a : r.alpha * a + (double)of<T>::load(*to));
+    }
+};
+
+/* out = matrix vector, where the dim `along` of the matrix is that of the vector, and out has the dims of the rest.
+ * False, and nothing is done, where the vector is not one: it depends on the batch. */
+static bool multiply_vector(const trama_call *call, const product *p, const gpu *g)
+{
+    const bool by_rows = p->vector_y;
+    const trama_view *matrix = &call->in[by_rows ? 0 : 1], *vector = &call->in[by_rows ? 1 : 0];
+    const bool transposed = call->attributes->integer[by_rows ? MATMUL_TRANS_X : MATMUL_TRANS_Y];
+    const int along = matrix->ndim - (by_rows == transposed ? 2 : 1);
+    const trama_view kept = view_without(matrix, along),
+                     out = view_without(&call->out[0], call->out[0].ndim - (by_rows ? 1 : 2));
+    const trama_view *const views[2] = {&out, &kept};
+    reduction r = {};
+
+    if (view_count(vector) != p->k || !grid_walk_of(&r.kept, views))
+        return false;
+    r.terms = row_major_one();
+    row_major_add(&r.terms, p->k, matrix->stride[along]);
+    r.alpha = p->alpha;
+    r.beta = p->beta;
+    r.weights = vector->data;
+    r.weight_step = by_rows ? p->row[2] : p->column[1];
+    return with_float(out.dtype,
+                      [&](auto zero) { reduce_all<dot_of<decltype(zero)>>(r, matrix->stride[along] == 1, call, g); });
+}
+
+/* ---- Plain tiles --------------------------------------------------------------------------------- */
+
+/* Products of a batch, in tiles of out. Integers are computed modulo 2^32 or 2^64, halves in f32. */
+struct tiled_product {
+    product p;
+    divisor across, down; /* tiles */
+    grid_walk<3> batch;
+};
+template <typename T> struct wrapped;
+#define WRAPPED(dtype, type, unused)                                                                                   \
+    template <> struct wrapped<type> {                                                                                 \
+        typedef WRAP_##dtype number;                                                                                   \
+    };
+EACH_NUMBER(WRAPPED, )
+template <> struct wrapped<trama_bf16> {
+    typedef float number;
+};
+template <> struct wrapped<trama_f16> {
+    typedef float number;
+};
+
+enum { TILE = 32, TILE_ROWS = 8 };
+template <typename T> __global__ void multiply_tiles(tiled_product t)
+{
+    typedef typename wrapped<T>::number number;
+    __shared__ number xs[TILE][TILE + 1], ys[TILE][TILE + 1];
+    const int64_t rest = quotient(t.across, blockIdx.x), batch = quotient(t.down, rest);
+    const int64_t row = (rest - batch * t.down.by) * TILE, column = (blockIdx.x - rest * t.across.by) * TILE;
+    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
+    const product &p = t.p;
+    number sum[TILE / TILE_ROWS] = {};
+    int64_t at[3];
+
+    grid_walk_at(t.batch, batch, at);
+    T *out = (T *)t.batch.data[0] + at[0];
+    const T *x = (const T *)t.batch.data[1] + at[1], *y = (const T *)t.batch.data[2] + at[2];
+    for (int64_t l = 0; l < p.k; l += TILE) {
+        for (int i = ty; i < TILE; i += TILE_ROWS) {
+            const bool in_x = row + i < p.m && l + tx < p.k, in_y = l + i < p.k && column + tx < p.n;
+            xs[i][tx] = in_x ? (number)of<T>::load(x[(row + i) * p.row[1] + (l + tx) * p.column[1]]) : number(0);
+            ys[i][tx] = in_y ? (number)of<T>::load(y[(l + i) * p.row[2] + (column + tx) * p.column[2]]) : number(0);
+        }
+        __syncthreads();
+        const int terms = p.k - l < TILE ? (int)(p.k - l) : TILE;
+        for (int k = 0; k < terms; k++)
+#pragma unroll
+            for (int i = 0; i < TILE / TILE_ROWS; i++)
+                sum[i] += xs[ty + i * TILE_ROWS][k] * ys[k][tx];
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < TILE / TILE_ROWS; i++) {
+        const int64_t m = row + ty + i * TILE_ROWS, n = column + tx;
+        if (m >= p.m || n >= p.n)
+            continue;
+        T *to = out + m * p.row[0] + n * p.column[0];
+        const number product = p.alpha == 1 ? sum[i] : (number)(p.alpha * (double)sum[i]);
+        *to = of<T>::store(p.beta == 0 ? product : product + (number)of<T>::load(*to));
+    }
+}
+
+static void multiply_plainly(const product *p, trama_dtype dtype, const grid_walk<3> &batch, const gpu *g)
+{
+    tiled_product t = {*p, divisor_of((p->n + TILE - 1) / TILE), divisor_of((p->m + TILE - 1) / TILE), batch};
+    const unsigned tiles = (unsigned)(t.across.by * t.down.by * batch.count);
+    with_dtype(dtype,
+               [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
+}
+
+/* ---- Copies of what cuBLASLt does not read --------------------------------------------------------- */
+
+static trama_view view_of(void *data, trama_dtype dtype, int64_t rows, int64_t columns, int64_t row, int64_t column)
+{
+    trama_view v = {};
+    v.data = data;
+    v.dtype = dtype;
+    v.ndim = 2;
+    v.extent[0] = v.global[0] = rows;
+    v.extent[1] = v.global[1] = columns;
+    v.stride[0] = row;
+    v.stride[1] = column;
+    return v;
+}
+
+static bool is_readable(const product *p, int array)
+{
+    return blas_takes(array == 2 ? p->k : p->m, array == 1 ? p->k : p->n, p->row[array], p->column[array]);
+}
+
+/* Matrix `array` of the job, copied to `to`, row-major; which it is from now on. The view of what it was. */
+static trama_view pack_matrix(blas_job *job, int array, void *to, bool copies, const gpu *g)
+{
+    product *p = &job->p;
+    const int64_t rows = array == 2 ? p->k : p->m, columns = array == 1 ? p->k : p->n;
+    const trama_view from = view_of(job->data[array], job->dtype, rows, columns, p->row[array], p->column[array]);
+    const trama_view packed = view_of(to, job->dtype, rows, columns, columns, 1);
+
+    if (copies)
+        gpu_copy(&packed, &from, g);
+    job->data[array] = to;
+    p->row[array] = columns;
+    p->column[array] = 1;
+    return from;
+}
+
+static bool run_job(blas_job job, const trama_call *call, const gpu *g);
+
+/* One block of out, with the matrices that are not readable copied behind the part of the workspace that is cuBLASLt's.
+ */
+static bool run_packed(blas_job job, char *room, const trama_call *call, const gpu *g)
+{
+    const int64_t size = (int64_t)trama_dtype_size(job.dtype);
+    const bool packs = !is_readable(&job.p, 0);
+    trama_view out = {};
+
+    for (int array = 0; array < 3; array++) {
+        const int64_t elements = (array == 2 ? job.p.k : job.p.m) * (array == 1 ? job.p.k : job.p.n);
+        if (is_readable(&job.p, array))
+            continue;
+        const trama_view was = pack_matrix(&job, array, room, array > 0 || job.p.beta != 0, g);
+        out = array == 0 ? was : out;
+        room += (elements * size + 255) / 256 * 256;
+    }
+    if (!run_job(job, call, g))
+        return false;
+    if (packs) {
+        const trama_view packed = view_of(job.data[0], job.dtype, job.p.m, job.p.n, job.p.row[0], 1);
+        gpu_copy(&out, &packed, g);
+    }
+    return true;
+}
+
+/* Extent of blocks of out such that its matrices find room. */
+static int64_t block_extent(int64_t room, int64_t k)
+{
+    int64_t block = 1 << 14;
+    while (block > 0 && block * (2 * k + block) + 3 * 256 > room)
+        block /= 2;
+    return block;
+}
+
+enum { LEAST_BLOCK = 64 };
+static bool run_blocks(const blas_job *job, const trama_call *call, const gpu *g)
+{
+    const int64_t size = (int64_t)trama_dtype_size(job->dtype);
+    const size_t half = g->workspace_bytes / 512 * 256;
+    const int64_t block = block_extent((int64_t)half / size, job->p.k);
+
+    if (block < LEAST_BLOCK)
+        return false;
+    for (int64_t i = 0; i < job->p.m; i += block)
+        for (int64_t j = 0; j < job->p.n; j += block) {
+            blas_job part = *job;
+            part.p.m = job->p.m - i < block ? job->p.m - i : block;
+            part.p.n = job->p.n - j < block ? job->p.n - j : block;
+            part.data[0] = (char *)job->data[0] + (i * job->p.row[0] + j * job->p.column[0]) * size;
+            part.data[1] = (char *)job->data[1] + i * job->p.row[1] * size;
+            part.data[2] = (char *)job->data[2] + j * job->p.column[2] * size;
+            part.workspace_bytes = half;
+            if (!run_packed(part, (char *)g->workspace + half, call, g))
+                return false;
+        }
+    return true;
+}
+
+/* ---- All of them ---------------------------------------------------------------------------------- */
+
+/* cuBLASLt wants the rows of out contiguous; where its columns are, those of the transposed product. */
+static bool run_job(blas_job job, const trama_call *call, const gpu *g)
+{
+    if (blas_run(&job, call, g))
+        return true;
+    if (job.bias)
+        return false;
+    const blas_job was = job;
+    job.p = product_turned(&was.p);
+    job.data[1] = was.data[2];
+    job.data[2] = was.data[1];
+    job.step[1] = was.step[2];
+    job.step[2] = was.step[1];
+    return blas_run(&job, call, g);
+}
+
+/* The products along the last dim of the batch as one job, or as one product. */
+static blas_job job_of(const product *p, trama_dtype dtype, const grid_walk<3> &batch, const gpu *g)
+{
+    const int last = batch.ndim - 1;
+    blas_job job = {};
+
+    job.p = *p;
+    job.dtype = dtype;
+    job.batches = batch.extent[last].by;
+    memcpy(job.data, batch.data, sizeof job.data);
+    memcpy(job.step, batch.step[last], sizeof job.step);
+    job.workspace_bytes = g->workspace_bytes;
+    if (job.batches > 1 && product_is_one(p, job.batches, job.step, &job.p))
+        job.batches = 1;
+    else
+        job.p = *p;
+    return job;
+}
+
+static bool run_batch(const blas_job *job, const trama_call *call, const gpu *g)
+{
+    const int64_t size = (int64_t)trama_dtype_size(job->dtype);
+    bool readable = true;
+    for (int array = 0; array < 3; array++)
+        readable &= is_readable(&job->p, array);
+    if (readable)
+        return run_job(*job, call, g);
+    blas_job one = *job;
+    one.batches = 1;
+    for (int64_t b = 0; b < job->batches; b++) {
+        for (int array = 0; array < 3; array++)
+            one.data[array] = (char *)job->data[array] + b * job->step[array] * size;
+        if (!run_blocks(&one, call, g))
+            return false; /* the first of them: the others are alike */
+    }
+    return true;
+}
+
+/* The part of the batch at index `outer` of its dims but the last. */
+static grid_walk<3> batch_at(const grid_walk<3> &batch, int64_t outer, int64_t size)
+{
+    grid_walk<3> part = batch;
+    part.ndim = 1;
+    part.extent[0] = batch.extent[batch.ndim - 1];
+    part.count = part.extent[0].by;
+    memcpy(part.step[0], batch.step[batch.ndim - 1], sizeof part.step[0]);
+    for (int d = batch.ndim - 2; d >= 0; d--) {
+        const int64_t index = outer % batch.extent[d].by;
+        outer /= batch.extent[d].by;
+        for (int a = 0; a < 3; a++)
+            part.data[a] = (char *)part.data[a] + index * batch.step[d][a] * size;
+    }
+    return part;
+}
+
+static bool batch_of(const trama_call *call, grid_walk<3> *batch)
+{
+    trama_view views[3] = {call->out[0], call->in[0], call->in[1]};
+    const trama_view *const all[3] = {&views[0], &views[1], &views[2]};
+    for (trama_view &v : views)
+        v.ndim -= 2;
+    return grid_walk_of(batch, all);
+}
+
+static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
+{
+    const trama_dtype dtype = call->out[0].dtype;
+    product p = product_of(call);
+    grid_walk<3> batch;
+
+    p.alpha = how.factor;
+    p.beta = how.keep;
+    if (p.m == 0 || p.n == 0 || !batch_of(call, &batch))
+        return;
+    if (p.k == 0) {
+        if (p.beta == 0)
+            gpu_fill(&call->out[0], 0, g);
+        return;
+    }
+    if ((p.vector_x || p.vector_y) && trama_dtype_is_float(dtype) && multiply_vector(call, &p, g))
+        return;
+    const int64_t outer = batch.count / batch.extent[batch.ndim - 1].by;
+    for (int64_t i = 0; i < outer; i++) {
+        const grid_walk<3> part = batch_at(batch, i, (int64_t)trama_dtype_size(dtype));
+        const blas_job job = job_of(&p, dtype, part, g);
+        if (!trama_dtype_is_float(dtype) || !run_batch(&job, call, g))
+            multiply_plainly(&p, dtype, part, g);
+    }
+}
+
+extern "C" void cuda_matmul(const trama_call *call, const gpu *g)
+{
+    multiply(call, {0, 1}, g);
+}
+
+void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g)
+{
+    multiply(call, how, g);
+}
+
+/* ---- With what follows ----------------------------------------------------------------------------- */
+
+static bool is_same(const trama_view *a, const trama_view *b)
+{
+    bool same = a->data == b->data && a->dtype == b->dtype && a->ndim == b->ndim;
+    for (int d = 0; same && d < a->ndim; d++)
+        same = a->extent[d] == b->extent[d] && (a->extent[d] == 1 || a->stride[d] == b->stride[d]);
+    return same;
+}
+
+/* Whether a call adds a row [n] to each row of what was made; which. */
+static const trama_view *row_of(const trama_call *call, const trama_view *made, int64_t n)
+{
+    if (call->op != &trama_op_add)
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        const trama_view *row = &call->in[1 - i];
+        const int last = row->ndim - 1;
+        if (is_same(&call->in[i], made) && last >= 0 && row->extent[last] == n && view_count(row) == n &&
+            (n == 1 || row->stride[last] == 1) && (uintptr_t)row->data % 16 == 0)
+            return row;
+    }
+    return NULL;
+}
+
+int gpu_matmul_then(const trama_call *call, int n_more, const trama_call *more, const gpu *g)
+{
+    const trama_dtype dtype = call->out[0].dtype;
+    const trama_view *made = &call->out[0];
+    trama_call whole = *call;
+    product p = product_of(call);
+    grid_walk<3> batch;
+    blas_job job;
+    int done = 0;
+
+    if (n_more > 0 && p.m > 0 && p.n > 0 && p.k > 0 && dtype != TRAMA_F64 && !p.vector_x && !p.vector_y) {
+        const trama_view *row = row_of(&more[0], made, p.n);
+        done = row != NULL;
+        made = row ? &more[0].out[0] : made;
+        const bool relu = done < n_more && more[done].op == &trama_op_relu && is_same(&more[done].in[0], made);
+        whole.out = relu ? more[done].out : made;
+        done += relu;
+        p = product_of(&whole);
+        if (done && batch_of(&whole, &batch) && batch.ndim == 1) {
+            job = job_of(&p, dtype, batch, g);
+            job.bias = row ? row->data : NULL;
+            job.relu = relu;
+            if (job.batches == 1 && blas_run(&job, call, g))
+                return done;
+        }
+    }
+    cuda_matmul(call, g);
+    return 0;
+}

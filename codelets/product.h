@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One product of two matrices, in the terms of every BLAS: what a call of matmul is made of. */
+#ifndef CODELETS_PRODUCT_H
+#define CODELETS_PRODUCT_H
+
+#include "trama_op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* out [m, n] = alpha x [m, k] y [k, n] + beta out, each with the steps of its rows and columns; beta is 0 or 1, and
+ * integers know alpha 1 and beta 0 only. */
+typedef struct product {
+    int64_t m, n, k;
+    double alpha, beta;
+    int64_t row[3], column[3]; /* of out, x, y */
+    bool vector_x, vector_y;   /* the whole tensors, whatever part of them this is, have one row, or column */
+} product;
+
+/* Of one batch element; alpha 1, beta 0. */
+product product_of(const trama_call *call);
+
+/* The transposed product: out' = y' x'. */
+product product_turned(const product *p);
+
+/* Whether n products, so many steps apart in out, x and y, are one, because they have one y: the rows of x and out run
+ * on from batch to batch. */
+bool product_is_one(const product *p, int64_t n, const int64_t *step, product *whole);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
