@@ -40,11 +40,14 @@ function(trama_room name)
     endif()
 endfunction()
 
-# trama_math(<room>): pointwise loops vectorise, and every value stays that of IEEE 754 (so never -ffast-math, and on
-# GPUs no a * b + c in one rounding, which processors do not do either).
+# trama_math(<room>): pointwise loops vectorise, and every value stays that of IEEE 754 (so never -ffast-math). With GPUs
+# there is no a * b + c in one rounding on either side, so that both give the same bits.
 function(trama_math name)
     if(TARGET ${name})
         target_compile_options(${name} PRIVATE
             $<$<COMPILE_LANGUAGE:C>:-fno-math-errno;-fno-trapping-math> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+        if(TRAMA_WITH_CUDA)
+            target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>)
+        endif()
     endif()
 endfunction()

@@ -92,7 +92,8 @@ UPDATE_CONSTANTS(adam)
     if (scalar[2] == 0)
         return UPDATE_STAYS;
     c[LR] = scalar[0];
-    c[a->integer[ADAM_DECOUPLED] ? DECAY : L2] = a->real[UPDATE_WEIGHT_DECAY];
+    c[DECAY] = a->integer[ADAM_DECOUPLED] ? a->real[UPDATE_WEIGHT_DECAY] : 0;
+    c[L2] = a->integer[ADAM_DECOUPLED] ? 0 : a->real[UPDATE_WEIGHT_DECAY];
     moment_constants(a->real, scalar[1], c);
     return UPDATE_COMPUTES;
 }

@@ -35,6 +35,12 @@ static __device__ inline int64_t quotient(const divisor &d, int64_t n)
     return (int64_t)((__umulhi((uint32_t)n, d.multiplier) + (uint32_t)n) >> d.shift);
 }
 
+/* For both below 2^31. */
+static __host__ __device__ inline uint32_t quotient32(const divisor &d, uint32_t n)
+{
+    return ((uint32_t)((uint64_t)n * d.multiplier >> 32) + n) >> d.shift;
+}
+
 template <int N> struct grid_walk {
     int ndim;
     int64_t count; /* elements */
@@ -61,6 +67,30 @@ template <int N> static bool grid_walk_of(grid_walk<N> *g, const trama_view *con
     for (int a = 0; a < N; a++)
         g->data[a] = view[a]->data;
     return true;
+}
+
+/* Calls each(part) for parts of the walk that have at most `most` elements: it is halved. size: bytes of an element of
+ * each array. */
+template <int N, typename F>
+static void grid_walk_parts(const grid_walk<N> &g, const size_t (&size)[N], int64_t most, const F &each)
+{
+    int d = 0;
+    while (d < g.ndim - 1 && g.extent[d].by == 1)
+        d++;
+    if (g.count <= most) {
+        each(g);
+        return;
+    }
+    const int64_t all = g.extent[d].by, half = (all + 1) / 2, even = (half + 63) / 64 * 64;
+    const int64_t cut = even < all ? even : half; /* the second part is as aligned as the first */
+    for (int64_t first = 0; first < all; first += cut) {
+        grid_walk<N> part = g;
+        part.extent[d] = divisor_of(first ? all - cut : cut);
+        part.count = g.count / all * part.extent[d].by;
+        for (int a = 0; a < N; a++)
+            part.data[a] = (char *)part.data[a] + first * g.step[d][a] * (int64_t)size[a];
+        grid_walk_parts(part, size, most, each);
+    }
 }
 
 /* Makes the walk one over units of so many neighbours of its last dim, which grid_walk_units has found to fit. */
@@ -101,6 +131,22 @@ template <int N> static __device__ inline void grid_walk_at(const grid_walk<N> &
         at[a] = 0;
     for (int d = g.ndim - 1; d > 0; d--) {
         const int64_t rest = quotient(g.extent[d], i), index = i - rest * g.extent[d].by;
+        for (int a = 0; a < N; a++)
+            at[a] += index * g.step[d][a];
+        i = rest;
+    }
+    for (int a = 0; a < N; a++)
+        at[a] += i * g.step[0][a];
+}
+
+/* The same in a walk of less than 2^31 elements. */
+template <int N>
+static __host__ __device__ inline void grid_walk_at32(const grid_walk<N> &g, uint32_t i, int64_t (&at)[N])
+{
+    for (int a = 0; a < N; a++)
+        at[a] = 0;
+    for (int d = g.ndim - 1; d > 0; d--) {
+        const uint32_t rest = quotient32(g.extent[d], i), index = i - rest * (uint32_t)g.extent[d].by;
         for (int a = 0; a < N; a++)
             at[a] += index * g.step[d][a];
         i = rest;

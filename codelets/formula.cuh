@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The formulas of pointwise.h, activation.h and update.h as types, which kernels are written for. */
+#ifndef CODELETS_FORMULA_CUH
+#define CODELETS_FORMULA_CUH
+
+#include "launch.cuh"
+
+#include "activation.h"
+#include "pointwise.h"
+#include "update.h"
+
+/* add_formula<float>: how many operands there are, and the element that it makes of them and the reals of the op's
+ * attributes. */
+#define FORMULA_OF_OP(FORM, EACH, name, VALUE)                                                                         \
+    template <typename T> struct name##_formula;                                                                       \
+    EACH(FORM##_FORMULA, name, VALUE)
+#define UNARY_FORMULA(dtype, type, name, VALUE) FORMULA_TYPE(dtype, type, name, VALUE, 1, LOAD_##dtype(x[0]))
+#define BINARY_FORMULA(dtype, type, name, VALUE) FORMULA_TYPE(dtype, type, name, VALUE, 2, LOAD_##dtype(x[1]))
+#define FORMULA_TYPE(dtype, type, name, VALUE, n_operands, SECOND)                                                     \
+    template <> struct name##_formula<type> {                                                                          \
+        static constexpr int operands = n_operands;                                                                    \
+        static __device__ inline type of(const type *x, const double *with)                                            \
+        {                                                                                                              \
+            const NUMBER_##dtype a = LOAD_##dtype(x[0]), b = SECOND;                                                   \
+            (void)b;                                                                                                   \
+            (void)with;                                                                                                \
+            return STORE_##dtype(EXPANDED(VALUE, COMPUTE_##dtype, NUMBER_##dtype, a, b, with));                        \
+        }                                                                                                              \
+    };
+
+/* adam_formula<float>: the constants of a step, and what it makes of element[]: its results, then its tensors. */
+#define FORMULA_OF_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT)                                        \
+    template <typename T> struct name##_formula;                                                                       \
+    EACH(UPDATE_FORMULA, name, n_results, n_tensors, n_scalars, ELEMENT)
+#define UPDATE_FORMULA(dtype, type, name, n_results, n_tensors, n_scalars, ELEMENT)                                    \
+    template <> struct name##_formula<type> {                                                                          \
+        static constexpr int results = n_results, tensors = n_tensors, scalars = n_scalars;                            \
+        static __device__ inline update_kind constants(const double *scalar, const trama_attributes *a, double *c)     \
+        {                                                                                                              \
+            return name##_constants(scalar, a, c);                                                                     \
+        }                                                                                                              \
+        static __device__ inline void of(NUMBER_##dtype *element, const NUMBER_##dtype *c)                             \
+        {                                                                                                              \
+            (void)c;                                                                                                   \
+            EXPANDED(ELEMENT, COMPUTE_##dtype, NUMBER_##dtype, ELEMENT_AT)                                             \
+        }                                                                                                              \
+    };
+#define ELEMENT_AT(a) element[a]
+
+#endif
