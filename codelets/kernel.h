@@ -61,6 +61,23 @@ void gpu_fill(const trama_view *destination, double value, const gpu *g);
  * earlier one. */
 void gpu_check(const trama_call *call);
 
+/* Pointwise calls, one after the other, as work_compute runs them: before the first, *sum is reduced from terms (with
+ * n_terms > 0) as by gpu_reduce, and only calls read it. */
+typedef struct kernel_chain {
+    int n_calls;
+    const trama_call *calls;
+    const unsigned *inner; /* [n_calls] bit o: result o is read by later calls alone, and not written; NULL: none is */
+    int n_terms;
+    const trama_view *sum, *terms; /* [n_terms] */
+    kernel_combine combine;
+    double scale;
+} kernel_chain;
+
+/* Runs them in one kernel, in which every element is read and written once, with the bits of one by one. False, and
+ * nothing is done, where something in it is not for one kernel: ops of one's own, casts, element types that are not
+ * floats or not the same, results of unlike extents, more than fits its registers. */
+bool gpu_chain(const kernel_chain *chain, const gpu *g);
+
 /* The results of a product are added to what is in out[0]; as kernel_adder. */
 void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g);
 
