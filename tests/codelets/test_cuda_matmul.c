@@ -96,7 +96,7 @@ static void check_followed(trama_dtype dtype, order how, bool adds, bool swapped
     int n_calls = 1 + adds, n_views = 3 + 3 * adds;
     if (relu) {
         calls[n_calls++] = then;
-        memcpy(&views[n_views], &views[6], 2 * sizeof *views);
+        memmove(&views[n_views], &views[6], 2 * sizeof *views);
         n_views += 2;
     }
     for (int v = 0, c = 0; c < n_calls; v += 1 + calls[c++].n_in) {

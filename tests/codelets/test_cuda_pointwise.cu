@@ -15,15 +15,20 @@ extern "C" void simt_order(unsigned order) __attribute__((weak));
 
 /* ---- Ops of one element type ----------------------------------------------------------------- */
 
+typedef void cuda_kernel(const trama_call *call, const gpu *g);
 struct tried_op {
     const trama_op *op;
+    cuda_kernel *cuda;
     int operands;
     unsigned dtypes; /* bits */
 };
 enum { UNARY = 1, BINARY };
-#define ROW(FORM, EACH, name, VALUE) {&trama_op_##name, FORM, 0 EACH(BIT, )},
+#define ROW(FORM, EACH, name, VALUE) {&trama_op_##name, cuda_##name, FORM, 0 EACH(BIT, )},
+#define DECLARE(FORM, EACH, name, VALUE) extern "C" cuda_kernel cuda_##name;
 #define BIT(dtype, type, unused) | 1u << dtype
-static const tried_op ops[] = {POINTWISE_OPS(ROW) ACTIVATION_OPS(ROW) STEP_OPS(ROW)};
+POINTWISE_OPS(DECLARE)
+ACTIVATION_OPS(DECLARE)
+    STEP_OPS(DECLARE) static const tried_op ops[] = {POINTWISE_OPS(ROW) ACTIVATION_OPS(ROW) STEP_OPS(ROW)};
 
 /* Roundings by which a card may differ from the host. */
 static double units_of(const trama_op *op, trama_dtype dtype)
@@ -98,6 +103,13 @@ template <typename F> static void each_trial(const F &f)
         f(t);
     }
 }
+
+START_TEST(the_table_has_every_kernel)
+{
+    for (const tried_op &tried : ops)
+        ck_assert_msg(kernel_of(tried.op)->cuda == tried.cuda, "%s", tried.op->name);
+}
+END_TEST
 
 START_TEST(every_op_gives_the_bits_of_the_cpu)
 {
@@ -311,7 +323,8 @@ END_TEST
 int main(void)
 {
     on_gpu_or_skip();
-    const TTest *const tests[] = {every_op_gives_the_bits_of_the_cpu,
+    const TTest *const tests[] = {the_table_has_every_kernel,
+                                  every_op_gives_the_bits_of_the_cpu,
                                   special_numbers_give_the_bits_of_the_cpu,
                                   equal_and_cast_know_all_element_types,
                                   copies_and_what_a_scalar_turns_off,
