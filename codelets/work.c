@@ -174,6 +174,10 @@ bool work_join_addition(work *w, int i, bool constant)
         w->additions[k] = w->additions[k + 1];
         if (w->where)
             w->where[k] = w->where[k + 1];
+        if (w->inner) {
+            w->inner[k] = w->inner[k + 1];
+            w->for_next[k] = w->for_next[k + 1];
+        }
     }
     return true;
 }

@@ -51,6 +51,8 @@ struct work {
     trama_where *where;           /* [n_calls] in the user's source */
     work_failed *failed;          /* is told of kernels that fail; NULL: nobody is */
     void *failed_arg;
+    unsigned *inner; /* [n_calls] bit o: result o is for later calls alone, so that a GPU need not write it */
+    bool *for_next;  /* [n_calls] the result is for the next call alone, which writes nothing that this one reads */
     trama_call *additions; /* [n_calls] op NULL, or what adds the result of a call to state, which is its out[0] */
     int n_views;
     trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one;

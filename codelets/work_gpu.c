@@ -35,15 +35,53 @@ static void run_call(const work *w, int i, const gpu *g)
         run_own(w, i, g);
     else
         w->kernels[i]->cuda(&w->calls[i], g);
-    gpu_check(&w->calls[i]);
+}
+
+/* All calls from i on in one kernel. */
+static bool run_chain(const work *w, int i, const gpu *g)
+{
+    const kernel_chain chain = {.n_calls = w->n_calls - i,
+                                .calls = w->calls + i,
+                                .inner = w->inner + i,
+                                .n_terms = i ? 0 : w->n_terms,
+                                .sum = w->sum,
+                                .terms = w->terms,
+                                .combine = w->combine,
+                                .scale = w->scale};
+    bool pointwise = chain.n_calls + chain.n_terms > 1;
+    for (int k = i; k < w->n_calls; k++)
+        pointwise = pointwise && w->calls[k].op->pointwise && !w->additions[k].op;
+    return pointwise && gpu_chain(&chain, g);
+}
+
+/* A product with what its kernel can do on the way; how many calls that were. */
+static int run_product(const work *w, int i, const gpu *g)
+{
+    int more = 0;
+    while (i + more + 1 < w->n_calls && w->for_next[i + more] && !w->additions[i + more].op)
+        more++;
+    return 1 + gpu_matmul_then(&w->calls[i], more, &w->calls[i + 1], g);
 }
 
 void work_cuda_compute(const work *w, const gpu *g)
 {
-    if (w->n_terms)
+    int i = 0;
+    if (w->n_terms && !run_chain(w, 0, g))
         gpu_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale, g);
-    for (int i = 0; i < w->n_calls; i++)
-        run_call(w, i, g);
+    else if (w->n_terms)
+        i = w->n_calls;
+    while (i < w->n_calls) {
+        const trama_call *call = &w->calls[i];
+        if (!(i == 0 && w->n_terms) && run_chain(w, i, g)) {
+            i = w->n_calls;
+        } else if (call->op == &trama_op_matmul && !w->additions[i].op) {
+            i += run_product(w, i, g);
+        } else {
+            run_call(w, i, g);
+            i++;
+        }
+        gpu_check(call);
+    }
 }
 
 void work_cuda_copy(const work *w, const gpu *g)

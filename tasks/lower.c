@@ -125,6 +125,8 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
     w->where = arena_take(memory, n * sizeof *w->where, expected);
     w->additions = arena_take(memory, n * sizeof *w->additions, expected);
+    w->inner = arena_take(memory, n * sizeof *w->inner, expected);
+    w->for_next = arena_take(memory, n * sizeof *w->for_next, expected);
     w->kind = &work_compute;
     w->failed = in->of->faults ? faults_note : NULL;
     w->failed_arg = in->of->faults;
@@ -140,8 +142,11 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
                 in_views[t] = (trama_view){.dtype = node->in[t]->dtype, .ndim = shape->ndim};
             memcpy(in_views[t].global, shape->dim, sizeof shape->dim);
         }
-        for (int o = 0; o < node->op->n_out; o++)
+        for (int o = 0; o < node->op->n_out; o++) {
             out_views[o] = operands[(int)call->out[o]];
+            w->inner[i] |= (unsigned)(plan_step_operand(in->of->plan, step, call->out[o])->access == ACCESS_NONE) << o;
+        }
+        w->for_next[i] = i + 1 < step->n_calls && is_for_next(in, step, i);
         w->calls[i] = (trama_call){node->op, &node->attributes, node->op->n_in, node->op->n_out, in_views, out_views};
         w->kernels[i] = kernel_of(node->op);
         w->where[i] = node->where;
