@@ -60,6 +60,7 @@ START_TEST(lines_of_several_segments_are_summed)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         for (int what = 0; what < 2; what++) {
+            check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(9, 1500), 2, what); /* several teams in a block */
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 8192), 2, what);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(3, 16400), 2, what);
             check((trama_dtype)dtype, BLOCK, TRAMA_SHAPE(3, 8193), 2, what);

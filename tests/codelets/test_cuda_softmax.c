@@ -57,10 +57,12 @@ static void check(trama_dtype dtype, order how, trama_shape shape, int axis)
     tensor_free(&d);
 }
 
-START_TEST(long_lines_hold_along_both_dims)
+START_TEST(lines_of_several_warps_hold_along_both_dims)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         if (trama_dtype_is_float((trama_dtype)dtype)) {
+            check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(5, 700), 1); /* several teams of several warps in a block */
+            check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(3, 1501), 1);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 8192), 1);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 12344), 1);
             check((trama_dtype)dtype, BLOCK, TRAMA_SHAPE(2, 8193), 1);
@@ -92,16 +94,17 @@ END_TEST
 
 START_TEST(cross_entropy_of_long_rows_and_its_gradient_hold)
 {
-    for (int bad = 0; bad < 2; bad++) {
-        const int64_t n = 8205;
+    for (int i = 0; i < 4; i++) {
+        const bool bad = i & 1;
+        const int64_t n = i < 2 ? 8205 : 705;
         tensor z = tensor_random(TRAMA_F32, BLOCK, TRAMA_SHAPE(3, n), 1),
                loss = tensor_new(TRAMA_F32, PACKED, TRAMA_SCALAR);
         tensor labels = tensor_new(TRAMA_I32, SPARSE, TRAMA_SHAPE(3)), g = tensor_new(TRAMA_F32, PACKED, TRAMA_SCALAR);
         tensor d = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(3, n));
         double want = 0, top;
-        PUT(&labels, 8204, 0);
+        PUT(&labels, n - 1, 0);
         PUT(&labels, bad ? n : 0, 1);
-        PUT(&labels, 4000, 2);
+        PUT(&labels, n / 2, 2);
         PUT(&g, 1.5, 0);
         run_binary("cross_entropy", NULL, &loss, &z, &labels);
         run_op("cross_entropy_grad", NULL, 1, 3, (tensor *[]){&d, &z, &labels, &g});
@@ -116,11 +119,11 @@ START_TEST(cross_entropy_of_long_rows_and_its_gradient_hold)
         }
         ck_near(TRAMA_F32, AT(&loss, 0), want / 3, 2);
         tensor *all[] = {&z, &loss, &labels, &g, &d};
-        for (int i = 0; i < 5; i++)
-            tensor_free(all[i]);
+        for (int t = 0; t < 5; t++)
+            tensor_free(all[t]);
     }
 }
 END_TEST
 
-RUN_TESTS("cuda_softmax", long_lines_hold_along_both_dims, long_lines_know_infinities_and_nan,
+RUN_TESTS("cuda_softmax", lines_of_several_warps_hold_along_both_dims, long_lines_know_infinities_and_nan,
           cross_entropy_of_long_rows_and_its_gradient_hold)
