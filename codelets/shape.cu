@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements that move and do not change, on a GPU: transpose, reshape, window, and reshard within one place. */
+/* Elements that move and do not change, on a GPU: transpose, reshape, window, reshard within one place, and what
+ * stops gradients. */
 #include "kernel.h"
 #include "order.cuh"
 #include "unit.cuh"
@@ -26,6 +27,11 @@ extern "C" void cuda_window(const trama_call *call, const gpu *g)
 }
 
 extern "C" void cuda_reshard(const trama_call *call, const gpu *g)
+{
+    gpu_copy(&call->out[0], &call->in[0], g);
+}
+
+extern "C" void cuda_stop_gradient(const trama_call *call, const gpu *g)
 {
     gpu_copy(&call->out[0], &call->in[0], g);
 }

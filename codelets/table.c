@@ -8,9 +8,11 @@
 #include "ops.h"
 
 #if TRAMA_HAVE_CUDA
-#define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g) __attribute__((weak));
+#define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g);
 #include "ops.def"
 #undef OP
+/* There is none: its factor may be a function of the user's. */
+void cuda_schedule(const trama_call *call, const gpu *g) __attribute__((weak));
 #define CUDA(name) cuda_##name
 #else
 #define CUDA(name) NULL

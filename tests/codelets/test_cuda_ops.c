@@ -10,7 +10,6 @@
 
 /* Ops that need no kernel for GPUs. */
 static const char *const without[][2] = {
-    {"stop_gradient", "the result is the operand"},
     {"reshard", "the result is the operand"},
     {"schedule", "its callback is the host's"},
 };
