@@ -123,7 +123,7 @@ void gpu_check(const trama_call *call)
     char why[256];
     size_t left = 0, all = 0;
     cudaError_t error = cudaPeekAtLastError();
-    if (!error)
+    if (!error || error == cudaErrorNotReady) /* StarPU has asked for an event on this thread */
         return;
     cudaMemGetInfo(&left, &all);
     snprintf(why, sizeof why, "the GPU reports, of this op or an earlier one: %s (%zu of its %zu MB are free)",
