@@ -16,6 +16,9 @@
 /* A rank with fewer cores than this cannot spare one for StarPU-MPI's thread, which then drives worker 0 as well. */
 enum { CORES_TO_SPARE = 8 };
 
+/* StarPU takes a GPU's memory in chunks of 32 MB for small buffers; of less than this it waits for itself in the end. */
+enum { LITTLE_MEMORY = 1 << 30 };
+
 /* Variables that Trama set, and what they were: taken back at stop. */
 static struct {
     const char *name;
@@ -100,6 +103,8 @@ static void prepare_environment(const trama_context *c)
     set_variable("STARPU_SILENT", 1);
     if (c->n_gpus)
         set_variable("STARPU_LIMIT_CUDA_MEM", (int)(c->gpu_bytes >> 20));
+    if (c->n_gpus && c->gpu_bytes < LITTLE_MEMORY)
+        set_variable("STARPU_SUBALLOCATOR", 0);
     if (gpus_exchange(c))
         set_variable("STARPU_NWORKER_PER_CUDA", 2);
     if (!c->bound)

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A GPU as a place, be it what stands in for one: ops of one's own on it, its memory's limit, and replicas that it
+ * shares with the cores. */
+#include "harness.h"
+#include "network.h"
+
+#if TRAMA_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+enum { ROWS = 16, COLUMNS = 12 };
+
+static bool start_on(trama_device device, int64_t memory)
+{
+    trama_config config = {.device = device, .gpu_memory = memory, .map_by_order = true};
+    if (trama_start(&config, &ctx))
+        return false;
+    my_rank = trama_context_rank(ctx);
+    n_ranks = trama_context_ranks(ctx);
+    return true;
+}
+
+/* ---- Ops of one's own ---- */
+
+static int on_cores, on_gpu;
+
+static trama_status take_on_cores(const trama_call *call)
+{
+    int64_t i[TRAMA_MAX_NDIM];
+    on_cores++;
+    for (bool more = trama_first(&call->out[0], i); more; more = trama_next(&call->out[0], i))
+        *(double *)trama_element(&call->out[0], 2, i) = *(const double *)trama_element(&call->in[0], 2, i);
+    return TRAMA_OK;
+}
+
+/* Rows without gaps, one after the other. */
+static trama_status take_on_gpu(const trama_call *call, void *stream)
+{
+    const trama_view *to = &call->out[0], *from = &call->in[0];
+    size_t width = (size_t)to->extent[1] * sizeof(double);
+    on_gpu++;
+    cudaError_t error = cudaMemcpy2DAsync(to->data, (size_t)to->stride[0] * sizeof(double), from->data,
+                                          (size_t)from->stride[0] * sizeof(double), width, (size_t)to->extent[0],
+                                          cudaMemcpyDeviceToDevice, stream);
+    return error ? trama_kernel_fail("%s", cudaGetErrorString(error)) : TRAMA_OK;
+}
+
+static trama_status refuse_on_gpu(const trama_call *call, void *stream)
+{
+    (void)call, (void)stream;
+    return trama_kernel_fail("the GPU said no");
+}
+
+/* x as an op of one's own gives it, doubled before and after by built-in ones. */
+static trama_status run_own(trama_status (*cuda)(const trama_call *, void *), double *got)
+{
+    const trama_op *op = NULL;
+    trama_op_definition take = {
+        .name = "take", .n_in = 1, .n_out = 1, .rule = "ij->ij", .cpu = take_on_cores, .cuda = cuda};
+    double data[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        data[i] = i;
+    must(trama_op_define(&take, &op));
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS)), *twice = trama_add(x, x);
+    trama_value *y = trama_add(trama_apply(op, 1, &twice, NULL), twice);
+    trama_target *t = trama_target_new(p, "t", y);
+    trama_executable *e = compile(p);
+    on_cores = on_gpu = 0;
+    must(trama_feed(e, x, data, TRAMA_SHAPE(ROWS, COLUMNS)));
+    must(trama_run(e, t));
+    trama_status status = trama_read(e, y, got, ROWS * COLUMNS * sizeof *got);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_op_destroy(&op);
+    return status;
+}
+
+static void demand_four_times(const double *got)
+{
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        demand(got[i] == 4.0 * i, "element %d is %g", i, got[i]);
+}
+
+START_TEST(an_op_of_ones_own_runs_where_it_has_a_kernel)
+{
+    double got[ROWS * COLUMNS];
+    start_on(TRAMA_GPU, 0);
+    must(run_own(take_on_gpu, got));
+    demand_four_times(got);
+    demand(on_gpu == 1 && on_cores == 0, "%d calls on the GPU, %d on the cores", on_gpu, on_cores);
+    must(run_own(NULL, got));
+    demand_four_times(got);
+    demand(on_gpu == 0 && on_cores > 0, "%d calls on the GPU, %d on the cores", on_gpu, on_cores);
+    stop();
+}
+END_TEST
+
+START_TEST(a_kernel_that_fails_on_a_gpu_is_named)
+{
+    double got[ROWS * COLUMNS];
+    start_on(TRAMA_GPU, 0);
+    expect(run_own(refuse_on_gpu, got), TRAMA_E_KERNEL, "take", "the GPU said no");
+    stop();
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+START_TEST(what_cannot_fit_a_gpu_is_refused_by_name)
+{
+    start_on(TRAMA_GPU, 2 << 20);
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(512, 512)), *y = trama_matmul(x, x);
+    trama_target *t = trama_target_new(p, "t", y);
+    trama_executable *e = compile(p);
+    double *zeros = calloc(512 * 512, sizeof *zeros);
+    must(trama_feed(e, x, zeros, TRAMA_SHAPE(512, 512)));
+    expect(trama_run(e, t), TRAMA_E_MEMORY, "test_gpu_place.c", "matmul", "4 MB of a GPU", "TRAMA_GPU_MEMORY");
+    free(zeros);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
+/* 24 tensors of 1 MiB at a time on a GPU that takes 8 of them. */
+START_TEST(data_may_exceed_the_memory_of_a_gpu)
+{
+    enum { N = 512 * 256, MANY = 24 };
+    const int turned[] = {1, 0};
+    start_on(TRAMA_GPU, 8 << 20);
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(512, 256)), *made[MANY], *sum = NULL;
+    for (int i = 0; i < MANY; i++)
+        made[i] = trama_transpose(trama_transpose(i ? trama_scale(made[i - 1], 1.5) : x, turned), turned);
+    for (int i = 0; i < MANY; i++)
+        sum = sum ? trama_add(sum, made[i]) : made[i];
+    trama_target *t = trama_target_new(p, "t", sum, made[0], made[MANY - 1]);
+    trama_executable *e = compile(p);
+    double *data = malloc(N * sizeof *data), *got = malloc(N * sizeof *got);
+    for (int i = 0; i < N; i++)
+        data[i] = i % 101 - 50;
+    must(trama_feed(e, x, data, TRAMA_SHAPE(512, 256)));
+    must(trama_run(e, t));
+    must(trama_read(e, sum, got, N * sizeof *got));
+    double factor = 0, power = 1;
+    for (int i = 0; i < MANY; i++, power *= 1.5)
+        factor += power;
+    for (int i = 0; i < N; i++)
+        demand(fabs(got[i] - factor * data[i]) <= 1e-13 * fabs(factor * data[i]), "element %d is %g", i, got[i]);
+    free(data);
+    free(got);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
+/* ---- Cores and a GPU together ---- */
+
+START_TEST(replicas_on_cores_and_gpu_stay_equal_to_the_bit)
+{
+    enum { IN = 24, OUT = 8, BATCH = 10 };
+    float x[BATCH * IN], w[2][IN * OUT];
+    for (int i = 0; i < BATCH * IN; i++)
+        x[i] = sinf((float)i);
+    start_on(TRAMA_AUTO, 0);
+    trama_mesh *mesh = mesh_of("dp=2");
+    trama_program *p = trama_program_new();
+    trama_value *in = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(BATCH, IN)), mesh, "S(0)");
+    trama_value *weight = trama_shard(
+        trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(IN, OUT), &(trama_init){.low = -1, .high = 1, .seed = 3}), mesh,
+        "R");
+    trama_value *loss = trama_mean(trama_square(trama_gelu(trama_matmul(in, weight))));
+    trama_optimizer adam = trama_adam(1e-2);
+    trama_target *t = trama_target_new(p, "t", trama_minimize(loss, &adam), loss);
+    trama_executable *e = compile(p);
+    for (int step = 0; step < 5; step++) {
+        must(trama_feed(e, in, x, TRAMA_SHAPE(BATCH, IN)));
+        must(trama_run(e, t));
+        for (int i = 0; i < 2; i++)
+            must(trama_read_local(e, weight, i, w[i], sizeof w[i]));
+        demand(!memcmp(w[0], w[1], sizeof w[0]), "after step %d the replicas are apart", step);
+    }
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {an_op_of_ones_own_runs_where_it_has_a_kernel, a_kernel_that_fails_on_a_gpu_is_named,
+                            what_cannot_fit_a_gpu_is_refused_by_name, data_may_exceed_the_memory_of_a_gpu,
+                            replicas_on_cores_and_gpu_stay_equal_to_the_bit};
+    if (!start_on(TRAMA_GPU, 0)) {
+        printf("skipped: %s\n", trama_error());
+        return 77;
+    }
+    stop();
+    return run_tests(__FILE__, tests, (int)(sizeof tests / sizeof *tests));
+}
+
+#else
+
+int main(void)
+{
+    printf("skipped: this Trama was built without CUDA\n");
+    return 77;
+}
+
+#endif
