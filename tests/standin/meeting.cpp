@@ -1,22 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stand-in for NCCL (nccl.cpp): members of a communicator meet, it is compared what they call, and the last of
- * them moves the data of all. Who waits for whom is known, and told when nobody came for a while. */
+/* Of the stand-in for NCCL (nccl.cpp): members of a communicator meet in memory that their processes share. Each lays
+ * down what it calls and a copy of its operand; when all have, it is compared, and each takes its result from the
+ * copies. Who waits for whom in this process is known, and told when nobody came for a while. */
 #include "meeting.h"
 #include "numbers.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
+#include <errno.h>
+#include <fcntl.h>
+#include <map>
 #include <mutex>
+#include <new>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
 
 namespace standin
 {
 namespace
 {
-std::mutex lock; /* of all cliques */
-std::condition_variable &changed = *new std::condition_variable;
+/* Memory without a name that another process can open as long as its maker holds it. */
+struct place {
+    pid_t process;
+    int file;
+    size_t bytes;
+};
+
+/* A member's part of a collective call, or one side of a message. */
+struct entry {
+    bool there;
+    call what;
+    place operand;
+};
+
+enum { CALLS = 8, MESSAGES = 32 };
+
+struct slot {
+    int64_t number;
+    int arrived, left, gone, first; /* first: who came first */
+    bool complete;
+    entry of[MOST_GPUS];
+};
+
+struct message {
+    entry sent, received;
+    bool taken;
+};
+} // namespace
+
+struct clique {
+    pthread_mutex_t lock;
+    int number, members;
+    int board[MOST_GPUS]; /* of each member; -1: not yet there */
+    std::atomic<bool> failed, aborted;
+    slot slots[CALLS];                                                      /* collective calls by their number */
+    int64_t n_sent[MOST_GPUS][MOST_GPUS], n_received[MOST_GPUS][MOST_GPUS]; /* from, to */
+    message messages[MOST_GPUS][MOST_GPUS][MESSAGES];
+};
+
+namespace
+{
+std::mutex of_waiting;
 std::map<const void *, std::string> &waiting = *new std::map<const void *, std::string>;
 std::atomic<int> cliques{0};
 
@@ -30,45 +80,161 @@ std::string text(const char *format, ...)
     return words;
 }
 
-/* Waits until there is nothing to wait for, or the clique is aborted. */
-template <typename F>
-void wait_in(std::unique_lock<std::mutex> &guard, const clique &c, const std::string &why, F ready)
+/* Holds a clique's lock, be it from a process that died with it. */
+class guard
 {
-    const auto patience = std::chrono::seconds(setting("TRAMA_STANDIN_PATIENCE", 10));
-    waiting[&why] = why;
-    if (!changed.wait_for(guard, patience, [&] { return ready() || c.aborted; })) {
-        std::string all;
-        for (const auto &w : waiting)
-            all += "\n    " + w.second;
-        wrong("members of communicators wait for each other:%s%s", all.c_str(),
-              c.failed ? "\n    (a communicator has failed, and was not aborted)" : "");
+  public:
+    explicit guard(clique &c) : of(c)
+    {
+        take();
     }
-    waiting.erase(&why);
+    ~guard()
+    {
+        give();
+    }
+    guard(const guard &) = delete;
+    guard &operator=(const guard &) = delete;
+    void take()
+    {
+        if (pthread_mutex_lock(&of.lock) == EOWNERDEAD)
+            pthread_mutex_consistent(&of.lock);
+    }
+    void give()
+    {
+        pthread_mutex_unlock(&of.lock);
+    }
+
+  private:
+    clique &of;
+};
+
+[[noreturn]] void wait_no_longer(const clique &c)
+{
+    std::string all;
+    std::lock_guard<std::mutex> listed(of_waiting);
+    for (const auto &w : waiting)
+        all += "\n    " + w.second;
+    wrong("members of communicators wait for each other:%s%s", all.c_str(),
+          c.failed ? "\n    (a communicator has failed, and was not aborted)" : "");
 }
+
+void list(const void *who, const std::string *why)
+{
+    std::lock_guard<std::mutex> listed(of_waiting);
+    if (why)
+        waiting[who] = *why;
+    else
+        waiting.erase(who);
+}
+
+/* Waits until there is nothing to wait for, or the clique is aborted: false then. It looks again and again: nothing
+ * that processes wait in survives when one of them is killed. */
+template <typename F> bool wait_in(guard &held, const clique &c, const std::string &why, F ready)
+{
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(setting("TRAMA_STANDIN_PATIENCE", 10));
+    if (!c.aborted && ready())
+        return true;
+    list(&why, &why);
+    while (!c.aborted && !ready()) {
+        if (std::chrono::steady_clock::now() > end)
+            wait_no_longer(c);
+        held.give();
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        held.take();
+    }
+    list(&why, nullptr);
+    return !c.aborted;
+}
+
+/* ---- What is laid down ----------------------------------------------------------------------- */
+
+int new_memory(size_t bytes)
+{
+    const int file = memfd_create("stand-in", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, (off_t)bytes))
+        wrong("no memory that processes share: %s", strerror(errno));
+    return file;
+}
+
+char *map(int file, size_t bytes)
+{
+    void *at = bytes ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : nullptr;
+    if (at == MAP_FAILED)
+        wrong("no memory that processes share: %s", strerror(errno));
+    return (char *)at;
+}
+
+int open_memory(const place &p)
+{
+    const int file = open(text("/proc/%d/fd/%d", (int)p.process, p.file).c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0)
+        wrong("what process %d has laid down cannot be opened: %s", (int)p.process, strerror(errno));
+    return file;
+}
+
+/* A copy of a member's operand, for the others, as long as it lives. */
+class copy
+{
+  public:
+    copy(int gpu, const char *from, size_t bytes) : bytes(bytes)
+    {
+        if (!bytes)
+            return;
+        file = new_memory(bytes);
+        char *to = map(file, bytes);
+        {
+            opened access(1u << gpu);
+            memcpy(to, from, bytes);
+        }
+        munmap(to, bytes);
+    }
+    ~copy()
+    {
+        if (file >= 0)
+            close(file);
+    }
+    copy(const copy &) = delete;
+    copy &operator=(const copy &) = delete;
+    place where() const
+    {
+        return {getpid(), file, bytes};
+    }
+
+  private:
+    int file = -1;
+    size_t bytes;
+};
+
+/* What another has laid down. */
+class seen
+{
+  public:
+    explicit seen(const place &p) : bytes(p.bytes)
+    {
+        if (!bytes)
+            return;
+        const int file = open_memory(p);
+        at = map(file, bytes);
+        close(file);
+    }
+    ~seen()
+    {
+        if (at)
+            munmap(at, bytes);
+    }
+    seen(const seen &) = delete;
+    seen &operator=(const seen &) = delete;
+    const char *data() const
+    {
+        return at;
+    }
+
+  private:
+    char *at = nullptr;
+    size_t bytes;
+};
 
 /* ---- Elements -------------------------------------------------------------------------------- */
-
-size_t size_of(ncclDataType_t type)
-{
-    switch (type) {
-    case ncclInt8:
-    case ncclUint8:
-        return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-        return 2;
-    case ncclInt32:
-    case ncclUint32:
-    case ncclFloat32:
-        return 4;
-    case ncclInt64:
-    case ncclUint64:
-    case ncclFloat64:
-        return 8;
-    default:
-        wrong("NCCL: it does not know type %d", (int)type);
-    }
-}
 
 double as_double(ncclDataType_t type, const char *at)
 {
@@ -121,51 +287,42 @@ void reduce_element(const std::vector<const char *> &from, size_t at, ncclDataTy
     x = op == ncclAvg ? x / (int64_t)n : x;
     memcpy(to, &x, size);
 }
-
-/* ---- Collective calls ------------------------------------------------------------------------ */
-
-bool same(const call &a, const call &b)
-{
-    return a.what == b.what && a.count == b.count && a.type == b.type && a.root == b.root && a.op == b.op;
-}
-
-/* What all get, before it is written: operands may lie where results go. */
-std::vector<char> combined_of(const std::vector<call> &all)
-{
-    const call &one = all[0];
-    const size_t size = size_of(one.type), n = all.size();
-    const size_t elements = one.what == ALL_GATHER || one.what == REDUCE_SCATTER ? one.count * n : one.count;
-    std::vector<char> result(elements * size);
-    if (one.what == BROADCAST)
-        memcpy(result.data(), all[(size_t)one.root].from, elements * size);
-    for (size_t r = 0; one.what == ALL_GATHER && r < n; r++)
-        memcpy(result.data() + r * one.count * size, all[r].from, one.count * size);
-    std::vector<const char *> from;
-    for (const call &c : all)
-        from.push_back(c.from);
-    for (size_t i = 0; one.what != BROADCAST && one.what != ALL_GATHER && i < elements; i++)
-        reduce_element(from, i, one.type, one.op, &result[i * size]);
-    return result;
-}
-
-void move_data(const clique &c, const std::vector<call> &all)
-{
-    unsigned mask = 0;
-    for (const int gpu : c.gpu)
-        mask |= 1u << gpu;
-    opened access(mask);
-    const std::vector<char> result = combined_of(all);
-    const size_t part = all[0].count * size_of(all[0].type);
-    for (const call &mine : all)
-        if (mine.what == REDUCE_SCATTER)
-            memcpy(mine.to, result.data() + (size_t)mine.rank * part, part);
-        else if (mine.what != REDUCE || mine.rank == mine.root)
-            memcpy(mine.to, result.data(), result.size());
-}
 } // namespace
 
-clique::clique(int members) : number(++cliques), gpu((size_t)members, -1)
+/* ---- Calls and their words ------------------------------------------------------------------- */
+
+size_t size_of(ncclDataType_t type)
 {
+    switch (type) {
+    case ncclInt8:
+    case ncclUint8:
+        return 1;
+    case ncclFloat16:
+    case ncclBfloat16:
+        return 2;
+    case ncclInt32:
+    case ncclUint32:
+    case ncclFloat32:
+        return 4;
+    case ncclInt64:
+    case ncclUint64:
+    case ncclFloat64:
+        return 8;
+    default:
+        wrong("NCCL: it does not know type %d", (int)type);
+    }
+}
+
+size_t operand_bytes(const call &c, int members)
+{
+    const bool reads = c.what != RECV && (c.what != BROADCAST || c.rank == c.root);
+    return reads ? c.count * size_of(c.type) * (c.what == REDUCE_SCATTER ? (size_t)members : 1) : 0;
+}
+
+size_t result_bytes(const call &c, int members)
+{
+    const bool writes = c.what != SEND && (c.what != REDUCE || c.rank == c.root);
+    return writes ? c.count * size_of(c.type) * (c.what == ALL_GATHER ? (size_t)members : 1) : 0;
 }
 
 std::string words_of(const call &c)
@@ -183,110 +340,221 @@ std::string words_of(const call &c)
     return words;
 }
 
-bool join(const std::shared_ptr<clique> &c, int rank, int gpu)
+/* ---- Cliques --------------------------------------------------------------------------------- */
+
+static clique *map_clique(int file)
 {
-    std::lock_guard<std::mutex> guard(lock);
-    for (size_t r = 0; r < c->gpu.size(); r++)
-        if (c->gpu[r] == gpu || ((int)r == rank && c->gpu[r] >= 0))
-            return false;
-    c->gpu[(size_t)rank] = gpu;
-    changed.notify_all();
+    return (clique *)map(file, sizeof(clique));
+}
+
+void name_clique(char *id, size_t room)
+{
+    const int file = new_memory(sizeof(clique)); /* open until the process ends */
+    clique *c = new (map_clique(file)) clique;   /* of zeros, as it came */
+    pthread_mutexattr_t shared;
+    pthread_mutexattr_init(&shared);
+    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&c->lock, &shared);
+    pthread_mutexattr_destroy(&shared);
+    c->number = ++cliques;
+    std::fill(c->board, c->board + MOST_GPUS, -1);
+    munmap((void *)c, sizeof *c);
+    snprintf(id, room, "stand-in %d %d", (int)getpid(), file);
+}
+
+std::shared_ptr<clique> find_clique(const char *id, int members)
+{
+    place at = {0, -1, sizeof(clique)};
+    if (sscanf(id, "stand-in %d %d", &at.process, &at.file) != 2)
+        wrong("NCCL: a name that ncclGetUniqueId did not give");
+    if (members < 1 || members > MOST_GPUS)
+        wrong("NCCL: a communicator of %d members", members);
+    const int file = open_memory(at);
+    clique *c = map_clique(file);
+    close(file);
+    guard held(*c);
+    if (c->members && c->members != members)
+        wrong("NCCL: one says that a communicator has %d members, another says %d", members, c->members);
+    c->members = members;
+    return std::shared_ptr<clique>(c, [](clique *unused) { munmap((void *)unused, sizeof *unused); });
+}
+
+int number_of(const clique &c)
+{
+    return c.number;
+}
+
+int members_of(const clique &c)
+{
+    return c.members;
+}
+
+bool join(const member &m)
+{
+    clique &c = *m.all;
+    guard held(c);
+    const int mine = board(m.gpu);
+    if (c.board[m.rank] >= 0 || std::find(c.board, c.board + c.members, mine) != c.board + c.members)
+        return false;
+    c.board[m.rank] = mine;
     return true;
 }
 
-void wait_for_members(const std::shared_ptr<clique> &c, int rank)
+void wait_for_members(const member &m)
 {
-    std::unique_lock<std::mutex> guard(lock);
-    const std::string why =
-        text("rank %d of communicator %d, for all its %zu members to come", rank, c->number, c->gpu.size());
-    wait_in(guard, *c, why, [&] {
-        for (const int gpu : c->gpu)
-            if (gpu < 0)
-                return false;
-        return true;
-    });
+    const clique &c = *m.all;
+    guard held(*m.all);
+    wait_in(held, c, text("rank %d of communicator %d, for all its %d members to come", m.rank, c.number, c.members),
+            [&] { return std::find(c.board, c.board + c.members, -1) == c.board + c.members; });
 }
 
-void meet(const std::shared_ptr<clique> &c, int64_t number, const call &mine)
+void fail_clique(clique &c)
 {
-    std::unique_lock<std::mutex> guard(lock);
-    if (c->aborted)
-        return;
-    slot &s = c->slots[number];
-    if (!s.arrived.empty() && !same(s.arrived[0], mine))
-        wrong("communicator %d, call %lld: rank %d calls %s; rank %d calls %s", c->number, (long long)number,
-              s.arrived[0].rank, words_of(s.arrived[0]).c_str(), mine.rank, words_of(mine).c_str());
-    s.arrived.push_back(mine);
-    if (s.arrived.size() == c->gpu.size() && !c->failed) {
-        std::sort(s.arrived.begin(), s.arrived.end(), [](const call &a, const call &b) { return a.rank < b.rank; });
-        move_data(*c, s.arrived);
-        s.done = true;
-        changed.notify_all();
+    c.failed = true;
+}
+
+bool has_failed(const clique &c)
+{
+    return c.failed;
+}
+
+void abort_clique(clique &c)
+{
+    c.aborted = true;
+}
+
+/* ---- Collective calls ------------------------------------------------------------------------ */
+
+static bool same(const call &a, const call &b)
+{
+    return a.what == b.what && a.count == b.count && a.type == b.type && a.root == b.root && a.op == b.op;
+}
+
+/* A member's result, of operands in the order of ranks. */
+static std::vector<char> result_of(const call &mine, const std::vector<const char *> &from)
+{
+    const size_t size = size_of(mine.type), n = from.size();
+    std::vector<char> result(result_bytes(mine, (int)n));
+    if (mine.what == BROADCAST)
+        memcpy(result.data(), from[(size_t)mine.root], result.size());
+    for (size_t r = 0; mine.what == ALL_GATHER && r < n; r++)
+        memcpy(result.data() + r * mine.count * size, from[r], mine.count * size);
+    const size_t first = mine.what == REDUCE_SCATTER ? (size_t)mine.rank * mine.count : 0;
+    for (size_t i = 0; mine.what != BROADCAST && mine.what != ALL_GATHER && i < result.size() / size; i++)
+        reduce_element(from, first + i, mine.type, mine.op, &result[i * size]);
+    return result;
+}
+
+static void take_result(const member &m, const slot &s, const call &mine)
+{
+    std::vector<std::unique_ptr<seen>> operands;
+    std::vector<const char *> from;
+    for (int r = 0; r < m.all->members; r++) {
+        operands.push_back(std::make_unique<seen>(s.of[r].operand));
+        from.push_back(operands.back()->data());
     }
-    const std::string why = text("rank %d of communicator %d, in its call %lld: %s", mine.rank, c->number,
+    const std::vector<char> result = mine.count ? result_of(mine, from) : std::vector<char>();
+    opened access(1u << m.gpu);
+    if (!result.empty())
+        memcpy(mine.to, result.data(), result.size());
+}
+
+void meet(const member &m, int64_t number, const call &mine)
+{
+    clique &c = *m.all;
+    const copy operand(m.gpu, mine.from, operand_bytes(mine, c.members));
+    const std::string why = text("rank %d of communicator %d, in its call %lld: %s", m.rank, c.number,
                                  (long long)number, words_of(mine).c_str());
-    wait_in(guard, *c, why, [&] { return s.done; });
-    if (++s.left == (int)c->gpu.size())
-        c->slots.erase(number);
+    slot &s = c.slots[number % CALLS];
+    guard held(c);
+    if (!wait_in(held, c, why, [&] { return !s.arrived || s.number == number; }))
+        return;
+    if (!s.arrived++) {
+        s.number = number;
+        s.first = m.rank;
+    } else if (const call &first = s.of[s.first].what; !same(first, mine)) {
+        wrong("communicator %d, call %lld: rank %d calls %s; rank %d calls %s", c.number, (long long)number, first.rank,
+              words_of(first).c_str(), m.rank, words_of(mine).c_str());
+    }
+    s.of[m.rank] = {true, mine, operand.where()};
+    s.complete = s.arrived == c.members && !c.failed;
+    if (!wait_in(held, c, why, [&] { return s.complete; }))
+        return;
+    held.give();
+    take_result(m, s, mine);
+    held.take();
+    s.left++;
+    if (wait_in(held, c, why, [&] { return s.left == c.members; }) && ++s.gone == c.members)
+        s = slot();
 }
 
 /* ---- Sends and receives ---------------------------------------------------------------------- */
 
-namespace
+static void compare(const clique &c, const message &of)
 {
-/* Takes the first letter of the other kind between the same two; false: there is none yet. */
-bool deliver(clique &c, letter *l)
+    const call &from = of.sent.what, &to = of.received.what;
+    if (of.sent.there && of.received.there && (from.count != to.count || from.type != to.type))
+        wrong("communicator %d: rank %d calls %s; rank %d calls %s", c.number, from.rank, words_of(from).c_str(),
+              to.rank, words_of(to).c_str());
+}
+
+/* The n-th send from one to another meets the n-th receive. */
+static message *post(guard &held, clique &c, const call &mine, const place &operand, const std::string &why)
 {
-    const bool sends = l->mine.what == SEND;
-    const std::pair<int, int> way =
-        sends ? std::make_pair(l->mine.rank, l->mine.root) : std::make_pair(l->mine.root, l->mine.rank);
-    auto &queue = c.letters[way];
-    if (queue.empty() || queue.front()->mine.what == l->mine.what) {
-        queue.push_back(l);
+    const bool sends = mine.what == SEND;
+    const int from = sends ? mine.rank : mine.root, to = sends ? mine.root : mine.rank;
+    message *of = &c.messages[from][to][(sends ? c.n_sent : c.n_received)[from][to]++ % MESSAGES];
+    entry *own = sends ? &of->sent : &of->received;
+    if (!wait_in(held, c, why, [&] { return !own->there; }))
+        return nullptr;
+    *own = {true, mine, operand};
+    compare(c, *of);
+    return of;
+}
+
+static bool receive(guard &held, const member &m, message *of, const std::string &why)
+{
+    if (!wait_in(held, *m.all, why, [&] { return of->sent.there; }))
         return false;
+    held.give();
+    {
+        const call &mine = of->received.what;
+        const seen from(of->sent.operand);
+        opened access(1u << m.gpu);
+        if (mine.count)
+            memcpy(mine.to, from.data(), mine.count * size_of(mine.type));
     }
-    letter *other = queue.front();
-    const call &from = sends ? l->mine : other->mine, &to = sends ? other->mine : l->mine;
-    if (from.count != to.count || from.type != to.type)
-        wrong("communicator %d: rank %d calls %s; rank %d calls %s", c.number, way.first, words_of(from).c_str(),
-              way.second, words_of(to).c_str());
-    opened access(1u << c.gpu[(size_t)way.first] | 1u << c.gpu[(size_t)way.second]);
-    memmove(to.to, from.from, from.count * size_of(from.type));
-    queue.erase(queue.begin());
-    l->done = other->done = true;
+    held.take();
+    of->taken = true;
     return true;
 }
-} // namespace
 
-void exchange(const std::shared_ptr<clique> &c, const std::vector<call> &mine)
+void exchange(const member &m, const std::vector<call> &mine)
 {
-    std::unique_lock<std::mutex> guard(lock);
-    std::vector<std::unique_ptr<letter>> letters;
-    if (c->aborted)
-        return;
-    for (const call &m : mine) {
-        letters.push_back(std::make_unique<letter>());
-        letters.back()->mine = m;
-        deliver(*c, letters.back().get());
-    }
-    changed.notify_all();
+    clique &c = *m.all;
+    std::vector<std::unique_ptr<copy>> operands;
+    std::vector<message *> posted;
     std::string why =
-        text("rank %d of communicator %d, in a group of %zu sends and receives:", mine[0].rank, c->number, mine.size());
-    for (const auto &l : letters)
-        if (!l->done)
-            why += text(" %s %d;", l->mine.what == SEND ? "to" : "from", l->mine.root);
-    wait_in(guard, *c, why, [&] {
-        for (const auto &l : letters)
-            if (!l->done)
-                return false;
-        return true;
-    });
-}
-
-void abort_clique(const std::shared_ptr<clique> &c)
-{
-    std::lock_guard<std::mutex> guard(lock);
-    c->aborted = true;
-    changed.notify_all();
+        text("rank %d of communicator %d, in a group of %zu sends and receives:", m.rank, c.number, mine.size());
+    for (const call &one : mine) {
+        why += text(" %s %d;", one.what == SEND ? "to" : "from", one.root);
+        operands.push_back(std::make_unique<copy>(m.gpu, one.from, operand_bytes(one, c.members)));
+    }
+    guard held(c);
+    for (size_t i = 0; i < mine.size(); i++) {
+        posted.push_back(post(held, c, mine[i], operands[i]->where(), why));
+        if (!posted[i])
+            return;
+    }
+    for (size_t i = 0; i < mine.size(); i++)
+        if (mine[i].what == RECV && !receive(held, m, posted[i], why))
+            return;
+    for (size_t i = 0; i < mine.size(); i++)
+        if (mine[i].what == SEND) {
+            if (!wait_in(held, c, why, [&] { return posted[i]->taken; }))
+                return;
+            *posted[i] = message();
+        }
 }
 } // namespace standin

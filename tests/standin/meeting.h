@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stand-in for NCCL (nccl.cpp): members of a communicator and how they meet. */
+/* Of the stand-in for NCCL (nccl.cpp): members of a communicator, in one process or several of this machine, and how
+ * they meet. */
 #ifndef STANDIN_MEETING_H
 #define STANDIN_MEETING_H
 
 #include "standin.h"
 
-#include <atomic>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,42 +28,38 @@ struct call {
     int root; /* or peer */
 };
 
-/* One collective call. */
-struct slot {
-    std::vector<call> arrived;
-    bool done = false;
-    int left = 0;
-};
-
-/* A send or a receive that waits for the other side. */
-struct letter {
-    call mine;
-    bool done = false;
-};
-
-/* All members of one communicator. */
-struct clique {
-    explicit clique(int members);
-    const int number;     /* in messages */
-    std::vector<int> gpu; /* of each member; -1: not yet there */
-    std::atomic<bool> failed{false}, aborted{false};
-    std::map<int64_t, slot> slots;                                /* collective calls by their number */
-    std::map<std::pair<int, int>, std::vector<letter *>> letters; /* from, to: posted and not yet taken */
-};
-
 std::string words_of(const call &c);
+size_t size_of(ncclDataType_t type);
+size_t operand_bytes(const call &c, int members); /* 0: it reads nothing */
+size_t result_bytes(const call &c, int members);
 
-/* Rank `rank` of a clique has come on a GPU; false: the GPU or the rank is taken. */
-bool join(const std::shared_ptr<clique> &c, int rank, int gpu);
-void wait_for_members(const std::shared_ptr<clique> &c, int rank);
+/* All members of one communicator: memory that their processes share. */
+struct clique;
+
+/* Names a new clique; the process that does must live until all members have come. */
+void name_clique(char *id, size_t room);
+std::shared_ptr<clique> find_clique(const char *id, int members);
+int number_of(const clique &c); /* in messages */
+int members_of(const clique &c);
+
+struct member {
+    std::shared_ptr<clique> all;
+    int rank, gpu; /* in the clique; of its process */
+};
+
+/* A member has come; false: its GPU or its rank is taken. */
+bool join(const member &m);
+void wait_for_members(const member &m);
 
 /* Done by members, in threads of their streams: returns when the data are where they are to be, or the clique is
  * aborted. Ends the process with a message if members do not call the same, or do not come. */
-void meet(const std::shared_ptr<clique> &c, int64_t number, const call &mine);
-void exchange(const std::shared_ptr<clique> &c, const std::vector<call> &mine);
+void meet(const member &m, int64_t number, const call &mine);
+void exchange(const member &m, const std::vector<call> &mine);
 
-/* Wakes all that wait, for them to see that a clique is aborted. */
-void abort_clique(const std::shared_ptr<clique> &c);
+/* Fails all that is still to come of a clique; and wakes those who wait. */
+void fail_clique(clique &c);
+bool has_failed(const clique &c);
+void abort_clique(clique &c);
 } // namespace standin
 
 #endif

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stand-in for CUDA (standin.h): NCCL's interface for several GPUs of one process. Work goes to streams as
- * NCCL's does, each member meets the others there (meeting.h), and what members must not do ends the process with a
- * message: other calls, counts, types or roots, calls in another order, buffers of another GPU, waiting for each other.
- */
+/* Of the stand-in for CUDA (standin.h): NCCL's interface for GPUs of one process, or of several on this machine.
+ * Work goes to streams as NCCL's does, each member meets the others there (meeting.h), and what members must not do
+ * ends the process with a message: other calls, counts, types or roots, calls in another order, buffers of another GPU,
+ * waiting for each other. */
 #include "meeting.h"
 
-#include <map>
-#include <mutex>
+#include <atomic>
 #include <string.h>
 
 using namespace standin;
 
-struct ncclComm {
-    std::shared_ptr<clique> all;
-    int rank, gpu;
+struct ncclComm : member {
     int64_t calls = 0; /* collective ones */
     std::atomic<int> under_way{0};
 };
@@ -30,18 +27,6 @@ struct pending {
 thread_local int depth;
 thread_local std::vector<pending> group;
 thread_local std::vector<ncclComm *> joining;
-
-std::mutex lock;
-std::map<std::string, std::weak_ptr<clique>> &by_id = *new std::map<std::string, std::weak_ptr<clique>>;
-std::atomic<int64_t> ids{0};
-
-size_t bytes_of(const call &c, size_t times)
-{
-    const size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-    if ((size_t)c.type >= sizeof sizes / sizeof sizes[0])
-        wrong("NCCL: it does not know type %d", (int)c.type);
-    return c.count * times * sizes[c.type];
-}
 
 void check_buffer(const ncclComm *comm, const char *what, const call &c, const void *at, size_t bytes)
 {
@@ -66,17 +51,13 @@ void check_overlap(const call &c, size_t from_bytes, size_t to_bytes)
 
 void check_call(const ncclComm *comm, const call &c)
 {
-    const size_t n = comm->all->gpu.size();
-    const size_t from = bytes_of(c, c.what == REDUCE_SCATTER ? n : 1), to = bytes_of(c, c.what == ALL_GATHER ? n : 1);
-    const bool reads = c.what != RECV && (c.what != BROADCAST || c.rank == c.root);
-    const bool writes = c.what != SEND && (c.what != REDUCE || c.rank == c.root);
-    if (c.root < 0 || c.root >= (int)n)
-        wrong("NCCL: %s: a communicator of %zu members", words_of(c).c_str(), n);
-    if (reads)
-        check_buffer(comm, "send", c, c.from, from);
-    if (writes)
-        check_buffer(comm, "receive", c, c.to, to);
-    if (reads && writes)
+    const int n = members_of(*comm->all);
+    const size_t from = operand_bytes(c, n), to = result_bytes(c, n);
+    if (c.root < 0 || c.root >= n)
+        wrong("NCCL: %s: a communicator of %d members", words_of(c).c_str(), n);
+    check_buffer(comm, "send", c, c.from, from);
+    check_buffer(comm, "receive", c, c.to, to);
+    if (from && to)
         check_overlap(c, from, to);
 }
 
@@ -95,11 +76,11 @@ void start_group(std::vector<pending> calls)
 {
     while (!calls.empty()) {
         const pending first = calls.front();
-        const auto all = first.comm->all;
+        const member m = *first.comm;
         if (first.mine.what != SEND && first.mine.what != RECV) {
             const int64_t number = first.comm->calls++;
             const call mine = first.mine;
-            start(first.comm, first.in, [all, number, mine] { meet(all, number, mine); });
+            start(first.comm, first.in, [m, number, mine] { meet(m, number, mine); });
             calls.erase(calls.begin());
             continue;
         }
@@ -111,7 +92,7 @@ void start_group(std::vector<pending> calls)
             } else {
                 ++p;
             }
-        start(first.comm, first.in, [all, together] { exchange(all, together); });
+        start(first.comm, first.in, [m, together] { exchange(m, together); });
     }
 }
 
@@ -126,24 +107,23 @@ ncclResult_t post(ncclComm *comm, call mine, cudaStream_t in)
               gpu_of(s));
     check_call(comm, mine);
     if (fails("nccl"))
-        comm->all->failed = true;
+        fail_clique(*comm->all);
     group.push_back({comm, mine, s});
     if (depth == 0)
         start_group(std::move(group)), group.clear();
     return ncclSuccess;
 }
 
-ncclResult_t join_as(ncclComm_t *to, const std::shared_ptr<clique> &all, int rank, int gpu)
+ncclResult_t join_as(ncclComm_t *to, const char *id, int members, int rank, int gpu)
 {
     *to = nullptr;
-    if (rank < 0 || rank >= (int)all->gpu.size())
+    if (rank < 0 || rank >= members)
         return ncclInvalidArgument;
-    if (!join(all, rank, gpu))
+    const member m = {find_clique(id, members), rank, gpu};
+    if (!join(m))
         return ncclInvalidUsage; /* as NCCL: one GPU, one rank */
     *to = new ncclComm;
-    (*to)->all = all;
-    (*to)->rank = rank;
-    (*to)->gpu = gpu;
+    static_cast<member &>(**to) = m;
     return ncclSuccess;
 }
 } // namespace
@@ -153,30 +133,19 @@ ncclResult_t join_as(ncclComm_t *to, const std::shared_ptr<clique> &all, int ran
 extern "C" ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "stand-in %lld", (long long)++ids);
+    name_clique(id->internal, sizeof id->internal);
     return ncclSuccess;
 }
 
 extern "C" ncclResult_t ncclCommInitRank(ncclComm_t *to, int members, ncclUniqueId id, int rank)
 {
-    std::shared_ptr<clique> all;
-    {
-        std::lock_guard<std::mutex> guard(lock);
-        auto &known = by_id[id.internal];
-        all = known.lock();
-        if (!all)
-            known = all = std::make_shared<clique>(members);
-    }
-    if ((int)all->gpu.size() != members)
-        wrong("NCCL: rank %d says that its communicator has %d members, another says %zu", rank, members,
-              all->gpu.size());
-    const ncclResult_t result = join_as(to, all, rank, current());
+    const ncclResult_t result = join_as(to, id.internal, members, rank, current());
     if (result)
         return result;
     if (depth)
         joining.push_back(*to);
     else
-        wait_for_members(all, rank);
+        wait_for_members(**to);
     return ncclSuccess;
 }
 
@@ -187,10 +156,10 @@ extern "C" ncclResult_t ncclCommInitRankConfig(ncclComm_t *to, int members, nccl
 
 extern "C" ncclResult_t ncclCommInitAll(ncclComm_t *to, int n, const int *list)
 {
-    const auto all = std::make_shared<clique>(n);
-    ncclResult_t result = ncclSuccess;
+    ncclUniqueId id;
+    ncclResult_t result = ncclGetUniqueId(&id);
     for (int r = 0; r < n && !result; r++)
-        result = join_as(&to[r], all, r, list ? list[r] : r);
+        result = join_as(&to[r], id.internal, n, r, list ? list[r] : r);
     return result;
 }
 
@@ -203,14 +172,14 @@ extern "C" ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     if (comm && comm->under_way)
         wrong("NCCL: rank %d of communicator %d is destroyed while its work is under way", comm->rank,
-              comm->all->number);
+              number_of(*comm->all));
     delete comm;
     return ncclSuccess;
 }
 
 extern "C" ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    abort_clique(comm->all);
+    abort_clique(*comm->all);
     while (comm->under_way)
         ;
     delete comm;
@@ -219,13 +188,13 @@ extern "C" ncclResult_t ncclCommAbort(ncclComm_t comm)
 
 extern "C" ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
 {
-    *error = comm->all->failed ? ncclRemoteError : ncclSuccess;
+    *error = has_failed(*comm->all) ? ncclRemoteError : ncclSuccess;
     return ncclSuccess;
 }
 
 extern "C" ncclResult_t ncclCommCount(const ncclComm_t comm, int *n)
 {
-    *n = (int)comm->all->gpu.size();
+    *n = members_of(*comm->all);
     return ncclSuccess;
 }
 
@@ -280,7 +249,7 @@ extern "C" ncclResult_t ncclGroupEnd(void)
     if (--depth)
         return ncclSuccess;
     for (const ncclComm *comm : joining)
-        wait_for_members(comm->all, comm->rank);
+        wait_for_members(*comm);
     joining.clear();
     const std::vector<pending> calls = std::move(group);
     group.clear();

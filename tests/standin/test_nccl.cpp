@@ -7,7 +7,9 @@
 #include <chrono>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include <nccl.h>
@@ -188,6 +190,73 @@ START_TEST(ranks_may_be_threads)
         t.join();
     ck_assert_int_eq(wrong, 0);
     ck_assert_float_eq(result<float>(1, N)[3], (float)filled(3, 3));
+}
+END_TEST
+
+/* Rank `rank` of two processes, with half of the GPUs; what is wrong, if anything. */
+static int half_of_the_ranks(int rank, const ncclUniqueId &id)
+{
+    const int first = rank * GPUS / 2, end = first + GPUS / 2;
+    ncclComm_t own[GPUS];
+    begin();
+    fill<float>(from, GPUS * N);
+    ncclGroupStart();
+    for (int g = first; g < end; g++) {
+        cudaSetDevice(g);
+        if (ncclCommInitRank(&own[g], GPUS, id, g))
+            return 1;
+    }
+    if (ncclGroupEnd())
+        return 2;
+    for (int round = 0; round < 3; round++) {
+        ncclGroupStart();
+        for (int g = first; g < end; g++)
+            ncclAllReduce(from[g], to[g], N, ncclFloat32, ncclSum, own[g], in[g]);
+        ncclGroupEnd();
+        for (int g = first; g < end; g++)
+            for (size_t i = 0; i < N; i++)
+                if (result<float>(g, N)[i] != (float)reduced(ncclSum, i))
+                    return 3;
+        ncclGroupStart();
+        for (int g = first; g < end; g++)
+            for (int peer = 0; peer < GPUS; peer++) {
+                ncclSend(from[g] + (size_t)peer * N * 4, N, ncclFloat32, peer, own[g], in[g]);
+                ncclRecv(to[g] + (size_t)peer * N * 4, N, ncclFloat32, peer, own[g], in[g]);
+            }
+        ncclGroupEnd();
+        for (int g = first; g < end; g++)
+            for (size_t i = 0; i < GPUS * N; i++)
+                if (result<float>(g, GPUS * N)[i] != (float)filled((int)(i / N), (size_t)g * N + i % N))
+                    return 4;
+    }
+    for (int g = first; g < end; g++)
+        ncclCommDestroy(own[g]);
+    return 0;
+}
+
+/* How a process ends that is the other half of ours. */
+static int other_half(int (*act)(int, const ncclUniqueId &))
+{
+    ncclUniqueId id;
+    int status;
+    ncclGetUniqueId(&id);
+    const pid_t child = fork();
+    if (!child)
+        _exit(act(1, id));
+    ck_assert_int_eq(half_of_the_ranks(0, id), 0);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+START_TEST(ranks_may_be_processes)
+{
+    ck_assert_int_eq(other_half(half_of_the_ranks), 0);
+}
+END_TEST
+
+START_TEST(a_process_that_ends_is_missed)
+{
+    other_half([](int, const ncclUniqueId &) { return 0; });
 }
 END_TEST
 
@@ -403,6 +472,8 @@ int main(void)
     tcase_add_test(all, ranks_may_be_threads);
     tcase_add_test(all, a_group_makes_communicators);
     tcase_add_test(all, one_gpu_cannot_be_two_ranks);
+    tcase_add_test(all, ranks_may_be_processes);
+    tcase_add_test_raise_signal(all, a_process_that_ends_is_missed, SIGABRT);
     tcase_add_test(all, a_failed_communicator_can_be_aborted);
     tcase_add_loop_test_raise_signal(all, a_mistake_aborts, SIGABRT, 0, (int)(sizeof mistakes / sizeof mistakes[0]));
     suite_add_tcase(suite, all);
