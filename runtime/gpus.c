@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpus.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_LEFT = 1 << 30 }; /* bytes of a GPU that are left to libraries */
@@ -117,6 +118,34 @@ trama_status gpus_adopt(trama_context *c)
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "the program's StarPU has no worker for a GPU of rank %d",
                           c->comm.rank);
     return TRAMA_OK;
+}
+
+void context_gpu_wanted(trama_context *c, int64_t bytes, const char *of)
+{
+    pthread_mutex_lock(&runtime_lock);
+    if (bytes > c->gpu_wanted || atomic_load(&c->under_way) == 0) {
+        c->gpu_wanted = bytes;
+        snprintf(c->gpu_wanted_by, sizeof c->gpu_wanted_by, "%s", of);
+    }
+    pthread_mutex_unlock(&runtime_lock);
+}
+
+bool gpus_starve(trama_context *c, text *words)
+{
+    bool starve = false;
+    pthread_mutex_lock(&runtime_lock);
+    for (int i = 0; i < c->n_gpus && c->gpu_wanted; i++) {
+        int worker = gpus_worker(c->gpus[i].device, 0);
+        int64_t left = c->cuda->free_bytes(c->gpus[i].device);
+        int64_t held = worker < 0 ? 0 : pool_on_node(c, starpu_worker_get_memory_node((unsigned)worker));
+        starve = starve || left + held < c->gpu_wanted;
+        text_add(words, "GPU %d has %lld MB free and %lld MB of tensors, ", c->gpus[i].device, (long long)(left >> 20),
+                 (long long)(held >> 20));
+    }
+    if (c->n_gpus && c->gpu_wanted)
+        text_add(words, "and %s wants %lld MB at a time", c->gpu_wanted_by, (long long)(c->gpu_wanted >> 20));
+    pthread_mutex_unlock(&runtime_lock);
+    return starve;
 }
 
 trama_status gpus_start(trama_context *c)

@@ -25,6 +25,11 @@ bool gpus_have_cores(const trama_context *c);
  */
 trama_status gpus_adopt(trama_context *c);
 
+/* Adds to a message how much of each GPU's memory is free and holds tensors, and what the largest task wants. True if
+ * some GPU has not enough for it: others have taken of its memory since the start. StarPU 1.4 would wait for ever: it
+ * counts what it failed to get as taken, which is why its own figures serve nothing here. */
+bool gpus_starve(trama_context *c, text *words);
+
 /* What their workers need, while StarPU runs and is awake. */
 trama_status gpus_start(trama_context *c);
 void gpus_stop(trama_context *c);

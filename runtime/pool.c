@@ -127,6 +127,27 @@ shard_pool_state shard_pool(const trama_context *c)
     return c->pool->state;
 }
 
+static int64_t bytes_on_node(const shard *s, unsigned node)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < s->n_tiles; i++) {
+        int allocated = 0, valid, loading, requested;
+        starpu_data_query_status2(s->tile[i], (int)node, &allocated, &valid, &loading, &requested);
+        bytes += allocated ? (int64_t)starpu_data_get_size(s->tile[i]) : 0;
+    }
+    return bytes;
+}
+
+int64_t pool_on_node(const trama_context *c, unsigned node)
+{
+    int64_t bytes = 0;
+    for (const entry *e = c->pool->used; e; e = e->next)
+        bytes += bytes_on_node(&e->shard, node);
+    for (const entry *e = c->pool->idle; e; e = e->next)
+        bytes += bytes_on_node(&e->shard, node);
+    return bytes;
+}
+
 static shard_key key_of(int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim, int cut_parts)
 {
     shard_key key;

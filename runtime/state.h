@@ -35,9 +35,9 @@ typedef struct own_place {
 
 /* A GPU of this rank. */
 typedef struct own_gpu {
-    int device, card; /* as CUDA numbers it; its number in the rank's node_card */
+    int device, card;  /* as CUDA numbers it; its number in the rank's node_card */
     int package, numa; /* logical indices of where it hangs */
-    int pu; /* of the thread that drives it, -1 where none is to be had */
+    int pu;            /* of the thread that drives it, -1 where none is to be had */
 } own_gpu;
 
 struct trama_context {
@@ -53,9 +53,11 @@ struct trama_context {
     context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] by the process */
     own_gpu gpus[NODE_MAX_GPUS];     /* [n_gpus] */
     int64_t gpu_bytes;               /* that tensors may take of each */
-    int gpus_of_all;                 /* GPUs that all ranks take, a shared one for each */
-    bool gpus_apart;                 /* none of them is two ranks' */
-    ARRAY(gpu_group *) groups;       /* gpu_group.c */
+    int64_t gpu_wanted;              /* of that, by the largest task under way, under runtime_lock */
+    char gpu_wanted_by[TRAMA_GPU_TASK_ROOM];
+    int gpus_of_all;           /* GPUs that all ranks take, a shared one for each */
+    bool gpus_apart;           /* none of them is two ranks' */
+    ARRAY(gpu_group *) groups; /* gpu_group.c */
     uint32_t cpu_mask[(STARPU_NMAXWORKERS + 31) / 32];
     int local_ranks; /* ranks on this node */
     int sharers;     /* of them those with the very same PUs, this one included */
@@ -86,9 +88,9 @@ struct trama_context {
     /* rest.c, under runtime_lock but for the atomics */
     atomic_int depth; /* brackets of context_wake */
     atomic_bool awake, armed;
-    int rest_hook, yield_hook; /* -1 where not registered */
+    int rest_hook, yield_hook;        /* -1 where not registered */
     void (*rest_changed)(bool awake); /* NULL: nobody asks */
-    bool mpi_yields;           /* StarPU-MPI's thread, which drives worker 0, gives its core up while it waits */
+    bool mpi_yields;                  /* StarPU-MPI's thread, which drives worker 0, gives its core up while it waits */
     _Atomic int64_t idle_since;
     starpu_data_handle_t keep_in, keep_out;
     int64_t keep_data[2];
@@ -131,5 +133,6 @@ void message_start(trama_context *c);
 void message_stop(trama_context *c);
 void pool_start(trama_context *c);
 void pool_stop(trama_context *c);
+int64_t pool_on_node(const trama_context *c, unsigned node); /* bytes of shards that StarPU holds on a memory node */
 
 #endif

@@ -155,28 +155,41 @@ static int64_t bytes_of(const plan *p, const plan_step *step)
     return bytes;
 }
 
-/* Tensors come and go on a GPU, but what one task uses must be there together. */
-static trama_status check_gpus(trama_context *context, const blueprint *of)
+/* The step that takes most of a GPU at a time; NULL if none runs there. */
+static const plan_step *largest_on_gpu(trama_context *context, const plan *p, int64_t *bytes)
 {
-    const plan *p = of->plan;
+    const plan_step *largest = NULL;
+    *bytes = 0;
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *step = &p->steps.at[i];
         if (step->kind == STEP_ORDER || step->kind >= STEP_SEND || !context_machine(context)->places[step->place].gpu)
             continue;
-        int64_t bytes = bytes_of(p, step), room = context_gpu_bytes(context);
-        if (bytes <= room)
-            continue;
-        const trama_node *node =
-            step->kind == STEP_COMPUTE ? of->program->nodes.at[p->calls.at[step->call].node] : NULL;
-        return trama_fail(
-            node ? node->where : NOWHERE, TRAMA_E_MEMORY,
-            "%s %s takes %lld MB of a GPU at a time, and tensors may take %lld MB of it (config.gpu_memory,"
-            " TRAMA_GPU_MEMORY): split them over more processes, or run on the cores (TRAMA_DEVICE=cpu)",
-            node ? node->op->name : "a change of layout of",
-            of->program->values.at[p->shards.at[plan_step_operand(p, step, 0)->region.shard].value]->name,
-            (long long)(bytes >> 20), (long long)(room >> 20));
+        int64_t of_step = bytes_of(p, step);
+        if (!largest || of_step > *bytes) {
+            largest = step;
+            *bytes = of_step;
+        }
     }
-    return TRAMA_OK;
+    return largest;
+}
+
+/* Tensors come and go on a GPU, but what one task uses must be there together. */
+static trama_status check_gpus(trama_context *context, blueprint *of)
+{
+    const plan *p = of->plan;
+    int64_t room = context_gpu_bytes(context);
+    const plan_step *step = largest_on_gpu(context, p, &of->gpu_bytes);
+    if (!step)
+        return TRAMA_OK;
+    const trama_node *node = step->kind == STEP_COMPUTE ? of->program->nodes.at[p->calls.at[step->call].node] : NULL;
+    snprintf(of->gpu_step, sizeof of->gpu_step, "%.60s %.90s", node ? node->op->name : "a change of layout of",
+             of->program->values.at[p->shards.at[plan_step_operand(p, step, 0)->region.shard].value]->name);
+    if (of->gpu_bytes <= room)
+        return TRAMA_OK;
+    return trama_fail(node ? node->where : NOWHERE, TRAMA_E_MEMORY,
+                      "%s takes %lld MB of a GPU at a time, and tensors may take %lld MB of it (config.gpu_memory,"
+                      " TRAMA_GPU_MEMORY): split them over more processes, or run on the cores (TRAMA_DEVICE=cpu)",
+                      of->gpu_step, (long long)(of->gpu_bytes >> 20), (long long)(room >> 20));
 }
 
 /* By piece, since plans of values that are stored alike may number their shards otherwise. */
@@ -384,6 +397,8 @@ void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
     int tasks = 0;
     for (int i = 0; i < l->n; i++)
         tasks += l->steps[i].kind < STEP_SEND && (l->steps[i].part & parts);
+    if (in->of->gpu_bytes)
+        context_gpu_wanted(in->context, in->of->gpu_bytes, in->of->gpu_step);
     context_wake(in->context);
     context_count_tasks(in->context, tasks);
     flight_add(f, tasks);

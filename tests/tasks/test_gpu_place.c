@@ -6,6 +6,8 @@
 
 #if TRAMA_HAVE_CUDA
 #include <cuda_runtime_api.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { ROWS = 16, COLUMNS = 12 };
 
@@ -156,6 +158,51 @@ START_TEST(data_may_exceed_the_memory_of_a_gpu)
 }
 END_TEST
 
+enum { AS_WANTED = 42 };
+
+static void listen(void *data, trama_log_level level, const char *line)
+{
+    (void)data;
+    fprintf(stderr, "%s\n", line);
+    if (level == TRAMA_LOG_ERROR)
+        _exit(strstr(line, "matmul") && strstr(line, "wants 96 MB") && strstr(line, " MB free") ? AS_WANTED : 1);
+}
+
+/* In a process of its own, whose GPU is filled by others after the start, but for what its driver may want. */
+static void starve(void)
+{
+    enum { N = 2048, LEFT = 32 << 20 };
+    trama_config config = {.device = TRAMA_GPU, .watchdog = 1, .log = listen};
+    void *taken;
+    alarm(60);
+    must(trama_start(&config, &ctx));
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(N, N));
+    trama_value *y = trama_matmul(x, trama_scale(x, 2));
+    trama_target *t = trama_target_new(p, "t", y);
+    trama_executable *e = compile(p);
+    double *data = calloc(N * N, sizeof *data);
+    for (size_t bytes = (size_t)1 << 40; bytes >= LEFT; bytes /= 2)
+        while (!cudaMalloc(&taken, bytes))
+            ;
+    must(trama_feed(e, x, data, TRAMA_SHAPE(N, N)));
+    must(trama_run(e, t));
+    must(trama_read(e, y, data, N * N * sizeof *data));
+}
+
+START_TEST(memory_that_others_take_meanwhile_ends_the_job)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_gpu_place", "starve", NULL);
+        _exit(1);
+    }
+    waitpid(child, &status, 0);
+    demand(WIFEXITED(status) && WEXITSTATUS(status) == AS_WANTED, "it ended with status %d", status);
+}
+END_TEST
+
 /* ---- Cores and a GPU together ---- */
 
 START_TEST(replicas_on_cores_and_gpu_stay_equal_to_the_bit)
@@ -189,11 +236,17 @@ START_TEST(replicas_on_cores_and_gpu_stay_equal_to_the_bit)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const TTest *tests[] = {an_op_of_ones_own_runs_where_it_has_a_kernel, a_kernel_that_fails_on_a_gpu_is_named,
-                            what_cannot_fit_a_gpu_is_refused_by_name, data_may_exceed_the_memory_of_a_gpu,
-                            replicas_on_cores_and_gpu_stay_equal_to_the_bit};
+    (void)argv;
+    if (argc > 1) {
+        starve();
+        return 1;
+    }
+    const TTest *tests[] = {
+        an_op_of_ones_own_runs_where_it_has_a_kernel,   a_kernel_that_fails_on_a_gpu_is_named,
+        what_cannot_fit_a_gpu_is_refused_by_name,       data_may_exceed_the_memory_of_a_gpu,
+        memory_that_others_take_meanwhile_ends_the_job, replicas_on_cores_and_gpu_stay_equal_to_the_bit};
     if (!start_on(TRAMA_GPU, 0)) {
         printf("skipped: %s\n", trama_error());
         return 77;
