@@ -11,8 +11,8 @@
 #include "dataset.h"
 #include "must.h"
 #include "optimizer_options.h"
-#include "run_options.h"
 #include "progress.h"
+#include "run_options.h"
 
 enum {
     CLASSES = 10,
@@ -29,7 +29,7 @@ typedef struct options {
     optimizer_options optimizer;
     plan_form plan; /* print it, and do not train */
     sampler_order order;
-    trama_dtype dtype;
+    trama_dtype dtype, compute; /* of what is kept; in which layers compute */
     uint64_t seed;
     const char *data, *log;
 } options;
@@ -55,7 +55,8 @@ static const struct argp_option argp_options[] = {
     {"merge", KEY_MERGE, "K", 0, "Gradients of K steps are merged into one update; a step is a micro-step then (1)", 0},
     {"epochs", KEY_EPOCHS, "N", 0, "Times that all samples are taken (2)", 0},
     {"steps", KEY_STEPS, "N", 0, "Steps, instead of epochs", 0},
-    {"dtype", KEY_DTYPE, "NAME", 0, "f32 (the default) or f64", 0},
+    {"dtype", KEY_DTYPE, "NAME", 0, "f32 (the default), f64; bf16, f16: layers compute in it, on weights that stay f32",
+     0},
     {"seed", KEY_SEED, "N", 0, "Of the weights and of the shuffling (1)", 0},
     {"no-shuffle", KEY_NO_SHUFFLE, NULL, 0, "Take the samples in file order, over and over", 0},
     {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files", 0},
@@ -72,7 +73,8 @@ static const char argp_doc[] =
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
-    static const char *const axes[] = {"dp", "mp"}, *const dtypes[] = {"f32", "f64"};
+    static const char *const axes[] = {"dp", "mp"}, *const dtypes[] = {"f32", "f64", "bf16", "f16"};
+    static const trama_dtype computed[] = {TRAMA_F32, TRAMA_F64, TRAMA_BF16, TRAMA_F16};
     options *o = state->input;
     switch (key) {
     case ARGP_KEY_INIT:
@@ -99,7 +101,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         o->steps = argument_integer(state, "--steps", text, 1, INT64_C(1000000000000));
         return 0;
     case KEY_DTYPE:
-        o->dtype = argument_word(state, "--dtype", text, 2, dtypes) ? TRAMA_F64 : TRAMA_F32;
+        o->compute = computed[argument_word(state, "--dtype", text, 4, dtypes)];
+        o->dtype = o->compute == TRAMA_F64 ? TRAMA_F64 : TRAMA_F32;
         return 0;
     case KEY_SEED:
         o->seed = argument_unsigned(state, "--seed", text);
@@ -127,6 +130,7 @@ static options parse(int argc, char **argv)
                  .epochs = 2,
                  .order = SAMPLER_SHUFFLED,
                  .dtype = TRAMA_F32,
+                 .compute = TRAMA_F32,
                  .seed = 1};
     const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &run_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
@@ -157,6 +161,11 @@ static void shard_along(trama_value *value, const trama_mesh *mesh, const char *
     trama_shard(value, mesh, layout);
 }
 
+static trama_value *as(trama_value *value, trama_dtype dtype)
+{
+    return trama_value_dtype(value) == dtype ? value : trama_cast(value, dtype);
+}
+
 /* Layer i: h [batch, in] -> h w + b [batch, out]. The layouts of b, of h and of all gradients follow from w's. */
 static trama_value *layer(const options *o, trama_program *program, int i, int64_t in, int64_t out, trama_value *h)
 {
@@ -169,7 +178,7 @@ static trama_value *layer(const options *o, trama_program *program, int i, int64
     trama_value *w = trama_parameter(program, weight, o->dtype, TRAMA_SHAPE(in, out), &uniform);
     trama_value *b = trama_parameter(program, bias, o->dtype, TRAMA_SHAPE(out), NULL);
     shard_along(w, o->mesh, "mp", by_row ? "S(0)" : last ? "R" : "S(1)");
-    return trama_add(trama_matmul(h, w), b);
+    return trama_add(trama_matmul(h, as(w, o->compute)), as(b, o->compute));
 }
 
 /* Of a training on so many samples. */
@@ -185,11 +194,12 @@ static model build(const options *o, int64_t pixels, int64_t steps)
     m.y = trama_input(m.program, "y", TRAMA_I64, TRAMA_SHAPE(TRAMA_ANY));
     shard_along(m.x, o->mesh, "dp", "S(0)");
 
-    trama_value *z = m.x;
+    trama_value *z = as(m.x, o->compute);
     for (int i = 0; i <= o->n_hidden; i++) {
         int64_t in = i ? o->hidden[i - 1] : pixels, out = i < o->n_hidden ? o->hidden[i] : CLASSES;
         z = layer(o, m.program, i, in, out, i ? trama_relu(z) : z);
     }
+    z = as(z, o->dtype);
     m.loss = trama_cross_entropy(z, m.y);
     m.accuracy = trama_mean(trama_cast(trama_equal(trama_argmax(z, 1), m.y), o->dtype));
 

@@ -30,7 +30,7 @@ static const wrong_use wrongs[] = {
     {"fashion_mnist --lr nan", "--lr", "'nan'"},
     {"fashion_mnist --lr 1e999", "--lr", "'1e999'"},
     {"fashion_mnist --lr 0.1y", "--lr", "'0.1y'"},
-    {"fashion_mnist --dtype f16", "--dtype", "'f16': takes f32 or f64"},
+    {"fashion_mnist --dtype f8", "--dtype", "'f8': takes f32, f64, bf16 or f16"},
     {"fashion_mnist --seed -1", "--seed", "'-1'"},
     {"fashion_mnist --seed 18446744073709551616", "--seed", "'18446744073709551616'"},
     {"fashion_mnist --plan=picture", "--plan", "'picture': takes table, steps or dot"},

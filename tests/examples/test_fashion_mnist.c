@@ -161,6 +161,24 @@ START_TEST(all_meshes_follow_plain_loops_in_f64)
 }
 END_TEST
 
+/* Sums are of many rounded numbers: the loss is as near as few roundings of one number. */
+START_TEST(layers_may_compute_in_halves)
+{
+    static const char *const halves[] = {"bf16", "f16 --loss-scale 256"};
+    static const double rounding[] = {0x1p-8, 0x1p-11};
+    wanted w = plain_training(DEPTH, widths, 7, 0, 1, false, 0.1);
+    for (int h = 0; h < 2; h++) {
+        char options[128];
+        snprintf(options, sizeof options, "--no-shuffle --optimizer sgd --steps 7 --hidden 17,13,11 --dtype %s",
+                 halves[h]);
+        for (int i = 0; i < N_MESHES; i++) {
+            train("", meshes[i], options);
+            check_log(meshes[i], &w, rounding[h]);
+        }
+    }
+}
+END_TEST
+
 START_TEST(epochs_are_shuffled_as_stated_and_end_with_a_short_batch)
 {
     static const int size[] = {PIXELS, 17, 13, CLASSES}; /* the last layer is replicated */
@@ -273,7 +291,7 @@ START_TEST(the_images_that_debian_packs_are_found)
 }
 END_TEST
 
-TESTS(all_meshes_follow_plain_loops_in_f32, all_meshes_follow_plain_loops_in_f64,
+TESTS(all_meshes_follow_plain_loops_in_f32, all_meshes_follow_plain_loops_in_f64, layers_may_compute_in_halves,
       epochs_are_shuffled_as_stated_and_end_with_a_short_batch, the_default_rates_are_those_of_the_optimizers,
       optimizers_schedules_and_scales_are_the_same_on_all_meshes, steps_that_are_not_finite_are_left_out,
       several_ranks_follow_plain_loops_and_the_first_one_speaks,
