@@ -154,7 +154,7 @@ int main(void)
 {
     Suite *suite = suite_create("starpu");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
+    tcase_set_timeout(all, 0); /* CTest has one for the whole program */
     tcase_add_test(all, starpu_calls_the_stand_in);
     tcase_add_test(all, a_codelet_computes_on_one_gpu);
     tcase_add_test(all, and_when_work_is_late);
