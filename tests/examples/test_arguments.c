@@ -88,7 +88,7 @@ END_TEST
 
 static void expect_bad_file(const char *name, const char *reason)
 {
-    const outcome *o = run(QUICKLY "./fashion_mnist --data %s", scratch);
+    const outcome *o = run("./fashion_mnist --data %s", scratch);
     ck_assert_msg(o->status > 0 && contains(o->text, name) && contains(o->text, reason), "%s: status %d, %.2000s",
                   reason, o->status, o->text);
     write_data();
@@ -96,7 +96,7 @@ static void expect_bad_file(const char *name, const char *reason)
 
 START_TEST(a_missing_folder_or_file_is_named)
 {
-    const outcome *o = run(QUICKLY "./fashion_mnist --data /nonexistent");
+    const outcome *o = run("./fashion_mnist --data /nonexistent");
     ck_assert_int_gt(o->status, 0);
     ck_assert(contains(o->text, "/nonexistent/train-images-idx3-ubyte"));
     unlink(in_scratch("t10k-labels-idx1-ubyte"));

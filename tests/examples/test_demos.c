@@ -4,7 +4,7 @@
 
 START_TEST(a_host_gets_its_product_twice)
 {
-    static const char *const commands[] = {"./embed", MPIRUN "2 ./embed", MPIRUN "4 ./embed"};
+    static const char *const commands[] = {WHOLE_STACKS "./embed", MPIRUN "2 ./embed", MPIRUN "4 ./embed"};
     const bool has_mpi = TRAMA_HAVE_MPI;
     for (size_t i = 0; i < (has_mpi ? 3 : 1); i++) {
         char line[80];

@@ -7,7 +7,7 @@
 /* Runs it; the arguments are the shell's. */
 static const char *layout(const char *arguments)
 {
-    return text_of(run(QUICKLY "./trama layout %s", arguments));
+    return text_of(run("./trama layout %s", arguments));
 }
 
 static void expect_all(const char *arguments, int n, const char *const *parts)
@@ -80,8 +80,8 @@ START_TEST(both_forms_of_a_layout_give_the_same)
                                            {"'[-1,-1] P{0:sum,1:avg}'", "'P,P(avg)'"},
                                            {"'[-1,1] mask{1,1,1,0,0,0}'", "'R,S(1) mask{1,1,1,0,0,0}'"}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        char *first = strdup(text_of(run(QUICKLY "./trama layout -m 2,3 -s 7,5 -l %s", forms[i][0])));
-        ck_assert_str_eq(first, text_of(run(QUICKLY "./trama layout -m 2,3 -s 7,5 -l %s", forms[i][1])));
+        char *first = strdup(text_of(run("./trama layout -m 2,3 -s 7,5 -l %s", forms[i][0])));
+        ck_assert_str_eq(first, text_of(run("./trama layout -m 2,3 -s 7,5 -l %s", forms[i][1])));
         free(first);
     }
 }
@@ -146,7 +146,7 @@ static char svg[1 << 16];
 
 static void draw(const char *arguments)
 {
-    text_of(run(QUICKLY "./trama layout %s --svg %s", arguments, in_scratch("drawing.svg")));
+    text_of(run("./trama layout %s --svg %s", arguments, in_scratch("drawing.svg")));
     FILE *file = fopen(in_scratch("drawing.svg"), "r");
     ck_assert_ptr_nonnull(file);
     svg[fread(svg, 1, sizeof svg - 1, file)] = 0;
@@ -347,7 +347,7 @@ END_TEST
 START_TEST(help_names_every_option)
 {
     EXPECT("--help", "trama layout [OPTION...]", "--mesh=SPEC", "--shape=N,N", "--layout=LAYOUT", "--svg=FILE");
-    ck_assert(contains(text_of(run(QUICKLY "./trama --help")), "\n  layout "));
+    ck_assert(contains(text_of(run("./trama --help")), "\n  layout "));
 }
 END_TEST
 

@@ -2,11 +2,9 @@
 /* The command trama reshard: moves and certificate worked out by hand, and wrong orders. */
 #include "programs.h"
 
-#define QUICKLY "ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=1 "
-
 static const char *reshard(const char *arguments)
 {
-    return text_of(run(QUICKLY "./trama reshard %s", arguments));
+    return text_of(run("./trama reshard %s", arguments));
 }
 
 static void expect_moves(const char *arguments, const char *moves, const char *last)
@@ -146,7 +144,7 @@ END_TEST
 
 START_TEST(help_tells_what_is_printed)
 {
-    const char *text = text_of(run(QUICKLY "./trama reshard --help"));
+    const char *text = text_of(run("./trama reshard --help"));
     static const char *const parts[] = {
         "--mesh", "--to-mesh", "--shape", "--from", "--to=", "--dtype", "--moves", "--svg", "lower bound"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

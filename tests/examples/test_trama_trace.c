@@ -31,7 +31,7 @@ static void sleep_in_pair(int scale)
 
 static const outcome *trace_outcome(const char *arguments)
 {
-    return run(QUICKLY "./trama trace %s/run %s", scratch, arguments);
+    return run("./trama trace %s/run %s", scratch, arguments);
 }
 
 static const char *trace(const char *arguments)
@@ -358,15 +358,15 @@ START_TEST(wrong_arguments_are_named)
                                      {" .", "no folder of a trace", "TRAMA_TRACE"}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
         run_wrong("trama trace", &uses[i]);
-    const char *help = text_of(run(QUICKLY "./trama trace --help"));
+    const char *help = text_of(run("./trama trace --help"));
     ck_assert(contains(help, "TRAMA_TRACE=FOLDER") && contains(help, "--longest") && contains(help, "starvz.yaml"));
-    ck_assert(contains(text_of(run(QUICKLY "./trama --help")), "\n  trace "));
+    ck_assert(contains(text_of(run("./trama --help")), "\n  trace "));
 }
 END_TEST
 
 static void expect_refusal(const char *before, const char *part, const char *also)
 {
-    const outcome *o = run("%s; " QUICKLY "./trama trace %s/run --no-starvz", before, scratch);
+    const outcome *o = run("%s; ./trama trace %s/run --no-starvz", before, scratch);
     ck_assert_msg(o->status == 1 && contains(o->text, part) && contains(o->text, also), "%s: %d, %s", part, o->status,
                   o->text);
     ck_assert_int_eq(size_of("run/paje.trace"), -1);
@@ -405,8 +405,8 @@ START_TEST(a_full_disk_leaves_nothing_behind)
         printf("skipped: a full disk, none can be mounted here\n");
         return;
     }
-    o = run(QUICKLY "./trama trace %s/run --no-starvz --out=%s/small; a=$?; ls -A %s/small; umount %s/small; exit $a",
-            scratch, scratch, scratch, scratch);
+    o = run("./trama trace %s/run --no-starvz --out=%s/small; a=$?; ls -A %s/small; umount %s/small; exit $a", scratch,
+            scratch, scratch, scratch);
     ck_assert_msg(o->status == 1 && contains(o->text, "No space left on device") && !contains(o->text, "\npaje.trace"),
                   "%d: %s", o->status, o->text);
 }

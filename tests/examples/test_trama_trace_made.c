@@ -36,8 +36,7 @@ static void add_rank(int rank, const char *description)
 
 static const char *trace(const char *arguments)
 {
-    return text_of(
-        run(QUICKLY "TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run %s", scratch, scratch, arguments));
+    return text_of(run("TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run %s", scratch, scratch, arguments));
 }
 
 static void expect_lines(const char *text, int n, const char *const *lines)
@@ -202,7 +201,7 @@ START_TEST(more_ranks_than_the_tool_merges_are_refused)
 {
     make_two_ranks();
     text_of(run("cd %s/run && rm about_* && for i in $(seq 64); do echo events >prof_file_$i; done", scratch));
-    const outcome *o = run(QUICKLY "TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run", scratch, scratch);
+    const outcome *o = run("TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run", scratch, scratch);
     ck_assert_msg(o->status == 1 && contains(o->text, "65 ranks") && contains(o->text, "at most 64"), "%s", o->text);
 }
 END_TEST
