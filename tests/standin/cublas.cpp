@@ -5,6 +5,7 @@
  * message. */
 #include "cublas.h"
 #include "numbers.h"
+#include <algorithm>
 
 #include <cmath>
 #include <string.h>
@@ -285,7 +286,7 @@ extern "C" cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmul
     submit(s, [p, mask, workspace, workspace_bytes] {
         opened access(mask);
         if (workspace)
-            memset(workspace, 0xff, workspace_bytes); /* it is used, so nothing else may lie there */
+            memset(workspace, 0xff, std::min(workspace_bytes, (size_t)WORKSPACE)); /* nothing else may lie there */
         for (int64_t batch = 0; batch < p.out.batches; batch++)
             multiply(p, batch);
     });

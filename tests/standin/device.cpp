@@ -3,6 +3,7 @@
 #include "simt.h"
 #include "standin.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -22,7 +23,7 @@ namespace standin
 {
 namespace
 {
-enum { ALIGNMENT = 256, FILL = 0xff }; /* fresh memory is NaN, and -1 */
+enum { ALIGNMENT = 256, FILL = 0xff, FILLED = 1 << 20 }; /* fresh memory is NaN, and -1 */
 constexpr size_t RESERVED = (size_t)256 << 30, PAGE = 4096;
 
 struct allocation {
@@ -144,6 +145,14 @@ void check_fill(const char *from, const char *to, const char *where, size_t byte
     for (const char *p = from; p < to; p++)
         if (*p != (char)FILL)
             wrong("a kernel wrote right %s an allocation of %zu bytes", where, bytes);
+}
+
+/* What nobody wrote is NaN, but for the middle of large ones, which is zeros, since pages that are never touched cost nothing. */
+void fill(char *first, size_t room)
+{
+    const size_t all = std::min(room, (size_t)FILLED);
+    memset(first, FILL, all);
+    memset(first + room - all, FILL, all);
 }
 
 /* The bytes around an allocation on its own pages are as they were. */
@@ -294,7 +303,7 @@ cudaError_t device_malloc(void **pointer, size_t bytes)
     char *first = m.top, *at = first + room - size;
     m.top += room + PAGE;
     protect(first, room, PROT_READ | PROT_WRITE);
-    memset(first, FILL, room);
+    fill(first, room);
     protect(first, room, PROT_NONE);
     m.used += size;
     m.allocations[at] = {bytes, room, 0};
