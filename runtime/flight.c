@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gpus.h"
 #include "state.h"
 
 /* state = OWNED while the holder keeps it, plus what is under way. Who brings it to 0 recycles it. */
@@ -113,36 +112,6 @@ void flight_free(flight *f)
     pthread_mutex_unlock(&runtime_lock);
 }
 
-/* What GPUs wait for will never come, and other ranks may wait for them: nothing is left but to end the job. */
-static _Noreturn void end_job(trama_context *c, const char *what, const char *waits_for, const char *why)
-{
-    context_log(c, TRAMA_LOG_ERROR, "rank %d: %s waits for %s: %s", c->comm.rank, what, waits_for, why);
-    abort();
-}
-
-/* Nothing ended for so many of the watchdog's periods. It returns, unless GPUs cannot go on: where memory lacks, that
- * is sure when it has lacked for a while and no message is waited for. */
-static void report(trama_context *c, const char *what, int64_t waited, int64_t periods)
-{
-    text lines = {0}, memory = {0};
-    const char *why = NULL;
-    if (gpu_groups_failed(c, &why))
-        end_job(c, what, "GPUs that cannot exchange any more: NCCL reports", why);
-    message_missing(c, 5, &lines);
-    bool starve = gpus_starve(c, &memory);
-    char *missing = text_take(&lines), *gpus = text_take(&memory);
-    bool messages = missing && *missing;
-    if (starve && !messages && periods >= 3)
-        end_job(c, what, "memory of a GPU that others have taken", gpus);
-    context_log(c, TRAMA_LOG_WARNING,
-                "rank %d: %s waits for %ld tasks and messages; nothing has ended for %lld s%s%s%s%s", c->comm.rank,
-                what, atomic_load(&c->under_way), (long long)(waited / 1000000000), gpus && *gpus ? "; " : "",
-                gpus ? gpus : "", messages ? "; the oldest messages under way:\n" : ", and no message is under way",
-                messages ? missing : "");
-    free(missing);
-    free(gpus);
-}
-
 static struct timespec as_timespec(int64_t ns)
 {
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
@@ -166,7 +135,7 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
             quiet_since = runtime_now();
         pthread_mutex_unlock(&runtime_lock);
         if (now == seen)
-            report(c, what, runtime_now() - quiet_since, (runtime_now() - quiet_since) / patience);
+            watchdog_report(c, what, runtime_now() - quiet_since);
         seen = now;
         deadline = runtime_now() + patience;
         pthread_mutex_lock(&runtime_lock);

@@ -23,7 +23,7 @@ void flight_land(void *f);
 bool flight_done(const flight *f);
 
 /* Waits until nothing is under way; wakes the workers itself. `what` names the wait ("trama_read of loss"). Every
- * config.watchdog seconds without any landing it logs a warning with the oldest missing messages, and goes on waiting.
+ * config.watchdog seconds without any landing it has that reported (watchdog.c), and goes on waiting.
  * OK always; E_ORDER if called from a worker (a codelet or callback), which could never return. */
 trama_status flight_wait(trama_context *c, flight *f, const char *what);
 

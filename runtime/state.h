@@ -126,6 +126,10 @@ void rest_start(trama_context *c);
 void rest_stop(trama_context *c);      /* nothing under way; workers are awake afterwards */
 void rest_when_idle(trama_context *c); /* under runtime_lock, nothing is under way */
 
+/* watchdog.c: nothing has ended for `waited` ns, while `what` waits. Warns, unless GPUs cannot go on: that ends the job.
+ * Where they lack memory it is sure when they have for a while, and no message is waited for. */
+void watchdog_report(trama_context *c, const char *what, int64_t waited);
+
 /* flight.c, message.c, pool.c */
 void flight_start(trama_context *c);
 void flight_stop(trama_context *c);
