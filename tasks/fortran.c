@@ -16,7 +16,7 @@ typedef struct fortran_piece {
 
 /* trama_c.f90 has these field by field, and must follow what changes here. */
 _Static_assert(sizeof(void *) != 8 || (sizeof(trama_config) == 104 && sizeof(trama_optimizer) == 224), "trama_c.f90");
-_Static_assert(sizeof(void *) != 8 || (sizeof(trama_traffic) == 72 && sizeof(fortran_piece) == 224), "trama_c.f90");
+_Static_assert(sizeof(void *) != 8 || (sizeof(trama_traffic) == 88 && sizeof(fortran_piece) == 224), "trama_c.f90");
 _Static_assert(TRAMA_OK == 0 && TRAMA_E_SYSTEM == 9 && TRAMA_F32 == 0 && TRAMA_F16 == 6, "trama_c.f90");
 _Static_assert(TRAMA_READ_WRITE == 0 && TRAMA_READ_ONLY == 1 && TRAMA_MAX_NDIM == 8, "trama_c.f90");
 

@@ -72,7 +72,9 @@ static void submit(trama_wrapped *w, const move_plan *m)
                               .bound = n.bound,
                               .steps = n.steps,
                               .tasks = n.steps - n.messages,
-                              .collectives = n.collectives};
+                              .collectives = n.collectives,
+                              .collective_received = n.together_received,
+                              .collective_sent = n.together_sent};
 }
 
 static located stated_at(const trama_wrapped *w)

@@ -346,6 +346,8 @@ static void count_traffic(const target_form *t, const plan *p, void *arg)
                                             .steps = n.steps,
                                             .tasks = n.steps - n.messages,
                                             .collectives = n.collectives,
+                                            .collective_received = n.together_received,
+                                            .collective_sent = n.together_sent,
                                             .gated_messages = g.messages,
                                             .gated_received = g.received,
                                             .gated_sent = g.sent,

@@ -56,6 +56,7 @@ module trama_c
         integer(c_int) :: steps = 0, tasks = 0
         integer(c_int64_t) :: gated_messages = 0, gated_received = 0, gated_sent = 0
         integer(c_int) :: gated_tasks = 0, collectives = 0
+        integer(c_int64_t) :: collective_received = 0, collective_sent = 0
     end type
 
     !> Options of a context, field by field those of trama_context.h; 0 is the default of each.

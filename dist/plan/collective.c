@@ -285,6 +285,8 @@ static staged *stage_together(exchange *x, int stage, int place, plan_collective
     plan_share share = plan_share_of(x->q->p, &s->step);
     x->count.received += share.received;
     x->count.sent += share.sent;
+    x->count.together_received += share.received;
+    x->count.together_sent += share.sent;
     x->count.collectives++;
     return s;
 }

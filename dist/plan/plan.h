@@ -18,8 +18,8 @@ typedef struct plan_options {
     int64_t sum_tile;       /* least bytes of what is summed as a task of its own; 0: SUM_TILE */
     int64_t message_window; /* bytes of message buffers that one change of layout has on a place at most; 0:
                                MESSAGE_WINDOW */
-    bool collectives;       /* GPUs can exchange together: changes of layout among them are collectives where they can be */
-    bool nccl_sums;         /* and sum in them, in whatever order: replicas are equal, other meshes give other bits */
+    bool collectives; /* GPUs can exchange together: changes of layout among them are collectives where they can be */
+    bool nccl_sums;   /* and sum in them, in whatever order: replicas are equal, other meshes give other bits */
 } plan_options;
 
 /* Where the buffer of a shard comes from. */
@@ -75,8 +75,8 @@ typedef struct plan_holding {
     const trama_mesh *mesh;
     trama_layout layout;
     const spots *stated; /* who holds what where no layout says it: mesh is NULL then. Not owned, for planning only */
-    bool inside; /* pieces may lie in larger shards, on whichever rank; all ranks say the same */
-    bool moved;  /* made by an exchange for a reader */
+    bool inside;         /* pieces may lie in larger shards, on whichever rank; all ranks say the same */
+    bool moved;          /* made by an exchange for a reader */
     ARRAY(plan_piece) pieces;
 } plan_holding;
 
@@ -139,7 +139,7 @@ typedef struct plan_step {
     double scale;        /* the same; fill: the value */
     int peer;            /* send, receive: rank */
     int peer_place;
-    int64_t tag;  /* send, receive: number in the sorted list of its (sender, receiver) pair */
+    int64_t tag; /* send, receive: number in the sorted list of its (sender, receiver) pair */
     plan_collective collective;
     int exchange; /* copy, reduce, fill, collective, send, receive, a compute step's sum: the plan->exchanges they
                      belong to */
@@ -158,17 +158,18 @@ typedef struct plan_exchange {
     int value;
     const trama_mesh *from_mesh, *to_mesh;
     trama_layout from, to;
-    int64_t received, sent; /* bytes between places, of this rank; in collectives what members at least need */
-    int64_t bound;          /* bytes that the processes of this rank lack, without partials; -1 with partials */
-    int64_t buffers;        /* bytes of message buffers of this rank */
-    int messages;           /* received and sent; a bundle counts where its first message does */
-    int bundled;            /* received and sent as parts of bundles */
-    int collectives;        /* that places of this rank take part in, each counted for each */
-    int batch;              /* exchanges of one batch need nothing of each other; -1: on its own */
-    bool gated;             /* of runs that apply merged gradients only */
-    bool unlike;            /* of what was computed on places of one kind, for those of others too */
-    bool patient;           /* large messages wait for their receivers, which then need no memory for early ones */
-    int node;               /* the op that asked for it; -1: the user */
+    int64_t received, sent;                   /* bytes between places, of this rank */
+    int64_t together_received, together_sent; /* of these in collectives: what members at least need */
+    int64_t bound;   /* bytes that the processes of this rank lack, without partials; -1 with partials */
+    int64_t buffers; /* bytes of message buffers of this rank */
+    int messages;    /* received and sent; a bundle counts where its first message does */
+    int bundled;     /* received and sent as parts of bundles */
+    int collectives; /* that places of this rank take part in, each counted for each */
+    int batch;       /* exchanges of one batch need nothing of each other; -1: on its own */
+    bool gated;      /* of runs that apply merged gradients only */
+    bool unlike;     /* of what was computed on places of one kind, for those of others too */
+    bool patient;    /* large messages wait for their receivers, which then need no memory for early ones */
+    int node;        /* the op that asked for it; -1: the user */
 } plan_exchange;
 
 typedef struct plan_import {
@@ -186,8 +187,8 @@ typedef struct plan {
     ARRAY(plan_holding) holdings; /* by value: what was asked to be kept; holdings of imports too */
     ARRAY(plan_exchange) exchanges;
     ARRAY(plan_import) imports;
-    ARRAY(trama_mesh *) meshes; /* made for holdings on the way */
-    ARRAY(bool) gpus;           /* [places] */
+    ARRAY(trama_mesh *) meshes;   /* made for holdings on the way */
+    ARRAY(bool) gpus;             /* [places] */
     ARRAY(unsigned char *) masks; /* of layouts, made on the way */
     ARRAY(plan_group) groups;     /* of all ranks, the same on each */
 } plan;
@@ -269,7 +270,7 @@ int plan_exact_tile(const plan_shard *s, const box *b);
 
 /* Sums over the exchanges. */
 typedef struct plan_totals {
-    int64_t received, sent, bound;
+    int64_t received, sent, together_received, together_sent, bound;
     int messages, collectives, steps, computes;
 } plan_totals;
 plan_totals plan_count(const plan *p);
