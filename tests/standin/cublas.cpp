@@ -176,10 +176,16 @@ std::vector<double> unpacked(const product &p, const layout &l, const char *from
     return x;
 }
 
+/* As cuBLASLt holds what is between the sums and the result. */
+double held(const product &p, double x)
+{
+    return p.d.scale == CUDA_R_64F ? x : (double)(float)x;
+}
+
 double finished(const product &p, double x, double bias)
 {
     if (p.d.epilogue & CUBLASLT_EPILOGUE_BIAS)
-        x += bias;
+        x = held(p, x + bias);
     if (p.d.epilogue & CUBLASLT_EPILOGUE_RELU)
         x = x > 0 || std::isnan(x) ? x : 0;
     if (p.d.epilogue & CUBLASLT_EPILOGUE_GELU)
@@ -205,7 +211,8 @@ void multiply(const product &p, int64_t batch)
         for (uint64_t j = 0; j < p.n; j++) {
             const int64_t c = (int64_t)i * step_of_row(p.c) + (int64_t)j * step_of_col(p.c),
                           d = (int64_t)i * step_of_row(p.out) + (int64_t)j * step_of_col(p.out);
-            const double x = p.alpha * row[j] + (p.beta != 0 ? p.beta * load(p.c.type, C, c) : 0);
+            const double sum = held(p, p.alpha * row[j]);
+            const double x = p.beta != 0 ? held(p, sum + p.beta * load(p.c.type, C, c)) : sum;
             store(p.out.type, D, d, finished(p, x, bias));
         }
     }
