@@ -118,16 +118,32 @@ const gpu *gpu_here(void)
 
 /* ---- Errors ---- */
 
+void gpu_forget_errors(void)
+{
+    cudaGetLastError();
+}
+
+static double megabytes(int n, const trama_view *views)
+{
+    double bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += (double)view_count(&views[i]) * (double)trama_dtype_size(views[i].dtype);
+    return bytes / (1 << 20);
+}
+
 void gpu_check(const trama_call *call)
 {
-    char why[256];
+    char why[512];
     size_t left = 0, all = 0;
     cudaError_t error = cudaPeekAtLastError();
-    if (!error || error == cudaErrorNotReady) /* StarPU has asked for an event on this thread */
+    if (!error)
         return;
+    const char *kernel = gpu_refused();
     cudaMemGetInfo(&left, &all);
-    snprintf(why, sizeof why, "the GPU reports, of this op or an earlier one: %s (%zu of its %zu MB are free)",
-             cudaGetErrorString(error), left >> 20, all >> 20);
+    snprintf(why, sizeof why,
+             "the GPU reports, of this op or an earlier one: %s%s%.200s; it takes %.1f MB, %zu of %zu MB are free",
+             cudaGetErrorString(error), kernel ? ", of kernel " : "", kernel ? kernel : "",
+             megabytes(call->n_in, call->in) + megabytes(call->n_out, call->out), left >> 20, all >> 20);
     kernel_impossible(call, why);
 }
 

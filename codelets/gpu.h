@@ -44,6 +44,13 @@ void gpu_stop(void);
 /* Of the worker that calls it. */
 const gpu *gpu_here(void);
 
+/* Before a worker's kernels: what StarPU's calls have left on the thread is forgotten, a failed allocation that it copes
+ * with, an event that is not ready. What a device cannot recover from comes again. */
+void gpu_forget_errors(void);
+
+/* The first kernel of this thread after whose launch there was an error (launch.cu); NULL. */
+const char *gpu_refused(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -57,8 +57,8 @@ void gpu_reduce(const trama_view *destination, int n, const trama_view *sources,
                 const gpu *g);
 void gpu_fill(const trama_view *destination, double value, const gpu *g);
 
-/* Ends the process with a message that names the call and the bytes free where CUDA has reported an error, be it of an
- * earlier one. */
+/* Ends the process with a message that names the call, the bytes it takes and those free, where CUDA has reported an
+ * error, be it of an earlier one. A call without an op is a change of layout. */
 void gpu_check(const trama_call *call);
 
 /* Pointwise calls, one after the other, as work_compute runs them: before the first, *sum is reduced from terms (with

@@ -2,15 +2,15 @@
 /* What becomes of a launch that was refused. */
 #include "launch.cuh"
 
-#include <stdio.h>
-#include <stdlib.h>
+static thread_local const char *refused; /* the first kernel */
 
-/* A query of an event leaves "not ready" behind, which is no failure. */
 void gpu_launched(const char *kernel)
 {
-    const cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess || error == cudaErrorNotReady)
-        return;
-    fprintf(stderr, "trama: kernel %s could not start: %s\n", kernel, cudaGetErrorString(error));
-    abort();
+    if (!refused && cudaPeekAtLastError() != cudaSuccess)
+        refused = kernel;
+}
+
+const char *gpu_refused(void)
+{
+    return refused;
 }

@@ -25,7 +25,7 @@
     } while (0)
 #endif
 
-/* Ends the process with a message where the launch was refused. */
+/* Keeps the name of the first kernel after which CUDA reports an error, for gpu_check. */
 extern "C" void gpu_launched(const char *kernel);
 
 /* Blocks of a one-dimensional grid in which each thread takes every (blocks * threads)th item: enough to fill the

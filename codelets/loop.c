@@ -88,7 +88,7 @@ static void print_view(const char *what, int i, const trama_view *view)
 
 void kernel_impossible(const trama_call *call, const char *why)
 {
-    fprintf(stderr, "trama: op %s: %s:", call->op ? call->op->name : "?", why);
+    fprintf(stderr, "trama: %s%s: %s:", call->op ? "op " : "a change of layout", call->op ? call->op->name : "", why);
     for (int i = 0; i < call->n_in; i++)
         print_view("operand", i, &call->in[i]);
     for (int i = 0; i < call->n_out; i++)

@@ -210,6 +210,12 @@ void work_run_on_gpu(void *buffers[], void *argument)
     }
     if (given->n_calls == 0)
         here.views = moved_views(&t, given->n_views, given->views);
+    gpu_forget_errors();
     here.kind->cuda(&here, gpu_here());
+    if (given->n_calls == 0)
+        gpu_check(&(trama_call){.n_out = given->n_views > 0,
+                                .out = here.views,
+                                .n_in = given->n_views > 1 ? given->n_views - 1 : 0,
+                                .in = here.views + 1});
 }
 #endif

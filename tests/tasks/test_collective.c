@@ -3,6 +3,7 @@
  * them gives what was fed, and training follows plain loops. */
 #include "gpu_group.h"
 #include "harness.h"
+#include "itself.h"
 #include "network.h"
 
 enum { ROWS = 8, COLUMNS = 12, SKIPPED = 77 };
@@ -111,11 +112,39 @@ START_TEST(training_on_four_gpus_follows_plain_loops)
 }
 END_TEST
 
-int main(void)
+/* ---- Failure ---- */
+
+/* In a process of its own, whose second call of NCCL fails. */
+static int exchange_and_fail(void)
+{
+    setenv("TRAMA_WATCHDOG", "1", 1);
+    if (start_gpus(false))
+        try_path(&paths[0], false);
+    return 0;
+}
+
+START_TEST(a_failure_of_nccl_ends_the_job)
+{
+    char said[4096];
+    start_gpus(false);
+    bool standin = on_standin(ctx);
+    stop();
+    if (!standin || n_ranks > 1)
+        return;
+    int status = run_itself("fail", "nccl:2", said, sizeof said);
+    demand(WIFSIGNALED(status) && strstr(said, "GPUs that cannot exchange any more: NCCL reports"), "status %d: %s",
+           status, said);
+}
+END_TEST
+
+int main(int argc, char **argv)
 {
     setenv("TRAMA_STANDIN_GPUS", "4", 0);
     setenv("STARPU_SCHED", "prio", 0); /* StarPU's lws wants a core for each worker of so many */
-    const TTest *tests[] = {every_kind_of_collective_gives_what_was_fed, training_on_four_gpus_follows_plain_loops};
+    const TTest *tests[] = {every_kind_of_collective_gives_what_was_fed, training_on_four_gpus_follows_plain_loops,
+                            a_failure_of_nccl_ends_the_job};
+    if (argc > 1 && !strcmp(argv[1], "fail"))
+        return exchange_and_fail();
     if (!start_gpus(false)) {
         printf("skipped: no four GPUs that exchange through NCCL: %s\n", trama_error());
         return SKIPPED;

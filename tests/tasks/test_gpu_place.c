@@ -2,12 +2,11 @@
 /* A GPU as a place, be it what stands in for one: ops of one's own on it, its memory's limit, and replicas that it
  * shares with the cores. */
 #include "harness.h"
+#include "itself.h"
 #include "network.h"
 
 #if TRAMA_HAVE_CUDA
 #include <cuda_runtime_api.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { ROWS = 16, COLUMNS = 12 };
 
@@ -190,16 +189,73 @@ static void starve(void)
     must(trama_read(e, y, data, N * N * sizeof *data));
 }
 
+/* In a process of its own, for a GPU that fails on the way: doubles a tensor ten times, by a kernel and a product. */
+static void work_on(void)
+{
+    enum { N = 16 };
+    double data[N * N], unit[N * N] = {0}, got[N * N];
+    for (int i = 0; i < N * N; i++)
+        data[i] = i;
+    for (int i = 0; i < N; i++)
+        unit[i * N + i] = 1;
+    start_on(TRAMA_GPU, 0);
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(N, N));
+    trama_value *one = trama_input(p, "one", TRAMA_F64, TRAMA_SHAPE(N, N)), *y = x;
+    for (int i = 0; i < 10; i++)
+        y = trama_matmul(trama_add(y, y), one);
+    trama_target *t = trama_target_new(p, "t", y);
+    trama_executable *e = compile(p);
+    must(trama_feed(e, one, unit, TRAMA_SHAPE(N, N)));
+    for (int run = 0; run < 3; run++) {
+        must(trama_feed(e, x, data, TRAMA_SHAPE(N, N)));
+        must(trama_run(e, t));
+        must(trama_read(e, y, got, sizeof got));
+        for (int i = 0; i < N * N; i++)
+            demand(got[i] == 1024 * data[i], "element %d is %g", i, got[i]);
+    }
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+    printf("worked\n");
+}
+
 START_TEST(memory_that_others_take_meanwhile_ends_the_job)
 {
-    int status = 0;
-    pid_t child = fork();
-    if (child == 0) {
-        execl("/proc/self/exe", "test_gpu_place", "starve", NULL);
-        _exit(1);
+    char said[4096];
+    int status = run_itself("starve", "", said, sizeof said);
+    demand(WIFEXITED(status) && WEXITSTATUS(status) == AS_WANTED, "it ended with status %d: %s", status, said);
+}
+END_TEST
+
+/* Only what stands in for a GPU fails when it is told to. */
+START_TEST(a_gpu_that_fails_ends_the_job_by_the_name_of_the_op)
+{
+    static const char *const fails[] = {"launch:1", "launch:7", "launch:20", "blas:3"};
+    start_on(TRAMA_GPU, 0);
+    bool standin = on_standin(ctx);
+    stop();
+    for (size_t i = 0; standin && i < sizeof fails / sizeof *fails; i++) {
+        char said[4096];
+        int status = run_itself("work", fails[i], said, sizeof said);
+        demand(WIFSIGNALED(status) && !strstr(said, "worked"), "%s: status %d: %s", fails[i], status, said);
+        demand(strstr(said, fails[i][0] == 'b' ? "trama: op matmul: cuBLASLt" : "trama: op "), "%s: %s", fails[i],
+               said);
+        demand(fails[i][0] == 'b' || (strstr(said, "it takes 0.0 MB") && strstr(said, "MB are free")), "%s: %s",
+               fails[i], said);
     }
-    waitpid(child, &status, 0);
-    demand(WIFEXITED(status) && WEXITSTATUS(status) == AS_WANTED, "it ended with status %d", status);
+}
+END_TEST
+
+/* StarPU copes with it, and the error that CUDA keeps is none of the next kernel. */
+START_TEST(an_allocation_that_fails_once_is_no_failure)
+{
+    for (int call = 3; call < 8; call++) {
+        char said[4096], fails[16];
+        snprintf(fails, sizeof fails, "malloc:%d", call);
+        int status = run_itself("work", fails, said, sizeof said);
+        demand(status == 0 && strstr(said, "worked"), "%s: status %d: %s", fails, status, said);
+    }
 }
 END_TEST
 
@@ -238,15 +294,15 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    (void)argv;
     if (argc > 1) {
-        starve();
-        return 1;
+        (argv[1][0] == 's' ? starve : work_on)();
+        return argv[1][0] == 's';
     }
     const TTest *tests[] = {
         an_op_of_ones_own_runs_where_it_has_a_kernel,   a_kernel_that_fails_on_a_gpu_is_named,
         what_cannot_fit_a_gpu_is_refused_by_name,       data_may_exceed_the_memory_of_a_gpu,
-        memory_that_others_take_meanwhile_ends_the_job, replicas_on_cores_and_gpu_stay_equal_to_the_bit};
+        memory_that_others_take_meanwhile_ends_the_job, a_gpu_that_fails_ends_the_job_by_the_name_of_the_op,
+        an_allocation_that_fails_once_is_no_failure,    replicas_on_cores_and_gpu_stay_equal_to_the_bit};
     if (!start_on(TRAMA_GPU, 0)) {
         printf("skipped: %s\n", trama_error());
         return 77;
