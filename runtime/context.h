@@ -64,12 +64,13 @@ unsigned context_mask_words(const trama_context *c);
 const uint32_t *context_place_mask(const trama_context *c, int place);
 const uint32_t *context_cpu_mask(const trama_context *c); /* all CPU workers of the rank, those of no place too */
 int64_t context_gpu_bytes(const trama_context *c);        /* that tensors may take of a GPU; 0 where there is none */
-/* For the watchdog: what is submitted now has a task, `of`, that needs so many bytes of a GPU at a time. */
-enum { TRAMA_GPU_TASK_ROOM = 160 };
-void context_gpu_wanted(trama_context *c, int64_t bytes, const char *of);
 const uint32_t *context_lane_mask(const trama_context *c, int place, int lane);
 int context_lane_worker(const trama_context *c, int place, int lane); /* StarPU worker id */
 int context_exchanger(const trama_context *c, int place);             /* the same: of a GPU's collectives */
+
+/* For the watchdog: what is submitted now has a task, `of`, that needs so many bytes of a GPU at a time. */
+enum { TRAMA_GPU_TASK_ROOM = 160 };
+void context_gpu_wanted(trama_context *c, int64_t bytes, const char *of);
 
 /* ---- Log and counters --------------------------------------------------------------------------- */
 
