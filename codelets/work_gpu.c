@@ -102,8 +102,8 @@ void work_cuda_fill(const work *w, const gpu *g)
 
 /* ---- From host addresses to the device's ---- */
 
-/* Where the task's buffers are on the device, and copies of views: one after the other in memory that the thread keeps.
- */
+/* Where the task's buffers are on the device, and copies of views: one after the other in memory that its worker keeps,
+ * from one start of StarPU to the next. */
 typedef struct translation {
     int n;
     const work_buffer *home, *here; /* [n] */
@@ -131,16 +131,17 @@ static size_t room_for(const work *w, int n_buffers)
 
 static translation begin(const work *w, void *const *buffers, int n)
 {
-    static _Thread_local struct {
+    static struct {
         char *memory;
         size_t size;
-    } kept;
-    size_t need = room_for(w, n);
-    if (need > kept.size) {
-        free(kept.memory);
-        kept.memory = trama_alloc(kept.size = 2 * need);
+    } of_worker[STARPU_NMAXWORKERS];
+    const int worker = starpu_worker_get_id();
+    const size_t need = room_for(w, n);
+    if (need > of_worker[worker].size) {
+        free(of_worker[worker].memory);
+        of_worker[worker].memory = trama_alloc(of_worker[worker].size = 2 * need);
     }
-    translation t = {.n = n, .home = w->buffers, .memory = kept.memory, .size = kept.size};
+    translation t = {.n = n, .home = w->buffers, .memory = of_worker[worker].memory, .size = of_worker[worker].size};
     work_buffer *here = take(&t, (size_t)n * sizeof *here);
     for (int i = 0; i < n; i++)
         here[i] = work_buffer_of(buffers[i]);
