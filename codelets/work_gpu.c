@@ -63,23 +63,23 @@ static int run_product(const work *w, int i, const gpu *g)
     return 1 + gpu_matmul_then(&w->calls[i], more, &w->calls[i + 1], g);
 }
 
+/* The call, or a product and what its kernel does too; how many calls that were. */
+static int run_some(const work *w, int i, const gpu *g)
+{
+    if (w->calls[i].op == &trama_op_matmul && !w->additions[i].op)
+        return run_product(w, i, g);
+    run_call(w, i, g);
+    return 1;
+}
+
 void work_cuda_compute(const work *w, const gpu *g)
 {
-    int i = 0;
-    if (w->n_terms && !run_chain(w, 0, g))
-        gpu_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale, g);
-    else if (w->n_terms)
-        i = w->n_calls;
-    while (i < w->n_calls) {
+    for (int i = 0, n; i < w->n_calls; i += n) {
         const trama_call *call = &w->calls[i];
-        if (!(i == 0 && w->n_terms) && run_chain(w, i, g)) {
-            i = w->n_calls;
-        } else if (call->op == &trama_op_matmul && !w->additions[i].op) {
-            i += run_product(w, i, g);
-        } else {
-            run_call(w, i, g);
-            i++;
-        }
+        const bool sums = i == 0 && w->n_terms, chained = run_chain(w, i, g);
+        if (sums && !chained)
+            gpu_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale, g);
+        n = chained ? w->n_calls - i : run_some(w, i, g);
         gpu_check(call);
     }
 }
