@@ -11,17 +11,13 @@
 #include "shard.h"
 #include "work.h"
 
-typedef enum {
-    RUN_MICRO = 1,
-    RUN_GATED = 2,
-    RUN_ALL = 3
-} run_parts; /* which steps: the ordinary ones, the gated ones */
+typedef enum { RUN_MICRO = 1, RUN_GATED = 2, RUN_ALL = 3 } run_parts; /* which steps: the ordinary ones, the gated ones */
 
 /* A step, lowered: submitting it is a copy of a struct. */
 typedef struct lowered {
     struct starpu_task task; /* template; cl_arg is the work */
     work work;
-    int n_handles; /* above STARPU_NMAXBUFS they go in dyn_handles */
+    int n_handles;           /* above STARPU_NMAXBUFS they go in dyn_handles */
     starpu_data_handle_t *handles;
     enum starpu_data_access_mode *modes;
     step_kind kind;
@@ -44,7 +40,7 @@ typedef struct lowering {
         shard *s;
         int reads; /* by one submission */
         bool writes;
-    } * used;   /* [n_used] */
+    } *used;    /* [n_used] */
     int *slots; /* [imports] of their owners */
 } lowering;
 
@@ -52,14 +48,14 @@ typedef struct lowering {
 typedef struct blueprint {
     const trama_program *program;
     plan *plan;
-    trama_rule *rules;        /* [node id] */
-    trama_shape *shapes;      /* [value id] */
-    int *forms;               /* [value id] eager mode: equal numbers for values that are stored alike */
-    int users;                /* instances */
+    trama_rule *rules;   /* [node id] */
+    trama_shape *shapes; /* [value id] */
+    int *forms;          /* [value id] eager mode: equal numbers for values that are stored alike */
+    int users;           /* instances */
     const gpu_group **groups; /* [plan->groups] of the context; NULL before the first instance */
-    faults *faults;           /* where kernels that fail are told; NULL: there is none that can */
-    char **names;             /* [value id] for traces and messages, of values that have shards */
-    int64_t gpu_bytes;        /* of the step that takes most of a GPU at a time, and what it is; 0 */
+    faults *faults;      /* where kernels that fail are told; NULL: there is none that can */
+    char **names;        /* [value id] for traces and messages, of values that have shards */
+    int64_t gpu_bytes;   /* of the step that takes most of a GPU at a time, and what it is; 0 */
     char gpu_step[TRAMA_GPU_TASK_ROOM];
     size_t instance_bytes, lowering_bytes; /* what the last ones took */
 } blueprint;
@@ -67,17 +63,17 @@ typedef struct blueprint {
 typedef struct instance instance;
 struct instance {
     trama_context *context;
-    blueprint *of;                    /* borrowed */
-    int holders;                      /* the executable, and instances that import from it */
+    blueprint *of;             /* borrowed */
+    int holders;               /* the executable, and instances that import from it */
     const struct trama_wrapped *host; /* its shards are the host's: what it was wrapped as; NULL */
-    int n_slots;        /* copies of the shards of source SHARD_INPUT, so that several steps may be in flight */
-    int slot;           /* the copy in use */
-    int64_t *slot_used; /* [n_slots] number of the last run that reads a copy; -1 */
-    shard **shards;     /* [n_slots][plan->shards]; NULL for imports */
+    int n_slots;               /* copies of the shards of source SHARD_INPUT, so that several steps may be in flight */
+    int slot;                  /* the copy in use */
+    int64_t *slot_used;        /* [n_slots] number of the last run that reads a copy; -1 */
+    shard **shards;            /* [n_slots][plan->shards]; NULL for imports */
     struct owner {
-        instance *in; /* that made the shard; held */
+        instance *in;          /* that made the shard; held */
         int shard;
-    } * owners;                /* [plan->imports] */
+    } *owners;                 /* [plan->imports] */
     arena memory;              /* of all above */
     ARRAY(lowering) lowerings; /* few: the slots go round */
 };
@@ -95,8 +91,7 @@ void blueprint_clear(blueprint *b); /* frees plan, rules, shapes and names */
 /* at [value id]: where the values are that it imports; NULL where there are none. E_MEMORY leaves nothing behind. */
 trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created);
 
-/* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the
- * pool. */
+/* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the pool. */
 void instance_release(instance **in);
 
 /* The buffer of a shard, in the copy that its owner uses now, and the view of a region in its buffer. */
@@ -113,9 +108,8 @@ void instance_label(const instance *in, const plan_shard *s, shard *bound);
 
 trama_view instance_view(const instance *in, const plan_region *region, const shard *bound);
 
-/* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All
- * ranks do the same; every SYNC_CALLS calls they wait for each other, so that tags, which come round, are never
- * mistaken. */
+/* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All ranks
+ * do the same; every SYNC_CALLS calls they wait for each other, so that tags, which come round, are never mistaken. */
 enum { SYNC_CALLS = 64 };
 void instance_submit(instance *in, int64_t step, flight *f, run_parts parts);
 

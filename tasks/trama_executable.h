@@ -5,12 +5,11 @@
  * in the same order. Statuses other than TRAMA_OK have changed nothing; trama_error() has the message.
  *
  * A kernel of an op of one's own (trama_op_define.h) that fails ends nothing: its results become NaN, integers 0, and
- * the run goes on. The first failure on a rank is logged there at once as an error that names the op, the place where
- * it was applied, the rank and what the kernel said. That rank gets E_KERNEL from trama_wait, trama_read_wait and
+ * the run goes on. The first failure on a rank is logged there at once as an error that names the op, the place where it was
+ * applied, the rank and what the kernel said. That rank gets E_KERNEL from trama_wait, trama_read_wait and
  * trama_read_local, which are its own; all ranks get it together, with that message, from the next trama_read or
  * trama_print, and then from every collective call, none of which does anything any more. One rank alone gets it from
- * the next call. trama_executable_destroy frees everything all the same, and answers E_KERNEL if nobody was told
- * before. */
+ * the next call. trama_executable_destroy frees everything all the same, and answers E_KERNEL if nobody was told before. */
 #ifndef TRAMA_EXECUTABLE_H
 #define TRAMA_EXECUTABLE_H
 
@@ -119,14 +118,14 @@ trama_status trama_layout_of(trama_executable *executable, const trama_value *va
 /* What this rank does in one run of the target, as planned: one that applies merged gradients, where it merges. gated_:
  * that of it which a micro-step behind a closed gate has not. */
 typedef struct trama_traffic {
-    int64_t messages;                             /* received and sent */
-    int64_t bytes_received, bytes_sent;           /* in them, and in collectives */
-    int64_t bound;                                /* bytes that layouts without partials must receive */
-    int steps, tasks;                             /* of the plan; those that are no messages */
-    int64_t gated_messages;                       /* received and sent */
-    int64_t gated_received, gated_sent;           /* bytes in them */
-    int gated_tasks;                              /* those that are no messages */
-    int collectives;                              /* among GPUs, of each GPU of the rank */
+    int64_t messages;                   /* received and sent */
+    int64_t bytes_received, bytes_sent; /* in them, and in collectives */
+    int64_t bound;                      /* bytes that layouts without partials must receive */
+    int steps, tasks;                   /* of the plan; those that are no messages */
+    int64_t gated_messages;             /* received and sent */
+    int64_t gated_received, gated_sent; /* bytes in them */
+    int gated_tasks;                    /* those that are no messages */
+    int collectives;                    /* among GPUs, of each GPU of the rank */
     int64_t collective_received, collective_sent; /* bytes of all above in them, which NCCL moves; at least */
 } trama_traffic;
 

@@ -147,7 +147,8 @@ void check_fill(const char *from, const char *to, const char *where, size_t byte
             wrong("a kernel wrote right %s an allocation of %zu bytes", where, bytes);
 }
 
-/* What nobody wrote is NaN, but for the middle of large ones, which is zeros, since pages that are never touched cost nothing. */
+/* What nobody wrote is NaN, but for the middle of large ones, which is zeros, since pages that are never touched cost
+ * nothing. */
 void fill(char *first, size_t room)
 {
     const size_t all = std::min(room, (size_t)FILLED);
