@@ -86,7 +86,7 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
     trama_status status;
     c.communicator = NULL;
     if ((status = resolve_int(&(option){"config.workers", "TRAMA_WORKERS", 0, 1024}, &c.workers)) ||
-        (status = resolve_int(&(option){"config.window", "TRAMA_WINDOW", 2, 64}, &c.window)) ||
+        (status = resolve_int(&(option){"config.window", "TRAMA_WINDOW", 0, 64}, &c.window)) ||
         (status = resolve_int(&(option){"config.ways", "TRAMA_WAYS", 0, 65536}, &c.ways)) ||
         (status = resolve_int(&(option){"config.watchdog", "TRAMA_WATCHDOG", 30, 1000000}, &c.watchdog)) ||
         (status = resolve(&(option){"config.grain_flops", NULL, 2000000, INT64_MAX}, c.grain_flops, &c.grain_flops)) ||

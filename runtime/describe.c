@@ -112,8 +112,12 @@ char *trama_context_describe(const trama_context *context)
     workers_text(&t, c);
     gpus_text(&t, c);
     messages_text(&t, c);
-    text_add(&t, "window %d steps, grain %lld flop and %lld bytes, watchdog %d s\n", c->config.window,
-             (long long)c->config.grain_flops, (long long)c->config.grain_bytes, c->config.watchdog);
+    if (c->config.window)
+        text_add(&t, "window %d steps", c->config.window);
+    else
+        text_add(&t, "window 2 steps, 8 where their inputs are small");
+    text_add(&t, ", grain %lld flop and %lld bytes, watchdog %d s\n", (long long)c->config.grain_flops,
+             (long long)c->config.grain_bytes, c->config.watchdog);
     text_add(&t, "kernels: %s\n", c->cpu_kind);
     machine_describe(c->machine, &t);
     return text_take(&t);

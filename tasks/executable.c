@@ -33,6 +33,22 @@ static void own_meshes(trama_executable *e)
     trama_mesh_destroy(&readers);
 }
 
+/* Steps in flight where the user leaves it open. Each slot has buffers for the inputs; short steps need more than two
+ * to hide how long the caller takes to wake up. The same on all ranks, since global bytes count. */
+static int choose_window(const trama_program *program, const trama_config *config)
+{
+    enum { SMALL = 64 << 10, FEW = 2, MANY = 8 };
+    double bytes = 0;
+    for (int i = 0; i < program->values.n; i++) {
+        const trama_value *v = program->values.at[i];
+        double of_value = v->kind == VALUE_INPUT ? (double)trama_dtype_size(v->dtype) : 0;
+        for (int d = 0; d < v->shape.ndim; d++)
+            of_value *= (double)(v->shape.dim[d] == TRAMA_ANY ? config->nominal : v->shape.dim[d]);
+        bytes += of_value;
+    }
+    return config->window ? config->window : bytes <= SMALL ? MANY : FEW;
+}
+
 trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made)
 {
     trama_executable *e = trama_alloc(sizeof *e);
@@ -45,7 +61,7 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
     e->planning = planning_in(context, e->map);
     e->planning.faults = &e->faults;
     e->faults.context = context;
-    e->window = config->window;
+    e->window = choose_window(program, config);
     e->flights = trama_alloc((size_t)e->window * sizeof(flight *));
     for (int i = 0; i < e->window; i++)
         e->flights[i] = flight_new(context);
@@ -183,11 +199,17 @@ trama_status trama_wait(trama_executable *e)
     return executable_fault(e);
 }
 
-trama_status executable_wait_run(trama_executable *e, int64_t i)
+/* A caller that is a whole window ahead sleeps until half of it is done, one wake-up for several runs; not where the
+ * user has set the window: then only for the run that fills it. */
+trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call)
 {
-    if (i < 0 || i < e->runs - e->window)
+    flight *f = i < 0 || i < e->runs - e->window ? NULL : e->flights[i % e->window];
+    if (!f || flight_done(f))
         return TRAMA_OK;
-    return flight_wait(e->context, e->flights[i % e->window], "trama_feed");
+    int more = context_config(e->context)->window ? 0 : (e->window - 1) / 2;
+    int64_t half = i + more < e->runs ? i + more : e->runs - 1;
+    trama_status status = flight_wait(e->context, e->flights[half % e->window], call);
+    return status ? status : flight_wait(e->context, f, call);
 }
 
 /* ---- Questions ---- */

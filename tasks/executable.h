@@ -134,7 +134,7 @@ trama_status executable_agree(trama_executable *e, const char *call);
 trama_status executable_fault(trama_executable *e);
 
 /* Waits for run number i, if it may be under way. */
-trama_status executable_wait_run(trama_executable *e, int64_t i);
+trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call);
 
 trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made);
 

@@ -104,7 +104,7 @@ trama_status input_check(trama_where where, trama_executable *e, const char *cal
 trama_status input_take(trama_executable *e, const trama_value *value, const fed *f, located *at)
 {
     f->in->slot = (f->in->slot + 1) % f->in->n_slots;
-    trama_status status = executable_wait_run(e, f->in->slot_used[f->in->slot]);
+    trama_status status = executable_wait_run(e, f->in->slot_used[f->in->slot], "trama_feed");
     *at = (located){f->in, f->s->result};
     executable_put(e, value->id, *at);
     return status;

@@ -42,7 +42,7 @@ START_TEST(defaults_fill_a_zeroed_configuration)
 {
     start();
     const trama_config *c = context_config(ctx);
-    ck_assert_int_eq(c->window, 2);
+    ck_assert_int_eq(c->window, 0); /* each executable chooses */
     ck_assert_int_eq(c->ways, 0);
     ck_assert_int_eq(c->grain_flops, 2000000);
     ck_assert_int_eq(c->grain_bytes, 65536);

@@ -85,6 +85,29 @@ START_TEST(a_full_window_of_steps_stays_under_way)
 }
 END_TEST
 
+static int window_of_inputs(int set, int64_t bytes)
+{
+    start_with(&(trama_config){.window = set});
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_U8, TRAMA_SHAPE(bytes));
+    trama_target_new(p, "run", trama_max(x));
+    trama_executable *e = compile(p);
+    int window = e->window;
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+    return window;
+}
+
+/* Each step in flight has buffers for its inputs. */
+START_TEST(more_steps_are_in_flight_where_their_inputs_are_small)
+{
+    ck_assert_int_eq(window_of_inputs(0, 64 << 10), 8);
+    ck_assert_int_eq(window_of_inputs(0, (64 << 10) + 1), 2);
+    ck_assert_int_eq(window_of_inputs(3, 1), 3);
+}
+END_TEST
+
 /* ---- Ends, errors ---- */
 
 START_TEST(executable_and_watch_go_in_either_order)
@@ -193,5 +216,5 @@ END_TEST
 
 TESTS(each_call_hands_out_what_was_read_so_many_calls_ago, a_loop_ends_lag_steps_after_the_one_that_it_waits_for,
       thousands_of_steps_hold_what_a_hundred_held, eager_values_are_watched_too, a_full_window_of_steps_stays_under_way,
-      executable_and_watch_go_in_either_order, a_wrong_call_says_so_and_takes_nothing,
-      merged_gradients_are_watched_from_the_first_applied_step_on)
+      more_steps_are_in_flight_where_their_inputs_are_small, executable_and_watch_go_in_either_order,
+      a_wrong_call_says_so_and_takes_nothing, merged_gradients_are_watched_from_the_first_applied_step_on)
