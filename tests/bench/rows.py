@@ -90,6 +90,9 @@ def find_torch():
 STEPS = {("512,256", 128): (1.0, 0.72, 0.40, 0.28),
          ("2048,2048", 256): (0.97, 0.97, 0.62, 0.85),
          ("1024,1024,1024", 512): (0.97, 0.97, 0.80, 0.70)}
+BY_HAND = {"dp": "dp=2", "mp": "mp=2"}  # on 2 ranks, against a program written by hand for StarPU
+BY_HAND_TIME = 1.05
+SHORT = 2  # tasks of a step that is nothing but overhead
 MESHES = {"mp2": ("mp=2", 1.05), "dp2": ("dp=2", 1.25), "dp2mp2": ("dp=2,mp=2", 1.3)}
 PLANS = {"dpmp": ("dp=2,mp=2", "dp=8,mp=8", "dp=32,mp=32"), "dp": ("dp=4", "dp=64", "dp=1024")}
 # Ranks: how many times DDP's samples a second, by the micro-steps of a cycle.
@@ -147,8 +150,11 @@ class Catalogue(Rows):
         super().__init__()
         self.add_matmul()
         self.add_ops()
+        for workers in (1, 2):
+            self.add_short(workers)
         for (hidden, batch), targets in STEPS.items():
             self.add_step(hidden, batch, targets, torch)
+            self.add_step_by_hand(hidden, batch)
         for (hidden, batch) in STEPS:
             self.add_meshes(hidden, batch)
         for ranks in (2, 4):
@@ -179,6 +185,20 @@ class Catalogue(Rows):
         self.group("op", "plain StarPU", program("plain_starpu", "--ops", str(OPS)), 30, 20, 1)
         for mode, kind, target in (("replay", "time", 1.1), ("eager", "above", 5), ("fused", "below", 1)):
             self.add("op_" + mode, "op", mode, program("chain", mode, "--ops", str(OPS)), kind, target)
+
+    def add_short(self, workers):
+        """A run of two tiny tasks, so that its time is the cost of submitting, waiting and waking up."""
+        name = f"short.{workers}worker" + "s" * (workers > 1)
+        self.group(name, "plain StarPU", program("plain_starpu", "--ops", str(SHORT)), 30, 20, 1)
+        chain = program("chain", "replay", "--ops", str(SHORT))
+        self.add(name, name, "replay", ["env", f"TRAMA_WORKERS={workers}", *chain], "time", 1)
+
+    def add_step_by_hand(self, hidden, batch):
+        sizes = ["--hidden", hidden, "--batch", str(batch)]
+        for key, mesh in BY_HAND.items():
+            name = f"step.{hidden.replace(',', 'x')}.by_hand.{key}"
+            self.group(name, "by hand", on_ranks(2, program("plain_step", "--mesh", mesh, *sizes)), 30, 20, 1)
+            self.add(name, name, "trama", on_ranks(2, program("step", "--mesh", mesh, *sizes)), "time", BY_HAND_TIME)
 
     def add_step(self, hidden, batch, targets, torch):
         sizes = ["--hidden", hidden, "--batch", str(batch)]
