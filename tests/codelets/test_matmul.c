@@ -234,7 +234,7 @@ START_TEST(old_contents_of_the_result_do_not_matter)
 }
 END_TEST
 
-/* semantics.md: the value of A B with A = [[1,2],[3,4]], B = [[5,6],[7,8]], and B's rows split over two processes */
+/* dist/README.md: the value of A B with A = [[1,2],[3,4]], B = [[5,6],[7,8]], and B's rows split over two processes */
 START_TEST(the_published_case_holds_whole_and_as_partial_sums)
 {
     static const double want[2][2] = {{19, 22}, {43, 50}};

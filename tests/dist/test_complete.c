@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion: the reference cases of semantics.md, and what holds for every program: what the user wrote is final,
+/* Completion: the reference cases of dist/README.md, and what holds for every program: what the user wrote is final,
  * conflicts are reported, two meshes in one op are an error, and what is added later changes nothing. */
 #include <check.h>
 #include <stdio.h>

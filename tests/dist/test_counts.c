@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Golden numbers: which changes of layout a training step consists of, and how many messages and bytes they cost, one
- * process a rank. All are worked out by hand from semantics.md: an all-reduce of M bytes among t processes takes
+ * process a rank. All are worked out by hand from dist/README.md: an all-reduce of M bytes among t processes takes
  * 2 (t-1)/t M of each; among two it is one message each way, among more a reduce-scatter and an all-gather. */
 #include <check.h>
 #include <stdio.h>

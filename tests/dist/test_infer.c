@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layout inference of single ops: the published cases of semantics.md, partial values, gradients, the fallback.
+/* Layout inference of single ops: the published cases of dist/README.md, partial values, gradients, the fallback.
  * Mappings are written as there; -1 on an operand is open. */
 #include <check.h>
 #include <string.h>
@@ -237,7 +237,7 @@ START_TEST(without_a_rule_everything_is_replicated)
 }
 END_TEST
 
-/* semantics.md: dx = G y', dy = x' G and their transposed variants, as the ops that the gradient appends. */
+/* dist/README.md: dx = G y', dy = x' G and their transposed variants, as the ops that the gradient appends. */
 START_TEST(gradients_of_matmul_are_matmuls_in_the_published_order)
 {
     for (int tx = 0; tx < 2; tx++)

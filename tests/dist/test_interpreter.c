@@ -63,7 +63,7 @@ START_TEST(pytorch_168058_jax_40232_random_values_do_not_depend_on_the_mesh)
 }
 END_TEST
 
-/* semantics.md: A = [[1,2],[3,4]] R, B = [[5,6],[7,8]] S(0): the partials sum to [[19,22],[43,50]]; relu forces P -> R.
+/* dist/README.md: A = [[1,2],[3,4]] R, B = [[5,6],[7,8]] S(0): the partials sum to [[19,22],[43,50]]; relu forces P -> R.
  */
 START_TEST(the_published_example_of_partials)
 {

@@ -270,7 +270,7 @@ START_TEST(pytorch_161368_offsets_of_uneven_shards_on_two_axes)
 }
 END_TEST
 
-/* semantics.md: mesh [[2,4,5],[0,1,3]], a 4x3 tensor of 1..12 as S(0),S(1): process 2 holds [[1],[4]], 3 [[9],[12]]. */
+/* dist/README.md: mesh [[2,4,5],[0,1,3]], a 4x3 tensor of 1..12 as S(0),S(1): process 2 holds [[1],[4]], 3 [[9],[12]]. */
 START_TEST(the_published_example_of_boxes)
 {
     trama_mesh *m = trama_mesh_parse("2,3:2,4,5,0,1,3");

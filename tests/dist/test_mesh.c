@@ -200,7 +200,7 @@ START_TEST(coordinates_are_row_major)
 }
 END_TEST
 
-/* semantics.md: mesh [[0,1,2],[3,4,5]], order [5,4,3,2,1,0] -> {0:5,1:4,2:3,3:2,4:1,5:0}. */
+/* dist/README.md: mesh [[0,1,2],[3,4,5]], order [5,4,3,2,1,0] -> {0:5,1:4,2:3,3:2,4:1,5:0}. */
 START_TEST(an_order_maps_process_i_to_place_order_i)
 {
     machine *m = machine_uniform(6, 1);

@@ -155,7 +155,7 @@ static double received_on_8x8(const char *from, const char *to)
     return (double)most / (128 * 64);
 }
 
-/* semantics.md, "Reshard": published examples. */
+/* dist/README.md, "Bytes of a change of layout": published examples. */
 START_TEST(two_axis_changes_on_8x8_cost_what_the_table_says)
 {
     ck_assert_double_eq_tol(received_on_8x8("R,S(0)", "S(1),S(1)"), 0.0137, 5e-5);

@@ -201,7 +201,7 @@ static trama_certificate certificate(const char *mesh, const char *from, const c
     return c;
 }
 
-/* semantics.md, "Two-axis examples": 0.0137 and 0.0154 of 4 MiB; who sends does no more than its part, but for
+/* dist/README.md, "Bytes of a change of layout": 0.0137 and 0.0154 of 4 MiB; who sends does no more than its part, but for
  * rounding. */
 /* Columns of what is whole lie in it, in rows of 4 bytes: too short to be sent from there. */
 START_TEST(messages_from_inside_a_larger_shard_keep_to_the_window)

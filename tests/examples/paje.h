@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small reader of Paje traces, independent of the code under test: each line has the columns that its event defines,
  * each container is there, each state is of its container's type, and the columns are those that StarVZ 0.8 takes by
- * position (tracing.md). */
+ * position. */
 #ifndef PAJE_H
 #define PAJE_H
 

@@ -36,7 +36,7 @@ START_TEST(moves_are_the_boxes_that_lack)
 }
 END_TEST
 
-/* semantics.md: [11,20] P to S(0) on 2: 6 and 5 rows. */
+/* dist/README.md: [11,20] P to S(0) on 2: 6 and 5 rows. */
 START_TEST(partial_values_are_summed_where_they_are_wanted)
 {
     expect_moves("--mesh 2 --shape 11,20 --from P --to 'S(0)'", "sum 0 1 [6:11,0:20] 400\nsum 1 0 [0:6,0:20] 480\n",
@@ -49,7 +49,7 @@ START_TEST(partial_values_are_summed_where_they_are_wanted)
 }
 END_TEST
 
-/* semantics.md, "Two-axis examples", of 4 MiB; (R,S0) to (S1,S1) is 7/512, (S0,S0) to (S1,S1) 63/4096 */
+/* dist/README.md, "Bytes of a change of layout", of 4 MiB; (R,S0) to (S1,S1) is 7/512, (S0,S0) to (S1,S1) 63/4096 */
 START_TEST(the_two_axis_examples_reach_the_bound)
 {
     static const char *const cases[][3] = {{"R,S(0)", "S(1),S(1)", "57344"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One change of layout, planned for every rank and interpreted, with what it must cost by the table of semantics.md. */
+/* One change of layout, planned for every rank and interpreted, with what it must cost by the table of dist/README.md. */
 #ifndef CHANGE_H
 #define CHANGE_H
 

@@ -195,7 +195,7 @@ START_TEST(a_local_box_of_a_partial_value_is_one_term)
     start();
     trama_mesh *mesh = mesh_of("2");
     trama_program *p = trama_program_new();
-    double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, term[2][4], whole[4]; /* semantics.md, "Values" */
+    double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, term[2][4], whole[4]; /* dist/README.md, "Completion" */
     trama_value *x = trama_shard(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2, 2), a), mesh, "S(1)");
     trama_value *y = trama_shard(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2, 2), b), mesh, "S(0)");
     trama_value *z = trama_shard(trama_matmul(x, y), mesh, "P(sum)");
