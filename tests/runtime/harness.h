@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of runtime share: a context, plain tasks on it, a log that remembers, clocks, the main function. */
+/* What the tests of runtime share: a context, plain tasks on it, a log that remembers, the main function. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
 #include <check.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "flight.h"
+#include "idleness.h"
 #include "message.h"
 #include "shard.h"
 
@@ -34,21 +35,6 @@ static inline void stop(void)
 static inline int here(void)
 {
     return context_first_place(ctx);
-}
-
-static inline double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static inline double cpu_seconds(void)
-{
-    struct rusage r;
-    getrusage(RUSAGE_SELF, &r);
-    return (double)r.ru_utime.tv_sec + (double)r.ru_stime.tv_sec +
-           1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
 }
 
 static inline void pause_for(double s)
@@ -86,14 +72,23 @@ static inline void dawdle(void *buffers[], void *arg)
     pause_for(*(const double *)arg);
 }
 
+/* arg: address of an atomic_bool, for which it waits. */
+static inline void wait_for_gate(void *buffers[], void *arg)
+{
+    while (!atomic_load((atomic_bool *)arg))
+        pause_for(0.001);
+}
+
 static __attribute__((unused)) struct starpu_codelet increment = {
     .cpu_funcs = {add_one}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "increment"};
 static __attribute__((unused)) struct starpu_codelet delay = {
     .cpu_funcs = {dawdle}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "delay"};
+static __attribute__((unused)) struct starpu_codelet gated = {
+    .cpu_funcs = {wait_for_gate}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "gated"};
 
 /* A log that remembers its last lines. */
 typedef struct remembered {
-    int lines;
+    atomic_int lines;
     trama_log_level level;
     char last[4096];
 } remembered;
@@ -101,9 +96,9 @@ typedef struct remembered {
 static inline void remember(void *data, trama_log_level level, const char *line)
 {
     remembered *r = data;
-    r->lines++;
     r->level = level;
     snprintf(r->last, sizeof r->last, "%s", line);
+    atomic_fetch_add(&r->lines, 1);
 }
 
 static inline void keep_quiet(void *data, trama_log_level level, const char *line)

@@ -26,17 +26,18 @@ static shard *one(void)
 
 START_TEST(a_wait_returns_when_all_have_landed)
 {
-    static const double time = 0.02;
+    atomic_bool gate = false;
     shard *s = one();
     flight *f = flight_new(ctx);
     ck_assert(flight_done(f));
     ck_assert_int_eq(flight_wait(ctx, f, "nothing"), TRAMA_OK);
     context_wake(ctx);
-    submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
+    submit(&gated, s->tile[0], &gate, f);
     for (int i = 0; i < 50; i++)
         submit(&increment, s->tile[0], NULL, f);
     context_rest(ctx);
     ck_assert(!flight_done(f));
+    atomic_store(&gate, true);
     ck_assert_int_eq(flight_wait(ctx, f, "tasks"), TRAMA_OK);
     ck_assert(flight_done(f));
     ck_assert_float_eq(*(float *)s->data, 50);
@@ -47,15 +48,16 @@ END_TEST
 
 START_TEST(flights_are_independent)
 {
-    static const double time = 0.1;
+    atomic_bool gate = false;
     shard *a = one(), *b = one();
     flight *slow = flight_new(ctx), *fast = flight_new(ctx);
     context_wake(ctx);
     submit(&increment, b->tile[0], NULL, fast);
-    submit(&delay, a->tile[0], (void *)(uintptr_t)&time, slow);
+    submit(&gated, a->tile[0], &gate, slow);
     context_rest(ctx);
     flight_wait(ctx, fast, "fast");
     ck_assert(!flight_done(slow));
+    atomic_store(&gate, true);
     flight_wait(ctx, slow, "slow");
     flight_free(slow);
     flight_free(fast);
@@ -109,17 +111,23 @@ START_TEST(waiting_inside_a_task_is_refused)
 }
 END_TEST
 
+static void wait_for_two_lines(void *buffers[], void *arg)
+{
+    while (atomic_load(&log_of_test.lines) < 2)
+        pause_for(0.001);
+}
+
 START_TEST(the_watchdog_speaks_of_a_wait_without_progress_and_goes_on)
 {
-    static const double time = 2.3;
+    static struct starpu_codelet waiting = {.cpu_funcs = {wait_for_two_lines}, .nbuffers = 1, .modes = {STARPU_RW}};
     shard *s = one();
     flight *f = flight_new(ctx);
     log_of_test.lines = 0;
     context_wake(ctx);
-    submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
+    submit(&waiting, s->tile[0], NULL, f);
     context_rest(ctx);
     ck_assert_int_eq(flight_wait(ctx, f, "trama_read of loss"), TRAMA_OK);
-    ck_assert_int_eq(log_of_test.lines, 2);
+    ck_assert_int_ge(log_of_test.lines, 2);
     ck_assert_int_eq(log_of_test.level, TRAMA_LOG_WARNING);
     ck_assert_ptr_nonnull(strstr(log_of_test.last, "rank 0: trama_read of loss waits for 1 tasks"));
     flight_free(f);
@@ -127,51 +135,60 @@ START_TEST(the_watchdog_speaks_of_a_wait_without_progress_and_goes_on)
 }
 END_TEST
 
+/* The longest time without progress, in seconds; where the machine is busy it may be long. */
+static double longest_gap;
+
+static void note_gap(void *buffers[], void *arg)
+{
+    static struct timespec last;
+    struct timespec now;
+    pause_for(0.1);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double gap = (double)(now.tv_sec - last.tv_sec) + 1e-9 * (double)(now.tv_nsec - last.tv_nsec);
+    if (last.tv_sec && gap > longest_gap)
+        longest_gap = gap;
+    last = now;
+}
+
+/* Three times as long as the watchdog's second. It may speak where nothing ended for that second. */
 START_TEST(the_watchdog_keeps_silent_while_there_is_progress)
 {
-    static const double time = 0.4;
+    static struct starpu_codelet step = {.cpu_funcs = {note_gap}, .nbuffers = 1, .modes = {STARPU_RW}};
     shard *s = one();
     flight *f = flight_new(ctx);
     log_of_test.lines = 0;
     context_wake(ctx);
-    for (int i = 0; i < 5; i++)
-        submit(&delay, s->tile[0], (void *)(uintptr_t)&time, f);
+    for (int i = 0; i < 30; i++)
+        submit(&step, s->tile[0], NULL, f);
     context_rest(ctx);
     flight_wait(ctx, f, "tasks");
-    ck_assert_int_eq(log_of_test.lines, 0);
+    ck_assert_msg(log_of_test.lines == 0 || longest_gap > 0.8, "it speaks after %.1f s: %s", longest_gap,
+                  log_of_test.last);
     flight_free(f);
     shard_put(ctx, s);
 }
 END_TEST
 
-static double burnt(double after, double during)
-{
-    pause_for(after);
-    double cpu = cpu_seconds(), wall = seconds();
-    pause_for(during);
-    return (cpu_seconds() - cpu) / (seconds() - wall);
-}
-
 START_TEST(an_idle_context_burns_no_cores)
 {
     shard *s = one();
     flight *f = flight_new(ctx);
-    ck_assert_double_lt(burnt(0.1, 0.3), 0.05); /* after a start or a stop of work */
+    ck_assert(comes_to_rest()); /* after a start or a stop of work */
     context_wake(ctx);
     submit(&increment, s->tile[0], NULL, f);
     context_rest(ctx);
     flight_wait(ctx, f, "task");
-    ck_assert_double_lt(burnt(0.1, 0.3), 0.05);
+    ck_assert(comes_to_rest());
     context_wake(ctx); /* nobody waits */
     submit(&increment, s->tile[0], NULL, f);
     context_rest(ctx);
-    ck_assert_double_lt(burnt(0.1, 0.3), 0.05);
+    ck_assert(comes_to_rest());
     ck_assert(flight_done(f));
     context_wake(ctx); /* nothing is submitted */
     context_rest(ctx);
-    ck_assert_double_lt(burnt(0.1, 0.3), 0.05);
+    ck_assert(comes_to_rest());
     ck_assert_int_eq(shard_acquire(ctx, s, STARPU_R, "host"), TRAMA_OK); /* what the host holds needs no workers */
-    ck_assert_double_lt(burnt(0.1, 0.3), 0.05);
+    ck_assert(comes_to_rest());
     shard_release(ctx, s);
     flight_free(f);
     shard_put(ctx, s);

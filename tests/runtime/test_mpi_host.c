@@ -90,10 +90,10 @@ START_TEST(the_hosts_starpu_gets_messages_too)
 }
 END_TEST
 
-/* Long enough for a busy machine. */
+/* The host's task ends after trama_stop. */
 START_TEST(the_hosts_tasks_are_not_waited_for)
 {
-    static const double time = 3;
+    atomic_bool gate = false;
     struct starpu_conf conf;
     starpu_conf_init(&conf);
     conf.precedence_over_environment_variables = 1;
@@ -106,20 +106,17 @@ START_TEST(the_hosts_tasks_are_not_waited_for)
     starpu_variable_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)&value, sizeof value);
     ck_assert_int_eq(context_create(&(trama_config){.log = keep_quiet}, "cpu:test", NULL, &ctx), TRAMA_OK);
     MPI_Barrier(MPI_COMM_WORLD);
-    double begin = seconds();
     struct starpu_task *task = starpu_task_create();
-    task->cl = &delay;
+    task->cl = &gated;
     task->handles[0] = handle;
-    task->cl_arg = (void *)(uintptr_t)&time;
+    task->cl_arg = &gate;
     task->execute_on_a_specific_worker = 1;
     task->workerid = 1;
     ck_assert_int_eq(starpu_task_submit(task), 0);
     flight_wait_all(ctx, "all");
     stop();
-    double took = seconds() - begin;
-    ck_assert_msg(took < time - 0.1, "%.3f s", took);
+    atomic_store(&gate, true);
     starpu_data_unregister(handle);
-    ck_assert_double_ge(seconds() - begin, time);
     starpu_shutdown();
 }
 END_TEST
