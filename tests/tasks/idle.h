@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has waited for the last of the work burns no cores: from 100 ms after that on, the process takes less than 5% of
- * one. */
+/* Who has waited for the last of the work burns no cores. */
 #ifndef IDLE_H
 #define IDLE_H
 
 #include "eager_harness.h"
+#include "idleness.h"
 #include "network.h"
-
-static inline double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static inline void demand_idle(const char *after)
 {
-    usleep(100000);
-    double begin = seconds(), before = cpu_seconds();
-    usleep(500000);
-    double share = (cpu_seconds() - before) / (seconds() - begin);
-    demand(share < 0.05, "after %s: %.1f%% of a core", after, 100 * share);
+    demand(comes_to_rest(), "no rest after %s", after);
 }
 
 static inline void feed_and_train(network *net, int steps)

@@ -10,6 +10,7 @@
 #include "network.h"
 
 enum { RANKS = 4, CULPRIT = 2, FAULT_STEP = 50, LAST_STEP = 60, SKIPPED = 77 };
+enum { PATIENCE = 60 }; /* seconds; nothing that works takes as long on a busy machine */
 
 /* ---- The victim ---- */
 
@@ -23,16 +24,21 @@ static void say(const char *format, ...)
     fflush(stdout);
 }
 
-/* Returns whether the rank leaves out the run of this step. */
+/* Returns whether the rank leaves out the run of this step. The dawdling one waits for SIGUSR1. */
 static bool commit_fault(const char *fault)
 {
+    sigset_t go_on;
+    int signal;
+    sigemptyset(&go_on);
+    sigaddset(&go_on, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &go_on, NULL);
     say("rank %d pid %d: %s\n", my_rank, (int)getpid(), fault);
     if (!strcmp(fault, "killed"))
         raise(SIGKILL);
     if (!strcmp(fault, "stopped"))
         raise(SIGSTOP);
     if (!strcmp(fault, "dawdling"))
-        sleep(4);
+        sigwait(&go_on, &signal);
     return !strcmp(fault, "straying");
 }
 
@@ -119,7 +125,7 @@ static int end_of(job *j)
 static void give_up(job *j, const char *what)
 {
     kill(j->pid, SIGTERM);
-    listen_for(j, NULL, 10);
+    listen_for(j, NULL, PATIENCE);
     kill(j->pid, SIGKILL);
     end_of(j);
     fail_at(__FILE__, __LINE__, "%s; the job said:\n%.4000s", what, j->said);
@@ -131,7 +137,7 @@ static pid_t culprit_of(job *j, const char *fault)
     char words[64];
     int pid = 0;
     snprintf(words, sizeof words, ": %s\n", fault);
-    if (!listen_for(j, words, 60))
+    if (!listen_for(j, words, PATIENCE))
         give_up(j, "the fault never came");
     const char *at = strstr(j->said, "rank 2 pid ");
     if (!at || sscanf(at, "rank 2 pid %d", &pid) != 1)
@@ -145,7 +151,7 @@ static void demand_report(job *j)
     char name[100], from[32];
     int step = -1;
     snprintf(from, sizeof from, " from rank %d, step ", CULPRIT);
-    if (!listen_for(j, from, 20) || !listen_for(j, " bytes, since ", 20))
+    if (!listen_for(j, from, PATIENCE) || !listen_for(j, " bytes, since ", PATIENCE))
         give_up(j, "nobody reports");
     char *line = strstr(j->said, from);
     while (line > j->said && line[-1] != '\n')
@@ -160,7 +166,7 @@ static void demand_report(job *j)
 
 static void demand_good_end(job *j)
 {
-    if (!listen_for(j, NULL, 60))
+    if (!listen_for(j, NULL, PATIENCE))
         give_up(j, "the job does not go on");
     int status = end_of(j), through = 0;
     demand(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d after it went on; the job said:\n%.4000s", status,
@@ -174,11 +180,9 @@ START_TEST(a_killed_rank_ends_the_job_with_a_message)
 {
     job j = launch("killed");
     culprit_of(&j, "killed");
-    double begin = seconds();
-    if (!listen_for(&j, NULL, 10))
-        give_up(&j, "the job goes on 10 s after one of its ranks was killed");
+    if (!listen_for(&j, NULL, PATIENCE))
+        give_up(&j, "the job goes on after one of its ranks was killed");
     int status = end_of(&j);
-    demand(seconds() - begin < 10, "the job ended after %.1f s", seconds() - begin);
     demand(!WIFEXITED(status) || WEXITSTATUS(status) != 0, "the job ends as if nothing were wrong");
     demand(strstr(j.said, "signal 9") || strstr(j.said, "Killed") || strstr(j.said, "KILLED"), "the job only says:\n%s",
            j.said);
@@ -199,8 +203,9 @@ END_TEST
 START_TEST(a_rank_that_lives_but_does_not_come_is_reported)
 {
     job j = launch("dawdling");
-    culprit_of(&j, "dawdling");
+    pid_t culprit = culprit_of(&j, "dawdling");
     demand_report(&j);
+    kill(culprit, SIGUSR1);
     demand_good_end(&j);
 }
 END_TEST
@@ -211,7 +216,7 @@ START_TEST(a_rank_that_leaves_out_a_run_is_named_where_calls_are_compared)
     job j = launch("straying");
     unsetenv("TRAMA_CHECK_CALLS");
     culprit_of(&j, "straying");
-    if (!listen_for(&j, NULL, 20))
+    if (!listen_for(&j, NULL, PATIENCE))
         give_up(&j, "the job goes on");
     int status = end_of(&j);
     demand(!WIFEXITED(status) || WEXITSTATUS(status) != 0, "the job ends as if nothing were wrong");

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include "idleness.h"
+
 START_TEST(a_host_finds_everything_as_it_was)
 {
     host h;
@@ -188,11 +190,11 @@ START_TEST(the_blas_is_the_hosts_while_trama_rests)
     start();
     demand(openblas_get_num_threads() == hosts, "%d threads after trama_start", openblas_get_num_threads());
     train_bits("dp=2");
-    usleep(200000);
+    demand(comes_to_rest(), "the workers do not sleep");
     demand(openblas_get_num_threads() == hosts, "%d threads in a Trama that rests", openblas_get_num_threads());
     openblas_set_num_threads(1);
     train_bits("dp=2");
-    usleep(200000);
+    demand(comes_to_rest(), "the workers do not sleep");
     demand(openblas_get_num_threads() == 1, "what the host sets meanwhile is lost");
     openblas_set_num_threads(hosts);
     stop();

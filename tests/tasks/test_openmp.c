@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include "context.h"
+#include "idleness.h"
 
 static int (*openmp_threads)(void);
 static void (*parallel)(void (*body)(void *), void *data, unsigned threads, unsigned flags);
@@ -88,7 +89,7 @@ START_TEST(loops_of_openmp_have_the_cores_while_trama_rests)
     names hosts = entries_of("/proc/self/task", false);
     start();
     train_bits("dp=2");
-    usleep(100000);
+    demand(comes_to_rest(), "the workers do not sleep");
     long ticks = ticks_of_others(&hosts);
     parallel(spin, &time, 0, 0);
     ticks = ticks_of_others(&hosts) - ticks;
