@@ -2,15 +2,17 @@
 /* A StarPU program whose tasks sleep, so that it is known what its trace must tell. Knows nothing of Trama.
  *
  * sleeper lone N: two workers, times in N ms
- *     worker 0   nap 0-200   nap.grad 200-400   (nothing is asked for)   update.nap 460-510
- *     worker 1   reshard.nap 0-150   merge.nap 200-300
- * All ends are fixed from the first begin on, so that who wakes late does not shift the rest.
- * nap.grad and merge.nap need nap, update.nap needs nap.grad; update.nap is step 1, the others step 0.
+ *     worker 0   nap 200   nap.grad 200   (nothing is asked for: 60)   update.nap 50
+ *     worker 1   reshard.nap 150   merge.nap 100
+ * nap ends 50 after reshard.nap at the earliest. nap.grad and merge.nap need nap, update.nap needs nap.grad;
+ * update.nap is step 1, the others step 0.
  *
  * sleeper pair N: two ranks of one worker, a message from 0 to 1 that takes 400
- *     rank 0   nap 0-100   other 100-300
- *     rank 1   meet -220   use 500-700
- * use needs what nap made; meet begins sometime before the message leaves, at 100, and ends 120 after that. */
+ *     rank 0   nap 100   other 200 after the message left
+ *     rank 1   meet 120 after the message left   use 200
+ * use needs what nap made; meet begins before the message can arrive.
+ *
+ * All times are the least: on a busy machine each may be longer, and none is shorter. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,22 +43,29 @@ static void sleep_until(double ms)
         ;
 }
 
-static int scale;             /* N */
-static _Atomic double origin; /* when time began */
+static int scale; /* N */
 
-static void sleep_to(double end)
+/* Waits for a task or a message to come, and sleeps from then on. */
+static void sleep_after(const _Atomic double *moment, double time)
 {
-    sleep_until(origin + scale * end);
+    while (*moment == 0)
+        sleep_until(now() + 0.2);
+    sleep_until(*moment + scale * time);
 }
 
 static void nap(void *buffers[], void *argument)
 {
-    double none = 0;
-    int end;
+    int time;
+    const _Atomic double *after; /* ends 50 after that at the earliest; NULL */
+    _Atomic double *done;        /* gets when it ended; NULL */
+    double begin = now();
     (void)buffers;
-    starpu_codelet_unpack_args(argument, &end);
-    atomic_compare_exchange_strong(&origin, &none, now());
-    sleep_to(end);
+    starpu_codelet_unpack_args(argument, &time, &after, &done);
+    sleep_until(begin + scale * (double)time);
+    if (after)
+        sleep_after(after, 50);
+    if (done)
+        *done = now();
 }
 
 static struct starpu_codelet writes = {.cpu_funcs = {nap}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "nap"};
@@ -78,32 +87,42 @@ static void must(int result, const char *what)
     }
 }
 
-static void submit(const char *name, int worker, int end, double flops, starpu_data_handle_t in,
-                   starpu_data_handle_t out)
+typedef struct sleep_task {
+    const char *name;
+    int worker, time;
+    double flops;
+    const _Atomic double *after;
+    _Atomic double *done;
+} sleep_task;
+
+static void submit(sleep_task t, starpu_data_handle_t in, starpu_data_handle_t out)
 {
-    must(in ? starpu_task_insert(&reads, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &end,
-                                 sizeof end, STARPU_FLOPS, flops, STARPU_R, in, STARPU_RW, out, 0)
-            : starpu_task_insert(&writes, STARPU_NAME, name, STARPU_EXECUTE_ON_WORKER, worker, STARPU_VALUE, &end,
-                                 sizeof end, STARPU_FLOPS, flops, STARPU_RW, out, 0),
-         name);
+    must(in ? starpu_task_insert(&reads, STARPU_NAME, t.name, STARPU_EXECUTE_ON_WORKER, t.worker, STARPU_VALUE, &t.time,
+                                 sizeof t.time, STARPU_VALUE, &t.after, sizeof t.after, STARPU_VALUE, &t.done,
+                                 sizeof t.done, STARPU_FLOPS, t.flops, STARPU_R, in, STARPU_RW, out, 0)
+            : starpu_task_insert(&writes, STARPU_NAME, t.name, STARPU_EXECUTE_ON_WORKER, t.worker, STARPU_VALUE,
+                                 &t.time, sizeof t.time, STARPU_VALUE, &t.after, sizeof t.after, STARPU_VALUE, &t.done,
+                                 sizeof t.done, STARPU_FLOPS, t.flops, STARPU_RW, out, 0),
+         t.name);
 }
 
 static void run_lone(void)
 {
     static float memory[4];
+    static _Atomic double resharded;
     must(starpu_init(NULL), "starpu_init");
     starpu_data_handle_t a = buffer("a", memory, 1), b = buffer("b", memory + 1, 1);
     starpu_data_handle_t c = buffer("c", memory + 2, 1), d = buffer("d", memory + 3, 1);
     starpu_iteration_push(0);
-    submit("nap", 0, 200, 4e8 * scale, NULL, a);
-    submit("reshard.nap", 1, 150, 0, NULL, c);
-    submit("nap.grad", 0, 400, 1e8 * scale, a, b);
-    submit("merge.nap", 1, 300, 0, a, d);
+    submit((sleep_task){.name = "nap", .worker = 0, .time = 200, .flops = 4e8 * scale, .after = &resharded}, NULL, a);
+    submit((sleep_task){.name = "reshard.nap", .worker = 1, .time = 150, .done = &resharded}, NULL, c);
+    submit((sleep_task){.name = "nap.grad", .worker = 0, .time = 200, .flops = 1e8 * scale}, a, b);
+    submit((sleep_task){.name = "merge.nap", .worker = 1, .time = 100}, a, d);
     starpu_iteration_pop();
     starpu_task_wait_for_all();
-    sleep_to(460);
+    sleep_until(now() + 60 * scale);
     starpu_iteration_push(1);
-    submit("update.nap", 0, 510, 0, NULL, b);
+    submit((sleep_task){.name = "update.nap", .worker = 0, .time = 50}, NULL, b);
     starpu_iteration_pop();
     starpu_task_wait_for_all();
     starpu_data_handle_t all[] = {a, b, c, d};
@@ -159,15 +178,18 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 static void meet(void *buffers[], void *argument)
 {
+    int time;
     (void)buffers;
-    (void)argument;
-    while (message.left == 0)
-        sleep_until(now() + 0.2);
-    origin = message.left - 100 * scale;
-    sleep_to(220);
+    starpu_codelet_unpack_args(argument, &time);
+    sleep_after(&message.left, time);
 }
 
 static struct starpu_codelet meets = {.cpu_funcs = {meet}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "meet"};
+
+static void submit_meeting(const char *name, int time, starpu_data_handle_t handle)
+{
+    must(starpu_task_insert(&meets, STARPU_NAME, name, STARPU_VALUE, &time, sizeof time, STARPU_RW, handle, 0), name);
+}
 
 static void run_pair(void)
 {
@@ -180,13 +202,13 @@ static void run_pair(void)
     starpu_mpi_data_register(x, -1, rank);
     starpu_mpi_barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        submit("nap", 0, 100, 0, NULL, x);
+        submit((sleep_task){.name = "nap", .worker = 0, .time = 100}, NULL, x);
         must(starpu_mpi_isend_detached(x, 1, 7, MPI_COMM_WORLD, NULL, NULL), "send");
-        submit("other", 0, 300, 0, NULL, y);
+        submit_meeting("other", 200, y);
     } else {
         must(starpu_mpi_irecv_detached(x, 0, 7, MPI_COMM_WORLD, NULL, NULL), "receive");
-        must(starpu_task_insert(&meets, STARPU_NAME, "meet", STARPU_RW, z, 0), "meet");
-        submit("use", 0, 700, 0, x, y);
+        submit_meeting("meet", 120, z);
+        submit((sleep_task){.name = "use", .worker = 0, .time = 200}, x, y);
     }
     starpu_task_wait_for_all();
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);

@@ -99,7 +99,7 @@ static void check_log(const char *mesh, const wanted *w, double tolerance)
         ck_assert_int_eq(number, step);
         ck_assert_msg(fabs(loss - w->loss[step]) <= tolerance * w->loss[step],
                       "mesh %s, step %d: loss %.17g, not %.17g", mesh, step, loss, w->loss[step]);
-        ck_assert(seconds > 0 && seconds < 60);
+        ck_assert(seconds > 0 && isfinite(seconds));
     }
     ck_assert_ptr_null(fgets(line, sizeof line, log));
     fclose(log);

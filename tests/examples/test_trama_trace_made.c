@@ -238,10 +238,11 @@ END_TEST
 START_TEST(an_interrupted_command_leaves_nothing_behind)
 {
     make_two_ranks();
-    write_text("tool", "#!/bin/sh\nexec sleep 20\n");
-    const outcome *o = run("TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run & p=$!; sleep 1; "
-                           "ls -A %s/run | grep -c trama-trace; kill $p; wait $p; echo status $?; ls -A %s/run",
-                           scratch, scratch, scratch, scratch);
+    write_text("tool", "#!/bin/sh\n: >\"${0%/*}/begun\"\nexec sleep 600\n");
+    const outcome *o = run("TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run & p=$!; "
+                           "until [ -e %s/begun ]; do sleep 0.05; done; ls -A %s/run | grep -c trama-trace; kill $p; "
+                           "wait $p; echo status $?; ls -A %s/run",
+                           scratch, scratch, scratch, scratch, scratch);
     ck_assert_msg(o->text[0] == '1' && contains(o->text, "status 143\nabout_0\nabout_1\nprof_file_0\nprof_file_1\n"),
                   "%s", o->text);
 }
