@@ -16,12 +16,9 @@ static double seconds(void)
     return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/* Two seconds of CPU, where the compiler adds no checks. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const double two_seconds = 60;
-#else
-static const double two_seconds = 2;
-#endif
+/* Seconds of CPU: 50 times what the longest search takes, and less than it would take with one more power of the number
+ * of processes. */
+static const double most_seconds = 20;
 
 /* A fixed sequence of numbers below `below` (Steele, Lea, Flood 2014: SplitMix64). */
 static int64_t draw(uint64_t *state, int64_t below)
@@ -270,7 +267,7 @@ END_TEST
 
 /* ---- Large machines ---- */
 
-START_TEST(a_thousand_processes_take_less_than_two_seconds)
+START_TEST(a_thousand_processes_take_seconds)
 {
     static const struct {
         const char *mesh;
@@ -291,7 +288,7 @@ START_TEST(a_thousand_processes_take_less_than_two_seconds)
         map_destroy(&map);
         double gain = gain_of_map(t, 1024, m, NULL);
         ck_assert_msg(gain >= cases[i].gain, "%s: by order %.2f times dearer", cases[i].mesh, gain);
-        ck_assert_msg(took < two_seconds, "%s: %.2f s", cases[i].mesh, took);
+        ck_assert_msg(took < most_seconds, "%s: %.2f s", cases[i].mesh, took);
         traffic_destroy(&t);
         machine_destroy(&m);
     }
@@ -323,7 +320,7 @@ START_TEST(a_thousand_processes_in_any_order_are_mapped_alike)
     process_map *any = map_by_traffic(random, 1024, m);
     double end = seconds(), ratio = map_cost(found, shuffled, m) / map_cost(plain, t, m);
     ck_assert_double_lt(ratio, 1.02);
-    ck_assert_msg(middle - start < two_seconds && end - middle < two_seconds, "%.2f s and %.2f s", middle - start,
+    ck_assert_msg(middle - start < most_seconds && end - middle < most_seconds, "%.2f s and %.2f s", middle - start,
                   end - middle);
     process_traffic *all[] = {t, shuffled, random};
     process_map *maps[] = {plain, found, any};
@@ -344,7 +341,7 @@ int main(void)
         huge_traffic_does_not_overflow,
         heavy_pairs_come_together_where_first_fit_parts_them,
         places_of_a_rank_are_nearer_than_ranks,
-        a_thousand_processes_take_less_than_two_seconds,
+        a_thousand_processes_take_seconds,
         a_thousand_processes_in_any_order_are_mapped_alike,
     };
     return suite_run("map", NULL, NULL, tests, sizeof tests / sizeof *tests);
