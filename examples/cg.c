@@ -2,9 +2,11 @@
 /* Conjugate gradients (Hestenes and Stiefel 1952) for A x = b, on any mesh: A [n, n] has 1 / (1 + |i - j|)^2 in row i,
  * column j, within a band if asked for. Each rank makes its part of A and has no other; the host sees one number a
  * step, some steps late. examples/run cg; examples/run --ranks 4 cg --mesh 2,2 --n 2048. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "arguments.h"
 #include "must.h"
@@ -212,8 +214,10 @@ static void write_solution(trama_context *context, trama_executable *executable,
     double *x = must_allocate(o->n, sizeof *x);
     must(trama_read(executable, s->x, writes ? x : NULL, writes ? (size_t)o->n * sizeof *x : 0));
     FILE *file = writes ? fopen(o->solution, "wb") : NULL;
-    if (writes && (!file || fwrite(x, sizeof *x, (size_t)o->n, file) < (size_t)o->n || fclose(file)))
-        fail("cannot write %s", o->solution);
+    if (file)
+        fwrite(x, sizeof *x, (size_t)o->n, file); /* closing it tells whether it is written */
+    if (writes && (!file || !close_written(file)))
+        fail("cannot write --solution %s: %s", o->solution, strerror(errno));
     free(x);
 }
 

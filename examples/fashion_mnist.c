@@ -341,9 +341,8 @@ static void close_log(const job *j, FILE *log)
 {
     if (!log)
         return;
-    bool bad = ferror(log);
-    if (fclose(log) || bad)
-        fail("--log %s: it could not be written", j->o->log);
+    if (!close_written(log))
+        fail("--log %s: it could not be written: %s", j->o->log, strerror(errno));
 }
 
 static training train(const job *j, const dataset *data)

@@ -145,7 +145,6 @@ void heat_map_write(const char *path, const char *title, int64_t rows, int64_t c
     draw_processes(&m, rows, columns, mesh, layout);
     draw_scale(&m);
     fputs("</svg>\n", m.file);
-    bool written = !ferror(m.file);
-    if (fclose(m.file) || !written)
+    if (!close_written(m.file))
         fail("--picture '%s': %s", path, strerror(errno));
 }

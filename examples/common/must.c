@@ -32,3 +32,13 @@ void *must_allocate(int64_t count, size_t size)
         fail("no memory for %lld elements of %zu bytes", (long long)count, size);
     return memory;
 }
+
+bool close_written(FILE *file)
+{
+    bool failed = ferror(file);
+    int error = fflush(file) ? errno : failed ? EIO : 0; /* the reason for an earlier failure is not kept */
+    if (fclose(file) && !error)
+        error = errno;
+    errno = error ? error : errno;
+    return !error;
+}

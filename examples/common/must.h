@@ -3,6 +3,8 @@
 #ifndef EXAMPLES_MUST_H
 #define EXAMPLES_MUST_H
 
+#include <stdio.h>
+
 #include "trama.h"
 
 /* Prints the program's name and the message, and ends the program with status 1. */
@@ -13,5 +15,8 @@ void must(trama_status status);
 
 /* Zeroed memory for count elements; ends the program where there is none. The caller frees. */
 void *must_allocate(int64_t count, size_t size);
+
+/* Closes the file; false, with errno, where anything that was put into it could not be written. */
+bool close_written(FILE *file);
 
 #endif

@@ -112,8 +112,8 @@ static void write_svg(const request *r, const char *title)
     FILE *file = fopen(r->svg, "w");
     if (!file)
         fail("--svg '%s': %s", r->svg, strerror(errno));
-    bool written = fputs(svg, file) >= 0;
-    if (fclose(file) || !written)
+    fputs(svg, file);
+    if (!close_written(file))
         fail("--svg '%s': %s", r->svg, strerror(errno));
     free(svg);
 }

@@ -99,8 +99,7 @@ void reshard_svg(const char *path, const trama_reshard_plan *plan)
             "<text x=\"10\" y=\"%d\">%d processes, %" PRId64 " bytes in all; the darkest square: %" PRId64
             " bytes</text>\n</svg>\n",
             height - 12, c.processes, c.total, m.most);
-    bool written = !ferror(file);
-    if (fclose(file) || !written)
+    if (!close_written(file))
         fail("--svg '%s': %s", path, strerror(errno));
     free(m.ids);
     free(m.bytes);

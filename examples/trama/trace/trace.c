@@ -166,8 +166,6 @@ static int look_at_trace(const char *scratch, void *closure)
         trace_output_publish(scratch, r->out, 1, picture);
     trace_destroy(&t);
     trace_folder_destroy(&folder);
-    if (fflush(stdout) || ferror(stdout))
-        fail("the summary cannot be written");
     return EXIT_SUCCESS;
 }
 

@@ -120,10 +120,8 @@ FILE *trace_output_open(const char *scratch, const char *name)
 
 void trace_output_close(FILE *file, const char *scratch, const char *name)
 {
-    bool written = !ferror(file) && !fflush(file);
-    int error = errno;
-    if (fclose(file) || !written)
-        fail("%s/%s: it cannot be written: %s", scratch, name, strerror(written ? errno : error));
+    if (!close_written(file))
+        fail("%s/%s: it cannot be written: %s", scratch, name, strerror(errno));
 }
 
 void trace_output_publish(const char *scratch, const char *folder, int n, const char *const *names)
