@@ -10,18 +10,15 @@
 #include <limits.h>
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
+
+enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002 }; /* StarPU-MPI has 42 to 44 */
 
 static bool initialised_here, yields;
+static pid_t initialiser; /* not a child of fork */
 static const char *const yielding = "OMPI_MCA_mpi_yield_when_idle";
 
-/* At exit, and only where no context is left: ranks that end in the middle of a run would wait for each other. */
 static int open_contexts;
-static void finalize_at_exit(void)
-{
-    int finalized = 0;
-    if (open_contexts == 0 && !MPI_Finalized(&finalized) && !finalized)
-        MPI_Finalize();
-}
 
 static bool launched(void)
 {
@@ -48,7 +45,7 @@ static trama_status initialise(void)
     if (error)
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI_Init_thread failed");
     initialised_here = true;
-    atexit(finalize_at_exit);
+    initialiser = getpid();
     return TRAMA_OK;
 }
 
@@ -145,6 +142,18 @@ void comm_close(comm *c)
     open_contexts--;
 }
 
+static bool has_ended(void)
+{
+    int finalized = 0;
+    return MPI_Finalized(&finalized) || finalized;
+}
+
+void comm_end(void)
+{
+    if (initialised_here && initialiser == getpid() && open_contexts == 0 && !has_ended())
+        MPI_Finalize();
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -197,6 +206,38 @@ bool comm_is_world(const comm *c)
     return !MPI_Comm_compare(c->handle, MPI_COMM_WORLD, &compared) && compared == MPI_CONGRUENT;
 }
 
+/* One round of the barrier below: a flag goes to one rank and comes from another. Static, since what does not arrive in
+ * time stays under way. */
+static bool pass_flag(comm *c, int distance, bool *flag, double until)
+{
+    static char flags[32][2];
+    static int round;
+    char *mine = flags[round % 32];
+    MPI_Request both[2];
+    int arrived = 0;
+    round++;
+    mine[0] = *flag;
+    MPI_Irecv(&mine[1], 1, MPI_BYTE, (c->rank + c->ranks - distance) % c->ranks, LEAVE_TAG, c->handle, &both[0]);
+    MPI_Isend(&mine[0], 1, MPI_BYTE, (c->rank + distance) % c->ranks, LEAVE_TAG, c->handle, &both[1]);
+    while (!MPI_Testall(2, both, &arrived, MPI_STATUSES_IGNORE) && !arrived && now() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    *flag = *flag && arrived && mine[1];
+    return arrived;
+}
+
+/* By dissemination: after round k each rank has heard of 2^k others. No collective call of MPI's, since ranks that do
+ * not leave may be in another one. */
+bool comm_all_leave(comm *c, bool ready, int seconds)
+{
+    double until = now() + seconds;
+    if (c->ranks == 1 || has_ended())
+        return ready && c->ranks == 1;
+    for (int distance = 1; distance < c->ranks; distance *= 2)
+        if (!pass_flag(c, distance, &ready, until))
+            return false;
+    return ready;
+}
+
 /* As FxT's. */
 static int64_t read_clock(void)
 {
@@ -205,7 +246,7 @@ static int64_t read_clock(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-enum { CLOCK_ROUNDS = 100, CLOCK_TAG = 7001 /* StarPU-MPI has 42 to 44 */ };
+enum { CLOCK_ROUNDS = 100 };
 
 static void answer_with_clock(comm *c, int rank)
 {
@@ -292,6 +333,16 @@ const void *comm_from_fortran(int handle)
 void comm_close(comm *c)
 {
     (void)c;
+}
+
+void comm_end(void)
+{
+}
+
+bool comm_all_leave(comm *c, bool ready, int seconds)
+{
+    (void)c, (void)seconds;
+    return ready;
 }
 
 trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience)

@@ -22,6 +22,13 @@ typedef struct comm {
 trama_status comm_open(const void *communicator, comm *c);
 void comm_close(comm *c);
 
+/* Ends MPI where comm_open started it, unless a communicator is still open: ranks that end in the middle of a run would
+ * wait for each other. */
+void comm_end(void);
+
+/* Whether all ranks call it within so many seconds of each other, all of them ready. False where MPI is finalised. */
+bool comm_all_leave(comm *c, bool ready, int seconds);
+
 /* The address of an MPI_Comm, for comm_open, of a communicator as Fortran has it; the thread's next call changes it. */
 const void *comm_from_fortran(int handle);
 

@@ -14,6 +14,11 @@ static void log_to_stderr(void *data, trama_log_level level, const char *line)
         fprintf(stderr, "trama: %s: %s\n", names[level], line);
 }
 
+bool config_logs_to_stderr(const trama_config *config)
+{
+    return config->log == log_to_stderr;
+}
+
 typedef struct option {
     const char *name, *variable; /* variable: NULL where the environment has no say */
     int64_t standard, most;

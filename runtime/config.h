@@ -13,4 +13,7 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved);
 /* Equal on ranks whose options agree where they must (all but workers, watchdog and log). */
 uint64_t config_hash(const trama_config *config);
 
+/* Whether the log is the default one. */
+bool config_logs_to_stderr(const trama_config *config);
+
 #endif

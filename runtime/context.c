@@ -153,6 +153,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
     *context = NULL;
     if (is_live)
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "a context is live already: trama_stop it first");
+    leave_prepare();
     memset(c, 0, sizeof *c);
     trama_status status = comm_open(config ? config->communicator : NULL, &c->comm);
     if (status)
@@ -169,11 +170,27 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
         message_start(c);
         pool_start(c);
         rest_start(c);
+        leave_start(c);
         warn_of_idle_cores(c, cards);
         *context = c;
     }
     free(cards);
     return status;
+}
+
+/* StarPU, and StarPU-MPI, where Trama started them. */
+static void end_libraries(trama_context *c)
+{
+    rest_stop(c);
+    trace_clock(c);
+    driver_stop(c);
+}
+
+void context_abandon(trama_context *c)
+{
+    leave_stop();
+    end_libraries(c);
+    comm_close(&c->comm);
 }
 
 trama_status context_destroy(trama_context **context)
@@ -187,11 +204,10 @@ trama_status context_destroy(trama_context **context)
                           context_live(c));
     flight_wait_all(c, "trama_stop");
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
+    leave_stop();
     gpu_groups_free_tokens(c);
     pool_stop(c);
-    rest_stop(c);
-    trace_clock(c);
-    driver_stop(c);
+    end_libraries(c);
     message_stop(c);
     flight_stop(c);
     release(c);

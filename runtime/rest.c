@@ -105,6 +105,7 @@ void rest_when_idle(trama_context *c)
 
 void context_wake(trama_context *c)
 {
+    leave_hold_others();
     atomic_fetch_add(&c->depth, 1);
     if (atomic_load(&c->awake) && !atomic_load(&c->armed))
         return;

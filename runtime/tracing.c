@@ -20,9 +20,7 @@ static struct {
     int begun;  /* traces of this process */
     char *last; /* the events' file of the last one that ended */
     char *last_folder;
-    pid_t process;
-    char *now; /* of the one under way: NULL before StarPU has started */
-    bool exit_watched;
+    char *now;  /* of the one under way: NULL before StarPU has started */
     int levels; /* of StarPU's iterations that are pushed */
 } traces;
 
@@ -244,10 +242,9 @@ void trace_clock(trama_context *c)
     free(text_take(&line));
 }
 
-/* Who leaves without trama_stop leaves what was recorded. */
-static void save_at_exit(void)
+void trace_save(void)
 {
-    if (traces.now && traces.process == getpid())
+    if (traces.now)
         fut_endup(traces.now);
 }
 
@@ -279,11 +276,8 @@ void trace_open(trama_context *c)
     free(text_take(&lines));
     put_last_back();
     traces.begun++;
-    traces.process = getpid();
     traces.levels = 0;
     traces.now = path_of(c, "prof_file", c->comm.rank);
-    if (!traces.exit_watched && !atexit(save_at_exit))
-        traces.exit_watched = true;
 }
 
 void trace_close(trama_context *c)

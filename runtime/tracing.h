@@ -25,6 +25,9 @@ void trace_clock(trama_context *c);
 void trace_open(trama_context *c);
 void trace_close(trama_context *c);
 
+/* Keeps what was recorded where the process ends before StarPU does. */
+void trace_save(void);
+
 /* What is submitted from now on belongs to it; -1: to none. */
 void trace_step(int64_t step, int64_t micro_step);
 

@@ -85,7 +85,12 @@ trama_status trama_start(const trama_config *config, trama_context **context);
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context);
 
 /* Ends it. Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables
- * must have been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done). */
+ * must have been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done).
+ * A program may also end without it: by return from main, by exit, on an error of one rank, or by unloading the library
+ * (dlclose). Trama then waits for the tasks of this rank, and ends StarPU, and MPI where it started that, if all ranks
+ * end within 5 s (or config.watchdog) of each other; else the rank ends alone and the launcher ends the job. The exit
+ * status stays the program's. A child of fork has no context: there every call that takes one, or an executable,
+ * answers E_ORDER. */
 trama_status trama_stop(trama_context **context);
 
 int trama_context_rank(const trama_context *context);  /* of this process in the communicator */

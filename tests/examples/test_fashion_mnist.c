@@ -280,6 +280,18 @@ START_TEST(a_plan_is_printed_instead_of_training)
 }
 END_TEST
 
+START_TEST(a_log_on_a_full_disk_ends_it_with_an_error)
+{
+    for (int ranks = 0; ranks < (TRAMA_HAVE_MPI ? 3 : 1); ranks += 2) {
+        char launcher[sizeof MPIRUN + 8] = "";
+        if (ranks)
+            snprintf(launcher, sizeof launcher, "%s%d ", MPIRUN, ranks);
+        const outcome *o = run("%s./fashion_mnist --data %s --hidden 64 --steps 3 --log /dev/full", launcher, scratch);
+        ck_assert_msg(o->status == 1 && contains(o->text, "/dev/full"), "status %d: %.2000s", o->status, o->text);
+    }
+}
+END_TEST
+
 START_TEST(the_images_that_debian_packs_are_found)
 {
     if (access("/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz", R_OK)) {
@@ -296,4 +308,4 @@ TESTS(all_meshes_follow_plain_loops_in_f32, all_meshes_follow_plain_loops_in_f64
       optimizers_schedules_and_scales_are_the_same_on_all_meshes, steps_that_are_not_finite_are_left_out,
       several_ranks_follow_plain_loops_and_the_first_one_speaks,
       elsewhere_than_on_a_terminal_progress_is_plain_lines_on_stderr, a_plan_is_printed_instead_of_training,
-      the_images_that_debian_packs_are_found)
+      a_log_on_a_full_disk_ends_it_with_an_error, the_images_that_debian_packs_are_found)

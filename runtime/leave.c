@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leaving without trama_stop: the program returns from main, calls exit, or unloads the library while a context lives.
+ * Destructors of the libraries that tasks use, such as OpenBLAS, come next, so no task may run then. Two stages:
+ *   1. a function of atexit waits for the tasks, while the program's own such functions may still call Trama;
+ *   2. a destructor, which runs after all of those and before the ones of libraries that Trama depends on, ends StarPU
+ *      and MPI where every rank leaves, and else keeps the workers from starting another task.
+ * A child of fork has the memory but none of the threads: there both stages do nothing. */
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "tracing.h"
+
+/* Seconds without any progress that a rank that leaves waits for the others, or config.watchdog if that is less. */
+enum { PATIENCE = 5 };
+
+static _Atomic(trama_context *) alive; /* what trama_stop has to end */
+static atomic_bool leaving;
+static pthread_t leaver;
+static bool forked; /* a context was alive then */
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+}
+
+static int64_t patience(const trama_context *c)
+{
+    return c->config.watchdog < PATIENCE ? c->config.watchdog : PATIENCE;
+}
+
+/* The calling thread is a worker in a task, which would wait for itself. */
+static bool inside_task(void)
+{
+    return starpu_worker_get_id() >= 0;
+}
+
+static bool quiet(trama_context *c)
+{
+    return atomic_load(&c->under_way) == 0 && atomic_load(&c->depth) == 0;
+}
+
+/* Waits until nothing is under way. False where that does not come: the messages of a rank that is gone, or what a
+ * thread of the program keeps in the middle of a call. Tasks that can run are waited for as long as they take. */
+static bool wait_for_work(trama_context *c)
+{
+    const int64_t second = 1000000000, period = c->config.watchdog * second;
+    int64_t moved = runtime_now(), report = moved + period;
+    long seen = atomic_load(&c->landings);
+    while (!quiet(c)) {
+        int64_t now = runtime_now();
+        if (atomic_load(&c->landings) != seen) {
+            seen = atomic_load(&c->landings);
+            moved = now;
+            report = now + period;
+        }
+        if (inside_task() || (now - moved > patience(c) * second && starpu_task_nready() == 0))
+            return false;
+        if (now > report) {
+            watchdog_report(c, "leaving the program", now - moved);
+            report = now + period;
+        }
+        nap();
+    }
+    return true;
+}
+
+/* ---- Where tasks are left ---- */
+
+static atomic_int held;
+
+static void hold(void *buffers[], void *arg)
+{
+    (void)buffers, (void)arg;
+    atomic_fetch_add(&held, 1);
+    for (;;)
+        pause();
+}
+
+/* Gives every worker a task that never ends. A worker that has taken it runs nothing else; and it takes it before what
+ * others may run. StarPU-MPI's thread, where it drives a worker, is held as well. */
+static void hold_workers(trama_context *c)
+{
+    static struct starpu_codelet holding = {
+        .cpu_funcs = {hold}, .cuda_funcs = {hold}, .nbuffers = 0, .name = "leaving"};
+    int workers = (int)starpu_worker_get_count(), self = starpu_worker_get_id(), wanted = 0;
+    context_wake(c);
+    for (int w = 0; w < workers; w++) {
+        if (w == self)
+            continue;
+        struct starpu_task *task = starpu_task_create();
+        task->cl = &holding;
+        task->execute_on_a_specific_worker = 1;
+        task->workerid = (unsigned)w;
+        wanted += starpu_task_submit(task) == 0;
+    }
+    while (atomic_load(&held) < wanted)
+        nap();
+}
+
+/* ---- The stages ---- */
+
+static trama_context *left_alive(void)
+{
+    trama_context *c = atomic_load(&alive);
+    if (c && !atomic_exchange(&leaving, true))
+        leaver = pthread_self();
+    return c;
+}
+
+static void wait_at_exit(void)
+{
+    trama_context *c = left_alive();
+    if (c && starpu_is_initialized())
+        wait_for_work(c);
+}
+
+/* Only where the log is our own: what a log function of the program needs may have been destroyed. */
+static void report(const trama_context *c, bool ready)
+{
+    if (!config_logs_to_stderr(&c->config))
+        return;
+    if (ready)
+        context_log(c, TRAMA_LOG_WARNING, "rank %d: the program ends without trama_stop, and other ranks do not end",
+                    c->comm.rank);
+    else
+        context_log(c, TRAMA_LOG_WARNING,
+                    "rank %d: the program ends without trama_stop; %ld tasks and messages are left undone",
+                    c->comm.rank, atomic_load(&c->under_way));
+}
+
+static void stop_or_hold(trama_context *c)
+{
+    bool ready = wait_for_work(c);
+    if (comm_all_leave(&c->comm, ready, (int)patience(c))) {
+        context_abandon(c);
+        return;
+    }
+    report(c, ready);
+    if (!ready && c->started_starpu)
+        hold_workers(c);
+    trace_save();
+}
+
+static __attribute__((destructor)) void leave(void)
+{
+    trama_context *c = left_alive();
+    if (c && starpu_is_initialized())
+        stop_or_hold(c);
+    comm_end();
+}
+
+/* ---- From within ---- */
+
+static void be_a_child(void)
+{
+    forked |= atomic_exchange(&alive, NULL) != NULL;
+}
+
+static void register_ways_out(void)
+{
+    atexit(wait_at_exit);
+    pthread_atfork(NULL, NULL, be_a_child);
+}
+
+void leave_prepare(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_ways_out);
+}
+
+void leave_start(trama_context *c)
+{
+    atomic_store(&alive, c);
+}
+
+void leave_stop(void)
+{
+    atomic_store(&alive, NULL);
+}
+
+bool leave_forked(void)
+{
+    return forked;
+}
+
+void leave_hold_others(void)
+{
+    while (atomic_load(&leaving) && !pthread_equal(leaver, pthread_self()))
+        pause();
+}
