@@ -304,6 +304,7 @@ void driver_stop(trama_context *c)
 {
     if (c->places && starpu_is_initialized())
         gpus_stop(c);
+    trace_expect(c);
 #if TRAMA_HAVE_MPI
     if (c->started_starpumpi)
         stop_starpumpi(c);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "node.h"
@@ -15,13 +16,17 @@ enum { TRACE_FORM = 1, MOST_PATH = 900 /* StarPU has room for 1024 */ };
 
 /* FxT's, in StarPU where that was built with it: writes what was recorded, and records no more. */
 uint64_t fut_endup(const char *file) __attribute__((weak));
+/* Between them lies what is recorded and not yet written. */
+extern char *volatile fut_first_slot __attribute__((weak));
+extern char *volatile fut_next_slot __attribute__((weak));
 
 static struct {
     int begun;  /* traces of this process */
     char *last; /* the events' file of the last one that ended */
     char *last_folder;
-    char *now;  /* of the one under way: NULL before StarPU has started */
-    int levels; /* of StarPU's iterations that are pushed */
+    char *now;        /* of the one under way: NULL before StarPU has started */
+    int64_t recorded; /* bytes of events that its file must have at least */
+    int levels;       /* of StarPU's iterations that are pushed */
 } traces;
 
 /* ---- The folder ---- */
@@ -277,22 +282,67 @@ void trace_open(trama_context *c)
     put_last_back();
     traces.begun++;
     traces.levels = 0;
+    traces.recorded = 0;
     traces.now = path_of(c, "prof_file", c->comm.rank);
+}
+
+static int64_t bytes_of_events(void)
+{
+    struct stat events;
+    return traces.now && !stat(traces.now, &events) ? events.st_size : 0;
+}
+
+/* Where FxT cannot even write its head it ends the program, so that a full disk is told of before. */
+static void warn_of_full_disk(const trama_context *c, int64_t needed)
+{
+    struct statvfs disk;
+    if (statvfs(c->trace_folder, &disk))
+        return;
+    int64_t room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
+    if (room >= needed)
+        return;
+    append_about(c, &(text){.at = (char[]){"cut\n"}});
+    context_log(c, TRAMA_LOG_WARNING,
+                "rank %d: the trace in %s will not be whole: its events are at least %lld bytes, and the disk has room "
+                "for %lld",
+                c->comm.rank, c->trace_folder, (long long)needed, (long long)room);
+}
+
+void trace_expect(const trama_context *c)
+{
+    if (!c->trace_folder || !traces.now || !&fut_first_slot || !&fut_next_slot)
+        return;
+    int64_t pending = fut_next_slot - fut_first_slot;
+    traces.recorded = bytes_of_events() + pending;
+    warn_of_full_disk(c, pending);
+}
+
+/* FxT says nothing of a write that was cut short, as on a full disk. */
+static void end_about(const trama_context *c)
+{
+    int64_t written = bytes_of_events();
+    bool whole = written > 0 && written >= traces.recorded;
+    text lines = {0};
+    text_add(&lines, "tasks %lld\nmessages %lld\n%s\n", (long long)c->tasks,
+             (long long)(c->counters.messages_sent + c->counters.messages_received), whole ? "ended" : "cut");
+    bool noted = append_about(c, &lines);
+    free(text_take(&lines));
+    if (!whole)
+        context_log(c, TRAMA_LOG_WARNING,
+                    "rank %d: the trace in %s is not whole: its events are at least %lld bytes, and %lld could be "
+                    "written",
+                    c->comm.rank, c->trace_folder, (long long)traces.recorded, (long long)written);
+    else if (!noted)
+        context_log(c, TRAMA_LOG_WARNING, "rank %d: the trace in %s is not whole: about_%d could not be written: %s",
+                    c->comm.rank, c->trace_folder, c->comm.rank, strerror(errno));
 }
 
 void trace_close(trama_context *c)
 {
     if (!c->trace_folder)
         return;
-    struct stat events;
-    bool whole = traces.now && !stat(traces.now, &events) && events.st_size > 0;
-    text lines = {0};
-    text_add(&lines, "tasks %lld\nmessages %lld\n%s", (long long)c->tasks,
-             (long long)(c->counters.messages_sent + c->counters.messages_received), whole ? "ended\n" : "");
-    if (traces.now && (!append_about(c, &lines) || !whole))
-        context_log(c, TRAMA_LOG_WARNING, "rank %d: the trace in %s is not whole: %s", c->comm.rank, c->trace_folder,
-                    strerror(errno));
-    free(text_take(&lines));
+    if (traces.now)
+        end_about(c);
     if (traces.now) {
         free(traces.last);
         free(traces.last_folder);

@@ -21,8 +21,10 @@ const trace_variable *trace_variables(const trama_context *c);
 /* Collective, at the beginning and at the end: notes how far this rank's clock is ahead of rank 0's. */
 void trace_clock(trama_context *c);
 
-/* Where StarPU has started, and where it has ended; both do nothing without c->trace_folder. */
+/* Where StarPU has started, before it ends, and where it has ended; all do nothing without c->trace_folder. Closing
+ * warns where the file of events is shorter than what was recorded. */
 void trace_open(trama_context *c);
+void trace_expect(const trama_context *c);
 void trace_close(trama_context *c);
 
 /* Keeps what was recorded where the process ends before StarPU does. */

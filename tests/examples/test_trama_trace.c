@@ -399,6 +399,28 @@ START_TEST(a_trace_of_another_version_says_which)
 }
 END_TEST
 
+/* Each of them would be read for ever, or waited for. */
+START_TEST(files_without_an_end_are_refused_by_name)
+{
+    static const char *const endless[] = {"ln -sf /dev/full", "ln -sf /dev/zero", "mkfifo"};
+    text_of(run("mkdir %s/run", scratch));
+    write_text("run/prof_file_0", "events");
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+        text_of(run("rm -f %s/run/about_0; %s %s/run/about_0", scratch, endless[i], scratch));
+        expect_refusal(":", "about_0: it is no regular file", "");
+    }
+    text_of(run("rm %s/run/about_0; truncate -s 1T %s/run/about_0", scratch, scratch));
+    expect_refusal(":", "about_0: it has 1099511627776 bytes", "at most");
+    write_text("run/about_0", "");
+    expect_refusal(":", "about_0: it is empty", "");
+    write_text("run/about_0", "trama-trace 1\nrank 0 of 1\nended\n");
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+        text_of(run("rm -f %s/run/prof_file_0; %s %s/run/prof_file_0", scratch, endless[i], scratch));
+        expect_refusal(":", "prof_file_0: it is no regular file", "");
+    }
+}
+END_TEST
+
 START_TEST(a_full_disk_leaves_nothing_behind)
 {
     sleep_alone(1);
@@ -425,4 +447,5 @@ TESTS(figures_are_those_of_a_program_of_known_times, hidden_communication_is_tha
       files_have_the_columns_that_starvz_reads, starvz_reads_them_where_it_is_installed,
       results_go_where_they_are_asked_for, a_truncated_trace_gives_what_it_holds, missing_and_foreign_ranks_are_named,
       a_rank_that_was_cut_short_does_not_hide_the_other, wrong_arguments_are_named,
-      a_trace_of_another_version_says_which, a_full_disk_leaves_nothing_behind)
+      a_trace_of_another_version_says_which, files_without_an_end_are_refused_by_name,
+      a_full_disk_leaves_nothing_behind)

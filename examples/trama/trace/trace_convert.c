@@ -233,7 +233,8 @@ static void convert_all(conversion *c, bool *with)
         well = count(n, with) && convert_ranks(c, with, &unmatched, &strangers);
     }
     if (!well)
-        fail("%s: there is nothing to read: StarPU's tool ends with: %s", c->folder->path, c->words);
+        fail("%s: there is nothing to read: StarPU's tool ends with: %s%s%s", c->folder->path, c->words,
+             c->t->n_missing ? "; " : "", c->t->n_missing ? c->t->missing[c->t->n_missing - 1].text : "");
     if (unmatched)
         trace_note(c->t, "%d messages without their other end are left out", unmatched);
     if (strangers)

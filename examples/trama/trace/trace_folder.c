@@ -4,17 +4,19 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "must.h"
 #include "trace_build.h"
 
-enum { VERSION = 1, MOST_RANKS = 1 << 20 };
+enum { VERSION = 1, MOST_RANKS = 1 << 20, MOST_ABOUT_BYTES = 1 << 20 };
 
 /* ---- Names ---- */
 
@@ -79,7 +81,27 @@ static void take_fact(trace_folder *f, about *a, const char *line, trace *t)
         r->tasks = number;
     } else if (!strcmp(line, "ended")) {
         r->ended = true;
+    } else if (!strcmp(line, "cut")) {
+        r->cut = true;
     }
+}
+
+/* Devices and pipes may have no end, and the wait for a pipe's other end neither: only a regular file is read. */
+static FILE *open_about(const char *path)
+{
+    struct stat is;
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = descriptor < 0 || fstat(descriptor, &is) ? NULL : fdopen(descriptor, "r");
+    if (!file)
+        fail("%s: %s", path, strerror(errno));
+    if (!S_ISREG(is.st_mode))
+        fail("%s: it is no regular file, as Trama's description of a trace is", path);
+    if (is.st_size > MOST_ABOUT_BYTES)
+        fail("%s: it has %lld bytes; Trama's description of a trace has at most %d", path, (long long)is.st_size,
+             MOST_ABOUT_BYTES);
+    if (is.st_size == 0)
+        fail("%s: it is empty, as on a disk that was full when the program started", path);
+    return file;
 }
 
 /* Reads one of them; returns the number of ranks that it states. */
@@ -89,9 +111,7 @@ static int read_about(trace_folder *f, int rank, trace *t)
     size_t room = 0;
     int version;
     about a = {.path = path, .rank = rank};
-    FILE *file = fopen(path, "r");
-    if (!file)
-        fail("%s: %s", path, strerror(errno));
+    FILE *file = open_about(path);
     if (getline(&line, &room, file) < 0 || sscanf(line, "trama-trace %d", &version) != 1)
         fail("%s: it does not begin as Trama's description of a trace does, with `trama-trace %d`", path, VERSION);
     if (version != VERSION)
@@ -116,6 +136,8 @@ static void take_events(trace_folder *f, int rank, const char *name, trace *t)
     char *path = trace_text("%s/%s", f->path, name);
     trace_rank *r = rank_at(f, rank);
     struct stat this, other;
+    if (!stat(path, &this) && !S_ISREG(this.st_mode))
+        fail("%s: it is no regular file, as StarPU's events are", path);
     if (r->events && !stat(path, &this) && !stat(r->events, &other)) {
         bool younger = this.st_mtime > other.st_mtime;
         trace_note(t, "rank %d has several files of events: %s is left out", rank, younger ? r->events : path);
@@ -175,18 +197,19 @@ static void read_abouts(trace_folder *f, trace *t)
 static void note_lacks(const trace_folder *f, trace *t)
 {
     bool *absent = must_allocate(f->n_ranks, sizeof *absent), *broken = must_allocate(f->n_ranks, sizeof *broken);
-    bool *unknown = must_allocate(f->n_ranks, sizeof *unknown),
+    bool *unknown = must_allocate(f->n_ranks, sizeof *unknown), *cut = must_allocate(f->n_ranks, sizeof *cut),
          *unwritten = must_allocate(f->n_ranks, sizeof *unwritten);
     int n = 0;
     for (int r = 0; r < f->n_ranks; r++) {
         struct stat file;
         const trace_rank *rank = &f->ranks[r];
         absent[r] = !rank->events || stat(rank->events, &file) || file.st_size == 0;
-        broken[r] = rank->described && !rank->ended && !absent[r];
-        unwritten[r] = rank->described && !rank->ended && absent[r];
+        cut[r] = rank->cut && !rank->ended;
+        broken[r] = rank->described && !rank->ended && !rank->cut && !absent[r];
+        unwritten[r] = rank->described && !rank->ended && !rank->cut && absent[r];
         unknown[r] = !f->plain && !rank->described && !absent[r];
         n += !absent[r];
-        absent[r] &= !unwritten[r];
+        absent[r] &= !unwritten[r] && !cut[r];
     }
     trace_note_ranks(t, f->n_ranks, absent,
                      "no events: prof_file_* is missing or empty; StarPU writes it when it ends");
@@ -194,9 +217,11 @@ static void note_lacks(const trace_folder *f, trace *t)
                      "no events: interrupted before they were written, which is done where there is no more room for "
                      "them and when Trama stops");
     trace_note_ranks(t, f->n_ranks, broken, "interrupted: the trace was not closed, its end is missing");
+    trace_note_ranks(t, f->n_ranks, cut, "cut: not all events could be written, as on a full disk; the end is missing");
     trace_note_ranks(t, f->n_ranks, unknown, "about_R is missing: its places are not known, nor whether it was closed");
     free(absent);
     free(broken);
+    free(cut);
     free(unknown);
     free(unwritten);
     if (n == 0)

@@ -9,6 +9,7 @@
 typedef struct trace_rank {
     char *events;          /* the path of its events, NULL where there are none */
     bool described, ended; /* it has an about file, and that says that the trace was closed */
+    bool cut;              /* or that not all of its events could be written */
     int n_clocks;
     int64_t clock[2]; /* ns that its clock is ahead of rank 0's, at the beginning and at the end */
     int64_t tasks;    /* that it submitted; -1: not said */
