@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Fortran module trama: a library of its own beside trama's, target trama::fortran. Modules differ from compiler to
-# compiler, so its sources are installed too.
-set(sources tasks/trama_c.f90 tasks/trama_wraps.f90 tasks/trama.f90 tasks/trama_array.c)
+# The Fortran module trama: a library of its own beside trama's, target trama::fortran. fortran.py writes a part of it, out
+# of the public headers. Modules differ from compiler to compiler, so all sources are installed too.
+set(written "${PROJECT_BINARY_DIR}/fortran-sources")
+set(generated "${written}/trama_types.f90" "${written}/trama_raw.f90" "${written}/trama_calls.f90")
+set(by_hand support values layouts own wraps trama)
+list(TRANSFORM by_hand PREPEND "${PROJECT_SOURCE_DIR}/tasks/fortran/")
+list(TRANSFORM by_hand APPEND .f90)
+file(GLOB scripts CONFIGURE_DEPENDS cmake/fortran*.py)
+add_custom_command(OUTPUT ${generated} "${written}/left_out"
+    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/fortran.py" "${written}" "${CMAKE_C_COMPILER}"
+        "${TRAMA_INCLUDE_DIR}" ${by_hand}
+    DEPENDS ${scripts} ${by_hand} ${public_headers} COMMENT "Fortran module out of the public headers" VERBATIM)
+set(sources ${generated} ${by_hand} tasks/fortran/array.c)
 add_library(trama_fortran ${sources})
 add_library(trama::fortran ALIAS trama_fortran)
 set(TRAMA_FORTRAN_FLAGS "")
@@ -39,6 +49,7 @@ endif()
 
 configure_file(cmake/trama-fortran.pc.in trama-fortran.pc @ONLY)
 install(TARGETS trama_fortran EXPORT trama)
-install(FILES ${sources} "${modules}/trama.mod" "${modules}/trama_c.mod" "${modules}/trama_wraps.mod"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran")
+install(FILES ${sources} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran")
+install(DIRECTORY "${modules}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran"
+    FILES_MATCHING PATTERN "trama*.mod")
 install(FILES "${PROJECT_BINARY_DIR}/trama-fortran.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

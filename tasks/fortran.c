@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the Fortran module needs beside the public calls. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "comm.h"
 #include "context.h"
+#include "program.h"
 #include "trama_executable.h"
 #include "trama_layout.h"
 #include "trama_optimizer.h"
@@ -14,19 +18,15 @@ typedef struct fortran_piece {
     int ndim, places, dtype; /* dims of the array; numbers in first; -1: none of Trama's */
 } fortran_piece;
 
-/* trama_c.f90 has these field by field, and must follow what changes here. */
-_Static_assert(sizeof(void *) != 8 || (sizeof(trama_config) == 104 && sizeof(trama_optimizer) == 224), "trama_c.f90");
-_Static_assert(sizeof(void *) != 8 || (sizeof(trama_traffic) == 88 && sizeof(fortran_piece) == 224), "trama_c.f90");
-_Static_assert(TRAMA_OK == 0 && TRAMA_E_SYSTEM == 9 && TRAMA_F32 == 0 && TRAMA_F16 == 6, "trama_c.f90");
-_Static_assert(TRAMA_READ_WRITE == 0 && TRAMA_READ_ONLY == 1 && TRAMA_MAX_NDIM == 8, "trama_c.f90");
-
-trama_status trama_fortran_check(trama_where where, const char *call, const trama_value *value, trama_dtype dtype);
-int trama_fortran_dim(const trama_value *value, int dim);
+trama_status trama_fortran_check(trama_where where, const char *call, trama_program *program, const trama_value *value,
+                                 trama_status status, int dtype);
+trama_status trama_fortran_refuse_call(trama_where where, const char *message);
+trama_status trama_fortran_dims(trama_where where, const char *call, trama_value *value, int n, int *dims);
 trama_status trama_fortran_wrap(trama_where where, trama_context *context, const char *name, trama_dtype dtype,
                                 trama_shape shape, int n, const fortran_piece *pieces, trama_access access,
                                 trama_wrapped **wrapped);
-trama_status trama_fortran_box_of_layout(trama_where where, const trama_mesh *mesh, const char *layout,
-                                         trama_shape shape, int position, int64_t *first, int64_t *extent);
+trama_status trama_fortran_feed_local(trama_where where, trama_executable *executable, const trama_value *input,
+                                      trama_shape shape, int n, const fortran_piece *pieces);
 trama_status trama_fortran_block_cyclic(trama_where where, const int *descriptor, const int *grid,
                                         const fortran_piece *local, int most, int *n, fortran_piece *pieces);
 
@@ -37,20 +37,59 @@ trama_status trama_start_fortran(const trama_config *config, int communicator, t
     return trama_start(&with, context);
 }
 
-/* An array's type is the compiler's to know: that of the value must be the same. */
-trama_status trama_fortran_check(trama_where where, const char *call, const trama_value *value, trama_dtype dtype)
+/* What is wrong with an array, which nobody but its descriptor knew. */
+static const char *text_of(trama_status status)
 {
-    if (!value || trama_value_dtype(value) == dtype)
-        return TRAMA_OK; /* the call itself refuses NULL */
-    return trama_fail(where, TRAMA_E_DTYPE, "%s: the array is %s, but %s is %s", call, trama_dtype_name(dtype),
-                      trama_value_name(value), trama_dtype_name(trama_value_dtype(value)));
+    switch ((int)status) {
+    case TRAMA_E_DTYPE:
+        return "Trama has no such element type; there are real(c_float), real(c_double), integer(c_int32_t), "
+               "integer(c_int64_t), integer(c_int8_t) for u8, and integer(c_int16_t) for the bits of bf16 and f16, "
+               "where "
+               "the value or dtype= says which";
+    case TRAMA_E_SHAPE:
+        return "the array has more than 8 dims, or is of assumed size; a section of it has an extent: a(:, :n)";
+    default:
+        return "no memory for a copy of the array without its gaps";
+    }
 }
 
-/* A dim as Trama counts it, of one that counts from 1 in the other order; what is none stays none. */
-int trama_fortran_dim(const trama_value *value, int dim)
+/* status is what the array's descriptor gave, dtype its type. A builder's program keeps the error. A value that is NULL
+ * is refused by the call itself. */
+trama_status trama_fortran_check(trama_where where, const char *call, trama_program *program, const trama_value *value,
+                                 trama_status status, int dtype)
 {
-    int ndim = value ? trama_value_shape(value).ndim : 0;
-    return dim >= 1 && dim <= ndim ? ndim - dim : TRAMA_MAX_NDIM;
+    if (!status && value && (int)trama_value_dtype(value) != dtype)
+        return trama_fail(where, TRAMA_E_DTYPE, "%s: the array is %s, but %s is %s", call,
+                          trama_dtype_name((trama_dtype)dtype), trama_value_name(value),
+                          trama_dtype_name(trama_value_dtype(value)));
+    if (status && program)
+        program_fail(program, where, status, "%s: %s", call, text_of(status));
+    else if (status)
+        trama_fail(where, status, "%s: %s", call, text_of(status));
+    return status;
+}
+
+/* The message of a call that is wrong before it reaches C. */
+trama_status trama_fortran_refuse_call(trama_where where, const char *message)
+{
+    return trama_fail(where, TRAMA_E_ARGUMENT, "%s", message);
+}
+
+/* Dims as Trama counts them, of dims [n] that count from 1 in the other order. */
+trama_status trama_fortran_dims(trama_where where, const char *call, trama_value *value, int n, int *dims)
+{
+    int ndim = value ? value->shape.ndim : 0;
+    for (int i = 0; value && i < n; i++) {
+        if (i == TRAMA_MAX_NDIM || dims[i] < 1 || dims[i] > ndim) {
+            int wrong = i == TRAMA_MAX_NDIM ? n : dims[i];
+            const char *what = i == TRAMA_MAX_NDIM ? "a list of dims is too long" : "there is no such dim";
+            program_fail(value->program, where, TRAMA_E_ARGUMENT, "%s: %d: %s; %s has %d dims, counted from 1", call,
+                         wrong, what, value->name, ndim);
+            return TRAMA_E_ARGUMENT;
+        }
+        dims[i] = ndim - dims[i];
+    }
+    return TRAMA_OK;
 }
 
 /* ---- The host's arrays ---- */
@@ -90,7 +129,7 @@ static trama_status check_array(trama_where where, const char *name, trama_dtype
 }
 
 /* Trama's order of dims. A descriptor tells of no memory but that of the elements. */
-static trama_piece piece_of(const fortran_piece *f, int64_t size)
+static trama_piece wrapped_piece(const fortran_piece *f, int64_t size)
 {
     trama_piece p = {.data = f->data, .handle = f->handle};
     int64_t last = 0, count = 1;
@@ -118,34 +157,70 @@ trama_status trama_fortran_wrap(trama_where where, trama_context *context, const
         return context ? context_agree(context, "trama_wrap", status) : status;
     trama_piece *made = trama_alloc((size_t)(n + 1) * sizeof *made);
     for (int i = 0; i < n; i++)
-        made[i] = piece_of(&pieces[i], (int64_t)trama_dtype_size(dtype));
+        made[i] = wrapped_piece(&pieces[i], (int64_t)trama_dtype_size(dtype));
     status = trama_wrap_at(where, context, name, dtype, shape, n, made, access, wrapped);
     free(made);
     return status;
 }
 
-/* ---- Boxes of common distributions ---- */
+/* ---- Boxes that are fed ---- */
 
-/* first, extent [ndim]: 1 and 0 where the mask takes the box away. */
-trama_status trama_fortran_box_of_layout(trama_where where, const trama_mesh *mesh, const char *layout,
-                                         trama_shape shape, int position, int64_t *first, int64_t *extent)
+/* The elements of a box one after the other, in dense where it is not NULL; their number. */
+static int64_t gather(const fortran_piece *f, size_t size, char *dense)
 {
-    trama_layout parsed;
-    int64_t offset[TRAMA_MAX_NDIM] = {0}, n[TRAMA_MAX_NDIM] = {0};
-    bool held = false;
-    if (!mesh || shape.ndim < 0)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_box_of_layout: %s",
-                          mesh ? "a tensor has at most 8 dims, and as many numbers in first and in extent"
-                               : "there is no mesh");
-    trama_status status = trama_layout_parse(mesh, shape.ndim, layout, &parsed);
-    if (!status)
-        status = trama_layout_box(mesh, &parsed, shape, position, offset, n, NULL, &held);
-    for (int d = 0; d < shape.ndim && !status; d++) {
-        first[d] = held ? offset[shape.ndim - 1 - d] + 1 : 1;
-        extent[d] = held ? n[shape.ndim - 1 - d] : 0;
+    int64_t at[TRAMA_MAX_NDIM] = {0}, n = 1;
+    for (int d = 0; d < f->ndim; d++)
+        n *= f->extent[d];
+    for (int64_t i = 0; dense && i < n; i++) {
+        const char *from = f->data;
+        for (int d = 0; d < f->ndim; d++)
+            from += at[d] * f->stride[d];
+        memcpy(dense + (size_t)i * size, from, size);
+        for (int d = 0; d < f->ndim && ++at[d] == f->extent[d]; d++)
+            at[d] = 0;
     }
+    return n;
+}
+
+/* Checks box i; *dense: its elements, for the caller to free. */
+static trama_status dense_piece(trama_where where, const trama_value *input, int i, const fortran_piece *f,
+                                void **dense)
+{
+    int ndim = trama_value_shape(input).ndim;
+    if (f->dtype != (int)trama_value_dtype(input))
+        return trama_fail(where, TRAMA_E_DTYPE, "trama_feed_local: box %d: the array is %s, but %s is %s", i,
+                          f->dtype < 0 ? "of no type of Trama's" : trama_dtype_name((trama_dtype)f->dtype),
+                          trama_value_name(input), trama_dtype_name(trama_value_dtype(input)));
+    for (int d = 0; d < f->ndim && d < TRAMA_MAX_NDIM; d++)
+        if (f->ndim != ndim || f->extent[d] < 0)
+            return trama_fail(where, TRAMA_E_SHAPE,
+                              "trama_feed_local: box %d: the array has %d dims, or is of assumed "
+                              "size, but %s has %d dims",
+                              i, f->ndim, trama_value_name(input), ndim);
+    size_t size = trama_dtype_size(trama_value_dtype(input));
+    *dense = trama_alloc((size_t)gather(f, size, NULL) * size + 1);
+    gather(f, size, *dense);
+    return TRAMA_OK;
+}
+
+trama_status trama_fortran_feed_local(trama_where where, trama_executable *executable, const trama_value *input,
+                                      trama_shape shape, int n, const fortran_piece *pieces)
+{
+    trama_status status = TRAMA_OK;
+    void **dense = trama_alloc((size_t)(n + 1) * sizeof *dense);
+    for (int i = 0; i <= n; i++)
+        dense[i] = NULL;
+    for (int i = 0; input && i < n && !status; i++)
+        status = dense_piece(where, input, i + 1, &pieces[i], &dense[i]);
+    if (!status)
+        status = trama_feed_local_at(where, executable, input, shape, n, (const void *const *)dense);
+    for (int i = 0; i < n; i++)
+        free(dense[i]);
+    free(dense);
     return status;
 }
+
+/* ---- Boxes of common distributions ---- */
 
 static bool is_contiguous(const fortran_piece *f, int64_t size, size_t *bytes)
 {

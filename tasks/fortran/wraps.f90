@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> The program's own arrays as tensors, without a copy: trama_wrap.h for Fortran, a part of the module trama.
+!> The program's own arrays as tensors: trama_wrap.h for Fortran, and trama_feed_local.
 !>
 !>     real(c_double), asynchronous, target :: a(0:n+1, 0:m+1)          ! with ghost cells
 !>     status = trama_wrap(context, "a", a(1:n, 1:m), [rows, m], [first, 1], TRAMA_READ_WRITE, w)
@@ -16,12 +16,22 @@
 !> - is passed on by procedures as an assumed shape; arrays of explicit shape, or contiguous ones, may be copies too.
 module trama_wraps
     use, intrinsic :: iso_c_binding
-    use trama_c
+    use trama_types
+    use trama_support
     implicit none
     private
-    public :: trama_wrap, trama_piece, trama_release, trama_wait_wrapped, trama_feed_wrapped, trama_read_wrapped
-    public :: trama_write_wrapped, trama_reshard_wrapped, trama_wrapped_traffic
-    public :: trama_box_of_layout, trama_pieces_block_cyclic
+    public :: trama_wrap, trama_piece, trama_feed_local, trama_pieces_block_cyclic
+
+    !> A box of a tensor in an array of the program's: made by trama_piece(section) and trama_pieces_block_cyclic.
+    type, bind(c) :: trama_piece
+        type(c_ptr) :: data = c_null_ptr   !< its first element
+        type(c_ptr) :: handle = c_null_ptr !< a starpu_data_handle_t that is registered for it
+        integer(c_int64_t) :: first(TRAMA_MAX_NDIM) = 0  !< place of the first element in the tensor, from 1
+        integer(c_int64_t) :: extent(TRAMA_MAX_NDIM) = 0
+        integer(c_int64_t) :: stride(TRAMA_MAX_NDIM) = 0 !< in bytes
+        integer(c_int) :: ndim = 0, places = 0 !< dims of the array; of its place
+        integer(c_int) :: dtype = -1
+    end type
 
     !> status = trama_wrap(context, name, data, extents, first, access, wrapped): one box, and
     !> status = trama_wrap(context, name, dtype, extents, pieces, access, wrapped): any number of them.
@@ -32,6 +42,54 @@ module trama_wraps
     !> trama_piece(data, first, handle): a box in an array. Without first it begins where the tensor does.
     interface trama_piece
         module procedure piece_of
+    end interface
+
+    !> status = trama_feed_local(executable, input, extents, pieces): this rank's boxes, in the order of trama_local_box,
+    !> as pieces of arrays without a place; extents are those of the whole.
+    interface trama_feed_local
+        module procedure feed_local_i4, feed_local_i8
+    end interface
+
+    interface
+        function c_wrap(where, context, name, dtype, shape, n, pieces, access, wrapped) &
+                bind(c, name="trama_fortran_wrap") result(status)
+            import
+            type(trama_where), value :: where
+            type(c_ptr), value :: context, name, wrapped
+            integer(c_int), value :: dtype, n, access
+            type(trama_shape), value :: shape
+            type(trama_piece), intent(in) :: pieces(*)
+            integer(c_int) :: status
+        end function
+        function c_feed_local(where, executable, input, shape, n, pieces) bind(c, name="trama_fortran_feed_local") &
+                result(status)
+            import
+            type(trama_where), value :: where
+            type(c_ptr), value :: executable, input
+            type(trama_shape), value :: shape
+            integer(c_int), value :: n
+            type(trama_piece), intent(in) :: pieces(*)
+            integer(c_int) :: status
+        end function
+        function c_block_cyclic(where, descriptor, grid, local, most, n, pieces) &
+                bind(c, name="trama_fortran_block_cyclic") result(status)
+            import
+            type(trama_where), value :: where
+            integer(c_int), intent(in) :: descriptor(9), grid(4)
+            type(trama_piece), intent(in) :: local
+            integer(c_int), value :: most
+            integer(c_int), intent(out) :: n
+            type(trama_piece), intent(inout) :: pieces(*)
+            integer(c_int) :: status
+        end function
+        !> What a descriptor of Fortran's says of an array.
+        subroutine c_array(array, data, ndim, dtype, extent, stride) bind(c, name="trama_fortran_array")
+            import
+            type(*), intent(inout), asynchronous, target :: array(..)
+            type(c_ptr), intent(out) :: data
+            integer(c_int), intent(out) :: ndim, dtype
+            integer(c_int64_t), intent(inout) :: extent(*), stride(*)
+        end subroutine
     end interface
 
 contains
@@ -54,9 +112,11 @@ contains
         integer(c_int), intent(in) :: dtype, access
         integer, intent(in) :: extents(:)
         type(trama_piece), intent(in) :: pieces(:)
-        type(trama_wrapped), intent(inout) :: wrapped
-        status = c_wrap(here, context%at, for_c(name), dtype, shape_of(int(extents, c_int64_t)), &
-            size(pieces, kind=c_int), pieces, access, wrapped%at)
+        type(trama_wrapped), intent(inout), target :: wrapped
+        character(kind=c_char), target :: c_name(len_trim(name) + 1)
+        c_name = for_c(name)
+        status = c_wrap(here, context%at, c_loc(c_name), dtype, shape_of(int(extents, c_int64_t)), &
+            size(pieces, kind=c_int), pieces, access, c_loc(wrapped%at))
     end function
 
     type(trama_piece) function piece_of(data, first, handle) result(piece)
@@ -73,71 +133,20 @@ contains
         if (present(handle)) piece%handle = handle
     end function
 
-    !> From here on the arrays are the program's. Waits; collective.
-    integer function trama_release(wrapped) result(status)
-        type(trama_wrapped), intent(inout) :: wrapped
-        status = c_release(wrapped%at)
-    end function
-
-    !> From here to the next call that uses it, the arrays are the program's.
-    integer function trama_wait_wrapped(wrapped) result(status)
-        type(trama_wrapped), intent(in) :: wrapped
-        status = c_wait_wrapped(wrapped%at)
-    end function
-
-    !> copied: whether runs read a copy of now, not the arrays as they are then.
-    integer function trama_feed_wrapped(executable, input, wrapped, copied) result(status)
+    integer function feed_local_i4(executable, input, extents, pieces) result(status)
         type(trama_executable), intent(in) :: executable
         type(trama_value), intent(in) :: input
-        type(trama_wrapped), intent(in) :: wrapped
-        logical, intent(out), optional :: copied
-        logical(c_bool) :: resharded
-        resharded = .false.
-        status = c_feed_wrapped(here, executable%at, input%at, wrapped%at, resharded)
-        if (present(copied)) copied = resharded
+        integer(c_int32_t), intent(in) :: extents(:)
+        type(trama_piece), intent(in) :: pieces(:)
+        status = feed_local_i8(executable, input, int(extents, c_int64_t), pieces)
     end function
 
-    integer function trama_read_wrapped(executable, x, wrapped) result(status)
+    integer function feed_local_i8(executable, input, extents, pieces) result(status)
         type(trama_executable), intent(in) :: executable
-        type(trama_value), intent(in) :: x
-        type(trama_wrapped), intent(in) :: wrapped
-        status = c_read_wrapped(here, executable%at, x%at, wrapped%at)
-    end function
-
-    integer function trama_write_wrapped(executable, state, wrapped) result(status)
-        type(trama_executable), intent(in) :: executable
-        type(trama_value), intent(in) :: state
-        type(trama_wrapped), intent(in) :: wrapped
-        status = c_write_wrapped(here, executable%at, state%at, wrapped%at)
-    end function
-
-    integer function trama_reshard_wrapped(from, to) result(status)
-        type(trama_wrapped), intent(in) :: from, to
-        status = c_reshard_wrapped(here, from%at, to%at)
-    end function
-
-    integer function trama_wrapped_traffic(wrapped, traffic) result(status)
-        type(trama_wrapped), intent(in) :: wrapped
-        type(trama_traffic), intent(out) :: traffic
-        status = c_wrapped_traffic(wrapped%at, traffic)
-    end function
-
-    !> What the process at a row-major position of the mesh, from 0, holds in a layout: place of its first element, and
-    !> extents; what to allocate, and to hand over with that place, so that feeding copies nothing.
-    integer function trama_box_of_layout(mesh, layout, extents, position, first, extent) result(status)
-        type(trama_mesh), intent(in) :: mesh
-        character(*), intent(in) :: layout
-        integer, intent(in) :: extents(:), position
-        integer, intent(out) :: first(:), extent(:)
-        integer(c_int64_t) :: from(TRAMA_MAX_NDIM), n(TRAMA_MAX_NDIM)
-        type(c_shape) :: shape
-        shape = shape_of(int(extents, c_int64_t))
-        if (size(first) /= size(extents) .or. size(extent) /= size(extents)) shape%ndim = -1
-        from = 1
-        n = 0
-        status = c_box_of_layout(here, mesh%at, for_c(layout), shape, int(position, c_int), from, n)
-        first = int(from(:min(size(first), TRAMA_MAX_NDIM)))
-        extent = int(n(:min(size(extent), TRAMA_MAX_NDIM)))
+        type(trama_value), intent(in) :: input
+        integer(c_int64_t), intent(in) :: extents(:)
+        type(trama_piece), intent(in) :: pieces(:)
+        status = c_feed_local(here, executable%at, input%at, shape_of(extents), size(pieces, kind=c_int), pieces)
     end function
 
     !> The boxes of a matrix that ScaLAPACK deals out, descriptor DESC_, in this process' whole local array.

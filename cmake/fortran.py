@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes Fortran modules out of the public headers, as the C compiler reads them: trama_types (constants and types),
+trama_raw (the functions as C has them) and trama_calls (the functions as Fortran programs call them).
+Usage: fortran.py FOLDER C_COMPILER INCLUDE_FOLDER SOURCE.f90...
+
+A function that a SOURCE defines is left to that source. FOLDER/left_out lists the functions that neither has."""
+import os
+import re
+import sys
+
+import fortran_calls
+import fortran_headers
+
+
+def constants(headers):
+    """An enumerator that is named as a function gets, with all of its enum, the enum's name in front: Fortran does not
+    tell TRAMA_SUM from trama_sum."""
+    functions = {f.friendly for f in headers.functions}
+    for enum, values in headers.enums:
+        clash = any(name.lower() in functions for name, _ in values)
+        prefix = enum.upper().removesuffix("_KIND") if clash else "TRAMA"
+        for name, value in values:
+            yield f"integer(c_int), parameter, public :: {prefix}{name.removeprefix('TRAMA')} = {value}_c_int"
+    for name, value in headers.macros:
+        if re.fullmatch(r"-?\d+", value):
+            yield f"integer(c_int), parameter, public :: {name} = {value}_c_int"
+
+
+def fields(headers, struct):
+    for field in headers.structs[struct]:
+        declared, start = headers.fortran(field.type)
+        yield f"{declared} :: {field.name}" + (f"({field.extent})" if field.extent else "") + f" = {start}"
+
+
+def types(headers, defined):
+    """A handle is a pointer to what only C sees; other types are C's, field by field, and begin as zeros. Those that
+    are named as a constant are left out: halves are integers of 16 bits here."""
+    named = {name.lower() for _, values in headers.enums for name, _ in values}
+    for handle in headers.handles:
+        yield from (f"type, public :: {handle}", "    type(c_ptr) :: at = c_null_ptr", "end type")
+    for struct in headers.structs:
+        if struct not in {*headers.handles, *defined, *named}:
+            yield f"type, bind(c), public :: {struct}"
+            yield from ("    " + line for line in fields(headers, struct))
+            yield "end type"
+
+
+def interface(headers, f):
+    kind = "subroutine" if f.result == "void" else "function"
+    arguments = ", ".join(p.name for p in f.parameters)
+    result = "" if f.result == "void" else " result(answer)"
+    yield f'{kind} {f.raw}({arguments}) bind(c, name="{f.name}"){result}'
+    yield "    import"
+    for p in f.parameters:
+        yield f"    {headers.fortran(p.type)[0]}, value :: {p.name}"
+    if f.result != "void":
+        yield f"    {headers.fortran(f.result)[0]} :: answer"
+    yield f"end {kind}"
+
+
+def pointers(headers):
+    """How a kernel gets a box as an array: one procedure for each type that elements have in Fortran."""
+    listed = re.findall(r'X\((\w+), "\w+", (\w+)\)', dict(headers.macros)["TRAMA_DTYPE_LIST"])
+    kinds = {fortran_headers.NUMBERS.get(c_type, "integer(c_int16_t)"): name.removeprefix("TRAMA_").lower()
+             for name, c_type in listed}
+    array = "    {0}, pointer, intent(inout) :: array(..)"
+    line = "    integer(c_int64_t), intent(in), optional :: line"
+    yield "interface"
+    for kind, name in kinds.items():
+        yield f'    integer(c_int) function point_{name}(call, of_result, i, array, line) bind(c, name="trama_fortran_point")'
+        yield from ("        import", "        type(c_ptr), value :: call", "        logical(c_bool), value :: of_result",
+                    "        integer(c_int), value :: i", "    " + array.format(kind), "    " + line, "    end function")
+    yield "end interface"
+    for which in ("operand", "result"):
+        yield f"public :: trama_call_{which}"
+        yield f"interface trama_call_{which}"
+        yield f"    module procedure {', '.join(f'{which}_{name}' for name in kinds.values())}"
+        yield "end interface"
+    yield "contains"
+    for which, flag in (("operand", "false"), ("result", "true")):
+        for kind, name in kinds.items():
+            yield f"integer(c_int) function {which}_{name}(call, i, array, line) result(answer)"
+            yield from ("    type(trama_call), intent(in), target :: call", "    integer, intent(in) :: i",
+                        array.format(kind), line)
+            yield f"    answer = point_{name}(c_loc(call), .{flag}._c_bool, int(i, c_int), array, line)"
+            yield "end function"
+
+
+def folded(lines, depth):
+    """Indented, and continued where a line is longer than Fortran takes."""
+    for line in lines:
+        line = "    " * depth + line
+        while len(line) > 120:
+            at = line.rfind(",", 0, 116) + 1
+            yield line[:at] + " &"
+            line = "    " * (depth + 2) + line[at:].lstrip()
+        yield line.rstrip()
+
+
+def write(folder, name, lines):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def module(name, uses, parts):
+    yield "! SPDX-License-Identifier: Apache-2.0"
+    yield "!> Made by cmake/fortran.py out of Trama's public headers, which describe the functions: not to be changed."
+    yield f"module {name}"
+    yield from ("    use " + used for used in ("iso_c_binding", *uses))
+    yield from ("    implicit none", "    private", "")
+    yield from parts
+    yield f"end module {name}"
+
+
+def types_module(headers, defined):
+    yield from folded(constants(headers), 1)
+    yield ""
+    yield from folded(types(headers, defined), 1)
+
+
+def raw_module(headers):
+    yield from folded((f"public :: {f.raw}" for f in headers.functions), 1)
+    yield from ("", "    interface")
+    for f in headers.functions:
+        yield from folded(interface(headers, f), 2)
+    yield "    end interface"
+
+
+def calls_module(headers, made):
+    generic = [call for call in made if len(call.names) > 1]
+    for call in made:
+        yield f"    public :: {call.name}"
+    for call in generic:
+        yield from (f"    interface {call.name}", f"        module procedure {', '.join(call.names)}", "    end interface")
+    yield from folded(pointers(headers), 1)
+    for call in made:
+        for lines in call.bodies:
+            yield ""
+            yield from folded(lines, 1)
+
+
+def main(folder, compiler, include, *sources):
+    headers = fortran_headers.read(compiler, include)
+    defined = set()
+    for source in sources:
+        text = open(source, encoding="utf-8").read()
+        defined |= set(re.findall(r"^    (?:interface|type, bind\(c\) ::|(?:[\w()]+ )*(?:function|subroutine)) (trama_\w+)",
+                                  text, re.M))
+    made, left_out = [], []
+    for f in headers.functions:
+        if f.friendly not in defined:
+            call = fortran_calls.made_of(headers, f)
+            made.append(call) if call else left_out.append(f.friendly)
+    os.makedirs(folder, exist_ok=True)
+    write(folder, "trama_types.f90", module("trama_types", (), types_module(headers, defined)))
+    write(folder, "trama_raw.f90", module("trama_raw", ("trama_types",), raw_module(headers)))
+    write(folder, "trama_calls.f90",
+          module("trama_calls", ("trama_types", "trama_raw", "trama_support"), calls_module(headers, made)))
+    write(folder, "left_out", sorted({*left_out, *(f.name for f in headers.only_c)} - defined))
+
+
+main(*sys.argv[1:])

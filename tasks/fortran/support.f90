@@ -1,0 +1,261 @@
+! SPDX-License-Identifier: Apache-2.0
+!> What the calls share: the place that messages name, and how texts, shapes, dims and arrays become those of C.
+module trama_support
+    use, intrinsic :: iso_c_binding
+    use trama_types
+    use trama_raw
+    implicit none
+    private
+    public :: trama_at, here, for_c, kept, text_of, taken, text_list, chosen
+    public :: shape_of, extents_of, reversed, set_dims, lent_array, lent, give_back, chosen_dtype
+
+    !> An array of any type and rank while C looks at its elements: as they are, or a copy without gaps.
+    type, bind(c) :: lent_array
+        type(c_ptr) :: data = c_null_ptr, copy = c_null_ptr
+        integer(c_size_t) :: bytes = 0
+        type(trama_shape) :: shape = trama_shape()
+        integer(c_int) :: dtype = 0
+    end type
+
+    !> Texts of one length in an array: blanks at the end do not count, and a blank one is NULL.
+    type :: text_list
+        character(kind=c_char), pointer :: room(:) => null()
+        type(c_ptr), pointer :: pointers(:) => null()
+    contains
+        procedure :: fill, at
+        final :: clear
+    end type
+
+    interface set_dims
+        module procedure set_one, set_many
+    end interface
+
+    interface
+        function strlen(text) bind(c) result(length)
+            import
+            type(c_ptr), value :: text
+            integer(c_size_t) :: length
+        end function
+        subroutine free(memory) bind(c)
+            import
+            type(c_ptr), value :: memory
+        end subroutine
+        function c_lend(data, dtype, gathers, array) bind(c, name="trama_fortran_lend") result(status)
+            import
+            type(*), intent(in), optional, target :: data(..)
+            integer(c_int), value :: dtype
+            logical(c_bool), value :: gathers
+            type(lent_array), intent(inout) :: array
+            integer(c_int) :: status
+        end function
+        subroutine c_give_back(array, scatters, data) bind(c, name="trama_fortran_give_back")
+            import
+            type(lent_array), intent(inout) :: array
+            logical(c_bool), value :: scatters
+            type(*), intent(in), optional, target :: data(..)
+        end subroutine
+        function c_check(where, call, program, value, status, dtype) bind(c, name="trama_fortran_check") &
+                result(answer)
+            import
+            type(trama_where), value :: where
+            type(c_ptr), value :: call, program, value
+            integer(c_int), value :: status, dtype
+            integer(c_int) :: answer
+        end function
+        function c_dims(where, call, value, n, dims) bind(c, name="trama_fortran_dims") result(status)
+            import
+            type(trama_where), value :: where
+            type(c_ptr), value :: call, value, dims
+            integer(c_int), value :: n
+            integer(c_int) :: status
+        end function
+    end interface
+
+    !> Texts that C borrows for as long as the program runs, each once.
+    type :: kept_text
+        character(kind=c_char), allocatable :: text(:)
+        type(kept_text), pointer :: next => null()
+    end type
+
+    type(kept_text), pointer, save :: kept_texts => null()
+    type(trama_where), save :: here
+
+contains
+
+    !> The place that messages of the following calls name: call trama_at(__FILE__, __LINE__) with a preprocessor.
+    subroutine trama_at(file, line)
+        character(*), intent(in) :: file
+        integer, intent(in) :: line
+        here = trama_where(kept(file), int(line, c_int))
+    end subroutine
+
+    ! ---- Texts ----
+
+    function for_c(text) result(c_text)
+        character(*), intent(in) :: text
+        character(kind=c_char) :: c_text(len_trim(text) + 1)
+        integer :: i
+        do i = 1, len_trim(text)
+            c_text(i) = text(i:i)
+        end do
+        c_text(size(c_text)) = c_null_char
+    end function
+
+    type(c_ptr) function kept(text) result(at)
+        character(*), intent(in) :: text
+        type(kept_text), pointer :: entry
+        entry => kept_texts
+        do while (associated(entry))
+            if (size(entry%text) == len_trim(text) + 1) then
+                if (all(entry%text == for_c(text))) exit
+            end if
+            entry => entry%next
+        end do
+        if (.not. associated(entry)) then
+            allocate (entry)
+            entry%text = for_c(text)
+            entry%next => kept_texts
+            kept_texts => entry
+        end if
+        at = c_loc(entry%text)
+    end function
+
+    !> Of C's text a copy; "" of none.
+    function text_of(at) result(text)
+        type(c_ptr), intent(in) :: at
+        character(:), allocatable :: text
+        character(kind=c_char), pointer :: characters(:)
+        integer :: i
+        text = ""
+        if (.not. c_associated(at)) return
+        call c_f_pointer(at, characters, [strlen(at)])
+        text = repeat(" ", size(characters))
+        do i = 1, size(characters)
+            text(i:i) = characters(i)
+        end do
+    end function
+
+    !> The same of a text that the caller is to free.
+    function taken(at) result(text)
+        type(c_ptr), intent(in) :: at
+        character(:), allocatable :: text
+        text = text_of(at)
+        call free(at)
+    end function
+
+    subroutine fill(list, texts)
+        class(text_list), intent(inout) :: list
+        character(*), intent(in) :: texts(:)
+        integer :: i, j, first
+        allocate (list%room(size(texts) * (len(texts) + 1) + 1), list%pointers(size(texts) + 1))
+        list%pointers = c_null_ptr
+        do i = 1, size(texts)
+            first = (i - 1) * (len(texts) + 1)
+            do j = 1, len_trim(texts(i))
+                list%room(first + j) = texts(i)(j:j)
+            end do
+            list%room(first + j) = c_null_char
+            if (j > 1) list%pointers(i) = c_loc(list%room(first + 1))
+        end do
+    end subroutine
+
+    type(c_ptr) function at(list)
+        class(text_list), intent(in) :: list
+        at = c_loc(list%pointers)
+    end function
+
+    subroutine clear(list)
+        type(text_list), intent(inout) :: list
+        if (associated(list%room)) deallocate (list%room, list%pointers)
+    end subroutine
+
+    logical(c_bool) function chosen(option)
+        logical, intent(in), optional :: option
+        chosen = .false.
+        if (present(option)) chosen = option
+    end function
+
+    ! ---- Shapes and dims ----
+
+    !> Trama's shape of Fortran's extents; of too many, one that every call refuses.
+    type(trama_shape) function shape_of(extents) result(shape)
+        integer(c_int64_t), intent(in) :: extents(:)
+        shape%ndim = -1
+        if (size(extents) > TRAMA_MAX_NDIM) return
+        shape%ndim = size(extents, kind=c_int)
+        shape%dim(:shape%ndim) = extents(size(extents):1:-1)
+    end function
+
+    function extents_of(shape) result(extents)
+        type(trama_shape), intent(in) :: shape
+        integer(c_int64_t), allocatable :: extents(:)
+        extents = reversed(shape%ndim, shape%dim)
+    end function
+
+    function reversed(n, numbers) result(other)
+        integer(c_int), intent(in) :: n
+        integer(c_int64_t), intent(in) :: numbers(:)
+        integer(c_int64_t), allocatable :: other(:)
+        other = numbers(n:1:-1)
+    end function
+
+    !> Dims as C counts them. Where the value has no such dim its program gets an error, and the value becomes none.
+    subroutine set_many(call, value, dims_c, n, dims)
+        character(*), intent(in) :: call
+        type(c_ptr), intent(inout) :: value
+        integer(c_int), intent(out), target :: dims_c(TRAMA_MAX_NDIM)
+        integer(c_int), intent(out) :: n
+        integer, intent(in) :: dims(:)
+        character(kind=c_char), target :: name(len_trim(call) + 1)
+        name = for_c(call)
+        n = size(dims, kind=c_int)
+        dims_c = 0
+        dims_c(:min(n, TRAMA_MAX_NDIM)) = dims(:min(n, TRAMA_MAX_NDIM))
+        if (c_dims(here, c_loc(name), value, n, c_loc(dims_c)) /= TRAMA_OK) value = c_null_ptr
+    end subroutine
+
+    subroutine set_one(call, value, dims_c, n, dim)
+        character(*), intent(in) :: call
+        type(c_ptr), intent(inout) :: value
+        integer(c_int), intent(out), target :: dims_c(TRAMA_MAX_NDIM)
+        integer(c_int), intent(out) :: n
+        integer, intent(in), optional :: dim
+        n = 0
+        dims_c = 0
+        if (present(dim)) call set_many(call, value, dims_c, n, [dim])
+    end subroutine
+
+    ! ---- Arrays ----
+
+    !> Elements for C: gathers: with their content. The type must be that of the value, where there is one, or dtype
+    !> where that is not -1. An error is the program's too, where there is one.
+    integer function lent(array, call, program, value, dtype, gathers, data) result(status)
+        type(lent_array), intent(inout) :: array
+        character(*), intent(in) :: call
+        type(c_ptr), intent(in) :: program, value
+        integer(c_int), intent(in) :: dtype
+        logical, intent(in) :: gathers
+        type(*), intent(in), optional, target :: data(..)
+        character(kind=c_char), target :: name(len_trim(call) + 1)
+        integer(c_int) :: wanted
+        name = for_c(call)
+        wanted = dtype
+        if (c_associated(value)) wanted = raw_value_dtype(value)
+        status = c_lend(data, wanted, logical(gathers, c_bool), array)
+        if (present(data)) status = c_check(here, c_loc(name), program, value, int(status, c_int), array%dtype)
+    end function
+
+    !> Ends it; scatters: what C wrote goes where the elements are.
+    subroutine give_back(array, scatters, data)
+        type(lent_array), intent(inout) :: array
+        logical, intent(in) :: scatters
+        type(*), intent(in), optional, target :: data(..)
+        call c_give_back(array, logical(scatters, c_bool), data)
+    end subroutine
+
+    integer(c_int) function chosen_dtype(dtype) result(chosen)
+        integer, intent(in), optional :: dtype
+        chosen = -1
+        if (present(dtype)) chosen = int(dtype, c_int)
+    end function
+end module
