@@ -23,6 +23,8 @@ def constants(headers):
         for name, value in values:
             yield f"integer(c_int), parameter, public :: {prefix}{name.removeprefix('TRAMA')} = {value}_c_int"
     for name, value in headers.macros:
+        if re.fullmatch(r"-?\d+", value) and name.lower() in functions:
+            sys.exit(f"fortran.py: {name} and {name.lower()}() are one name in Fortran; another name is needed")
         if re.fullmatch(r"-?\d+", value):
             yield f"integer(c_int), parameter, public :: {name} = {value}_c_int"
 

@@ -106,7 +106,9 @@ def declared(text):
     """One declarator: "const char *const *names", "int64_t dim[8]", "void (*log)(...)"."""
     if callback := re.search(r"\(\*(\w+)\)\s*\(", text):
         return Declared("()", callback[1])
-    match = re.match(r"(.*?)(\w+)(?:\[(\w*)\])?$", text)
+    match = re.match(r"([^()]*?)(\w+)(?:\[(\w*)\])?$", text)
+    if not match:
+        return Declared("unknown", text)
     c_type = re.sub(r"\b(const|struct|enum)\b", " ", match[1])
     c_type = " ".join(c_type.replace("*", " * ").split()).replace("* *", "**")
     return Declared(c_type, match[2], text.startswith("const "), match[3] or "")
