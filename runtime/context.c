@@ -87,7 +87,7 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
         c->cores.shared = true;
         c->cores.even = false;
     }
-    status = trace_start(c, status);
+    status = context_agree(c, "trama_start", trace_start(c, status));
     if (!status)
         status = driver_start(c);
     if (!status)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "environment.h"
 #include "gpus.h"
 #include "guest.h"
 #include "node.h"
@@ -19,44 +20,10 @@ enum { CORES_TO_SPARE = 8 };
 /* StarPU takes a GPU's memory in chunks of 32 MB for small buffers; of less than this it waits for itself in the end. */
 enum { LITTLE_MEMORY = 1 << 30 };
 
-/* Variables that Trama set, and what they were: taken back at stop. */
-static struct {
-    const char *name;
-    char *before; /* NULL: not there */
-} set_here[32];
-static int n_set_here;
 #if TRAMA_HAVE_MPI
 static bool shutdown_ends_starpu; /* starpu_mpi_init_conf was used once, StarPU-MPI never forgets it */
 static int mpi_thread_left;       /* starpu_mpi_get_thread_cpuid() as our own StarPU-MPI left it, plus 1 */
 #endif
-
-static void set_text(const char *name, const char *value, bool ours)
-{
-    if (getenv(name) && !ours)
-        return;
-    set_here[n_set_here].name = name;
-    set_here[n_set_here++].before = trama_text_copy(getenv(name));
-    setenv(name, value, 1);
-}
-
-static void set_variable(const char *name, int value)
-{
-    char digits[16];
-    snprintf(digits, sizeof digits, "%d", value);
-    set_text(name, digits, false);
-}
-
-static void unset_variables(void)
-{
-    while (n_set_here > 0) {
-        n_set_here--;
-        if (set_here[n_set_here].before)
-            setenv(set_here[n_set_here].name, set_here[n_set_here].before, 1);
-        else
-            unsetenv(set_here[n_set_here].name);
-        free(set_here[n_set_here].before);
-    }
-}
 
 static int positive_variable(const char *name)
 {
@@ -68,10 +35,14 @@ static int positive_variable(const char *name)
 trama_status driver_prepare(trama_context *c, const place_claim *given)
 {
     place_claim claim = *given;
+    trama_status status = starpu_is_initialized() ? TRAMA_OK : environment_check();
+    if (!status && !starpu_is_initialized())
+        status = home_find();
     c->workers_why = claim.workers ? "as TRAMA_WORKERS or config.workers says" : "one for each";
     if (claim.workers == 0 && (claim.workers = positive_variable("STARPU_NCPU")))
         c->workers_why = "as STARPU_NCPU says";
-    trama_status status = place_find(c->topology, &claim, &c->cores);
+    if (!status)
+        status = place_find(c->topology, &claim, &c->cores);
     if (!status)
         status = gpus_claim_cores(c, &claim);
     c->messages = c->comm.ranks > 1;
@@ -100,27 +71,27 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
 /* STARPU_WORKERS_GETBIND stays as it is: StarPU 1.4.10 frees its sets twice where it changes between two starts. */
 static void prepare_environment(const trama_context *c)
 {
-    set_variable("STARPU_SILENT", 1);
+    environment_set_number("STARPU_SILENT", 1);
     if (c->n_gpus)
-        set_variable("STARPU_LIMIT_CUDA_MEM", (int)(c->gpu_bytes >> 20));
+        environment_set_number("STARPU_LIMIT_CUDA_MEM", (int)(c->gpu_bytes >> 20));
     if (c->n_gpus && c->gpu_bytes < LITTLE_MEMORY)
-        set_variable("STARPU_SUBALLOCATOR", 0);
+        environment_set_number("STARPU_SUBALLOCATOR", 0);
     if (gpus_exchange(c))
-        set_variable("STARPU_NWORKER_PER_CUDA", 2);
+        environment_set_number("STARPU_NWORKER_PER_CUDA", 2);
     if (!c->bound)
-        set_variable("STARPU_WORKERS_NOBIND", 1);
+        environment_set_number("STARPU_WORKERS_NOBIND", 1);
     if (!c->messages)
         return;
-    set_variable("STARPU_MPI_NDETACHED_SEND", 0); /* no limit */
-    set_variable("STARPU_MPI_CACHE", 0);
+    environment_set_number("STARPU_MPI_NDETACHED_SEND", 0); /* no limit */
+    environment_set_number("STARPU_MPI_CACHE", 0);
     if (c->driven) {
-        set_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY", 1);
-        set_variable("STARPU_MPI_DRIVER_TASK_FREQUENCY", 1);
+        environment_set_number("STARPU_MPI_DRIVER_CALL_FREQUENCY", 1);
+        environment_set_number("STARPU_MPI_DRIVER_TASK_FREQUENCY", 1);
     }
     if (c->mpi_pu >= 0)
-        set_variable("STARPU_MPI_THREAD_CPUID", c->mpi_pu);
+        environment_set_number("STARPU_MPI_THREAD_CPUID", c->mpi_pu);
     else
-        set_variable("STARPU_MPI_NOBIND", 1);
+        environment_set_number("STARPU_MPI_NOBIND", 1);
 }
 
 static void configure(const trama_context *c, struct starpu_conf *conf)
@@ -171,15 +142,16 @@ static trama_status start_here(trama_context *c)
                           c->cores.workers, STARPU_MAXCPUS);
     prepare_environment(c);
     for (const trace_variable *v = trace_variables(c); v->name; v++)
-        set_text(v->name, v->value, v->ours);
+        environment_set(v->name, v->value, v->ours);
     configure(c, &conf);
     if (getenv("STARPU_FXT_EVENTS")) /* StarPU 1.4.10 looks at it only so */
         starpu_fxt_autostart_profiling(1);
     guest_enter(&hosts, c->topology, c->allowed);
     int error = start_starpu(c, &conf);
     guest_leave(&hosts);
+    home_found();
     if (error) {
-        unset_variables();
+        environment_restore();
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "StarPU does not start with %d workers: %s", c->cores.workers,
                           strerror(-error));
     }
@@ -313,7 +285,8 @@ void driver_stop(trama_context *c)
         if (c->started_starpu)
         starpu_shutdown();
     trace_close(c);
-    unset_variables();
+    home_leave();
+    environment_restore();
     free(c->places);
     free(c->worker_mask);
     c->places = NULL;

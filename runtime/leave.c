@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "environment.h"
 #include "tracing.h"
 
 /* Seconds without any progress that a rank that leaves waits for the others, or config.watchdog if that is less. */
@@ -141,6 +142,7 @@ static void stop_or_hold(trama_context *c)
     if (!ready && c->started_starpu)
         hold_workers(c);
     trace_save();
+    home_leave();
 }
 
 static __attribute__((destructor)) void leave(void)

@@ -87,5 +87,26 @@ START_TEST(an_error_of_one_rank_is_every_ranks)
 }
 END_TEST
 
+START_TEST(a_wrong_variable_of_one_rank_is_every_ranks_error)
+{
+    static const char *const wrong[][2] = {{"STARPU_NCPU", "abc"}, {"STARPU_HOME", "/dev/null"}};
+    int rank = getenv("OMPI_COMM_WORLD_RANK") ? atoi(getenv("OMPI_COMM_WORLD_RANK")) : 0;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char *before = getenv(wrong[i][0]) ? strdup(getenv(wrong[i][0])) : NULL;
+        if (rank == 1)
+            setenv(wrong[i][0], wrong[i][1], 1);
+        ck_assert_int_ne(context_create(&quiet, "cpu:test", NULL, &ctx), TRAMA_OK);
+        ck_assert_ptr_nonnull(strstr(trama_error(), wrong[i][0]));
+        if (before)
+            setenv(wrong[i][0], before, 1);
+        else
+            unsetenv(wrong[i][0]);
+        free(before);
+    }
+    start_quietly("cpu:test");
+    stop();
+}
+END_TEST
+
 TESTS(it_starts_and_stops_as_often_as_one_likes, all_ranks_have_one_machine_table, ranks_of_one_machine_share_its_cores,
-      gathering_and_agreeing, an_error_of_one_rank_is_every_ranks)
+      gathering_and_agreeing, an_error_of_one_rank_is_every_ranks, a_wrong_variable_of_one_rank_is_every_ranks_error)
