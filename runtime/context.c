@@ -151,6 +151,8 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
 {
     trama_context *c = &the_context;
     *context = NULL;
+    if (context_check(NOWHERE, "trama_start"))
+        return TRAMA_E_ORDER;
     if (is_live)
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "a context is live already: trama_stop it first");
     leave_prepare();
@@ -196,8 +198,8 @@ void context_abandon(trama_context *c)
 trama_status context_destroy(trama_context **context)
 {
     trama_context *c = *context;
-    if (!c)
-        return TRAMA_OK;
+    if (!c || context_check(NOWHERE, "trama_stop"))
+        return c ? TRAMA_E_ORDER : TRAMA_OK;
     if (context_live(c))
         return trama_fail(NOWHERE, TRAMA_E_ORDER,
                           "%d executables and wrapped tensors are live: destroy and release them before trama_stop",

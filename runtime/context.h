@@ -39,6 +39,10 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
  * them, nulls *context; NULL is allowed. E_ORDER and nothing done while context_live() != 0. */
 trama_status context_destroy(trama_context **context);
 
+/* E_ORDER in a child of fork, which has the memory of a context but none of its threads, and would wait for ever. Asked
+ * first by every public call that takes a context or what belongs to one. */
+trama_status context_check(trama_where where, const char *call);
+
 /* Objects that must be destroyed before the context (executables, wrapped tensors). Atomic. Returns the new number. */
 int context_live_add(trama_context *c, int n);
 int context_live(const trama_context *c);

@@ -182,9 +182,13 @@ void leave_stop(void)
     atomic_store(&alive, NULL);
 }
 
-bool leave_forked(void)
+trama_status context_check(trama_where where, const char *call)
 {
-    return forked;
+    return !forked ? TRAMA_OK
+                   : trama_fail(where, TRAMA_E_ORDER,
+                                "%s: this is a child of fork, where the threads of the context are not; only the process "
+                                "that called trama_start uses it",
+                                call);
 }
 
 void leave_hold_others(void)

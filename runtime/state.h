@@ -133,7 +133,6 @@ void leave_prepare(void);
 void leave_start(trama_context *c);
 void leave_stop(void);
 void leave_hold_others(void);
-bool leave_forked(void); /* this is a child of fork, which has a context but none of its threads */
 
 /* context.c: what trama_stop does, but for objects that nobody will use. All ranks, nothing under way. */
 void context_abandon(trama_context *c);

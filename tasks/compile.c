@@ -185,6 +185,8 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
                           !context  ? "context"
                           : program ? "executable's address"
                                     : "program");
+    if (context_check(where, "trama_compile"))
+        return TRAMA_E_ORDER;
     if (program->status)
         return trama_fail(NOWHERE, program->status, "%s", program->error);
     if (!program->targets.n)
@@ -221,6 +223,8 @@ trama_status trama_executable_destroy(trama_executable **executable)
 {
     if (!executable || !*executable)
         return TRAMA_OK;
+    if (context_check(NOWHERE, "trama_executable_destroy"))
+        return TRAMA_E_ORDER;
     trama_executable *e = *executable;
     bool told = e->refusal;
     trama_wait(e);

@@ -324,6 +324,8 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
 {
     if (!context || !program || !executable)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_eager: an argument is NULL");
+    if (context_check(NOWHERE, "trama_eager"))
+        return TRAMA_E_ORDER;
     trama_executable *e;
     trama_program *p = trama_program_new();
     executable_begin(context, p, &e);

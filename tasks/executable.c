@@ -115,6 +115,8 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
     trama_value *own = executable_value(e, where, call, value);
     if (!own)
         return TRAMA_E_ARGUMENT;
+    if (context_check(where, call))
+        return TRAMA_E_ORDER;
     if (own->kind == VALUE_EFFECT)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is an update, it has no content", call, own->name);
     trama_value *state = value_storage(own);
@@ -173,6 +175,8 @@ trama_status executable_fault(trama_executable *e)
 
 trama_status executable_call(trama_executable *e, const char *call, int id, const trama_shape *shape)
 {
+    if (context_check(NOWHERE, call))
+        return TRAMA_E_ORDER;
     trama_status known = e->refusal || context_ranks(e->context) == 1 ? executable_agree(e, call) : TRAMA_OK;
     if (known)
         return known;
@@ -192,6 +196,8 @@ trama_status trama_wait(trama_executable *e)
 {
     if (!e)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_wait: the executable is NULL");
+    if (context_check(NOWHERE, "trama_wait"))
+        return TRAMA_E_ORDER;
     for (int i = 0; i < e->window; i++)
         flight_wait(e->context, e->flights[i], "trama_wait");
     if (e->wait)
@@ -219,6 +225,8 @@ trama_status trama_layout_of(trama_executable *e, const trama_value *value, char
     trama_value *own = executable_value(e, NOWHERE, "trama_layout_of", value);
     if (!own)
         return TRAMA_E_ARGUMENT;
+    if (context_check(NOWHERE, "trama_layout_of"))
+        return TRAMA_E_ORDER;
     if (!out)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_layout_of: the text's address is NULL");
     if (own->id >= e->l.n_values || !e->l.mesh[own->id])

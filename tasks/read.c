@@ -148,6 +148,8 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
 {
     if (!reading || !*reading)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_wait: the reading is NULL");
+    if (context_check(NOWHERE, "trama_read_wait"))
+        return TRAMA_E_ORDER;
     return end_reading(reading, data, bytes, false);
 }
 

@@ -210,6 +210,8 @@ trama_status target_find(trama_where where, trama_executable *e, const trama_tar
 {
     if (!e || !target)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL", call, e ? "target" : "executable");
+    if (context_check(where, call))
+        return TRAMA_E_ORDER;
     if (target->id >= e->targets.n || strcmp(e->targets.at[target->id].form.target->name, target->name))
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: target '%s' was not in the program when it was compiled", call,
                           target->name);

@@ -18,6 +18,8 @@ trama_status trama_watch_new_at(trama_where where, trama_executable *e, int lag,
     if (lag < 0 || lag > TRAMA_WATCH_MOST)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_watch_new: a lag of %d; it is from 0 to %d steps", lag,
                           TRAMA_WATCH_MOST);
+    if (context_check(where, "trama_watch_new"))
+        return TRAMA_E_ORDER;
     trama_watch *w = trama_alloc(sizeof *w);
     *w = (trama_watch){.e = e, .next = e->watches, .lag = lag};
     w->reading = trama_alloc((size_t)(lag + 1) * sizeof(trama_reading *));
@@ -64,7 +66,7 @@ static trama_status check_room(trama_where where, const char *call, const void *
 static trama_status check_watch(trama_where where, const char *call, const trama_watch *w, const bool *known)
 {
     return !w || !known ? trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is NULL", call, w ? "known" : "the watch")
-                        : TRAMA_OK;
+                        : context_check(where, call);
 }
 
 trama_status trama_watch_next_at(trama_where where, trama_watch *w, const trama_value *value, void *data, size_t bytes,
@@ -106,6 +108,8 @@ trama_status trama_watch_destroy(trama_watch **watch)
 {
     if (!watch || !*watch)
         return TRAMA_OK;
+    if (context_check(NOWHERE, "trama_watch_destroy"))
+        return TRAMA_E_ORDER;
     trama_watch *w = *watch;
     drop_all(w);
     for (trama_watch **at = w->e ? &w->e->watches : NULL; at && *at; at = &(*at)->next)

@@ -60,6 +60,8 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
     if (!context || !wrapped)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_wrap: the %s is NULL",
                           context ? "wrapped tensor's address" : "context");
+    if (context_check(where, "trama_wrap"))
+        return TRAMA_E_ORDER;
     trama_wrapped *w = trama_alloc(sizeof *w);
     *w = (trama_wrapped){.context = context,
                          .name = trama_text_copy(name),
@@ -96,7 +98,7 @@ trama_status wrapped_check(trama_where where, const char *call, const trama_wrap
                           w->name);
     if (context && w->context != context)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: '%s' is of another context", call, w->name);
-    return TRAMA_OK;
+    return context_check(where, call);
 }
 
 static trama_status wait_for(trama_wrapped *w)

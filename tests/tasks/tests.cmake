@@ -3,6 +3,7 @@
 set(STARTS_MPI_test_faults ON)
 set(STARTS_MPI_test_leave ON)
 set(TIMEOUT_test_leave 300)
+set(RANKS_test_fork 2)
 set(RANKS_test_mpi_train 2 3 4)
 set(RANKS_test_mpi_merge_counts 1 2 4)
 set(RANKS_test_mpi_delay 2)
