@@ -101,6 +101,13 @@ static trama_status duplicate(MPI_Comm given, comm *c)
     return status;
 }
 
+bool comm_may_wait(void)
+{
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    return initialized || launched();
+}
+
 trama_status comm_open(const void *communicator, comm *c)
 {
     int initialized, finalized;
@@ -313,6 +320,11 @@ int64_t comm_clock_ahead(comm *c, bool shared)
 {
     (void)c, (void)shared;
     return 0;
+}
+
+bool comm_may_wait(void)
+{
+    return false;
 }
 
 trama_status comm_open(const void *communicator, comm *c)

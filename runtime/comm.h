@@ -21,6 +21,7 @@ typedef struct comm {
 /* communicator: address of an MPI_Comm or NULL (see trama_config). E_SYSTEM, E_ARGUMENT. */
 trama_status comm_open(const void *communicator, comm *c);
 void comm_close(comm *c);
+bool comm_may_wait(void); /* comm_open may have to wait for other ranks */
 
 /* Ends MPI where comm_open started it, unless a communicator is still open: ranks that end in the middle of a run would
  * wait for each other. */

@@ -53,10 +53,28 @@ static trama_status resolve_int(const option *o, int *value)
     return status;
 }
 
-static bool is_set(const char *variable)
+static trama_status resolve_flag(const char *variable, bool *flag)
 {
-    const char *value = getenv(variable);
-    return value && *value && *value != '0';
+    const char *given = getenv(variable);
+    if (given && *given && strcmp(given, "0") && strcmp(given, "1"))
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s is \"%s\": 0 or 1 is expected", variable, given);
+    *flag |= given && *given == '1';
+    return TRAMA_OK;
+}
+
+static trama_status resolve_flags(trama_config *c)
+{
+    const struct {
+        const char *variable;
+        bool *flag;
+    } flags[] = {{"TRAMA_TF32", &c->tf32},
+                 {"TRAMA_CHECK_CALLS", &c->check_calls},
+                 {"TRAMA_MAP_BY_ORDER", &c->map_by_order},
+                 {"TRAMA_VERIFY", &c->verify}};
+    trama_status status = TRAMA_OK;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags && !status; i++)
+        status = resolve_flag(flags[i].variable, flags[i].flag);
+    return status;
 }
 
 static trama_status resolve_device(trama_device *device)
@@ -85,39 +103,44 @@ static trama_status resolve_sum(bool *nccl_sums)
                       : trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "TRAMA_SUM is \"%s\": fixed or nccl is expected", given);
 }
 
+static trama_status resolve_all(trama_config *c)
+{
+    trama_status status;
+    if ((status = resolve_int(&(option){"config.workers", "TRAMA_WORKERS", 0, 1024}, &c->workers)) ||
+        (status = resolve_int(&(option){"config.window", "TRAMA_WINDOW", 0, 64}, &c->window)) ||
+        (status = resolve_int(&(option){"config.ways", "TRAMA_WAYS", 0, 65536}, &c->ways)) ||
+        (status = resolve_int(&(option){"config.watchdog", "TRAMA_WATCHDOG", 30, 1000000}, &c->watchdog)) ||
+        (status =
+             resolve(&(option){"config.grain_flops", NULL, 2000000, INT64_MAX}, c->grain_flops, &c->grain_flops)) ||
+        (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c->grain_bytes, &c->grain_bytes)) ||
+        (status = resolve(&(option){"config.message_window", "TRAMA_MESSAGE_WINDOW", 64 << 20, INT32_MAX},
+                          c->message_window, &c->message_window)) ||
+        (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c->nominal, &c->nominal)))
+        return status;
+    if (!c->trace || !*c->trace)
+        c->trace = getenv("TRAMA_TRACE");
+    if (c->trace && !*c->trace)
+        c->trace = NULL;
+    if ((status = resolve_flags(c)) || (status = resolve_device(&c->device)) || (status = resolve_sum(&c->nccl_sums)) ||
+        (status =
+             resolve(&(option){"config.gpu_memory", "TRAMA_GPU_MEMORY", 0, INT64_MAX}, c->gpu_memory, &c->gpu_memory)))
+        return status;
+    return TRAMA_OK;
+}
+
 trama_status config_resolve(const trama_config *given, trama_config *resolved)
 {
     trama_config c = given ? *given : (trama_config){0};
-    trama_status status;
+    trama_status status = resolve_all(&c);
+    if (status)
+        c = (trama_config){.watchdog = 30, .log = c.log, .log_data = c.log_data};
     c.communicator = NULL;
-    if ((status = resolve_int(&(option){"config.workers", "TRAMA_WORKERS", 0, 1024}, &c.workers)) ||
-        (status = resolve_int(&(option){"config.window", "TRAMA_WINDOW", 0, 64}, &c.window)) ||
-        (status = resolve_int(&(option){"config.ways", "TRAMA_WAYS", 0, 65536}, &c.ways)) ||
-        (status = resolve_int(&(option){"config.watchdog", "TRAMA_WATCHDOG", 30, 1000000}, &c.watchdog)) ||
-        (status = resolve(&(option){"config.grain_flops", NULL, 2000000, INT64_MAX}, c.grain_flops, &c.grain_flops)) ||
-        (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c.grain_bytes, &c.grain_bytes)) ||
-        (status = resolve(&(option){"config.message_window", "TRAMA_MESSAGE_WINDOW", 64 << 20, INT32_MAX},
-                          c.message_window, &c.message_window)) ||
-        (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c.nominal, &c.nominal)))
-        return status;
-    if (!c.trace || !*c.trace)
-        c.trace = getenv("TRAMA_TRACE");
-    if (c.trace && !*c.trace)
-        c.trace = NULL;
-    if ((status = resolve_device(&c.device)) || (status = resolve_sum(&c.nccl_sums)) ||
-        (status =
-             resolve(&(option){"config.gpu_memory", "TRAMA_GPU_MEMORY", 0, INT64_MAX}, c.gpu_memory, &c.gpu_memory)))
-        return status;
-    c.tf32 |= is_set("TRAMA_TF32");
-    c.check_calls |= is_set("TRAMA_CHECK_CALLS");
-    c.map_by_order |= is_set("TRAMA_MAP_BY_ORDER");
-    c.verify |= is_set("TRAMA_VERIFY");
     if (!c.log) {
         c.log = log_to_stderr;
         c.log_data = NULL;
     }
     *resolved = c;
-    return TRAMA_OK;
+    return status;
 }
 
 uint64_t config_hash(const trama_config *config)

@@ -7,7 +7,8 @@
 #include "trama_context.h"
 
 /* Every option resolved, but `workers` (0: as the machine allows) and `ways` (0: the workers of a place). given may be
- * NULL. E_ARGUMENT names the option, its value and what is allowed. */
+ * NULL. E_ARGUMENT names the option, its value and what is allowed; resolved then has the log, and a watchdog, for the
+ * exchange of that error. */
 trama_status config_resolve(const trama_config *given, trama_config *resolved);
 
 /* Equal on ranks whose options agree where they must (all but workers, watchdog and log). */

@@ -35,8 +35,6 @@ static trama_status exchange_cards(trama_context *c, const trama_config *config,
 {
     node_card mine;
     trama_status status = config_resolve(config, &c->config);
-    if (status) /* the exchange still needs a watchdog and a log */
-        config_resolve(&(trama_config){.workers = 1, .window = 1, .ways = 1, .watchdog = 30}, &c->config);
     if (!status)
         status = gpus_wanted(c, gpus);
     if (!status)
@@ -146,6 +144,17 @@ static void release(trama_context *c)
     is_live = false;
 }
 
+/* The configuration may be wrong, which is said once all ranks can agree on it. */
+static trama_status open_communicator(const trama_config *given, comm *opened)
+{
+    trama_config config;
+    config_resolve(given, &config);
+    vigil *watch = comm_may_wait() ? vigil_begin(&config, "trama_start, where MPI connects its ranks,") : NULL;
+    trama_status status = comm_open(given ? given->communicator : NULL, opened);
+    vigil_end(watch);
+    return status;
+}
+
 trama_status context_create(const trama_config *config, const char *cpu_kind, const context_gpus *gpus,
                             trama_context **context)
 {
@@ -157,7 +166,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "a context is live already: trama_stop it first");
     leave_prepare();
     memset(c, 0, sizeof *c);
-    trama_status status = comm_open(config ? config->communicator : NULL, &c->comm);
+    trama_status status = open_communicator(config, &c->comm);
     if (status)
         return status;
     is_live = true;

@@ -141,6 +141,12 @@ void context_abandon(trama_context *c);
  * Where they lack memory it is sure when they have for a while, and no message is waited for. */
 void watchdog_report(trama_context *c, const char *what, int64_t waited);
 
+/* vigil.c: until vigil_end, every config.watchdog seconds the log is told that `what` waits. For calls that block inside
+ * MPI. NULL where no thread can be had, which vigil_end takes. */
+typedef struct vigil vigil;
+vigil *vigil_begin(const trama_config *config, const char *what);
+void vigil_end(vigil *v);
+
 /* flight.c, message.c, pool.c */
 void flight_start(trama_context *c);
 void flight_stop(trama_context *c);

@@ -97,6 +97,31 @@ START_TEST(wrong_options_are_named)
 }
 END_TEST
 
+START_TEST(flags_of_the_environment_are_0_or_1)
+{
+    static const char *const names[] = {"TRAMA_TF32", "TRAMA_CHECK_CALLS", "TRAMA_MAP_BY_ORDER", "TRAMA_VERIFY"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (const char *const *wrong = (const char *const[]){"yes", "false", "2", " 1", "01", NULL}; *wrong; wrong++) {
+            setenv(names[i], *wrong, 1);
+            ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
+            ck_assert_msg(strstr(trama_error(), names[i]) && strstr(trama_error(), *wrong) &&
+                              strstr(trama_error(), "0 or 1"),
+                          "%s", trama_error());
+        }
+        unsetenv(names[i]);
+    }
+    setenv("TRAMA_VERIFY", "1", 1);
+    setenv("TRAMA_MAP_BY_ORDER", "0", 1);
+    setenv("TRAMA_CHECK_CALLS", "", 1);
+    start();
+    ck_assert(context_config(ctx)->verify && !context_config(ctx)->map_by_order && !context_config(ctx)->check_calls);
+    stop();
+    unsetenv("TRAMA_VERIFY");
+    unsetenv("TRAMA_MAP_BY_ORDER");
+    unsetenv("TRAMA_CHECK_CALLS");
+}
+END_TEST
+
 START_TEST(a_communicator_without_mpi_is_refused)
 {
     int nothing = 0;
@@ -206,7 +231,8 @@ START_TEST(the_log_gets_whole_lines)
 {
     remembered log = {0};
     char line[3000];
-    ck_assert_int_eq(context_create(&(trama_config){.log = remember, .log_data = &log}, "cpu:test", NULL, &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&(trama_config){.log = remember, .log_data = &log}, "cpu:test", NULL, &ctx),
+                     TRAMA_OK);
     ck_assert_int_eq(log.lines, 0); /* nothing to say about a start that went well */
     memset(line, 'x', sizeof line - 1);
     line[sizeof line - 1] = '\0';
@@ -249,7 +275,7 @@ END_TEST
 
 TESTS(a_context_starts_and_stops_as_often_as_one_likes, a_second_live_context_is_refused,
       it_does_not_stop_while_executables_live, defaults_fill_a_zeroed_configuration,
-      the_environment_stands_in_for_zeros_only, wrong_options_are_named, a_communicator_without_mpi_is_refused,
-      more_workers_than_cores_work, lanes_are_the_workers_of_a_place, a_lane_mask_holds_a_task_to_its_worker,
-      its_description_names_what_matters, the_log_gets_whole_lines, collective_calls_of_one_rank_are_trivial,
-      the_environment_is_left_as_it_was)
+      the_environment_stands_in_for_zeros_only, wrong_options_are_named, flags_of_the_environment_are_0_or_1,
+      a_communicator_without_mpi_is_refused, more_workers_than_cores_work, lanes_are_the_workers_of_a_place,
+      a_lane_mask_holds_a_task_to_its_worker, its_description_names_what_matters, the_log_gets_whole_lines,
+      collective_calls_of_one_rank_are_trivial, the_environment_is_left_as_it_was)

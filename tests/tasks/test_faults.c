@@ -42,8 +42,23 @@ static bool commit_fault(const char *fault)
     return !strcmp(fault, "straying");
 }
 
+/* Before MPI or Trama says so. */
+static int rank_of_launcher(void)
+{
+    const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return atoi(getenv(names[i]));
+    return -1;
+}
+
 static int victim(const char *fault)
 {
+    my_rank = rank_of_launcher();
+    if (!strcmp(fault, "stopped early") && my_rank == CULPRIT) {
+        say("rank %d pid %d: %s\n", my_rank, (int)getpid(), fault);
+        raise(SIGSTOP);
+    }
     start();
     network net = network_new("dp=2,mp=2", TRAMA_F64, false, 3, small_sizes);
     plain_net plain = plain_new(3, small_sizes, SEED);
@@ -200,6 +215,17 @@ START_TEST(a_stopped_rank_is_reported_and_may_go_on)
 }
 END_TEST
 
+START_TEST(a_rank_that_is_stopped_while_others_start_is_reported)
+{
+    job j = launch("stopped early");
+    pid_t culprit = culprit_of(&j, "stopped early");
+    if (!listen_for(&j, "trama_start", 60) || !listen_for(&j, " waits since ", 60))
+        give_up(&j, "nobody reports");
+    kill(culprit, SIGCONT);
+    demand_good_end(&j);
+}
+END_TEST
+
 START_TEST(a_rank_that_lives_but_does_not_come_is_reported)
 {
     job j = launch("dawdling");
@@ -228,6 +254,7 @@ END_TEST
 static int watch(void)
 {
     const TTest *tests[] = {a_killed_rank_ends_the_job_with_a_message, a_stopped_rank_is_reported_and_may_go_on,
+                            a_rank_that_is_stopped_while_others_start_is_reported,
                             a_rank_that_lives_but_does_not_come_is_reported,
                             a_rank_that_leaves_out_a_run_is_named_where_calls_are_compared};
     if (!TRAMA_HAVE_MPI || system("mpirun --version >/dev/null 2>&1") != 0) {
