@@ -200,13 +200,15 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
         return status;
     trama_executable *e;
     trama_program *own = program_copy(program);
-    bool merges = merge_gradients(own);
+    bool merges = !own->status && merge_gradients(own);
     executable_begin(context, own, &e);
     e->owns_program = true;
     for (int i = 0; i < own->nodes.n; i++)
         e->own_ops |= own->nodes.at[i]->op->own != NULL;
     if (merges)
         e->plain = program_copy(program);
+    if (merges && e->plain->status) /* no memory */
+        own = e->plain;
     executable_put(e, e->program->values.n, (located){0});
     status = own->status ? trama_fail(NOWHERE, own->status, "%s", own->error) : complete_and_place(e);
     if (!status)

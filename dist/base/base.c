@@ -49,9 +49,14 @@ static void *checked(void *memory, size_t bytes)
     return memory;
 }
 
+void *trama_try_alloc(size_t bytes)
+{
+    return calloc(1, bytes ? bytes : 1);
+}
+
 void *trama_alloc(size_t bytes)
 {
-    return checked(calloc(1, bytes ? bytes : 1), bytes);
+    return checked(trama_try_alloc(bytes), bytes);
 }
 
 void *trama_resize(void *memory, size_t bytes)

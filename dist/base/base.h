@@ -13,6 +13,9 @@ trama_status trama_fail(trama_where where, trama_status status, const char *form
     __attribute__((format(printf, 3, 4)));
 #define NOWHERE trama_where_of(NULL, 0)
 
+/* Zeroed memory whose size the user decides: NULL where the system has no more, for the caller to answer E_MEMORY. */
+void *trama_try_alloc(size_t bytes);
+
 /* Memory that is never NULL: the library aborts with a message where the system has none left. */
 void *trama_alloc(size_t bytes);                    /* zeroed */
 void *trama_resize(void *memory, size_t bytes);     /* new bytes are not set */
@@ -53,6 +56,17 @@ void element_set(trama_dtype dtype, void *data, int64_t at, double x);
 
 /* Adds "[64,any,3]". */
 void shape_text(text *out, trama_shape shape);
+
+/* The most bytes of a tensor: sums of several, and terms in f64, can still be counted in 64 bits. */
+#define MOST_BYTES (INT64_C(1) << 60)
+
+/* count *= factor, both >= 0; false, and count as it was, where that is above `most`. */
+bool count_times(int64_t *count, int64_t factor, int64_t most);
+
+/* Whether a tensor can have the shape: 0 to TRAMA_MAX_NDIM dims, no negative extent but TRAMA_ANY where dims may be
+ * fed, and no more than MOST_BYTES, extents of 0 and TRAMA_ANY counted as 1, so that parts of the product can be
+ * counted too. If it cannot, adds the reason. */
+bool shape_check(trama_shape shape, trama_dtype dtype, bool fed, text *why);
 
 static inline int64_t min_i64(int64_t a, int64_t b)
 {

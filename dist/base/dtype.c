@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types and shapes. */
+/* Element types. */
 #include <math.h>
 #include <string.h>
 
@@ -16,19 +16,24 @@ static const struct {
 #undef TYPE_ROW
 };
 
+static bool is_known(trama_dtype dtype)
+{
+    return (unsigned)dtype < TRAMA_N_DTYPES;
+}
+
 size_t trama_dtype_size(trama_dtype dtype)
 {
-    return types[dtype].size;
+    return is_known(dtype) ? types[dtype].size : 0;
 }
 
 const char *trama_dtype_name(trama_dtype dtype)
 {
-    return types[dtype].name;
+    return is_known(dtype) ? types[dtype].name : "(unknown)";
 }
 
 bool trama_dtype_is_float(trama_dtype dtype)
 {
-    return FLOATS >> dtype & 1;
+    return is_known(dtype) && (FLOATS >> dtype & 1);
 }
 
 static double float_of_bf16(trama_bf16 x)
@@ -80,6 +85,8 @@ void element_set(trama_dtype dtype, void *data, int64_t at, double x)
 trama_status trama_dtype_parse(const char *name, trama_dtype *dtype)
 {
     text known = {0};
+    if (!dtype)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_dtype_parse: the element type's address is NULL");
     for (int i = 0; i < TRAMA_N_DTYPES; i++) {
         if (name && !strcmp(name, types[i].name)) {
             *dtype = (trama_dtype)i;
@@ -92,41 +99,4 @@ trama_status trama_dtype_parse(const char *name, trama_dtype *dtype)
                known.at);
     free(known.at);
     return TRAMA_E_DTYPE;
-}
-
-trama_shape trama_shape_of(int n, const int64_t *dim)
-{
-    trama_shape shape = {.ndim = n};
-    if (n > TRAMA_MAX_NDIM || n < 0)
-        return (trama_shape){.ndim = -1};
-    for (int d = 0; d < n; d++)
-        shape.dim[d] = dim[d];
-    return shape;
-}
-
-bool trama_shape_equal(trama_shape a, trama_shape b)
-{
-    return a.ndim == b.ndim && (a.ndim <= 0 || !memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof *a.dim));
-}
-
-int64_t trama_shape_count(trama_shape shape)
-{
-    int64_t count = 1;
-    for (int d = 0; d < shape.ndim; d++) {
-        if (shape.dim[d] == TRAMA_ANY)
-            return TRAMA_ANY;
-        count *= shape.dim[d];
-    }
-    return count;
-}
-
-void shape_text(text *out, trama_shape shape)
-{
-    text_add(out, "[");
-    for (int d = 0; d < shape.ndim; d++)
-        if (shape.dim[d] == TRAMA_ANY)
-            text_add(out, "%sany", d ? "," : "");
-        else
-            text_add(out, "%s%lld", d ? "," : "", (long long)shape.dim[d]);
-    text_add(out, "]");
 }

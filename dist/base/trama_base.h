@@ -90,9 +90,9 @@ typedef enum trama_dtype {
         TRAMA_N_DTYPES /* how many there are */
 } trama_dtype;
 
-size_t trama_dtype_size(trama_dtype dtype);       /* bytes of one element */
-const char *trama_dtype_name(trama_dtype dtype);  /* "f32", ... */
-bool trama_dtype_is_float(trama_dtype dtype);     /* f32, f64, bf16 and f16 */
+size_t trama_dtype_size(trama_dtype dtype);      /* bytes of one element; 0 for no element type */
+const char *trama_dtype_name(trama_dtype dtype); /* "f32", ...; "(unknown)" for no element type */
+bool trama_dtype_is_float(trama_dtype dtype);    /* f32, f64, bf16 and f16 */
 /* Parses "f32", ...; E_DTYPE names the known ones. */
 trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 
@@ -101,13 +101,15 @@ trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 /* A dim whose extent is known only when the tensor is fed. It never broadcasts. */
 #define TRAMA_ANY (-1)
 
-/* Global extents of a tensor, row-major; ndim 0 is a scalar. Extents may be 0. */
+/* Global extents of a tensor, row-major; ndim 0 is a scalar. Extents may be 0. A tensor has at most 2^60 bytes, where
+ * an extent of 0 counts as 1; E_SHAPE beyond. */
 typedef struct trama_shape {
     int ndim;                    /* 0 to TRAMA_MAX_NDIM */
     int64_t dim[TRAMA_MAX_NDIM]; /* [ndim] extents */
 } trama_shape;
 
-/* Copies n extents; n > TRAMA_MAX_NDIM gives ndim -1, which every call refuses. */
+/* Copies n extents; n < 0, n > TRAMA_MAX_NDIM, and NULL for dims that there are give ndim -1, which every call refuses.
+ */
 trama_shape trama_shape_of(int n, const int64_t *dim);
 
 /* TRAMA_SHAPE(2, 3): a shape from its extents. */
@@ -127,7 +129,8 @@ extern "C++" template <typename... extents> inline trama_shape trama_shape_list(
 #define TRAMA_SCALAR trama_shape_of(0, NULL)
 
 bool trama_shape_equal(trama_shape a, trama_shape b); /* TRAMA_ANY equals itself only */
-/* Number of elements, 1 for a scalar; TRAMA_ANY where a dim is TRAMA_ANY. */
+/* Number of elements, 1 for a scalar; TRAMA_ANY where a dim is TRAMA_ANY, INT64_MAX where there are more than that, and
+ * 0 for what is no shape (ndim outside of 0 to TRAMA_MAX_NDIM, a negative extent). */
 int64_t trama_shape_count(trama_shape shape);
 
 #ifdef __cplusplus

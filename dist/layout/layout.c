@@ -58,7 +58,9 @@ void layout_split(trama_layout *layout, int dim, int n, const int *axes)
 
 bool trama_layout_equal(const trama_layout *a, const trama_layout *b)
 {
-    if (a->naxes != b->naxes || a->mask != b->mask)
+    if (a == b)
+        return true;
+    if (!a || !b || a->naxes > TRAMA_MAX_AXES || a->naxes != b->naxes || a->mask != b->mask)
         return false;
     for (int i = 0; i < a->naxes; i++) {
         const trama_placement *p = &a->axis[i], *q = &b->axis[i];
@@ -122,13 +124,32 @@ static trama_status check_mask(const trama_mesh *mesh, const trama_layout *layou
                             "layout: the mask leaves a piece of the tensor without a holder; masks may only remove replicas");
 }
 
+/* A layout is filled in by hand, too. */
+static bool is_known(const trama_placement *p)
+{
+    return (unsigned)p->kind <= TRAMA_PARTIAL && (p->kind != TRAMA_PARTIAL || (unsigned)p->reduce <= TRAMA_MIN);
+}
+
+trama_status layout_of_ndim(int ndim)
+{
+    return ndim >= 0 && ndim <= TRAMA_MAX_NDIM
+               ? TRAMA_OK
+               : trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: a tensor has 0 to %d dims, not %d", TRAMA_MAX_NDIM, ndim);
+}
+
 trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *layout, bool open_allowed)
 {
     if (layout->naxes != mesh->ndim)
         return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: it has %d placements, the mesh %d axes", layout->naxes,
                           mesh->ndim);
+    if (layout_of_ndim(ndim))
+        return TRAMA_E_LAYOUT;
     for (int a = 0; a < mesh->ndim; a++) {
         const trama_placement *p = &layout->axis[a];
+        if (!is_known(p))
+            return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
+                              "layout: axis %d has a placement of kind %d, reduce %d: there is none", a, (int)p->kind,
+                              (int)p->reduce);
         if (p->kind == TRAMA_SPLIT && (p->dim < 0 || p->dim >= ndim))
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: axis %d splits dim %d of a tensor of %d dims", a, p->dim,
                               ndim);
@@ -144,6 +165,8 @@ trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *
 trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const unsigned char *mask,
                                trama_layout *layout)
 {
+    if (!mesh || !layout)
+        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL", mesh ? "layout" : "mesh");
     for (int i = 0; mask && i < mesh->size; i++)
         if (mask[i] > 1)
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the mask has a value %d; it takes 0 and 1", mask[i]);
@@ -158,9 +181,14 @@ trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const un
 trama_status trama_layout_from_mapping(const trama_mesh *mesh, int tensor_ndim, const int *mapping,
                                        trama_layout *layout)
 {
+    if (!mesh || !layout || (tensor_ndim > 0 && !mapping))
+        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL",
+                          !mesh     ? "mesh"
+                          : !layout ? "layout"
+                                    : "mapping");
+    if (layout_of_ndim(tensor_ndim))
+        return TRAMA_E_LAYOUT;
     trama_layout result = layout_uniform(mesh, TRAMA_REPLICATE);
-    if (tensor_ndim < 0 || tensor_ndim > TRAMA_MAX_NDIM)
-        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: a tensor has 0 to 8 dims, not %d", tensor_ndim);
     for (int d = 0; d < tensor_ndim; d++) {
         int axis = mapping[d];
         if (axis < -1 || axis >= mesh->ndim)

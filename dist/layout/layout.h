@@ -10,6 +10,9 @@
 /* All axes of one kind, R or open. */
 trama_layout layout_uniform(const trama_mesh *mesh, trama_placement_kind kind);
 
+/* Whether a tensor can have so many dims. */
+trama_status layout_of_ndim(int ndim);
+
 /* Whether the layout is legal for a tensor of ndim dims; open axes are an error unless allowed. */
 trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *layout, bool open_allowed);
 

@@ -6,9 +6,12 @@ trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, tra
 {
     if (!mesh || !layout)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: the %s is NULL", mesh ? "layout" : "mesh");
-    for (int d = 0; d < shape.ndim; d++)
-        if (shape.dim[d] < 0)
-            return trama_fail(NOWHERE, TRAMA_E_SHAPE, "layout: dim %d has extent %lld", d, (long long)shape.dim[d]);
+    text why = {0};
+    if (!shape_check(shape, TRAMA_U8, false, &why))
+        trama_fail(NOWHERE, TRAMA_E_SHAPE, "layout: %s", why.at);
+    free(why.at);
+    if (why.n)
+        return TRAMA_E_SHAPE;
     return layout_check(mesh, shape.ndim, layout, false);
 }
 

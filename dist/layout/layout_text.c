@@ -47,9 +47,19 @@ void layout_text(text *out, const trama_mesh *mesh, const trama_layout *layout)
     mask_text(out, mesh, layout);
 }
 
+/* Whether there is something to print; ndim of the tensor. */
+static bool has_text(const trama_mesh *mesh, int ndim, const trama_layout *layout)
+{
+    if (!mesh || !layout)
+        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL", mesh ? "layout" : "mesh"), false;
+    return !layout_check(mesh, ndim, layout, true);
+}
+
 char *trama_layout_text(const trama_mesh *mesh, const trama_layout *layout)
 {
     text t = {0};
+    if (!has_text(mesh, TRAMA_MAX_NDIM, layout))
+        return NULL;
     layout_text(&t, mesh, layout);
     return text_take(&t);
 }
@@ -57,6 +67,8 @@ char *trama_layout_text(const trama_mesh *mesh, const trama_layout *layout)
 char *trama_layout_mapping(const trama_mesh *mesh, int tensor_ndim, const trama_layout *layout)
 {
     text t = {0};
+    if (!has_text(mesh, tensor_ndim, layout))
+        return NULL;
     text_add(&t, "[");
     for (int d = 0; d < tensor_ndim; d++) {
         int axes[TRAMA_MAX_AXES], n = layout_dim_axes(layout, d, axes);
@@ -270,8 +282,13 @@ static trama_status parse_mask(cursor *c, const trama_mesh *mesh, trama_layout *
 
 trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *source, trama_layout *layout)
 {
-    if (!mesh || !source)
-        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL", mesh ? "text" : "mesh");
+    if (!mesh || !source || !layout)
+        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL",
+                          !mesh     ? "mesh"
+                          : !source ? "text"
+                                    : "layout");
+    if (layout_of_ndim(tensor_ndim))
+        return TRAMA_E_LAYOUT;
     cursor c = {.at = source};
     trama_layout result = layout_uniform(mesh, TRAMA_REPLICATE);
     skip_blanks(&c);

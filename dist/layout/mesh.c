@@ -79,12 +79,19 @@ static bool ids_are_good(const int *ids, int n)
 
 trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids)
 {
+    if (!shape)
+        return mesh_error("the list of extents is NULL", NULL), NULL;
     trama_mesh *m = trama_alloc(sizeof *m);
-    if (!shape || !set_axes(m, ndim, shape, names)) {
+    if (!set_axes(m, ndim, shape, names)) {
         free(m);
         return NULL;
     }
-    m->ids = trama_alloc((size_t)m->size * sizeof *m->ids);
+    m->ids = trama_try_alloc((size_t)m->size * sizeof *m->ids);
+    if (!m->ids) {
+        trama_fail(NOWHERE, TRAMA_E_MEMORY, "mesh: no memory for the ids of its %d processes", m->size);
+        free(m);
+        return NULL;
+    }
     for (int i = 0; i < m->size; i++)
         m->ids[i] = ids ? ids[i] : i;
     if (!ids_are_good(m->ids, m->size))
@@ -153,7 +160,7 @@ trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *wei
 
 int trama_mesh_weight(const trama_mesh *mesh, int axis, int i)
 {
-    if (axis < 0 || axis >= mesh->ndim || i < 0 || i >= mesh->shape[axis])
+    if (!mesh || axis < 0 || axis >= mesh->ndim || i < 0 || i >= mesh->shape[axis])
         return 0;
     return mesh->weights[axis] ? mesh->weights[axis][i] : 1;
 }
@@ -257,27 +264,27 @@ void trama_mesh_destroy(trama_mesh **mesh)
 
 int trama_mesh_ndim(const trama_mesh *mesh)
 {
-    return mesh->ndim;
+    return mesh ? mesh->ndim : 0;
 }
 
 int trama_mesh_size(const trama_mesh *mesh)
 {
-    return mesh->size;
+    return mesh ? mesh->size : 0;
 }
 
 int trama_mesh_extent(const trama_mesh *mesh, int axis)
 {
-    return axis >= 0 && axis < mesh->ndim ? mesh->shape[axis] : 0;
+    return mesh && axis >= 0 && axis < mesh->ndim ? mesh->shape[axis] : 0;
 }
 
 const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis)
 {
-    return axis >= 0 && axis < mesh->ndim && *mesh->names[axis] ? mesh->names[axis] : NULL;
+    return mesh && axis >= 0 && axis < mesh->ndim && *mesh->names[axis] ? mesh->names[axis] : NULL;
 }
 
 int trama_mesh_id(const trama_mesh *mesh, int position)
 {
-    return position >= 0 && position < mesh->size ? mesh->ids[position] : -1;
+    return mesh && position >= 0 && position < mesh->size ? mesh->ids[position] : -1;
 }
 
 bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b)

@@ -30,6 +30,8 @@ void mesh_text(text *out, const trama_mesh *m)
 char *trama_mesh_text(const trama_mesh *mesh)
 {
     text t = {0};
+    if (!mesh)
+        return mesh_error("it is NULL", NULL), NULL;
     mesh_text(&t, mesh);
     return text_take(&t);
 }

@@ -50,7 +50,7 @@ typedef struct trama_layout {
 trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *text, trama_layout *layout);
 
 /* The per-axis form and the dims mapping; both parse back to an equal layout (in the mapping, open axes print as
- * unsplit). The caller frees. */
+ * unsplit). NULL for NULL and for what is no layout on the mesh. The caller frees. */
 char *trama_layout_text(const trama_mesh *mesh, const trama_layout *layout);
 char *trama_layout_mapping(const trama_mesh *mesh, int tensor_ndim, const trama_layout *layout);
 

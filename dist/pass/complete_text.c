@@ -28,6 +28,11 @@ trama_status trama_complete_text(const trama_program *program, int64_t nominal, 
     if (program->status)
         return trama_fail(NOWHERE, program->status, "%s", program->error);
     trama_program *p = program_copy(program);
+    if (p->status) {
+        trama_status failed = trama_fail(NOWHERE, p->status, "%s", p->error);
+        trama_program_destroy(&p);
+        return failed;
+    }
     trama_mesh *single = trama_mesh_parse("1");
     layouts l = {0};
     marks m = {0};

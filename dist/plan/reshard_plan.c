@@ -7,6 +7,8 @@
 #include "partition.h"
 #include "verify.h"
 
+static const int64_t MOST_PLANNED = INT64_C(1) << 46;
+
 struct trama_reshard_plan {
     ARRAY(trama_move) moves;
     trama_certificate certificate;
@@ -137,18 +139,38 @@ static trama_status check(const char *which, const trama_mesh *mesh, const trama
     return TRAMA_E_LAYOUT;
 }
 
+/* A plan has a line for each message, and a message 2^24 bytes or more where there are many. */
+static trama_status check_size(trama_dtype dtype, trama_shape shape)
+{
+    text why = {0};
+    if ((unsigned)dtype >= TRAMA_N_DTYPES)
+        return trama_fail(NOWHERE, TRAMA_E_DTYPE, "reshard: %d is no element type", (int)dtype);
+    trama_status status = shape_check(shape, dtype, false, &why) ? TRAMA_OK : TRAMA_E_SHAPE;
+    int64_t bytes = status ? 0 : trama_shape_count(shape) * (int64_t)trama_dtype_size(dtype);
+    if (bytes > MOST_PLANNED) {
+        status = TRAMA_E_MEMORY;
+        shape_text(&why, shape);
+        text_add(&why, " of %s is more than the 2^46 bytes whose messages can be listed", trama_dtype_name(dtype));
+    }
+    if (status)
+        trama_fail(NOWHERE, status, "reshard: %s", why.at);
+    free(why.at);
+    return status;
+}
+
 trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                     const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                     trama_reshard_plan **made)
 {
+    if (!made)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the plan's address is NULL");
     trama_status status = check("source", from_mesh, from, shape.ndim);
     if (!status)
         status = check("target", to_mesh, to, shape.ndim);
+    if (!status)
+        status = check_size(dtype, shape);
     if (status)
         return status;
-    for (int d = 0; d < shape.ndim; d++)
-        if (shape.dim[d] < 0)
-            return trama_fail(NOWHERE, TRAMA_E_SHAPE, "reshard: dim %d has extent %lld", d, (long long)shape.dim[d]);
     setting s = {.program = trama_program_new(), .from_mesh = from_mesh, .to_mesh = to_mesh, .from = *from, .to = *to};
     if (!trama_input(s.program, "tensor", dtype, shape)) {
         status = trama_program_status(s.program);
@@ -182,11 +204,14 @@ void trama_reshard_plan_destroy(trama_reshard_plan **p)
 
 int64_t trama_reshard_plan_moves(const trama_reshard_plan *p, const trama_move **moves)
 {
-    *moves = p->moves.at;
+    if (!p)
+        return 0;
+    if (moves)
+        *moves = p->moves.at;
     return p->moves.n;
 }
 
 trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *p)
 {
-    return p->certificate;
+    return p ? p->certificate : (trama_certificate){0};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a change of layout moves, worked out without a context: who sends which box to whom, and how far that is from the least
- * possible. Every process is taken to have a memory of its own. */
+/* What a change of layout moves, worked out without a context: who sends which box to whom, and how far that is from
+ * the least possible. Every process is taken to have a memory of its own. */
 #ifndef TRAMA_RESHARD_PLAN_H
 #define TRAMA_RESHARD_PLAN_H
 
@@ -14,9 +14,9 @@ extern "C" {
 typedef struct trama_move {
     int source, target; /* process ids */
     int round;          /* from 0 */
-    bool sums;          /* the box is a term that is combined with others at the target; else it is a part of the value */
+    bool sums; /* the box is a term that is combined with others at the target; else it is a part of the value */
     int64_t offset[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM]; /* [ndim] in the whole tensor */
-    int64_t bytes; /* of the box */
+    int64_t bytes;                                          /* of the box */
 } trama_move;
 
 /* Bytes of the process that has the most of them. */
@@ -33,18 +33,19 @@ typedef struct trama_certificate {
 
 typedef struct trama_reshard_plan trama_reshard_plan; /* what every process sends and receives */
 
-/* Plans for every process of both meshes. The layouts are full, none open, and legal for the shape. Plans are verified: each
- * send has its receive, and no process waits for ever. E_LAYOUT, E_SHAPE and E_DTYPE name what does not fit. The caller
- * destroys it. */
+/* Plans for every process of both meshes. The layouts are full, none open, and legal for the shape. Plans are verified:
+ * each send has its receive, and no process waits for ever. E_LAYOUT, E_SHAPE and E_DTYPE name what does not fit;
+ * E_MEMORY for a tensor of more than 2^46 bytes, whose messages are too many to list. The caller destroys it. */
 trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                     const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                     trama_reshard_plan **plan);
 void trama_reshard_plan_destroy(trama_reshard_plan **plan);
 
-/* All moves, in an order in which they could be done; the number of them. They live as long as the plan. */
+/* All moves, in an order in which they could be done; the number of them. They live as long as the plan. moves NULL:
+ * the number only; 0 for no plan. */
 int64_t trama_reshard_plan_moves(const trama_reshard_plan *plan, const trama_move **moves);
 
-/* How much moves, at most and at least. */
+/* How much moves, at most and at least; zeros for no plan. */
 trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *plan);
 
 #ifdef __cplusplus

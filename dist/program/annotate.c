@@ -73,7 +73,8 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
 
 /* ---- One op ---- */
 
-static bool may_fix(trama_where where, const trama_value *value, const trama_mesh *mesh, int n)
+static bool may_fix(trama_where where, const trama_value *value, const trama_mesh *mesh, int n,
+                    const char *const *layouts)
 {
     trama_program *p = value->program;
     const trama_node *node = value->node;
@@ -83,8 +84,10 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
                             : node->op->alias ? "another value in another layout, nothing computes it"
                                               : "an updated state"),
                false;
-    if (!mesh)
-        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: the mesh is NULL", node->op->name), false;
+    if (!mesh || !layouts)
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: the %s NULL", node->op->name,
+                            mesh ? "list of layouts is" : "mesh is"),
+               false;
     if (n != node->op->n_in + node->op->n_out)
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: %d layouts for %d operands and %d results",
                             node->op->name, n, node->op->n_in, node->op->n_out),
@@ -102,7 +105,7 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
 trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
                                const char *const *layouts)
 {
-    if (!value || !may_fix(where, value, mesh, n))
+    if (!value || !may_fix(where, value, mesh, n, layouts))
         return NULL;
     trama_program *p = value->program;
     trama_node *node = value->node;

@@ -37,11 +37,14 @@ static trama_op_use use_of(const trama_node *node)
 
 trama_status trama_op_refuse(const trama_op_use *use, trama_status status, const char *format, ...)
 {
-    char message[800];
+    char message[800] = "it is refused";
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    if (format)
+        vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    if (!use)
+        return trama_fail(NOWHERE, status ? status : TRAMA_E_ARGUMENT, "trama_op_refuse: the use is NULL: %s", message);
     return trama_fail(use->where, status ? status : TRAMA_E_ARGUMENT, "%s: %s", use->op->name, message);
 }
 
@@ -51,7 +54,10 @@ trama_status trama_kernel_fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(kernel_message, sizeof kernel_message, format, arguments);
+    if (format)
+        vsnprintf(kernel_message, sizeof kernel_message, format, arguments);
+    else
+        own_op_forget_message();
     va_end(arguments);
     return TRAMA_E_KERNEL;
 }
@@ -125,12 +131,12 @@ static void own_gradient(const trama_node *node, trama_value *const *d_out, tram
 
 trama_value *trama_op_operand(const trama_op_gradient *g, int i)
 {
-    return i >= 0 && i < g->op->n_in ? g->node->in[i] : NULL;
+    return g && i >= 0 && i < g->op->n_in ? g->node->in[i] : NULL;
 }
 
 trama_value *trama_op_result(const trama_op_gradient *g, int i)
 {
-    return i >= 0 && i < g->op->n_out ? g->node->out[i] : NULL;
+    return g && i >= 0 && i < g->op->n_out ? g->node->out[i] : NULL;
 }
 
 trama_value *trama_op_result_gradient(const trama_op_gradient *g, int i)
@@ -143,7 +149,7 @@ trama_value *trama_op_result_gradient(const trama_op_gradient *g, int i)
 
 bool trama_op_wants(const trama_op_gradient *g, int i)
 {
-    return i >= 0 && i < g->op->n_in && node_wants(g->node, i);
+    return g && i >= 0 && i < g->op->n_in && node_wants(g->node, i);
 }
 
 /* Whether `have` is `want` with extents of 1 repeated, and dims before it. */

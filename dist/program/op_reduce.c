@@ -6,10 +6,15 @@
 
 /* ---- Builders ---- */
 
-/* The bit mask of the dims listed; false with an error on the program where one is out of range or there twice. */
+/* The bit mask of the dims listed; false with an error on the program where there is no list, or one of them is out of
+ * range or there twice. */
 static bool dim_mask(trama_where where, const char *name, const trama_value *x, int n, const int *dims, int64_t *mask)
 {
     int ndim = x->shape.ndim;
+    if (n < 0 || (n && !dims))
+        return program_fail(x->program, where, TRAMA_E_ARGUMENT, "%s of %s: a list of %d dims%s; 0 stands for all",
+                            name, x->name, n, n < 0 ? "" : ", which is NULL"),
+               false;
     *mask = n ? 0 : ((int64_t)1 << ndim) - 1;
     for (int i = 0; i < n; i++) {
         int dim = dims[i] < 0 ? dims[i] + ndim : dims[i];
@@ -70,6 +75,16 @@ trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_val
 
 /* ---- Rules ---- */
 
+/* The attributes may be the user's (trama_apply). */
+static trama_status check_axes(const trama_node *node, const trama_shape *full)
+{
+    int64_t axes = node->attributes.integer[REDUCE_AXES];
+    if (axes >> full->ndim == 0)
+        return TRAMA_OK;
+    return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axes is %lld; it has a bit for each of %d dims",
+                      node->op->name, node->in[0]->name, (long long)axes, full->ndim);
+}
+
 /* A factor for each dim of a shape; `kept` holds them without the reduced ones, or with extents of 1 in their place. */
 static void reduced_dims(trama_rule *rule, const trama_node *node, const trama_shape *full, rule_tensor *all,
                          rule_tensor *kept, trama_reduce kind, bool whole)
@@ -89,13 +104,13 @@ trama_status reduce_infer(trama_rule *rule, const trama_node *node)
 {
     trama_reduce kind = node->op == &trama_op_max ? TRAMA_MAX : node->op == &trama_op_min ? TRAMA_MIN : TRAMA_SUM;
     reduced_dims(rule, node, &node->in[0]->shape, &rule->tensor[0], &rule->tensor[1], kind, false);
-    return TRAMA_OK;
+    return check_axes(node, &node->in[0]->shape);
 }
 
 trama_status argmax_infer(trama_rule *rule, const trama_node *node)
 {
     reduced_dims(rule, node, &node->in[0]->shape, &rule->tensor[0], &rule->tensor[1], TRAMA_MAX, true);
-    return TRAMA_OK;
+    return check_axes(node, &node->in[0]->shape);
 }
 
 trama_status expand_infer(trama_rule *rule, const trama_node *node)
@@ -106,13 +121,17 @@ trama_status expand_infer(trama_rule *rule, const trama_node *node)
     for (int d = 0; d < want.ndim; d++)
         want.dim[d] = rule->tensor[0].dim[d].n ? rule->factor[(int)rule->tensor[0].dim[d].factor[0]].extent : 1;
     return trama_shape_equal(want, node->in[0]->shape)
-               ? TRAMA_OK
+               ? check_axes(node, &node->in[1]->shape)
                : trama_fail(node->where, TRAMA_E_SHAPE, "expand: %s does not fit the shape of %s", node->in[0]->name,
                             node->in[1]->name);
 }
 
 trama_status softmax_infer(trama_rule *rule, const trama_node *node)
 {
+    int64_t axis = node->attributes.integer[SOFTMAX_AXIS];
+    if (axis < 0 || axis >= node->in[0]->shape.ndim)
+        return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axis is %lld, and it has %d dims", node->op->name,
+                          node->in[0]->name, (long long)axis, node->in[0]->shape.ndim);
     for (int d = 0; d < node->in[0]->shape.ndim; d++) {
         int f = rule_add_factor(rule, node->in[0]->shape.dim[d]);
         rule->factor[f].whole = d == node->attributes.integer[SOFTMAX_AXIS];

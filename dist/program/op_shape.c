@@ -11,26 +11,26 @@ trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *pe
     if (!x)
         return NULL;
     int ndim = x->shape.ndim;
-    unsigned seen = 0;
     trama_attributes a = {.integer = {[SHAPE_NDIM] = ndim}};
-    for (int d = 0; d < ndim; d++) {
-        int from = perm ? perm[d] : ndim - 1 - d;
-        if (from < 0 || from >= ndim || (seen >> from & 1))
-            return program_fail(x->program, where, TRAMA_E_SHAPE, "transpose of %s: perm is no permutation of %d dims",
-                                x->name, ndim);
-        seen |= 1u << from;
-        a.integer[SHAPE_DIM + d] = from;
-    }
+    for (int d = 0; d < ndim; d++)
+        a.integer[SHAPE_DIM + d] = perm ? perm[d] : ndim - 1 - d;
     return program_append(NULL, where, &trama_op_transpose, 1, &x, &a);
 }
 
 trama_status transpose_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *shape = &node->in[0]->shape;
+    const int64_t *perm = &node->attributes.integer[SHAPE_DIM];
+    unsigned seen = 0;
+    for (int d = 0; d < shape->ndim; d++)
+        seen |= perm[d] >= 0 && perm[d] < shape->ndim ? 1u << perm[d] : 0;
+    if (node->attributes.integer[SHAPE_NDIM] != shape->ndim || seen != (1u << shape->ndim) - 1)
+        return trama_fail(node->where, TRAMA_E_SHAPE, "transpose of %s: perm is no permutation of %d dims",
+                          node->in[0]->name, shape->ndim);
     for (int d = 0; d < shape->ndim; d++)
         rule_add_dim(&rule->tensor[0], rule_add_factor(rule, shape->dim[d]));
     for (int d = 0; d < shape->ndim; d++)
-        rule_add_dim(&rule->tensor[1], (int)node->attributes.integer[SHAPE_DIM + d]);
+        rule_add_dim(&rule->tensor[1], (int)perm[d]);
     return TRAMA_OK;
 }
 
@@ -44,15 +44,36 @@ void transpose_gradient(const trama_node *node, trama_value *const *d_out, trama
 
 /* ---- reshape ---- */
 
+/* A shape as attributes; one filled in by hand may have more dims than there is room for. */
+static void put_shape(trama_attributes *a, int ndim, int dim, trama_shape shape)
+{
+    a->integer[ndim] = shape.ndim;
+    for (int d = 0; d < shape.ndim && d < TRAMA_MAX_NDIM; d++)
+        a->integer[dim + d] = shape.dim[d];
+}
+
+/* And back, where a tensor can have it: attributes may be the user's (trama_apply). */
+static trama_status get_shape(const trama_node *node, int ndim, int dim, trama_dtype dtype, bool fed,
+                              trama_shape *shape)
+{
+    const int64_t *integer = node->attributes.integer;
+    text why = {0};
+    shape->ndim = integer[ndim] >= 0 && integer[ndim] <= TRAMA_MAX_NDIM ? (int)integer[ndim] : -1;
+    memcpy(shape->dim, &integer[dim], sizeof shape->dim);
+    bool fits = shape_check(*shape, dtype, fed, &why);
+    if (!fits)
+        trama_fail(node->where, TRAMA_E_SHAPE, "%s%s%s: %s", node->op->name, node->op->n_in ? " of " : "",
+                   node->op->n_in ? node->in[0]->name : "", why.at);
+    free(why.at);
+    return fits ? TRAMA_OK : TRAMA_E_SHAPE;
+}
+
 trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape)
 {
     if (!x)
         return NULL;
-    if (shape.ndim < 0)
-        return program_fail(x->program, where, TRAMA_E_SHAPE, "reshape of %s: a tensor has at most %d dims", x->name,
-                            TRAMA_MAX_NDIM);
-    trama_attributes a = {.integer = {[SHAPE_NDIM] = shape.ndim}};
-    memcpy(&a.integer[SHAPE_DIM], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    trama_attributes a = {0};
+    put_shape(&a, SHAPE_NDIM, SHAPE_DIM, shape);
     return program_append(NULL, where, &trama_op_reshape, 1, &x, &a);
 }
 
@@ -160,8 +181,10 @@ static bool match_shapes(trama_rule *rule, const trama_shape *in, const trama_sh
 trama_status reshape_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *in = &node->in[0]->shape;
-    trama_shape out = {.ndim = (int)node->attributes.integer[SHAPE_NDIM]};
-    memcpy(out.dim, &node->attributes.integer[SHAPE_DIM], sizeof out.dim);
+    trama_shape out;
+    trama_status status = get_shape(node, SHAPE_NDIM, SHAPE_DIM, node->in[0]->dtype, true, &out);
+    if (status)
+        return status;
     int64_t count_in = 1, count_out = 1;
     int any_in = 0, any_out = 0;
     for (int d = 0; d < in->ndim; d++)
@@ -183,7 +206,9 @@ trama_status reshape_infer(trama_rule *rule, const trama_node *node)
     text_add(&t, " to ");
     shape_text(&t, out);
     trama_fail(node->where, TRAMA_E_SHAPE, "reshape of %s: %s%s", node->in[0]->name, t.at,
-               fits ? " mixes a fed dim with others" : " changes the number of elements");
+               fits                ? " mixes a fed dim with others"
+               : any_in != any_out ? "; TRAMA_ANY (-1) stands where a dim is only known when fed, and is not worked out"
+                                   : " changes the number of elements");
     free(t.at);
     return TRAMA_E_SHAPE;
 }
@@ -223,12 +248,10 @@ void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_v
 static trama_value *source(trama_where where, trama_program *program, const trama_op *op, trama_dtype dtype,
                            trama_shape shape, trama_attributes *a)
 {
-    if (!program || shape.ndim < 0)
-        return program_fail(program, where, TRAMA_E_SHAPE, "%s: it needs a program and at most %d dims", op->name,
-                            TRAMA_MAX_NDIM);
+    if (!program)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "%s: the program is NULL", op->name);
     a->integer[SOURCE_DTYPE] = dtype;
-    a->integer[SOURCE_NDIM] = shape.ndim;
-    memcpy(&a->integer[SOURCE_DIM], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    put_shape(a, SOURCE_NDIM, SOURCE_DIM, shape);
     return program_append(program, where, op, 0, NULL, a);
 }
 
@@ -249,14 +272,12 @@ trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtyp
 
 trama_status source_infer(trama_rule *rule, const trama_node *node)
 {
-    for (int d = 0; d < node->attributes.integer[SOURCE_NDIM]; d++) {
-        int64_t extent = node->attributes.integer[SOURCE_DIM + d];
-        if (extent < 0)
-            return trama_fail(node->where, TRAMA_E_SHAPE, "%s: dim %d has extent %lld; it must be known",
-                              node->op->name, d, (long long)extent);
-        rule_add_dim(&rule->tensor[0], rule_add_factor(rule, extent));
-    }
-    return TRAMA_OK;
+    trama_shape shape;
+    trama_dtype dtype = (trama_dtype)node->attributes.integer[SOURCE_DTYPE];
+    trama_status status = get_shape(node, SOURCE_NDIM, SOURCE_DIM, dtype, false, &shape);
+    for (int d = 0; d < shape.ndim && !status; d++)
+        rule_add_dim(&rule->tensor[0], rule_add_factor(rule, shape.dim[d]));
+    return status;
 }
 
 trama_status source_dtype(const trama_node *node, trama_dtype *dtype)

@@ -15,25 +15,39 @@ static trama_value *wrong(trama_where where, const char *call, const trama_value
     return NULL;
 }
 
-trama_value *trama_window_at(trama_where where, trama_value *x, const int64_t *offset, trama_shape shape)
+/* What keeps a tensor from having such a window along a dim; NULL: nothing. */
+static const char *problem_along(int64_t extent_of_x, int64_t offset, int64_t extent)
+{
+    bool fed = extent_of_x == TRAMA_ANY;
+    if (extent < 0 && extent != TRAMA_ANY)
+        return "an extent is negative";
+    if (offset > MOST_OFFSET || offset < -MOST_OFFSET || extent > MOST_OFFSET)
+        return "an offset or extent is beyond 2^60";
+    if ((extent == TRAMA_ANY) != fed || (fed && offset))
+        return "a dim that is known when fed stays as it is: offset 0, extent TRAMA_ANY";
+    return NULL;
+}
+
+/* The window, in an error of the call that the user made. */
+static trama_value *window(trama_where where, const char *call, trama_value *x, const int64_t *offset,
+                           trama_shape shape)
 {
     trama_attributes a = {0};
-    if (!x)
-        return NULL;
     if (shape.ndim != x->shape.ndim || (shape.ndim && !offset))
-        return wrong(where, "window", x, "it needs an offset and an extent for each dim");
+        return wrong(where, call, x, "it needs an offset and an extent for each dim");
     for (int d = 0; d < shape.ndim; d++) {
-        bool fed = x->shape.dim[d] == TRAMA_ANY;
-        if (shape.dim[d] < 0 && shape.dim[d] != TRAMA_ANY)
-            return wrong(where, "window", x, "an extent is negative");
-        if (offset[d] > MOST_OFFSET || offset[d] < -MOST_OFFSET || shape.dim[d] > MOST_OFFSET)
-            return wrong(where, "window", x, "an offset or extent is beyond 2^60");
-        if ((shape.dim[d] == TRAMA_ANY) != fed || (fed && offset[d]))
-            return wrong(where, "window", x, "a dim that is known when fed stays as it is: offset 0, extent TRAMA_ANY");
+        const char *problem = problem_along(x->shape.dim[d], offset[d], shape.dim[d]);
+        if (problem)
+            return wrong(where, call, x, problem);
         a.integer[WINDOW_DIM + d] = shape.dim[d];
         a.integer[WINDOW_OFFSET + d] = offset[d];
     }
     return program_append(NULL, where, &trama_op_window, 1, &x, &a);
+}
+
+trama_value *trama_window_at(trama_where where, trama_value *x, const int64_t *offset, trama_shape shape)
+{
+    return x ? window(where, "window", x, offset, shape) : NULL;
 }
 
 /* The window of one dim alone. */
@@ -45,7 +59,7 @@ static trama_value *along(trama_where where, const char *call, trama_value *x, i
         return wrong(where, call, x, "the dim is only known when fed");
     offsets[dim] = offset;
     shape.dim[dim] = extent;
-    return trama_window_at(where, x, offsets, shape);
+    return window(where, call, x, offsets, shape);
 }
 
 /* Negative dims count from the last one, -1. */
@@ -93,6 +107,9 @@ trama_status window_infer(trama_rule *rule, const trama_node *node)
     const trama_shape *x = &node->in[0]->shape;
     for (int d = 0; d < x->ndim; d++) {
         int64_t extent = node->attributes.integer[WINDOW_DIM + d], offset = node->attributes.integer[WINDOW_OFFSET + d];
+        const char *problem = problem_along(x->dim[d], offset, extent);
+        if (problem) /* attributes may be the user's (trama_apply) */
+            return trama_fail(node->where, TRAMA_E_SHAPE, "window of %s: %s", node->in[0]->name, problem);
         int f = rule_add_factor(rule, extent);
         bool moves = offset || extent != x->dim[d];
         rule_add_dim(&rule->tensor[0], f);

@@ -70,6 +70,11 @@ static trama_value *own_state(const trama_updates *all, const char *what, trama_
 trama_value *trama_update_slot(const trama_update *u, const char *suffix)
 {
     text name = {0};
+    if (!u)
+        return NULL;
+    if (!suffix || !*suffix)
+        return program_fail(u->all->program, u->where, TRAMA_E_ARGUMENT,
+                            "minimize: a slot that the rule of %s asks for has no name", u->optimizer->name);
     text_add(&name, "%s.%s", u->parameter->name, suffix);
     trama_value *v = state_named(u->all, name.at, u->parameter->dtype, u->parameter->shape, 0);
     free(name.at);
@@ -127,6 +132,8 @@ static trama_value *scheduled_lr(const trama_update *u)
 
 trama_value *trama_update_lr(const trama_update *u)
 {
+    if (!u)
+        return NULL;
     trama_dtype dtype = u->parameter->dtype;
     return is_constant(&u->optimizer->schedule) ? number(u->all, dtype, u->optimizer->lr)
                                                 : cast_once(u->all, scheduled_lr(u), dtype);
@@ -140,6 +147,8 @@ bool updates_are_constant(const trama_update *u, double *lr)
 
 trama_value *trama_update_taken(const trama_update *u)
 {
+    if (!u)
+        return NULL;
     trama_value *taken = u->all->step[TRAMA_STEP_TAKEN];
     return taken ? taken : number(u->all, TRAMA_U8, 1);
 }
@@ -162,6 +171,8 @@ static trama_value *counted(const trama_updates *all, trama_value *counter)
 
 trama_value *trama_update_step(const trama_update *u)
 {
+    if (!u)
+        return NULL;
     trama_updates *all = u->all;
     trama_value **step = &all->step[TRAMA_STEP_NUMBER];
     if (!*step) {
@@ -173,7 +184,7 @@ trama_value *trama_update_step(const trama_update *u)
 
 void trama_update_set(const trama_update *u, trama_value *state, trama_value *value)
 {
-    if (state && value && state != value)
+    if (u && state && value && state != value)
         *ARRAY_PUSH(&u->all->assignments) = (assignment){state, value};
 }
 
@@ -225,6 +236,8 @@ static trama_value *held(trama_updates *all, trama_value *gradient)
 
 trama_value *trama_update_gradient(const trama_update *u)
 {
+    if (!u)
+        return NULL;
     trama_updates *all = u->all;
     if (all->held)
         return all->held;

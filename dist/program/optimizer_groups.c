@@ -10,7 +10,10 @@
 static bool check_optimizer(trama_where where, trama_program *p, const trama_optimizer *o)
 {
     if (!o || !o->rule || !o->name)
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer is NULL or has no rule or name"),
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: the optimizer %s",
+                            !o         ? "is NULL; trama_sgd and its like fill one in"
+                            : !o->name ? "has no name"
+                                       : "has no rule"),
                false;
     const trama_loss_scale *s = &o->loss_scale;
     const struct {
@@ -91,6 +94,10 @@ static bool check_names(trama_where where, trama_program *p, const trama_paramet
 
 static bool check_groups(trama_where where, trama_program *p, const trama_optimizer *o)
 {
+    if (o->n_groups < 0 || (o->n_groups && !o->groups))
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s has %d groups%s", o->name, o->n_groups,
+                            o->n_groups < 0 ? ", which is no number of them" : ", and their list is NULL"),
+               false;
     for (int i = 0; i < o->n_groups; i++) {
         const trama_parameter_group *g = &o->groups[i];
         if (!g->parameters)

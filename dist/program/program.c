@@ -136,16 +136,12 @@ static bool check_leaf(trama_program *p, trama_where where, const char *what, co
         return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: it needs a name", what), false;
     if ((unsigned)dtype >= TRAMA_N_DTYPES)
         return program_fail(p, where, TRAMA_E_DTYPE, "%s '%s': %d is no element type", what, name, (int)dtype), false;
-    if (shape->ndim < 0)
-        return program_fail(p, where, TRAMA_E_SHAPE, "%s '%s': a tensor has at most %d dims", what, name,
-                            TRAMA_MAX_NDIM),
-               false;
-    for (int d = 0; d < shape->ndim; d++)
-        if (shape->dim[d] < (any_allowed ? TRAMA_ANY : 0))
-            return program_fail(p, where, TRAMA_E_SHAPE, "%s '%s': dim %d has extent %lld%s", what, name, d,
-                                (long long)shape->dim[d],
-                                shape->dim[d] == TRAMA_ANY ? "; only inputs may leave it to be fed" : ""),
-                   false;
+    text why = {0};
+    if (!shape_check(*shape, dtype, any_allowed, &why))
+        program_fail(p, where, TRAMA_E_SHAPE, "%s '%s': %s", what, name, why.at);
+    free(why.at);
+    if (why.n)
+        return false;
     if (name_is_taken(p, name, NULL))
         return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: the name '%s' is taken", what, name), false;
     return true;
@@ -192,10 +188,11 @@ trama_value *trama_constant_at(trama_where where, trama_program *program, trama_
     size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(dtype);
     if (!data && bytes)
         return program_fail(program, where, TRAMA_E_ARGUMENT, "constant: the data is NULL");
+    void *copy = trama_try_alloc(bytes);
+    if (!copy)
+        return program_fail(program, where, TRAMA_E_MEMORY, "constant: no memory for a copy of its %zu bytes", bytes);
     trama_value *v = program_value(program, where, VALUE_CONSTANT, dtype, shape, name);
-    v->data = trama_alloc(bytes);
-    if (bytes)
-        memcpy(v->data, data, bytes);
+    v->data = bytes ? memcpy(copy, data, bytes) : copy;
     return v;
 }
 
@@ -277,6 +274,29 @@ static trama_status result_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
+/* The element type of result i: that of the op, or of the state that is updated. */
+static trama_dtype dtype_of_result(const trama_node *node, int i, trama_dtype dtype)
+{
+    return node->op->updates >> i & 1 ? node->in[i]->dtype : dtype;
+}
+
+/* Whether a tensor can have the shape of result i; the operands are named where it cannot. */
+static trama_status check_result(const trama_node *node, trama_shape shape, trama_dtype dtype)
+{
+    text why = {0}, operands = {0};
+    if (shape_check(shape, dtype, true, &why))
+        return TRAMA_OK;
+    for (int i = 0; i < node->op->n_in; i++) {
+        text_add(&operands, i ? ", " : " of ");
+        value_text(&operands, node->in[i]);
+    }
+    trama_fail(node->where, TRAMA_E_SHAPE, "%s%s: the result: %s", node->op->name, operands.at ? operands.at : "",
+               why.at);
+    free(operands.at);
+    free(why.at);
+    return TRAMA_E_SHAPE;
+}
+
 trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes)
 {
@@ -297,6 +317,8 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
     trama_status status = result_dtype(node, &dtype);
     if (!status)
         status = rule_build(&node->rule, node);
+    for (int i = 0; i < op->n_out && !status; i++)
+        status = check_result(node, rule_shape(&node->rule, i), dtype_of_result(node, i, dtype));
     if (status) {
         free(node);
         return keep_error(program, status);
@@ -308,7 +330,7 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
         if (op->updates >> i & 1)
             value_storage(in[i])->updated_by = node->id + 1;
         snprintf(name, sizeof name, "%s%d", op->name, program->values.n);
-        node->out[i] = program_value(program, where, VALUE_RESULT, op->updates >> i & 1 ? in[i]->dtype : dtype,
+        node->out[i] = program_value(program, where, VALUE_RESULT, dtype_of_result(node, i, dtype),
                                      rule_shape(&node->rule, i), name);
         node->out[i]->node = node;
         node->out[i]->result = i;
@@ -327,11 +349,18 @@ void program_appended(trama_node *node)
 trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes)
 {
-    for (int i = 0; !program && in && i < n_in; i++)
+    const char *name = op ? op->name : "the op";
+    bool countable = n_in >= 0 && n_in <= TRAMA_MAX_OPERANDS;
+    for (int i = 0; !program && in && i < n_in && i < TRAMA_MAX_OPERANDS; i++)
         program = in[i] ? in[i]->program : NULL;
-    if (!op || n_in < 0 || n_in > TRAMA_MAX_OPERANDS || (n_in && !in))
+    if (!countable)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: %d operands for %s; an op has 0 to %d", n_in,
+                            name, TRAMA_MAX_OPERANDS);
+    if (!op)
         return program_fail(program, where, TRAMA_E_ARGUMENT,
-                            "apply: the op is NULL, or its operands are, or there are too many");
+                            "apply: the op is NULL; trama_op_define makes one, trama_op_find has the built-in ones");
+    if (n_in && !in)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: the %d operands for %s are NULL", n_in, name);
     return program_append(program, where, op, n_in, in, attributes);
 }
 
@@ -375,7 +404,11 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
                               trama_value *const *values)
 {
     if (!program || !name || !*name)
-        return program_fail(program, where, TRAMA_E_ARGUMENT, "target: it needs a program and a name");
+        return program_fail(program, where, TRAMA_E_ARGUMENT,
+                            program ? "target: it needs a name" : "target: the program is NULL");
+    if (n < 0 || (n && !values))
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "target '%s': %s", name,
+                            n < 0 ? "the number of values is negative" : "the list of values is NULL");
     for (int i = 0; i < program->targets.n; i++)
         if (!strcmp(program->targets.at[i]->name, name))
             return program_fail(program, where, TRAMA_E_ARGUMENT, "target: the name '%s' is taken", name);
@@ -434,8 +467,12 @@ trama_status program_resolve(const trama_program *program, const bool *needed, t
         trama_status status = rule_resolve(&rules[i], node, known);
         if (status)
             return status;
-        for (int o = 0; o < node->op->n_out; o++)
+        for (int o = 0; o < node->op->n_out; o++) {
             shapes[node->out[o]->id] = rule_shape(&rules[i], o);
+            status = check_result(node, shapes[node->out[o]->id], node->out[o]->dtype);
+            if (status)
+                return status;
+        }
     }
     return TRAMA_OK;
 }

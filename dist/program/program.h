@@ -145,7 +145,8 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
 /* Tells the eager mode, if there is one, that a reshard's annotation stands. */
 void program_appended(trama_node *node);
 
-/* A deep copy with equal ids, so that what the user does next does not reach a compiled program. */
+/* A deep copy with equal ids, so that what the user does next does not reach a compiled program. Its status is E_MEMORY
+ * where the system has no room for the constants. */
 trama_program *program_copy(const trama_program *program);
 
 /* Marks in needed[node id] the nodes that the values (effects included) need. */

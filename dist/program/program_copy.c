@@ -29,8 +29,11 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
     c->name = trama_text_copy(v->name);
     if (v->data) {
         size_t bytes = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
-        c->data = trama_alloc(bytes);
-        memcpy(c->data, v->data, bytes);
+        c->data = trama_try_alloc(bytes);
+        if (c->data)
+            memcpy(c->data, v->data, bytes);
+        else
+            program_fail(p, v->where, TRAMA_E_MEMORY, "%s: no memory for a copy of its %zu bytes", v->name, bytes);
     }
     if (v->mesh)
         c->mesh = twin_mesh(p, from, v->mesh, &c->layout);

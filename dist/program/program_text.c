@@ -59,6 +59,8 @@ char *trama_program_text(const trama_program *program)
 {
     static const char *const kinds[] = {"input", "state", "constant", "", "update"};
     text t = {0};
+    if (!program)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_text: the program is NULL"), NULL;
     order_text(&t, &program->order);
     for (int i = 0; i < program->values.n; i++) {
         const trama_value *v = program->values.at[i];

@@ -28,7 +28,7 @@ const char *trama_program_error(const trama_program *program);
  * stay. */
 void trama_program_clear_error(trama_program *program);
 
-/* One line a value and op: names, shapes, annotations, user's lines. The caller frees. */
+/* One line a value and op: names, shapes, annotations, user's lines. NULL for NULL. The caller frees. */
 char *trama_program_text(const trama_program *program);
 
 /* ---- Values ---- */

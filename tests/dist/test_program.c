@@ -95,9 +95,9 @@ START_TEST(without_a_program_there_is_a_message_and_no_value)
     ck_assert_ptr_null(trama_constant(NULL, TRAMA_F64, TRAMA_SCALAR, &(double){1}));
     check_message(trama_error(), "the program is NULL", __LINE__ - 1);
     ck_assert_ptr_null(trama_fill(NULL, TRAMA_F64, TRAMA_SCALAR, 1));
-    check_message(trama_error(), "needs a program", __LINE__ - 1);
+    check_message(trama_error(), "the program is NULL", __LINE__ - 1);
     ck_assert_ptr_null(trama_target_new(NULL, "t", x));
-    check_message(trama_error(), "needs a program", __LINE__ - 1);
+    check_message(trama_error(), "the program is NULL", __LINE__ - 1);
     ck_assert_int_eq(trama_program_status(NULL), TRAMA_E_ARGUMENT);
 }
 END_TEST

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NULL for every pointer of every function that needs no context. */
+#include "nulls.h"
+
+#include <math.h>
+
+#include "suite.h"
+#include "trama_complete.h"
+#include "trama_op_define.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
+#include "trama_reshard_plan.h"
+#include "trama_rule.h"
+
+#define W TRAMA_HERE
+
+static trama_program *p;
+static trama_value *x, *w, *loss; /* [4,6] fed, [6,3] a parameter, a scalar */
+static trama_mesh *mesh;
+static trama_layout layout;
+static trama_shape shape;
+
+static void set_up(void)
+{
+    p = trama_program_new();
+    mesh = trama_mesh_parse("a=2,b=2");
+    shape = TRAMA_SHAPE(4, 6);
+    x = trama_input(p, "x", TRAMA_F64, shape);
+    w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(6, 3), NULL);
+    loss = trama_mean(trama_matmul(x, w));
+    ck_assert(loss && !trama_layout_parse(mesh, 2, "S(0),R", &layout));
+}
+
+static void tear_down(void)
+{
+    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+
+/* ---- Shapes, meshes, layouts ---- */
+
+START_TEST(shapes_and_types)
+{
+    trama_dtype dtype;
+    REFUSES(trama_dtype_parse(NULL, &dtype));
+    REFUSES(trama_dtype_parse("f32", NULL));
+    GIVES(-1, trama_shape_of(1, NULL).ndim);
+    GIVES(0, trama_shape_of(0, NULL).ndim);
+}
+END_TEST
+
+START_TEST(meshes)
+{
+    int two[] = {2}, ids[] = {0, 1};
+    const char *names[] = {"a"}, *unnamed[] = {NULL};
+    trama_mesh *none = NULL, *made;
+    SAYS(p, trama_mesh_parse(NULL));
+    SAYS(p, trama_mesh_create(1, NULL, names, ids));
+    ck_assert_ptr_nonnull(made = trama_mesh_create(1, two, NULL, NULL));
+    trama_mesh_destroy(&made);
+    ck_assert_ptr_nonnull(made = trama_mesh_create(1, two, unnamed, ids));
+    trama_mesh_destroy(&made);
+    SAYS(p, trama_mesh_child(NULL, 1, two, names, ids));
+    SAYS(p, trama_mesh_child(mesh, 1, NULL, names, ids));
+    SAYS(p, trama_mesh_child(mesh, 1, two, names, NULL));
+    ck_assert_ptr_nonnull(made = trama_mesh_child(mesh, 1, two, NULL, ids));
+    trama_mesh_destroy(&made);
+    SAYS(p, trama_mesh_weighted(NULL, 0, two));
+    SAYS(p, trama_mesh_weighted(mesh, 0, NULL));
+    GIVES(0, trama_mesh_weight(NULL, 0, 0));
+    trama_mesh_destroy(NULL);
+    trama_mesh_destroy(&none);
+    GIVES(0, trama_mesh_ndim(NULL));
+    GIVES(0, trama_mesh_size(NULL));
+    GIVES(0, trama_mesh_extent(NULL, 0));
+    GIVES(NULL, trama_mesh_axis_name(NULL, 0));
+    GIVES(-1, trama_mesh_id(NULL, 0));
+    GIVES(false, trama_mesh_equal(NULL, mesh));
+    GIVES(false, trama_mesh_equal(mesh, NULL));
+    SAYS(p, trama_mesh_text(NULL));
+}
+END_TEST
+
+START_TEST(texts_of_layouts)
+{
+    trama_layout made = layout;
+    int mapping[] = {0, -1};
+    unsigned char mask[] = {1, 1, 1, 1};
+    REFUSES(trama_layout_parse(NULL, 2, "R,R", &made));
+    REFUSES(trama_layout_parse(mesh, 2, NULL, &made));
+    REFUSES(trama_layout_parse(mesh, 2, "R,R", NULL));
+    SAYS(p, trama_layout_text(NULL, &layout));
+    SAYS(p, trama_layout_text(mesh, NULL));
+    SAYS(p, trama_layout_mapping(NULL, 2, &layout));
+    SAYS(p, trama_layout_mapping(mesh, 2, NULL));
+    REFUSES(trama_layout_from_mapping(NULL, 2, mapping, &made));
+    REFUSES(trama_layout_from_mapping(mesh, 2, NULL, &made));
+    TAKES(trama_layout_from_mapping(mesh, 0, NULL, &made));
+    REFUSES(trama_layout_from_mapping(mesh, 2, mapping, NULL));
+    made = layout;
+    REFUSES(trama_layout_mask(NULL, 2, mask, &made));
+    TAKES(trama_layout_mask(mesh, 2, NULL, &made));
+    REFUSES(trama_layout_mask(mesh, 2, mask, NULL));
+    GIVES(false, trama_layout_equal(NULL, &layout));
+    GIVES(false, trama_layout_equal(&layout, NULL));
+}
+END_TEST
+
+START_TEST(boxes_of_layouts)
+{
+    int64_t offset[2], extent[2];
+    int term;
+    bool held;
+    char *words = NULL;
+    REFUSES(trama_layout_box(NULL, &layout, shape, 0, offset, extent, &term, &held));
+    REFUSES(trama_layout_box(mesh, NULL, shape, 0, offset, extent, &term, &held));
+    REFUSES(trama_layout_box(mesh, &layout, shape, 0, NULL, extent, &term, &held));
+    REFUSES(trama_layout_box(mesh, &layout, shape, 0, offset, NULL, &term, &held));
+    TAKES(trama_layout_box(mesh, &layout, shape, 0, offset, extent, NULL, &held));
+    TAKES(trama_layout_box(mesh, &layout, shape, 0, offset, extent, &term, NULL));
+    REFUSES(trama_layout_describe(NULL, &layout, shape, &words));
+    REFUSES(trama_layout_describe(mesh, NULL, shape, &words));
+    REFUSES(trama_layout_describe(mesh, &layout, shape, NULL));
+    ck_assert_ptr_null(words);
+}
+END_TEST
+
+START_TEST(plans_of_a_change_of_layout)
+{
+    trama_reshard_plan *plan = NULL;
+    const trama_move *moves;
+    REFUSES(trama_reshard_plan_new(NULL, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_new(mesh, NULL, mesh, &layout, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_new(mesh, &layout, NULL, &layout, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_new(mesh, &layout, mesh, NULL, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_new(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL));
+    trama_reshard_plan_destroy(NULL);
+    trama_reshard_plan_destroy(&plan);
+    GIVES(0, trama_reshard_plan_moves(NULL, &moves));
+    GIVES(0, trama_reshard_plan_certificate(NULL).processes);
+    TAKES(trama_reshard_plan_new(mesh, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
+    GIVES(0, trama_reshard_plan_moves(plan, NULL));
+    trama_reshard_plan_destroy(&plan);
+}
+END_TEST
+
+/* ---- Programs ---- */
+
+START_TEST(programs)
+{
+    char *words = NULL;
+    trama_program *none = NULL;
+    trama_program_destroy(NULL);
+    trama_program_destroy(&none);
+    GIVES(TRAMA_E_ARGUMENT, trama_program_status(NULL));
+    ck_assert_str_eq(trama_program_error(NULL), "");
+    trama_program_clear_error(NULL);
+    SAYS(p, trama_program_text(NULL));
+    REFUSES(trama_complete_text(NULL, 1, &words));
+    REFUSES(trama_complete_text(p, 1, NULL));
+}
+END_TEST
+
+START_TEST(leaves)
+{
+    double number = 1;
+    trama_init init = {.low = 1, .high = 1};
+    SAYS(p, trama_input_at(W, NULL, "y", TRAMA_F32, shape));
+    SAYS(p, trama_input_at(W, p, NULL, TRAMA_F32, shape));
+    SAYS(p, trama_parameter_at(W, NULL, "y", TRAMA_F32, shape, &init));
+    SAYS(p, trama_parameter_at(W, p, NULL, TRAMA_F32, shape, &init));
+    ck_assert_ptr_nonnull(trama_parameter_at(W, p, "p1", TRAMA_F32, shape, NULL));
+    SAYS(p, trama_state_at(W, NULL, "y", TRAMA_F32, shape, &init));
+    SAYS(p, trama_state_at(W, p, NULL, TRAMA_F32, shape, &init));
+    ck_assert_ptr_nonnull(trama_state_at(W, p, "s1", TRAMA_F32, shape, NULL));
+    SAYS(p, trama_constant_at(W, NULL, TRAMA_F64, TRAMA_SCALAR, &number));
+    SAYS(p, trama_constant_at(W, p, TRAMA_F64, TRAMA_SCALAR, NULL));
+    ck_assert_ptr_nonnull(trama_constant_at(W, p, TRAMA_F64, TRAMA_SHAPE(0), NULL));
+    SAYS(p, trama_fill_at(W, NULL, TRAMA_F64, shape, 0));
+    SAYS(p, trama_uniform_at(W, NULL, TRAMA_F64, shape, 0, 1, 0, 0, 0));
+}
+END_TEST
+
+START_TEST(questions_about_values)
+{
+    GIVES(-1, trama_value_shape(NULL).ndim);
+    GIVES(TRAMA_F32, trama_value_dtype(NULL));
+    ck_assert_ptr_nonnull(trama_value_name(NULL));
+    GIVES(0, trama_value_operands(NULL));
+    GIVES(0, trama_value_results(NULL));
+    GIVES(NULL, trama_value_operand(NULL, 0));
+    PASSES(trama_result(NULL, 0));
+    PASSES(trama_value_rename_at(W, NULL, "name"));
+    SAYS(p, trama_value_rename_at(W, x, NULL));
+}
+END_TEST
+
+START_TEST(annotations)
+{
+    const char *layouts[] = {NULL, NULL, "R,R"};
+    int order[] = {0};
+    trama_value *y = trama_matmul(x, w);
+    PASSES(trama_shard_at(W, NULL, mesh, "R,R"));
+    SAYS(p, trama_shard_at(W, x, NULL, "R,R"));
+    SAYS(p, trama_shard_at(W, x, mesh, NULL));
+    PASSES(trama_shard_op_at(W, NULL, mesh, 3, layouts));
+    SAYS(p, trama_shard_op_at(W, y, NULL, 3, layouts));
+    SAYS(p, trama_shard_op_at(W, y, mesh, 3, NULL));
+    REFUSES(trama_stage_at(W, NULL, 0));
+    PASSES(trama_offload_at(W, NULL, "cpu"));
+    SAYS(p, trama_offload_at(W, x, NULL));
+    REFUSES(trama_order_at(W, NULL, 1, order));
+    REFUSES(trama_order_at(W, p, 1, NULL));
+    trama_program_clear_error(p);
+    PASSES(trama_reshard_at(W, NULL, mesh, "R,R"));
+    SAYS(p, trama_reshard_at(W, x, NULL, "R,R"));
+    SAYS(p, trama_reshard_at(W, x, mesh, NULL));
+}
+END_TEST
+
+START_TEST(targets_and_gradients)
+{
+    SAYS(p, trama_target_at(W, NULL, "t", 1, &x));
+    SAYS(p, trama_target_at(W, p, NULL, 1, &x));
+    SAYS(p, trama_target_at(W, p, "t", 1, NULL));
+    PASSES(trama_gradient_at(W, NULL, x));
+    PASSES(trama_gradient_at(W, loss, NULL));
+    PASSES(trama_gradient_merge_at(W, NULL, 2, TRAMA_MEAN));
+    PASSES(trama_merged_gradient_at(W, NULL, w));
+    trama_optimizer sgd = trama_sgd(0.1);
+    trama_value *step = trama_minimize(loss, &sgd);
+    PASSES(trama_merged_gradient_at(W, step, NULL));
+    PASSES(trama_step_value_at(W, NULL, TRAMA_STEP_LR));
+    PASSES(trama_assign_at(W, NULL, x));
+    PASSES(trama_assign_at(W, w, NULL));
+}
+END_TEST
+
+/* ---- Ops ---- */
+
+#define UNARY(name) PASSES(trama_##name##_at(W, NULL));
+#define BINARY(name)                                                                                                   \
+    PASSES(trama_##name##_at(W, NULL, x));                                                                             \
+    PASSES(trama_##name##_at(W, x, NULL));
+#define REDUCTION(name)                                                                                                \
+    PASSES(trama_##name##_at(W, NULL, 1, dims, false));                                                                \
+    SAYS(p, trama_##name##_at(W, x, 1, NULL, false));
+
+START_TEST(ops)
+{
+    int dims[] = {0};
+    int64_t offset[] = {0, 0};
+    TRAMA_UNARY_OPS(UNARY)
+    TRAMA_BINARY_OPS(BINARY)
+    REDUCTION(sum)
+    REDUCTION(mean)
+    REDUCTION(sum_square)
+    REDUCTION(max)
+    REDUCTION(min)
+    PASSES(trama_matmul_at(W, NULL, w, false, false));
+    PASSES(trama_matmul_at(W, x, NULL, false, false));
+    PASSES(trama_scale_at(W, NULL, 2));
+    PASSES(trama_clamp_at(W, NULL, 0, 1));
+    PASSES(trama_cast_at(W, NULL, TRAMA_F32));
+    PASSES(trama_argmax_at(W, NULL, 0));
+    PASSES(trama_softmax_at(W, NULL, 0));
+    PASSES(trama_cross_entropy_at(W, NULL, x));
+    PASSES(trama_cross_entropy_at(W, x, NULL));
+    PASSES(trama_transpose_at(W, NULL, dims));
+    ck_assert_ptr_nonnull(trama_transpose_at(W, x, NULL));
+    PASSES(trama_reshape_at(W, NULL, shape));
+    PASSES(trama_window_at(W, NULL, offset, shape));
+    SAYS(p, trama_window_at(W, x, NULL, shape));
+    PASSES(trama_slice_at(W, NULL, 0, 0, 1));
+    PASSES(trama_pad_at(W, NULL, 0, 0, 1));
+    PASSES(trama_shift_at(W, NULL, 0, 1));
+}
+END_TEST
+
+START_TEST(ops_by_their_descriptors)
+{
+    const trama_op *neg = trama_op_find("neg");
+    trama_attributes none = {.integer = {0}};
+    trama_value *nothing = NULL;
+    trama_layout in[] = {layout}, out[] = {layout}, to[1];
+    trama_value *y = trama_neg(x);
+    PASSES(trama_op_find(NULL));
+    SAYS(p, trama_apply_at(W, p, NULL, 1, &x, &none));
+    SAYS(p, trama_apply_at(W, NULL, NULL, 1, &x, &none));
+    SAYS(p, trama_apply_at(W, p, neg, 1, NULL, &none));
+    PASSES(trama_apply_at(W, NULL, neg, 1, &nothing, &none));
+    ck_assert_ptr_nonnull(trama_apply_at(W, NULL, neg, 1, &x, NULL));
+    REFUSES(trama_rule_infer_at(W, NULL, mesh, in, out, to, to));
+    REFUSES(trama_rule_infer_at(W, y, NULL, in, out, to, to));
+    TAKES(trama_rule_infer_at(W, y, mesh, NULL, out, to, to));
+    TAKES(trama_rule_infer_at(W, y, mesh, in, NULL, to, to));
+    TAKES(trama_rule_infer_at(W, y, mesh, in, out, NULL, to));
+    TAKES(trama_rule_infer_at(W, y, mesh, in, out, to, NULL));
+}
+END_TEST
+
+static trama_status compute(const trama_call *call)
+{
+    (void)call;
+    return TRAMA_OK;
+}
+
+static int looked_at;
+
+static void gradient(const trama_op_gradient *g)
+{
+    trama_value *d = trama_op_result_gradient(g, 0);
+    GIVES(NULL, trama_op_operand(NULL, 0));
+    GIVES(NULL, trama_op_result(NULL, 0));
+    GIVES(NULL, trama_op_result_gradient(NULL, 0));
+    GIVES(false, trama_op_wants(NULL, 0));
+    trama_op_set_gradient(NULL, 0, d);
+    trama_op_set_gradient(g, 0, NULL);
+    trama_op_set_gradient(g, 0, d);
+    looked_at++;
+}
+
+static trama_status choose_type(const trama_op_use *use, trama_dtype *dtype)
+{
+    REFUSES(trama_op_refuse(NULL, TRAMA_E_DTYPE, "nothing"));
+    REFUSES(trama_op_refuse(use, TRAMA_E_DTYPE, no_text));
+    *dtype = use->dtype[0];
+    looked_at++;
+    return TRAMA_OK;
+}
+
+START_TEST(ops_of_ones_own)
+{
+    trama_op_definition d = {.name = "mine",
+                             .n_in = 1,
+                             .n_out = 1,
+                             .rule = "...->...",
+                             .cpu = compute,
+                             .gradient = gradient,
+                             .dtype = choose_type};
+    const trama_op *op = NULL;
+    REFUSES(trama_op_define_at(W, NULL, &op));
+    REFUSES(trama_op_define_at(W, &d, NULL));
+    trama_op_destroy(NULL);
+    trama_op_destroy(&op);
+    GIVES(TRAMA_E_KERNEL, trama_kernel_fail(no_text));
+    TAKES(trama_op_define_at(W, &d, &op));
+    ck_assert_ptr_nonnull(trama_gradient(trama_sum(trama_apply(op, 1, &w, NULL)), w));
+    ck_assert_int_eq(looked_at, 2);
+    trama_op_destroy(&op);
+}
+END_TEST
+
+/* ---- Optimizers ---- */
+
+static void rule(const trama_update *u)
+{
+    trama_value *g = trama_update_gradient(u);
+    PASSES(trama_update_gradient(NULL));
+    PASSES(trama_update_lr(NULL));
+    PASSES(trama_update_step(NULL));
+    PASSES(trama_update_taken(NULL));
+    PASSES(trama_update_slot(NULL, "b"));
+    SAYS(p, trama_update_slot(u, NULL));
+    trama_update_set(NULL, u->parameter, g);
+    trama_update_set(u, NULL, g);
+    trama_update_set(u, u->parameter, NULL);
+    trama_update_set(u, u->parameter, g);
+    looked_at++;
+}
+
+START_TEST(optimizers)
+{
+    trama_optimizer mine = trama_optimizer_define("mine", 0.1, rule), unnamed = trama_optimizer_define(NULL, 0.1, rule);
+    trama_optimizer idle = trama_optimizer_define("idle", 0.1, NULL), grouped = trama_sgd(0.1);
+    SAYS(p, trama_minimize_at(W, loss, NULL));
+    PASSES(trama_minimize_at(W, NULL, &mine));
+    SAYS(p, trama_minimize_at(W, loss, &unnamed));
+    SAYS(p, trama_minimize_at(W, loss, &idle));
+    grouped.n_groups = 1;
+    SAYS(p, trama_minimize_at(W, loss, &grouped));
+    grouped.n_groups = -1;
+    SAYS(p, trama_minimize_at(W, loss, &grouped));
+    ck_assert_ptr_nonnull(trama_minimize_at(W, loss, &mine));
+    ck_assert_int_eq(looked_at, 1);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        shapes_and_types,
+        meshes,
+        texts_of_layouts,
+        boxes_of_layouts,
+        programs,
+        leaves,
+        annotations,
+        ops,
+        plans_of_a_change_of_layout,
+        optimizers,
+        ops_of_ones_own,
+        questions_about_values,
+        targets_and_gradients,
+        ops_by_their_descriptors,
+    };
+    return suite_run("nulls", set_up, tear_down, tests, sizeof tests / sizeof *tests);
+}
