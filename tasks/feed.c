@@ -17,30 +17,28 @@ static input_state *input_of(trama_executable *e, int value)
     return s;
 }
 
-/* Extents as the input has them, and bytes that can be counted. */
-static bool shape_fits(const trama_value *v, trama_shape shape)
+/* Extents as the input has them, of a tensor that can be; else adds why. */
+static bool shape_fits(const trama_value *v, trama_shape shape, text *why)
 {
-    int64_t bytes = (int64_t)trama_dtype_size(v->dtype);
     bool fits = shape.ndim == v->shape.ndim;
-    for (int d = 0; fits && d < shape.ndim; d++) {
-        fits = v->shape.dim[d] == TRAMA_ANY ? shape.dim[d] >= 0 : shape.dim[d] == v->shape.dim[d];
-        fits = fits && !__builtin_mul_overflow(bytes, max_i64(1, shape.dim[d]), &bytes);
-    }
-    return fits;
+    for (int d = 0; fits && d < shape.ndim; d++)
+        fits = v->shape.dim[d] == TRAMA_ANY || shape.dim[d] == v->shape.dim[d];
+    if (!fits)
+        text_add(why, "it has other extents");
+    return fits && shape_check(shape, v->dtype, false, why);
 }
 
 static trama_status check_shape(trama_where where, const char *call, const trama_value *v, trama_shape shape)
 {
-    if (shape_fits(v, shape))
+    text why = {0}, t = {0};
+    if (shape_fits(v, shape, &why))
         return TRAMA_OK;
-    text t = {0};
     shape_text(&t, shape);
-    trama_fail(where, TRAMA_E_SHAPE, "%s: data of shape %s for the input ", call, t.at);
-    t.n = 0;
-    text_add(&t, "%s", trama_error());
+    text_add(&t, " for the input ");
     value_text(&t, v);
-    trama_fail(NOWHERE, TRAMA_E_SHAPE, "%s", t.at);
+    trama_fail(where, TRAMA_E_SHAPE, "%s: data of shape %s: %s", call, t.at, why.at);
     free(t.at);
+    free(why.at);
     return TRAMA_E_SHAPE;
 }
 

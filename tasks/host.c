@@ -49,7 +49,10 @@ static trama_status zero_to_piece(instance *in, const plan_piece *piece, const c
     trama_dtype dtype = in->of->plan->shards.at[piece->region.shard].dtype;
     trama_shape local = trama_shape_of(b->ndim, b->n);
     box whole = box_whole(local);
-    void *zeros = trama_alloc((size_t)box_count(b) * trama_dtype_size(dtype));
+    size_t bytes = (size_t)box_count(b) * trama_dtype_size(dtype);
+    void *zeros = trama_try_alloc(bytes);
+    if (!zeros)
+        return trama_fail(NOWHERE, TRAMA_E_MEMORY, "%s: no memory for %zu bytes of zeros", call, bytes);
     trama_view from = host_view(zeros, dtype, local, &whole);
     trama_status status = host_to_piece(in, piece, &from, call);
     free(zeros);

@@ -284,8 +284,11 @@ trama_status trama_print_at(trama_where where, trama_executable *e, const trama_
         return status;
     trama_shape shape = at.in->of->shapes[at.as];
     size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(value->dtype);
-    void *data = trama_alloc(bytes);
-    status = trama_read_at(where, e, value, data, bytes);
+    void *data = trama_try_alloc(bytes);
+    status = trama_read_at(where, e, value, data, bytes); /* without memory this rank takes part all the same */
+    if (!status && !data)
+        status =
+            trama_fail(where, TRAMA_E_MEMORY, "trama_print: no memory for the %zu bytes of %s", bytes, value->name);
     if (!status) {
         text t = {0};
         text_add(&t, "%s %s", value->name, trama_dtype_name(value->dtype));

@@ -118,7 +118,8 @@ typedef struct trama_block_cyclic {
 } trama_block_cyclic;
 
 /* The local boxes of one process in its local array: *n of them, which the caller frees with free(). Blocks that follow
- * each other in the matrix are one box. E_ARGUMENT for numbers that do not fit. */
+ * each other in the matrix are one box. E_ARGUMENT for numbers that do not fit, E_SHAPE for a local array of more
+ * than 2^60 bytes or 2^31-1 boxes. */
 trama_status trama_pieces_block_cyclic(const trama_block_cyclic *descriptor, trama_dtype dtype, void *data,
                                        size_t bytes, int *n, trama_piece **pieces);
 

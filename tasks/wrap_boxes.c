@@ -129,16 +129,11 @@ trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const
                                          : "name is missing");
     if ((unsigned)w->dtype >= TRAMA_N_DTYPES)
         return trama_fail(where, TRAMA_E_DTYPE, "trama_wrap: '%s': %d is no element type", w->name, (int)w->dtype);
-    if (w->shape.ndim < 0 || w->shape.ndim > TRAMA_MAX_NDIM)
-        return trama_fail(where, TRAMA_E_SHAPE, "trama_wrap: '%s': a tensor has 0 to %d dims", w->name, TRAMA_MAX_NDIM);
-    int64_t bytes = (int64_t)trama_dtype_size(w->dtype);
-    for (int d = 0; d < w->shape.ndim; d++)
-        if (w->shape.dim[d] < 0 || __builtin_mul_overflow(bytes, max_i64(1, w->shape.dim[d]), &bytes))
-            return trama_fail(where, TRAMA_E_SHAPE,
-                              "trama_wrap: '%s': dim %d is %lld; a wrapped tensor is known in "
-                              "full",
-                              w->name, d, (long long)w->shape.dim[d]);
+    text why = {0};
     trama_status status = TRAMA_OK;
+    if (!shape_check(w->shape, w->dtype, false, &why))
+        status = trama_fail(where, TRAMA_E_SHAPE, "trama_wrap: '%s': %s", w->name, why.at);
+    free(why.at);
     for (int i = 0; i < n && !status; i++)
         status = check_piece(where, w, i, &pieces[i]);
     return status ? status : check_memory(where, w, n, pieces);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes of common distributions, for trama_wrap. Pure data. */
+#include <limits.h>
 #include <string.h>
 
 #include "base.h"
@@ -13,6 +14,8 @@ trama_status trama_piece_of_layout(const trama_mesh *mesh, const trama_layout *l
     trama_piece made = {.data = data};
     if (!piece)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_piece_of_layout: the piece's address is NULL");
+    if ((unsigned)dtype >= TRAMA_N_DTYPES)
+        return trama_fail(NOWHERE, TRAMA_E_DTYPE, "trama_piece_of_layout: %d is no element type", (int)dtype);
     trama_status status = trama_layout_box(mesh, layout, shape, position, made.offset, made.extent, NULL, &held);
     if (!status && !held)
         status = trama_fail(NOWHERE, TRAMA_E_LAYOUT, "trama_piece_of_layout: the mask takes the box of process %d away",
@@ -28,25 +31,43 @@ trama_status trama_piece_of_layout(const trama_mesh *mesh, const trama_layout *l
 
 /* ---- Block-cyclic ---- */
 
-/* One dim of the matrix: runs of indices that a process has, and where they begin in its local array. */
+/* One dim of the matrix: how many blocks of it a process has, from which one on, and every how many. */
+typedef struct dealt {
+    int64_t extent, block, first, blocks, every;
+} dealt;
+
+static dealt deal(int64_t extent, int64_t block, int grid, int at, int first)
+{
+    dealt d = {.extent = extent, .block = block, .first = (at - first + grid) % grid, .every = grid};
+    int64_t all = extent / block + (extent % block != 0);
+    d.blocks = d.first < all ? (all - 1 - d.first) / grid + 1 : 0;
+    return d;
+}
+
+/* Elements of all blocks; only the last one of the matrix may be shorter. */
+static int64_t local_extent(const dealt *d)
+{
+    if (!d->blocks)
+        return 0;
+    int64_t last = (d->first + (d->blocks - 1) * d->every) * d->block;
+    return (d->blocks - 1) * d->block + min_i64(d->block, d->extent - last);
+}
+
+/* Blocks that follow each other are one run of indices. */
+static int64_t runs(const dealt *d)
+{
+    return d->every == 1 ? d->blocks > 0 : d->blocks;
+}
+
+/* Where run i begins in the matrix and in the local array, and how long it is. */
 typedef struct run {
     int64_t global, local, n;
 } run;
-typedef ARRAY(run) runs;
 
-static int64_t add_runs(runs *list, int64_t extent, int64_t block, int grid, int at, int first)
+static run run_of(const dealt *d, int64_t i)
 {
-    int64_t local = 0, number = (at - first + grid) % grid;
-    for (int64_t lo = number * block; lo < extent; lo += grid * block) {
-        int64_t n = min_i64(block, extent - lo);
-        run *last = list->n ? &list->at[list->n - 1] : NULL;
-        if (last && last->global + last->n == lo)
-            last->n += n;
-        else
-            *ARRAY_PUSH(list) = (run){lo, local, n};
-        local += n;
-    }
-    return local;
+    int64_t lo = (d->first + i * d->every) * d->block;
+    return (run){lo, i * d->block, d->every == 1 ? d->extent : min_i64(d->block, d->extent - lo)};
 }
 
 static trama_status check(const trama_block_cyclic *b)
@@ -66,6 +87,28 @@ static trama_status check(const trama_block_cyclic *b)
     return problem ? trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_pieces_block_cyclic: %s", problem) : TRAMA_OK;
 }
 
+/* Whether the local array can be counted, and so its boxes. */
+static trama_status check_local(const trama_block_cyclic *b, trama_dtype dtype, const dealt *rows, const dealt *columns)
+{
+    int64_t local = local_extent(rows), bytes = (int64_t)trama_dtype_size(dtype), boxes = runs(rows);
+    if ((unsigned)dtype >= TRAMA_N_DTYPES)
+        return trama_fail(NOWHERE, TRAMA_E_DTYPE, "trama_pieces_block_cyclic: %d is no element type", (int)dtype);
+    if (b->ld < max_i64(1, local))
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                          "trama_pieces_block_cyclic: columns stand %lld elements apart, and have %lld",
+                          (long long)b->ld, (long long)local);
+    if (!count_times(&bytes, b->ld, MOST_BYTES) || !count_times(&bytes, max_i64(1, local_extent(columns)), MOST_BYTES))
+        return trama_fail(
+            NOWHERE, TRAMA_E_SHAPE,
+            "trama_pieces_block_cyclic: %lld columns that stand %lld elements apart have more than 2^60 bytes",
+            (long long)local_extent(columns), (long long)b->ld);
+    if (!count_times(&boxes, runs(columns), INT_MAX))
+        return trama_fail(NOWHERE, TRAMA_E_SHAPE,
+                          "trama_pieces_block_cyclic: %lld x %lld boxes are more than 2^31-1; take larger blocks",
+                          (long long)runs(rows), (long long)runs(columns));
+    return TRAMA_OK;
+}
+
 trama_status trama_pieces_block_cyclic(const trama_block_cyclic *b, trama_dtype dtype, void *data, size_t bytes, int *n,
                                        trama_piece **pieces)
 {
@@ -74,31 +117,27 @@ trama_status trama_pieces_block_cyclic(const trama_block_cyclic *b, trama_dtype 
     trama_status status = check(b);
     if (status)
         return status;
-    runs rows = {0}, columns = {0};
-    int64_t size = (int64_t)trama_dtype_size(dtype);
-    int64_t local = add_runs(&rows, b->rows, b->row_block, b->grid_rows, b->row, b->first_row);
-    add_runs(&columns, b->columns, b->column_block, b->grid_columns, b->column, b->first_column);
-    if (b->ld < max_i64(1, local))
-        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                            "trama_pieces_block_cyclic: columns stand %lld elements apart, and have %lld",
-                            (long long)b->ld, (long long)local);
-    trama_piece *made = trama_alloc((size_t)max_i64(1, (int64_t)rows.n * columns.n) * sizeof *made), *piece = made;
-    for (int j = 0; j < columns.n; j++)
-        for (int i = 0; i < rows.n; i++, piece++) {
-            int64_t at = (rows.at[i].local + columns.at[j].local * b->ld) * size;
-            *piece = (trama_piece){.data = (char *)data + at,
+    const dealt rows = deal(b->rows, b->row_block, b->grid_rows, b->row, b->first_row);
+    const dealt columns = deal(b->columns, b->column_block, b->grid_columns, b->column, b->first_column);
+    status = check_local(b, dtype, &rows, &columns);
+    if (status)
+        return status;
+    int64_t size = (int64_t)trama_dtype_size(dtype), many = runs(&rows) * runs(&columns);
+    trama_piece *made = trama_try_alloc((size_t)many * sizeof *made), *piece = made;
+    if (!made)
+        return trama_fail(NOWHERE, TRAMA_E_MEMORY, "trama_pieces_block_cyclic: no memory for %lld boxes",
+                          (long long)many);
+    for (int64_t j = 0; j < runs(&columns); j++)
+        for (int64_t i = 0; i < runs(&rows); i++, piece++) {
+            run of_rows = run_of(&rows, i), of_columns = run_of(&columns, j);
+            int64_t at = (of_rows.local + of_columns.local * b->ld) * size;
+            *piece = (trama_piece){.data = data ? (char *)data + at : NULL,
                                    .bytes = (uint64_t)at < bytes ? bytes - (size_t)at : 0,
-                                   .offset = {rows.at[i].global, columns.at[j].global},
-                                   .extent = {rows.at[i].n, columns.at[j].n},
+                                   .offset = {of_rows.global, of_columns.global},
+                                   .extent = {of_rows.n, of_columns.n},
                                    .stride = {1, b->ld}};
         }
-    if (status) {
-        free(made);
-    } else {
-        *n = rows.n * columns.n;
-        *pieces = made;
-    }
-    ARRAY_FREE(&rows);
-    ARRAY_FREE(&columns);
-    return status;
+    *n = (int)many;
+    *pieces = made;
+    return TRAMA_OK;
 }
