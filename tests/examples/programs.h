@@ -64,6 +64,15 @@ static inline const outcome *run_wrong(const char *program, const wrong_use *w)
     return o;
 }
 
+/* A check by a tool that set-up does not install is skipped aloud. */
+static inline bool installed(const char *tool)
+{
+    bool is_there = run("command -v %s", tool)->status == 0;
+    if (!is_there)
+        printf("skipped: a check by %s, which is not installed\n", tool);
+    return is_there;
+}
+
 /* It ran well. */
 static inline const char *text_of(const outcome *o)
 {

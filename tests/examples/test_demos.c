@@ -273,12 +273,12 @@ START_TEST(graphs_are_what_graphviz_takes)
         {"hello_mesh", "digraph \"move\"", "label=\"S(0),S(1) -> S(1),R\\n0 B in", "S(1),R\"];"},
         {"demo_mlp --mode dp", "digraph \"gradients\"", "label=\"P(sum) -> R\\n0 B in", "label=\"matmul\""},
         {"demo_mlp --mode mp --host", "digraph \"step\"", "label=\"P(sum) -> R\\n0 B in", "label=\"mul\""}};
-    bool installed = run("command -v dot")->status == 0;
+    bool draws = installed("dot");
     for (int i = 0; i < 3; i++) {
         const char *text = text_of(run("./%s --plan=dot", programs[i][0]));
         for (int k = 1; k < 4; k++)
             ck_assert_msg(contains(text, programs[i][k]), "no '%s' in %.4000s", programs[i][k], text);
-        if (installed)
+        if (draws)
             ck_assert(contains(text_of(run("./%s --plan=dot | dot -Tsvg", programs[i][0])), "</svg>"));
     }
 }
