@@ -92,5 +92,26 @@ START_TEST(ranks_compute_the_same_however_they_are_bound)
 }
 END_TEST
 
+/* Each rank holds a lock as long as it lives. Open MPI itself leaves its segments and its session's folder. */
+START_TEST(a_killed_mpirun_ends_its_ranks_and_leaves_nothing_of_trama)
+{
+    if (!TRAMA_HAVE_MPI || !contains(run("mpirun --version")->text, "Open MPI"))
+        return;
+    text_of(run("cd %s && mkdir home shared && : >lock && cat >rank <<'END'\n"
+                "exec 9<%s/lock; flock -s 9\n"
+                "exec ./fashion_mnist --data %s --mesh dp=2 --hidden 17 --batch 10 --epochs 1000000\n"
+                "END\n",
+                scratch, scratch, scratch));
+    char *left = strdup(text_of(
+        run("export HOME=%s/home TMPDIR=%s/shared OMPI_MCA_btl_vader_backing_directory=%s/shared; " MPIRUN
+            "2 sh %s/rank >%s/out 2>&1 & p=$!; until grep -q '^step' %s/out || ! kill -0 $p; do sleep 0.1; done; "
+            "kill -KILL $p; flock %s/lock true; find %s/shared -type f | grep -v -e /vader_segment -e /ompi; true",
+            scratch, scratch, scratch, scratch, scratch, scratch, scratch, scratch)));
+    const char *said = text_of(run("cat %s/out", scratch));
+    ck_assert_msg(contains(said, "step") && !*left, "left behind: %s; it said: %s", left, said);
+    free(left);
+}
+END_TEST
+
 TESTS(one_rank_computes_the_same_on_any_cores, a_rank_keeps_to_the_cores_that_it_may_use,
-      ranks_compute_the_same_however_they_are_bound)
+      ranks_compute_the_same_however_they_are_bound, a_killed_mpirun_ends_its_ranks_and_leaves_nothing_of_trama)
