@@ -62,31 +62,35 @@ def interface(headers, f):
 
 
 def pointers(headers):
-    """How a kernel gets a box as an array: one procedure for each type that elements have in Fortran."""
+    """How a kernel gets a box as an array: a procedure for each type that elements have in Fortran, and for each rank,
+    since gfortran reads what a pointer was before where the rank is assumed."""
     listed = re.findall(r'X\((\w+), "\w+", (\w+)\)', dict(headers.macros)["TRAMA_DTYPE_LIST"])
     kinds = {fortran_headers.NUMBERS.get(c_type, "integer(c_int16_t)"): name.removeprefix("TRAMA_").lower()
              for name, c_type in listed}
-    array = "    {0}, pointer, intent(inout) :: array(..)"
+    ranks = {rank: f"({', '.join(':' * rank)})" if rank else "" for rank in range(9)}
     line = "    integer(c_int64_t), intent(in), optional :: line"
     yield "interface"
     for kind, name in kinds.items():
         yield f'    integer(c_int) function point_{name}(call, of_result, i, array, line) bind(c, name="trama_fortran_point")'
         yield from ("        import", "        type(c_ptr), value :: call", "        logical(c_bool), value :: of_result",
-                    "        integer(c_int), value :: i", "    " + array.format(kind), "    " + line, "    end function")
+                    "        integer(c_int), value :: i", f"        {kind}, pointer, intent(inout) :: array(..)",
+                    "    " + line, "    end function")
     yield "end interface"
     for which in ("operand", "result"):
         yield f"public :: trama_call_{which}"
         yield f"interface trama_call_{which}"
-        yield f"    module procedure {', '.join(f'{which}_{name}' for name in kinds.values())}"
+        for name in kinds.values():
+            yield f"    module procedure {', '.join(f'{which}_{name}_{rank}' for rank in ranks)}"
         yield "end interface"
     yield "contains"
     for which, flag in (("operand", "false"), ("result", "true")):
         for kind, name in kinds.items():
-            yield f"integer(c_int) function {which}_{name}(call, i, array, line) result(answer)"
-            yield from ("    type(trama_call), intent(in), target :: call", "    integer, intent(in) :: i",
-                        array.format(kind), line)
-            yield f"    answer = point_{name}(c_loc(call), .{flag}._c_bool, int(i, c_int), array, line)"
-            yield "end function"
+            for rank, colons in ranks.items():
+                yield f"integer(c_int) function {which}_{name}_{rank}(call, i, array, line) result(answer)"
+                yield from ("    type(trama_call), intent(in), target :: call", "    integer, intent(in) :: i",
+                            f"    {kind}, pointer, intent(out) :: array{colons}", line, "    nullify (array)")
+                yield f"    answer = point_{name}(c_loc(call), .{flag}._c_bool, int(i, c_int), array, line)"
+                yield "end function"
 
 
 def folded(lines, depth):

@@ -13,15 +13,6 @@ module trama_layouts
     public :: trama_layout_from_mapping, trama_layout_mask, trama_box_of_layout
     public :: trama_reshard_plan_moves, trama_rule_infer
 
-    interface
-        function c_refuse(where, text) bind(c, name="trama_fortran_refuse_call") result(status)
-            import
-            type(trama_where), value :: where
-            type(c_ptr), value :: text
-            integer(c_int) :: status
-        end function
-    end interface
-
 contains
 
     !> Axes of these extents, in the order of the mesh's text. names: [axes], blank ones are none; ids: [processes], the
@@ -144,8 +135,7 @@ contains
         extent = 0
         if (.not. c_associated(mesh%at)) shape%ndim = -1
         if (shape%ndim < 0 .or. size(first) /= size(extents) .or. size(extent) /= size(extents)) then
-            status = TRAMA_E_ARGUMENT
-            call refuse("trama_box_of_layout: there is no mesh, or not as many numbers in first and extent as in extents")
+            status = refuse_call("trama_box_of_layout: there is no mesh, or not as many numbers in first and extent as in extents")
             return
         end if
         status = raw_layout_parse(mesh%at, shape%ndim, c_loc(text), c_loc(parsed))
@@ -192,8 +182,7 @@ contains
         results = raw_value_results(value%at)
         if (wrong_size(operands, in) .or. wrong_size(results, out) .or. wrong_size(operands, inferred_in) .or. &
             wrong_size(results, inferred_out)) then
-            status = TRAMA_E_ARGUMENT
-            call refuse("trama_rule_infer: there is a layout for each operand and for each result of the op")
+            status = refuse_call("trama_rule_infer: there is a layout for each operand and for each result of the op")
             return
         end if
         status = raw_rule_infer(here, value%at, mesh%at, first_of(in), first_of(out), first_of(inferred_in), &
@@ -212,13 +201,4 @@ contains
         at = c_null_ptr
         if (present(layouts)) at = c_loc(layouts)
     end function
-
-    !> The message of a call that C was not asked for.
-    subroutine refuse(text)
-        character(*), intent(in) :: text
-        character(kind=c_char), target :: message(len_trim(text) + 1)
-        integer(c_int) :: status
-        message = for_c(text)
-        status = c_refuse(here, c_loc(message))
-    end subroutine
 end module

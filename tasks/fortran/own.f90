@@ -134,8 +134,11 @@ contains
         character(:), allocatable :: lines
         limits = c_null_ptr
         if (present(ranges)) then
+            if (c_associated(value%at) .and. size(ranges) /= raw_value_operands(value%at)) then
+                status = refuse_call("trama_op_validate: there are ranges for another number of operands")
+                return
+            end if
             limits = c_loc(ranges)
-            if (size(ranges) /= raw_value_operands(value%at)) limits = c_null_ptr
         end if
         status = raw_op_validate(here, value%at, limits, c_loc(found))
         lines = taken(found%text)

@@ -7,7 +7,7 @@ module trama_support
     implicit none
     private
     public :: trama_at, here, for_c, kept, text_of, taken, text_list, chosen
-    public :: shape_of, extents_of, reversed, set_dims, lent_array, lent, give_back, chosen_dtype
+    public :: refuse, refuse_call, shape_of, extents_of, reversed, set_dims, lent_array, lent, give_back, chosen_dtype
 
     !> An array of any type and rank while C looks at its elements: as they are, or a copy without gaps.
     type, bind(c) :: lent_array
@@ -62,6 +62,12 @@ module trama_support
             integer(c_int), value :: status, dtype
             integer(c_int) :: answer
         end function
+        function c_refuse(where, text) bind(c, name="trama_fortran_refuse_call") result(status)
+            import
+            type(trama_where), value :: where
+            type(c_ptr), value :: text
+            integer(c_int) :: status
+        end function
         function c_dims(where, call, value, n, dims) bind(c, name="trama_fortran_dims") result(status)
             import
             type(trama_where), value :: where
@@ -87,6 +93,20 @@ contains
         character(*), intent(in) :: file
         integer, intent(in) :: line
         here = trama_where(kept(file), int(line, c_int))
+    end subroutine
+
+    !> The message of a call that is wrong before it reaches C, and E_ARGUMENT.
+    integer function refuse_call(text) result(status)
+        character(*), intent(in) :: text
+        character(kind=c_char), target :: message(len_trim(text) + 1)
+        message = for_c(text)
+        status = c_refuse(here, c_loc(message))
+    end function
+
+    subroutine refuse(text)
+        character(*), intent(in) :: text
+        integer :: status
+        status = refuse_call(text)
     end subroutine
 
     ! ---- Texts ----
