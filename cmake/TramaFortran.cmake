@@ -15,10 +15,11 @@ set(sources ${generated} ${by_hand} tasks/fortran/array.c)
 add_library(trama_fortran ${sources})
 add_library(trama::fortran ALIAS trama_fortran)
 set(TRAMA_FORTRAN_FLAGS "")
-if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU") # which takes what an assignment allocates for uninitialized
     set(TRAMA_FORTRAN_FLAGS
         $<$<COMPILE_LANGUAGE:Fortran>:-std=f2008ts;-Wall;-Wextra;-Wpedantic>
-        $<$<COMPILE_LANGUAGE:Fortran>:-Wno-compare-reals;-Wno-function-elimination>)
+        $<$<COMPILE_LANGUAGE:Fortran>:-Wno-compare-reals;-Wno-function-elimination>
+        $<$<COMPILE_LANGUAGE:Fortran>:-Wno-uninitialized;-Wno-maybe-uninitialized>)
 endif()
 set(modules "${PROJECT_BINARY_DIR}/fortran")
 set_target_properties(trama_fortran PROPERTIES EXPORT_NAME fortran Fortran_MODULE_DIRECTORY "${modules}"

@@ -39,7 +39,7 @@ class Call:
 
 def place(c, p, rest):
     if p.type == "trama_where":
-        c.actual.append("here")
+        c.actual.append("here()")
         return 1
 
 

@@ -185,7 +185,7 @@ contains
             status = refuse_call("trama_rule_infer: there is a layout for each operand and for each result of the op")
             return
         end if
-        status = raw_rule_infer(here, value%at, mesh%at, first_of(in), first_of(out), first_of(inferred_in), &
+        status = raw_rule_infer(here(), value%at, mesh%at, first_of(in), first_of(out), first_of(inferred_in), &
             first_of(inferred_out))
     end function
 

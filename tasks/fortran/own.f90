@@ -103,7 +103,7 @@ contains
             end do
         end if
         d%pointwise = chosen(pointwise)
-        status = raw_op_define(here, c_loc(d), c_loc(op%at))
+        status = raw_op_define(here(), c_loc(d), c_loc(op%at))
     end function
 
     !> Result 1; the others by trama_result. attributes: integer(i) and real(i) are the slots, zeros by default.
@@ -120,7 +120,7 @@ contains
         end do
         slots = c_null_ptr
         if (present(attributes)) slots = c_loc(attributes)
-        y%at = raw_apply(here, c_null_ptr, op%at, size(operands, kind=c_int), c_loc(at), slots)
+        y%at = raw_apply(here(), c_null_ptr, op%at, size(operands, kind=c_int), c_loc(at), slots)
     end function
 
     !> Tries the rule of the op that made the value. ranges: one for each operand.
@@ -140,7 +140,7 @@ contains
             end if
             limits = c_loc(ranges)
         end if
-        status = raw_op_validate(here, value%at, limits, c_loc(found))
+        status = raw_op_validate(here(), value%at, limits, c_loc(found))
         lines = taken(found%text)
         if (present(tried)) tried = found%tried
         if (present(wrong)) wrong = found%wrong

@@ -84,23 +84,31 @@ module trama_support
     end type
 
     type(kept_text), pointer, save :: kept_texts => null()
-    type(trama_where), save :: here
+    type(trama_where), save :: place
+    character(kind=c_char), target, save :: nowhere(10) = ["(", "F", "o", "r", "t", "r", "a", "n", ")", c_null_char]
 
 contains
 
-    !> The place that messages of the following calls name: call trama_at(__FILE__, __LINE__) with a preprocessor.
+    !> The place that messages of the following calls name: call trama_at(__FILE__, __LINE__) with a preprocessor. Without
+    !> a file they name none.
     subroutine trama_at(file, line)
         character(*), intent(in) :: file
         integer, intent(in) :: line
-        here = trama_where(kept(file), int(line, c_int))
+        place = trama_where(c_null_ptr, 0)
+        if (len_trim(file) > 0) place = trama_where(kept(file), int(line, c_int))
     end subroutine
+
+    type(trama_where) function here()
+        here = place
+        if (.not. c_associated(here%file)) here%file = c_loc(nowhere)
+    end function
 
     !> The message of a call that is wrong before it reaches C, and E_ARGUMENT.
     integer function refuse_call(text) result(status)
         character(*), intent(in) :: text
         character(kind=c_char), target :: message(len_trim(text) + 1)
         message = for_c(text)
-        status = c_refuse(here, c_loc(message))
+        status = c_refuse(here(), c_loc(message))
     end function
 
     subroutine refuse(text)
@@ -231,7 +239,7 @@ contains
         n = size(dims, kind=c_int)
         dims_c = 0
         dims_c(:min(n, TRAMA_MAX_NDIM)) = dims(:min(n, TRAMA_MAX_NDIM))
-        if (c_dims(here, c_loc(name), value, n, c_loc(dims_c)) /= TRAMA_OK) value = c_null_ptr
+        if (c_dims(here(), c_loc(name), value, n, c_loc(dims_c)) /= TRAMA_OK) value = c_null_ptr
     end subroutine
 
     subroutine set_one(call, value, dims_c, n, dim)
@@ -262,7 +270,7 @@ contains
         wanted = dtype
         if (c_associated(value)) wanted = raw_value_dtype(value)
         status = c_lend(data, wanted, logical(gathers, c_bool), array)
-        if (present(data)) status = c_check(here, c_loc(name), program, value, int(status, c_int), array%dtype)
+        if (present(data)) status = c_check(here(), c_loc(name), program, value, int(status, c_int), array%dtype)
     end function
 
     !> Ends it; scatters: what C wrote goes where the elements are.

@@ -37,12 +37,8 @@ contains
         type(trama_config), intent(in), optional :: config
         character(*), intent(in), optional :: trace
         type(trama_config), target :: with
-        character(kind=c_char), allocatable, target :: folder(:)
         if (present(config)) with = config
-        if (present(trace)) then
-            folder = for_c(trace)
-            with%trace = c_loc(folder)
-        end if
+        if (present(trace)) with%trace = kept(trace)
         if (present(communicator)) then
             status = raw_start_fortran(c_loc(with), int(communicator, c_int), c_loc(context%at))
         else
@@ -94,7 +90,7 @@ contains
     type(trama_value) function trama_matmul(x, y, trans_x, trans_y) result(z)
         type(trama_value), intent(in) :: x, y
         logical, intent(in), optional :: trans_x, trans_y
-        z%at = raw_matmul(here, y%at, x%at, chosen(trans_y), chosen(trans_x)) ! rows first, it is y x
+        z%at = raw_matmul(here(), y%at, x%at, chosen(trans_y), chosen(trans_x)) ! rows first, it is y x
     end function
 
     !> Dim d of the result is dim perm(d) of x; without perm all dims in reverse order.
@@ -104,13 +100,13 @@ contains
         integer(c_int), target :: turned(TRAMA_MAX_NDIM)
         type(trama_shape) :: shape
         if (.not. present(perm)) then
-            y%at = raw_transpose(here, x%at, c_null_ptr)
+            y%at = raw_transpose(here(), x%at, c_null_ptr)
             return
         end if
         shape = raw_value_shape(x%at)
         turned = -1 ! which the call refuses
         if (size(perm) == shape%ndim) turned(:size(perm)) = shape%ndim - perm(size(perm):1:-1)
-        y%at = raw_transpose(here, x%at, c_loc(turned))
+        y%at = raw_transpose(here(), x%at, c_loc(turned))
     end function
 
     !> Element (i, j, ...) is x(i + offset(1), j + offset(2), ...) where x has one, else 0.
@@ -128,7 +124,7 @@ contains
         by = shape_of(offset)
         shape = shape_of(extents)
         if (size(offset) /= size(extents)) shape%ndim = -1
-        y%at = raw_window(here, x%at, c_loc(by%dim), shape)
+        y%at = raw_window(here(), x%at, c_loc(by%dim), shape)
     end function
 
     ! ---- Optimizers ----
@@ -166,7 +162,7 @@ contains
                 whole%n_groups = size(parameters, kind=c_int)
             end if
         end if
-        y%at = raw_minimize(here, loss%at, c_loc(whole))
+        y%at = raw_minimize(here(), loss%at, c_loc(whole))
     end function
 
     !> rule: c_funloc of  subroutine rule(update) bind(c); type(trama_update), intent(in) :: update

@@ -115,7 +115,7 @@ contains
         type(trama_wrapped), intent(inout), target :: wrapped
         character(kind=c_char), target :: c_name(len_trim(name) + 1)
         c_name = for_c(name)
-        status = c_wrap(here, context%at, c_loc(c_name), dtype, shape_of(int(extents, c_int64_t)), &
+        status = c_wrap(here(), context%at, c_loc(c_name), dtype, shape_of(int(extents, c_int64_t)), &
             size(pieces, kind=c_int), pieces, access, c_loc(wrapped%at))
     end function
 
@@ -146,7 +146,7 @@ contains
         type(trama_value), intent(in) :: input
         integer(c_int64_t), intent(in) :: extents(:)
         type(trama_piece), intent(in) :: pieces(:)
-        status = c_feed_local(here, executable%at, input%at, shape_of(extents), size(pieces, kind=c_int), pieces)
+        status = c_feed_local(here(), executable%at, input%at, shape_of(extents), size(pieces, kind=c_int), pieces)
     end function
 
     !> The boxes of a matrix that ScaLAPACK deals out, descriptor DESC_, in this process' whole local array.
@@ -161,10 +161,10 @@ contains
         grid = [nprow, npcol, myrow, mycol]
         n = 0
         allocate (pieces(0))
-        status = c_block_cyclic(here, descriptor, grid, local, 0_c_int, n, pieces)
+        status = c_block_cyclic(here(), descriptor, grid, local, 0_c_int, n, pieces)
         if (status /= TRAMA_OK .or. n == 0) return
         deallocate (pieces)
         allocate (pieces(n))
-        status = c_block_cyclic(here, descriptor, grid, local, size(pieces, kind=c_int), n, pieces)
+        status = c_block_cyclic(here(), descriptor, grid, local, size(pieces, kind=c_int), n, pieces)
     end function
 end module
