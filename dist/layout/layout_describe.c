@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who holds what of a tensor, as data and as text. */
-#include "layout.h"
+#include "layout_walk.h"
 
 trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
 {
@@ -40,37 +40,49 @@ trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout
     return TRAMA_OK;
 }
 
-static void process_line(text *t, const trama_mesh *mesh, const trama_layout *layout, const box *whole, int position)
+static void process_line(text *t, const trama_layout *layout, const layout_walk *w)
 {
-    int coordinate[TRAMA_MAX_AXES], terms = axes_size(mesh, layout_axes(layout, TRAMA_PARTIAL));
-    box b;
-    mesh_coordinate(mesh, position, coordinate);
-    layout_box(mesh, layout, whole, position, &b);
-    text_add(t, "process %d (", mesh->ids[position]);
+    const trama_mesh *mesh = w->mesh;
+    int terms = axes_size(mesh, layout_axes(layout, TRAMA_PARTIAL));
+    text_add(t, "process %d (", mesh->ids[w->position]);
     for (int a = 0; a < mesh->ndim; a++)
-        text_add(t, "%s%s%s%d", a ? "," : "", mesh->names[a], *mesh->names[a] ? " " : "", coordinate[a]);
+        text_add(t, "%s%s%s%d", a ? "," : "", mesh->names[a], *mesh->names[a] ? " " : "", w->coordinate[a]);
     text_add(t, ") ");
-    if (!layout_present(layout, position)) {
+    if (!layout_present(layout, w->position)) {
         text_add(t, "nothing\n");
         return;
     }
-    box_text(t, &b);
+    box_text(t, &w->box);
     if (terms > 1)
-        text_add(t, " term %d of %d", axes_position(mesh, layout_axes(layout, TRAMA_PARTIAL), coordinate), terms);
-    text_add(t, "%s\n", box_count(&b) ? "" : " empty");
+        text_add(t, " term %d of %d", axes_position(mesh, layout_axes(layout, TRAMA_PARTIAL), w->coordinate), terms);
+    text_add(t, "%s\n", box_count(&w->box) ? "" : " empty");
 }
 
-trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text_)
+trama_status trama_layout_describe_some(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape,
+                                        int first, int n, char **text_)
 {
     trama_status status = layout_fits(mesh, layout, shape);
     if (!status && !text_)
         status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: the text's address is NULL");
+    if (!status && (first < 0 || n < 0 || first > mesh->size - n))
+        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: %d processes from %d on are not in a mesh of %d", n,
+                            first, mesh->size);
     if (status)
         return status;
     text t = {0};
     box whole = box_whole(shape);
-    for (int i = 0; i < mesh->size; i++)
-        process_line(&t, mesh, layout, &whole, i);
+    layout_walk w;
+    layout_walk_begin(&w, mesh, layout, &whole);
+    for (int i = first; i < first + n; i++) {
+        layout_walk_to(&w, i);
+        process_line(&t, layout, &w);
+    }
+    layout_walk_end(&w);
     *text_ = text_take(&t);
     return TRAMA_OK;
+}
+
+trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text_)
+{
+    return trama_layout_describe_some(mesh, layout, shape, 0, mesh ? mesh->size : 0, text_);
 }

@@ -47,31 +47,36 @@ static bool set_axes(trama_mesh *m, int ndim, const int *shape, const char *cons
     return true;
 }
 
-static int compare_ints(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 static int *copy_ints(const int *from, int n)
 {
     return memcpy(trama_alloc((size_t)n * sizeof *from), from, (size_t)n * sizeof *from);
 }
 
+/* The first of n ids up to `last` that is there twice, or -1. */
+static int find_repeated(const int *ids, int n, int last)
+{
+    unsigned char *seen = trama_alloc((size_t)last / 8 + 1);
+    int repeated = -1;
+    for (int i = 0; i < n && repeated < 0; i++) {
+        unsigned char *of_eight = &seen[ids[i] / 8], bit = (unsigned char)(1u << ids[i] % 8);
+        repeated = *of_eight & bit ? ids[i] : -1;
+        *of_eight |= bit;
+    }
+    free(seen);
+    return repeated;
+}
+
 static bool ids_are_good(const int *ids, int n)
 {
-    int *sorted = copy_ints(ids, n);
-    qsort(sorted, (size_t)n, sizeof *sorted, compare_ints);
-    bool negative = sorted[0] < 0;
-    int repeated = -1, last = sorted[n - 1];
-    for (int i = 1; i < n; i++)
-        if (sorted[i] == sorted[i - 1])
-            repeated = sorted[i];
-    free(sorted);
-    if (negative)
-        return mesh_error("process ids must not be negative", NULL), false;
+    int last = 0;
+    for (int i = 0; i < n; i++) {
+        if (ids[i] < 0)
+            return mesh_error("process ids must not be negative", NULL), false;
+        last = ids[i] > last ? ids[i] : last;
+    }
     if (last >= MAX_PROCESSES)
         return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: process id %d is not below 2^24", last), false;
+    int repeated = find_repeated(ids, n, last);
     if (repeated >= 0)
         return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: process id %d is there twice", repeated), false;
     return true;
@@ -94,7 +99,7 @@ trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *nam
     }
     for (int i = 0; i < m->size; i++)
         m->ids[i] = ids ? ids[i] : i;
-    if (!ids_are_good(m->ids, m->size))
+    if (ids && !ids_are_good(ids, m->size))
         trama_mesh_destroy(&m);
     return m;
 }
@@ -328,6 +333,20 @@ void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo,
     for (int k = 0; k < i; k++)
         *lo += share(n, weights[k], mesh->weight_sum[axis]);
     *length = share(n, weights[i], mesh->weight_sum[axis]) + (i < left);
+}
+
+void mesh_pieces(const trama_mesh *mesh, int axis, int64_t n, int64_t *begins)
+{
+    const int *weights = mesh->weights[axis];
+    int64_t left = weights ? left_over(mesh, axis, n) : 0, length;
+    begins[0] = 0;
+    for (int i = 0; i < mesh->shape[axis]; i++) {
+        if (weights)
+            length = share(n, weights[i], mesh->weight_sum[axis]) + (i < left);
+        else
+            piece_of(n, mesh->shape[axis], i, &begins[i], &length);
+        begins[i + 1] = begins[i] + length;
+    }
 }
 
 int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x)

@@ -35,6 +35,7 @@ const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask
 /* Piece i of [0, n) along an axis: n w_i / sum(w), rounded down, the remainder one each to the first pieces; and the
  * piece that holds x, 0 <= x < n. */
 void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo, int64_t *length);
+void mesh_pieces(const trama_mesh *mesh, int axis, int64_t n, int64_t *begins); /* all: [shape[axis] + 1], n the last */
 int mesh_piece_find(const trama_mesh *mesh, int axis, int64_t n, int64_t x);
 
 bool mesh_is_weighted(const trama_mesh *mesh);

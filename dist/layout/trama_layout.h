@@ -72,6 +72,14 @@ trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout
 /* Who holds what, a line for each process. The caller frees. Errors as above; *text is set on TRAMA_OK only. */
 trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text);
 
+/* The lines of n processes, from the one at a row-major position on. E_ARGUMENT where the mesh does not have them. */
+trama_status trama_layout_describe_some(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int first,
+                                        int n, char **text);
+
+/* Who holds how much, counted over all processes, in about ten lines for a mesh of any size: how many different boxes there are,
+ * their holders and extents, the elements of all processes together and the most of one. The caller frees. Errors as above. */
+trama_status trama_layout_summary(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text);
+
 /* The same placements and the same mask. */
 bool trama_layout_equal(const trama_layout *a, const trama_layout *b);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "layout_walk.h"
 #include "partition.h"
 #include "verify.h"
 
@@ -23,6 +24,8 @@ typedef struct setting {
     machine *machine;
     process_map map;
     plan **plans; /* [n] */
+    trama_reshard_tell *tell;
+    void *closure; /* for tell */
 } setting;
 
 static int compare_ids(const void *a, const void *b)
@@ -66,6 +69,8 @@ static void plan_all(setting *s, trama_shape shape)
         partition_input(q, 0);
         partition_reshard(q, 0, s->to_mesh, &s->to, -1, false);
         s->plans[r] = partition_end(&q);
+        if (s->tell)
+            s->tell(s->closure, r + 1, s->n);
     }
 }
 
@@ -158,20 +163,43 @@ static trama_status check_size(trama_dtype dtype, trama_shape shape)
     return status;
 }
 
+static trama_status check_both(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                               const trama_layout *to, trama_shape shape)
+{
+    trama_status status = check("source", from_mesh, from, shape.ndim);
+    if (!status)
+        status = check("target", to_mesh, to, shape.ndim);
+    for (int d = 0; d < shape.ndim && !status; d++)
+        if (shape.dim[d] < 0)
+            status = trama_fail(NOWHERE, TRAMA_E_SHAPE, "reshard: dim %d has extent %lld", d, (long long)shape.dim[d]);
+    return status;
+}
+
 trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                     const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                     trama_reshard_plan **made)
 {
+    return trama_reshard_plan_told(from_mesh, from, to_mesh, to, dtype, shape, NULL, NULL, made);
+}
+
+trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                                     const trama_layout *to, trama_dtype dtype, trama_shape shape,
+                                     trama_reshard_tell *tell, void *closure, trama_reshard_plan **made)
+{
     if (!made)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the plan's address is NULL");
-    trama_status status = check("source", from_mesh, from, shape.ndim);
-    if (!status)
-        status = check("target", to_mesh, to, shape.ndim);
+    trama_status status = check_both(from_mesh, from, to_mesh, to, shape);
     if (!status)
         status = check_size(dtype, shape);
     if (status)
         return status;
-    setting s = {.program = trama_program_new(), .from_mesh = from_mesh, .to_mesh = to_mesh, .from = *from, .to = *to};
+    setting s = {.program = trama_program_new(),
+                 .from_mesh = from_mesh,
+                 .to_mesh = to_mesh,
+                 .from = *from,
+                 .to = *to,
+                 .tell = tell,
+                 .closure = closure};
     if (!trama_input(s.program, "tensor", dtype, shape)) {
         status = trama_program_status(s.program);
         trama_program_destroy(&s.program);
@@ -191,6 +219,102 @@ trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_lay
     }
     free_setting(&s);
     return status;
+}
+
+/* ---- Without a plan ---- */
+
+/* Where the processes of the source are: at their ids where those are 0, 1, ..., else as listed. */
+typedef struct places {
+    const trama_mesh *mesh;
+    int n, *position; /* [n] by id, one more than the position, 0 where there is none; NULL: the ids are 0, 1, ... */
+} places;
+
+static places find_places(const trama_mesh *mesh)
+{
+    places p = {.mesh = mesh};
+    bool plain = true;
+    for (int i = 0; i < mesh->size; i++) {
+        plain &= mesh->ids[i] == i;
+        p.n = mesh->ids[i] >= p.n ? mesh->ids[i] + 1 : p.n;
+    }
+    p.position = plain ? NULL : trama_alloc((size_t)p.n * sizeof *p.position);
+    for (int i = 0; i < mesh->size && !plain; i++)
+        p.position[mesh->ids[i]] = i + 1;
+    return p;
+}
+
+static int place_of(const places *p, int id)
+{
+    return id >= p->n ? -1 : p->position ? p->position[id] - 1 : id;
+}
+
+static bool has_terms(const trama_mesh *mesh, const trama_layout *layout)
+{
+    return axes_size(mesh, layout_axes(layout, TRAMA_PARTIAL)) > 1;
+}
+
+static int64_t lacking_elements(layout_walk *from, const trama_layout *layout, int there, const box *wanted)
+{
+    int64_t count = box_count(wanted), common = 1;
+    if (count == 0 || there < 0 || !layout_present(layout, there))
+        return count;
+    layout_walk_to(from, there);
+    const box *held = &from->box;
+    for (int d = 0; d < wanted->ndim && common; d++) {
+        int64_t lo = max_i64(wanted->lo[d], held->lo[d]);
+        int64_t hi = min_i64(wanted->lo[d] + wanted->n[d], held->lo[d] + held->n[d]);
+        common *= max_i64(0, hi - lo);
+    }
+    return count - common;
+}
+
+static void count_lack(trama_reshard_lack *lack, int id, int64_t elements, int64_t element)
+{
+    int64_t bytes = elements > INT64_MAX / element ? INT64_MAX : elements * element;
+    lack->lacking += bytes > 0;
+    lack->total = bytes > INT64_MAX - lack->total ? INT64_MAX : lack->total + bytes;
+    if (bytes > lack->most) {
+        lack->most = bytes;
+        lack->most_process = id;
+    }
+}
+
+static void count_lacks(const setting *s, const box *whole, int64_t element, trama_reshard_lack *lack)
+{
+    places p = find_places(s->from_mesh);
+    layout_walk from, to;
+    layout_walk_begin(&from, s->from_mesh, &s->from, whole);
+    layout_walk_begin(&to, s->to_mesh, &s->to, whole);
+    for (int i = 0; i < s->to_mesh->size; i++) {
+        int id = s->to_mesh->ids[i], there = place_of(&p, id);
+        lack->processes += there < 0;
+        if (!layout_present(&s->to, i))
+            continue;
+        layout_walk_to(&to, i);
+        count_lack(lack, id, lacking_elements(&from, &s->from, there, &to.box), element);
+    }
+    layout_walk_end(&from);
+    layout_walk_end(&to);
+    free(p.position);
+}
+
+trama_status trama_reshard_lacking(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                                   const trama_layout *to, trama_dtype dtype, trama_shape shape,
+                                   trama_reshard_lack *lack)
+{
+    trama_status status = check_both(from_mesh, from, to_mesh, to, shape);
+    if (!status && !lack)
+        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the address of the counts is NULL");
+    if (status)
+        return status;
+    setting s = {.from_mesh = from_mesh, .to_mesh = to_mesh, .from = *from, .to = *to};
+    box whole = box_whole(shape);
+    trama_reshard_lack counted = {.processes = from_mesh->size, .most_process = -1};
+    count_lacks(&s, &whole, (int64_t)trama_dtype_size(dtype), &counted);
+    if (has_terms(from_mesh, from) || has_terms(to_mesh, to))
+        counted = (trama_reshard_lack){counted.processes, -1, -1, -1, -1};
+    *lack = counted;
+    return TRAMA_OK;
 }
 
 void trama_reshard_plan_destroy(trama_reshard_plan **p)

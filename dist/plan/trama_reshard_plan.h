@@ -39,6 +39,13 @@ typedef struct trama_reshard_plan trama_reshard_plan; /* what every process send
 trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                     const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                     trama_reshard_plan **plan);
+
+/* As trama_reshard_plan_new, which takes minutes for some 10,000 processes: tells after each plan how many of how many are made.
+ * tell may be NULL; closure is handed to it. */
+typedef void trama_reshard_tell(void *closure, int made, int processes);
+trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                                     const trama_layout *to, trama_dtype dtype, trama_shape shape,
+                                     trama_reshard_tell *tell, void *closure, trama_reshard_plan **plan);
 void trama_reshard_plan_destroy(trama_reshard_plan **plan);
 
 /* All moves, in an order in which they could be done; the number of them. They live as long as the plan. moves NULL:
@@ -47,6 +54,20 @@ int64_t trama_reshard_plan_moves(const trama_reshard_plan *plan, const trama_mov
 
 /* How much moves, at most and at least; zeros for no plan. */
 trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *plan);
+
+/* What processes lack, and any plan has to bring them at least. */
+typedef struct trama_reshard_lack {
+    int processes;    /* of both meshes */
+    int lacking;      /* processes that lack something; this and what follows is -1 where a layout is partial */
+    int most_process; /* the id of the first that lacks the most; -1 where none lacks anything */
+    int64_t most;     /* bytes that it lacks */
+    int64_t total;    /* bytes that all lack together; INT64_MAX where they are more */
+} trama_reshard_lack;
+
+/* Counts that process by process, without a plan: for meshes of any size. Errors as trama_reshard_plan_new's. */
+trama_status trama_reshard_lacking(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                                   const trama_layout *to, trama_dtype dtype, trama_shape shape,
+                                   trama_reshard_lack *lack);
 
 #ifdef __cplusplus
 }

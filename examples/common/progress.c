@@ -30,6 +30,21 @@ static void draw_bar(int64_t done, int64_t steps)
     fprintf(stderr, "\r[%s] ", bar);
 }
 
+void progress_count(progress *p, int64_t done, const char *what)
+{
+    double now = clock_seconds();
+    bool last = done == p->steps, drawn = p->told > p->begun;
+    if (!p->shown || !p->terminal || now - p->begun < 1 || (now - p->told < 0.1 && !last) || (last && !drawn))
+        return;
+    p->told = now;
+    if (last) {
+        fputs("\r\033[K", stderr);
+        return;
+    }
+    draw_bar(done, p->steps);
+    fprintf(stderr, "%lld of %lld %s\033[K", (long long)done, (long long)p->steps, what);
+}
+
 void progress_tell(progress *p, int64_t done, int64_t samples, double loss)
 {
     double now = clock_seconds(), pause = p->terminal ? 0.1 : 2;

@@ -10,25 +10,31 @@
 #include "arguments.h"
 #include "commands.h"
 #include "must.h"
+#include "progress.h"
 
-enum { OPTION_SVG = 256 };
+enum { OPTION_SVG = 256, OPTION_ALL };
+enum { MOST_LINES = 64, ENDS = 8, MOST_DRAWN = 4096, CHUNK = 4096 }; /* processes */
 
 static const struct argp_option options[] = {
     {"mesh", 'm', "SPEC", 0, "the mesh, as dp=2,mp=3, with weights as dp=[3,1], with ids as 4:3,2,1,0", 0},
     {"shape", 's', "N,N", 0, "extents of the tensor; an empty text for a scalar", 0},
     {"layout", 'l', "LAYOUT", 0, "how it lies: R,S(0) or per dim [1,-1], partial P(sum), masked mask{1,0}", 0},
-    {"svg", OPTION_SVG, "FILE", 0, "draw it into a file", 0},
+    {"svg", OPTION_SVG, "FILE", 0, "draw it into a file; of at most 4096 processes", 0},
+    {"all", OPTION_ALL, NULL, 0, "a line for each process, however many there are", 0},
     {0}};
 
 static const char doc[] = "Says who holds what of a tensor.\v"
                           "Each process has a line with its place in the mesh and its box in global indices, as "
                           "[0:4,0:5], and, of a partial value, "
-                          "which term it holds. A tensor of one or two dims is drawn where that fits 80 columns: in "
+                          "which term it holds; of more than 64 processes there is a summary, "
+                          "and the lines of the first and the last 8 unless --all is given. A tensor of one or two "
+                          "dims is drawn where that fits 80 columns: in "
                           "the cells stand the processes, "
                           "`,` between equal copies, `+` between the terms of a partial value.";
 
 typedef struct request {
     const char *mesh_text, *shape_text, *layout_text, *svg;
+    bool all;
     trama_mesh *mesh;
     trama_shape shape;
     trama_layout layout;
@@ -42,6 +48,9 @@ static void understand(struct argp_state *state, request *r)
     r->mesh = argument_mesh(state, "--mesh", r->mesh_text, 0, NULL);
     r->shape = argument_shape(state, "--shape", r->shape_text);
     r->layout = argument_layout(state, "--layout", r->layout_text, r->mesh, r->shape.ndim);
+    if (r->svg && trama_mesh_size(r->mesh) > MOST_DRAWN)
+        argp_error(state, "--svg '%s': the mesh has %d processes, and a drawing shows at most %d", r->svg,
+                   trama_mesh_size(r->mesh), MOST_DRAWN);
     for (int a = 0; a < r->layout.naxes; a++)
         if (r->layout.axis[a].kind == TRAMA_OPEN)
             argp_error(state, "--layout '%s': axis %d is open (?), so nobody knows who holds what", r->layout_text, a);
@@ -62,6 +71,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case OPTION_SVG:
         r->svg = text;
+        return 0;
+    case OPTION_ALL:
+        r->all = true;
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s': there are only options", text);
@@ -94,9 +106,42 @@ static char *title_of(const request *r)
     return title;
 }
 
+static void print_lines(const request *r, int first, int n)
+{
+    char *lines;
+    must(trama_layout_describe_some(r->mesh, &r->layout, r->shape, first, n, &lines));
+    fputs(lines, stdout);
+    free(lines);
+}
+
+static void print_each(const request *r)
+{
+    const int size = trama_mesh_size(r->mesh);
+    progress p = progress_begin(true, size);
+    for (int first = 0, n; first < size && !ferror(stdout); first += n) {
+        n = size - first < CHUNK ? size - first : CHUNK;
+        print_lines(r, first, n);
+        progress_count(&p, first + n, "processes");
+    }
+}
+
+static void print_summary(const request *r)
+{
+    const int size = trama_mesh_size(r->mesh);
+    char *summary;
+    must(trama_layout_summary(r->mesh, &r->layout, r->shape, &summary));
+    fputs(summary, stdout);
+    free(summary);
+    print_lines(r, 0, ENDS);
+    printf("... %d more; --all prints them\n", size - 2 * ENDS);
+    print_lines(r, size - ENDS, ENDS);
+}
+
 static void print_picture(const request *r)
 {
     char *picture;
+    if (trama_mesh_size(r->mesh) > MOST_DRAWN)
+        return;
     must(trama_layout_picture(r->mesh, &r->layout, r->shape, &picture));
     if (*picture)
         printf("\n%s", picture);
@@ -122,16 +167,17 @@ int command_layout(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
     request r = {.svg = NULL};
-    char *holders;
     argp_parse(&parser, argc, argv, 0, NULL, &r);
-    must(trama_layout_describe(r.mesh, &r.layout, r.shape, &holders));
     char *title = title_of(&r);
     if (r.svg)
         write_svg(&r, title);
-    printf("%s\n%s", title, holders);
+    puts(title);
+    if (r.all || trama_mesh_size(r.mesh) <= MOST_LINES)
+        print_each(&r);
+    else
+        print_summary(&r);
     print_picture(&r);
     free(title);
-    free(holders);
     trama_mesh_destroy(&r.mesh);
     return EXIT_SUCCESS;
 }

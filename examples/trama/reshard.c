@@ -9,9 +9,11 @@
 #include "arguments.h"
 #include "commands.h"
 #include "must.h"
+#include "progress.h"
 #include "reshard_svg.h"
 
-enum { OPTION_FROM = 256, OPTION_TO, OPTION_TO_MESH, OPTION_MOVES, OPTION_SVG };
+enum { OPTION_FROM = 256, OPTION_TO, OPTION_TO_MESH, OPTION_MOVES, OPTION_SVG, OPTION_ALL };
+enum { MOST_PLANNED = 64, MOST_DRAWN = 1024 }; /* processes */
 
 static const struct argp_option options[] = {
     {"mesh", 'm', "SPEC", 0, "the mesh, as dp=8,mp=8, with weights as dp=[3,1], with ids as 4:3,2,1,0", 0},
@@ -21,7 +23,9 @@ static const struct argp_option options[] = {
     {"to-mesh", OPTION_TO_MESH, "SPEC", 0, "the mesh of --to [that of --mesh]", 0},
     {"dtype", 'd', "TYPE", 0, "f32, f64, i32, i64, u8, bf16 or f16 [f32]", 0},
     {"moves", OPTION_MOVES, NULL, 0, "print each move, in an order in which they could be done", 0},
-    {"svg", OPTION_SVG, "FILE", 0, "draw into a file how many bytes go from which process to which", 0},
+    {"svg", OPTION_SVG, "FILE", 0,
+     "draw into a file how many bytes go from which process to which; of at most 1024 processes", 0},
+    {"all", OPTION_ALL, NULL, 0, "plan for every process, however many there are", 0},
     {0}};
 
 static const char doc[] = "Plans the change of a tensor's layout, for every process of the meshes, each with a memory "
@@ -33,12 +37,13 @@ static const char doc[] = "Plans the change of a tensor's layout, for every proc
                           "R`: the most that any process "
                           "receives, the most that any lacks and so has to receive, and their ratio; where partial "
                           "values are combined, L and R are "
-                          "`-`.";
+                          "`-`. Of more than 64 processes no plan is made unless --all is given: then what processes "
+                          "lack is counted, all of them exactly, and the most is the lower bound L.";
 
 typedef struct order {
     const char *mesh, *to_mesh, *shape, *from, *to, *svg;
     trama_dtype dtype;
-    bool moves;
+    bool moves, all;
     struct {
         trama_mesh *from_mesh, *to_mesh; /* one and the same without --to-mesh */
         trama_shape shape;
@@ -70,6 +75,19 @@ static void read_order(struct argp_state *state, order *o)
     o->read.to = argument_layout(state, "--to", o->to, o->read.to_mesh, o->read.shape.ndim);
 }
 
+/* A plan for each is what these two need. */
+static void check_size(struct argp_state *state, const order *o)
+{
+    const int size = trama_mesh_size(o->read.from_mesh), to_size = trama_mesh_size(o->read.to_mesh);
+    const int larger = size > to_size ? size : to_size;
+    if (o->svg && larger > MOST_DRAWN)
+        argp_error(state, "--svg '%s': a mesh has %d processes, and a drawing shows at most %d", o->svg, larger,
+                   MOST_DRAWN);
+    if ((o->moves || o->svg) && larger > MOST_PLANNED && !o->all)
+        argp_error(state, "%s: a mesh has %d processes, and more than %d are planned with --all only",
+                   o->moves ? "--moves" : "--svg", larger, MOST_PLANNED);
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     order *o = state->input;
@@ -98,11 +116,15 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case OPTION_SVG:
         o->svg = text;
         return 0;
+    case OPTION_ALL:
+        o->all = true;
+        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s': there are only options", text);
         return 0;
     case ARGP_KEY_SUCCESS:
         read_order(state, o);
+        check_size(state, o);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -139,20 +161,70 @@ static void print_certificate(const trama_reshard_plan *plan)
         printf("%" PRId64 ", ratio %.3f\n", c.bound, c.bound ? (double)c.received / (double)c.bound : 1.0);
 }
 
+static void print_lack(const trama_reshard_lack *lack)
+{
+    printf("%d processes; no plan is made for so many: --all makes one for each\n", lack->processes);
+    if (lack->lacking < 0) {
+        printf("a layout is partial: what has to be received is known from a plan only\n"
+               "bytes per process max -, lower bound -, ratio -\n");
+        return;
+    }
+    printf("%d processes lack something", lack->lacking);
+    if (lack->lacking)
+        printf(", process %d the most; all together %s%" PRId64 " bytes", lack->most_process,
+               lack->total == INT64_MAX ? "more than " : "", lack->total - (lack->total == INT64_MAX));
+    printf("\nbytes per process max -, lower bound %" PRId64 ", ratio -\n", lack->most);
+}
+
+static void print_layout(const char *word, const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
+{
+    char *summary;
+    must(trama_layout_summary(mesh, layout, shape, &summary));
+    printf("%s: %s", word, summary);
+    free(summary);
+}
+
+static void summarize(const order *o)
+{
+    trama_reshard_lack lack;
+    must(trama_reshard_lacking(o->read.from_mesh, &o->read.from, o->read.to_mesh, &o->read.to, o->dtype, o->read.shape,
+                               &lack));
+    print_layout("from", o->read.from_mesh, &o->read.from, o->read.shape);
+    print_layout("to", o->read.to_mesh, &o->read.to, o->read.shape);
+    print_lack(&lack);
+}
+
+static void tell(void *closure, int made, int processes)
+{
+    progress *p = closure;
+    if (made == 1)
+        *p = progress_begin(true, processes);
+    progress_count(p, made, "processes planned");
+}
+
+static void plan_all(const order *o)
+{
+    progress p;
+    trama_reshard_plan *plan = NULL;
+    must(trama_reshard_plan_told(o->read.from_mesh, &o->read.from, o->read.to_mesh, &o->read.to, o->dtype,
+                                 o->read.shape, tell, &p, &plan));
+    if (o->moves)
+        print_moves(plan, o->read.shape.ndim);
+    if (o->svg)
+        reshard_svg(o->svg, plan);
+    print_certificate(plan);
+    trama_reshard_plan_destroy(&plan);
+}
+
 int command_reshard(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
     order o = {.dtype = TRAMA_F32};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    trama_reshard_plan *plan = NULL;
-    must(trama_reshard_plan_new(o.read.from_mesh, &o.read.from, o.read.to_mesh, &o.read.to, o.dtype, o.read.shape,
-                                &plan));
-    if (o.moves)
-        print_moves(plan, o.read.shape.ndim);
-    if (o.svg)
-        reshard_svg(o.svg, plan);
-    print_certificate(plan);
-    trama_reshard_plan_destroy(&plan);
+    if (o.all || (trama_mesh_size(o.read.from_mesh) <= MOST_PLANNED && trama_mesh_size(o.read.to_mesh) <= MOST_PLANNED))
+        plan_all(&o);
+    else
+        summarize(&o);
     if (o.read.to_mesh != o.read.from_mesh)
         trama_mesh_destroy(&o.read.to_mesh);
     trama_mesh_destroy(&o.read.from_mesh);

@@ -24,6 +24,6 @@ add_dependencies(tests_examples examples_sleeper)
 set(SOURCES_test_trama_trace_pictures trace/trace_chrome trace/trace_svg trace/svg_bars trace/svg_legend trace/svg_text
     trace/svg_view trace/picture_parts trace/trace_names ../common/must)
 list(TRANSFORM SOURCES_test_trama_trace_pictures REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/examples/trama/\\1.c")
-foreach(program test_trama_rule test_trama_layout test_trama_reshard test_arguments)
+foreach(program test_trama_rule test_trama_layout test_trama_reshard test_trama_large test_arguments)
     set(WITHOUT_WORKERS_${program} ON) # their programs start nothing
 endforeach()
