@@ -89,7 +89,7 @@ START_TEST(a_held_message_leaves_the_other_micro_batches_going)
     trama_shard(v, mesh, "S(0)");
     trama_value *y[N];
     for (int i = 0; i < N; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         trama_value *x = trama_shard(trama_state(p, name, TRAMA_F64, TRAMA_SHAPE(BATCH, WIDTH), &ones), mesh, "R");
         trama_value *terms = trama_matmul(marked(mark, trama_matmul(x, u), i), v);
@@ -124,7 +124,7 @@ START_TEST(held_gradients_leave_the_backward_pass_going)
     trama_value *w[LAYERS], *at = trama_state(p, "x", TRAMA_F64, TRAMA_SHAPE(BATCH, WIDTH), &ones);
     trama_shard(at, mesh, "S(0)");
     for (int i = 0; i < LAYERS; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "w%d", i);
         w[i] = trama_shard(trama_parameter(p, name, TRAMA_F64, TRAMA_SHAPE(WIDTH, WIDTH), &ones), mesh, "R");
         at = marked(mark, trama_matmul(at, w[i]), i);
