@@ -110,3 +110,26 @@ int piece_find(int64_t n, int parts, int64_t x)
         return (int)(x / (each + 1));
     return (int)(longer + (x - (each + 1) * longer) / each);
 }
+
+int box_slice_dim(const box *b, int n)
+{
+    int dim = 0;
+    for (int d = 0; d < b->ndim; d++)
+        if (b->n[d] > b->n[dim])
+            dim = d;
+    return b->ndim && b->n[0] >= n ? 0 : dim;
+}
+
+box box_slice(const box *b, int n, int i)
+{
+    box s = *b;
+    if (!b->ndim) {
+        s.ndim = i ? -1 : 0;
+        return s;
+    }
+    int dim = box_slice_dim(b, n);
+    int64_t lo;
+    piece_of(b->n[dim], n, i, &lo, &s.n[dim]);
+    s.lo[dim] += lo;
+    return s;
+}

@@ -21,7 +21,8 @@ bool box_intersect(const box *a, const box *b, box *result);
 /* Total order: by ndim, then lo, then n. For sorting and as a key. */
 int box_compare(const box *a, const box *b);
 
-/* A box in a row-major buffer that holds `outer`: `rows` runs of `run` elements, `ld` apart, from element `first` on. */
+/* A box in a row-major buffer that holds `outer`: `rows` runs of `run` elements, `ld` apart, from element `first` on.
+ */
 typedef struct box_rows {
     int64_t first, run, rows, ld;
 } box_rows;
@@ -33,6 +34,12 @@ void box_text(text *out, const box *b); /* [0:5,0:20] */
 
 /* Piece i of [0, n) cut into parts: the first n mod parts pieces are one longer. */
 void piece_of(int64_t n, int parts, int i, int64_t *lo, int64_t *length);
+
+/* The dim along which a box is cut into n slices that are exchanged: the first where that gives everybody something, so
+ * that slices are contiguous, else the longest; and slice i of n. A scalar cannot be cut: slice 0 has it, of the others
+ * ndim is -1. */
+int box_slice_dim(const box *b, int n);
+box box_slice(const box *b, int n, int i);
 
 /* The piece that holds x, 0 <= x < n. */
 int piece_find(int64_t n, int parts, int64_t x);

@@ -352,7 +352,7 @@ int64_t layout_pieces(const trama_mesh *mesh, const trama_layout *layout, const 
     for (int d = 0; d < whole->ndim; d++) {
         cut c;
         piece_range(mesh, layout, whole, where, d, &c, &first, &last);
-        n *= last - first + 1;
+        n *= min_i64(last - first + 1, where->n[d]); /* of short dims most pieces are empty */
     }
     return n;
 }

@@ -31,8 +31,8 @@ static bool same_placement(const trama_placement *a, const trama_placement *b)
 static int changed_axis(const exchange *x)
 {
     int found = -1;
-    for (int a = 0; a < x->to_mesh->ndim; a++) {
-        if (x->to_mesh->shape[a] == 1 || same_placement(&x->from.axis[a], &x->to.axis[a]))
+    for (int a = 0; a < x->t.to_mesh->ndim; a++) {
+        if (x->t.to_mesh->shape[a] == 1 || same_placement(&x->t.from.axis[a], &x->t.to.axis[a]))
             continue;
         if (found >= 0)
             return -1;
@@ -44,7 +44,7 @@ static int changed_axis(const exchange *x)
 /* What the change of one axis is called, if the pieces are equal. */
 static bool find_form(const exchange *x, collective_way *w)
 {
-    const trama_placement *f = &x->from.axis[w->axis], *t = &x->to.axis[w->axis];
+    const trama_placement *f = &x->t.from.axis[w->axis], *t = &x->t.to.axis[w->axis];
     bool nccl = x->q->s.options.nccl_sums, whole = t->kind == TRAMA_REPLICATE;
     w->get = f->kind == TRAMA_SPLIT ? f->dim : -1;
     w->give = t->kind == TRAMA_SPLIT ? t->dim : -1;
@@ -61,15 +61,15 @@ static bool find_form(const exchange *x, collective_way *w)
 
 static member member_at(const exchange *x, const collective_way *w, int position)
 {
-    const trama_mesh *mesh = x->to_mesh;
+    const trama_mesh *mesh = x->t.to_mesh;
     int coordinate[TRAMA_MAX_AXES];
     member m = {.n = mesh->shape[w->axis]};
     mesh_coordinate(mesh, position, coordinate);
     m.index = coordinate[w->axis];
-    layout_box(mesh, &x->from, &x->whole, position, &m.from);
-    layout_box(mesh, &x->to, &x->whole, position, &m.to);
+    layout_box(mesh, &x->t.from, &x->t.whole, position, &m.from);
+    layout_box(mesh, &x->t.to, &x->t.whole, position, &m.to);
     coordinate[w->axis] = 0;
-    layout_box(mesh, &x->from, &x->whole, mesh_position(mesh, coordinate), &m.whole);
+    layout_box(mesh, &x->t.from, &x->t.whole, mesh_position(mesh, coordinate), &m.whole);
     if (w->get >= 0)
         m.whole.n[w->get] *= m.n;
     return m;
@@ -92,7 +92,7 @@ static int even_dim(const box *b, int n)
 
 static bool is_even(const exchange *x, const collective_way *w)
 {
-    for (int i = 0; i < x->to_mesh->size; i++) {
+    for (int i = 0; i < x->t.to_mesh->size; i++) {
         member m = member_at(x, w, i);
         if (box_count(&m.whole) == 0 || !is_part(&m.whole, w->get, m.n, m.index, &m.from) ||
             !is_part(&m.whole, w->give, m.n, m.index, &m.to) || (w->gathers && even_dim(&m.whole, m.n) < 0))
@@ -104,10 +104,10 @@ static bool is_even(const exchange *x, const collective_way *w)
 /* Whether each process has a GPU to itself. */
 static bool on_gpus(const exchange *x)
 {
-    if (x->to.mask || x->to_mesh->size < 2 || !map_is_apart(x->q->s.map, x->to_mesh))
+    if (x->t.to.mask || x->t.to_mesh->size < 2 || !map_is_apart(x->q->s.map, x->t.to_mesh))
         return false;
-    for (int i = 0; i < x->to_mesh->size; i++)
-        if (!plan_on_gpu(x->q->p, place_of(x->q, x->to_mesh, i)))
+    for (int i = 0; i < x->t.to_mesh->size; i++)
+        if (!plan_on_gpu(x->q->p, place_of(x->q, x->t.to_mesh, i)))
             return false;
     return true;
 }
@@ -116,17 +116,17 @@ static bool on_gpus(const exchange *x)
 static int find_root(const exchange *x)
 {
     int root = -1;
-    for (int i = 0; i < x->from_mesh->size; i++) {
+    for (int i = 0; i < x->t.from_mesh->size; i++) {
         box b;
-        if (!layout_present(&x->from, i))
+        if (!layout_present(&x->t.from, i))
             continue;
-        layout_box(x->from_mesh, &x->from, &x->whole, i, &b);
-        if (root >= 0 || !box_equal(&b, &x->whole))
+        layout_box(x->t.from_mesh, &x->t.from, &x->t.whole, i, &b);
+        if (root >= 0 || !box_equal(&b, &x->t.whole))
             return -1;
-        root = place_of(x->q, x->from_mesh, i);
+        root = place_of(x->q, x->t.from_mesh, i);
     }
-    for (int i = 0; i < x->to_mesh->size; i++)
-        if (place_of(x->q, x->to_mesh, i) == root)
+    for (int i = 0; i < x->t.to_mesh->size; i++)
+        if (place_of(x->q, x->t.to_mesh, i) == root)
             return root;
     return -1;
 }
@@ -134,10 +134,10 @@ static int find_root(const exchange *x)
 static bool is_broadcast(const exchange *x, collective_way *w)
 {
     *w = (collective_way){.form = PLAN_BROADCAST, .axis = -1, .give = -1, .get = -1};
-    if (x->reduced || x->kept || box_count(&x->whole) == 0 || (!x->from.mask && x->from_mesh->size > 1))
+    if (x->t.reduced || x->t.kept || box_count(&x->t.whole) == 0 || (!x->t.from.mask && x->t.from_mesh->size > 1))
         return false;
-    for (int a = 0; a < x->to_mesh->ndim; a++)
-        if (x->to.axis[a].kind != TRAMA_REPLICATE && x->to_mesh->shape[a] > 1)
+    for (int a = 0; a < x->t.to_mesh->ndim; a++)
+        if (x->t.to.axis[a].kind != TRAMA_REPLICATE && x->t.to_mesh->shape[a] > 1)
             return false;
     w->root = find_root(x);
     return w->root >= 0;
@@ -150,7 +150,7 @@ bool find_collective(const exchange *x, collective_way *w)
     if (is_broadcast(x, w))
         return true;
     *w = (collective_way){.axis = changed_axis(x)};
-    return x->one_mesh && !x->from.mask && w->axis >= 0 && find_form(x, w) && is_even(x, w);
+    return x->t.one_mesh && !x->t.from.mask && w->axis >= 0 && find_form(x, w) && is_even(x, w);
 }
 
 /* ---- Groups ---- */
@@ -166,7 +166,7 @@ static bool same_group(const plan_group *a, const plan_group *b)
 /* The group of a position, by number in the plan. */
 static int group_of(exchange *x, const collective_way *w, int position)
 {
-    const trama_mesh *mesh = x->to_mesh;
+    const trama_mesh *mesh = x->t.to_mesh;
     plan *p = x->q->p;
     plan_group g = {.n = w->axis < 0 ? mesh->size : mesh->shape[w->axis]};
     int coordinate[TRAMA_MAX_AXES];
@@ -297,8 +297,8 @@ static void stage_sum(exchange *x, int place, const plan_region *to, int bundle,
     staged *s = stage_step(x, REDUCE, STEP_REDUCE, place);
     s->many = x->sources.n;
     s->n = 1 + n;
-    s->step.reduce = x->reduce;
-    s->step.scale = x->scale;
+    s->step.reduce = x->t.reduce;
+    s->step.scale = x->t.scale;
     *ARRAY_PUSH(&x->sources) = (plan_operand){*to, write_access(x->q->p, to)};
     for (int i = 0; i < n; i++)
         *ARRAY_PUSH(&x->sources) = (plan_operand){bundle_part(x, bundle, i), ACCESS_READ};
@@ -335,11 +335,11 @@ static void stage_sums(exchange *x, const collective_way *w, int place, int team
 static void stage_broadcast(exchange *x, const collective_way *w, int place, int team, plan_region to)
 {
     const plan_group *g = &x->q->p->groups.at[team];
-    plan_collective c = {.form = w->form, .group = team, .count = box_count(&x->whole)};
+    plan_collective c = {.form = w->form, .group = team, .count = box_count(&x->t.whole)};
     while (g->places[c.root] != w->root)
         c.root++;
     if (place == w->root) {
-        const plan_region from = source_piece(x, place, &x->whole, 0, 0)->region;
+        const plan_region from = source_piece(x, place, &x->t.whole, 0, 0)->region;
         plan_region given = in_order(x, PACK, place, from, -1, 1, true);
         if (from.shard != to.shard)
             stage_copy(x, UNPACK, place, to, from);
@@ -360,7 +360,7 @@ static const plan_region *region_on(const plan_holding *h, int place)
 
 static void stage_member(exchange *x, const collective_way *w, int position)
 {
-    int place = place_of(x->q, x->to_mesh, position), team = group_of(x, w, position);
+    int place = place_of(x->q, x->t.to_mesh, position), team = group_of(x, w, position);
     const plan_region to = *region_on(&x->q->p->holdings.at[x->target], place);
     if (w->form == PLAN_BROADCAST) {
         stage_broadcast(x, w, place, team, to);
@@ -377,15 +377,15 @@ static void stage_member(exchange *x, const collective_way *w, int position)
     bool parts = w->form == PLAN_ALL_TO_ALL || w->form == PLAN_REDUCE_SCATTER;
     plan_collective c = {.form = w->form, .group = team, .count = box_count(&m.from) / (parts ? m.n : 1)};
     staged *s = stage_together(x, SENDS, place, c, &got, &given);
-    s->step.reduce = x->reduce;
-    s->step.scale = x->scale;
+    s->step.reduce = x->t.reduce;
+    s->step.scale = x->t.scale;
 }
 
 void stage_collective(exchange *x, const collective_way *w)
 {
-    for (int i = 0; i < x->to_mesh->size; i++) /* those of other ranks too */
+    for (int i = 0; i < x->t.to_mesh->size; i++) /* those of other ranks too */
         group_of(x, w, i);
-    const local_positions mine = *partition_locals(x->q, x->to_mesh);
+    const local_positions mine = *partition_locals(x->q, x->t.to_mesh);
     for (int i = 0; i < mine.at.n; i++)
         stage_member(x, w, mine.at.at[i]);
 }

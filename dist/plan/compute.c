@@ -117,7 +117,7 @@ static void result_cut(const compute_group *g, const plan_holding *h, const plan
     int sent = terms > 2 && terms <= MAX_TILES && bytes >= g->q->s.options.grain_bytes ? terms
                : terms == 2 ? partition_sum_tiles(g->q, bytes)
                             : 1;
-    int slices = partition_slice_dim(b, sent);
+    int slices = box_slice_dim(b, sent);
     if (sent > 1 && *parts <= sent && b->n[slices] >= sent && may_cut(rule, slices)) {
         *dim = slices;
         *parts = sent;

@@ -113,7 +113,7 @@ static bool can_lie(const exchange *x, const box *shard, const box *b)
     box_rows r;
     int64_t least = window_bytes(x->q) / VIEW_SHARE;
     return region_bytes(x, b) >= max_i64(1, least) && box_in_rows(shard, b, &r) &&
-           (r.rows == 1 || (r.run * (int64_t)x->element >= least / VIEW_ROWS && r.ld <= UINT32_MAX));
+           (r.rows == 1 || (r.run * (int64_t)x->t.element >= least / VIEW_ROWS && r.ld <= UINT32_MAX));
 }
 
 /* Whether a message is a tile as it lies; and whether it can be a view. */
@@ -255,14 +255,14 @@ int kept_of(const exchange *x, const trama_mesh *mesh, int position)
 {
     int coordinate[TRAMA_MAX_AXES];
     mesh_coordinate(mesh, position, coordinate);
-    return axes_position(mesh, x->kept, coordinate);
+    return axes_position(mesh, x->t.kept, coordinate);
 }
 
 int reduced_of(const exchange *x, int position)
 {
     int coordinate[TRAMA_MAX_AXES];
-    mesh_coordinate(x->from_mesh, position, coordinate);
-    return axes_position(x->from_mesh, x->reduced, coordinate);
+    mesh_coordinate(x->t.from_mesh, position, coordinate);
+    return axes_position(x->t.from_mesh, x->t.reduced, coordinate);
 }
 
 const plan_piece *source_piece(const exchange *x, int place, const box *b, int kept, int term)
@@ -270,7 +270,7 @@ const plan_piece *source_piece(const exchange *x, int place, const box *b, int k
     const plan_holding *h = &x->q->p->holdings.at[x->source];
     for (int i = 0; i < h->pieces.n; i++) {
         const plan_piece *s = &h->pieces.at[i];
-        if (s->place == place && box_equal(&s->region.box, b) && kept_of(x, x->from_mesh, s->position) == kept &&
+        if (s->place == place && box_equal(&s->region.box, b) && kept_of(x, x->t.from_mesh, s->position) == kept &&
             reduced_of(x, s->position) == term)
             return s;
     }
@@ -281,8 +281,8 @@ const plan_piece *source_piece(const exchange *x, int place, const box *b, int k
 bool gets_value(const exchange *x, int position)
 {
     int coordinate[TRAMA_MAX_AXES];
-    mesh_coordinate(x->to_mesh, position, coordinate);
-    return axes_position(x->to_mesh, x->fresh_sum, coordinate) == 0;
+    mesh_coordinate(x->t.to_mesh, position, coordinate);
+    return axes_position(x->t.to_mesh, x->t.fresh_sum, coordinate) == 0;
 }
 
 const plan_piece *target_piece(const exchange *x, int place, const box *b, int kept)
@@ -290,7 +290,7 @@ const plan_piece *target_piece(const exchange *x, int place, const box *b, int k
     const plan_holding *h = &x->q->p->holdings.at[x->target];
     for (int i = 0; i < h->pieces.n; i++) {
         const plan_piece *t = &h->pieces.at[i];
-        if (t->place == place && gets_value(x, t->position) && kept_of(x, x->to_mesh, t->position) == kept &&
+        if (t->place == place && gets_value(x, t->position) && kept_of(x, x->t.to_mesh, t->position) == kept &&
             box_equal(&t->region.box, b))
             return t;
     }

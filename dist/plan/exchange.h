@@ -5,6 +5,7 @@
 #define EXCHANGE_H
 
 #include "partition_internal.h"
+#include "transfer.h"
 
 /* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. LEND and RETURN are for
  * messages that lie in shards: nobody writes a region before it is sent, nor touches it before it is received. */
@@ -27,9 +28,9 @@ enum {
 
 typedef struct staged {
     int stage, n;
-    int round; /* window.c: through the message window; 0 where all messages fit in at once */
-    int piece; /* of a large message, which is cut */
-    bool sums; /* a term that is summed where it arrives */
+    int round;    /* window.c: through the message window; 0 where all messages fit in at once */
+    int piece;    /* of a large message, which is cut */
+    bool sums;    /* a term that is summed where it arrives */
     bool crosses; /* packs what goes to another memory of the rank, at step.peer_place: a message but for MPI */
     plan_step step;
     plan_operand operands[2];
@@ -46,17 +47,7 @@ typedef ARRAY(int) int_list;
 typedef struct exchange {
     partition *q;
     int value, source, target; /* holdings; by number since they move */
-    const trama_mesh *from_mesh, *to_mesh;
-    bool one_mesh; /* the two are equal, so that axes of one are axes of the other */
-    trama_layout from, to;
-    box whole;
-    size_t element;
-    unsigned kept;      /* axes along which nothing is exchanged: partial and stay so, or lines that sum on their own */
-    unsigned own;       /* of those the ones along which a split becomes P(sum|avg): each piece is a term, else zero */
-    unsigned reduced;   /* partial axes of the source that are summed */
-    unsigned fresh_sum; /* axes along which the target becomes P(sum): the first process keeps the value */
-    trama_reduce reduce;
-    double scale;
+    transfer t;                /* kept: also lines of the mesh that sum on their own */
     bool fresh;
     bool inside; /* of the source holding */
     bool apart;  /* target processes have places of their own, and none is masked: who is which target is a formula */
@@ -72,7 +63,7 @@ typedef struct exchange {
 
 static inline int64_t region_bytes(const exchange *x, const box *b)
 {
-    return box_count(b) * (int64_t)x->element;
+    return box_count(b) * (int64_t)x->t.element;
 }
 
 /* A step of its own making: copy, fill and reduce fill in the rest. */
@@ -91,8 +82,8 @@ void count_between(exchange *x, int place, const plan_region *from);
 void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
 
 /* Cuts a message into x->pieces, in the same way for both sides: where it is large and cannot lie in the shards that it
- * comes from and goes to (their boxes: from, to; NULL: a buffer, on some rank a larger shard, or on a GPU), and where it
- * is more than MPI counts. terms: so many are needed at a time. */
+ * comes from and goes to (their boxes: from, to; NULL: a buffer, on some rank a larger shard, or on a GPU), and where
+ * it is more than MPI counts. terms: so many are needed at a time. */
 void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms);
 
 /* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
@@ -139,10 +130,12 @@ void group_holders(const exchange *x, group *g, const int *from_coordinate); /* 
 void group_targets(const exchange *x, group *g, const int *to_coordinate);   /* n_targets, targets */
 void group_free(group *g);
 bool list_has(const int_list *l, int place);
-unsigned target_axes(const exchange *x); /* along which the targets of one box lie */
 
 /* The holder for target number i: the nearest ones in rotation; n_nearest, where not NULL, gets how many there are. */
 int choose_holder(const exchange *x, const int_list *holders, int target, int64_t i, int *n_nearest);
+
+/* The holder of a term for target number i. */
+int term_holder(const exchange *x, const group *g, int term, int i);
 
 /* The holder on the lines of target number i; see group.c. -1 where holders are not found by a formula. */
 int line_holder(const exchange *x, const group *g, int i);
@@ -160,9 +153,8 @@ static inline int64_t target_number(const group *g, int i)
  * of what they want, so that these would send the same many times. */
 bool is_scattered(const exchange *x, const group *g, int holders);
 
-/* Whether the targets of partial terms sum a slice each and exchange the sums. With two terms and two targets the whole
- * exchange costs as many bytes as slices, and one hop less: a third of the time for the gradients of the main job. */
-bool is_sliced(int terms, int targets);
+/* Whether the targets of partial terms sum a slice each and exchange the sums; see transfer.h. */
+bool is_sliced(const exchange *x, const group *g);
 /* Where targets sum all of the region: into how many parts it is cut, which are sent and summed one by one. */
 int sum_tiles(const exchange *x, const group *g);
 
@@ -177,22 +169,14 @@ int64_t lacking_bytes(const exchange *x);
 bool changes_kind(const exchange *x, trama_layout *between);
 /* Whether every process of the mesh has the whole tensor. */
 bool is_everywhere(const exchange *x);
-/* Whether two processes are the same along the axes whose pieces become terms. */
-bool same_own(const exchange *x, const int *from_coordinate, const int *to_coordinate);
 
-/* stage.c: by way of another layout. from, to are the exchange's own on its own meshes, or the same holdings on `mesh`.
- */
-typedef struct way {
-    const trama_mesh *from_mesh, *mesh, *to_mesh;
-    trama_layout from, between, to;
-    trama_mesh *owned; /* mesh, where it was made for this; NULL */
-} way;
+/* stage.c: by way of another layout, so that messages are few. */
 bool find_way(const exchange *x, way *found);
-/* Terms that become pieces by weight: each process sums an equal piece, and the heavy ones take what they lack from the
- * others. Where one would get much of all terms, that is less. */
-bool find_even_way(const exchange *x, way *found);
+/* By way of slices of sums, where that is cheaper: transfer.h. */
+bool find_slices_way(const exchange *x, way *found);
 
-/* collective.c: an exchange that GPUs make together. Whether it is one, by what all ranks know alike; then its steps. */
+/* collective.c: an exchange that GPUs make together. Whether it is one, by what all ranks know alike; then its steps.
+ */
 typedef struct collective_way {
     collective_form form;
     int axis;      /* of the mesh: along it lies each group; -1: the whole mesh is one */

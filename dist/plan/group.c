@@ -58,36 +58,68 @@ int choose_holder(const exchange *x, const int_list *holders, int target, int64_
     return -1;
 }
 
+/* Where several hold a term, targets that have another one take it on their own line: there as many stand for each. */
+int term_holder(const exchange *x, const group *g, int term, int i)
+{
+    const int_list *holders = &g->holders[term];
+    int to = g->targets.at[i];
+    if (list_has(holders, to))
+        return to;
+    int from = choose_holder(x, holders, to, target_number(g, i), NULL);
+    if (holders->n == 1 || g->terms != 2)
+        return from;
+    const int_list *own = &g->holders[1 - term];
+    for (int h = 0; h < min_i64(own->n, holders->n); h++)
+        if (own->at[h] == to &&
+            machine_distance(x->q->s.machine, holders->at[h], to) == machine_distance(x->q->s.machine, from, to))
+            return holders->at[h];
+    return from;
+}
+
 void group_holders(const exchange *x, group *g, const int *from_coordinate)
 {
     int at[TRAMA_MAX_AXES];
-    g->terms = axes_size(x->from_mesh, x->reduced);
+    g->terms = axes_size(x->t.from_mesh, x->t.reduced);
     g->holders = trama_alloc((size_t)g->terms * sizeof *g->holders);
     g->held_here = trama_alloc((size_t)g->terms * sizeof *g->held_here);
     for (int term = 0; term < g->terms; term++) {
         memcpy(at, from_coordinate, sizeof at);
-        axes_coordinate(x->from_mesh, x->kept, g->kept, at);
-        axes_coordinate(x->from_mesh, x->reduced, term, at);
-        places_of(x, x->from_mesh, &x->from, at, layout_unsplit_axes(x->from_mesh, &x->from) & ~(x->kept | x->reduced),
-                  &g->holders[term]);
+        axes_coordinate(x->t.from_mesh, x->t.kept, g->kept, at);
+        axes_coordinate(x->t.from_mesh, x->t.reduced, term, at);
+        places_of(x, x->t.from_mesh, &x->t.from, at,
+                  layout_unsplit_axes(x->t.from_mesh, &x->t.from) & ~(x->t.kept | x->t.reduced), &g->holders[term]);
         for (int h = 0; h < g->holders[term].n; h++)
             g->held_here[term] |= is_mine(x->q, g->holders[term].at[h]);
     }
-}
-
-unsigned target_axes(const exchange *x)
-{
-    return layout_unsplit_axes(x->to_mesh, &x->to) & ~(x->kept | x->fresh_sum);
 }
 
 void group_targets(const exchange *x, group *g, const int *to_coordinate)
 {
     int at[TRAMA_MAX_AXES];
     memcpy(at, to_coordinate, sizeof at);
-    axes_coordinate(x->to_mesh, x->kept, g->kept, at);
-    axes_coordinate(x->to_mesh, x->fresh_sum, 0, at);
-    places_of(x, x->to_mesh, &x->to, at, target_axes(x), &g->targets);
+    axes_coordinate(x->t.to_mesh, x->t.kept, g->kept, at);
+    axes_coordinate(x->t.to_mesh, x->t.fresh_sum, 0, at);
+    places_of(x, x->t.to_mesh, &x->t.to, at, transfer_target_axes(&x->t), &g->targets);
     g->n_targets = g->targets.n;
+}
+
+/* Whether every target holds one of the terms. */
+static bool all_hold(const exchange *x, const group *g)
+{
+    partition *q = x->q;
+    q->stamp++;
+    for (int term = 0; term < g->terms; term++)
+        for (int h = 0; h < g->holders[term].n; h++)
+            q->seen[g->holders[term].at[h]] = q->stamp;
+    for (int i = 0; i < g->targets.n; i++)
+        if (q->seen[g->targets.at[i]] != q->stamp)
+            return false;
+    return true;
+}
+
+bool is_sliced(const exchange *x, const group *g)
+{
+    return transfer_is_sliced(g->terms, g->targets.n, g->terms == 2 && all_hold(x, g));
 }
 
 void group_free(group *g)
@@ -102,19 +134,19 @@ void group_free(group *g)
 /* Holders are found by a formula: each process has a place of its own, and is the same on both meshes. */
 static bool has_lines(const exchange *x)
 {
-    return x->apart && !x->from.mask && x->one_mesh;
+    return x->apart && !x->t.from.mask && x->t.one_mesh;
 }
 
 /* Where along the axes that cut no dim of the source the holder for target number i is: on the target's own lines along
  * axes that stay whole, so that nothing goes along these, in rotation along the others. */
 static unsigned line_coordinate(const exchange *x, const group *g, int i, int *at)
 {
-    unsigned axes = layout_unsplit_axes(x->from_mesh, &x->from) & ~x->kept, turns = axes & ~target_axes(x),
-             others = target_axes(x) & ~axes;
+    unsigned axes = layout_unsplit_axes(x->t.from_mesh, &x->t.from) & ~x->t.kept,
+             turns = axes & ~transfer_target_axes(&x->t), others = transfer_target_axes(&x->t) & ~axes;
     memcpy(at, g->to_coordinate, TRAMA_MAX_AXES * sizeof *at);
-    axes_coordinate(x->to_mesh, target_axes(x), i, at);
-    int64_t number = g->number * axes_size(x->to_mesh, others) + axes_position(x->to_mesh, others, at);
-    axes_coordinate(x->to_mesh, turns, (int)(number % axes_size(x->to_mesh, turns)), at);
+    axes_coordinate(x->t.to_mesh, transfer_target_axes(&x->t), i, at);
+    int64_t number = g->number * axes_size(x->t.to_mesh, others) + axes_position(x->t.to_mesh, others, at);
+    axes_coordinate(x->t.to_mesh, turns, (int)(number % axes_size(x->t.to_mesh, turns)), at);
     return axes;
 }
 
@@ -124,20 +156,20 @@ int line_holder(const exchange *x, const group *g, int i)
     if (!has_lines(x))
         return -1;
     unsigned axes = line_coordinate(x, g, i, at);
-    return g->holders[0].at[axes_position(x->from_mesh, axes, at)];
+    return g->holders[0].at[axes_position(x->t.from_mesh, axes, at)];
 }
 
 bool is_served_elsewhere(const exchange *x, const group *g, const int *from_coordinate)
 {
-    if (!x->q->flat || x->kept || !has_lines(x) || region_bytes(x, &g->region) >= SLICE_BYTES)
+    if (!x->q->flat || x->t.kept || !has_lines(x) || region_bytes(x, &g->region) >= SLICE_BYTES)
         return false;
-    int n = axes_size(x->to_mesh, target_axes(x));
+    int n = axes_size(x->t.to_mesh, transfer_target_axes(&x->t));
     for (int i = 0; i < n; i++) {
         int at[TRAMA_MAX_AXES], coordinate[TRAMA_MAX_AXES];
         unsigned axes = line_coordinate(x, g, i, at);
-        for (int a = 0; a < x->from_mesh->ndim; a++)
+        for (int a = 0; a < x->t.from_mesh->ndim; a++)
             coordinate[a] = axes >> a & 1 ? at[a] : from_coordinate[a];
-        if (is_mine(x->q, place_of(x->q, x->from_mesh, mesh_position(x->from_mesh, coordinate))))
+        if (is_mine(x->q, place_of(x->q, x->t.from_mesh, mesh_position(x->t.from_mesh, coordinate))))
             return false;
     }
     return true;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traffic between processes: the sparse table, and its estimate from a program's changes of layout. It plans nothing
- * and knows no places; what really moves is said by reshard.c, whose thresholds this follows. */
+ * and knows no places; what really moves is said by reshard.c, whose thresholds this follows, and schemes of sums by
+ * transfer.h. */
 #include "map_traffic.h"
 
 #include <string.h>
 
 #include "thresholds.h"
+#include "transfer.h"
 
 enum {
     MANY_PIECES = 64,   /* source boxes of one target; with more all pairs of the group count as equal */
@@ -92,13 +94,8 @@ int64_t traffic_total(const process_traffic *traffic)
 /* ---- Changes of layout ---- */
 
 typedef struct change {
-    const trama_mesh *from_mesh, *to_mesh;
-    trama_layout from, to;
-    box whole;
-    double element;   /* bytes */
+    transfer t;
     int times;        /* how often the program has this very change */
-    unsigned kept;    /* axes along which nothing moves: partial before and after, or a split that becomes a term */
-    unsigned reduced; /* partial axes that are summed */
     unsigned changed; /* split axes that no longer split, or split otherwise */
 } change;
 
@@ -124,32 +121,23 @@ typedef struct survey {
     ARRAY(change) changes;
     ARRAY(clique) cliques;
     ARRAY(holding) holdings;
-    int *of_value; /* [value id] its last holding; -1 */
+    ARRAY(trama_mesh *) meshes; /* made for ways */
+    int *of_value;              /* [value id] its last holding; -1 */
 } survey;
 
-/* What happens along each axis; as reshard.c sees it. */
-static void classify_axes(change *c)
+static unsigned changed_axes(const transfer *t)
 {
-    bool one_mesh = trama_mesh_equal(c->from_mesh, c->to_mesh);
-    for (int a = 0; a < c->from_mesh->ndim; a++) {
-        const trama_placement *f = &c->from.axis[a], *t = one_mesh ? &c->to.axis[a] : NULL;
-        bool partial = t && t->kind == TRAMA_PARTIAL;
-        if (c->from_mesh->shape[a] == 1)
-            continue;
-        if (f->kind == TRAMA_PARTIAL) {
-            bool stays =
-                partial && (f->reduce == t->reduce || (reduce_is_linear(f->reduce) && reduce_is_linear(t->reduce)));
-            *(stays ? &c->kept : &c->reduced) |= 1u << a;
-        } else if (f->kind == TRAMA_SPLIT) {
-            if (partial && reduce_is_linear(t->reduce))
-                c->kept |= 1u << a;
-            else if (!t || t->kind != TRAMA_SPLIT || t->dim != f->dim || t->order != f->order)
-                c->changed |= 1u << a;
-        }
+    unsigned changed = 0;
+    for (int a = 0; a < t->from_mesh->ndim; a++) {
+        const trama_placement *f = &t->from.axis[a], *g = t->one_mesh ? &t->to.axis[a] : NULL;
+        bool stays = g && g->kind == TRAMA_SPLIT && g->dim == f->dim && g->order == f->order;
+        if (f->kind == TRAMA_SPLIT && t->from_mesh->shape[a] > 1 && !(t->kept >> a & 1) && !stays)
+            changed |= 1u << a;
     }
+    return changed;
 }
 
-static bool same_change(const change *a, const change *b)
+static bool same_change(const transfer *a, const transfer *b)
 {
     return a->from_mesh == b->from_mesh && a->to_mesh == b->to_mesh && a->element == b->element &&
            box_equal(&a->whole, &b->whole) && trama_layout_equal(&a->from, &b->from) &&
@@ -161,20 +149,15 @@ static void note_change(survey *s, const trama_value *v, const holding *from, co
     trama_shape shape = v->shape;
     for (int d = 0; d < shape.ndim; d++)
         shape.dim[d] = shape.dim[d] == TRAMA_ANY ? s->nominal : shape.dim[d];
-    change c = {.from_mesh = from->mesh,
-                .to_mesh = to->mesh,
-                .from = from->layout,
-                .to = to->layout,
-                .whole = box_whole(shape),
-                .element = (double)trama_dtype_size(v->dtype),
-                .times = 1};
+    const box whole = box_whole(shape);
+    const transfer t =
+        transfer_between(from->mesh, &from->layout, to->mesh, &to->layout, &whole, trama_dtype_size(v->dtype));
     for (int i = 0; i < s->changes.n; i++)
-        if (same_change(&s->changes.at[i], &c)) {
+        if (same_change(&s->changes.at[i].t, &t)) {
             s->changes.at[i].times++;
             return;
         }
-    classify_axes(&c);
-    *ARRAY_PUSH(&s->changes) = c;
+    *ARRAY_PUSH(&s->changes) = (change){.t = t, .times = 1, .changed = changed_axes(&t)};
 }
 
 /* The value in a layout: there already, or a change from the one that it rests in. */
@@ -260,38 +243,39 @@ static void expand_clique(survey *s, const clique *c)
 /* Bytes of a process's target box, on the average. */
 static double target_bytes(const change *c)
 {
-    double parts = axes_size(c->to_mesh, layout_axes(&c->to, TRAMA_SPLIT));
-    return (double)box_count(&c->whole) * c->element / parts;
+    double parts = axes_size(c->t.to_mesh, layout_axes(&c->t.to, TRAMA_SPLIT));
+    return (double)box_count(&c->t.whole) * (double)c->t.element / parts;
 }
 
 /* Of its target box, what a process does not hold, on the average; on one mesh. */
 static double lacking_bytes(const change *c)
 {
     double elements = 0;
-    for (int i = 0; i < c->to_mesh->size; i++) {
+    for (int i = 0; i < c->t.to_mesh->size; i++) {
         box wanted, held, common;
-        layout_box(c->to_mesh, &c->to, &c->whole, i, &wanted);
-        layout_box(c->from_mesh, &c->from, &c->whole, i, &held);
+        layout_box(c->t.to_mesh, &c->t.to, &c->t.whole, i, &wanted);
+        layout_box(c->t.from_mesh, &c->t.from, &c->t.whole, i, &held);
         elements += (double)box_count(&wanted);
         if (box_intersect(&wanted, &held, &common))
             elements -= (double)box_count(&common);
     }
-    return elements / c->to_mesh->size * c->element;
+    return elements / c->t.to_mesh->size * (double)c->t.element;
 }
 
 /* Terms on one mesh: each target sums a slice of all terms, and the targets exchange slices; one target sums all. */
 static void sum_terms(survey *s, const change *c)
 {
-    const trama_mesh *mesh = c->to_mesh;
-    int terms = axes_size(mesh, c->reduced), senders = axes_size(mesh, c->reduced | c->changed);
-    unsigned targets = layout_unsplit_axes(mesh, &c->to) & ~c->kept;
+    const trama_mesh *mesh = c->t.to_mesh;
+    int terms = axes_size(mesh, c->t.reduced), senders = axes_size(mesh, c->t.reduced | c->changed);
+    unsigned targets = layout_unsplit_axes(mesh, &c->t.to) & ~c->t.kept;
     double bytes = target_bytes(c);
     if (axes_size(mesh, targets) > MANY_MESSAGES && bytes / axes_size(mesh, targets) < SMALL_BYTES)
-        targets &= c->reduced | c->changed;
+        targets &= c->t.reduced | c->changed;
     int n = axes_size(mesh, targets);
-    bool sliced = n > 1 && !(n == 2 && terms == 2);
+    bool hold = axes_size(mesh, targets & layout_axes(&c->t.from, TRAMA_SPLIT)) == 1;
+    bool sliced = transfer_is_sliced(terms, n, hold);
     double summed = sliced ? bytes / n : bytes;
-    receive_evenly(s, mesh, c->reduced | c->changed, c->times * summed * terms * (senders - 1) / senders);
+    receive_evenly(s, mesh, c->t.reduced | c->changed, c->times * summed * terms * (senders - 1) / senders);
     if (sliced)
         receive_evenly(s, mesh, targets, c->times * (bytes - summed));
 }
@@ -311,13 +295,13 @@ typedef struct intake {
 /* The process that a box, or term, is taken from: on the target's own line; from another mesh, in rotation. */
 static int choose_holder(const intake *in, int *at)
 {
-    const trama_mesh *mesh = in->c->from_mesh;
-    unsigned free = layout_unsplit_axes(mesh, &in->c->from) & ~in->c->reduced;
+    const trama_mesh *mesh = in->c->t.from_mesh;
+    unsigned free = layout_unsplit_axes(mesh, &in->c->t.from) & ~in->c->t.reduced;
     int n = axes_size(mesh, free), first = in->self >= 0 ? axes_position(mesh, free, in->self_at) : in->position % n;
     for (int i = 0; i < n; i++) {
         axes_coordinate(mesh, free, (first + i) % n, at);
         int position = mesh_position(mesh, at);
-        if (layout_present(&in->c->from, position))
+        if (layout_present(&in->c->t.from, position))
             return position;
     }
     return mesh_position(mesh, at);
@@ -328,35 +312,35 @@ static void take_piece(void *arg, const box *piece, const int *coordinate)
     intake *in = arg;
     const change *c = in->c;
     box common;
-    int at[TRAMA_MAX_AXES], terms = axes_size(c->from_mesh, c->reduced);
-    for (int a = 0; a < c->from_mesh->ndim; a++) /* a split that becomes a term: nobody else's box is wanted */
-        if ((c->kept & layout_axes(&c->from, TRAMA_SPLIT)) >> a & 1 && coordinate[a] != in->self_at[a])
+    int at[TRAMA_MAX_AXES], terms = axes_size(c->t.from_mesh, c->t.reduced);
+    for (int a = 0; a < c->t.from_mesh->ndim; a++) /* a split that becomes a term: nobody else's box is wanted */
+        if ((c->t.kept & layout_axes(&c->t.from, TRAMA_SPLIT)) >> a & 1 && coordinate[a] != in->self_at[a])
             return;
     if (!box_intersect(piece, &in->wanted, &common))
         return;
-    double bytes = (double)box_count(&common) * c->element * c->times * in->share + 0.5;
+    double bytes = (double)box_count(&common) * (double)c->t.element * c->times * in->share + 0.5;
     for (int term = 0; term < terms; term++) {
         memcpy(at, coordinate, sizeof at);
-        axes_coordinate(c->from_mesh, c->reduced, term, at);
-        int from = c->from_mesh->ids[choose_holder(in, at)];
-        traffic_add(in->s->traffic, from, c->to_mesh->ids[in->position],
+        axes_coordinate(c->t.from_mesh, c->t.reduced, term, at);
+        int from = c->t.from_mesh->ids[choose_holder(in, at)];
+        traffic_add(in->s->traffic, from, c->t.to_mesh->ids[in->position],
                     bytes < (double)most_bytes ? (int64_t)bytes : most_bytes);
     }
 }
 
 static void take_boxes(survey *s, const change *c, double share)
 {
-    bool one_mesh = trama_mesh_equal(c->from_mesh, c->to_mesh);
-    for (int i = 0; i < c->to_mesh->size; i++) {
+    bool one_mesh = c->t.one_mesh;
+    for (int i = 0; i < c->t.to_mesh->size; i++) {
         intake in = {.s = s, .c = c, .position = i, .self = i, .share = share};
-        if (!layout_present(&c->to, i))
+        if (!layout_present(&c->t.to, i))
             continue;
         if (!one_mesh)
-            in.self = mesh_find(c->from_mesh, c->to_mesh->ids[i]);
+            in.self = mesh_find(c->t.from_mesh, c->t.to_mesh->ids[i]);
         if (in.self >= 0)
-            mesh_coordinate(c->from_mesh, in.self, in.self_at);
-        layout_box(c->to_mesh, &c->to, &c->whole, i, &in.wanted);
-        layout_overlaps(c->from_mesh, &c->from, &c->whole, &in.wanted, take_piece, &in);
+            mesh_coordinate(c->t.from_mesh, in.self, in.self_at);
+        layout_box(c->t.to_mesh, &c->t.to, &c->t.whole, i, &in.wanted);
+        layout_overlaps(c->t.from_mesh, &c->t.from, &c->t.whole, &in.wanted, take_piece, &in);
     }
 }
 
@@ -372,43 +356,59 @@ static int count_pieces(const change *c)
 {
     int n = 0;
     box wanted;
-    layout_box(c->to_mesh, &c->to, &c->whole, 0, &wanted);
-    layout_overlaps(c->from_mesh, &c->from, &c->whole, &wanted, count_piece, &n);
+    layout_box(c->t.to_mesh, &c->t.to, &c->t.whole, 0, &wanted);
+    layout_overlaps(c->t.from_mesh, &c->t.from, &c->t.whole, &wanted, count_piece, &n);
     return n;
 }
 
 /* Whether the targets of a box are more than its holders, and get a slice each. */
 static bool is_scattered(const change *c, unsigned targets, int pieces)
 {
-    unsigned from = layout_unsplit_axes(c->from_mesh, &c->from) & ~c->kept;
-    int holders = axes_size(c->from_mesh, from),
-        both = trama_mesh_equal(c->from_mesh, c->to_mesh) ? axes_size(c->to_mesh, targets & from) : 0;
-    int lacking = axes_size(c->to_mesh, targets) - both;
+    unsigned from = layout_unsplit_axes(c->t.from_mesh, &c->t.from) & ~c->t.kept;
+    int holders = axes_size(c->t.from_mesh, from),
+        both = trama_mesh_equal(c->t.from_mesh, c->t.to_mesh) ? axes_size(c->t.to_mesh, targets & from) : 0;
+    int lacking = axes_size(c->t.to_mesh, targets) - both;
     return lacking > 1 && lacking > holders && target_bytes(c) >= (double)SLICE_BYTES * pieces;
 }
 
 /* ---- All of it ---- */
 
-static void add_change(survey *s, const change *c)
+static void add_at_once(survey *s, const change *c)
 {
-    bool one_mesh = trama_mesh_equal(c->from_mesh, c->to_mesh), masked = c->from.mask || c->to.mask;
-    unsigned targets = layout_unsplit_axes(c->to_mesh, &c->to) & ~c->kept;
-    int pieces = count_pieces(c), n = axes_size(c->to_mesh, targets);
+    bool one_mesh = c->t.one_mesh, masked = c->t.from.mask || c->t.to.mask;
+    unsigned targets = layout_unsplit_axes(c->t.to_mesh, &c->t.to) & ~c->t.kept;
+    int pieces = count_pieces(c), n = axes_size(c->t.to_mesh, targets);
     bool scattered = is_scattered(c, targets, pieces);
     if (pieces == 0)
         return;
-    if (one_mesh && c->reduced) {
+    if (one_mesh && c->t.reduced) {
         sum_terms(s, c);
     } else if (one_mesh && !masked && !c->changed) {
         return; /* a split of what is there, or a new partial value */
     } else if (one_mesh && !masked && (scattered || pieces > MANY_PIECES)) {
-        receive_evenly(s, c->to_mesh, c->changed | (scattered ? targets : 0), c->times * lacking_bytes(c));
-    } else if (!one_mesh && (scattered || (c->reduced && n > 1))) {
+        receive_evenly(s, c->t.to_mesh, c->changed | (scattered ? targets : 0), c->times * lacking_bytes(c));
+    } else if (!one_mesh && (scattered || (c->t.reduced && n > 1))) {
         take_boxes(s, c, 1.0 / n);
-        receive_evenly(s, c->to_mesh, targets, c->times * target_bytes(c) * (n - 1) / n);
+        receive_evenly(s, c->t.to_mesh, targets, c->times * target_bytes(c) * (n - 1) / n);
     } else {
         take_boxes(s, c, 1);
     }
+}
+
+/* A change as the plan makes it: sums maybe by way of slices. */
+static void add_change(survey *s, const change *c)
+{
+    way w;
+    if (!transfer_by_slices(&c->t, &w)) {
+        add_at_once(s, c);
+        return;
+    }
+    const transfer hops[] = {transfer_between(w.from_mesh, &w.from, w.mesh, &w.between, &c->t.whole, c->t.element),
+                             transfer_between(w.mesh, &w.between, w.to_mesh, &w.to, &c->t.whole, c->t.element)};
+    for (int i = 0; i < 2; i++)
+        add_at_once(s, &(change){.t = hops[i], .times = c->times, .changed = changed_axes(&hops[i])});
+    if (w.owned) /* a clique may name it */
+        *ARRAY_PUSH(&s->meshes) = w.owned;
 }
 
 static void survey_program(survey *s, const bool *needed)
@@ -433,6 +433,9 @@ process_traffic *traffic_of_program(const trama_program *program, const layouts 
     for (int i = 0; i < s.cliques.n; i++)
         expand_clique(&s, &s.cliques.at[i]);
     traffic_pack(s.traffic);
+    for (int i = 0; i < s.meshes.n; i++)
+        trama_mesh_destroy(&s.meshes.at[i]);
+    ARRAY_FREE(&s.meshes);
     ARRAY_FREE(&s.changes);
     ARRAY_FREE(&s.cliques);
     ARRAY_FREE(&s.holdings);

@@ -161,7 +161,7 @@ static plan_region turned_in(const exchange *x, const plan_piece *t, const spot 
 {
     plan_region r = region_in(t, region);
     for (int d = 0; d < region->ndim; d++)
-        r.box.lo[d] += to->turns[d] * x->whole.n[d];
+        r.box.lo[d] += to->turns[d] * x->t.whole.n[d];
     return r;
 }
 
@@ -264,8 +264,7 @@ static void move_between(partition *q, const plan_holding *source, const plan_ho
     int number = q->p->exchanges.n;
     m.x = (exchange){.q = q,
                      .value = value->id,
-                     .whole = whole,
-                     .element = trama_dtype_size(value->dtype),
+                     .t = {.whole = whole, .element = trama_dtype_size(value->dtype)},
                      .first_shard = q->p->shards.n};
     m.x.count = (plan_exchange){.value = value->id,
                                 .from_mesh = source->mesh,

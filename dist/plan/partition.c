@@ -6,9 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "bound.h"
 #include "partition_internal.h"
 #include "priority.h"
+#include "transfer.h"
 
 /* ---- Life ---- */
 
@@ -104,12 +104,19 @@ void partition_input(partition *q, int value)
     *ARRAY_PUSH(&q->p->holdings) = h;
 }
 
+static int64_t cost_from(const partition *q, const plan_holding *h, const trama_layout *layout)
+{
+    const box whole = partition_whole(q, h->value);
+    size_t element = trama_dtype_size(q->s.program->values.at[h->value]->dtype);
+    transfer t = transfer_between(h->mesh, &h->layout, h->mesh, layout, &whole, element);
+    return transfer_most(&t);
+}
+
 /* The holding of a value from which a layout costs least to make. */
 static int best_source(const partition *q, int value, const trama_mesh *mesh, const trama_layout *layout)
 {
     int best = -1;
     int64_t least = 0;
-    box whole = partition_whole(q, value);
     for (int i = 0; i < q->p->holdings.n; i++) {
         const plan_holding *h = &q->p->holdings.at[i];
         if (h->value != value)
@@ -122,8 +129,8 @@ static int best_source(const partition *q, int value, const trama_mesh *mesh, co
         if (h->mesh != mesh || q->p->holdings.at[best].mesh != mesh)
             continue;
         if (least < 0)
-            least = bound_transfer(mesh, &q->p->holdings.at[best].layout, layout, &whole);
-        int64_t cost = bound_transfer(mesh, &h->layout, layout, &whole);
+            least = cost_from(q, &q->p->holdings.at[best], layout);
+        int64_t cost = cost_from(q, h, layout);
         if (cost < least) {
             least = cost;
             best = i;

@@ -26,6 +26,7 @@ struct partition {
     plan *p;
     bool gated;     /* steps that are made now */
     int on_the_way; /* exchanges that go by way of another layout, one within the other */
+    int by_slices;  /* the same, of sums by way of slices: its hops are exchanges like others */
     int *wave; /* [value id] exchanges of gradients, one behind the other, that it needs; NULL: not a whole program */
     int next;  /* wave of the exchanges that are made now; -1: their messages are not bundled */
     int legs;  /* of them so far: each may need what the one before has moved */
@@ -74,10 +75,6 @@ void partition_cut(const partition *q, const box *b, trama_dtype dtype, int plac
 /* Into how many parts so many bytes are cut that are summed: of two terms, which are sent one by one, or all to little.
  */
 int partition_sum_tiles(const partition *q, int64_t bytes);
-
-/* The dim along which a box is cut into n slices that are exchanged: the first where that gives everybody something, so
- * that slices are contiguous, else the longest. */
-int partition_slice_dim(const box *b, int n);
 
 /* On a GPU it is one tile, whatever cut_parts. */
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
@@ -139,9 +136,9 @@ void unlike_spread(partition *q, const trama_node *node, int result);
 /* A layout as it would be without that mask. */
 trama_layout unlike_unmasked(const partition *q, const trama_layout *layout);
 
-/* move.c: boxes of a value, or of its terms, into buffers of their own, from a holding. wanted: of all ranks, also beyond the
- * ends of the tensor, where it goes on at the other end; it gets sorted. fetched: this rank's, whose pieces the caller
- * frees. */
+/* move.c: boxes of a value, or of its terms, into buffers of their own, from a holding. wanted: of all ranks, also
+ * beyond the ends of the tensor, where it goes on at the other end; it gets sorted. fetched: this rank's, whose pieces
+ * the caller frees. */
 void partition_fetch(partition *q, int source, spots *wanted, int node, plan_holding *fetched);
 
 /* halo.c: whether the first node reads beyond the ranges of its factors. */

@@ -104,15 +104,6 @@ int partition_sum_tiles(const partition *q, int64_t bytes)
     return (int)max_i64(1, min_i64(MAX_TILES, bytes / least));
 }
 
-int partition_slice_dim(const box *b, int n)
-{
-    int dim = 0;
-    for (int d = 0; d < b->ndim; d++)
-        if (b->n[d] > b->n[dim])
-            dim = d;
-    return b->ndim && b->n[0] >= n ? 0 : dim;
-}
-
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts)
 {
     if (plan_on_gpu(q->p, place))

@@ -4,7 +4,8 @@
  *
  *   - a target takes what it lacks, each element once, from the nearest holders in rotation;
  *   - where the targets outnumber the holders they get a slice each and exchange slices, so that a holder sends once;
- *   - partial values: each target gets one slice of every term, sums in their order, and the targets exchange slices.
+ *   - partial values: each target gets one slice of every term, sums in their order, and the targets exchange slices;
+ *     or the holders sum slices first. transfer.h says which.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,21 +18,6 @@ enum {
     MAX_SPREAD = 4,
     MAX_LEGS = 8 /* exchanges on one value's way whose messages may be bundled */
 };
-
-/* Slice i of n. */
-static box slice_of(const box *b, int n, int i)
-{
-    box s = *b;
-    if (!b->ndim) { /* a scalar cannot be cut: the first has it */
-        s.ndim = i ? -1 : 0;
-        return s;
-    }
-    int dim = partition_slice_dim(b, n);
-    int64_t lo;
-    piece_of(b->n[dim], n, i, &lo, &s.n[dim]);
-    s.lo[dim] += lo;
-    return s;
-}
 
 /* ---- Moving ---- */
 
@@ -70,7 +56,7 @@ static void move_from_source(exchange *x, const group *g, int from, int to, cons
 /* Slice number i goes from the target that has it to another one, as far as this rank is concerned. */
 static void pass_slice(exchange *x, const group *g, const int_list *targets, int i, int j)
 {
-    box slice = slice_of(&g->region, targets->n, i);
+    box slice = box_slice(&g->region, targets->n, i);
     int from = targets->at[i], to = targets->at[j];
     if (i == j || is_nothing(&slice))
         return;
@@ -98,7 +84,7 @@ bool is_scattered(const exchange *x, const group *g, int holders)
 {
     int targets = g->n_targets;
     return targets > 1 && targets > holders && region_bytes(x, &g->region) >= SLICE_BYTES &&
-           targets > holders * layout_pieces(x->from_mesh, &x->from, &x->whole, &g->to_box);
+           targets > holders * layout_pieces(x->t.from_mesh, &x->t.from, &x->t.whole, &g->to_box);
 }
 
 /* All that target number i gets of the region: by itself what it has, from one holder what it lacks, or where it is
@@ -125,7 +111,7 @@ static void move_whole(exchange *x, const group *g, int i, int to)
         return;
     }
     for (int k = 0; k < spread; k++) {
-        box slice = slice_of(&g->region, spread, k);
+        box slice = box_slice(&g->region, spread, k);
         move_from_source(x, g, choose_holder(x, holders, to, number * spread + k, NULL), to, &slice);
     }
 }
@@ -141,7 +127,7 @@ static void scatter(exchange *x, const group *g)
         else
             *ARRAY_PUSH(&lacking) = g->targets.at[i];
     for (int i = 0; i < lacking.n; i++) {
-        box slice = slice_of(&g->region, lacking.n, i);
+        box slice = box_slice(&g->region, lacking.n, i);
         move_from_source(x, g, choose_holder(x, holders, lacking.at[i], target_number(g, i), NULL), lacking.at[i],
                          &slice);
     }
@@ -164,31 +150,26 @@ static void move_group(exchange *x, const group *g)
 static bool move_own(exchange *x, group *g)
 {
     const plan_holding *h = &x->q->p->holdings.at[x->target];
-    unsigned axes = target_axes(x);
-    g->n_targets = axes_size(x->to_mesh, axes);
+    unsigned axes = transfer_target_axes(&x->t);
+    g->n_targets = axes_size(x->t.to_mesh, axes);
     if (!x->apart || g->held_here[0] || is_scattered(x, g, g->holders[0].n))
         return false;
     for (int i = 0; i < h->pieces.n; i++) {
         const plan_piece piece = h->pieces.at[i];
         int coordinate[TRAMA_MAX_AXES];
-        if (!gets_value(x, piece.position) || kept_of(x, x->to_mesh, piece.position) != g->kept ||
+        if (!gets_value(x, piece.position) || kept_of(x, x->t.to_mesh, piece.position) != g->kept ||
             !box_equal(&piece.region.box, &g->to_box))
             continue;
-        mesh_coordinate(x->to_mesh, piece.position, coordinate);
-        move_whole(x, g, axes_position(x->to_mesh, axes, coordinate), piece.place);
+        mesh_coordinate(x->t.to_mesh, piece.position, coordinate);
+        move_whole(x, g, axes_position(x->t.to_mesh, axes, coordinate), piece.place);
     }
     return true;
-}
-
-bool is_sliced(int terms, int targets)
-{
-    return targets > 1 && terms > 1 && !(targets == 2 && terms == 2);
 }
 
 int sum_tiles(const exchange *x, const group *g)
 {
     int n = g->terms == 2 ? partition_sum_tiles(x->q, region_bytes(x, &g->region)) : 1;
-    return n > 1 && g->region.n[partition_slice_dim(&g->region, n)] >= n ? n : 1;
+    return n > 1 && g->region.n[box_slice_dim(&g->region, n)] >= n ? n : 1;
 }
 
 /* One target sums one slice of all terms, in their order; or this rank sends what another one sums. */
@@ -202,11 +183,10 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
         *ARRAY_PUSH(&x->sources) = (plan_operand){region, write_access(x->q->p, &region)};
     }
     for (int term = 0; term < g->terms; term++) {
-        const int_list *holders = &g->holders[term];
         int key = g->kept * g->terms + term;
         if (!mine && !g->held_here[term])
             continue;
-        int from = list_has(holders, to) ? to : choose_holder(x, holders, to, target_number(g, i), NULL);
+        int from = term_holder(x, g, term, i);
         const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
         if (mine) {
             plan_region region =
@@ -224,8 +204,8 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
     staged *s = stage_step(x, REDUCE, STEP_REDUCE, to);
     s->many = first;
     s->n = x->sources.n - first;
-    s->step.reduce = x->reduce;
-    s->step.scale = x->scale;
+    s->step.reduce = x->t.reduce;
+    s->step.scale = x->t.scale;
 }
 
 /* Target number i sums a part of the region, cut again where it is large. */
@@ -240,11 +220,11 @@ static void reduce_part(exchange *x, const group *g, int i, const box *part)
 
 static void reduce_group(exchange *x, group *g)
 {
-    bool sliced = is_sliced(g->terms, g->targets.n);
+    bool sliced = is_sliced(x, g);
     int tiles = sum_tiles(x, g);
     for (int i = 0; i < g->targets.n; i++)
         for (int k = 0; k < (sliced ? 1 : tiles); k++) {
-            box part = sliced ? slice_of(&g->region, g->targets.n, i) : slice_of(&g->region, tiles, k);
+            box part = sliced ? box_slice(&g->region, g->targets.n, i) : box_slice(&g->region, tiles, k);
             reduce_part(x, g, i, &part);
         }
     if (sliced)
@@ -270,7 +250,7 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
     g.to_box = w->at_source ? *piece : *w->at_hand;
     if (!box_intersect(&g.from_box, &g.to_box, &g.region))
         return;
-    if (!w->at_source && !same_own(x, coordinate, w->other))
+    if (!w->at_source && !transfer_same_own(&x->t, coordinate, w->other))
         return;
     if (w->at_source) { /* pairs with a target here were walked from the target */
         const plan_holding *h = &x->q->p->holdings.at[x->target];
@@ -279,9 +259,9 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
                 return;
     }
     const int *from_coordinate = w->at_source ? w->other : coordinate;
-    bool reduces = x->reduced || x->scale != 1;
+    bool reduces = x->t.reduced || x->t.scale != 1;
     g.to_coordinate = w->at_source ? coordinate : w->other;
-    g.number = layout_number(x->to_mesh, &x->to, &x->whole, &g.from_box, &g.to_box);
+    g.number = layout_number(x->t.to_mesh, &x->t.to, &x->t.whole, &g.from_box, &g.to_box);
     if (w->at_source && !reduces && is_served_elsewhere(x, &g, from_coordinate))
         return;
     group_holders(x, &g, from_coordinate);
@@ -309,7 +289,7 @@ static bool walked_before(const exchange *x, const plan_holding *h, int i, const
 static void walk_pairs(exchange *x, bool at_source)
 {
     const plan_holding *h = &x->q->p->holdings.at[at_source ? x->source : x->target];
-    const trama_mesh *mesh = at_source ? x->from_mesh : x->to_mesh;
+    const trama_mesh *mesh = at_source ? x->t.from_mesh : x->t.to_mesh;
     for (int i = 0; i < h->pieces.n; i++) {
         const plan_piece *piece = &h->pieces.at[i];
         if ((!at_source && !gets_value(x, piece->position)) || walked_before(x, h, i, mesh, !at_source))
@@ -318,8 +298,8 @@ static void walk_pairs(exchange *x, bool at_source)
         mesh_coordinate(mesh, piece->position, coordinate);
         box at_hand = piece->region.box;
         pair_walk w = {x, coordinate, &at_hand, kept_of(x, mesh, piece->position), at_source};
-        layout_overlaps(at_source ? x->to_mesh : x->from_mesh, at_source ? &x->to : &x->from, &x->whole, &at_hand,
-                        visit_pair, &w);
+        layout_overlaps(at_source ? x->t.to_mesh : x->t.from_mesh, at_source ? &x->t.to : &x->t.from, &x->t.whole,
+                        &at_hand, visit_pair, &w);
     }
 }
 
@@ -336,22 +316,22 @@ static int holding_as(partition *q, int number, const trama_mesh *mesh, const tr
     return q->p->holdings.n - 1;
 }
 
-/* Two exchanges for one, which together have its bound. */
-static void reshard_by_way(const exchange *x, const way *w, int node, bool fresh)
+/* Two exchanges for one, which together have its bound; depth counts those that are made inside of others. */
+static void reshard_by_way(const exchange *x, const way *w, int *depth, int node, bool fresh)
 {
     partition *q = x->q;
     int first = q->p->exchanges.n, source = x->source;
     if (w->owned)
         *ARRAY_PUSH(&q->p->meshes) = w->owned;
-    if (w->from_mesh != x->from_mesh)
+    if (w->from_mesh != x->t.from_mesh)
         source = holding_as(q, source, w->from_mesh, &w->from);
-    q->on_the_way++;
+    ++*depth;
     reshard_holding(q, source, w->mesh, &w->between, node, false);
     reshard_holding(q, q->p->holdings.n - 1, w->to_mesh, &w->to, node, fresh);
-    q->on_the_way--;
+    --*depth;
     plan_holding *h = &q->p->holdings.at[q->p->holdings.n - 1];
-    h->mesh = x->to_mesh;
-    h->layout = x->to;
+    h->mesh = x->t.to_mesh;
+    h->layout = x->t.to;
     for (int e = first; e < q->p->exchanges.n; e++)
         q->p->exchanges.at[e].bound = e == first ? lacking_bytes(x) : min_i64(q->p->exchanges.at[e].bound, 0);
 }
@@ -359,10 +339,10 @@ static void reshard_by_way(const exchange *x, const way *w, int node, bool fresh
 /* Whatever the rank: none of its messages then is a view, goes in rounds, or goes where zeros are written first. */
 static bool is_small(const exchange *x)
 {
-    int64_t window = window_bytes(x->q), n = x->from_mesh->size + x->to_mesh->size;
-    return window / VIEW_SHARE > BUNDLE_MESSAGE && !x->own && !x->fresh_sum &&
-           (int64_t)BUFFER_ALIGNMENT * x->from_mesh->size * x->to_mesh->size <= window &&
-           max_i64(region_bytes(x, &x->whole), BUFFER_ALIGNMENT) <= window / n;
+    int64_t window = window_bytes(x->q), n = x->t.from_mesh->size + x->t.to_mesh->size;
+    return window / VIEW_SHARE > BUNDLE_MESSAGE && !x->t.own && !x->t.fresh_sum &&
+           (int64_t)BUFFER_ALIGNMENT * x->t.from_mesh->size * x->t.to_mesh->size <= window &&
+           max_i64(region_bytes(x, &x->t.whole), BUFFER_ALIGNMENT) <= window / n;
 }
 
 /* All ranks make the same exchanges in one order, so they give them the same numbers. */
@@ -386,15 +366,15 @@ static void stage_messages(exchange *x)
 static void make_exchange(exchange *x, const collective_way *together, int node)
 {
     partition *q = x->q;
-    x->apart = !x->to.mask && map_is_apart(q->s.map, x->to_mesh);
+    x->apart = !x->t.to.mask && map_is_apart(q->s.map, x->t.to_mesh);
     x->count = (plan_exchange){.value = x->value,
-                               .from_mesh = x->from_mesh,
-                               .to_mesh = x->to_mesh,
-                               .from = x->from,
-                               .to = x->to,
+                               .from_mesh = x->t.from_mesh,
+                               .to_mesh = x->t.to_mesh,
+                               .from = x->t.from,
+                               .to = x->t.to,
                                .node = node,
                                .batch = -1,
-                               .unlike = unlike_unmasked(q, &x->from).mask != x->from.mask,
+                               .unlike = unlike_unmasked(q, &x->t.from).mask != x->t.from.mask,
                                .gated = q->gated};
     x->first_shard = q->p->shards.n;
     make_targets(x);
@@ -422,21 +402,25 @@ void reshard_holding(partition *q, int source, const trama_mesh *mesh, const tra
     trama_layout between;
     if (changes_kind(&x, &between)) {
         reshard_holding(q, source, mesh, &between, node, false);
-        reshard_holding(q, q->p->holdings.n - 1, mesh, &x.to, node, fresh);
+        reshard_holding(q, q->p->holdings.n - 1, mesh, &x.t.to, node, fresh);
         return;
     }
     collective_way together;
     bool all_at_once = find_collective(&x, &together);
     way w;
-    if (!all_at_once && (find_way(&x, &w) || find_even_way(&x, &w))) {
-        reshard_by_way(&x, &w, node, fresh);
+    if (!all_at_once && find_way(&x, &w)) {
+        reshard_by_way(&x, &w, &q->on_the_way, node, fresh);
+        return;
+    }
+    if (!all_at_once && find_slices_way(&x, &w)) {
+        reshard_by_way(&x, &w, &q->by_slices, node, fresh);
         return;
     }
     x.target = q->p->holdings.n;
     plan_holding *h = ARRAY_PUSH(&q->p->holdings);
     *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
-    h->inside = layout_has(layout, TRAMA_SPLIT) && !x.reduced && (x.inside || !fresh); /* see try_alias */
-    partition_pieces(q, mesh, layout, &x.whole, h);
+    h->inside = layout_has(layout, TRAMA_SPLIT) && !x.t.reduced && (x.inside || !fresh); /* see try_alias */
+    partition_pieces(q, mesh, layout, &x.t.whole, h);
     make_exchange(&x, all_at_once ? &together : NULL, node);
 }
 

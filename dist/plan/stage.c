@@ -2,8 +2,7 @@
 /* Two levels: an exchange in which a process would send many small messages goes by way of another layout, so that each
  * hop has about the root of as many. It costs up to twice the bytes without partials, and with them no more than pieces
  * that do not come out even. The way is searched for among the layouts without masks on a few meshes; all ranks find
- * the same, by what some processes of the target would get. And sums of which one process would get most go by way of
- * equal pieces. */
+ * the same, by what some processes of the target would get. And sums go by way of slices where that is cheaper. */
 #include <string.h>
 
 #include "bound.h"
@@ -25,26 +24,28 @@ typedef struct cost {
 typedef struct search {
     const exchange *x;
     cost direct, best;
-    way *way; /* its mesh is NULL until one is found */
+    int64_t most; /* bytes of one of the processes asked, at once */
+    way *way;     /* its mesh is NULL until one is found */
 } search;
 
 /* ---- What an exchange costs ---- */
 
 static cost move_cost(const exchange *x, int64_t count, int64_t lacking, int64_t met, int targets)
 {
-    cost c = {.bytes = lacking * (int64_t)x->element};
-    int64_t holders = axes_size(x->from_mesh, layout_unsplit_axes(x->from_mesh, &x->from));
-    bool scattered = targets > 1 && targets > holders && met == 1 && count * (int64_t)x->element >= SLICE_BYTES;
+    cost c = {.bytes = lacking * (int64_t)x->t.element};
+    int64_t holders = axes_size(x->t.from_mesh, layout_unsplit_axes(x->t.from_mesh, &x->t.from));
+    bool scattered = targets > 1 && targets > holders && met == 1 && count * (int64_t)x->t.element >= SLICE_BYTES;
     c.received = lacking ? met - (lacking < count) + (scattered ? targets - 1 : 0) : 0;
     return c;
 }
 
 static cost sum_cost(const exchange *x, int64_t count, int64_t lacking, int64_t met, int targets)
 {
-    int terms = axes_size(x->from_mesh, x->reduced);
-    int64_t slices = is_sliced(terms, targets) ? targets : 1, slice = (count + slices - 1) / slices;
+    int terms = axes_size(x->t.from_mesh, x->t.reduced);
+    int64_t slices = transfer_is_sliced(terms, targets, lacking == 0) ? targets : 1,
+            slice = (count + slices - 1) / slices;
     int64_t own = (count - lacking) / slices;
-    cost c = {.bytes = (terms * slice - own + count - slice) * (int64_t)x->element};
+    cost c = {.bytes = (terms * slice - own + count - slice) * (int64_t)x->t.element};
     c.received = terms * met - (own > 0) + slices - 1;
     return c;
 }
@@ -52,29 +53,29 @@ static cost sum_cost(const exchange *x, int64_t count, int64_t lacking, int64_t 
 /* Processes that have something: of few elements not all. */
 static int64_t senders(const exchange *x)
 {
-    return box_count(&x->whole) ? layout_pieces(x->from_mesh, &x->from, &x->whole, &x->whole) *
-                                      axes_size(x->from_mesh, layout_unsplit_axes(x->from_mesh, &x->from))
-                                : 1;
+    return box_count(&x->t.whole) ? layout_pieces(x->t.from_mesh, &x->t.from, &x->t.whole, &x->t.whole) *
+                                        axes_size(x->t.from_mesh, layout_unsplit_axes(x->t.from_mesh, &x->t.from))
+                                  : 1;
 }
 
 static cost cost_at(const exchange *x, int position)
 {
     box b;
-    layout_box(x->to_mesh, &x->to, &x->whole, position, &b);
+    layout_box(x->t.to_mesh, &x->t.to, &x->t.whole, position, &b);
     int64_t count = box_count(&b);
     if (count == 0)
         return (cost){0};
-    int64_t lacking = bound_lacking(x->from_mesh, &x->from, x->to_mesh, &x->to, &x->whole, position);
-    int64_t met = layout_pieces(x->from_mesh, &x->from, &x->whole, &b);
-    int targets = axes_size(x->to_mesh, target_axes(x));
-    cost c = (x->reduced ? sum_cost : move_cost)(x, count, lacking, met, targets);
-    c.messages = max_i64(c.received, c.received * x->to_mesh->size / senders(x));
+    int64_t lacking = bound_lacking(x->t.from_mesh, &x->t.from, x->t.to_mesh, &x->t.to, &x->t.whole, position);
+    int64_t met = layout_pieces(x->t.from_mesh, &x->t.from, &x->t.whole, &b);
+    int targets = axes_size(x->t.to_mesh, transfer_target_axes(&x->t));
+    cost c = (x->t.reduced ? sum_cost : move_cost)(x, count, lacking, met, targets);
+    c.messages = max_i64(c.received, c.received * x->t.to_mesh->size / senders(x));
     return c;
 }
 
 static cost cost_of(const exchange *x)
 {
-    int size = x->to_mesh->size;
+    int size = x->t.to_mesh->size;
     const int positions[] = {0, 1 % size, size / 2, size - 1};
     cost most = {0};
     for (int i = 0; i < 4; i++) {
@@ -137,21 +138,42 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
 /* Number i of n processes that are asked. */
 static int probe(const exchange *x, int i, int n)
 {
-    return (int)((int64_t)x->to_mesh->size * i / n);
+    return (int)((int64_t)x->t.to_mesh->size * i / n);
 }
 
-/* Whether a way costs a process more bytes than it may: with sums more than all at once, but for rounding, else twice
- * `most`. Asked of n processes. */
-static bool is_dearer(const exchange *x, const exchange *to, const exchange *from, int n, int64_t most)
+/* The most bytes that one of n processes gets at once. */
+static int64_t most_bytes(const exchange *x, int n)
 {
-    for (int i = 0; i < n; i++) {
-        int at = probe(x, i, n), there = mesh_find_near(to->to_mesh, x->to_mesh->ids[at], at);
-        int64_t bytes = cost_at(from, at).bytes + (there < 0 ? 0 : cost_at(to, there).bytes);
-        int64_t direct = x->reduced ? cost_at(x, at).bytes : 0;
-        if (bytes > (x->reduced ? direct + direct / ROUNDING : 2 * most))
+    int64_t most = 0;
+    for (int i = 0; i < n; i++)
+        most = max_i64(most, cost_at(x, probe(x, i, n)).bytes);
+    return most;
+}
+
+/* Whether sums cost one of n processes that want nothing more than the most that any gets at once. */
+static bool burdens_others(const exchange *x, const exchange *to, int n, int64_t most)
+{
+    const trama_mesh *mesh = to->t.to_mesh;
+    for (int i = 0; i < n && !x->t.one_mesh; i++) {
+        int at = (int)((int64_t)mesh->size * i / n);
+        if (mesh_find_near(x->t.to_mesh, mesh->ids[at], at) < 0 && cost_at(to, at).bytes > most + most / ROUNDING)
             return true;
     }
     return false;
+}
+
+/* Whether a way costs a process more bytes than it may: with sums more than all at once, but for rounding, else twice
+ * `most`, which is the most that any gets at once. Asked of n processes. */
+static bool is_dearer(const exchange *x, const exchange *to, const exchange *from, int n, int64_t most)
+{
+    for (int i = 0; i < n; i++) {
+        int at = probe(x, i, n), there = mesh_find_near(to->t.to_mesh, x->t.to_mesh->ids[at], at);
+        int64_t bytes = cost_at(from, at).bytes + (there < 0 ? 0 : cost_at(to, there).bytes);
+        int64_t direct = x->t.reduced ? cost_at(x, at).bytes : 0;
+        if (bytes > (x->t.reduced ? direct + direct / ROUNDING : 2 * most))
+            return true;
+    }
+    return x->t.reduced && burdens_others(x, to, n, most);
 }
 
 static void hops(const exchange *x, const way *w, exchange *to, exchange *from)
@@ -164,12 +186,9 @@ static void hops(const exchange *x, const way *w, exchange *to, exchange *from)
 static bool is_within_bounds(const exchange *x, const way *w)
 {
     exchange to, from;
-    int64_t most = 0;
     hops(x, w, &to, &from);
-    int n = (int)min_i64(x->to_mesh->size, MOST_PROBES);
-    for (int i = 0; i < n && !x->reduced; i++)
-        most = max_i64(most, cost_at(x, probe(x, i, n)).bytes);
-    return !is_dearer(x, &to, &from, n, most);
+    int n = (int)min_i64(x->t.to_mesh->size, MOST_PROBES);
+    return !is_dearer(x, &to, &from, n, most_bytes(x, n));
 }
 
 static void try_way(search *s, const way *w)
@@ -180,7 +199,7 @@ static void try_way(search *s, const way *w)
     cost a = cost_of(&to), b = cost_of(&from);
     int64_t messages = max_i64(a.messages, b.messages), bytes = a.bytes + b.bytes;
     if (bytes > 2 * s->direct.bytes || 2 * messages > s->direct.messages ||
-        (x->reduced && is_dearer(x, &to, &from, (int)min_i64(x->to_mesh->size, PROBES), 0)) ||
+        (x->t.reduced && is_dearer(x, &to, &from, (int)min_i64(x->t.to_mesh->size, PROBES), s->most)) ||
         (s->way->mesh && (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes))))
         return;
     s->best = (cost){messages, bytes, 0};
@@ -205,7 +224,7 @@ static void try_layouts(search *s, way *w, int axis, bool turned)
     trama_placement *p = &w->between.axis[axis];
     *p = (trama_placement){.kind = TRAMA_REPLICATE};
     try_layouts(s, w, axis + 1, turned);
-    for (int d = 0; d < s->x->whole.ndim; d++) {
+    for (int d = 0; d < s->x->t.whole.ndim; d++) {
         *p = (trama_placement){.kind = TRAMA_SPLIT, .dim = d};
         try_layouts(s, w, axis + 1, turned);
     }
@@ -218,10 +237,10 @@ static void try_layouts(search *s, way *w, int axis, bool turned)
 static void try_mesh(search *s, const trama_mesh *mesh)
 {
     const exchange *x = s->x;
-    way w = {.mesh = mesh, .from_mesh = x->from_mesh, .to_mesh = x->to_mesh, .from = x->from, .to = x->to};
-    if (mesh != x->from_mesh && lift(x->from_mesh, &x->from, mesh, &w.from))
+    way w = {.mesh = mesh, .from_mesh = x->t.from_mesh, .to_mesh = x->t.to_mesh, .from = x->t.from, .to = x->t.to};
+    if (mesh != x->t.from_mesh && lift(x->t.from_mesh, &x->t.from, mesh, &w.from))
         w.from_mesh = mesh;
-    if (mesh != x->to_mesh && lift(x->to_mesh, &x->to, mesh, &w.to))
+    if (mesh != x->t.to_mesh && lift(x->t.to_mesh, &x->t.to, mesh, &w.to))
         w.to_mesh = mesh;
     w.between = layout_uniform(mesh, TRAMA_REPLICATE);
     if (mesh->ndim > MOST_AXES)
@@ -247,21 +266,22 @@ bool find_way(const exchange *x, way *found)
 {
     search s = {.x = x, .way = found};
     *found = (way){0};
-    bool new_terms = layout_axes(&x->to, TRAMA_PARTIAL) & ~x->kept;
-    if (x->own || new_terms || x->from.mask || x->to.mask || !map_is_apart(x->q->s.map, x->from_mesh) ||
-        !map_is_apart(x->q->s.map, x->to_mesh))
+    bool new_terms = layout_axes(&x->t.to, TRAMA_PARTIAL) & ~x->t.kept;
+    if (x->t.own || new_terms || x->t.from.mask || x->t.to.mask || !map_is_apart(x->q->s.map, x->t.from_mesh) ||
+        !map_is_apart(x->q->s.map, x->t.to_mesh))
         return false;
     s.direct = cost_of(x);
     if (!is_too_many(x, &s.direct))
         return false;
-    try_mesh(&s, x->from_mesh);
-    if (!x->one_mesh)
-        try_mesh(&s, x->to_mesh);
-    try_made(&s, as_square(x->from_mesh));
-    try_made(&s, heads_of(x->from_mesh));
-    if (!x->one_mesh) {
-        try_made(&s, as_square(x->to_mesh));
-        try_made(&s, heads_of(x->to_mesh));
+    s.most = most_bytes(x, (int)min_i64(x->t.to_mesh->size, PROBES));
+    try_mesh(&s, x->t.from_mesh);
+    if (!x->t.one_mesh)
+        try_mesh(&s, x->t.to_mesh);
+    try_made(&s, as_square(x->t.from_mesh));
+    try_made(&s, heads_of(x->t.from_mesh));
+    if (!x->t.one_mesh) {
+        try_made(&s, as_square(x->t.to_mesh));
+        try_made(&s, heads_of(x->t.to_mesh));
     }
     if (found->mesh && is_within_bounds(x, found))
         return true;
@@ -269,52 +289,10 @@ bool find_way(const exchange *x, way *found)
     return false;
 }
 
-/* ---- Sums that are cut by weights ---- */
+/* ---- Sums ---- */
 
-/* The mesh with equal pieces along the axes whose terms are summed to pieces by weight; NULL where there are none. */
-static trama_mesh *as_equal(const exchange *x)
+bool find_slices_way(const exchange *x, way *found)
 {
-    trama_mesh *equal = NULL;
-    for (int a = 0; a < x->to_mesh->ndim; a++)
-        if (x->reduced >> a & 1 && x->to.axis[a].kind == TRAMA_SPLIT && x->to_mesh->weights[a]) {
-            equal = equal ? equal : mesh_copy(x->to_mesh);
-            mesh_drop_weights(equal, a);
-        }
-    return equal;
-}
-
-/* The most bytes that one of the processes asked gets, by way of what lies between or at once. */
-static int64_t most_bytes(const exchange *x, const exchange *to, const exchange *from)
-{
-    int n = (int)min_i64(x->to_mesh->size, MOST_PROBES);
-    int64_t most = 0;
-    for (int i = 0; i < n; i++) {
-        int at = probe(x, i, n);
-        most = max_i64(most, to ? cost_at(to, at).bytes + cost_at(from, at).bytes : cost_at(x, at).bytes);
-    }
-    return most;
-}
-
-bool find_even_way(const exchange *x, way *found)
-{
-    *found = (way){0};
-    if (x->kept || layout_has(&x->to, TRAMA_PARTIAL) || x->from.mask || x->to.mask || !x->one_mesh ||
-        !map_is_apart(x->q->s.map, x->to_mesh))
-        return false;
-    trama_mesh *equal = as_equal(x);
-    if (!equal)
-        return false;
-    *found = (way){.from_mesh = equal,
-                   .mesh = equal,
-                   .to_mesh = x->to_mesh,
-                   .from = x->from,
-                   .between = x->to,
-                   .to = x->to,
-                   .owned = equal};
-    exchange to, from;
-    hops(x, found, &to, &from);
-    if (most_bytes(x, NULL, NULL) - most_bytes(x, &to, &from) >= SLICE_BYTES)
-        return true;
-    trama_mesh_destroy(&found->owned);
-    return false;
+    return !x->q->on_the_way && !x->q->by_slices && map_is_apart(x->q->s.map, x->t.from_mesh) &&
+           map_is_apart(x->q->s.map, x->t.to_mesh) && transfer_by_slices(&x->t, found);
 }

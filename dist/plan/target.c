@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shards that an exchange fills: what is there already needs none; the others are cut into tiles as messages
  * arrive. */
+#include <string.h>
+
 #include "exchange.h"
 
 typedef struct seams {
     int n;   /* source boxes that meet the target box */
     int dim; /* the dim along which they differ, -1: none so far, -2: several */
     box first;
+    int at[TRAMA_MAX_AXES]; /* the coordinate of the first */
     int64_t lo[MAX_TILES + 1], length[MAX_TILES + 1];
 } seams;
 
 static void visit_seam(void *arg, const box *piece, const int *coordinate)
 {
-    (void)coordinate;
     seams *s = arg;
     for (int d = 0; s->n && d < piece->ndim; d++)
         if (piece->lo[d] != s->first.lo[d] && d != s->dim)
             s->dim = s->dim == -1 ? d : -2;
-    if (s->n == 0)
+    if (s->n == 0) {
         s->first = *piece;
+        memcpy(s->at, coordinate, sizeof s->at);
+    }
     if (s->n <= MAX_TILES && s->dim >= -1) {
         s->lo[s->n] = piece->lo[s->dim < 0 ? 0 : s->dim];
         s->length[s->n] = piece->n[s->dim < 0 ? 0 : s->dim];
@@ -31,28 +35,28 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
 {
     const box *b = &t->region.box;
     partition_cut(x->q, b, x->q->s.program->values.at[x->value]->dtype, t->place, pieces, 0, dim, parts);
-    if (box_count(b) == 0 || x->own || !gets_value(x, t->position))
+    if (box_count(b) == 0 || x->t.own || !gets_value(x, t->position))
         return;
     seams s = {.dim = -1};
-    layout_overlaps(x->from_mesh, &x->from, &x->whole, b, visit_seam, &s);
-    group g = {.region = *b, .to_box = *b, .kept = kept_of(x, x->to_mesh, t->position)};
-    int coordinate[TRAMA_MAX_AXES], from[TRAMA_MAX_AXES] = {0};
-    mesh_coordinate(x->to_mesh, t->position, coordinate);
+    layout_overlaps(x->t.from_mesh, &x->t.from, &x->t.whole, b, visit_seam, &s);
+    group g = {.region = *b, .to_box = *b, .kept = kept_of(x, x->t.to_mesh, t->position)};
+    int coordinate[TRAMA_MAX_AXES];
+    mesh_coordinate(x->t.to_mesh, t->position, coordinate);
     if (s.n == 1) { /* one source box: slices, where they are exchanged */
-        group_holders(x, &g, from);
+        group_holders(x, &g, s.at);
         group_targets(x, &g, coordinate);
         int n = g.targets.n;
-        bool cut = x->reduced ? is_sliced(g.terms, n) : is_scattered(x, &g, 1);
-        if (x->reduced && !cut)
+        bool cut = x->t.reduced ? is_sliced(x, &g) : is_scattered(x, &g, 1);
+        if (x->t.reduced && !cut)
             cut = (n = sum_tiles(x, &g)) > 1;
-        if (cut && n <= MAX_TILES && b->ndim && b->n[partition_slice_dim(b, n)] >= n) {
-            *dim = partition_slice_dim(b, n);
+        if (cut && n <= MAX_TILES && b->ndim && b->n[box_slice_dim(b, n)] >= n) {
+            *dim = box_slice_dim(b, n);
             *parts = n;
         }
         group_free(&g);
         return;
     }
-    if (s.dim < 0 || s.n > MAX_TILES || x->reduced)
+    if (s.dim < 0 || s.n > MAX_TILES || x->t.reduced)
         return;
     for (int i = 0; i < s.n; i++) {
         int64_t lo, length, from_lo = max_i64(s.lo[i], b->lo[s.dim]);
@@ -68,13 +72,13 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
 /* Whether a target piece is a part of what its place holds already, so that it needs no buffer. */
 static bool try_alias(exchange *x, plan_piece *t)
 {
-    if (x->fresh || x->reduced || x->scale != 1 || !gets_value(x, t->position))
+    if (x->fresh || x->t.reduced || x->t.scale != 1 || !gets_value(x, t->position))
         return false;
     const plan_holding *h = &x->q->p->holdings.at[x->source];
-    int kept = kept_of(x, x->to_mesh, t->position);
+    int kept = kept_of(x, x->t.to_mesh, t->position);
     for (int i = 0; i < h->pieces.n; i++) {
         const plan_piece *s = &h->pieces.at[i];
-        if (s->place == t->place && kept_of(x, x->from_mesh, s->position) == kept &&
+        if (s->place == t->place && kept_of(x, x->t.from_mesh, s->position) == kept &&
             box_contains(&s->region.box, &t->region.box)) {
             t->region.shard = s->region.shard;
             return true;
@@ -90,7 +94,7 @@ static bool same_as_before(const exchange *x, plan_holding *h, int i)
     for (int j = 0; j < i; j++) {
         const plan_piece *u = &h->pieces.at[j];
         if (u->place == t->place && gets_value(x, u->position) == gets_value(x, t->position) &&
-            kept_of(x, x->to_mesh, u->position) == kept_of(x, x->to_mesh, t->position) &&
+            kept_of(x, x->t.to_mesh, u->position) == kept_of(x, x->t.to_mesh, t->position) &&
             box_equal(&u->region.box, &t->region.box)) {
             t->region = u->region;
             return true;
@@ -111,8 +115,8 @@ void make_targets(exchange *x)
         target_cut(x, t, pieces_on(h, t->place), &dim, &parts);
         t->region.shard = partition_shard(q, SHARD_OWN, x->value, t->place, &t->region.box, dim, parts);
         q->p->shards.at[t->region.shard].summed =
-            x->reduced && parts <= partition_sum_tiles(q, region_bytes(x, &t->region.box));
-        if (x->own || !gets_value(x, t->position)) {
+            x->t.reduced && parts <= partition_sum_tiles(q, region_bytes(x, &t->region.box));
+        if (x->t.own || !gets_value(x, t->position)) {
             staged *s = stage_step(x, CLEAR, STEP_FILL, t->place);
             s->n = 1;
             s->step.scale = 0;

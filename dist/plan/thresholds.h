@@ -4,8 +4,7 @@
 #define THRESHOLDS_H
 
 enum {
-    SLICE_BYTES = 16 << 10, /* below it a box is not worth a scatter: holders send all of it */
-    MANY_MESSAGES = 64,     /* of less than SMALL_BYTES from one process: too many */
+    MANY_MESSAGES = 64, /* of less than SMALL_BYTES from one process: too many */
     SMALL_BYTES = 64 << 10,
     MANY_ON_THE_WAY = 16, /* the same for a part of such an exchange */
     SUM_TILE = 4 << 20,   /* what is summed is summed in parts of so many bytes or more: two terms as each arrives */

@@ -160,7 +160,7 @@ static void make_windows(windows *w, int64_t window)
     }
     for (int i = 0; i < w->buffers.n; i++) {
         int place = w->buffers.at[i].place;
-        box memory = {.ndim = 1, .n = {2 * w->half[place] / (int64_t)w->x->element}};
+        box memory = {.ndim = 1, .n = {2 * w->half[place] / (int64_t)w->x->t.element}};
         if (w->shard[place] >= 0)
             continue;
         w->shard[place] = partition_shard(w->x->q, SHARD_WINDOW, w->x->value, place, &memory, -1, 1);
@@ -185,7 +185,7 @@ static void assign_rounds(windows *w)
             plan_shard *s = &w->x->q->p->shards.at[b->shard];
             b->round = round;
             s->within = w->shard[b->place];
-            s->at = (round % 2 * w->half[b->place] + used[b->place]) / (int64_t)w->x->element;
+            s->at = (round % 2 * w->half[b->place] + used[b->place]) / (int64_t)w->x->t.element;
             used[b->place] += b->bytes;
         }
         *ARRAY_PUSH(&w->rounds) = round;

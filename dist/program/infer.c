@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "bound.h"
+#include "transfer.h"
 
 typedef struct axis_list {
     int n, axes[TRAMA_MAX_AXES];
@@ -58,6 +58,16 @@ static box whole_of(const trama_rule *rule, int t)
     return whole;
 }
 
+/* The most bytes that a process receives where operand or result t changes its layout. */
+static int64_t edge_cost(const inference *q, int t, const trama_layout *from, const trama_layout *to)
+{
+    const trama_node *node = q->node;
+    const trama_value *v = t < q->rule->n_in ? node->in[t] : node->out[t - q->rule->n_in];
+    const box whole = whole_of(q->rule, t);
+    transfer edge = transfer_between(q->mesh, from, q->mesh, to, &whole, trama_dtype_size(v->dtype));
+    return transfer_most(&edge);
+}
+
 /* Received bytes on the op's edges if the factor is split by the candidate. */
 static int64_t candidate_cost(const inference *q, int factor, const axis_list *candidate)
 {
@@ -76,9 +86,8 @@ static int64_t candidate_cost(const inference *q, int factor, const axis_list *c
             if (from.axis[a].kind == TRAMA_OPEN)
                 from.axis[a].kind = TRAMA_REPLICATE;
         layout_split(&wanted, dim, candidate->n, candidate->axes);
-        box whole = whole_of(q->rule, t);
         bool result = t >= q->rule->n_in; /* a result goes from what the op makes to what is asked for */
-        cost += bound_transfer(q->mesh, result ? &wanted : &from, result ? &from : &wanted, &whole);
+        cost += edge_cost(q, t, result ? &wanted : &from, result ? &from : &wanted);
     }
     return cost;
 }
@@ -298,8 +307,7 @@ static int64_t attempt_cost(const inference *q, const op_layouts *r)
                 given.axis[a] = result && computed->axis[a].kind == TRAMA_PARTIAL
                                     ? computed->axis[a]
                                     : (trama_placement){.kind = TRAMA_REPLICATE};
-        box whole = whole_of(q->rule, t);
-        cost += bound_transfer(q->mesh, result ? computed : &given, result ? &given : computed, &whole);
+        cost += edge_cost(q, t, result ? computed : &given, result ? &given : computed);
     }
     return cost;
 }

@@ -152,6 +152,8 @@ static void look(const change *c, plan *const *plans)
         ck_assert_msg(same_groups(plans[r], plans[0]), "%s: other groups than on rank 0", change_text(c));
     expected e = c->collectives ? rule(c) : (expected){0};
     n_collective += e.n > 0;
+    if (!e.n && plans[0]->exchanges.n > 1) /* by way of slices: each hop is a change of its own */
+        return;
     for (int r = 0; r < c->machine->n_ranks; r++) {
         ck_assert_msg(!e.n || plan_count(plans[r]).messages == 0, "%s: messages beside collectives", change_text(c));
         for (int i = 0; i < c->machine->n_places; i++)

@@ -123,7 +123,8 @@ START_TEST(a_change_of_layout_moves_what_its_processes_lack)
         {"2:0,1", "S(0)", "2:2,3", "S(0)", {8, 1}, 0, 2, 16, 32},
         {"2:0,1", "S(0)", "2:2,3", "R", {8, 1}, 0, 3, 16, 64},
         {"2:0,1", "S(0)", "2:1,2", "S(0)", {8, 1}, 0, 1, 16, 32},
-        {"2:0,1", "R", "2:1,2", "R", {8, 1}, 1, 2, 32, 32}, /* 1 has it; between meshes holders take turns */
+        {"2:0,1", "P", "1:2", "R", {64, 96}, 0, 1, 24576, 49152}, /* each sums a half, of which 2 gets two */
+        {"2:0,1", "R", "2:1,2", "R", {8, 1}, 1, 2, 32, 32},       /* 1 has it; between meshes holders take turns */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         process_traffic *t = of_reshard(cases[i].from_mesh, cases[i].from, cases[i].to_mesh, cases[i].to,

@@ -6,6 +6,8 @@
 #include "change.h"
 #include "partition.h"
 #include "suite.h"
+#include "trama_reshard_plan.h"
+#include "transfer.h"
 
 static const int64_t shapes[][4] = {/* ndim, extents */
                                     {0},          {1, 0},       {1, 1},       {1, 2},       {1, 5},
@@ -327,6 +329,116 @@ START_TEST(paddle_partial_kinds_survive_and_5_over_4_has_no_negative_piece)
 }
 END_TEST
 
+/* The targets of one row block are two, one of which has no term of it: half a block of both terms and the other half's
+ * sum, 2 * 48 + 48 elements, instead of two blocks of 96. */
+START_TEST(terms_that_some_targets_lack_are_summed_in_slices)
+{
+    change_traffic moved[4];
+    try_text("2,2", "S(0),P", "2,2", "R,S(0)", TRAMA_SHAPE(12, 16), 4, 4, true, moved);
+    const int64_t received[] = {96, 144, 144, 96};
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(moved[i].received, received[i]);
+}
+END_TEST
+
+/* Two terms, which all have: the one that a process lacks comes from its peer, in one message, though replicas could
+ * help; that costs the same bytes in more messages. */
+START_TEST(two_terms_with_replicas_go_between_peers)
+{
+    static const char *const layouts_of[][2] = {{"2,4", "P,R"}, {"4,2", "R,P"}};
+    for (int i = 0; i < 2; i++) {
+        change_traffic moved[8];
+        try_text(layouts_of[i][0], layouts_of[i][1], layouts_of[i][0], "R,R", TRAMA_SHAPE(24, 16), 8, 8, true, moved);
+        for (int k = 0; k < 8; k++) {
+            ck_assert_int_eq(moved[k].received, 24 * 16);
+            ck_assert_int_eq(moved[k].sent, 24 * 16);
+        }
+    }
+}
+END_TEST
+
+/* N elements of t terms: those who have them sum N/t each, (t-1)/t N, and the targets get N: not t N, nor (t+p-1)/p N
+ * in slices of p targets. A root that has a term sums its part of it, too: (t-1)/t N + (t-1)/t N, not (t-1) N. */
+START_TEST(sums_for_other_processes_are_made_where_the_terms_are)
+{
+    static const struct {
+        const char *from_mesh, *from, *to_mesh, *to;
+        int ids;
+        int64_t most; /* of 64 x 96 = 6144 elements */
+    } cases[] = {
+        {"2:0,1", "P", "1:2", "R", 3, 6144},
+        {"4:0,1,2,3", "P", "1:4", "R", 5, 6144},
+        {"2:0,1", "P(max)", "2:2,3", "R", 4, 6144},
+        {"4:0,1,2,3", "P(avg)", "4:4,5,6,7", "S(0)", 8, 3 * 1536},
+        {"4", "P(min)", "1:0", "R", 4, 2 * 3 * 1536},
+        {"2,2", "P,R", "1:4", "R", 5, 6144},
+        {"2,2:0,1,2,3", "S(1),P", "2:4,5", "R", 6, 6144},
+        {"4", "P mask{1,1,1,1}", "1:0", "P(sum)", 4, 2 * 3 * 1536},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        change_traffic moved[8];
+        int64_t most = 0;
+        try_text(cases[i].from_mesh, cases[i].from, cases[i].to_mesh, cases[i].to, TRAMA_SHAPE(64, 96), cases[i].ids,
+                 cases[i].ids, true, moved);
+        for (int r = 0; r < cases[i].ids; r++)
+            most = max_i64(most, moved[r].received);
+        ck_assert_msg(most == cases[i].most, "case %zu: %lld elements, not %lld", i, (long long)most,
+                      (long long)cases[i].most);
+    }
+}
+END_TEST
+
+/* 4 elements: 32 bytes fewer do not pay for the messages of a second hop. */
+START_TEST(tiny_sums_go_at_once)
+{
+    change_traffic moved[5];
+    try_text("4:0,1,2,3", "P", "1:4", "R", TRAMA_SHAPE(4), 5, 5, true, moved);
+    ck_assert_int_eq(moved[4].received, 4 * 4);
+    ck_assert_int_eq(moved[0].received, 0);
+}
+END_TEST
+
+/* Terms that change their kind go in two changes, whatever they cost. */
+static bool changes_kind(const transfer *t)
+{
+    return t->one_mesh && t->reduced & t->fresh_sum;
+}
+
+/* Completion chooses layouts by this number. */
+START_TEST(what_a_change_is_said_to_cost_is_what_its_plan_receives)
+{
+    static const char *const meshes[] = {"2,2", "3,2", "4:1,4,2,5"};
+    trama_shape shape = TRAMA_SHAPE(12, 17);
+    const box whole = box_whole(shape);
+    int compared = 0;
+    for (int i = 0; i < 9; i++) {
+        trama_mesh *a = trama_mesh_parse(meshes[i / 3]), *b = trama_mesh_parse(meshes[i % 3]);
+        layout_list from = {0}, to = {0};
+        every_layout(a, shape.ndim, true, &from);
+        every_layout(b, shape.ndim, true, &to);
+        for (int64_t k = i; k < (int64_t)from.n * to.n; k += 5) {
+            const trama_layout *f = &from.at[k / to.n], *g = &to.at[k % to.n];
+            transfer t = transfer_between(a, f, b, g, &whole, 4);
+            trama_reshard_plan *p = NULL;
+            if (changes_kind(&t))
+                continue;
+            ck_assert(!trama_reshard_plan_new(a, f, b, g, TRAMA_F32, shape, &p));
+            int64_t received = trama_reshard_plan_certificate(p).received;
+            ck_assert_msg(transfer_most(&t) == received, "meshes %s and %s, pair %lld: %lld bytes, not %lld",
+                          meshes[i / 3], meshes[i % 3], (long long)k, (long long)transfer_most(&t),
+                          (long long)received);
+            trama_reshard_plan_destroy(&p);
+            compared++;
+        }
+        ARRAY_FREE(&from);
+        ARRAY_FREE(&to);
+        trama_mesh_destroy(&a);
+        trama_mesh_destroy(&b);
+    }
+    ck_assert_int_gt(compared, 1000);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -342,6 +454,11 @@ int main(void)
         an_all_gather_copies_nothing_but_its_own_part,
         small_sums_stay_on_their_line_of_a_large_mesh,
         a_split_becomes_a_sum_of_terms_where_it_is,
+        terms_that_some_targets_lack_are_summed_in_slices,
+        two_terms_with_replicas_go_between_peers,
+        sums_for_other_processes_are_made_where_the_terms_are,
+        tiny_sums_go_at_once,
+        what_a_change_is_said_to_cost_is_what_its_plan_receives,
         pytorch_171916_sums_are_in_the_order_of_terms_and_equal_on_all_replicas,
         pytorch_194457_all_gather_of_5x3_on_2x2,
         paddle_partial_kinds_survive_and_5_over_4_has_no_negative_piece,

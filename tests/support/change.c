@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "partition.h"
+#include "scheme.h"
 #include "verify.h"
 
 int64_t change_window(trama_shape shape, int which)
@@ -163,6 +164,16 @@ static bool changes_kind(const change *c, int axis)
            !is_linear(c->from.axis[axis].reduce) && trama_mesh_equal(c->from_mesh, c->to_mesh);
 }
 
+/* What was whole, or a term of another kind, becomes terms. */
+static bool begins_terms(const change *c)
+{
+    bool same = trama_mesh_equal(c->from_mesh, c->to_mesh);
+    for (int a = 0; a < c->to_mesh->ndim && same; a++)
+        if (is_partial(&c->to, a) && !(reduced_terms(c).kept >> a & 1))
+            return true;
+    return false;
+}
+
 static bool changes_any_kind(const change *c)
 {
     for (int a = 0; a < c->to_mesh->ndim; a++)
@@ -274,26 +285,65 @@ static int64_t most_lacking(const change *c)
     return most;
 }
 
+/* Without partials: what each lacks. */
+static void check_lacking(const change *c, int position, int64_t got, int64_t most)
+{
+    int64_t lacks = 8 * change_lacking(c, position);
+    if (gets_nothing(c, position) || (c->to.mask && !c->to.mask[position]))
+        ck_assert_msg(got == 0, "%s: process %d gets %lld bytes for nothing", change_text(c), position, (long long)got);
+    else if (c->two_levels)
+        ck_assert_msg(got <= 2 * most, "%s: process %d gets %lld bytes", change_text(c), position, (long long)got);
+    else
+        ck_assert_msg(got == lacks, "%s: process %d lacks %lld bytes and gets %lld", change_text(c), position,
+                      (long long)lacks, (long long)got);
+}
+
+static int64_t most_received(const change *c, memory *const *ranks)
+{
+    int64_t most = 0;
+    for (int r = 0; r < c->machine->n_ranks; r++)
+        most = max_i64(most, plan_count(ranks[r]->p).received);
+    return most;
+}
+
+/* So many messages, of terms and of slices that are exchanged, that another way may be taken on which they are fewer.
+ */
+static bool are_many(const change *c, const scheme *at_once)
+{
+    int64_t messages = at_once->messages + c->to_mesh->size;
+    return max_i64(messages, messages * c->to_mesh->size / c->from_mesh->size) > 64;
+}
+
+/* No more than at once; and where the source need not send more, no more than by way of slices, but for a sixteenth and
+ * 64 bytes for each message that this would take more. */
+static void check_schemes(const change *c, int64_t got)
+{
+    scheme at_once = scheme_at_once(c);
+    ck_assert_msg(64 * got <= 65 * 8 * at_once.received, "%s: a process gets %lld bytes, all terms are %lld",
+                  change_text(c), (long long)got, (long long)(8 * at_once.received));
+    for (int d = 0; d < c->shape.ndim && !begins_terms(c) && !are_many(c, &at_once); d++) {
+        scheme s = scheme_by_slices(c, d);
+        int64_t most = 8 * s.received + 64 * max_i64(0, s.messages - at_once.messages);
+        ck_assert_msg(8 * s.sent > got || 16 * got <= 17 * most,
+                      "%s: a process gets %lld bytes, by way of slices along dim %d %lld", change_text(c),
+                      (long long)got, d, (long long)most);
+    }
+}
+
 static void check_bytes(const change *c, memory *const *ranks)
 {
     terms t = reduced_terms(c);
     bool reduces = t.split * t.whole > 1;
-    int64_t most = c->two_levels && !reduces ? most_lacking(c) : c->two_levels ? 8 * largest_limit(c, t) : 0;
-    for (int i = 0; i < c->to_mesh->size; i++) {
-        int rank = map_place(c->map, c->to_mesh->ids[i]);
-        int64_t got = plan_count(ranks[rank]->p).received, lacks = 8 * change_lacking(c, i);
-        if (gets_nothing(c, i) || (c->to.mask && !c->to.mask[i]))
-            ck_assert_msg(got == 0, "%s: process %d gets %lld bytes for nothing", change_text(c), i, (long long)got);
-        else if (!reduces && c->two_levels)
-            ck_assert_msg(got <= 2 * most, "%s: process %d gets %lld bytes", change_text(c), i, (long long)got);
-        else if (!reduces)
-            ck_assert_msg(got == lacks, "%s: process %d lacks %lld bytes and gets %lld", change_text(c), i,
-                          (long long)lacks, (long long)got);
-        else
-            ck_assert_msg(got <= max_i64(most, lacks + 8 * reduce_limit(c, i, t)),
-                          "%s: process %d gets %lld bytes, the table allows %lld", change_text(c), i, (long long)got,
-                          (long long)max_i64(most, lacks + 8 * reduce_limit(c, i, t)));
-    }
+    int64_t most = c->two_levels ? most_lacking(c) : 0, limit = 8 * largest_limit(c, t);
+    for (int i = 0; i < c->to_mesh->size && !reduces; i++)
+        check_lacking(c, i, plan_count(ranks[map_place(c->map, c->to_mesh->ids[i])]->p).received, most);
+    if (!reduces)
+        return;
+    int64_t got = most_received(c, ranks);
+    ck_assert_msg(got <= limit, "%s: a process gets %lld bytes, the table allows %lld", change_text(c), (long long)got,
+                  (long long)limit);
+    if (!changes_any_kind(c) && !c->collectives) /* each of which has a scheme of its own */
+        check_schemes(c, got);
 }
 
 /* What the plan says of itself. */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One change of layout, known from its meshes, layouts and sizes alone: which axes are summed, the bytes that each
+ * process receives, and the scheme that is cheapest. The plan, completion and the estimate of traffic all ask here, so
+ * that they agree. */
+#ifndef TRANSFER_H
+#define TRANSFER_H
+
+#include "layout.h"
+
+enum { SLICE_BYTES = 16 << 10 }; /* below it a box is not worth a scatter: holders send all of it */
+
+typedef struct transfer {
+    const trama_mesh *from_mesh, *to_mesh;
+    bool one_mesh; /* the two are equal, so that axes of one are axes of the other */
+    trama_layout from, to;
+    box whole;
+    size_t element;     /* bytes */
+    unsigned kept;      /* axes along which nothing is exchanged: partial and stay so, or lines that sum on their own */
+    unsigned own;       /* of those the ones along which a split becomes P(sum|avg): each piece is a term, else zero */
+    unsigned reduced;   /* partial axes of the source that are summed */
+    unsigned fresh_sum; /* axes along which the target becomes P(sum): the first process keeps the value */
+    trama_reduce reduce;
+    double scale; /* of the sum */
+} transfer;
+
+transfer transfer_between(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                          const trama_layout *to, const box *whole, size_t element);
+
+/* Axes of the target mesh along which the targets of one box lie. */
+unsigned transfer_target_axes(const transfer *t);
+
+/* Whether two processes are the same along the axes whose pieces become terms. */
+bool transfer_same_own(const transfer *t, const int *from_coordinate, const int *to_coordinate);
+
+/* Elements of the target box at a position that its process does not hold. */
+int64_t transfer_lacking(const transfer *t, int position);
+
+/* Whether the targets of a region sum a slice of its terms each and exchange the sums, or else each sums all of it.
+ * all_hold: each target holds one of the terms. By the bytes that one target receives, of n elements:
+ *
+ *                   all of it     slices
+ *   all hold        (terms-1) n   (terms-1 + targets-1) n / targets: the same for two terms, in more messages
+ *   one does not     terms    n   (terms   + targets-1) n / targets */
+bool transfer_is_sliced(int terms, int targets, bool all_hold);
+
+/* What a process receives; and of its bytes those that processes of the source send, rather than targets that exchange
+ * slices. */
+typedef struct transfer_load {
+    int64_t bytes, messages, of_source;
+} transfer_load;
+
+/* By the process at a position of the target mesh, where all goes at once. */
+transfer_load transfer_received(const transfer *t, int position);
+
+/* Two changes of layout for one. from and to are those of the transfer, or the same holdings on another mesh. */
+typedef struct way {
+    const trama_mesh *from_mesh, *mesh, *to_mesh;
+    trama_layout from, between, to;
+    trama_mesh *owned; /* mesh, where it was made for this; NULL */
+} way;
+
+/* The scheme for a sum. At once: each target receives the terms of its box, or of its slice of it. By slices: the
+ * processes of the source sum a slice each (a reduce-scatter), and the targets take what they lack from these. A scheme
+ * costs the most bytes that any process receives. Slices are chosen, and true is returned, where they cost at most
+ * 16/17 of all at once, counting 64 bytes for each message that a process gets more; and where the source need not send
+ * more than a process would receive or send at once. The owner of the way frees way.owned. */
+bool transfer_by_slices(const transfer *t, way *found);
+
+/* The most bytes that any process receives, by the scheme that is chosen. */
+int64_t transfer_most(const transfer *t);
+
+#endif
