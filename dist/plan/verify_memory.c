@@ -4,6 +4,7 @@
  * the other. */
 #include <string.h>
 
+#include "intervals.h"
 #include "verify.h"
 
 typedef struct span {
@@ -46,8 +47,78 @@ static step_access access_of(const plan *p, int step, int shard, const box *b)
     return found;
 }
 
+/* Who uses which part of the shards that messages lie in: each operand by its interval in one dim of its shard, the
+ * group being 2 * shard, or 2 * shard + 1 where it has all of that dim. */
+typedef struct uses {
+    intervals list;
+    int *dim;  /* [shards] the dim of a shard that has views; -1 of others */
+    int *step; /* [operands] */
+} uses;
+
+/* The dim along which most views of a shard are parts. */
+static int *find_dims(const plan *p)
+{
+    int *dim = trama_alloc((size_t)p->shards.n * sizeof *dim);
+    memset(dim, -1, (size_t)p->shards.n * sizeof *dim);
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *view = &p->shards.at[i];
+        if (view->source != SHARD_VIEW || view->within < 0)
+            continue;
+        const box *whole = &p->shards.at[view->within].box;
+        int most = 0;
+        for (int d = 1; d < whole->ndim; d++) /* cut to the smallest part of the whole */
+            if ((double)view->box.n[d] * (double)whole->n[most] < (double)view->box.n[most] * (double)whole->n[d])
+                most = d;
+        dim[view->within] = most;
+    }
+    return dim;
+}
+
+static uses find_uses(const plan *p)
+{
+    uses u = {.dim = find_dims(p), .step = trama_alloc(((size_t)p->operands.n + 1) * sizeof(int))};
+    for (int i = 0; i < p->steps.n; i++)
+        for (int k = 0; k < p->steps.at[i].n_operands; k++) {
+            const plan_operand *o = operand(p, i, k);
+            const int shard = o->region.shard, d = u.dim[shard], what = (int)(o - p->operands.at);
+            if (d < 0)
+                continue;
+            const box *whole = &p->shards.at[shard].box, *b = &o->region.box;
+            bool all = b->ndim == 0 || b->n[d] == whole->n[d];
+            u.step[what] = i;
+            intervals_add(&u.list, 2 * shard + all, b->ndim ? b->lo[d] : 0, b->ndim ? b->lo[d] + b->n[d] : 1, what);
+        }
+    intervals_sort(&u.list);
+    return u;
+}
+
+static void free_uses(uses *u)
+{
+    ARRAY_FREE(&u->list);
+    free(u->dim);
+    free(u->step);
+}
+
+/* Whether a step between the first and the last use of a view uses what it shows as it must not. */
+static bool is_disturbed(const plan *p, const uses *u, const plan_shard *view, span s, bool received)
+{
+    const box *b = &view->box;
+    const int d = u->dim[view->within];
+    const int64_t lo = b->ndim ? b->lo[d] : 0, hi = b->ndim ? b->lo[d] + b->n[d] : 1;
+    for (int group = 2 * view->within; group <= 2 * view->within + 1; group++)
+        for (int i = intervals_begin(&u->list, group, hi); (i = intervals_next(&u->list, group, lo, i)) >= 0; i--) {
+            const int what = u->list.at[i].what, step = u->step[what];
+            const plan_operand *o = &p->operands.at[what];
+            box common;
+            if (step > s.first && step < s.last && o->access != ACCESS_NONE && (received || o->access != ACCESS_READ) &&
+                box_intersect(&o->region.box, b, &common))
+                return true;
+        }
+    return false;
+}
+
 /* While a message is sent from where it lies nobody writes there; while one is received nobody else comes near. */
-static bool view_is_apart(const plan *p, int shard, span s)
+static bool view_is_apart(const plan *p, const uses *u, int shard, span s)
 {
     const plan_shard *view = &p->shards.at[shard];
     step_access first = access_of(p, s.first, view->within, &view->box);
@@ -55,12 +126,7 @@ static bool view_is_apart(const plan *p, int shard, span s)
     bool received = first != ACCESS_READ;
     if (s.first == s.last || first == ACCESS_NONE || last == ACCESS_NONE)
         return false;
-    for (int i = s.first + 1; i < s.last; i++) {
-        step_access a = access_of(p, i, view->within, &view->box);
-        if (a != ACCESS_NONE && (received || a != ACCESS_READ))
-            return false;
-    }
-    return true;
+    return !is_disturbed(p, u, view, s, received);
 }
 
 /* Orders that hand one memory on, one after the other. */
@@ -109,47 +175,66 @@ static bool in_turn(const plan *p, const chain *chains, const span *a, const spa
     return leads_to(chains, a->last, b->first) && (opened || (a->again >= 0 && leads_to(chains, b->last, a->again)));
 }
 
-static bool overlap(const plan_shard *a, const plan_shard *b)
+/* Messages by the window or bundle that they lie in. */
+static intervals find_messages(const plan *p)
 {
-    return a->source == SHARD_MESSAGE && b->source == SHARD_MESSAGE && a->within == b->within &&
-           a->at < b->at + box_count(&b->box) && b->at < a->at + box_count(&a->box);
+    intervals list = {0};
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        if (s->source == SHARD_MESSAGE && s->within >= 0)
+            intervals_add(&list, s->within, s->at, s->at + box_count(&s->box), i);
+    }
+    intervals_sort(&list);
+    return list;
 }
 
-/* Parts of a bundle are used as it is, so they only must not overlap. */
-static bool part_is_apart(const plan *p, int shard)
-{
-    for (int i = 0; i < p->shards.n; i++)
-        if (i != shard && overlap(&p->shards.at[i], &p->shards.at[shard]))
-            return false;
-    return true;
-}
-
-static bool shard_is_apart(const plan *p, const span *spans, const chain *chains, int shard)
+/* Parts of a bundle are used as it is, so they only must not overlap. In a window one is used after the other. */
+static bool message_is_apart(const plan *p, const intervals *messages, const span *spans, const chain *chains,
+                             int shard)
 {
     const plan_shard *s = &p->shards.at[shard];
-    if (s->within < 0 || spans[shard].first < 0)
-        return true;
-    if (p->shards.at[s->within].source == SHARD_BUNDLE)
-        return part_is_apart(p, shard);
-    if (s->source == SHARD_VIEW)
-        return view_is_apart(p, shard, spans[shard]);
-    for (int i = 0; i < p->shards.n; i++)
-        if (i != shard && overlap(&p->shards.at[i], s) && spans[i].first >= 0 && spans[i].first <= spans[shard].first &&
-            !in_turn(p, chains, &spans[i], &spans[shard]))
+    const int64_t end = s->at + box_count(&s->box);
+    const bool bundled = p->shards.at[s->within].source == SHARD_BUNDLE;
+    for (int i = intervals_begin(messages, s->within, end); (i = intervals_next(messages, s->within, s->at, i)) >= 0;
+         i--) {
+        const int other = messages->at[i].what;
+        if (other != shard && (bundled || (spans[other].first >= 0 && spans[other].first <= spans[shard].first &&
+                                           !in_turn(p, chains, &spans[other], &spans[shard]))))
             return false;
+    }
     return true;
+}
+
+/* What is made once for all shards of a plan. */
+typedef struct memory {
+    span *spans;
+    chain *chains;
+    uses uses;
+    intervals messages;
+} memory;
+
+static bool shard_is_apart(const plan *p, const memory *m, int shard)
+{
+    const plan_shard *s = &p->shards.at[shard];
+    if (s->within < 0 || m->spans[shard].first < 0)
+        return true;
+    if (s->source == SHARD_VIEW)
+        return view_is_apart(p, &m->uses, shard, m->spans[shard]);
+    return s->source != SHARD_MESSAGE || message_is_apart(p, &m->messages, m->spans, m->chains, shard);
 }
 
 int plan_unordered(const plan *p)
 {
     int found = -1;
     span *spans = find_spans(p);
-    chain *chains = find_chains(p, spans);
+    memory m = {spans, find_chains(p, spans), find_uses(p), find_messages(p)};
     for (int i = 0; i < p->shards.n && found < 0; i++)
-        if (!shard_is_apart(p, spans, chains, i))
+        if (!shard_is_apart(p, &m, i))
             found = i;
-    free(chains);
-    free(spans);
+    free(m.chains);
+    free(m.spans);
+    free_uses(&m.uses);
+    ARRAY_FREE(&m.messages);
     return found;
 }
 
