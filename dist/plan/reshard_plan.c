@@ -24,7 +24,7 @@ typedef struct setting {
     machine *machine;
     process_map map;
     plan **plans; /* [n] */
-    trama_reshard_tell *tell;
+    trama_reshard_tell tell;
     void *closure; /* for tell */
 } setting;
 
@@ -184,7 +184,7 @@ trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_lay
 
 trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                      const trama_layout *to, trama_dtype dtype, trama_shape shape,
-                                     trama_reshard_tell *tell, void *closure, trama_reshard_plan **made)
+                                     trama_reshard_tell tell, void *closure, trama_reshard_plan **made)
 {
     if (!made)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the plan's address is NULL");

@@ -42,10 +42,10 @@ trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_lay
 
 /* As trama_reshard_plan_new, which takes minutes for some 10,000 processes: tells after each plan how many of how many are made.
  * tell may be NULL; closure is handed to it. */
-typedef void trama_reshard_tell(void *closure, int made, int processes);
+typedef void (*trama_reshard_tell)(void *closure, int made, int processes);
 trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                      const trama_layout *to, trama_dtype dtype, trama_shape shape,
-                                     trama_reshard_tell *tell, void *closure, trama_reshard_plan **plan);
+                                     trama_reshard_tell tell, void *closure, trama_reshard_plan **plan);
 void trama_reshard_plan_destroy(trama_reshard_plan **plan);
 
 /* All moves, in an order in which they could be done; the number of them. They live as long as the plan. moves NULL:
