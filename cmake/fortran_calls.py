@@ -5,8 +5,10 @@ rule knows is not made."""
 import re
 from dataclasses import dataclass, field
 
+import fortran_headers
+
 FROM_ONE = {"i", "axis", "from"}  # counted from 0 in C; processes, their ids and ranks are from 0 in Fortran too
-WIDE = {"int64_t", "uint64_t"}
+WIDE = {"int64_t", "uint64_t", "size_t"}
 
 
 @dataclass
@@ -71,7 +73,7 @@ def is_count(p, rest):
 
 def handles(c, p, rest):
     """int n, trama_value *const *values"""
-    if is_count(p, rest) and rest[0].type.removesuffix(" **") in c.headers.handles:
+    if is_count(p, rest) and rest[0].is_list and rest[0].type.removesuffix(" **") in c.headers.handles:
         name, handle = rest[0].name, rest[0].type.removesuffix(" **")
         c.keep("type(c_ptr), target", f"{name}_c(size({name}) + 1)")
         c.keep("integer", "j")
@@ -96,7 +98,7 @@ def numbers(c, p, rest):
 
 def texts(c, p, rest):
     """int n, const char *const *layouts: blank ones are NULL."""
-    if is_count(p, rest) and rest[0].type == "char **" and rest[0].constant:
+    if is_count(p, rest) and rest[0].type == "char **" and rest[0].is_list:
         name = rest[0].name
         c.keep("type(text_list), target", f"{name}_c")
         c.before.append(f"call {name}_c%fill({name})")
@@ -119,8 +121,9 @@ def array(c, p, rest):
     c.keep("type(lent_array), target", "data_c")
     value = c.values[-1] + "%at" if c.values else "c_null_ptr"
     program = "c_null_ptr" if c.function.result == "trama_status" else "program%at"
-    c.array = f'lent(data_c, "{c.function.friendly}", {program}, {value}, {"chosen_dtype(dtype)" if start else "-1_c_int"}, ' \
-              f'{".true." if reads else ".false."}, data)'
+    dtype = "chosen_dtype(dtype)" if start else "-1_c_int"
+    c.array = f'lent(data_c, "{c.function.friendly}", {program}, {value}, {dtype}, data)' if reads else \
+        f'lent_room(data_c, "{c.function.friendly}", {value}, data)'
     c.arguments.append("data")
     c.declared.append(f"type(*), {'intent(in)' if reads else 'intent(inout), optional'}, target :: data(..)")
     if start:
@@ -204,11 +207,11 @@ def text(c, p, rest):
         c.before.append(f"{p.name}_c = for_c({p.name})")
         c.take(p.name, "character(*), intent(in)", f"c_loc({p.name}_c)")
         return 1
-    if p.type == "char **" and not p.constant:
+    if p.type == "char **" and not p.is_list:
         c.keep("type(c_ptr), target", f"{p.name}_c")
         c.before.append(f"{p.name}_c = c_null_ptr")
         c.take(p.name, "character(:), allocatable, intent(out)", f"c_loc({p.name}_c)")
-        c.after.append(f"if (c_associated({p.name}_c)) {p.name} = taken({p.name}_c)")
+        c.after.append(f"if (c_associated({p.name}_c)) {p.name} = {'text_of' if p.constant else 'taken'}({p.name}_c)")
         return 1
 
 
@@ -235,12 +238,12 @@ def scalar(c, p, rest):
 def result(c, p, rest):
     """int *n, bool *known: one number."""
     pointed = p.type.removesuffix(" *")
-    if p.constant or not p.type.endswith(" *") or not (pointed in ("int", "int64_t", "bool") or c.headers.is_enum(pointed)):
+    if p.constant or not p.type.endswith(" *") or not (pointed in fortran_headers.NUMBERS or c.headers.is_enum(pointed)):
         return None
     kind, zero = c.headers.fortran(pointed)
     c.keep(f"{kind}, target", f"{p.name}_c")
     c.before.append(f"{p.name}_c = {zero}")
-    shown = "integer(c_int64_t)" if pointed == "int64_t" else "logical" if pointed == "bool" else "integer"
+    shown = "logical" if pointed == "bool" else "integer" if kind == "integer(c_int)" else kind
     c.take(p.name, f"{shown}, intent(out), optional", f"c_loc({p.name}_c)")
     c.after.append(f"if (present({p.name})) {p.name} = {p.name}_c")
     return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the public headers declare, after the C compiler's preprocessor: enums, structs, functions."""
+"""Reads the public headers behind the C compiler's preprocessor: enums, structs, functions."""
 import re
 import subprocess
 import sys
@@ -25,6 +25,7 @@ class Declared:
     name: str
     constant: bool = False
     extent: str = ""
+    is_list: bool = False  # const char *const *, trama_value *const *: pointers that are given
 
 
 @dataclass
@@ -111,7 +112,7 @@ def declared(text):
         return Declared("unknown", text)
     c_type = re.sub(r"\b(const|struct|enum)\b", " ", match[1])
     c_type = " ".join(c_type.replace("*", " * ").split()).replace("* *", "**")
-    return Declared(c_type, match[2], text.startswith("const "), match[3] or "")
+    return Declared(c_type, match[2], text.startswith("const "), match[3] or "", re.search(r"\*\s*const\s*\*", text) is not None)
 
 
 def fields_of(body):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Fortran module needs beside the public calls. */
+/* Functions for the Fortran module, beside the public calls: they check and convert what Fortran alone has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ trama_status trama_start_fortran(const trama_config *config, int communicator, t
     return trama_start(&with, context);
 }
 
-/* What is wrong with an array, which nobody but its descriptor knew. */
+/* The reason why an array is refused, by the status that its descriptor gave. */
 static const char *text_of(trama_status status)
 {
     switch ((int)status) {

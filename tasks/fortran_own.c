@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ops of one's own need to be written in Fortran: boxes of a kernel, messages, names, halves. */
+/* Functions for ops of one's own in Fortran: boxes of a kernel, messages, names, halves. */
 #include "trama_op_define.h"
 
 trama_status trama_fortran_view(const trama_call *call, bool result, int i, const int64_t *line, int dtype, int rank,

@@ -89,13 +89,11 @@ static bool measure(const CFI_cdesc_t *array, lent_array *lent, bool *has_gaps)
     return true;
 }
 
-/* array NULL: there is none, and C gets NULL. gathers: a copy has the content. Answers the kind of what is wrong. */
+/* gathers: a copy has the content. Answers the kind of error; support.f90 says the rest. */
 int trama_fortran_lend(const CFI_cdesc_t *array, int dtype, bool gathers, lent_array *lent)
 {
     bool has_gaps;
     *lent = (lent_array){.dtype = -1};
-    if (!array)
-        return TRAMA_OK;
     lent->dtype = dtype_of(array->type, dtype);
     if (lent->dtype < 0)
         return TRAMA_E_DTYPE;

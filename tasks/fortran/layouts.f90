@@ -116,9 +116,9 @@ contains
         status = raw_layout_mask(mesh%at, int(ndim, c_int), c_loc(held), c_loc(layout))
     end function
 
-    !> What the process at a row-major position of the mesh holds in a layout, which is a text: place of its first
-    !> element, and extents, 0 where it has none; what to allocate, and to hand over with that place, so that feeding
-    !> copies nothing.
+    !> The box that the process at a row-major position of the mesh holds in a layout, which is a text: place of its
+    !> first element, and extents, 0 where it has none. An array of these extents, wrapped at that place, is fed without
+    !> a copy.
     integer function trama_box_of_layout(mesh, layout, extents, position, first, extent) result(status)
         type(trama_mesh), intent(in) :: mesh
         character(*), intent(in) :: layout

@@ -154,9 +154,9 @@ contains
         name = text_of(c_op_name(op%at))
     end function
 
-    ! ---- What kernels ask for and say ----
+    ! ---- For kernels ----
 
-    !> What went wrong, for the kernel to return: E_KERNEL.
+    !> Keeps the text as the reason of a failure. The kernel returns the result, E_KERNEL.
     integer(c_int) function trama_kernel_fail(text) result(status)
         character(*), intent(in) :: text
         character(kind=c_char), target :: message(len_trim(text) + 1)
@@ -200,9 +200,9 @@ contains
         attributes = slots
     end function
 
-    ! ---- What other functions of a definition ask for and say ----
+    ! ---- For the other functions of a definition ----
 
-    !> What does not suit an op, for the function to return.
+    !> Keeps the text as the reason why the operands do not suit the op. The function returns the result.
     integer(c_int) function trama_op_refuse(use, status, text) result(answer)
         type(trama_op_use), intent(in), target :: use
         integer(c_int), intent(in) :: status

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> What the calls share: the place that messages name, and how texts, shapes, dims and arrays become those of C.
+!> Helpers of all calls: the place that messages name, and texts, shapes, dims and arrays as C has them.
 module trama_support
     use, intrinsic :: iso_c_binding
     use trama_types
@@ -7,7 +7,7 @@ module trama_support
     implicit none
     private
     public :: trama_at, here, for_c, kept, text_of, taken, text_list, chosen
-    public :: refuse, refuse_call, shape_of, extents_of, reversed, set_dims, lent_array, lent, give_back, chosen_dtype
+    public :: refuse, refuse_call, shape_of, extents_of, reversed, set_dims, lent_array, lent, lent_room, give_back, chosen_dtype
 
     !> An array of any type and rank while C looks at its elements: as they are, or a copy without gaps.
     type, bind(c) :: lent_array
@@ -42,7 +42,7 @@ module trama_support
         end subroutine
         function c_lend(data, dtype, gathers, array) bind(c, name="trama_fortran_lend") result(status)
             import
-            type(*), intent(in), optional, target :: data(..)
+            type(*), intent(in), target :: data(..)
             integer(c_int), value :: dtype
             logical(c_bool), value :: gathers
             type(lent_array), intent(inout) :: array
@@ -255,22 +255,44 @@ contains
 
     ! ---- Arrays ----
 
-    !> Elements for C: gathers: with their content. The type must be that of the value, where there is one, or dtype
-    !> where that is not -1. An error is the program's too, where there is one.
-    integer function lent(array, call, program, value, dtype, gathers, data) result(status)
+    !> Elements for C to read. The type must be that of the value, where there is one, or dtype where that is not -1. An
+    !> error is the program's too, where there is one.
+    integer function lent(array, call, program, value, dtype, data) result(status)
         type(lent_array), intent(inout) :: array
         character(*), intent(in) :: call
         type(c_ptr), intent(in) :: program, value
         integer(c_int), intent(in) :: dtype
-        logical, intent(in) :: gathers
-        type(*), intent(in), optional, target :: data(..)
-        character(kind=c_char), target :: name(len_trim(call) + 1)
-        integer(c_int) :: wanted
-        name = for_c(call)
+        type(*), intent(in), target :: data(..)
+        status = checked(c_lend(data, wanted(value, dtype), .true._c_bool, array), array, call, program, value)
+    end function
+
+    !> Room for C to write to; none where there is no array. gfortran takes an empty array for none, which is the same here.
+    integer function lent_room(array, call, value, data) result(status)
+        type(lent_array), intent(inout) :: array
+        character(*), intent(in) :: call
+        type(c_ptr), intent(in) :: value
+        type(*), intent(inout), optional, target :: data(..)
+        array = lent_array()
+        status = TRAMA_OK
+        if (present(data)) status = checked(c_lend(data, wanted(value, -1_c_int), .false._c_bool, array), array, call, &
+            c_null_ptr, value)
+    end function
+
+    integer(c_int) function wanted(value, dtype)
+        type(c_ptr), intent(in) :: value
+        integer(c_int), intent(in) :: dtype
         wanted = dtype
         if (c_associated(value)) wanted = raw_value_dtype(value)
-        status = c_lend(data, wanted, logical(gathers, c_bool), array)
-        if (present(data)) status = c_check(here(), c_loc(name), program, value, int(status, c_int), array%dtype)
+    end function
+
+    integer function checked(found, array, call, program, value) result(status)
+        integer(c_int), intent(in) :: found
+        type(lent_array), intent(in) :: array
+        character(*), intent(in) :: call
+        type(c_ptr), intent(in) :: program, value
+        character(kind=c_char), target :: name(len_trim(call) + 1)
+        name = for_c(call)
+        status = c_check(here(), c_loc(name), program, value, found, array%dtype)
     end function
 
     !> Ends it; scatters: what C wrote goes where the elements are.

@@ -20,7 +20,7 @@
 !>
 !> Errors. Builders return a value; after an error an empty one, which the next builders pass through, so that one check
 !> of trama_compile suffices. All else returns a status; trama_error() has the message. trama_at(file, line) says which
-!> place messages of the following calls name. What is collective, copied or destroyed is said in the headers.
+!> place messages of the following calls name. The headers say which calls are collective, and what they copy or destroy.
 module trama
     use trama_types
     use trama_support, only: trama_at

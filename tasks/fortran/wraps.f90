@@ -82,7 +82,7 @@ module trama_wraps
             type(trama_piece), intent(inout) :: pieces(*)
             integer(c_int) :: status
         end function
-        !> What a descriptor of Fortran's says of an array.
+        !> Reads a descriptor of Fortran's.
         subroutine c_array(array, data, ndim, dtype, extent, stride) bind(c, name="trama_fortran_array")
             import
             type(*), intent(inout), asynchronous, target :: array(..)

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-! What the Fortran tests share: a context, and checks that stop the program.
+! Shared by the Fortran tests: a context, and checks that stop the program.
 module fortran_checks
     use, intrinsic :: iso_c_binding
     use trama

@@ -14,6 +14,7 @@ program test_fortran_ops
     call random_numbers_are_philox()
     call extents_may_be_wide()
     call arrays_of_any_kind_are_read()
+    call arrays_may_be_empty_or_components()
     call wrong_dims_name_the_place()
     call finish()
 
@@ -290,6 +291,61 @@ contains
         call refused(trama_read(run, x, room), TRAMA_E_SHAPE, "")
         call refused(trama_feed(run, x, [.true._c_bool]), TRAMA_E_DTYPE, "no such element type")
         call close_all(run, p)
+    end subroutine
+
+    ! Elements of a derived type lie at no whole number of elements from each other.
+    subroutine arrays_may_be_empty_or_components()
+        type :: particle
+            integer(c_int8_t) :: colour(3)
+            real(c_float) :: mass
+            integer(c_int32_t) :: number
+            integer(c_int8_t) :: charge
+        end type
+        type(particle) :: particles(3, 2), others(3, 2)
+        real(c_float) :: nine(1, 1, 1, 1, 1, 1, 1, 1, 1)
+        integer(c_int8_t) :: charges(2, 3)
+        real(c_double), allocatable :: none(:, :)
+        real(c_double) :: total
+        type(trama_program) :: p
+        type(trama_value) :: x, y, z, sums
+        type(trama_target) :: t
+        type(trama_executable) :: run
+        integer :: i
+        particles%mass = reshape([(0.5 * i, i = 1, 6)], [3, 2])
+        particles%charge = reshape([(int(i, c_int8_t), i = 1, 6)], [3, 2])
+        others%mass = 0
+        allocate (none(2, 0))
+        p = trama_program_new()
+        x = trama_input(p, "x", TRAMA_F32, [3, 2])
+        y = trama_input(p, "y", TRAMA_F64, [2, TRAMA_ANY])
+        z = trama_transpose(trama_constant(p, particles%charge))
+        sums = trama_sum(y)
+        t = trama_target_new(p, "t", [trama_neg(x), z, sums])
+        call must(trama_compile(context, p, run))
+        call must(trama_feed(run, x, particles%mass))
+        call must(trama_feed(run, y, reshape([real(c_double) ::], [2, 0])))
+        call must(trama_run(run, t))
+        call must(trama_read(run, x, others%mass))
+        call demand(all(others%mass == particles%mass), "components that are fed or read otherwise")
+        call must(trama_read(run, z, charges))
+        call demand(all(charges == transpose(particles%charge)), "components that are another constant")
+        call must(trama_read(run, sums, total))
+        call demand(total == 0, "another sum of nothing")
+        call must(trama_read(run, y, none))
+        nine = 0
+        call refused(trama_feed(run, x, nine), TRAMA_E_SHAPE, "more than 8 dims")
+        call close_all(run, p)
+        call assumed_size(nine)
+    end subroutine
+
+    subroutine assumed_size(a)
+        real(c_float), intent(in) :: a(2, *)
+        type(trama_program) :: p
+        type(trama_value) :: x
+        p = trama_program_new()
+        x = trama_constant(p, a(:, :0))
+        call demand(all(trama_value_shape(x) == [2, 0]), "a section of an array of assumed size")
+        call trama_program_destroy(p)
     end subroutine
 
     subroutine wrong_dims_name_the_place()
