@@ -181,7 +181,7 @@ contains
         type(trama_view) :: view
         if (chosen(of_result)) call c_f_pointer(call%out, views, [call%n_out])
         if (.not. chosen(of_result)) call c_f_pointer(call%in, views, [call%n_in])
-        view = views(i)
+        if (i >= 1 .and. i <= size(views)) view = views(i)
         first = reversed(view%ndim, view%offset) + 1
         extent = reversed(view%ndim, view%extent)
         if (present(whole)) whole = reversed(view%ndim, view%global)
@@ -217,7 +217,9 @@ contains
         type(trama_op_use), intent(in) :: use
         integer, intent(in) :: i
         integer(c_int64_t), allocatable :: extents(:)
-        extents = extents_of(use%shape(i))
+        type(trama_shape) :: shape
+        if (i >= 1 .and. i <= use%n_in) shape = use%shape(i)
+        extents = extents_of(shape)
     end function
 
     type(trama_attributes) function trama_use_attributes(use) result(attributes)

@@ -13,6 +13,7 @@ program test_fortran_looking
     call boxes_are_local()
     call watches_lag()
     call ops_run_at_once()
+    call empty_handles_are_refused()
     call finish()
 
 contains
@@ -295,6 +296,65 @@ contains
         call refused(trama_watch_new(run, 1000, watch), TRAMA_E_ARGUMENT, "")
         call close_all(run, p)
     end subroutine
+
+    ! Variables that were never set, as after a call whose status nobody asked for.
+    subroutine empty_handles_are_refused()
+        type(trama_context) :: none
+        type(trama_mesh) :: mesh, other
+        type(trama_program) :: p
+        type(trama_value) :: x
+        type(trama_target) :: t
+        type(trama_executable) :: run
+        type(trama_op) :: op
+        type(trama_watch) :: watch
+        type(trama_reading) :: reading
+        type(trama_wrapped) :: wrapped
+        type(trama_reshard_plan) :: plan
+        type(trama_move), allocatable :: moves(:)
+        type(trama_layout) :: layout
+        integer(c_int64_t), allocatable :: extents(:), first(:), extent(:)
+        character(:), allocatable :: text
+        real(c_double) :: a(2)
+        integer :: n, at(1), size_of(1)
+        logical :: held
+        a = 0
+        call refused(trama_compile(none, p, run), TRAMA_E_ARGUMENT, "")
+        call refused(trama_feed(run, x, a), TRAMA_E_ARGUMENT, "")
+        call refused(trama_feed_local(run, x, [2], [trama_piece ::]), TRAMA_E_ARGUMENT, "")
+        call refused(trama_run(run, t), TRAMA_E_ARGUMENT, "")
+        call refused(trama_read(run, x, a), TRAMA_E_ARGUMENT, "")
+        call refused(trama_write(run, x, a), TRAMA_E_ARGUMENT, "")
+        call refused(trama_read_wait(reading, a), TRAMA_E_ARGUMENT, "")
+        call refused(trama_extents(run, x, extents), TRAMA_E_ARGUMENT, "")
+        call refused(trama_local_count(run, x, n), TRAMA_E_ARGUMENT, "")
+        call refused(trama_local_box(run, x, 1, first, extent), TRAMA_E_ARGUMENT, "")
+        call refused(trama_print(run, x, 3, text), TRAMA_E_ARGUMENT, "")
+        call refused(trama_watch_next(watch, x, a), TRAMA_E_ARGUMENT, "")
+        call refused(trama_wait_wrapped(wrapped), TRAMA_E_ARGUMENT, "")
+        call refused(trama_box_of_layout(mesh, "S(0)", [2], 0, at, size_of), TRAMA_E_ARGUMENT, "no mesh")
+        call refused(trama_layout_parse(mesh, 1, "R", layout), TRAMA_E_LAYOUT, "")
+        call refused(trama_layout_box(mesh, layout, [2], 0, first, extent, n, held), TRAMA_E_ARGUMENT, "")
+        call refused(trama_rule_infer(x, mesh, [layout]), TRAMA_E_ARGUMENT, "")
+        call refused(trama_op_validate(x), TRAMA_E_ARGUMENT, "")
+        other = trama_mesh_weighted(mesh, 1, [1])
+        call demand(.not. c_associated(other%at), "a mesh of none")
+        call trama_reshard_plan_moves(plan, 2, moves)
+        call demand(size(moves) == 0 .and. size(trama_value_shape(x)) == 0, "moves or extents of nothing")
+        call demand(trama_mesh_text(mesh) == "" .and. trama_op_name(op) == "", "a text of nothing")
+        x = trama_sum(trama_reshape(trama_matmul(x, x), [2]), dim=1) + trama_apply(op, [x])
+        call demand(.not. c_associated(x%at), "a value of nothing")
+        call demand(text_is_empty(text), "a text of nothing")
+        call trama_program_destroy(p)
+        call trama_mesh_destroy(mesh)
+        call must(trama_executable_destroy(run))
+        call must(trama_watch_destroy(watch))
+        call must(trama_release(wrapped))
+    end subroutine
+
+    logical function text_is_empty(text)
+        character(:), allocatable, intent(in) :: text
+        text_is_empty = .not. allocated(text)
+    end function
 
     subroutine ops_run_at_once()
         type(trama_program) :: p
