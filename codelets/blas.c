@@ -115,6 +115,16 @@ const char *blas_kernel_name(void)
     return openblas_get_corename ? openblas_get_corename() : "unknown";
 }
 
+/* OpenBLAS's BUFFER_SIZE where kernels are chosen at run time. */
+size_t blas_bytes(void)
+{
+#if defined(__x86_64__)
+    return gotoblas_dynamic_init ? (size_t)128 << 20 : 0;
+#else
+    return 0;
+#endif
+}
+
 /* What the kernels in use need. A name that is not listed is of another architecture or newer than this list. */
 static cpu_level kernel_level(void)
 {

@@ -103,6 +103,10 @@ void blas_leave(int before);
 
 const char *blas_kernel_name(void); /* "SkylakeX", or "unknown" */
 
+/* Address space that each thread takes at its first call of the BLAS, and without which that does not return; 0 where it
+ * is not known to. */
+size_t blas_bytes(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -85,6 +85,8 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
         c->cores.shared = true;
         c->cores.even = false;
     }
+    if (!status && !starpu_is_initialized())
+        status = room_check(c->cores.workers + 2 * c->n_gpus + c->messages);
     status = context_agree(c, "trama_start", trace_start(c, status));
     if (!status)
         status = driver_start(c);

@@ -43,6 +43,9 @@ trama_status context_destroy(trama_context **context);
  * first by every public call that takes a context or what belongs to one. */
 trama_status context_check(trama_where where, const char *call);
 
+/* E_SYSTEM, naming `what`, where the process may not have so many more bytes of address space. */
+trama_status context_check_room(size_t bytes, const char *what);
+
 /* Objects that must be destroyed before the context (executables, wrapped tensors). Atomic. Returns the new number. */
 int context_live_add(trama_context *c, int n);
 int context_live(const trama_context *c);

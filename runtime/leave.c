@@ -151,6 +151,7 @@ static __attribute__((destructor)) void leave(void)
     if (c && starpu_is_initialized())
         stop_or_hold(c);
     comm_end();
+    room_end();
 }
 
 /* ---- From within ---- */

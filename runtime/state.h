@@ -147,6 +147,11 @@ typedef struct vigil vigil;
 vigil *vigil_begin(const trama_config *config, const char *what);
 void vigil_end(vigil *v);
 
+/* room.c. E_SYSTEM where so many threads cannot be had, or the memory for StarPU's start. room_end, where that, or
+ * context_check_room, has failed and the process exits: it does so at once, with its status. */
+trama_status room_check(int threads);
+void room_end(void);
+
 /* flight.c, message.c, pool.c */
 void flight_start(trama_context *c);
 void flight_stop(trama_context *c);

@@ -21,6 +21,16 @@ static int list(context_gpu *gpus, int most, const char **why)
 
 static const context_gpus the_gpus = {list, gpu_free_bytes, gpu_start, gpu_stop};
 
+/* A product on a worker waits for ever where the BLAS has no memory for it. */
+static trama_status check_room(trama_context **context)
+{
+    size_t bytes = blas_bytes() * (size_t)context_config(*context)->workers;
+    trama_status status = context_agree(*context, "trama_start", context_check_room(bytes, "the buffers of OpenBLAS"));
+    if (status)
+        context_destroy(context);
+    return status;
+}
+
 trama_status trama_start(const trama_config *config, trama_context **context)
 {
     if (!context)
@@ -30,6 +40,8 @@ trama_status trama_start(const trama_config *config, trama_context **context)
     text_add(&kind, "cpu:%s", blas_kernel_name());
     trama_status status = context_create(config, kind.at, &the_gpus, context);
     free(kind.at);
+    if (!status)
+        status = check_room(context);
     if (status)
         blas_stop();
     else

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether there is room to start: StarPU ends the process where a thread cannot be made, and OpenBLAS waits for ever
+ * for its buffers, at exit too, in threads that it has made as it was loaded. */
+#define _GNU_SOURCE /* dladdr, on_exit */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "state.h"
+
+static const size_t starpus_own = (size_t)64 << 20;  /* bytes: what its start takes but for stacks, and some */
+static const size_t blas_buffer = (size_t)128 << 20; /* of a thread of OpenBLAS */
+
+/* ---- The end of a process that has none ---- */
+
+static bool ending;
+static int status_at_exit;
+
+static void note_status(int status, void *arg)
+{
+    (void)arg;
+    ending = true;
+    status_at_exit = status;
+}
+
+/* on_exit does not know which library a function is in, so this one stays loaded. */
+static void prepare_for_the_end(void)
+{
+    static bool prepared;
+    Dl_info self;
+    if (prepared)
+        return;
+    prepared = true;
+    if (dladdr((void *)(uintptr_t)note_status, &self) && self.dli_fname)
+        (void)dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    on_exit(note_status, NULL);
+}
+
+void room_end(void)
+{
+    if (!ending)
+        return;
+    fflush(NULL);
+    _exit(status_at_exit);
+}
+
+static bool can_map(size_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return false;
+    munmap(at, bytes);
+    return true;
+}
+
+/* Once OpenBLAS is loaded: its threads ask for their buffers at once. */
+static __attribute__((constructor)) void look_at_limit(void)
+{
+    struct rlimit limit;
+    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY && !can_map(blas_buffer))
+        prepare_for_the_end();
+}
+
+/* ---- Asking ---- */
+
+static void *wait_for_lock(void *lock)
+{
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+/* All at a time, each with its stack, beside what else is needed. Returns 0 or the error. */
+static int try_threads(int n, size_t bytes)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *threads = trama_alloc((size_t)n * sizeof *threads);
+    int made = 0, error = 0;
+    pthread_mutex_lock(&lock);
+    while (made < n && !(error = pthread_create(&threads[made], NULL, wait_for_lock, &lock)))
+        made++;
+    if (!error && !can_map(bytes))
+        error = errno;
+    pthread_mutex_unlock(&lock);
+    while (made > 0)
+        pthread_join(threads[--made], NULL);
+    free(threads);
+    return error;
+}
+
+trama_status room_check(int threads)
+{
+    int error = try_threads(threads, starpus_own);
+    if (!error)
+        return TRAMA_OK;
+    prepare_for_the_end();
+    return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
+                      "there is no room for %d threads and %zu MB of address space beside what the process has: %s. "
+                      "Limits are those of ulimit -v and -u, and of the control group; TRAMA_WORKERS asks for less",
+                      threads, starpus_own >> 20, strerror(error));
+}
+
+trama_status context_check_room(size_t bytes, const char *what)
+{
+    if (!bytes || can_map(bytes))
+        return TRAMA_OK;
+    prepare_for_the_end();
+    return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
+                      "there is no room for %s, %zu MB of address space: %s. The limit is that of ulimit -v; "
+                      "TRAMA_WORKERS asks for less",
+                      what, bytes >> 20, strerror(errno));
+}
