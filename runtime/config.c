@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hash.h"
+
 static void log_to_stderr(void *data, trama_log_level level, const char *line)
 {
     static const char *const names[] = {"error", "warning", "info"};
@@ -149,11 +151,5 @@ uint64_t config_hash(const trama_config *config)
                             config->nominal,      config->no_fusion,      config->check_calls,   config->verify,
                             config->map_by_order, config->message_window, config->trace != NULL, config->tf32,
                             config->nccl_sums};
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        hash ^= (uint64_t)same[i];
-        hash *= UINT64_C(1099511628211);
-        hash ^= hash >> 29;
-    }
-    return hash;
+    return hash_bytes(HASH_START, same, sizeof same);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hash.h"
 #include "tile.h"
 
 enum { N_BUCKETS = 1024 };
@@ -38,11 +39,7 @@ void pool_start(trama_context *c)
 
 static bucket *bucket_of(pool *p, const shard_key *key)
 {
-    const unsigned char *bytes = (const unsigned char *)key;
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < sizeof *key; i++)
-        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
-    return &p->buckets[hash % N_BUCKETS];
+    return &p->buckets[hash_bytes(HASH_START, key, sizeof *key) % N_BUCKETS];
 }
 
 static void link_used(pool *p, entry *e)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "hash.h"
+
 struct eager_entry {
     eager_key key;
     snippet *s;
@@ -12,11 +14,7 @@ struct eager_entry {
 
 static uint64_t hash_key(const eager_key *key)
 {
-    uint64_t words[sizeof *key / sizeof(uint64_t)], h = 0;
-    memcpy(words, key, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        h = (h ^ words[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
-    return h;
+    return hash_bytes(HASH_START, key, sizeof *key);
 }
 
 static eager_entry **find_slot(eager_state *s, const eager_key *key)
