@@ -207,7 +207,8 @@ static bool check_attributes(const char *names, text *why)
         bool bar = n == 1 && *at == '|';
         bars += bar;
         slots = bar ? 0 : slots + 1;
-        if ((!bar && !is_identifier(at, n)) || bars > 1 || slots > TRAMA_MAX_ATTRIBUTES)
+        bool address = *at == '*';
+        if ((!bar && !is_identifier(at + address, n - address)) || bars > 1 || slots > TRAMA_MAX_ATTRIBUTES)
             text_add(why, "the attributes \"%s\" are not up to %d names, \"|\", up to %d names", names,
                      TRAMA_MAX_ATTRIBUTES, TRAMA_MAX_ATTRIBUTES);
     }

@@ -166,6 +166,23 @@ trama_value *value_storage(trama_value *value);
 
 void value_text(text *out, const trama_value *value);   /* name and shape, for messages */
 void order_text(text *out, const process_order *order); /* a line, or nothing */
+void value_in_words(text *out, const trama_value *value);   /* all that was said of it, without the user's line */
+
+/* A program in words, without addresses: programs of equal lines compute the same. */
+typedef struct program_line {
+    size_t from; /* its first letter */
+    trama_where where;
+} program_line;
+typedef struct program_lines {
+    text words; /* each line ends with a 0 */
+    ARRAY(program_line) lines;
+} program_lines;
+void program_in_lines(const trama_program *program, program_lines *lines);
+void program_lines_free(program_lines *lines);
+static inline const char *program_line_words(const program_lines *l, int i)
+{
+    return l->words.at + l->lines.at[i].from;
+}
 
 /* Gradients for op families: reduces d to the shape of the operand it belongs to, where that was broadcast. */
 trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand);

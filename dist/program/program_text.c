@@ -1,28 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs as text, for people. */
+/* Programs as text, for people and for comparing ranks: all that decides what a program computes is in its lines, and
+ * no address is. */
 #include <string.h>
 
+#include "hash.h"
 #include "program.h"
 
-/* What is not 0, by name: the integers, then the reals behind the bar. */
+/* ---- Attributes ---- */
+
+/* The slots that one name of an op's attributes has: "axis" has one, "perm[8]" eight, and "*factor" one that holds an
+ * address. Behind the last name each slot has its number for a name. */
+typedef struct slot_name {
+    const char *at;
+    int n, slots;
+    bool address;
+} slot_name;
+
+static slot_name next_name(const char **names)
+{
+    slot_name name = {.at = *names += strspn(*names, " "), .slots = 1};
+    size_t n = strcspn(*names, " |");
+    *names += n;
+    name.address = *name.at == '*';
+    name.at += name.address;
+    name.n = (int)strcspn(name.at, " |[");
+    if (name.at[name.n] == '[')
+        name.slots = atoi(name.at + name.n + 1);
+    return name;
+}
+
+static void number_text(text *t, const trama_attributes *a, bool real, int slot)
+{
+    if (real)
+        text_add(t, "%.17g", a->real[slot]);
+    else
+        text_add(t, "%lld", (long long)a->integer[slot]);
+}
+
+static bool is_set(const trama_attributes *a, bool real, int slot)
+{
+    return real ? a->real[slot] != 0 : a->integer[slot] != 0;
+}
+
+/* What is not 0 of the slots behind one name; returns the slot after them. */
+static int slots_text(text *t, const trama_attributes *a, bool real, int slot, const slot_name *name)
+{
+    int end = (int)min_i64(slot + name->slots, TRAMA_MAX_ATTRIBUTES), last = end - 1;
+    while (last >= slot && !is_set(a, real, last))
+        last--;
+    if (last < slot)
+        return end;
+    text_add(t, ", ");
+    if (name->n)
+        text_add(t, "%.*s", name->n, name->at);
+    else
+        text_add(t, "%s%d", real ? "real" : "integer", slot);
+    for (int i = slot; i <= last && !name->address; i++) {
+        text_add(t, "%s", i > slot ? "," : name->slots > 1 ? "=[" : "=");
+        number_text(t, a, real, i);
+    }
+    text_add(t, "%s", name->slots > 1 && !name->address ? "]" : "");
+    return end;
+}
+
 static void attributes_text(text *t, const trama_node *node)
 {
-    const char *at = node->op->attributes ? node->op->attributes : "";
-    bool real = false;
-    int slot = 0;
-    while (*(at += strspn(at, " "))) {
-        size_t n = strcspn(at, " ");
-        if (*at == '|') {
-            real = true;
-            slot = 0;
-        } else if (real && node->attributes.real[slot++] != 0) {
-            text_add(t, ", %.*s=%.17g", (int)n, at, node->attributes.real[slot - 1]);
-        } else if (!real && node->attributes.integer[slot++] != 0) {
-            text_add(t, ", %.*s=%lld", (int)n, at, (long long)node->attributes.integer[slot - 1]);
+    const char *names = node->op->attributes ? node->op->attributes : "";
+    for (int real = 0; real < 2; real++) {
+        for (int slot = 0; slot < TRAMA_MAX_ATTRIBUTES;) {
+            slot_name name = next_name(&names);
+            slot = slots_text(t, &node->attributes, real, slot, &name);
         }
-        at += n;
+        names += *names == '|';
     }
 }
+
+/* ---- Ops and values ---- */
 
 static void fixed_text(text *t, const trama_node *node)
 {
@@ -41,58 +94,144 @@ static void node_line(text *t, const trama_node *node)
         text_add(t, "%s%s", i ? ", " : "", node->in[i]->name);
     attributes_text(t, node);
     text_add(t, ")");
+    if (node->op->own && node->op->rule)
+        text_add(t, " by \"%s\"%s%s", node->op->rule, node->op->partial ? " partial " : "",
+                 node->op->partial ? node->op->partial : "");
+    if (node->reads_merged)
+        text_add(t, " merged by %s", node->reads_merged->name);
     if (node->stage)
         text_add(t, " stage %d", node->stage - 1);
     if (node->fixed)
         fixed_text(t, node);
 }
 
-void order_text(text *out, const process_order *order)
+static void order_words(text *out, const process_order *order)
 {
     for (int i = 0; i < order->n; i++)
         text_add(out, "%s%d", i ? "," : "order ", order->place[i]);
+}
+
+void order_text(text *out, const process_order *order)
+{
+    order_words(out, order);
     if (order->n)
         text_add(out, "  # %s:%d\n", order->where.file, order->where.line);
 }
 
+static void state_text(text *t, const trama_value *v)
+{
+    const trama_init *init = &v->init;
+    text_add(t, "%s", v->trainable ? "parameter" : "state");
+    if (init->low != init->high)
+        text_add(t, " from %.17g to %.17g, seed %llu, stream %llu", init->low, init->high,
+                 (unsigned long long)init->seed, (unsigned long long)init->stream);
+    else if (init->low != 0)
+        text_add(t, " of %.17g", init->low);
+}
+
+static uint64_t hash_constant(const trama_value *v)
+{
+    return hash_bytes(HASH_START, v->data, (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype));
+}
+
+/* What a value is made from. */
+static void source_text(text *t, const trama_value *v)
+{
+    switch (v->kind) {
+    case VALUE_INPUT:
+        text_add(t, "input");
+        break;
+    case VALUE_STATE:
+        state_text(t, v);
+        break;
+    case VALUE_CONSTANT:
+        text_add(t, "constant");
+        if (v->data)
+            text_add(t, " #%016llx", (unsigned long long)hash_constant(v));
+        break;
+    case VALUE_RESULT:
+        node_line(t, v->node);
+        break;
+    case VALUE_EFFECT:
+        text_add(t, "update");
+        break;
+    }
+}
+
+void value_in_words(text *t, const trama_value *v)
+{
+    value_text(t, v);
+    text_add(t, " = ");
+    source_text(t, v);
+    for (int e = 0; e < v->effects.n; e++)
+        text_add(t, " %s", v->effects.at[e]->name);
+    if (v->mesh) {
+        text_add(t, " on ");
+        mesh_text(t, v->mesh);
+        text_add(t, " as ");
+        layout_text(t, v->mesh, &v->layout);
+    }
+    if (v->offload)
+        text_add(t, " offloaded");
+}
+
+/* ---- Programs ---- */
+
+static void target_text(text *t, const trama_target *target)
+{
+    text_add(t, "target %s:", target->name);
+    for (int v = 0; v < target->values.n; v++)
+        text_add(t, " %s", target->values.at[v]->name);
+    const target_merge *merge = &target->merge;
+    if (merge->k)
+        text_add(t, ", gradients merged over %lld micro-steps%s%s", (long long)merge->k,
+                 merge->how & TRAMA_TOTAL ? ", their total" : "",
+                 merge->how & TRAMA_SYNC_EACH ? ", each summed over the mesh" : "");
+}
+
+/* Ends a line that begins at `from`, if there is one. */
+static void end_line(program_lines *l, size_t from, trama_where where)
+{
+    if (l->words.n == from)
+        return;
+    text_add(&l->words, "%c", '\n'); /* becomes its end */
+    l->words.at[l->words.n - 1] = 0;
+    *ARRAY_PUSH(&l->lines) = (program_line){from, where};
+}
+
+void program_in_lines(const trama_program *program, program_lines *l)
+{
+    order_words(&l->words, &program->order);
+    end_line(l, 0, program->order.where);
+    for (int i = 0; i < program->values.n; i++) {
+        size_t from = l->words.n;
+        if (program->values.at[i]) {
+            value_in_words(&l->words, program->values.at[i]);
+            end_line(l, from, program->values.at[i]->where);
+        }
+    }
+    for (int i = 0; i < program->targets.n; i++) {
+        size_t from = l->words.n;
+        target_text(&l->words, program->targets.at[i]);
+        end_line(l, from, program->targets.at[i]->where);
+    }
+}
+
+void program_lines_free(program_lines *l)
+{
+    free(l->words.at);
+    ARRAY_FREE(&l->lines);
+}
+
 char *trama_program_text(const trama_program *program)
 {
-    static const char *const kinds[] = {"input", "state", "constant", "", "update"};
+    program_lines l = {0};
     text t = {0};
     if (!program)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_text: the program is NULL"), NULL;
-    order_text(&t, &program->order);
-    for (int i = 0; i < program->values.n; i++) {
-        const trama_value *v = program->values.at[i];
-        if (!v)
-            continue;
-        value_text(&t, v);
-        text_add(&t, " = ");
-        if (v->kind == VALUE_RESULT)
-            node_line(&t, v->node);
-        else
-            text_add(&t, "%s", kinds[v->kind]);
-        for (int e = 0; e < v->effects.n; e++)
-            text_add(&t, " %s", v->effects.at[e]->name);
-        if (v->mesh) {
-            text_add(&t, " on ");
-            mesh_text(&t, v->mesh);
-            text_add(&t, " as ");
-            layout_text(&t, v->mesh, &v->layout);
-        }
-        if (v->offload)
-            text_add(&t, " offloaded");
-        text_add(&t, "  # %s:%d\n", v->where.file, v->where.line);
-    }
-    for (int i = 0; i < program->targets.n; i++) {
-        text_add(&t, "target %s:", program->targets.at[i]->name);
-        for (int v = 0; v < program->targets.at[i]->values.n; v++)
-            text_add(&t, " %s", program->targets.at[i]->values.at[v]->name);
-        const target_merge *merge = &program->targets.at[i]->merge;
-        if (merge->k)
-            text_add(&t, ", gradients merged over %lld micro-steps%s", (long long)merge->k,
-                     merge->how == TRAMA_MEAN ? "" : ", their total");
-        text_add(&t, "\n");
-    }
+    program_in_lines(program, &l);
+    for (int i = 0; i < l.lines.n; i++)
+        text_add(&t, "%s  # %s:%d\n", program_line_words(&l, i), l.lines.at[i].where.file, l.lines.at[i].where.line);
+    program_lines_free(&l);
     return text_take(&t);
 }

@@ -66,7 +66,9 @@ struct trama_op {
     void (*gradient)(const struct trama_node *node, struct trama_value *const *d_out, struct trama_value **d_in);
     trama_status (*own)(const trama_call *call); /* kernel of an op of one's own (trama_op_define.h); NULL: built in */
     trama_status (*own_cuda)(const trama_call *call, void *stream); /* the same on a GPU; NULL: it runs on CPUs only */
-    const char *attributes;   /* names of the integer slots in order, then of the reals, as "trans_x trans_y | " */
+    /* Names of the integer slots in order, then of the reals, as "trans_x trans_y | ". "perm[8]" names 8 slots; "*f" a
+     * slot that holds an address, which is neither printed nor compared over the ranks. */
+    const char *attributes;
     double flops;             /* per point of the op's factor space */
     unsigned updates;         /* bit i: result i is written over operand i */
     bool follows;             /* operand 0, a state that it updates, lies like operand 1 */

@@ -72,7 +72,9 @@ typedef struct trama_op_definition {
     trama_status (*cuda)(const trama_call *call, void *stream);
     /* Gives the operands their gradients, as ops. NULL: a gradient that would have to go through the op is an error. */
     void (*gradient)(const trama_op_gradient *gradient);
-    const char *attributes; /* names of the integer slots in order, "|", names of the reals: "axis | low high" */
+    /* Names of the integer slots in order, "|", names of the reals: "axis | low high". All ranks give the same attributes,
+     * which trama_compile compares, but for integers that hold an address: their names begin with a star, "*table". */
+    const char *attributes;
     double flops;           /* per point of the dims that the rule names, to decide on tiles; 1 */
     unsigned updates;       /* bit i: result i is written over operand i, which is state of its shape */
     /* Every element of the results depends only on those elements of the operands that are at its place, and not on
