@@ -69,7 +69,7 @@ static void submit(trama_wrapped *w, const move_plan *m)
     w->last = (trama_traffic){.messages = n.messages,
                               .bytes_received = n.received,
                               .bytes_sent = n.sent,
-                              .bound = n.bound,
+                              .bound = n.least,
                               .steps = n.steps,
                               .tasks = n.steps - n.messages,
                               .collectives = n.collectives,

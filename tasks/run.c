@@ -344,7 +344,7 @@ static void count_traffic(const target_form *t, const plan *p, void *arg)
     *(trama_traffic *)arg = (trama_traffic){.messages = n.messages,
                                             .bytes_received = n.received,
                                             .bytes_sent = n.sent,
-                                            .bound = n.bound,
+                                            .bound = n.least,
                                             .steps = n.steps,
                                             .tasks = n.steps - n.messages,
                                             .collectives = n.collectives,

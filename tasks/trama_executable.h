@@ -120,7 +120,8 @@ trama_status trama_layout_of(trama_executable *executable, const trama_value *va
 typedef struct trama_traffic {
     int64_t messages;                   /* received and sent */
     int64_t bytes_received, bytes_sent; /* in them, and in collectives */
-    int64_t bound;                      /* bytes that layouts without partials must receive */
+    int64_t bound;                      /* bytes that this rank must receive at least for layouts without partials:
+                                           what its processes lack, where those of one place share what they have */
     int steps, tasks;                   /* of the plan; those that are no messages */
     int64_t gated_messages;             /* received and sent */
     int64_t gated_received, gated_sent; /* bytes in them */

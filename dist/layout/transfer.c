@@ -107,6 +107,15 @@ static intake intake_at(const transfer *t, int position)
     return in;
 }
 
+int64_t transfer_wanted(const transfer *t, int position)
+{
+    intake in = intake_at(t, position);
+    if (!t->own)
+        return box_count(&in.wanted);
+    layout_overlaps(t->from_mesh, &t->from, &t->whole, &in.wanted, visit_wanted, &in);
+    return in.elements;
+}
+
 int64_t transfer_lacking(const transfer *t, int position)
 {
     intake in = intake_at(t, position);

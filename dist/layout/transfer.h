@@ -32,6 +32,9 @@ unsigned transfer_target_axes(const transfer *t);
 /* Whether two processes are the same along the axes whose pieces become terms. */
 bool transfer_same_own(const transfer *t, const int *from_coordinate, const int *to_coordinate);
 
+/* Elements of the target box at a position that come from source boxes at all, those of its own process included. */
+int64_t transfer_wanted(const transfer *t, int position);
+
 /* Elements of the target box at a position that its process does not hold. */
 int64_t transfer_lacking(const transfer *t, int position);
 

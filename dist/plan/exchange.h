@@ -164,6 +164,8 @@ exchange exchange_between(partition *q, int value, const trama_mesh *from_mesh, 
 
 /* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
 int64_t lacking_bytes(const exchange *x);
+/* The same of its places, on which several processes may share what they have: bytes that the rank must receive. */
+int64_t least_bytes(const exchange *x);
 /* Terms of one kind become terms of another: each process sums a slice, which is its new term. Returns whether they do;
  * then between is the layout of those slices. */
 bool changes_kind(const exchange *x, trama_layout *between);

@@ -278,6 +278,7 @@ static void move_between(partition *q, const plan_holding *source, const plan_ho
     send_sources(&m);
     window_rounds(&m.x);
     m.x.count.batch = may_bundle(&m.x, &to) ? OWN_BATCH + number : -1;
+    m.x.count.least = m.x.count.bound; /* of places, not processes */
     *ARRAY_PUSH(&q->p->exchanges) = m.x.count;
     emit_stages(&m.x, number);
     spots_free(&m.from);

@@ -137,7 +137,7 @@ static plan_totals count_steps(const plan *p, bool gated_only)
         t.sent += e->sent;
         t.together_received += e->together_received;
         t.together_sent += e->together_sent;
-        t.bound += max_i64(e->bound, 0);
+        t.least += max_i64(e->least, 0);
         t.messages += e->messages;
         t.collectives += e->collectives;
     }

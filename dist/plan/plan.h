@@ -161,6 +161,8 @@ typedef struct plan_exchange {
     int64_t received, sent;                   /* bytes between places, of this rank */
     int64_t together_received, together_sent; /* of these in collectives: what members at least need */
     int64_t bound;   /* bytes that the processes of this rank lack, without partials; -1 with partials */
+    int64_t least;   /* bytes that this rank must receive at least: as bound, where processes of one place share what they
+                        have; -1 with partials */
     int64_t buffers; /* bytes of message buffers of this rank */
     int messages;    /* received and sent; a bundle counts where its first message does */
     int bundled;     /* received and sent as parts of bundles */
@@ -270,7 +272,7 @@ int plan_exact_tile(const plan_shard *s, const box *b);
 
 /* Sums over the exchanges. */
 typedef struct plan_totals {
-    int64_t received, sent, together_received, together_sent, bound;
+    int64_t received, sent, together_received, together_sent, least;
     int messages, collectives, steps, computes;
 } plan_totals;
 plan_totals plan_count(const plan *p);

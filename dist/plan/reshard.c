@@ -332,8 +332,11 @@ static void reshard_by_way(const exchange *x, const way *w, int *depth, int node
     plan_holding *h = &q->p->holdings.at[q->p->holdings.n - 1];
     h->mesh = x->t.to_mesh;
     h->layout = x->t.to;
-    for (int e = first; e < q->p->exchanges.n; e++)
-        q->p->exchanges.at[e].bound = e == first ? lacking_bytes(x) : min_i64(q->p->exchanges.at[e].bound, 0);
+    for (int e = first; e < q->p->exchanges.n; e++) {
+        plan_exchange *made = &q->p->exchanges.at[e];
+        made->bound = e == first ? lacking_bytes(x) : min_i64(made->bound, 0);
+        made->least = e == first ? least_bytes(x) : min_i64(made->least, 0);
+    }
 }
 
 /* Whatever the rank: none of its messages then is a view, goes in rounds, or goes where zeros are written first. */
@@ -379,6 +382,7 @@ static void make_exchange(exchange *x, const collective_way *together, int node)
     x->first_shard = q->p->shards.n;
     make_targets(x);
     x->count.bound = lacking_bytes(x);
+    x->count.least = least_bytes(x);
     if (together)
         stage_collective(x, together);
     else

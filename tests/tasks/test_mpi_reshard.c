@@ -274,6 +274,45 @@ static int64_t bytes_lacking(const pair *p, int position)
     return lacking * (int64_t)trama_dtype_size(p->dtype);
 }
 
+/* Pieces of all processes of this rank. */
+static int rank_pieces(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int processes,
+                       piece *mine)
+{
+    int n = 0;
+    for (int i = 0; i < trama_mesh_size(mesh); i++)
+        if (trama_mesh_id(mesh, i) * n_ranks / processes == my_rank && is_held(layout, i))
+            mine[n++] = piece_of_process(mesh, layout, shape, i);
+    return n;
+}
+
+static bool pieces_have(const piece *pieces, int n, int ndim, const int64_t *element)
+{
+    for (int i = 0; i < n; i++) {
+        int d = 0;
+        while (d < ndim && element[d] >= pieces[i].lo[d] && element[d] < pieces[i].lo[d] + pieces[i].n[d])
+            d++;
+        if (d == ndim)
+            return true;
+    }
+    return false;
+}
+
+/* Bytes that a rank of several processes needs and has in none of them, element by element; without partials. */
+static int64_t bytes_rank_lacks(const pair *p, int processes)
+{
+    static piece has[MOST_PROCESSES], needs[MOST_PROCESSES];
+    int n_has = rank_pieces(p->from_mesh, &p->from_layout, p->shape, processes, has);
+    int n_needs = rank_pieces(p->to_mesh, &p->to_layout, p->shape, processes, needs), ndim = p->shape.ndim;
+    int64_t lacking = 0, element[TRAMA_MAX_NDIM];
+    for (int64_t i = 0; i < trama_shape_count(p->shape); i++) {
+        int64_t rest = i;
+        for (int d = ndim - 1; d >= 0; rest /= p->shape.dim[d], d--)
+            element[d] = rest % p->shape.dim[d];
+        lacking += pieces_have(needs, n_needs, ndim, element) && !pieces_have(has, n_has, ndim, element);
+    }
+    return lacking * (int64_t)trama_dtype_size(p->dtype);
+}
+
 /* ---- Running one ---- */
 
 static void feed_pair(const pair *p, trama_executable *e)
@@ -357,9 +396,16 @@ static void run_pair(const pair *p, int number, trama_executable *e, int process
     demand_numbers(p, number, e);
     if (!has_partials(&p->to_layout) && !strstr(p->from, "avg"))
         demand_boxes(p, e, processes);
-    if (p->origin != FED || processes > n_ranks)
+    if (p->origin != FED)
         return;
     int64_t lacking = 0;
+    if (processes > n_ranks) {
+        lacking = has_partials(&p->to_layout) ? planned.bound : bytes_rank_lacks(p, processes);
+        demand(planned.bound == lacking && planned.bound <= planned.bytes_received,
+               "pair %d, %s to %s: bound %" PRId64 " B, the rank lacks %" PRId64 " B and receives %" PRId64 " B",
+               number, p->from, p->to, planned.bound, lacking, planned.bytes_received);
+        return;
+    }
     for (int i = 0; i < trama_mesh_size(p->to_mesh); i++)
         if (trama_mesh_id(p->to_mesh, i) == my_rank)
             lacking += bytes_lacking(p, i);
