@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hash.h"
 #include "state.h"
 
 typedef struct late_call {
@@ -31,18 +32,87 @@ trama_status context_barrier(trama_context *c, const char *what)
     return status;
 }
 
-trama_status context_all_equal(trama_context *c, const char *what, uint64_t hash)
+/* ---- Calls that all ranks make alike ---- */
+
+static trama_status refuse_disorder(const trama_context *c)
 {
-    uint64_t *all = trama_alloc((size_t)c->comm.ranks * sizeof *all);
-    trama_status status = context_gather(c, what, &hash, sizeof hash, all);
-    for (int r = 1; r < c->comm.ranks && !status; r++)
-        if (all[r] != all[0])
-            status = trama_fail(
-                NOWHERE, TRAMA_E_ORDER,
-                "%s: rank %d does not call it as rank 0 does (another order of calls, or other arguments)", what, r);
+    return trama_fail(NOWHERE, TRAMA_E_ORDER, "%s", c->disorder);
+}
+
+trama_status context_disagree(trama_context *c, const char *message)
+{
+    if (!c->disorder)
+        c->disorder = trama_text_copy(message);
+    return refuse_disorder(c);
+}
+
+bool context_compares(const trama_context *c)
+{
+    return c->config.check_calls && c->comm.ranks > 1 && !c->disorder;
+}
+
+/* A call as one rank makes it, and the line of the program: that of the call before, where this one knows none. */
+typedef struct call_card {
+    char words[240], place[220];
+} call_card;
+
+static void remember_place(trama_context *c, trama_where where)
+{
+    if (where.file)
+        snprintf(c->called_at, sizeof c->called_at, "%s:%d", where.file, where.line);
+}
+
+static call_card card_of(const trama_context *c, trama_where where, const char *words)
+{
+    call_card card;
+    memset(&card, 0, sizeof card);
+    snprintf(card.words, sizeof card.words, "%s", words);
+    snprintf(card.place, sizeof card.place, "%s%s",
+             !*c->called_at ? ""
+             : where.file   ? " at "
+                            : " after ",
+             c->called_at);
+    return card;
+}
+
+/* Rank 0 and the first that differs from it: the same message on all. */
+static trama_status report_calls(trama_context *c, const call_card *all, int other)
+{
+    text t = {0};
+    text_add(
+        &t,
+        "the ranks make different calls: rank 0 %s%s, rank %d %s%s. All ranks make the same calls in the same order; "
+        "after this, end the context with trama_stop",
+        all[0].words, all[0].place, other, all[other].words, all[other].place);
+    trama_status status = context_disagree(c, t.at);
+    free(t.at);
+    return status;
+}
+
+trama_status context_call(trama_context *c, trama_where where, const char *what, const char *words)
+{
+    if (c->disorder)
+        return refuse_disorder(c);
+    if (!context_compares(c))
+        return TRAMA_OK;
+    remember_place(c, where);
+    uint64_t hash = hash_text(HASH_START, words), *hashes = trama_alloc((size_t)c->comm.ranks * sizeof *hashes);
+    trama_status status = context_gather(c, what, &hash, sizeof hash, hashes);
+    int other = 0;
+    for (int r = 1; r < c->comm.ranks && !other && !status; r++)
+        other = hashes[r] != hashes[0] ? r : 0;
+    free(hashes);
+    if (!other)
+        return status;
+    call_card mine = card_of(c, where, words), *all = trama_alloc((size_t)c->comm.ranks * sizeof *all);
+    status = context_gather(c, what, &mine, sizeof mine, all);
+    if (!status)
+        status = report_calls(c, all, other);
     free(all);
     return status;
 }
+
+/* ---- Agreement on success ---- */
 
 typedef struct verdict {
     int status;

@@ -143,6 +143,7 @@ static void release(trama_context *c)
     if (c->topology)
         hwloc_topology_destroy(c->topology);
     comm_close(&c->comm);
+    free(c->disorder);
     is_live = false;
 }
 
@@ -215,6 +216,7 @@ trama_status context_destroy(trama_context **context)
         return trama_fail(NOWHERE, TRAMA_E_ORDER,
                           "%d executables and wrapped tensors are live: destroy and release them before trama_stop",
                           context_live(c));
+    trama_status status = context_call(c, NOWHERE, "trama_stop", "trama_stop()"); /* which ends it all the same */
     flight_wait_all(c, "trama_stop");
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
     leave_stop();
@@ -225,7 +227,7 @@ trama_status context_destroy(trama_context **context)
     flight_stop(c);
     release(c);
     *context = NULL;
-    return TRAMA_OK;
+    return status;
 }
 
 int context_live_add(trama_context *c, int n)

@@ -36,7 +36,8 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
                             trama_context **context);
 
 /* Collective. Waits (watchdog) until nothing is under way, empties the pools, ends StarPU and MPI where Trama started
- * them, nulls *context; NULL is allowed. E_ORDER and nothing done while context_live() != 0. */
+ * them, nulls *context; NULL is allowed. E_ORDER and nothing done while context_live() != 0; E_ORDER, but all of it done,
+ * where the ranks do not make the same calls. */
 trama_status context_destroy(trama_context **context);
 
 /* E_ORDER in a child of fork, which has the memory of a context but none of its threads, and would wait for ever. Asked
@@ -112,9 +113,14 @@ int64_t context_next_call(trama_context *c);
 /* all [ranks][bytes] gets every rank's `bytes` bytes. */
 trama_status context_gather(trama_context *c, const char *what, const void *mine, size_t bytes, void *all);
 
-/* Did all ranks give the same number? E_ORDER with a message that names `what` and the first rank that differs from
- * rank 0. */
-trama_status context_all_equal(trama_context *c, const char *what, uint64_t hash);
+/* Every collective call of the public API begins with it. Under config.check_calls the words of the call, such as
+ * "trama_run(train)", are compared over the ranks; where they differ, all ranks get E_ORDER with one message that has
+ * two ranks' words and their lines. From then on, and after context_disagree, each call answers that at once. */
+trama_status context_call(trama_context *c, trama_where where, const char *what, const char *words);
+bool context_compares(const trama_context *c); /* whether the words are looked at */
+
+/* All ranks have found that they do not do the same, and give the same message. E_ORDER. */
+trama_status context_disagree(trama_context *c, const char *message);
 
 /* OK if all ranks say OK; else every rank gets the status and message of the first rank that failed. Use after steps
  * that can fail on some ranks only (memory, files). `mine` is taken with this thread's trama_error(). */

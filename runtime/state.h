@@ -69,6 +69,8 @@ struct trama_context {
     uint32_t (*worker_mask)[(STARPU_NMAXWORKERS + 31) / 32]; /* [workers] by StarPU id */
     atomic_int live;
     int64_t calls;
+    char called_at[200]; /* of the last collective call that was compared: the line of the program */
+    char *disorder;      /* why no collective call does anything any more; NULL: nothing */
     int64_t tasks; /* submitted */
 
     /* driver.c */

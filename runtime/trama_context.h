@@ -58,7 +58,10 @@ typedef struct trama_config {
                           FOLDER.2, and so on. Takes 2 KB a task, and 15 MB a second on a rank that waits for messages.
                           A trace is whole after trama_stop; exit() keeps what was recorded, a signal what had been
                           written to disk by then (every STARPU_TRACE_BUFFER_SIZE MB, 64) */
-    bool check_calls;  /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging */
+    bool check_calls;  /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging. Where two
+                          ranks make different calls, or on other values or shapes, all ranks get E_ORDER with a message
+                          that has both calls and their lines, and from every later collective call again: see
+                          trama_compile for the programs, which are always compared */
     bool
         map_by_order; /* process i of n fills the ranks in blocks, as on meshes with weights, TRAMA_MAP_BY_ORDER=1; else
                          by traffic and distance */
@@ -85,7 +88,8 @@ trama_status trama_start(const trama_config *config, trama_context **context);
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context);
 
 /* Ends it. Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables
- * must have been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done).
+ * must have been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done). Where the ranks made
+ * different calls (trama_config.check_calls), or compiled different programs, it does all that and answers E_ORDER, too.
  * A program may also end without it: by return from main, by exit, on an error of one rank, or by unloading the library
  * (dlclose). Trama then waits for the tasks of this rank, and ends StarPU, and MPI where it started that, if all ranks
  * end within 5 s (or config.watchdog) of each other; else the rank ends alone and the launcher ends the job. The exit

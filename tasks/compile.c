@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiling: from the user's program to an executable with initialised state; and its end. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "executable.h"
@@ -91,14 +93,6 @@ trama_status buffers_place(trama_executable *e, const target_form *t)
 
 /* ---- Compile and destroy ---- */
 
-static uint64_t hash_text(const char *at)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-    for (; *at; at++)
-        h = (h ^ (unsigned char)*at) * 0x100000001b3u;
-    return h;
-}
-
 /* Recorded and shown, but nothing runs them yet. */
 static trama_status refuse_marks(const trama_program *p)
 {
@@ -114,15 +108,6 @@ static trama_status refuse_marks(const trama_program *p)
                               "trama_compile: %s is offloaded, which cannot be run yet; leave out trama_offload",
                               p->values.at[i]->name);
     return TRAMA_OK;
-}
-
-/* All ranks must have recorded the same program. */
-static trama_status check_agreement(trama_context *context, const trama_program *program)
-{
-    char *source = trama_program_text(program);
-    trama_status status = context_all_equal(context, "trama_compile", hash_text(source));
-    free(source);
-    return status;
 }
 
 /* Processes that talk much get places that are near, unless the user has put them in order or given them weights, which
@@ -177,6 +162,25 @@ static trama_status complete_and_place(trama_executable *e)
     return status;
 }
 
+/* What one rank finds without the others. */
+static trama_status check_program(trama_where where, const trama_program *program)
+{
+    if (program->status)
+        return trama_fail(NOWHERE, program->status, "%s", program->error);
+    if (!program->targets.n)
+        return trama_fail(where, TRAMA_E_ARGUMENT,
+                          "trama_compile: the program has no target; name what is to be run "
+                          "with trama_target_new");
+    return refuse_marks(program);
+}
+
+/* All ranks have a program that can be compiled, and the same one. */
+static trama_status agree(trama_where where, trama_context *context, const trama_program *program)
+{
+    trama_status status = context_call(context, where, "trama_compile", "trama_compile()");
+    return status ? status : same_program(where, context, program, check_program(where, program));
+}
+
 trama_status trama_compile_at(trama_where where, trama_context *context, const trama_program *program,
                               trama_executable **executable)
 {
@@ -187,15 +191,7 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
                                     : "program");
     if (context_check(where, "trama_compile"))
         return TRAMA_E_ORDER;
-    if (program->status)
-        return trama_fail(NOWHERE, program->status, "%s", program->error);
-    if (!program->targets.n)
-        return trama_fail(where, TRAMA_E_ARGUMENT,
-                          "trama_compile: the program has no target; name what is to be run "
-                          "with trama_target_new");
-    trama_status status = refuse_marks(program);
-    if (!status)
-        status = check_agreement(context, program);
+    trama_status status = agree(where, context, program);
     if (status)
         return status;
     trama_executable *e;
@@ -221,6 +217,14 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     return status;
 }
 
+/* Frees everything whatever the others call. */
+static trama_status call_destroy(const trama_executable *e)
+{
+    char words[60];
+    snprintf(words, sizeof words, "trama_executable_destroy() of executable %" PRId64, e->number);
+    return context_call(e->context, NOWHERE, "trama_executable_destroy", words);
+}
+
 trama_status trama_executable_destroy(trama_executable **executable)
 {
     if (!executable || !*executable)
@@ -228,10 +232,11 @@ trama_status trama_executable_destroy(trama_executable **executable)
     if (context_check(NOWHERE, "trama_executable_destroy"))
         return TRAMA_E_ORDER;
     trama_executable *e = *executable;
+    trama_status order = call_destroy(e);
     bool told = e->refusal;
     trama_wait(e);
     flight_wait_all(e->context, "trama_executable_destroy");
-    trama_status status = told ? TRAMA_OK : executable_agree(e, "trama_executable_destroy");
+    trama_status status = told || order ? order : executable_agree(e, "trama_executable_destroy");
     watches_end(e);
     readers_free(e);
     moves_free(&e->moves);

@@ -286,6 +286,23 @@ static void lay_beside(const trama_executable *e, const trama_node *node)
     v->layout = layout_beside(&e->l.value[beside->id]);
 }
 
+/* The op in words, and what its operands are that no op has made. */
+static trama_status call_op(trama_executable *e, const trama_node *node)
+{
+    text words = {0};
+    if (context_compares(e->context)) {
+        value_in_words(&words, node->out[0]);
+        for (int t = 0; t < node->op->n_in; t++)
+            if (!node->in[t]->node || node->in[t]->node->op->n_in == 0) {
+                text_add(&words, t ? ", " : " with ");
+                value_in_words(&words, node->in[t]);
+            }
+    }
+    trama_status status = executable_begin_call(e, node->where, node->op->name, words.at);
+    free(words.at);
+    return status;
+}
+
 static void node_appended(void *arg, trama_node *node)
 {
     trama_executable *e = arg;
@@ -293,7 +310,7 @@ static void node_appended(void *arg, trama_node *node)
     e->own_ops |= node->op->own != NULL;
     if (node->op->n_in == 0)
         return; /* placed when first used, on the mesh where that is */
-    trama_status status = executable_call(e, node->op->name, node->id, NULL);
+    trama_status status = call_op(e, node);
     if (!status)
         status = run_node(e, node);
     if (status)
@@ -326,6 +343,9 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_eager: an argument is NULL");
     if (context_check(NOWHERE, "trama_eager"))
         return TRAMA_E_ORDER;
+    trama_status status = context_call(context, NOWHERE, "trama_eager", "trama_eager()");
+    if (status)
+        return status;
     trama_executable *e;
     trama_program *p = trama_program_new();
     executable_begin(context, p, &e);

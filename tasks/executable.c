@@ -3,6 +3,7 @@
  */
 #include "executable.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "trama_drawing.h"
@@ -54,6 +55,7 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
     trama_executable *e = trama_alloc(sizeof *e);
     const trama_config *config = context_config(context);
     e->context = context;
+    e->number = context_next_call(context);
     e->program = program;
     int processes = program->order.n ? program->order.n : count_processes(program);
     e->map = map_by_order(processes, program->order.place, context_machine(context));
@@ -150,12 +152,6 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 
 /* ---- The order of calls, and kernels that failed ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 29;
-}
-
 trama_status executable_agree(trama_executable *e, const char *call)
 {
     if (!e->own_ops)
@@ -173,21 +169,29 @@ trama_status executable_fault(trama_executable *e)
     return context_ranks(e->context) == 1 ? executable_agree(e, "") : faults_status(&e->faults);
 }
 
-trama_status executable_call(trama_executable *e, const char *call, int id, const trama_shape *shape)
+trama_status executable_begin_call(trama_executable *e, trama_where where, const char *call, const char *words)
 {
     if (context_check(NOWHERE, call))
         return TRAMA_E_ORDER;
     trama_status known = e->refusal || context_ranks(e->context) == 1 ? executable_agree(e, call) : TRAMA_OK;
-    if (known)
-        return known;
-    if (!context_config(e->context)->check_calls)
-        return TRAMA_OK;
-    uint64_t hash = mix((uint64_t)id + 1, (uint64_t)(shape ? shape->ndim : -1));
-    for (const char *c = call; *c; c++)
-        hash = mix(hash, (unsigned char)*c);
-    for (int d = 0; shape && d < shape->ndim; d++)
-        hash = mix(hash, (uint64_t)shape->dim[d]);
-    return context_all_equal(e->context, call, hash);
+    return known ? known : context_call(e->context, where, call, words);
+}
+
+trama_status executable_call(trama_executable *e, trama_where where, const char *call, const char *name, int id,
+                             const trama_shape *shape)
+{
+    text words = {0};
+    if (context_compares(e->context)) {
+        text_add(&words, "%s(%s #%d", call, name, id);
+        if (shape) {
+            text_add(&words, ", ");
+            shape_text(&words, *shape);
+        }
+        text_add(&words, ") of executable %" PRId64, e->number);
+    }
+    trama_status status = executable_begin_call(e, where, call, words.at);
+    free(words.at);
+    return status;
 }
 
 /* ---- Waiting ---- */

@@ -78,6 +78,7 @@ struct eager_state;
 
 struct trama_executable {
     trama_context *context;
+    int64_t number;         /* the same on all ranks, and no other executable's */
     trama_program *program; /* own copy; in eager mode the user's */
     bool owns_program;
     const trama_mesh *single, *readers; /* one process; one process a rank */
@@ -123,9 +124,12 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
 
-/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed. Under config.check_calls:
- * E_ORDER where another rank makes another call, or on another value. Else nothing. */
-trama_status executable_call(trama_executable *e, const char *call, int id, const trama_shape *shape);
+/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed; E_ORDER where the ranks make
+ * different calls, as context_call finds by the words. Else nothing. */
+trama_status executable_begin_call(trama_executable *e, trama_where where, const char *call, const char *words);
+/* The same for a call on a value or target, by name and number; shape NULL: it is given none. */
+trama_status executable_call(trama_executable *e, trama_where where, const char *call, const char *name, int id,
+                             const trama_shape *shape);
 
 /* Collective, all runs that matter being done: E_KERNEL on all ranks where a kernel failed on one. Costs nothing where
  * none can. */
@@ -138,6 +142,9 @@ trama_status executable_wait_run(trama_executable *e, int64_t i, const char *cal
 
 trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made);
 
+/* same_program.c: collective. The status of the first rank that has found a mistake (mine); else E_ORDER, with one
+ * message on all ranks, where their programs have different lines. */
+trama_status same_program(trama_where where, trama_context *context, const trama_program *program, trama_status mine);
 /* compile.c: E_LAYOUT where state cannot lie like that */
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
 /* The buffers of merged gradients that the target has, where it has none yet. */
@@ -164,11 +171,19 @@ void compiled_forget(trama_executable *e);
 /* read.c: frees the buffers of readings that are not under way; of all, which then must be none */
 void readers_forget(trama_executable *e);
 void readers_free(trama_executable *e);
+/* trama_read_start under the name of another call. */
+trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
+                           trama_reading **reading);
 /* What a reading reads: its bytes, and its name. */
 size_t reading_bytes(const trama_reading *reading);
 const char *reading_name(const trama_reading *reading);
 /* watch.c: what they have under way is dropped, and they know that the executable goes */
 void watches_end(trama_executable *e);
+/* read.c: box i of a holding; and as it is told to the user. E_ARGUMENT where there is none */
+trama_status holding_piece(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+                        const plan_piece **piece);
+trama_status piece_box(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+                       int64_t *offset, int64_t *extent);
 /* feed.c */
 void inputs_free(trama_executable *e);
 /* Whether it is an input that can have the shape; its buffers for that; and from now on it is in a copy of them that no

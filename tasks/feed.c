@@ -82,10 +82,11 @@ trama_status input_buffers(trama_executable *e, const trama_value *v, trama_shap
     return TRAMA_OK;
 }
 
-trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
-                         trama_shape shape)
+/* Whether it is an input that can have the shape. */
+static trama_status check_input(trama_where where, trama_executable *e, const char *call, const trama_value *value,
+                                trama_shape shape)
 {
-    trama_value *own = executable_value(e, where, call, value);
+    const trama_value *own = executable_value(e, where, call, value);
     if (!own)
         return TRAMA_E_ARGUMENT;
     if (own->kind != VALUE_INPUT)
@@ -95,8 +96,14 @@ trama_status input_check(trama_where where, trama_executable *e, const char *cal
         return trama_fail(where, TRAMA_E_UNSUPPORTED,
                           "%s: %s: inputs have no place in eager mode; use trama_constant or trama_tensor", call,
                           own->name);
-    trama_status status = check_shape(where, call, own, shape);
-    return status ? status : executable_call(e, call, own->id, &shape);
+    return check_shape(where, call, own, shape);
+}
+
+trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
+                         trama_shape shape)
+{
+    trama_status status = check_input(where, e, call, value, shape);
+    return status ? status : executable_call(e, where, call, value->name, value->id, &shape);
 }
 
 trama_status input_take(trama_executable *e, const trama_value *value, const fed *f, located *at)
@@ -108,10 +115,10 @@ trama_status input_take(trama_executable *e, const trama_value *value, const fed
     return status;
 }
 
-static trama_status find_buffers(trama_where where, trama_executable *e, const trama_value *input, trama_shape shape,
-                                 fed **found)
+static trama_status find_buffers(trama_where where, trama_executable *e, const char *call, const trama_value *input,
+                                 trama_shape shape, fed **found)
 {
-    trama_status status = input_check(where, e, "trama_feed", input, shape);
+    trama_status status = input_check(where, e, call, input, shape);
     return status ? status : input_buffers(e, e->program->values.at[input->id], shape, found);
 }
 
@@ -120,7 +127,7 @@ trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_v
 {
     located at;
     fed *f;
-    trama_status status = find_buffers(where, e, input, shape, &f);
+    trama_status status = find_buffers(where, e, "trama_feed", input, shape, &f);
     if (!status && !data && trama_shape_count(shape))
         status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data for %s is NULL", trama_value_name(input));
     if (!status)
@@ -132,7 +139,8 @@ static trama_status check_pieces(trama_where where, const plan_holding *h, const
                                  const void *const *pieces)
 {
     if (n != h->pieces.n || (n && !pieces))
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed_local: %d boxes for %s; this rank has %d",
+        return trama_fail(where, TRAMA_E_ARGUMENT,
+                          "trama_feed_local: %d boxes for %s; this rank has %d",
                           n && !pieces ? 0 : n, trama_value_name(input), h->pieces.n);
     for (int i = 0; i < n; i++)
         if (!pieces[i] && box_count(&h->pieces.at[i].region.box))
@@ -141,13 +149,21 @@ static trama_status check_pieces(trama_where where, const plan_holding *h, const
     return TRAMA_OK;
 }
 
+/* A box in memory of its own, row-major. */
+static trama_view packed_view(const void *data, trama_dtype dtype, const box *b)
+{
+    trama_shape local = trama_shape_of(b->ndim, b->n);
+    box whole = box_whole(local);
+    return host_view(data, dtype, local, &whole);
+}
+
 trama_status trama_feed_local_at(trama_where where, trama_executable *e, const trama_value *input, trama_shape shape,
                                  int n, const void *const *pieces)
 {
     located at;
     fed *f;
     const plan_holding *h = NULL;
-    trama_status status = find_buffers(where, e, input, shape, &f);
+    trama_status status = find_buffers(where, e, "trama_feed_local", input, shape, &f);
     if (!status) {
         h = located_holding((located){f->in, f->s->result});
         status = check_pieces(where, h, input, n, pieces);
@@ -156,12 +172,19 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
         status = input_take(e, input, f, &at);
     for (int i = 0; i < n && !status; i++) {
         const plan_piece *piece = &h->pieces.at[i];
-        trama_shape local = trama_shape_of(piece->region.box.ndim, piece->region.box.n);
-        box whole = box_whole(local);
-        trama_view from = host_view(pieces[i], at.in->of->plan->shards.at[piece->region.shard].dtype, local, &whole);
+        trama_view from = packed_view(pieces[i], trama_value_dtype(input), &piece->region.box);
         status = host_to_piece(at.in, piece, &from, "trama_feed_local");
     }
     return status;
+}
+
+/* ---- Writing ---- */
+
+static trama_status check_state(trama_where where, const char *call, trama_value *own)
+{
+    return value_storage(own) ? TRAMA_OK
+                              : trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is no parameter or state%s", call,
+                                           own->name, own->kind == VALUE_INPUT ? "; inputs are fed by trama_feed" : "");
 }
 
 trama_status trama_write_at(trama_where where, trama_executable *e, const trama_value *value, const void *data,
@@ -171,16 +194,15 @@ trama_status trama_write_at(trama_where where, trama_executable *e, const trama_
     located at;
     if (!own)
         return TRAMA_E_ARGUMENT;
-    if (!value_storage(own))
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_write: %s is no parameter or state%s", own->name,
-                          own->kind == VALUE_INPUT ? "; inputs are fed by trama_feed" : "");
+    if (check_state(where, "trama_write", own))
+        return TRAMA_E_ARGUMENT;
     size_t want = (size_t)trama_shape_count(own->shape) * trama_dtype_size(own->dtype);
     if (bytes != want || (!data && bytes))
         return trama_fail(where, TRAMA_E_SHAPE, "trama_write: %zu bytes for %s, which has %zu", data ? bytes : 0,
                           own->name, want);
     trama_status status = executable_locate(e, where, "trama_write", own, &at);
     if (!status)
-        status = executable_call(e, "trama_write", own->id, NULL);
+        status = executable_call(e, where, "trama_write", own->name, own->id, NULL);
     return status ? status : host_to_value(at, data, own->shape, "trama_write");
 }
 

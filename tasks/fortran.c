@@ -9,7 +9,7 @@
 #include "trama_executable.h"
 #include "trama_layout.h"
 #include "trama_optimizer.h"
-#include "trama_wrap.h"
+#include "wrap.h"
 
 /* A box of a tensor in an array of Fortran's: dims in its order, places from 1. */
 typedef struct fortran_piece {
@@ -154,7 +154,7 @@ trama_status trama_fortran_wrap(trama_where where, trama_context *context, const
     for (int i = 0; i < n && !status; i++)
         status = check_array(where, name, dtype, shape.ndim, i, &pieces[i]);
     if (status)
-        return context ? context_agree(context, "trama_wrap", status) : status;
+        return context ? wrap_agree(where, context, name, status) : status;
     trama_piece *made = trama_alloc((size_t)(n + 1) * sizeof *made);
     for (int i = 0; i < n; i++)
         made[i] = wrapped_piece(&pieces[i], (int64_t)trama_dtype_size(dtype));

@@ -79,9 +79,18 @@ static trama_status find_merging(trama_where where, trama_executable *e, const t
     return status;
 }
 
+static trama_status set_length(trama_executable *e, target_state *t, const char *call, int64_t k)
+{
+    trama_status status = k > 1 ? context_agree(e->context, call, buffers_place(e, &t->form)) : TRAMA_OK;
+    if (!status)
+        t->cycle.k = k;
+    return status;
+}
+
 trama_status trama_merge_set_at(trama_where where, trama_executable *e, const trama_target *target, int64_t k)
 {
     target_state *t;
+    trama_shape steps = TRAMA_SHAPE(k);
     trama_status status = find_merging(where, e, target, "trama_merge_set", &t);
     if (!status && k < 1)
         status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_merge_set: k is %lld; it takes micro-steps, 1 or more",
@@ -93,12 +102,8 @@ trama_status trama_merge_set_at(trama_where where, trama_executable *e, const tr
                        "after the last one or trama_flush",
                        (long long)t->cycle.at, (long long)t->cycle.k, target->name);
     if (!status)
-        status = executable_call(e, "trama_merge_set", (int)k, NULL);
-    if (!status && k > 1)
-        status = context_agree(e->context, "trama_merge_set", buffers_place(e, &t->form));
-    if (!status)
-        t->cycle.k = k;
-    return status;
+        status = executable_call(e, where, "trama_merge_set", target->name, target->id, &steps);
+    return status ? status : set_length(e, t, "trama_merge_set", k);
 }
 
 trama_status trama_flush_at(trama_where where, trama_executable *e, const trama_target *target)
@@ -107,7 +112,7 @@ trama_status trama_flush_at(trama_where where, trama_executable *e, const trama_
     merge_cycle next;
     trama_status status = find_merging(where, e, target, "trama_flush", &t);
     if (!status)
-        status = executable_call(e, "trama_flush", target->id, NULL);
+        status = executable_call(e, where, "trama_flush", target->name, target->id, NULL);
     if (status || !t->cycle.at)
         return status;
     status = cycle_feed(where, e, t, true, &next);

@@ -218,7 +218,7 @@ trama_status trama_read_wrapped_at(trama_where where, trama_executable *e, const
     if (!status)
         status = check_target(where, call, w);
     if (!status)
-        status = executable_call(e, call, value->id, NULL);
+        status = executable_call(e, where, call, value->name, value->id, NULL);
     return status ? status : move_value(e, w, at, stated_at(w));
 }
 
@@ -238,7 +238,7 @@ trama_status trama_write_wrapped_at(trama_where where, trama_executable *e, cons
     if (!status)
         status = check_place(where, call, state->name, at);
     if (!status)
-        status = executable_call(e, call, state->id, NULL);
+        status = executable_call(e, where, call, state->name, state->id, NULL);
     return status ? status : move_value(e, w, stated_at(w), at);
 }
 
@@ -257,8 +257,8 @@ trama_status trama_reshard_wrapped_at(trama_where where, trama_wrapped *from, tr
         status = check_target(where, call, to);
     if (!status)
         status = check_fit(where, call, from, to->name, to->dtype, to->shape);
-    if (!status && context_config(from->context)->check_calls)
-        status = context_all_equal(from->context, call, wrapped_hash(from) * 31 + wrapped_hash(to));
+    if (!status)
+        status = wrapped_call(where, from->context, call, from->name, to->name);
     if (!status)
         wrapped_forget_sources(to);
     if (!status)

@@ -80,27 +80,36 @@ void readers_free(trama_executable *e)
 
 /* ---- Reading ---- */
 
-trama_status trama_read_start_at(trama_where where, trama_executable *e, const trama_value *value,
-                                 trama_reading **reading)
+trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
+                           trama_reading **reading)
 {
     located at;
     reader *r = NULL;
-    if (!reading)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_read_start: the reading's address is NULL");
-    trama_status status = executable_locate(e, where, "trama_read", value, &at);
+    trama_status status = executable_locate(e, where, call, value, &at);
     if (!status)
-        status = executable_call(e, "trama_read", value->id, NULL);
+        status = executable_call(e, where, call, value->name, value->id, NULL);
     if (!status)
         status = reader_for(e, value, at, &r);
     if (status)
         return status;
     r->busy = true;
     trama_reading *started = trama_alloc(sizeof *started);
-    *started = (trama_reading){
-        .e = e, .from = r, .f = flight_new(e->context), .where = where, .name = trama_text_copy(value->name)};
+    *started = (trama_reading){.e = e,
+                               .from = r,
+                               .f = flight_new(e->context),
+                               .where = where,
+                               .name = trama_text_copy(value->name)};
     instance_submit(r->in, e->runs, started->f, RUN_ALL);
     *reading = started;
     return TRAMA_OK;
+}
+
+trama_status trama_read_start_at(trama_where where, trama_executable *e, const trama_value *value,
+                                 trama_reading **reading)
+{
+    static const char call[] = "trama_read_start";
+    return reading ? reading_start(where, call, e, value, reading)
+                   : trama_fail(where, TRAMA_E_ARGUMENT, "%s: the reading's address is NULL", call);
 }
 
 size_t reading_bytes(const trama_reading *reading)
@@ -153,27 +162,50 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
     return end_reading(reading, data, bytes, false);
 }
 
-trama_status trama_read_at(trama_where where, trama_executable *e, const trama_value *value, void *data, size_t bytes)
+static trama_status read_now(trama_where where, const char *call, trama_executable *e, const trama_value *value,
+                             void *data, size_t bytes)
 {
     trama_reading *reading;
-    trama_status status = trama_read_start_at(where, e, value, &reading);
+    trama_status status = reading_start(where, call, e, value, &reading);
     return status ? status : end_reading(&reading, data, bytes, true);
 }
 
+trama_status trama_read_at(trama_where where, trama_executable *e, const trama_value *value, void *data, size_t bytes)
+{
+    return read_now(where, "trama_read", e, value, data, bytes);
+}
+
 /* ---- This rank's boxes ---- */
+
+trama_status holding_piece(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+                        const plan_piece **piece)
+{
+    if (i < 0 || i >= h->pieces.n)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: this rank has %d boxes of %s, there is no box %d", call,
+                          h->pieces.n, name, i);
+    *piece = &h->pieces.at[i];
+    return TRAMA_OK;
+}
+
+trama_status piece_box(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+                       int64_t *offset, int64_t *extent)
+{
+    const plan_piece *piece = NULL;
+    trama_status status = holding_piece(where, call, h, i, name, &piece);
+    if (!status && piece->region.box.ndim && (!offset || !extent))
+        status = trama_fail(where, TRAMA_E_ARGUMENT, "%s: the address of offset or extent is NULL", call);
+    for (int d = 0; !status && d < piece->region.box.ndim; d++) {
+        offset[d] = piece->region.box.lo[d];
+        extent[d] = piece->region.box.n[d];
+    }
+    return status;
+}
 
 static trama_status local_piece(trama_executable *e, const trama_value *value, const char *call, int i, located *at,
                                 const plan_piece **piece)
 {
     trama_status status = executable_locate(e, NOWHERE, call, value, at);
-    if (status)
-        return status;
-    const plan_holding *h = located_holding(*at);
-    if (i < 0 || i >= h->pieces.n)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: this rank has %d boxes of %s, there is no box %d", call,
-                          h->pieces.n, trama_value_name(value), i);
-    *piece = &h->pieces.at[i];
-    return TRAMA_OK;
+    return status ? status : holding_piece(NOWHERE, call, located_holding(*at), i, trama_value_name(value), piece);
 }
 
 trama_status trama_local_count(trama_executable *e, const trama_value *value, int *n)
@@ -189,16 +221,10 @@ trama_status trama_local_count(trama_executable *e, const trama_value *value, in
 
 trama_status trama_local_box(trama_executable *e, const trama_value *value, int i, int64_t *offset, int64_t *extent)
 {
+    static const char call[] = "trama_local_box";
     located at;
-    const plan_piece *piece = NULL;
-    trama_status status = local_piece(e, value, "trama_local_box", i, &at, &piece);
-    if (!status && piece->region.box.ndim && (!offset || !extent))
-        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_local_box: the address of offset or extent is NULL");
-    for (int d = 0; !status && d < piece->region.box.ndim; d++) {
-        offset[d] = piece->region.box.lo[d];
-        extent[d] = piece->region.box.n[d];
-    }
-    return status;
+    trama_status status = executable_locate(e, NOWHERE, call, value, &at);
+    return status ? status : piece_box(NOWHERE, call, located_holding(at), i, trama_value_name(value), offset, extent);
 }
 
 trama_status trama_read_local(trama_executable *e, const trama_value *value, int i, void *data, size_t bytes)
@@ -285,7 +311,7 @@ trama_status trama_print_at(trama_where where, trama_executable *e, const trama_
     trama_shape shape = at.in->of->shapes[at.as];
     size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(value->dtype);
     void *data = trama_try_alloc(bytes);
-    status = trama_read_at(where, e, value, data, bytes); /* without memory this rank takes part all the same */
+    status = read_now(where, "trama_print", e, value, data, bytes); /* without memory this rank takes part all the same */
     if (!status && !data)
         status =
             trama_fail(where, TRAMA_E_MEMORY, "trama_print: no memory for the %zu bytes of %s", bytes, value->name);

@@ -279,7 +279,7 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
     target_state *t = NULL;
     trama_status status = target_find(where, e, target, "trama_run", &t);
     if (!status)
-        status = executable_call(e, "trama_run", target->id, NULL);
+        status = executable_call(e, where, "trama_run", target->name, target->id, NULL);
     if (status || t->cycle.k < 2)
         return status ? status : target_submit(where, e, t, RUN_ALL);
     merge_cycle next;

@@ -56,7 +56,7 @@ trama_status trama_stop(trama_context **context)
     if (!context || !*context)
         return TRAMA_OK;
     trama_status status = context_destroy(context);
-    if (!status)
+    if (!*context)
         blas_stop();
     return status;
 }

@@ -24,8 +24,14 @@ typedef struct trama_executable trama_executable; /* a compiled program and its 
 typedef struct trama_reading trama_reading;       /* a value on its way to the host */
 
 /* Copies the program, completes its layouts, allocates and initialises its state. Errors: the program's own first
- * error, E_LAYOUT, E_MEMORY. The program may be changed afterwards; its values and targets name theirs here, as long as
- * it lives. */
+ * error, E_LAYOUT, E_MEMORY; what one rank finds is told to all. The program may be changed afterwards; its values and
+ * targets name theirs here, as long as it lives.
+ *
+ * All ranks compile the same program: shapes, attributes, ranges and seeds of parameters, numbers of constants, layouts,
+ * targets. Lines of the source and addresses of functions may differ. Where programs differ, all ranks get E_ORDER with one
+ * message that has the first thing in which two ranks differ, as each of them has it, with their lines. The context then
+ * ends: every later collective call answers that message and does nothing, but for trama_executable_destroy,
+ * trama_release and trama_stop, which free what they have to. */
 #define trama_compile(context, program, executable) trama_compile_at(TRAMA_HERE, context, program, executable)
 trama_status trama_compile_at(trama_where where, trama_context *context, const trama_program *program,
                               trama_executable **executable);

@@ -84,7 +84,7 @@ trama_status trama_watch_next_at(trama_where where, trama_watch *w, const trama_
                       : check_room(where, call, data, bytes, bytes_now(at, value), trama_value_name(value));
     trama_reading *started = NULL;
     if (!status)
-        status = trama_read_start_at(where, w->e, value, &started);
+        status = reading_start(where, call, w->e, value, &started);
     if (status)
         return status;
     w->reading[(w->first + w->n++) % (w->lag + 1)] = started;

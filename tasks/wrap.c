@@ -53,6 +53,22 @@ static trama_status bind(trama_wrapped *w, const trama_piece *pieces)
     return TRAMA_OK;
 }
 
+trama_status wrapped_call(trama_where where, trama_context *context, const char *call, const char *name, const char *to)
+{
+    text words = {0};
+    if (context_compares(context))
+        text_add(&words, "%s('%s'%s%s%s)", call, name ? name : "", to ? ", '" : "", to ? to : "", to ? "'" : "");
+    trama_status status = context_call(context, where, call, words.at);
+    free(words.at);
+    return status;
+}
+
+trama_status wrap_agree(trama_where where, trama_context *context, const char *name, trama_status mine)
+{
+    trama_status status = wrapped_call(where, context, "trama_wrap", name, NULL);
+    return status ? status : context_agree(context, "trama_wrap", mine);
+}
+
 trama_status trama_wrap_at(trama_where where, trama_context *context, const char *name, trama_dtype dtype,
                            trama_shape shape, int n, const trama_piece *pieces, trama_access access,
                            trama_wrapped **wrapped)
@@ -71,7 +87,7 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
                          .users = 1,
                          .planning = planning_in(context, NULL)};
     trama_status status = boxes_check(where, w, n, pieces);
-    status = context_agree(context, "trama_wrap", status);
+    status = wrap_agree(where, context, name, status);
     for (int i = 0; i < n && !status; i++)
         w->stated.handled |= pieces[i].handle != NULL;
     if (!status)
@@ -255,7 +271,10 @@ trama_status trama_release(trama_wrapped **wrapped)
         status = wait_for(w);
     if (status)
         return status;
-    context_barrier(w->context, "trama_release");
+    status = wrapped_call(NOWHERE, w->context, "trama_release", w->name,
+                          NULL); /* which gives the memory back all the same */
+    if (!status)
+        status = context_barrier(w->context, "trama_release");
     moves_free(&w->moves);
     for (int i = 0; i < w->sources.n; i++)
         let_go(w->sources.at[i]);
@@ -265,5 +284,5 @@ trama_status trama_release(trama_wrapped **wrapped)
     w->released = true;
     *wrapped = NULL;
     let_go(w);
-    return TRAMA_OK;
+    return status;
 }

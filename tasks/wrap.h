@@ -41,6 +41,11 @@ trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const tram
 /* Strides as they are meant: row-major where none is given. */
 void boxes_strides(const trama_piece *piece, int ndim, int64_t *stride);
 
+/* What a collective call on a wrapped tensor begins with, by the names of it and of what it goes to (NULL: to none): see
+ * context_call. And trama_wrap: all ranks learn what is wrong with the boxes of one. */
+trama_status wrapped_call(trama_where where, trama_context *context, const char *call, const char *name, const char *to);
+trama_status wrap_agree(trama_where where, trama_context *context, const char *name, trama_status mine);
+
 /* The wrapped tensor is there, its context the executable's, its dtype and shape those of a value: else an error that
  * names the call. */
 trama_status wrapped_check(trama_where where, const char *call, const trama_wrapped *w, const trama_context *context);
@@ -52,6 +57,5 @@ void wrapped_seen(trama_executable *e, trama_wrapped *w);
 void wrapped_source(trama_wrapped *w, trama_wrapped *from);
 void wrapped_forget_sources(trama_wrapped *w); /* that were released */
 
-uint64_t wrapped_hash(const trama_wrapped *w); /* of its name */
 
 #endif

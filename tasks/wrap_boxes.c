@@ -2,6 +2,7 @@
 /* The boxes that a host states: checks on each rank, and the table that all ranks make of them. */
 #include <string.h>
 
+#include "hash.h"
 #include "wrap.h"
 
 /* ---- One rank's boxes ---- */
@@ -151,14 +152,6 @@ typedef struct wrap_box {
     int64_t lo[TRAMA_MAX_NDIM], n[TRAMA_MAX_NDIM];
 } wrap_box;
 
-uint64_t wrapped_hash(const trama_wrapped *w)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (const char *name = w->name; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-    return hash;
-}
-
 static wrap_card card_of(const trama_wrapped *w, int n, const trama_piece *pieces)
 {
     wrap_card card;
@@ -168,7 +161,7 @@ static wrap_card card_of(const trama_wrapped *w, int n, const trama_piece *piece
     card.dtype = w->dtype;
     card.read_only = w->read_only;
     card.n = n;
-    card.name = wrapped_hash(w);
+    card.name = hash_text(HASH_START, w->name);
     for (int i = 0; i < n; i++) {
         int64_t stride[TRAMA_MAX_NDIM];
         box b = box_of(&pieces[i], w->shape.ndim);
