@@ -238,6 +238,7 @@ trama_status trama_executable_destroy(trama_executable **executable)
     flight_wait_all(e->context, "trama_executable_destroy");
     trama_status status = told || order ? order : executable_agree(e, "trama_executable_destroy");
     watches_end(e);
+    readings_end(e);
     readers_free(e);
     moves_free(&e->moves);
     targets_free(e);

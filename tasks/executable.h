@@ -93,6 +93,7 @@ struct trama_executable {
     ARRAY(input_state) inputs;
     ARRAY(target_state) targets;
     ARRAY(reader *) readers_made;
+    struct trama_reading *readings;       /* under way; the last one first */
     struct trama_watch *watches;          /* the first of them */
     move_plans moves;                     /* between its values and what the host has wrapped */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
@@ -174,6 +175,8 @@ void readers_free(trama_executable *e);
 /* trama_read_start under the name of another call. */
 trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
                            trama_reading **reading);
+/* Readings under way have ended, and know that the executable goes. */
+void readings_end(trama_executable *e);
 /* What a reading reads: its bytes, and its name. */
 size_t reading_bytes(const trama_reading *reading);
 const char *reading_name(const trama_reading *reading);

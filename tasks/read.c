@@ -7,7 +7,8 @@
 #include "host.h"
 
 struct trama_reading {
-    trama_executable *e;
+    trama_executable *e; /* NULL: it was destroyed, and all but where and name went with it */
+    trama_reading *next; /* of the executable */
     reader *from;
     flight *f;
     trama_where where;
@@ -95,12 +96,13 @@ trama_status reading_start(trama_where where, const char *call, trama_executable
     r->busy = true;
     trama_reading *started = trama_alloc(sizeof *started);
     *started = (trama_reading){.e = e,
+                               .next = e->readings,
                                .from = r,
                                .f = flight_new(e->context),
                                .where = where,
                                .name = trama_text_copy(value->name)};
     instance_submit(r->in, e->runs, started->f, RUN_ALL);
-    *reading = started;
+    *reading = e->readings = started;
     return TRAMA_OK;
 }
 
@@ -126,7 +128,36 @@ const char *reading_name(const trama_reading *reading)
 
 bool trama_read_ready(const trama_reading *reading)
 {
-    return reading && flight_done(reading->f);
+    return reading && (!reading->e || flight_done(reading->f));
+}
+
+/* Gives back what it has of its executable, which it leaves. */
+static void leave(trama_reading *r)
+{
+    trama_executable *e = r->e;
+    trama_reading **at = &e->readings;
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    r->from->busy = false;
+    if (e->eager)
+        readers_forget(e); /* eager values are new ones each time */
+    flight_free(r->f);
+    r->e = NULL;
+}
+
+void readings_end(trama_executable *e)
+{
+    while (e->readings)
+        leave(e->readings);
+}
+
+static trama_status free_reading(trama_reading **reading, trama_status status)
+{
+    free((*reading)->name);
+    free(*reading);
+    *reading = NULL;
+    return status;
 }
 
 /* together: all ranks wait for it now, and so can agree on whether a kernel failed. */
@@ -143,14 +174,8 @@ static trama_status end_reading(trama_reading **reading, void *data, size_t byte
             trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, r->name, want);
     if (!status && data)
         status = host_from_region(r->from->in, &h->pieces.at[0].region, data);
-    r->from->busy = false;
-    if (r->e->eager)
-        readers_forget(r->e); /* eager values are new ones each time */
-    flight_free(r->f);
-    free(r->name);
-    free(r);
-    *reading = NULL;
-    return status;
+    leave(r);
+    return free_reading(reading, status);
 }
 
 trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
@@ -159,6 +184,11 @@ trama_status trama_read_wait(trama_reading **reading, void *data, size_t bytes)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_wait: the reading is NULL");
     if (context_check(NOWHERE, "trama_read_wait"))
         return TRAMA_E_ORDER;
+    if (!(*reading)->e)
+        return free_reading(reading, trama_fail((*reading)->where, TRAMA_E_ORDER,
+                                                "trama_read_wait: the executable of %s was destroyed before; wait for "
+                                                "a reading first",
+                                                (*reading)->name));
     return end_reading(reading, data, bytes, false);
 }
 

@@ -77,7 +77,7 @@ trama_status trama_read_at(trama_where where, trama_executable *executable, cons
                            size_t bytes);
 
 /* The same in two steps, so that runs go on between them. Every start has its wait (not collective), which frees the
- * reading. */
+ * reading. A wait after the executable was destroyed frees it too, and answers E_ORDER. */
 #define trama_read_start(executable, value, reading) trama_read_start_at(TRAMA_HERE, executable, value, reading)
 trama_status trama_read_start_at(trama_where where, trama_executable *executable, const trama_value *value,
                                  trama_reading **reading);

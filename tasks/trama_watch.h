@@ -34,8 +34,8 @@ trama_status trama_watch_new_at(trama_where where, trama_executable *executable,
 
 /* Starts to read a value as it is at this place of the program, which is any that trama_read takes, and not always the
  * same (in eager mode each step makes its own). From the call number lag + 1 on *known is true, and data gets the whole
- * of what was read `lag` calls ago, bytes its size then; before, data is left alone. Waits for that one only. data NULL:
- * this rank takes part and receives nothing. Errors as of trama_read, E_SHAPE for other bytes; then nothing was started
+ * of what was read `lag` calls ago, bytes its size then; before, data is left alone, and bytes is the size of what is
+ * read now. Waits for that one only. data NULL: this rank takes part and receives nothing. Errors as of trama_read, E_SHAPE for other bytes; then nothing was started
  * and nothing is handed out. E_ORDER after the executable was destroyed. Collective. */
 #define trama_watch_next(watch, value, data, bytes, known)                                                             \
     trama_watch_next_at(TRAMA_HERE, watch, value, data, bytes, known)

@@ -79,9 +79,10 @@ trama_status trama_watch_next_at(trama_where where, trama_watch *w, const trama_
         status = trama_fail(where, TRAMA_E_ORDER, "%s: its executable was destroyed; make another watch", call);
     if (!status)
         status = executable_locate(w->e, where, call, value, &at);
-    if (!status && w->n == w->lag)
-        status = w->n ? check_room(where, call, data, bytes, reading_bytes(oldest(w)), reading_name(oldest(w)))
-                      : check_room(where, call, data, bytes, bytes_now(at, value), trama_value_name(value));
+    if (!status)
+        status = w->n && w->n == w->lag
+                     ? check_room(where, call, data, bytes, reading_bytes(oldest(w)), reading_name(oldest(w)))
+                     : check_room(where, call, data, bytes, bytes_now(at, value), trama_value_name(value));
     trama_reading *started = NULL;
     if (!status)
         status = reading_start(where, call, w->e, value, &started);

@@ -143,6 +143,33 @@ START_TEST(readings_outlive_the_plans_of_many_extents)
 }
 END_TEST
 
+START_TEST(a_reading_that_outlives_its_executable_is_an_error_and_is_freed)
+{
+    start();
+    for (int i = 0; i < 3; i++) {
+        doubler d = doubler_new();
+        trama_reading *x = NULL, *y = NULL, *first = NULL;
+        double at[5];
+        doubler_feed(&d, 5);
+        must(trama_run(d.e, d.t));
+        must(trama_read_start(d.e, d.x, &first));
+        must(trama_read_start(d.e, d.x, &x));
+        must(trama_read_start(d.e, d.y, &y));
+        must(trama_read_wait(&first, at, sizeof at));
+        doubler_free(&d);
+        if (i == 1)
+            stop();
+        demand(trama_read_ready(x) && trama_read_ready(y), "there is nothing to wait for");
+        expect(trama_read_wait(&y, at, sizeof at), TRAMA_E_ORDER, "test_lifetime.c:", "trama_read_wait", "destroyed");
+        expect(trama_read_wait(&x, NULL, 0), TRAMA_E_ORDER, "trama_read_wait", "of x was destroyed");
+        demand(!x && !y, "the readings stay");
+        if (i == 1)
+            start();
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(asking_for_plans_of_many_extents_leaves_the_values_of_the_last_run)
 {
     start();
@@ -198,5 +225,6 @@ END_TEST
 
 TESTS(values_of_a_target_live_until_it_runs_again, a_value_of_two_targets_is_that_of_the_last_run,
       feeding_many_extents_leaves_the_values_of_the_last_run, readings_outlive_the_plans_of_many_extents,
+      a_reading_that_outlives_its_executable_is_an_error_and_is_freed,
       asking_for_plans_of_many_extents_leaves_the_values_of_the_last_run,
       the_program_may_go_on_or_go_away_after_compiling)

@@ -110,6 +110,30 @@ END_TEST
 
 /* ---- Ends, errors ---- */
 
+START_TEST(room_of_another_size_is_refused_at_every_call)
+{
+    start();
+    counting c = counting_new("2", "S(0)");
+    for (int lag = 0; lag < 3; lag++) {
+        trama_watch *watch;
+        double room[2] = {0};
+        bool known = true;
+        must(trama_watch_new(c.e, lag, &watch));
+        for (int i = 0; i < 5; i++) {
+            must(trama_run(c.e, c.step));
+            expect_here(trama_watch_next(watch, c.total, room, 4, &known), TRAMA_E_SHAPE, "room for 4 bytes", "has 8");
+            expect_here(trama_watch_next(watch, c.total, room, 16, &known), TRAMA_E_SHAPE, "room for 16 bytes");
+            must(
+                trama_watch_next(watch, c.total, i % 2 ? room : NULL, i % 2 ? 8 : 0, &known)); /* nothing was started */
+            demand(known == (i >= lag), "lag %d, call %d", lag, i);
+        }
+        must(trama_watch_destroy(&watch));
+    }
+    counting_free(&c);
+    stop();
+}
+END_TEST
+
 START_TEST(executable_and_watch_go_in_either_order)
 {
     start();
@@ -217,4 +241,5 @@ END_TEST
 TESTS(each_call_hands_out_what_was_read_so_many_calls_ago, a_loop_ends_lag_steps_after_the_one_that_it_waits_for,
       thousands_of_steps_hold_what_a_hundred_held, eager_values_are_watched_too, a_full_window_of_steps_stays_under_way,
       more_steps_are_in_flight_where_their_inputs_are_small, executable_and_watch_go_in_either_order,
-      a_wrong_call_says_so_and_takes_nothing, merged_gradients_are_watched_from_the_first_applied_step_on)
+      room_of_another_size_is_refused_at_every_call, a_wrong_call_says_so_and_takes_nothing,
+      merged_gradients_are_watched_from_the_first_applied_step_on)
