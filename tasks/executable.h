@@ -63,6 +63,7 @@ typedef struct fed {
 typedef struct input_state {
     int value;
     ARRAY(fed) shapes;
+    snippet *asked; /* for a shape that somebody wants to know the boxes of; NULL */
 } input_state;
 
 /* Buffers for reading one value from one instance; more than one where several readings are under way. */

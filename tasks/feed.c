@@ -140,7 +140,7 @@ static trama_status check_pieces(trama_where where, const plan_holding *h, const
 {
     if (n != h->pieces.n || (n && !pieces))
         return trama_fail(where, TRAMA_E_ARGUMENT,
-                          "trama_feed_local: %d boxes for %s; this rank has %d",
+                          "trama_feed_local: %d boxes for %s; this rank has %d, which trama_feed_local_count tells",
                           n && !pieces ? 0 : n, trama_value_name(input), h->pieces.n);
     for (int i = 0; i < n; i++)
         if (!pieces[i] && box_count(&h->pieces.at[i].region.box))
@@ -176,6 +176,48 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
         status = host_to_piece(at.in, piece, &from, "trama_feed_local");
     }
     return status;
+}
+
+/* ---- The boxes that will be fed ---- */
+
+/* What this rank would hold of the input. Asking is not collective, so that it must leave what runs share alone: the
+ * plan of the last shape asked for is kept beside. */
+static trama_status ask_boxes(trama_where where, trama_executable *e, const char *call, const trama_value *input,
+                              trama_shape shape, const plan_holding **found)
+{
+    trama_status status = check_input(where, e, call, input, shape);
+    if (status)
+        return status;
+    input_state *in = input_of(e, input->id);
+    if (in->asked && !trama_shape_equal(in->asked->of.shapes[in->asked->result], shape))
+        snippet_destroy(&in->asked);
+    if (!in->asked)
+        in->asked = snippet_of_feed(&e->planning, e->program->values.at[input->id], shape, e->l.mesh[input->id],
+                                    &e->l.value[input->id]);
+    *found = plan_find(in->asked->of.plan, in->asked->result);
+    return TRAMA_OK;
+}
+
+trama_status trama_feed_local_count_at(trama_where where, trama_executable *e, const trama_value *input,
+                                       trama_shape shape, int *n)
+{
+    static const char call[] = "trama_feed_local_count";
+    const plan_holding *h = NULL;
+    if (!n)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the number's address is NULL", call);
+    trama_status status = ask_boxes(where, e, call, input, shape, &h);
+    if (!status)
+        *n = h->pieces.n;
+    return status;
+}
+
+trama_status trama_feed_local_box_at(trama_where where, trama_executable *e, const trama_value *input,
+                                     trama_shape shape, int i, int64_t *offset, int64_t *extent)
+{
+    static const char call[] = "trama_feed_local_box";
+    const plan_holding *h = NULL;
+    trama_status status = ask_boxes(where, e, call, input, shape, &h);
+    return status ? status : piece_box(where, call, h, i, trama_value_name(input), offset, extent);
 }
 
 /* ---- Writing ---- */
@@ -214,6 +256,7 @@ void inputs_free(trama_executable *e)
             snippet_destroy(&e->inputs.at[i].shapes.at[k].s);
         }
         ARRAY_FREE(&e->inputs.at[i].shapes);
+        snippet_destroy(&e->inputs.at[i].asked);
     }
     ARRAY_FREE(&e->inputs);
 }

@@ -46,12 +46,32 @@ trama_status trama_executable_destroy(trama_executable **executable);
 trama_status trama_feed_at(trama_where where, trama_executable *executable, const trama_value *input, const void *data,
                            trama_shape shape);
 
-/* The same with this rank's boxes only: pieces[i] is box i as trama_local_box tells it, row-major; n as
- * trama_local_count. */
+/* The same with this rank's boxes only, of the global shape: pieces[i] [extent of box i] is box i, row-major; n is how
+ * many the rank has. An empty box may be NULL. Of a value that lies on several processes each gives the same. E_ARGUMENT
+ * for another n.
+ *
+ *     trama_feed_local_count(run, x, TRAMA_SHAPE(rows, 784), &n);
+ *     for (int i = 0; i < n; i++) {
+ *         trama_feed_local_box(run, x, TRAMA_SHAPE(rows, 784), i, offset, extent);
+ *         pieces[i] = my_rows(offset[0], extent[0]);
+ *     }
+ *     trama_feed_local(run, x, TRAMA_SHAPE(rows, 784), n, pieces); */
 #define trama_feed_local(executable, input, shape, n, pieces)                                                          \
     trama_feed_local_at(TRAMA_HERE, executable, input, shape, n, pieces)
 trama_status trama_feed_local_at(trama_where where, trama_executable *executable, const trama_value *input,
                                  trama_shape shape, int n, const void *const *pieces);
+
+/* Which boxes those are, for any global shape that the input may have, whether it was fed or not: how many; and the
+ * offset [ndim] and extent [ndim] of box i in the whole tensor, an extent of 0 where it is empty. Not collective; nothing
+ * is allocated for the shape. E_SHAPE as trama_feed, E_ARGUMENT for a box that is not there. */
+#define trama_feed_local_count(executable, input, shape, n)                                                            \
+    trama_feed_local_count_at(TRAMA_HERE, executable, input, shape, n)
+trama_status trama_feed_local_count_at(trama_where where, trama_executable *executable, const trama_value *input,
+                                       trama_shape shape, int *n);
+#define trama_feed_local_box(executable, input, shape, i, offset, extent)                                              \
+    trama_feed_local_box_at(TRAMA_HERE, executable, input, shape, i, offset, extent)
+trama_status trama_feed_local_box_at(trama_where where, trama_executable *executable, const trama_value *input,
+                                     trama_shape shape, int i, int64_t *offset, int64_t *extent);
 
 /* One run of a target, asynchronous: returns when its tasks are submitted. Waits for the run that is `window` runs back
  * (trama_config). E_ORDER where an input that it needs was not fed, E_SHAPE where fed extents do not agree. */

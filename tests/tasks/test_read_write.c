@@ -159,11 +159,10 @@ START_TEST(boxes_are_fed_and_read_as_the_layout_cuts_them)
         trama_shape shape = TRAMA_SHAPE(7, 5);
         int n;
         fill_numbers(data, TRAMA_I32, 35);
-        must(trama_feed(e, x, (int32_t[35]){0}, shape)); /* tells the boxes */
-        must(trama_local_count(e, x, &n));
+        must(trama_feed_local_count(e, x, shape, &n));
         for (int k = 0; k < n; k++) {
             piece b;
-            must(trama_local_box(e, x, k, b.lo, b.n));
+            must(trama_feed_local_box(e, x, shape, k, b.lo, b.n));
             for (int64_t j = 0; j < piece_count(&b, 2); j++)
                 blocks[k][j] = data[piece_element(&b, shape, j)];
             pieces[k] = blocks[k];
