@@ -4,6 +4,7 @@
 
 #include "executable.h"
 #include "host.h"
+#include "trama_state.h"
 
 /* ---- Feeding ---- */
 
@@ -246,6 +247,31 @@ trama_status trama_write_at(trama_where where, trama_executable *e, const trama_
     if (!status)
         status = executable_call(e, where, "trama_write", own->name, own->id, NULL);
     return status ? status : host_to_value(at, data, own->shape, "trama_write");
+}
+
+trama_status trama_write_local_at(trama_where where, trama_executable *e, const trama_value *value, int i,
+                                  const void *data, size_t bytes)
+{
+    static const char call[] = "trama_write_local";
+    const plan_piece *piece = NULL;
+    located at;
+    trama_value *own = executable_value(e, where, call, value);
+    if (!own)
+        return TRAMA_E_ARGUMENT;
+    trama_status status = check_state(where, call, own);
+    if (!status)
+        status = executable_locate(e, where, call, own, &at);
+    if (!status)
+        status = holding_piece(where, call, located_holding(at), i, own->name, &piece);
+    if (status)
+        return status;
+    const box *b = &piece->region.box;
+    size_t want = (size_t)box_count(b) * trama_dtype_size(own->dtype);
+    if (bytes != want || (!data && bytes))
+        return trama_fail(where, TRAMA_E_SHAPE, "%s: %zu bytes for box %d of %s, which has %zu", call, data ? bytes : 0,
+                          i, own->name, want);
+    trama_view from = packed_view(data, own->dtype, b);
+    return host_to_piece(at.in, piece, &from, call);
 }
 
 void inputs_free(trama_executable *e)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cycle of a target that merges gradients: which micro-step the next run is, what it counts, and when the gate
  * opens. All of it is known when a run is submitted, so that behind a closed gate there is no task and no message. */
+#include <math.h>
 #include <string.h>
 
 #include "executable.h"
+#include "trama_state.h"
 
 /* Feeds what is not fed already, or all. */
 static trama_status feed(trama_where where, trama_executable *e, target_state *t, const double *values, bool all)
@@ -120,5 +122,53 @@ trama_status trama_flush_at(trama_where where, trama_executable *e, const trama_
         status = target_submit(where, e, t, RUN_GATED);
     if (!status)
         t->cycle = next;
+    return status;
+}
+
+/* ---- Going on from elsewhere ---- */
+
+trama_status trama_merge_position_at(trama_where where, trama_executable *e, const trama_target *target,
+                                     trama_merge_cycle *cycle)
+{
+    static const char call[] = "trama_merge_position";
+    target_state *t;
+    if (!cycle)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the cycle's address is NULL", call);
+    trama_status status = find_merging(where, e, target, call, &t);
+    if (!status)
+        *cycle = (trama_merge_cycle){t->cycle.k, t->cycle.at, t->cycle.first, t->cycle.sum};
+    return status;
+}
+
+static bool is_cycle(const trama_merge_cycle *c)
+{
+    bool counted = c->at == 0 || (isfinite(c->first) && isfinite(c->sum) && c->first >= 0 && c->sum >= c->first);
+    return c->k >= 1 && c->at >= 0 && c->at < c->k && counted;
+}
+
+trama_status trama_merge_resume_at(trama_where where, trama_executable *e, const trama_target *target,
+                                   const trama_merge_cycle *cycle)
+{
+    static const char call[] = "trama_merge_resume";
+    target_state *t;
+    if (!cycle)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the cycle is NULL", call);
+    trama_status status = find_merging(where, e, target, call, &t);
+    if (!status && !is_cycle(cycle))
+        status =
+            trama_fail(where, TRAMA_E_ARGUMENT,
+                       "%s: target '%s' cannot be at micro-step %lld of %lld with %g samples, %g of them in the first; "
+                       "give what trama_merge_position told",
+                       call, target->name, (long long)cycle->at, (long long)cycle->k, cycle->sum, cycle->first);
+    trama_shape steps = TRAMA_SHAPE(cycle->k, cycle->at);
+    if (!status)
+        status = executable_call(e, where, call, target->name, target->id, &steps);
+    if (!status)
+        status = set_length(e, t, call, cycle->k);
+    if (!status) {
+        t->cycle.at = cycle->at;
+        t->cycle.first = cycle->first;
+        t->cycle.sum = cycle->sum;
+    }
     return status;
 }

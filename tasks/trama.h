@@ -19,6 +19,7 @@
 #include "trama_program.h"
 #include "trama_reshard_plan.h"
 #include "trama_rule.h"
+#include "trama_state.h"
 #include "trama_watch.h"
 #include "trama_wrap.h"
 
