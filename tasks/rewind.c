@@ -99,8 +99,13 @@ static void forget_nodes(trama_program *p, int mark)
 
 trama_status trama_program_rewind(trama_program *p, int mark)
 {
-    if (!p || !p->placed || mark < 0 || mark > p->values.n)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_rewind: no mark of a program in eager mode");
+    if (!p || !p->placed)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_rewind: the program is %s",
+                          p ? "not in eager mode (trama_eager)" : "NULL");
+    if (mark < 0 || mark > p->values.n)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                          "trama_program_rewind: %d is no mark: trama_program_mark gave 0 to %d so far", mark,
+                          p->values.n);
     trama_executable *e = p->hook_arg;
     ARRAY(trama_value *) survivors = {0};
     trama_status status = TRAMA_OK;

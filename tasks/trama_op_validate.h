@@ -19,9 +19,10 @@ typedef struct trama_value_range {
 typedef struct trama_validation {
     int tried;   /* combinations of placements of the operands */
     int wrong;   /* of them: what the rule promises, and the kernel does not keep */
-    int missing; /* of them: what the rule refuses, and the kernel could do; to be had by brackets left out or partial marks */
-    char *text;  /* a line for each (the first 20 of either kind): shapes, placements, the largest difference. The
-                    caller frees */
+    int missing; /* of them: what the rule refuses, and the kernel could do; to be had by brackets left out or partial
+                    marks */
+    char *text;  /* a line for each (the first 20 of either kind): shapes, placements, the mesh, and the largest
+                    difference or how the definition would allow it. The caller frees */
 } trama_validation;
 
 /* Tries the op that made `value` (trama_apply) with the shapes and attributes that it has there. Not collective, needs

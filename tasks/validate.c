@@ -151,6 +151,41 @@ static bool is_right_for_all(validation *v, const trama_layout *in, const trama_
     return right;
 }
 
+/* The mark by which an operand's partial value would become the result's. */
+static const char *mark_for(const validation *v, const combination *c, const trama_placement *in,
+                            const trama_placement *out)
+{
+    int partials = 0;
+    for (int i = 0; i < v->node->op->n_in; i++)
+        partials += c->in[i].axis[0].kind == TRAMA_PARTIAL;
+    if (reduce_is_linear(in->reduce))
+        return partials > 1 ? "joint" : "linear";
+    return out->kind == TRAMA_PARTIAL && out->reduce != in->reduce ? "falling" : "rising";
+}
+
+/* A line that names the mesh, and how the definition would allow it. */
+static void note_missing(validation *v, const combination *c, const trama_layout *out)
+{
+    const trama_op *op = v->node->op;
+    op_layouts inferred = infer_combination(&v->trial, c);
+    int i = 0; /* the first operand that is not taken as it is */
+    while (i < op->n_in - 1 &&
+           (c->in[i].axis[0].kind == TRAMA_REPLICATE || trama_layout_equal(&c->in[i], &inferred.in[i])))
+        i++;
+    const trama_placement *p = &c->in[i].axis[0];
+    text_add(&v->lines, "missing: ");
+    describe_call(&v->lines, &v->trial, c->in, out);
+    text_add(&v->lines, " on ");
+    mesh_text(&v->lines, v->trial.mesh);
+    if (p->kind == TRAMA_PARTIAL)
+        text_add(&v->lines, "; %s\"%s\" in .partial for operand %d would allow it\n", op->infer ? "" : "a rule and ",
+                 mark_for(v, c, p, &out[0].axis[0]), i);
+    else if (op->infer)
+        text_add(&v->lines, "; a rule without brackets around dim %d of operand %d would allow it\n", p->dim, i);
+    else
+        text_add(&v->lines, "; a rule with a letter for dim %d of operand %d would allow it\n", p->dim, i);
+}
+
 static void check_refused(validation *v, const combination *c)
 {
     const trama_node *node = v->node;
@@ -168,11 +203,8 @@ static void check_refused(validation *v, const combination *c)
         }
         if (!fits || !is_right_for_all(v, c->in, out))
             continue;
-        if (++v->found.missing <= MOST_LINES) {
-            text_add(&v->lines, "missing: ");
-            describe_call(&v->lines, &v->trial, c->in, out);
-            text_add(&v->lines, "\n");
-        }
+        if (++v->found.missing <= MOST_LINES)
+            note_missing(v, c, out);
         break;
     }
     ARRAY_FREE(&candidates);
@@ -341,7 +373,9 @@ static void try_pieces(validation *v)
 
 static trama_status check(trama_where where, const trama_value *value)
 {
-    if (!value || !value->node || !value->node->op->own)
+    if (!value)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_op_validate: the value is NULL");
+    if (!value->node || !value->node->op->own)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_op_validate: %s is not the result of an op of one's own",
                           trama_value_name(value));
     const trama_node *node = value->node;

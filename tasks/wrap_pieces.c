@@ -113,7 +113,10 @@ trama_status trama_pieces_block_cyclic(const trama_block_cyclic *b, trama_dtype 
                                        trama_piece **pieces)
 {
     if (!b || !n || !pieces)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_pieces_block_cyclic: an argument is NULL");
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_pieces_block_cyclic: the %s is NULL",
+                          !b   ? "descriptor"
+                          : !n ? "number's address"
+                               : "pieces' address");
     trama_status status = check(b);
     if (status)
         return status;

@@ -130,6 +130,11 @@ static bool is_known(const trama_placement *p)
     return (unsigned)p->kind <= TRAMA_PARTIAL && (p->kind != TRAMA_PARTIAL || (unsigned)p->reduce <= TRAMA_MIN);
 }
 
+trama_status layout_is_null(trama_status status, const trama_mesh *mesh, const char *other)
+{
+    return trama_fail(NOWHERE, status, "layout: the %s is NULL%s", mesh ? other : "mesh", mesh ? "" : mesh_reason());
+}
+
 trama_status layout_of_ndim(int ndim)
 {
     return ndim >= 0 && ndim <= TRAMA_MAX_NDIM
@@ -166,7 +171,7 @@ trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const un
                                trama_layout *layout)
 {
     if (!mesh || !layout)
-        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL", mesh ? "layout" : "mesh");
+        return layout_is_null(TRAMA_E_LAYOUT, mesh, "layout");
     for (int i = 0; mask && i < mesh->size; i++)
         if (mask[i] > 1)
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the mask has a value %d; it takes 0 and 1", mask[i]);
@@ -182,10 +187,7 @@ trama_status trama_layout_from_mapping(const trama_mesh *mesh, int tensor_ndim, 
                                        trama_layout *layout)
 {
     if (!mesh || !layout || (tensor_ndim > 0 && !mapping))
-        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL",
-                          !mesh     ? "mesh"
-                          : !layout ? "layout"
-                                    : "mapping");
+        return layout_is_null(TRAMA_E_LAYOUT, mesh, layout ? "mapping" : "layout");
     if (layout_of_ndim(tensor_ndim))
         return TRAMA_E_LAYOUT;
     trama_layout result = layout_uniform(mesh, TRAMA_REPLICATE);

@@ -10,6 +10,9 @@
 /* All axes of one kind, R or open. */
 trama_layout layout_uniform(const trama_mesh *mesh, trama_placement_kind kind);
 
+/* The error of a call where the mesh, or else another argument, is NULL. */
+trama_status layout_is_null(trama_status status, const trama_mesh *mesh, const char *other);
+
 /* Whether a tensor can have so many dims. */
 trama_status layout_of_ndim(int ndim);
 

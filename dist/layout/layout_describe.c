@@ -5,7 +5,7 @@
 trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
 {
     if (!mesh || !layout)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: the %s is NULL", mesh ? "layout" : "mesh");
+        return layout_is_null(TRAMA_E_ARGUMENT, mesh, "layout");
     text why = {0};
     if (!shape_check(shape, TRAMA_U8, false, &why))
         trama_fail(NOWHERE, TRAMA_E_SHAPE, "layout: %s", why.at);
@@ -22,10 +22,11 @@ trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout
     trama_status status = layout_fits(mesh, layout, shape);
     if (status)
         return status;
-    if (position < 0 || position >= mesh->size || (shape.ndim && (!offset || !extent)))
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                          "layout: %d is no position in a mesh of %d processes, or there is no room", position,
+    if (position < 0 || position >= mesh->size)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: %d is no position in a mesh of %d processes", position,
                           mesh->size);
+    if (shape.ndim && (!offset || !extent))
+        return layout_is_null(TRAMA_E_ARGUMENT, mesh, offset ? "extent's address" : "offset's address");
     box whole = box_whole(shape), b;
     layout_box(mesh, layout, &whole, position, &b);
     for (int d = 0; d < shape.ndim; d++) {
@@ -63,7 +64,7 @@ trama_status trama_layout_describe_some(const trama_mesh *mesh, const trama_layo
 {
     trama_status status = layout_fits(mesh, layout, shape);
     if (!status && !text_)
-        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: the text's address is NULL");
+        status = layout_is_null(TRAMA_E_ARGUMENT, mesh, "text's address");
     if (!status && (first < 0 || n < 0 || first > mesh->size - n))
         status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: %d processes from %d on are not in a mesh of %d", n,
                             first, mesh->size);

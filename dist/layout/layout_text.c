@@ -51,7 +51,7 @@ void layout_text(text *out, const trama_mesh *mesh, const trama_layout *layout)
 static bool has_text(const trama_mesh *mesh, int ndim, const trama_layout *layout)
 {
     if (!mesh || !layout)
-        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL", mesh ? "layout" : "mesh"), false;
+        return layout_is_null(TRAMA_E_LAYOUT, mesh, "layout"), false;
     return !layout_check(mesh, ndim, layout, true);
 }
 
@@ -283,10 +283,7 @@ static trama_status parse_mask(cursor *c, const trama_mesh *mesh, trama_layout *
 trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *source, trama_layout *layout)
 {
     if (!mesh || !source || !layout)
-        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: the %s is NULL",
-                          !mesh     ? "mesh"
-                          : !source ? "text"
-                                    : "layout");
+        return layout_is_null(TRAMA_E_LAYOUT, mesh, source ? "layout" : "text");
     if (layout_of_ndim(tensor_ndim))
         return TRAMA_E_LAYOUT;
     cursor c = {.at = source};

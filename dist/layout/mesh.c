@@ -4,11 +4,20 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 trama_status mesh_error(const char *problem, const char *value)
 {
     return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: %s%s%s", problem, value ? " in " : "", value ? value : "");
+}
+
+const char *mesh_reason(void)
+{
+    static _Thread_local char reason[512];
+    bool of_mesh = !strncmp(trama_error(), "mesh: ", strlen("mesh: "));
+    snprintf(reason, sizeof reason, "%s%s", of_mesh ? ": " : "", of_mesh ? trama_error() : "");
+    return reason;
 }
 
 size_t mesh_identifier(const char *at)
@@ -155,8 +164,11 @@ bool mesh_is_weighted(const trama_mesh *mesh)
 
 trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights)
 {
-    if (!mesh || !weights || axis < 0 || axis >= mesh->ndim)
-        return mesh_error("weights need a mesh, one of its axes, and one weight for each process along it", NULL), NULL;
+    if (!mesh || !weights)
+        return mesh_error(mesh ? "the list of weights is NULL" : "the mesh to be weighted is NULL", NULL), NULL;
+    if (axis < 0 || axis >= mesh->ndim)
+        return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: weights for axis %d of a mesh of %d axes", axis, mesh->ndim),
+               NULL;
     trama_mesh *m = mesh_copy(mesh);
     if (!mesh_set_weights(m, axis, weights))
         trama_mesh_destroy(&m);
@@ -223,7 +235,7 @@ trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shap
                              const int *ids)
 {
     if (!parent || !ids)
-        return mesh_error("a child needs its parent and its ids", NULL), NULL;
+        return mesh_error(parent ? "the ids of a child are NULL" : "the parent is NULL", NULL), NULL;
     trama_mesh *m = trama_mesh_create(ndim, shape, names, ids);
     if (!m)
         return NULL;

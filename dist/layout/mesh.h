@@ -44,6 +44,9 @@ void mesh_drop_weights(trama_mesh *mesh, int axis);
 size_t mesh_identifier(const char *at); /* the length of the identifier at the start of a text; 0 where there is none */
 trama_status mesh_error(const char *problem, const char *value);
 
+/* Why a mesh may be NULL: ": " and the thread's last message, where that says why none was made; else "". */
+const char *mesh_reason(void);
+
 void mesh_text(text *out, const trama_mesh *mesh);
 
 #endif

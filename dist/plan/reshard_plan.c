@@ -135,7 +135,8 @@ static void add_plan(trama_reshard_plan *made, const setting *s, const plan *p)
 static trama_status check(const char *which, const trama_mesh *mesh, const trama_layout *layout, int ndim)
 {
     if (!mesh || !layout)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the %s mesh or layout is NULL", which);
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the %s %s is NULL%s", which, mesh ? "layout" : "mesh",
+                          mesh ? "" : mesh_reason());
     if (!layout_check(mesh, ndim, layout, false))
         return TRAMA_OK;
     char *why = trama_text_copy(trama_error());

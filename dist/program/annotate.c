@@ -48,8 +48,8 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
         return NULL;
     trama_program *p = value->program;
     if (!mesh || !layout)
-        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: the %s is NULL", value->name,
-                            mesh ? "layout" : "mesh");
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: the %s is NULL%s", value->name,
+                            mesh ? "layout" : "mesh", mesh ? "" : mesh_reason());
     if (value->kind == VALUE_EFFECT || (value->kind == VALUE_RESULT && value_storage(value)))
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: shard the state that is updated instead",
                             value->name);
@@ -65,8 +65,9 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
     if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
         return program_fail(p, where, TRAMA_E_LAYOUT,
                             "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
-                            value->name, value->where.file, value->where.line);
+                            value->name, value->annotated.file, value->annotated.line);
     value->mesh = own;
+    value->annotated = where;
     value->layout = parsed;
     return value;
 }
@@ -85,8 +86,8 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
                                               : "an updated state"),
                false;
     if (!mesh || !layouts)
-        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: the %s NULL", node->op->name,
-                            mesh ? "list of layouts is" : "mesh is"),
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: the %s is NULL%s", node->op->name,
+                            mesh ? "list of layouts" : "mesh", mesh ? "" : mesh_reason()),
                false;
     if (n != node->op->n_in + node->op->n_out)
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: %d layouts for %d operands and %d results",
@@ -97,7 +98,8 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
                             node->op->name),
                false;
     if (node->fixed)
-        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: its layouts are fixed already", node->op->name),
+        return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: its layouts are fixed already (%s:%d)",
+                            node->op->name, node->fixed->where.file, node->fixed->where.line),
                false;
     return in_order(where, p, "shard_op", node->op->name, mesh);
 }
@@ -186,11 +188,13 @@ static bool has_meshes(trama_where where, trama_program *p, int n)
 {
     for (int i = 0; i < p->values.n; i++) {
         const trama_value *v = p->values.at[i];
-        const trama_mesh *mesh = v->mesh ? v->mesh : v->node && v->node->fixed ? v->node->fixed->mesh : NULL;
+        const op_fixed *fixed = v->node ? v->node->fixed : NULL;
+        const trama_mesh *mesh = v->mesh ? v->mesh : fixed ? fixed->mesh : NULL;
+        trama_where said = v->mesh || !fixed ? v->annotated : fixed->where;
         int process = mesh ? process_beyond(n, mesh) : -1;
         if (process >= 0)
             return program_fail(p, where, TRAMA_E_ARGUMENT, "order: of %d processes, and %s (%s:%d) is on process %d",
-                                n, v->name, v->where.file, v->where.line, process),
+                                n, v->name, said.file, said.line, process),
                    false;
     }
     return true;

@@ -20,8 +20,14 @@ trama_status trama_rule_infer_at(trama_where where, const trama_value *value, co
     const trama_layout *operands[TRAMA_MAX_OPERANDS] = {0}, *results[TRAMA_MAX_OPERANDS] = {0};
     op_layouts inferred;
     trama_status status = TRAMA_OK;
-    if (!value || !value->node || !mesh || (!in && !out))
-        return trama_fail(where, TRAMA_E_ARGUMENT, "rule: it needs the result of an op, a mesh, and layouts");
+    if (!value || !mesh || (!in && !out))
+        return trama_fail(where, TRAMA_E_ARGUMENT, "rule: the %s NULL%s",
+                          !value  ? "value is"
+                          : !mesh ? "mesh is"
+                                  : "layouts of operands and of results are",
+                          value && !mesh ? mesh_reason() : "");
+    if (!value->node)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "rule: %s is not the result of an op", value->name);
     const trama_node *node = value->node;
     for (int t = 0; t < node->op->n_in && in && !status; t++)
         status = check(where, mesh, node->in[t], operands[t] = &in[t]);

@@ -307,7 +307,8 @@ static own_op *copy_of(trama_where where, const trama_op_definition *d)
 trama_status trama_op_define_at(trama_where where, const trama_op_definition *definition, const trama_op **op)
 {
     if (!definition || !op)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_op_define: the definition or the op's address is NULL");
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_op_define: the %s is NULL",
+                          definition ? "op's address" : "definition");
     text why = {0};
     own_op *own = copy_of(where, definition);
     const trama_op_definition *d = &own->is;

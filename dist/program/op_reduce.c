@@ -18,9 +18,10 @@ static bool dim_mask(trama_where where, const char *name, const trama_value *x, 
     *mask = n ? 0 : ((int64_t)1 << ndim) - 1;
     for (int i = 0; i < n; i++) {
         int dim = dims[i] < 0 ? dims[i] + ndim : dims[i];
-        if (dim < 0 || dim >= ndim || (*mask >> dim & 1))
-            return program_fail(x->program, where, TRAMA_E_SHAPE, "%s of %s: dim %d is not there or named twice (%d dims)",
-                                name, x->name, dims[i], ndim),
+        bool there = dim >= 0 && dim < ndim;
+        if (!there || (*mask >> dim & 1))
+            return program_fail(x->program, where, TRAMA_E_SHAPE, "%s of %s: dim %d is %s (%d dims)", name, x->name,
+                                dims[i], there ? "named twice" : "not there", ndim),
                    false;
         *mask |= (int64_t)1 << dim;
     }
@@ -169,9 +170,9 @@ trama_status cross_entropy_dtype(const trama_node *node, trama_dtype *dtype)
 {
     const trama_value *z = node->in[0], *labels = node->in[1];
     if (!trama_dtype_is_float(z->dtype) || trama_dtype_is_float(labels->dtype))
-        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes float logits and integer labels, not %s (%s) and %s (%s)",
-                          node->op->name, z->name, trama_dtype_name(z->dtype), labels->name,
-                          trama_dtype_name(labels->dtype));
+        return trama_fail(node->where, TRAMA_E_DTYPE,
+                          "%s takes float logits and integer labels, not %s (%s) and %s (%s)", node->op->name, z->name,
+                          trama_dtype_name(z->dtype), labels->name, trama_dtype_name(labels->dtype));
     *dtype = z->dtype;
     return TRAMA_OK;
 }

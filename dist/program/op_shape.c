@@ -238,6 +238,7 @@ void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_v
     d->beside = x;
     if (x->mesh && !layout_has(&x->layout, TRAMA_OPEN)) {
         d->mesh = x->mesh;
+        d->annotated = x->annotated;
         d->layout = x->layout;
     }
     program_appended(d->node);

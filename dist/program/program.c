@@ -117,13 +117,14 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
     return *ARRAY_PUSH(&program->values) = v;
 }
 
-static bool name_is_taken(const trama_program *p, const char *name, const trama_value *except)
+/* The input or state that has a name already, but for one; NULL. */
+static const trama_value *value_named(const trama_program *p, const char *name, const trama_value *except)
 {
     for (int i = 0; i < p->values.n; i++)
         if (p->values.at[i] && p->values.at[i] != except && p->values.at[i]->kind <= VALUE_STATE &&
             !strcmp(p->values.at[i]->name, name))
-            return true;
-    return false;
+            return p->values.at[i];
+    return NULL;
 }
 
 /* What inputs, state and constants have in common; any_allowed: dims may be TRAMA_ANY. */
@@ -142,9 +143,11 @@ static bool check_leaf(trama_program *p, trama_where where, const char *what, co
     free(why.at);
     if (why.n)
         return false;
-    if (name_is_taken(p, name, NULL))
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: the name '%s' is taken", what, name), false;
-    return true;
+    const trama_value *other = value_named(p, name, NULL);
+    if (other)
+        program_fail(p, where, TRAMA_E_ARGUMENT, "%s: the name '%s' is taken (%s:%d)", what, name, other->where.file,
+                     other->where.line);
+    return !other;
 }
 
 trama_value *trama_input_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
@@ -215,9 +218,13 @@ trama_value *trama_value_rename_at(trama_where where, trama_value *value, const 
 {
     if (!value)
         return NULL;
-    if (!name || !*name || (value->kind <= VALUE_STATE && name_is_taken(value->program, name, value)))
-        return program_fail(value->program, where, TRAMA_E_ARGUMENT, "rename: the name '%s' is empty or taken",
-                            name ? name : "");
+    if (!name || !*name)
+        return program_fail(value->program, where, TRAMA_E_ARGUMENT, "rename of %s: the new name is %s", value->name,
+                            name ? "empty" : "NULL");
+    const trama_value *other = value->kind <= VALUE_STATE ? value_named(value->program, name, value) : NULL;
+    if (other)
+        return program_fail(value->program, where, TRAMA_E_ARGUMENT, "rename of %s: the name '%s' is taken (%s:%d)",
+                            value->name, name, other->where.file, other->where.line);
     free(value->name);
     value->name = trama_text_copy(name);
     return value;
@@ -411,7 +418,8 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
                             n < 0 ? "the number of values is negative" : "the list of values is NULL");
     for (int i = 0; i < program->targets.n; i++)
         if (!strcmp(program->targets.at[i]->name, name))
-            return program_fail(program, where, TRAMA_E_ARGUMENT, "target: the name '%s' is taken", name);
+            return program_fail(program, where, TRAMA_E_ARGUMENT, "target: the name '%s' is taken (%s:%d)", name,
+                                program->targets.at[i]->where.file, program->targets.at[i]->where.line);
     for (int i = 0; i < n; i++) {
         if (!values[i])
             return program->status

@@ -57,6 +57,7 @@ struct trama_value {
     int updated_by;         /* VALUE_STATE: 1 + the number of the last node that writes it; 0: none */
     void *data;             /* VALUE_CONSTANT */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
+    trama_where annotated;  /* by which call of the user's */
     trama_layout layout;
     bool terms;                     /* VALUE_STATE: may be partial: it lies like what it is updated with */
     bool offload;                   /* rests in host memory */

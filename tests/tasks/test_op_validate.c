@@ -205,12 +205,21 @@ static void misses(trama_op_definition d, trama_dtype dtype, int missing, const 
 
 START_TEST(placements_that_a_rule_could_give_are_named)
 {
-    static const char *const all[] = {"missing: f ([7,5] S(0)) -> S(0)\n",     "missing: f ([7,5] S(1)) -> S(1)\n",
-                                      "missing: f ([7,5] P(sum)) -> P(sum)\n", "missing: f ([7,5] P(max)) -> P(min)\n",
-                                      "missing: f ([7,5] P(min)) -> P(max)\n", NULL};
-    static const char *const rows[] = {"missing: f ([7,5] S(0)) -> S(0)\n", NULL}, *const none[] = {NULL};
-    static const char *const linear[] = {"missing: f ([7,5] P(sum), [5] R) -> P(sum)\n",
-                                         "missing: f ([7,5] R, [5] P(sum)) -> P(sum)\n", NULL};
+    static const char *const all[] = {
+        "missing: f ([7,5] S(0)) -> S(0) on 2; a rule with a letter for dim 0 of operand 0 would allow it\n",
+        "missing: f ([7,5] S(1)) -> S(1) on 2; a rule with a letter for dim 1 of operand 0 would allow it\n",
+        "missing: f ([7,5] P(sum)) -> P(sum) on 2; a rule and \"linear\" in .partial for operand 0 would allow it\n",
+        "missing: f ([7,5] P(max)) -> P(min) on 2; a rule and \"falling\" in .partial for operand 0 would allow it\n",
+        "missing: f ([7,5] P(min)) -> P(max) on 2; a rule and \"falling\" in .partial for operand 0 would allow it\n",
+        NULL};
+    static const char *const
+        none[] = {NULL},
+        *const rows[] = {
+            "missing: f ([7,5] S(0)) -> S(0) on 2; a rule without brackets around dim 0 of operand 0 would allow it\n",
+            NULL};
+    static const char *const linear[] = {
+        "missing: f ([7,5] P(sum), [5] R) -> P(sum) on 2; \"linear\" in .partial for operand 0 would allow it\n",
+        "missing: f ([7,5] R, [5] P(sum)) -> P(sum) on 2; \"linear\" in .partial for operand 1 would allow it\n", NULL};
     for (int i = 0; i < 3; i++) {
         static const trama_dtype dtypes[] = {TRAMA_F64, TRAMA_F32, TRAMA_BF16};
         const trama_dtype dtype = dtypes[i];
@@ -258,7 +267,7 @@ START_TEST(what_cannot_be_tried_is_refused)
     const trama_value_range thirteen = {13, 13}, negative = {-3, -1}, positive = {1, 3};
     expect_here(trama_op_validate(trama_neg(x), NULL, &found), TRAMA_E_ARGUMENT, "op of one's own");
     expect_here(trama_op_validate(x, NULL, &found), TRAMA_E_ARGUMENT, "x is not the result");
-    expect_here(trama_op_validate(NULL, NULL, &found), TRAMA_E_ARGUMENT, "op of one's own");
+    expect_here(trama_op_validate(NULL, NULL, &found), TRAMA_E_ARGUMENT, "the value is NULL");
     expect_here(trama_op_validate(trama_apply(root, 1, &any, NULL), NULL, &found), TRAMA_E_SHAPE,
                 "only known when fed");
     expect_here(trama_op_validate(trama_apply(root, 1, &big, NULL), NULL, &found), TRAMA_E_SHAPE, "too many elements");
