@@ -44,7 +44,8 @@ typedef struct trama_config {
     int64_t message_window;   /* bytes of message buffers that one change of layout has on a place at most (but for 128
                                  bytes of each term of a sum), TRAMA_MESSAGE_WINDOW; 0: 64 MiB. Larger messages are
                                  cut, or lie in the tensors */
-    int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024 */
+    int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024. Halved until
+                                 every tensor has at most 2^60 bytes */
     int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */
     trama_device device;  /* TRAMA_DEVICE. The GPUs of a rank are those that CUDA_VISIBLE_DEVICES leaves it; ranks of a
                              node that see the same ones divide them, or share them where there are fewer */

@@ -22,6 +22,7 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
     if (status)
         return trama_fail(v->where, status, "%s: its first content does not fit its type", v->name);
     *ARRAY_PUSH(&e->snippets) = s;
+    s->program->values.at[s->result]->where = v->where; /* for messages */
     status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
         return status;

@@ -314,7 +314,7 @@ static void node_appended(void *arg, trama_node *node)
     if (!status)
         status = run_node(e, node);
     if (status)
-        program_fail(node->program, NOWHERE, status, "%s", trama_error());
+        program_fail(node->program, status == TRAMA_E_MEMORY ? node->where : NOWHERE, status, "%s", trama_error());
 }
 
 static bool value_placed(void *arg, const trama_value *v)

@@ -125,6 +125,8 @@ trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made)
     eager_entry *entry = trama_alloc(sizeof *entry);
     *entry = (eager_entry){.key = *key, .s = made, .used = s->ops};
     number_forms(s, made);
+    for (int i = 0; i < made->program->values.n; i++) /* it serves other lines, too */
+        made->program->values.at[i]->where = NOWHERE;
     *find_slot(s, key) = entry;
     s->n_entries++;
     return TRAMA_OK;

@@ -47,10 +47,10 @@ static struct owner owner_of(instance *in, int number)
     return s->source == SHARD_IMPORT ? in->owners[s->import] : (struct owner){in, number};
 }
 
-static trama_status no_memory(const char *name)
+static trama_status no_memory(const trama_value *v)
 {
     char *why = trama_text_copy(trama_error());
-    trama_status status = trama_fail(NOWHERE, TRAMA_E_MEMORY, "%s: %s", name, why);
+    trama_status status = trama_fail(v->where, TRAMA_E_MEMORY, "%s: %s", v->name, why);
     free(why);
     return status;
 }
@@ -131,7 +131,7 @@ static trama_status bind_shards(instance *in)
             }
             *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts);
             if (!*bound)
-                return no_memory(in->of->names[s->value]);
+                return no_memory(in->of->program->values.at[s->value]);
             instance_label(in, s, *bound);
             if (context_machine(in->context)->places[s->place].gpu && is_staging(s))
                 shard_pin(*bound);

@@ -219,6 +219,14 @@ static trama_status overlap(trama_where where, const trama_wrapped *w)
     return status;
 }
 
+enum { FEW_BYTES = 1 << 20 };
+
+static trama_status no_room(trama_where where, const trama_wrapped *w, int64_t boxes)
+{
+    return trama_fail(where, TRAMA_E_MEMORY, "trama_wrap: '%s': no memory for %lld boxes of each rank", w->name,
+                      (long long)boxes);
+}
+
 trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const trama_piece *pieces)
 {
     trama_context *c = w->context;
@@ -233,8 +241,10 @@ trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const tram
         w->stated.strided |= cards[r].strided;
     }
     size_t bytes = (size_t)most * sizeof(wrap_box);
-    wrap_box *own = trama_alloc(bytes), *all = status ? NULL : trama_alloc((size_t)ranks * bytes);
-    for (int i = 0; i < n; i++) {
+    wrap_box *own = trama_try_alloc(bytes), *all = status ? NULL : trama_try_alloc((size_t)ranks * bytes);
+    if (!status && bytes > FEW_BYTES) /* as many on all ranks: they agree whether all have the room */
+        status = context_agree(c, "trama_wrap", own && all ? TRAMA_OK : no_room(where, w, most));
+    for (int i = 0; i < n && !status; i++) {
         memcpy(own[i].lo, pieces[i].offset, sizeof own[i].lo);
         memcpy(own[i].n, pieces[i].extent, sizeof own[i].n);
     }

@@ -38,7 +38,7 @@ typedef struct dealt {
 
 static dealt deal(int64_t extent, int64_t block, int grid, int at, int first)
 {
-    dealt d = {.extent = extent, .block = block, .first = (at - first + grid) % grid, .every = grid};
+    dealt d = {.extent = extent, .block = block, .first = ((int64_t)at - first + grid) % grid, .every = grid};
     int64_t all = extent / block + (extent % block != 0);
     d.blocks = d.first < all ? (all - 1 - d.first) / grid + 1 : 0;
     return d;

@@ -201,6 +201,28 @@ static void sweep(completion *c)
 
 /* ---- All of it ---- */
 
+/* Whether all values can be counted where TRAMA_ANY is that long. */
+static bool is_countable(const trama_program *p, int64_t nominal)
+{
+    for (int i = 0; i < p->values.n; i++) {
+        const trama_value *v = p->values.at[i];
+        int64_t bytes = v ? (int64_t)trama_dtype_size(v->dtype) : 0;
+        for (int d = 0; v && d < v->shape.ndim; d++) {
+            int64_t extent = v->shape.dim[d] == TRAMA_ANY ? nominal : v->shape.dim[d];
+            if (!count_times(&bytes, max_i64(1, extent), MOST_BYTES))
+                return false;
+        }
+    }
+    return true;
+}
+
+int64_t complete_nominal(const trama_program *program, int64_t nominal)
+{
+    while (nominal > 1 && !is_countable(program, nominal))
+        nominal /= 2;
+    return nominal;
+}
+
 static void nominal_rules(completion *c, int64_t nominal)
 {
     for (int i = 0; i < c->program->nodes.n; i++) {
@@ -265,7 +287,7 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     c.rules = trama_alloc((size_t)program->nodes.n * sizeof *c.rules);
     c.summed = trama_alloc((size_t)program->values.n * sizeof *c.summed);
     start_values(&c);
-    nominal_rules(&c, nominal);
+    nominal_rules(&c, complete_nominal(program, nominal));
     trama_status status = spread_meshes(&c);
     if (!status) {
         start_layouts(&c);

@@ -14,6 +14,9 @@ typedef struct layouts {
     char *report;   /* a line for each conflict, "" without one; owned */
 } layouts;
 
+/* The extent that TRAMA_ANY is taken for: nominal, halved until every value has at most MOST_BYTES. */
+int64_t complete_nominal(const trama_program *program, int64_t nominal);
+
 /* Completes the whole program; TRAMA_ANY is taken as `nominal`. Values without any annotation live on the mesh of one
  * process (id 0), which `single` is. E_LAYOUT where an op meets two meshes: names both, and the op's line. */
 trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);

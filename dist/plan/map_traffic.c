@@ -426,7 +426,7 @@ static void survey_program(survey *s, const bool *needed)
 process_traffic *traffic_of_program(const trama_program *program, const layouts *l, int64_t nominal, int n,
                                     const bool *needed)
 {
-    survey s = {.program = program, .l = l, .nominal = nominal, .traffic = traffic_new(n)};
+    survey s = {.program = program, .l = l, .nominal = complete_nominal(program, nominal), .traffic = traffic_new(n)};
     survey_program(&s, needed);
     for (int i = 0; i < s.changes.n; i++)
         add_change(&s, &s.changes.at[i]);

@@ -168,9 +168,12 @@ trama_value *trama_offload_at(trama_where where, trama_value *value, const char 
 
 /* ---- The order of processes ---- */
 
-static bool is_permutation(trama_where where, trama_program *p, int n, const int *order)
+static trama_status check_permutation(trama_where where, trama_program *p, int n, const int *order)
 {
-    int *from = trama_alloc((size_t)n * sizeof *from), i = 0; /* 1 + the process on that place */
+    int *from = trama_try_alloc((size_t)n * sizeof *from), i = 0; /* 1 + the process on that place */
+    if (!from)
+        return program_fail(p, where, TRAMA_E_MEMORY, "order: no memory to check the places of %d processes", n),
+               TRAMA_E_MEMORY;
     for (; i < n && order[i] >= 0 && order[i] < n && !from[order[i]]; i++)
         from[order[i]] = i + 1;
     if (i < n && (order[i] < 0 || order[i] >= n))
@@ -180,7 +183,7 @@ static bool is_permutation(trama_where where, trama_program *p, int n, const int
         program_fail(p, where, TRAMA_E_ARGUMENT, "order: processes %d and %d both to place %d: it takes a permutation",
                      from[order[i]] - 1, i, order[i]);
     free(from);
-    return i == n;
+    return i == n ? TRAMA_OK : TRAMA_E_ARGUMENT;
 }
 
 /* Whether n processes are all that the meshes so far have. */
@@ -212,8 +215,9 @@ trama_status trama_order_at(trama_where where, trama_program *p, int n, const in
         return program_fail(p, where, TRAMA_E_ORDER,
                             "order: processes are on their places already; say it before a value is computed"),
                TRAMA_E_ORDER;
-    if (!is_permutation(where, p, n, order) || !has_meshes(where, p, n))
-        return TRAMA_E_ARGUMENT;
+    trama_status status = check_permutation(where, p, n, order);
+    if (status || !has_meshes(where, p, n))
+        return status ? status : TRAMA_E_ARGUMENT;
     size_t bytes = (size_t)n * sizeof *order;
     if (p->order.n && (p->order.n != n || memcmp(p->order.place, order, bytes)))
         return program_fail(p, where, TRAMA_E_ARGUMENT, "order: processes are in another order already (%s:%d)",
@@ -221,7 +225,10 @@ trama_status trama_order_at(trama_where where, trama_program *p, int n, const in
                TRAMA_E_ARGUMENT;
     if (p->order.n)
         return p->status;
-    p->order = (process_order){.n = n, .place = trama_alloc(bytes), .where = where};
-    memcpy(p->order.place, order, bytes);
+    int *place = trama_try_alloc(bytes);
+    if (!place)
+        return program_fail(p, where, TRAMA_E_MEMORY, "order: no memory for the places of %d processes", n),
+               TRAMA_E_MEMORY;
+    p->order = (process_order){.n = n, .place = memcpy(place, order, bytes), .where = where};
     return p->status;
 }

@@ -154,6 +154,9 @@ START_TEST(the_largest_tensors_are_completed_and_planned)
     trama_value *b = trama_input(p, "b", TRAMA_F32, TRAMA_SHAPE(n, n));
     trama_value *loss = trama_mean(trama_square(trama_matmul(a, b)));
     ck_assert_ptr_nonnull(trama_target_new(p, "t", loss, trama_gradient(loss, b)));
+    trama_value *c = trama_shard(trama_input(p, "c", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, n)), mesh, "S(0),?");
+    trama_value *d = trama_input(p, "d", TRAMA_F32, TRAMA_SHAPE(n, TRAMA_ANY));
+    ck_assert_ptr_nonnull(trama_target_new(p, "fed", trama_matmul(trama_matmul(c, d), trama_matmul(c, b))));
     ck_assert_msg(!trama_complete_text(p, INT64_MAX, &words), "%s", trama_error());
     free(words);
     trama_layout from, to;

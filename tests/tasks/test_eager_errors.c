@@ -134,5 +134,32 @@ START_TEST(a_gradient_after_an_update_is_refused)
 }
 END_TEST
 
+/* Both ops share a plan. */
+START_TEST(a_result_beyond_the_memory_names_its_own_line)
+{
+    start();
+    trama_program *p;
+    trama_executable *e;
+    must(trama_eager(ctx, &p, &e));
+    double *data = calloc(1 << 23, sizeof *data);
+    trama_value *column = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(1 << 23, 1), data);
+    trama_value *row = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(1, 1 << 23), data);
+    free(data);
+    for (int i = 0; i < 2; i++) {
+        char place[64];
+        trama_where where = {"a_line.c", 10 + i};
+        snprintf(place, sizeof place, "a_line.c:%d: ", where.line);
+        demand(!trama_add_at(where, column, row), "there are 2^49 bytes");
+        demand(trama_program_status(p) == TRAMA_E_MEMORY, "%s", trama_program_error(p));
+        demand(!strncmp(trama_program_error(p), place, strlen(place)), "not %s: %s", place, trama_program_error(p));
+        trama_program_clear_error(p);
+    }
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
 TESTS(eager_mode_refuses_what_it_cannot_do, eager_errors_name_the_value_that_is_meant,
-      eager_builders_that_fail_name_their_line, a_gradient_after_an_update_is_refused)
+      eager_builders_that_fail_name_their_line, a_gradient_after_an_update_is_refused,
+      a_result_beyond_the_memory_names_its_own_line)

@@ -263,7 +263,7 @@ START_TEST(state_that_is_too_large_is_refused)
     trama_value *small = trama_state(p, "small", TRAMA_F64, TRAMA_SHAPE(3), NULL);
     trama_value *large = trama_state(p, "large", TRAMA_F64, TRAMA_SHAPE(INT64_C(1) << 45), NULL);
     trama_target_new(p, "t", small, large);
-    expect(trama_compile(ctx, p, &e), TRAMA_E_MEMORY, "large");
+    expect(trama_compile(ctx, p, &e), TRAMA_E_MEMORY, "large", __FILE__);
     demand(!e, "an executable in spite of the error");
     trama_program_destroy(&p);
     end(&w);
@@ -288,7 +288,8 @@ START_TEST(feeding_what_does_not_fit_is_refused)
     expect_here(trama_feed(w.e, w.x, data, TRAMA_SHAPE(-2, 3)), TRAMA_E_SHAPE, "x f64[any,3]");
     expect_here(trama_feed(w.e, w.x, data, nine), TRAMA_E_SHAPE, "x f64[any,3]");
     expect_here(trama_feed(w.e, w.x, data, TRAMA_SHAPE(INT64_MAX / 2, 3)), TRAMA_E_SHAPE, "x f64[any,3]");
-    expect(trama_feed(w.e, w.x, data, TRAMA_SHAPE(INT64_C(1) << 45, 3)), TRAMA_E_MEMORY, "x");
+    expect(trama_feed(w.e, w.x, data, TRAMA_SHAPE(INT64_C(1) << 45, 3)), TRAMA_E_MEMORY, "x", __FILE__);
+    expect_here(trama_feed(w.e, w.x, data, TRAMA_SHAPE(INT64_C(1) << 58, 3)), TRAMA_E_SHAPE, "2^60 bytes");
     end(&w);
 }
 END_TEST

@@ -545,7 +545,7 @@ START_TEST(what_does_not_fit_is_refused)
         expect(try_wrap(shape, 2, two), TRAMA_E_LAYOUT, "box 0 of rank 0, [0:5,0:4]", "box 1 of rank 0, [4:8,0:4]",
                "overlap");
     expect(try_wrap(shape, -1, two), TRAMA_E_ARGUMENT, "negative");
-    expect(try_wrap(TRAMA_SHAPE(TRAMA_ANY), 0, NULL), TRAMA_E_SHAPE, "known in full");
+    expect(try_wrap(TRAMA_SHAPE(TRAMA_ANY), 0, NULL), TRAMA_E_SHAPE, "it must be known");
     trama_wrapped *w = NULL;
     expect_here(trama_wrap(NULL, "a", TRAMA_F64, shape, 0, NULL, TRAMA_READ_ONLY, &w), TRAMA_E_ARGUMENT, "context");
     expect_here(trama_wrap(ctx, NULL, TRAMA_F64, shape, 0, NULL, TRAMA_READ_ONLY, &w), TRAMA_E_ARGUMENT, "name");
