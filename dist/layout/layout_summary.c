@@ -136,7 +136,7 @@ trama_status trama_layout_summary(const trama_mesh *mesh, const trama_layout *la
 {
     trama_status status = layout_fits(mesh, layout, shape);
     if (!status && !text_)
-        status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "layout: the text's address is NULL");
+        status = layout_is_null(TRAMA_E_ARGUMENT, mesh, "text's address");
     if (status)
         return status;
     text t = {0};

@@ -145,35 +145,39 @@ static trama_status check(const char *which, const trama_mesh *mesh, const trama
     return TRAMA_E_LAYOUT;
 }
 
-/* A plan has a line for each message, and a message 2^24 bytes or more where there are many. */
-static trama_status check_size(trama_dtype dtype, trama_shape shape)
+static trama_status check_shape(trama_dtype dtype, trama_shape shape)
 {
     text why = {0};
     if ((unsigned)dtype >= TRAMA_N_DTYPES)
         return trama_fail(NOWHERE, TRAMA_E_DTYPE, "reshard: %d is no element type", (int)dtype);
-    trama_status status = shape_check(shape, dtype, false, &why) ? TRAMA_OK : TRAMA_E_SHAPE;
-    int64_t bytes = status ? 0 : trama_shape_count(shape) * (int64_t)trama_dtype_size(dtype);
-    if (bytes > MOST_PLANNED) {
-        status = TRAMA_E_MEMORY;
-        shape_text(&why, shape);
-        text_add(&why, " of %s is more than the 2^46 bytes whose messages can be listed", trama_dtype_name(dtype));
-    }
-    if (status)
-        trama_fail(NOWHERE, status, "reshard: %s", why.at);
+    if (!shape_check(shape, dtype, false, &why))
+        trama_fail(NOWHERE, TRAMA_E_SHAPE, "reshard: %s", why.at);
     free(why.at);
-    return status;
+    return why.n ? TRAMA_E_SHAPE : TRAMA_OK;
 }
 
 static trama_status check_both(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
-                               const trama_layout *to, trama_shape shape)
+                               const trama_layout *to, trama_dtype dtype, trama_shape shape)
 {
     trama_status status = check("source", from_mesh, from, shape.ndim);
     if (!status)
         status = check("target", to_mesh, to, shape.ndim);
-    for (int d = 0; d < shape.ndim && !status; d++)
-        if (shape.dim[d] < 0)
-            status = trama_fail(NOWHERE, TRAMA_E_SHAPE, "reshard: dim %d has extent %lld", d, (long long)shape.dim[d]);
-    return status;
+    return status ? status : check_shape(dtype, shape);
+}
+
+/* A plan has a line for each message, and a message 2^24 bytes or more where there are many. */
+static trama_status check_messages(trama_dtype dtype, trama_shape shape)
+{
+    text t = {0};
+    if (trama_shape_count(shape) <= MOST_PLANNED / (int64_t)trama_dtype_size(dtype))
+        return TRAMA_OK;
+    shape_text(&t, shape);
+    trama_fail(NOWHERE, TRAMA_E_MEMORY,
+               "reshard: %s of %s has more than the 2^46 bytes whose messages can be listed; trama_reshard_lacking "
+               "counts them",
+               t.at, trama_dtype_name(dtype));
+    free(t.at);
+    return TRAMA_E_MEMORY;
 }
 
 trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
@@ -189,9 +193,9 @@ trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_la
 {
     if (!made)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the plan's address is NULL");
-    trama_status status = check_both(from_mesh, from, to_mesh, to, shape);
+    trama_status status = check_both(from_mesh, from, to_mesh, to, dtype, shape);
     if (!status)
-        status = check_size(dtype, shape);
+        status = check_messages(dtype, shape);
     if (status)
         return status;
     setting s = {.program = trama_program_new(),
@@ -303,7 +307,7 @@ trama_status trama_reshard_lacking(const trama_mesh *from_mesh, const trama_layo
                                    const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                    trama_reshard_lack *lack)
 {
-    trama_status status = check_both(from_mesh, from, to_mesh, to, shape);
+    trama_status status = check_both(from_mesh, from, to_mesh, to, dtype, shape);
     if (!status && !lack)
         status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "reshard: the address of the counts is NULL");
     if (status)

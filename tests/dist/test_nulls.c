@@ -122,19 +122,45 @@ START_TEST(boxes_of_layouts)
     REFUSES(trama_layout_describe(NULL, &layout, shape, &words));
     REFUSES(trama_layout_describe(mesh, NULL, shape, &words));
     REFUSES(trama_layout_describe(mesh, &layout, shape, NULL));
+    REFUSES(trama_layout_describe_some(NULL, &layout, shape, 0, 1, &words));
+    REFUSES(trama_layout_describe_some(mesh, NULL, shape, 0, 1, &words));
+    REFUSES(trama_layout_describe_some(mesh, &layout, shape, 0, 1, NULL));
+    REFUSES(trama_layout_summary(NULL, &layout, shape, &words));
+    REFUSES(trama_layout_summary(mesh, NULL, shape, &words));
+    REFUSES(trama_layout_summary(mesh, &layout, shape, NULL));
     ck_assert_ptr_null(words);
 }
 END_TEST
 
+static void tell(void *closure, int made, int processes)
+{
+    ck_assert(!closure && made <= processes);
+}
+
 START_TEST(plans_of_a_change_of_layout)
 {
     trama_reshard_plan *plan = NULL;
+    trama_reshard_lack lack;
     const trama_move *moves;
     REFUSES(trama_reshard_plan_new(NULL, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
     REFUSES(trama_reshard_plan_new(mesh, NULL, mesh, &layout, TRAMA_F32, shape, &plan));
     REFUSES(trama_reshard_plan_new(mesh, &layout, NULL, &layout, TRAMA_F32, shape, &plan));
     REFUSES(trama_reshard_plan_new(mesh, &layout, mesh, NULL, TRAMA_F32, shape, &plan));
     REFUSES(trama_reshard_plan_new(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL));
+    REFUSES(trama_reshard_plan_told(NULL, &layout, mesh, &layout, TRAMA_F32, shape, tell, &lack, &plan));
+    REFUSES(trama_reshard_plan_told(mesh, NULL, mesh, &layout, TRAMA_F32, shape, tell, &lack, &plan));
+    REFUSES(trama_reshard_plan_told(mesh, &layout, NULL, &layout, TRAMA_F32, shape, tell, &lack, &plan));
+    REFUSES(trama_reshard_plan_told(mesh, &layout, mesh, NULL, TRAMA_F32, shape, tell, &lack, &plan));
+    REFUSES(trama_reshard_plan_told(mesh, &layout, mesh, &layout, TRAMA_F32, shape, tell, &lack, NULL));
+    TAKES(trama_reshard_plan_told(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL, &lack, &plan));
+    trama_reshard_plan_destroy(&plan);
+    TAKES(trama_reshard_plan_told(mesh, &layout, mesh, &layout, TRAMA_F32, shape, tell, NULL, &plan));
+    trama_reshard_plan_destroy(&plan);
+    REFUSES(trama_reshard_lacking(NULL, &layout, mesh, &layout, TRAMA_F32, shape, &lack));
+    REFUSES(trama_reshard_lacking(mesh, NULL, mesh, &layout, TRAMA_F32, shape, &lack));
+    REFUSES(trama_reshard_lacking(mesh, &layout, NULL, &layout, TRAMA_F32, shape, &lack));
+    REFUSES(trama_reshard_lacking(mesh, &layout, mesh, NULL, TRAMA_F32, shape, &lack));
+    REFUSES(trama_reshard_lacking(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL));
     trama_reshard_plan_destroy(NULL);
     trama_reshard_plan_destroy(&plan);
     GIVES(0, trama_reshard_plan_moves(NULL, &moves));
