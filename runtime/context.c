@@ -207,15 +207,39 @@ void context_abandon(trama_context *c)
     comm_close(&c->comm);
 }
 
+enum { MOST_NAMED = 8 };
+
+/* Whether something lives on the context; the error names it. */
+static bool has_tenants(trama_context *c)
+{
+    text list = {0};
+    int n = 0;
+    pthread_mutex_lock(&runtime_lock);
+    for (const context_tenant *t = c->tenants; t; t = t->next) {
+        if (n++ >= MOST_NAMED)
+            continue;
+        text_add(&list, "%s%s", n > 1 ? "; " : "", t->what);
+        if (t->name)
+            text_add(&list, " '%s'", t->name);
+        if (t->where.file)
+            text_add(&list, " (%s:%d)", t->where.file, t->where.line);
+        text_add(&list, ", which %s ends", t->ends);
+    }
+    pthread_mutex_unlock(&runtime_lock);
+    if (n)
+        trama_fail(NOWHERE, TRAMA_E_ORDER, "trama_stop: the context still has %s%s", list.at,
+                   n > MOST_NAMED ? "; and others" : "");
+    free(list.at);
+    return n > 0;
+}
+
 trama_status context_destroy(trama_context **context)
 {
     trama_context *c = *context;
     if (!c || context_check(NOWHERE, "trama_stop"))
         return c ? TRAMA_E_ORDER : TRAMA_OK;
-    if (context_live(c))
-        return trama_fail(NOWHERE, TRAMA_E_ORDER,
-                          "%d executables and wrapped tensors are live: destroy and release them before trama_stop",
-                          context_live(c));
+    if (has_tenants(c))
+        return TRAMA_E_ORDER;
     trama_status status = context_call(c, NOWHERE, "trama_stop", "trama_stop()"); /* which ends it all the same */
     flight_wait_all(c, "trama_stop");
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
@@ -230,14 +254,22 @@ trama_status context_destroy(trama_context **context)
     return status;
 }
 
-int context_live_add(trama_context *c, int n)
+void context_enter(trama_context *c, context_tenant *tenant)
 {
-    return atomic_fetch_add(&c->live, n) + n;
+    pthread_mutex_lock(&runtime_lock);
+    tenant->next = c->tenants;
+    c->tenants = tenant;
+    pthread_mutex_unlock(&runtime_lock);
 }
 
-int context_live(const trama_context *c)
+void context_leave(trama_context *c, context_tenant *tenant)
 {
-    return atomic_load(&c->live);
+    pthread_mutex_lock(&runtime_lock);
+    context_tenant **at = &c->tenants;
+    while (*at != tenant)
+        at = &(*at)->next;
+    *at = tenant->next;
+    pthread_mutex_unlock(&runtime_lock);
 }
 
 const machine *context_machine(const trama_context *c)
@@ -257,12 +289,12 @@ int context_ranks(const trama_context *c)
 
 int trama_context_rank(const trama_context *context)
 {
-    return context->comm.rank;
+    return context ? context->comm.rank : -1;
 }
 
 int trama_context_ranks(const trama_context *context)
 {
-    return context->comm.ranks;
+    return context ? context->comm.ranks : 0;
 }
 
 const trama_config *context_config(const trama_context *c)

@@ -36,8 +36,8 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
                             trama_context **context);
 
 /* Collective. Waits (watchdog) until nothing is under way, empties the pools, ends StarPU and MPI where Trama started
- * them, nulls *context; NULL is allowed. E_ORDER and nothing done while context_live() != 0; E_ORDER, but all of it done,
- * where the ranks do not make the same calls. */
+ * them, nulls *context; NULL is allowed. E_ORDER, which names them, and nothing done while tenants are there; E_ORDER,
+ * but all of it done, where the ranks do not make the same calls. */
 trama_status context_destroy(trama_context **context);
 
 /* E_ORDER in a child of fork, which has the memory of a context but none of its threads, and would wait for ever. Asked
@@ -47,9 +47,18 @@ trama_status context_check(trama_where where, const char *call);
 /* E_SYSTEM, naming `what`, where the process may not have so many more bytes of address space. */
 trama_status context_check_room(size_t bytes, const char *what);
 
-/* Objects that must be destroyed before the context (executables, wrapped tensors). Atomic. Returns the new number. */
-int context_live_add(trama_context *c, int n);
-int context_live(const trama_context *c);
+/* What must end before the context does: a part of each executable and wrapped tensor. */
+typedef struct context_tenant {
+    const char *what;            /* "an executable"; borrowed, as all here */
+    const char *name;            /* NULL: it has none */
+    const char *ends;            /* by which call */
+    trama_where where;           /* of the call that made it; file NULL where that is not known */
+    struct context_tenant *next; /* the one before */
+} context_tenant;
+
+/* Any thread. */
+void context_enter(trama_context *c, context_tenant *tenant);
+void context_leave(trama_context *c, context_tenant *tenant);
 
 /* ---- What is known ---------------------------------------------------------------------------- */
 

@@ -104,6 +104,8 @@ char *trama_context_describe(const trama_context *context)
 {
     const trama_context *c = context;
     text t = {0};
+    if (!context)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_context_describe: the context is NULL"), NULL;
     text_add(&t, "trama %s: rank %d of %d, %d of them on this node; %s\n", trama_version(), c->comm.rank, c->comm.ranks,
              c->local_ranks, c->comm.how);
     features_text(&t);

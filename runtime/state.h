@@ -67,7 +67,7 @@ struct trama_context {
     int n_places;
     own_place *places;                                       /* [n_places] */
     uint32_t (*worker_mask)[(STARPU_NMAXWORKERS + 31) / 32]; /* [workers] by StarPU id */
-    atomic_int live;
+    context_tenant *tenants;                                 /* the newest first; under runtime_lock */
     int64_t calls;
     char called_at[200]; /* of the last collective call that was compared: the line of the program */
     char *disorder;      /* why no collective call does anything any more; NULL: nothing */

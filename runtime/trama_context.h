@@ -98,11 +98,11 @@ trama_status trama_start_fortran(const trama_config *config, int communicator, t
  * answers E_ORDER. */
 trama_status trama_stop(trama_context **context);
 
-int trama_context_rank(const trama_context *context);  /* of this process in the communicator */
-int trama_context_ranks(const trama_context *context); /* ranks in the communicator */
+int trama_context_rank(const trama_context *context);  /* of this process in the communicator; -1 for NULL */
+int trama_context_ranks(const trama_context *context); /* ranks in the communicator; 0 for NULL */
 
 /* Versions, topology, ranks, which processors the rank may use, its workers and where they are bound, how messages are
- * driven and why, places: a text of several lines; the caller frees it. */
+ * driven and why, places: a text of several lines; the caller frees it. NULL for NULL. */
 char *trama_context_describe(const trama_context *context);
 
 #ifdef __cplusplus

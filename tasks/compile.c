@@ -198,7 +198,7 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     trama_executable *e;
     trama_program *own = program_copy(program);
     bool merges = !own->status && merge_gradients(own);
-    executable_begin(context, own, &e);
+    executable_begin(where, context, own, &e);
     e->owns_program = true;
     for (int i = 0; i < own->nodes.n; i++)
         e->own_ops |= own->nodes.at[i]->op->own != NULL;
@@ -262,7 +262,7 @@ trama_status trama_executable_destroy(trama_executable **executable)
     if (e->owns_program)
         trama_program_destroy(&e->program);
     trama_program_destroy(&e->plain);
-    context_live_add(e->context, -1);
+    context_leave(e->context, &e->tenant);
     free(e->refusal);
     free(e);
     *executable = NULL;

@@ -340,7 +340,10 @@ static void eager_end(trama_executable *e)
 trama_status trama_eager(trama_context *context, trama_program **program, trama_executable **executable)
 {
     if (!context || !program || !executable)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_eager: an argument is NULL");
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_eager: the %s is NULL",
+                          !context   ? "context"
+                          : !program ? "program's address"
+                                     : "executable's address");
     if (context_check(NOWHERE, "trama_eager"))
         return TRAMA_E_ORDER;
     trama_status status = context_call(context, NOWHERE, "trama_eager", "trama_eager()");
@@ -348,7 +351,7 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
         return status;
     trama_executable *e;
     trama_program *p = trama_program_new();
-    executable_begin(context, p, &e);
+    executable_begin(NOWHERE, context, p, &e);
     e->eager = trama_alloc(sizeof *e->eager);
     e->place = place_declared;
     e->copy = copy_snippet;

@@ -50,7 +50,8 @@ static int choose_window(const trama_program *program, const trama_config *confi
     return config->window ? config->window : bytes <= SMALL ? MANY : FEW;
 }
 
-trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made)
+trama_status executable_begin(trama_where where, trama_context *context, trama_program *program,
+                              trama_executable **made)
 {
     trama_executable *e = trama_alloc(sizeof *e);
     const trama_config *config = context_config(context);
@@ -67,7 +68,10 @@ trama_status executable_begin(trama_context *context, trama_program *program, tr
     e->flights = trama_alloc((size_t)e->window * sizeof(flight *));
     for (int i = 0; i < e->window; i++)
         e->flights[i] = flight_new(context);
-    context_live_add(context, 1);
+    e->tenant = (context_tenant){.what = where.file ? "the executable" : "the executable of an eager program",
+                                 .ends = "trama_executable_destroy",
+                                 .where = where};
+    context_enter(context, &e->tenant);
     *made = e;
     return TRAMA_OK;
 }
@@ -253,10 +257,12 @@ static trama_status look_at_tensor(trama_executable *e, const trama_value *value
     *seen = (sight){0};
     if (!out)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: the text's address is NULL", call);
+    located at;
     const trama_value *own = executable_value(e, NOWHERE, call, value);
-    trama_status status = own ? trama_extents(e, value, &seen->shape) : TRAMA_E_ARGUMENT;
+    trama_status status = own ? executable_locate(e, NOWHERE, call, value, &at) : TRAMA_E_ARGUMENT;
     if (status)
         return status;
+    seen->shape = at.in->of->shapes[at.as];
     seen->mesh = e->l.mesh[own->id];
     seen->layout = &e->l.value[own->id];
     text_add(&seen->heading, "%s %s", own->name, trama_dtype_name(own->dtype));

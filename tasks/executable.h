@@ -17,7 +17,7 @@ typedef struct compiled {
 typedef struct move_plan {
     snippet *s;
     instance *in;
-    located from, to; /* held */
+    located from, to;                    /* held */
     const struct trama_wrapped *wrapped; /* one of them */
 } move_plan;
 typedef ARRAY(move_plan) move_plans;
@@ -80,6 +80,7 @@ struct eager_state;
 struct trama_executable {
     trama_context *context;
     int64_t number;         /* the same on all ranks, and no other executable's */
+    context_tenant tenant;  /* of it */
     trama_program *program; /* own copy; in eager mode the user's */
     bool owns_program;
     const trama_mesh *single, *readers; /* one process; one process a rank */
@@ -94,9 +95,9 @@ struct trama_executable {
     ARRAY(input_state) inputs;
     ARRAY(target_state) targets;
     ARRAY(reader *) readers_made;
-    struct trama_reading *readings;       /* under way; the last one first */
-    struct trama_watch *watches;          /* the first of them */
-    move_plans moves;                     /* between its values and what the host has wrapped */
+    struct trama_reading *readings;        /* under way; the last one first */
+    struct trama_watch *watches;           /* the first of them */
+    move_plans moves;                      /* between its values and what the host has wrapped */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
     int window;
     flight **flights; /* [window] of run i mod window */
@@ -126,8 +127,8 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
 
-/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed; E_ORDER where the ranks make
- * different calls, as context_call finds by the words. Else nothing. */
+/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed; E_ORDER where the ranks
+ * make different calls, as context_call finds by the words. Else nothing. */
 trama_status executable_begin_call(trama_executable *e, trama_where where, const char *call, const char *words);
 /* The same for a call on a value or target, by name and number; shape NULL: it is given none. */
 trama_status executable_call(trama_executable *e, trama_where where, const char *call, const char *name, int id,
@@ -142,7 +143,9 @@ trama_status executable_fault(trama_executable *e);
 /* Waits for run number i, if it may be under way. */
 trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call);
 
-trama_status executable_begin(trama_context *context, trama_program *program, trama_executable **made);
+/* where: the user's call, for messages of what lives on. */
+trama_status executable_begin(trama_where where, trama_context *context, trama_program *program,
+                              trama_executable **made);
 
 /* same_program.c: collective. The status of the first rank that has found a mistake (mine); else E_ORDER, with one
  * message on all ranks, where their programs have different lines. */
@@ -185,7 +188,7 @@ const char *reading_name(const trama_reading *reading);
 void watches_end(trama_executable *e);
 /* read.c: box i of a holding; and as it is told to the user. E_ARGUMENT where there is none */
 trama_status holding_piece(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
-                        const plan_piece **piece);
+                           const plan_piece **piece);
 trama_status piece_box(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
                        int64_t *offset, int64_t *extent);
 /* feed.c */

@@ -100,7 +100,9 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
         wrapped_free(w);
         return status;
     }
-    context_live_add(context, 1);
+    w->tenant =
+        (context_tenant){.what = "the wrapped tensor", .name = w->name, .ends = "trama_release", .where = where};
+    context_enter(context, &w->tenant);
     *wrapped = w;
     return TRAMA_OK;
 }
@@ -280,7 +282,7 @@ trama_status trama_release(trama_wrapped **wrapped)
         let_go(w->sources.at[i]);
     ARRAY_FREE(&w->sources);
     unbind(w);
-    context_live_add(w->context, -1);
+    context_leave(w->context, &w->tenant);
     w->released = true;
     *wrapped = NULL;
     let_go(w);

@@ -16,6 +16,7 @@ typedef struct wrapped_view {
 
 struct trama_wrapped {
     trama_context *context;
+    context_tenant tenant; /* of it, until it is released */
     char *name;
     trama_dtype dtype;
     trama_shape shape;

@@ -30,10 +30,18 @@ END_TEST
 START_TEST(it_does_not_stop_while_executables_live)
 {
     start();
-    ck_assert_int_eq(context_live_add(ctx, 1), 1);
+    context_tenant first = {.what = "the executable", .ends = "trama_executable_destroy", .where = TRAMA_HERE};
+    context_tenant second = {.what = "the wrapped tensor", .name = "w", .ends = "trama_release"};
+    context_enter(ctx, &first);
+    context_enter(ctx, &second);
     ck_assert_int_eq(context_destroy(&ctx), TRAMA_E_ORDER);
     ck_assert_ptr_nonnull(ctx);
-    ck_assert_int_eq(context_live_add(ctx, -1), 0);
+    ck_assert_ptr_nonnull(strstr(trama_error(), "the wrapped tensor 'w', which trama_release ends"));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "the executable ("));
+    context_leave(ctx, &first);
+    ck_assert_int_eq(context_destroy(&ctx), TRAMA_E_ORDER);
+    ck_assert_ptr_null(strstr(trama_error(), "the executable ("));
+    context_leave(ctx, &second);
     stop();
 }
 END_TEST

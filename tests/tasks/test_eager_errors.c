@@ -25,7 +25,7 @@ START_TEST(eager_mode_refuses_what_it_cannot_do)
     expect(trama_program_rewind(NULL, 0), TRAMA_E_ARGUMENT, "trama_program_rewind");
     must(trama_read(e, twice, out, sizeof out));
     demand(out[3] == 8, "4 + 4 is %g", out[3]);
-    expect(trama_stop(&ctx), TRAMA_E_ORDER, "1 executable");
+    expect(trama_stop(&ctx), TRAMA_E_ORDER, "the executable of an eager program");
     trama_value *square = trama_square(twice);
     must(trama_read(e, square, out, sizeof out));
     demand(out[3] == 64, "8 squared is %g", out[3]);

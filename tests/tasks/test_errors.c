@@ -106,12 +106,22 @@ END_TEST
 START_TEST(stopping_before_executables_are_destroyed_is_refused)
 {
     work_left w = begin();
-    trama_executable *other = compile(w.p);
-    expect(trama_stop(&ctx), TRAMA_E_ORDER, "2 executables", "destroy");
+    trama_executable *other;
+    char first[64], second[64];
+    snprintf(first, sizeof first, "test_errors.c:%d), which trama_executable_destroy ends", __LINE__ + 1);
+    must(trama_compile(ctx, w.p, &other));
+    double own[3] = {0};
+    trama_wrapped *wrapped;
+    trama_piece piece = {.data = own, .bytes = sizeof own, .extent = {3}};
+    snprintf(second, sizeof second, "test_errors.c:%d), which trama_release ends", __LINE__ + 1);
+    must(trama_wrap(ctx, "mine", TRAMA_F64, TRAMA_SHAPE(3), 1, &piece, TRAMA_READ_WRITE, &wrapped));
+    expect(trama_stop(&ctx), TRAMA_E_ORDER, "trama_stop", "the executable (", first, "the wrapped tensor 'mine' (",
+           second);
+    must(trama_release(&wrapped));
     demand(ctx, "the context is gone");
     works(&w);
     must(trama_executable_destroy(&other));
-    expect(trama_stop(&ctx), TRAMA_E_ORDER, "1 executable");
+    expect(trama_stop(&ctx), TRAMA_E_ORDER, "the executable (");
     end(&w);
     must(trama_stop(&ctx)); /* twice is none too many */
     must(trama_executable_destroy(&other));
@@ -438,10 +448,10 @@ START_TEST(questions_without_room_for_the_answer_are_refused)
     expect(trama_plan_graph(w.e, NULL, &words), TRAMA_E_ARGUMENT, "trama_plan_graph", "target");
     expect(trama_tensor_describe(w.e, w.x, NULL), TRAMA_E_ARGUMENT, "trama_tensor_describe");
     expect(trama_tensor_describe(w.e, unseen, &words), TRAMA_E_ARGUMENT, "trama_tensor_describe");
-    expect(trama_tensor_describe(w.e, w.y, &words), TRAMA_E_ORDER, trama_value_name(w.y));
+    expect(trama_tensor_describe(w.e, w.y, &words), TRAMA_E_ORDER, "trama_tensor_describe: ", trama_value_name(w.y));
     expect(trama_tensor_svg(w.e, w.x, NULL), TRAMA_E_ARGUMENT, "trama_tensor_svg");
     expect(trama_tensor_svg(NULL, w.x, &words), TRAMA_E_ARGUMENT, "trama_tensor_svg");
-    expect(trama_tensor_svg(w.e, w.y, &words), TRAMA_E_ORDER, trama_value_name(w.y));
+    expect(trama_tensor_svg(w.e, w.y, &words), TRAMA_E_ORDER, "trama_tensor_svg: ", trama_value_name(w.y));
     expect(trama_target_traffic(w.e, w.t, NULL), TRAMA_E_ARGUMENT, "trama_target_traffic");
     expect(trama_target_traffic(w.e, NULL, &traffic), TRAMA_E_ARGUMENT, "target");
     demand(!words, "a text in spite of the error");
