@@ -167,7 +167,6 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
         return TRAMA_E_ORDER;
     if (is_live)
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "a context is live already: trama_stop it first");
-    leave_prepare();
     memset(c, 0, sizeof *c);
     trama_status status = open_communicator(config, &c->comm);
     if (status)
@@ -203,7 +202,10 @@ static void end_libraries(trama_context *c)
 void context_abandon(trama_context *c)
 {
     leave_stop();
-    end_libraries(c);
+    if (c->n_gpus)
+        rest_now(c);
+    else
+        end_libraries(c);
     comm_close(&c->comm);
 }
 

@@ -123,7 +123,8 @@ static void report(const trama_context *c, bool ready)
     if (!config_logs_to_stderr(&c->config))
         return;
     if (ready)
-        context_log(c, TRAMA_LOG_WARNING, "rank %d: the program ends without trama_stop, and other ranks do not end",
+        context_log(c, TRAMA_LOG_WARNING,
+                    "rank %d: the program ends without trama_stop, and not together with all other ranks",
                     c->comm.rank);
     else
         context_log(c, TRAMA_LOG_WARNING,
@@ -161,20 +162,14 @@ static void be_a_child(void)
     forked |= atomic_exchange(&alive, NULL) != NULL;
 }
 
-static void register_ways_out(void)
-{
-    atexit(wait_at_exit);
-    pthread_atfork(NULL, NULL, be_a_child);
-}
-
-void leave_prepare(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, register_ways_out);
-}
-
+/* CUDA ends in a function of atexit, too, and the last one comes first. */
 void leave_start(trama_context *c)
 {
+    static bool watched, registered[2]; /* without GPUs, with them */
+    if (!watched)
+        watched = !pthread_atfork(NULL, NULL, be_a_child);
+    if (!registered[c->n_gpus > 0])
+        registered[c->n_gpus > 0] = !atexit(wait_at_exit);
     atomic_store(&alive, c);
 }
 
@@ -185,11 +180,12 @@ void leave_stop(void)
 
 trama_status context_check(trama_where where, const char *call)
 {
-    return !forked ? TRAMA_OK
-                   : trama_fail(where, TRAMA_E_ORDER,
-                                "%s: this is a child of fork, where the threads of the context are not; only the process "
-                                "that called trama_start uses it",
-                                call);
+    return !forked
+               ? TRAMA_OK
+               : trama_fail(where, TRAMA_E_ORDER,
+                            "%s: this is a child of fork, where the threads of the context are not; only the process "
+                            "that called trama_start uses it",
+                            call);
 }
 
 void leave_hold_others(void)

@@ -159,6 +159,15 @@ void rest_start(trama_context *c)
         starpu_pause();
 }
 
+void rest_now(trama_context *c)
+{
+    pthread_mutex_lock(&runtime_lock);
+    disarm(c);
+    if (atomic_load(&c->awake))
+        go_to_rest(c);
+    pthread_mutex_unlock(&runtime_lock);
+}
+
 void rest_stop(trama_context *c)
 {
     pthread_mutex_lock(&runtime_lock);

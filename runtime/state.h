@@ -125,18 +125,18 @@ void driver_stop(trama_context *c);
 
 /* rest.c. rest_start leaves the context at rest. */
 void rest_start(trama_context *c);
+void rest_now(trama_context *c);       /* nothing under way */
 void rest_stop(trama_context *c);      /* nothing under way; workers are awake afterwards */
 void rest_when_idle(trama_context *c); /* under runtime_lock, nothing is under way */
 
-/* leave.c: the ways out of a process. leave_prepare comes before MPI may start; leave_start and leave_stop bracket the
- * time in which somebody must end the context. leave_hold_others: once the process exits, threads other than the one
- * that does so begin nothing. */
-void leave_prepare(void);
+/* leave.c: the ways out of a process. leave_start and leave_stop bracket the time in which somebody must end the
+ * context. leave_hold_others: once the process exits, threads other than the one that does so begin nothing. */
 void leave_start(trama_context *c);
 void leave_stop(void);
 void leave_hold_others(void);
 
-/* context.c: what trama_stop does, but for objects that nobody will use. All ranks, nothing under way. */
+/* context.c: what trama_stop does, but for objects that nobody will use, and GPUs: CUDA may be gone. All ranks, nothing
+ * under way. */
 void context_abandon(trama_context *c);
 
 /* watchdog.c: nothing has ended for `waited` ns, while `what` waits. Warns, unless GPUs cannot go on: that ends the job.

@@ -3,6 +3,7 @@
  * looks at its exit status and at what it has said. */
 #include <errno.h>
 #include <pthread.h>
+#include <starpu.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 
@@ -81,9 +82,21 @@ static void run_eagerly(void)
         x = trama_matmul(x, x);
 }
 
+static void start_starpu(void)
+{
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.precedence_over_environment_variables = 1;
+    conf.ncpus = 2;
+    conf.ncuda = conf.nopencl = 0;
+    demand(!starpu_init(&conf), "StarPU does not start");
+}
+
 static int victim(const char *stage)
 {
     printf("%s", buffered);
+    if (!strcmp(stage, "adopted"))
+        start_starpu();
     if (!strcmp(stage, "stop_late"))
         atexit(stop_late);
     start_with(&(trama_config){.window = RUNS, .watchdog = 3});
@@ -136,7 +149,7 @@ static const outcome *watch(const char *stage, int ranks)
     if (ranks)
         snprintf(launcher, sizeof launcher, "mpirun -n %d ", ranks);
     snprintf(command, sizeof command,
-             "exec 2>&1; export ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\"; exec timeout 100 %s'%s' victim '%s'",
+             "exec 2>&1; export ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\"; exec timeout 100 %s'%s' victim \"%s\"",
              launcher, self, stage); /* victims leave what they have where it is */
     FILE *out = popen(command, "r");
     demand(out, "%s: %s", command, strerror(errno));
@@ -206,6 +219,12 @@ START_TEST(a_function_of_atexit_may_stop_the_context)
 }
 END_TEST
 
+START_TEST(a_host_of_starpu_may_end_with_tasks_in_flight)
+{
+    leaves_well("adopted", 0, OWN_STATUS);
+}
+END_TEST
+
 START_TEST(all_ranks_may_end_with_tasks_in_flight)
 {
     leaves_well("zero", 2, 0);
@@ -236,6 +255,7 @@ static int watch_all(void)
     tests[n++] = a_kernel_may_end_the_program;
     tests[n++] = a_thread_may_end_the_program_while_another_submits;
     tests[n++] = a_function_of_atexit_may_stop_the_context;
+    tests[n++] = a_host_of_starpu_may_end_with_tasks_in_flight;
     if (TRAMA_HAVE_MPI && system("mpirun --version >/dev/null 2>&1") == 0) {
         tests[n++] = all_ranks_may_end_with_tasks_in_flight;
         tests[n++] = a_rank_that_ends_alone_keeps_its_status_and_ends_the_job;
