@@ -140,12 +140,22 @@ static int best_source(const partition *q, int value, const trama_mesh *mesh, co
     return best;
 }
 
-/* ---- Waves: exchanges of gradients that need nothing of each other ---- */
+/* ---- Waves: exchanges of gradients and other ends that need nothing of each other ---- */
 
-static bool is_gradient(const partition *q, int value)
+/* Values that nothing is computed from but updates: gradients of state, and results that are assigned or only kept.
+ * Their messages may wait for each other. */
+static bool *find_ends(const trama_program *p, const bool *needed)
 {
-    const trama_value *of = q->s.program->values.at[value]->gradient_of;
-    return of && of->kind == VALUE_STATE;
+    bool *ends = trama_alloc((size_t)p->values.n);
+    for (int i = 0; i < p->values.n; i++)
+        ends[i] = p->values.at[i]->kind == VALUE_RESULT;
+    for (int i = 0; i < p->nodes.n; i++)
+        for (int t = 0; needed[i] && t < p->nodes.at[i]->op->n_in; t++)
+            if (!p->nodes.at[i]->op->updates)
+                ends[p->nodes.at[i]->in[t]->id] = false;
+    for (int i = 0; i < p->values.n; i++)
+        ends[i] |= p->values.at[i]->gradient_of && p->values.at[i]->gradient_of->kind == VALUE_STATE;
+    return ends;
 }
 
 static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const trama_layout *layout)
@@ -153,7 +163,7 @@ static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const
     return q->s.l->mesh[value] == mesh && trama_layout_equal(&q->s.l->value[value], layout);
 }
 
-/* The wave of a value is how many exchanges of gradients and of new states, each behind the one before, it needs: one
+/* The wave of a value is how many exchanges of ends and of new states, each behind the one before, it needs: one
  * more than those of what it is made of where one had to move. What runs as one task waits for all that it reads. Found
  * from layouts alone, so all ranks find the same. */
 static void count_waves(partition *q, int n, const trama_node *const *nodes)
@@ -164,14 +174,14 @@ static void count_waves(partition *q, int n, const trama_node *const *nodes)
             const op_layouts *op = layouts_of(q, nodes[i]->id);
             int value = nodes[i]->in[t]->id;
             bool moves = nodes[i]->op->alias || !lies_as(q, value, op->mesh, &op->in[t]);
-            most = (int)max_i64(most, q->wave[value] + (moves && is_gradient(q, value)));
+            most = (int)max_i64(most, q->wave[value] + (moves && q->ends[value]));
         }
     for (int i = 0; i < n; i++)
         for (int o = 0; o < nodes[i]->op->n_out; o++) {
             const op_layouts *op = layouts_of(q, nodes[i]->id);
             int value = nodes[i]->out[o]->id;
             bool moves = !nodes[i]->op->alias && !lies_as(q, value, op->mesh, &op->out[o]);
-            q->wave[value] = most + (moves && (is_gradient(q, value) || nodes[i]->op->updates >> o & 1));
+            q->wave[value] = most + (moves && (q->ends[value] || nodes[i]->op->updates >> o & 1));
         }
 }
 
@@ -184,7 +194,7 @@ const plan_holding *partition_reshard(partition *q, int value, const trama_mesh 
     int source = best_source(q, value, mesh, layout), first = q->p->holdings.n;
     const trama_layout all = unlike_unmasked(q, layout);
     bool own = lies_as(q, value, mesh, layout), some = lies_as(q, value, mesh, &all);
-    bool counts = q->wave && is_gradient(q, value) && !q->p->holdings.at[source].moved;
+    bool counts = q->wave && q->ends[value] && !q->p->holdings.at[source].moved;
     q->next = counts ? q->wave[value] - some : -1; /* one that goes to its own layout is not there yet */
     q->legs = 0;
     reshard_holding(q, source, mesh, layout, node, fresh);
@@ -298,6 +308,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     bool *internal = find_internal(q, needed, leader, kept);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
     q->wave = trama_alloc((size_t)p->values.n * sizeof *q->wave);
+    q->ends = find_ends(p, needed);
     for (int i = 0; i < p->nodes.n; i++)
         if (needed[i])
             last[leader[i]] = i;
@@ -326,7 +337,9 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         merge_sums(q, kept);
     bundle_messages(q);
     free(q->wave);
+    free(q->ends);
     q->wave = NULL;
+    q->ends = NULL;
     for (int i = 0; q->op && i < p->nodes.n; i++)
         free(q->op[i]);
     free(q->op);

@@ -27,11 +27,12 @@ struct partition {
     bool gated;     /* steps that are made now */
     int on_the_way; /* exchanges that go by way of another layout, one within the other */
     int by_slices;  /* the same, of sums by way of slices: its hops are exchanges like others */
-    int *wave; /* [value id] exchanges of gradients, one behind the other, that it needs; NULL: not a whole program */
-    int next;  /* wave of the exchanges that are made now; -1: their messages are not bundled */
-    int legs;  /* of them so far: each may need what the one before has moved */
-    bool flat; /* all places are equally far from each other */
-    int kinds; /* of places, numbered from 0 */
+    int *wave;      /* [value id] exchanges of ends, one behind the other, that it needs; NULL: not a whole program */
+    bool *ends;     /* [value id] nothing but updates is computed from it; NULL likewise */
+    int next;       /* wave of the exchanges that are made now; -1: their messages are not bundled */
+    int legs;       /* of them so far: each may need what the one before has moved */
+    bool flat;      /* all places are equally far from each other */
+    int kinds;      /* of places, numbered from 0 */
     ARRAY(chosen) choices;
     op_layouts **op; /* [node id] layouts of what is not computed by all who hold it; NULL: as completed */
     ARRAY(local_positions) locals;

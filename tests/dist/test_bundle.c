@@ -262,6 +262,54 @@ START_TEST(a_merged_gradient_leaves_while_others_are_computed)
 }
 END_TEST
 
+/* Sums of 56 and 280 bytes over 4 processes: terms of slices, then sums, each in one message with each of 3 others. */
+typedef enum { LISTED, SUMMED, ASSIGNED, N_USES } use;
+
+static trama_target *small_sums(trama_program *p, trama_mesh *mesh, use u, trama_value **x)
+{
+    *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(8, 5));
+    trama_shard(*x, mesh, "S(0)");
+    trama_value *b = trama_state(p, "b", TRAMA_F64, TRAMA_SHAPE(7), NULL),
+                *w = trama_state(p, "w", TRAMA_F64, TRAMA_SHAPE(5, 7), NULL);
+    if (u == LISTED) {
+        trama_value *loss = trama_mean(trama_square(trama_add(trama_matmul(*x, w), b)));
+        return trama_target_new(p, "t", trama_gradient(loss, w), trama_gradient(loss, b));
+    }
+    trama_value *z = trama_matmul(*x, w), *rows = trama_sum_over(z, 1, (int[]){0}, false),
+                *product = trama_matmul_at(TRAMA_HERE, *x, z, true, false);
+    if (u == SUMMED) {
+        trama_shard(rows, mesh, "R");
+        trama_shard(product, mesh, "R");
+        return trama_target_new(p, "t", rows, product);
+    }
+    return trama_target_new(p, "t", trama_assign(b, rows), trama_assign(w, product));
+}
+
+START_TEST(small_sums_go_together_whatever_they_are)
+{
+    for (int u = 0; u < N_USES; u++) {
+        trama_program *p = trama_program_new();
+        trama_mesh *mesh = trama_mesh_parse("4");
+        trama_value *x;
+        trama_target *t = small_sums(p, mesh, (use)u, &x);
+        ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+        mlp_job j = {.m = {.program = p}, .machine = machine_uniform(4, 1)};
+        j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
+        dense data = dense_random(x->shape, 1, -1, 1, false);
+        simulation_feed(j.s, x, &data);
+        simulation_run(j.s, t);
+        ck_assert_msg(!verify(&j), "use %d: %s", u, trama_error());
+        for (int r = 0; r < 4; r++)
+            ck_assert_int_eq(plan_count(simulation_plan(j.s, r)).messages, 12);
+        dense_free(&data);
+        simulation_destroy(&j.s);
+        machine_destroy(&j.machine);
+        trama_mesh_destroy(&mesh);
+        trama_program_destroy(&p);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -272,6 +320,7 @@ int main(void)
         a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own,
         what_is_made_of_a_gradient_that_moved_is_no_part_of_its_bundle,
         gated_messages_have_bundles_of_their_own,
+        small_sums_go_together_whatever_they_are,
         a_merged_gradient_leaves_while_others_are_computed,
     };
     return suite_run("bundle", NULL, NULL, tests, sizeof tests / sizeof *tests);
