@@ -133,6 +133,17 @@ START_TEST(help_and_plans_that_cannot_be_written_end_with_1)
 }
 END_TEST
 
+START_TEST(a_pipe_that_nobody_reads_is_an_error_where_it_is_no_signal)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    close(ends[0]);
+    const outcome *o = run("trap '' PIPE; ./trama layout --mesh 2 --shape 4 --layout R >&%d", ends[1]);
+    close(ends[1]);
+    ck_assert_msg(o->status == 1 && contains(o->text, "cannot be written: Broken pipe"), "%d: %s", o->status, o->text);
+}
+END_TEST
+
 START_TEST(a_message_of_an_error_comes_alone_where_nothing_was_printed)
 {
     const outcome *o = run("./trama layout --mesh 0 --shape 4 --layout R >/dev/full");
@@ -167,5 +178,6 @@ START_TEST(files_that_cannot_be_written_are_named)
 END_TEST
 
 TESTS(a_program_whose_output_cannot_be_written_ends_with_1_and_says_so,
-      help_and_plans_that_cannot_be_written_end_with_1, a_message_of_an_error_comes_alone_where_nothing_was_printed,
+      help_and_plans_that_cannot_be_written_end_with_1, a_pipe_that_nobody_reads_is_an_error_where_it_is_no_signal,
+      a_message_of_an_error_comes_alone_where_nothing_was_printed,
       a_file_that_is_asked_for_never_takes_the_place_of_a_closed_stdout, files_that_cannot_be_written_are_named)
