@@ -12,7 +12,7 @@ endif()
 
 set(TIMEOUT_test_trama_trace 300)
 set(TIMEOUT_test_heat2d 240)
-set(TIMEOUT_test_outputs 400)
+set(TIMEOUT_test_outputs 600)
 
 # A StarPU program of known times, for the traces.
 add_executable(examples_sleeper examples/sleeper.c)
