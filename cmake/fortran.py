@@ -22,7 +22,7 @@ def constants(headers):
         prefix = enum.upper().removesuffix("_KIND") if clash else "TRAMA"
         for name, value in values:
             yield f"integer(c_int), parameter, public :: {prefix}{name.removeprefix('TRAMA')} = {value}_c_int"
-    for name, value in headers.macros:
+    for name, _, value in headers.macros:
         if re.fullmatch(r"-?\d+", value) and name.lower() in functions:
             sys.exit(f"fortran.py: {name} and {name.lower()}() are one name in Fortran; another name is needed")
         if re.fullmatch(r"-?\d+", value):
@@ -64,7 +64,7 @@ def interface(headers, f):
 def pointers(headers):
     """How a kernel gets a box as an array: a procedure for each type that elements have in Fortran, and for each rank,
     since gfortran reads what a pointer was before where the rank is assumed."""
-    listed = re.findall(r'X\((\w+), "\w+", (\w+)\)', dict(headers.macros)["TRAMA_DTYPE_LIST"])
+    listed = re.findall(r'X\((\w+), "\w+", (\w+)\)', next(text for name, _, text in headers.macros if name == "TRAMA_DTYPE_LIST"))
     kinds = {fortran_headers.NUMBERS.get(c_type, "integer(c_int16_t)"): name.removeprefix("TRAMA_").lower()
              for name, c_type in listed}
     ranks = {rank: f"({', '.join(':' * rank)})" if rank else "" for rank in range(9)}
@@ -158,6 +158,8 @@ def main(folder, compiler, include, *sources):
         if f.friendly not in defined:
             call = fortran_calls.made_of(headers, f)
             made.append(call) if call else left_out.append(f.friendly)
+    short = (fortran_calls.made_of_macro(headers, *macro) for macro in headers.macros if macro[0] not in defined)
+    made += filter(None, short)
     os.makedirs(folder, exist_ok=True)
     write(folder, "trama_types.f90", module("trama_types", (), types_module(headers, defined)))
     write(folder, "trama_raw.f90", module("trama_raw", ("trama_types",), raw_module(headers)))

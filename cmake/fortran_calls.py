@@ -266,8 +266,14 @@ def callback(c, p, rest):
         return 1
 
 
+def pointer(c, p, rest):
+    if p.type == "void *":
+        c.take(p.name, "type(c_ptr), intent(in)", p.name)
+        return 1
+
+
 RULES = (place, reduction, handles, numbers, texts, array, box, start_values, shape, dim, handle, text, scalar, result, struct,
-         callback)
+         callback, pointer)
 
 
 def answer(c):
@@ -314,6 +320,10 @@ def made_of(headers, f):
         if not taken:
             return None
         rest = rest[taken:]
+    return finished(c)
+
+
+def finished(c):
     if answer(c)[0] == "unknown":
         return None
     if c.wide:
@@ -322,3 +332,42 @@ def made_of(headers, f):
         c.names.append(c.name.removeprefix("trama_") + suffix if suffix else c.name)
         c.bodies.append(body(c, c.names[-1], filled))
     return c
+
+
+def fixed(c_type, given):
+    """The Fortran of an argument that a macro does not leave to its user; None where no rule knows it."""
+    if given == "TRAMA_SCALAR":
+        return "shape_of([integer(c_int64_t) ::])"
+    if c_type == "double" and re.fullmatch(r"-?[\d.]+", given):
+        return f"{float(given)}_c_double"
+    if c_type == "double" and (negative := re.fullmatch(r"-\((\w+)\)", given)):
+        return f"-{negative[1]}"
+
+
+def made_of_macro(headers, name, parameters, text):
+    """A macro that is a function with some of its arguments given, as trama_add_scalar(x, number) is
+    trama_affine_at(TRAMA_HERE, x, 1, number)."""
+    match = re.fullmatch(r"(trama_\w+_at)\(TRAMA_HERE, (.*)\)", text)
+    f = next((f for f in headers.functions if match and f.name == match[1]), None)
+    given = fortran_headers.split(match[2]) if f else []
+    if not f or name == f.friendly or len(given) != len(f.parameters) - 1 or \
+            not set(re.findall(r"\b[a-z]\w*", " ".join(given))) <= set(parameters):
+        return None
+    c = Call(headers, f, name=name)
+    place(c, f.parameters[0], [])
+    constant = {}
+    for p, argument in zip(f.parameters[1:], given):
+        if argument in parameters:
+            renamed = fortran_headers.Declared(p.type, argument, p.constant, p.extent, p.is_list)
+            if not next(filter(None, (rule(c, renamed, []) for rule in RULES)), 0):
+                return None
+            continue
+        constant[argument] = fixed(p.type, argument)
+        c.actual.append(constant[argument])
+        if negative := re.fullmatch(r"-\((\w+)\)", argument):
+            c.arguments.append(negative[1])
+            c.declared.append(f"real(c_double), intent(in) :: {negative[1]}")
+    if None in constant.values() or (not constant and c.arguments == parameters):
+        return None
+    c.arguments = parameters
+    return finished(c)

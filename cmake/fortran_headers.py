@@ -40,7 +40,7 @@ class Function:
 @dataclass
 class Headers:
     enums: list = field(default_factory=list)      # (name, [(enumerator, value)])
-    macros: list = field(default_factory=list)     # (name, text)
+    macros: list = field(default_factory=list)     # (name, parameters, text)
     structs: dict = field(default_factory=dict)    # name -> [Declared]
     opaque: list = field(default_factory=list)
     callbacks: set = field(default_factory=set)    # types of functions
@@ -67,7 +67,7 @@ class Headers:
 
 
 def preprocessed(compiler, include):
-    """Macros (name, text) and the text of Trama's own headers, without comments."""
+    """Macros (name, parameters, text) and the text of Trama's own headers, without comments."""
     run = subprocess.run([*compiler.split(";"), "-std=c17", "-E", "-dD", "-I", include, f"{include}/trama.h"],
                          capture_output=True, text=True, check=False)
     if run.returncode:
@@ -77,7 +77,7 @@ def preprocessed(compiler, include):
         if marker := re.match(r'# \d+ "(.*)"', line):
             ours = re.search(r"trama[a-z_]*\.h$", marker[1]) is not None
         elif ours and (macro := re.match(r"#define (trama_\w+|TRAMA_\w+)(\(.*?\))? (.*)", line)):
-            macros.append((macro[1], re.sub(r"^\((-?\d+)\)$", r"\1", macro[3])))
+            macros.append((macro[1], split((macro[2] or "()")[1:-1]), re.sub(r"^\((-?\d+)\)$", r"\1", macro[3])))
         elif ours and not line.startswith("#"):
             text.append(line.replace("_Bool", "bool"))
     return macros, re.sub(r"\s+", " ", " ".join(text))
@@ -146,6 +146,8 @@ def learn(headers, head, body, known):
         headers.opaque.append(match[1])
     elif match := re.match(r"typedef .*\(\*(\w+)\)", head):
         headers.callbacks.add(match[1])
+    elif match := re.match(r"typedef [\w ]+[ *](\w+) ?\(", head):
+        headers.callbacks.add(match[1] + " *")
     elif match := re.match(r"(?:static inline )?([\w ]+[ *]+)(trama_\w+) ?\((.*)\)$", head):
         if body is not None or "..." in match[3]:
             headers.only_c.append(Function(match[2], "", []))
@@ -166,9 +168,9 @@ def is_known(headers, f):
 def named(headers):
     """As a program calls it: by the macro that has the place, where there is one."""
     macros = {}
-    for name, text in headers.macros:
-        if called := re.match(r"(trama_\w+_at)\(trama_where_of|(trama_\w+_at)\(TRAMA_HERE", text):
-            macros.setdefault(called[1] or called[2], []).append(name)
+    for name, _, text in headers.macros:
+        if called := re.match(r"(trama_\w+_at)\(TRAMA_HERE", text):
+            macros.setdefault(called[1], []).append(name)
     for f in headers.functions:
         plain = f.name.removesuffix("_at") if f.parameters and f.parameters[0].type == "trama_where" else f.name
         by = macros.get(f.name, [plain])
