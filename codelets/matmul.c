@@ -31,6 +31,8 @@ void matmul_add(const trama_call *call, kernel_addition how)
 
 static void multiply(const trama_call *call, double alpha, double beta)
 {
+    matrix_call matrices;
+    call = matrix_call_of(call, &matrices);
     const trama_view *arrays[3] = {&call->out[0], &call->in[0], &call->in[1]}, *view[3];
     product p = product_of(call);
     trama_view batch[3];
@@ -64,6 +66,39 @@ static int64_t batches(const trama_view *view)
     for (int d = 0; d < view->ndim - 2; d++)
         n *= view->global[d];
     return n;
+}
+
+static void add_dim(trama_view *v, int at)
+{
+    for (int d = v->ndim++; d > at; d--) {
+        v->extent[d] = v->extent[d - 1];
+        v->global[d] = v->global[d - 1];
+        v->offset[d] = v->offset[d - 1];
+        v->stride[d] = v->stride[d - 1];
+    }
+    v->extent[at] = v->global[at] = v->stride[at] = 1;
+    v->offset[at] = 0;
+}
+
+const trama_call *matrix_call_of(const trama_call *call, matrix_call *m)
+{
+    const bool row = call->in[0].ndim == 1, column = call->in[1].ndim == 1;
+
+    m->in[0] = call->in[0];
+    m->in[1] = call->in[1];
+    m->out = call->out[0];
+    if (column) {
+        add_dim(&m->in[1], 1);
+        add_dim(&m->out, m->out.ndim);
+    }
+    if (row) {
+        add_dim(&m->in[0], 0);
+        add_dim(&m->out, m->out.ndim - 1);
+    }
+    m->call = *call;
+    m->call.in = m->in;
+    m->call.out = &m->out;
+    return &m->call;
 }
 
 product product_of(const trama_call *call)

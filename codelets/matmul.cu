@@ -308,6 +308,8 @@ static bool batch_of(const trama_call *call, grid_walk<3> *batch)
 static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
 {
     const trama_dtype dtype = call->out[0].dtype;
+    matrix_call matrices;
+    call = matrix_call_of(call, &matrices);
     product p = product_of(call);
     grid_walk<3> batch;
 
@@ -370,8 +372,9 @@ int gpu_matmul_then(const trama_call *call, int n_more, const trama_call *more, 
 {
     const trama_dtype dtype = call->out[0].dtype;
     const trama_view *made = &call->out[0];
+    matrix_call matrices;
     trama_call whole = *call;
-    product p = product_of(call);
+    product p = product_of(matrix_call_of(call, &matrices));
     grid_walk<3> batch;
     blas_job job;
     int done = 0;

@@ -18,7 +18,16 @@ typedef struct product {
     bool vector_x, vector_y;   /* the whole tensors, whatever part of them this is, have one row, or column */
 } product;
 
-/* Of one batch element; alpha 1, beta 0. */
+/* A product with vectors as one of matrices: x [k] is a row, y [k] a column, and out has the dims that it lacks. */
+typedef struct matrix_call {
+    trama_call call; /* points into the rest: not to be copied */
+    trama_view in[2], out;
+} matrix_call;
+
+/* Returns &m->call. */
+const trama_call *matrix_call_of(const trama_call *call, matrix_call *m);
+
+/* Of one batch element of matrices; alpha 1, beta 0. */
 product product_of(const trama_call *call);
 
 /* The transposed product: out' = y' x'. */

@@ -47,9 +47,9 @@ DEFINE_REDUCTION(sum_square)
 DEFINE_REDUCTION(max)
 DEFINE_REDUCTION(min)
 
-trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim)
+trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim, bool keep_dim)
 {
-    return reduce(where, &trama_op_argmax, x, 1, &dim, false);
+    return reduce(where, &trama_op_argmax, x, 1, &dim, keep_dim);
 }
 
 static trama_value *expand(trama_where where, trama_value *g, trama_value *like, const trama_node *node, bool average)

@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 /* x [..., m, k], y [..., k, n] -> [..., m, n]; the leading dims broadcast. With trans_x, x is [..., k, m]; with trans_y,
- * y is [..., n, k]. */
+ * y is [..., n, k]. Vectors are not transposed: x [k], y [..., k, n] -> [..., n]; x [..., m, k], y [k] -> [..., m];
+ * x [k], y [k] -> their dot product, a scalar. E_SHAPE where the extents k differ. */
 #define trama_matmul(x, y) trama_matmul_at(TRAMA_HERE, x, y, false, false)
 #define trama_matmul_trans(x, y, trans_x, trans_y) trama_matmul_at(TRAMA_HERE, x, y, trans_x, trans_y)
 trama_value *trama_matmul_at(trama_where where, trama_value *x, trama_value *y, bool trans_x, bool trans_y);
@@ -76,9 +77,10 @@ trama_value *trama_sum_square_at(trama_where where, trama_value *x, int n, const
 trama_value *trama_max_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 trama_value *trama_min_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 
-/* Index (i64) of the first largest element along dim. */
-#define trama_argmax(x, dim) trama_argmax_at(TRAMA_HERE, x, dim)
-trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim);
+/* Index (i64) of the first largest element along dim (negative from the end); keep_dim leaves an extent of 1. */
+#define trama_argmax(x, dim) trama_argmax_at(TRAMA_HERE, x, dim, false)
+#define trama_argmax_over(x, dim, keep_dim) trama_argmax_at(TRAMA_HERE, x, dim, keep_dim)
+trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim, bool keep_dim);
 
 /* Along dim (negative from the end), which completion keeps whole on each process. */
 #define trama_softmax(x, dim) trama_softmax_at(TRAMA_HERE, x, dim)

@@ -28,7 +28,7 @@ static const char doc[] =
     "each dim, -1 for none, and the axes along which it is partial.\v"
     "OP is one of those that --list names, with the attributes that it may have:\n"
     "  trans_x=1 trans_y=1    operands are transposed\n"
-    "  axis=0,2               dims [all]; of argmax and softmax one [-1, the last]\n"
+    "  axis=0,2               dims [none: all are reduced]; of argmax and softmax one [-1, the last]\n"
     "  keepdim=1              reduced dims stay, with extent 1\n"
     "  perm=1,0               of dims [reversed]\n"
     "  shape=72,3             of the result\n"

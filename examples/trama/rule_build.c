@@ -59,11 +59,12 @@ static int dims(const building *b, const char *name, int ndim, int low, int *lis
     return n;
 }
 
-/* The dims to reduce, each once; none given: all. */
+/* The dims to reduce, each once; no attribute, or "none": all. */
 static int reduced_dims(const building *b, int ndim, int *list)
 {
     unsigned seen = 0;
-    int n = dims(b, "axis", ndim, -ndim, list);
+    const char *text = value_of(b, "axis");
+    int n = text && !strcmp(text, "none") ? 0 : dims(b, "axis", ndim, -ndim, list);
     for (int i = 0; i < n; i++) {
         list[i] += list[i] < 0 ? ndim : 0;
         if (seen >> list[i] & 1)
@@ -114,7 +115,7 @@ BUILD_REDUCTION(min)
 
 static trama_value *build_argmax(const building *b)
 {
-    return trama_argmax_at(nowhere, b->in[0], one_dim(b));
+    return trama_argmax_at(nowhere, b->in[0], one_dim(b), flag(b, "keepdim"));
 }
 
 static trama_value *build_softmax(const building *b)
@@ -122,16 +123,18 @@ static trama_value *build_softmax(const building *b)
     return trama_softmax_at(nowhere, b->in[0], one_dim(b));
 }
 
-/* The slot of an integer attribute: its place among the names of the op. */
+/* The first slot of an integer attribute: its place among the names of the op, of which "shape[8]" has eight. */
 static int slot_of(const trama_op *op, const char *name)
 {
     size_t length = strlen(name);
     int slot = 0;
     for (const char *at = op->attributes; *at && *at != '|'; slot++) {
-        size_t n = strcspn(at, " ");
+        size_t n = strcspn(at, " [");
         if (n == length && !strncmp(at, name, n))
             return slot;
-        at += n + strspn(at + n, " ");
+        slot += at[n] == '[' ? atoi(at + n + 1) - 1 : 0;
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
     }
     abort(); /* the table below and ops.def differ */
 }
@@ -220,7 +223,7 @@ static const known_op known_ops[] = {
     {"sum_square", "axis keepdim", build_sum_square, 0},
     {"max", "axis keepdim", build_max, 0},
     {"min", "axis keepdim", build_min, 0},
-    {"argmax", "axis", build_argmax, 0},
+    {"argmax", "axis keepdim", build_argmax, 0},
     {"expand", "axis keepdim", build_expand, 0},
     {"softmax", "axis", build_softmax, 0},
     {"softmax_grad", "axis", build_softmax_grad, 0},

@@ -121,6 +121,77 @@ START_TEST(batch_dims_broadcast)
 }
 END_TEST
 
+/* A product in which x has no rows, or y no columns; the matrix may be transposed, and comes n_batch 1: three times. */
+typedef struct vector_problem {
+    int64_t m, n, k;
+    int n_batch;
+    bool row, column, trans;
+} vector_problem;
+
+static double naive_vectors(const vector_problem *p, const tensor *x, const tensor *y, const int64_t *index)
+{
+    const int b = p->n_batch, t = p->trans;
+    const int64_t m = index[b], n = index[b];
+    int64_t i[TRAMA_MAX_NDIM] = {index[0]}, j[TRAMA_MAX_NDIM] = {index[0]};
+    double sum = 0;
+
+    for (int64_t l = 0; l < p->k; l++) {
+        i[p->row ? 0 : b + !t] = j[p->column ? 0 : b + t] = l;
+        if (!p->row)
+            i[b + t] = m;
+        if (!p->column)
+            j[b + !t] = n;
+        sum += at(x, i) * at(y, j);
+    }
+    return sum;
+}
+
+static void check_vectors(const vector_problem *p, trama_dtype dtype, int orders)
+{
+    static const int64_t batch[] = {3};
+    const trama_attributes attributes = {
+        .integer = {[MATMUL_TRANS_X] = p->trans && !p->row, [MATMUL_TRANS_Y] = p->trans && !p->column}};
+    trama_shape vector = TRAMA_SHAPE(p->k), shape = trama_shape_of(p->n_batch, batch);
+    if (!p->row || !p->column)
+        shape.dim[shape.ndim++] = p->row ? p->n : p->m;
+    const trama_shape rows = matrix_shape(p->n_batch, batch, p->m, p->k, p->trans),
+                      columns = matrix_shape(p->n_batch, batch, p->k, p->n, p->trans);
+    tensor x = tensor_random(dtype, (order)(orders % N_ORDERS), p->row ? vector : rows, 1);
+    tensor y = tensor_random(dtype, (order)(orders / N_ORDERS), p->column ? vector : columns, 2);
+    tensor out = tensor_new(dtype, (order)((orders + 1) % N_ORDERS), shape);
+    run_binary("matmul", &attributes, &out, &x, &y);
+    FOR_EACH(&out, i)
+    ck_near(dtype, at(&out, i), wrapped(dtype, naive_vectors(p, &x, &y, i)), 1);
+    ck_assert(outside_untouched(&out));
+    kernel_adder add = kernel_adder_of(&trama_op_matmul, dtype);
+    if (add) {
+        const trama_view in[] = {x.view, y.view};
+        const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
+        add(&call, (kernel_addition){.keep = 0, .factor = 3});
+        FOR_EACH(&out, i)
+        ck_near(dtype, at(&out, i), 3 * naive_vectors(p, &x, &y, i), 1);
+    }
+    tensor_free(&x);
+    tensor_free(&y);
+    tensor_free(&out);
+}
+
+START_TEST(vectors_have_the_contracted_dim_alone)
+{
+    static const vector_problem problems[] = {
+        {1, 5, 9, 0, true, false, false},   {1, 5, 9, 0, true, false, true},  {1, 35, 67, 1, true, false, false},
+        {1, 5, 9, 1, true, false, true},    {6, 1, 9, 0, false, true, false}, {6, 1, 9, 0, false, true, true},
+        {35, 1, 67, 1, false, true, false}, {6, 1, 9, 1, false, true, true},  {1, 1, 9, 0, true, true, false},
+        {1, 1, 100, 0, true, true, false},  {1, 1, 0, 0, true, true, false},  {1, 5, 0, 1, true, false, false},
+        {0, 1, 9, 0, false, true, false},   {1, 1, 1, 0, true, false, false},
+    };
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++)
+        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+            for (int orders = 0; orders < N_ORDERS * N_ORDERS; orders += EACH_VARIANT)
+                check_vectors(&problems[p], (trama_dtype)dtype, orders);
+}
+END_TEST
+
 /* More rows, columns and terms than are in f32 at once. */
 START_TEST(products_of_halves_are_rounded_once_however_large)
 {
@@ -263,7 +334,7 @@ END_TEST
 
 RUN_TESTS("matmul", products_hold_in_every_type_memory_order_and_transposition, extents_of_1_and_0_are_no_exception,
           batch_dims_broadcast, products_of_halves_are_rounded_once_however_large,
-          products_with_a_vector_hold_like_others,
+          products_with_a_vector_hold_like_others, vectors_have_the_contracted_dim_alone,
           an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part,
           repeated_operands_with_strides_of_0_are_read_right, old_contents_of_the_result_do_not_matter,
           the_published_case_holds_whole_and_as_partial_sums)

@@ -156,6 +156,21 @@ START_TEST(a_reshape_keeps_a_split_by_weights_where_the_weights_divide)
 }
 END_TEST
 
+/* x [k], a [m, k]: a contraction that is split leaves terms, on every form. */
+START_TEST(products_with_vectors_follow_the_rule_of_products)
+{
+    trama_value *x = input("x", TRAMA_SHAPE(6)), *y = input("y", TRAMA_SHAPE(6));
+    trama_value *a = input("a", TRAMA_SHAPE(4, 6)), *b = input("b", TRAMA_SHAPE(6, 8)),
+                *c = input("c", TRAMA_SHAPE(3, 6, 8));
+    check_op("2,3", trama_matmul(x, y), GIVEN{"[0]", "[-1]"}, GIVEN{"[0]", "[0]"}, "[] P{0:sum}");
+    check_op("2,3", trama_matmul(a, x), GIVEN{"[0,1]", "[-1]"}, GIVEN{"[0,1]", "[1]"}, "[0] P{1:sum}");
+    check_op("2,3", trama_matmul(x, b), GIVEN{"[-1]", "[1,0]"}, GIVEN{"[1]", "[1,0]"}, "[0] P{1:sum}");
+    check_op("2,3", trama_matmul(x, c), GIVEN{"[-1]", "[1,-1,0]"}, GIVEN{"[-1]", "[1,-1,0]"}, "[1,0]");
+    check_op("2,3", trama_argmax_over(b, 0, true), GIVEN{"[0,1]"}, GIVEN{"[-1,1]"}, "[-1,1]");
+    ck_assert(trama_shape_equal(trama_value_shape(trama_argmax_over(c, -2, true)), TRAMA_SHAPE(3, 1, 8)));
+}
+END_TEST
+
 /* DTensor #173936: argmax does not commute with P(max). */
 START_TEST(partials_pass_only_where_the_op_commutes_with_them)
 {
@@ -279,6 +294,7 @@ int main(void)
         several_axes_on_one_dim_stay_in_their_order,
         a_reshape_keeps_only_splits_that_stay_boxes,
         a_reshape_keeps_a_split_by_weights_where_the_weights_divide,
+        products_with_vectors_follow_the_rule_of_products,
         partials_pass_only_where_the_op_commutes_with_them,
         sums_pass_casts_that_are_exact,
         kinds_that_do_not_mix_are_reduced_first,

@@ -289,7 +289,7 @@ START_TEST(ops)
     PASSES(trama_scale_at(W, NULL, 2));
     PASSES(trama_clamp_at(W, NULL, 0, 1));
     PASSES(trama_cast_at(W, NULL, TRAMA_F32));
-    PASSES(trama_argmax_at(W, NULL, 0));
+    PASSES(trama_argmax_at(W, NULL, 0, false));
     PASSES(trama_softmax_at(W, NULL, 0));
     PASSES(trama_cross_entropy_at(W, NULL, x));
     PASSES(trama_cross_entropy_at(W, x, NULL));

@@ -9,7 +9,7 @@
 
 /* Two programs with some values each, made anew after each error. */
 static trama_program *p, *other;
-static trama_value *x, *any, *w, *labels, *loss, *foreign;
+static trama_value *x, *vector, *any, *w, *labels, *loss, *foreign;
 static trama_mesh *mesh, *pair;
 static trama_optimizer sgd_of, *sgd = &sgd_of;
 
@@ -23,6 +23,7 @@ static void set_up(void)
     any = trama_input(p, "any", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 6));
     labels = trama_input(p, "labels", TRAMA_I32, TRAMA_SHAPE(4));
     w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(6, 3), NULL);
+    vector = trama_input(p, "v", TRAMA_F64, TRAMA_SHAPE(5));
     loss = trama_mean(trama_matmul(x, w));
     foreign = trama_input(other, "foreign", TRAMA_F64, TRAMA_SHAPE(4, 6));
     sgd_of = trama_sgd(0.1);

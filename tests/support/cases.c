@@ -127,6 +127,19 @@ static trama_value *product(trama_program *p, const op_case *c, int variant)
     return apply(p, c, 2, in, &(trama_attributes){.integer = {c->integer[0], c->integer[1]}});
 }
 
+/* integer: row and matrix, row and transposed matrices, transposed matrix and column, matrices and column, vectors. */
+static trama_value *vectors(trama_program *p, const op_case *c, int variant)
+{
+    const int64_t *n = sizes[variant], form = c->integer[0];
+    trama_shape vector = TRAMA_SHAPE(n[1]), matrices[] = {TRAMA_SHAPE(n[1], n[2]), TRAMA_SHAPE(5, n[2], n[1]),
+                                                          TRAMA_SHAPE(n[1], n[2]), TRAMA_SHAPE(5, n[2], n[1]), vector};
+    bool row = form < 2;
+    trama_value *in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] = operand(p, TRAMA_F64, (i == 0) == row ? vector : matrices[form]);
+    return apply(p, c, 2, in, &(trama_attributes){.integer = {form == 2, form == 1}});
+}
+
 /* integer: mask of dims, keep_dim. */
 static trama_value *reduction(trama_program *p, const op_case *c, int variant)
 {
@@ -256,6 +269,11 @@ const op_case op_cases[] = {
     {"matmul", "matmul", {REAL, REAL}, product, {0, 0, 0, 0}, 0},
     {"matmul x'", "matmul", {REAL, REAL}, product, {1, 0, 0, 0}, 0},
     {"matmul y'", "matmul", {REAL, REAL}, product, {0, 1, 0, 0}, 0},
+    {"matmul of a row and a matrix", "matmul", {REAL, REAL}, vectors, {0}, 0},
+    {"matmul of a row and matrices, y'", "matmul", {REAL, REAL}, vectors, {1}, 0},
+    {"matmul of a matrix and a column, x'", "matmul", {REAL, REAL}, vectors, {2}, 0},
+    {"matmul of matrices and a column", "matmul", {REAL, REAL}, vectors, {3}, 0},
+    {"matmul of vectors", "matmul", {REAL, REAL}, vectors, {4}, 0},
     {"matmul x' y'", "matmul", {REAL, REAL}, product, {1, 1, 0, 0}, 0},
     {"matmul, batched", "matmul", {REAL, REAL}, product, {0, 0, 1, 1}, 0},
     {"matmul y', batched by one matrix", "matmul", {REAL, REAL}, product, {0, 1, 1, 0}, 0},

@@ -4,27 +4,44 @@
 
 /* ---- matmul ---- */
 
+/* The batch dims of an index of the result, and the operand's own two; a vector has the contracted one alone. */
+static point factor_at(const point *i, int n_batch, bool vector, int64_t first, int64_t second)
+{
+    point p = {.ndim = vector ? 1 : n_batch + 2};
+    memcpy(p.at, i->at, (size_t)n_batch * sizeof *p.at);
+    p.at[p.ndim - 1] = second;
+    if (!vector)
+        p.at[n_batch] = first;
+    return p;
+}
+
+static void agree_batch(const trama_call *call, const trama_view *x, int n_batch)
+{
+    for (int i = 1; i <= n_batch && i <= x->ndim - 2; i++)
+        agree(call, x, x->ndim - 2 - i, &call->out[0], n_batch - i);
+}
+
 void run_matmul(const trama_call *call)
 {
-    const trama_view *x = &call->in[0], *y = &call->in[1];
+    const trama_view *x = &call->in[0], *y = &call->in[1], *out = &call->out[0];
     bool tx = integer(call, MATMUL_TRANS_X), ty = integer(call, MATMUL_TRANS_Y);
-    int kx = x->ndim - (tx ? 2 : 1), ky = y->ndim - (ty ? 1 : 2);
+    bool row = x->ndim == 1, column = y->ndim == 1;
+    int kx = x->ndim - (tx ? 2 : 1), ky = y->ndim - (ty || column ? 1 : 2), n_batch = out->ndim - !row - !column;
     agree(call, x, kx, y, ky);
-    agree(call, x, x->ndim - (tx ? 1 : 2), &call->out[0], call->out[0].ndim - 2);
-    agree(call, y, y->ndim - (ty ? 2 : 1), &call->out[0], call->out[0].ndim - 1);
-    agree_all(call, x, &call->out[0], 2);
-    agree_all(call, y, &call->out[0], 2);
+    if (!row)
+        agree(call, x, x->ndim - (tx ? 1 : 2), out, n_batch);
+    if (!column)
+        agree(call, y, y->ndim - (ty ? 2 : 1), out, out->ndim - 1);
+    agree_batch(call, x, n_batch);
+    agree_batch(call, y, n_batch);
     point i;
-    FOR_EACH(&call->out[0], &i)
+    FOR_EACH(out, &i)
     {
         double sum = 0;
-        int m = i.ndim - 2, n = i.ndim - 1;
+        int64_t m = row ? 0 : i.at[n_batch], n = column ? 0 : i.at[out->ndim - 1];
         for (int64_t k = x->offset[kx]; k < x->offset[kx] + x->extent[kx]; k++) {
-            point a = i, b = i;
-            a.at[m] = tx ? k : i.at[m];
-            a.at[n] = tx ? i.at[m] : k;
-            b.at[m] = ty ? i.at[n] : k;
-            b.at[n] = ty ? k : i.at[n];
+            point a = factor_at(&i, n_batch, row, tx ? k : m, tx ? m : k);
+            point b = factor_at(&i, n_batch, column, ty ? n : k, ty || column ? k : n);
             sum += get(call, 0, &a) * get(call, 1, &b);
         }
         put(call, 0, &i, sum);
