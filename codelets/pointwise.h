@@ -22,6 +22,9 @@
     X(UNARY, EACH_FLOAT, exp, EXP)                                                                                     \
     X(UNARY, EACH_FLOAT, log, LOG)                                                                                     \
     X(UNARY, EACH_DTYPE, scale, SCALE)                                                                                 \
+    X(UNARY, EACH_DTYPE, affine, AFFINE)                                                                               \
+    X(UNARY, EACH_FLOAT, div_scalar, DIV_SCALAR)                                                                       \
+    X(UNARY, EACH_FLOAT, scalar_div, SCALAR_DIV)                                                                       \
     X(UNARY, EACH_FLOAT, clamp, CLAMP)
 
 #define ADD(dtype, type, x, y, with) ((WRAP_##dtype)(x) + (WRAP_##dtype)(y))
@@ -56,6 +59,17 @@
 #define SCALE_TRAMA_I32(x, factor) OF_REAL_TRAMA_I32((x) * (factor))
 #define SCALE_TRAMA_I64(x, factor) OF_REAL_TRAMA_I64((double)(x) * (factor))
 #define SCALE_TRAMA_U8(x, factor) OF_REAL_TRAMA_U8((x) * (factor))
+
+#define AFFINE(dtype, type, x, y, with)                                                                                \
+    ((WRAP_##dtype)(x) * NUMBER_TO_##dtype(REAL_OF(with, SCALE_FACTOR)) +                                              \
+     NUMBER_TO_##dtype(REAL_OF(with, AFFINE_OFFSET)))
+#define NUMBER_TO_TRAMA_F32(number) (float)(number)
+#define NUMBER_TO_TRAMA_F64(number) (number)
+#define NUMBER_TO_TRAMA_I32(number) (uint32_t)(int64_t)(number)
+#define NUMBER_TO_TRAMA_I64(number) (uint64_t)(int64_t)(number)
+#define NUMBER_TO_TRAMA_U8(number) (uint8_t)(int64_t)(number)
+#define DIV_SCALAR(dtype, type, x, y, with) ((x) / (type)REAL_OF(with, SCALAR_NUMBER))
+#define SCALAR_DIV(dtype, type, x, y, with) ((type)REAL_OF(with, SCALAR_NUMBER) / (x))
 
 #define CLAMP(dtype, type, x, y, with) CLAMPED(x, (type)REAL_OF(with, CLAMP_LOW), (type)REAL_OF(with, CLAMP_HIGH))
 #define CLAMPED(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))

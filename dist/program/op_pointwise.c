@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pointwise arithmetic and activations: builders, element types, gradients. */
+#include <math.h>
+
 #include "families.h"
 
 #define DEFINE_BINARY(name)                                                                                            \
@@ -21,6 +23,24 @@ trama_value *trama_scale_at(trama_where where, trama_value *x, double factor)
     return program_append(NULL, where, &trama_op_scale, 1, &x, &a);
 }
 
+trama_value *trama_affine_at(trama_where where, trama_value *x, double factor, double offset)
+{
+    trama_attributes a = {.real = {[SCALE_FACTOR] = factor, [AFFINE_OFFSET] = offset}};
+    return program_append(NULL, where, &trama_op_affine, 1, &x, &a);
+}
+
+trama_value *trama_div_scalar_at(trama_where where, trama_value *x, double number)
+{
+    trama_attributes a = {.real = {[SCALAR_NUMBER] = number}};
+    return program_append(NULL, where, &trama_op_div_scalar, 1, &x, &a);
+}
+
+trama_value *trama_scalar_div_at(trama_where where, double number, trama_value *x)
+{
+    trama_attributes a = {.real = {[SCALAR_NUMBER] = number}};
+    return program_append(NULL, where, &trama_op_scalar_div, 1, &x, &a);
+}
+
 trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, double high)
 {
     trama_attributes a = {.real = {[CLAMP_LOW] = low, [CLAMP_HIGH] = high}};
@@ -40,15 +60,55 @@ trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype)
 
 /* ---- Rules and element types ---- */
 
+static unsigned pass_of_factor(double factor)
+{
+    return PASS_LINEAR | (factor > 0 ? PASS_MONOTONE : factor < 0 ? PASS_MONOTONE | PASS_FALLING : 0);
+}
+
 trama_status scale_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = rule_parse(rule, "...->...", node);
-    double factor = node->attributes.real[SCALE_FACTOR];
     if (trama_dtype_is_float(node->in[0]->dtype))
-        rule->tensor[0].pass = PASS_LINEAR | (factor > 0   ? PASS_MONOTONE
-                                              : factor < 0 ? PASS_MONOTONE | PASS_FALLING
-                                                           : 0);
+        rule->tensor[0].pass = pass_of_factor(node->attributes.real[SCALE_FACTOR]);
     return status;
+}
+
+/* Each term of a sum would bring the offset. */
+trama_status affine_infer(trama_rule *rule, const trama_node *node)
+{
+    trama_status status = rule_parse(rule, "...->...", node);
+    rule->tensor[0].pass = pass_of_factor(node->attributes.real[SCALE_FACTOR]);
+    if (node->attributes.real[AFFINE_OFFSET] != 0)
+        rule->tensor[0].pass &= ~(1u << TRAMA_SUM);
+    return status;
+}
+
+/* As scaled by the inverse, but terms over 0 are infinite where their sum over 0 need not be. */
+trama_status div_scalar_infer(trama_rule *rule, const trama_node *node)
+{
+    trama_status status = scale_infer(rule, node);
+    if (node->attributes.real[SCALAR_NUMBER] == 0)
+        rule->tensor[0].pass = 0;
+    return status;
+}
+
+/* Numbers below 2^53, all of which a double has. */
+static bool is_integer(double number)
+{
+    return fabs(number) < 0x1p53 && number == nearbyint(number);
+}
+
+trama_status affine_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    const trama_value *x = node->in[0];
+    const double factor = node->attributes.real[SCALE_FACTOR], offset = node->attributes.real[AFFINE_OFFSET];
+    if (!trama_dtype_is_float(x->dtype) && !(is_integer(factor) && is_integer(offset)))
+        return trama_fail(node->where, TRAMA_E_DTYPE,
+                          "affine of %s: %g times it plus %g is not of its type, %s, as they are no integers below 2^53; "
+                          "cast it to a float type",
+                          x->name, factor, offset, trama_dtype_name(x->dtype));
+    *dtype = x->dtype;
+    return TRAMA_OK;
 }
 
 /* Whether every number of the one type is one of the other: neither half holds the other. */
@@ -185,6 +245,18 @@ void log_gradient(const trama_node *node, trama_value *const *d_out, trama_value
 void scale_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     d_in[0] = trama_scale_at(node->where, d_out[0], node->attributes.real[SCALE_FACTOR]);
+}
+
+void div_scalar_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    d_in[0] = trama_div_scalar_at(node->where, d_out[0], node->attributes.real[SCALAR_NUMBER]);
+}
+
+/* d(c/x) = -(g/x) (c/x) */
+void scalar_div_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_value *g = trama_div_at(node->where, d_out[0], node->in[0]);
+    d_in[0] = trama_neg_at(node->where, trama_mul_at(node->where, g, node->out[0]));
 }
 
 /* What the range did not change goes on. */

@@ -27,7 +27,8 @@ enum { WINDOW_DIM, WINDOW_OFFSET = WINDOW_DIM + TRAMA_MAX_NDIM };
 enum { CAST_DTYPE };
 enum { SOURCE_DTYPE, SOURCE_NDIM, SOURCE_DIM, SOURCE_SEED = SOURCE_DIM + TRAMA_MAX_NDIM, SOURCE_STREAM, SOURCE_STEP };
 enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */
-enum { SCALE_FACTOR };                                  /* real */
+enum { SCALE_FACTOR, AFFINE_OFFSET };                   /* scale, affine; real */
+enum { SCALAR_NUMBER };                                 /* div_scalar, scalar_div; real */
 enum { CLAMP_LOW, CLAMP_HIGH };                         /* real */
 enum { UPDATE_LR };                                     /* sgd; real */
 /* schedule; LR and NUMBERS are real */

@@ -53,6 +53,25 @@ TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
 
 #define trama_scale(x, factor) trama_scale_at(TRAMA_HERE, x, factor) /* factor x */
 trama_value *trama_scale_at(trama_where where, trama_value *x, double factor);
+/* factor x + offset, in x's type; of integers factor and offset are integers, and it wraps around: E_DTYPE otherwise. */
+#define trama_affine(x, factor, offset) trama_affine_at(TRAMA_HERE, x, factor, offset)
+trama_value *trama_affine_at(trama_where where, trama_value *x, double factor, double offset);
+
+/* Numbers of C in expressions. They are part of the op: no memory is read for them. A number is rounded to x's type first.
+ * Products are trama_scale. Both divisions take floats. For ops without such a form trama_scalar makes a value of the
+ * number, which broadcasts:
+ *
+ *     trama_value *kept = trama_scalar_sub(1, trama_equal(labels, trama_scalar(program, TRAMA_I64, 3)));
+ */
+#define trama_add_scalar(x, number) trama_affine_at(TRAMA_HERE, x, 1, number)    /* x + number */
+#define trama_sub_scalar(x, number) trama_affine_at(TRAMA_HERE, x, 1, -(number)) /* x - number */
+#define trama_scalar_sub(number, x) trama_affine_at(TRAMA_HERE, x, -1, number)   /* number - x */
+#define trama_div_scalar(x, number) trama_div_scalar_at(TRAMA_HERE, x, number)   /* x / number */
+#define trama_scalar_div(number, x) trama_scalar_div_at(TRAMA_HERE, number, x)   /* number / x */
+#define trama_scalar(program, dtype, number) trama_fill_at(TRAMA_HERE, program, dtype, TRAMA_SCALAR, number)
+trama_value *trama_div_scalar_at(trama_where where, trama_value *x, double number);
+trama_value *trama_scalar_div_at(trama_where where, double number, trama_value *x);
+
 #define trama_clamp(x, low, high) trama_clamp_at(TRAMA_HERE, x, low, high) /* min(max(x, low), high), of floats */
 trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, double high);
 #define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* as a C conversion, and to nearest even */

@@ -3,7 +3,19 @@
  *
  * Builders return a value or NULL and pass NULL through; the first error stays on the program (and in trama_error()),
  * so that a chain of calls needs one check, trama_compile's or trama_program_status's. They are macros that pass the
- * caller's file and line to the function of the same name with _at. The program owns its values. */
+ * caller's file and line to the function of the same name with _at. The program owns its values.
+ *
+ * Ops are recorded in the order of the calls, and values without a name get one from their number: "exp4". C does not say
+ * which argument of a call is evaluated first, so that in
+ *
+ *     trama_value *ratio = trama_div(trama_exp(x), trama_log(x));
+ *
+ * one compiler makes exp4 and log5, another one log4 and exp5. The results are the same. Where the names shall be, too, for
+ * traces and plans that are compared, or for ranks whose programs come from several compilers, each op is a statement:
+ *
+ *     trama_value *above = trama_exp(x), *below = trama_log(x);
+ *     trama_value *quotient = trama_div(above, below);
+ */
 #ifndef TRAMA_PROGRAM_H
 #define TRAMA_PROGRAM_H
 

@@ -33,7 +33,8 @@ static const char doc[] =
     "  perm=1,0               of dims [reversed]\n"
     "  shape=72,3             of the result\n"
     "  dtype=f64              of the result [f32]\n"
-    "  factor=-2              [1]\n"
+    "  factor=-2 offset=1     [1, 0]\n"
+    "  scalar=3               the operand that is a number [1]\n"
     "Every split that can stay stays, and what is not split may become split, which costs nothing.";
 
 /* An operand or result as the user wrote it. */

@@ -187,10 +187,30 @@ static trama_value *build_cast(const building *b)
     return trama_cast_at(nowhere, b->in[0], dtype);
 }
 
+static double number(const building *b, const char *name, double otherwise)
+{
+    const char *text = value_of(b, name);
+    return text ? argument_number(b->asked->state, option_of(name), text) : otherwise;
+}
+
 static trama_value *build_scale(const building *b)
 {
-    const char *text = value_of(b, "factor");
-    return trama_scale_at(nowhere, b->in[0], text ? argument_number(b->asked->state, "--attr factor", text) : 1);
+    return trama_scale_at(nowhere, b->in[0], number(b, "factor", 1));
+}
+
+static trama_value *build_affine(const building *b)
+{
+    return trama_affine_at(nowhere, b->in[0], number(b, "factor", 1), number(b, "offset", 0));
+}
+
+static trama_value *build_div_scalar(const building *b)
+{
+    return trama_div_scalar_at(nowhere, b->in[0], number(b, "scalar", 1));
+}
+
+static trama_value *build_scalar_div(const building *b)
+{
+    return trama_scalar_div_at(nowhere, number(b, "scalar", 1), b->in[0]);
 }
 
 static trama_value *build_fill(const building *b)
@@ -231,6 +251,9 @@ static const known_op known_ops[] = {
     {"reshape", "shape", build_reshape, 0},
     {"cast", "dtype", build_cast, 0},
     {"scale", "factor", build_scale, 0},
+    {"affine", "factor offset", build_affine, 0},
+    {"div_scalar", "scalar", build_div_scalar, 0},
+    {"scalar_div", "scalar", build_scalar_div, 0},
     {"fill", "shape", build_fill, 0},
     {"uniform", "shape", build_uniform, 0},
     {"cross_entropy", "", build_plain, 1 << 1},

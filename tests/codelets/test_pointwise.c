@@ -244,6 +244,71 @@ START_TEST(scale_multiplies_and_truncates_integers)
 }
 END_TEST
 
+static double wrapped_to(trama_dtype dtype, double x)
+{
+    return dtype == TRAMA_U8 ? x - 256 * floor(x / 256) : x;
+}
+
+/* Numbers that are added are exact in every type, so that x - 3 and 5 - x are to the bit those of two tensors. */
+START_TEST(affine_is_a_product_and_a_sum_in_the_operands_type)
+{
+    static const double numbers[][2] = {{1, 3}, {1, -3}, {-1, 5}, {0, 2}, {3, -2}};
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+            for (int how = 0; how < N_ORDERS; how++) {
+                const trama_attributes with = {
+                    .real = {[SCALE_FACTOR] = numbers[n][0], [AFFINE_OFFSET] = numbers[n][1]}};
+                tensor x = tensor_random((trama_dtype)dtype, (order)how, TRAMA_SHAPE(3, 21), 4);
+                tensor y = tensor_new((trama_dtype)dtype, TURNED, TRAMA_SHAPE(3, 21));
+                run_unary("affine", &with, &y, &x);
+                FOR_EACH(&y, i)
+                {
+                    const double want = numbers[n][0] * at(&x, i) + numbers[n][1];
+                    ck_near((trama_dtype)dtype, at(&y, i), wrapped_to((trama_dtype)dtype, want), 1);
+                }
+                ck_assert(outside_untouched(&y));
+                tensor_free(&x);
+                tensor_free(&y);
+            }
+}
+END_TEST
+
+START_TEST(affine_of_integers_wraps_around)
+{
+    const trama_attributes with = {.real = {[SCALE_FACTOR] = 2, [AFFINE_OFFSET] = 1}};
+    tensor x = tensor_new(TRAMA_I64, PACKED, TRAMA_SHAPE(2)), y = tensor_new(TRAMA_I64, PACKED, TRAMA_SHAPE(2));
+    ((int64_t *)x.view.data)[0] = INT64_MAX;
+    ((int64_t *)x.view.data)[1] = (INT64_C(1) << 60) + 1; /* which no double is */
+    run_unary("affine", &with, &y, &x);
+    ck_assert(((int64_t *)y.view.data)[0] == -1);
+    ck_assert(((int64_t *)y.view.data)[1] == (INT64_C(1) << 61) + 3);
+    tensor_free(&x);
+    tensor_free(&y);
+}
+END_TEST
+
+/* As correctly rounded as C's division of two numbers of the type; 1 / 0 included. */
+START_TEST(numbers_divide_and_are_divided)
+{
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
+        for (int how = 0; how < N_ORDERS; how++) {
+            const trama_attributes three = {.real = {[SCALAR_NUMBER] = 3}};
+            tensor x = tensor_random((trama_dtype)dtype, (order)how, TRAMA_SHAPE(3, 21), 4);
+            tensor y = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(3, 21));
+            PUT(&x, 0, 1, 1);
+            run_unary("div_scalar", &three, &y, &x);
+            FOR_EACH(&y, i)
+            ck_near((trama_dtype)dtype, at(&y, i), at(&x, i) / 3, 1);
+            run_unary("scalar_div", &three, &y, &x);
+            FOR_EACH(&y, i)
+            ck_near((trama_dtype)dtype, at(&y, i), 3 / at(&x, i), 1);
+            ck_assert(AT(&y, 1, 1) == INFINITY);
+            tensor_free(&x);
+            tensor_free(&y);
+        }
+}
+END_TEST
+
 START_TEST(cast_goes_between_all_types)
 {
     for (int from = 0; from < TRAMA_N_DTYPES; from++)
@@ -342,7 +407,7 @@ END_TEST
 START_TEST(ops_of_halves_are_those_of_f32_rounded_once)
 {
     static const char *const names[] = {"neg",   "abs",   "sign", "square", "sqrt", "exp",    "log",
-                                        "scale", "clamp", "relu", "gelu",   "tanh", "sigmoid"};
+                                        "scale", "affine", "div_scalar", "scalar_div", "clamp", "relu", "gelu",   "tanh", "sigmoid"};
     const trama_attributes attributes = {.real = {-0.75, 3}};
     for (int dtype = TRAMA_BF16; dtype <= TRAMA_F16; dtype++)
         for (size_t op = 0; op < sizeof names / sizeof *names; op++) {
@@ -393,6 +458,7 @@ RUN_TESTS("pointwise", ops_of_halves_are_those_of_f32_rounded_once, cast_from_do
           mul_broadcasts_in_every_type_and_memory_order, div_broadcasts_and_integers_truncate_and_give_0_by_0,
           integers_wrap_on_overflow, unary_arithmetic_holds_in_every_type_and_memory_order,
           exp_and_log_are_those_of_double, special_values_follow_ieee, clamp_holds_to_the_range_and_keeps_nan,
-          scale_multiplies_and_truncates_integers, cast_goes_between_all_types,
+          scale_multiplies_and_truncates_integers, affine_is_a_product_and_a_sum_in_the_operands_type,
+          affine_of_integers_wraps_around, numbers_divide_and_are_divided, cast_goes_between_all_types,
           cast_of_reals_holds_to_the_range_and_nan_is_0, equal_gives_1_where_operands_agree_and_nan_never_does,
           a_result_may_take_the_place_of_an_operand, stop_gradient_copies)

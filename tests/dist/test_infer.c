@@ -181,6 +181,14 @@ START_TEST(partials_pass_only_where_the_op_commutes_with_them)
     check_op("2", trama_relu(x), GIVEN{max}, GIVEN{max}, max);
     check_op("2", trama_neg(x), GIVEN{max}, GIVEN{max}, min);
     check_op("2", trama_argmax(x, 1), GIVEN{max}, GIVEN{whole}, "[-1]");
+    check_op("2", trama_add_scalar(x, 1), GIVEN{sum}, GIVEN{whole}, whole);
+    check_op("2", trama_add_scalar(x, 1), GIVEN{avg}, GIVEN{avg}, avg);
+    check_op("2", trama_sub_scalar(x, 1), GIVEN{max}, GIVEN{max}, max);
+    check_op("2", trama_scalar_sub(1, x), GIVEN{max}, GIVEN{max}, min);
+    check_op("2", trama_div_scalar(x, -2), GIVEN{sum}, GIVEN{sum}, sum);
+    check_op("2", trama_div_scalar(x, -2), GIVEN{max}, GIVEN{max}, min);
+    check_op("2", trama_div_scalar(x, 0), GIVEN{sum}, GIVEN{whole}, whole);
+    check_op("2", trama_scalar_div(2, x), GIVEN{sum}, GIVEN{whole}, whole);
     check_op("2", trama_add(x, y), GIVEN{sum, sum}, GIVEN{sum, sum}, sum);
     check_op("2", trama_add(x, y), GIVEN{sum, whole}, GIVEN{whole, whole}, whole);
     check_op("2", trama_add(x, y), GIVEN{avg, whole}, GIVEN{avg, whole}, avg);

@@ -287,6 +287,9 @@ START_TEST(ops)
     PASSES(trama_matmul_at(W, NULL, w, false, false));
     PASSES(trama_matmul_at(W, x, NULL, false, false));
     PASSES(trama_scale_at(W, NULL, 2));
+    PASSES(trama_affine_at(W, NULL, 1, 2));
+    PASSES(trama_div_scalar_at(W, NULL, 2));
+    PASSES(trama_scalar_div_at(W, 2, NULL));
     PASSES(trama_clamp_at(W, NULL, 0, 1));
     PASSES(trama_cast_at(W, NULL, TRAMA_F32));
     PASSES(trama_argmax_at(W, NULL, 0, false));

@@ -110,6 +110,14 @@ START_TEST(operands_that_do_not_fit_are_named_with_their_shapes)
     WRONG(TRAMA_E_SHAPE, "x f64[4,6]", trama_matmul(x, x));
     WRONG(TRAMA_E_SHAPE, "w f64[6,3]", trama_add(x, w));
     WRONG(TRAMA_E_SHAPE, "number of dims", trama_matmul(x, loss));
+    WRONG(TRAMA_E_SHAPE, "v f64[5]", trama_matmul(x, vector));
+    WRONG(TRAMA_E_SHAPE, "v f64[5]", trama_matmul(vector, x));
+    WRONG(TRAMA_E_SHAPE, "v is a vector, which has no dims", trama_matmul_trans(vector, x, true, false));
+    WRONG(TRAMA_E_SHAPE, "to transpose: leave trans_y away", trama_matmul_trans(x, vector, false, true));
+    WRONG(TRAMA_E_DTYPE, "1 times it plus 0.5 is not of its type, i32", trama_add_scalar(labels, 0.5));
+    WRONG(TRAMA_E_DTYPE, "no integers below 2^53", trama_scalar_sub(1e300, labels));
+    WRONG(TRAMA_E_DTYPE, "cast it", trama_div_scalar(labels, 2));
+    WRONG(TRAMA_E_DTYPE, "cast it", trama_scalar_div(1, labels));
     WRONG(TRAMA_E_SHAPE, "number of dims", trama_cross_entropy(x, trama_reshape(labels, TRAMA_SHAPE(2, 2))));
     WRONG(TRAMA_E_DTYPE, "labels (i32)", trama_add(x, labels));
     WRONG(TRAMA_E_DTYPE, "labels (i32)", trama_equal(x, labels));

@@ -91,6 +91,15 @@ static trama_value *clamp(trama_program *p, const op_case *c, int variant)
     return trama_clamp(operand(p, TRAMA_F64, block(variant)), -0.7, 1.1);
 }
 
+/* integer: the operand's type. The second number is not one of integers only where the type is none. */
+static trama_value *scalars(trama_program *p, const op_case *c, int variant)
+{
+    trama_dtype dtype = (trama_dtype)c->integer[0];
+    double second = trama_dtype_is_float(dtype) ? -0.5 : -2;
+    trama_value *x = operand(p, dtype, block(variant));
+    return apply(p, c, 1, &x, &(trama_attributes){.real = {c->real, second}});
+}
+
 /* integer: from, to. */
 static trama_value *cast(trama_program *p, const op_case *c, int variant)
 {
@@ -302,6 +311,11 @@ const op_case op_cases[] = {
     {"scale by -3", "scale", {REAL}, unary, {0}, -3},
     {"scale by 0", "scale", {REAL}, unary, {0}, 0},
     {"scale of integers", "scale", {INTEGER}, unary, {1}, 2},
+    {"affine, 2 x - 0.5", "affine", {REAL}, scalars, {TRAMA_F64}, 2},
+    {"affine, -0.5 - x", "affine", {REAL}, scalars, {TRAMA_F64}, -1},
+    {"affine of integers", "affine", {INTEGER}, scalars, {TRAMA_I64}, 3},
+    {"div_scalar", "div_scalar", {REAL}, scalars, {TRAMA_F64}, -3},
+    {"scalar_div", "scalar_div", {NONZERO}, scalars, {TRAMA_F64}, -3},
     {"neg of integers", "neg", {INTEGER}, unary, {1}, 0},
     {"clamp", "clamp", {REAL}, clamp, {0}, 0},
     {"cast f32 to f64", "cast", {REAL}, cast, {TRAMA_F32, TRAMA_F64}, 0},

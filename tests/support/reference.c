@@ -130,6 +130,9 @@ static double converted(const trama_call *c, const double *x)
 
 POINTWISE(clamp, x[0]<real(c, CLAMP_LOW) ? real(c, CLAMP_LOW) : x[0]> real(c, CLAMP_HIGH) ? real(c, CLAMP_HIGH) : x[0])
 POINTWISE(scale, scaled(c, x))
+POINTWISE(affine, real(c, SCALE_FACTOR) * x[0] + real(c, AFFINE_OFFSET))
+POINTWISE(div_scalar, x[0] / real(c, SCALAR_NUMBER))
+POINTWISE(scalar_div, real(c, SCALAR_NUMBER) / x[0])
 POINTWISE(cast, converted(c, x))
 
 /* Operand t; warm-up, then the callback's factor. */
