@@ -42,9 +42,8 @@ static void row_start(const trama_view *v, int64_t row, int64_t *at, uint64_t *i
     }
 }
 
-void cpu_uniform(const trama_call *call)
+static void uniform(const trama_call *call, const stream s)
 {
-    const stream s = stream_of(call->attributes);
     const trama_view v = whole_rows(call->out[0]);
     const int last = v.ndim - 1;
     const int64_t n = v.extent[last], rows = n ? view_count(&v) / n : 0;
@@ -56,4 +55,14 @@ void cpu_uniform(const trama_call *call)
         row_start(&v, row, &at, &first);
         uniform_runs[v.dtype](&s, (char *)v.data + at * size, v.stride[last], first, n);
     }
+}
+
+void cpu_uniform(const trama_call *call)
+{
+    uniform(call, stream_of(call->attributes));
+}
+
+void cpu_draw(const trama_call *call)
+{
+    uniform(call, stream_at(stream_of(call->attributes), *(const int64_t *)call->in[0].data));
 }

@@ -19,6 +19,7 @@ extern "C" void cuda_fill(const trama_call *call, const gpu *g)
 struct random_rows {
     void *data;
     stream s;
+    const int64_t *step_of_run; /* NULL: the stream's own */
     int ndim; /* of the dims before the last */
     divisor extent[TRAMA_MAX_NDIM], items;
     int64_t stride[TRAMA_MAX_NDIM];
@@ -43,18 +44,19 @@ static __device__ inline void row_start(const random_rows &r, int64_t row, int64
 template <typename T> __global__ void uniform_blocks(random_rows r)
 {
     const int64_t threads = (int64_t)gridDim.x * blockDim.x, all = r.rows * r.items.by;
+    const stream s = r.step_of_run ? stream_at(r.s, *r.step_of_run) : r.s;
     for (int64_t item = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; item < all; item += threads) {
         const int64_t row = quotient(r.items, item);
         int64_t at, index;
         row_start(r, row, &at, &index);
         const uint64_t block = (uint64_t)index / 4 + (uint64_t)(item - row * r.items.by);
         const int64_t i = (int64_t)block * 4 - index; /* of word 0 in the row, maybe before it */
-        const philox4x32_ctr_t words = stream_words(&r.s, block);
+        const philox4x32_ctr_t words = stream_words(&s, block);
         T *out = (T *)r.data + at + i * r.step;
         pack<T, 4> four;
 #pragma unroll
         for (int w = 0; w < 4; w++)
-            four.at[w] = of<T>::real(uniform_of(&r.s, words.v[w]));
+            four.at[w] = of<T>::real(uniform_of(&s, words.v[w]));
         if (i >= 0 && i + 4 <= r.n && r.step == 1 && (uintptr_t)out % sizeof four == 0) {
             *(pack<T, 4> *)out = four;
             continue;
@@ -90,15 +92,26 @@ static random_rows rows_of(const trama_view &v)
     return r;
 }
 
-extern "C" void cuda_uniform(const trama_call *call, const gpu *g)
+static void uniform(const trama_call *call, const int64_t *step, const gpu *g)
 {
     random_rows r = rows_of(whole_rows(call->out[0]));
     const int64_t all = r.rows * r.items.by;
 
     r.s = stream_of(call->attributes);
+    r.step_of_run = step;
     if (r.n == 0 || r.rows == 0)
         return;
     with_dtype(call->out[0].dtype, [&](auto zero) {
         GPU_LAUNCH(uniform_blocks<decltype(zero)>, gpu_blocks(all, THREADS, g), THREADS, g, r);
     });
+}
+
+extern "C" void cuda_uniform(const trama_call *call, const gpu *g)
+{
+    uniform(call, NULL, g);
+}
+
+extern "C" void cuda_draw(const trama_call *call, const gpu *g)
+{
+    uniform(call, (const int64_t *)call->in[0].data, g);
 }

@@ -13,6 +13,12 @@ typedef struct stream {
     double low, width;
 } stream;
 
+static inline TRAMA_HOST_DEVICE stream stream_at(stream s, int64_t step)
+{
+    s.step = (uint32_t)step;
+    return s;
+}
+
 static inline stream stream_of(const trama_attributes *attributes)
 {
     const uint64_t seed = (uint64_t)attributes->integer[SOURCE_SEED];

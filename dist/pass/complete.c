@@ -37,11 +37,20 @@ void layouts_free(layouts *l)
     *l = (layouts){0};
 }
 
-/* ---- Meshes: from operands, else from the first consumer, else the mesh of one process ---- */
+/* ---- Meshes: from operands, else from the first consumer, else from scalars, else the mesh of one process ---- */
 
 static bool lends_mesh(const trama_value *v)
 {
     return v->shape.ndim > 0;
+}
+
+/* A tensor made of scalars alone is where it is used. */
+static bool awaits_consumer(const trama_node *node)
+{
+    bool made_of_scalars = node->op->n_out > 0 && lends_mesh(node->out[0]);
+    for (int t = 0; t < node->op->n_in; t++)
+        made_of_scalars &= !lends_mesh(node->in[t]);
+    return made_of_scalars;
 }
 
 trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh)
@@ -50,7 +59,9 @@ trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mes
     *mesh = node->fixed ? node->fixed->mesh : NULL;
     if (*mesh)
         return TRAMA_OK;
-    for (int pass = 0; pass < 2 && !*mesh; pass++)
+    for (int pass = 0; pass < 2 && !*mesh; pass++) {
+        if (pass == 1 && awaits_consumer(node))
+            *mesh = l->mesh[node->out[0]->id];
         for (int t = 0; t < node->op->n_in; t++) {
             const trama_value *v = node->in[t];
             const trama_mesh *m = l->mesh[v->id];
@@ -72,6 +83,7 @@ trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mes
                 from = v;
             }
         }
+    }
     if (!*mesh)
         *mesh = node->op->n_out ? l->mesh[node->out[0]->id] : NULL;
     return TRAMA_OK;
@@ -89,11 +101,14 @@ static trama_status spread_meshes(completion *c)
 {
     const trama_program *p = c->program;
     layouts *l = c->l;
-    for (bool changed = true; changed;) {
+    for (bool changed = true, scalars_lend = false; changed || !scalars_lend;) {
+        scalars_lend = !changed; /* when nobody else does */
         changed = false;
         for (int i = 0; i < p->nodes.n; i++) {
             const trama_node *node = p->nodes.at[i];
             const trama_mesh *mesh;
+            if (awaits_consumer(node) && !scalars_lend)
+                continue;
             trama_status status = node_mesh(l, node, &mesh);
             if (status)
                 return status;

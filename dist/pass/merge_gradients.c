@@ -106,7 +106,7 @@ static void merge_effect(merger *m)
     trama_program *p = m->program;
     int from = m->effect->updates_from, to = m->effect->updates_to, n = p->nodes.n;
     for (int i = from; i < to; i++)
-        p->nodes.at[i]->gated = true;
+        p->nodes.at[i]->gated = p->nodes.at[i]->role != NODE_FORWARD; /* the run counter counts every run */
     for (int i = m->effect->raw.n - 1; i >= 0 && !p->status; i--) { /* the last ones are there first */
         trama_value *g = merged(m, i);
         for (int k = from; k < n; k++)

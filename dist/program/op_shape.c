@@ -62,8 +62,8 @@ static trama_status get_shape(const trama_node *node, int ndim, int dim, trama_d
     memcpy(shape->dim, &integer[dim], sizeof shape->dim);
     bool fits = shape_check(*shape, dtype, fed, &why);
     if (!fits)
-        trama_fail(node->where, TRAMA_E_SHAPE, "%s%s%s: %s", node->op->name, node->op->n_in ? " of " : "",
-                   node->op->n_in ? node->in[0]->name : "", why.at);
+        trama_fail(node->where, TRAMA_E_SHAPE, "%s%s%s: %s", node->op->name, fed ? " of " : "",
+                   fed ? node->in[0]->name : "", why.at);
     free(why.at);
     return fits ? TRAMA_OK : TRAMA_E_SHAPE;
 }
@@ -244,31 +244,63 @@ void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_v
     program_appended(d->node);
 }
 
-/* ---- fill, uniform ---- */
+/* ---- fill, uniform, draw ---- */
 
-static trama_value *source(trama_where where, trama_program *program, const trama_op *op, trama_dtype dtype,
-                           trama_shape shape, trama_attributes *a)
+static trama_value *source(trama_where where, trama_program *program, const trama_op *op, trama_value *step,
+                           trama_dtype dtype, trama_shape shape, trama_attributes *a)
 {
     if (!program)
         return program_fail(program, where, TRAMA_E_ARGUMENT, "%s: the program is NULL", op->name);
     a->integer[SOURCE_DTYPE] = dtype;
     put_shape(a, SOURCE_NDIM, SOURCE_DIM, shape);
-    return program_append(program, where, op, 0, NULL, a);
+    return program_append(program, where, op, op->n_in, &step, a);
+}
+
+trama_value *trama_run_counter_at(trama_where where, trama_program *program)
+{
+    if (!program)
+        return program_fail(NULL, where, TRAMA_E_ARGUMENT, "run counter: the program is NULL");
+    if (!program->run_counter && !program->status)
+        program->run_counter = trama_state_at(where, program, "random.run", TRAMA_I64, TRAMA_SCALAR, NULL);
+    return program->run_counter;
+}
+
+/* The number of the run: one more than before. Whatever asks for it first, the forward pass may come to need it. */
+static trama_value *number_of_run(trama_where where, trama_program *program)
+{
+    trama_value *counter = trama_run_counter_at(where, program);
+    if (!counter || program->run)
+        return counter ? program->run : NULL;
+    node_role outer = program->role;
+    program->role = NODE_FORWARD;
+    trama_value *number = apply1(where, &trama_op_increment, counter);
+    program->role = outer;
+    if (!program->appended)
+        program->run = number;
+    return number;
 }
 
 trama_value *trama_uniform_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
-                              double low, double high, uint64_t seed, uint32_t stream, uint32_t step)
+                              double low, double high, uint64_t seed, uint32_t stream)
+{
+    trama_attributes a = {.integer = {[SOURCE_SEED] = (int64_t)seed, [SOURCE_STREAM] = stream},
+                          .real = {[SOURCE_LOW] = low, [SOURCE_HIGH] = high}};
+    return source(where, program, &trama_op_draw, number_of_run(where, program), dtype, shape, &a);
+}
+
+trama_value *trama_uniform_fixed_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                                    double low, double high, uint64_t seed, uint32_t stream, uint32_t step)
 {
     trama_attributes a = {.integer = {[SOURCE_SEED] = (int64_t)seed, [SOURCE_STREAM] = stream, [SOURCE_STEP] = step},
                           .real = {[SOURCE_LOW] = low, [SOURCE_HIGH] = high}};
-    return source(where, program, &trama_op_uniform, dtype, shape, &a);
+    return source(where, program, &trama_op_uniform, NULL, dtype, shape, &a);
 }
 
 trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                            double value)
 {
     trama_attributes a = {.real = {[SOURCE_VALUE] = value}};
-    return source(where, program, &trama_op_fill, dtype, shape, &a);
+    return source(where, program, &trama_op_fill, NULL, dtype, shape, &a);
 }
 
 trama_status source_infer(trama_rule *rule, const trama_node *node)
@@ -277,7 +309,7 @@ trama_status source_infer(trama_rule *rule, const trama_node *node)
     trama_dtype dtype = (trama_dtype)node->attributes.integer[SOURCE_DTYPE];
     trama_status status = get_shape(node, SOURCE_NDIM, SOURCE_DIM, dtype, false, &shape);
     for (int d = 0; d < shape.ndim && !status; d++)
-        rule_add_dim(&rule->tensor[0], rule_add_factor(rule, shape.dim[d]));
+        rule_add_dim(&rule->tensor[node->op->n_in], rule_add_factor(rule, shape.dim[d]));
     return status;
 }
 
@@ -285,10 +317,18 @@ trama_status source_dtype(const trama_node *node, trama_dtype *dtype)
 {
     int64_t type = node->attributes.integer[SOURCE_DTYPE];
     bool wrong = type < 0 || type >= TRAMA_N_DTYPES ||
-                 (node->op == &trama_op_uniform && !trama_dtype_is_float((trama_dtype)type));
+                 (node->op != &trama_op_fill && !trama_dtype_is_float((trama_dtype)type));
     if (wrong)
         return trama_fail(node->where, TRAMA_E_DTYPE, "%s: element type %lld does not fit", node->op->name,
                           (long long)type);
     *dtype = (trama_dtype)type;
     return TRAMA_OK;
+}
+
+trama_status draw_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    const trama_value *step = node->in[0];
+    if (step->dtype != TRAMA_I64 || step->shape.ndim)
+        return trama_fail(node->where, TRAMA_E_DTYPE, "draw: the step is a scalar of i64; %s is not", step->name);
+    return source_dtype(node, dtype);
 }

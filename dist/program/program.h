@@ -117,6 +117,9 @@ struct trama_program {
     node_role role; /* of nodes appended now */
     int stage;        /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;
+    /* The state that counts runs which draw random numbers, and its content in the current run, which eager programs do
+     * not have; NULL until an op needs them. */
+    trama_value *run_counter, *run;
     /* Eager mode: called after each appended node, when its annotation (of a reshard) stands too; and whether a value
      * (NULL: whether any) is computed or placed already, so that annotating it would come too late. */
     void (*appended)(void *arg, trama_node *node);

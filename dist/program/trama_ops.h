@@ -135,13 +135,29 @@ trama_value *trama_shift_at(trama_where where, trama_value *x, int dim, int64_t 
 #define trama_reshard(x, mesh, layout) trama_reshard_at(TRAMA_HERE, x, mesh, layout)
 trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mesh *mesh, const char *layout);
 
-/* Element i (row-major, global) is low + (high - low) * u, u = (word >> 8) * 2^-24, computed in double: word i mod 4 of
- * Philox4x32-10 (Salmon et al. 2011) with counter (low(i/4), high(i/4), stream, step) and key (low seed, high seed).
- * The same on every mesh. Known dims. Halves round it, and so may be high. */
-#define trama_uniform(program, dtype, shape, low, high, seed, stream, step)                                            \
-    trama_uniform_at(TRAMA_HERE, program, dtype, shape, low, high, seed, stream, step)
+/* Random numbers, the same on every mesh: element i (row-major, global) is low + (high - low) * u,
+ * u = (word >> 8) * 2^-24, computed in double: word i mod 4 of Philox4x32-10 (Salmon et al. 2011) with counter
+ * (low(i/4), high(i/4), stream, step) and key (low seed, high seed). Known dims. Halves round it, and so may be high.
+ *
+ * trama_uniform draws other numbers in each run: step is the run counter, modulo 2^32. Uses that shall differ within a run
+ * have different streams. trama_uniform_fixed has the same numbers in all runs, those of the step that is given. */
+#define trama_uniform(program, dtype, shape, low, high, seed, stream)                                                  \
+    trama_uniform_at(TRAMA_HERE, program, dtype, shape, low, high, seed, stream)
 trama_value *trama_uniform_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
-                              double low, double high, uint64_t seed, uint32_t stream, uint32_t step);
+                              double low, double high, uint64_t seed, uint32_t stream);
+#define trama_uniform_fixed(program, dtype, shape, low, high, seed, stream, step)                                      \
+    trama_uniform_fixed_at(TRAMA_HERE, program, dtype, shape, low, high, seed, stream, step)
+trama_value *trama_uniform_fixed_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
+                                    double low, double high, uint64_t seed, uint32_t stream, uint32_t step);
+
+/* The run counter of a program: a state, the i64 scalar "random.run", made by the first call or the first trama_uniform.
+ * It starts at 0. A run of a target that needs the result of a trama_uniform adds 1 and then draws, so that the first
+ * such run has step 1; all targets of the program share the counter. With trama_gradient_merge each micro-step is a run.
+ * In eager mode each trama_uniform is a run: it draws at once, on the mesh of the counter, and trama_reshard brings the
+ * numbers to another one. The counter can be read and written like any state: a program that gets back the saved counter
+ * draws the numbers that would have come next. */
+#define trama_run_counter(program) trama_run_counter_at(TRAMA_HERE, program)
+trama_value *trama_run_counter_at(trama_where where, trama_program *program);
 
 /* Every element is value. Known dims. */
 #define trama_fill(program, dtype, shape, value) trama_fill_at(TRAMA_HERE, program, dtype, shape, value)

@@ -50,7 +50,7 @@ char *trama_program_text(const trama_program *program);
 trama_value *trama_input_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
                             trama_shape shape);
 
-/* How a parameter starts: element i is low + (high - low) * u(i), u uniform in [0, 1) as trama_uniform says, from the
+/* How a parameter starts: element i is low + (high - low) * u(i), u uniform in [0, 1) as trama_uniform_fixed says with step 0, from the
  * stream of the seed; low == high is a constant. Independent of the mesh. */
 typedef struct trama_init {
     double low, high;      /* the range */

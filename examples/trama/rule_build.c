@@ -220,7 +220,16 @@ static trama_value *build_fill(const building *b)
 
 static trama_value *build_uniform(const building *b)
 {
-    return trama_uniform_at(nowhere, b->program, TRAMA_F32, shape_wanted(b), 0, 1, 0, 0, 0);
+    return trama_uniform_fixed_at(nowhere, b->program, TRAMA_F32, shape_wanted(b), 0, 1, 0, 0, 0);
+}
+
+static trama_value *build_draw(const building *b)
+{
+    trama_attributes a = {0};
+    trama_shape shape = shape_wanted(b);
+    a.integer[slot_of(b->op, "ndim")] = shape.ndim;
+    memcpy(&a.integer[slot_of(b->op, "shape")], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    return apply(b, &a);
 }
 
 static trama_value *build_plain(const building *b)
@@ -256,6 +265,7 @@ static const known_op known_ops[] = {
     {"scalar_div", "scalar", build_scalar_div, 0},
     {"fill", "shape", build_fill, 0},
     {"uniform", "shape", build_uniform, 0},
+    {"draw", "shape", build_draw, 1 << 0},
     {"cross_entropy", "", build_plain, 1 << 1},
     {"cross_entropy_grad", "", build_plain, 1 << 1},
 };

@@ -81,6 +81,7 @@ static const tried_op large[] = {
     {"window", "70x130", "r", .attributes = {.integer = {65, 135, [WINDOW_OFFSET] = 7, [WINDOW_OFFSET + 1] = -3}}},
     {"fill", "", "", .attributes = {.integer = {TRAMA_F64, 2, 70, 130}, .real = {1.5}}},
     {"uniform", "", "", .attributes = {.integer = {TRAMA_F32, 2, 70, 130, [6] = 0}, .real = {-1, 2}}},
+    {"draw", "", "c", .attributes = {.integer = {TRAMA_F32, 2, 70, 130, [6] = 0}, .real = {-1, 2}}},
     {"matmul", "33x70,70x65", "rr", NONE},
     {"matmul", "70,70x65", "rr", NONE},
     {"matmul", "3x33x70,70", "rr", NONE},

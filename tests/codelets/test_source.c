@@ -74,6 +74,13 @@ static void check_uniform(tensor *x, const trama_attributes *attributes)
     ck_assert(outside_untouched(x));
 }
 
+static tensor step_operand(int64_t number)
+{
+    tensor step = tensor_new(TRAMA_I64, PACKED, TRAMA_SCALAR);
+    *(int64_t *)step.view.data = number; /* as it is, with all of its bits */
+    return step;
+}
+
 START_TEST(the_published_words_come_out_of_the_kernel)
 {
     const trama_attributes zero = uniform_attributes(0, 0, 0, 0, 1);
@@ -104,6 +111,42 @@ START_TEST(an_element_depends_on_its_global_index_alone)
                 check_uniform(&x, &attributes);
                 tensor_free(&x);
             }
+}
+END_TEST
+
+/* The step of the operand and not of the attributes, in every type, order and box; and the highest bits do not count. */
+START_TEST(draw_has_the_numbers_of_the_step_that_its_operand_says)
+{
+    static const int64_t steps[] = {0, 1, 0x80000001, 0xffffffff, INT64_C(0x500000003), -1};
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+        for (int how = 0; how < N_ORDERS && trama_dtype_is_float((trama_dtype)dtype); how++)
+            for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+                const trama_attributes attributes = uniform_attributes(0xfedcba9876543210, 77, 12345, -3, 2),
+                                       wanted = uniform_attributes(0xfedcba9876543210, 77, (uint32_t)steps[s], -3, 2);
+                tensor x = tensor_new((trama_dtype)dtype, (order)how, TRAMA_SHAPE(3, 5)), step = step_operand(steps[s]);
+                x.view.offset[0] = 2;
+                x.view.offset[1] = 1;
+                x.view.global[0] = 6;
+                x.view.global[1] = 7;
+                run_op("draw", &attributes, 1, 1, (tensor *[]){&x, &step});
+                FOR_EACH(&x, i)
+                ck_near(x.view.dtype, at(&x, i), expected(&wanted, global_index(&x, i)), 1);
+                ck_assert(outside_untouched(&x));
+                tensor_free(&x);
+                tensor_free(&step);
+            }
+}
+END_TEST
+
+START_TEST(draw_gives_the_published_words)
+{
+    const trama_attributes zero = uniform_attributes(0, 0, 99, 0, 1);
+    tensor x = tensor_new(TRAMA_F64, PACKED, TRAMA_SHAPE(4)), step = step_operand(0);
+    run_op("draw", &zero, 1, 1, (tensor *[]){&x, &step});
+    for (int w = 0; w < 4; w++)
+        ck_assert(AT(&x, w) == (known[0].words[w] >> 8) / 16777216.0);
+    tensor_free(&x);
+    tensor_free(&step);
 }
 END_TEST
 
@@ -165,4 +208,5 @@ END_TEST
 
 RUN_TESTS("source", the_plain_philox_gives_the_published_words, the_published_words_come_out_of_the_kernel,
           an_element_depends_on_its_global_index_alone, a_scalar_is_element_0,
+          draw_has_the_numbers_of_the_step_that_its_operand_says, draw_gives_the_published_words,
           streams_steps_and_both_halves_of_the_seed_count, fill_sets_every_element_in_every_type)

@@ -207,6 +207,8 @@ static const struct {
     {"reshape mixes dims: gives tensor a factor 0.1", "a dim that is whole is never split, whatever its factor"},
     {"reshape mixes dims: gives tensor a factor 1.0", "a dim that is whole is never split, whatever its factor"},
     {"reshape mixes dims: gives tensor a factor 1.1", "a dim that is whole is never split, whatever its factor"},
+    {"draw: flips whole of factor", "only the result has it, and it wants nothing here"},
+    {"draw: gives tensor a factor 1.", "only the result has it, and it wants nothing here"},
     {"assign: flips a mark", "state is never partial"},
     {"increment: flips a mark", "state is never partial"},
     {"sgd: flips a mark", "state is never partial"},

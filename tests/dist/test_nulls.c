@@ -204,7 +204,9 @@ START_TEST(leaves)
     SAYS(p, trama_constant_at(W, p, TRAMA_F64, TRAMA_SCALAR, NULL));
     ck_assert_ptr_nonnull(trama_constant_at(W, p, TRAMA_F64, TRAMA_SHAPE(0), NULL));
     SAYS(p, trama_fill_at(W, NULL, TRAMA_F64, shape, 0));
-    SAYS(p, trama_uniform_at(W, NULL, TRAMA_F64, shape, 0, 1, 0, 0, 0));
+    SAYS(p, trama_uniform_at(W, NULL, TRAMA_F64, shape, 0, 1, 0, 0));
+    SAYS(p, trama_uniform_fixed_at(W, NULL, TRAMA_F64, shape, 0, 1, 0, 0, 0));
+    SAYS(p, trama_run_counter_at(W, NULL));
 }
 END_TEST
 

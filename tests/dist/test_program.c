@@ -70,6 +70,8 @@ START_TEST(shapes_of_leaves_are_checked)
     WRONG(TRAMA_E_SHAPE, "only inputs may", trama_state(p, "y", TRAMA_F64, TRAMA_SHAPE(2, TRAMA_ANY), NULL));
     WRONG(TRAMA_E_SHAPE, "only inputs may", trama_constant(p, TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY), nine));
     WRONG(TRAMA_E_SHAPE, "it must be known", trama_fill(p, TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY), 0));
+    WRONG(TRAMA_E_SHAPE, "it must be known", trama_uniform(p, TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY), 0, 1, 0, 0));
+    WRONG(TRAMA_E_SHAPE, "at most 8 dims", trama_uniform(p, TRAMA_F64, trama_shape_of(9, nine), 0, 1, 0, 0));
 }
 END_TEST
 
@@ -83,7 +85,8 @@ START_TEST(names_types_and_data_of_leaves_are_checked)
     WRONG(TRAMA_E_ARGUMENT, "the name 'w' is taken (", trama_value_rename(x, "w"));
     WRONG(TRAMA_E_ARGUMENT, "the new name is empty", trama_value_rename(x, ""));
     WRONG(TRAMA_E_DTYPE, "99 is no element type", trama_input(p, "y", (trama_dtype)99, TRAMA_SCALAR));
-    WRONG(TRAMA_E_DTYPE, "uniform", trama_uniform(p, TRAMA_I32, TRAMA_SCALAR, 0, 1, 0, 0, 0));
+    WRONG(TRAMA_E_DTYPE, "draw", trama_uniform(p, TRAMA_I32, TRAMA_SCALAR, 0, 1, 0, 0));
+    WRONG(TRAMA_E_DTYPE, "uniform", trama_uniform_fixed(p, TRAMA_I32, TRAMA_SCALAR, 0, 1, 0, 0, 0));
     WRONG(TRAMA_E_ARGUMENT, "the data is NULL", trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2), NULL));
     WRONG(TRAMA_E_ARGUMENT, "stream 4294967296", trama_parameter(p, "y", TRAMA_F64, TRAMA_SCALAR, &far));
 }
@@ -96,6 +99,10 @@ START_TEST(without_a_program_there_is_a_message_and_no_value)
     ck_assert_ptr_null(trama_constant(NULL, TRAMA_F64, TRAMA_SCALAR, &(double){1}));
     check_message(trama_error(), "the program is NULL", __LINE__ - 1);
     ck_assert_ptr_null(trama_fill(NULL, TRAMA_F64, TRAMA_SCALAR, 1));
+    check_message(trama_error(), "the program is NULL", __LINE__ - 1);
+    ck_assert_ptr_null(trama_uniform(NULL, TRAMA_F64, TRAMA_SCALAR, 0, 1, 0, 0));
+    check_message(trama_error(), "the program is NULL", __LINE__ - 1);
+    ck_assert_ptr_null(trama_run_counter(NULL));
     check_message(trama_error(), "the program is NULL", __LINE__ - 1);
     ck_assert_ptr_null(trama_target_new(NULL, "t", x));
     check_message(trama_error(), "the program is NULL", __LINE__ - 1);

@@ -74,7 +74,7 @@ START_TEST(leaves_whose_bytes_cannot_be_counted_are_refused)
     TOO_LARGE(trama_constant(p, TRAMA_F32, TRAMA_SHAPE(INT64_MAX / 4), &datum));
     TOO_LARGE(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(INT64_C(1) << 61, 8), &datum)); /* 2^64 elements: 0 */
     TOO_LARGE(trama_fill(p, TRAMA_F32, TRAMA_SHAPE(INT64_MAX / 4), 0));
-    TOO_LARGE(trama_uniform(p, TRAMA_F32, TRAMA_SHAPE(INT64_C(1) << 31, INT64_C(1) << 31), 0, 1, 0, 0, 0));
+    TOO_LARGE(trama_uniform(p, TRAMA_F32, TRAMA_SHAPE(INT64_C(1) << 31, INT64_C(1) << 31), 0, 1, 0, 0));
     TOO_LARGE(trama_input(p, "y", TRAMA_F64, TRAMA_SHAPE(most + 1)));
     ck_assert_ptr_nonnull(trama_input(p, "y", TRAMA_F64, TRAMA_SHAPE(most)));
 }
@@ -184,7 +184,7 @@ START_TEST(shapes_with_more_dims_than_there_is_room_for_are_refused)
         WRONG(TRAMA_E_SHAPE, "at most 8 dims", trama_constant(p, TRAMA_F64, shape, &(double){1}));
         WRONG(TRAMA_E_SHAPE, "at most 8 dims", trama_reshape(x, shape));
         WRONG(TRAMA_E_SHAPE, "at most 8 dims", trama_fill(p, TRAMA_F64, shape, 1));
-        WRONG(TRAMA_E_SHAPE, "at most 8 dims", trama_uniform(p, TRAMA_F64, shape, 0, 1, 0, 0, 0));
+        WRONG(TRAMA_E_SHAPE, "at most 8 dims", trama_uniform(p, TRAMA_F64, shape, 0, 1, 0, 0));
         WRONG(TRAMA_E_SHAPE, "each dim", trama_window(x, ((int64_t[]){0, 0}), shape));
     }
 }

@@ -73,6 +73,7 @@ START_TEST(attributes_change_the_rule)
         {"transpose --mesh 2,3 --in 8,4,6:0,-1,1 --attr perm=2,0,1", "in0 [0,-1,1]\nout0 [1,0,-1]\n"},
         {"transpose --mesh 2,3 --in 8,4,6:0,-1,1", "in0 [0,-1,1]\nout0 [1,-1,0]\n"},
         {"reshape --mesh 2 --in 1:-1 --attr shape=", "in0 [-1]\nout0 []\n"},
+        {"draw --mesh 2 --in : --attr shape=6,4", "in0 []\nout0 [-1,-1]\n"},
         {"expand --mesh 2,3 --in 8:0 --in 8,6 --attr axis=1", "in0 [0]\nin1 [0,-1]\nout0 [0,-1]\n"},
         {"expand --mesh 2 --in 8,1:0,-1 --in 8,6 --attr axis=1 --attr keepdim=1",
          "in0 [0,-1]\nin1 [0,-1]\nout0 [0,-1]\n"},

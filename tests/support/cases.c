@@ -230,8 +230,21 @@ static trama_value *windowed(trama_program *p, const op_case *c, int variant)
 
 static trama_value *source(trama_program *p, const op_case *c, int variant)
 {
-    return c->integer[0] ? trama_uniform(p, TRAMA_F64, block(variant), -1, 2, 0x123456789abcdef, 3, 1)
+    return c->integer[0] ? trama_uniform_fixed(p, TRAMA_F64, block(variant), -1, 2, 0x123456789abcdef, 3, 1)
                          : trama_fill(p, TRAMA_F64, block(variant), 2.5);
+}
+
+static trama_value *drawn(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *step = operand(p, TRAMA_I64, TRAMA_SCALAR);
+    trama_shape shape = block(variant);
+    trama_attributes a = {.integer = {[SOURCE_DTYPE] = TRAMA_F64,
+                                      [SOURCE_NDIM] = 3,
+                                      [SOURCE_SEED] = 0x123456789abcdef,
+                                      [SOURCE_STREAM] = 3},
+                          .real = {[SOURCE_LOW] = -1, [SOURCE_HIGH] = 2}};
+    memcpy(&a.integer[SOURCE_DIM], shape.dim, 3 * sizeof *shape.dim);
+    return apply(p, c, 1, &step, &a);
 }
 
 static double falling(int64_t step, const double *numbers)
@@ -357,6 +370,7 @@ const op_case op_cases[] = {
     {"reshape mixes dims", "reshape", {REAL}, reshaped, {4}, 0},
     {"fill", "fill", {REAL}, source, {0}, 0},
     {"uniform", "uniform", {REAL}, source, {1}, 0},
+    {"draw", "draw", {STEP}, drawn, {0}, 0},
     {"assign", "assign", {REAL, REAL}, update, {2, 1, 0}, 0},
     {"accumulate", "accumulate", {REAL, REAL, FLAG, REAL}, update, {2, 1, 2}, 0},
     {"assign_if", "assign_if", {REAL, REAL, FLAG}, update, {2, 1, 1}, 0},

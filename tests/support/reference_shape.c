@@ -92,15 +92,26 @@ double reference_uniform(uint64_t seed, uint32_t stream, uint32_t step, uint64_t
 
 /* ---- Sources ---- */
 
-void run_uniform(const trama_call *call)
+static void run_random(const trama_call *call, uint32_t step)
 {
     double low = real(call, SOURCE_LOW), high = real(call, SOURCE_HIGH);
     point i;
     FOR_EACH(&call->out[0], &i)
     put(call, 0, &i,
         low + (high - low) * reference_uniform((uint64_t)integer(call, SOURCE_SEED),
-                                               (uint32_t)integer(call, SOURCE_STREAM),
-                                               (uint32_t)integer(call, SOURCE_STEP), linear(&call->out[0], &i)));
+                                               (uint32_t)integer(call, SOURCE_STREAM), step,
+                                               linear(&call->out[0], &i)));
+}
+
+void run_uniform(const trama_call *call)
+{
+    run_random(call, (uint32_t)integer(call, SOURCE_STEP));
+}
+
+void run_draw(const trama_call *call)
+{
+    point none = {0};
+    run_random(call, (uint32_t)get(call, 0, &none));
 }
 
 void run_fill(const trama_call *call)

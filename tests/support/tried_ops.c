@@ -110,6 +110,7 @@ const tried_op tried_ops[] = {
     {"reshard", "7x5", "r", NONE},
     {"fill", "", "", {SOURCE(7, 5), .real = {1.5}}},
     {"uniform", "", "", {SOURCE(7, 5), .real = {-1, 2}}},
+    {"draw", "", "c", {SOURCE(7, 5), .real = {-1, 2}}},
     {"assign", "7x5,7x5", "rr", NONE},
     {"increment", "7x5", "r", NONE},
     {"increment", "", "c", NONE},

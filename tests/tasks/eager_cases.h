@@ -157,8 +157,8 @@ static inline void eager_makes_numbers(const char *spec)
     double wanted[35];
     for (int i = 0; i < 35; i++)
         wanted[i] = plain_uniform(UINT64_C(0x123456789), 3, 5, (uint64_t)i, -1, 1);
-    trama_value *u = trama_uniform(g.p, TRAMA_F64, TRAMA_SHAPE(7, 5), -1, 1, UINT64_C(0x123456789), 3, 5);
-    trama_value *v = trama_uniform(g.p, TRAMA_F64, TRAMA_SHAPE(7, 5), -1, 1, UINT64_C(0x123456789), 3, 5);
+    trama_value *u = trama_uniform_fixed(g.p, TRAMA_F64, TRAMA_SHAPE(7, 5), -1, 1, UINT64_C(0x123456789), 3, 5);
+    trama_value *v = trama_uniform_fixed(g.p, TRAMA_F64, TRAMA_SHAPE(7, 5), -1, 1, UINT64_C(0x123456789), 3, 5);
     trama_shard(u, mesh, "S(1)");
     demand_value(&g, u, wanted, "uniform, split");
     demand_value(&g, v, wanted, "uniform, without a mesh");

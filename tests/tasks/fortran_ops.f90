@@ -223,7 +223,7 @@ contains
         type(trama_executable) :: run
         words = [1713891541_c_int64_t, 3781805453_c_int64_t, 3159862348_c_int64_t, 2600524760_c_int64_t]
         p = trama_program_new()
-        x = trama_uniform(p, TRAMA_F64, [2, 2], 1d0, 3d0, seed=0, stream=0, step=0)
+        x = trama_uniform_fixed(p, TRAMA_F64, [2, 2], 1d0, 3d0, seed=0, stream=0, step=0)
         s = trama_parameter(p, "s", TRAMA_F64, [4], low=-1d0, high=1d0, seed=0)
         call run_once(p, [x], run)
         call must(trama_read(run, x, found))

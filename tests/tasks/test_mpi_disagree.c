@@ -99,7 +99,7 @@ static trama_value *permutation(trama_program *p, const trama_mesh *mesh, trama_
 
 static trama_value *random_seed(trama_program *p, const trama_mesh *mesh, trama_value *x, bool other)
 {
-    trama_value *noise = trama_uniform(p, TRAMA_F64, TRAMA_SHAPE(4, 4), 0, 1, other ? 3 : 2, 1, 0);
+    trama_value *noise = trama_uniform_fixed(p, TRAMA_F64, TRAMA_SHAPE(4, 4), 0, 1, other ? 3 : 2, 1, 0);
     return trama_mul(x, noise);
 }
 

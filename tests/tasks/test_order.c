@@ -241,7 +241,7 @@ START_TEST(targets_without_ops_run_too)
     trama_program *p = trama_program_new();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY));
     trama_value *s = trama_state(p, "s", TRAMA_F32, TRAMA_SHAPE(2), NULL);
-    trama_value *u = trama_uniform(p, TRAMA_F32, TRAMA_SHAPE(2), 0, 1, 7, 1, 0);
+    trama_value *u = trama_uniform_fixed(p, TRAMA_F32, TRAMA_SHAPE(2), 0, 1, 7, 1, 0);
     trama_value *c = trama_constant(p, TRAMA_F32, TRAMA_SHAPE(2), ((float[]){4, 5}));
     trama_target *t = trama_target_new(p, "leaves", x, s, u, c);
     trama_executable *e = compile(p);
