@@ -132,36 +132,27 @@ static void record_state(solver *s, const options *o)
 /* x = 0, so that r = p = b. */
 static void record_begin(solver *s, const options *o)
 {
-    const int64_t none = 0;
     trama_value *zero = trama_fill(s->program, TRAMA_F64, TRAMA_SHAPE(o->n, 1), 0);
     trama_value *b = trama_matmul(s->matrix, known_solution(s->program, o->n)), *rho = trama_sum_square(b);
     s->begin = trama_target_new(s->program, "begin", trama_assign(s->x, zero), trama_assign(s->r, b),
                                 trama_assign(s->p, b), trama_assign(s->rho, rho),
                                 trama_assign(s->limit, trama_scale(rho, o->tolerance * o->tolerance)),
-                                trama_assign(s->taken, trama_constant(s->program, TRAMA_I64, TRAMA_SCALAR, &none)));
+                                trama_assign(s->taken, trama_scalar(s->program, TRAMA_I64, 0)));
 }
 
-/* The state takes the value if the step is taken: after the end nothing changes, however many steps the host is ahead.
- */
-static trama_value *assign_if(const solver *s, trama_value *state, trama_value *value, trama_value *taken)
-{
-    trama_value *in[] = {state, value, taken};
-    return trama_apply_at(TRAMA_HERE, s->program, trama_op_find("assign_if"), 3, in, NULL);
-}
-
+/* After the end no step is taken and nothing changes, however many steps the host is ahead. */
 static void record_step(solver *s)
 {
-    const int64_t one = 1;
     trama_value *go_on = trama_cast(trama_sign(trama_relu(trama_sub(s->rho, s->limit))), TRAMA_U8);
     trama_value *q = trama_matmul(s->matrix, s->p);
     trama_value *alpha = trama_div(s->rho, trama_sum(trama_mul(s->p, q)));
     trama_value *x = trama_add(s->x, trama_mul(alpha, s->p)), *r = trama_sub(s->r, trama_mul(alpha, q));
     trama_value *rho = trama_sum_square(r);
     trama_value *p = trama_add(r, trama_mul(trama_div(rho, s->rho), s->p));
-    trama_value *taken = trama_add(s->taken, trama_constant(s->program, TRAMA_I64, TRAMA_SCALAR, &one));
-    s->step = trama_target_new(s->program, "step", assign_if(s, s->x, x, go_on), assign_if(s, s->r, r, go_on),
-                               assign_if(s, s->p, p, go_on), assign_if(s, s->rho, rho, go_on),
-                               assign_if(s, s->taken, taken, go_on));
+    trama_value *taken = trama_add_scalar(s->taken, 1);
+    s->step = trama_target_new(s->program, "step", trama_assign_if(s->x, x, go_on), trama_assign_if(s->r, r, go_on),
+                               trama_assign_if(s->p, p, go_on), trama_assign_if(s->rho, rho, go_on),
+                               trama_assign_if(s->taken, taken, go_on));
 }
 
 static solver record(const options *o)

@@ -2,11 +2,14 @@
 /* Loops that end on a value of the device, without a stop in each step: the host looks at what the value was `lag` steps
  * ago, while the steps since are under way.
  *
+ *     trama_watch *watch;
+ *     double r;
+ *     bool known;
  *     trama_watch_new(executable, 2, &watch);
  *     do {
- *         trama_run(executable, step);
+ *         trama_run(executable, target);
  *         trama_watch_next(watch, residual, &r, sizeof r, &known);
- *     } while (!known || r > tolerance);
+ *     } while (!known || r > 1e-6);
  *     trama_watch_destroy(&watch);
  *
  * Call i hands out the value of call i - lag exactly, never "whatever is ready": the same number on every rank and in

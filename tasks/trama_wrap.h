@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's own arrays as tensors, without a copy: boxes of any sizes and strides, dealt out to ranks in any way.
  *
- *     trama_wrapped *a;
- *     trama_wrap(context, "a", TRAMA_F64, TRAMA_SHAPE(n, n), 1, &mine, TRAMA_READ_ONLY, &a);
- *     trama_feed_wrapped(executable, x, a);      no copy where each box of x lies in one of the host's
+ *     trama_wrapped *a, *b;
+ *     trama_wrap(context, "a", TRAMA_F64, TRAMA_SHAPE(n, n), 1, &piece_of_a, TRAMA_READ_ONLY, &a);
+ *     trama_wrap(context, "b", TRAMA_F64, TRAMA_SHAPE(n, n), 1, &piece_of_b, TRAMA_READ_WRITE, &b);
+ *     trama_feed_wrapped(executable, x, a, NULL); // no copy where each box of x lies in one of the host's
  *     trama_run(executable, target);
- *     trama_read_wrapped(executable, y, b);      resharded into the host's boxes, asynchronously
- *     trama_wait_wrapped(b);                     now the host may look at b
+ *     trama_read_wrapped(executable, y, b);       // resharded into the host's boxes, asynchronously
+ *     trama_wait_wrapped(b);                      // now the host may look at b
  *     trama_release(&a);
+ *     trama_release(&b);
  *
  * A buffer is borrowed from trama_wrap to trama_release. In between it is the host's only from a trama_wait_wrapped to
  * the next call that uses it (a run reads what was fed without a copy). */

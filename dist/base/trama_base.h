@@ -112,17 +112,20 @@ typedef struct trama_shape {
  */
 trama_shape trama_shape_of(int n, const int64_t *dim);
 
-/* TRAMA_SHAPE(2, 3): a shape from its extents. */
+/* A shape from its extents:
+ *
+ *     trama_shape matrix = TRAMA_SHAPE(2, 3), scalar = TRAMA_SHAPE();
+ */
 #ifdef __cplusplus
 extern "C++" template <typename... extents> inline trama_shape trama_shape_list(extents... extent)
 {
-    const int64_t dim[] = {static_cast<int64_t>(extent)...};
-    return trama_shape_of(static_cast<int>(sizeof...(extent)), dim);
+    const int64_t dim[] = {0, static_cast<int64_t>(extent)...};
+    return trama_shape_of(static_cast<int>(sizeof...(extent)), dim + 1);
 }
 #define TRAMA_SHAPE(...) trama_shape_list(__VA_ARGS__)
 #else
 #define TRAMA_SHAPE(...)                                                                                               \
-    trama_shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+    trama_shape_of((int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1, (int64_t[]){0, __VA_ARGS__} + 1)
 #endif
 
 /* The shape without dims. */

@@ -32,12 +32,23 @@ trama_status schedule_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value)
+/* What stands in a target for an update. */
+static trama_value *effect_of(trama_where where, trama_value *updated)
 {
-    trama_value *updated = apply2(where, &trama_op_assign, state, value);
     if (!updated)
         return NULL;
-    trama_value *effect = program_value(state->program, where, VALUE_EFFECT, state->dtype, TRAMA_SCALAR, "assign");
+    trama_value *effect = program_value(updated->program, where, VALUE_EFFECT, updated->dtype, TRAMA_SCALAR, "assign");
     *ARRAY_PUSH(&effect->effects) = updated;
     return effect;
+}
+
+trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value)
+{
+    return effect_of(where, apply2(where, &trama_op_assign, state, value));
+}
+
+trama_value *trama_assign_if_at(trama_where where, trama_value *state, trama_value *value, trama_value *condition)
+{
+    trama_value *in[] = {state, value, condition};
+    return effect_of(where, program_append(NULL, where, &trama_op_assign_if, 3, in, NULL));
 }

@@ -14,7 +14,7 @@ enum {
     TRAMA_MAX_ATTRIBUTES = 16 /* integers and reals each */
 };
 
-/* An op's constants. Which slot means what stands beside the op (ops.h). Equal attributes are equal bytes. */
+/* An op's constants. The op's field `attributes` names its slots. Equal attributes are equal bytes. */
 typedef struct trama_attributes {
     int64_t integer[TRAMA_MAX_ATTRIBUTES]; /* flags, dims, extents, seeds */
     double real[TRAMA_MAX_ATTRIBUTES];     /* factors, limits */

@@ -79,17 +79,33 @@ trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype)
 
 /* Reductions over the dims listed (n of them, negative from the end; n 0: all dims); keep_dim leaves extents of 1. The
  * short forms reduce all dims to a scalar. mean and sum_square, the sum of squares in f64, take floats. Over no element
- * sum is 0, max -inf, min +inf. */
+ * sum is 0, max -inf, min +inf. TRAMA_DIMS stands for n and dims:
+ *
+ *     trama_value *sums = trama_sum_over(x, TRAMA_DIMS(0, -1), false);
+ */
 #define trama_sum(x) trama_sum_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_mean(x) trama_mean_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_sum_square(x) trama_sum_square_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_max(x) trama_max_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_min(x) trama_min_at(TRAMA_HERE, x, 0, NULL, false)
-#define trama_sum_over(x, n, dims, keep_dim) trama_sum_at(TRAMA_HERE, x, n, dims, keep_dim)
-#define trama_mean_over(x, n, dims, keep_dim) trama_mean_at(TRAMA_HERE, x, n, dims, keep_dim)
-#define trama_sum_square_over(x, n, dims, keep_dim) trama_sum_square_at(TRAMA_HERE, x, n, dims, keep_dim)
-#define trama_max_over(x, n, dims, keep_dim) trama_max_at(TRAMA_HERE, x, n, dims, keep_dim)
-#define trama_min_over(x, n, dims, keep_dim) trama_min_at(TRAMA_HERE, x, n, dims, keep_dim)
+#define trama_sum_over(x, /* n, dims, keep_dim */...) trama_sum_at(TRAMA_HERE, x, __VA_ARGS__)
+#define trama_mean_over(x, /* n, dims, keep_dim */...) trama_mean_at(TRAMA_HERE, x, __VA_ARGS__)
+#define trama_sum_square_over(x, /* n, dims, keep_dim */...) trama_sum_square_at(TRAMA_HERE, x, __VA_ARGS__)
+#define trama_max_over(x, /* n, dims, keep_dim */...) trama_max_at(TRAMA_HERE, x, __VA_ARGS__)
+#define trama_min_over(x, /* n, dims, keep_dim */...) trama_min_at(TRAMA_HERE, x, __VA_ARGS__)
+#ifdef __cplusplus
+extern "C++" template <int n> constexpr int trama_dims_count(const int (&)[n])
+{
+    return n;
+}
+extern "C++" template <int n> constexpr const int *trama_dims_list(const int (&dims)[n])
+{
+    return dims;
+}
+#define TRAMA_DIMS(...) trama_dims_count({__VA_ARGS__}), trama_dims_list({__VA_ARGS__})
+#else
+#define TRAMA_DIMS(...) (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[]){__VA_ARGS__}
+#endif
 trama_value *trama_sum_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 trama_value *trama_mean_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 trama_value *trama_sum_square_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);

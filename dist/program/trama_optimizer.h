@@ -9,6 +9,9 @@
  *         trama_update_set(u, b, next);
  *         trama_update_set(u, u->parameter, trama_sub(u->parameter, trama_mul(trama_update_lr(u), next)));
  *     }
+ *
+ * An optimizer is a rule, a name and a learning rate:
+ *
  *     trama_optimizer mine = trama_optimizer_define("heavy_ball", 0.1, heavy_ball);
  *
  * examples/own_rule.c is a whole program. */

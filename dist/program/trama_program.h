@@ -142,6 +142,10 @@ trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value
 #define trama_assign(state, value) trama_assign_at(TRAMA_HERE, state, value)
 trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value);
 
+/* state takes the value's content at the end of a run in which condition, a scalar, is not 0, and else keeps its own. */
+#define trama_assign_if(state, value, condition) trama_assign_if_at(TRAMA_HERE, state, value, condition)
+trama_value *trama_assign_if_at(trama_where where, trama_value *state, trama_value *value, trama_value *condition);
+
 /* A part of the program that is run as one: whatever the listed values need. The values listed can be read after a run.
  */
 trama_target *trama_target_at(trama_where where, trama_program *program, const char *name, int n,

@@ -61,12 +61,6 @@ static trama_target *record_begin(solver *s)
                             trama_assign(s->rho, rho), trama_assign(s->limit, trama_scale(rho, 1e-40)));
 }
 
-static trama_value *assign_if(solver *s, trama_value *to, trama_value *value, trama_value *go_on)
-{
-    trama_value *in[] = {to, value, go_on};
-    return trama_apply_at(TRAMA_HERE, s->program, trama_op_find("assign_if"), 3, in, NULL);
-}
-
 static trama_target *record_step(solver *s)
 {
     trama_value *go_on = trama_cast(trama_sign(trama_relu(trama_sub(s->rho, s->limit))), TRAMA_U8);
@@ -74,8 +68,8 @@ static trama_target *record_step(solver *s)
     trama_value *alpha = trama_div(s->rho, trama_sum(trama_mul(s->p, q)));
     trama_value *x = trama_add(s->x, trama_mul(alpha, s->p)), *r = trama_sub(s->r, trama_mul(alpha, q));
     trama_value *rho = trama_sum_square(r), *p = trama_add(r, trama_mul(trama_div(rho, s->rho), s->p));
-    return trama_target_new(s->program, "step", assign_if(s, s->x, x, go_on), assign_if(s, s->r, r, go_on),
-                            assign_if(s, s->p, p, go_on), assign_if(s, s->rho, rho, go_on));
+    return trama_target_new(s->program, "step", trama_assign_if(s->x, x, go_on), trama_assign_if(s->r, r, go_on),
+                            trama_assign_if(s->p, p, go_on), trama_assign_if(s->rho, rho, go_on));
 }
 
 static void run(void *arg, int n)

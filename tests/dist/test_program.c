@@ -172,6 +172,8 @@ START_TEST(operands_of_other_kinds_and_programs_are_refused)
     trama_value *effect = trama_minimize(loss, sgd);
     WRONG(TRAMA_E_ARGUMENT, "only stands in a target", trama_scale(effect, 2));
     WRONG(TRAMA_E_ARGUMENT, "x is no state", trama_assign(x, x));
+    WRONG(TRAMA_E_ARGUMENT, "x is no state", trama_assign_if(x, x, loss));
+    WRONG(TRAMA_E_SHAPE, "number of dims", trama_assign_if(w, w, x));
     WRONG(TRAMA_E_SHAPE, "w f64[6,3]", trama_assign(w, x));
     trama_value *big = trama_fill(p, TRAMA_F64, TRAMA_SHAPE(2, 6, 3), 0);
     WRONG(TRAMA_E_SHAPE, "another shape than the result", trama_assign(w, big));

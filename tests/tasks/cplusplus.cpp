@@ -28,7 +28,19 @@ static void shapes_are_as_in_c()
     trama_shape shape = TRAMA_SHAPE(TRAMA_ANY, 2, numbers.size());
     demand(shape.ndim == 3 && shape.dim[0] == TRAMA_ANY && shape.dim[1] == 2 && shape.dim[2] == 7, "a wrong shape");
     demand(trama_shape_equal(TRAMA_SHAPE(5), TRAMA_SHAPE(INT64_C(5))), "equal shapes that are not");
-    demand(TRAMA_SCALAR.ndim == 0, "a scalar with dims");
+    demand(TRAMA_SCALAR.ndim == 0 && TRAMA_SHAPE().ndim == 0, "a scalar with dims");
+}
+
+static void lists_of_dims_are_as_in_c()
+{
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(2, 3, 5));
+    trama_shape kept = trama_value_shape(trama_sum_over(x, TRAMA_DIMS(0, -1), true));
+    demand(trama_shape_equal(kept, TRAMA_SHAPE(1, 3, 1)), "sums over other dims");
+    demand(trama_shape_equal(trama_value_shape(trama_max_over(x, TRAMA_DIMS(1), false)), TRAMA_SHAPE(2, 5)),
+           "a maximum over another dim");
+    demand(trama_program_status(p) == TRAMA_OK, trama_program_error(p));
+    trama_program_destroy(&p);
 }
 
 static void halves_are_as_in_c()
@@ -113,6 +125,7 @@ static void a_step_is_that_of_plain_loops()
 int main()
 {
     shapes_are_as_in_c();
+    lists_of_dims_are_as_in_c();
     halves_are_as_in_c();
     errors_name_the_line();
     a_step_is_that_of_plain_loops();
