@@ -98,12 +98,21 @@ END_TEST
 START_TEST(feeding_running_and_writing)
 {
     const void *pieces[] = {data};
+    int64_t offset[2], extent[2];
+    int n;
     REFUSES(trama_feed_at(W, NULL, x, data, shape));
     REFUSES(trama_feed_at(W, e, NULL, data, shape));
     REFUSES(trama_feed_at(W, e, x, NULL, shape));
     REFUSES(trama_feed_local_at(W, NULL, x, shape, 1, pieces));
     REFUSES(trama_feed_local_at(W, e, NULL, shape, 1, pieces));
     REFUSES(trama_feed_local_at(W, e, x, shape, 1, NULL));
+    REFUSES(trama_feed_local_count_at(W, NULL, x, shape, &n));
+    REFUSES(trama_feed_local_count_at(W, e, NULL, shape, &n));
+    REFUSES(trama_feed_local_count_at(W, e, x, shape, NULL));
+    REFUSES(trama_feed_local_box_at(W, NULL, x, shape, 0, offset, extent));
+    REFUSES(trama_feed_local_box_at(W, e, NULL, shape, 0, offset, extent));
+    REFUSES(trama_feed_local_box_at(W, e, x, shape, 0, NULL, extent));
+    REFUSES(trama_feed_local_box_at(W, e, x, shape, 0, offset, NULL));
     REFUSES(trama_run_at(W, NULL, t));
     REFUSES(trama_run_at(W, e, NULL));
     REFUSES(trama_merge_set_at(W, NULL, merging, 2));
@@ -137,6 +146,25 @@ START_TEST(readings)
     REFUSES(trama_print_at(W, e, NULL, 3, &words));
     REFUSES(trama_print_at(W, e, y, 3, NULL));
     ck_assert(!words && !reading);
+}
+END_TEST
+
+START_TEST(state)
+{
+    trama_merge_cycle cycle;
+    GIVES(0, trama_state_count(NULL));
+    GIVES(NULL, trama_state_number(NULL, 0));
+    GIVES(NULL, trama_state_find(NULL, "s"));
+    GIVES(NULL, trama_state_find(e, NULL));
+    REFUSES(trama_write_local_at(W, NULL, s, 0, data, sizeof data / 2));
+    REFUSES(trama_write_local_at(W, e, NULL, 0, data, sizeof data / 2));
+    REFUSES(trama_write_local_at(W, e, s, 0, NULL, sizeof data / 2));
+    REFUSES(trama_merge_position_at(W, NULL, merging, &cycle));
+    REFUSES(trama_merge_position_at(W, e, NULL, &cycle));
+    REFUSES(trama_merge_position_at(W, e, merging, NULL));
+    REFUSES(trama_merge_resume_at(W, NULL, merging, &cycle));
+    REFUSES(trama_merge_resume_at(W, e, NULL, &cycle));
+    REFUSES(trama_merge_resume_at(W, e, merging, NULL));
 }
 END_TEST
 
@@ -304,9 +332,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        contexts, compiling,          eager_programs, feeding_running_and_writing,
-        readings, boxes_of_this_rank, questions,      pictures,
-        watches,  wrapped_tensors,    pieces,         validation,
+        contexts,   compiling, eager_programs,     feeding_running_and_writing,
+        readings,   state,     boxes_of_this_rank, questions,
+        pictures,   watches,   wrapped_tensors,    pieces,
+        validation,
     };
     return suite_run("nulls", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }
