@@ -93,6 +93,29 @@ def pointers(headers):
                 yield "end function"
 
 
+# Calls that are operators, where there are such calls; commuted ones also take the number first.
+OPERATORS = {"+": ("trama_add", "trama_add_scalar"), "-": ("trama_sub", "trama_neg", "trama_sub_scalar", "trama_scalar_sub"),
+             "*": ("trama_mul", "trama_scale"), "/": ("trama_div", "trama_div_scalar", "trama_scalar_div")}
+COMMUTED = ("trama_add_scalar", "trama_scale")
+
+
+def operators(made):
+    """The interfaces, and the functions that commute."""
+    names = {call.name for call in made}
+    commuted = [name for name in COMMUTED if name in names]
+    interfaces, functions = [], []
+    for sign, calls in OPERATORS.items():
+        procedures = [name for name in calls if name in names]
+        procedures += [f"commuted_{name}" for name in commuted if name in calls]
+        interfaces += [f"public :: operator({sign})", f"interface operator({sign})",
+                       f"    module procedure {', '.join(procedures)}", "end interface"]
+    for name in commuted:
+        functions += [f"function commuted_{name}(number, x) result(answer)", "    real(c_double), intent(in) :: number",
+                      "    type(trama_value), intent(in) :: x", "    type(trama_value) :: answer",
+                      f"    answer = {name}(x, number)", "end function"]
+    return interfaces, functions
+
+
 def folded(lines, depth):
     """Indented, and continued where a line is longer than Fortran takes."""
     for line in lines:
@@ -139,7 +162,8 @@ def calls_module(headers, made):
         yield f"    public :: {call.name}"
     for call in generic:
         yield from (f"    interface {call.name}", f"        module procedure {', '.join(call.names)}", "    end interface")
-    yield from folded(pointers(headers), 1)
+    interfaces, functions = operators(made)
+    yield from folded([*interfaces, *pointers(headers), *functions], 1)
     for call in made:
         for lines in call.bodies:
             yield ""

@@ -9,20 +9,6 @@ module trama_values
     implicit none
     private
     public :: trama_start, trama_matmul, trama_transpose, trama_window, trama_minimize, trama_optimizer_define
-    public :: operator(+), operator(-), operator(*), operator(/)
-
-    interface operator(+)
-        module procedure sum_of
-    end interface
-    interface operator(-)
-        module procedure difference_of, negative_of
-    end interface
-    interface operator(*)
-        module procedure product_of, times
-    end interface
-    interface operator(/)
-        module procedure quotient_of, over
-    end interface
 
     interface trama_window
         module procedure window_i4, window_i8
@@ -47,43 +33,6 @@ contains
     end function
 
     ! ---- Ops ----
-
-    type(trama_value) function sum_of(x, y) result(z)
-        type(trama_value), intent(in) :: x, y
-        z = trama_add(x, y)
-    end function
-
-    type(trama_value) function difference_of(x, y) result(z)
-        type(trama_value), intent(in) :: x, y
-        z = trama_sub(x, y)
-    end function
-
-    type(trama_value) function negative_of(x) result(y)
-        type(trama_value), intent(in) :: x
-        y = trama_neg(x)
-    end function
-
-    type(trama_value) function product_of(x, y) result(z)
-        type(trama_value), intent(in) :: x, y
-        z = trama_mul(x, y)
-    end function
-
-    type(trama_value) function times(factor, x) result(y)
-        real(c_double), intent(in) :: factor
-        type(trama_value), intent(in) :: x
-        y = trama_scale(x, factor)
-    end function
-
-    type(trama_value) function quotient_of(x, y) result(z)
-        type(trama_value), intent(in) :: x, y
-        z = trama_div(x, y)
-    end function
-
-    type(trama_value) function over(x, divisor) result(y)
-        type(trama_value), intent(in) :: x
-        real(c_double), intent(in) :: divisor
-        y = trama_scale(x, 1 / divisor)
-    end function
 
     !> x(n, k), y(k, m) -> (n, m), as matmul; the other dims, behind these, broadcast. With trans_x, x is x(k, n); with
     !> trans_y, y is y(m, k).

@@ -76,7 +76,7 @@ contains
         a = [1d0, 2d0, 3d0]
         p = trama_program_new()
         x = trama_constant(p, a)
-        y = -(2d0 * x * x - x / (x + x)) / 4d0
+        y = -(2d0 * x * x - x / (x + x)) * 0.25d0
         call run_once(p, [y], run)
         call must(trama_read(run, y, found))
         call demand(near(found, -(2 * a * a - a / (a + a)) / 4, 1d-15), "another expression")
