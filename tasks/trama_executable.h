@@ -55,7 +55,8 @@ trama_status trama_feed_at(trama_where where, trama_executable *executable, cons
  *         trama_feed_local_box(run, x, TRAMA_SHAPE(rows, 784), i, offset, extent);
  *         pieces[i] = my_rows(offset[0], extent[0]);
  *     }
- *     trama_feed_local(run, x, TRAMA_SHAPE(rows, 784), n, pieces); */
+ *     trama_feed_local(run, x, TRAMA_SHAPE(rows, 784), n, pieces);
+ */
 #define trama_feed_local(executable, input, shape, n, pieces)                                                          \
     trama_feed_local_at(TRAMA_HERE, executable, input, shape, n, pieces)
 trama_status trama_feed_local_at(trama_where where, trama_executable *executable, const trama_value *input,
