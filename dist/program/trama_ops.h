@@ -104,6 +104,8 @@ extern "C++" template <int n> constexpr const int *trama_dims_list(const int (&d
 }
 #define TRAMA_DIMS(...) trama_dims_count({__VA_ARGS__}), trama_dims_list({__VA_ARGS__})
 #else
+/* Dims as the two arguments that reductions take, their number and their list: trama_sum_over(x, TRAMA_DIMS(0, 2), true)
+ */
 #define TRAMA_DIMS(...) (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[]){__VA_ARGS__}
 #endif
 trama_value *trama_sum_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);

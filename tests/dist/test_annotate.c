@@ -345,7 +345,7 @@ START_TEST(wrong_questions_are_refused)
     ck_assert_int_eq(trama_complete_text(NULL, 1, &words), TRAMA_E_ARGUMENT);
     ck_assert_int_eq(trama_complete_text(p, 1, NULL), TRAMA_E_ARGUMENT);
     ck_assert_int_eq(trama_complete_text(p, 0, &words), TRAMA_E_ARGUMENT);
-    trama_matmul(tensor("x", TRAMA_SHAPE(2), NULL), tensor("y", TRAMA_SHAPE(2), NULL));
+    trama_matmul(tensor("x", TRAMA_SHAPE(2), NULL), tensor("y", TRAMA_SHAPE(3), NULL));
     EXPECT_REFUSED(TRAMA_E_SHAPE, "matmul", "test_annotate.c");
 }
 END_TEST

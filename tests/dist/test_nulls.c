@@ -262,6 +262,8 @@ START_TEST(targets_and_gradients)
     PASSES(trama_step_value_at(W, NULL, TRAMA_STEP_LR));
     PASSES(trama_assign_at(W, NULL, x));
     PASSES(trama_assign_at(W, w, NULL));
+    PASSES(trama_assign_if_at(W, NULL, w, w));
+    PASSES(trama_assign_if_at(W, w, NULL, w));
     PASSES(trama_assign_if_at(W, w, w, NULL));
 }
 END_TEST
