@@ -87,6 +87,15 @@ static int lanes_used(const plan *plan_)
     return lanes;
 }
 
+START_TEST(numbers_in_an_expression_cost_no_task_and_no_pass)
+{
+    trama_value *y = trama_scalar_sub(1, trama_div_scalar(trama_add_scalar(trama_mul(x, x), 0.5), 3));
+    const plan *got = PLAN(1, &coarse, trama_scalar_div(2, trama_add_scalar(trama_square(y), 1)));
+    ck_assert_int_eq(computes(got), 1);
+    ck_assert_int_eq(calls(got), 7);
+}
+END_TEST
+
 START_TEST(a_pointwise_chain_is_one_step_and_keeps_its_middle_to_itself)
 {
     const plan *got = PLAN(1, &coarse, trama_exp(trama_tanh(trama_neg(x))));
@@ -238,6 +247,7 @@ int main(void)
 {
     const TTest *tests[] = {
         a_pointwise_chain_is_one_step_and_keeps_its_middle_to_itself,
+        numbers_in_an_expression_cost_no_task_and_no_pass,
         what_is_kept_or_used_elsewhere_is_not_internal,
         bias_and_activation_run_on_the_tile_of_the_product,
         without_fusion_every_op_is_a_step,
