@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers of runs in one rank. */
+/* Random numbers of runs, in one rank and over ranks: the same on each of them. */
 #include "drawing.h"
 
 static const char *const layouts_tried[][2] = {
