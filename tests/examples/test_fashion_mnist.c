@@ -283,7 +283,7 @@ END_TEST
 START_TEST(a_log_on_a_full_disk_ends_it_with_an_error)
 {
     for (int ranks = 0; ranks < (TRAMA_HAVE_MPI ? 3 : 1); ranks += 2) {
-        char launcher[sizeof MPIRUN + 8] = "";
+        char launcher[sizeof MPIRUN + 16] = "";
         if (ranks)
             snprintf(launcher, sizeof launcher, "%s%d ", MPIRUN, ranks);
         const outcome *o = run("%s./fashion_mnist --data %s --hidden 64 --steps 3 --log /dev/full", launcher, scratch);

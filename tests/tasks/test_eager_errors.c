@@ -71,7 +71,7 @@ static void refuse_eager(int which)
     switch (which) {
         CASE(0, trama_shard(y, two, "R"));
         CASE(1, trama_add(y, b));
-        CASE(2, trama_matmul(y, y));
+        CASE(2, trama_matmul_trans(y, y, true, false));
         CASE(3, trama_neg(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4))));
         CASE(4, trama_shard(a, two, "R"));
         CASE(5, trama_neg(trama_shard(trama_state(p, "s", TRAMA_F64, TRAMA_SCALAR, NULL), two, "P(sum)")));
@@ -82,7 +82,7 @@ static void refuse_eager(int which)
         const char *what[3];
     } wanted[] = {{TRAMA_E_ORDER, {"shard of", "computed", "trama_reshard"}},
                   {TRAMA_E_LAYOUT, {"add", "2 and 2:1,0", "trama_reshard"}},
-                  {TRAMA_E_SHAPE, {"matmul", "[4]", ""}},
+                  {TRAMA_E_SHAPE, {"matmul", "vector", "trans_x"}},
                   {TRAMA_E_UNSUPPORTED, {"x", "eager", "trama_constant"}},
                   {TRAMA_E_ORDER, {"shard of", "computed", "trama_reshard"}},
                   {TRAMA_E_LAYOUT, {"s", "state", "partial"}}};
