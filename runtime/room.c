@@ -18,7 +18,7 @@ static const size_t blas_buffer = (size_t)128 << 20; /* of a thread of OpenBLAS 
 
 /* ---- The end of a process that has none ---- */
 
-static bool ending;
+static bool ending, starved; /* starved: room was asked for, and there was none */
 static int status_at_exit;
 
 static void note_status(int status, void *arg)
@@ -28,7 +28,8 @@ static void note_status(int status, void *arg)
     status_at_exit = status;
 }
 
-/* on_exit does not know which library a function is in, so this one stays loaded. */
+/* on_exit does not know which library a function is in, so this one stays loaded. Of a shared library's constructor it
+ * takes functions too early: those run after all destructors, which is too late where nothing was started. */
 static void prepare_for_the_end(void)
 {
     static bool prepared;
@@ -41,14 +42,6 @@ static void prepare_for_the_end(void)
     on_exit(note_status, NULL);
 }
 
-void room_end(void)
-{
-    if (!ending)
-        return;
-    fflush(NULL);
-    _exit(status_at_exit);
-}
-
 static bool can_map(size_t bytes)
 {
     void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -58,12 +51,27 @@ static bool can_map(size_t bytes)
     return true;
 }
 
-/* Once OpenBLAS is loaded: its threads ask for their buffers at once. */
+/* A thread of OpenBLAS that still asks for its buffer would be waited for; where there is room, none does. */
+void room_end(void)
+{
+    if (!ending || (!starved && can_map(blas_buffer)))
+        return;
+    fflush(NULL);
+    _exit(status_at_exit);
+}
+
+/* Once OpenBLAS is loaded, whose threads ask for their buffers at once. */
 static __attribute__((constructor)) void look_at_limit(void)
 {
     struct rlimit limit;
-    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY && !can_map(blas_buffer))
+    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
         prepare_for_the_end();
+}
+
+static void note_starving(void)
+{
+    starved = true;
+    prepare_for_the_end();
 }
 
 /* ---- Asking ---- */
@@ -98,7 +106,7 @@ trama_status room_check(int threads)
     int error = try_threads(threads, starpus_own);
     if (!error)
         return TRAMA_OK;
-    prepare_for_the_end();
+    note_starving();
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
                       "there is no room for %d threads and %zu MB of address space beside what the process has: %s. "
                       "Limits are those of ulimit -v and -u, and of the control group; TRAMA_WORKERS asks for less",
@@ -109,7 +117,7 @@ trama_status context_check_room(size_t bytes, const char *what)
 {
     if (!bytes || can_map(bytes))
         return TRAMA_OK;
-    prepare_for_the_end();
+    note_starving();
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
                       "there is no room for %s, %zu MB of address space: %s. The limit is that of ulimit -v; "
                       "TRAMA_WORKERS asks for less",
