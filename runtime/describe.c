@@ -117,7 +117,7 @@ char *trama_context_describe(const trama_context *context)
     if (c->config.window)
         text_add(&t, "window %d steps", c->config.window);
     else
-        text_add(&t, "window 2 steps, 8 where their inputs are small");
+        text_add(&t, "window 2 steps, up to 8 of few tasks");
     text_add(&t, ", grain %lld flop and %lld bytes, watchdog %d s\n", (long long)c->config.grain_flops,
              (long long)c->config.grain_bytes, c->config.watchdog);
     text_add(&t, "kernels: %s\n", c->cpu_kind);

@@ -35,8 +35,9 @@ typedef struct trama_config {
     int workers;              /* CPU workers of this rank, TRAMA_WORKERS; 0: the cores it may use (binding, control
                                  groups), shared fairly with the other ranks of the node; one core is kept for messages
                                  where a rank of several has 8 or more */
-    int window;               /* steps in flight at most, up to 64, TRAMA_WINDOW; 0: 2, or 8 where the inputs of a step
-                                 take 64 KiB or less. Each step in flight has buffers for its inputs */
+    int window;               /* steps in flight at most, up to 64, TRAMA_WINDOW; 0: 2, or up to 8 where the inputs of a
+                                 step take 64 KiB or less, as long as all are at most 256 tasks and messages. Each
+                                 step in flight has buffers for its inputs */
     int ways;                 /* into how many tiles an op is cut at most, TRAMA_WAYS; 0: the workers of a place. Fix it
                                  for equal bits on unlike machines */
     int64_t grain_flops;      /* least work worth one task; 0: 2e6 flop */

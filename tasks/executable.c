@@ -64,7 +64,7 @@ trama_status executable_begin(trama_where where, trama_context *context, trama_p
     e->planning = planning_in(context, e->map);
     e->planning.faults = &e->faults;
     e->faults.context = context;
-    e->window = choose_window(program, config);
+    e->window = e->ahead = choose_window(program, config);
     e->flights = trama_alloc((size_t)e->window * sizeof(flight *));
     for (int i = 0; i < e->window; i++)
         e->flights[i] = flight_new(context);
@@ -213,14 +213,23 @@ trama_status trama_wait(trama_executable *e)
     return executable_fault(e);
 }
 
-/* A caller that is a whole window ahead sleeps until half of it is done, one wake-up for several runs; not where the
- * user has set the window: then only for the run that fills it. */
+trama_status executable_make_room(trama_executable *e, int steps, const char *call)
+{
+    enum { FEW = 2, STEPS = 256 }; /* of more steps each comes out of the cache when it is run */
+    bool chosen = context_config(e->context)->window > 0;
+    e->ahead = chosen || (int64_t)e->window * steps <= STEPS ? e->window : steps < STEPS / FEW ? STEPS / steps : FEW;
+    trama_status status = executable_wait_run(e, e->runs - e->ahead, call);
+    return status ? status : executable_wait_run(e, e->runs - e->window, call);
+}
+
+/* A caller that is as far ahead as it may sleeps until half of these runs are done, one wake-up for several; not where
+ * the user has set the window: then only for the run that fills it. */
 trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call)
 {
     flight *f = i < 0 || i < e->runs - e->window ? NULL : e->flights[i % e->window];
     if (!f || flight_done(f))
         return TRAMA_OK;
-    int more = context_config(e->context)->window ? 0 : (e->window - 1) / 2;
+    int more = context_config(e->context)->window ? 0 : (e->ahead - 1) / 2;
     int64_t half = i + more < e->runs ? i + more : e->runs - 1;
     trama_status status = flight_wait(e->context, e->flights[half % e->window], call);
     return status ? status : flight_wait(e->context, f, call);

@@ -99,8 +99,8 @@ struct trama_executable {
     struct trama_watch *watches;           /* the first of them */
     move_plans moves;                      /* between its values and what the host has wrapped */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
-    int window;
-    flight **flights; /* [window] of run i mod window */
+    int window, ahead; /* runs under way at most; of the target that ran last, fewer where they have many steps */
+    flight **flights;  /* [window] of run i mod window */
     int64_t runs;
     int64_t steps; /* runs, where a whole cycle of micro-steps is one */
     bool own_ops;  /* it has ops that users defined, whose kernels may fail */
@@ -140,6 +140,8 @@ trama_status executable_agree(trama_executable *e, const char *call);
 /* Not collective: E_KERNEL where a kernel failed on this rank. */
 trama_status executable_fault(trama_executable *e);
 
+/* Waits until one more run, of so many steps, may be under way. */
+trama_status executable_make_room(trama_executable *e, int steps, const char *call);
 /* Waits for run number i, if it may be under way. */
 trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call);
 

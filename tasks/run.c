@@ -258,7 +258,7 @@ trama_status target_submit(trama_where where, trama_executable *e, target_state 
     if (status)
         return status;
     flight *f = e->flights[e->runs % e->window];
-    executable_wait_run(e, e->runs - e->window, "trama_run");
+    executable_make_room(e, c->of.plan->steps.n, "trama_run");
     for (int i = 0; i < t->leaves.n; i++) {
         instance *in = e->at[t->leaves.at[i]].in;
         in->slot_used[in->slot] = e->runs;
