@@ -149,10 +149,11 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
 }
 
 /* Sleeping and waking costs 10 us, more than a short run takes. Where the rank has a core to spare, the caller
- * therefore polls for a moment first; it yields, so that a worker of the same core goes on. */
+ * therefore polls for a moment first, if the wait before was as short; it yields, so that a worker of the same core
+ * goes on. */
 static bool ends_soon(const trama_context *c, const atomic_long *count)
 {
-    if (c->cores.cores < 2 || c->cores.shared)
+    if (c->cores.cores < 2 || c->cores.shared || atomic_load(&c->last_wait) > poll_for)
         return false;
     for (int64_t until = runtime_now() + poll_for; runtime_now() < until; sched_yield())
         if (COUNT(atomic_load(count)) == 0)
@@ -166,10 +167,12 @@ static trama_status wait_awake(trama_context *c, const atomic_long *count, const
         return TRAMA_OK;
     if (starpu_worker_get_id() >= 0)
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "%s would wait inside a StarPU task", what);
+    int64_t begin = runtime_now();
     context_wake(c);
     if (!ends_soon(c, count))
         wait_for(c, count, what);
     context_rest(c);
+    atomic_store(&c->last_wait, runtime_now() - begin);
     return TRAMA_OK;
 }
 

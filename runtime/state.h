@@ -99,6 +99,7 @@ struct trama_context {
 
     /* flight.c, under runtime_lock but for the atomics */
     atomic_long under_way, landings;
+    _Atomic int64_t last_wait; /* ns that the last wait took */
     int waiters;               /* threads that wait; more than one only where the host asks for trouble */
     const atomic_long *waited; /* what the last one waits for: others that land wake nobody */
     flight *idle_flights;
