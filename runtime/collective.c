@@ -89,6 +89,17 @@ static trama_status report_calls(trama_context *c, const call_card *all, int oth
     return status;
 }
 
+trama_status context_find_other(trama_context *c, const char *what, uint64_t hash, int *other)
+{
+    uint64_t *all = trama_alloc((size_t)c->comm.ranks * sizeof *all);
+    trama_status status = context_gather(c, what, &hash, sizeof hash, all);
+    *other = 0;
+    for (int r = 1; r < c->comm.ranks && !*other && !status; r++)
+        *other = all[r] != all[0] ? r : 0;
+    free(all);
+    return status;
+}
+
 trama_status context_call(trama_context *c, trama_where where, const char *what, const char *words)
 {
     if (c->disorder)
@@ -96,12 +107,8 @@ trama_status context_call(trama_context *c, trama_where where, const char *what,
     if (!context_compares(c))
         return TRAMA_OK;
     remember_place(c, where);
-    uint64_t hash = hash_text(HASH_START, words), *hashes = trama_alloc((size_t)c->comm.ranks * sizeof *hashes);
-    trama_status status = context_gather(c, what, &hash, sizeof hash, hashes);
     int other = 0;
-    for (int r = 1; r < c->comm.ranks && !other && !status; r++)
-        other = hashes[r] != hashes[0] ? r : 0;
-    free(hashes);
+    trama_status status = context_find_other(c, what, hash_text(HASH_START, words), &other);
     if (!other)
         return status;
     call_card mine = card_of(c, where, words), *all = trama_alloc((size_t)c->comm.ranks * sizeof *all);

@@ -29,12 +29,11 @@ static trama_status load_topology(hwloc_topology_t *topology, bool with_devices)
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "hwloc cannot read this machine's topology");
 }
 
-/* All ranks' cards, or the same error on all. */
-static trama_status exchange_cards(trama_context *c, const trama_config *config, const char *cpu_kind,
+/* All ranks' cards, or the same error on all. status: of what this rank has looked at before. */
+static trama_status exchange_cards(trama_context *c, trama_status status, const char *cpu_kind,
                                    const context_gpus *gpus, node_card *cards)
 {
     node_card mine;
-    trama_status status = config_resolve(config, &c->config);
     if (!status)
         status = gpus_wanted(c, gpus);
     if (!status)
@@ -147,13 +146,10 @@ static void release(trama_context *c)
     is_live = false;
 }
 
-/* The configuration may be wrong, which is said once all ranks can agree on it. */
-static trama_status open_communicator(const trama_config *given, comm *opened)
+static trama_status open_communicator(trama_context *c, const void *communicator)
 {
-    trama_config config;
-    config_resolve(given, &config);
-    vigil *watch = comm_may_wait() ? vigil_begin(&config, "trama_start, where MPI connects its ranks,") : NULL;
-    trama_status status = comm_open(given ? given->communicator : NULL, opened);
+    vigil *watch = comm_may_wait() ? vigil_begin(&c->config, "trama_start, where MPI connects its ranks,") : NULL;
+    trama_status status = comm_open(communicator, &c->comm);
     vigil_end(watch);
     return status;
 }
@@ -168,13 +164,14 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
     if (is_live)
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "a context is live already: trama_stop it first");
     memset(c, 0, sizeof *c);
-    trama_status status = open_communicator(config, &c->comm);
+    trama_status resolved = config_resolve(config, &c->config); /* an error is told once all ranks can agree on it */
+    trama_status status = open_communicator(c, config ? config->communicator : NULL);
     if (status)
         return status;
     is_live = true;
     node_card *cards = trama_alloc((size_t)c->comm.ranks * sizeof *cards);
     snprintf(c->cpu_kind, sizeof c->cpu_kind, "%s", cpu_kind ? cpu_kind : "");
-    if ((status = exchange_cards(c, config, cpu_kind, gpus, cards)) || (status = check_options(c, cards)) ||
+    if ((status = exchange_cards(c, resolved, cpu_kind, gpus, cards)) || (status = check_options(c, cards)) ||
         (status = start_starpu(c, cards)) || (status = agree_machine(c, cards))) {
         driver_stop(c);
         release(c);

@@ -128,6 +128,9 @@ trama_status context_gather(trama_context *c, const char *what, const void *mine
 trama_status context_call(trama_context *c, trama_where where, const char *what, const char *words);
 bool context_compares(const trama_context *c); /* whether the words are looked at */
 
+/* The first rank whose hash is not that of rank 0; 0 where all are equal. Collective. */
+trama_status context_find_other(trama_context *c, const char *what, uint64_t hash, int *other);
+
 /* All ranks have found that they do not do the same, and give the same message. E_ORDER. */
 trama_status context_disagree(trama_context *c, const char *message);
 

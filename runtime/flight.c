@@ -24,13 +24,18 @@ pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t landed;
 static pthread_once_t landed_once = PTHREAD_ONCE_INIT;
 
-static void make_condition(void)
+void runtime_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attribute;
     pthread_condattr_init(&attribute);
     pthread_condattr_setclock(&attribute, CLOCK_MONOTONIC);
-    pthread_cond_init(&landed, &attribute);
+    pthread_cond_init(condition, &attribute);
     pthread_condattr_destroy(&attribute);
+}
+
+static void make_landed(void)
+{
+    runtime_condition(&landed);
 }
 
 int64_t runtime_now(void)
@@ -42,7 +47,7 @@ int64_t runtime_now(void)
 
 void flight_start(trama_context *c)
 {
-    pthread_once(&landed_once, make_condition);
+    pthread_once(&landed_once, make_landed);
     c->idle_flights = NULL;
     c->waiters = 0;
 }

@@ -117,6 +117,7 @@ struct trama_context {
 extern pthread_mutex_t runtime_lock;
 
 int64_t runtime_now(void); /* ns, monotonic */
+void runtime_condition(pthread_cond_t *condition); /* made, to be waited for on the clock of runtime_now */
 
 /* driver.c: StarPU and StarPU-MPI for c->cores; or the host's. Fills places[].worker and c->machine is not needed yet.
  * driver_prepare decides the mode and cuts c->cores accordingly. */

@@ -54,16 +54,12 @@ static bool start_thread(vigil *v)
 
 vigil *vigil_begin(const trama_config *config, const char *what)
 {
-    pthread_condattr_t attribute;
     vigil *v = trama_alloc(sizeof *v);
     v->config = *config;
     v->over = false;
     snprintf(v->what, sizeof v->what, "%s", what);
     pthread_mutex_init(&v->lock, NULL);
-    pthread_condattr_init(&attribute);
-    pthread_condattr_setclock(&attribute, CLOCK_MONOTONIC);
-    pthread_cond_init(&v->change, &attribute);
-    pthread_condattr_destroy(&attribute);
+    runtime_condition(&v->change);
     if (start_thread(v))
         return v;
     free(v);

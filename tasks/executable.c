@@ -216,8 +216,8 @@ trama_status trama_wait(trama_executable *e)
 trama_status executable_make_room(trama_executable *e, int steps, const char *call)
 {
     enum { FEW = 2, STEPS = 256 }; /* of more steps each comes out of the cache when it is run */
-    bool chosen = context_config(e->context)->window > 0;
-    e->ahead = chosen || (int64_t)e->window * steps <= STEPS ? e->window : steps < STEPS / FEW ? STEPS / steps : FEW;
+    int most = (int)max_i64(FEW, STEPS / max_i64(1, steps));
+    e->ahead = context_config(e->context)->window ? e->window : (int)min_i64(e->window, most);
     trama_status status = executable_wait_run(e, e->runs - e->ahead, call);
     return status ? status : executable_wait_run(e, e->runs - e->window, call);
 }

@@ -18,19 +18,6 @@ static uint64_t hash_lines(const program_lines *l, int n)
     return hash;
 }
 
-/* The first rank with another hash than rank 0; 0 where there is none. */
-static trama_status find_other(trama_context *context, uint64_t mine, int *other)
-{
-    int ranks = context_ranks(context);
-    uint64_t *all = trama_alloc((size_t)ranks * sizeof *all);
-    trama_status status = context_gather(context, call, &mine, sizeof mine, all);
-    *other = 0;
-    for (int r = 1; r < ranks && !*other && !status; r++)
-        *other = all[r] != all[0] ? r : 0;
-    free(all);
-    return status;
-}
-
 /* A line of a rank's program, and where that is compiled. */
 typedef struct line_card {
     char words[240], place[220], compiled[200];
@@ -66,7 +53,7 @@ static trama_status report_first(trama_where where, trama_context *context, cons
     trama_status status = TRAMA_OK;
     for (int same = 0; most - same > 1 && !status;) {
         int middle = same + (most - same) / 2, found;
-        status = find_other(context, hash_lines(l, middle), &found);
+        status = context_find_other(context, call, hash_lines(l, middle), &found);
         most = found ? middle : most;
         same = found ? same : middle;
         other = found ? found : other;
@@ -100,7 +87,7 @@ trama_status same_program(trama_where where, trama_context *context, const trama
     int other = 0, most = 0;
     if (!mine)
         program_in_lines(program, &l);
-    trama_status status = find_other(context, mine ? 0 : hash_lines(&l, l.lines.n), &other);
+    trama_status status = context_find_other(context, call, mine ? 0 : hash_lines(&l, l.lines.n), &other);
     if (!status)
         status = other ? context_agree(context, call, mine) : mine;
     if (!status && other)

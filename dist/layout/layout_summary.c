@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds how much of a tensor, in a few lines whatever the mesh. Counts every process; estimates nothing. */
+/* The holders of a tensor, counted in about ten lines for a mesh of any size. It counts every process and estimates
+ * nothing. */
 #include <inttypes.h>
 
 #include "layout_walk.h"

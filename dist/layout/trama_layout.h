@@ -76,8 +76,9 @@ trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *l
 trama_status trama_layout_describe_some(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int first,
                                         int n, char **text);
 
-/* Who holds how much, counted over all processes, in about ten lines for a mesh of any size: how many different boxes there are,
- * their holders and extents, the elements of all processes together and the most of one. The caller frees. Errors as above. */
+/* Counts the holders of a tensor, in about ten lines for a mesh of any size: how many different boxes there are, their
+ * holders and extents, the elements of all processes together and the most of one. Every process is counted. The caller
+ * frees. Errors as above. */
 trama_status trama_layout_summary(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text);
 
 /* The same placements and the same mask. */

@@ -176,7 +176,8 @@ static void take(intake *in, int64_t elements, int64_t of_source, int64_t messag
     in->load.messages += messages;
 }
 
-/* What is lacking comes in one message of each source box; or scattered, where the targets outnumber all holders. */
+/* Each source box sends the elements lacking in one message. Where the targets outnumber all holders, the elements are
+ * scattered. */
 static void take_boxes(intake *in, int position)
 {
     const transfer *t = in->t;

@@ -46,8 +46,8 @@ int64_t transfer_lacking(const transfer *t, int position);
  *   one does not     terms    n   (terms   + targets-1) n / targets */
 bool transfer_is_sliced(int terms, int targets, bool all_hold);
 
-/* What a process receives; and of its bytes those that processes of the source send, rather than targets that exchange
- * slices. */
+/* Bytes and messages that a process receives. of_source: the bytes that processes of the source send to it; the others
+ * come from targets that exchange slices. */
 typedef struct transfer_load {
     int64_t bytes, messages, of_source;
 } transfer_load;

@@ -29,7 +29,7 @@ static void raise(transfer_load *most, int64_t bytes, int64_t messages)
     most->messages = max_i64(most->messages, messages);
 }
 
-/* What each process of the source sends, on the average, where the targets asked get so much of it. */
+/* Bytes that a process of the source sends on the average, where the targets asked receive of_source bytes. */
 static int64_t sent_by(const transfer *t, int64_t of_source)
 {
     if (!of_source)

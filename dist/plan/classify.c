@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kind of exchange it is, and what its processes lack. Known from the transfer and the map, without holdings. */
+/* The kind of an exchange, and the bytes that its processes and places lack. Both follow from the transfer and the map,
+ * without holdings. */
 #include "exchange.h"
 #include "thresholds.h"
 

@@ -24,7 +24,7 @@ void intervals_sort(intervals *list)
     }
 }
 
-/* The last of those that begin before hi. */
+/* The index of the last interval that comes before (group, hi) in order. It may be of an earlier group; -1: none. */
 int intervals_begin(const intervals *list, int group, int64_t hi)
 {
     int low = 0, high = list->n;

@@ -55,7 +55,7 @@ int64_t trama_reshard_plan_moves(const trama_reshard_plan *plan, const trama_mov
 /* How much moves, at most and at least; zeros for no plan. */
 trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *plan);
 
-/* What processes lack, and any plan has to bring them at least. */
+/* Bytes that processes lack. Every plan brings them at least these. */
 typedef struct trama_reshard_lack {
     int processes;    /* of both meshes */
     int lacking;      /* processes that lack something; this and what follows is -1 where a layout is partial */

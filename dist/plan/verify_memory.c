@@ -47,8 +47,8 @@ static step_access access_of(const plan *p, int step, int shard, const box *b)
     return found;
 }
 
-/* Who uses which part of the shards that messages lie in: each operand by its interval in one dim of its shard, the
- * group being 2 * shard, or 2 * shard + 1 where it has all of that dim. */
+/* Operands that use parts of the shards in which messages lie: each by its interval in one dim of its shard, the group
+ * being 2 * shard, or 2 * shard + 1 where it has all of that dim. */
 typedef struct uses {
     intervals list;
     int *dim;  /* [shards] the dim of a shard that has views; -1 of others */

@@ -63,13 +63,9 @@ static trama_context *start(bool alone)
 
 static void feed(trama_executable *e, const main_job *job, int batch)
 {
-    float *images = malloc(sizeof(float) * (size_t)batch * MAIN_JOB_IN);
-    int64_t *labels = malloc(sizeof(int64_t) * (size_t)batch);
-    srand(1);
-    for (int i = 0; i < batch * MAIN_JOB_IN; i++)
-        images[i] = (float)(rand() % 256) / 255;
-    for (int i = 0; i < batch; i++)
-        labels[i] = rand() % MAIN_JOB_OUT;
+    float *images;
+    int64_t *labels;
+    main_job_samples(batch, &images, &labels);
     bench_try(trama_feed(e, job->x, images, TRAMA_SHAPE(batch, MAIN_JOB_IN)), "feed");
     bench_try(trama_feed(e, job->y, labels, TRAMA_SHAPE(batch)), "feed");
     free(images);

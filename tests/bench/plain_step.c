@@ -15,7 +15,7 @@
 
 #include "main_job.h"
 
-enum { SAMPLES = 8192, WINDOW = 2, MOST_TASKS = 8 * MAIN_JOB_MAX_LAYERS };
+enum { SAMPLES = 8192, WINDOW = 2 };
 static const float rate = 0.1f;
 
 /* A buffer and its handle. */
@@ -32,12 +32,12 @@ typedef struct exchange {
 } exchange;
 
 typedef struct layer {
-    int rows, in, out;   /* of this rank */
-    bool last, partial;  /* no relu; rows of w are split, so that the product is a term of a sum */
-    bool split, reduced; /* columns of w are split; the gradient of h is a term of a sum */
-    tensor w;            /* [in, out] and behind it b [out] */
-    tensor *h, *next;    /* [rows, in], [rows, out] */
-    tensor dz, *before;  /* [rows, out]; the layer's before, NULL in the first */
+    int rows, in, out;  /* of this rank */
+    bool last, partial; /* no relu; rows of w are split, so that the product is a term of a sum */
+    bool reduced;       /* columns of w are split, so that the gradient of h is a term of a sum */
+    tensor w;           /* [in, out] and behind it b [out] */
+    tensor *h, *next;   /* [rows, in], [rows, out] */
+    tensor dz, *before; /* [rows, out]; the layer's before, NULL in the first */
     exchange forward, backward, gradient;
 } layer;
 
@@ -317,13 +317,12 @@ static void exchange_of(exchange *e, int count, int *tags)
 static void layer_of(step *s, int i, const int *size, int *tags)
 {
     layer *l = &s->layers[i];
-    bool model = !s->data_parallel;
+    bool model = !s->data_parallel, split = model && i % 2 == 0 && i < s->n - 1;
     *l = (layer){.last = i == s->n - 1, .partial = model && i % 2};
-    l->split = model && i % 2 == 0 && !l->last;
-    l->reduced = l->split && i > 0;
+    l->reduced = split && i > 0;
     l->rows = s->data_parallel ? s->batch / 2 : s->batch;
     l->in = size[i] / (l->partial ? 2 : 1);
-    l->out = size[i + 1] / (l->split ? 2 : 1);
+    l->out = size[i + 1] / (split ? 2 : 1);
     l->h = i ? &s->h[i] : NULL; /* the first one's is fed */
     l->next = &s->h[i + 1];
     l->before = i ? &s->layers[i - 1].dz : NULL;
@@ -349,12 +348,7 @@ static void step_begin(step *s, const char *hidden)
         tensor_of(&s->x[i], (size_t)s->batch * MAIN_JOB_IN, sizeof(float));
         tensor_of(&s->labels[i], (size_t)s->batch, sizeof(int64_t));
     }
-    s->images = malloc(sizeof(float) * SAMPLES * MAIN_JOB_IN);
-    s->classes = malloc(sizeof(int64_t) * SAMPLES);
-    for (int i = 0; i < SAMPLES * MAIN_JOB_IN; i++)
-        s->images[i] = (float)(rand() % 256) / 255;
-    for (int i = 0; i < SAMPLES; i++)
-        s->classes[i] = rand() % MAIN_JOB_OUT;
+    main_job_samples(SAMPLES, &s->images, &s->classes);
     total_batch = (float)s->batch;
 }
 

@@ -65,17 +65,6 @@ static main_job job_of(int argc, char **argv)
 
 /* ---- Running it ---- */
 
-static void make_data(training *t)
-{
-    t->images = malloc(sizeof(float) * SAMPLES * MAIN_JOB_IN);
-    t->labels = malloc(sizeof(int64_t) * SAMPLES);
-    srand(1);
-    for (int i = 0; i < SAMPLES * MAIN_JOB_IN; i++)
-        t->images[i] = (float)(rand() % 256) / 255;
-    for (int i = 0; i < SAMPLES; i++)
-        t->labels[i] = rand() % MAIN_JOB_OUT;
-}
-
 static void feed(training *t)
 {
     int batch = t->batch;
@@ -115,7 +104,7 @@ int main(int argc, char **argv)
     trama_context *context;
     if (t.batch > SAMPLES)
         bench_fail("--batch takes at most %d", SAMPLES);
-    make_data(&t);
+    main_job_samples(SAMPLES, &t.images, &t.labels);
     bench_try(trama_start(NULL, &context), "start");
     bench_try(trama_compile(context, t.job.program, &t.executable), "compile");
     if (plan) {

@@ -23,6 +23,18 @@ int main_job_sizes(const char *hidden, int size[MAIN_JOB_MAX_LAYERS + 1])
     return n;
 }
 
+void main_job_samples(int n, float **images, int64_t **labels)
+{
+    size_t samples = (size_t)n;
+    *images = malloc(sizeof **images * samples * MAIN_JOB_IN);
+    *labels = malloc(sizeof **labels * samples);
+    srand(1);
+    for (int i = 0; i < n * MAIN_JOB_IN; i++)
+        (*images)[i] = (float)(rand() % 256) / 255;
+    for (int i = 0; i < n; i++)
+        (*labels)[i] = rand() % MAIN_JOB_OUT;
+}
+
 /* Splits a dim along the mesh axis of that name; dim -1: nowhere. */
 static void shard(const main_job *job, trama_value *value, const char *name, int dim)
 {

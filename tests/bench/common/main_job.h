@@ -22,6 +22,9 @@ main_job main_job_new(const char *mesh, const char *hidden);
 main_job main_job_forward(const char *mesh, const char *hidden); /* up to the loss: no target yet */
 void main_job_free(main_job *job);
 
+/* n synthetic samples, the same on every rank: images [n, 784] and labels [n], which the caller frees. */
+void main_job_samples(int n, float **images, int64_t **labels);
+
 /* 784, the hidden sizes and 10 in size[]; returns the number of layers. */
 int main_job_sizes(const char *hidden, int size[MAIN_JOB_MAX_LAYERS + 1]);
 
