@@ -51,10 +51,11 @@ static bool can_map(size_t bytes)
     return true;
 }
 
-/* A thread of OpenBLAS that still asks for its buffer would be waited for; where there is room, none does. */
+/* A thread of OpenBLAS that still asks for its buffer would be waited for. Where there is room for those of all cores,
+ * none does, even if it has only begun: malloc takes as much again for a new thread. */
 void room_end(void)
 {
-    if (!ending || (!starved && can_map(blas_buffer)))
+    if (!ending || (!starved && can_map((size_t)sysconf(_SC_NPROCESSORS_ONLN) * 2 * blas_buffer)))
         return;
     fflush(NULL);
     _exit(status_at_exit);
@@ -103,6 +104,7 @@ static int try_threads(int n, size_t bytes)
 
 trama_status room_check(int threads)
 {
+    look_at_limit(); /* it may have been set since, and from here on_exit has the order that a shared library needs */
     int error = try_threads(threads, starpus_own);
     if (!error)
         return TRAMA_OK;
