@@ -235,6 +235,18 @@ START_TEST(a_rank_that_was_interrupted_before_it_wrote_is_told_so)
 }
 END_TEST
 
+/* As on a disk that fills up: the last tasks were submitted, and the events of their runs are lost. */
+START_TEST(where_no_task_ran_all_that_is_missing_is_named)
+{
+    make_run(workers, "Name: matmul\nJobId: 0_1\nSubmitOrder: 1\nSubmitTime: 5\nMPIRank: 0\n\n", "", "");
+    add_rank(0, "trama-trace 1\nprogram by hand\nrank 0 of 1\ncut\n");
+    const outcome *o = run("TRAMA_FXT_TOOL=%s/tool ./trama trace --no-starvz %s/run", scratch, scratch);
+    ck_assert_int_eq(o->status, 1);
+    EXPECT(o->text, "there is nothing to show: no task of by hand ran; rank 0: cut: not all events could be written",
+           "; 1 task was submitted and never began\n");
+}
+END_TEST
+
 START_TEST(an_interrupted_command_leaves_nothing_behind)
 {
     make_two_ranks();
@@ -389,6 +401,7 @@ TESTS(all_figures_of_two_ranks, time_begins_with_the_first_task, a_rank_that_is_
       tables_by_role_op_and_place, waits_name_their_causes, a_wait_that_went_on_when_its_cause_was_over_says_so,
       messages_of_senders_that_the_tool_does_not_look_at_are_named, more_ranks_than_the_tool_merges_are_refused,
       steps_that_are_not_there_are_told, results_that_are_not_made_again_are_gone,
-      a_rank_that_was_interrupted_before_it_wrote_is_told_so, an_interrupted_command_leaves_nothing_behind,
-      a_handle_with_many_readers_costs_each_a_little, the_critical_path_is_that_of_the_whole_graph,
-      many_names_have_a_colour_each, paje_traces_are_trimmed_column_by_column)
+      a_rank_that_was_interrupted_before_it_wrote_is_told_so, where_no_task_ran_all_that_is_missing_is_named,
+      an_interrupted_command_leaves_nothing_behind, a_handle_with_many_readers_costs_each_a_little,
+      the_critical_path_is_that_of_the_whole_graph, many_names_have_a_colour_each,
+      paje_traces_are_trimmed_column_by_column)

@@ -203,6 +203,18 @@ static void set_zero(trace *t)
     t->ended -= zero;
 }
 
+/* Ends the program: nothing ran, as far as the trace tells, and all that is missing in it may be the reason. */
+static void fail_of_no_task(const trace *t)
+{
+    char *lacks = trace_text("%s", "");
+    for (int i = 0; i < t->n_missing; i++) {
+        char *longer = trace_text("%s; %s", lacks, t->missing[i].text);
+        free(lacks);
+        lacks = longer;
+    }
+    fail("there is nothing to show: no task of %s ran%s", t->program, lacks);
+}
+
 void trace_read(const char *folder, int only, trace *t)
 {
     reading read = {.t = t, .only = only};
@@ -218,8 +230,7 @@ void trace_read(const char *folder, int only, trace *t)
         sort_tasks(&read);
     find_ends(t);
     if (!(t->ended >= t->began) || !read.jobs.jobs)
-        fail("there is nothing to show: no task of %s ran%s%s", t->program, t->n_missing ? "; " : "",
-             t->n_missing ? t->missing[t->n_missing - 1].text : "");
+        fail_of_no_task(t);
     qsort(read.jobs.jobs, (size_t)read.jobs.n, sizeof *read.jobs.jobs, by_number);
     trace_link(folder, &read.jobs, t);
     set_zero(t);
