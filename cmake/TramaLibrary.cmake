@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS
-    dist/trama_*.h runtime/trama_*.h tasks/trama.h tasks/trama_*.h)
+    dist/trama_*.h runtime/trama_*.h tasks/compile/trama.h tasks/trama_*.h)
 set(TRAMA_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")
 file(REMOVE_RECURSE "${TRAMA_INCLUDE_DIR}")
 file(MAKE_DIRECTORY "${TRAMA_INCLUDE_DIR}")

@@ -2,6 +2,7 @@
 /* Gradient merge as a change of the program. What runs when is one bit a node; layouts, messages and sums follow from
  * the ops alone: a gradient is added up as it arises, and behind the gate its reader asks for the sum. */
 #include "merge_gradients.h"
+#include "trama_ops.h"
 
 #include "ops.h"
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "partition_internal.h"
+#include "planner.h"
 
 enum { MAX_STEP_OPERANDS = 120 }; /* fuse.c keeps groups below it */
 

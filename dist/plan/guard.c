@@ -4,7 +4,7 @@
  * read move into copies. */
 #include <string.h>
 
-#include "partition_internal.h"
+#include "planner.h"
 
 /* Whether an op that runs after the node reads the value, or the user does. */
 static bool is_read_later(const partition *q, const partition_wish *wish, const trama_node *node, const trama_value *v)

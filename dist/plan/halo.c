@@ -4,7 +4,7 @@
  * that hold what they need, which messages fill in the meantime. Who needs what follows from layouts alone. */
 #include <assert.h>
 
-#include "partition_internal.h"
+#include "planner.h"
 
 bool halo_reaches(const compute_group *g)
 {

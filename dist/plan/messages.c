@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "partition_internal.h"
+#include "planner.h"
 #include "thresholds.h"
 
 /* ---- Their order ---- */

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "partition_internal.h"
+#include "planner.h"
 #include "priority.h"
 #include "transfer.h"
 

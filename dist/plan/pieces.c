@@ -2,7 +2,7 @@
 /* What a rank holds: pieces of holdings, the shards they lie in, tiles; and the steps that name them. */
 #include <string.h>
 
-#include "partition_internal.h"
+#include "planner.h"
 #include "thresholds.h"
 
 /* ---- Pieces ---- */

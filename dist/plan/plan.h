@@ -7,7 +7,7 @@
 #include "complete.h"
 #include "machine.h"
 #include "map.h"
-#include "spots.h"
+#include "box_index.h"
 
 /* How big tasks are, and the rest that a user may set. */
 typedef struct plan_options {

@@ -22,6 +22,7 @@ void program_value_free(trama_value *v)
     ARRAY_FREE(&v->effects);
     ARRAY_FREE(&v->trained);
     ARRAY_FREE(&v->raw);
+    ARRAY_FREE(&v->step_parts);
     free(v);
 }
 
@@ -351,31 +352,6 @@ void program_appended(trama_node *node)
 {
     if (node->program->appended)
         node->program->appended(node->program->hook_arg, node);
-}
-
-trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
-                            trama_value *const *in, const trama_attributes *attributes)
-{
-    const char *name = op ? op->name : "the op";
-    bool countable = n_in >= 0 && n_in <= TRAMA_MAX_OPERANDS;
-    for (int i = 0; !program && in && i < n_in && i < TRAMA_MAX_OPERANDS; i++)
-        program = in[i] ? in[i]->program : NULL;
-    if (!countable)
-        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: %d operands for %s; an op has 0 to %d", n_in,
-                            name, TRAMA_MAX_OPERANDS);
-    if (!op)
-        return program_fail(program, where, TRAMA_E_ARGUMENT,
-                            "apply: the op is NULL; trama_op_define makes one, trama_op_find has the built-in ones");
-    if (n_in && !in)
-        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: the %d operands for %s are NULL", n_in, name);
-    return program_append(program, where, op, n_in, in, attributes);
-}
-
-trama_value *trama_result(trama_value *value, int i)
-{
-    if (!value || value->kind != VALUE_RESULT || i < 0 || i >= value->node->op->n_out)
-        return NULL;
-    return value->node->out[i];
 }
 
 /* ---- Targets ---- */

@@ -6,8 +6,7 @@
 #include "layout.h"
 #include "ops.h"
 #include "rule.h"
-#include "trama_ops.h"
-#include "trama_optimizer.h"
+#include "trama_program.h"
 
 typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFFECT } value_kind;
 
@@ -69,7 +68,7 @@ struct trama_value {
     ARRAY(trama_value *) effects;          /* VALUE_EFFECT: the updated values it stands for */
     ARRAY(trama_value *) trained, raw;     /* of trama_minimize: parameters, and their gradients as they are derived */
     int updates_from, updates_to;          /* the nodes that make updates of them */
-    trama_value *step[TRAMA_N_STEP_PARTS]; /* VALUE_EFFECT of an optimizer; NULL where it has no such thing */
+    ARRAY(trama_value *) step_parts; /* VALUE_EFFECT of an optimizer: by trama_step_part, NULL where it has no such one */
 };
 
 /* What a micro-step is told: whether the buffers keep what they have, the weight of what is added, and what the sum is

@@ -40,7 +40,7 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
     memset(&c->effects, 0, sizeof c->effects);
     memset(&c->trained, 0, sizeof c->trained);
     memset(&c->raw, 0, sizeof c->raw);
-    memset(c->step, 0, sizeof c->step); /* for builders only */
+    memset(&c->step_parts, 0, sizeof c->step_parts); /* for builders only */
     return c;
 }
 

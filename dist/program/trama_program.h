@@ -164,6 +164,18 @@ inline trama_target *trama_target_list(trama_where where, trama_program *program
                     (trama_value *[]){__VA_ARGS__})
 #endif
 
+/* How a target adds gradients up over micro-steps; trama_gradient_merge in trama_optimizer.h asks for it.
+ *
+ * TRAMA_MEAN: as one batch of all samples of the cycle; a micro-step counts as many samples as the first dim TRAMA_ANY
+ * among the inputs of its target is long. TRAMA_TOTAL: gradients are added as they are. Either with | TRAMA_SYNC_EACH:
+ * each micro-step sums its gradients over the mesh first, so that where parameters are split a process keeps its part
+ * of them only; else it keeps its own term of the whole, and only each k-th micro-step moves something. */
+typedef enum trama_merge_kind {
+    TRAMA_MEAN = 0,     /* as one batch */
+    TRAMA_TOTAL = 1,    /* added as they are */
+    TRAMA_SYNC_EACH = 2 /* summed over the mesh in each micro-step */
+} trama_merge_kind;
+
 #ifdef __cplusplus
 }
 #endif

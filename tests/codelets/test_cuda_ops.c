@@ -5,6 +5,7 @@
 
 #include "on_gpu.h"
 #include "suite.h"
+#include "trama_ops.h"
 #include "tried_ops.h"
 #include "views.h"
 

@@ -9,6 +9,8 @@
 #include "marks.h"
 #include "suite.h"
 #include "trama_complete.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 static trama_program *p;
 static trama_mesh *mesh;

@@ -9,7 +9,9 @@
 #include "flow.h"
 #include "mlp.h"
 #include "suite.h"
-#include "verify.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
+#include "verify_plan.h"
 
 static const int small[] = {8, 12, 4};
 

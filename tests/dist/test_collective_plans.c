@@ -7,7 +7,7 @@
 #include "mlp.h"
 #include "partition.h"
 #include "suite.h"
-#include "verify.h"
+#include "verify_plan.h"
 
 static int count_steps(const plan *p, step_kind kind, int form)
 {

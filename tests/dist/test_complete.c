@@ -7,6 +7,8 @@
 
 #include "complete.h"
 #include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 static trama_program *p;
 static trama_mesh *mesh, *single;

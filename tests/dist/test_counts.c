@@ -8,6 +8,8 @@
 
 #include "mlp.h"
 #include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 static const int even[] = {8, 12, 4}, deep[] = {8, 12, 8, 12, 4}, uneven[] = {7, 5, 3};
 
@@ -93,8 +95,8 @@ START_TEST(model_parallel_blocks_reduce_once_forward_and_once_backward)
 END_TEST
 
 /* Along mp the block's result of half the batch, 4x4: 128 bytes. Along dp halves of w0, b0, w1: 384 + 48 + 192. b1, 32
- * bytes, is whole along mp: there are two terms, and each process gets the one that it lacks from its peer along dp, with
- * the halves of the others. */
+ * bytes, is whole along mp: there are two terms, and each process gets the one that it lacks from its peer along dp,
+ * with the halves of the others. */
 START_TEST(both_together_cost_the_sum)
 {
     try("dp=2,mp=2", 2, even, 5, 128 + 384 + 48 + 192 + 32, 4 + 4, 4 * (128 + 384 + 48 + 192 + 32));

@@ -5,6 +5,7 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 static trama_program *p;
 static trama_mesh *mesh;

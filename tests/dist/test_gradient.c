@@ -8,6 +8,8 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 #include "tried_ops.h"
 
 /* One op whose result y becomes the loss sum(y w), with the gradient of each float operand. */

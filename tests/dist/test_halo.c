@@ -6,6 +6,7 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 static const char *const meshes[] = {"1", "2", "3", "2,2", "5", "[1,5]", "[4,1,20],[3,1]"};
 static const char *const texts[] = {"S(0)", "S(1)", "R", "S(0),S(1)", "S(1),S(0)", "S(0),S(0)", "R,S(0)"};

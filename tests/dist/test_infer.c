@@ -6,6 +6,7 @@
 
 #include "infer.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 static trama_program *p;
 

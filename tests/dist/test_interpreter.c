@@ -9,6 +9,7 @@
 #include "partition.h"
 #include "reference.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 /* ---- The reference ---- */
 
@@ -63,7 +64,8 @@ START_TEST(pytorch_168058_jax_40232_random_values_do_not_depend_on_the_mesh)
 }
 END_TEST
 
-/* dist/README.md: A = [[1,2],[3,4]] R, B = [[5,6],[7,8]] S(0): the partials sum to [[19,22],[43,50]]; relu forces P -> R.
+/* dist/README.md: A = [[1,2],[3,4]] R, B = [[5,6],[7,8]] S(0): the partials sum to [[19,22],[43,50]]; relu forces P ->
+ * R.
  */
 START_TEST(the_published_example_of_partials)
 {

@@ -9,6 +9,7 @@
 #include "map_traffic.h"
 #include "mlp.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 static int64_t bytes_between(const process_traffic *t, int one, int other)
 {

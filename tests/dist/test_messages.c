@@ -7,6 +7,7 @@
 #include "program.h"
 #include "suite.h"
 #include "trama_op_define.h"
+#include "trama_ops.h"
 #include "trama_rule.h"
 
 static trama_program *p;

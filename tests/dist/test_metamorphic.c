@@ -8,6 +8,7 @@
 #include "change.h"
 #include "mlp.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 static const int sizes[] = {7, 6, 5, 3};
 enum { N_LAYERS = 3, STEPS = 3 };

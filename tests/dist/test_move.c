@@ -8,7 +8,7 @@
 #include "change.h"
 #include "partition.h"
 #include "suite.h"
-#include "verify.h"
+#include "verify_plan.h"
 
 /* ---- Distributions ---- */
 

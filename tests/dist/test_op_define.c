@@ -9,6 +9,8 @@
 #include "infer.h"
 #include "suite.h"
 #include "trama_op_define.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 #include "trama_rule.h"
 
 static trama_status nothing(const trama_call *call)

@@ -7,6 +7,7 @@
 
 #include "simulation.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 enum { MOST_ELEMENTS = 2000 };
 

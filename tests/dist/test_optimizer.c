@@ -8,6 +8,7 @@
 #include "descent.h"
 #include "suite.h"
 #include "torch_optimizers.h"
+#include "trama_ops.h"
 
 #define TOLERANCE 1e-10
 

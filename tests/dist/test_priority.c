@@ -7,6 +7,7 @@
 #include "mlp.h"
 #include "priority.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 static const int wide[] = {300, 200, 100, 10};
 

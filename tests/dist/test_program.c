@@ -6,6 +6,8 @@
 
 #include "program.h"
 #include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 /* Two programs with some values each, made anew after each error. */
 static trama_program *p, *other;

@@ -9,6 +9,8 @@
 #include "change.h"
 #include "pair.h"
 #include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 enum { MAX_VALUES = 64 };
 

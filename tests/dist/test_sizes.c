@@ -11,6 +11,7 @@
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_op_define.h"
+#include "trama_ops.h"
 #include "trama_reshard_plan.h"
 
 static trama_program *p;

@@ -6,6 +6,7 @@
 #include "mlp.h"
 #include "pair.h"
 #include "suite.h"
+#include "trama_ops.h"
 
 static const int sizes[] = {7, 6, 5, 3};
 static const char *const meshes[] = {"1",         "dp=2", "mp=2",     "dp=2,mp=2",         "mp=2,dp=2",

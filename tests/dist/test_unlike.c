@@ -8,6 +8,8 @@
 #include "mlp.h"
 #include "pair.h"
 #include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 static const int sizes[] = {7, 6, 5, 3};
 static const char *const meshes[] = {"dp=2", "mp=2",      "dp=2,mp=2", "mp=2,dp=2", "dp=3",

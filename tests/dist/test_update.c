@@ -6,6 +6,8 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 static trama_mesh *mesh;
 static trama_program *p;

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "damage.h"
-#include "partition_internal.h"
+#include "planner.h"
 #include "simulation.h"
 #include "suite.h"
 #include "trama_reshard_plan.h"
-#include "verify.h"
+#include "verify_plan.h"
 
 /* P over 3 becomes R: a reduce-scatter and an all-gather. */
 typedef struct set {

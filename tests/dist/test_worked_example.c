@@ -8,6 +8,8 @@
 #include "simulation.h"
 #include "suite.h"
 #include "trama_complete.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 static char *read_page(void)
 {

@@ -2,7 +2,7 @@
 /* Pictures of traces made by hand, read back strictly: places, times, what goes with what, and ragged traces. */
 #include <math.h>
 
-#include "../../examples/trama/trace/pictures.h"
+#include "../../examples/trama/trace/pictures/pictures.h"
 #include "programs.h"
 #include "strict.h"
 #include "trace_models.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../examples/trama/trace/trace_model.h"
+#include "../../examples/trama/trace/read/trace_model.h"
 
 enum { MOST_LINKS = 4 };
 

@@ -6,6 +6,8 @@
 #include "map_traffic.h"
 #include "node.h"
 #include "place.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 static hwloc_topology_t topology_of(const char *description)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for CUDA's threads, for tests: with this file included first, a .cu file compiles as plain C++17 and its
  * kernels run on the processor, thread by thread. It is no part of the library and is never installed.
- * It knows what codelets/launch.cuh allows: threads, blocks, __shared__ arrays of fixed size, barriers and shuffles. */
+ * It knows what codelets/gpu/launch.cuh allows: threads, blocks, __shared__ arrays of fixed size, barriers and shuffles. */
 #ifndef STANDIN_SIMT_H
 #define STANDIN_SIMT_H
 

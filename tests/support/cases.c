@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of op calls. */
 #include "cases.h"
+#include "trama_ops.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -238,11 +239,10 @@ static trama_value *drawn(trama_program *p, const op_case *c, int variant)
 {
     trama_value *step = operand(p, TRAMA_I64, TRAMA_SCALAR);
     trama_shape shape = block(variant);
-    trama_attributes a = {.integer = {[SOURCE_DTYPE] = TRAMA_F64,
-                                      [SOURCE_NDIM] = 3,
-                                      [SOURCE_SEED] = 0x123456789abcdef,
-                                      [SOURCE_STREAM] = 3},
-                          .real = {[SOURCE_LOW] = -1, [SOURCE_HIGH] = 2}};
+    trama_attributes a = {
+        .integer =
+            {[SOURCE_DTYPE] = TRAMA_F64, [SOURCE_NDIM] = 3, [SOURCE_SEED] = 0x123456789abcdef, [SOURCE_STREAM] = 3},
+        .real = {[SOURCE_LOW] = -1, [SOURCE_HIGH] = 2}};
     memcpy(&a.integer[SOURCE_DIM], shape.dim, 3 * sizeof *shape.dim);
     return apply(p, c, 1, &step, &a);
 }

@@ -7,7 +7,7 @@
 
 #include "partition.h"
 #include "scheme.h"
-#include "verify.h"
+#include "verify_plan.h"
 
 int64_t change_window(trama_shape shape, int which)
 {

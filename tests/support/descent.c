@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fit. */
 #include "descent.h"
+#include "trama_ops.h"
 
 #include <check.h>
 #include <math.h>

@@ -5,6 +5,7 @@
 #define DESCENT_H
 
 #include "simulation.h"
+#include "trama_optimizer.h"
 
 enum { FIT_ROWS = 12, FIT_IN = 7, FIT_OUT = 5, FIT_PARAMETERS = 2 };
 

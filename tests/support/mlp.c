@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The perceptron. */
 #include "mlp.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs on simulated ranks. */
 #include "simulation.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
 
 #include <check.h>
 #include <string.h>

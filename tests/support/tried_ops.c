@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cases, and how to build them. */
 #include "tried_ops.h"
+#include "trama_ops.h"
 
 #include <check.h>
 #include <string.h>

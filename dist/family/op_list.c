@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptors of the built-in ops, expanded from ops.def. */
+#include "families.h"
+
+#include <string.h>
+
+#define OP(name_, in_, out_, rule_, partial_, infer_, dtype_, gradient_, attributes_, flops_, ...)                     \
+    const trama_op trama_op_##name_ = {.name = #name_,                                                                 \
+                                       .n_in = in_,                                                                    \
+                                       .n_out = out_,                                                                  \
+                                       .rule = rule_,                                                                  \
+                                       .partial = partial_,                                                            \
+                                       .infer = infer_,                                                                \
+                                       .dtype = dtype_,                                                                \
+                                       .gradient = gradient_,                                                          \
+                                       .attributes = attributes_,                                                      \
+                                       .flops = flops_,                                                                \
+                                       __VA_ARGS__};
+#include "ops.def"
+#undef OP
+
+const trama_op *const trama_ops[] = {
+#define OP(name, ...) &trama_op_##name,
+#include "ops.def"
+#undef OP
+};
+const int trama_n_ops = (int)(sizeof trama_ops / sizeof *trama_ops);
+
+const trama_op *trama_op_number(int i)
+{
+    return i >= 0 && i < trama_n_ops ? trama_ops[i] : NULL;
+}
+
+const trama_op *trama_op_find(const char *name)
+{
+    for (int i = 0; name && i < trama_n_ops; i++)
+        if (!strcmp(trama_ops[i]->name, name))
+            return trama_ops[i];
+    return NULL;
+}
+
+trama_value *apply1(trama_where where, const trama_op *op, trama_value *x)
+{
+    return program_append(NULL, where, op, 1, &x, NULL);
+}
+
+trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama_value *y)
+{
+    return program_append(NULL, where, op, 2, (trama_value *[]){x, y}, NULL);
+}
+
+trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
+                            trama_value *const *in, const trama_attributes *attributes)
+{
+    const char *name = op ? op->name : "the op";
+    bool countable = n_in >= 0 && n_in <= TRAMA_MAX_OPERANDS;
+    for (int i = 0; !program && in && i < n_in && i < TRAMA_MAX_OPERANDS; i++)
+        program = in[i] ? in[i]->program : NULL;
+    if (!countable)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: %d operands for %s; an op has 0 to %d", n_in,
+                            name, TRAMA_MAX_OPERANDS);
+    if (!op)
+        return program_fail(program, where, TRAMA_E_ARGUMENT,
+                            "apply: the op is NULL; trama_op_define makes one, trama_op_find has the built-in ones");
+    if (n_in && !in)
+        return program_fail(program, where, TRAMA_E_ARGUMENT, "apply: the %d operands for %s are NULL", n_in, name);
+    return program_append(program, where, op, n_in, in, attributes);
+}
+
+trama_value *trama_result(trama_value *value, int i)
+{
+    if (!value || value->kind != VALUE_RESULT || i < 0 || i >= value->node->op->n_out)
+        return NULL;
+    return value->node->out[i];
+}

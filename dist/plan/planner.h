@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of partition share: partition.c, pieces.c, compute.c, guard.c, halo.c,
+ * heterogeneous.c, fuse_sums.c, messages.c; and of room reshard, whose files make one exchange: reshard.c, fetch.c. */
+#ifndef PARTITION_INTERNAL_H
+#define PARTITION_INTERNAL_H
+
+#include "partition.h"
+
+enum { MAX_TILES = 8 }; /* of a shard that is cut as messages arrive or leave, and not as it is computed */
+
+/* The positions of a mesh that lie on this rank's places. */
+typedef struct local_positions {
+    const trama_mesh *mesh;
+    ARRAY(int) at;
+} local_positions;
+
+/* Which replicas of results are computed; see heterogeneous.c. */
+typedef struct chosen {
+    const trama_mesh *mesh;
+    unsigned axes;              /* along which they lie */
+    const unsigned char *among; /* mask of the results */
+    const unsigned char *mask;  /* NULL: all of them */
+} chosen;
+
+struct partition {
+    plan_source s;
+    plan *p;
+    bool gated;     /* steps that are made now */
+    int on_the_way; /* exchanges that go by way of another layout, one within the other */
+    int by_slices;  /* the same, of sums by way of slices: its hops are exchanges like others */
+    int *wave;      /* [value id] exchanges of ends, one behind the other, that it needs; NULL: not a whole program */
+    bool *ends;     /* [value id] nothing but updates is computed from it; NULL likewise */
+    int next;       /* wave of the exchanges that are made now; -1: their messages are not bundled */
+    int legs;       /* of them so far: each may need what the one before has moved */
+    bool flat;      /* all places are equally far from each other */
+    int kinds;      /* of places, numbered from 0 */
+    ARRAY(chosen) choices;
+    op_layouts **op; /* [node id] layouts of what is not computed by all who hold it; NULL: as completed */
+    ARRAY(local_positions) locals;
+    int *seen, stamp; /* [n_places] scratch of places_of */
+};
+
+const local_positions *partition_locals(partition *q, const trama_mesh *mesh);
+
+static inline int place_of(const partition *q, const trama_mesh *mesh, int position)
+{
+    return map_place(q->s.map, mesh->ids[position]);
+}
+static inline bool is_mine(const partition *q, int place)
+{
+    return q->s.machine->places[place].rank == q->s.rank;
+}
+
+/* The layouts that an op computes on. */
+static inline const op_layouts *layouts_of(const partition *q, int node)
+{
+    return q->op && q->op[node] ? q->op[node] : &q->s.l->op[node];
+}
+
+box partition_whole(const partition *q, int value);
+
+/* The term that a position holds in a layout: its coordinate along the partial axes. */
+int term_of(const trama_mesh *mesh, const trama_layout *layout, int position);
+
+/* The distinct (place, box, term) of a layout on this rank, in the order of their first positions; regions are unset
+ * but for their boxes. */
+void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
+                      plan_holding *holding);
+
+/* Pieces of the holding on a place. */
+int pieces_on(const plan_holding *h, int place);
+
+/* How a shard is cut into tiles: along its longest dim, into as many as are worth a task of `work` flops. */
+void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
+                   int *cut_dim, int *cut_parts);
+
+/* Into how many parts so many bytes are cut that are summed: of two terms, which are sent one by one, or all to little.
+ */
+int partition_sum_tiles(const partition *q, int64_t bytes);
+
+/* On a GPU it is one tile, whatever cut_parts. */
+int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
+
+/* The worker of a place that its steps run on where nothing says another: a GPU has one; -1: any. */
+static inline int lane_at(const partition *q, int place)
+{
+    return plan_on_gpu(q->p, place) ? 0 : -1;
+}
+
+/* A step with its operands, appended to the plan. */
+plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands);
+
+/* How a region may be written: whole tiles, or a part of a tile whose rest stays. */
+step_access write_access(const plan *p, const plan_region *r);
+
+plan_holding *find_holding(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout);
+
+/* The piece of a holding with this place, box and term; NULL. */
+const plan_piece *find_piece(const plan_holding *h, int place, const box *b, int term);
+
+/* What partition_run was asked for. */
+typedef struct partition_wish {
+    const bool *needed, *kept;
+    const int *leader;
+} partition_wish;
+
+/* guard.c: copies of what an updating node overwrites though it is still read. guard_install goes behind the node's
+ * steps. */
+typedef struct guard {
+    int original, copy; /* holdings */
+} guard;
+typedef ARRAY(guard) guards;
+void guard_old_values(partition *q, const partition_wish *wish, const trama_node *node, guards *g);
+void guard_install(partition *q, guards *g);
+
+/* A group of nodes that run as one task a tile. */
+typedef struct compute_group {
+    partition *q;
+    int leader;
+    const trama_mesh *mesh;
+    ARRAY(const trama_node *) nodes;
+    plan_holding halos[TRAMA_MAX_OPERANDS]; /* halo.c: of the first node's operands */
+} compute_group;
+
+/* compute.c: holdings and shards of the group's results (internal[value id]: seen by the group alone), then its steps.
+ */
+void compute_results(compute_group *g, const bool *internal);
+void compute_tiles(compute_group *g);
+/* The box of operand t of the first node that a box of its result needs. */
+box compute_operand_box(const compute_group *g, int t, int position, const box *result);
+
+/* heterogeneous.c: masks the group's results where they are computed on some of their places only; and then an operand from
+ * outside that is not there as completed. */
+void unlike_choose(compute_group *g);
+void unlike_operand(compute_group *g, const trama_node *node, int t);
+/* A masked result that updates a state goes to all who hold it. */
+void unlike_spread(partition *q, const trama_node *node, int result);
+/* A layout as it would be without that mask. */
+trama_layout unlike_unmasked(const partition *q, const trama_layout *layout);
+
+/* fetch.c: boxes of a value, or of its terms, into buffers of their own, from a holding. wanted: of all ranks, also
+ * beyond the ends of the tensor, where it goes on at the other end; it gets sorted. fetched: this rank's, whose pieces
+ * the caller frees. */
+void partition_fetch(partition *q, int source, spots *wanted, int node, plan_holding *fetched);
+
+/* halo.c: whether the first node reads beyond the ranges of its factors. */
+bool halo_reaches(const compute_group *g);
+/* How a box of the first node's result is computed in parts, the first of which needs no more of the operands
+ * than the process's own boxes. The number of parts, some of which may be empty. */
+enum { MOST_PARTS = 1 + 2 * TRAMA_MAX_NDIM };
+int halo_parts(const compute_group *g, int position, const box *result, box *parts);
+/* Buffers for what the other parts need beyond that, filled. */
+void halo_fetch(compute_group *g);
+void halo_free(compute_group *g);
+/* The buffer that has a box of an operand on a place. */
+const plan_piece *halo_find(const compute_group *g, int t, int place, int term, const box *b);
+
+/* fuse_sums.c: sums that one step or tiles of one step read are made by them, but of values that are kept. */
+void merge_sums(partition *q, const bool *kept);
+
+/* messages.c: small messages of exchanges that need nothing of each other go together; all are numbered. */
+void bundle_messages(partition *q);
+void number_messages(plan *p);
+
+/* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
+void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
+                     bool fresh);
+/* The same into a holding whose shards are there. */
+void reshard_into(partition *q, int source, int target, int node);
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step of an optimizer: what all updates share, and what is done to gradients before rules see them. */
+#include "optimizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "families.h"
+#include "trama_ops.h"
+
+/* What a rule said: a state, and what it becomes. */
+typedef struct assignment {
+    trama_value *state, *value;
+} assignment;
+
+/* A scalar, and what it was made of: cast to other types, or from an optimizer's schedule. */
+typedef struct converted {
+    const void *from;
+    trama_value *to;
+} converted;
+
+typedef struct trama_updates {
+    trama_where where;
+    const trama_optimizer *optimizer;
+    trama_program *program;
+    int first_value;    /* of those that this trama_minimize made */
+    trama_value *scale; /* state, of the loss; NULL: none */
+    trama_value *effect;
+    trama_value **step;            /* effect's own; the number is made when somebody asks */
+    trama_value *factor;           /* that all gradients have; NULL: 1 */
+    double most;                   /* of an element then */
+    trama_value *gradient, *held;  /* of the rule that runs: as it is, and for the rule, when it has asked */
+    ARRAY(assignment) assignments; /* of the rule that runs */
+    ARRAY(converted) converted;    /* scalars */
+} trama_updates;
+
+/* ---- State ---- */
+
+/* In eager mode each step is recorded anew and finds the state of the step before by its name. Otherwise state that was
+ * there before is another optimizer's. */
+static trama_value *state_named(const trama_updates *all, const char *name, trama_dtype dtype, trama_shape shape,
+                                double initial)
+{
+    trama_program *p = all->program;
+    for (int i = 0; i < p->values.n; i++) {
+        trama_value *v = p->values.at[i];
+        if (!v || v->kind != VALUE_STATE || strcmp(v->name, name))
+            continue;
+        if (p->appended || i >= all->first_value)
+            return v;
+        return program_fail(p, all->where, TRAMA_E_ARGUMENT,
+                            "minimize: the state '%s' is there already (%s:%d): another optimizer updates it", name,
+                            v->where.file, v->where.line);
+    }
+    return trama_state_at(all->where, p, name, dtype, shape, &(trama_init){.low = initial, .high = initial});
+}
+
+/* State of the whole optimizer, of which a program may have several. */
+static trama_value *own_state(const trama_updates *all, const char *what, trama_dtype dtype, double initial)
+{
+    text name = {0};
+    text_add(&name, "%s.%s", all->optimizer->name, what);
+    if (!all->program->appended)
+        text_add(&name, "%d", all->program->values.n);
+    trama_value *v = state_named(all, name.at, dtype, TRAMA_SCALAR, initial);
+    free(name.at);
+    return v;
+}
+
+trama_value *trama_update_slot(const trama_update *u, const char *suffix)
+{
+    text name = {0};
+    if (!u)
+        return NULL;
+    if (!suffix || !*suffix)
+        return program_fail(u->all->program, u->where, TRAMA_E_ARGUMENT,
+                            "minimize: a slot that the rule of %s asks for has no name", u->optimizer->name);
+    text_add(&name, "%s.%s", u->parameter->name, suffix);
+    trama_value *v = state_named(u->all, name.at, u->parameter->dtype, u->parameter->shape, 0);
+    free(name.at);
+    return v;
+}
+
+static void add_effect(const trama_updates *all, trama_value *updated)
+{
+    if (updated)
+        *ARRAY_PUSH(&all->effect->effects) = updated;
+}
+
+/* ---- What a rule asks for ---- */
+
+static trama_value *number(const trama_updates *all, trama_dtype dtype, double value)
+{
+    return trama_fill_at(all->where, all->program, dtype, TRAMA_SCALAR, value);
+}
+
+/* Made once for all parameters of that type. */
+static trama_value *cast_once(trama_updates *all, trama_value *value, trama_dtype dtype)
+{
+    for (int i = 0; i < all->converted.n; i++)
+        if (all->converted.at[i].from == value && all->converted.at[i].to->dtype == dtype)
+            return all->converted.at[i].to;
+    trama_value *to = trama_cast_at(all->where, value, dtype);
+    if (to)
+        *ARRAY_PUSH(&all->converted) = (converted){value, to};
+    return to;
+}
+
+static bool is_constant(const trama_schedule *s)
+{
+    return !s->factor && !s->warmup;
+}
+
+static trama_value *scheduled_lr(const trama_update *u)
+{
+    trama_updates *all = u->all;
+    const trama_optimizer *o = u->optimizer;
+    for (int i = 0; i < all->converted.n; i++)
+        if (all->converted.at[i].from == o)
+            return all->converted.at[i].to;
+    trama_attributes a = {
+        .integer = {[SCHEDULE_WARMUP] = o->schedule.warmup, [SCHEDULE_FACTOR] = (intptr_t)o->schedule.factor},
+        .real = {[SCHEDULE_LR] = o->lr}};
+    memcpy(&a.real[SCHEDULE_NUMBERS], o->schedule.numbers, sizeof o->schedule.numbers);
+    trama_value *step = trama_update_step(u), *lr = program_append(NULL, all->where, &trama_op_schedule, 1, &step, &a);
+    if (lr)
+        *ARRAY_PUSH(&all->converted) = (converted){o, lr};
+    if (o == all->optimizer)
+        all->step[TRAMA_STEP_LR] = lr;
+    return lr;
+}
+
+trama_value *trama_update_lr(const trama_update *u)
+{
+    if (!u)
+        return NULL;
+    trama_dtype dtype = u->parameter->dtype;
+    return is_constant(&u->optimizer->schedule) ? number(u->all, dtype, u->optimizer->lr)
+                                                : cast_once(u->all, scheduled_lr(u), dtype);
+}
+
+bool updates_are_constant(const trama_update *u, double *lr)
+{
+    *lr = u->optimizer->lr;
+    return is_constant(&u->optimizer->schedule) && !u->all->step[TRAMA_STEP_TAKEN];
+}
+
+trama_value *trama_update_taken(const trama_update *u)
+{
+    if (!u)
+        return NULL;
+    trama_value *taken = u->all->step[TRAMA_STEP_TAKEN];
+    return taken ? taken : number(u->all, TRAMA_U8, 1);
+}
+
+/* state becomes value, if the step is taken; returns the updated state. */
+static trama_value *assign(const trama_updates *all, trama_value *state, trama_value *value)
+{
+    trama_value *in[] = {state, value, all->step[TRAMA_STEP_TAKEN]};
+    return in[2] ? program_append(all->program, all->where, &trama_op_assign_if, 3, in, NULL)
+                 : apply2(all->where, &trama_op_assign, state, value);
+}
+
+/* One more, if the step is taken. */
+static trama_value *counted(const trama_updates *all, trama_value *counter)
+{
+    return all->step[TRAMA_STEP_TAKEN]
+               ? assign(all, counter, trama_add_at(all->where, counter, number(all, TRAMA_I64, 1)))
+               : apply1(all->where, &trama_op_increment, counter);
+}
+
+trama_value *trama_update_step(const trama_update *u)
+{
+    if (!u)
+        return NULL;
+    trama_updates *all = u->all;
+    trama_value **step = &all->step[TRAMA_STEP_NUMBER];
+    if (!*step) {
+        *step = counted(all, own_state(all, "step", TRAMA_I64, 0));
+        add_effect(all, *step);
+    }
+    return *step;
+}
+
+void trama_update_set(const trama_update *u, trama_value *state, trama_value *value)
+{
+    if (u && state && value && state != value)
+        *ARRAY_PUSH(&u->all->assignments) = (assignment){state, value};
+}
+
+/* ---- What is done to gradients ---- */
+
+/* Of all gradients together: f64, and so finite where they are. They are added when all are there, so that none waits for
+ * another. */
+static trama_value *sum_of_squares(const trama_updates *all, int n, const trained *parameters)
+{
+    trama_value **one = trama_alloc((size_t)n * sizeof(trama_value *)), *sum = NULL;
+    for (int i = n - 1; i >= 0; i--)
+        if (parameters[i].gradient)
+            one[i] = trama_sum_square_at(all->where, parameters[i].gradient, 0, NULL, false);
+    for (int i = n - 1; i >= 0; i--)
+        if (one[i])
+            sum = sum ? trama_add_at(all->where, sum, one[i]) : one[i];
+    free(one);
+    return sum;
+}
+
+/* u8; x - x is NaN where x is not finite. */
+static trama_value *is_finite(const trama_updates *all, trama_value *x)
+{
+    return trama_equal_at(all->where, trama_sub_at(all->where, x, x), number(all, TRAMA_F64, 0));
+}
+
+/* min(1, clip_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_ has it. */
+static trama_value *norm_factor(trama_updates *all, trama_value *norm)
+{
+    trama_value *divisor = trama_add_at(all->where, norm, number(all, TRAMA_F64, 1e-6));
+    trama_value *ratio = trama_div_at(all->where, number(all, TRAMA_F64, all->optimizer->clip_norm), divisor);
+    return trama_clamp_at(all->where, ratio, 0, 1);
+}
+
+/* factor NULL: 1 */
+static trama_value *times(const trama_updates *all, trama_value *x, trama_value *factor)
+{
+    return factor ? trama_mul_at(all->where, x, factor) : x;
+}
+
+/* Multiplied by the factor that all gradients have, and held to the range. */
+static trama_value *held(trama_updates *all, trama_value *gradient)
+{
+    trama_value *g = gradient;
+    if (g && all->factor)
+        g = trama_mul_at(all->where, g, cast_once(all, all->factor, g->dtype));
+    return isfinite(all->most) ? trama_clamp_at(all->where, g, -all->most, all->most) : g;
+}
+
+trama_value *trama_update_gradient(const trama_update *u)
+{
+    if (!u)
+        return NULL;
+    trama_updates *all = u->all;
+    if (all->held)
+        return all->held;
+    return all->held = held(all, all->gradient);
+}
+
+/* What rules get is unscaled and clipped when they ask for it, so that this is part of the update's task. */
+static void prepare_gradients(trama_updates *all, int n, trained *parameters)
+{
+    const trama_optimizer *o = all->optimizer;
+    trama_value *squares = NULL;
+    all->most = o->clip_value;
+    if (all->scale) {
+        squares = sum_of_squares(all, n, parameters);
+        all->step[TRAMA_STEP_TAKEN] = is_finite(all, squares);
+        all->factor = trama_div_at(all->where, number(all, TRAMA_F64, 1), all->scale);
+    }
+    if (!isfinite(o->clip_norm))
+        return;
+    if (isfinite(o->clip_value)) { /* the norm is of what is held already */
+        for (int i = 0; i < n; i++)
+            parameters[i].gradient = held(all, parameters[i].gradient);
+        all->most = INFINITY;
+        all->factor = squares = NULL;
+    }
+    squares = squares ? squares : sum_of_squares(all, n, parameters);
+    trama_value *norm = times(all, trama_sqrt_at(all->where, squares), all->factor);
+    all->step[TRAMA_STEP_NORM] = norm;
+    all->factor = times(all, norm_factor(all, norm), all->factor);
+}
+
+/* ---- From gradients to updates ---- */
+
+/* Only when the rule is done, so that in eager mode too it has read the old content. */
+static void assign_all(trama_updates *all, const trama_update *u)
+{
+    if (!all->assignments.n)
+        program_fail(all->program, all->where, TRAMA_E_ARGUMENT, "minimize: the rule of %s sets nothing for %s",
+                     u->optimizer->name, u->parameter->name);
+    for (int i = 0; i < all->assignments.n; i++) {
+        const assignment *a = &all->assignments.at[i];
+        trama_value *updated =
+            value_storage(a->value) == value_storage(a->state) ? a->value : assign(all, a->state, a->value);
+        add_effect(all, updated);
+    }
+    all->assignments.n = 0;
+}
+
+/* The last parameters' come first: their gradients are there first. */
+static void update_all(trama_updates *all, int n, const trained *parameters)
+{
+    for (int i = n - 1; i >= 0 && !all->program->status; i--) {
+        const trained *t = &parameters[i];
+        if (!t->gradient)
+            continue;
+        if (t->gradient->node)
+            all->program->stage = t->gradient->node->stage;
+        trama_update u = {all->where, t->optimizer, t->parameter, all};
+        all->gradient = t->gradient;
+        all->held = NULL;
+        u.optimizer->rule(&u);
+        assign_all(all, &u);
+    }
+}
+
+/* good: steps in a row that were taken. full: enough of them. */
+static void update_scale(trama_updates *all)
+{
+    const trama_loss_scale *s = &all->optimizer->loss_scale;
+    trama_where w = all->where;
+    trama_value *taken = trama_cast_at(w, all->step[TRAMA_STEP_TAKEN], TRAMA_F64), *one = number(all, TRAMA_F64, 1);
+    trama_value *good = own_state(all, "good", TRAMA_F64, 0),
+                *next = trama_mul_at(w, trama_add_at(w, good, one), taken);
+    trama_value *enough = number(all, TRAMA_F64, (double)s->interval);
+    trama_value *full = trama_cast_at(w, trama_equal_at(w, next, enough), TRAMA_F64);
+    trama_value *factor = trama_add_at(w, number(all, TRAMA_F64, s->backoff), trama_scale_at(w, taken, 1 - s->backoff));
+    factor = trama_add_at(w, factor, trama_scale_at(w, full, s->growth - 1));
+    next = trama_mul_at(w, next, trama_sub_at(w, one, full));
+    factor = trama_mul_at(w, all->scale, factor);
+    add_effect(all, apply2(w, &trama_op_assign, good, next));
+    add_effect(all, apply2(w, &trama_op_assign, all->scale, factor));
+}
+
+/* What more than an update reads is not left partial: each reader would sum it for itself. */
+static void settle_gradients(const trama_program *p, int first_node)
+{
+    for (int i = first_node; i < p->nodes.n; i++)
+        for (int t = 0; t < p->nodes.at[i]->op->n_in && !p->nodes.at[i]->op->updates; t++)
+            p->nodes.at[i]->in[t]->settled |= p->nodes.at[i]->in[t]->gradient_of != NULL;
+}
+
+/* Everything behind the gradients. */
+static void append_updates(trama_updates *all, int n, trained *parameters)
+{
+    int first_node = all->program->nodes.n, outer_stage = all->program->stage;
+    for (int i = 0; i < n; i++)
+        if (parameters[i].gradient) {
+            *ARRAY_PUSH(&all->effect->trained) = parameters[i].parameter;
+            *ARRAY_PUSH(&all->effect->raw) = parameters[i].gradient;
+        }
+    all->effect->updates_from = first_node;
+    for (int i = 0; i < n; i++)
+        if (parameters[i].gradient && !parameters[i].gradient->gradient_of)
+            parameters[i].gradient->gradient_of = parameters[i].parameter;
+    prepare_gradients(all, n, parameters);
+    update_all(all, n, parameters);
+    if (all->scale)
+        update_scale(all);
+    all->effect->updates_to = all->program->nodes.n;
+    settle_gradients(all->program, first_node);
+    all->program->stage = outer_stage;
+}
+
+/* ---- Minimizing ---- */
+
+/* False without a gradient, and the error that tells why. */
+static bool derive(const trama_updates *all, trama_value *loss, trained_list *list)
+{
+    size_t bytes = (size_t)list->n * sizeof(trama_value *);
+    trama_value **x = trama_alloc(bytes), **d = trama_alloc(bytes);
+    bool any = false;
+    for (int i = 0; i < list->n; i++)
+        x[i] = list->at[i].parameter;
+    if (loss && program_gradients(all->where, loss, list->n, x, d))
+        for (int i = 0; i < list->n; i++) {
+            list->at[i].gradient = d[i];
+            any |= d[i] != NULL;
+        }
+    if (!any && !all->program->status)
+        program_fail(all->program, all->where, TRAMA_E_ARGUMENT, "minimize: %s depends on no parameter that is trained",
+                     loss->name);
+    free(x);
+    free(d);
+    return any;
+}
+
+static trama_value *scaled_loss(const trama_updates *all, trama_value *loss)
+{
+    return all->scale ? trama_mul_at(all->where, loss, trama_cast_at(all->where, all->scale, loss->dtype)) : loss;
+}
+
+trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer)
+{
+    trained_list list = {0};
+    if (!program_check_loss(where, "minimize", loss) || !optimizer_trains(where, loss->program, optimizer, &list))
+        return ARRAY_FREE(&list), NULL;
+    trama_program *p = loss->program;
+    trama_updates all = {.where = where, .optimizer = optimizer, .program = p, .first_value = p->values.n};
+    node_role outer = p->role;
+    p->role = NODE_UPDATE;
+    if (optimizer->loss_scale.initial > 0)
+        all.scale = own_state(&all, "scale", TRAMA_F64, optimizer->loss_scale.initial);
+    if (derive(&all, scaled_loss(&all, loss), &list)) {
+        all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
+        for (int i = 0; i < TRAMA_N_STEP_PARTS; i++)
+            *ARRAY_PUSH(&all.effect->step_parts) = NULL;
+        all.step = all.effect->step_parts.at;
+        all.step[TRAMA_STEP_SCALE] = all.scale;
+        append_updates(&all, list.n, list.at);
+    }
+    p->role = outer;
+    ARRAY_FREE(&all.assignments);
+    ARRAY_FREE(&all.converted);
+    ARRAY_FREE(&list);
+    return p->status ? NULL : all.effect;
+}
+
+trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule)
+{
+    return (trama_optimizer){.name = name, .rule = rule, .lr = lr, .clip_value = INFINITY, .clip_norm = INFINITY};
+}
+
+trama_loss_scale trama_loss_scale_dynamic(void)
+{
+    return (trama_loss_scale){.initial = 65536, .growth = 2, .backoff = 0.5, .interval = 2000};
+}
+
+trama_value *trama_step_value_at(trama_where where, trama_value *minimized, trama_step_part part)
+{
+    static const char *const names[] = {"number", "learning rate", "norm", "flag", "loss scale"};
+    if (!minimized)
+        return NULL;
+    if ((unsigned)part >= TRAMA_N_STEP_PARTS || minimized->kind != VALUE_EFFECT ||
+        (int)part >= minimized->step_parts.n || !minimized->step_parts.at[part])
+        return program_fail(minimized->program, where, TRAMA_E_ARGUMENT, "step value: %s has no %s", minimized->name,
+                            (unsigned)part < TRAMA_N_STEP_PARTS ? names[part] : "such thing");
+    return minimized->step_parts.at[part];
+}

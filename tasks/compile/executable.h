@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of an executable: where each value is, the compiled targets, what is in flight. */
+#ifndef EXECUTABLE_H
+#define EXECUTABLE_H
+
+#include "blueprint.h"
+#include "trama_executable.h"
+
+/* A target compiled for given extents of what is fed. */
+typedef struct compiled {
+    blueprint of; /* owned */
+    instance *in;
+    const struct trama_wrapped **hosts; /* [leaves] whose memory a leaf is in; NULL: the library's */
+} compiled;
+
+/* A plan that carries values from one place to another, kept for the next time. */
+typedef struct move_plan {
+    snippet *s;
+    instance *in;
+    located from, to;                    /* held */
+    const struct trama_wrapped *wrapped; /* one of them */
+} move_plan;
+typedef ARRAY(move_plan) move_plans;
+
+typedef ARRAY(int) value_ids;
+
+/* Where a target that merges gradients is in its cycle of micro-steps. */
+typedef struct merge_cycle {
+    int64_t k, at;             /* k 0: it does not merge; micro-steps since the last step that was applied */
+    double first, sum;         /* samples of the first of them, and of all */
+    double fed[MERGE_SCALARS]; /* as the tasks see them */
+} merge_cycle;
+
+/* A target as one program has it. */
+typedef struct target_form {
+    const trama_target *target;
+    const layouts *l;    /* of its program */
+    bool *needed, *kept; /* [node id], [value id] */
+    int *leader;         /* [node id] */
+    value_ids leaves;    /* inputs, constants, state and sources that it reads */
+    value_ids results;   /* what is kept of what it computes */
+    ARRAY(compiled *) cache;
+} target_form;
+
+typedef struct target_state {
+    target_form form;  /* of the executable's program */
+    target_form plain; /* where gradients are merged: of the program without that, for cycles of one micro-step */
+    merge_cycle cycle;
+} target_state;
+
+/* What a run of the target is now. */
+static inline target_form *target_now(target_state *t)
+{
+    return t->cycle.k == 1 ? &t->plain : &t->form;
+}
+
+/* The buffers of an input for one shape. */
+typedef struct fed {
+    snippet *s;
+    instance *in;
+} fed;
+
+typedef struct input_state {
+    int value;
+    ARRAY(fed) shapes;
+    snippet *asked; /* for a shape that somebody wants to know the boxes of; NULL */
+} input_state;
+
+/* Buffers for reading one value from one instance; more than one where several readings are under way. */
+typedef struct reader {
+    snippet *s; /* owned, but in eager mode */
+    instance *in;
+    instance *from; /* held */
+    int as;
+    bool busy;
+} reader;
+
+struct eager_state;
+
+struct trama_executable {
+    trama_context *context;
+    int64_t number;         /* the same on all ranks, and no other executable's */
+    context_tenant tenant;  /* of it */
+    trama_program *program; /* own copy; in eager mode the user's */
+    bool owns_program;
+    const trama_mesh *single, *readers; /* one process; one process a rank */
+    layouts l;
+    trama_program *plain; /* where targets merge gradients: the program without; its state lies alike. Or NULL */
+    layouts plain_l;
+    process_map *map;
+    planning planning;
+    int n_located;
+    located *at;               /* [value id] where its content is now; holds the instances */
+    ARRAY(snippet *) snippets; /* of state and constants, in compiled mode */
+    ARRAY(input_state) inputs;
+    ARRAY(target_state) targets;
+    ARRAY(reader *) readers_made;
+    struct trama_reading *readings;        /* under way; the last one first */
+    struct trama_watch *watches;           /* the first of them */
+    move_plans moves;                      /* between its values and what the host has wrapped */
+    ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
+    int window, ahead; /* runs under way at most; of the target that ran last, fewer where they have many steps */
+    flight **flights;  /* [window] of run i mod window */
+    int64_t runs;
+    int64_t steps; /* runs, where a whole cycle of micro-steps is one */
+    bool own_ops;  /* it has ops that users defined, whose kernels may fail */
+    faults faults; /* of this rank */
+    char *refusal; /* what all ranks know of a kernel that failed: no call does anything any more; NULL: nothing */
+    /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the
+     * mesh where it has no own; copy: a snippet_of_copy that the cache owns; wait: until all ops have landed; end:
+     * frees all of it. */
+    struct eager_state *eager;
+    trama_status (*place)(trama_executable *e, trama_value *value, const trama_mesh *mesh);
+    trama_status (*copy)(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
+                         const trama_layout *layout, snippet **found);
+    void (*wait)(trama_executable *e);
+    void (*end)(trama_executable *e);
+};
+
+/* The executable's own value for one of the user's program; NULL with a message. */
+trama_value *executable_value(const trama_executable *e, trama_where where, const char *call, const trama_value *value);
+
+/* Where a value's content is; E_NOT_KEPT or E_ORDER with a message where it is nowhere. */
+trama_status executable_locate(trama_executable *e, trama_where where, const char *call, const trama_value *value,
+                               located *at);
+
+/* Records where a value is, and holds the instance until it is elsewhere. */
+void executable_put(trama_executable *e, int value, located at);
+
+/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed; E_ORDER where the ranks
+ * make different calls, as context_call finds by the words. Else nothing. */
+trama_status executable_begin_call(trama_executable *e, trama_where where, const char *call, const char *words);
+/* The same for a call on a value or target, by name and number; shape NULL: it is given none. */
+trama_status executable_call(trama_executable *e, trama_where where, const char *call, const char *name, int id,
+                             const trama_shape *shape);
+
+/* Collective, all runs that matter being done: E_KERNEL on all ranks where a kernel failed on one. Costs nothing where
+ * none can. */
+trama_status executable_agree(trama_executable *e, const char *call);
+/* Not collective: E_KERNEL where a kernel failed on this rank. */
+trama_status executable_fault(trama_executable *e);
+
+/* Waits until one more run, of so many steps, may be under way. */
+trama_status executable_make_room(trama_executable *e, int steps, const char *call);
+/* Waits for run number i, if it may be under way. */
+trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call);
+
+/* where: the user's call, for messages of what lives on. */
+trama_status executable_begin(trama_where where, trama_context *context, trama_program *program,
+                              trama_executable **made);
+
+/* same_program.c: collective. The status of the first rank that has found a mistake (mine); else E_ORDER, with one
+ * message on all ranks, where their programs have different lines. */
+trama_status same_program(trama_where where, trama_context *context, const trama_program *program, trama_status mine);
+/* compile.c: E_LAYOUT where state cannot lie like that */
+trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
+/* The buffers of merged gradients that the target has, where it has none yet. */
+trama_status buffers_place(trama_executable *e, const target_form *t);
+/* cycle.c: what the next run of a target is. Scalars are fed; the cycle becomes *next when the run is submitted. */
+trama_status cycle_begin(trama_executable *e, target_state *t);
+trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next);
+/* run.c */
+trama_status targets_prepare(trama_executable *e);
+/* Submits the parts of a target that a run has, and keeps its values. */
+trama_status target_submit(trama_where where, trama_executable *e, target_state *t, run_parts parts);
+trama_status target_find(trama_where where, trama_executable *e, const trama_target *target, const char *call,
+                         target_state **found);
+void targets_free(trama_executable *e);
+/* Hands the target's plan for the extents fed last to a function; not collective, nothing is submitted. */
+typedef void target_look(const target_form *t, const plan *p, void *arg);
+trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
+                            void *arg);
+/* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is
+ * the one that it uses; E_SYSTEM says what does not. */
+trama_status verify_target(const trama_executable *e, const target_form *t, const blueprint *of);
+/* Waits for all that is under way; drops the plans for fed extents that nobody holds. */
+void compiled_forget(trama_executable *e);
+/* read.c: frees the buffers of readings that are not under way; of all, which then must be none */
+void readers_forget(trama_executable *e);
+void readers_free(trama_executable *e);
+/* trama_read_start under the name of another call. */
+trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
+                           trama_reading **reading);
+/* Readings under way have ended, and know that the executable goes. */
+void readings_end(trama_executable *e);
+/* What a reading reads: its bytes, and its name. */
+size_t reading_bytes(const trama_reading *reading);
+const char *reading_name(const trama_reading *reading);
+/* watch.c: what they have under way is dropped, and they know that the executable goes */
+void watches_end(trama_executable *e);
+/* read.c: box i of a holding; and as it is told to the user. E_ARGUMENT where there is none */
+trama_status holding_piece(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+                           const plan_piece **piece);
+trama_status piece_box(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+                       int64_t *offset, int64_t *extent);
+/* feed.c */
+void inputs_free(trama_executable *e);
+/* Whether it is an input that can have the shape; its buffers for that; and from now on it is in a copy of them that no
+ * run under way reads. */
+trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
+                         trama_shape shape);
+trama_status input_buffers(trama_executable *e, const trama_value *own, trama_shape shape, fed **found);
+trama_status input_take(trama_executable *e, const trama_value *value, const fed *f, located *at);
+/* wrap.c, wrap_move.c: when the executable goes */
+void wrapped_forget(trama_executable *e);
+void moves_free(move_plans *moves);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Marks, and forgetting what an eager program recorded since. */
+#include <string.h>
+
+#include "eager.h"
+#include "trama_eager.h"
+
+int trama_program_mark(trama_program *program)
+{
+    return program ? program->values.n : 0;
+}
+
+trama_value *trama_keep(trama_value *value)
+{
+    if (value && value->program->placed) {
+        eager_state *s = ((trama_executable *)value->program->hook_arg)->eager;
+        for (int i = 0; i < s->kept.n; i++)
+            if (s->kept.at[i] == value)
+                return value;
+        *ARRAY_PUSH(&s->kept) = value;
+    }
+    return value;
+}
+
+static bool is_kept(const eager_state *s, const trama_value *v)
+{
+    for (int i = 0; i < s->kept.n; i++)
+        if (s->kept.at[i] == v || value_storage(s->kept.at[i]) == v)
+            return true;
+    return v->kind == VALUE_STATE;
+}
+
+/* A kept value moves to a lower number and forgets how it was made. */
+static void move_value(trama_executable *e, trama_value *v, int id)
+{
+    int from = v->id;
+    located at = from < e->n_located ? e->at[from] : (located){0};
+    const trama_mesh *mesh = from < e->l.n_values ? e->l.mesh[from] : NULL;
+    trama_layout layout = from < e->l.n_values ? e->l.value[from] : (trama_layout){0};
+    executable_put(e, id, at);
+    if (id != from && from < e->n_located)
+        executable_put(e, from, (located){0});
+    layouts_room(&e->l, id + 1, 1);
+    e->l.mesh[id] = mesh;
+    e->l.value[id] = layout;
+    v->id = id;
+    e->program->values.at[id] = v;
+    ARRAY_FREE(&v->effects);
+    v->gradient_of = NULL;
+    ARRAY_FREE(&v->step_parts);
+    if (v->kind == VALUE_RESULT) {
+        v->kind = VALUE_CONSTANT;
+        v->node = NULL;
+    }
+}
+
+/* Before the op of a kept value is forgotten: what was only declared gets its content, an updated value is where its state
+ * is. */
+static trama_status settle(trama_executable *e, trama_value *v)
+{
+    trama_value *state = value_storage(v);
+    if (v->kind != VALUE_RESULT)
+        return TRAMA_OK;
+    if (!state)
+        return e->place(e, v, e->single);
+    executable_put(e, v->id, e->at[state->id]);
+    return TRAMA_OK;
+}
+
+static void forget_gradients(trama_program *p, int mark)
+{
+    int n = 0;
+    for (int i = 0; i < p->gradients.n; i++) {
+        gradient_table *t = &p->gradients.at[i];
+        if (t->loss->id >= mark) {
+            ARRAY_FREE(&t->of);
+            continue;
+        }
+        for (int k = 0; k < t->of.n; k++)
+            if (k >= mark || (t->of.at[k] && t->of.at[k]->id >= mark))
+                t->of.at[k] = NULL;
+        p->gradients.at[n++] = *t;
+    }
+    p->gradients.n = n;
+}
+
+static void forget_nodes(trama_program *p, int mark)
+{
+    int n = p->nodes.n;
+    while (n > 0 && p->nodes.at[n - 1]->out[0]->id >= mark)
+        n--;
+    for (int i = n; i < p->nodes.n; i++)
+        program_node_free(p->nodes.at[i]);
+    p->nodes.n = n;
+    for (int i = 0; i < p->values.n; i++)
+        if (p->values.at[i]->updated_by > n)
+            p->values.at[i]->updated_by = 0;
+}
+
+trama_status trama_program_rewind(trama_program *p, int mark)
+{
+    if (!p || !p->placed)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_rewind: the program is %s",
+                          p ? "not in eager mode (trama_eager)" : "NULL");
+    if (mark < 0 || mark > p->values.n)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                          "trama_program_rewind: %d is no mark: trama_program_mark gave 0 to %d so far", mark,
+                          p->values.n);
+    trama_executable *e = p->hook_arg;
+    ARRAY(trama_value *) survivors = {0};
+    trama_status status = TRAMA_OK;
+    for (int i = mark; i < p->values.n; i++)
+        if (is_kept(e->eager, p->values.at[i]))
+            *ARRAY_PUSH(&survivors) = p->values.at[i];
+    for (int i = 0; i < survivors.n && !status; i++)
+        status = settle(e, survivors.at[i]);
+    if (status) {
+        ARRAY_FREE(&survivors);
+        return status;
+    }
+    forget_gradients(p, mark);
+    forget_nodes(p, mark);
+    int end = p->values.n, next = mark;
+    trama_value **all = trama_alloc((size_t)(end - mark + 1) * sizeof *all);
+    memcpy(all, p->values.at + mark, (size_t)(end - mark) * sizeof *all);
+    for (int i = 0; i < end - mark; i++) {
+        if (next - mark < survivors.n && survivors.at[next - mark] == all[i]) {
+            move_value(e, all[i], next++);
+            continue;
+        }
+        if (all[i]->id < e->n_located)
+            executable_put(e, all[i]->id, (located){0});
+        program_value_free(all[i]);
+    }
+    for (int i = next; i < e->l.n_values && i < end; i++)
+        e->l.mesh[i] = NULL, e->l.value[i] = (trama_layout){0};
+    p->values.n = next;
+    free(all);
+    ARRAY_FREE(&survivors);
+    return TRAMA_OK;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wrapping the host's arrays: handles on the memory, who uses it, and giving it back. Checks are in wrap_boxes.c, what
+ * moves into and out of them in wrap_move.c. */
+#include "wrap.h"
+
+#include <string.h>
+
+/* ---- Life ---- */
+
+static void wrapped_free(trama_wrapped *w)
+{
+    spots_free(&w->stated);
+    instance_release(&w->in);
+    snippet_destroy(&w->s);
+    ARRAY_FREE(&w->views);
+    free(w->name);
+    free(w);
+}
+
+/* The memory is the host's alone again. */
+static void unbind(trama_wrapped *w)
+{
+    const plan *p = w->s->of.plan;
+    for (int i = 0; i < p->shards.n; i++)
+        if (w->in->shards[i])
+            shard_unwrap(w->in->shards[i]);
+    memset(w->in->shards, 0, (size_t)p->shards.n * sizeof *w->in->shards);
+    flight_free(w->f);
+    w->f = NULL;
+}
+
+/* Handles on the boxes' memory, under the plan's shards. */
+static trama_status bind(trama_wrapped *w, const trama_piece *pieces)
+{
+    const plan *p;
+    w->s = snippet_of_stated(&w->planning, w->name, w->dtype, w->shape, &w->stated);
+    trama_status status = instance_create(w->context, &w->s->of, NULL, 1, &w->in);
+    if (status)
+        return status;
+    p = w->s->of.plan;
+    const plan_holding *h = plan_find(p, w->s->result);
+    for (int i = 0; i < h->pieces.n; i++) {
+        const plan_shard *s = &p->shards.at[h->pieces.at[i].region.shard];
+        const trama_piece *piece = &pieces[h->pieces.at[i].position];
+        int64_t stride[TRAMA_MAX_NDIM];
+        boxes_strides(piece, s->box.ndim, stride);
+        shard *bound = shard_wrap(w->context, s->place, s->dtype, s->box.ndim, s->box.n, stride, piece->data,
+                                  s->cut_dim, s->cut_parts, piece->handle);
+        w->in->shards[h->pieces.at[i].region.shard] = bound;
+        instance_label(w->in, s, bound);
+    }
+    w->f = flight_new(w->context);
+    return TRAMA_OK;
+}
+
+trama_status wrapped_call(trama_where where, trama_context *context, const char *call, const char *name, const char *to)
+{
+    text words = {0};
+    if (context_compares(context))
+        text_add(&words, "%s('%s'%s%s%s)", call, name ? name : "", to ? ", '" : "", to ? to : "", to ? "'" : "");
+    trama_status status = context_call(context, where, call, words.at);
+    free(words.at);
+    return status;
+}
+
+trama_status wrap_agree(trama_where where, trama_context *context, const char *name, trama_status mine)
+{
+    trama_status status = wrapped_call(where, context, "trama_wrap", name, NULL);
+    return status ? status : context_agree(context, "trama_wrap", mine);
+}
+
+trama_status trama_wrap_at(trama_where where, trama_context *context, const char *name, trama_dtype dtype,
+                           trama_shape shape, int n, const trama_piece *pieces, trama_access access,
+                           trama_wrapped **wrapped)
+{
+    if (!context || !wrapped)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_wrap: the %s is NULL",
+                          context ? "wrapped tensor's address" : "context");
+    if (context_check(where, "trama_wrap"))
+        return TRAMA_E_ORDER;
+    trama_wrapped *w = trama_alloc(sizeof *w);
+    *w = (trama_wrapped){.context = context,
+                         .name = trama_text_copy(name),
+                         .dtype = dtype,
+                         .shape = shape,
+                         .read_only = access == TRAMA_READ_ONLY,
+                         .users = 1,
+                         .planning = planning_in(context, NULL)};
+    trama_status status = boxes_check(where, w, n, pieces);
+    status = wrap_agree(where, context, name, status);
+    for (int i = 0; i < n && !status; i++)
+        w->stated.handled |= pieces[i].handle != NULL;
+    if (!status)
+        status = boxes_gather(where, w, n, pieces);
+    if (!status)
+        status = context_agree(context, "trama_wrap", bind(w, pieces));
+    if (status) {
+        if (w->f)
+            unbind(w);
+        wrapped_free(w);
+        return status;
+    }
+    w->tenant =
+        (context_tenant){.what = "the wrapped tensor", .name = w->name, .ends = "trama_release", .where = where};
+    context_enter(context, &w->tenant);
+    *wrapped = w;
+    return TRAMA_OK;
+}
+
+trama_status wrapped_check(trama_where where, const char *call, const trama_wrapped *w, const trama_context *context)
+{
+    if (!w)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the wrapped tensor is NULL; was it released?", call);
+    if (w->released)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: '%s' was released: the host has its memory back", call,
+                          w->name);
+    if (context && w->context != context)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: '%s' is of another context", call, w->name);
+    return context_check(where, call);
+}
+
+static trama_status wait_for(trama_wrapped *w)
+{
+    trama_status status = TRAMA_OK;
+    flight_wait(w->context, w->f, "trama_wait_wrapped");
+    const plan *p = w->s->of.plan;
+    for (int i = 0; i < p->shards.n && !status; i++) {
+        if (!w->in->shards[i])
+            continue;
+        status = shard_acquire(w->context, w->in->shards[i], STARPU_RW, "trama_wait_wrapped");
+        if (!status)
+            shard_release(w->context, w->in->shards[i]);
+    }
+    return status;
+}
+
+trama_status trama_wait_wrapped(trama_wrapped *w)
+{
+    trama_status status = wrapped_check(NOWHERE, "trama_wait_wrapped", w, NULL);
+    if (!status)
+        status = wait_for(w);
+    return status || !w->writer ? status : faults_status(&w->writer->faults);
+}
+
+static void let_go(trama_wrapped *w)
+{
+    if (--w->users == 0)
+        wrapped_free(w);
+}
+
+/* Views of an executable, but those that are in use. */
+static void forget_views(trama_wrapped *w, const trama_executable *e)
+{
+    int n = 0;
+    for (int k = 0; k < w->views.n; k++) {
+        wrapped_view *v = &w->views.at[k];
+        if (v->e != e || (v->in && v->in->holders > 1)) {
+            w->views.at[n++] = *v;
+            continue;
+        }
+        instance_release(&v->in);
+        snippet_destroy(&v->s);
+    }
+    w->views.n = n;
+}
+
+static void forget_moves(trama_executable *e, const trama_wrapped *w)
+{
+    move_plans kept = {0};
+    for (int i = 0; i < e->moves.n; i++)
+        if (e->moves.at[i].wrapped != w) {
+            *ARRAY_PUSH(&kept) = e->moves.at[i];
+            e->moves.at[i--] = e->moves.at[--e->moves.n];
+        }
+    moves_free(&e->moves);
+    e->moves = kept;
+}
+
+static bool is_named_by(const target_form *t, const trama_wrapped *w)
+{
+    for (int i = 0; i < t->cache.n; i++)
+        for (int k = 0; k < t->leaves.n; k++)
+            if (t->cache.at[i]->hosts[k] == w)
+                return true;
+    return false;
+}
+
+/* A view, or a compiled target, also where this rank has no box that it would hold. */
+static bool is_named(const trama_executable *e, const trama_wrapped *w)
+{
+    for (int i = 0; i < w->views.n; i++)
+        if (w->views.at[i].e == e)
+            return true;
+    for (int i = 0; i < e->targets.n; i++)
+        if (is_named_by(&e->targets.at[i].form, w) || is_named_by(&e->targets.at[i].plain, w))
+            return true;
+    return false;
+}
+
+/* What the host has taken back and no plan is bound to. */
+static void forget_released(trama_executable *e)
+{
+    int n = 0;
+    for (int i = 0; i < e->wrapped.n; i++) {
+        trama_wrapped *w = e->wrapped.at[i];
+        if (w->released) {
+            forget_moves(e, w);
+            forget_views(w, e);
+        }
+        if (w->released && w->in->holders == 1 && !is_named(e, w))
+            let_go(w);
+        else
+            e->wrapped.at[n++] = w;
+    }
+    e->wrapped.n = n;
+}
+
+void wrapped_seen(trama_executable *e, trama_wrapped *w)
+{
+    for (int i = 0; i < e->wrapped.n; i++)
+        if (e->wrapped.at[i] == w)
+            return;
+    forget_released(e);
+    *ARRAY_PUSH(&e->wrapped) = w;
+    w->users++;
+}
+
+void wrapped_forget(trama_executable *e)
+{
+    for (int i = 0; i < e->wrapped.n; i++) {
+        forget_views(e->wrapped.at[i], e);
+        if (e->wrapped.at[i]->writer == e)
+            e->wrapped.at[i]->writer = NULL;
+        let_go(e->wrapped.at[i]);
+    }
+    ARRAY_FREE(&e->wrapped);
+}
+
+void wrapped_forget_sources(trama_wrapped *w)
+{
+    int n = 0;
+    bool any = false;
+    for (int i = 0; i < w->sources.n; i++)
+        any |= w->sources.at[i]->released;
+    if (!any)
+        return;
+    flight_wait(w->context, w->f, "trama_reshard_wrapped");
+    moves_free(&w->moves); /* those from others are planned anew */
+    for (int i = 0; i < w->sources.n; i++)
+        if (w->sources.at[i]->released)
+            let_go(w->sources.at[i]);
+        else
+            w->sources.at[n++] = w->sources.at[i];
+    w->sources.n = n;
+}
+
+void wrapped_source(trama_wrapped *w, trama_wrapped *from)
+{
+    for (int i = 0; i < w->sources.n; i++)
+        if (w->sources.at[i] == from)
+            return;
+    *ARRAY_PUSH(&w->sources) = from;
+    from->users++;
+}
+
+trama_status trama_release(trama_wrapped **wrapped)
+{
+    if (!wrapped || !*wrapped)
+        return TRAMA_OK;
+    trama_wrapped *w = *wrapped;
+    trama_status status = wrapped_check(NOWHERE, "trama_release", w, NULL);
+    if (!status)
+        status = wait_for(w);
+    if (status)
+        return status;
+    status = wrapped_call(NOWHERE, w->context, "trama_release", w->name,
+                          NULL); /* which gives the memory back all the same */
+    if (!status)
+        status = context_barrier(w->context, "trama_release");
+    moves_free(&w->moves);
+    for (int i = 0; i < w->sources.n; i++)
+        let_go(w->sources.at[i]);
+    ARRAY_FREE(&w->sources);
+    unbind(w);
+    context_leave(w->context, &w->tenant);
+    w->released = true;
+    *wrapped = NULL;
+    let_go(w);
+    return status;
+}
