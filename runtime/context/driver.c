@@ -122,7 +122,10 @@ static int start_starpu(trama_context *c, struct starpu_conf *conf)
 #if TRAMA_HAVE_MPI
     if (c->messages) {
         shutdown_ends_starpu = true;
-        return starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, conf);
+        vigil *watch = vigil_begin(&c->config, "trama_start, where StarPU-MPI connects its ranks,");
+        int error = starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, conf);
+        vigil_end(watch);
+        return error;
     }
 #endif
     return starpu_init(conf);
@@ -271,6 +274,19 @@ static void stop_starpumpi(const trama_context *c)
     }
 }
 #endif
+
+void driver_stop_messages(trama_context *c)
+{
+#if TRAMA_HAVE_MPI
+    /* starpu_mpi_shutdown_comm ends StarPU, too, but for its other users. */
+    if (!c->started_starpumpi || (c->started_starpu && starpu_init(NULL)))
+        return;
+    stop_starpumpi(c);
+    c->started_starpumpi = false;
+#else
+    (void)c;
+#endif
+}
 
 void driver_stop(trama_context *c)
 {

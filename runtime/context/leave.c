@@ -4,6 +4,7 @@
  *   1. a function of atexit waits for the tasks, while the program's own such functions may still call Trama;
  *   2. a destructor, which runs after all of those and before the ones of libraries that Trama depends on, ends StarPU
  *      and MPI where every rank leaves, and else keeps the workers from starting another task.
+ * MPI_Finalize of the program is a way out, too: before it, the messages end. Memory and tasks stay until trama_stop.
  * A child of fork has the memory but none of the threads: there both stages do nothing. */
 #include <stdlib.h>
 #include <time.h>
@@ -155,6 +156,23 @@ static __attribute__((destructor)) void leave(void)
     room_end();
 }
 
+/* The program calls MPI_Finalize. Where the ranks do not come there together, MPI itself waits for the others. */
+static void leave_mpi(void *context)
+{
+    trama_context *c = context;
+    bool ready = wait_for_work(c);
+    context_log(c, TRAMA_LOG_ERROR, "rank %d: MPI_Finalize before trama_stop: nothing can be run or read any more",
+                c->comm.rank);
+    context_disagree(
+        c, "the program has called MPI_Finalize, which ended the messages of the context; call trama_stop before it");
+    if (!comm_all_leave(&c->comm, ready, (int)patience(c)))
+        return;
+    trace_clock(c);
+    rest_end_messages(c);
+    driver_stop_messages(c);
+    comm_close(&c->comm);
+}
+
 /* ---- From within ---- */
 
 static void be_a_child(void)
@@ -170,6 +188,7 @@ void leave_start(trama_context *c)
         watched = !pthread_atfork(NULL, NULL, be_a_child);
     if (!registered[c->n_gpus > 0])
         registered[c->n_gpus > 0] = !atexit(wait_at_exit);
+    comm_before_finalize(&c->comm, leave_mpi, c);
     atomic_store(&alive, c);
 }
 

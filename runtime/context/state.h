@@ -124,11 +124,13 @@ void runtime_condition(pthread_cond_t *condition); /* made, to be waited for on 
 trama_status driver_prepare(trama_context *c, const place_claim *claim);
 trama_status driver_start(trama_context *c);
 void driver_stop(trama_context *c);
+void driver_stop_messages(trama_context *c); /* all ranks; StarPU itself stays, and nothing is under way */
 
 /* rest.c. rest_start leaves the context at rest. */
 void rest_start(trama_context *c);
 void rest_now(trama_context *c);       /* nothing under way */
 void rest_stop(trama_context *c);      /* nothing under way; workers are awake afterwards */
+void rest_end_messages(trama_context *c); /* nothing under way: StarPU-MPI is about to end, and StarPU stays */
 void rest_when_idle(trama_context *c); /* under runtime_lock, nothing is under way */
 
 /* leave.c: the ways out of a process. leave_start and leave_stop bracket the time in which somebody must end the

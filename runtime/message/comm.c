@@ -101,6 +101,11 @@ static trama_status duplicate(MPI_Comm given, comm *c)
     return status;
 }
 
+bool comm_is_open(const comm *c)
+{
+    return c->ranks == 1 || c->handle != MPI_COMM_NULL;
+}
+
 bool comm_may_wait(void)
 {
     int initialized = 0;
@@ -141,8 +146,35 @@ const void *comm_from_fortran(int handle)
     return &given; /* comm_open says what is wrong with it */
 }
 
+/* MPI_Finalize begins with the attributes of MPI_COMM_SELF, while everything of MPI can be called. */
+static struct {
+    int key; /* MPI_KEYVAL_INVALID: none */
+    void (*end)(void *arg);
+    void *arg;
+} before_finalize = {.key = MPI_KEYVAL_INVALID};
+
+static int call_before_finalize(MPI_Comm self, int key, void *value, void *state)
+{
+    (void)self, (void)key, (void)value, (void)state;
+    if (before_finalize.end)
+        before_finalize.end(before_finalize.arg);
+    return MPI_SUCCESS;
+}
+
+void comm_before_finalize(comm *c, void (*end)(void *arg), void *arg)
+{
+    if (c->handle == MPI_COMM_NULL)
+        return;
+    before_finalize.end = end;
+    before_finalize.arg = arg;
+    if (before_finalize.key == MPI_KEYVAL_INVALID &&
+        !MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_before_finalize, &before_finalize.key, NULL))
+        MPI_Comm_set_attr(MPI_COMM_SELF, before_finalize.key, NULL);
+}
+
 void comm_close(comm *c)
 {
+    before_finalize.end = NULL;
     if (c->handle == MPI_COMM_NULL)
         return;
     MPI_Comm_free(&c->handle);
@@ -192,6 +224,8 @@ trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, com
         memcpy(all, mine, bytes);
         return TRAMA_OK;
     }
+    if (!comm_is_open(c))
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "MPI has been finalised");
     if (bytes > INT_MAX)
         return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED, "a collective exchange of %zu bytes a rank", bytes);
     if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, c->handle, &request) ||
@@ -237,8 +271,10 @@ static bool pass_flag(comm *c, int distance, bool *flag, double until)
 bool comm_all_leave(comm *c, bool ready, int seconds)
 {
     double until = now() + seconds;
-    if (c->ranks == 1 || has_ended())
-        return ready && c->ranks == 1;
+    if (!comm_is_open(c) || c->ranks == 1)
+        return ready;
+    if (has_ended())
+        return false;
     for (int distance = 1; distance < c->ranks; distance *= 2)
         if (!pass_flag(c, distance, &ready, until))
             return false;
@@ -322,6 +358,12 @@ int64_t comm_clock_ahead(comm *c, bool shared)
     return 0;
 }
 
+bool comm_is_open(const comm *c)
+{
+    (void)c;
+    return true;
+}
+
 bool comm_may_wait(void)
 {
     return false;
@@ -340,6 +382,11 @@ const void *comm_from_fortran(int handle)
 {
     (void)handle;
     return ""; /* given, which comm_open refuses */
+}
+
+void comm_before_finalize(comm *c, void (*end)(void *arg), void *arg)
+{
+    (void)c, (void)end, (void)arg;
 }
 
 void comm_close(comm *c)

@@ -21,6 +21,10 @@ typedef struct comm {
 /* communicator: address of an MPI_Comm or NULL (see trama_config). E_SYSTEM, E_ARGUMENT. */
 trama_status comm_open(const void *communicator, comm *c);
 void comm_close(comm *c);
+bool comm_is_open(const comm *c); /* where there are several ranks, they can exchange */
+
+/* Has MPI_Finalize call end(arg) first, if it is called before comm_close: MPI is still there then. */
+void comm_before_finalize(comm *c, void (*end)(void *arg), void *arg);
 bool comm_may_wait(void); /* comm_open may have to wait for other ranks */
 
 /* Ends MPI where comm_open started it, unless a communicator is still open: ranks that end in the middle of a run would
@@ -40,7 +44,7 @@ typedef struct comm_patience {
     void *data;
 } comm_patience;
 
-/* all [ranks][bytes]; MPI's allgather. bytes * ranks may exceed 2 GiB; bytes may not. */
+/* all [ranks][bytes]; MPI's allgather. E_ORDER where it is not open. bytes * ranks may exceed 2 GiB; bytes may not. */
 trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience);
 
 /* Whether MPI gives the core up whenever it is asked and has no news. */

@@ -168,6 +168,25 @@ void rest_now(trama_context *c)
     pthread_mutex_unlock(&runtime_lock);
 }
 
+/* Afterwards StarPU-MPI may end. */
+static void forget_thread(trama_context *c)
+{
+    if (!c->driven)
+        return;
+    starpu_data_unregister(c->keep_in);
+    starpu_data_unregister(c->keep_out);
+    c->driven = false;
+}
+
+void rest_end_messages(trama_context *c)
+{
+    pthread_mutex_lock(&runtime_lock);
+    if (atomic_load(&c->awake))
+        let_thread_sleep(c);
+    pthread_mutex_unlock(&runtime_lock);
+    forget_thread(c);
+}
+
 void rest_stop(trama_context *c)
 {
     pthread_mutex_lock(&runtime_lock);
@@ -179,8 +198,5 @@ void rest_stop(trama_context *c)
     pthread_mutex_unlock(&runtime_lock);
     if (c->yield_hook >= 0)
         starpu_idle_hook_deregister(c->yield_hook);
-    if (c->driven) {
-        starpu_data_unregister(c->keep_in);
-        starpu_data_unregister(c->keep_out);
-    }
+    forget_thread(c);
 }

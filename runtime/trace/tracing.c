@@ -238,7 +238,7 @@ const trace_variable *trace_variables(const trama_context *c)
 
 void trace_clock(trama_context *c)
 {
-    if (!c->trace_folder)
+    if (!c->trace_folder || !comm_is_open(&c->comm))
         return;
     text line = {0};
     text_add(&line, "clock %lld\n", (long long)comm_clock_ahead(&c->comm, !c->own_clock));

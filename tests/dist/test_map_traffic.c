@@ -3,7 +3,6 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "map.h"
 #include "map_traffic.h"
@@ -254,18 +253,17 @@ START_TEST(plans_on_the_map_send_less_far)
 }
 END_TEST
 
-START_TEST(the_traffic_of_a_thousand_processes_is_found_quickly)
+/* Not a million: a process exchanges with those on its two lines only. */
+START_TEST(the_traffic_of_a_thousand_processes_is_a_sparse_table)
 {
     static const int sizes[] = {1024, 4096, 1024, 16};
     mlp m = mlp_new("dp=64,mp=16", 3, sizes, "adamw");
     layouts l;
     trama_mesh *lone = trama_mesh_parse("1");
     ck_assert_msg(!complete_program(m.program, 8192, lone, &l), "%s", trama_error());
-    clock_t start = clock();
     process_traffic *t = traffic_of_program(m.program, &l, 8192, 1024, NULL);
-    double took = (double)(clock() - start) / CLOCKS_PER_SEC;
     ck_assert_int_gt(t->pairs.n, 1024);
-    ck_assert_msg(took < 1, "%.2f s", took);
+    ck_assert_int_le(t->pairs.n, 1024 * (63 + 15));
     traffic_destroy(&t);
     layouts_free(&l);
     trama_mesh_destroy(&lone);
@@ -281,7 +279,7 @@ int main(void)
         a_change_of_layout_moves_what_its_processes_lack,
         a_training_step_is_mapped_by_what_it_exchanges,
         plans_on_the_map_send_less_far,
-        the_traffic_of_a_thousand_processes_is_found_quickly,
+        the_traffic_of_a_thousand_processes_is_a_sparse_table,
     };
     return suite_run("map_traffic", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

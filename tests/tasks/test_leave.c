@@ -8,6 +8,9 @@
 #include <sys/wait.h>
 
 #include "harness.h"
+#if TRAMA_HAVE_MPI
+#include <mpi.h>
+#endif
 
 enum { SKIPPED = 77, OWN_STATUS = 7, N = 700, RUNS = 16 };
 static const char *const buffered = "still in the buffer of stdout";
@@ -92,9 +95,40 @@ static void start_starpu(void)
     demand(!starpu_init(&conf), "StarPU does not start");
 }
 
+/* The host's own MPI ends first, in the middle of a run. */
+static void finalize(bool then_stop)
+{
+#if TRAMA_HAVE_MPI
+    MPI_Finalize();
+#endif
+    const char *why = "the program has called MPI_Finalize";
+    if (trama_context_ranks(ctx) == 1)
+        must(trama_run(the_job.e, the_job.t));
+    else
+        expect(trama_run(the_job.e, the_job.t), TRAMA_E_ORDER, why);
+    if (!then_stop)
+        return;
+    trama_status expected = trama_context_ranks(ctx) == 1 ? TRAMA_OK : TRAMA_E_ORDER;
+    trama_status status = trama_executable_destroy(&the_job.e);
+    demand(status == expected && !the_job.e, "the executable is left, %s", trama_error());
+    trama_program_destroy(&the_job.program);
+    status = trama_stop(&ctx);
+    demand(status == expected && !ctx, "the context is left, %s", trama_error());
+}
+
+static void start_mpi(void)
+{
+#if TRAMA_HAVE_MPI
+    int provided;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+#endif
+}
+
 static int victim(const char *stage)
 {
     printf("%s", buffered);
+    if (!strncmp(stage, "finalize", 8))
+        start_mpi();
     if (!strcmp(stage, "adopted"))
         start_starpu();
     if (!strcmp(stage, "stop_late"))
@@ -116,6 +150,8 @@ static int victim(const char *stage)
         trama_executable *none = NULL;
         expect(trama_run(none, the_job.t), TRAMA_E_ARGUMENT, "executable");
     }
+    if (!strncmp(stage, "finalize", 8))
+        finalize(!strcmp(stage, "finalize and stop"));
     if (!strcmp(stage, "one rank") && my_rank == 1)
         trama_wait(the_job.e), sleep(1000);
     if (!strcmp(stage, "kernel"))
@@ -234,6 +270,14 @@ START_TEST(all_ranks_may_end_with_tasks_in_flight)
 }
 END_TEST
 
+START_TEST(a_program_may_end_mpi_before_the_context)
+{
+    leaves_well("finalize", 2, OWN_STATUS);
+    leaves_well("finalize and stop", 2, OWN_STATUS);
+    leaves_well("finalize and stop", 1, OWN_STATUS);
+}
+END_TEST
+
 START_TEST(a_rank_that_ends_alone_keeps_its_status_and_ends_the_job)
 {
     const outcome *o = watch("one rank", 2);
@@ -258,6 +302,7 @@ static int watch_all(void)
     tests[n++] = a_host_of_starpu_may_end_with_tasks_in_flight;
     if (TRAMA_HAVE_MPI && system("mpirun --version >/dev/null 2>&1") == 0) {
         tests[n++] = all_ranks_may_end_with_tasks_in_flight;
+        tests[n++] = a_program_may_end_mpi_before_the_context;
         tests[n++] = a_rank_that_ends_alone_keeps_its_status_and_ends_the_job;
     } else {
         printf("skipped: there is no mpirun, and so no program of several ranks\n");
