@@ -270,7 +270,7 @@ static int64_t largest_limit(const change *c, terms t)
 
 /* ---- Running it ---- */
 
-static trama_program *one_value(const change *c)
+trama_program *change_program(const change *c)
 {
     trama_program *p = trama_program_new();
     trama_input(p, "x", TRAMA_F64, c->shape);
@@ -383,18 +383,13 @@ static bool one_process_a_place(const change *c)
     return c->map->n <= c->machine->n_ranks && c->machine->n_places == c->machine->n_ranks;
 }
 
-void change_try(const change *c, change_traffic *moved)
+plan **change_plans(const change *c, const trama_program *p, const plan_holding **h)
 {
-    size_t n = (size_t)c->machine->n_ranks;
-    trama_program *p = one_value(c);
     const trama_mesh *meshes[] = {c->from_mesh};
     trama_layout values[] = {c->from};
     layouts l = {.n_values = 1, .mesh = meshes, .value = values};
-    world w = {p, c->machine, c->map, 0};
-    plan **plans = trama_alloc(n * sizeof(plan *));
-    memory **memories = trama_alloc(n * sizeof(memory *));
-    const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));
-    for (size_t r = 0; r < n; r++) {
+    plan **plans = trama_alloc((size_t)c->machine->n_ranks * sizeof(plan *));
+    for (int r = 0; r < c->machine->n_ranks; r++) {
         plan_source source = {.program = p,
                               .l = &l,
                               .shapes = &c->shape,
@@ -407,13 +402,27 @@ void change_try(const change *c, change_traffic *moved)
                                           .message_window = c->message_window,
                                           .collectives = c->collectives,
                                           .nccl_sums = c->nccl_sums},
-                              .rank = (int)r};
+                              .rank = r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
-        h[r] = partition_reshard(q, 0, c->to_mesh, &c->to, -1, c->fresh);
+        const plan_holding *made = partition_reshard(q, 0, c->to_mesh, &c->to, -1, c->fresh);
+        if (h)
+            h[r] = made;
         plans[r] = partition_end(&q);
-        memories[r] = memory_new(plans[r], NULL);
     }
+    return plans;
+}
+
+void change_try(const change *c, change_traffic *moved)
+{
+    size_t n = (size_t)c->machine->n_ranks;
+    trama_program *p = change_program(c);
+    world w = {p, c->machine, c->map, 0};
+    memory **memories = trama_alloc(n * sizeof(memory *));
+    const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));
+    plan **plans = change_plans(c, p, h);
+    for (size_t r = 0; r < n; r++)
+        memories[r] = memory_new(plans[r], NULL);
     ck_assert_msg(!plan_verify((const plan *const *)plans, (int)n, p), "%s: %s", change_text(c), trama_error());
     dense *held = random_terms(c->from_mesh, &c->from, c->shape, c->seed), got = {0};
     dense expected = combine_terms(c->from_mesh, &c->from, held);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One change of layout, planned for every rank and interpreted, with what it must cost by the table of dist/README.md. */
+/* One change of layout, planned for every rank and interpreted, with what it must cost by the table of dist/README.md.
+ */
 #ifndef CHANGE_H
 #define CHANGE_H
 
@@ -39,6 +40,11 @@ void change_try(const change *c, change_traffic *moved);
 
 /* Elements of its target box that a process does not hold in the source; by counting them. */
 int64_t change_lacking(const change *c, int position);
+
+/* A program of one f64 input, whose layout changes, and the plans of all ranks [machine->n_ranks] for that. holdings
+ * NULL, or [machine->n_ranks]: the input in its target layout. The caller destroys all of them. */
+trama_program *change_program(const change *c);
+plan **change_plans(const change *c, const trama_program *program, const plan_holding **holdings);
 
 char *change_text(const change *c); /* the caller frees */
 
