@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "suite.h"
 #include "views.h"
 
 extern int openblas_get_num_threads(void) __attribute__((weak));
@@ -12,9 +13,14 @@ extern int openblas_get_parallel(void) __attribute__((weak));
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
 
+static bool has_own_threads(void)
+{
+    return openblas_set_num_threads && openblas_get_num_threads && openblas_get_parallel() != 2;
+}
+
 START_TEST(one_thread_inside_tasks_and_the_hosts_number_after)
 {
-    if (!openblas_set_num_threads || !openblas_get_num_threads || openblas_get_parallel() == 2)
+    if (suite_skips(!has_own_threads(), "threads of OpenBLAS, this BLAS has none of its own"))
         return;
     openblas_set_num_threads(2);
     const int host = openblas_get_num_threads();
@@ -30,7 +36,7 @@ END_TEST
 
 START_TEST(between_tasks_it_is_the_hosts)
 {
-    if (!openblas_set_num_threads || !openblas_get_num_threads || openblas_get_parallel() == 2)
+    if (suite_skips(!has_own_threads(), "threads of OpenBLAS, this BLAS has none of its own"))
         return;
     openblas_set_num_threads(2);
     const int host = openblas_get_num_threads();
@@ -54,7 +60,7 @@ END_TEST
 /* Runs where LD_LIBRARY_PATH, say, names an OpenBLAS over OpenMP. */
 START_TEST(threads_of_openmp_are_one_inside_a_call_only)
 {
-    if (!openblas_get_parallel || openblas_get_parallel() != 2)
+    if (suite_skips(!openblas_get_parallel || openblas_get_parallel() != 2, "OpenMP, which this BLAS does not use"))
         return;
     int (*openmp_threads)(void);
     *(void **)&openmp_threads = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
@@ -114,11 +120,12 @@ static void check_product(void)
 
 START_TEST(slow_kernels_are_replaced_only_if_allowed_and_not_chosen_by_the_user)
 {
-    if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv("OPENBLAS_CORETYPE"))
+    if (suite_skips(!gotoblas_dynamic_init || !gotoblas_dynamic_quit || getenv("OPENBLAS_CORETYPE"),
+                    "a change of kernels, this BLAS cannot, or OPENBLAS_CORETYPE is set"))
         return;
     fall_back_to_prescott();
-    if (!runs_prescott())
-        return; /* another architecture */
+    if (suite_skips(!runs_prescott(), "slow kernels, which are of another architecture"))
+        return;
     ck_assert_ptr_null(blas_start(true));
     ck_assert(runs_prescott()); /* as the environment says */
     unsetenv("OPENBLAS_CORETYPE");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* However a program is launched, its results are the same, and trama info says what was used. */
 #include "programs.h"
+#include "suite.h"
 
 /* Before a program; and what trama info says then. */
 typedef struct way {
@@ -35,6 +36,11 @@ static const char *processors(const char *how_many)
 }
 #define FIRST "1"
 #define HALF "$((($(nproc) + 1) / 2))"
+
+static bool has_open_mpi(void)
+{
+    return TRAMA_HAVE_MPI && contains(run("mpirun --version")->text, "Open MPI");
+}
 
 START_TEST(one_rank_computes_the_same_on_any_cores)
 {
@@ -78,7 +84,7 @@ START_TEST(ranks_compute_the_same_however_they_are_bound)
          {"9 on 10 of 20 cores", "StarPU-MPI's thread has a core of its own: processor 18"}},
         {"2 env TRAMA_WORKERS=3 HWLOC_SYNTHETIC='package:2 core:2 pu:1'", {"3 on 2 of 4 cores", "unbound"}},
     };
-    if (!TRAMA_HAVE_MPI || !contains(run("mpirun --version")->text, "Open MPI"))
+    if (suite_skips(!has_open_mpi(), "launches of several ranks, there is no Open MPI"))
         return;
     char *wanted = results_alone(), how[600];
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
@@ -95,7 +101,7 @@ END_TEST
 /* Each rank holds a lock as long as it lives. Open MPI itself leaves its segments and its session's folder. */
 START_TEST(a_killed_mpirun_ends_its_ranks_and_leaves_nothing_of_trama)
 {
-    if (!TRAMA_HAVE_MPI || !contains(run("mpirun --version")->text, "Open MPI"))
+    if (suite_skips(!has_open_mpi(), "launches of several ranks, there is no Open MPI"))
         return;
     text_of(run("cd %s && mkdir home shared && : >lock && cat >rank <<'END'\n"
                 "exec 9<%s/lock; flock -s 9\n"

@@ -2,6 +2,7 @@
 /* Check programs. */
 #include "suite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const *tests, size_t n)
@@ -18,6 +19,13 @@ int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const 
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed != 0;
+}
+
+bool suite_skips(bool when, const char *what)
+{
+    if (when)
+        fprintf(stderr, "skipped: %s\n", what);
+    return when;
 }
 
 bool suite_is_long(void)

@@ -19,6 +19,9 @@ bool suite_is_long(void);
 /* Whether a sanitizer slows everything down. */
 bool suite_is_sanitized(void);
 
+/* Returns `when`, and says where it is true that a part of the program is skipped, and why: no test passes in silence. */
+bool suite_skips(bool when, const char *what);
+
 #ifdef __cplusplus
 }
 #endif

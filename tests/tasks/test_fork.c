@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "harness.h"
+#include "suite.h"
 
 enum { N = 64, RUNS = 8, OWN_STATUS = 9, PATIENCE = 60 };
 
@@ -168,8 +169,8 @@ END_TEST
 
 START_TEST(a_child_may_start_a_context_where_its_parent_has_none)
 {
-    if (n_ranks > 1)
-        return; /* MPI is the parent's */
+    if (suite_skips(n_ranks > 1, "contexts of children, MPI is the parent's"))
+        return;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "idleness.h"
+#include "suite.h"
 
 START_TEST(a_host_finds_everything_as_it_was)
 {
@@ -182,7 +183,7 @@ END_TEST
 
 START_TEST(the_blas_is_the_hosts_while_trama_rests)
 {
-    if (!openblas_set_num_threads || !openblas_get_num_threads)
+    if (suite_skips(!openblas_set_num_threads || !openblas_get_num_threads, "threads of OpenBLAS, this BLAS has none"))
         return; /* what an OpenBLAS over OpenMP may be used for, the snapshots show */
     int before = openblas_get_num_threads();
     openblas_set_num_threads(2);

@@ -7,6 +7,7 @@
 
 #include "context.h"
 #include "idleness.h"
+#include "suite.h"
 
 static int (*openmp_threads)(void);
 static void (*parallel)(void (*body)(void *), void *data, unsigned threads, unsigned flags);
@@ -21,10 +22,8 @@ static bool load_openmp(void)
     setenv("OMP_PROC_BIND", "close", 1);
     setenv("OMP_PLACES", "threads", 1);
     library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
-    if (!library) {
-        fprintf(stderr, "skipped: there is no libgomp.so.1\n");
+    if (suite_skips(!library, "loops of OpenMP, there is no libgomp.so.1"))
         return false;
-    }
     *(void **)&openmp_threads = dlsym(library, "omp_get_max_threads");
     *(void **)&parallel = dlsym(library, "GOMP_parallel");
     demand(openmp_threads && parallel, "libgomp lacks its functions");
