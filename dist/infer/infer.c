@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "transfer.h"
+#include "choose.h"
 
 typedef struct axis_list {
     int n, axes[TRAMA_MAX_AXES];
@@ -65,7 +65,7 @@ static int64_t edge_cost(const inference *q, int t, const trama_layout *from, co
     const trama_value *v = t < q->rule->n_in ? node->in[t] : node->out[t - q->rule->n_in];
     const box whole = whole_of(q->rule, t);
     transfer edge = transfer_between(q->mesh, from, q->mesh, to, &whole, trama_dtype_size(v->dtype));
-    return transfer_most(&edge);
+    return reshard_most_bytes(&edge);
 }
 
 /* Received bytes on the op's edges if the factor is split by the candidate. */

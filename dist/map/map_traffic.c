@@ -1,95 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traffic between processes: the sparse table, and its estimate from a program's changes of layout. It plans nothing
- * and knows no places; what really moves is said by reshard.c, whose thresholds this follows, and schemes of sums by
- * transfer.h. */
-#include "map_traffic.h"
-
+/* The estimate of traffic from a program's changes of layout. It plans nothing and knows no places: choose.h says how a
+ * change is made, and here is counted between which processes. */
 #include <string.h>
 
-#include "thresholds.h"
-#include "transfer.h"
+#include "choose.h"
+#include "map_traffic.h"
 
-enum {
-    MANY_PIECES = 64,   /* source boxes of one target; with more all pairs of the group count as equal */
-    PACK_FROM = 1 << 16 /* entries */
-};
-
-static const int64_t most_bytes = INT64_MAX / 4; /* of a pair: sums stop there */
-
-/* ---- The table ---- */
-
-process_traffic *traffic_new(int n)
-{
-    process_traffic *traffic = trama_alloc(sizeof *traffic);
-    traffic->n = n;
-    return traffic;
-}
-
-void traffic_destroy(process_traffic **traffic)
-{
-    if (!*traffic)
-        return;
-    ARRAY_FREE(&(*traffic)->pairs);
-    free(*traffic);
-    *traffic = NULL;
-}
-
-void traffic_add(process_traffic *traffic, int one, int other, int64_t bytes)
-{
-    if (one == other || bytes <= 0 || one < 0 || other < 0 || one >= traffic->n || other >= traffic->n)
-        return;
-    if (traffic->pairs.n >= PACK_FROM && traffic->pairs.n / 2 >= traffic->packed)
-        traffic_pack(traffic);
-    *ARRAY_PUSH(&traffic->pairs) =
-        (traffic_pair){one < other ? one : other, one < other ? other : one, min_i64(bytes, most_bytes)};
-}
-
-static int compare_others(const void *a, const void *b)
-{
-    const traffic_pair *p = a, *q = b;
-    return (p->other > q->other) - (p->other < q->other);
-}
-
-/* The entries of one process, sorted and merged to `to`; returns how many. */
-static int pack_row(traffic_pair *row, int n, traffic_pair *to)
-{
-    int made = 0;
-    if (n)
-        qsort(row, (size_t)n, sizeof *row, compare_others);
-    for (int i = 0; i < n; i++) {
-        if (made && to[made - 1].other == row[i].other)
-            to[made - 1].bytes = min_i64(to[made - 1].bytes + row[i].bytes, most_bytes);
-        else
-            to[made++] = row[i];
-    }
-    return made;
-}
-
-void traffic_pack(process_traffic *traffic)
-{
-    int n = traffic->pairs.n, made = 0;
-    int *first = trama_alloc(((size_t)traffic->n + 2) * sizeof *first);
-    traffic_pair *rows = trama_alloc((size_t)n * sizeof *rows);
-    for (int i = 0; i < n; i++)
-        first[traffic->pairs.at[i].one + 2]++;
-    for (int p = 0; p < traffic->n; p++)
-        first[p + 2] += first[p + 1];
-    for (int i = 0; i < n; i++)
-        rows[first[traffic->pairs.at[i].one + 1]++] = traffic->pairs.at[i];
-    for (int p = 0; p < traffic->n; p++)
-        made += pack_row(rows + first[p], first[p + 1] - first[p], traffic->pairs.at + made);
-    traffic->pairs.n = traffic->packed = made;
-    free(first);
-    free(rows);
-}
-
-int64_t traffic_total(const process_traffic *traffic)
-{
-    int64_t total = 0;
-    for (int i = 0; i < traffic->pairs.n; i++)
-        total = min_i64(total + traffic->pairs.at[i].bytes, most_bytes);
-    return total;
-}
+enum { MANY_PIECES = 64 }; /* source boxes of one target; with more all pairs of the group count as equal */
 
 /* ---- Changes of layout ---- */
 
@@ -121,7 +38,7 @@ typedef struct survey {
     ARRAY(change) changes;
     ARRAY(clique) cliques;
     ARRAY(holding) holdings;
-    ARRAY(trama_mesh *) meshes; /* made for ways */
+    ARRAY(trama_mesh *) meshes; /* made for routes */
     int *of_value;              /* [value id] its last holding; -1 */
 } survey;
 
@@ -157,7 +74,7 @@ static void note_change(survey *s, const trama_value *v, const holding *from, co
             s->changes.at[i].times++;
             return;
         }
-    *ARRAY_PUSH(&s->changes) = (change){.t = t, .times = 1, .changed = changed_axes(&t)};
+    *ARRAY_PUSH(&s->changes) = (change){.t = t, .times = 1};
 }
 
 /* The value in a layout: there already, or a change from the one that it rests in. */
@@ -229,7 +146,7 @@ static void receive_evenly(survey *s, const trama_mesh *mesh, unsigned axes, dou
 static void expand_clique(survey *s, const clique *c)
 {
     int at[TRAMA_MAX_AXES], n = axes_size(c->mesh, c->axes);
-    int64_t bytes = c->bytes < (double)most_bytes ? (int64_t)(c->bytes + 0.5) : most_bytes;
+    int64_t bytes = c->bytes < (double)TRAFFIC_MOST ? (int64_t)(c->bytes + 0.5) : TRAFFIC_MOST;
     for (int position = 0; position < c->mesh->size; position++) {
         mesh_coordinate(c->mesh, position, at);
         for (int k = axes_position(c->mesh, c->axes, at) + 1; k < n; k++) {
@@ -247,18 +164,12 @@ static double target_bytes(const change *c)
     return (double)box_count(&c->t.whole) * (double)c->t.element / parts;
 }
 
-/* Of its target box, what a process does not hold, on the average; on one mesh. */
+/* Of its target box, what a process does not hold, on the average. */
 static double lacking_bytes(const change *c)
 {
     double elements = 0;
-    for (int i = 0; i < c->t.to_mesh->size; i++) {
-        box wanted, held, common;
-        layout_box(c->t.to_mesh, &c->t.to, &c->t.whole, i, &wanted);
-        layout_box(c->t.from_mesh, &c->t.from, &c->t.whole, i, &held);
-        elements += (double)box_count(&wanted);
-        if (box_intersect(&wanted, &held, &common))
-            elements -= (double)box_count(&common);
-    }
+    for (int i = 0; i < c->t.to_mesh->size; i++)
+        elements += (double)transfer_lacking(&c->t, i);
     return elements / c->t.to_mesh->size * (double)c->t.element;
 }
 
@@ -267,10 +178,8 @@ static void sum_terms(survey *s, const change *c)
 {
     const trama_mesh *mesh = c->t.to_mesh;
     int terms = axes_size(mesh, c->t.reduced), senders = axes_size(mesh, c->t.reduced | c->changed);
-    unsigned targets = layout_unsplit_axes(mesh, &c->t.to) & ~c->t.kept;
+    unsigned targets = transfer_target_axes(&c->t);
     double bytes = target_bytes(c);
-    if (axes_size(mesh, targets) > MANY_MESSAGES && bytes / axes_size(mesh, targets) < SMALL_BYTES)
-        targets &= c->t.reduced | c->changed;
     int n = axes_size(mesh, targets);
     bool hold = axes_size(mesh, targets & layout_axes(&c->t.from, TRAMA_SPLIT)) == 1;
     bool sliced = transfer_is_sliced(terms, n, hold);
@@ -324,7 +233,7 @@ static void take_piece(void *arg, const box *piece, const int *coordinate)
         axes_coordinate(c->t.from_mesh, c->t.reduced, term, at);
         int from = c->t.from_mesh->ids[choose_holder(in, at)];
         traffic_add(in->s->traffic, from, c->t.to_mesh->ids[in->position],
-                    bytes < (double)most_bytes ? (int64_t)bytes : most_bytes);
+                    bytes < (double)TRAFFIC_MOST ? (int64_t)bytes : TRAFFIC_MOST);
     }
 }
 
@@ -361,32 +270,23 @@ static int count_pieces(const change *c)
     return n;
 }
 
-/* Whether the targets of a box are more than its holders, and get a slice each. */
-static bool is_scattered(const change *c, unsigned targets, int pieces)
-{
-    unsigned from = layout_unsplit_axes(c->t.from_mesh, &c->t.from) & ~c->t.kept;
-    int holders = axes_size(c->t.from_mesh, from),
-        both = trama_mesh_equal(c->t.from_mesh, c->t.to_mesh) ? axes_size(c->t.to_mesh, targets & from) : 0;
-    int lacking = axes_size(c->t.to_mesh, targets) - both;
-    return lacking > 1 && lacking > holders && target_bytes(c) >= (double)SLICE_BYTES * pieces;
-}
-
 /* ---- All of it ---- */
 
-static void add_at_once(survey *s, const change *c)
+static void add_directly(survey *s, const transfer *t, int times)
 {
+    const change made = {.t = *t, .times = times, .changed = changed_axes(t)}, *c = &made;
     bool one_mesh = c->t.one_mesh, masked = c->t.from.mask || c->t.to.mask;
-    unsigned targets = layout_unsplit_axes(c->t.to_mesh, &c->t.to) & ~c->t.kept;
+    unsigned targets = transfer_target_axes(&c->t);
     int pieces = count_pieces(c), n = axes_size(c->t.to_mesh, targets);
-    bool scattered = is_scattered(c, targets, pieces);
     if (pieces == 0)
         return;
+    bool scattered = transfer_is_scattered(n, transfer_holders(&c->t), pieces, (int64_t)target_bytes(c) / pieces);
     if (one_mesh && c->t.reduced) {
         sum_terms(s, c);
     } else if (one_mesh && !masked && !c->changed) {
         return; /* a split of what is there, or a new partial value */
-    } else if (one_mesh && !masked && (scattered || pieces > MANY_PIECES)) {
-        receive_evenly(s, c->t.to_mesh, c->changed | (scattered ? targets : 0), c->times * lacking_bytes(c));
+    } else if (one_mesh && !masked && pieces > MANY_PIECES) {
+        receive_evenly(s, c->t.to_mesh, c->changed, c->times * lacking_bytes(c));
     } else if (!one_mesh && (scattered || (c->t.reduced && n > 1))) {
         take_boxes(s, c, 1.0 / n);
         receive_evenly(s, c->t.to_mesh, targets, c->times * target_bytes(c) * (n - 1) / n);
@@ -395,20 +295,20 @@ static void add_at_once(survey *s, const change *c)
     }
 }
 
-/* A change as the plan makes it: sums maybe by way of slices. */
-static void add_change(survey *s, const change *c)
+/* A change as the plan makes it where each process has a place of its own. */
+static void add_change(survey *s, const transfer *t, int times, reshard_part within)
 {
-    way w;
-    if (!transfer_by_slices(&c->t, &w)) {
-        add_at_once(s, c);
+    reshard_choice c = reshard_choose(t, true, within);
+    if (!reshard_has_route(&c)) {
+        add_directly(s, &c.t, times);
         return;
     }
-    const transfer hops[] = {transfer_between(w.from_mesh, &w.from, w.mesh, &w.between, &c->t.whole, c->t.element),
-                             transfer_between(w.mesh, &w.between, w.to_mesh, &w.to, &c->t.whole, c->t.element)};
-    for (int i = 0; i < 2; i++)
-        add_at_once(s, &(change){.t = hops[i], .times = c->times, .changed = changed_axes(&hops[i])});
-    if (w.owned) /* a clique may name it */
-        *ARRAY_PUSH(&s->meshes) = w.owned;
+    reshard_part hop = reshard_hop_of(&c, within);
+    route_hops hops = route_hops_of(&c.route, t);
+    add_change(s, &hops.to, times, hop);
+    add_change(s, &hops.from, times, hop);
+    if (c.route.owned) /* a clique may name it */
+        *ARRAY_PUSH(&s->meshes) = c.route.owned;
 }
 
 static void survey_program(survey *s, const bool *needed)
@@ -429,7 +329,7 @@ process_traffic *traffic_of_program(const trama_program *program, const layouts 
     survey s = {.program = program, .l = l, .nominal = complete_nominal(program, nominal), .traffic = traffic_new(n)};
     survey_program(&s, needed);
     for (int i = 0; i < s.changes.n; i++)
-        add_change(&s, &s.changes.at[i]);
+        add_change(&s, &s.changes.at[i].t, s.changes.at[i].times, PART_OF_NOTHING);
     for (int i = 0; i < s.cliques.n; i++)
         expand_clique(&s, &s.cliques.at[i]);
     traffic_pack(s.traffic);

@@ -23,6 +23,8 @@ typedef struct process_traffic {
 process_traffic *traffic_new(int n);
 void traffic_destroy(process_traffic **traffic);
 
+#define TRAFFIC_MOST (INT64_MAX / 4) /* bytes of a pair: sums stop there */
+
 /* Adds bytes between two processes, in either order. What a process sends itself, no bytes, and ids that are not in
  * 0 .. n-1 (ranks that read: MAP_RANK) are left out. */
 void traffic_add(process_traffic *traffic, int one, int other, int64_t bytes);

@@ -8,7 +8,7 @@
 
 #include "planner.h"
 #include "priority.h"
-#include "transfer.h"
+#include "choose.h"
 
 /* ---- Life ---- */
 
@@ -109,7 +109,7 @@ static int64_t cost_from(const partition *q, const plan_holding *h, const trama_
     const box whole = partition_whole(q, h->value);
     size_t element = trama_dtype_size(q->s.program->values.at[h->value]->dtype);
     transfer t = transfer_between(h->mesh, &h->layout, h->mesh, layout, &whole, element);
-    return transfer_most(&t);
+    return reshard_most_bytes(&t);
 }
 
 /* The holding of a value from which a layout costs least to make. */

@@ -26,8 +26,6 @@ struct partition {
     plan_source s;
     plan *p;
     bool gated;     /* steps that are made now */
-    int on_the_way; /* exchanges that go by way of another layout, one within the other */
-    int by_slices;  /* the same, of sums by way of slices: its hops are exchanges like others */
     int *wave;      /* [value id] exchanges of ends, one behind the other, that it needs; NULL: not a whole program */
     bool *ends;     /* [value id] nothing but updates is computed from it; NULL likewise */
     int next;       /* wave of the exchanges that are made now; -1: their messages are not bundled */

@@ -4,8 +4,8 @@
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
+#include "choose.h"
 #include "planner.h"
-#include "transfer.h"
 
 /* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. LEND and RETURN are for
  * messages that lie in shards: nobody writes a region before it is sent, nor touches it before it is received. */
@@ -49,8 +49,9 @@ typedef struct exchange {
     int value, source, target; /* holdings; by number since they move */
     transfer t;                /* kept: also lines of the mesh that sum on their own */
     bool fresh;
-    bool inside; /* of the source holding */
-    bool apart;  /* target processes have places of their own, and none is masked: who is which target is a formula */
+    bool inside;   /* of the source holding */
+    bool in_place; /* every process of the mesh has the whole tensor */
+    bool apart;    /* target processes have places of their own, and none is masked: who is which target is a formula */
     ARRAY(staged) steps;
     ARRAY(plan_operand) sources;
     ARRAY(packed) packs;
@@ -158,26 +159,12 @@ bool is_sliced(const exchange *x, const group *g);
 /* Where targets sum all of the region: into how many parts it is cut, which are sent and summed one by one. */
 int sum_tiles(const exchange *x, const group *g);
 
-/* exchange_kind.c: an exchange of a value between two layouts, as far as it is known without its holdings. */
-exchange exchange_between(partition *q, int value, const trama_mesh *from_mesh, const trama_layout *from,
-                          const trama_mesh *to_mesh, const trama_layout *to);
-
-/* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
+/* exchange_bound.c. Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
 int64_t lacking_bytes(const exchange *x);
 /* The same of its places, on which several processes may share what they have: bytes that the rank must receive. */
 int64_t least_bytes(const exchange *x);
-/* Terms of one kind become terms of another: each process sums a slice, which is its new term. Returns whether they do;
- * then between is the layout of those slices. */
-bool changes_kind(const exchange *x, trama_layout *between);
-/* Whether every process of the mesh has the whole tensor. */
-bool is_everywhere(const exchange *x);
-
-/* two_hops.c: by way of another layout, so that messages are few. */
-bool find_way(const exchange *x, way *found);
-/* By way of slices of sums, where that is cheaper: transfer.h. */
-bool find_slices_way(const exchange *x, way *found);
-
-/* exchange_collective.c: an exchange that GPUs make together. Whether it is one, by what all ranks know alike; then its steps.
+/* exchange_collective.c: an exchange that GPUs make together. Whether it is one, by what all ranks know alike; then its
+ * steps.
  */
 typedef struct collective_way {
     collective_form form;

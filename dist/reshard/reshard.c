@@ -5,8 +5,9 @@
  *   - a target takes what it lacks, each element once, from the nearest holders in rotation;
  *   - where the targets outnumber the holders they get a slice each and exchange slices, so that a holder sends once;
  *   - partial values: each target gets one slice of every term, sums in their order, and the targets exchange slices;
- *     or the holders sum slices first. transfer.h says which.
- */
+ *     or the holders sum slices first.
+ *
+ * choose.h says which, and whether one exchange makes it or two. */
 #include <assert.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 enum {
     SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
     MAX_SPREAD = 4,
-    MAX_LEGS = 8 /* exchanges on one value's way whose messages may be bundled */
+    MAX_LEGS = 8 /* exchanges of one value, one behind the other, whose messages may be bundled */
 };
 
 /* ---- Moving ---- */
@@ -82,9 +83,9 @@ static void exchange_slices(exchange *x, const group *g, const int_list *targets
 
 bool is_scattered(const exchange *x, const group *g, int holders)
 {
-    int targets = g->n_targets;
-    return targets > 1 && targets > holders && region_bytes(x, &g->region) >= SLICE_BYTES &&
-           targets > holders * layout_pieces(x->t.from_mesh, &x->t.from, &x->t.whole, &g->to_box);
+    return transfer_is_scattered(g->n_targets, holders,
+                                 layout_pieces(x->t.from_mesh, &x->t.from, &x->t.whole, &g->to_box),
+                                 region_bytes(x, &g->region));
 }
 
 /* All that target number i gets of the region: by itself what it has, from one holder what it lacks, or where it is
@@ -316,29 +317,6 @@ static int holding_as(partition *q, int number, const trama_mesh *mesh, const tr
     return q->p->holdings.n - 1;
 }
 
-/* Two exchanges for one, which together have its bound; depth counts those that are made inside of others. */
-static void reshard_by_way(const exchange *x, const way *w, int *depth, int node, bool fresh)
-{
-    partition *q = x->q;
-    int first = q->p->exchanges.n, source = x->source;
-    if (w->owned)
-        *ARRAY_PUSH(&q->p->meshes) = w->owned;
-    if (w->from_mesh != x->t.from_mesh)
-        source = holding_as(q, source, w->from_mesh, &w->from);
-    ++*depth;
-    reshard_holding(q, source, w->mesh, &w->between, node, false);
-    reshard_holding(q, q->p->holdings.n - 1, w->to_mesh, &w->to, node, fresh);
-    --*depth;
-    plan_holding *h = &q->p->holdings.at[q->p->holdings.n - 1];
-    h->mesh = x->t.to_mesh;
-    h->layout = x->t.to;
-    for (int e = first; e < q->p->exchanges.n; e++) {
-        plan_exchange *made = &q->p->exchanges.at[e];
-        made->bound = e == first ? lacking_bytes(x) : min_i64(made->bound, 0);
-        made->least = e == first ? least_bytes(x) : min_i64(made->least, 0);
-    }
-}
-
 /* Whatever the rank: none of its messages then is a view, goes in rounds, or goes where zeros are written first. */
 static bool is_small(const exchange *x)
 {
@@ -359,7 +337,7 @@ static int next_batch(exchange *x)
 static void stage_messages(exchange *x)
 {
     walk_pairs(x, false);
-    if (!is_everywhere(x)) /* else nobody lacks anything, and who sends need not be asked */
+    if (!x->in_place) /* else nobody lacks anything, and who sends need not be asked */
         walk_pairs(x, true);
     window_rounds(x);
     x->count.batch = next_batch(x);
@@ -396,44 +374,93 @@ static void make_exchange(exchange *x, const collective_way *together, int node)
     ARRAY_FREE(&x->packs);
 }
 
-void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
+static exchange exchange_begin(partition *q, int source)
 {
     const plan_holding *from = &q->p->holdings.at[source];
-    exchange x = exchange_between(q, from->value, from->mesh, &from->layout, mesh, layout);
-    x.source = source;
-    x.fresh = fresh;
-    x.inside = from->inside;
-    trama_layout between;
-    if (changes_kind(&x, &between)) {
-        reshard_holding(q, source, mesh, &between, node, false);
-        reshard_holding(q, q->p->holdings.n - 1, mesh, &x.t.to, node, fresh);
-        return;
+    return (exchange){.q = q, .value = from->value, .source = source, .inside = from->inside};
+}
+
+static transfer transfer_from(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout)
+{
+    const plan_holding *from = &q->p->holdings.at[source];
+    const box whole = partition_whole(q, from->value);
+    size_t element = trama_dtype_size(q->s.program->values.at[from->value]->dtype);
+    return transfer_between(from->mesh, &from->layout, mesh, layout, &whole, element);
+}
+
+static bool are_apart(const partition *q, const trama_mesh *one, const trama_mesh *other)
+{
+    return map_is_apart(q->s.map, one) && map_is_apart(q->s.map, other);
+}
+
+/* What is asked for: a value in a layout. */
+typedef struct request {
+    const trama_mesh *mesh;
+    const trama_layout *layout;
+    int node;   /* that asks for it; -1: the user */
+    bool fresh; /* in buffers of its own */
+    reshard_part within;
+} request;
+
+static void reshard(partition *q, int source, const request *r);
+
+/* Two exchanges for one, which together have its bound. */
+static void reshard_by_route(const exchange *x, const reshard_choice *c, const request *wanted)
+{
+    partition *q = x->q;
+    const route *r = &c->route;
+    int first = q->p->exchanges.n, source = x->source;
+    reshard_part hop = reshard_hop_of(c, wanted->within);
+    if (r->owned)
+        *ARRAY_PUSH(&q->p->meshes) = r->owned;
+    if (r->from_mesh != x->t.from_mesh)
+        source = holding_as(q, source, r->from_mesh, &r->from);
+    reshard(q, source, &(request){r->mesh, &r->between, wanted->node, false, hop});
+    reshard(q, q->p->holdings.n - 1, &(request){r->to_mesh, &r->to, wanted->node, wanted->fresh, hop});
+    plan_holding *h = &q->p->holdings.at[q->p->holdings.n - 1];
+    h->mesh = x->t.to_mesh;
+    h->layout = x->t.to;
+    for (int e = first; e < q->p->exchanges.n && c->form != RESHARD_NEW_KIND; e++) {
+        plan_exchange *made = &q->p->exchanges.at[e];
+        made->bound = e == first ? lacking_bytes(x) : min_i64(made->bound, 0);
+        made->least = e == first ? least_bytes(x) : min_i64(made->least, 0);
     }
+}
+
+static void reshard(partition *q, int source, const request *r)
+{
+    exchange x = exchange_begin(q, source);
+    x.t = transfer_from(q, source, r->mesh, r->layout);
     collective_way together;
     bool all_at_once = find_collective(&x, &together);
-    way w;
-    if (!all_at_once && find_way(&x, &w)) {
-        reshard_by_way(&x, &w, &q->on_the_way, node, fresh);
+    bool apart = !all_at_once && are_apart(q, x.t.from_mesh, x.t.to_mesh);
+    reshard_choice c = reshard_choose(&x.t, apart, r->within);
+    x.t = c.t;
+    if (reshard_has_route(&c)) {
+        reshard_by_route(&x, &c, r);
         return;
     }
-    if (!all_at_once && find_slices_way(&x, &w)) {
-        reshard_by_way(&x, &w, &q->by_slices, node, fresh);
-        return;
-    }
+    x.in_place = c.form == RESHARD_IN_PLACE;
+    x.fresh = r->fresh;
     x.target = q->p->holdings.n;
     plan_holding *h = ARRAY_PUSH(&q->p->holdings);
-    *h = (plan_holding){.value = x.value, .mesh = mesh, .layout = *layout};
-    h->inside = layout_has(layout, TRAMA_SPLIT) && !x.t.reduced && (x.inside || !fresh); /* see try_alias */
-    partition_pieces(q, mesh, layout, &x.t.whole, h);
-    make_exchange(&x, all_at_once ? &together : NULL, node);
+    *h = (plan_holding){.value = x.value, .mesh = r->mesh, .layout = *r->layout};
+    h->inside = layout_has(r->layout, TRAMA_SPLIT) && !x.t.reduced && (x.inside || !x.fresh); /* see try_alias */
+    partition_pieces(q, r->mesh, r->layout, &x.t.whole, h);
+    make_exchange(&x, all_at_once ? &together : NULL, r->node);
+}
+
+void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
+{
+    reshard(q, source, &(request){mesh, layout, node, fresh, PART_OF_NOTHING});
 }
 
 void reshard_into(partition *q, int source, int target, int node)
 {
-    const plan_holding *from = &q->p->holdings.at[source], *to = &q->p->holdings.at[target];
-    exchange x = exchange_between(q, from->value, from->mesh, &from->layout, to->mesh, &to->layout);
-    x.source = source;
+    const plan_holding *to = &q->p->holdings.at[target];
+    exchange x = exchange_begin(q, source);
+    transfer t = transfer_from(q, source, to->mesh, &to->layout);
+    x.t = reshard_directly(&t, are_apart(q, t.from_mesh, t.to_mesh));
     x.target = target;
-    x.inside = from->inside;
     make_exchange(&x, NULL, node);
 }

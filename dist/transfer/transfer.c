@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bound.h"
+#include "thresholds.h"
 
 /* ---- Axes ---- */
 
@@ -129,6 +130,16 @@ bool transfer_is_sliced(int terms, int targets, bool all_hold)
     return targets > 1 && terms > 1 && !(terms == 2 && all_hold);
 }
 
+bool transfer_is_scattered(int64_t targets, int64_t holders, int64_t boxes, int64_t region_bytes)
+{
+    return targets > 1 && targets > holders * boxes && region_bytes >= SLICE_BYTES;
+}
+
+int transfer_holders(const transfer *t)
+{
+    return axes_size(t->from_mesh, layout_unsplit_axes(t->from_mesh, &t->from) & ~(t->kept | t->reduced));
+}
+
 /* The position in the source of the process at one of the target mesh; -1 where it holds nothing. */
 static int position_there(const transfer *t, int position)
 {
@@ -184,9 +195,8 @@ static void take_boxes(intake *in, int position)
     int64_t n = lacking(in, position), met = in->met;
     if (n == 0)
         return;
-    int64_t holders = axes_size(t->from_mesh, layout_unsplit_axes(t->from_mesh, &t->from));
     int64_t messages = met - (n < box_count(&in->wanted) && met > 1);
-    if (in->targets > 1 && in->targets > holders * met && n * (int64_t)t->element >= met * SLICE_BYTES)
+    if (transfer_is_scattered(in->targets, transfer_holders(t), met, n * (int64_t)t->element / met))
         take(in, n, n / in->targets, messages * in->targets);
     else
         take(in, n, n, messages);

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One change of layout, known from its meshes, layouts and sizes alone: which axes are summed, the bytes that each
- * process receives, and the scheme that is cheapest. The plan, completion and the estimate of traffic all ask here, so
- * that they agree. */
+/* One change of layout that is made directly, known from its meshes, layouts and sizes alone: which axes are summed,
+ * who lacks what, and the bytes that each process receives. choose.h says whether it is made directly. */
 #ifndef TRANSFER_H
 #define TRANSFER_H
 
 #include "layout.h"
-
-enum { SLICE_BYTES = 16 << 10 }; /* below it a box is not worth a scatter: holders send all of it */
 
 typedef struct transfer {
     const trama_mesh *from_mesh, *to_mesh;
@@ -46,6 +43,14 @@ int64_t transfer_lacking(const transfer *t, int position);
  *   one does not     terms    n   (terms   + targets-1) n / targets */
 bool transfer_is_sliced(int terms, int targets, bool all_hold);
 
+/* Whether the targets of a region get a slice each from its holders and exchange slices, or else each gets all of it
+ * from one holder. They are scattered to where they outnumber the holders of all the `boxes` source boxes that have a
+ * part of what they want, which would send the same several times. */
+bool transfer_is_scattered(int64_t targets, int64_t holders, int64_t boxes, int64_t region_bytes);
+
+/* Processes of the source that hold one box, or one term of it. */
+int transfer_holders(const transfer *t);
+
 /* Bytes and messages that a process receives. of_source: the bytes that processes of the source send to it; the others
  * come from targets that exchange slices. */
 typedef struct transfer_load {
@@ -54,22 +59,5 @@ typedef struct transfer_load {
 
 /* By the process at a position of the target mesh, where all goes at once. */
 transfer_load transfer_received(const transfer *t, int position);
-
-/* Two changes of layout for one. from and to are those of the transfer, or the same holdings on another mesh. */
-typedef struct way {
-    const trama_mesh *from_mesh, *mesh, *to_mesh;
-    trama_layout from, between, to;
-    trama_mesh *owned; /* mesh, where it was made for this; NULL */
-} way;
-
-/* The scheme for a sum. At once: each target receives the terms of its box, or of its slice of it. By slices: the
- * processes of the source sum a slice each (a reduce-scatter), and the targets take what they lack from these. A scheme
- * costs the most bytes that any process receives. Slices are chosen, and true is returned, where they cost at most
- * 16/17 of all at once, counting 64 bytes for each message that a process gets more; and where the source need not send
- * more than a process would receive or send at once. The owner of the way frees way.owned. */
-bool transfer_by_slices(const transfer *t, way *found);
-
-/* The most bytes that any process receives, by the scheme that is chosen. */
-int64_t transfer_most(const transfer *t);
 
 #endif

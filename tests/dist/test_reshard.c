@@ -7,7 +7,7 @@
 #include "partition.h"
 #include "suite.h"
 #include "trama_reshard_plan.h"
-#include "transfer.h"
+#include "choose.h"
 
 static const int64_t shapes[][4] = {/* ndim, extents */
                                     {0},          {1, 0},       {1, 1},       {1, 2},       {1, 5},
@@ -424,8 +424,8 @@ START_TEST(what_a_change_is_said_to_cost_is_what_its_plan_receives)
                 continue;
             ck_assert(!trama_reshard_plan_new(a, f, b, g, TRAMA_F32, shape, &p));
             int64_t received = trama_reshard_plan_certificate(p).received;
-            ck_assert_msg(transfer_most(&t) == received, "meshes %s and %s, pair %lld: %lld bytes, not %lld",
-                          meshes[i / 3], meshes[i % 3], (long long)k, (long long)transfer_most(&t),
+            ck_assert_msg(reshard_most_bytes(&t) == received, "meshes %s and %s, pair %lld: %lld bytes, not %lld",
+                          meshes[i / 3], meshes[i % 3], (long long)k, (long long)reshard_most_bytes(&t),
                           (long long)received);
             trama_reshard_plan_destroy(&p);
             compared++;

@@ -306,11 +306,13 @@ static int64_t most_received(const change *c, memory *const *ranks)
     return most;
 }
 
-/* So many messages, of terms and of slices that are exchanged, that another way may be taken on which they are fewer.
- */
+/* So many messages, of terms and of slices that are exchanged for each source box, that a route may be taken on which
+ * they are fewer. */
 static bool are_many(const change *c, const scheme *at_once)
 {
-    int64_t messages = at_once->messages + c->to_mesh->size;
+    terms t = reduced_terms(c);
+    int64_t boxes = 1 + at_once->messages / (t.split * t.whole),
+            messages = at_once->messages + boxes * c->to_mesh->size;
     return max_i64(messages, messages * c->to_mesh->size / c->from_mesh->size) > 64;
 }
 

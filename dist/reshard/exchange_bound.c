@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bytes that the processes and places of an exchange lack. They follow from the transfer and the map, without
+ * holdings. */
+#include "exchange.h"
+
+/* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
+int64_t lacking_bytes(const exchange *x)
+{
+    if (x->t.reduced)
+        return -1;
+    const local_positions *mine = partition_locals(x->q, x->t.to_mesh);
+    int64_t elements = 0;
+    for (int i = 0; i < mine->at.n; i++)
+        if (layout_present(&x->t.to, mine->at.at[i]) && gets_value(x, mine->at.at[i]))
+            elements += transfer_lacking(&x->t, mine->at.at[i]);
+    return elements * (int64_t)x->t.element;
+}
+
+/* ---- What places lack ---- */
+
+/* A box that a process of a place has, or is to have. */
+typedef struct share {
+    int place, kept, own; /* own: position along the axes whose pieces become terms */
+    int position;
+    box b;
+} share;
+typedef ARRAY(share) shares;
+
+static int compare_shares(const void *a, const void *b)
+{
+    const share *one = a, *other = b;
+    const int keys[][2] = {{one->place, other->place}, {one->kept, other->kept}, {one->own, other->own}};
+    int order = COMPARE_KEYS(keys);
+    return order ? order : box_compare(&one->b, &other->b);
+}
+
+/* Those of this rank's processes that have, or are to have, something; sorted, and equal ones once. */
+static shares shares_of(const exchange *x, const trama_mesh *mesh, const trama_layout *layout, bool takes)
+{
+    shares s = {0};
+    int coordinate[TRAMA_MAX_AXES], n = 0;
+    const local_positions *mine = partition_locals(x->q, mesh);
+    for (int i = 0; i < mine->at.n; i++) {
+        int position = mine->at.at[i];
+        if (!layout_present(layout, position) || (takes && !gets_value(x, position)))
+            continue;
+        mesh_coordinate(mesh, position, coordinate);
+        share *made = ARRAY_PUSH(&s);
+        *made = (share){.place = place_of(x->q, mesh, position),
+                        .kept = kept_of(x, mesh, position),
+                        .own = axes_position(mesh, x->t.own, coordinate),
+                        .position = position};
+        layout_box(mesh, layout, &x->t.whole, position, &made->b);
+    }
+    if (s.n)
+        qsort(s.at, (size_t)s.n, sizeof *s.at, compare_shares);
+    for (int i = 0; i < s.n; i++)
+        if (!n || compare_shares(&s.at[n - 1], &s.at[i]))
+            s.at[n++] = s.at[i];
+    s.n = n;
+    return s;
+}
+
+/* Of the box that one is to have, what none of those has that share its place. */
+static int64_t share_lacking(const exchange *x, const share *to, const shares *from)
+{
+    box common;
+    int64_t n = transfer_wanted(&x->t, to->position);
+    for (int i = 0; i < from->n; i++) {
+        const share *s = &from->at[i];
+        if (s->place == to->place && s->kept == to->kept && s->own == to->own && box_intersect(&s->b, &to->b, &common))
+            n -= box_count(&common);
+    }
+    return n;
+}
+
+int64_t least_bytes(const exchange *x)
+{
+    if (x->t.reduced)
+        return -1;
+    int64_t elements = 0;
+    shares from = shares_of(x, x->t.from_mesh, &x->t.from, false), to = shares_of(x, x->t.to_mesh, &x->t.to, true);
+    for (int i = 0; i < to.n; i++)
+        elements += share_lacking(x, &to.at[i], &from);
+    ARRAY_FREE(&from);
+    ARRAY_FREE(&to);
+    return elements * (int64_t)x->t.element;
+}

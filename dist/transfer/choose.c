@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decision how a change of layout is made, and what it costs then. */
+#include "choose.h"
+
+#include "candidates.h"
+#include "thresholds.h"
+
+/* ---- Kinds ---- */
+
+/* The dim along which n slices of everybody's piece are most even: the sum of the largest ones is least. */
+static int evenest_dim(const transfer *t, int n)
+{
+    int64_t sum[TRAMA_MAX_NDIM] = {0};
+    int best = 0;
+    for (int position = 0; position < t->to_mesh->size; position++) {
+        box b;
+        layout_box(t->to_mesh, &t->to, &t->whole, position, &b);
+        for (int d = 0; d < b.ndim; d++) {
+            box slice = b;
+            slice.n[d] = (b.n[d] + n - 1) / n;
+            sum[d] += box_count(&slice);
+        }
+    }
+    for (int d = 1; d < t->whole.ndim; d++)
+        best = sum[d] < sum[best] ? d : best;
+    return best;
+}
+
+/* Terms of one kind that become terms of another, by slices of sums, which are the new terms. */
+static bool find_new_kind(const transfer *t, route *found)
+{
+    int axes[TRAMA_MAX_AXES];
+    unsigned changed = t->reduced & t->fresh_sum;
+    if (!t->one_mesh || !changed || !t->whole.ndim)
+        return false;
+    int dim = evenest_dim(t, axes_size(t->to_mesh, changed));
+    *found = (route){t->from_mesh, t->to_mesh, t->to_mesh, t->from, t->to, t->to, NULL};
+    for (int a = 0; a < t->to.naxes; a++)
+        if (changed >> a & 1)
+            found->between.axis[a] = (trama_placement){
+                .kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(&found->between, dim, axes)};
+    return true;
+}
+
+/* Whether every process of the mesh has the whole tensor. */
+static bool is_everywhere(const transfer *t)
+{
+    return t->one_mesh && !t->from.mask && !t->reduced && !layout_has(&t->from, TRAMA_SPLIT) &&
+           !layout_has(&t->from, TRAMA_PARTIAL);
+}
+
+/* ---- The decision ---- */
+
+/* Replicas help to sum what is partial, so that each receives less. Where that would be many small messages, each line
+ * of the mesh sums on its own: not fewer bytes than the table for one axis says, but only a line of neighbours. */
+transfer reshard_directly(const transfer *direct, bool apart)
+{
+    transfer t = *direct;
+    unsigned all = (1u << t.to_mesh->ndim) - 1, lines = 0;
+    unsigned split = layout_axes(&t.from, TRAMA_SPLIT) | layout_axes(&t.to, TRAMA_SPLIT);
+    bool masked = t.from.mask || t.to.mask;
+    if (!t.reduced || masked || !t.one_mesh || !apart)
+        return t;
+    for (int a = 0; a < t.to_mesh->ndim; a++)
+        if (t.from.axis[a].kind == TRAMA_REPLICATE && t.to.axis[a].kind == TRAMA_REPLICATE)
+            lines |= 1u << a;
+    int targets = axes_size(t.to_mesh, all & ~(layout_axes(&t.to, TRAMA_SPLIT) | t.kept | t.fresh_sum));
+    int64_t slice = box_count(&t.whole) * (int64_t)t.element / axes_size(t.to_mesh, split) / targets;
+    if (targets > MANY_MESSAGES && slice < SMALL_BYTES)
+        t.kept |= lines;
+    return t;
+}
+
+static int64_t cost_of(const transfer *t, const route *r)
+{
+    transfer_load l = load_of_route(t, r, MOST_ASKED);
+    return l.bytes + MESSAGE_BYTES * l.messages;
+}
+
+/* The route that costs less, if there is any. */
+static void choose_route(reshard_choice *c, reshard_part within)
+{
+    route slices, hops;
+    bool sliced = within == PART_OF_NOTHING && find_sliced_sum(&c->t, &slices),
+         two = find_two_hops(&c->t, within, &hops);
+    if (sliced && two) {
+        two = cost_of(&c->t, &hops) < cost_of(&c->t, &slices);
+        trama_mesh_destroy(two ? &slices.owned : &hops.owned);
+    }
+    if (two)
+        *c = (reshard_choice){RESHARD_TWO_HOPS, c->t, hops};
+    else if (sliced)
+        *c = (reshard_choice){RESHARD_SLICED_SUM, c->t, slices};
+}
+
+reshard_choice reshard_choose(const transfer *t, bool apart, reshard_part within)
+{
+    reshard_choice c = {.form = RESHARD_DIRECT, .t = reshard_directly(t, apart)};
+    if (is_everywhere(&c.t))
+        c.form = RESHARD_IN_PLACE;
+    else if (find_new_kind(&c.t, &c.route))
+        c.form = RESHARD_NEW_KIND;
+    else if (apart)
+        choose_route(&c, within);
+    return c;
+}
+
+reshard_part reshard_hop_of(const reshard_choice *c, reshard_part within)
+{
+    static const reshard_part parts[] = {
+        [RESHARD_TWO_HOPS] = PART_OF_TWO_HOPS, [RESHARD_SLICED_SUM] = PART_OF_SLICED_SUM};
+    return c->form == RESHARD_NEW_KIND ? within : parts[c->form];
+}
+
+int64_t reshard_most_bytes(const transfer *t)
+{
+    reshard_choice c = reshard_choose(t, true, PART_OF_NOTHING);
+    int64_t bytes =
+        reshard_has_route(&c) ? load_of_route(t, &c.route, MOST_ASKED).bytes : load_directly(&c.t, MOST_ASKED).bytes;
+    trama_mesh_destroy(&c.route.owned);
+    return bytes;
+}

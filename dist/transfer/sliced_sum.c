@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums by slices: the processes of the source sum a slice each, and the targets take what they lack from these. */
+#include <string.h>
+
+#include "candidates.h"
+#include "thresholds.h"
+
+/* ---- Where slices save nothing ---- */
+
+/* Whether all that cuts the source cuts the target first, in the same order: then each process wants a part of what it
+ * has a term of. */
+static bool is_nested(const transfer *t)
+{
+    if (!t->one_mesh || t->from.mask || t->to.mask)
+        return false;
+    for (int d = 0; d < t->whole.ndim; d++) {
+        int from[TRAMA_MAX_AXES], to[TRAMA_MAX_AXES], n = layout_dim_axes(&t->from, d, from);
+        if (layout_dim_axes(&t->to, d, to) < n || memcmp(from, to, (size_t)n * sizeof *from) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Axes that cut nothing of the source and hold no term that stays: slices of sums lie along them. */
+static unsigned slice_axes(const transfer *t)
+{
+    return layout_unsplit_axes(t->from_mesh, &t->from) & ~t->kept;
+}
+
+static bool is_weighted(const trama_mesh *mesh, unsigned axes)
+{
+    for (int a = 0; a < mesh->ndim; a++)
+        if (axes >> a & 1 && mesh->weights[a])
+            return true;
+    return false;
+}
+
+/* Whether slices can save nothing: pieces of one size are wanted, each where a term of it is. What the first process,
+ * which has the largest, receives directly is then about the least that the one with the largest slice may. */
+static bool is_least_directly(const transfer *t)
+{
+    box held, most, least;
+    unsigned axes = slice_axes(t);
+    if (!is_nested(t) || is_weighted(t->to_mesh, ~0u))
+        return false;
+    layout_box(t->from_mesh, &t->from, &t->whole, 0, &held);
+    layout_box(t->to_mesh, &t->to, &t->whole, 0, &most);
+    layout_box(t->to_mesh, &t->to, &t->whole, t->to_mesh->size - 1, &least);
+    int n = axes_size(t->from_mesh, axes), terms = axes_size(t->from_mesh, t->reduced);
+    int64_t slice = (box_count(&held) + n - 1) / n, received = (terms - 1) * slice;
+    received += max_i64(0, box_count(&least) - slice);
+    return box_count(&most) == 0 ||
+           HOP_SHARE * transfer_received(t, 0).bytes <= (HOP_SHARE + 1) * received * (int64_t)t->element;
+}
+
+/* ---- The routes ---- */
+
+/* The mesh for slices: of one size, where nothing else depends on the weights of their axes. */
+static trama_mesh *without_weights(const transfer *t)
+{
+    unsigned axes = slice_axes(t);
+    bool partial = layout_has(&t->to, TRAMA_PARTIAL);
+    if (!is_weighted(t->from_mesh, axes) || t->kept || t->from.mask || (t->one_mesh && partial))
+        return NULL;
+    trama_mesh *even = mesh_copy(t->from_mesh);
+    for (int a = 0; a < even->ndim; a++)
+        if (axes >> a & 1)
+            mesh_drop_weights(even, a);
+    return even;
+}
+
+static trama_layout cut_along(const transfer *t, int dim)
+{
+    trama_layout between = t->from;
+    int axes[TRAMA_MAX_AXES];
+    between.mask = NULL;
+    for (int a = 0; a < between.naxes; a++)
+        if (slice_axes(t) >> a & 1)
+            between.axis[a] =
+                (trama_placement){.kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(&between, dim, axes)};
+    return between;
+}
+
+/* Bytes, with the envelopes of the messages that it takes more. */
+static int64_t cost_against(const transfer_load *slices, const transfer_load *direct)
+{
+    return slices->bytes + MESSAGE_BYTES * max_i64(0, slices->messages - direct->messages);
+}
+
+static bool is_cheaper(const transfer_load *slices, const transfer_load *direct)
+{
+    return (HOP_SHARE + 1) * cost_against(slices, direct) <= HOP_SHARE * direct->bytes &&
+           slices->of_source <= max_i64(direct->bytes, direct->of_source);
+}
+
+/* Slices of the source's processes, which are its mesh or one without weights; kept where they are the cheapest so far.
+ */
+static void try_slices(const transfer *t, const transfer_load *direct, const trama_mesh *mesh, route *found,
+                       transfer_load *least)
+{
+    route r = {.from_mesh = mesh, .mesh = mesh, .to_mesh = t->to_mesh, .from = t->from, .to = t->to};
+    for (int d = 0; d < t->whole.ndim; d++) {
+        r.between = cut_along(t, d);
+        transfer_load l = load_of_route(t, &r, MOST_ASKED);
+        if (!is_cheaper(&l, direct) || (found->mesh && cost_against(&l, direct) >= cost_against(least, direct)))
+            continue;
+        *found = r;
+        *least = l;
+    }
+}
+
+/* The cheapest route over slices; false where none is cheaper than the direct change. */
+static bool find_slices(const transfer *t, const transfer_load *direct, route *found)
+{
+    transfer_load least;
+    trama_mesh *even = without_weights(t);
+    try_slices(t, direct, t->from_mesh, found, &least);
+    if (even)
+        try_slices(t, direct, even, found, &least);
+    if (even && found->mesh == even)
+        found->owned = even;
+    else
+        trama_mesh_destroy(&even);
+    return found->mesh != NULL;
+}
+
+/* Whether an axis of the mesh begins to have terms, of which only the first process gets the value. */
+static bool begins_terms(const transfer *t)
+{
+    unsigned begins = layout_axes(&t->to, TRAMA_PARTIAL) & ~t->kept;
+    return t->one_mesh && axes_size(t->to_mesh, begins) > 1;
+}
+
+bool find_sliced_sum(const transfer *t, route *found)
+{
+    *found = (route){0};
+    if (!t->reduced || begins_terms(t) || box_count(&t->whole) == 0 || is_least_directly(t))
+        return false;
+    transfer_load direct = load_directly(t, MOST_ASKED);
+    return find_slices(t, &direct, found);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two hops: a change in which a process would send many small messages goes over another layout, so that each hop has
+ * about the root of as many. It costs up to twice the bytes without partials, and with them no more than pieces that do
+ * not come out even. The route is searched for among the layouts without masks on a few meshes; all ranks find the
+ * same, by what some processes of the target would get. */
+#include <string.h>
+
+#include "candidates.h"
+#include "thresholds.h"
+
+enum {
+    MOST_AXES = 3, /* of a mesh between: all its layouts are tried */
+    ROUNDING = 64, /* a route may cost sums this part of their bytes more, where pieces do not come out even */
+    PROBES = 16    /* processes asked while searching */
+};
+
+/* What a process receives, or sends where senders are fewer. */
+typedef struct cost {
+    int64_t messages, bytes, received;
+} cost;
+
+typedef struct search {
+    const transfer *t;
+    cost direct, best;
+    route *found; /* its mesh is NULL until there is one */
+} search;
+
+/* ---- What a change costs ---- */
+
+static cost cost_at(const transfer *t, int position)
+{
+    transfer_load l = transfer_received(t, position);
+    int64_t targets = processes_with_some(t->to_mesh, &t->to, &t->whole),
+            sources = processes_with_some(t->from_mesh, &t->from, &t->whole);
+    return (cost){max_i64(l.messages, l.messages * targets / sources), l.bytes, l.messages};
+}
+
+static cost cost_of(const transfer *t)
+{
+    int size = t->to_mesh->size;
+    const int positions[] = {0, 1 % size, size / 2, size - 1};
+    cost most = {0};
+    for (int i = 0; i < 4; i++) {
+        cost c = cost_at(t, positions[i]);
+        most = c.messages > most.messages ? c : most;
+    }
+    return most;
+}
+
+static bool is_too_many(const cost *c, reshard_part within)
+{
+    return c->messages > (within == PART_OF_TWO_HOPS ? MANY_IN_A_HOP : MANY_MESSAGES) &&
+           c->bytes / c->received < SMALL_BYTES;
+}
+
+/* ---- Meshes between ---- */
+
+/* The processes of a mesh as rows and columns, about as many of each; what is left over takes no part. NULL where there
+ * are too few, or the mesh is that already. */
+static trama_mesh *as_square(const trama_mesh *mesh)
+{
+    int root = 1;
+    while ((root + 1) * (root + 1) <= mesh->size)
+        root++;
+    int shape[2] = {root, 0};
+    for (int rows = root; rows > root / 2; rows--) /* rather with less of a rest */
+        if (mesh->size % rows < mesh->size % shape[0])
+            shape[0] = rows;
+    shape[1] = mesh->size / shape[0];
+    if (shape[0] < 2 || (mesh->ndim == 2 && mesh->shape[0] == shape[0] && mesh->shape[1] == shape[1]))
+        return NULL;
+    return trama_mesh_create(2, shape, NULL, mesh->ids);
+}
+
+/* Every n-th process, n about the root of their number. */
+static trama_mesh *heads_of(const trama_mesh *mesh)
+{
+    int step = 1;
+    while (step * step < mesh->size)
+        step++;
+    int n = (mesh->size + step - 1) / step, *ids = trama_alloc((size_t)n * sizeof *ids);
+    for (int i = 0; i < n; i++)
+        ids[i] = mesh->ids[i * step];
+    trama_mesh *heads = trama_mesh_create(1, &n, NULL, ids);
+    free(ids);
+    return heads;
+}
+
+/* The layout of a mesh of one axis, on its processes as rows and columns: the same holdings. */
+static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *square, trama_layout *lifted)
+{
+    if (mesh->ndim != 1 || square->ndim != 2 || square->size != mesh->size || layout->axis[0].kind == TRAMA_SPLIT)
+        return false;
+    *lifted = layout_uniform(square, TRAMA_REPLICATE);
+    lifted->axis[0] = lifted->axis[1] = layout->axis[0];
+    return true;
+}
+
+/* ---- The search ---- */
+
+/* Whether a route costs a process more bytes than it may, where n processes are asked: with sums more than the direct
+ * change costs any, but for rounding, else twice that. */
+static bool is_dearer(const transfer *t, const route *r, int n)
+{
+    int64_t most = load_directly(t, n).bytes;
+    return load_of_route(t, r, n).bytes > (t->reduced ? most + most / ROUNDING : 2 * most);
+}
+
+/* Whether a hop has so many messages that two hops are not worth it: sums save no less than a quarter, since they cost
+ * no more bytes, else half. */
+static bool saves_little(const search *s, int64_t messages)
+{
+    return s->t->reduced ? 4 * messages > 3 * s->direct.messages : 2 * messages > s->direct.messages;
+}
+
+static void try_route(search *s, const route *r)
+{
+    const transfer *t = s->t;
+    route_hops hops = route_hops_of(r, t);
+    cost a = cost_of(&hops.to), b = cost_of(&hops.from);
+    int64_t messages = max_i64(a.messages, b.messages), bytes = a.bytes + b.bytes;
+    if (bytes > 2 * s->direct.bytes || saves_little(s, messages) || (t->reduced && is_dearer(t, r, PROBES)) ||
+        (s->found->mesh && (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes))))
+        return;
+    s->best = (cost){messages, bytes, 0};
+    trama_mesh *owned = s->found->owned;
+    *s->found = *r;
+    s->found->owned = owned;
+}
+
+/* All placements of the axes from `axis` on; terms stay where the source has them. */
+static void try_layouts(search *s, route *r, int axis, bool turned)
+{
+    if (axis == r->mesh->ndim) {
+        for (int a = 0; a < axis; a++) {
+            r->between.axis[a].order = 0;
+            for (int b = 0; b < axis && r->between.axis[a].kind == TRAMA_SPLIT; b++)
+                r->between.axis[a].order += (turned ? b > a : b < a) && r->between.axis[b].kind == TRAMA_SPLIT &&
+                                            r->between.axis[b].dim == r->between.axis[a].dim;
+        }
+        try_route(s, r);
+        return;
+    }
+    trama_placement *p = &r->between.axis[axis];
+    *p = (trama_placement){.kind = TRAMA_REPLICATE};
+    try_layouts(s, r, axis + 1, turned);
+    for (int d = 0; d < s->t->whole.ndim; d++) {
+        *p = (trama_placement){.kind = TRAMA_SPLIT, .dim = d};
+        try_layouts(s, r, axis + 1, turned);
+    }
+    if (r->from_mesh == r->mesh && r->from.axis[axis].kind == TRAMA_PARTIAL) {
+        *p = r->from.axis[axis];
+        try_layouts(s, r, axis + 1, turned);
+    }
+}
+
+static void try_mesh(search *s, const trama_mesh *mesh)
+{
+    const transfer *t = s->t;
+    route r = {.mesh = mesh, .from_mesh = t->from_mesh, .to_mesh = t->to_mesh, .from = t->from, .to = t->to};
+    if (mesh != t->from_mesh && lift(t->from_mesh, &t->from, mesh, &r.from))
+        r.from_mesh = mesh;
+    if (mesh != t->to_mesh && lift(t->to_mesh, &t->to, mesh, &r.to))
+        r.to_mesh = mesh;
+    r.between = layout_uniform(mesh, TRAMA_REPLICATE);
+    if (mesh->ndim > MOST_AXES)
+        return;
+    try_layouts(s, &r, 0, false);
+    try_layouts(s, &r, 0, true);
+}
+
+/* A mesh made for the search; kept where the route goes over it. */
+static void try_made(search *s, trama_mesh *mesh)
+{
+    if (mesh)
+        try_mesh(s, mesh);
+    if (!mesh || s->found->mesh != mesh) {
+        trama_mesh_destroy(&mesh);
+        return;
+    }
+    trama_mesh_destroy(&s->found->owned);
+    s->found->owned = mesh;
+}
+
+bool find_two_hops(const transfer *t, reshard_part within, route *found)
+{
+    search s = {.t = t, .found = found};
+    *found = (route){0};
+    bool new_terms = layout_axes(&t->to, TRAMA_PARTIAL) & ~t->kept;
+    if (t->own || new_terms || t->from.mask || t->to.mask)
+        return false;
+    s.direct = cost_of(t);
+    if (!is_too_many(&s.direct, within))
+        return false;
+    try_mesh(&s, t->from_mesh);
+    if (!t->one_mesh)
+        try_mesh(&s, t->to_mesh);
+    try_made(&s, as_square(t->from_mesh));
+    try_made(&s, heads_of(t->from_mesh));
+    if (!t->one_mesh) {
+        try_made(&s, as_square(t->to_mesh));
+        try_made(&s, heads_of(t->to_mesh));
+    }
+    if (found->mesh && !is_dearer(t, found, MOST_ASKED))
+        return true;
+    trama_mesh_destroy(&found->owned);
+    return false;
+}
