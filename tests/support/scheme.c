@@ -198,7 +198,7 @@ scheme scheme_by_slices(const change *c, int dim)
     }
     for (int i = 0; i < n; i++)
         raise(&most, of[i].received, of[i].messages);
-    most.sent = holders ? most.sent / holders : 0;
+    most.sent = holders ? (most.sent + holders - 1) / holders : 0;
     free(slices);
     free(of);
     return most;
