@@ -40,17 +40,31 @@ typedef struct trama_layout {
     const unsigned char *mask; /* [processes] 1 where a process holds the tensor; NULL: all. Owned by the mesh */
 } trama_layout;
 
-/* Parses either form for a tensor of tensor_ndim dims:
- * - per mesh axis    "S(0),R"; "S(0)[1],S(0)[0]" where axes that cut one dim do so in another order than the mesh's;
- *                    "P" is P(sum); "?" is open
- * - per tensor dim   "[0,-1]", the mesh axis that cuts each dim; "[1+0,-1]" axes joined, major first;
- *                    "[-1,-1] P{0:sum}"
+/* Parses a text for a tensor of tensor_ndim dims. An entry stands either per mesh axis or per dim of the tensor:
  *
- * each followed by " mask{1,0,1,1}" if some processes do not hold it. Errors: E_LAYOUT, nothing changed. */
+ *     layout    = (axes | dims [ "P{" axis ":" kind { "," axis ":" kind } "}" ]) [ "mask{" bit { "," bit } "}" ]
+ *     axes      = placement { "," placement }
+ *     placement = "R" | "S(" dim ")" [ "[" order "]" ] | "P" [ "(" kind ")" ] | "?"
+ *     dims      = "[" [ cut { "," cut } ] "]" | cut { "," cut }
+ *     cut       = "-" | "-1" | axis { "+" axis }
+ *     axis      = the name of a mesh axis | its number, from 0
+ *     kind      = "sum" | "avg" | "max" | "min"
+ *
+ * On the mesh dp=2,mp=2 and for a matrix these are one layout each:
+ *
+ *     "S(0),R"               "dp,-"     "[dp, -]"     "[0,-1]"      dim 0 split along dp
+ *     "S(0),S(0)"            "dp+mp,-"  "[dp+mp, -]"  "[0+1,-1]"    dim 0 split along dp, each piece along mp
+ *     "S(0)[1],S(0)[0]"      "mp+dp,-"  "[mp+dp, -]"  "[1+0,-1]"    the other way round
+ *     "R,P(sum)", "R,P"      "-,- P{mp:sum}"          "[-1,-1] P{1:sum}"
+ *     "R,R mask{1,0,1,1}"    "-,- mask{1,0,1,1}"                    process 1 does not hold it
+ *
+ * Orders [k] are for axes that cut one dim in another order than the mesh's: all of these axes have one, or none. "?" leaves
+ * an axis open. Blanks may stand between the words. A mesh axis named R, S or P is an axis inside of brackets only. E_LAYOUT
+ * names the letter of the text, what is wrong there and what would fix it; *layout is not changed then. */
 trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *text, trama_layout *layout);
 
-/* The per-axis form and the dims mapping; both parse back to an equal layout (in the mapping, open axes print as
- * unsplit). NULL for NULL and for what is no layout on the mesh. The caller frees. */
+/* The per-axis form, and the dims mapping with numbers of axes; both parse back to an equal layout (in the mapping, open
+ * axes print as unsplit). NULL for NULL and for what is no layout on the mesh. The caller frees. */
 char *trama_layout_text(const trama_mesh *mesh, const trama_layout *layout);
 char *trama_layout_mapping(const trama_mesh *mesh, int tensor_ndim, const trama_layout *layout);
 

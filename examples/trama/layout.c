@@ -18,7 +18,7 @@ enum { MOST_LINES = 64, ENDS = 8, MOST_DRAWN = 4096, CHUNK = 4096 }; /* processe
 static const struct argp_option options[] = {
     {"mesh", 'm', "SPEC", 0, "the mesh, as dp=2,mp=3, with weights as dp=[3,1], with ids as 4:3,2,1,0", 0},
     {"shape", 's', "N,N", 0, "extents of the tensor; an empty text for a scalar", 0},
-    {"layout", 'l', "LAYOUT", 0, "how it lies: R,S(0) or per dim [1,-1], partial P(sum), masked mask{1,0}", 0},
+    {"layout", 'l', "LAYOUT", 0, "how it lies: R,S(0), or per dim mp,- or [1,-1]; partial P(sum), masked mask{1,0}", 0},
     {"svg", OPTION_SVG, "FILE", 0, "draw it into a file; of at most 4096 processes", 0},
     {"all", OPTION_ALL, NULL, 0, "a line for each process, however many there are", 0},
     {0}};

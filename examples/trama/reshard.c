@@ -18,7 +18,8 @@ enum { MOST_PLANNED = 64, MOST_DRAWN = 1024 }; /* processes */
 static const struct argp_option options[] = {
     {"mesh", 'm', "SPEC", 0, "the mesh, as dp=8,mp=8, with weights as dp=[3,1], with ids as 4:3,2,1,0", 0},
     {"shape", 's', "N,N", 0, "extents of the tensor; an empty text for a scalar", 0},
-    {"from", OPTION_FROM, "LAYOUT", 0, "how it lies: R,S(0) or per dim [1,-1], partial P(sum), masked mask{1,0}", 0},
+    {"from", OPTION_FROM, "LAYOUT", 0,
+     "how it lies: R,S(0), or per dim mp,- or [1,-1]; partial P(sum), masked mask{1,0}", 0},
     {"to", OPTION_TO, "LAYOUT", 0, "how it shall lie", 0},
     {"to-mesh", OPTION_TO_MESH, "SPEC", 0, "the mesh of --to [that of --mesh]", 0},
     {"dtype", 'd', "TYPE", 0, "f32, f64, i32, i64, u8, bf16 or f16 [f32]", 0},

@@ -16,7 +16,11 @@ static const char *const seeds[] = {"dp=2,mp=2|2S(0),R",
                                     "2,2|1R,R mask{1,0,1,1}",
                                     "8|2[-1,-1] P{0:sum}",
                                     "2,3:5,4,3,2,1,0|2?,S(1)",
-                                    "[1,2,3]|0R"};
+                                    "[1,2,3]|0R",
+                                    "dp=2,mp=2|2dp,-",
+                                    "dp=2,mp=3|2[mp+dp, -]",
+                                    "dp=2,S=2|1-1 P{dp:sum,S:avg}",
+                                    "P=2,mask=2|1mask mask{1,1,0,1}"};
 static const char letters[] = "0123456789,:=[](){}|+-?SRP umaxinvgks_dp\x7f\xff";
 
 static size_t mutate(unsigned char *at, size_t n, uint64_t *seed)

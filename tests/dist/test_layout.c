@@ -40,6 +40,24 @@ static const struct {
     {"2,2,2", 3, "S(2),R,S(0)", "S(2),R,S(0)", "[2,-1,0]"},
     {"2,2", 2, " S(0) , R ", "S(0),R", "[0,-1]"},
     {"2,2", 2, "[ 0 , -1 ]", "S(0),R", "[0,-1]"},
+    {"dp=2,mp=2", 2, "dp,-", "S(0),R", "[0,-1]"},
+    {"dp=2,mp=2", 2, "-,dp", "S(1),R", "[-1,0]"},
+    {"dp=2,mp=2", 2, "-,-", "R,R", "[-1,-1]"},
+    {"dp=2,mp=2", 1, "mp", "R,S(0)", "[1]"},
+    {"dp=2,mp=2", 2, "[dp+mp, -]", "S(0),S(0)", "[0+1,-1]"},
+    {"dp=2,mp=2", 2, "mp+dp,-1", "S(0)[1],S(0)[0]", "[1+0,-1]"},
+    {"dp=2,mp=2", 2, " mp + dp , - ", "S(0)[1],S(0)[0]", "[1+0,-1]"},
+    {"dp=2,mp=2", 2, "[mp,0]", "S(1),S(0)", "[1,0]"},
+    {"dp=2,mp=2", 2, "dp,- P{mp:max}", "S(0),P(max)", "[0,-1] P{1:max}"},
+    {"dp=2,mp=2", 2, "[-,-] P{ dp:avg , 1:sum }", "P(avg),P(sum)", "[-1,-1] P{0:avg,1:sum}"},
+    {"dp=2,mp=2", 1, "mp mask{1,1,0,0}", "R,S(0) mask{1,1,0,0}", "[1] mask{1,1,0,0}"},
+    {"dp=2,mask=2", 2, "mask,-", "R,S(0)", "[1,-1]"},
+    {"R=2,S=2", 2, "[S,R]", "S(1),S(0)", "[1,0]"},
+    {"R=2,P=2", 2, "-,P P{R:sum}", "P(sum),S(1)", "[-1,1] P{0:sum}"},
+    {"R=2,Rs=2", 2, "Rs,R", "S(1),S(0)", "[1,0]"},
+    {"x=2,dp=2", 2, "x,-", "S(0),R", "[0,-1]"},
+    {"2,2", 2, "1,-1", "R,S(0)", "[1,-1]"},
+    {"2,2", 2, "-1,0", "S(1),R", "[-1,0]"},
     {"2,2", 8, "S(7),S(6)", "S(7),S(6)", "[-1,-1,-1,-1,-1,-1,1,0]"},
 };
 
@@ -142,6 +160,35 @@ static const struct {
     {2, "S(0),S(1) mask{1,1,1,0}", "without a holder"},
     {2, "R,R mask{1,1,1,1", "not understood"},
     {2, "S(99999999),R", "not understood"},
+    {2, "dp,-", "letter 1 of 'dp,-': not understood at 'dp,-': the mesh has no axis 'dp', its axes have no names"},
+    {2, "S(0),R,", "the end of 'S(0),R,': not understood"},
+    {2, "R,R mask{1,1,2,1}", "letter 14 of 'R,R mask{1,1,2,1}'"},
+};
+
+/* On mesh dp=2,mp=3. */
+static const struct {
+    int ndim;
+    const char *text, *part;
+} wrong_names[] = {
+    {2, "tp,-", "letter 1 of 'tp,-': not understood at 'tp,-': the mesh has no axis 'tp'; its axes are dp, mp"},
+    {2, "dp,mp2", "letter 4 of 'dp,mp2'"},
+    {2, "[dp,d]", "no axis 'd'; its axes are dp, mp"},
+    {2, "dp,R", "no axis 'R'; its axes are dp, mp, and a dim that is not split is -"},
+    {2, "R,dp", "letter 3 of 'R,dp': not understood at 'dp'; write an entry per mesh axis"},
+    {2, "dp,dp", "letter 4 of 'dp,dp': axis 0 is used twice"},
+    {2, "dp+0,-", "letter 4 of 'dp+0,-': axis 0 is used twice"},
+    {2, "dp,- P{dp:sum}", "letter 8 of 'dp,- P{dp:sum}': axis 0 is used twice"},
+    {2, "dp", "the end of 'dp': the mapping has 1 entries, the tensor 2 dims; write one for each"},
+    {2, "dp,-,-", "3 entries, the tensor 2 dims"},
+    {2, "dp,-]", "letter 5 of 'dp,-]': not understood at ']'"},
+    {2, "[dp,-", "the list of dims ends with ']'"},
+    {2, "dp,", "the end of 'dp,': not understood"},
+    {2, "dp+,-", "letter 4 of 'dp+,-': not understood at ',-'"},
+    {2, "dp,?", "letter 4 of 'dp,?'"},
+    {2, "dp,--", "letter 5 of 'dp,--'"},
+    {2, "-,- P{mp}", "letter 9 of '-,- P{mp}': not understood at '}'; P{0:sum} names an axis"},
+    {2, "-,- P{tp:sum}", "letter 7 of '-,- P{tp:sum}'"},
+    {2, "dp mp", "the mapping has 1 entries"},
 };
 
 START_TEST(wrong_texts_are_refused_and_change_nothing)
@@ -158,6 +205,20 @@ START_TEST(wrong_texts_are_refused_and_change_nothing)
     }
     ck_assert_int_eq(trama_layout_parse(NULL, 1, "R", &(trama_layout){0}), TRAMA_E_LAYOUT);
     ck_assert_int_eq(trama_layout_parse(m, 1, NULL, &(trama_layout){0}), TRAMA_E_LAYOUT);
+    trama_mesh_destroy(&m);
+}
+END_TEST
+
+START_TEST(wrong_names_of_axes_are_refused_at_their_letter)
+{
+    trama_mesh *m = trama_mesh_parse("dp=2,mp=3");
+    for (size_t i = 0; i < sizeof wrong_names / sizeof *wrong_names; i++) {
+        trama_layout l;
+        ck_assert_msg(trama_layout_parse(m, wrong_names[i].ndim, wrong_names[i].text, &l) == TRAMA_E_LAYOUT,
+                      "'%s' is a layout", wrong_names[i].text);
+        ck_assert_msg(strstr(trama_error(), wrong_names[i].part), "'%s' answers: %s", wrong_names[i].text,
+                      trama_error());
+    }
     trama_mesh_destroy(&m);
 }
 END_TEST
@@ -420,6 +481,7 @@ int main(void)
         every_layout_survives_both_forms,
         open_axes_print_as_such_and_count_as_unsplit_in_the_mapping,
         wrong_texts_are_refused_and_change_nothing,
+        wrong_names_of_axes_are_refused_at_their_letter,
         a_mapping_as_numbers,
         a_mask_may_only_remove_replicas,
         splitting_is_balanced_and_complete,

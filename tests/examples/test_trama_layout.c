@@ -87,6 +87,14 @@ START_TEST(both_forms_of_a_layout_give_the_same)
 }
 END_TEST
 
+START_TEST(a_layout_may_name_axes)
+{
+    char *named = strdup(layout("--mesh dp=2,mp=3 --shape 7,5 --layout mp+dp,-"));
+    ck_assert_str_eq(named, layout("--mesh dp=2,mp=3 --shape 7,5 --layout '[1+0,-1]'"));
+    free(named);
+}
+END_TEST
+
 START_TEST(pieces_are_balanced_and_may_be_empty)
 {
     EXPECT("--mesh 2 --shape 11,20 --layout 'S(0)'", "process 0 (0) [0:6,0:20]\n", "process 1 (1) [6:11,0:20]\n");
@@ -302,6 +310,7 @@ static const wrong_use wrongs[] = {
     {"--mesh 2 --shape 1000000,1000000,1000000 --layout R", "--shape", "elements"},
     {ON_2_3 "--layout ''", "--layout", "''"},
     {ON_2_3 "--layout R", "--layout", "'R'"},
+    {ON_2_3 "--layout dp,-", "--layout", "no axis 'dp'"},
     {ON_2_3 "--layout R,R,R", "--layout", "'R,R,R'"},
     {ON_2_3 "--layout 'S(-1),R'", "--layout", "'S(-1),R'"},
     {ON_2_3 "--layout 'S(1e30),R'", "--layout", "'S(1e30),R'"},
@@ -352,7 +361,7 @@ START_TEST(help_names_every_option)
 END_TEST
 
 TESTS(the_reference_tensor_on_a_mesh_with_ids, axes_that_share_a_dim_cut_it_in_their_order,
-      both_forms_of_a_layout_give_the_same, pieces_are_balanced_and_may_be_empty,
+      both_forms_of_a_layout_give_the_same, a_layout_may_name_axes, pieces_are_balanced_and_may_be_empty,
       a_cell_names_all_holders_and_joins_terms, a_mask_takes_holders_away, a_large_tensor_is_drawn_small,
       what_cannot_be_drawn_says_so_or_is_left_out, the_drawing_has_a_cell_for_each_box_in_the_colour_of_its_holder,
       the_drawing_shows_replicas_terms_and_masks, tensors_of_any_rank_are_drawn, a_reader_of_xml_takes_the_drawing,

@@ -68,6 +68,15 @@ START_TEST(the_two_axis_examples_reach_the_bound)
 }
 END_TEST
 
+START_TEST(both_layouts_may_name_axes)
+{
+    static const char moves[] = "move 0 1 [0:3,2:3] 12\nmove 1 0 [3:5,0:2] 16\n",
+                      last[] = "bytes per process max 16, lower bound 16, ratio 1.000\n";
+    expect_moves("--mesh dp=2 --shape 5,3 --from dp,- --to '[-, dp]'", moves, last);
+    expect_moves("--mesh dp=2 --to-mesh mp=2 --shape 5,3 --from dp,- --to -,mp", moves, last);
+}
+END_TEST
+
 START_TEST(a_picture_shows_the_bytes_of_each_pair)
 {
     char arguments[300], command[300];
@@ -100,6 +109,7 @@ static const wrong_use wrongs[] = {
     {"--mesh 2 --shape 4 --from 'S(1)' --to R", "--from", "dim 1"},
     {"--mesh 2 --shape 4 --from R --to 'S(0),R'", "--to", "2 placements"},
     {"--mesh 2 --shape 4 --from '[0,-1]' --to R", "--from", "2 entries"},
+    {"--mesh dp=2 --to-mesh mp=2 --shape 4 --from dp --to dp", "--to", "no axis 'dp'; its axes are mp"},
     {"--mesh 2 --shape 4 --from '?' --to R", "source layout", "open"},
     {"--mesh 2,2 --shape 4 --from 'P(max),P(min)' --to R,R", "--from", "P(min)"},
     {"--mesh 2 --shape 4 --from 'S(0) mask{1,0}' --to R", "--from", "mask"},
@@ -153,5 +163,5 @@ START_TEST(help_tells_what_is_printed)
 END_TEST
 
 TESTS(moves_are_the_boxes_that_lack, partial_values_are_summed_where_they_are_wanted,
-      the_two_axis_examples_reach_the_bound, a_picture_shows_the_bytes_of_each_pair, wrong_orders_are_named,
-      help_tells_what_is_printed)
+      the_two_axis_examples_reach_the_bound, both_layouts_may_name_axes, a_picture_shows_the_bytes_of_each_pair,
+      wrong_orders_are_named, help_tells_what_is_printed)
