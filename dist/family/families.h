@@ -25,4 +25,7 @@ gradient_function matmul_gradient, add_gradient, sub_gradient, mul_gradient, div
 trama_value *apply1(trama_where where, const trama_op *op, trama_value *x);
 trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama_value *y);
 
+/* The gradient of x, brought back to the mesh of x. */
+trama_value *reshard_beside(trama_where where, trama_value *gradient, trama_value *x);
+
 #endif

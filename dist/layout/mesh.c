@@ -245,6 +245,7 @@ trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shap
             missing = m->ids[i];
     if (missing < 0) {
         take_weights(parent, m, at);
+        m->parent = mesh_copy(parent);
     } else {
         trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: process id %d of the child is not in its parent", missing);
         trama_mesh_destroy(&m);
@@ -262,6 +263,7 @@ trama_mesh *mesh_copy(const trama_mesh *mesh)
     for (int a = 0; a < m->ndim; a++)
         if (m->weights[a])
             m->weights[a] = copy_ints(mesh->weights[a], m->shape[a]);
+    m->parent = mesh->parent ? mesh_copy(mesh->parent) : NULL;
     return m;
 }
 
@@ -274,6 +276,7 @@ void trama_mesh_destroy(trama_mesh **mesh)
     ARRAY_FREE(&(*mesh)->masks);
     for (int a = 0; a < (*mesh)->ndim; a++)
         free((*mesh)->weights[a]);
+    trama_mesh_destroy(&(*mesh)->parent);
     free((*mesh)->ids);
     free(*mesh);
     *mesh = NULL;
@@ -302,6 +305,21 @@ const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis)
 int trama_mesh_id(const trama_mesh *mesh, int position)
 {
     return mesh && position >= 0 && position < mesh->size ? mesh->ids[position] : -1;
+}
+
+const trama_mesh *trama_mesh_parent(const trama_mesh *mesh)
+{
+    return mesh ? mesh->parent : NULL;
+}
+
+bool mesh_same(const trama_mesh *a, const trama_mesh *b)
+{
+    if (!a || !b || !trama_mesh_equal(a, b))
+        return a == b;
+    for (int axis = 0; axis < a->ndim; axis++)
+        if (strcmp(a->names[axis], b->names[axis]))
+            return false;
+    return mesh_same(a->parent, b->parent);
 }
 
 bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b)

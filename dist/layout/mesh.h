@@ -16,10 +16,14 @@ struct trama_mesh {
     int *ids;                                    /* [size] */
     int *weights[TRAMA_MAX_AXES];                /* [shape[axis]] in lowest terms; NULL: all equal */
     int weight_sum[TRAMA_MAX_AXES];              /* shape[axis] without weights */
+    trama_mesh *parent;                          /* a copy of it, owned; NULL without */
     ARRAY(unsigned char *) masks;                /* interned, so that layouts are plain values */
 };
 
 trama_mesh *mesh_copy(const trama_mesh *mesh); /* without masks */
+
+/* Equal, with the same names of axes and the same parents. */
+bool mesh_same(const trama_mesh *a, const trama_mesh *b);
 
 /* The coordinate [ndim] of a position, and back. */
 void mesh_coordinate(const trama_mesh *mesh, int position, int *coordinate);

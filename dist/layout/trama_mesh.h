@@ -21,8 +21,8 @@ trama_mesh *trama_mesh_parse(const char *text);
 trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids);
 
 /* A mesh of processes of parent, in any shape; every id must be in the parent. An axis whose processes lie along one
- * axis of the parent has their weights; trama_mesh_weighted gives it others. The child keeps no tie to the parent's
- * life. */
+ * axis of the parent has their weights; trama_mesh_weighted gives it others. The child keeps a copy of the parent, which
+ * the caller may destroy at any time. */
 trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shape, const char *const *names,
                              const int *ids);
 
@@ -42,7 +42,10 @@ int trama_mesh_extent(const trama_mesh *mesh, int axis);            /* processes
 const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis); /* NULL where it has none */
 int trama_mesh_id(const trama_mesh *mesh, int position);            /* process id at a row-major position */
 
-/* Same extents, the same ids in the same order, the same weights; names do not matter. */
+/* The mesh that trama_mesh_child took processes of; NULL for a mesh without parent. It lives as long as the child. */
+const trama_mesh *trama_mesh_parent(const trama_mesh *mesh);
+
+/* Same extents, the same ids in the same order, the same weights; names and parents do not matter. */
 bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b);
 
 /* The text form, which parses to an equal mesh with equal names; ids are left out where they are 0, 1, ... NULL

@@ -86,8 +86,8 @@ static trama_status keep_fixed(const trama_node *node, const layouts *l)
         layout_text(&wanted, op->mesh, fixed);
         layout_text(&computes, op->mesh, &op->in[t]);
         trama_fail(node->fixed->where, TRAMA_E_LAYOUT,
-                   "shard_op of %s: with operand %d (%s) as %s it cannot compute its result; its rule wants %s",
-                   node->op->name, t, node->in[t]->name, wanted.at, computes.at);
+                   "%s of %s: with operand %d (%s) as %s it cannot compute its result; its rule wants %s",
+                   node->fixed->by_scope ? "shard_begin" : "shard_op", node->op->name, t, node->in[t]->name, wanted.at, computes.at);
         free(wanted.at);
         free(computes.at);
         return TRAMA_E_LAYOUT;

@@ -14,6 +14,27 @@ const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh)
     return *own = mesh_copy(mesh);
 }
 
+const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *mesh)
+{
+    const trama_mesh *own = program_mesh(program, mesh);
+    if (mesh_same(own, mesh))
+        return own;
+    for (int i = 0; i < program->given.n; i++)
+        if (mesh_same(program->given.at[i], mesh))
+            return program->given.at[i];
+    trama_mesh **given = ARRAY_PUSH(&program->given);
+    return *given = mesh_copy(mesh);
+}
+
+trama_status program_layout(trama_program *program, const trama_mesh *given, int ndim, const char *source,
+                            trama_layout *layout)
+{
+    trama_status status = trama_layout_parse(given, ndim, source, layout);
+    if (!status)
+        layout->mask = mesh_mask(program_mesh(program, given), layout->mask);
+    return status;
+}
+
 bool program_is_weighted(const trama_program *program)
 {
     for (int i = 0; i < program->meshes.n; i++)
@@ -31,8 +52,7 @@ static int process_beyond(int n, const trama_mesh *mesh)
     return -1;
 }
 
-/* Whether the user's order, where there is one, has all processes of the mesh. */
-static bool in_order(trama_where where, trama_program *p, const char *call, const char *name, const trama_mesh *mesh)
+bool program_has_order(trama_where where, trama_program *p, const char *call, const char *name, const trama_mesh *mesh)
 {
     int process = p->order.n ? process_beyond(p->order.n, mesh) : -1;
     if (process >= 0)
@@ -56,17 +76,18 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
     if (p->placed && p->placed(p->hook_arg, value))
         return program_fail(p, where, TRAMA_E_ORDER, "shard of %s: it is computed already; use trama_reshard",
                             value->name);
-    if (!in_order(where, p, "shard", value->name, mesh))
+    if (!program_has_order(where, p, "shard", value->name, mesh))
         return NULL;
     const trama_mesh *own = program_mesh(p, mesh);
     trama_layout parsed;
-    if (trama_layout_parse(own, value->shape.ndim, layout, &parsed))
+    if (program_layout(p, mesh, value->shape.ndim, layout, &parsed))
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: %s", value->name, trama_error());
     if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
         return program_fail(p, where, TRAMA_E_LAYOUT,
                             "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
                             value->name, value->annotated.file, value->annotated.line);
     value->mesh = own;
+    value->given = program_given_mesh(p, mesh);
     value->annotated = where;
     value->layout = parsed;
     return value;
@@ -97,11 +118,11 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
         return program_fail(p, where, TRAMA_E_ORDER, "shard_op of %s: it is computed already; use trama_reshard",
                             node->op->name),
                false;
-    if (node->fixed)
+    if (node->fixed && !node->fixed->by_scope)
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: its layouts are fixed already (%s:%d)",
                             node->op->name, node->fixed->where.file, node->fixed->where.line),
                false;
-    return in_order(where, p, "shard_op", node->op->name, mesh);
+    return program_has_order(where, p, "shard_op", node->op->name, mesh);
 }
 
 trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
@@ -113,10 +134,11 @@ trama_value *trama_shard_op_at(trama_where where, trama_value *value, const tram
     trama_node *node = value->node;
     op_fixed *fixed = trama_alloc(sizeof *fixed);
     fixed->mesh = program_mesh(p, mesh);
+    fixed->given = program_given_mesh(p, mesh);
     fixed->where = where;
     for (int t = 0; t < node->op->n_in && !p->status; t++) {
         fixed->in[t] = layout_uniform(fixed->mesh, TRAMA_OPEN);
-        if (layouts[t] && trama_layout_parse(fixed->mesh, node->in[t]->shape.ndim, layouts[t], &fixed->in[t]))
+        if (layouts[t] && program_layout(p, mesh, node->in[t]->shape.ndim, layouts[t], &fixed->in[t]))
             program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: operand %d (%s): %s", node->op->name, t,
                          node->in[t]->name, trama_error());
     }
@@ -127,6 +149,7 @@ trama_value *trama_shard_op_at(trama_where where, trama_value *value, const tram
         free(fixed);
         return NULL;
     }
+    free(node->fixed);
     node->fixed = fixed;
     return value;
 }

@@ -49,8 +49,12 @@ void trama_program_destroy(trama_program **program)
     }
     for (int i = 0; i < p->meshes.n; i++)
         trama_mesh_destroy(&p->meshes.at[i]);
+    for (int i = 0; i < p->given.n; i++)
+        trama_mesh_destroy(&p->given.at[i]);
     for (int i = 0; i < p->gradients.n; i++)
         ARRAY_FREE(&p->gradients.at[i].of);
+    scopes_free(p);
+    ARRAY_FREE(&p->given);
     ARRAY_FREE(&p->values);
     ARRAY_FREE(&p->nodes);
     ARRAY_FREE(&p->targets);
@@ -228,7 +232,7 @@ trama_value *trama_value_rename_at(trama_where where, trama_value *value, const 
                             value->name, name, other->where.file, other->where.line);
     free(value->name);
     value->name = trama_text_copy(name);
-    return value;
+    return scope_name(where, value) ? value : NULL;
 }
 
 void value_text(text *out, const trama_value *value)
@@ -343,7 +347,7 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
         node->out[i]->node = node;
         node->out[i]->result = i;
     }
-    if (op != &trama_op_reshard)
+    if (scope_lay_out(node) && op != &trama_op_reshard)
         program_appended(node);
     return program->status ? NULL : node->out[0];
 }

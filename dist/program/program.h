@@ -13,8 +13,10 @@ typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFF
 /* The user's layouts for the operands of one op; those of its results are on the results. */
 typedef struct op_fixed {
     const trama_mesh *mesh;
+    const trama_mesh *given; /* the mesh as the user gave it; NULL: by no call of the user's */
     trama_layout in[TRAMA_MAX_OPERANDS]; /* open where nothing was said */
     trama_where where;
+    bool by_scope; /* said for all ops between trama_shard_begin and trama_shard_end */
 } op_fixed;
 
 /* What a node is for. All but those of the forward pass are laid out by forward inference only. */
@@ -56,6 +58,7 @@ struct trama_value {
     int updated_by;         /* VALUE_STATE: 1 + the number of the last node that writes it; 0: none */
     void *data;             /* VALUE_CONSTANT */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
+    const trama_mesh *given; /* the same mesh with the user's names and parent; NULL: by no call of the user's */
     trama_where annotated;  /* by which call of the user's */
     trama_layout layout;
     bool terms;                     /* VALUE_STATE: may be partial: it lies like what it is updated with */
@@ -105,6 +108,18 @@ typedef struct process_order {
     trama_where where;
 } process_order;
 
+/* What trama_shard_begin says, until trama_shard_end. */
+typedef struct scope_layout {
+    char *name, *layout; /* of a value, in words */
+    bool met;            /* an op of the scope reads or makes a value of that name */
+} scope_layout;
+typedef struct shard_scope {
+    const trama_mesh *mesh, *given; /* the program's own: the one that equal meshes share, and this one */
+    trama_where where;
+    int first_node; /* recorded in it */
+    ARRAY(scope_layout) layouts;
+} shard_scope;
+
 struct trama_program {
     trama_status status;
     char *error;
@@ -112,10 +127,13 @@ struct trama_program {
     ARRAY(trama_node *) nodes;
     ARRAY(trama_target *) targets;
     ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
+    ARRAY(trama_mesh *) given;  /* own copies of meshes that differ from their equals by names or parents */
     ARRAY(gradient_table) gradients;
     node_role role; /* of nodes appended now */
     int stage;        /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;
+    ARRAY(shard_scope) scopes; /* the innermost is the last */
+    const trama_mesh *ops_on;  /* the mesh of nodes appended now; NULL: not said */
     /* The state that counts runs which draw random numbers, and its content in the current run, which eager programs do
      * not have; NULL until an op needs them. */
     trama_value *run_counter, *run;
@@ -138,6 +156,21 @@ void program_node_free(trama_node *node);
 
 /* The program's own copy of a mesh. */
 const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh);
+/* The program's own copy with the same names and parents. */
+const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *mesh);
+/* Parses a layout in the names of `given`, for the program's copy of that mesh. */
+trama_status program_layout(trama_program *program, const trama_mesh *given, int ndim, const char *source,
+                            trama_layout *layout);
+/* Whether the user's order, where there is one, has all processes of the mesh; keeps the error, in which `call` asks. */
+bool program_has_order(trama_where where, trama_program *program, const char *call, const char *name,
+                       const trama_mesh *mesh);
+
+/* scope.c: a node that was appended gets what its scope says; false where the program keeps an error of that. The same for
+ * a value that got another name. E_ORDER where a scope is open, in which `call` asks. */
+bool scope_lay_out(trama_node *node);
+bool scope_name(trama_where where, trama_value *value);
+trama_status scope_check_closed(trama_where where, const trama_program *program, const char *call);
+void scopes_free(trama_program *program);
 /* Whether some mesh has weights: they are those of the places that processes have in order. */
 bool program_is_weighted(const trama_program *program);
 

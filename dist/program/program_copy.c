@@ -27,6 +27,7 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
     *c = *v;
     c->program = p;
     c->name = trama_text_copy(v->name);
+    c->given = NULL; /* for the user only */
     if (v->data) {
         size_t bytes = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
         c->data = trama_try_alloc(bytes);
@@ -60,6 +61,7 @@ static op_fixed *copy_fixed(const op_fixed *fixed, int n_in, trama_program *p, c
 {
     op_fixed *c = trama_alloc(sizeof *c);
     *c = *fixed;
+    c->given = NULL;
     for (int t = 0; t < n_in; t++)
         c->mesh = twin_mesh(p, from, fixed->mesh, &c->in[t]);
     return c;

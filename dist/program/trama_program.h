@@ -110,6 +110,40 @@ inline trama_value *trama_shard_op_list(trama_where where, trama_value *value, c
                       (const char *const[]){__VA_ARGS__})
 #endif
 
+/* Between the two, every op that is recorded computes on the mesh, and values of the names given lie, for these ops, in the
+ * layouts given: an operand is brought there, a result is laid out so, as by trama_shard_op. After the mesh stand pairs
+ * of a name and a text as trama_layout_parse takes, or NULL for none:
+ *
+ *     trama_shard_begin(p, mesh, "x", "dp,-", "hidden", "dp,mp");
+ *     trama_value *hidden = trama_value_rename(trama_relu(trama_matmul(x, w)), "hidden");
+ *     trama_shard_end(p);
+ *
+ * An operand comes from whatever mesh it is on, and its gradient goes back there. A result is found by the name that it
+ * gets before the end. trama_reshard, updates of state, gradients and optimizers are not touched. trama_shard and trama_shard_op of one
+ * value or op overrule the scope. Scopes nest; of several the innermost alone counts.
+ * In eager mode a result is found by the name that its op gives it, since it is computed before it can be renamed.
+ *
+ * Errors of begin: E_ARGUMENT for lists that are no pairs, empty names and names that stand twice, E_LAYOUT as of
+ * trama_shard; a layout that does not fit is an error of the op that meets it. Errors of end: E_ORDER without a begin;
+ * E_ARGUMENT for a name that no op of the scope reads or makes. Compiling inside is E_ORDER. */
+trama_status trama_shard_begin_at(trama_where where, trama_program *program, const trama_mesh *mesh, int n,
+                                  const char *const *layouts);
+#ifdef __cplusplus
+extern "C++" template <int n>
+inline trama_status trama_shard_begin_list(trama_where where, trama_program *program, const trama_mesh *mesh,
+                                           const char *const (&layouts)[n])
+{
+    return trama_shard_begin_at(where, program, mesh, n, layouts);
+}
+#define trama_shard_begin(program, mesh, ...) trama_shard_begin_list(TRAMA_HERE, program, mesh, {__VA_ARGS__})
+#else
+#define trama_shard_begin(program, mesh, ...)                                                                          \
+    trama_shard_begin_at(TRAMA_HERE, program, mesh, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), \
+                         (const char *const[]){__VA_ARGS__})
+#endif
+#define trama_shard_end(program) trama_shard_end_at(TRAMA_HERE, program)
+trama_status trama_shard_end_at(trama_where where, trama_program *program);
+
 enum { TRAMA_NO_STAGE = -1 /* see trama_stage */ };
 
 /* The pipeline stage, from 0, of the ops recorded from here on; TRAMA_NO_STAGE: of none. Recorded and shown; programs
@@ -130,6 +164,31 @@ trama_value *trama_offload_at(trama_where where, trama_value *value, const char 
  * than before; E_ORDER in eager mode once a value is computed. */
 #define trama_order(program, n, order) trama_order_at(TRAMA_HERE, program, n, order)
 trama_status trama_order_at(trama_where where, trama_program *program, int n, const int *order);
+
+/* ---- Annotations, read back and taken back ---- */
+
+/* What the user said, as it was said; completion adds to none of it, and trama_complete.h has what it found. Meshes have the
+ * names and the parent that the user gave them; they, and the masks of layouts, live as long as the program.
+ *
+ * Of the value, by trama_shard or trama_reshard: its mesh, NULL where nothing was said; its layout with its mask, "?" as
+ * TRAMA_OPEN, false and *layout unchanged where nothing was said. By trama_offload: "cpu", or NULL. */
+const trama_mesh *trama_annotation_mesh(const trama_value *value);
+bool trama_annotation_layout(const trama_value *value, trama_layout *layout);
+const char *trama_annotation_device(const trama_value *value);
+
+/* Of the op that made the value: its stage, by trama_stage, else TRAMA_NO_STAGE; its mesh and the layout of operand i, by
+ * trama_shard_op or trama_shard_begin, open where nothing was said of that operand; and the annotation of its result i.
+ * NULL, and false with *layout unchanged, for values that no op made, where nothing was said, and outside. */
+int trama_annotation_stage(const trama_value *value);
+const trama_mesh *trama_annotation_op_mesh(const trama_value *value);
+bool trama_annotation_operand(const trama_value *value, int i, trama_layout *layout);
+bool trama_annotation_result(const trama_value *value, int i, trama_layout *layout);
+
+/* Takes back all that was said of the value and of the op that made it: layout and mesh, device, the op's layouts,
+ * mesh and stage; they can be said anew. Returns the value. E_LAYOUT for what trama_reshard made, E_ORDER in eager mode once
+ * the value is computed. */
+#define trama_annotation_clear(value) trama_annotation_clear_at(TRAMA_HERE, value)
+trama_value *trama_annotation_clear_at(trama_where where, trama_value *value);
 
 /* ---- Gradients and targets ---- */
 

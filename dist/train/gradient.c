@@ -67,9 +67,50 @@ static bool operands_are_there(trama_where where, const trama_node *node)
     return true;
 }
 
+/* The meshes of values as far as they follow from annotations: of a result that of its op, else of its first operand that
+ * has one and dims. [n_values] NULL where a value goes where it is used. */
+static const trama_mesh **known_meshes(const trama_program *p, int n_values)
+{
+    const trama_mesh **mesh = trama_alloc((size_t)n_values * sizeof *mesh);
+    for (int i = 0; i < n_values; i++)
+        mesh[i] = p->values.at[i] ? p->values.at[i]->mesh : NULL;
+    for (int i = 0; i < p->nodes.n; i++) {
+        const trama_node *node = p->nodes.at[i];
+        const trama_mesh *on = node && node->fixed ? node->fixed->mesh : NULL;
+        for (int t = 0; node && t < node->op->n_in && !on; t++)
+            on = node->in[t]->shape.ndim ? mesh[node->in[t]->id] : NULL;
+        for (int o = 0; node && o < node->op->n_out; o++)
+            if (!mesh[node->out[o]->id])
+                mesh[node->out[o]->id] = on;
+    }
+    return mesh;
+}
+
+/* Bit mask of the operands that the user's annotation of the op brings over from another mesh. */
+static unsigned crossing(const trama_node *node, const trama_mesh *const *mesh)
+{
+    unsigned set = 0;
+    for (int i = 0; node->fixed && i < node->op->n_in; i++)
+        set |= (unsigned)(mesh[node->in[i]->id] && mesh[node->in[i]->id] != node->fixed->mesh) << i;
+    return set;
+}
+
+/* The gradients of one op's operands: computed where the op is, each brought back to where its operand is. */
+static void derive_node(trama_node *node, const trama_mesh *const *mesh, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_program *p = node->program;
+    unsigned crosses = crossing(node, mesh);
+    p->ops_on = crosses ? node->fixed->mesh : NULL;
+    node->op->gradient(node, d_out, d_in);
+    p->ops_on = NULL;
+    for (int i = 0; i < node->op->n_in; i++)
+        if ((crosses >> i & 1) && d_in[i])
+            d_in[i] = reshard_beside(node->where, d_in[i], node->in[i]);
+}
+
 /* Adds what one node gives to the gradients of its operands. */
 static void back_through(trama_where where, trama_node *node, trama_value **d, const bool *on_path,
-                         const bool *complete)
+                         const bool *complete, const trama_mesh *const *mesh)
 {
     trama_value *d_out[TRAMA_MAX_OPERANDS] = {0}, *d_in[TRAMA_MAX_OPERANDS] = {0};
     bool any = false;
@@ -87,7 +128,7 @@ static void back_through(trama_where where, trama_node *node, trama_value **d, c
         return;
     int outer = node->program->stage;
     node->program->stage = node->stage; /* a gradient is computed where its op is */
-    node->op->gradient(node, d_out, d_in);
+    derive_node(node, mesh, d_out, d_in);
     for (int i = 0; i < node->op->n_in; i++) {
         int id = node->in[i]->id;
         if (node_wants(node, i) && d_in[i])
@@ -108,6 +149,7 @@ bool program_gradients(trama_where where, trama_value *loss, int n, trama_value 
         complete[i] = of[i] != NULL;
     }
     mark_path(where, p, loss, n, x, on_path);
+    const trama_mesh **mesh = known_meshes(p, n_values);
     node_role outer = p->role;
     p->role = NODE_GRADIENT;
     if (!of[loss->id])
@@ -115,7 +157,7 @@ bool program_gradients(trama_where where, trama_value *loss, int n, trama_value 
     complete[loss->id] = true;
     for (int i = n_nodes - 1; i >= 0 && !p->status; i--)
         if (p->nodes.at[i])
-            back_through(where, p->nodes.at[i], of, on_path, complete);
+            back_through(where, p->nodes.at[i], of, on_path, complete, mesh);
     p->role = outer;
     known = table_of(p, loss);
     for (int i = 0; i < n_values; i++)
@@ -126,6 +168,7 @@ bool program_gradients(trama_where where, trama_value *loss, int n, trama_value 
         d[i] = of[x[i]->id];
     free(on_path);
     free(complete);
+    free(mesh);
     free(of);
     return !p->status;
 }

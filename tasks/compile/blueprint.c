@@ -108,12 +108,17 @@ trama_status snippet_of_op(const planning *p, const trama_node *node, const loca
     if (!status) {
         s->result = out->id;
         layouts_room(&s->l, s->program->values.n, s->program->nodes.n);
+        trama_node *own = s->program->nodes.at[0];
         const trama_value *annotated = node->out[0];
         if (annotated->mesh) {
             s->l.mesh[out->id] = annotated->mesh;
             s->l.value[out->id] = annotated->layout;
         }
-        status = complete_node(s->program->nodes.at[0], &s->of.rules[0], single, &s->l);
+        if (node->fixed) {
+            own->fixed = trama_alloc(sizeof *own->fixed);
+            *own->fixed = *node->fixed;
+        }
+        status = complete_node(own, &s->of.rules[0], single, &s->l);
     }
     if (status)
         return snippet_destroy(&s), status;

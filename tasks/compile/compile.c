@@ -172,7 +172,8 @@ static trama_status check_program(trama_where where, const trama_program *progra
         return trama_fail(where, TRAMA_E_ARGUMENT,
                           "trama_compile: the program has no target; name what is to be run "
                           "with trama_target_new");
-    return refuse_marks(program);
+    trama_status status = scope_check_closed(where, program, "trama_compile");
+    return status ? status : refuse_marks(program);
 }
 
 /* All ranks have a program that can be compiled, and the same one. */

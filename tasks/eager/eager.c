@@ -72,6 +72,8 @@ static void meet_mesh(trama_executable *e, const trama_mesh *mesh)
 static void lay_out_leaf(trama_executable *e, const trama_value *v, const trama_mesh *mesh)
 {
     layouts_room(&e->l, e->program->values.n, e->program->nodes.n);
+    if (v->node && v->node->fixed)
+        mesh = v->node->fixed->mesh;
     e->l.mesh[v->id] = v->mesh ? v->mesh : mesh;
     trama_layout *layout = &e->l.value[v->id];
     *layout = v->mesh ? v->layout : layout_uniform(mesh, TRAMA_REPLICATE);
@@ -145,7 +147,7 @@ static trama_status place_declared(trama_executable *e, trama_value *v, const tr
 /* What can be had anew on any mesh: host arrays and sources without an annotation. They go where they are used. */
 static bool floats(const trama_value *v)
 {
-    bool source = v->kind == VALUE_RESULT && v->node->op->n_in == 0;
+    bool source = v->kind == VALUE_RESULT && v->node->op->n_in == 0 && !v->node->fixed;
     return !v->mesh && v->shape.ndim && ((v->kind == VALUE_CONSTANT && v->data) || source);
 }
 
@@ -156,9 +158,12 @@ static bool follows(const trama_executable *e, const trama_value *v)
     return known && v->kind == VALUE_STATE && !v->mesh && e->l.mesh[v->id] == e->single;
 }
 
-/* Of the first operand that has one: with dims and fixed, else a scalar, else one that floats. */
-static const trama_mesh *operand_mesh(const trama_executable *e, const trama_node *node)
+/* Where the user says, else of the first operand that has one: with dims and fixed, else a scalar, else one that
+ * floats. */
+static const trama_mesh *op_mesh(const trama_executable *e, const trama_node *node)
 {
+    if (node->fixed)
+        return node->fixed->mesh;
     for (int pass = 0; pass < 3; pass++)
         for (int t = 0; t < node->op->n_in; t++) {
             const trama_value *v = node->in[t];
@@ -178,6 +183,18 @@ static trama_value *stored(trama_value *v)
     return state ? state : v;
 }
 
+/* The layouts that the user fixed for an op, in words. */
+static char *fixed_words(const trama_node *node)
+{
+    text words = {0};
+    text_add(&words, "%p", (const void *)node->fixed->mesh);
+    for (int t = 0; t < node->op->n_in; t++) {
+        text_add(&words, ";");
+        layout_text(&words, node->fixed->mesh, &node->fixed->in[t]);
+    }
+    return text_take(&words);
+}
+
 static trama_status op_snippet(trama_executable *e, const trama_node *node, const located *operands, snippet **found)
 {
     eager_key key;
@@ -188,9 +205,13 @@ static trama_status op_snippet(trama_executable *e, const trama_node *node, cons
         key.in[t] = eager_form(operands[t]);
     if (node->op->n_out && node->out[0]->mesh)
         key_layout(&key, node->out[0]->mesh, &node->out[0]->layout);
+    if (node->fixed)
+        key.fixed = 1 + eager_number(e->eager, fixed_words(node));
     *found = eager_cached(e->eager, &key);
     if (*found)
         return TRAMA_OK;
+    if (node->fixed)
+        meet_mesh(e, node->fixed->mesh);
     if (node->out[0]->mesh)
         meet_mesh(e, node->out[0]->mesh);
     trama_status status = snippet_of_op(&e->planning, node, operands, &e->l, e->single, found);
@@ -253,7 +274,7 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
 {
     located operands[TRAMA_MAX_OPERANDS];
     layouts_room(&e->l, e->program->values.n, e->program->nodes.n);
-    const trama_mesh *mesh = operand_mesh(e, node);
+    const trama_mesh *mesh = op_mesh(e, node);
     e->eager->ops++;
     for (int t = 0; t < node->op->n_in; t++) {
         trama_value *v = stored(node->in[t]);

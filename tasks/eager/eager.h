@@ -17,6 +17,7 @@ typedef struct eager_key {
     const trama_op *op; /* NULL: a constant from the host */
     trama_attributes attributes;
     int64_t in[TRAMA_MAX_OPERANDS]; /* forms of the operands */
+    int64_t fixed; /* 1 + the number of the words of the op's own layouts; 0 without */
     const trama_mesh *mesh; /* of a leaf, or asked for by a reshard */
     int64_t axes[TRAMA_MAX_AXES][4];
     const unsigned char *mask;
@@ -44,6 +45,9 @@ typedef struct eager_state {
 snippet *eager_cached(eager_state *s, const eager_key *key);
 trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made);
 void eager_cache_free(eager_state *s);
+
+/* The number of some words, which are owned from there on: equal ones have the same. */
+int eager_number(eager_state *s, char *words);
 
 /* The form of a value that a snippet made. */
 static inline int eager_form(located at)

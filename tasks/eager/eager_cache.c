@@ -90,7 +90,7 @@ static char *form_text(const snippet *s, int value, const plan_holding *h)
     return text_take(&t);
 }
 
-static int form_number(eager_state *s, char *words)
+int eager_number(eager_state *s, char *words)
 {
     for (int i = 0; i < s->forms.n; i++)
         if (!strcmp(s->forms.at[i], words)) {
@@ -107,7 +107,7 @@ static void number_forms(eager_state *s, snippet *made)
     made->of.forms = trama_alloc((size_t)n * sizeof *made->of.forms);
     for (int i = 0; i < n; i++) {
         const plan_holding *h = plan_find(made->of.plan, i);
-        made->of.forms[i] = h ? form_number(s, form_text(made, i, h)) : -1;
+        made->of.forms[i] = h ? eager_number(s, form_text(made, i, h)) : -1;
     }
 }
 

@@ -76,6 +76,7 @@ START_TEST(meshes)
     GIVES(0, trama_mesh_extent(NULL, 0));
     GIVES(NULL, trama_mesh_axis_name(NULL, 0));
     GIVES(-1, trama_mesh_id(NULL, 0));
+    PASSES(trama_mesh_parent(NULL));
     GIVES(false, trama_mesh_equal(NULL, mesh));
     GIVES(false, trama_mesh_equal(mesh, NULL));
     SAYS(p, trama_mesh_text(NULL));
@@ -244,6 +245,68 @@ START_TEST(annotations)
     PASSES(trama_reshard_at(W, NULL, mesh, "R,R"));
     SAYS(p, trama_reshard_at(W, x, NULL, "R,R"));
     SAYS(p, trama_reshard_at(W, x, mesh, NULL));
+}
+END_TEST
+
+START_TEST(scopes)
+{
+    const char *layouts[] = {"x", "R,R"}, *none[] = {NULL};
+    REFUSES(trama_shard_begin_at(W, NULL, mesh, 2, layouts));
+    REFUSES(trama_shard_begin_at(W, p, NULL, 2, layouts));
+    REFUSES(trama_shard_begin_at(W, p, mesh, 2, NULL));
+    REFUSES(trama_shard_end_at(W, NULL));
+    trama_program_clear_error(p);
+    TAKES(trama_shard_begin_at(W, p, mesh, 0, NULL));
+    TAKES(trama_shard_end_at(W, p));
+    TAKES(trama_shard_begin_at(W, p, mesh, 1, none));
+    TAKES(trama_shard_end_at(W, p));
+}
+END_TEST
+
+START_TEST(annotations_read_back)
+{
+    trama_value *y = trama_shard_op(trama_matmul(x, w), mesh, "R,R", NULL, "R,R");
+    PASSES(trama_annotation_mesh(NULL));
+    PASSES(trama_annotation_layout(NULL, &layout));
+    PASSES(trama_annotation_layout(y, NULL));
+    PASSES(trama_annotation_device(NULL));
+    GIVES(TRAMA_NO_STAGE, trama_annotation_stage(NULL));
+    PASSES(trama_annotation_op_mesh(NULL));
+    PASSES(trama_annotation_operand(NULL, 0, &layout));
+    PASSES(trama_annotation_operand(y, 0, NULL));
+    PASSES(trama_annotation_result(NULL, 0, &layout));
+    PASSES(trama_annotation_result(y, 0, NULL));
+    PASSES(trama_annotation_clear_at(W, NULL));
+}
+END_TEST
+
+START_TEST(completions)
+{
+    trama_completion *c = NULL, *none = NULL;
+    trama_value *y = trama_matmul(x, w);
+    REFUSES(trama_completion_create(NULL, 1, &c));
+    REFUSES(trama_completion_create(p, 1, NULL));
+    TAKES(trama_completion_create(p, 1, &c));
+    PASSES(trama_completion_mesh(NULL, y));
+    PASSES(trama_completion_mesh(c, NULL));
+    PASSES(trama_completion_layout(NULL, y, &layout));
+    PASSES(trama_completion_layout(c, NULL, &layout));
+    PASSES(trama_completion_layout(c, y, NULL));
+    PASSES(trama_completion_device(NULL, y));
+    PASSES(trama_completion_device(c, NULL));
+    GIVES(TRAMA_NO_STAGE, trama_completion_stage(NULL, y));
+    GIVES(TRAMA_NO_STAGE, trama_completion_stage(c, NULL));
+    PASSES(trama_completion_op_mesh(NULL, y));
+    PASSES(trama_completion_op_mesh(c, NULL));
+    PASSES(trama_completion_operand(NULL, y, 0, &layout));
+    PASSES(trama_completion_operand(c, NULL, 0, &layout));
+    PASSES(trama_completion_operand(c, y, 0, NULL));
+    PASSES(trama_completion_result(NULL, y, 0, &layout));
+    PASSES(trama_completion_result(c, NULL, 0, &layout));
+    PASSES(trama_completion_result(c, y, 0, NULL));
+    trama_completion_destroy(&c);
+    trama_completion_destroy(&none);
+    trama_completion_destroy(NULL);
 }
 END_TEST
 
@@ -436,6 +499,9 @@ int main(void)
         optimizers,
         ops_of_ones_own,
         questions_about_values,
+        scopes,
+        annotations_read_back,
+        completions,
         targets_and_gradients,
         ops_by_their_descriptors,
     };

@@ -81,7 +81,12 @@ static void a_step_is_that_of_plain_loops()
     trama_value *weight = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(k, 1), &half);
     trama_value *runs = trama_state(p, "runs", TRAMA_F64, TRAMA_SCALAR, NULL);
     trama_value *product = trama_shard_op(trama_matmul(x, weight), mesh, "S(0)", NULL, "S(0)");
-    trama_value *loss = trama_mean(trama_square(trama_sub(product, y)));
+    must(trama_shard_begin(p, mesh, "y", "dp,-"));
+    trama_value *difference = trama_sub(product, y);
+    must(trama_shard_end(p));
+    must(trama_shard_begin(p, mesh, NULL));
+    trama_value *loss = trama_mean(trama_square(difference));
+    must(trama_shard_end(p));
     trama_optimizer sgd = trama_sgd(0.125);
     const double one = 1;
     trama_value *count = trama_assign(runs, trama_add(runs, trama_constant(p, TRAMA_F64, TRAMA_SCALAR, &one)));

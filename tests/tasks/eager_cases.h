@@ -91,6 +91,42 @@ static inline void eager_crosses_meshes(const char *first, const char *second)
     trama_mesh_destroy(&b);
 }
 
+/* Ops of a scope run on its mesh, with operands as their names say; another scope over the same ops makes other plans.
+ */
+static inline void eager_scopes(const char *first, const char *second)
+{
+    trama_mesh *a = mesh_of(first), *b = mesh_of(second);
+    static const char *const ways[] = {"S(0),R", "R,S(0)", "S(0),S(0)"};
+    eager g = eager_begin();
+    double data[7] = {1, 2, 3, 4, 5, 6, 7}, square[7], gradient[7], ones[7];
+    char *words;
+    for (int i = 0; i < 7; i++) {
+        square[i] = data[i] * data[i];
+        gradient[i] = 2 * data[i];
+        ones[i] = 1;
+    }
+    trama_value *x = trama_value_rename(trama_tensor(g.p, TRAMA_F64, TRAMA_SHAPE(7), data, a, "S(0)"), "x");
+    for (int i = 0; i < 3; i++) {
+        must(trama_shard_begin(g.p, b, "x", ways[i]));
+        trama_value *y = trama_mul(x, x), *one = trama_fill(g.p, TRAMA_F64, TRAMA_SHAPE(7), 1);
+        must(trama_shard_end(g.p));
+        must(trama_layout_of(g.e, y, &words));
+        demand(!strcmp(words, ways[i]), "a result in a scope lies as %s", words);
+        free(words);
+        demand_value(&g, y, square, "in a scope");
+        demand_value(&g, trama_gradient(trama_sum(y), x), gradient, "the gradient out of a scope");
+        demand_value(&g, one, ones, "a source in a scope");
+    }
+    demand(trama_shard_end(g.p) == TRAMA_E_ORDER, "an end without a begin");
+    trama_program_clear_error(g.p);
+    demand(!trama_annotation_clear(x) && trama_program_status(g.p) == TRAMA_E_ORDER,
+           "an annotation of what is computed");
+    trama_program_clear_error(g.p);
+    eager_end_now(&g);
+    trama_mesh_destroy(&a);
+    trama_mesh_destroy(&b);
+}
+
 /* ---- Host arrays ---- */
 
 /* Arrays of one shape share their plans, never their content; on the mesh of the others, replicated. */

@@ -143,6 +143,8 @@ contains
         x = trama_shard(trama_input(p, "x", TRAMA_F64, [4, 6]), mesh, "S(0)")
         z = trama_value_rename(trama_sum(x, dim=2), "total")
         z = trama_shard_op(z, mesh, ["S(0)", "    "])
+        call read_back(x, z, mesh)
+        z = trama_shard_op(z, mesh, ["S(0)", "    "])
         call demand(trama_value_dtype(z) == TRAMA_F64 .and. trama_value_name(z) == "total", "another value")
         call has(trama_program_text(p), "total")
         call must(trama_complete_text(p, 100, text))
@@ -160,6 +162,52 @@ contains
         call trama_program_destroy(p)
         call trama_mesh_destroy(mesh)
         call conflict_names_its_place()
+        call scopes_are_lists()
+    end subroutine
+
+    ! What was said of values and ops, what completion finds, and all of it taken back.
+    subroutine read_back(x, z, mesh)
+        type(trama_value), intent(in) :: x, z
+        type(trama_mesh), intent(in) :: mesh
+        type(trama_layout) :: layout
+        type(trama_value) :: same
+        call demand(trama_mesh_equal(trama_annotation_mesh(x), mesh), "another mesh")
+        call demand(trama_annotation_layout(x, layout), "no layout")
+        call demand(trama_layout_text(mesh, layout) == "S(0)", "another layout")
+        call demand(trama_annotation_operand(z, 1, layout), "no layout of an operand")
+        call demand(trama_layout_text(trama_annotation_op_mesh(z), layout) == "S(0)", "another layout of an operand")
+        call demand(.not. trama_annotation_result(z, 1, layout), "a layout of a result")
+        call demand(trama_annotation_stage(x) == TRAMA_NO_STAGE, "a stage")
+        call demand(len(trama_annotation_device(x)) == 0, "a device")
+        same = trama_annotation_clear(z)
+        call demand(.not. trama_annotation_operand(z, 1, layout), "a layout that was taken back")
+    end subroutine
+
+    subroutine scopes_are_lists()
+        type(trama_mesh) :: mesh, parent
+        type(trama_program) :: p
+        type(trama_value) :: x, z
+        type(trama_completion) :: found
+        type(trama_layout) :: layout
+        parent = trama_mesh_parse("dp=2,mp=2")
+        mesh = trama_mesh_child(parent, [2], ["q"], [1, 3])
+        p = trama_program_new()
+        x = trama_input(p, "x", TRAMA_F64, [4, 6])
+        call must(trama_shard_begin(p, mesh, ["x  ", "-,q"]))
+        z = trama_exp(x)
+        call must(trama_shard_end(p))
+        call must(trama_shard_begin(p, mesh, [character(1) ::]))
+        call must(trama_shard_end(p))
+        call must(trama_completion_create(p, 100, found))
+        call demand(trama_completion_layout(found, z, layout), "no layout of z")
+        call demand(trama_layout_text(trama_completion_mesh(found, z), layout) == "S(1)", "z lies otherwise")
+        call demand(trama_completion_operand(found, z, 1, layout), "no layout of x")
+        call demand(trama_mesh_equal(trama_mesh_parent(trama_annotation_op_mesh(z)), parent), "another parent")
+        call trama_completion_destroy(found)
+        call refused(trama_shard_end(p), TRAMA_E_ORDER, "no scope is open")
+        call trama_program_destroy(p)
+        call trama_mesh_destroy(mesh)
+        call trama_mesh_destroy(parent)
     end subroutine
 
     ! The file's name is kept for what is said later, whatever was named since.

@@ -35,6 +35,15 @@ START_TEST(values_come_in_go_on_and_out_in_every_layout)
 }
 END_TEST
 
+START_TEST(scopes_say_where_ops_run)
+{
+    start();
+    eager_scopes("2", "dp=2,mp=2");
+    eager_scopes("3:2,0,1", "dp=1,mp=2");
+    stop();
+}
+END_TEST
+
 START_TEST(values_cross_meshes)
 {
     start();
@@ -290,8 +299,8 @@ START_TEST(gradients_come_back_from_another_mesh)
 END_TEST
 
 TESTS(eager_training_has_the_bits_of_recorded_training, eager_tiles_have_the_bits_of_recorded_tiles,
-      values_come_in_go_on_and_out_in_every_layout, values_cross_meshes, host_arrays_mix_in_replicated,
-      random_numbers_are_the_same_on_every_mesh, rewinding_forgets_and_keeping_keeps,
+      values_come_in_go_on_and_out_in_every_layout, scopes_say_where_ops_run, values_cross_meshes,
+      host_arrays_mix_in_replicated, random_numbers_are_the_same_on_every_mesh, rewinding_forgets_and_keeping_keeps,
       gradients_are_derived_afresh_after_rewinding, state_is_updated_at_once, a_thousand_iterations_do_not_grow,
       many_ops_may_be_under_way, the_cache_forgets_what_is_not_used, every_dtype_and_empty_tensors_work,
       two_eager_programs_and_a_compiled_one_live_together, eager_optimizers_find_the_state_of_the_step_before,

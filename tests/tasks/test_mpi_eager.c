@@ -28,6 +28,13 @@ START_TEST(values_come_in_go_on_and_out_in_every_layout)
 }
 END_TEST
 
+START_TEST(scopes_say_where_ops_run)
+{
+    eager_scopes("2", "dp=2,mp=2");
+    eager_scopes("3:2,0,1", "dp=1,mp=2");
+}
+END_TEST
+
 START_TEST(values_cross_meshes)
 {
     eager_crosses_meshes("2", "3");
@@ -115,6 +122,7 @@ START_TEST(it_stops)
 END_TEST
 
 TESTS(it_starts, eager_training_has_the_bits_of_recorded_training, values_come_in_go_on_and_out_in_every_layout,
-      values_cross_meshes, host_arrays_mix_in_replicated, random_numbers_are_the_same_on_every_mesh,
-      rewinding_forgets_and_keeping_keeps, gradients_are_derived_afresh_after_rewinding, state_is_updated_at_once,
-      iterations_do_not_grow, many_ops_may_be_under_way, ranks_may_decline_to_receive, it_stops)
+      scopes_say_where_ops_run, values_cross_meshes, host_arrays_mix_in_replicated,
+      random_numbers_are_the_same_on_every_mesh, rewinding_forgets_and_keeping_keeps,
+      gradients_are_derived_afresh_after_rewinding, state_is_updated_at_once, iterations_do_not_grow,
+      many_ops_may_be_under_way, ranks_may_decline_to_receive, it_stops)
