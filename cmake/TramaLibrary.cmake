@@ -34,6 +34,10 @@ if(TRAMA_WITH_NCCL)
     list(APPEND dependencies NCCL::nccl)
 endif()
 target_link_libraries(trama PRIVATE ${dependencies})
+if(NOT BUILD_SHARED_LIBS)
+    add_custom_command(TARGET trama POST_BUILD COMMAND "${PROJECT_SOURCE_DIR}/cmake/hide"
+        "$<TARGET_FILE:trama>" "${CMAKE_READELF}" "${CMAKE_OBJCOPY}" VERBATIM)
+endif()
 
 # What pkg-config says: all of it written out, since StarPU may lie where pkg-config does not look.
 set(pc_libs ${TRAMA_STARPUMPI_LDFLAGS} ${TRAMA_STARPU_LDFLAGS} ${TRAMA_HWLOC_LDFLAGS} ${TRAMA_CBLAS_LDFLAGS})

@@ -44,6 +44,8 @@ def hide_cplusplus():
             hidden = True
         elif hidden and re.match(r"#\s*(else|endif)", line):
             hidden = False
+        elif re.fullmatch(r"TRAMA_API_(BEGIN|END)", line):
+            line = "#"
         elif not hidden and not re.match(r"#\s*(if|else|endif|include|undef)|#define TRAMA_(\w+_)?H$", line):
             continue
         lines[i] = "#" if hidden or line.startswith("#") else ""

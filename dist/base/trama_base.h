@@ -9,9 +9,20 @@
 
 #include "trama_half.h"
 
+/* Around the declarations of a header: functions of C, which the library exports. It exports no others. */
 #ifdef __cplusplus
-extern "C" {
+#define TRAMA_API_BEGIN                                                                                                \
+    _Pragma("GCC visibility push(default)") extern "C"                                                                 \
+    {
+#define TRAMA_API_END                                                                                                  \
+    }                                                                                                                  \
+    _Pragma("GCC visibility pop")
+#else
+#define TRAMA_API_BEGIN _Pragma("GCC visibility push(default)")
+#define TRAMA_API_END _Pragma("GCC visibility pop")
 #endif
+
+TRAMA_API_BEGIN
 
 enum {
     TRAMA_MAX_NDIM = 8, /* dims of a tensor */
@@ -136,7 +147,5 @@ bool trama_shape_equal(trama_shape a, trama_shape b); /* TRAMA_ANY equals itself
  * 0 for what is no shape (ndim outside of 0 to TRAMA_MAX_NDIM, a negative extent). */
 int64_t trama_shape_count(trama_shape shape);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -6,9 +6,7 @@
 
 #include "trama_layout.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* A box that goes from one process to another. Moves of a later round send what earlier rounds have brought. */
 typedef struct trama_move {
@@ -69,7 +67,5 @@ trama_status trama_reshard_lacking(const trama_mesh *from_mesh, const trama_layo
                                    const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                    trama_reshard_lack *lack);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -6,9 +6,7 @@
 
 #include "trama_layout.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* In characters, with offsets at the borders; ids stand with commas between equal copies, "+" between the terms of a
  * partial value. An empty text where the tensor has neither one nor two dims, where an extent is 0, and where 80
@@ -20,7 +18,5 @@ trama_status trama_layout_picture(const trama_mesh *mesh, const trama_layout *la
 trama_status trama_layout_svg(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, const char *title,
                               char **svg);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

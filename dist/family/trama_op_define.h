@@ -21,9 +21,7 @@
 #include "trama_op.h"
 #include "trama_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* What an op is applied to. */
 typedef struct trama_op_use {
@@ -156,7 +154,5 @@ bool trama_op_wants(const trama_op_gradient *gradient, int i);
  * then added up. An operand that gets none counts as one that the results do not depend on. E_SHAPE on the program. */
 void trama_op_set_gradient(const trama_op_gradient *gradient, int i, trama_value *value);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

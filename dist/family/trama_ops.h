@@ -7,9 +7,7 @@
 #include "trama_op.h"
 #include "trama_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* x [..., m, k], y [..., k, n] -> [..., m, n]; the leading dims broadcast. With trans_x, x is [..., k, m]; with trans_y,
  * y is [..., n, k]. Vectors are not transposed: x [k], y [..., k, n] -> [..., n]; x [..., m, k], y [k] -> [..., m];
@@ -189,7 +187,5 @@ trama_value *trama_result(trama_value *value, int i); /* result i of the op that
 const trama_op *trama_op_find(const char *name); /* NULL where there is none */
 const trama_op *trama_op_number(int i);          /* of all that there are; NULL where i is not below their number */
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "trama_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* The layouts of the op that made `value`, from those at hand: in [operands], out [results], full layouts on the mesh; out NULL:
  * forward. inferred_in and inferred_out get what the op computes on and makes; either may be NULL. Every split that can
@@ -23,7 +21,5 @@ int trama_value_operands(const trama_value *value); /* of the op that made it; 0
 int trama_value_results(const trama_value *value);  /* of that op */
 const trama_value *trama_value_operand(const trama_value *value, int i); /* NULL outside */
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "trama_mesh.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* How the terms of a partial value combine to the value. */
 typedef enum trama_reduce {
@@ -98,7 +96,5 @@ trama_status trama_layout_summary(const trama_mesh *mesh, const trama_layout *la
 /* The same placements and the same mask. */
 bool trama_layout_equal(const trama_layout *a, const trama_layout *b);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "trama_base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 typedef struct trama_mesh trama_mesh; /* not changed once it is made */
 
@@ -52,7 +50,5 @@ bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b);
  * for NULL. The caller frees. */
 char *trama_mesh_text(const trama_mesh *mesh);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

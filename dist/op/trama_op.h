@@ -5,9 +5,7 @@
 
 #include "trama_base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 enum {
     TRAMA_MAX_OPERANDS = 8,   /* operands of an op, and results of an op */
@@ -78,7 +76,5 @@ struct trama_op {
     bool alias;               /* the result is the operand itself, in the layout that it is asked for: nothing is computed */
 };
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

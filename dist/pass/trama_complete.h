@@ -5,9 +5,7 @@
 
 #include "trama_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* Completes a copy of the program and says a line for each value: name, type, shape, "on MESH as LAYOUT", its stage and
  * where it rests if it is marked so; before them the order of processes, behind them a line for each conflict. nominal:
@@ -39,7 +37,5 @@ const trama_mesh *trama_completion_op_mesh(const trama_completion *completion, c
 bool trama_completion_operand(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout);
 bool trama_completion_result(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -21,9 +21,7 @@
 
 #include "trama_layout.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 typedef struct trama_program trama_program; /* owns its values and targets */
 typedef struct trama_value trama_value;     /* the symbolic result of an op, an input, or state */
@@ -235,7 +233,5 @@ typedef enum trama_merge_kind {
     TRAMA_SYNC_EACH = 2 /* summed over the mesh in each micro-step */
 } trama_merge_kind;
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

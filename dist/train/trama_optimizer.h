@@ -20,9 +20,7 @@
 
 #include "trama_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 typedef struct trama_update trama_update;       /* what a rule is given */
 typedef struct trama_optimizer trama_optimizer; /* a rule and its options */
@@ -157,7 +155,5 @@ trama_value *trama_update_slot(const trama_update *update, const char *name);
  * already, this only says so. */
 void trama_update_set(const trama_update *update, trama_value *state, trama_value *value);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "trama_base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 typedef struct trama_context trama_context; /* one a process is live at a time */
 
@@ -106,7 +104,5 @@ int trama_context_ranks(const trama_context *context); /* ranks in the communica
  * driven and why, places: a text of several lines; the caller frees it. NULL for NULL. */
 char *trama_context_describe(const trama_context *context);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -314,7 +314,7 @@ trama_status trama_tensor_svg(trama_executable *e, const trama_value *value, cha
 
 trama_status trama_extents(trama_executable *e, const trama_value *value, trama_shape *shape)
 {
-    located at;
+    located at = {0};
     if (!shape)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_extents: the shape's address is NULL");
     trama_status status = executable_locate(e, NOWHERE, "trama_extents", value, &at);

@@ -16,9 +16,7 @@
 #include "trama_context.h"
 #include "trama_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 typedef struct trama_executable trama_executable; /* a compiled program and its state */
 typedef struct trama_reading trama_reading;       /* a value on its way to the host */
@@ -160,7 +158,5 @@ typedef struct trama_traffic {
 /* The traffic of a target for the extents fed last. Not collective. */
 trama_status trama_target_traffic(trama_executable *executable, const trama_target *target, trama_traffic *traffic);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -5,9 +5,7 @@
 
 #include "trama_executable.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* A program and its executable in eager mode: each op that is appended is laid out by forward inference and submitted at
  * once. Collective, as are all builders of this program. Inputs are not used: host arrays come in by trama_constant or
@@ -26,7 +24,5 @@ trama_value *trama_keep(trama_value *value); /* until the program ends; a kept v
 trama_value *trama_tensor_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                              const void *data, const trama_mesh *mesh, const char *layout);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

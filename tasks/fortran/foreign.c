@@ -18,6 +18,7 @@ typedef struct fortran_piece {
     int ndim, places, dtype; /* dims of the array; numbers in first; -1: none of Trama's */
 } fortran_piece;
 
+TRAMA_API_BEGIN
 trama_status trama_fortran_check(trama_where where, const char *call, trama_program *program, const trama_value *value,
                                  trama_status status, int dtype);
 trama_status trama_fortran_refuse_call(trama_where where, const char *message);
@@ -29,6 +30,7 @@ trama_status trama_fortran_feed_local(trama_where where, trama_executable *execu
                                       trama_shape shape, int n, const fortran_piece *pieces);
 trama_status trama_fortran_block_cyclic(trama_where where, const int *descriptor, const int *grid,
                                         const fortran_piece *local, int most, int *n, fortran_piece *pieces);
+TRAMA_API_END
 
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context)
 {

@@ -2,6 +2,7 @@
 /* Functions for ops of one's own in Fortran: boxes of a kernel, messages, names, halves. */
 #include "trama_op_define.h"
 
+TRAMA_API_BEGIN
 trama_status trama_fortran_view(const trama_call *call, bool result, int i, const int64_t *line, int dtype, int rank,
                                 trama_view *view);
 int64_t trama_fortran_lines(const trama_call *call);
@@ -12,6 +13,7 @@ int16_t trama_fortran_bf16_of(double x);
 int16_t trama_fortran_f16_of(double x);
 float trama_fortran_of_bf16(int16_t bits);
 float trama_fortran_of_f16(int16_t bits);
+TRAMA_API_END
 
 trama_status trama_fortran_kernel_fail(const char *text)
 {

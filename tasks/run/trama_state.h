@@ -34,9 +34,7 @@
 
 #include "trama_executable.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* How many values live from run to run, in the order in which they were recorded; number i of them; the one of that
  * name. The values are the executable's own, as long as it lives, and every call that takes a value of its program takes
@@ -71,7 +69,5 @@ trama_status trama_merge_position_at(trama_where where, trama_executable *execut
 trama_status trama_merge_resume_at(trama_where where, trama_executable *executable, const trama_target *target,
                                    const trama_merge_cycle *cycle);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

@@ -20,9 +20,7 @@
 
 #include "trama_executable.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* Readings of a value, step after step. */
 typedef struct trama_watch trama_watch;
@@ -54,7 +52,5 @@ trama_status trama_watch_rest_at(trama_where where, trama_watch *watch, void *da
  * drops what is under way. Not collective. */
 trama_status trama_watch_destroy(trama_watch **watch);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

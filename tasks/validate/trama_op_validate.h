@@ -6,9 +6,7 @@
 
 #include "trama_program.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* Which values an operand may have: random ones in [low, high], whole numbers for integers. */
 typedef struct trama_value_range {
@@ -41,7 +39,5 @@ typedef struct trama_validation {
 trama_status trama_op_validate_at(trama_where where, const trama_value *value, const trama_value_range *ranges,
                                   trama_validation *found);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif

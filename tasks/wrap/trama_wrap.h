@@ -18,9 +18,7 @@
 
 #include "trama_executable.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+TRAMA_API_BEGIN
 
 /* A tensor in the host's memory. */
 typedef struct trama_wrapped trama_wrapped;
@@ -125,7 +123,5 @@ typedef struct trama_block_cyclic {
 trama_status trama_pieces_block_cyclic(const trama_block_cyclic *descriptor, trama_dtype dtype, void *data,
                                        size_t bytes, int *n, trama_piece **pieces);
 
-#ifdef __cplusplus
-}
-#endif
+TRAMA_API_END
 #endif
