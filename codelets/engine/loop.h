@@ -35,17 +35,17 @@ void loop_run(int n, const trama_view *const *view, loop_row *row, const void *w
 /* loop_run with the arrays of the call: results first, then operands. rows by the dtype of result 0. */
 void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], const void *with);
 
-/* One element-wise kernel per type of a list: rows, their table `name_rows`. VALUE(dtype, type, x, y, with) is the
+/* One element-wise kernel per type of a list: rows, their table `name_rows`. VALUE(name, dtype, x, y, with) is the
  * element; x, y its operands; of halves it is asked for as of f32 (number.h). A row is written for unit strides and for
  * any; with two operands, also repeated ones. */
 #define ROW_ENTRY(dtype, type, name) [dtype] = name##_##dtype,
 #define ROW_SIGNATURE(name) static void name(int64_t n, void *const *data, const int64_t *step, const void *with)
-#define ROW_LOOP(VALUE, dtype, X, Y, OUT)                                                                              \
+#define ROW_LOOP(VALUE, name, dtype, X, Y, OUT)                                                                        \
     INDEPENDENT                                                                                                        \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         const NUMBER_##dtype x = X, y = Y;                                                                             \
         (void)y;                                                                                                       \
-        OUT = STORE_##dtype(EXPANDED(VALUE, COMPUTE_##dtype, NUMBER_##dtype, x, y, with));                             \
+        OUT = STORE_##dtype(EXPANDED(VALUE, name, COMPUTE_##dtype, x, y, with));                                       \
     }
 
 #define UNARY_ROW(dtype, type, name, VALUE)                                                                            \
@@ -55,9 +55,9 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
         const type *a = data[1];                                                                                       \
         (void)with;                                                                                                    \
         if (step[0] == 1 && step[1] == 1) {                                                                            \
-            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i]), 0, out[i])                                                      \
+            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i]), 0, out[i])                                                \
         } else {                                                                                                       \
-            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i * step[1]]), 0, out[i * step[0]])                                  \
+            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i * step[1]]), 0, out[i * step[0]])                            \
         }                                                                                                              \
     }
 
@@ -69,13 +69,13 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
         const NUMBER_##dtype a0 = LOAD_##dtype(*a), b0 = LOAD_##dtype(*b);                                             \
         (void)with;                                                                                                    \
         if (step[0] == 1 && step[1] == 1 && step[2] == 1) {                                                            \
-            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i]), LOAD_##dtype(b[i]), out[i])                                     \
+            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i]), LOAD_##dtype(b[i]), out[i])                               \
         } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {                                                     \
-            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i]), b0, out[i])                                                     \
+            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i]), b0, out[i])                                               \
         } else if (step[0] == 1 && step[1] == 0 && step[2] == 1) {                                                     \
-            ROW_LOOP(VALUE, dtype, a0, LOAD_##dtype(b[i]), out[i])                                                     \
+            ROW_LOOP(VALUE, name, dtype, a0, LOAD_##dtype(b[i]), out[i])                                               \
         } else {                                                                                                       \
-            ROW_LOOP(VALUE, dtype, LOAD_##dtype(a[i * step[1]]), LOAD_##dtype(b[i * step[2]]), out[i * step[0]])       \
+            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i * step[1]]), LOAD_##dtype(b[i * step[2]]), out[i * step[0]]) \
         }                                                                                                              \
     }
 
@@ -83,18 +83,9 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
     EACH(KIND, name, VALUE)                                                                                            \
     static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH(ROW_ENTRY, name)};
 
-/* A whole op of a form, UNARY or BINARY; the reals of its attributes are `with`. */
-#define POINTWISE(FORM, EACH, name, VALUE)                                                                             \
-    ROWS(FORM##_ROW, EACH, name, VALUE)                                                                                \
-    void cpu_##name(const trama_call *call)                                                                            \
-    {                                                                                                                  \
-        loop_call(call, name##_rows, call->attributes->real);                                                          \
-    }
-
 /* The kernels themselves: cpu_NAME for every built-in op. */
 #define OP(name, ...) void cpu_##name(const trama_call *call);
 #include "ops.def"
-#undef OP
 void matmul_add(const trama_call *call, kernel_addition how);
 kernel_addition accumulate_how(const trama_call *call);
 

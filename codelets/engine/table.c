@@ -10,7 +10,6 @@
 #if TRAMA_HAVE_CUDA
 #define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g);
 #include "ops.def"
-#undef OP
 /* There is none: its factor may be a function of the user's. */
 void cuda_schedule(const trama_call *call, const gpu *g) __attribute__((weak));
 #define CUDA(name) cuda_##name
@@ -25,7 +24,6 @@ static const struct {
 } table[] = {
 #include "ops.def"
 };
-#undef OP
 
 const trama_kernel *kernel_of(const trama_op *op)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations and their gradients, element by element. */
-#include "activation.h"
-#include "loop.h"
+#include "pointwise_ops.h"
 
-ACTIVATION_OPS(POINTWISE)
+#include "activation.def"

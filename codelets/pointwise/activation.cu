@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations and their gradients on a GPU. */
-#include "pointwise.cuh"
+#include "pointwise_ops.cuh"
 
-#include "formula.cuh"
-
-ACTIVATION_OPS(POINTWISE_CUDA)
+#include "activation.def"

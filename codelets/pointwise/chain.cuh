@@ -22,18 +22,26 @@ template <int E> constexpr int chain_blocks = E == 8 ? 5 : E == 2 ? 6 : 8;
 
 /* ---- Ops ------------------------------------------------------------------------------------------ */
 
-/* Of two operands, assign reads the last one only. */
-#define ASSIGN(dtype, type, x, y, with) (x)
-#define CHAIN_OPS(X)                                                                                                   \
-    POINTWISE_OPS(X)                                                                                                   \
-    ACTIVATION_OPS(X)                                                                                                  \
-    STEP_OPS(X)                                                                                                        \
-    X(UNARY, EACH_FLOAT, assign, ASSIGN)
-CHAIN_OPS(FORMULA_OF_OP)
-
-#define CHAIN_CODE(FORM, EACH, name, VALUE) CHAIN_##name,
+/* A code for each op that a chain can hold: the pointwise ones of ops.def, assign, and updates with scalars. */
 #define CHAIN_UPDATE_CODE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) CHAIN_##name,
-enum chain_code { CHAIN_OPS(CHAIN_CODE) GPU_UPDATE_OPS(CHAIN_UPDATE_CODE) };
+enum chain_code {
+#define POINTWISE(form, name, ...) CHAIN_##name,
+#include "ops.def"
+    CHAIN_assign,
+    GPU_UPDATE_OPS(CHAIN_UPDATE_CODE)
+};
+
+#define POINTWISE(form, name, types, ...) FORMULA_OF_OP(form, EACH_##types, name)
+#include "ops.def"
+
+/* Of two operands, assign reads the last one only. */
+template <typename T> struct assign_formula {
+    static constexpr int operands = 1;
+    static __device__ inline T of(const T *x, const double *)
+    {
+        return x[0];
+    }
+};
 
 /* By code. */
 struct chain_op {
@@ -41,9 +49,11 @@ struct chain_op {
     int operands; /* the last ones; of updates the tensors, which are the first */
     bool updates;
 };
-#define CHAIN_ROW(FORM, EACH, name, VALUE) {&trama_op_##name, name##_formula<float>::operands, false},
 #define CHAIN_UPDATE_ROW(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) {&trama_op_##name, n_tensors, true},
-static const chain_op chain_ops[] = {CHAIN_OPS(CHAIN_ROW) GPU_UPDATE_OPS(CHAIN_UPDATE_ROW)};
+static const chain_op chain_ops[] = {
+#define POINTWISE(form, name, ...) {&trama_op_##name, name##_formula<float>::operands, false},
+#include "ops.def"
+    {&trama_op_assign, 1, false}, GPU_UPDATE_OPS(CHAIN_UPDATE_ROW)};
 
 /* -1: it has none */
 static inline int chain_code_of(const trama_op *op)
@@ -136,10 +146,12 @@ template <typename T, int E>
 static __device__ inline pack<T, E> chain_result(int op, const pack<T, E> (&x)[2], const double *with)
 {
     switch (op) {
-#define CHAIN_CASE(FORM, EACH, name, VALUE)                                                                            \
+#define CHAIN_CASE(name)                                                                                               \
     case CHAIN_##name:                                                                                                 \
         return pack_made<name##_formula<T>, T>(x, with);
-        CHAIN_OPS(CHAIN_CASE)
+#define POINTWISE(form, name, ...) CHAIN_CASE(name)
+#include "ops.def"
+        CHAIN_CASE(assign)
 #undef CHAIN_CASE
     default:
         return x[0];

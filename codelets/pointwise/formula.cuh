@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formulas of pointwise.h, activation.h and update.h as types, which kernels are written for. */
+/* The formulas of formula.h and update.h as types, which kernels are written for. */
 #ifndef CODELETS_FORMULA_CUH
 #define CODELETS_FORMULA_CUH
 
 #include "launch.cuh"
 
-#include "activation.h"
-#include "pointwise.h"
+#include "formula.h"
 #include "update.h"
 
 /* add_formula<float>: how many operands there are, and the element that it makes of them and the reals of the op's
  * attributes. */
-#define FORMULA_OF_OP(FORM, EACH, name, VALUE)                                                                         \
+#define FORMULA_OF_OP(form, EACH, name)                                                                                \
     template <typename T> struct name##_formula;                                                                       \
-    EACH(FORM##_FORMULA, name, VALUE)
-#define UNARY_FORMULA(dtype, type, name, VALUE) FORMULA_TYPE(dtype, type, name, VALUE, 1, LOAD_##dtype(x[0]))
-#define BINARY_FORMULA(dtype, type, name, VALUE) FORMULA_TYPE(dtype, type, name, VALUE, 2, LOAD_##dtype(x[1]))
-#define FORMULA_TYPE(dtype, type, name, VALUE, n_operands, SECOND)                                                     \
+    EACH(form##_FORMULA, name)
+#define UNARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 1, LOAD_##dtype(x[0]))
+#define BINARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 2, LOAD_##dtype(x[1]))
+#define FORMULA_TYPE(dtype, type, name, n_operands, SECOND)                                                            \
     template <> struct name##_formula<type> {                                                                          \
         static constexpr int operands = n_operands;                                                                    \
         static __device__ inline type of(const type *x, const double *with)                                            \
         {                                                                                                              \
-            const NUMBER_##dtype a = LOAD_##dtype(x[0]), b = SECOND;                                                   \
-            (void)b;                                                                                                   \
-            (void)with;                                                                                                \
-            return STORE_##dtype(EXPANDED(VALUE, COMPUTE_##dtype, NUMBER_##dtype, a, b, with));                        \
+            return STORE_##dtype(FORMULA_OF(name, COMPUTE_##dtype)(LOAD_##dtype(x[0]), SECOND, with));                 \
+        }                                                                                                              \
+    };
+#define COMPARISON_FORMULA(dtype, type, name)                                                                          \
+    template <> struct name##_formula<type> {                                                                          \
+        static constexpr int operands = 2;                                                                             \
+        static __device__ inline uint8_t of(const type *x, const double *with)                                         \
+        {                                                                                                              \
+            return FORMULA_OF(name, COMPUTE_##dtype)(LOAD_##dtype(x[0]), LOAD_##dtype(x[1]), with);                    \
         }                                                                                                              \
     };
 

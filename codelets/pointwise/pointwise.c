@@ -1,33 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic element by element with broadcasting. */
-#include "pointwise.h"
-#include "kernel.h"
-#include "loop.h"
+/* Arithmetic element by element with broadcasting, and casts. */
+#include "pointwise_ops.h"
 
-POINTWISE_OPS(POINTWISE)
-
-/* ---- Two element types ----------------------------------------------------------------------- */
-
-#define EQUAL_ROW(dtype, type, unused)                                                                                 \
-    ROW_SIGNATURE(equal_##dtype)                                                                                       \
-    {                                                                                                                  \
-        uint8_t *out = data[0];                                                                                        \
-        const type *a = data[1], *b = data[2];                                                                         \
-        (void)with;                                                                                                    \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i * step[0]] = EQUAL(dtype, a[i * step[1]], b[i * step[2]]);                                           \
-    }
-EACH_DTYPE(EQUAL_ROW, )
-static loop_row *const equal_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, equal)};
-
-void cpu_equal(const trama_call *call)
-{
-    const trama_view *a = &call->in[0], *b = &call->in[1];
-
-    if (a->dtype != b->dtype || call->out[0].dtype != TRAMA_U8)
-        kernel_impossible(call, "the result is u8, the operands are of one element type");
-    loop_run(3, (const trama_view *[]){&call->out[0], a, b}, equal_rows[a->dtype], NULL);
-}
+#include "pointwise.def"
 
 #define CAST_ROW(out_dtype, out_type, dtype, type)                                                                     \
     FAST ROW_SIGNATURE(cast_##dtype##_##out_dtype)                                                                     \

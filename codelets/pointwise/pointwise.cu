@@ -1,34 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic element by element with broadcasting, on a GPU. */
-#include "pointwise.cuh"
+/* Arithmetic element by element with broadcasting, and casts, on a GPU. */
+#include "pointwise_ops.cuh"
 
-#include "formula.cuh"
-
-POINTWISE_OPS(POINTWISE_CUDA)
-
-/* ---- Two element types ----------------------------------------------------------------------- */
-
-template <typename T> struct equal_formula;
-#define EQUAL_FORMULA(dtype, type, unused)                                                                             \
-    template <> struct equal_formula<type> {                                                                           \
-        static constexpr int operands = 2;                                                                             \
-        static __device__ inline uint8_t of(const type *x, const double *)                                             \
-        {                                                                                                              \
-            return EQUAL(dtype, x[0], x[1]);                                                                           \
-        }                                                                                                              \
-    };
-EACH_DTYPE(EQUAL_FORMULA, )
-
-extern "C" void cuda_equal(const trama_call *call, const gpu *g)
-{
-    const trama_view *in[] = {&call->in[0], &call->in[1]};
-
-    if (in[0]->dtype != in[1]->dtype || call->out[0].dtype != TRAMA_U8)
-        kernel_impossible(call, "the result is u8, the operands are of one element type");
-    with_dtype(in[0]->dtype, [&](auto x) {
-        pointwise_run<equal_formula<decltype(x)>, uint8_t, decltype(x)>(&call->out[0], in, call->attributes->real, g);
-    });
-}
+#include "pointwise.def"
 
 template <typename O, typename T> struct cast_formula;
 #define CAST_FORMULA(out_dtype, out_type, dtype, type)                                                                 \

@@ -96,21 +96,4 @@ static void pointwise_run(const trama_view *out, const trama_view *const *in, co
         });
 }
 
-/* cuda_name of an op of POINTWISE_OPS and lists like it. */
-#define POINTWISE_CUDA(FORM, EACH, name, VALUE)                                                                        \
-    FORMULA_OF_OP(FORM, EACH, name, VALUE)                                                                             \
-    extern "C" void cuda_##name(const trama_call *call, const gpu *g)                                                  \
-    {                                                                                                                  \
-        const trama_view *in[] = {&call->in[0], &call->in[call->n_in - 1]};                                            \
-        switch (call->out[0].dtype) {                                                                                  \
-            EACH(POINTWISE_CASE, name)                                                                                 \
-        default:                                                                                                       \
-            kernel_impossible(call, "no kernel for this element type");                                                \
-        }                                                                                                              \
-    }
-#define POINTWISE_CASE(dtype, type, name)                                                                              \
-    case dtype:                                                                                                        \
-        pointwise_run<name##_formula<type>, type, type>(&call->out[0], in, call->attributes->real, g);                 \
-        break;
-
 #endif

@@ -10,8 +10,6 @@ void cpu_assign(const trama_call *call)
     kernel_copy(&call->out[0], &call->in[1]);
 }
 
-STEP_OPS(POINTWISE)
-
 /* ---- Updates that a scalar operand can turn off -------------------------------------------------- */
 
 static double real_of(const trama_view *view)

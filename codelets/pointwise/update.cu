@@ -6,8 +6,6 @@
 #include "kernel.h"
 #include "pointwise.cuh"
 
-STEP_OPS(POINTWISE_CUDA)
-
 /* Bits, whatever they mean. */
 template <typename T> struct assign_formula {
     static constexpr int operands = 1;

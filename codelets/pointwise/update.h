@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of update.c, for every side that runs it. */
+/* The arithmetic of updates with scalar operands, for every side that runs it. */
 #ifndef CODELETS_UPDATE_H
 #define CODELETS_UPDATE_H
 
 #include "number.h"
 #include "ops.h"
-
-/* As POINTWISE_OPS. */
-#define STEP_OPS(X)                                                                                                    \
-    X(UNARY, EACH_DTYPE, increment, INCREMENT)                                                                         \
-    X(BINARY, EACH_DTYPE, sgd, SGD)
-
-#define INCREMENT(dtype, type, x, y, with) ((WRAP_##dtype)(x) + 1)
-
-/* Floats in their own type; integers in double, so that a rate below 1 counts. */
-#define SGD(dtype, type, w, g, with) SGD_##dtype(w, g, ((const double *)(with))[UPDATE_LR])
-#define SGD_TRAMA_F32(w, g, lr) ((w) - (float)(lr) * (g))
-#define SGD_TRAMA_F64(w, g, lr) ((w) - (lr) * (g))
-#define SGD_TRAMA_I32(w, g, lr) OF_REAL_TRAMA_I32((w) - (lr) * (g))
-#define SGD_TRAMA_I64(w, g, lr) OF_REAL_TRAMA_I64((double)(w) - (lr) * (double)(g))
-#define SGD_TRAMA_U8(w, g, lr) OF_REAL_TRAMA_U8((w) - (lr) * (g))
-
-/* ---- Updates with scalar operands ---------------------------------------------------------------- */
 
 /* X(EACH, name, results, tensors, scalars, ELEMENT): its operands are tensors, then scalars; and the types that it has.
  * Scalars become constants c[] for a whole step: name_constants says what that does, and ELEMENT(dtype, type, at) how,

@@ -216,7 +216,7 @@ void cpu_argmax(const trama_call *call)
 
 /* ---- expand ------------------------------------------------------------------------------------- */
 
-#define QUOTIENT(dtype, type, x, y, with) DIVIDED_##dtype(x, *(const double *)(with))
+#define QUOTIENT(name, dtype, x, y, with) DIVIDED_##dtype(x, *(const double *)(with))
 ROWS(UNARY_ROW, EACH_DTYPE, quotient, QUOTIENT)
 
 static double global_count(const trama_view *view)

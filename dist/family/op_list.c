@@ -4,6 +4,17 @@
 
 #include <string.h>
 
+/* The gradient column: NONE, or DX(...) and its like, of which op_gradient.c makes a function. */
+#define GRADIENT_NONE(name) NULL
+#define GRADIENT_DX(...) GRADIENT_OF
+#define GRADIENT_DX_DY(...) GRADIENT_OF
+#define GRADIENT_DX_THEN_DY(...) GRADIENT_OF
+#define GRADIENT_OF(name) name##_gradient
+#define ACCEPTS_ALL
+#define ACCEPTS_FLOATS .dtype = float_dtype,
+#define OPERANDS_UNARY .n_in = 1, .rule = "...->..."
+#define OPERANDS_BINARY .n_in = 2, .rule = "...,...->..."
+
 #define OP(name_, in_, out_, rule_, partial_, infer_, dtype_, gradient_, attributes_, flops_, ...)                     \
     const trama_op trama_op_##name_ = {.name = #name_,                                                                 \
                                        .n_in = in_,                                                                    \
@@ -16,13 +27,25 @@
                                        .attributes = attributes_,                                                      \
                                        .flops = flops_,                                                                \
                                        __VA_ARGS__};
+#define POINTWISE(form, name_, types, partial_, attributes_, flops_, formula, gradient_, ...)                          \
+    const trama_op trama_op_##name_ = {.name = #name_,                                                                 \
+                                       .n_out = 1,                                                                     \
+                                       OPERANDS_##form,                                                                \
+                                       .partial = partial_,                                                            \
+                                       .gradient = GRADIENT_##gradient_(name_),                                        \
+                                       .attributes = attributes_,                                                      \
+                                       .flops = flops_,                                                                \
+                                       .pointwise = true,                                                              \
+                                       ACCEPTS_##types __VA_ARGS__};
+#define COMPARISON(name, flops, domain_x, domain_y, formula)                                                           \
+    POINTWISE(BINARY, name, ALL, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
+#define REDUCTION(name, dtype, partial, infer, flops, domain, gradient, ...)                                           \
+    OP(name, 1, 1, NULL, partial, infer, dtype, GRADIENT_##gradient(name), "axes keep_dim", flops, __VA_ARGS__)
 #include "ops.def"
-#undef OP
 
 const trama_op *const trama_ops[] = {
 #define OP(name, ...) &trama_op_##name,
 #include "ops.def"
-#undef OP
 };
 const int trama_n_ops = (int)(sizeof trama_ops / sizeof *trama_ops);
 

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointwise arithmetic and activations: builders, element types, gradients. */
+/* Pointwise ops with attributes: builders, rules, element types. Of the others ops.def says everything. */
 #include <math.h>
 
 #include "families.h"
 
-#define DEFINE_BINARY(name)                                                                                            \
-    trama_value *trama_##name##_at(trama_where where, trama_value *x, trama_value *y)                                  \
-    {                                                                                                                  \
-        return apply2(where, &trama_op_##name, x, y);                                                                  \
-    }
-#define DEFINE_UNARY(name)                                                                                             \
-    trama_value *trama_##name##_at(trama_where where, trama_value *x)                                                  \
-    {                                                                                                                  \
-        return apply1(where, &trama_op_##name, x);                                                                     \
-    }
-TRAMA_BINARY_OPS(DEFINE_BINARY)
-TRAMA_UNARY_OPS(DEFINE_UNARY)
+trama_value *trama_stop_gradient_at(trama_where where, trama_value *x)
+{
+    return apply1(where, &trama_op_stop_gradient, x);
+}
 
 trama_value *trama_scale_at(trama_where where, trama_value *x, double factor)
 {
@@ -103,10 +95,11 @@ trama_status affine_dtype(const trama_node *node, trama_dtype *dtype)
     const trama_value *x = node->in[0];
     const double factor = node->attributes.real[SCALE_FACTOR], offset = node->attributes.real[AFFINE_OFFSET];
     if (!trama_dtype_is_float(x->dtype) && !(is_integer(factor) && is_integer(offset)))
-        return trama_fail(node->where, TRAMA_E_DTYPE,
-                          "affine of %s: %g times it plus %g is not of its type, %s, as they are no integers below 2^53; "
-                          "cast it to a float type",
-                          x->name, factor, offset, trama_dtype_name(x->dtype));
+        return trama_fail(
+            node->where, TRAMA_E_DTYPE,
+            "affine of %s: %g times it plus %g is not of its type, %s, as they are no integers below 2^53; "
+            "cast it to a float type",
+            x->name, factor, offset, trama_dtype_name(x->dtype));
     *dtype = x->dtype;
     return TRAMA_OK;
 }
@@ -147,10 +140,10 @@ trama_status float_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-trama_status equal_dtype(const trama_node *node, trama_dtype *dtype)
+trama_status comparison_dtype(const trama_node *node, trama_dtype *dtype)
 {
     if (node->in[0]->dtype != node->in[1]->dtype)
-        return trama_fail(node->where, TRAMA_E_DTYPE, "equal of %s (%s) and %s (%s): cast one of them",
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s of %s (%s) and %s (%s): cast one of them", node->op->name,
                           node->in[0]->name, trama_dtype_name(node->in[0]->dtype), node->in[1]->name,
                           trama_dtype_name(node->in[1]->dtype));
     *dtype = TRAMA_U8;
@@ -175,118 +168,7 @@ trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand)
     return n ? trama_sum_at(operand->where, d, n, repeated, true) : d;
 }
 
-static void set(const trama_node *node, trama_value **d_in, int i, trama_value *d)
-{
-    d_in[i] = gradient_unbroadcast(d, node->in[i]);
-}
-
-void add_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    for (int i = 0; i < 2; i++)
-        if (node_wants(node, i))
-            set(node, d_in, i, d_out[0]);
-}
-
-void sub_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    if (node_wants(node, 0))
-        set(node, d_in, 0, d_out[0]);
-    if (node_wants(node, 1))
-        set(node, d_in, 1, trama_neg_at(node->where, d_out[0]));
-}
-
-void mul_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    for (int i = 0; i < 2; i++)
-        if (node_wants(node, i))
-            set(node, d_in, i, trama_mul_at(node->where, d_out[0], node->in[1 - i]));
-}
-
-/* d(x/y) = g/y, -(g/y) (x/y) */
-void div_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    trama_value *g = trama_div_at(node->where, d_out[0], node->in[1]);
-    if (node_wants(node, 0))
-        set(node, d_in, 0, g);
-    if (node_wants(node, 1))
-        set(node, d_in, 1, trama_neg_at(node->where, trama_mul_at(node->where, g, node->out[0])));
-}
-
-void neg_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_neg_at(node->where, d_out[0]);
-}
-
-void abs_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_mul_at(node->where, d_out[0], trama_sign_at(node->where, node->in[0]));
-}
-
-void square_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_scale_at(node->where, trama_mul_at(node->where, d_out[0], node->in[0]), 2);
-}
-
-void sqrt_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_scale_at(node->where, trama_div_at(node->where, d_out[0], node->out[0]), 0.5);
-}
-
-void exp_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_mul_at(node->where, d_out[0], node->out[0]);
-}
-
-void log_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_div_at(node->where, d_out[0], node->in[0]);
-}
-
-void scale_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_scale_at(node->where, d_out[0], node->attributes.real[SCALE_FACTOR]);
-}
-
-void div_scalar_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_div_scalar_at(node->where, d_out[0], node->attributes.real[SCALAR_NUMBER]);
-}
-
-/* d(c/x) = -(g/x) (c/x) */
-void scalar_div_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    trama_value *g = trama_div_at(node->where, d_out[0], node->in[0]);
-    d_in[0] = trama_neg_at(node->where, trama_mul_at(node->where, g, node->out[0]));
-}
-
-/* What the range did not change goes on. */
-void clamp_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    trama_value *x = node->in[0], *same = trama_equal_at(node->where, node->out[0], x);
-    d_in[0] = trama_mul_at(node->where, d_out[0], trama_cast_at(node->where, same, x->dtype));
-}
-
 void cast_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     d_in[0] = trama_cast_at(node->where, d_out[0], node->in[0]->dtype);
-}
-
-void relu_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = apply2(node->where, &trama_op_relu_grad, d_out[0], node->out[0]);
-}
-
-void gelu_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = apply2(node->where, &trama_op_gelu_grad, d_out[0], node->in[0]);
-}
-
-void tanh_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = apply2(node->where, &trama_op_tanh_grad, d_out[0], node->out[0]);
-}
-
-void sigmoid_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = apply2(node->where, &trama_op_sigmoid_grad, d_out[0], node->out[0]);
 }

@@ -28,7 +28,7 @@ static bool dim_mask(trama_where where, const char *name, const trama_value *x, 
     return true;
 }
 
-static trama_value *reduce(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim)
+trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim)
 {
     trama_attributes a = {.integer = {[REDUCE_KEEP_DIM] = keep_dim}};
     if (!x || !dim_mask(where, op->name, x, n, dims, &a.integer[REDUCE_AXES]))
@@ -36,27 +36,9 @@ static trama_value *reduce(trama_where where, const trama_op *op, trama_value *x
     return program_append(NULL, where, op, 1, &x, &a);
 }
 
-#define DEFINE_REDUCTION(name)                                                                                         \
-    trama_value *trama_##name##_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)           \
-    {                                                                                                                  \
-        return reduce(where, &trama_op_##name, x, n, dims, keep_dim);                                                  \
-    }
-DEFINE_REDUCTION(sum)
-DEFINE_REDUCTION(mean)
-DEFINE_REDUCTION(sum_square)
-DEFINE_REDUCTION(max)
-DEFINE_REDUCTION(min)
-
 trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim, bool keep_dim)
 {
-    return reduce(where, &trama_op_argmax, x, 1, &dim, keep_dim);
-}
-
-static trama_value *expand(trama_where where, trama_value *g, trama_value *like, const trama_node *node, bool average)
-{
-    trama_attributes a = node->attributes;
-    a.integer[EXPAND_AVERAGE] = average;
-    return program_append(NULL, where, &trama_op_expand, 2, (trama_value *[]){g, like}, &a);
+    return reduce_dims(where, &trama_op_argmax, x, 1, &dim, keep_dim);
 }
 
 trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim)
@@ -101,18 +83,17 @@ static void reduced_dims(trama_rule *rule, const trama_node *node, const trama_s
     }
 }
 
-trama_status reduce_infer(trama_rule *rule, const trama_node *node)
-{
-    trama_reduce kind = node->op == &trama_op_max ? TRAMA_MAX : node->op == &trama_op_min ? TRAMA_MIN : TRAMA_SUM;
-    reduced_dims(rule, node, &node->in[0]->shape, &rule->tensor[0], &rule->tensor[1], kind, false);
-    return check_axes(node, &node->in[0]->shape);
-}
-
-trama_status argmax_infer(trama_rule *rule, const trama_node *node)
-{
-    reduced_dims(rule, node, &node->in[0]->shape, &rule->tensor[0], &rule->tensor[1], TRAMA_MAX, true);
-    return check_axes(node, &node->in[0]->shape);
-}
+#define DEFINE_INFER(name, kind, whole)                                                                                \
+    trama_status name##_infer(trama_rule *rule, const trama_node *node)                                                \
+    {                                                                                                                  \
+        const trama_shape *full = &node->in[0]->shape;                                                                 \
+        reduced_dims(rule, node, full, &rule->tensor[0], &rule->tensor[1], kind, whole);                               \
+        return check_axes(node, full);                                                                                 \
+    }
+DEFINE_INFER(sum, TRAMA_SUM, false)
+DEFINE_INFER(max, TRAMA_MAX, false)
+DEFINE_INFER(min, TRAMA_MIN, false)
+DEFINE_INFER(whole, TRAMA_MAX, true)
 
 trama_status expand_infer(trama_rule *rule, const trama_node *node)
 {
@@ -179,33 +160,21 @@ trama_status cross_entropy_dtype(const trama_node *node, trama_dtype *dtype)
 
 /* ---- Gradients ---- */
 
-void sum_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+trama_value *gradient_expand(const trama_node *node, trama_value *x, bool average)
 {
-    d_in[0] = expand(node->where, d_out[0], node->in[0], node, false);
-}
-
-void sum_square_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    trama_value *x = node->in[0], *d = trama_cast_at(node->where, d_out[0], x->dtype);
-    d_in[0] = trama_scale_at(node->where, trama_mul_at(node->where, expand(node->where, d, x, node, false), x), 2);
-}
-
-void mean_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = expand(node->where, d_out[0], node->in[0], node, true);
+    trama_attributes a = node->attributes;
+    a.integer[EXPAND_AVERAGE] = average;
+    return program_append(NULL, node->where, &trama_op_expand, 2, (trama_value *[]){x, node->in[0]}, &a);
 }
 
 /* The elements that equal the extremum share its gradient evenly. */
-void extremum_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+trama_value *gradient_of_extremum(const trama_node *node, trama_value *g)
 {
     trama_where where = node->where;
-    trama_value *x = node->in[0];
-    trama_value *y = expand(where, node->out[0], x, node, false);
+    trama_value *x = node->in[0], *y = gradient_expand(node, node->out[0], false);
     trama_value *hit = trama_cast_at(where, trama_equal_at(where, x, y), x->dtype);
-    trama_attributes a = node->attributes;
-    trama_value *hits = program_append(NULL, where, &trama_op_sum, 1, &hit, &a);
-    trama_value *share = trama_div_at(where, d_out[0], hits);
-    d_in[0] = trama_mul_at(where, expand(where, share, x, node, false), hit);
+    trama_value *hits = program_append(NULL, where, &trama_op_sum, 1, &hit, &node->attributes);
+    return trama_mul_at(where, gradient_expand(node, trama_div_at(where, g, hits), false), hit);
 }
 
 /* The reverse of expand sums (or averages) over what was repeated. */

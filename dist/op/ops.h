@@ -7,7 +7,6 @@
 
 #define OP(name, ...) extern const trama_op trama_op_##name;
 #include "ops.def"
-#undef OP
 
 /* All built-in ops in the order of ops.def, and how many. */
 extern const trama_op *const trama_ops[];

@@ -5,8 +5,7 @@
 #include "on_gpu.h"
 #include "suite.h"
 
-#include "activation.h"
-#include "pointwise.h"
+#include "formula.h"
 #include "update.h"
 
 #include <memory>
@@ -18,17 +17,18 @@ struct tried_op {
     cuda_kernel *cuda;
     int results, tensors, scalars;
 };
-enum { UNARY = 1, BINARY };
-#define ROW(FORM, EACH, name, VALUE) {&trama_op_##name, cuda_##name, 1, FORM, 0},
+#define POINTWISE(form, name, ...) extern "C" cuda_kernel cuda_##name;
+#include "ops.def"
+#define DECLARE_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) extern "C" cuda_kernel cuda_##name;
 #define UPDATE_ROW(EACH, name, n_results, n_tensors, n_scalars, ELEMENT)                                               \
     {&trama_op_##name, cuda_##name, n_results, n_tensors, n_scalars},
-#define DECLARE(FORM, EACH, name, VALUE) extern "C" cuda_kernel cuda_##name;
-#define DECLARE_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) extern "C" cuda_kernel cuda_##name;
-POINTWISE_OPS(DECLARE)
-ACTIVATION_OPS(DECLARE) STEP_OPS(DECLARE) UPDATE_OPS(DECLARE_UPDATE) extern "C" cuda_kernel cuda_assign, cuda_assign_if,
-    cuda_accumulate;
-static const tried_op ops[] = {POINTWISE_OPS(ROW) ACTIVATION_OPS(ROW)
-                                   STEP_OPS(ROW){&trama_op_assign, cuda_assign, 1, 2, 0}};
+UPDATE_OPS(DECLARE_UPDATE) extern "C" cuda_kernel cuda_assign, cuda_assign_if, cuda_accumulate;
+#define OPERANDS_UNARY 1
+#define OPERANDS_BINARY 2
+static const tried_op ops[] = {
+#define POINTWISE(form, name, ...) {&trama_op_##name, cuda_##name, 1, OPERANDS_##form, 0},
+#include "ops.def"
+    {&trama_op_assign, cuda_assign, 1, 2, 0}};
 static const tried_op updates[] = {UPDATE_OPS(UPDATE_ROW){&trama_op_accumulate, cuda_accumulate, 1, 2, 2},
                                    {&trama_op_assign_if, cuda_assign_if, 1, 2, 1}};
 enum { N_OPS = sizeof ops / sizeof ops[0], N_UPDATES = sizeof updates / sizeof updates[0] };

@@ -5,8 +5,7 @@
 #include "on_gpu.h"
 #include "suite.h"
 
-#include "activation.h"
-#include "pointwise.h"
+#include "formula.h"
 #include "update.h"
 #include "walk.cuh"
 
@@ -22,13 +21,16 @@ struct tried_op {
     int operands;
     unsigned dtypes; /* bits */
 };
-enum { UNARY = 1, BINARY };
-#define ROW(FORM, EACH, name, VALUE) {&trama_op_##name, cuda_##name, FORM, 0 EACH(BIT, )},
-#define DECLARE(FORM, EACH, name, VALUE) extern "C" cuda_kernel cuda_##name;
+#define POINTWISE(form, name, ...) extern "C" cuda_kernel cuda_##name;
+#include "ops.def"
 #define BIT(dtype, type, unused) | 1u << dtype
-POINTWISE_OPS(DECLARE)
-ACTIVATION_OPS(DECLARE)
-    STEP_OPS(DECLARE) static const tried_op ops[] = {POINTWISE_OPS(ROW) ACTIVATION_OPS(ROW) STEP_OPS(ROW)};
+#define ROW(operands, name, types) {&trama_op_##name, cuda_##name, operands, 0 EACH_##types(BIT, )},
+#define OPERANDS_UNARY 1
+#define OPERANDS_BINARY 2
+static const tried_op ops[] = {
+#define POINTWISE(form, name, types, ...) ROW(OPERANDS_##form, name, types)
+#include "ops.def"
+};
 
 /* Roundings by which a card may differ from the host. */
 static double units_of(const trama_op *op, trama_dtype dtype)

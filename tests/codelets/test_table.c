@@ -7,7 +7,6 @@ START_TEST(every_built_in_op_has_a_kernel_of_its_own)
     static const char *const names[] = {
 #define OP(name, ...) #name,
 #include "ops.def"
-#undef OP
     };
     const int n = (int)(sizeof names / sizeof names[0]);
     for (int i = 0; i < n; i++) {

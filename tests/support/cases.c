@@ -273,21 +273,24 @@ static trama_value *update(trama_program *p, const op_case *c, int variant)
     return apply(p, c, n, in, &(trama_attributes){.integer = {c->integer[3]}, .real = {0.1, 0.9, 0.99, 1e-3}});
 }
 
-// clang-format off
-#define UNARY(op, domain) {#op, #op, {domain}, unary, {0}, 0}
-#define BINARY(op, x, y)                                                                                               \
-    {#op, #op, {x, y}, binary, {0, 0}, 0},                                                                             \
-    {#op " of a row", #op, {x, y}, binary, {0, 1}, 0},                                                                 \
-    {#op " of a column and a row", #op, {x, y}, binary, {2, 1}, 0},                                                    \
-    {#op " of a scalar", #op, {x, y}, binary, {3, 0}, 0}
 #define GRADIENT(op, y) {#op, #op, {REAL, y}, binary, {0, 0}, 0}
-#define REDUCTION(op)                                                                                                  \
-    {#op " of all", #op, {REAL}, reduction, {7, 0}, 0},                                                                \
-    {#op " of dim 1", #op, {REAL}, reduction, {2, 0}, 0},                                                              \
-    {#op " of dims 0 and 2, kept", #op, {REAL}, reduction, {5, 1}, 0}
-// clang-format on
 
 const op_case op_cases[] = {
+    /* clang-format off */
+#define UNARY(name, types, partial, flops, domain, ...) {#name, #name, {domain}, unary, {0}, 0},
+#define BINARY(name, types, partial, flops, x, y, ...) BROADCAST(name, x, y)
+#define COMPARISON(name, flops, x, y, ...) BROADCAST(name, x, y)
+#define BROADCAST(name, x, y)                                                                                          \
+    {#name, #name, {x, y}, binary, {0, 0}, 0},                                                                         \
+    {#name " of a row", #name, {x, y}, binary, {0, 1}, 0},                                                             \
+    {#name " of a column and a row", #name, {x, y}, binary, {2, 1}, 0},                                                \
+    {#name " of a scalar", #name, {x, y}, binary, {3, 0}, 0},
+#define REDUCTION(name, dtype, partial, infer, flops, domain, ...)                                                     \
+    {#name " of all", #name, {domain}, reduction, {7, 0}, 0},                                                          \
+    {#name " of dim 1", #name, {domain}, reduction, {2, 0}, 0},                                                        \
+    {#name " of dims 0 and 2, kept", #name, {domain}, reduction, {5, 1}, 0},
+#include "ops.def"
+    /* clang-format on */
     {"matmul", "matmul", {REAL, REAL}, product, {0, 0, 0, 0}, 0},
     {"matmul x'", "matmul", {REAL, REAL}, product, {1, 0, 0, 0}, 0},
     {"matmul y'", "matmul", {REAL, REAL}, product, {0, 1, 0, 0}, 0},
@@ -300,26 +303,10 @@ const op_case op_cases[] = {
     {"matmul, batched", "matmul", {REAL, REAL}, product, {0, 0, 1, 1}, 0},
     {"matmul y', batched by one matrix", "matmul", {REAL, REAL}, product, {0, 1, 1, 0}, 0},
     {"matmul x', batched by a batch of one", "matmul", {REAL, REAL}, product, {1, 0, 2, 1}, 0},
-    BINARY(add, REAL, REAL),
-    BINARY(sub, REAL, REAL),
     {"add of scalars", "add", {REAL, REAL}, binary, {3, 3}, 0},
     {"sub of scalars", "sub", {REAL, REAL}, binary, {3, 3}, 0},
-    BINARY(mul, REAL, REAL),
-    BINARY(div, REAL, NONZERO),
-    BINARY(equal, INTEGER, INTEGER),
-    UNARY(neg, REAL),
-    UNARY(abs, REAL),
-    UNARY(sign, REAL),
-    UNARY(square, REAL),
-    UNARY(sqrt, POSITIVE),
-    UNARY(exp, REAL),
-    UNARY(log, POSITIVE),
-    UNARY(stop_gradient, REAL),
-    UNARY(relu, REAL),
-    UNARY(gelu, REAL),
-    UNARY(tanh, REAL),
-    UNARY(sigmoid, REAL),
-    UNARY(reshard, REAL),
+    {"stop_gradient", "stop_gradient", {REAL}, unary, {0}, 0},
+    {"reshard", "reshard", {REAL}, unary, {0}, 0},
     {"scale by 2", "scale", {REAL}, unary, {0}, 2},
     {"scale by -3", "scale", {REAL}, unary, {0}, -3},
     {"scale by 0", "scale", {REAL}, unary, {0}, 0},
@@ -342,11 +329,6 @@ const op_case op_cases[] = {
     GRADIENT(gelu_grad, REAL),
     GRADIENT(tanh_grad, UNIT),
     GRADIENT(sigmoid_grad, POSITIVE),
-    REDUCTION(sum),
-    REDUCTION(mean),
-    REDUCTION(sum_square),
-    REDUCTION(max),
-    REDUCTION(min),
     {"argmax of dim 0", "argmax", {REAL}, reduction, {1, 0}, 0},
     {"argmax of dim 2, kept", "argmax", {REAL}, reduction, {4, 1}, 0},
     {"expand to all", "expand", {REAL, REAL}, expansion, {7, 0, 0}, 0},

@@ -25,7 +25,6 @@ void reference_call(const trama_call *call)
     } ops[] = {
 #define OP(name, ...) {&trama_op_##name, run_##name},
 #include "ops.def"
-#undef OP
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (ops[i].op == call->op) {

@@ -11,7 +11,6 @@
 
 #define OP(name, ...) void run_##name(const trama_call *call);
 #include "ops.def"
-#undef OP
 
 /* Ends the program, or the attempt. */
 _Noreturn void impossible(const trama_call *call, const char *problem);

@@ -13,7 +13,23 @@
     .attributes = {.integer = {rows, columns, [WINDOW_OFFSET] = down, [WINDOW_OFFSET + 1] = right}}
 #define SOURCE(...) .integer = {TRAMA_F64, 2, __VA_ARGS__}
 
+/* Letters of the domains of ops.def. */
+#define REAL "r"
+#define POSITIVE "p"
+#define NONZERO "p"
+#define INTEGER "s"
+
 const tried_op tried_ops[] = {
+#define UNARY(name, types, partial, flops, domain, ...) {#name, "7x5", domain, NONE},
+#define BINARY(name, types, partial, flops, x, y, ...) BROADCAST(name, x, y)
+#define COMPARISON(name, flops, x, y, ...) BROADCAST(name, x, y)
+#define BROADCAST(name, x, y)                                                                                          \
+    {#name, "7x5,7x5", x y, NONE}, {#name, "5,7x5", x y, NONE}, {#name, "7x1,1x5", x y, NONE},                         \
+        {#name, "3x7x1,5", x y, NONE},
+#define REDUCTION(name, dtype, partial, infer, flops, domain, ...)                                                     \
+    {#name, "7x5x3", domain, INTEGERS(7, 0)}, {#name, "7x5x3", domain, INTEGERS(2, 0)},                                \
+        {#name, "7x5x3", domain, INTEGERS(5, 1)}, {#name, "2x5", domain, INTEGERS(1, 1)},
+#include "ops.def"
     {"matmul", "7x5,5x3", "rr", NONE},
     {"matmul", "5x7,3x5", "rr", INTEGERS(1, 1)},
     {"matmul", "3x4x5,5x7", "rr", NONE},
@@ -30,24 +46,7 @@ const tried_op tried_ops[] = {
     {"matmul", "5x7,5", "rr", INTEGERS(1, 0)},
     {"matmul", "0,0", "rr", NONE},
     {"matmul", "1,1x2", "rr", NONE},
-    {"add", "7x5,7x5", "rr", NONE},
-    {"add", "7x5,5", "rr", NONE},
-    {"add", "7x1,1x5", "rr", NONE},
     {"add", "2x0,1", "rr", NONE},
-    {"sub", "7x5,7x5", "rr", NONE},
-    {"sub", "5,7x5", "rr", NONE},
-    {"mul", "7x5,7x5", "rr", NONE},
-    {"mul", "3x7x1,5", "rr", NONE},
-    {"div", "7x5,7x5", "rr", NONE},
-    {"div", "7x5,7x1", "rr", NONE},
-    {"equal", "7x5,5", "ss", NONE},
-    {"neg", "7x5", "r", NONE},
-    {"abs", "7x5", "r", NONE},
-    {"sign", "7x5", "r", NONE},
-    {"square", "7x5", "r", NONE},
-    {"sqrt", "7x5", "p", NONE},
-    {"exp", "7x5", "r", NONE},
-    {"log", "7x5", "p", NONE},
     {"scale", "7x5", "r", REALS(2.5)},
     {"scale", "7x5", "r", REALS(-1.5)},
     {"scale", "7x5", "r", REALS(0)},
@@ -66,27 +65,13 @@ const tried_op tried_ops[] = {
     {"cast", "7x5", "r", INTEGERS(TRAMA_I32)},
     {"cast", "7x5", "s", INTEGERS(TRAMA_F64)},
     {"stop_gradient", "7x5", "r", NONE},
-    {"relu", "7x5", "r", NONE},
-    {"gelu", "7x5", "r", NONE},
-    {"tanh", "7x5", "r", NONE},
     {"sigmoid", "2x1", "r", NONE},
-    {"sigmoid", "7x5", "r", NONE},
     {"relu_grad", "7x5,7x5", "rr", NONE},
     {"gelu_grad", "7x5,7x5", "rr", NONE},
     {"tanh_grad", "7x5,7x5", "rr", NONE},
     {"sigmoid_grad", "7x5,7x5", "rr", NONE},
-    {"sum", "7x5x3", "r", INTEGERS(7, 0)},
-    {"sum", "7x5x3", "r", INTEGERS(2, 0)},
     {"sum", "2x1x3", "r", INTEGERS(3, 1)},
     {"sum", "0x5", "r", INTEGERS(1, 0)},
-    {"mean", "7x5x3", "r", INTEGERS(5, 0)},
-    {"mean", "7x5", "r", INTEGERS(1, 1)},
-    {"sum_square", "7x5x3", "r", INTEGERS(5, 0)},
-    {"sum_square", "7x5", "r", INTEGERS(3, 1)},
-    {"max", "7x5x3", "r", INTEGERS(6, 0)},
-    {"max", "2x5", "r", INTEGERS(1, 1)},
-    {"min", "7x5x3", "r", INTEGERS(5, 1)},
-    {"min", "2x5", "r", INTEGERS(3, 0)},
     {"argmax", "7x5", "s", INTEGERS(2, 0)},
     {"argmax", "5x7x3", "r", INTEGERS(2, 1)},
     {"argmax", "1x2", "r", INTEGERS(1, 0)},
@@ -171,4 +156,22 @@ trama_node *tried_op_node(const tried_op *c, trama_program *program)
     trama_value *result = trama_apply_at(TRAMA_HERE, program, op, op->n_in, in, &c->attributes);
     ck_assert_msg(result != NULL, "%s", trama_program_error(program));
     return result->node;
+}
+
+trama_node *tried_op_node_of(const tried_op *c, trama_dtype dtype, bool scalars_are_doubles, trama_program *p)
+{
+    const trama_op *op = trama_op_find(c->op);
+    trama_program *pattern = trama_program_new();
+    const trama_node *model = tried_op_node(c, pattern);
+    trama_value *in[TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < op->n_in; i++) {
+        const trama_value *m = model->in[i];
+        const char name[] = {(char)('a' + i), 0};
+        const bool counts = strchr("lc", c->domain[i]) != NULL;
+        const trama_dtype own = counts || (scalars_are_doubles && m->shape.ndim == 0) ? m->dtype : dtype;
+        in[i] = op->updates >> i & 1 ? trama_state(p, name, own, m->shape, NULL) : trama_input(p, name, own, m->shape);
+    }
+    trama_value *result = trama_apply_at(TRAMA_HERE, p, op, op->n_in, in, &c->attributes);
+    trama_program_destroy(&pattern);
+    return result ? result->node : NULL;
 }

@@ -17,6 +17,9 @@ extern const int n_tried_ops;
 
 /* Appends the op on operands "a", "b", ...: states where it updates them, else inputs. Returns its node. */
 trama_node *tried_op_node(const tried_op *c, trama_program *program);
+/* The same on operands whose numbers of the domains r, p and s are of one type, or those of shape "" doubles. NULL
+ * where the op does not take it. */
+trama_node *tried_op_node_of(const tried_op *c, trama_dtype dtype, bool scalars_are_doubles, trama_program *program);
 
 /* Random values of an operand's domain. */
 dense tried_op_operand(const tried_op *c, int operand, trama_shape shape, uint64_t seed);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builders and gradients of the ops of which ops.def says everything. */
+#include "families.h"
+
+/* ---- Builders ---- */
+
+#define UNARY(name, ...)                                                                                               \
+    trama_value *trama_##name##_at(trama_where where, trama_value *x)                                                  \
+    {                                                                                                                  \
+        return apply1(where, &trama_op_##name, x);                                                                     \
+    }
+#define BINARY(name, ...)                                                                                              \
+    trama_value *trama_##name##_at(trama_where where, trama_value *x, trama_value *y)                                  \
+    {                                                                                                                  \
+        return apply2(where, &trama_op_##name, x, y);                                                                  \
+    }
+#define COMPARISON(name, ...) BINARY(name, )
+#define REDUCTION(name, ...)                                                                                           \
+    trama_value *trama_##name##_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)           \
+    {                                                                                                                  \
+        return reduce_dims(where, &trama_op_##name, x, n, dims, keep_dim);                                             \
+    }
+#include "ops.def"
+
+/* ---- The words of the gradient column ---- */
+
+#define G d_out[0]
+#define X node->in[0]
+#define Y node->in[1]
+#define Z node->out[0]
+#define ATTRIBUTE(slot) node->attributes.real[slot]
+#define APPLY(op, x, y) apply2(node->where, &trama_op_##op, x, y)
+#define NEG(x) trama_neg_at(node->where, x)
+#define ABS(x) trama_abs_at(node->where, x)
+#define SIGN(x) trama_sign_at(node->where, x)
+#define SQUARE(x) trama_square_at(node->where, x)
+#define EXP(x) trama_exp_at(node->where, x)
+#define ADD(x, y) trama_add_at(node->where, x, y)
+#define SUB(x, y) trama_sub_at(node->where, x, y)
+#define MUL(x, y) trama_mul_at(node->where, x, y)
+#define DIV(x, y) trama_div_at(node->where, x, y)
+#define EQUAL(x, y) trama_equal_at(node->where, x, y)
+#define SCALE(x, factor) trama_scale_at(node->where, x, factor)
+#define AFFINE(factor, x, offset) trama_affine_at(node->where, x, factor, offset) /* factor x + offset */
+#define DIV_SCALAR(x, number) trama_div_scalar_at(node->where, x, number)
+#define CAST(x, like) trama_cast_at(node->where, x, like->dtype)
+
+/* Of reductions: x repeated to the shape of X; the same divided by the repetitions; g for the elements that are Z. */
+#define EXPAND(x) gradient_expand(node, x, false)
+#define EXPAND_AVERAGE(x) gradient_expand(node, x, true)
+#define SHARE(g) gradient_of_extremum(node, g)
+
+/* ---- Gradients ---- */
+
+static void set(const trama_node *node, trama_value **d_in, int i, trama_value *d)
+{
+    d_in[i] = gradient_unbroadcast(d, node->in[i]);
+}
+
+#define BODY_NONE ;
+#define BODY_DX(dx)                                                                                                    \
+    {                                                                                                                  \
+        set(node, d_in, 0, dx);                                                                                        \
+    }
+#define BODY_DX_DY(dx, dy)                                                                                             \
+    {                                                                                                                  \
+        if (node_wants(node, 0))                                                                                       \
+            set(node, d_in, 0, dx);                                                                                    \
+        if (node_wants(node, 1))                                                                                       \
+            set(node, d_in, 1, dy);                                                                                    \
+    }
+#define BODY_DX_THEN_DY(dx, dy)                                                                                        \
+    {                                                                                                                  \
+        trama_value *D = dx;                                                                                           \
+        if (node_wants(node, 0))                                                                                       \
+            set(node, d_in, 0, D);                                                                                     \
+        if (node_wants(node, 1))                                                                                       \
+            set(node, d_in, 1, dy);                                                                                    \
+    }
+#define FUNCTION(name, gradient)                                                                                       \
+    void name##_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in) BODY_##gradient
+
+#define POINTWISE(form, name, types, partial, attributes, flops, formula, gradient, ...) FUNCTION(name, gradient)
+#define REDUCTION(name, dtype, partial, infer, flops, domain, gradient, ...) FUNCTION(name, gradient)
+#include "ops.def"

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel of every op against its naive reference, in every type of real numbers and every memory order. */
+#include "reference.h"
+#include "tried_ops.h"
+#include "views.h"
+
+/* Results, then operands; an updated operand is its result. Numbers are those of the tensors, as doubles. */
+typedef struct arrays {
+    int n_out, n_in;
+    tensor at[2 * TRAMA_MAX_OPERANDS];
+    dense as_double[2 * TRAMA_MAX_OPERANDS];
+} arrays;
+
+static void fill_operand(const tried_op *c, int operand, tensor *t, dense *d)
+{
+    dense values = tried_op_operand(c, operand, d->shape, (uint64_t)operand + 1);
+    int64_t next = 0;
+    FOR_EACH(t, index)
+    {
+        put(t, index, values.at[next]);
+        d->at[next++] = at(t, index);
+    }
+    dense_free(&values);
+}
+
+static arrays arrays_of(const tried_op *c, const trama_node *node, order how)
+{
+    arrays a = {.n_out = node->op->n_out, .n_in = node->op->n_in};
+    for (int i = 0; i < a.n_in; i++) {
+        const int k = a.n_out + i;
+        a.at[k] = tensor_new(node->in[i]->dtype, (order)((how + i) % N_ORDERS), node->in[i]->shape);
+        a.as_double[k] = dense_new(node->in[i]->shape);
+        fill_operand(c, i, &a.at[k], &a.as_double[k]);
+    }
+    for (int o = 0; o < a.n_out; o++) {
+        const bool updates = node->op->updates >> o & 1;
+        a.at[o] = updates ? a.at[a.n_out + o] : tensor_new(node->out[o]->dtype, how, node->out[o]->shape);
+        a.as_double[o] = dense_new(node->out[o]->shape);
+    }
+    return a;
+}
+
+static void arrays_free(arrays *a, const trama_op *op)
+{
+    for (int i = 0; i < a->n_out + a->n_in; i++) {
+        dense_free(&a->as_double[i]);
+        if (i >= a->n_out || !(op->updates >> i & 1))
+            tensor_free(&a->at[i]);
+    }
+}
+
+static void run_both(arrays *a, const trama_node *node)
+{
+    trama_view views[2 * TRAMA_MAX_OPERANDS], doubles[2 * TRAMA_MAX_OPERANDS];
+    for (int i = 0; i < a->n_out + a->n_in; i++) {
+        views[i] = a->at[i].view;
+        doubles[i] = dense_view(&a->as_double[i], a->at[i].view.dtype);
+    }
+    trama_call call = {.op = node->op,
+                       .attributes = &node->attributes,
+                       .n_in = a->n_in,
+                       .n_out = a->n_out,
+                       .in = doubles + a->n_out,
+                       .out = doubles};
+    reference_call(&call);
+    call.in = views + a->n_out;
+    call.out = views;
+    run_call(&call);
+}
+
+/* Roundings by which a kernel may differ from double precision, rounded once: none that chooses elements, but for its
+ * constants, which it rounds; functions of libm and formulas; sums of up to 105 terms in another order. */
+static double units_of(const trama_op *op)
+{
+    return op->exact ? 1 : op->pointwise ? 16 : 512;
+}
+
+static void try_order(const tried_op *c, const trama_node *node, order how)
+{
+    arrays a = arrays_of(c, node, how);
+    run_both(&a, node);
+    for (int o = 0; o < a.n_out; o++) {
+        const trama_dtype dtype = a.at[o].view.dtype;
+        int64_t next = 0;
+        FOR_EACH(&a.at[o], index)
+        {
+            const double got = at(&a.at[o], index), want = a.as_double[o].at[next++];
+            ck_assert_msg(near(dtype, got, want, units_of(node->op)), "%s of %s, %s: element %lld is %.17g, not %.17g",
+                          c->op, c->shapes, trama_dtype_name(dtype), (long long)next - 1, got, want);
+        }
+        ck_assert_msg(outside_untouched(&a.at[o]), "%s of %s writes beside its result", c->op, c->shapes);
+    }
+    arrays_free(&a, node->op);
+}
+
+/* False where the op does not take the type. */
+static bool try_type(const tried_op *c, trama_dtype dtype, bool scalars_are_doubles)
+{
+    trama_program *p = trama_program_new();
+    const trama_node *node = tried_op_node_of(c, dtype, scalars_are_doubles, p);
+    for (int how = 0; node && how < N_ORDERS; how++)
+        try_order(c, node, (order)how);
+    trama_program_destroy(&p);
+    return node != NULL;
+}
+
+/* The reference knows doubles only, so casts are compared in test_pointwise. */
+static bool is_compared(const tried_op *c)
+{
+    return strcmp(c->op, "cast") != 0;
+}
+
+START_TEST(every_kernel_gives_what_its_reference_gives)
+{
+    int n = 0;
+    for (int i = 0; i < n_tried_ops; i++)
+        for (int dtype = 0; dtype < TRAMA_N_DTYPES && is_compared(&tried_ops[i]); dtype = next_float(dtype)) {
+            n +=
+                try_type(&tried_ops[i], (trama_dtype)dtype, false) || try_type(&tried_ops[i], (trama_dtype)dtype, true);
+        }
+    ck_assert_int_gt(n, 2 * n_tried_ops);
+}
+END_TEST
+
+RUN_TESTS("ops", every_kernel_gives_what_its_reference_gives)
