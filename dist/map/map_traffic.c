@@ -298,7 +298,7 @@ static void add_directly(survey *s, const transfer *t, int times)
 /* A change as the plan makes it where each process has a place of its own. */
 static void add_change(survey *s, const transfer *t, int times, reshard_part within)
 {
-    reshard_choice c = reshard_choose(t, true, within);
+    reshard_choice c = reshard_choose(t, &(reshard_setting){.apart = true, .within = within});
     if (!reshard_has_route(&c)) {
         add_directly(s, &c.t, times);
         return;

@@ -4,10 +4,11 @@
 #ifndef PLAN_H
 #define PLAN_H
 
+#include "box_index.h"
+#include "collective_choice.h"
 #include "complete.h"
 #include "machine.h"
 #include "map.h"
-#include "box_index.h"
 
 /* How big tasks are, and the rest that a user may set. */
 typedef struct plan_options {
@@ -104,13 +105,6 @@ typedef struct plan_group {
 } plan_group;
 
 /* What one member of a group does in a collective. n members; count elements. */
-typedef enum {
-    PLAN_ALL_GATHER,     /* count of each, in the order of members, become n * count on each */
-    PLAN_ALL_TO_ALL,     /* of n * count on each, part i goes to member i, which has part j from member j */
-    PLAN_BROADCAST,      /* count of the root become the same on each */
-    PLAN_REDUCE_SCATTER, /* of n * count on each, member i gets the parts i reduced to one */
-    PLAN_ALL_REDUCE      /* count on each become one, on each */
-} collective_form;
 typedef struct plan_collective {
     collective_form form;
     int group, root; /* in plan->groups; member of it that broadcasts, else 0 */
@@ -160,9 +154,9 @@ typedef struct plan_exchange {
     trama_layout from, to;
     int64_t received, sent;                   /* bytes between places, of this rank */
     int64_t together_received, together_sent; /* of these in collectives: what members at least need */
-    int64_t bound;   /* bytes that the processes of this rank lack, without partials; -1 with partials */
-    int64_t least;   /* bytes that this rank must receive at least: as bound, where processes of one place share what they
-                        have; -1 with partials */
+    int64_t bound; /* bytes that the processes of this rank lack, without partials; -1 with partials */
+    int64_t least; /* bytes that this rank must receive at least: as bound, where processes of one place share what they
+                      have; -1 with partials */
     int64_t buffers; /* bytes of message buffers of this rank */
     int messages;    /* received and sent; a bundle counts where its first message does */
     int bundled;     /* received and sent as parts of bundles */

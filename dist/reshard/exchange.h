@@ -163,19 +163,11 @@ int sum_tiles(const exchange *x, const group *g);
 int64_t lacking_bytes(const exchange *x);
 /* The same of its places, on which several processes may share what they have: bytes that the rank must receive. */
 int64_t least_bytes(const exchange *x);
-/* exchange_collective.c: an exchange that GPUs make together. Whether it is one, by what all ranks know alike; then its
- * steps.
- */
-typedef struct collective_way {
-    collective_form form;
-    int axis;      /* of the mesh: along it lies each group; -1: the whole mesh is one */
-    int give, get; /* the dims that are cut for what goes, and in what comes; -1: none is */
-    bool sums;     /* what an all-to-all has brought is summed */
-    bool gathers;  /* and these sums are gathered */
-    int root;      /* place */
-} collective_way;
-bool find_collective(const exchange *x, collective_way *found);
-void stage_collective(exchange *x, const collective_way *found);
+/* exchange_collective.c: whether each target process has a GPU to itself; and the position in the target mesh of the
+ * place that has all of the tensor, where no other place has some, or -1. */
+bool is_on_gpus(const exchange *x);
+int find_root(const exchange *x);
+void stage_collective(exchange *x, const collective_choice *found);
 
 /* exchange_target.c: the shards of the target holding; regions are set, what gets no value is zero. */
 void make_targets(exchange *x);

@@ -1,108 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges that GPUs make together: where one axis alone changes and its pieces are equal, the processes along it take
- * part in one collective, in place of messages. Which exchange is one, all ranks find alike, from boxes. It knows no
- * library that does them. */
+/* Exchanges that GPUs make together, as collective_choice.h says: the steps of the members of this rank. */
 #include "exchange.h"
 
-/* One process of the mesh and its group. */
-typedef struct member {
-    int index, n;
-    box whole;    /* what the group has together, or each term of it */
-    box from, to; /* what the process has, and gets */
-} member;
+/* ---- Places ---- */
 
-static box part_of(const box *whole, int dim, int n, int i)
-{
-    box b = *whole;
-    b.n[dim] /= n;
-    b.lo[dim] += b.n[dim] * i;
-    return b;
-}
-
-/* ---- Which exchange is one ---- */
-
-static bool same_placement(const trama_placement *a, const trama_placement *b)
-{
-    return a->kind == b->kind && (a->kind != TRAMA_SPLIT || (a->dim == b->dim && a->order == b->order)) &&
-           (a->kind != TRAMA_PARTIAL || a->reduce == b->reduce);
-}
-
-/* The one axis along which the layouts differ; -1: none or several do. */
-static int changed_axis(const exchange *x)
-{
-    int found = -1;
-    for (int a = 0; a < x->t.to_mesh->ndim; a++) {
-        if (x->t.to_mesh->shape[a] == 1 || same_placement(&x->t.from.axis[a], &x->t.to.axis[a]))
-            continue;
-        if (found >= 0)
-            return -1;
-        found = a;
-    }
-    return found;
-}
-
-/* What the change of one axis is called, if the pieces are equal. */
-static bool find_form(const exchange *x, collective_way *w)
-{
-    const trama_placement *f = &x->t.from.axis[w->axis], *t = &x->t.to.axis[w->axis];
-    bool nccl = x->q->s.options.nccl_sums, whole = t->kind == TRAMA_REPLICATE;
-    w->get = f->kind == TRAMA_SPLIT ? f->dim : -1;
-    w->give = t->kind == TRAMA_SPLIT ? t->dim : -1;
-    w->sums = f->kind == TRAMA_PARTIAL && !nccl;
-    w->gathers = w->sums && whole;
-    if (t->kind == TRAMA_PARTIAL || f->kind == TRAMA_REPLICATE || (w->get >= 0 && w->get == w->give))
-        return false;
-    if (f->kind == TRAMA_PARTIAL && nccl)
-        w->form = whole ? PLAN_ALL_REDUCE : PLAN_REDUCE_SCATTER;
-    else
-        w->form = f->kind == TRAMA_SPLIT && whole ? PLAN_ALL_GATHER : PLAN_ALL_TO_ALL;
-    return true;
-}
-
-static member member_at(const exchange *x, const collective_way *w, int position)
-{
-    const trama_mesh *mesh = x->t.to_mesh;
-    int coordinate[TRAMA_MAX_AXES];
-    member m = {.n = mesh->shape[w->axis]};
-    mesh_coordinate(mesh, position, coordinate);
-    m.index = coordinate[w->axis];
-    layout_box(mesh, &x->t.from, &x->t.whole, position, &m.from);
-    layout_box(mesh, &x->t.to, &x->t.whole, position, &m.to);
-    coordinate[w->axis] = 0;
-    layout_box(mesh, &x->t.from, &x->t.whole, mesh_position(mesh, coordinate), &m.whole);
-    if (w->get >= 0)
-        m.whole.n[w->get] *= m.n;
-    return m;
-}
-
-static bool is_part(const box *whole, int dim, int n, int i, const box *b)
-{
-    box part = dim < 0 ? *whole : part_of(whole, dim, n, i);
-    return (dim < 0 || whole->n[dim] % n == 0) && box_equal(&part, b);
-}
-
-/* The outermost dim of which n members get equal parts; -1. */
-static int even_dim(const box *b, int n)
-{
-    for (int d = 0; d < b->ndim; d++)
-        if (b->n[d] % n == 0)
-            return d;
-    return -1;
-}
-
-static bool is_even(const exchange *x, const collective_way *w)
-{
-    for (int i = 0; i < x->t.to_mesh->size; i++) {
-        member m = member_at(x, w, i);
-        if (box_count(&m.whole) == 0 || !is_part(&m.whole, w->get, m.n, m.index, &m.from) ||
-            !is_part(&m.whole, w->give, m.n, m.index, &m.to) || (w->gathers && even_dim(&m.whole, m.n) < 0))
-            return false;
-    }
-    return true;
-}
-
-/* Whether each process has a GPU to itself. */
-static bool on_gpus(const exchange *x)
+bool is_on_gpus(const exchange *x)
 {
     if (x->t.to.mask || x->t.to_mesh->size < 2 || !map_is_apart(x->q->s.map, x->t.to_mesh))
         return false;
@@ -112,8 +14,7 @@ static bool on_gpus(const exchange *x)
     return true;
 }
 
-/* The one place that holds the tensor, and all of it; -1 where there are others or it is no member. */
-static int find_root(const exchange *x)
+int find_root(const exchange *x)
 {
     int root = -1;
     for (int i = 0; i < x->t.from_mesh->size; i++) {
@@ -127,30 +28,8 @@ static int find_root(const exchange *x)
     }
     for (int i = 0; i < x->t.to_mesh->size; i++)
         if (place_of(x->q, x->t.to_mesh, i) == root)
-            return root;
+            return i;
     return -1;
-}
-
-static bool is_broadcast(const exchange *x, collective_way *w)
-{
-    *w = (collective_way){.form = PLAN_BROADCAST, .axis = -1, .give = -1, .get = -1};
-    if (x->t.reduced || x->t.kept || box_count(&x->t.whole) == 0 || (!x->t.from.mask && x->t.from_mesh->size > 1))
-        return false;
-    for (int a = 0; a < x->t.to_mesh->ndim; a++)
-        if (x->t.to.axis[a].kind != TRAMA_REPLICATE && x->t.to_mesh->shape[a] > 1)
-            return false;
-    w->root = find_root(x);
-    return w->root >= 0;
-}
-
-bool find_collective(const exchange *x, collective_way *w)
-{
-    if (!x->q->s.options.collectives || !on_gpus(x))
-        return false;
-    if (is_broadcast(x, w))
-        return true;
-    *w = (collective_way){.axis = changed_axis(x)};
-    return x->t.one_mesh && !x->t.from.mask && w->axis >= 0 && find_form(x, w) && is_even(x, w);
 }
 
 /* ---- Groups ---- */
@@ -164,7 +43,7 @@ static bool same_group(const plan_group *a, const plan_group *b)
 }
 
 /* The group of a position, by number in the plan. */
-static int group_of(exchange *x, const collective_way *w, int position)
+static int group_of(exchange *x, const collective_choice *w, int position)
 {
     const trama_mesh *mesh = x->t.to_mesh;
     plan *p = x->q->p;
@@ -202,7 +81,7 @@ static plan_region token_of(partition *q, int value, int place)
 /* Part i of a region along a dim; -1: all of it. */
 static plan_region part_in(const plan_region *r, int dim, int n, int i)
 {
-    return (plan_region){r->shard, dim < 0 ? r->box : part_of(&r->box, dim, n, i)};
+    return (plan_region){r->shard, dim < 0 ? r->box : collective_part(&r->box, dim, n, i)};
 }
 
 /* Whether the parts of a region along a dim (-1: all of it) lie one after the other, without gaps. */
@@ -311,11 +190,11 @@ static plan_region make_terms(exchange *x, int place, const box *b, int n)
 }
 
 /* Each member gets a part of all terms, sums it, and where all get all gives it to the others. */
-static void stage_sums(exchange *x, const collective_way *w, int place, int team, const member *m, plan_region from,
-                       plan_region to)
+static void stage_sums(exchange *x, const collective_choice *w, int place, int team, const collective_member *m,
+                       plan_region from, plan_region to)
 {
-    int dim = w->gathers ? even_dim(&m->whole, m->n) : w->give;
-    box part = part_of(&m->whole, dim, m->n, m->index);
+    int dim = w->gathers ? collective_even_dim(&m->whole, m->n) : w->give;
+    box part = collective_part(&m->whole, dim, m->n, m->index);
     plan_region given = in_order(x, PACK, place, from, dim, m->n, true), terms = make_terms(x, place, &part, m->n);
     plan_collective c = {.form = w->form, .group = team, .count = box_count(&part)};
     stage_together(x, SENDS, place, c, &terms, &given);
@@ -332,13 +211,14 @@ static void stage_sums(exchange *x, const collective_way *w, int place, int team
     stage_together(x, SEND_AGAIN, place, c, &all, &sum);
 }
 
-static void stage_broadcast(exchange *x, const collective_way *w, int place, int team, plan_region to)
+static void stage_broadcast(exchange *x, const collective_choice *w, int place, int team, plan_region to)
 {
     const plan_group *g = &x->q->p->groups.at[team];
     plan_collective c = {.form = w->form, .group = team, .count = box_count(&x->t.whole)};
-    while (g->places[c.root] != w->root)
+    int root = place_of(x->q, x->t.to_mesh, w->root);
+    while (g->places[c.root] != root)
         c.root++;
-    if (place == w->root) {
+    if (place == root) {
         const plan_region from = source_piece(x, place, &x->t.whole, 0, 0)->region;
         plan_region given = in_order(x, PACK, place, from, -1, 1, true);
         if (from.shard != to.shard)
@@ -358,7 +238,7 @@ static const plan_region *region_on(const plan_holding *h, int place)
     return NULL;
 }
 
-static void stage_member(exchange *x, const collective_way *w, int position)
+static void stage_member(exchange *x, const collective_choice *w, int position)
 {
     int place = place_of(x->q, x->t.to_mesh, position), team = group_of(x, w, position);
     const plan_region to = *region_on(&x->q->p->holdings.at[x->target], place);
@@ -367,7 +247,7 @@ static void stage_member(exchange *x, const collective_way *w, int position)
         return;
     }
     const plan_region from = *region_on(&x->q->p->holdings.at[x->source], place);
-    const member m = member_at(x, w, position);
+    const collective_member m = collective_member_at(&x->t, w, position);
     if (w->sums) {
         stage_sums(x, w, place, team, &m, from, to);
         return;
@@ -381,7 +261,7 @@ static void stage_member(exchange *x, const collective_way *w, int position)
     s->step.scale = x->t.scale;
 }
 
-void stage_collective(exchange *x, const collective_way *w)
+void stage_collective(exchange *x, const collective_choice *w)
 {
     for (int i = 0; i < x->t.to_mesh->size; i++) /* those of other ranks too */
         group_of(x, w, i);

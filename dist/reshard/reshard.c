@@ -344,7 +344,7 @@ static void stage_messages(exchange *x)
 }
 
 /* together: how GPUs make it, or NULL. */
-static void make_exchange(exchange *x, const collective_way *together, int node)
+static void make_exchange(exchange *x, const collective_choice *together, int node)
 {
     partition *q = x->q;
     x->apart = !x->t.to.mask && map_is_apart(q->s.map, x->t.to_mesh);
@@ -431,10 +431,13 @@ static void reshard(partition *q, int source, const request *r)
 {
     exchange x = exchange_begin(q, source);
     x.t = transfer_from(q, source, r->mesh, r->layout);
-    collective_way together;
-    bool all_at_once = find_collective(&x, &together);
-    bool apart = !all_at_once && are_apart(q, x.t.from_mesh, x.t.to_mesh);
-    reshard_choice c = reshard_choose(&x.t, apart, r->within);
+    bool together = q->s.options.collectives && is_on_gpus(&x);
+    const reshard_setting s = {.apart = are_apart(q, x.t.from_mesh, x.t.to_mesh),
+                               .within = r->within,
+                               .collectives = together,
+                               .nccl_sums = q->s.options.nccl_sums,
+                               .root = together ? find_root(&x) : -1};
+    reshard_choice c = reshard_choose(&x.t, &s);
     x.t = c.t;
     if (reshard_has_route(&c)) {
         reshard_by_route(&x, &c, r);
@@ -447,7 +450,7 @@ static void reshard(partition *q, int source, const request *r)
     *h = (plan_holding){.value = x.value, .mesh = r->mesh, .layout = *r->layout};
     h->inside = layout_has(r->layout, TRAMA_SPLIT) && !x.t.reduced && (x.inside || !x.fresh); /* see try_alias */
     partition_pieces(q, r->mesh, r->layout, &x.t.whole, h);
-    make_exchange(&x, all_at_once ? &together : NULL, r->node);
+    make_exchange(&x, c.form == RESHARD_COLLECTIVE ? &c.collective : NULL, r->node);
 }
 
 void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)

@@ -88,20 +88,22 @@ static void choose_route(reshard_choice *c, reshard_part within)
         trama_mesh_destroy(two ? &slices.owned : &hops.owned);
     }
     if (two)
-        *c = (reshard_choice){RESHARD_TWO_HOPS, c->t, hops};
+        *c = (reshard_choice){.form = RESHARD_TWO_HOPS, .t = c->t, .route = hops};
     else if (sliced)
-        *c = (reshard_choice){RESHARD_SLICED_SUM, c->t, slices};
+        *c = (reshard_choice){.form = RESHARD_SLICED_SUM, .t = c->t, .route = slices};
 }
 
-reshard_choice reshard_choose(const transfer *t, bool apart, reshard_part within)
+reshard_choice reshard_choose(const transfer *t, const reshard_setting *s)
 {
-    reshard_choice c = {.form = RESHARD_DIRECT, .t = reshard_directly(t, apart)};
+    reshard_choice c = {.form = RESHARD_DIRECT, .t = reshard_directly(t, s->apart)};
     if (is_everywhere(&c.t))
         c.form = RESHARD_IN_PLACE;
     else if (find_new_kind(&c.t, &c.route))
         c.form = RESHARD_NEW_KIND;
-    else if (apart)
-        choose_route(&c, within);
+    else if (s->collectives && find_collective(&c.t, s->root, s->nccl_sums, &c.collective))
+        c.form = RESHARD_COLLECTIVE;
+    else if (s->apart)
+        choose_route(&c, s->within);
     return c;
 }
 
@@ -114,7 +116,7 @@ reshard_part reshard_hop_of(const reshard_choice *c, reshard_part within)
 
 int64_t reshard_most_bytes(const transfer *t)
 {
-    reshard_choice c = reshard_choose(t, true, PART_OF_NOTHING);
+    reshard_choice c = reshard_choose(t, &(reshard_setting){.apart = true});
     int64_t bytes =
         reshard_has_route(&c) ? load_of_route(t, &c.route, MOST_ASKED).bytes : load_directly(&c.t, MOST_ASKED).bytes;
     trama_mesh_destroy(&c.route.owned);

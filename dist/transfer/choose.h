@@ -4,11 +4,12 @@
 #ifndef CHOOSE_H
 #define CHOOSE_H
 
-#include "transfer.h"
+#include "collective_choice.h"
 
 typedef enum {
     RESHARD_IN_PLACE,   /* every process has the whole tensor: nobody sends */
     RESHARD_DIRECT,     /* holders send boxes, or terms, to targets; see transfer_is_scattered and transfer_is_sliced */
+    RESHARD_COLLECTIVE, /* GPUs make it together */
     RESHARD_NEW_KIND,   /* by a route: terms become terms of another kind; each process sums a slice, its new term */
     RESHARD_TWO_HOPS,   /* by a route: each process would send many small messages */
     RESHARD_SLICED_SUM, /* by a route: the processes of the source sum a slice each, from which targets take theirs */
@@ -28,10 +29,18 @@ typedef struct reshard_choice {
     reshard_form form;
     transfer t;  /* with lines of the mesh kept that sum on their own */
     route route; /* of the forms that have one; the caller owns route.owned */
+    collective_choice collective;
 } reshard_choice;
 
-/* apart: each process of both meshes has a place of its own; else a change is made directly, or of a new kind. */
-reshard_choice reshard_choose(const transfer *t, bool apart, reshard_part within);
+/* What a change depends on besides its layouts. */
+typedef struct reshard_setting {
+    bool apart; /* each process of both meshes has a place of its own; else no route but of a new kind is taken */
+    reshard_part within;
+    bool collectives; /* each target process has a GPU to itself, and these can exchange together */
+    bool nccl_sums;   /* and sum in whatever order */
+    int root;         /* with collectives; as find_collective takes it */
+} reshard_setting;
+reshard_choice reshard_choose(const transfer *t, const reshard_setting *s);
 
 /* The change as it is made where it goes directly. */
 transfer reshard_directly(const transfer *t, bool apart);

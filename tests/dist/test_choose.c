@@ -23,7 +23,7 @@ static void expect(const char *from_mesh, const char *from, const char *to_mesh,
 {
     trama_mesh *a = trama_mesh_parse(from_mesh), *b = trama_mesh_parse(to_mesh);
     transfer t = transfer_of(a, from, b, to, shape);
-    reshard_choice c = reshard_choose(&t, apart, PART_OF_NOTHING);
+    reshard_choice c = reshard_choose(&t, &(reshard_setting){.apart = apart});
     ck_assert_msg(c.form == form, "%s on %s to %s on %s: form %d, not %d", from, from_mesh, to, to_mesh, (int)c.form,
                   (int)form);
     trama_mesh_destroy(&c.route.owned);
