@@ -200,7 +200,7 @@ static bool same_collective(const part *a, const part *b)
 {
     const plan_collective *c = &step_of(a)->collective, *d = &step_of(b)->collective;
     return c->form == d->form && c->root == d->root && c->count == d->count && c->dtype == d->dtype &&
-           step_of(a)->exchange == step_of(b)->exchange && step_of(a)->gated == step_of(b)->gated &&
+           step_of(a)->exchange == step_of(b)->exchange &&
            (c->form < PLAN_REDUCE_SCATTER || step_of(a)->reduce == step_of(b)->reduce);
 }
 

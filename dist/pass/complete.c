@@ -117,6 +117,8 @@ static trama_status spread_meshes(completion *c)
                 const trama_mesh *own = beside ? l->mesh[beside->id] : mesh;
                 changed |= own && give_mesh(l, node->out[o], own);
             }
+            if (mesh && node->op->follows)
+                changed |= give_mesh(l, node->in[0], mesh);
         }
         for (int i = 0; i < p->nodes.n && !changed; i++) {
             const trama_node *node = p->nodes.at[i];

@@ -56,8 +56,7 @@ static bool waits_for_more(const fusion *f, const trama_node *node, int leader)
 static bool may_join(const fusion *f, const trama_node *node, int leader, int *from_outside)
 {
     const trama_value *lead = f->program->nodes.at[leader]->out[0];
-    if (node->gated != f->program->nodes.at[leader]->gated ||
-        !trama_shape_equal(f->shapes[node->out[0]->id], f->shapes[lead->id]) ||
+    if (!trama_shape_equal(f->shapes[node->out[0]->id], f->shapes[lead->id]) ||
         !trama_layout_equal(&f->l->op[node->id].out[0], &f->l->op[leader].out[0]))
         return false;
     for (int t = 0; t < node->op->n_in; t++) {

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient merge as a change of the program. What runs when is one bit a node; layouts, messages and sums follow from
- * the ops alone: a gradient is added up as it arises, and behind the gate its reader asks for the sum. */
+/* Gradient merge as a change of the program. Layouts, messages and sums follow from the ops alone: a micro-step adds
+ * gradients up as they arise, and who applies them asks for the sum. */
 #include "merge_gradients.h"
-#include "trama_ops.h"
+
+#include <string.h>
 
 #include "ops.h"
+#include "trama_ops.h"
 
-/* One target at work. */
+/* The program at work. */
 typedef struct merger {
     trama_program *program;
+    ARRAY(bool) late;                   /* [node id] applies gradients, or is made of what does */
+    ARRAY(const trama_node *) applying; /* the first of them */
+    /* the target at work */
     trama_target *target;
+    accumulation *made;
+    trama_value *micro_step; /* an effect: all that one does */
     trama_value *effect;
     trama_value *scale[TRAMA_N_DTYPES]; /* in the types of gradients; made when asked for */
 } merger;
@@ -17,29 +24,33 @@ typedef struct merger {
 static void make_scalars(merger *m)
 {
     static const char *const names[] = {"keep", "weight", "scale"};
-    target_merge *merge = &m->target->merge;
     for (int i = 0; i < MERGE_SCALARS; i++) {
         text name = {0};
         text_add(&name, "%s.merge.%s", m->target->name, names[i]);
-        merge->scalar[i] = program_value(m->program, merge->where, VALUE_INPUT, TRAMA_F64, TRAMA_SCALAR, name.at);
+        m->made->scalar[i] =
+            program_value(m->program, m->target->merge.where, VALUE_INPUT, TRAMA_F64, TRAMA_SCALAR, name.at);
         free(name.at);
     }
 }
 
-static trama_value *append(merger *m, const trama_op *op, int n, trama_value *const *in, bool gated)
+static trama_value *append(merger *m, const trama_op *op, int n, trama_value *const *in)
 {
-    trama_value *result = program_append(m->program, m->target->merge.where, op, n, in, NULL);
-    if (result)
-        result->node->gated = gated;
-    return result;
+    return program_append(m->program, m->target->merge.where, op, n, in, NULL);
+}
+
+static trama_value *applies(merger *m, trama_value *v)
+{
+    if (v && v->node)
+        *ARRAY_PUSH(&m->applying) = v->node;
+    return v;
 }
 
 /* The scale in the gradient's type. */
 static trama_value *scale_as(merger *m, trama_dtype dtype)
 {
     trama_value **c = &m->scale[dtype];
-    if (!*c && (*c = trama_cast_at(m->target->merge.where, m->target->merge.scalar[MERGE_SCALE], dtype)) && (*c)->node)
-        (*c)->node->gated = true;
+    if (!*c)
+        *c = applies(m, trama_cast_at(m->target->merge.where, m->made->scalar[MERGE_SCALE], dtype));
     return *c;
 }
 
@@ -49,8 +60,10 @@ static trama_value *buffer_of(merger *m, const trama_value *parameter, const tra
     text_add(&name, "%s.%s.merged", m->target->name, parameter->name);
     trama_value *v =
         trama_state_at(m->target->merge.where, m->program, name.at, gradient->dtype, gradient->shape, NULL);
-    if (v)
+    if (v) {
         v->terms = true;
+        v->gradient_of = parameter;
+    }
     free(name.at);
     return v;
 }
@@ -60,7 +73,7 @@ static trama_value *unlisted(merger *m, trama_value *raw)
 {
     if (!raw->listed || !raw->node)
         return raw;
-    trama_value *own = append(m, &trama_op_stop_gradient, 1, &raw, false);
+    trama_value *own = append(m, &trama_op_stop_gradient, 1, &raw);
     if (!own)
         return NULL;
     trama_node *made = raw->node, *alias = own->node; /* the two change places */
@@ -75,24 +88,25 @@ static trama_value *unlisted(merger *m, trama_value *raw)
     return own;
 }
 
-/* Gradient i added to its buffer; and behind the gate what lies there goes to where the parameter is, terms summed, and
+/* Gradient i added to its buffer; and to be applied what lies there goes to where the parameter is, terms summed, and
  * is scaled: in this order, so that what is sent is the buffer itself, and the rest is part of the update's task. */
 static trama_value *merged(merger *m, int i)
 {
     trama_value *raw = unlisted(m, m->effect->raw.at[i]), *parameter = m->effect->trained.at[i];
-    const target_merge *s = &m->target->merge;
+    trama_value *const *scalar = m->made->scalar;
     if (!raw)
         return NULL;
-    trama_value *added = append(
-        m, &trama_op_accumulate, 4,
-        (trama_value *[]){buffer_of(m, parameter, raw), raw, s->scalar[MERGE_KEEP], s->scalar[MERGE_WEIGHT]}, false);
-    trama_value *placed = append(m, &trama_op_stop_gradient, 1, &added, true);
-    trama_value *result = append(m, &trama_op_mul, 2, (trama_value *[]){placed, scale_as(m, raw->dtype)}, true);
+    trama_value *buffer = buffer_of(m, parameter, raw);
+    trama_value *added =
+        append(m, &trama_op_accumulate, 4, (trama_value *[]){buffer, raw, scalar[MERGE_KEEP], scalar[MERGE_WEIGHT]});
+    trama_value *placed = applies(m, append(m, &trama_op_stop_gradient, 1, &buffer));
+    trama_value *result = append(m, &trama_op_mul, 2, (trama_value *[]){placed, scale_as(m, raw->dtype)});
     if (result) {
         added->gradient_of = placed->gradient_of = result->gradient_of = parameter;
         placed->settled = true;
+        *ARRAY_PUSH(&m->micro_step->effects) = added;
     }
-    raw->settled = s->how & TRAMA_SYNC_EACH;
+    raw->settled = m->target->merge.how & TRAMA_SYNC_EACH;
     return result;
 }
 
@@ -107,7 +121,8 @@ static void merge_effect(merger *m)
     trama_program *p = m->program;
     int from = m->effect->updates_from, to = m->effect->updates_to, n = p->nodes.n;
     for (int i = from; i < to; i++)
-        p->nodes.at[i]->gated = p->nodes.at[i]->role != NODE_FORWARD; /* the run counter counts every run */
+        if (p->nodes.at[i]->role != NODE_FORWARD) /* the run counter counts every run */
+            *ARRAY_PUSH(&m->applying) = p->nodes.at[i];
     for (int i = m->effect->raw.n - 1; i >= 0 && !p->status; i--) { /* the last ones are there first */
         trama_value *g = merged(m, i);
         for (int k = from; k < n; k++)
@@ -116,56 +131,125 @@ static void merge_effect(merger *m)
     }
 }
 
-static void merge_target(trama_program *p, trama_target *t)
+static void merge_target(merger *m, trama_target *t, accumulation *made)
 {
-    merger m = {.program = p, .target = t};
-    node_role outer = p->role;
-    p->role = NODE_MERGE;
-    make_scalars(&m);
+    trama_program *p = m->program;
+    m->target = t;
+    m->made = made;
+    memset(m->scale, 0, sizeof m->scale);
+    make_scalars(m);
+    m->micro_step = program_value(p, t->merge.where, VALUE_EFFECT, TRAMA_F64, TRAMA_SCALAR, "accumulate");
     for (int i = 0; i < t->values.n && !p->status; i++) {
-        m.effect = t->values.at[i];
-        if (m.effect->raw.n)
-            merge_effect(&m);
+        m->effect = t->values.at[i];
+        if (m->effect->raw.n)
+            merge_effect(m);
     }
-    p->role = outer;
+    *ARRAY_PUSH(&t->values) = m->micro_step;
 }
 
-/* ---- Gated nodes come last ---- */
+/* ---- Two targets ---- */
 
-/* What the updates were made of comes before what is made of it, which the order of recording no longer says. */
-static void place(const trama_program *p, trama_node *node, bool gated, bool *placed, trama_node **order, int *n)
+static void spread_late(merger *m)
 {
-    if (placed[node->id] || node->gated != gated)
-        return;
-    placed[node->id] = true;
-    for (int t = 0; t < node->op->n_in; t++)
-        if (node->in[t]->node)
-            place(p, node->in[t]->node, gated, placed, order, n);
-    order[(*n)++] = node;
-}
-
-static void spread_gate(const trama_program *p)
-{
+    const trama_program *p = m->program;
+    for (int i = 0; i < p->nodes.n; i++)
+        *ARRAY_PUSH(&m->late) = false;
+    for (int i = 0; i < m->applying.n; i++)
+        m->late.at[m->applying.at[i]->id] = true;
     for (bool changed = true; changed;) {
         changed = false;
         for (int i = 0; i < p->nodes.n; i++) {
-            trama_node *node = p->nodes.at[i];
-            for (int t = 0; t < node->op->n_in && !node->gated; t++)
-                if (node->in[t]->node && node->in[t]->node->gated)
-                    changed = node->gated = true;
+            const trama_node *node = p->nodes.at[i];
+            for (int t = 0; t < node->op->n_in && !m->late.at[i]; t++)
+                if (node->in[t]->node && m->late.at[node->in[t]->node->id])
+                    changed = m->late.at[i] = true;
         }
     }
 }
 
-static void renumber(trama_program *p)
+static bool is_late(const merger *m, const trama_value *v)
 {
+    bool late = v->node && m->late.at[v->node->id];
+    for (int i = 0; i < v->effects.n; i++)
+        late |= is_late(m, v->effects.at[i]);
+    return late;
+}
+
+/* Whether a micro-step changes a state. */
+static bool is_moved(const merger *m, const bool *needed, int n_nodes, const trama_value *state)
+{
+    for (int i = 0; i < n_nodes; i++) {
+        const trama_node *node = m->program->nodes.at[i];
+        for (int o = 0; needed[i] && !m->late.at[i] && o < node->op->n_out; o++)
+            if ((node->op->updates >> o & 1) && node->in[o] == state)
+                return true;
+    }
+    return false;
+}
+
+/* What is late reads a state as it was before the micro-step, though it runs behind it; but sums as they are now. */
+static void keep_old_states(merger *m, const bool *needed, int n_nodes)
+{
+    for (int i = 0; i < n_nodes; i++) {
+        trama_node *node = m->program->nodes.at[i];
+        for (int t = 0; needed[i] && m->late.at[i] && t < node->op->n_in; t++)
+            if (node->in[t]->kind == VALUE_STATE && !node->in[t]->terms && is_moved(m, needed, n_nodes, node->in[t])) {
+                node->in[t] = append(m, &trama_op_stop_gradient, 1, &node->in[t]);
+                *ARRAY_PUSH(&m->late) = false;
+            }
+    }
+}
+
+/* What is not late is done in every micro-step, whoever needs it. */
+static void split_target(merger *m, trama_target *t, accumulation *made)
+{
+    trama_program *p = m->program;
+    int n_nodes = p->nodes.n, n = 0;
+    trama_value *micro_step = t->values.at[t->values.n - 1];
+    bool *needed = trama_alloc((size_t)n_nodes);
+    program_closure(p, t->values.n, t->values.at, needed);
+    m->target = t;
+    keep_old_states(m, needed, n_nodes);
+    for (int i = 0; i < p->nodes.n; i++)
+        if ((i >= n_nodes || needed[i]) && !m->late.at[i])
+            *ARRAY_PUSH(&micro_step->effects) = p->nodes.at[i]->out[0];
+    made->apply = trama_alloc(sizeof *made->apply);
+    *made->apply =
+        (trama_target){.program = p, .id = p->targets.n, .name = trama_text_copy(t->name), .where = t->where};
+    *ARRAY_PUSH(&p->targets) = made->apply;
+    for (int i = 0; i < t->values.n; i++)
+        if (is_late(m, t->values.at[i]))
+            *ARRAY_PUSH(&made->apply->values) = t->values.at[i];
+        else
+            t->values.at[n++] = t->values.at[i];
+    t->values.n = n;
+    free(needed);
+}
+
+/* ---- Late nodes come last ---- */
+
+/* What the updates were made of comes before what is made of it, which the order of recording no longer says. */
+static void place(const merger *m, trama_node *node, bool late, bool *placed, trama_node **order, int *n)
+{
+    if (placed[node->id] || m->late.at[node->id] != late)
+        return;
+    placed[node->id] = true;
+    for (int t = 0; t < node->op->n_in; t++)
+        if (node->in[t]->node)
+            place(m, node->in[t]->node, late, placed, order, n);
+    order[(*n)++] = node;
+}
+
+static void renumber(const merger *m)
+{
+    trama_program *p = m->program;
     size_t n = (size_t)p->nodes.n;
     trama_node **order = trama_alloc(n * sizeof(trama_node *));
     bool *placed = trama_alloc(n);
     int at = 0;
-    for (int gated = 0; gated < 2; gated++)
+    for (int late = 0; late < 2; late++)
         for (int i = 0; i < p->nodes.n; i++)
-            place(p, p->nodes.at[i], gated, placed, order, &at);
+            place(m, p->nodes.at[i], late, placed, order, &at);
     for (int i = 0; i < p->nodes.n; i++) {
         p->nodes.at[i] = order[i];
         order[i]->id = i;
@@ -178,17 +262,27 @@ static void renumber(trama_program *p)
     free(placed);
 }
 
-bool merge_gradients(trama_program *program)
+accumulation *merge_gradients(trama_program *program)
 {
-    bool any = false;
-    for (int i = 0; i < program->targets.n && !program->status; i++)
+    int n = program->targets.n;
+    accumulation *made = NULL;
+    merger m = {.program = program};
+    node_role outer = program->role;
+    program->role = NODE_MERGE;
+    for (int i = 0; i < n && !program->status; i++)
         if (program->targets.at[i]->merge.k) {
-            merge_target(program, program->targets.at[i]);
-            any = true;
+            made = made ? made : trama_alloc((size_t)n * sizeof *made);
+            merge_target(&m, program->targets.at[i], &made[i]);
         }
-    if (any && !program->status) {
-        spread_gate(program);
-        renumber(program);
+    if (made && !program->status) {
+        spread_late(&m);
+        for (int i = 0; i < n; i++)
+            if (program->targets.at[i]->merge.k)
+                split_target(&m, program->targets.at[i], &made[i]);
+        renumber(&m);
     }
-    return any;
+    program->role = outer;
+    ARRAY_FREE(&m.late);
+    ARRAY_FREE(&m.applying);
+    return made;
 }

@@ -27,12 +27,29 @@ partition *partition_begin(const plan_source *source)
     return q;
 }
 
+/* Shards of state that lies as terms, in part on other ranks: who reads it sums them, in a plan of its own. */
+static bool *find_sent_later(const partition *q)
+{
+    bool *sent = trama_alloc((size_t)max_i64(1, q->p->shards.n));
+    for (int i = 0; i < q->p->holdings.n; i++) {
+        const plan_holding *h = &q->p->holdings.at[i];
+        bool apart = false;
+        for (int k = 0; layout_has(&h->layout, TRAMA_PARTIAL) && k < h->mesh->size; k++)
+            apart |= !is_mine(q, place_of(q, h->mesh, k));
+        for (int k = 0; apart && k < h->pieces.n; k++)
+            sent[h->pieces.at[k].region.shard] |= value_is_state(q->s.program->values.at[h->value]);
+    }
+    return sent;
+}
+
 plan *partition_end(partition **partition_)
 {
     partition *q = *partition_;
     plan *p = q->p;
     number_messages(p);
-    plan_prioritize(p, machine_workers(q->s.machine, q->s.rank));
+    bool *sent_later = find_sent_later(q);
+    plan_prioritize(p, machine_workers(q->s.machine, q->s.rank), sent_later);
+    free(sent_later);
     for (int i = 0; i < q->locals.n; i++)
         ARRAY_FREE(&q->locals.at[i].at);
     ARRAY_FREE(&q->locals);
@@ -81,6 +98,20 @@ void partition_import(partition *q, int value, const plan *other, int as)
         *ARRAY_PUSH(&h.pieces) = piece;
     }
     *ARRAY_PUSH(&q->p->holdings) = h;
+}
+
+void partition_follow(partition *q, const plan *before)
+{
+    for (int i = 0; i < q->p->shards.n; i++) {
+        plan_shard *mine = &q->p->shards.at[i];
+        const plan_import *import = mine->source == SHARD_IMPORT ? &q->p->imports.at[mine->import] : NULL;
+        for (int k = 0; import && k < before->shards.n; k++) {
+            const plan_shard *theirs = &before->shards.at[k];
+            const plan_import *other = theirs->source == SHARD_IMPORT ? &before->imports.at[theirs->import] : NULL;
+            if (other && other->value == import->value && other->piece == import->piece)
+                mine->lane = theirs->lane;
+        }
+    }
 }
 
 /* New shards for all pieces of a holding. */
@@ -316,7 +347,6 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         const trama_node *node = p->nodes.at[i];
         if (!needed[i] || leader[i] != i || is_there(q, node))
             continue;
-        q->gated = node->gated;
         if (node->op->alias) {
             count_waves(q, 1, &node);
             emit_alias(q, node, kept[node->out[0]->id]);

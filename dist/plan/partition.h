@@ -25,6 +25,9 @@ partition *partition_begin(const plan_source *source);
 /* The value's holding comes from another plan, which keeps it as its value number `as`. */
 void partition_import(partition *q, int value, const plan *other, int as);
 
+/* The plan runs behind another one of the same program: what both import is where that one left it. */
+void partition_follow(partition *q, const plan *before);
+
 /* The value is fed: its shards in its own layout. */
 void partition_input(partition *q, int value);
 

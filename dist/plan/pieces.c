@@ -124,12 +124,8 @@ int partition_shard(partition *q, shard_source source, int value, int place, con
 plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands)
 {
     plan_step *s = ARRAY_PUSH(&q->p->steps);
-    *s = (plan_step){.kind = kind,
-                     .place = place,
-                     .lane = lane_at(q, place),
-                     .operand = q->p->operands.n,
-                     .n_operands = n,
-                     .gated = q->gated};
+    *s = (plan_step){
+        .kind = kind, .place = place, .lane = lane_at(q, place), .operand = q->p->operands.n, .n_operands = n};
     for (int i = 0; i < n; i++)
         *ARRAY_PUSH(&q->p->operands) = operands[i];
     return s;

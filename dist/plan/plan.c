@@ -126,13 +126,11 @@ plan_share plan_share_of(const plan *p, const plan_step *s)
     return (plan_share){elements * size, elements * size};
 }
 
-static plan_totals count_steps(const plan *p, bool gated_only)
+plan_totals plan_count(const plan *p)
 {
     plan_totals t = {0};
     for (int i = 0; i < p->exchanges.n; i++) {
         const plan_exchange *e = &p->exchanges.at[i];
-        if (gated_only && !e->gated)
-            continue;
         t.received += e->received;
         t.sent += e->sent;
         t.together_received += e->together_received;
@@ -141,22 +139,10 @@ static plan_totals count_steps(const plan *p, bool gated_only)
         t.messages += e->messages;
         t.collectives += e->collectives;
     }
-    for (int i = 0; i < p->steps.n; i++) {
-        const plan_step *s = &p->steps.at[i];
-        t.steps += !gated_only || s->gated;
-        t.computes += s->kind == STEP_COMPUTE && (!gated_only || s->gated);
-    }
+    t.steps = p->steps.n;
+    for (int i = 0; i < p->steps.n; i++)
+        t.computes += p->steps.at[i].kind == STEP_COMPUTE;
     return t;
-}
-
-plan_totals plan_count(const plan *p)
-{
-    return count_steps(p, false);
-}
-
-plan_totals plan_count_gated(const plan *p)
-{
-    return count_steps(p, true);
 }
 
 static void region_text(text *out, const plan *p, const trama_program *program, const plan_region *r)
@@ -186,8 +172,7 @@ static void step_text(text *out, const plan *p, const trama_program *program, co
 {
     static const char *const names[] = {"compute", "copy", "reduce", "fill", "order", "collective", "send", "receive"};
     static const char *const marks[] = {"", "", ">", "+"};
-    text_add(out, "%-8s %s%splace %d", names[s->kind], s->gated ? "gated " : "", plan_on_gpu(p, s->place) ? "GPU " : "",
-             s->place);
+    text_add(out, "%-8s %splace %d", names[s->kind], plan_on_gpu(p, s->place) ? "GPU " : "", s->place);
     if (s->lane >= 0)
         text_add(out, " lane %d", s->lane);
     if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
@@ -231,7 +216,7 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
         text from = {0}, to = {0};
         side_text(&from, e->from_mesh, &e->from);
         side_text(&to, e->to_mesh, &e->to);
-        text_add(out, "  %s%-24s %16s -> %-16s received %lld B, sent %lld B in %d messages", e->gated ? "gated " : "",
+        text_add(out, "  %-24s %16s -> %-16s received %lld B, sent %lld B in %d messages",
                  trama_value_name(program->values.at[e->value]), from.at, to.at, (long long)e->received,
                  (long long)e->sent, e->messages);
         if (e->bound >= 0)
@@ -253,9 +238,4 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
     if (t.collectives)
         text_add(out, " and %d collectives", t.collectives);
     text_add(out, "\n");
-    plan_totals gated = plan_count_gated(p);
-    if (gated.steps)
-        text_add(out, "  a run behind a closed gate %lld B, %lld B, in %d messages\n",
-                 (long long)(t.received - gated.received), (long long)(t.sent - gated.sent),
-                 t.messages - gated.messages);
 }

@@ -138,7 +138,6 @@ typedef struct plan_step {
     int exchange; /* copy, reduce, fill, collective, send, receive, a compute step's sum: the plan->exchanges they
                      belong to */
     double flops;
-    bool gated;   /* of a run that applies merged gradients only */
     int priority; /* of those that are ready the one with more goes first; see priority.h */
     struct {      /* send, receive: both sides sort by it */
         int phase, term;
@@ -162,7 +161,6 @@ typedef struct plan_exchange {
     int bundled;     /* received and sent as parts of bundles */
     int collectives; /* that places of this rank take part in, each counted for each */
     int batch;       /* exchanges of one batch need nothing of each other; -1: on its own */
-    bool gated;      /* of runs that apply merged gradients only */
     bool unlike;     /* of what was computed on places of one kind, for those of others too */
     bool patient;    /* large messages wait for their receivers, which then need no memory for early ones */
     int node;        /* the op that asked for it; -1: the user */
@@ -270,7 +268,6 @@ typedef struct plan_totals {
     int messages, collectives, steps, computes;
 } plan_totals;
 plan_totals plan_count(const plan *p);
-plan_totals plan_count_gated(const plan *p); /* what only runs that apply merged gradients have */
 
 /* All steps, one a line; or a table of exchanges and totals. */
 void plan_describe(const plan *p, const trama_program *program, text *out);

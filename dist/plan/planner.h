@@ -25,7 +25,6 @@ typedef struct chosen {
 struct partition {
     plan_source s;
     plan *p;
-    bool gated;     /* steps that are made now */
     int *wave;      /* [value id] exchanges of ends, one behind the other, that it needs; NULL: not a whole program */
     bool *ends;     /* [value id] nothing but updates is computed from it; NULL likewise */
     int next;       /* wave of the exchanges that are made now; -1: their messages are not bundled */

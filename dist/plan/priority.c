@@ -134,7 +134,7 @@ static void set_priorities(const clockwork *w, plan *p, int workers)
     }
 }
 
-void plan_prioritize(plan *p, int workers)
+void plan_prioritize(plan *p, int workers, const bool *sent_later)
 {
     size_t steps = (size_t)max_i64(1, p->steps.n);
     clockwork w = {.p = p, .tiles = plan_number_tiles(p)};
@@ -149,6 +149,9 @@ void plan_prioritize(plan *p, int workers)
     go_forth(&w, uses);
     for (int round = 0; round < 2; round++) {
         memset(uses, 0, (size_t)w.tiles.n * sizeof *uses);
+        for (int i = 0; i < p->shards.n; i++)
+            for (int t = 0; t < p->shards.at[i].cut_parts; t++)
+                uses[w.tiles.first[i] + t].sent = sent_later[i];
         go_back(&w, uses);
         find_what_is_behind(&w);
     }

@@ -11,7 +11,7 @@
 /* Above any priority that comes from a path. */
 enum { PRIORITY_SENT = 1 << 24 };
 
-/* workers: of the plan's rank. */
-void plan_prioritize(plan *p, int workers);
+/* workers: of the plan's rank. sent_later[shard]: other plans send what this one leaves there. */
+void plan_prioritize(plan *p, int workers, const bool *sent_later);
 
 #endif

@@ -441,9 +441,12 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
 
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules)
 {
-    for (int i = 0; i < program->values.n; i++)
-        if (program->values.at[i] && program->values.at[i]->kind != VALUE_INPUT)
-            shapes[i] = program->values.at[i]->shape;
+    for (int i = 0; i < program->values.n; i++) {
+        const trama_value *v = program->values.at[i];
+        bool given = v && (v->kind == VALUE_INPUT || (v->node && needed && !needed[v->node->id]));
+        if (v && !given)
+            shapes[i] = v->shape;
+    }
     for (int i = 0; i < program->nodes.n; i++) {
         const trama_node *node = program->nodes.at[i];
         if (!node || (needed && !needed[i]))

@@ -38,7 +38,6 @@ typedef struct trama_node {
     op_fixed *fixed; /* owned; NULL: the rule decides */
     int stage;       /* 1 + the pipeline stage; 0: none */
     node_role role;
-    bool gated;      /* runs when gradients that were merged are applied, and else not */
     const trama_value *reads_merged; /* the minimized effect whose merged gradient its operand stands for; NULL */
     unsigned wants;                  /* while gradients are derived: operands whose gradient is asked for */
 } trama_node;
@@ -74,16 +73,11 @@ struct trama_value {
     ARRAY(trama_value *) step_parts; /* VALUE_EFFECT of an optimizer: by trama_step_part, NULL where it has no such one */
 };
 
-/* What a micro-step is told: whether the buffers keep what they have, the weight of what is added, and what the sum is
- * multiplied by in the end. */
-typedef enum { MERGE_KEEP, MERGE_WEIGHT, MERGE_SCALE, MERGE_SCALARS } merge_scalar;
-
-/* Gradients are merged over k micro-steps; k 0: they are not. The scalars are inputs that the pass makes. */
+/* Gradients are merged over k micro-steps; k 0: they are not. */
 typedef struct target_merge {
     int64_t k;
     unsigned how; /* trama_merge_kind */
     trama_where where;
-    trama_value *scalar[MERGE_SCALARS];
 } target_merge;
 
 struct trama_target {
@@ -188,8 +182,9 @@ trama_program *program_copy(const trama_program *program);
 /* Marks in needed[node id] the nodes that the values (effects included) need. */
 void program_closure(const trama_program *program, int n, trama_value *const *values, bool *needed);
 
-/* Concrete shapes of all values from those of the inputs (others are taken from the program); rules[node id] gets the
- * resolved factor table. E_SHAPE names the op and the dims that do not agree. needed NULL: all nodes. */
+/* Concrete shapes of all values from those of the inputs and of results that are not needed (others are taken from the
+ * program); rules[node id] gets the resolved factor table. E_SHAPE names the op and the dims that do not agree. needed
+ * NULL: all nodes. */
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules);
 
 /* Whether the value lives from run to run. */

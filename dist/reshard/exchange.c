@@ -307,7 +307,6 @@ static void emit(const exchange *x, const staged *s, int number)
     *step = s->step;
     step->operand = operand;
     step->n_operands = s->n;
-    step->gated = x->q->gated;
     step->exchange = number;
 }
 

@@ -271,7 +271,6 @@ static void move_between(partition *q, const plan_holding *source, const plan_ho
                                 .to_mesh = target->mesh,
                                 .from = source->layout,
                                 .to = target->layout,
-                                .gated = q->gated,
                                 .patient = node < 0,
                                 .node = node};
     fill_targets(&m);

@@ -331,7 +331,7 @@ static int next_batch(exchange *x)
 {
     partition *q = x->q;
     int leg = q->legs++;
-    return q->next >= 0 && leg < MAX_LEGS && is_small(x) ? (2 * q->next + q->gated) * MAX_LEGS + leg : -1;
+    return q->next >= 0 && leg < MAX_LEGS && is_small(x) ? q->next * MAX_LEGS + leg : -1;
 }
 
 static void stage_messages(exchange *x)
@@ -355,8 +355,7 @@ static void make_exchange(exchange *x, const collective_choice *together, int no
                                .to = x->t.to,
                                .node = node,
                                .batch = -1,
-                               .unlike = unlike_unmasked(q, &x->t.from).mask != x->t.from.mask,
-                               .gated = q->gated};
+                               .unlike = unlike_unmasked(q, &x->t.from).mask != x->t.from.mask};
     x->first_shard = q->p->shards.n;
     make_targets(x);
     x->count.bound = lacking_bytes(x);

@@ -28,7 +28,7 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
         return status;
     executable_put(e, v->id, (located){in, s->result});
     flight *f = flight_new(e->context);
-    instance_submit(in, 0, f, RUN_ALL);
+    instance_submit(in, 0, f);
     status = flight_wait(e->context, f, "the first content of state");
     flight_free(f);
     instance_release(&in);
@@ -198,19 +198,20 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
         return status;
     trama_executable *e;
     trama_program *own = program_copy(program);
-    bool merges = !own->status && merge_gradients(own);
+    accumulation *made = own->status ? NULL : merge_gradients(own);
     executable_begin(where, context, own, &e);
     e->owns_program = true;
     for (int i = 0; i < own->nodes.n; i++)
         e->own_ops |= own->nodes.at[i]->op->own != NULL;
-    if (merges)
+    if (made)
         e->plain = program_copy(program);
-    if (merges && e->plain->status) /* no memory */
+    if (made && e->plain->status) /* no memory */
         own = e->plain;
     executable_put(e, e->program->values.n, (located){0});
     status = own->status ? trama_fail(NOWHERE, own->status, "%s", own->error) : complete_and_place(e);
     if (!status)
-        status = targets_prepare(e);
+        status = targets_prepare(e, made);
+    free(made);
     status = context_agree(context, "trama_compile", status);
     if (status)
         trama_executable_destroy(&e);

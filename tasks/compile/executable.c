@@ -107,11 +107,15 @@ trama_value *executable_value(const trama_executable *e, trama_where where, cons
     return own;
 }
 
-static bool is_in_target(const trama_executable *e, int value)
+/* Whether the value is what it was when gradients were last applied. */
+static bool is_applied(const trama_executable *e, int value)
 {
-    for (int i = 0; i < e->targets.n; i++)
-        if (e->targets.at[i].form.kept[value])
-            return true;
+    for (int i = 0; i < e->targets.n; i++) {
+        const value_ids *results = &e->targets.at[i].form[TARGET_APPLY].results;
+        for (int k = 0; k < results->n; k++)
+            if (results->at[k] == value)
+                return true;
+    }
     return false;
 }
 
@@ -143,11 +147,11 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
     }
     if (own->kind == VALUE_INPUT)
         return trama_fail(where, TRAMA_E_ORDER, "%s: the input %s was not fed yet", call, own->name);
-    if (is_in_target(e, id) && own->node && own->node->gated)
+    if (is_applied(e, id))
         return trama_fail(where, TRAMA_E_NOT_KEPT,
                           "%s: %s is what it was when gradients were last applied, and they were not yet", call,
                           own->name);
-    if (is_in_target(e, id))
+    if (e->targets.n && own->listed)
         return trama_fail(where, TRAMA_E_ORDER, "%s: no target that lists %s was run yet", call, own->name);
     return trama_fail(where, TRAMA_E_NOT_KEPT,
                       "%s: %s is not kept; list it in a target (trama_target_new) to read it after a run", call,

@@ -4,6 +4,7 @@
 #define EXECUTABLE_H
 
 #include "blueprint.h"
+#include "merge_gradients.h"
 #include "trama_executable.h"
 
 /* A target compiled for given extents of what is fed. */
@@ -11,6 +12,7 @@ typedef struct compiled {
     blueprint of; /* owned */
     instance *in;
     const struct trama_wrapped **hosts; /* [leaves] whose memory a leaf is in; NULL: the library's */
+    const instance *from;               /* where it finds what it carries on with; NULL */
 } compiled;
 
 /* A plan that carries values from one place to another, kept for the next time. */
@@ -26,8 +28,9 @@ typedef ARRAY(int) value_ids;
 
 /* Where a target that merges gradients is in its cycle of micro-steps. */
 typedef struct merge_cycle {
-    int64_t k, at;             /* k 0: it does not merge; micro-steps since the last step that was applied */
-    double first, sum;         /* samples of the first of them, and of all */
+    int64_t k, at;     /* k 0: it does not merge; micro-steps since the last step that was applied */
+    double first, sum; /* samples of the first of them, and of all */
+    trama_value *scalar[MERGE_SCALARS];
     double fed[MERGE_SCALARS]; /* as the tasks see them */
 } merge_cycle;
 
@@ -37,21 +40,33 @@ typedef struct target_form {
     const layouts *l;    /* of its program */
     bool *needed, *kept; /* [node id], [value id] */
     int *leader;         /* [node id] */
-    value_ids leaves;    /* inputs, constants, state and sources that it reads */
+    value_ids leaves;    /* inputs, constants, state and sources that it reads; before them: */
+    int carried;         /* the first ones are values of the run that it goes on from, */
+    instance *from;      /* which is in this instance, held; NULL: nothing is carried */
     value_ids results;   /* what is kept of what it computes */
     ARRAY(compiled *) cache;
 } target_form;
 
+/* Forms of a target that shares state with itself. TARGET_RUN: what it computes, or a micro-step where it accumulates
+ * gradients; and there TARGET_APPLY: what ends a cycle of micro-steps, and goes on from the last of them; TARGET_PLAIN:
+ * a cycle of one micro-step, in the program without accumulation. */
+typedef enum { TARGET_RUN, TARGET_APPLY, TARGET_PLAIN, TARGET_FORMS } target_kind;
+
 typedef struct target_state {
-    target_form form;  /* of the executable's program */
-    target_form plain; /* where gradients are merged: of the program without that, for cycles of one micro-step */
+    target_form form[TARGET_FORMS]; /* target NULL: it has no such form */
     merge_cycle cycle;
 } target_state;
 
-/* What a run of the target is now. */
-static inline target_form *target_now(target_state *t)
+/* What runs of the target are submitted as: n forms from the first on. */
+typedef struct target_run {
+    target_form *form;
+    int n;
+} target_run;
+static inline target_run target_now(target_state *t, bool ends_cycle)
 {
-    return t->cycle.k == 1 ? &t->plain : &t->form;
+    if (t->cycle.k == 1)
+        return (target_run){&t->form[TARGET_PLAIN], 1};
+    return (target_run){&t->form[TARGET_RUN], t->cycle.k && ends_cycle ? 2 : 1};
 }
 
 /* The buffers of an input for one shape. */
@@ -159,15 +174,17 @@ trama_status buffers_place(trama_executable *e, const target_form *t);
 /* cycle.c: what the next run of a target is. Scalars are fed; the cycle becomes *next when the run is submitted. */
 trama_status cycle_begin(trama_executable *e, target_state *t);
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next);
+/* target.c. made: by target, NULL where none accumulates */
+trama_status targets_prepare(trama_executable *e, const accumulation *made);
 /* run.c */
-trama_status targets_prepare(trama_executable *e);
-/* Submits the parts of a target that a run has, and keeps its values. */
-trama_status target_submit(trama_where where, trama_executable *e, target_state *t, run_parts parts);
+/* Submits the forms of the target as one run, and keeps its values. */
+trama_status target_submit(trama_where where, trama_executable *e, target_state *t, target_run run);
 trama_status target_find(trama_where where, trama_executable *e, const trama_target *target, const char *call,
                          target_state **found);
 void targets_free(trama_executable *e);
-/* Hands the target's plan for the extents fed last to a function; not collective, nothing is submitted. */
-typedef void target_look(const target_form *t, const plan *p, void *arg);
+/* Hands the target's plan for the extents fed last to a function; where it accumulates gradients that of a micro-step,
+ * then that of what ends a cycle. Not collective, nothing is submitted. */
+typedef void target_look(const target_form *t, target_kind kind, const plan *p, void *arg);
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg);
 /* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is

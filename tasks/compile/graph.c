@@ -5,6 +5,7 @@
 typedef struct graph {
     const target_form *t;
     const plan *p;
+    char exchange; /* begins their names */
     text out;
 } graph;
 
@@ -50,8 +51,8 @@ static void maker(graph *g, const trama_value *v, const trama_mesh *mesh, const 
 {
     int x = mesh ? exchange_of(g, v->id, mesh, layout) : -1;
     if (x >= 0)
-        text_add(&g->out, "x%d", x);
-    else if (v->node && g->t->needed[v->node->id])
+        text_add(&g->out, "%c%d", g->exchange, x);
+    else if (v->node && v->node->op->n_in)
         text_add(&g->out, "n%d", v->node->id);
     else
         text_add(&g->out, "v%d", v->id);
@@ -74,7 +75,7 @@ static void draw_exchange(graph *g, int number)
 {
     const plan_exchange *x = &g->p->exchanges.at[number];
     const trama_value *v = g->t->target->program->values.at[x->value];
-    text_add(&g->out, "  x%d [shape=hexagon, style=filled, fillcolor=lightblue, label=\"", number);
+    text_add(&g->out, "  %c%d [shape=hexagon, style=filled, fillcolor=lightblue, label=\"", g->exchange, number);
     layout_words(g, x->from_mesh, &x->from);
     text_add(&g->out, " -> ");
     layout_words(g, x->to_mesh, &x->to);
@@ -84,10 +85,10 @@ static void draw_exchange(graph *g, int number)
     text_add(&g->out, "\"];\n  ");
     int before = exchange_of(g, x->value, x->from_mesh, &x->from);
     if (before >= 0 && before < number)
-        text_add(&g->out, "x%d", before);
+        text_add(&g->out, "%c%d", g->exchange, before);
     else
         maker(g, v, NULL, NULL);
-    text_add(&g->out, " -> x%d [label=\"", number);
+    text_add(&g->out, " -> %c%d [label=\"", g->exchange, number);
     quoted(&g->out, v->name);
     text_add(&g->out, "\"];\n");
 }
@@ -123,16 +124,23 @@ static void draw_result(graph *g, int value)
     text_add(&g->out, " -> r%d;\n", value);
 }
 
-static void draw(const target_form *t, const plan *p, void *arg)
+static void draw_head(graph *g, const trama_target *target)
+{
+    text_add(&g->out, "digraph \"");
+    quoted(&g->out, target->name);
+    text_add(&g->out,
+             "\" {\n  node [fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n");
+}
+
+static void draw(const target_form *t, target_kind kind, const plan *p, void *arg)
 {
     graph *g = arg;
     g->t = t;
     g->p = p;
-    text_add(&g->out, "digraph \"");
-    quoted(&g->out, t->target->name);
-    text_add(&g->out,
-             "\" {\n  node [fontname=\"sans-serif\", fontsize=10];\n  edge [fontname=\"sans-serif\", fontsize=9];\n");
-    for (int i = 0; i < t->leaves.n; i++)
+    g->exchange = kind == TARGET_APPLY ? 'a' : 'x';
+    if (kind != TARGET_APPLY)
+        draw_head(g, t->target);
+    for (int i = t->carried; i < t->leaves.n; i++)
         draw_leaf(g, t->leaves.at[i]);
     for (int i = 0; i < t->target->program->nodes.n; i++)
         if (t->needed[i])
@@ -141,7 +149,6 @@ static void draw(const target_form *t, const plan *p, void *arg)
         draw_exchange(g, i);
     for (int i = 0; i < t->results.n; i++)
         draw_result(g, t->results.at[i]);
-    text_add(&g->out, "}\n");
 }
 
 trama_status trama_plan_graph(trama_executable *e, const trama_target *target, char **dot)
@@ -150,7 +157,9 @@ trama_status trama_plan_graph(trama_executable *e, const trama_target *target, c
     if (!dot)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_plan_graph: the graph's address is NULL");
     trama_status status = target_look_at(e, target, "trama_plan_graph", draw, &g);
+    text_add(&g.out, "}\n");
     if (!status)
         *dot = text_take(&g.out);
+    free(g.out.at);
     return status;
 }

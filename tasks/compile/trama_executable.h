@@ -140,17 +140,17 @@ trama_status trama_tensor_svg(trama_executable *executable, const trama_value *v
 /* The layout that completion gave a value, as text. Not collective. The caller frees. */
 trama_status trama_layout_of(trama_executable *executable, const trama_value *value, char **text);
 
-/* What this rank does in one run of the target, as planned: one that applies merged gradients, where it merges. gated_:
- * that of it which a micro-step behind a closed gate has not. */
+/* What this rank does in one run of the target, as planned: the last micro-step of a cycle, where it merges gradients.
+ * apply_: what the other micro-steps of a cycle have not. */
 typedef struct trama_traffic {
     int64_t messages;                   /* received and sent */
     int64_t bytes_received, bytes_sent; /* in them, and in collectives */
     int64_t bound;                      /* bytes that this rank must receive at least for layouts without partials:
                                            what its processes lack, where those of one place share what they have */
     int steps, tasks;                   /* of the plan; those that are no messages */
-    int64_t gated_messages;             /* received and sent */
-    int64_t gated_received, gated_sent; /* bytes in them */
-    int gated_tasks;                    /* those that are no messages */
+    int64_t apply_messages;             /* received and sent */
+    int64_t apply_received, apply_sent; /* bytes in them */
+    int apply_tasks;                    /* those that are no messages */
     int collectives;                    /* among GPUs, of each GPU of the rank */
     int64_t collective_received, collective_sent; /* bytes of all above in them, which NCCL moves; at least */
 } trama_traffic;

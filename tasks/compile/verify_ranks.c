@@ -5,9 +5,10 @@
 #include "wrap.h"
 
 /* The leaves are where completion laid them out, whoever filled them; or there in the host's memory. */
-static void place_leaf(const trama_executable *e, const target_form *t, partition *q, int leaf)
+static void place_leaf(const trama_executable *e, const target_form *t, partition *q, int i)
 {
-    const trama_wrapped *host = e->at[leaf].in->host;
+    int leaf = t->leaves.at[i];
+    const trama_wrapped *host = i < t->carried ? NULL : e->at[leaf].in->host;
     if (!host) {
         partition_input(q, leaf);
         return;
@@ -22,7 +23,7 @@ static plan *plan_of(const trama_executable *e, const target_form *t, const blue
     plan_source source = planning_source(&e->planning, of, t->l, rank);
     partition *q = partition_begin(&source);
     for (int i = 0; i < t->leaves.n; i++)
-        place_leaf(e, t, q, t->leaves.at[i]);
+        place_leaf(e, t, q, i);
     partition_run(q, t->needed, t->leader, t->kept);
     return partition_end(&q);
 }

@@ -37,7 +37,7 @@ static void submit(trama_executable *e, instance *in)
         land_first(e);
     flight *f = flight_new(e->context);
     s->queue[(s->first + s->n++) % MAX_OUTSTANDING] = (outstanding){in, f};
-    instance_submit(in, s->ops, f, RUN_ALL);
+    instance_submit(in, s->ops, f);
 }
 
 /* ---- Values that are only declared: constants, state, sources ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cycle of a target that merges gradients: which micro-step the next run is, what it counts, and when the gate
- * opens. All of it is known when a run is submitted, so that behind a closed gate there is no task and no message. */
+/* The cycle of a target that merges gradients: which micro-step the next run is, what it counts, and whether it ends
+ * the cycle. All of it is known when a run is submitted, so other micro-steps have no task and no message of what ends
+ * one. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static trama_status feed(trama_where where, trama_executable *e, target_state *t
     for (int i = 0; i < MERGE_SCALARS && !status; i++) {
         if (!all && t->cycle.fed[i] == values[i])
             continue;
-        status = trama_feed_at(where, e, t->form.target->merge.scalar[i], &values[i], TRAMA_SCALAR);
+        status = trama_feed_at(where, e, t->cycle.scalar[i], &values[i], TRAMA_SCALAR);
         if (!status)
             t->cycle.fed[i] = values[i];
     }
@@ -25,9 +26,9 @@ static trama_status feed(trama_where where, trama_executable *e, target_state *t
 trama_status cycle_begin(trama_executable *e, target_state *t)
 {
     const double values[MERGE_SCALARS] = {[MERGE_WEIGHT] = 1, [MERGE_SCALE] = 1};
-    const target_merge *merge = &t->form.target->merge;
+    const target_merge *merge = &t->form[TARGET_RUN].target->merge;
     t->cycle.k = merge->k;
-    trama_status status = merge->k > 1 ? buffers_place(e, &t->form) : TRAMA_OK;
+    trama_status status = merge->k > 1 ? buffers_place(e, &t->form[TARGET_RUN]) : TRAMA_OK;
     return merge->k && !status ? feed(merge->where, e, t, values, true) : status;
 }
 
@@ -36,8 +37,9 @@ static double samples(const trama_executable *e, const target_state *t)
 {
     int first = -1;
     int64_t extent = 1;
-    for (int i = 0; i < t->form.leaves.n; i++) {
-        const trama_value *v = e->program->values.at[t->form.leaves.at[i]];
+    const value_ids *leaves = &t->form[TARGET_RUN].leaves;
+    for (int i = 0; i < leaves->n; i++) {
+        const trama_value *v = e->program->values.at[leaves->at[i]];
         located at = e->at[v->id];
         if (v->kind != VALUE_INPUT || !at.in || (first >= 0 && v->id > first))
             continue;
@@ -50,10 +52,10 @@ static double samples(const trama_executable *e, const target_state *t)
     return (double)extent;
 }
 
-/* A flush adds nothing; behind a closed gate nobody reads the scale. */
+/* A flush adds nothing; only what ends the cycle reads the scale. */
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next)
 {
-    bool mean = !(t->form.target->merge.how & TRAMA_TOTAL), begins = !t->cycle.at;
+    bool mean = !(t->form[TARGET_RUN].target->merge.how & TRAMA_TOTAL), begins = !t->cycle.at;
     double n = flush ? 0 : samples(e, t), first = begins ? n : t->cycle.first, sum = begins ? n : t->cycle.sum + n;
     int64_t at = flush || t->cycle.at + 1 >= t->cycle.k ? 0 : t->cycle.at + 1;
     double values[MERGE_SCALARS];
@@ -76,7 +78,7 @@ static trama_status find_merging(trama_where where, trama_executable *e, const t
                                  target_state **t)
 {
     trama_status status = target_find(where, e, target, call, t);
-    if (!status && !(*t)->form.target->merge.k)
+    if (!status && !(*t)->cycle.k)
         status = trama_fail(where, TRAMA_E_ARGUMENT, "%s: target '%s' merges no gradients (trama_gradient_merge)", call,
                             target->name);
     return status;
@@ -84,7 +86,7 @@ static trama_status find_merging(trama_where where, trama_executable *e, const t
 
 static trama_status set_length(trama_executable *e, target_state *t, const char *call, int64_t k)
 {
-    trama_status status = k > 1 ? context_agree(e->context, call, buffers_place(e, &t->form)) : TRAMA_OK;
+    trama_status status = k > 1 ? context_agree(e->context, call, buffers_place(e, &t->form[TARGET_RUN])) : TRAMA_OK;
     if (!status)
         t->cycle.k = k;
     return status;
@@ -118,9 +120,15 @@ trama_status trama_flush_at(trama_where where, trama_executable *e, const trama_
         status = executable_call(e, where, "trama_flush", target->name, target->id, NULL);
     if (status || !t->cycle.at)
         return status;
+    target_form *apply = &t->form[TARGET_APPLY];
+    if (apply->carried && !apply->from)
+        return trama_fail(where, TRAMA_E_ORDER,
+                          "trama_flush: target '%s' goes on with %s as the last micro-step left it, and none was run "
+                          "since trama_merge_resume; run one first",
+                          target->name, e->program->values.at[apply->leaves.at[0]]->name);
     status = cycle_feed(where, e, t, true, &next);
     if (!status)
-        status = target_submit(where, e, t, RUN_GATED);
+        status = target_submit(where, e, t, (target_run){apply, 1});
     if (!status)
         t->cycle = next;
     return status;

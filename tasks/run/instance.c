@@ -388,7 +388,7 @@ static void submit_task(const instance *in, const lowered *s, flight *f)
         context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->task.name, error);
 }
 
-void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
+void instance_submit(instance *in, int64_t step, flight *f)
 {
     int64_t call = context_next_call(in->context);
     if (call % SYNC_CALLS == 0)
@@ -396,7 +396,7 @@ void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
     const lowering *l = lowering_now(in);
     int tasks = 0;
     for (int i = 0; i < l->n; i++)
-        tasks += l->steps[i].kind < STEP_SEND && (l->steps[i].part & parts);
+        tasks += l->steps[i].kind < STEP_SEND;
     if (in->of->gpu_bytes)
         context_gpu_wanted(in->context, in->of->gpu_bytes, in->of->gpu_step);
     context_wake(in->context);
@@ -405,8 +405,6 @@ void instance_submit(instance *in, int64_t step, flight *f, run_parts parts)
     for (int i = 0; i < l->n; i++) {
         const lowered *s = &l->steps[i];
         envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->patient};
-        if (!(s->part & parts))
-            continue;
         if (s->kind == STEP_SEND)
             message_send(in->context, s->handles[0], m, f);
         else if (s->kind == STEP_RECEIVE)

@@ -11,8 +11,6 @@
 #include "shard.h"
 #include "work.h"
 
-typedef enum { RUN_MICRO = 1, RUN_GATED = 2, RUN_ALL = 3 } run_parts; /* which steps: the ordinary ones, the gated ones */
-
 /* A step, lowered: submitting it is a copy of a struct. */
 typedef struct lowered {
     struct starpu_task task; /* template; cl_arg is the work */
@@ -21,7 +19,6 @@ typedef struct lowered {
     starpu_data_handle_t *handles;
     enum starpu_data_access_mode *modes;
     step_kind kind;
-    run_parts part;
     int peer;
     int64_t tag;
     int priority;
@@ -111,6 +108,6 @@ trama_view instance_view(const instance *in, const plan_region *region, const sh
 /* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All ranks
  * do the same; every SYNC_CALLS calls they wait for each other, so that tags, which come round, are never mistaken. */
 enum { SYNC_CALLS = 64 };
-void instance_submit(instance *in, int64_t step, flight *f, run_parts parts);
+void instance_submit(instance *in, int64_t step, flight *f);
 
 #endif

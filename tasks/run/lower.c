@@ -296,7 +296,6 @@ static void hold(const instance *in, const plan_step *step, const work *w, struc
 void lower_step(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
     *l = (lowered){.kind = step->kind,
-                   .part = step->gated ? RUN_GATED : RUN_MICRO,
                    .peer = step->peer,
                    .tag = step->tag,
                    .priority = step->priority,

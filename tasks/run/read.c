@@ -101,7 +101,7 @@ trama_status reading_start(trama_where where, const char *call, trama_executable
                                .f = flight_new(e->context),
                                .where = where,
                                .name = trama_text_copy(value->name)};
-    instance_submit(r->in, e->runs, started->f, RUN_ALL);
+    instance_submit(r->in, e->runs, started->f);
     *reading = e->readings = started;
     return TRAMA_OK;
 }

@@ -8,61 +8,6 @@
 
 enum { MAX_COMPILED = 8 };
 
-/* ---- What a target needs ---- */
-
-static void add_once(value_ids *ids, int value)
-{
-    for (int i = 0; i < ids->n; i++)
-        if (ids->at[i] == value)
-            return;
-    *ARRAY_PUSH(ids) = value;
-}
-
-static bool is_leaf(const trama_value *v)
-{
-    return v->kind == VALUE_INPUT || v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT ||
-           (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
-}
-
-static void prepare(target_form *t, const trama_program *p, int target, const layouts *l)
-{
-    t->target = p->targets.at[target];
-    t->l = l;
-    t->needed = trama_alloc((size_t)max_i64(1, p->nodes.n));
-    t->kept = trama_alloc((size_t)p->values.n);
-    t->leader = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *t->leader);
-    program_closure(p, t->target->values.n, t->target->values.at, t->needed);
-    for (int i = 0; i < t->target->values.n; i++) {
-        trama_value *v = t->target->values.at[i];
-        t->kept[v->id] = v->kind != VALUE_EFFECT;
-        if (is_leaf(v))
-            add_once(&t->leaves, v->id);
-        else if (t->kept[v->id] && !value_storage(v))
-            add_once(&t->results, v->id);
-    }
-    for (int i = 0; i < p->nodes.n; i++)
-        for (int k = 0; t->needed[i] && k < p->nodes.at[i]->op->n_in; k++)
-            if (is_leaf(p->nodes.at[i]->in[k]))
-                add_once(&t->leaves, p->nodes.at[i]->in[k]->id);
-    for (int i = 0; i < p->nodes.n; i++)
-        if (p->nodes.at[i]->op->n_in == 0)
-            t->needed[i] = false; /* done once, at compile */
-}
-
-trama_status targets_prepare(trama_executable *e)
-{
-    trama_status status = TRAMA_OK;
-    for (int i = 0; i < e->program->targets.n; i++) {
-        target_state *t = ARRAY_PUSH(&e->targets);
-        prepare(&t->form, e->program, i, &e->l);
-        if (t->form.target->merge.k)
-            prepare(&t->plain, e->plain, i, &e->plain_l);
-    }
-    for (int i = 0; i < e->targets.n && !status; i++)
-        status = cycle_begin(e, &e->targets.at[i]);
-    return status;
-}
-
 /* ---- Compiling a target for the extents fed ---- */
 
 static void compiled_destroy(compiled *c)
@@ -86,6 +31,7 @@ static void form_free(trama_executable *e, target_form *t)
         forget_values(e, t->cache.at[i]);
         compiled_destroy(t->cache.at[i]);
     }
+    instance_release(&t->from);
     ARRAY_FREE(&t->cache);
     ARRAY_FREE(&t->leaves);
     ARRAY_FREE(&t->results);
@@ -112,18 +58,16 @@ void compiled_forget(trama_executable *e)
     flight_wait_all(e->context, "trama_run");
     readers_forget(e);
     moves_free(&e->moves);
-    for (int i = 0; i < e->targets.n; i++) {
-        drop_idle_plans(&e->targets.at[i].form);
-        drop_idle_plans(&e->targets.at[i].plain);
-    }
+    for (int i = 0; i < e->targets.n; i++)
+        for (int k = TARGET_FORMS - 1; k >= 0; k--) /* what goes on from a run holds it */
+            drop_idle_plans(&e->targets.at[i].form[k]);
 }
 
 void targets_free(trama_executable *e)
 {
-    for (int i = 0; i < e->targets.n; i++) {
-        form_free(e, &e->targets.at[i].form);
-        form_free(e, &e->targets.at[i].plain);
-    }
+    for (int i = 0; i < e->targets.n; i++)
+        for (int k = TARGET_FORMS - 1; k >= 0; k--)
+            form_free(e, &e->targets.at[i].form[k]);
     ARRAY_FREE(&e->targets);
 }
 
@@ -131,8 +75,8 @@ static compiled *cached(const trama_executable *e, const target_form *t)
 {
     for (int i = 0; i < t->cache.n; i++) {
         const compiled *c = t->cache.at[i];
-        bool same = true;
-        for (int k = 0; k < t->leaves.n && same; k++) {
+        bool same = c->from == t->from;
+        for (int k = t->carried; k < t->leaves.n && same; k++) {
             int v = t->leaves.at[k];
             located at = e->at[v];
             same = c->hosts[k] == at.in->host && trama_shape_equal(c->of.shapes[v], at.in->of->shapes[at.as]);
@@ -143,8 +87,21 @@ static compiled *cached(const trama_executable *e, const target_form *t)
     return NULL;
 }
 
+/* Whose plan has leaf i, and as which number; before: of the run that the target goes on from. */
+static const blueprint *leaf_of(const trama_executable *e, const target_form *t, const blueprint *before, int i,
+                                int *as)
+{
+    *as = t->leaves.at[i];
+    if (i < t->carried)
+        return before;
+    located at = e->at[*as];
+    *as = at.as;
+    return at.in->of;
+}
+
 /* Shapes for the extents fed, and the factor tables that follow. */
-static trama_status resolve_target(const trama_executable *e, const target_form *t, blueprint *of)
+static trama_status resolve_target(const trama_executable *e, const target_form *t, const blueprint *before,
+                                   blueprint *of)
 {
     const trama_program *p = t->target->program;
     of->program = p;
@@ -153,44 +110,54 @@ static trama_status resolve_target(const trama_executable *e, const target_form 
     of->rules = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *of->rules);
     for (int i = 0; i < p->values.n; i++)
         of->shapes[i] = p->values.at[i]->shape;
-    for (int i = 0; i < t->leaves.n; i++) {
-        located at = e->at[t->leaves.at[i]];
-        of->shapes[t->leaves.at[i]] = at.in->of->shapes[at.as];
+    for (int i = 0, as; i < t->leaves.n; i++) {
+        const blueprint *leaf = leaf_of(e, t, before, i, &as);
+        of->shapes[t->leaves.at[i]] = leaf->shapes[as];
     }
     return program_resolve(p, t->needed, of->shapes, of->rules);
 }
 
-static void plan_target(const trama_executable *e, target_form *t, blueprint *of)
+static void plan_target(const trama_executable *e, target_form *t, const blueprint *before, blueprint *of)
 {
     plan_source source = planning_source(&e->planning, of, t->l, e->planning.rank);
     fuse_program(of->program, t->needed, t->l, of->shapes, !e->planning.options.no_fusion, t->leader);
     partition *q = partition_begin(&source);
-    for (int i = 0; i < t->leaves.n; i++) {
-        located at = e->at[t->leaves.at[i]];
-        partition_import(q, t->leaves.at[i], at.in->of->plan, at.as);
+    for (int i = 0, as; i < t->leaves.n; i++) {
+        const blueprint *leaf = leaf_of(e, t, before, i, &as);
+        partition_import(q, t->leaves.at[i], leaf->plan, as);
     }
+    if (before)
+        partition_follow(q, before->plan);
     partition_run(q, t->needed, t->leader, t->kept);
     of->plan = partition_end(&q);
     blueprint_finish(of);
 }
 
-static trama_status instantiate(trama_executable *e, compiled *c)
+static trama_status instantiate(const trama_executable *e, const target_form *t, compiled *c)
 {
-    return instance_create(e->context, &c->of, e->at, 1, &c->in);
+    located *at = trama_alloc((size_t)t->target->program->values.n * sizeof *at);
+    for (int i = 0; i < t->leaves.n; i++) {
+        int v = t->leaves.at[i];
+        at[v] = i < t->carried ? (located){t->from, v} : e->at[v];
+    }
+    trama_status status = instance_create(e->context, &c->of, at, 1, &c->in);
+    free(at);
+    return status;
 }
 
-static trama_status compile_target(trama_executable *e, target_form *t, compiled **made)
+static trama_status compile_target(trama_executable *e, target_form *t, const blueprint *before, compiled **made)
 {
     compiled *c = trama_alloc(sizeof *c);
-    trama_status status = resolve_target(e, t, &c->of);
+    trama_status status = resolve_target(e, t, before, &c->of);
+    c->from = t->from;
     c->hosts = trama_alloc((size_t)max_i64(1, t->leaves.n) * sizeof *c->hosts);
-    for (int i = 0; i < t->leaves.n; i++)
+    for (int i = t->carried; i < t->leaves.n; i++)
         c->hosts[i] = e->at[t->leaves.at[i]].in->host;
     if (!status) {
-        plan_target(e, t, &c->of);
+        plan_target(e, t, before, &c->of);
         if (context_config(e->context)->verify)
             status = verify_target(e, t, &c->of);
-        status = context_agree(e->context, "trama_run", status ? status : instantiate(e, c));
+        status = context_agree(e->context, "trama_run", status ? status : instantiate(e, t, c));
     }
     if (status) {
         compiled_destroy(c);
@@ -212,7 +179,7 @@ trama_status target_find(trama_where where, trama_executable *e, const trama_tar
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL", call, e ? "target" : "executable");
     if (context_check(where, call))
         return TRAMA_E_ORDER;
-    if (target->id >= e->targets.n || strcmp(e->targets.at[target->id].form.target->name, target->name))
+    if (target->id >= e->targets.n || strcmp(e->targets.at[target->id].form[TARGET_RUN].target->name, target->name))
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: target '%s' was not in the program when it was compiled", call,
                           target->name);
     *found = &e->targets.at[target->id];
@@ -221,7 +188,7 @@ trama_status target_find(trama_where where, trama_executable *e, const trama_tar
 
 static trama_status check_fed(trama_where where, const trama_executable *e, const target_form *t, const char *call)
 {
-    for (int i = 0; i < t->leaves.n; i++) {
+    for (int i = t->carried; i < t->leaves.n; i++) {
         const instance *in = e->at[t->leaves.at[i]].in;
         const char *name = e->program->values.at[t->leaves.at[i]]->name;
         if (!in)
@@ -236,42 +203,76 @@ static trama_status check_fed(trama_where where, const trama_executable *e, cons
     return TRAMA_OK;
 }
 
-static trama_status ready_target(trama_where where, trama_executable *e, target_form *t, compiled **c)
+static trama_status ready_target(trama_where where, trama_executable *e, target_form *t, const blueprint *before,
+                                 compiled **c)
 {
     trama_status status = check_fed(where, e, t, "trama_run");
     if (status)
         return status;
     *c = cached(e, t);
-    return *c ? TRAMA_OK : compile_target(e, t, c);
+    return *c ? TRAMA_OK : compile_target(e, t, before, c);
 }
 
-static bool has_part(const trama_value *v, run_parts parts)
+/* The values that the form carries on with are in this instance from now on. */
+static void carry(target_form *t, instance *in)
 {
-    return parts & (v->node && v->node->gated ? RUN_GATED : RUN_MICRO);
+    if (!t->carried)
+        return;
+    in->holders++;
+    instance_release(&t->from);
+    t->from = in;
 }
 
-trama_status target_submit(trama_where where, trama_executable *e, target_state *of, run_parts parts)
+/* Each is held, so that it stays where there is no room for the next one. */
+static trama_status ready_forms(trama_where where, trama_executable *e, target_state *of, target_run run, instance **in)
 {
-    target_form *t = target_now(of);
-    compiled *c = NULL;
-    trama_status status = ready_target(where, e, t, &c);
-    if (status)
-        return status;
-    flight *f = e->flights[e->runs % e->window];
-    executable_make_room(e, c->of.plan->steps.n, "trama_run");
-    for (int i = 0; i < t->leaves.n; i++) {
-        instance *in = e->at[t->leaves.at[i]].in;
-        in->slot_used[in->slot] = e->runs;
+    trama_status status = TRAMA_OK;
+    for (int i = 0; i < run.n && !status; i++) {
+        compiled *c = NULL;
+        const instance *before = i ? in[i - 1] : run.form[i].from;
+        status = ready_target(where, e, &run.form[i], before ? before->of : NULL, &c);
+        if (status)
+            break;
+        in[i] = c->in;
+        in[i]->holders++;
+        if (&run.form[i] == &of->form[TARGET_RUN])
+            carry(&of->form[TARGET_APPLY], in[i]);
     }
-    context_step(e->context, e->steps, of->cycle.k > 1 ? of->cycle.at : -1);
-    instance_submit(c->in, e->runs, f, parts);
-    context_step(e->context, -1, -1);
-    e->steps += (parts & RUN_GATED) != 0;
+    return status;
+}
+
+static void submit_form(trama_executable *e, const target_form *t, instance *in, flight *f)
+{
+    for (int i = t->carried; i < t->leaves.n; i++) {
+        instance *leaf = e->at[t->leaves.at[i]].in;
+        leaf->slot_used[leaf->slot] = e->runs;
+    }
+    instance_submit(in, e->runs, f);
     for (int i = 0; i < t->results.n; i++)
-        if (has_part(t->target->program->values.at[t->results.at[i]], parts))
-            executable_put(e, t->results.at[i], (located){c->in, t->results.at[i]});
-    e->runs++;
-    return TRAMA_OK;
+        executable_put(e, t->results.at[i], (located){in, t->results.at[i]});
+}
+
+trama_status target_submit(trama_where where, trama_executable *e, target_state *of, target_run run)
+{
+    instance *in[TARGET_FORMS] = {NULL};
+    bool in_cycle = of->cycle.k > 1, applies = !in_cycle || &run.form[run.n - 1] == &of->form[TARGET_APPLY];
+    int steps = 0;
+    trama_status status = ready_forms(where, e, of, run, in);
+    if (!status) {
+        for (int i = 0; i < run.n; i++)
+            steps += in[i]->of->plan->steps.n;
+        flight *f = e->flights[e->runs % e->window];
+        executable_make_room(e, steps, "trama_run");
+        context_step(e->context, e->steps, in_cycle ? of->cycle.at : -1);
+        for (int i = 0; i < run.n; i++)
+            submit_form(e, &run.form[i], in[i], f);
+        context_step(e->context, -1, -1);
+        e->steps += applies;
+        e->runs++;
+    }
+    for (int i = 0; i < run.n; i++)
+        instance_release(&in[i]);
+    return status;
 }
 
 trama_status trama_run_at(trama_where where, trama_executable *e, const trama_target *target)
@@ -281,11 +282,13 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
     if (!status)
         status = executable_call(e, where, "trama_run", target->name, target->id, NULL);
     if (status || t->cycle.k < 2)
-        return status ? status : target_submit(where, e, t, RUN_ALL);
+        return status ? status : target_submit(where, e, t, target_now(t, true));
     merge_cycle next;
-    status = cycle_feed(where, e, t, false, &next);
+    status = check_fed(where, e, &t->form[TARGET_APPLY], "trama_run");
     if (!status)
-        status = target_submit(where, e, t, next.at ? RUN_MICRO : RUN_ALL);
+        status = cycle_feed(where, e, t, false, &next);
+    if (!status)
+        status = target_submit(where, e, t, target_now(t, next.at == 0));
     if (!status)
         t->cycle = next;
     return status;
@@ -293,25 +296,38 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
 
 /* ---- Questions: not collective, so that a plan which no run has made is made to be looked at only ---- */
 
+/* The plan of a form, in *own where none is there. */
+static trama_status find_plan(trama_executable *e, target_form *t, const blueprint *before, const char *call,
+                              blueprint *own, const blueprint **found)
+{
+    trama_status status = check_fed(NOWHERE, e, t, call);
+    if (status)
+        return status;
+    const compiled *c = !t->carried || (t->from && t->from->of == before) ? cached(e, t) : NULL;
+    *found = c ? &c->of : own;
+    if (!c)
+        status = resolve_target(e, t, before, own);
+    if (!c && !status)
+        plan_target(e, t, before, own);
+    return status;
+}
+
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg)
 {
     target_state *of = NULL;
-    target_form *t = NULL;
+    blueprint own[TARGET_FORMS] = {{0}};
+    const blueprint *found[TARGET_FORMS] = {NULL};
     trama_status status = target_find(NOWHERE, e, target, call, &of);
-    if (!status)
-        status = check_fed(NOWHERE, e, t = target_now(of), call);
     if (status)
         return status;
-    const compiled *c = cached(e, t);
-    blueprint own = {0};
-    if (!c)
-        status = resolve_target(e, t, &own);
-    if (!c && !status)
-        plan_target(e, t, &own);
-    if (!status)
-        look(t, c ? c->of.plan : own.plan, arg);
-    blueprint_clear(&own);
+    target_run run = target_now(of, true);
+    for (int i = 0; i < run.n && !status; i++)
+        status = find_plan(e, &run.form[i], i ? found[i - 1] : NULL, call, &own[i], &found[i]);
+    for (int i = 0; i < run.n && !status; i++)
+        look(&run.form[i], (target_kind)(&run.form[i] - of->form), found[i]->plan, arg);
+    for (int i = run.n - 1; i >= 0; i--)
+        blueprint_clear(&own[i]);
     return status;
 }
 
@@ -320,9 +336,11 @@ typedef struct description {
     text words;
 } description;
 
-static void describe(const target_form *t, const plan *p, void *arg)
+static void describe(const target_form *t, target_kind kind, const plan *p, void *arg)
 {
     description *d = arg;
+    if (kind == TARGET_APPLY)
+        text_add(&d->words, "the last micro-step of a cycle goes on:\n");
     (d->every_step ? plan_describe : plan_summary)(p, t->target->program, &d->words);
 }
 
@@ -337,28 +355,35 @@ trama_status trama_plan_text(trama_executable *e, const trama_target *target, bo
     return status;
 }
 
-static void count_traffic(const target_form *t, const plan *p, void *arg)
+static void count_traffic(const target_form *t, target_kind kind, const plan *p, void *arg)
 {
+    trama_traffic *of = arg;
+    plan_totals n = plan_count(p);
     (void)t;
-    plan_totals n = plan_count(p), g = plan_count_gated(p);
-    *(trama_traffic *)arg = (trama_traffic){.messages = n.messages,
-                                            .bytes_received = n.received,
-                                            .bytes_sent = n.sent,
-                                            .bound = n.least,
-                                            .steps = n.steps,
-                                            .tasks = n.steps - n.messages,
-                                            .collectives = n.collectives,
-                                            .collective_received = n.together_received,
-                                            .collective_sent = n.together_sent,
-                                            .gated_messages = g.messages,
-                                            .gated_received = g.received,
-                                            .gated_sent = g.sent,
-                                            .gated_tasks = g.steps - g.messages};
+    of->messages += n.messages;
+    of->bytes_received += n.received;
+    of->bytes_sent += n.sent;
+    of->bound += n.least;
+    of->steps += n.steps;
+    of->tasks += n.steps - n.messages;
+    of->collectives += n.collectives;
+    of->collective_received += n.together_received;
+    of->collective_sent += n.together_sent;
+    if (kind != TARGET_APPLY)
+        return;
+    of->apply_messages = n.messages;
+    of->apply_received = n.received;
+    of->apply_sent = n.sent;
+    of->apply_tasks = n.steps - n.messages;
 }
 
 trama_status trama_target_traffic(trama_executable *e, const trama_target *target, trama_traffic *traffic)
 {
     if (!traffic)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_target_traffic: the traffic's address is NULL");
-    return target_look_at(e, target, "trama_target_traffic", count_traffic, traffic);
+    trama_traffic counted = {0};
+    trama_status status = target_look_at(e, target, "trama_target_traffic", count_traffic, &counted);
+    if (!status)
+        *traffic = counted;
+    return status;
 }

@@ -192,8 +192,9 @@ static bool is_named(const trama_executable *e, const trama_wrapped *w)
         if (w->views.at[i].e == e)
             return true;
     for (int i = 0; i < e->targets.n; i++)
-        if (is_named_by(&e->targets.at[i].form, w) || is_named_by(&e->targets.at[i].plain, w))
-            return true;
+        for (int k = 0; k < TARGET_FORMS; k++)
+            if (is_named_by(&e->targets.at[i].form[k], w))
+                return true;
     return false;
 }
 

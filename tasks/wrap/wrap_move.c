@@ -65,7 +65,7 @@ static void submit(trama_wrapped *w, const move_plan *m)
         flight_wait_all(w->context, "a move");
         under_way = 1;
     }
-    instance_submit(m->in, -1, w->f, RUN_ALL);
+    instance_submit(m->in, -1, w->f);
     w->last = (trama_traffic){.messages = n.messages,
                               .bytes_received = n.received,
                               .bytes_sent = n.sent,

@@ -129,20 +129,20 @@ END_TEST
 
 /* ---- Merged over micro-steps ---- */
 
-/* What each rank receives in a cycle: what is gated once, the rest k times; and the messages of gradients, both ways.
- */
+/* What each rank receives in a cycle: what ends it once, the rest k times; and the messages of gradients, both ways. */
 static void expect_cycle(simulation *s, const trama_program *program, int ranks, int k, const char *name,
                          int64_t received, int messages)
 {
     for (int r = 0; r < ranks; r++) {
-        const plan *p = simulation_plan(s, r);
+        const plan *const plans[] = {simulation_plan(s, r), simulation_apply_plan(s, r)};
         int64_t bytes = 0;
         int n = 0;
-        for (int i = 0; i < p->exchanges.n; i++) {
-            const plan_exchange *e = &p->exchanges.at[i];
-            bytes += e->received * (e->gated ? 1 : k);
-            n += program->values.at[e->value]->gradient_of ? e->messages : 0;
-        }
+        for (int part = 0; part < 2 && plans[part]; part++)
+            for (int i = 0; i < plans[part]->exchanges.n; i++) {
+                const plan_exchange *e = &plans[part]->exchanges.at[i];
+                bytes += e->received * (part ? 1 : k);
+                n += program->values.at[e->value]->gradient_of ? e->messages : 0;
+            }
         ck_assert_msg(n == messages, "%s, k = %d: gradients take rank %d %d messages, not %d", name, k, r, n, messages);
         ck_assert_msg(bytes == received, "%s, k = %d: rank %d receives %lld bytes in a cycle, not %lld", name, k, r,
                       (long long)bytes, (long long)received);
@@ -258,11 +258,14 @@ START_TEST(each_world_reduces_over_exactly_its_own_axes)
             dense_free(&data);
         }
         simulation_run(s, w.train);
-        for (int r = 0; r < 8; r++)
+        for (int r = 0; r < 8; r++) {
+            const plan *p = (k > 1 ? simulation_apply_plan : simulation_plan)(s, r);
+            ck_assert_int_eq(p->exchanges.n, WORLDS * WORLD_PARAMETERS);
+            ck_assert(k == 1 || simulation_plan(s, r)->exchanges.n == 0);
             for (int i = 0; i < WORLDS; i++)
                 for (int n = 0; n < WORLD_PARAMETERS; n++)
-                    check_group(simulation_plan(s, r), w.program, w.parameter[i][n], (unsigned)i + 1);
-        ck_assert_int_eq(simulation_plan(s, 0)->exchanges.n, WORLDS * WORLD_PARAMETERS);
+                    check_group(p, w.program, w.parameter[i][n], (unsigned)i + 1);
+        }
         expect_cycle(s, w.program, 8, k, "three worlds", received, 28);
         simulation_destroy(&s);
         trama_program_destroy(&w.program);

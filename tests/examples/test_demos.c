@@ -186,7 +186,7 @@ START_TEST(own_rule_fits_as_plain_loops_do)
                      2);
     ck_assert_msg(fabs(printed[0] - slope) < 1e-11 && fabs(printed[1] - loss) < 1e-11, "%.12f %.12f, not %.12f %.12f",
                   printed[0], printed[1], slope, loss);
-    ck_assert(contains(text_of(run("./own_rule --plan=steps")), "gated"));
+    ck_assert(contains(text_of(run("./own_rule --plan=steps")), "the last micro-step of a cycle goes on"));
 }
 END_TEST
 

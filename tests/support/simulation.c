@@ -11,6 +11,12 @@
 #include "merge_gradients.h"
 #include "partition.h"
 
+/* One target's part of a run. */
+typedef struct part {
+    plan **input_plans, **plans; /* [rank] */
+    memory **inputs, **memories; /* [rank] */
+} part;
+
 struct simulation {
     const trama_program *program;
     const machine *machine;
@@ -19,11 +25,14 @@ struct simulation {
     trama_mesh *single;
     process_map *map;
     layouts l;
-    trama_shape *shapes;                          /* [value] */
-    trama_rule *rules;                            /* [node] of the last run */
-    dense *fed;                                   /* [value] */
-    plan **initial_plans, **input_plans, **plans; /* [rank] */
-    memory **initial, **inputs, **memories;       /* [rank] */
+    trama_shape *shapes;             /* [value] */
+    trama_rule *rules;               /* [node] of the last run */
+    dense *fed;                      /* [value] */
+    plan **initial_plans;            /* [rank] */
+    memory **initial;                /* [rank] */
+    const trama_target *accumulates; /* and what ends its cycle; NULL */
+    const trama_target *applies;
+    part parts[2]; /* of the last run: the target that was run, and what ends a cycle */
     traffic sent;
 };
 
@@ -177,11 +186,12 @@ simulation *simulation_new(const trama_program *program, const machine *m, const
     s->fed = trama_alloc(values * sizeof *s->fed);
     s->rules = trama_alloc(nodes * sizeof *s->rules);
     s->initial_plans = trama_alloc(ranks * sizeof *s->initial_plans);
-    s->input_plans = trama_alloc(ranks * sizeof *s->input_plans);
-    s->plans = trama_alloc(ranks * sizeof *s->plans);
     s->initial = trama_alloc(ranks * sizeof *s->initial);
-    s->inputs = trama_alloc(ranks * sizeof *s->inputs);
-    s->memories = trama_alloc(ranks * sizeof *s->memories);
+    for (int i = 0; i < 2; i++)
+        s->parts[i] = (part){.input_plans = trama_alloc(ranks * sizeof(plan *)),
+                             .plans = trama_alloc(ranks * sizeof(plan *)),
+                             .inputs = trama_alloc(ranks * sizeof(memory *)),
+                             .memories = trama_alloc(ranks * sizeof(memory *))};
     int64_t nominal = s->options.nominal ? s->options.nominal : 64;
     ck_assert_msg(!complete_program(program, nominal, s->single, &s->l), "%s", trama_error());
     s->map = map_by_order(count_processes(s), s->options.order, m);
@@ -191,28 +201,35 @@ simulation *simulation_new(const trama_program *program, const machine *m, const
 
 static void drop_run(simulation *s)
 {
-    for (int r = 0; r < s->machine->n_ranks; r++) {
-        memory_destroy(&s->memories[r]);
-        plan_destroy(&s->plans[r]);
-        memory_destroy(&s->inputs[r]);
-        plan_destroy(&s->input_plans[r]);
-    }
+    for (int i = 0; i < 2; i++)
+        for (int r = 0; r < s->machine->n_ranks; r++) {
+            memory_destroy(&s->parts[i].memories[r]);
+            plan_destroy(&s->parts[i].plans[r]);
+            memory_destroy(&s->parts[i].inputs[r]);
+            plan_destroy(&s->parts[i].input_plans[r]);
+        }
+    s->sent = (traffic){0};
 }
 
 simulation *simulation_of_cycle(trama_program *program, trama_target *target, int k, const machine *m,
                                 const simulation_options *options)
 {
+    accumulation *made = NULL;
     if (k > 1) {
         trama_gradient_merge(target, k, TRAMA_MEAN);
-        ck_assert(merge_gradients(program));
+        made = merge_gradients(program);
+        ck_assert(made && made[target->id].apply);
     }
     simulation *s = simulation_new(program, m, options);
     for (int i = 0; k > 1 && i < MERGE_SCALARS; i++) {
         dense x = dense_new(TRAMA_SCALAR);
         x.at[0] = i != MERGE_KEEP;
-        simulation_feed(s, target->merge.scalar[i], &x);
+        simulation_feed(s, made[target->id].scalar[i], &x);
         dense_free(&x);
     }
+    s->accumulates = made ? target : NULL;
+    s->applies = made ? made[target->id].apply : NULL;
+    free(made);
     return s;
 }
 
@@ -226,8 +243,20 @@ void simulation_destroy(simulation **s_)
     }
     for (int i = 0; i < s->program->values.n; i++)
         dense_free(&s->fed[i]);
-    void *owned[] = {s->shapes, s->rules,   s->fed,    s->initial_plans, s->input_plans,
-                     s->plans,  s->initial, s->inputs, s->memories,      s->seen.places};
+    void *owned[] = {s->shapes,
+                     s->rules,
+                     s->fed,
+                     s->initial_plans,
+                     s->initial,
+                     s->seen.places,
+                     s->parts[0].plans,
+                     s->parts[0].input_plans,
+                     s->parts[0].inputs,
+                     s->parts[0].memories,
+                     s->parts[1].plans,
+                     s->parts[1].input_plans,
+                     s->parts[1].inputs,
+                     s->parts[1].memories};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     layouts_free(&s->l);
@@ -278,7 +307,7 @@ static plan *input_plan(const simulation *s, int rank, const wish *h)
     return partition_end(&q);
 }
 
-static plan *target_plan(const simulation *s, int rank, const wish *h)
+static plan *target_plan(const simulation *s, int rank, plan *const *input_plans, const wish *h)
 {
     const trama_program *p = s->program;
     partition *q = begin(s, rank);
@@ -286,38 +315,47 @@ static plan *target_plan(const simulation *s, int rank, const wish *h)
         if (is_initial(p->values.at[i]))
             partition_import(q, i, s->initial_plans[rank], i);
         if (h->inputs[i])
-            partition_import(q, i, s->input_plans[rank], i);
+            partition_import(q, i, input_plans[rank], i);
     }
     partition_run(q, h->needed, h->leader, h->kept);
     return partition_end(&q);
 }
 
-static void run_plans(simulation *s, const wish *h)
+static void run_plans(simulation *s, part *ran, const wish *h)
 {
+    traffic sent;
     const trama_program *p = s->program;
     world w = world_of(s);
     memory **from = trama_alloc((size_t)p->values.n * sizeof(memory *));
     for (int r = 0; r < s->machine->n_ranks; r++) {
-        s->input_plans[r] = input_plan(s, r, h);
-        s->inputs[r] = memory_new(s->input_plans[r], NULL);
+        ran->input_plans[r] = input_plan(s, r, h);
+        ran->inputs[r] = memory_new(ran->input_plans[r], NULL);
         for (int i = 0; i < p->values.n; i++)
-            from[i] = h->inputs[i] ? s->inputs[r] : s->initial[r];
-        s->plans[r] = target_plan(s, r, h);
-        s->memories[r] = memory_new(s->plans[r], from);
+            from[i] = h->inputs[i] ? ran->inputs[r] : s->initial[r];
+        ran->plans[r] = target_plan(s, r, ran->input_plans, h);
+        ran->memories[r] = memory_new(ran->plans[r], from);
     }
     free(from);
     for (int i = 0; i < p->values.n; i++)
         if (h->inputs[i])
-            spread(s, s->inputs, p->values.at[i], &s->fed[i]);
-    demand(interpret(&w, s->memories, s->shapes, &s->sent), "target");
+            spread(s, ran->inputs, p->values.at[i], &s->fed[i]);
+    demand(interpret(&w, ran->memories, s->shapes, &sent), "target");
+    s->sent.bytes += sent.bytes;
+    s->sent.messages += sent.messages;
 }
 
-void simulation_run(simulation *s, const trama_target *target)
+/* What ends a cycle leaves out what the micro-step has done, of which it only reads state. */
+static void run_part(simulation *s, const trama_target *target, part *ran)
 {
     const trama_program *p = s->program;
+    bool *done = trama_alloc((size_t)p->nodes.n);
     wish h = {.needed = trama_alloc((size_t)p->nodes.n), .kept = trama_alloc((size_t)p->values.n)};
     h.leader = trama_alloc((size_t)p->nodes.n * sizeof *h.leader);
     program_closure(p, target->values.n, target->values.at, h.needed);
+    if (target == s->applies)
+        program_closure(p, s->accumulates->values.n, s->accumulates->values.at, done);
+    for (int i = 0; i < p->nodes.n; i++)
+        h.needed[i] &= !done[i];
     h.inputs = used_inputs(p, target, h.needed);
     for (int i = 0; i < p->values.n; i++) {
         h.kept[i] = s->options.keep_all;
@@ -328,12 +366,20 @@ void simulation_run(simulation *s, const trama_target *target)
         h.kept[target->values.at[i]->id] = true;
     ck_assert_msg(!program_resolve(p, h.needed, s->shapes, s->rules), "%s", trama_error());
     fuse_program(p, h.needed, &s->l, s->shapes, !s->options.plan.no_fusion, h.leader);
-    drop_run(s);
-    run_plans(s, &h);
+    run_plans(s, ran, &h);
+    free(done);
     free(h.needed);
     free(h.inputs);
     free(h.kept);
     free(h.leader);
+}
+
+void simulation_run(simulation *s, const trama_target *target)
+{
+    drop_run(s);
+    run_part(s, target, &s->parts[0]);
+    if (target == s->accumulates)
+        run_part(s, s->applies, &s->parts[1]);
 }
 
 /* ---- Reading ---- */
@@ -343,7 +389,10 @@ static memory *const *holder(const simulation *s, const trama_value *v)
 {
     if (v->kind == VALUE_STATE)
         return s->initial;
-    return s->plans[0] && plan_find(s->plans[0], v->id) ? s->memories : s->initial;
+    for (int i = 0; i < 2; i++)
+        if (s->parts[i].plans[0] && plan_find(s->parts[i].plans[0], v->id))
+            return s->parts[i].memories;
+    return s->initial;
 }
 
 static char *gather_value(simulation *s, const trama_value *value, dense *result)
@@ -416,7 +465,12 @@ traffic simulation_traffic(const simulation *s)
 
 const plan *simulation_plan(const simulation *s, int rank)
 {
-    return s->plans[rank];
+    return s->parts[0].plans[rank];
+}
+
+const plan *simulation_apply_plan(const simulation *s, int rank)
+{
+    return s->parts[1].plans[rank];
 }
 
 const layouts *simulation_layouts(const simulation *s)

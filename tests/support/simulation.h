@@ -51,9 +51,10 @@ char *simulation_disagreement(simulation *s, const trama_value *value);
 traffic simulation_read(simulation *s, const trama_value *value, const trama_mesh *mesh, const trama_layout *layout,
                         bool fresh, dense *result);
 
-/* What the last run sent, and the plan of a rank in it. */
+/* What the last run sent, and the plan of a rank in it; of what ends a cycle, NULL where the run was none. */
 traffic simulation_traffic(const simulation *s);
 const plan *simulation_plan(const simulation *s, int rank);
+const plan *simulation_apply_plan(const simulation *s, int rank);
 const layouts *simulation_layouts(const simulation *s);
 
 #endif

@@ -228,7 +228,7 @@ contains
         call must(trama_read(run, merged, found))
         call demand(maxval(abs(found - g)) < 1d-12, "another merged gradient")
         call must(trama_target_traffic(run, fit, traffic))
-        call demand(traffic%gated_tasks > 0 .or. trama_context_rank(context) > 0, "no task behind the gate")
+        call demand(traffic%apply_tasks > 0 .or. trama_context_rank(context) > 0, "no task at the end of a cycle")
         call must(trama_merge_set(run, fit, 3))
         call step(1, 3)
         call refused(trama_merge_set(run, fit, 1), TRAMA_E_ORDER, "")

@@ -47,8 +47,8 @@ static inline kept kept_now(trama_executable *e)
     must(trama_wait(e));
     kept n = {.shards = shard_pool(ctx), .readers = e->readers_made.n};
     for (int i = 0; i < e->targets.n; i++) {
-        count_plans(&e->targets.at[i].form, &n);
-        count_plans(&e->targets.at[i].plain, &n);
+        for (int k = 0; k < TARGET_FORMS; k++)
+            count_plans(&e->targets.at[i].form[k], &n);
     }
     for (int i = 0; i < e->inputs.n; i++)
         n.inputs += e->inputs.at[i].shapes.n;

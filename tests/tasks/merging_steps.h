@@ -88,7 +88,7 @@ static inline void demand_part(const merged_fit *m, trama_step_part part, double
            names[part], step, is, wanted);
 }
 
-/* Nothing moves behind a closed gate; what is state has its first content. */
+/* Nothing moves within a cycle; what is state has its first content. */
 static inline void demand_still(const merged_fit *m, int step)
 {
     double room;
@@ -96,7 +96,7 @@ static inline void demand_still(const merged_fit *m, int step)
         expect_here(trama_read(m->e, m->part[TRAMA_STEP_LR], &room, 8), TRAMA_E_NOT_KEPT,
                     "gradients were last applied");
     demand_part(m, TRAMA_STEP_NUMBER, (double)m->plain.steps, step - 1);
-    compare_boxes(m, step, "behind the gate of");
+    compare_boxes(m, step, "within the cycle of");
 }
 
 static inline void take_plain_step(merged_fit *m, const merged_step *s, int step)

@@ -68,8 +68,8 @@ START_TEST(a_cycle_of_one_is_plain_training)
 }
 END_TEST
 
-/* Parameters stand still until the gate opens; k may change between cycles, and a cycle may end early. */
-START_TEST(gates_open_when_a_cycle_ends)
+/* Parameters stand still until a cycle ends; k may change between cycles, and a cycle may end early. */
+START_TEST(gradients_are_applied_when_a_cycle_ends)
 {
     start();
     network net = merging_network("dp=2,mp=2", TRAMA_F64, false, 3);
@@ -78,7 +78,7 @@ START_TEST(gates_open_when_a_cycle_ends)
     must(trama_flush(net.e, net.train)); /* of nothing */
     run_part(&net, &s, 0, 6);
     run_part(&net, &s, 6, 6);
-    demand(parameters_differ(&net, &plain) <= 1e-15, "parameters moved behind a closed gate");
+    demand(parameters_differ(&net, &plain) <= 1e-15, "parameters moved within a cycle");
     demand(trama_merge_set(net.e, net.train, 2) == TRAMA_E_ORDER && strstr(trama_error(), "2 of 3"), "%s",
            trama_error());
     run_part(&net, &s, 12, 12);
@@ -133,7 +133,7 @@ START_TEST(merged_gradients_read_as_of_the_last_step_applied)
         must(trama_run(e, t)); /* a new cycle: the merged gradient stays, the other one follows */
         double later[2];
         must(trama_read(e, merged, later, sizeof later));
-        demand(!memcmp(g, later, sizeof g), "the merged gradient moved behind a closed gate");
+        demand(!memcmp(g, later, sizeof g), "the merged gradient moved within a cycle");
         must(trama_executable_destroy(&e));
         trama_program_destroy(&p);
         trama_mesh_destroy(&mesh);
@@ -229,6 +229,64 @@ START_TEST(k_goes_from_one_to_more_and_back)
 }
 END_TEST
 
+/* What is made of a merged gradient may read what this micro-step has computed, and state that it updates: the loss and
+ * what `seen` was before the micro-step that ended the cycle, also where the cycle is flushed. */
+START_TEST(what_is_applied_reads_the_last_micro_step)
+{
+    static const struct {
+        const char *mesh, *x;
+    } on[] = {{"1", "R"}, {"2", "S(0)"}, {"2", "S(1)"}, {"2,2", "S(0),S(1)"}};
+    start();
+    for (int i = 0; i < 4; i++) {
+        trama_program *p = trama_program_new();
+        trama_mesh *mesh = trama_mesh_parse(on[i].mesh);
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
+        trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
+        trama_value *seen = trama_state(p, "seen", TRAMA_F64, TRAMA_SCALAR, NULL);
+        trama_shard(x, mesh, on[i].x);
+        trama_value *rows = trama_sum_over(x, 1, (int[]){1}, false), *total = trama_sum(rows);
+        trama_value *loss = trama_mean(trama_sum_over(trama_mul(x, w), 1, (int[]){1}, false));
+        trama_optimizer sgd = trama_sgd(1);
+        trama_value *step = trama_minimize(loss, &sgd), *merged = trama_merged_gradient(step, w);
+        trama_value *scaled = trama_mul(merged, total), *old = trama_mul(merged, seen);
+        trama_value *shaped = trama_mul(trama_sum(merged), trama_reshape(rows, TRAMA_SHAPE(1, TRAMA_ANY)));
+        trama_target *t = trama_target_new(p, "train", step, scaled, old, shaped, trama_assign(seen, total));
+        trama_gradient_merge(t, 3, TRAMA_TOTAL);
+        trama_executable *e = compile(p);
+        static const double rows_of[][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
+        for (int flushed = 0; flushed < 2; flushed++) {
+            double g[2], now = 0, before = flushed ? 11 : 0, all[2] = {0};
+            for (int k = 0; k < 3 - flushed; k++) {
+                must(trama_feed(e, x, rows_of[k + flushed], TRAMA_SHAPE(1, 2)));
+                must(trama_run(e, t));
+                before = k ? now : before;
+                now = rows_of[k + flushed][0] + rows_of[k + flushed][1];
+                all[0] += rows_of[k + flushed][0];
+                all[1] += rows_of[k + flushed][1];
+            }
+            if (flushed) {
+                must(trama_feed(e, x, rows_of, TRAMA_SHAPE(4, 2)));
+                must(trama_flush(e, t));
+            }
+            for (int s = 0; s < 2; s++) {
+                double by = s ? before : now;
+                must(trama_read(e, s ? old : scaled, g, sizeof g));
+                demand(g[0] == by * all[0] && g[1] == by * all[1], "%s: %g %g, not %g times %g %g", on[i].x, g[0], g[1],
+                       by, all[0], all[1]);
+            }
+            must(trama_read(e, shaped, g, sizeof *g));
+            demand(g[0] == (all[0] + all[1]) * now, "%s: %g of rows", on[i].x, g[0]);
+            demand(trama_read(e, total, g, sizeof *g) == TRAMA_E_NOT_KEPT, "%s", trama_error());
+        }
+        must(trama_executable_destroy(&e));
+        trama_program_destroy(&p);
+        trama_mesh_destroy(&mesh);
+    }
+    stop();
+}
+END_TEST
+
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
-      a_cycle_of_one_is_plain_training, gates_open_when_a_cycle_ends, merged_gradients_read_as_of_the_last_step_applied,
-      micro_steps_that_sync_keep_less, k_goes_from_one_to_more_and_back, MERGING_CASES)
+      a_cycle_of_one_is_plain_training, gradients_are_applied_when_a_cycle_ends,
+      merged_gradients_read_as_of_the_last_step_applied, micro_steps_that_sync_keep_less,
+      what_is_applied_reads_the_last_micro_step, k_goes_from_one_to_more_and_back, MERGING_CASES)

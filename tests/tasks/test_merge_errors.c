@@ -173,7 +173,7 @@ START_TEST(calls_that_do_not_fit_change_nothing)
     expect_here(trama_flush(NULL, net.train), TRAMA_E_ARGUMENT, "trama_flush", "executable is NULL");
     must(trama_feed(net.e, net.y, s.y, TRAMA_SHAPE(4)));
     expect(trama_run(net.e, net.train), TRAMA_E_SHAPE, "network.h", "5", "4"); /* of x and y; the op's line */
-    demand(parameters_differ(&net, &plain) <= 1e-15, "parameters moved behind a closed gate");
+    demand(parameters_differ(&net, &plain) <= 1e-15, "parameters moved within a cycle");
     samples rest = {4, s.x + 8 * 20, (double *)s.fed + 8 * 20, s.y + 8};
     run_cycle(&net, &rest, &last);
     plain_step(&plain, 12, s.x, s.y, false, net.lr);

@@ -30,7 +30,7 @@ static context_counters of_run(network *net, const samples *s, int from, int n)
                               .bytes_received = after.bytes_received - before.bytes_received};
 }
 
-/* Data parallel: behind the closed gate only the loss, which is listed, is summed. The applied step moves each gradient
+/* Data parallel: within a cycle only the loss, which is listed, is summed. The applied step moves each gradient
  * once, however many micro-steps there were. */
 START_TEST(gradients_cross_ranks_once_a_cycle)
 {
@@ -44,7 +44,7 @@ START_TEST(gradients_cross_ranks_once_a_cycle)
                 context_counters moved = of_run(&net, &s, 4 * i, 4);
                 if (i < k - 1)
                     demand(moved.bytes_received <= 16 && moved.messages_received <= 2,
-                           "k = %d: %" PRId64 " bytes come behind a closed gate", k, moved.bytes_received);
+                           "k = %d: %" PRId64 " bytes come within a cycle", k, moved.bytes_received);
                 else if (applied_bytes < 0)
                     applied_bytes = moved.bytes_received, applied_messages = moved.messages_received;
                 else

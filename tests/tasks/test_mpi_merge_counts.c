@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient merge by tasks and messages: behind a closed gate only those of forward, backward and accumulation. */
+/* Gradient merge by tasks and messages: within a cycle only those of forward, backward and accumulation. */
 #define _GNU_SOURCE
 #include "submitted.h"
 
@@ -55,24 +55,25 @@ static network counted_network(const char *mesh, int k)
     return net;
 }
 
-/* Two cycles, the second of them flushed. All closed gates are alike, and a flush is what an open gate has more. */
-static work_done closed_gate(const network *net, const char *mesh)
+/* Two cycles, the second of them flushed. All micro-steps within one are alike, and a flush is what the last one has
+ * more. */
+static work_done within_cycle(const network *net, const char *mesh)
 {
-    work_done closed = work_of_run(net->e, net->train), again = work_of_run(net->e, net->train),
+    work_done within = work_of_run(net->e, net->train), again = work_of_run(net->e, net->train),
               open = work_of_run(net->e, net->train);
-    demand(work_equal(closed, again), "mesh %s: %" PRId64 " tasks, then %" PRId64, mesh, closed.tasks, again.tasks);
+    demand(work_equal(within, again), "mesh %s: %" PRId64 " tasks, then %" PRId64, mesh, within.tasks, again.tasks);
     again = work_of_run(net->e, net->train);
-    demand(work_equal(closed, again), "mesh %s: %" PRId64 " tasks, and later %" PRId64, mesh, closed.tasks,
+    demand(work_equal(within, again), "mesh %s: %" PRId64 " tasks, and later %" PRId64, mesh, within.tasks,
            again.tasks);
     work_done before = work_so_far(net->e);
     must(trama_flush(net->e, net->train));
     work_done flush = work_since(net->e, before);
-    demand(open.tasks == closed.tasks + flush.tasks && open.messages == closed.messages + flush.messages &&
-               open.bytes == closed.bytes + flush.bytes,
-           "mesh %s: %" PRId64 " tasks and %" PRId64 " bytes, closed %" PRId64 " and %" PRId64 ", flushed %" PRId64
+    demand(open.tasks == within.tasks + flush.tasks && open.messages == within.messages + flush.messages &&
+               open.bytes == within.bytes + flush.bytes,
+           "mesh %s: %" PRId64 " tasks and %" PRId64 " bytes, within %" PRId64 " and %" PRId64 ", flushed %" PRId64
            " and %" PRId64,
-           mesh, open.tasks, open.bytes, closed.tasks, closed.bytes, flush.tasks, flush.bytes);
-    return closed;
+           mesh, open.tasks, open.bytes, within.tasks, within.bytes, flush.tasks, flush.bytes);
+    return within;
 }
 
 /* One task an op. Forward: 3 products, 3 sums, 2 relu; backward: the loss, 2 products and 2 relu back to the first
@@ -85,10 +86,10 @@ START_TEST(data_parallel_micro_steps_are_forward_backward_and_accumulation)
         char mesh[16];
         snprintf(mesh, sizeof mesh, "dp=%d", n_ranks);
         network net = counted_network(mesh, 3);
-        work_done closed = closed_gate(&net, mesh);
-        demand(closed.tasks == (fused ? 12 : 19 + 6), "%s: %" PRId64 " tasks behind a closed gate", mesh, closed.tasks);
-        demand(closed.messages == 0 && closed.bytes == 0, "%s: %" PRId64 " messages behind a closed gate", mesh,
-               closed.messages);
+        work_done within = within_cycle(&net, mesh);
+        demand(within.tasks == (fused ? 12 : 19 + 6), "%s: %" PRId64 " tasks within a cycle", mesh, within.tasks);
+        demand(within.messages == 0 && within.bytes == 0, "%s: %" PRId64 " messages within a cycle", mesh,
+               within.messages);
         network_free(&net);
         stop();
     }
@@ -116,12 +117,12 @@ START_TEST(model_parallel_micro_steps_are_forward_backward_and_accumulation)
         start_with(&(trama_config){.ways = 1, .no_fusion = !fused, .map_by_order = true});
         for (int i = 0; i < 4; i++) {
             network net = counted_network(split[i], 3), beside = counted_network(split[i], 0);
-            work_done closed = closed_gate(&net, split[i]), plain = work_of_run(beside.e, beside.train);
+            work_done within = within_cycle(&net, split[i]), plain = work_of_run(beside.e, beside.train);
             plain.tasks += fused ? 0 : count_boxes(&net);
-            demand(work_equal(closed, plain),
+            demand(work_equal(within, plain),
                    "mesh %s: %" PRId64 " tasks, %" PRId64 " messages, %" PRId64
                    " bytes; of forward and backward %" PRId64 ", %" PRId64 ", %" PRId64,
-                   split[i], closed.tasks, closed.messages, closed.bytes, plain.tasks, plain.messages, plain.bytes);
+                   split[i], within.tasks, within.messages, within.bytes, plain.tasks, plain.messages, plain.bytes);
             network_free(&net);
             network_free(&beside);
         }

@@ -203,7 +203,7 @@ START_TEST(a_wrong_call_says_so_and_takes_nothing)
 }
 END_TEST
 
-/* A gated value is that of the last step that was applied; before the first one there is nothing to read. */
+/* An applied value is that of the last step that was applied; before the first one there is nothing to read. */
 START_TEST(merged_gradients_are_watched_from_the_first_applied_step_on)
 {
     start();
