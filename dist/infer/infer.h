@@ -8,7 +8,7 @@
 
 typedef struct op_layouts {
     const trama_mesh *mesh;
-    trama_layout in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS]; /* what the op computes on; never masked */
+    trama_layout in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS]; /* what the op computes on; as inferred without a mask */
 } op_layouts;
 
 /* in[t], out[t]: the layouts at hand on `mesh`, NULL or open axes where nothing is known; those of out only claim splits.

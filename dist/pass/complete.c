@@ -266,6 +266,17 @@ static void start_layouts(completion *c)
     }
 }
 
+/* Those who hold the one hold the other. */
+static void join_masks(layouts *l, const trama_node *node, const trama_layout *const *given)
+{
+    const unsigned char *mask = NULL;
+    for (int o = 0; o < node->op->n_out && !mask; o++)
+        mask = given[o] ? given[o]->mask : NULL;
+    for (int o = 0; o < node->op->n_out && mask; o++)
+        if (given[o] && !value_storage(node->in[o])->mesh)
+            l->value[value_storage(node->in[o])->id].mask = mask;
+}
+
 /* State without an annotation lies like the state that it is updated with: an optimizer's like its parameter. */
 static void join_states(completion *c)
 {
@@ -284,6 +295,7 @@ static void join_states(completion *c)
         for (int o = 0; o < node->op->n_out; o++)
             if (given[o])
                 adopt(c->l, value_storage(node->in[o]), &inferred.in[o]);
+        join_masks(c->l, node, given);
     }
 }
 

@@ -55,6 +55,30 @@ static trama_status check_update(const trama_node *node, const layouts *l)
     return TRAMA_OK;
 }
 
+/* A state with a mask is updated by those who hold it, so they alone compute, and what the op reads comes to them. The
+ * first state that is updated decides. */
+static trama_status take_mask(const trama_node *node, layouts *l)
+{
+    op_layouts *op = &l->op[node->id];
+    const unsigned char *mask = NULL;
+    for (int o = 0; o < node->op->n_out && !mask; o++)
+        if ((node->op->updates >> o & 1) && l->mesh[node->in[o]->id] == op->mesh)
+            mask = l->value[node->in[o]->id].mask;
+    for (int o = 0; o < node->op->n_out && mask; o++)
+        op->out[o].mask = mask;
+    for (int t = 0; t < node->op->n_in && mask; t++) {
+        op->in[t].mask = mask;
+        if (layout_check(op->mesh, node->in[t]->shape.ndim, &op->in[t], false)) {
+            char *why = trama_text_copy(trama_error());
+            trama_fail(node->where, TRAMA_E_LAYOUT, "%s where its state is: operand %d (%s): %s", node->op->name, t,
+                       node->in[t]->name, why);
+            free(why);
+            return TRAMA_E_LAYOUT;
+        }
+    }
+    return TRAMA_OK;
+}
+
 static bool is_within(const unsigned char *inner, const unsigned char *outer, int n)
 {
     for (int i = 0; outer && i < n; i++)
@@ -87,7 +111,8 @@ static trama_status keep_fixed(const trama_node *node, const layouts *l)
         layout_text(&computes, op->mesh, &op->in[t]);
         trama_fail(node->fixed->where, TRAMA_E_LAYOUT,
                    "%s of %s: with operand %d (%s) as %s it cannot compute its result; its rule wants %s",
-                   node->fixed->by_scope ? "shard_begin" : "shard_op", node->op->name, t, node->in[t]->name, wanted.at, computes.at);
+                   node->fixed->by_scope ? "shard_begin" : "shard_op", node->op->name, t, node->in[t]->name, wanted.at,
+                   computes.at);
         free(wanted.at);
         free(computes.at);
         return TRAMA_E_LAYOUT;
@@ -125,7 +150,9 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
             if (!(node->op->updates >> t & 1))
                 in[t] = NULL;
     infer_op(node, rule, mesh, in, out, op, report);
-    status = check_update(node, l);
+    status = take_mask(node, l);
+    if (!status)
+        status = check_update(node, l);
     if (!status && node->fixed)
         status = keep_fixed(node, l);
     if (status)
@@ -142,7 +169,9 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
         } else if (l->mesh[node->out[o]->id] != mesh) {
             close_open_axes(value);
         } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {
+            const unsigned char *mask = value->mask;
             *value = op->out[o];
+            value->mask = mask;
         } else {
             *value = result_layout(value, &op->out[o]);
         }

@@ -55,7 +55,8 @@ typedef struct trama_init {
     uint64_t seed, stream; /* of the random numbers */
 } trama_init;
 
-/* State that lives from run to run. init NULL: zeros; in C it may be written in place, &(trama_init){.low = 1, .high = 2}.
+/* State that lives from run to run. Its layout may have a mask: those who hold it update it, and ops that read it anywhere
+ * receive it. init NULL: zeros; in C it may be written in place, &(trama_init){.low = 1, .high = 2}.
  * Dims are known. */
 #define trama_parameter(program, name, dtype, shape, ...)                                                              \
     trama_parameter_at(TRAMA_HERE, program, name, dtype, shape, __VA_ARGS__)

@@ -79,6 +79,11 @@ trama_value *trama_update_slot(const trama_update *u, const char *suffix)
     text_add(&name, "%s.%s", u->parameter->name, suffix);
     trama_value *v = state_named(u->all, name.at, u->parameter->dtype, u->parameter->shape, 0);
     free(name.at);
+    if (v && !v->mesh && u->parameter->mesh) { /* as the user laid the parameter out */
+        v->mesh = u->parameter->mesh;
+        v->layout = u->parameter->layout;
+        v->annotated = u->parameter->annotated;
+    }
     return v;
 }
 

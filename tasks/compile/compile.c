@@ -57,9 +57,8 @@ static trama_status place_constant(trama_executable *e, const trama_value *v)
 
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout)
 {
-    if ((layout_has(layout, TRAMA_PARTIAL) && !v->terms) || layout->mask)
-        return trama_fail(v->where, TRAMA_E_LAYOUT, "%s: state cannot be partial or masked; leave the axis R or S",
-                          v->name);
+    if (layout_has(layout, TRAMA_PARTIAL) && !v->terms)
+        return trama_fail(v->where, TRAMA_E_LAYOUT, "%s: state cannot be partial; leave the axis R or S", v->name);
     return TRAMA_OK;
 }
 
@@ -135,6 +134,7 @@ static void lay_leaves_as_plain(trama_executable *e)
             continue;
         v->mesh = program_mesh(e->program, e->plain_l.mesh[i]);
         v->layout = e->plain_l.value[i];
+        v->layout.mask = mesh_mask(v->mesh, v->layout.mask);
     }
 }
 

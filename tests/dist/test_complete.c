@@ -415,9 +415,57 @@ START_TEST(where_one_reader_needs_the_sum_all_take_it)
 }
 END_TEST
 
+/* ---- Masks ---- */
+
+static const trama_value *named(const char *name)
+{
+    for (int i = 0; i < p->values.n; i++)
+        if (!strcmp(p->values.at[i]->name, name))
+            return p->values.at[i];
+    ck_abort_msg("there is no %s", name);
+}
+
+/* Processes 0 to 2 hold w, two columns each. */
+START_TEST(a_masked_parameter_is_read_everywhere_and_updated_by_its_holders)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(6, 4), "S(0),R");
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(4, 6), NULL);
+    ck_assert(trama_shard(w, mesh, "R,S(1) mask{1,1,1,0,0,0}"));
+    trama_value *z = trama_matmul(x, w), *loss = trama_mean(trama_square(z));
+    trama_optimizer adam = trama_adam(0.1);
+    ck_assert(trama_minimize(loss, &adam));
+    complete();
+    expect_value(w, "R,S(1) mask{1,1,1,0,0,0}");
+    expect_value(named("w.m"), "R,S(1) mask{1,1,1,0,0,0}");
+    expect_value(named("w.v"), "R,S(1) mask{1,1,1,0,0,0}");
+    expect_operand(z, 1, "R,S(1)");
+    expect_value(z, "S(0),S(1)");
+    const trama_node *update = p->nodes.at[w->updated_by - 1];
+    for (int t = 0; t < update->op->n_in; t++) {
+        bool whole = update->in[t]->shape.ndim == 0;
+        expect_operand(update->out[0], t, whole ? "R,R mask{1,1,1,0,0,0}" : "R,S(1) mask{1,1,1,0,0,0}");
+    }
+    expect_value(update->out[0], "R,S(1) mask{1,1,1,0,0,0}");
+}
+END_TEST
+
+START_TEST(an_assignment_goes_to_the_holders_of_its_state)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(4, 6), "R,S(1)");
+    trama_value *s = trama_state(p, "s", TRAMA_F64, TRAMA_SHAPE(4, 6), NULL);
+    ck_assert(trama_shard(s, mesh, "R,R mask{0,0,0,0,1,0}"));
+    ck_assert(trama_assign(s, x));
+    complete();
+    expect_operand(p->nodes.at[s->updated_by - 1]->out[0], 1, "R,R mask{0,0,0,0,1,0}");
+    expect_value(x, "R,S(1)");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
+        a_masked_parameter_is_read_everywhere_and_updated_by_its_holders,
+        an_assignment_goes_to_the_holders_of_its_state,
         matmul_of_a_split_contraction_is_partial,
         matmul_gives_its_second_operand_the_split_of_the_first,
         matmul_gives_its_first_operand_the_split_of_the_second,

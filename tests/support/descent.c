@@ -16,6 +16,9 @@ const fit_layout fit_layouts[] = {
     {"2,2", "S(0),R", "R,S(1)", NULL, "R,S(0)"},
     {"2,3", "S(0),S(1)", "S(1),S(0)", NULL, "R,R"},
     {"4", "S(0)", "S(0)", "2", "S(0)"},
+    {"3", "S(0)", "R mask{0,1,0}", NULL, "R mask{1,0,1}"},
+    {"2,2", "S(0),R", "R,S(1) mask{1,1,0,0}", NULL, "R,S(0) mask{0,1,1,0}"},
+    {"2,3", "S(0),S(1)", "R,S(0) mask{0,1,1,1,0,1}", NULL, "R,R mask{0,0,0,0,1,0}"},
 };
 const int n_fit_layouts = sizeof fit_layouts / sizeof *fit_layouts;
 

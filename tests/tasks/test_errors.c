@@ -223,14 +223,17 @@ START_TEST(programs_that_cannot_be_laid_out_are_refused)
     trama_target_new(p, "t", trama_add(a, b));
     expect(trama_compile(ctx, p, &e), TRAMA_E_LAYOUT, __FILE__, "add", "a", "b", "dp=2,mp=2", "2:4,5", "trama_reshard");
     trama_program_destroy(&p);
-    static const char *const layouts[] = {"P(sum),R", "R,R mask{1,0,0,0}"};
-    for (int i = 0; i < 2; i++) {
-        p = trama_program_new();
-        trama_value *s = trama_shard(trama_state(p, "state", TRAMA_F32, TRAMA_SHAPE(4), NULL), w.mesh, layouts[i]);
-        trama_target_new(p, "t", s);
-        expect(trama_compile(ctx, p, &e), TRAMA_E_LAYOUT, __FILE__, "state", "partial or masked");
-        trama_program_destroy(&p);
-    }
+    p = trama_program_new();
+    trama_value *s = trama_shard(trama_state(p, "state", TRAMA_F32, TRAMA_SHAPE(4), NULL), w.mesh, "P(sum),R");
+    trama_target_new(p, "t", s);
+    expect(trama_compile(ctx, p, &e), TRAMA_E_LAYOUT, __FILE__, "state", "cannot be partial");
+    trama_program_destroy(&p);
+    p = trama_program_new();
+    s = trama_state(p, "state", TRAMA_F32, TRAMA_SHAPE(4), NULL);
+    demand(!trama_shard_begin(p, w.mesh, NULL), "no scope");
+    trama_target_new(p, "t", trama_neg(s));
+    expect(trama_compile(ctx, p, &e), TRAMA_E_ORDER, __FILE__, "is open; call trama_shard_end");
+    trama_program_destroy(&p);
     demand(!e, "an executable in spite of the error");
     trama_mesh_destroy(&other);
     end(&w);

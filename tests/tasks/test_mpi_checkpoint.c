@@ -189,6 +189,8 @@ static const kind momentum = {"2", "S(0),R", "R,R", trama_sgd, 0.9, 0, TRAMA_F64
 static const kind adam = {"2,2", "S(0),R", "R,S(1)", trama_adam, 0, 0, TRAMA_F32};
 static const kind lamb = {"3", "S(0)", "S(0)", trama_lamb, 0, 0, TRAMA_F64};
 static const kind merging = {"2,2", "S(0),R", "R,S(1)", trama_adamw, 0, 3, TRAMA_F32};
+static const kind masked = {"2,2", "S(0),R", "R,S(1) mask{1,1,0,0}", trama_adam, 0, 0, TRAMA_F32};
+static const kind masked_merging = {"2,2", "S(0),R", "R,S(1) mask{0,1,1,0}", trama_lamb, 0, 3, TRAMA_F64};
 static const kind merging_one = {"1", "R", "R", trama_sgd, 0.9, 4, TRAMA_F64};
 
 START_TEST(a_training_goes_on_with_the_bits_of_one_that_never_stopped)
@@ -200,6 +202,15 @@ START_TEST(a_training_goes_on_with_the_bits_of_one_that_never_stopped)
         k.weight = strchr(k.mesh, ',') ? "R,S(1)" : i / 2 ? "S(0)" : "R";
         go_on_after(&k, 5 + i, i % 2);
     }
+}
+END_TEST
+
+START_TEST(masked_parameters_go_on_with_what_their_holders_have)
+{
+    go_on_after(&masked, 5, false);
+    go_on_after(&masked, 6, true);
+    go_on_after(&masked_merging, 6, false);
+    go_on_after(&masked_merging, 7, true);
 }
 END_TEST
 
@@ -302,6 +313,6 @@ START_TEST(wrong_pieces_and_positions_are_refused)
 }
 END_TEST
 
-TESTS(a_training_goes_on_with_the_bits_of_one_that_never_stopped, merged_gradients_go_on_between_cycles,
-      merged_gradients_go_on_within_a_cycle_box_by_box, all_state_has_a_name, state_of_eager_programs_is_listed_too,
-      wrong_pieces_and_positions_are_refused)
+TESTS(a_training_goes_on_with_the_bits_of_one_that_never_stopped, masked_parameters_go_on_with_what_their_holders_have,
+      merged_gradients_go_on_between_cycles, merged_gradients_go_on_within_a_cycle_box_by_box, all_state_has_a_name,
+      state_of_eager_programs_is_listed_too, wrong_pieces_and_positions_are_refused)
