@@ -23,7 +23,7 @@ if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU") # which takes what an assignment al
 endif()
 set(modules "${PROJECT_BINARY_DIR}/fortran")
 set_target_properties(trama_fortran PROPERTIES EXPORT_NAME fortran Fortran_MODULE_DIRECTORY "${modules}"
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} INSTALL_RPATH "$ORIGIN")
+    VERSION ${PROJECT_VERSION} SOVERSION ${TRAMA_SOVERSION} INSTALL_RPATH "$ORIGIN")
 target_compile_options(trama_fortran PRIVATE ${TRAMA_FORTRAN_FLAGS})
 target_include_directories(trama_fortran INTERFACE
     $<BUILD_INTERFACE:${modules}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran>)

@@ -19,7 +19,7 @@ foreach(room IN LISTS rooms)
     target_sources(trama PRIVATE $<TARGET_OBJECTS:${room}>)
 endforeach()
 set_target_properties(trama PROPERTIES
-    LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${TRAMA_SOVERSION})
 target_include_directories(trama INTERFACE
     $<BUILD_INTERFACE:${TRAMA_INCLUDE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set(dependencies PkgConfig::TRAMA_STARPU PkgConfig::TRAMA_HWLOC PkgConfig::TRAMA_CBLAS Threads::Threads m)

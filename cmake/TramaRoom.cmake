@@ -3,7 +3,6 @@
 
 add_library(trama_flags INTERFACE)
 target_compile_definitions(trama_flags INTERFACE
-    TRAMA_VERSION="${PROJECT_VERSION}"
     TRAMA_HAVE_MPI=${TRAMA_WITH_MPI} TRAMA_HAVE_CUDA=${TRAMA_WITH_CUDA} TRAMA_HAVE_NCCL=${TRAMA_WITH_NCCL})
 target_compile_options(trama_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wstrict-prototypes;-Wmissing-prototypes;-Wpointer-arith;-Wvla>

@@ -22,9 +22,12 @@ const char *trama_error(void)
     return last_error;
 }
 
+#define VERSION_TEXT_OF(major, minor, patch) #major "." #minor "." #patch
+#define VERSION_TEXT(major, minor, patch) VERSION_TEXT_OF(major, minor, patch)
+
 const char *trama_version(void)
 {
-    return TRAMA_VERSION;
+    return VERSION_TEXT(TRAMA_VERSION_MAJOR, TRAMA_VERSION_MINOR, TRAMA_VERSION_PATCH);
 }
 
 trama_status trama_fail(trama_where where, trama_status status, const char *format, ...)

@@ -19,7 +19,7 @@
     _Pragma("GCC visibility pop")
 #else
 #define TRAMA_API_BEGIN _Pragma("GCC visibility push(default)")
-#define TRAMA_API_END _Pragma("GCC visibility pop")
+#define TRAMA_API_END _Pragma("GCC visibility pop") /* behind them */
 #endif
 
 TRAMA_API_BEGIN
@@ -77,8 +77,29 @@ static inline trama_where trama_where_of(const char *file, int line)
 /* The place of this line. */
 #define TRAMA_HERE trama_where_of(__FILE__, __LINE__)
 
-/* The library's version, "major.minor.patch". */
+/* ---- Versions ------------------------------------------------------------------------------ */
+
+/* The version of these headers. Versions that differ in MINOR, while MAJOR is 0, or in MAJOR are compiled for anew: the
+ * shared library's file name ends in the part that has to be equal, libtrama.so.0.2. */
+#define TRAMA_VERSION_MAJOR 0
+#define TRAMA_VERSION_MINOR 2 /* as above */
+#define TRAMA_VERSION_PATCH 0 /* as above */
+
+/* The version of the library that the program runs with, "major.minor.patch". */
 const char *trama_version(void);
+
+/* Structs that may grow begin with `size_t size`: bytes that the program's struct has. 0 stands for the fields that are
+ * described without a version, so that a struct that begins as zeros needs no more:
+ *
+ *     trama_config two = {.workers = 2};
+ *
+ * A program that uses a field of a later version, which its comment names, sets size:
+ *
+ *     trama_config all = {.size = sizeof all, .workers = 2};
+ *
+ * A library that is older than the program's headers answers E_ARGUMENT where a field that it does not know is not 0; a
+ * newer one takes fields that the program does not know for 0, and leaves them out where it fills in a struct. Structs
+ * without a size never change while the library's file name stays. */
 
 /* ---- Element types ----------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "program.h"
 #include "trama_ops.h"
 #include "rule_text.h"
+#include "sized.h"
 
 enum { MOST_NAME = 40, MOST_RULE = 512 };
 
@@ -310,8 +311,13 @@ trama_status trama_op_define_at(trama_where where, const trama_op_definition *de
     if (!definition || !op)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_op_define: the %s is NULL",
                           definition ? "op's address" : "definition");
+    trama_op_definition given;
+    trama_status status =
+        sized_read(where, "trama_op_define", SIZED(trama_op_definition, pointwise), &given, definition);
+    if (status)
+        return status;
     text why = {0};
-    own_op *own = copy_of(where, definition);
+    own_op *own = copy_of(where, &given);
     const trama_op_definition *d = &own->is;
     if (check_name(d->name, &why) && check_counts(d, &why) && check_rule(d, &why) &&
         check_attributes(d->attributes, &why) && check_rest(d, &why)) {

@@ -47,6 +47,7 @@ typedef struct trama_op_gradient trama_op_gradient;
 /* Copied by trama_op_define. A zeroed field takes its default; name, n_in, n_out and cpu have none. The functions must
  * do the same on all ranks and whenever they are called. */
 typedef struct trama_op_definition {
+    size_t size;      /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
     const char *name; /* a C identifier of at most 40 characters that no built-in op has; tasks are called after it */
     int n_in, n_out;  /* at least 1, together at most 10, and each at most 8 */
     const char *rule; /* in the language above; NULL: rule_of writes it, or there is none */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hash.h"
+#include "sized.h"
 
 static void log_to_stderr(void *data, trama_log_level level, const char *line)
 {
@@ -130,10 +131,17 @@ static trama_status resolve_all(trama_config *c)
     return TRAMA_OK;
 }
 
+trama_status config_read(const trama_config *given, trama_config *own)
+{
+    return sized_read(NOWHERE, "trama_start", SIZED(trama_config, log_data), own, given);
+}
+
 trama_status config_resolve(const trama_config *given, trama_config *resolved)
 {
-    trama_config c = given ? *given : (trama_config){0};
-    trama_status status = resolve_all(&c);
+    trama_config c = {0};
+    trama_status status = given ? config_read(given, &c) : TRAMA_OK;
+    if (!status)
+        status = resolve_all(&c);
     if (status)
         c = (trama_config){.watchdog = 30, .log = c.log, .log_data = c.log_data};
     c.communicator = NULL;

@@ -28,6 +28,7 @@ typedef enum trama_device {
  * for a value of 0. All ranks give the same values, but for log,
  * device and gpu_memory. */
 typedef struct trama_config {
+    size_t size;              /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
     const void *communicator; /* address of an MPI_Comm, duplicated by trama_start; NULL: MPI_COMM_WORLD where MPI is
                                  initialised or a launcher started the program, else this process alone */
     int workers;              /* CPU workers of this rank, TRAMA_WORKERS; 0: the cores it may use (binding, control

@@ -187,6 +187,9 @@ void targets_free(trama_executable *e);
 typedef void target_look(const target_form *t, target_kind kind, const plan *p, void *arg);
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg);
+
+/* Fills in the program's struct, as far as it goes. */
+trama_status traffic_write(const char *call, const trama_traffic *own, trama_traffic *given);
 /* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is
  * the one that it uses; E_SYSTEM says what does not. */
 trama_status verify_target(const trama_executable *e, const target_form *t, const blueprint *of);

@@ -143,6 +143,8 @@ trama_status trama_layout_of(trama_executable *executable, const trama_value *va
 /* What this rank does in one run of the target, as planned: the last micro-step of a cycle, where it merges gradients.
  * apply_: what the other micro-steps of a cycle have not. */
 typedef struct trama_traffic {
+    size_t size;                        /* bytes of this struct, or 0: trama_base.h, "Structs that may grow"; set before
+                                           the call */
     int64_t messages;                   /* received and sent */
     int64_t bytes_received, bytes_sent; /* in them, and in collectives */
     int64_t bound;                      /* bytes that this rank must receive at least for layouts without partials:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "comm.h"
+#include "config.h"
 #include "context.h"
 #include "program.h"
 #include "trama_executable.h"
@@ -34,7 +35,10 @@ TRAMA_API_END
 
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context)
 {
-    trama_config with = config ? *config : (trama_config){0};
+    trama_config with = {0};
+    trama_status status = config ? config_read(config, &with) : TRAMA_OK;
+    if (status)
+        return status;
     with.communicator = comm_from_fortran(communicator);
     return trama_start(&with, context);
 }

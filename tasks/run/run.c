@@ -4,6 +4,7 @@
 
 #include "executable.h"
 #include "fuse.h"
+#include "sized.h"
 #include "wrap.h"
 
 enum { MAX_COMPILED = 8 };
@@ -377,13 +378,16 @@ static void count_traffic(const target_form *t, target_kind kind, const plan *p,
     of->apply_tasks = n.steps - n.messages;
 }
 
+trama_status traffic_write(const char *call, const trama_traffic *own, trama_traffic *given)
+{
+    return sized_write(NOWHERE, call, SIZED(trama_traffic, collective_sent), own, given);
+}
+
 trama_status trama_target_traffic(trama_executable *e, const trama_target *target, trama_traffic *traffic)
 {
     if (!traffic)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_target_traffic: the traffic's address is NULL");
     trama_traffic counted = {0};
     trama_status status = target_look_at(e, target, "trama_target_traffic", count_traffic, &counted);
-    if (!status)
-        *traffic = counted;
-    return status;
+    return status ? status : traffic_write("trama_target_traffic", &counted, traffic);
 }

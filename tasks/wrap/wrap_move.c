@@ -276,7 +276,5 @@ trama_status trama_wrapped_traffic(const trama_wrapped *w, trama_traffic *traffi
     trama_status status = wrapped_check(NOWHERE, "trama_wrapped_traffic", w, NULL);
     if (!status && !traffic)
         status = trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_wrapped_traffic: the traffic's address is NULL");
-    if (!status)
-        *traffic = w->last;
-    return status;
+    return status ? status : traffic_write("trama_wrapped_traffic", &w->last, traffic);
 }

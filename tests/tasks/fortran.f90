@@ -210,7 +210,7 @@ contains
         call demand(values_are(to(2:n+1, 1:3, 2:), 1), "a reshard between sections")
         call demand(count(to == -2) == size(to) - 3 * n * k, "an element beside the section")
         call must(trama_wrapped_traffic(b, traffic))
-        call demand(c_sizeof(traffic) == 88 .and. c_sizeof(a_piece) == 224, "structures of other sizes than C's")
+        call demand(c_sizeof(traffic) == 96 .and. c_sizeof(a_piece) == 224, "structures of other sizes than C's")
         call demand(traffic%bytes_received == 4 * n * 3 * (k - extent), "other traffic")
 
         p = trama_program_new()

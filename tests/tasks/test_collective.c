@@ -75,7 +75,7 @@ static void try_path(const path *p, bool nccl)
         must(trama_read(e, z, got, sizeof got));
         demand_same(got, twice, TRAMA_SHAPE(ROWS, COLUMNS), p);
     }
-    trama_traffic traffic;
+    trama_traffic traffic = {0};
     must(trama_target_traffic(e, target, &traffic));
     int expected = 4 / n_ranks * (nccl ? p->nccl : p->collectives);
     demand(traffic.collectives == expected, "%s, %s -> %s: %d collectives instead of %d", p->mesh, p->from, p->to,

@@ -434,7 +434,7 @@ START_TEST(questions_without_room_for_the_answer_are_refused)
     work_left w = begin();
     char *words = NULL;
     trama_shape shape;
-    trama_traffic traffic;
+    trama_traffic traffic = {0};
     trama_value *unseen = trama_neg(w.y);
     expect_here(trama_print(w.e, w.x, 5, NULL), TRAMA_E_ARGUMENT, "trama_print");
     expect_here(trama_print(w.e, NULL, 5, &words), TRAMA_E_ARGUMENT, "trama_print");

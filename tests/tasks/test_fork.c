@@ -68,7 +68,7 @@ static void call_everything(void)
     trama_watch *another_watch;
     trama_wrapped *another;
     trama_shape shape;
-    trama_traffic traffic;
+    trama_traffic traffic = {0};
     bool known;
     char *said;
     int n;

@@ -179,7 +179,7 @@ START_TEST(asking_for_plans_of_many_extents_leaves_the_values_of_the_last_run)
     must(trama_run(d.e, d.t));
     for (int n = 20; n < 34; n++) {
         char *words;
-        trama_traffic traffic;
+        trama_traffic traffic = {0};
         doubler_feed(&d, n);
         must(trama_plan_text(d.e, d.t, true, &words));
         demand(strstr(words, "add"), "a plan without its op:\n%s", words);

@@ -384,7 +384,7 @@ static void demand_traffic(const pair *p, int number, const trama_traffic *plann
 
 static void run_pair(const pair *p, int number, trama_executable *e, int processes)
 {
-    trama_traffic planned;
+    trama_traffic planned = {0};
     feed_pair(p, e);
     must(trama_target_traffic(e, p->t, &planned));
     must(trama_wait(e));

@@ -110,7 +110,7 @@ START_TEST(a_step_moves_what_its_plan_says)
     for (int i = 2; i < N_MESHES; i++) {
         network net = network_new(meshes[i], TRAMA_F32, false, 3, small_sizes);
         samples s = samples_new(&net, 11, 0);
-        trama_traffic planned;
+        trama_traffic planned = {0};
         net.e = compile(net.program);
         network_feed(&net, &s);
         must(trama_target_traffic(net.e, net.train, &planned));
@@ -140,7 +140,7 @@ START_TEST(data_parallel_on_two_ranks_moves_each_gradient_once)
     start();
     network net = network_new("dp=2", TRAMA_F32, false, 3, small_sizes);
     samples s = samples_new(&net, 12, 0);
-    trama_traffic planned;
+    trama_traffic planned = {0};
     net.e = compile(net.program);
     network_feed(&net, &s);
     must(trama_target_traffic(net.e, net.train, &planned));
@@ -224,7 +224,7 @@ START_TEST(one_rank_alone_may_look_at_a_plan)
     network_feed(&net, &s);
     if (my_rank == 0) {
         char *words;
-        trama_traffic traffic;
+        trama_traffic traffic = {0};
         must(trama_plan_text(net.e, net.train, false, &words));
         demand(strstr(words, "rank 0"), "%s", words);
         free(words);

@@ -210,7 +210,7 @@ START_TEST(any_distribution_becomes_any_other)
                 must(trama_wait_wrapped(to));
                 array_check(&b, 3);
             }
-            trama_traffic t;
+            trama_traffic t = {0};
             must(trama_wrapped_traffic(to, &t));
             demand(t.bytes_received == t.bound, "%" PRId64 " bytes are received, %" PRId64 " are lacking",
                    t.bytes_received, t.bound);

@@ -188,7 +188,7 @@ END_TEST
 
 START_TEST(questions)
 {
-    trama_traffic traffic;
+    trama_traffic traffic = {0};
     trama_shape extents;
     char *words = NULL;
     REFUSES(trama_extents(NULL, s, &extents));
@@ -255,7 +255,7 @@ START_TEST(wrapped_tensors)
 {
     trama_piece piece = {.data = data, .bytes = sizeof data, .extent = {2, 3}};
     trama_wrapped *w = NULL, *none = NULL;
-    trama_traffic traffic;
+    trama_traffic traffic = {0};
     bool copied;
     REFUSES(trama_wrap_at(W, NULL, "w", TRAMA_F64, shape, 1, &piece, TRAMA_READ_WRITE, &w));
     REFUSES(trama_wrap_at(W, c, NULL, TRAMA_F64, shape, 1, &piece, TRAMA_READ_WRITE, &w));

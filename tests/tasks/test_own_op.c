@@ -66,7 +66,7 @@ static trama_value *chain(trama_value *x, trama_value *w, const trama_op *op, in
 
 static trama_traffic traffic_of(const trama_op *op, int *forward, int *gradient)
 {
-    trama_traffic traffic;
+    trama_traffic traffic = {0};
     trama_mesh *mesh = mesh_of("2");
     trama_program *p = trama_program_new();
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(64, 32)), mesh, "S(0)");

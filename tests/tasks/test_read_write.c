@@ -392,7 +392,7 @@ START_TEST(completion_and_plans_can_be_looked_at)
     for (char *c = words; *c; c++)
         lines += *c == '\n';
     free(words);
-    trama_traffic traffic;
+    trama_traffic traffic = {0};
     must(trama_target_traffic(net.e, net.train, &traffic));
     ck_assert_int_eq(traffic.steps, lines);
     ck_assert_int_eq(traffic.tasks, lines);
