@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors, memory, growing arrays and text. The thread's last message is the only state of dist. */
+/* Errors and text. The thread's last message is the only state of dist. */
 #include "base.h"
 
 #include <stdio.h>
@@ -43,48 +43,6 @@ trama_status trama_fail(trama_where where, trama_status status, const char *form
     return status;
 }
 
-static void *checked(void *memory, size_t bytes)
-{
-    if (!memory) {
-        fprintf(stderr, "trama: the system has no %zu bytes of memory left\n", bytes);
-        abort();
-    }
-    return memory;
-}
-
-void *trama_try_alloc(size_t bytes)
-{
-    return calloc(1, bytes ? bytes : 1);
-}
-
-void *trama_alloc(size_t bytes)
-{
-    return checked(trama_try_alloc(bytes), bytes);
-}
-
-void *trama_resize(void *memory, size_t bytes)
-{
-    return checked(realloc(memory, bytes ? bytes : 1), bytes);
-}
-
-char *trama_text_copy(const char *source)
-{
-    if (!source)
-        return NULL;
-    size_t bytes = strlen(source) + 1;
-    return memcpy(trama_alloc(bytes), source, bytes);
-}
-
-void *trama_array_room(void *at, int n, int *room, size_t size)
-{
-    if (n == *room) {
-        *room = n ? 2 * n : 8;
-        at = trama_resize(at, (size_t)*room * size);
-    }
-    memset((char *)at + (size_t)n * size, 0, size);
-    return at;
-}
-
 void text_add(text *t, const char *format, ...)
 {
     va_list arguments;
@@ -109,4 +67,21 @@ char *text_take(text *t)
     char *taken = t->at ? t->at : trama_text_copy("");
     *t = (text){0};
     return taken;
+}
+
+char *text_result(text *t, const char *call)
+{
+    char *result = text_take(t);
+    if (!memory_status(NOWHERE, call))
+        return result;
+    free(result);
+    return NULL;
+}
+
+trama_status text_give(text *t, const char *call, char **out)
+{
+    char *result = text_result(t, call);
+    if (result)
+        *out = result;
+    return result ? TRAMA_OK : TRAMA_E_MEMORY;
 }

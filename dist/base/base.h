@@ -16,21 +16,32 @@ trama_status trama_fail(trama_where where, trama_status status, const char *form
 /* Zeroed memory whose size the user decides: NULL where the system has no more, for the caller to answer E_MEMORY. */
 void *trama_try_alloc(size_t bytes);
 
-/* Memory that is never NULL: the library aborts with a message where the system has none left. */
+/* Memory that is never NULL. Where the system has none left, it comes out of a reserve of 4 MiB, which is for the call
+ * that is under way to end in order: memory_is_short is then true until memory_status tells that call's caller. Loops
+ * over ops ask it, to end before the reserve does. Where that is spent, too, the process ends with a message: sizes that
+ * users decide are for trama_try_alloc. */
 void *trama_alloc(size_t bytes);                    /* zeroed */
 void *trama_resize(void *memory, size_t bytes);     /* new bytes are not set */
 char *trama_text_copy(const char *text);            /* NULL stays NULL */
 
-/* A growing array: struct { T *at; int n, room; }. ARRAY_PUSH returns the address of the new, zeroed element. */
+bool memory_is_short(void); /* for this thread */
+/* E_MEMORY, which names the call, once for each time that memory was short; else OK. */
+trama_status memory_status(trama_where where, const char *call);
+
+/* The reserve has so many bytes or more from now on, for meshes of many processes; false where they cannot be had. */
+bool memory_expect(size_t bytes);
+
+/* A growing array: struct { T *at; int n, room; }. ARRAY_PUSH returns the address of the new, zeroed element;
+ * where memory is short and the array cannot grow, that of its last one, zeroed. */
 #define ARRAY(T)                                                                                                       \
     struct {                                                                                                           \
         T *at;                                                                                                         \
         int n, room;                                                                                                   \
     }
 #define ARRAY_PUSH(a)                                                                                                  \
-    ((a)->at = trama_array_room((a)->at, (a)->n, &(a)->room, sizeof *(a)->at), &(a)->at[(a)->n++])
+    ((a)->at = trama_array_room((a)->at, &(a)->n, &(a)->room, sizeof *(a)->at), &(a)->at[(a)->n++])
 #define ARRAY_FREE(a) (free((a)->at), (a)->at = NULL, (a)->n = (a)->room = 0)
-void *trama_array_room(void *at, int n, int *room, size_t size);
+void *trama_array_room(void *at, int *n, int *room, size_t size);
 
 /* -1, 0 or 1 by the first of n pairs whose two keys differ, for qsort. */
 static inline int compare_keys(size_t n, const int (*keys)[2])
@@ -49,6 +60,10 @@ typedef struct text {
 } text;
 void text_add(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *text_take(text *t);
+
+/* The same for the text that a public call answers: E_MEMORY, and NULL, where memory was short. */
+char *text_result(text *t, const char *call);
+trama_status text_give(text *t, const char *call, char **out);
 
 /* Element `at` of an array, as a number; and from a number that its type holds, where halves round. */
 double element_of(trama_dtype dtype, const void *data, int64_t at);

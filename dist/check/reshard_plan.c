@@ -57,7 +57,7 @@ static void plan_all(setting *s, trama_shape shape)
 {
     layouts l = {.n_values = 1, .mesh = &s->from_mesh, .value = &s->from};
     s->plans = trama_alloc((size_t)s->n * sizeof(plan *));
-    for (int r = 0; r < s->n; r++) {
+    for (int r = 0; r < s->n && !memory_is_short(); r++) {
         plan_source source = {.program = s->program,
                               .l = &l,
                               .shapes = &shape,
@@ -198,7 +198,7 @@ trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_la
         status = check_messages(dtype, shape);
     if (status)
         return status;
-    setting s = {.program = trama_program_new(),
+    setting s = {.program = program_new(),
                  .from_mesh = from_mesh,
                  .to_mesh = to_mesh,
                  .from = *from,
@@ -212,7 +212,9 @@ trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_la
     }
     number_processes(&s);
     plan_all(&s, shape);
-    status = plan_verify((const plan *const *)s.plans, s.n, s.program);
+    status = memory_status(NOWHERE, "trama_reshard_plan_new");
+    if (!status)
+        status = plan_verify((const plan *const *)s.plans, s.n, s.program);
     if (!status) {
         trama_reshard_plan *p = trama_alloc(sizeof *p);
         p->certificate.processes = s.n;
@@ -220,7 +222,11 @@ trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_la
             add_plan(p, &s, s.plans[r]);
         if (p->moves.n)
             qsort(p->moves.at, (size_t)p->moves.n, sizeof *p->moves.at, compare_moves);
-        *made = p;
+        status = memory_status(NOWHERE, "trama_reshard_plan_new");
+        if (status)
+            trama_reshard_plan_destroy(&p);
+        else
+            *made = p;
     }
     free_setting(&s);
     return status;

@@ -79,8 +79,7 @@ trama_status trama_layout_describe_some(const trama_mesh *mesh, const trama_layo
         process_line(&t, layout, &w);
     }
     layout_walk_end(&w);
-    *text_ = text_take(&t);
-    return TRAMA_OK;
+    return text_give(&t, "trama_layout_describe", text_);
 }
 
 trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text_)

@@ -128,6 +128,5 @@ trama_status trama_layout_picture(const trama_mesh *mesh, const trama_layout *la
     if ((c->ndim == 1 || c->ndim == 2) && fit(&p))
         draw(&p);
     cells_destroy(&c);
-    *text_ = text_take(&p.out);
-    return TRAMA_OK;
+    return text_give(&p.out, "trama_layout_picture", text_);
 }

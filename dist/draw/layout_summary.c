@@ -146,6 +146,5 @@ trama_status trama_layout_summary(const trama_mesh *mesh, const trama_layout *la
     boxes_text(&t, &s, mesh, layout);
     sizes_text(&t, &s);
     elements_text(&t, &s, &whole);
-    *text_ = text_take(&t);
-    return TRAMA_OK;
+    return text_give(&t, "trama_layout_summary", text_);
 }

@@ -205,6 +205,5 @@ trama_status trama_layout_svg(const trama_mesh *mesh, const trama_layout *layout
     free(d.y);
     cells_destroy(&c);
     free(legend);
-    *svg = text_take(&d.out);
-    return TRAMA_OK;
+    return text_give(&d.out, "trama_layout_svg", svg);
 }

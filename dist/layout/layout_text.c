@@ -57,7 +57,7 @@ char *trama_layout_text(const trama_mesh *mesh, const trama_layout *layout)
     if (!has_text(mesh, TRAMA_MAX_NDIM, layout))
         return NULL;
     layout_text(&t, mesh, layout);
-    return text_take(&t);
+    return text_result(&t, "trama_layout_text");
 }
 
 char *trama_layout_mapping(const trama_mesh *mesh, int tensor_ndim, const trama_layout *layout)
@@ -81,5 +81,5 @@ char *trama_layout_mapping(const trama_mesh *mesh, int tensor_ndim, const trama_
         }
     text_add(&t, "%s", *before == ',' ? "}" : "");
     mask_text(&t, mesh, layout);
-    return text_take(&t);
+    return text_result(&t, "trama_layout_mapping");
 }

@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes that planning takes at a time for each process of a mesh: copies of its ids, masks, places. */
+enum { RESERVE_A_PROCESS = 16 };
+
 trama_status mesh_error(const char *problem, const char *value)
 {
     return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: %s%s%s", problem, value ? " in " : "", value ? value : "");
@@ -91,24 +94,30 @@ static bool ids_are_good(const int *ids, int n)
     return true;
 }
 
-trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids)
+trama_mesh *mesh_new(int ndim, const int *shape, const char *const *names, const int *ids)
 {
-    if (!shape)
-        return mesh_error("the list of extents is NULL", NULL), NULL;
     trama_mesh *m = trama_alloc(sizeof *m);
     if (!set_axes(m, ndim, shape, names)) {
         free(m);
         return NULL;
     }
-    m->ids = trama_try_alloc((size_t)m->size * sizeof *m->ids);
-    if (!m->ids) {
-        trama_fail(NOWHERE, TRAMA_E_MEMORY, "mesh: no memory for the ids of its %d processes", m->size);
+    if (!memory_expect((size_t)m->size * RESERVE_A_PROCESS)) {
+        trama_fail(NOWHERE, TRAMA_E_MEMORY, "mesh: no memory for its %d processes", m->size);
         free(m);
         return NULL;
     }
+    m->ids = trama_alloc((size_t)m->size * sizeof *m->ids);
     for (int i = 0; i < m->size; i++)
         m->ids[i] = ids ? ids[i] : i;
-    if (ids && !ids_are_good(ids, m->size))
+    return m;
+}
+
+trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids)
+{
+    if (!shape)
+        return mesh_error("the list of extents is NULL", NULL), NULL;
+    trama_mesh *m = mesh_new(ndim, shape, names, ids);
+    if (m && ((ids && !ids_are_good(ids, m->size)) || memory_status(NOWHERE, "mesh")))
         trama_mesh_destroy(&m);
     return m;
 }
@@ -170,7 +179,7 @@ trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *wei
         return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: weights for axis %d of a mesh of %d axes", axis, mesh->ndim),
                NULL;
     trama_mesh *m = mesh_copy(mesh);
-    if (!mesh_set_weights(m, axis, weights))
+    if (!mesh_set_weights(m, axis, weights) || memory_status(NOWHERE, "mesh"))
         trama_mesh_destroy(&m);
     return m;
 }
@@ -251,6 +260,8 @@ trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shap
         trama_mesh_destroy(&m);
     }
     free(at);
+    if (memory_status(NOWHERE, "mesh"))
+        trama_mesh_destroy(&m);
     return m;
 }
 

@@ -20,6 +20,9 @@ struct trama_mesh {
     ARRAY(unsigned char *) masks;                /* interned, so that layouts are plain values */
 };
 
+/* Within other calls: as trama_mesh_create, of ids that are good; NULL for axes that are none, and for meshes that are
+ * larger than all before and have no room. */
+trama_mesh *mesh_new(int ndim, const int *shape, const char *const *names, const int *ids);
 trama_mesh *mesh_copy(const trama_mesh *mesh); /* without masks */
 
 /* Equal, with the same names of axes and the same parents. */

@@ -33,7 +33,7 @@ char *trama_mesh_text(const trama_mesh *mesh)
     if (!mesh)
         return mesh_error("it is NULL", NULL), NULL;
     mesh_text(&t, mesh);
-    return text_take(&t);
+    return text_result(&t, "trama_mesh_text");
 }
 
 /* Reads a number >= 0 at *at and moves behind it; -1 where there is none, or one beyond all. */
@@ -152,5 +152,7 @@ trama_mesh *trama_mesh_parse(const char *source)
     for (int a = 0; a < TRAMA_MAX_AXES; a++)
         ARRAY_FREE(&axes[a].weights);
     ARRAY_FREE(&ids);
+    if (memory_status(NOWHERE, "mesh"))
+        trama_mesh_destroy(&mesh);
     return mesh;
 }

@@ -328,6 +328,8 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     result->report = text_take(&c.report);
     free(c.rules);
     free(c.summed);
+    if (!status)
+        status = memory_status(NOWHERE, "completing the layouts");
     if (status)
         layouts_free(result);
     return status;

@@ -21,7 +21,7 @@ static trama_status complete(const char *call, const trama_program *program, int
     trama_status status = scope_check_closed(NOWHERE, program, call);
     if (status)
         return status;
-    *c = (trama_completion){.asked = program, .of = program_copy(program), .single = trama_mesh_parse("1")};
+    *c = (trama_completion){.asked = program, .of = program_copy(program), .single = mesh_new(1, (int[]){1}, NULL, NULL)};
     if (c->of->status)
         return trama_fail(NOWHERE, c->of->status, "%s", c->of->error);
     status = complete_program(c->of, nominal, c->single, &c->l);
@@ -57,9 +57,14 @@ trama_status trama_completion_create(const trama_program *program, int64_t nomin
     status = complete("trama_completion_create", program, nominal, &made);
     if (status)
         return clear(&made), status;
-    *completion = trama_alloc(sizeof made);
-    **completion = made;
-    return TRAMA_OK;
+    trama_completion *own = trama_alloc(sizeof made);
+    *own = made;
+    status = memory_status(NOWHERE, "trama_completion_create");
+    if (status)
+        trama_completion_destroy(&own);
+    else
+        *completion = own;
+    return status;
 }
 
 void trama_completion_destroy(trama_completion **completion)
@@ -167,7 +172,7 @@ trama_status trama_complete_text(const trama_program *program, int64_t nominal, 
             if (c.of->values.at[i]->kind != VALUE_EFFECT)
                 value_line(&t, c.of->values.at[i], &c.l, &c.m);
         text_add(&t, "%s", c.l.report);
-        *text_ = text_take(&t);
+        status = text_give(&t, "trama_complete_text", text_);
     }
     clear(&c);
     return status;

@@ -343,7 +343,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     for (int i = 0; i < p->nodes.n; i++)
         if (needed[i])
             last[leader[i]] = i;
-    for (int i = 0; i < p->nodes.n; i++) {
+    for (int i = 0; i < p->nodes.n && !memory_is_short(); i++) {
         const trama_node *node = p->nodes.at[i];
         if (!needed[i] || leader[i] != i || is_there(q, node))
             continue;

@@ -10,8 +10,9 @@ const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh)
     for (int i = 0; i < program->meshes.n; i++)
         if (trama_mesh_equal(program->meshes.at[i], mesh))
             return program->meshes.at[i];
-    trama_mesh **own = ARRAY_PUSH(&program->meshes);
-    return *own = mesh_copy(mesh);
+    trama_mesh *own = *ARRAY_PUSH(&program->meshes) = mesh_copy(mesh);
+    program_is_short(program, NOWHERE, "mesh");
+    return own;
 }
 
 const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *mesh)

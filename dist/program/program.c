@@ -10,6 +10,14 @@
 
 trama_program *trama_program_new(void)
 {
+    trama_program *p = program_new();
+    if (memory_status(NOWHERE, "trama_program_new"))
+        trama_program_destroy(&p);
+    return p;
+}
+
+trama_program *program_new(void)
+{
     return trama_alloc(sizeof(trama_program));
 }
 
@@ -106,6 +114,14 @@ void *program_fail(trama_program *program, trama_where where, trama_status statu
     return keep_error(program, status);
 }
 
+bool program_is_short(trama_program *program, trama_where where, const char *call)
+{
+    trama_status status = memory_status(where, call);
+    if (status)
+        keep_error(program, status);
+    return status;
+}
+
 /* ---- Values ---- */
 
 trama_value *program_value(trama_program *program, trama_where where, value_kind kind, trama_dtype dtype,
@@ -120,6 +136,12 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
     v->name = trama_text_copy(name);
     v->where = where;
     return *ARRAY_PUSH(&program->values) = v;
+}
+
+/* What a builder of a leaf answers. */
+static trama_value *leaf(trama_value *v)
+{
+    return program_is_short(v->program, v->where, v->name) ? NULL : v;
 }
 
 /* The input or state that has a name already, but for one; NULL. */
@@ -160,7 +182,7 @@ trama_value *trama_input_at(trama_where where, trama_program *program, const cha
 {
     if (!check_leaf(program, where, "input", name, dtype, &shape, true))
         return NULL;
-    return program_value(program, where, VALUE_INPUT, dtype, shape, name);
+    return leaf(program_value(program, where, VALUE_INPUT, dtype, shape, name));
 }
 
 trama_value *trama_state_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
@@ -174,7 +196,7 @@ trama_value *trama_state_at(trama_where where, trama_program *program, const cha
     trama_value *v = program_value(program, where, VALUE_STATE, dtype, shape, name);
     if (init)
         v->init = *init;
-    return v;
+    return leaf(v);
 }
 
 trama_value *trama_parameter_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
@@ -201,7 +223,7 @@ trama_value *trama_constant_at(trama_where where, trama_program *program, trama_
         return program_fail(program, where, TRAMA_E_MEMORY, "constant: no memory for a copy of its %zu bytes", bytes);
     trama_value *v = program_value(program, where, VALUE_CONSTANT, dtype, shape, name);
     v->data = bytes ? memcpy(copy, data, bytes) : copy;
-    return v;
+    return leaf(v);
 }
 
 trama_shape trama_value_shape(const trama_value *value)
@@ -349,6 +371,7 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
     }
     if (scope_lay_out(node) && op != &trama_op_reshard)
         program_appended(node);
+    program_is_short(program, where, op->name);
     return program->status ? NULL : node->out[0];
 }
 
@@ -416,7 +439,7 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
         values[i]->listed = true;
     }
     *ARRAY_PUSH(&program->targets) = t;
-    return check_updates(t) ? t : NULL;
+    return check_updates(t) && !program_is_short(program, where, "target") ? t : NULL;
 }
 
 /* ---- Whole programs ---- */

@@ -138,6 +138,11 @@ struct trama_program {
     void *hook_arg;
 };
 
+trama_program *program_new(void); /* trama_program_new without its check of memory, within another call */
+
+/* Where memory was short while a builder recorded: E_MEMORY is the program's first error, and true. */
+bool program_is_short(trama_program *program, trama_where where, const char *call);
+
 /* Keeps the first error on the program; returns NULL for builders to return. */
 void *program_fail(trama_program *program, trama_where where, trama_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -96,7 +96,7 @@ static process_order copy_order(const process_order *order)
 
 trama_program *program_copy(const trama_program *program)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = program_new();
     for (int i = 0; i < program->meshes.n; i++)
         *ARRAY_PUSH(&p->meshes) = mesh_copy(program->meshes.at[i]);
     for (int i = 0; i < program->values.n; i++)

@@ -233,5 +233,5 @@ char *trama_program_text(const trama_program *program)
     for (int i = 0; i < l.lines.n; i++)
         text_add(&t, "%s  # %s:%d\n", program_line_words(&l, i), l.lines.at[i].where.file, l.lines.at[i].where.line);
     program_lines_free(&l);
-    return text_take(&t);
+    return text_result(&t, "trama_program_text");
 }

@@ -69,7 +69,7 @@ static trama_mesh *as_square(const trama_mesh *mesh)
     shape[1] = mesh->size / shape[0];
     if (shape[0] < 2 || (mesh->ndim == 2 && mesh->shape[0] == shape[0] && mesh->shape[1] == shape[1]))
         return NULL;
-    return trama_mesh_create(2, shape, NULL, mesh->ids);
+    return mesh_new(2, shape, NULL, mesh->ids);
 }
 
 /* Every n-th process, n about the root of their number. */
@@ -81,7 +81,7 @@ static trama_mesh *heads_of(const trama_mesh *mesh)
     int n = (mesh->size + step - 1) / step, *ids = trama_alloc((size_t)n * sizeof *ids);
     for (int i = 0; i < n; i++)
         ids[i] = mesh->ids[i * step];
-    trama_mesh *heads = trama_mesh_create(1, &n, NULL, ids);
+    trama_mesh *heads = mesh_new(1, &n, NULL, ids);
     free(ids);
     return heads;
 }

@@ -122,5 +122,5 @@ char *trama_context_describe(const trama_context *context)
              (long long)c->config.grain_bytes, c->config.watchdog);
     text_add(&t, "kernels: %s\n", c->cpu_kind);
     machine_describe(c->machine, &t);
-    return text_take(&t);
+    return text_result(&t, "trama_context_describe");
 }

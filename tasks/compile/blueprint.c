@@ -9,7 +9,7 @@
 static snippet *snippet_new(void)
 {
     snippet *s = trama_alloc(sizeof *s);
-    s->program = trama_program_new();
+    s->program = program_new();
     s->of.program = s->program;
     return s;
 }

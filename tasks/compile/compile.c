@@ -212,6 +212,8 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     if (!status)
         status = targets_prepare(e, made);
     free(made);
+    if (!status)
+        status = memory_status(where, "trama_compile");
     status = context_agree(context, "trama_compile", status);
     if (status)
         trama_executable_destroy(&e);

@@ -24,8 +24,8 @@ static int count_processes(const trama_program *p)
 static void own_meshes(trama_executable *e)
 {
     int ranks = context_ranks(e->context);
-    trama_mesh *single = trama_mesh_create(1, (int[]){1}, NULL, NULL);
-    trama_mesh *readers = trama_mesh_create(1, &ranks, NULL, NULL);
+    trama_mesh *single = mesh_new(1, (int[]){1}, NULL, NULL);
+    trama_mesh *readers = mesh_new(1, &ranks, NULL, NULL);
     for (int r = 0; r < ranks; r++)
         readers->ids[r] = MAP_RANK + r;
     e->single = program_mesh(e->program, single);
@@ -298,7 +298,7 @@ trama_status trama_tensor_describe(trama_executable *e, const trama_value *value
         status = trama_layout_picture(seen.mesh, seen.layout, seen.shape, &picture);
     if (!status) {
         text_add(&seen.heading, "\n%s%s%s", holders, *picture ? "\n" : "", picture);
-        *out = text_take(&seen.heading);
+        status = text_give(&seen.heading, "trama_tensor_describe", out);
     }
     free(seen.heading.at);
     free(holders);

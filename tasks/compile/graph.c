@@ -159,7 +159,7 @@ trama_status trama_plan_graph(trama_executable *e, const trama_target *target, c
     trama_status status = target_look_at(e, target, "trama_plan_graph", draw, &g);
     text_add(&g.out, "}\n");
     if (!status)
-        *dot = text_take(&g.out);
+        return text_give(&g.out, "trama_plan_graph", dot);
     free(g.out.at);
     return status;
 }

@@ -218,7 +218,9 @@ static trama_status join_groups(trama_context *context, blueprint *of)
 trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created)
 {
     const plan *p = of->plan;
-    trama_status status = p->groups.n && !of->groups ? join_groups(context, of) : TRAMA_OK;
+    trama_status status = memory_status(NOWHERE, "planning");
+    if (!status && p->groups.n && !of->groups)
+        status = join_groups(context, of);
     if (!status)
         status = check_gpus(context, of);
     if (status)

@@ -351,7 +351,7 @@ trama_status trama_print_at(trama_where where, trama_executable *e, const trama_
         shape_text(&t, shape);
         text_add(&t, " as %s\n", layout);
         numbers_text(&t, data, value->dtype, shape, most);
-        *out = text_take(&t);
+        status = text_give(&t, "trama_print", out);
     }
     free(data);
     free(layout);

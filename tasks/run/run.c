@@ -351,9 +351,7 @@ trama_status trama_plan_text(trama_executable *e, const trama_target *target, bo
     if (!out)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_plan_text: the text's address is NULL");
     trama_status status = target_look_at(e, target, "trama_plan_text", describe, &d);
-    if (!status)
-        *out = text_take(&d.words);
-    return status;
+    return status ? status : text_give(&d.words, "trama_plan_text", out);
 }
 
 static void count_traffic(const target_form *t, target_kind kind, const plan *p, void *arg)

@@ -258,8 +258,8 @@ static void try_two_axes(validation *v, const trama_mesh *mesh)
 
 static void try_all(validation *v)
 {
-    trama_mesh *two = trama_mesh_parse("2"), *three = trama_mesh_parse("3");
-    trama_mesh *four = trama_mesh_parse("2,2"), *six = trama_mesh_parse("2,3");
+    trama_mesh *two = mesh_new(1, (int[]){2}, NULL, NULL), *three = mesh_new(1, (int[]){3}, NULL, NULL);
+    trama_mesh *four = mesh_new(2, (int[]){2, 2}, NULL, NULL), *six = mesh_new(2, (int[]){2, 3}, NULL, NULL);
     try_one_axis(v, two, three);
     try_one_axis(v, three, NULL);
     try_two_axes(v, four);

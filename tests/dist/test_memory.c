@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that the system refuses: recording, completing and planning end in order with E_MEMORY and a message, and
+ * leave nothing behind (AddressSanitizer looks). The linker puts the functions below in place of the C library's. */
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base.h"
+#include "suite.h"
+#include "trama_complete.h"
+#include "trama_drawing.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
+#include "trama_reshard_plan.h"
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+enum { RESERVE = 4 << 20 };
+
+static long asked, refused, first = -1, last = -1; /* requests that are counted; those in [first, last) are refused */
+
+/* The library's reserve is no request of the call that happens to renew it. */
+static bool may_have(size_t bytes)
+{
+    if (bytes == RESERVE && last - first == 1)
+        return true;
+    const bool no = asked >= first && asked < last;
+    asked++;
+    refused += no;
+    return !no;
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return may_have(bytes) ? __real_malloc(bytes) : NULL;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return may_have(n * size) ? __real_calloc(n, size) : NULL;
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return may_have(bytes) ? __real_realloc(memory, bytes) : NULL;
+}
+
+static void refuse(long at, long n)
+{
+    asked = refused = 0;
+    first = at;
+    last = at + n;
+}
+
+/* A network of two layers with an optimizer, on two axes. Returns the program's status. */
+static trama_status record(trama_program **recorded)
+{
+    trama_mesh *mesh = trama_mesh_parse("dp=2,mp=[2,1,1]");
+    trama_program *p = *recorded = trama_program_new();
+    if (!mesh || !p) {
+        trama_mesh_destroy(&mesh);
+        return strstr(trama_error(), "memory") ? TRAMA_E_MEMORY : TRAMA_E_ARGUMENT;
+    }
+    trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, 6));
+    trama_value *y = trama_input(p, "y", TRAMA_I64, TRAMA_SHAPE(TRAMA_ANY));
+    trama_value *w1 = trama_parameter(p, "w1", TRAMA_F32, TRAMA_SHAPE(6, 8), NULL);
+    trama_value *w2 = trama_parameter(p, "w2", TRAMA_F32, TRAMA_SHAPE(8, 5), NULL);
+    trama_value *loss = trama_cross_entropy(trama_matmul(trama_relu(trama_matmul(x, w1)), w2), y);
+    trama_shard(x, mesh, "S(0),R");
+    trama_shard(w1, mesh, "R,S(1)");
+    trama_optimizer adam = trama_adam(0.1);
+    trama_target_new(p, "train", trama_minimize(loss, &adam), loss);
+    trama_mesh_destroy(&mesh);
+    return trama_program_status(p);
+}
+
+static trama_status record_and_complete(void)
+{
+    trama_program *p;
+    char *layouts = NULL;
+    trama_status status = record(&p);
+    if (!status)
+        status = trama_complete_text(p, 16, &layouts);
+    free(layouts);
+    trama_program_destroy(&p);
+    return status;
+}
+
+static trama_status plan_and_draw(void)
+{
+    const trama_shape shape = TRAMA_SHAPE(7, 9);
+    trama_mesh *mesh = trama_mesh_parse("2,3");
+    trama_layout from, to;
+    trama_reshard_plan *plan = NULL;
+    char *picture = NULL;
+    if (!mesh)
+        return strstr(trama_error(), "memory") ? TRAMA_E_MEMORY : TRAMA_E_ARGUMENT;
+    trama_status status = trama_layout_parse(mesh, 2, "[0,-1] P{1:sum}", &from);
+    if (!status)
+        status = trama_layout_parse(mesh, 2, "[1,0]", &to);
+    if (!status)
+        status = trama_reshard_plan_new(mesh, &from, mesh, &to, TRAMA_F32, shape, &plan);
+    if (!status)
+        status = trama_layout_picture(mesh, &to, shape, &picture);
+    free(picture);
+    trama_reshard_plan_destroy(&plan);
+    trama_mesh_destroy(&mesh);
+    return status;
+}
+
+/* The n-th request fails, and all those of the `length` after it, for every n. */
+static void refuse_each(const char *what, trama_status (*work)(void), long length)
+{
+    refuse(-1, 0);
+    ck_assert_msg(!work(), "%s: %s", what, trama_error());
+    const long all = asked;
+    ck_assert_int_gt(all, 50);
+    for (long n = 0; n < all; n++) {
+        refuse(n, length);
+        trama_status status = work();
+        bool was_refused = refused > 0;
+        refuse(-1, 0);
+        ck_assert_msg(!status || status == TRAMA_E_MEMORY, "%s, request %ld: %d, %s", what, n, (int)status,
+                      trama_error());
+        ck_assert_msg(!status || strstr(trama_error(), "memory"), "%s, request %ld: %s", what, n, trama_error());
+        ck_assert_msg(!was_refused || status, "%s: request %ld was refused, and nobody told", what, n);
+        ck_assert_msg(!work(), "%s, after request %ld: %s", what, n, trama_error());
+    }
+}
+
+START_TEST(each_request_of_recording_and_completing_may_fail)
+{
+    refuse_each("recording", record_and_complete, 1);
+}
+END_TEST
+
+START_TEST(each_request_of_planning_and_drawing_may_fail)
+{
+    refuse_each("planning", plan_and_draw, 1);
+}
+END_TEST
+
+START_TEST(a_mesh_that_has_no_room_is_an_error)
+{
+    refuse(0, 1000000);
+    trama_mesh *mesh = memory_expect(64 << 20) ? trama_mesh_parse("2") : NULL;
+    refuse(-1, 0);
+    ck_assert_ptr_null(mesh);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {each_request_of_recording_and_completing_may_fail,
+                            each_request_of_planning_and_drawing_may_fail, a_mesh_that_has_no_room_is_an_error};
+    return suite_run("memory", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
