@@ -164,8 +164,8 @@ trama_status program_layout(trama_program *program, const trama_mesh *given, int
 bool program_has_order(trama_where where, trama_program *program, const char *call, const char *name,
                        const trama_mesh *mesh);
 
-/* scope.c: a node that was appended gets what its scope says; false where the program keeps an error of that. The same for
- * a value that got another name. E_ORDER where a scope is open, in which `call` asks. */
+/* scope.c: a node that was appended gets what its scope says, and so does a value that got another name; false where the
+ * program keeps an error of that. E_ORDER where a scope is open, in which `call` asks. */
 bool scope_lay_out(trama_node *node);
 bool scope_name(trama_where where, trama_value *value);
 trama_status scope_check_closed(trama_where where, const trama_program *program, const char *call);

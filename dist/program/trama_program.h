@@ -55,9 +55,9 @@ typedef struct trama_init {
     uint64_t seed, stream; /* of the random numbers */
 } trama_init;
 
-/* State that lives from run to run. Its layout may have a mask: those who hold it update it, and ops that read it anywhere
- * receive it. init NULL: zeros; in C it may be written in place, &(trama_init){.low = 1, .high = 2}.
- * Dims are known. */
+/* State that lives from run to run. Where its layout has a mask, its holders update it, and other processes receive it
+ * when an op reads it there. init NULL: zeros; in C it may be written in place, &(trama_init){.low = 1, .high = 2}. Dims are
+ * known. */
 #define trama_parameter(program, name, dtype, shape, ...)                                                              \
     trama_parameter_at(TRAMA_HERE, program, name, dtype, shape, __VA_ARGS__)
 trama_value *trama_parameter_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
@@ -109,18 +109,18 @@ inline trama_value *trama_shard_op_list(trama_where where, trama_value *value, c
                       (const char *const[]){__VA_ARGS__})
 #endif
 
-/* Between the two, every op that is recorded computes on the mesh, and values of the names given lie, for these ops, in the
- * layouts given: an operand is brought there, a result is laid out so, as by trama_shard_op. After the mesh stand pairs
- * of a name and a text as trama_layout_parse takes, or NULL for none:
+/* Between the two, every op that is recorded computes on the mesh, and the values named lie in the layouts given, for
+ * these ops: an operand is brought there, a result is laid out so, as by trama_shard_op. After the mesh stand pairs of a name
+ * and a text as trama_layout_parse takes, or NULL for none:
  *
  *     trama_shard_begin(p, mesh, "x", "dp,-", "hidden", "dp,mp");
  *     trama_value *hidden = trama_value_rename(trama_relu(trama_matmul(x, w)), "hidden");
  *     trama_shard_end(p);
  *
  * An operand comes from whatever mesh it is on, and its gradient goes back there. A result is found by the name that it
- * gets before the end. trama_reshard, updates of state, gradients and optimizers are not touched. trama_shard and trama_shard_op of one
- * value or op overrule the scope. Scopes nest; of several the innermost alone counts.
- * In eager mode a result is found by the name that its op gives it, since it is computed before it can be renamed.
+ * gets before the end; in eager mode by the name that its op gives it, since it is computed before it can be renamed.
+ * trama_reshard, updates of state, gradients and optimizers are not touched. trama_shard and trama_shard_op of one value or
+ * op overrule the scope. Scopes nest; of several the innermost alone counts.
  *
  * Errors of begin: E_ARGUMENT for lists that are no pairs, empty names and names that stand twice, E_LAYOUT as of
  * trama_shard; a layout that does not fit is an error of the op that meets it. Errors of end: E_ORDER without a begin;
@@ -166,8 +166,8 @@ trama_status trama_order_at(trama_where where, trama_program *program, int n, co
 
 /* ---- Annotations, read back and taken back ---- */
 
-/* What the user said, as it was said; completion adds to none of it, and trama_complete.h has what it found. Meshes have the
- * names and the parent that the user gave them; they, and the masks of layouts, live as long as the program.
+/* The annotations as the user wrote them. Completion changes none of them; trama_complete.h has what it found. Meshes have
+ * the names and the parent that the user gave them; they, and the masks of layouts, live as long as the program.
  *
  * Of the value, by trama_shard or trama_reshard: its mesh, NULL where nothing was said; its layout with its mask, "?" as
  * TRAMA_OPEN, false and *layout unchanged where nothing was said. By trama_offload: "cpu", or NULL. */
