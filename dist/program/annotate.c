@@ -23,8 +23,9 @@ const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *m
     for (int i = 0; i < program->given.n; i++)
         if (mesh_same(program->given.at[i], mesh))
             return program->given.at[i];
-    trama_mesh **given = ARRAY_PUSH(&program->given);
-    return *given = mesh_copy(mesh);
+    trama_mesh *given = *ARRAY_PUSH(&program->given) = mesh_copy(mesh);
+    program_is_short(program, NOWHERE, "mesh");
+    return given;
 }
 
 trama_status program_layout(trama_program *program, const trama_mesh *given, int ndim, const char *source,

@@ -72,6 +72,7 @@ trama_status trama_shard_begin_at(trama_where where, trama_program *p, const tra
         return TRAMA_E_ARGUMENT;
     }
     *ARRAY_PUSH(&p->scopes) = s;
+    program_is_short(p, where, "shard_begin");
     return p->status;
 }
 

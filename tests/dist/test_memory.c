@@ -91,6 +91,36 @@ static trama_status record_and_complete(void)
     return status;
 }
 
+/* On a child mesh, in a scope with names, with a mask; and completed, to be asked. */
+static trama_status record_in_a_scope(void)
+{
+    trama_mesh *parent = trama_mesh_parse("dp=2,mp=2");
+    trama_mesh *mesh =
+        parent ? trama_mesh_child(parent, 1, (int[]){2}, (const char *const[]){"q"}, (int[]){1, 3}) : NULL;
+    trama_program *p = mesh ? trama_program_new() : NULL;
+    trama_completion *found = NULL;
+    trama_status status = strstr(trama_error(), "memory") ? TRAMA_E_MEMORY : TRAMA_E_ARGUMENT;
+    if (p) {
+        trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(5, 6)), parent, "dp,-");
+        trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(6, 8), NULL);
+        trama_shard(w, parent, "R,R mask{0,1,1,0}");
+        trama_shard_begin(p, mesh, "x", "q,-", "h", "-,q");
+        trama_value *h = trama_value_rename(trama_matmul(x, w), "h");
+        trama_shard_end(p);
+        trama_optimizer sgd = trama_sgd(0.1);
+        sgd.momentum = 0.5;
+        trama_target_new(p, "train", trama_minimize(trama_mean(trama_square(h)), &sgd));
+        status = trama_program_status(p);
+    }
+    if (p && !status)
+        status = trama_completion_create(p, 1, &found);
+    trama_completion_destroy(&found);
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    trama_mesh_destroy(&parent);
+    return status;
+}
+
 static trama_status plan_and_draw(void)
 {
     const trama_shape shape = TRAMA_SHAPE(7, 9);
@@ -139,6 +169,12 @@ START_TEST(each_request_of_recording_and_completing_may_fail)
 }
 END_TEST
 
+START_TEST(each_request_of_scopes_and_completions_may_fail)
+{
+    refuse_each("a scope", record_in_a_scope, 1);
+}
+END_TEST
+
 START_TEST(each_request_of_planning_and_drawing_may_fail)
 {
     refuse_each("planning", plan_and_draw, 1);
@@ -157,6 +193,7 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {each_request_of_recording_and_completing_may_fail,
+                            each_request_of_scopes_and_completions_may_fail,
                             each_request_of_planning_and_drawing_may_fail, a_mesh_that_has_no_room_is_an_error};
     return suite_run("memory", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }
