@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "simulation.h"
+#include "pair.h"
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_ops.h"
@@ -149,6 +149,34 @@ START_TEST(gradients_go_back_to_where_operands_came_from)
 }
 END_TEST
 
+/* Two parts of a network on meshes of their own, parameters of one on the mesh of the other, beside one device. */
+START_TEST(parts_on_meshes_of_their_own_train_as_on_one_device)
+{
+    static const char *const held[] = {"R,R", "R,S(1)", "R,S(1) mask{1,1,0,0}", "S(0),R mask{0,1,1,0}"};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+        trama_program_destroy(&p);
+        p = trama_program_new();
+        const trama_init init = {-1, 1, 3, 4}, other_init = {-1, 1, 5, 6};
+        trama_value *x = trama_shard(input("x", 7, 4), other, "q,-");
+        trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(4, 9), &init);
+        trama_value *v = trama_shard(trama_parameter(p, "v", TRAMA_F64, TRAMA_SHAPE(9, 5), &other_init), mesh, held[i]);
+        ck_assert(!trama_shard_begin(p, mesh, "x", "dp,-", "w", "-,mp", "h", "dp,mp"));
+        trama_value *h = trama_value_rename(trama_tanh(trama_matmul(x, w)), "h");
+        ck_assert(!trama_shard_end(p) && !trama_shard_begin(p, other, "v", "-,q"));
+        trama_value *z = trama_matmul(h, v);
+        ck_assert(!trama_shard_end(p));
+        trama_value *loss = trama_add(trama_mean(trama_square(z)), trama_mean(trama_square(trama_mul(v, v))));
+        trama_optimizer adam = trama_adam(0.1);
+        trama_value *dx = trama_gradient(loss, x);
+        trama_target *t = trama_target_new(p, "t", trama_minimize(loss, &adam), loss, dx);
+        ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+        dense data = dense_random(x->shape, 1, -1, 1, false);
+        pair_try(p, t, 1, (trama_value *[]){x}, &data, 6, 1e-9, held[i]);
+        dense_free(&data);
+    }
+}
+END_TEST
+
 /* ---- Wrong uses ---- */
 
 START_TEST(an_end_without_a_begin_is_refused)
@@ -236,6 +264,7 @@ int main(void)
         of_nested_scopes_the_innermost_counts,
         sources_and_scalars_of_a_scope_are_on_its_mesh,
         gradients_go_back_to_where_operands_came_from,
+        parts_on_meshes_of_their_own_train_as_on_one_device,
         an_end_without_a_begin_is_refused,
         names_that_nothing_has_are_refused_at_the_end,
         lists_that_are_no_pairs_are_refused,

@@ -56,8 +56,8 @@ static void demand_boxes(trama_executable *e, const trama_value *s, int c)
 typedef struct stated {
     trama_mesh *mesh;
     trama_program *p;
-    trama_value *s, *sum, *half;
-    trama_target *grow, *look, *maybe;
+    trama_value *s, *sum, *flag, *x, *more;
+    trama_target *grow, *look, *maybe, *fed;
     trama_executable *e;
 } stated;
 
@@ -66,13 +66,17 @@ static stated stated_new(int c)
 {
     stated t = {.mesh = mesh_of(cases[c].mesh), .p = trama_program_new()};
     t.s = trama_state(t.p, "s", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), &(trama_init){.low = 3, .high = 3});
-    t.half = trama_input(t.p, "flag", TRAMA_U8, TRAMA_SCALAR);
+    t.flag = trama_input(t.p, "flag", TRAMA_U8, TRAMA_SCALAR);
     demand(trama_shard(t.s, t.mesh, cases[c].layout), "%s", trama_error());
     t.sum = trama_sum(t.s);
+    t.x = trama_input(t.p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS));
+    demand(trama_shard(t.x, t.mesh, cases[c].layout), "%s", trama_error());
+    t.more = trama_add(t.x, t.s);
     trama_value *next = trama_add_scalar(trama_scale(t.s, 2), 1);
     t.grow = trama_target_new(t.p, "grow", trama_assign(t.s, next));
-    t.maybe = trama_target_new(t.p, "maybe", trama_assign_if(t.s, next, t.half));
+    t.maybe = trama_target_new(t.p, "maybe", trama_assign_if(t.s, next, t.flag));
     t.look = trama_target_new(t.p, "look", t.sum);
+    t.fed = trama_target_new(t.p, "fed", t.more);
     t.e = compile(t.p);
     return t;
 }
@@ -98,6 +102,25 @@ START_TEST(holders_alone_have_it_and_all_read_it)
         must(trama_read(t.e, t.sum, &sum, sizeof sum));
         demand(sum == 3 * COUNT, "the sum is %g", sum);
         demand(trama_state_count(t.e) == 1 && trama_state_find(t.e, "s"), "it is not in the list of state");
+        stated_free(&t);
+        stop();
+    }
+}
+END_TEST
+
+START_TEST(what_is_fed_to_some_is_read_by_all)
+{
+    for (int c = 0; c < N_CASES; c++) {
+        start_in_order();
+        stated t = stated_new(c);
+        double fed[COUNT], wanted[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            fed[i] = i;
+            wanted[i] = i + 3;
+        }
+        must(trama_feed(t.e, t.x, fed, TRAMA_SHAPE(ROWS, COLUMNS)));
+        must(trama_run(t.e, t.fed));
+        demand_state(t.e, t.more, wanted, cases[c].layout);
         stated_free(&t);
         stop();
     }
@@ -146,7 +169,7 @@ START_TEST(assignments_reach_the_holders)
         double wanted[COUNT], value = 3;
         for (int run = 0; run < 4; run++) {
             unsigned char flag = run == 3;
-            must(trama_feed(t.e, t.half, &flag, TRAMA_SCALAR));
+            must(trama_feed(t.e, t.flag, &flag, TRAMA_SCALAR));
             must(trama_run(t.e, run < 2 ? t.grow : t.maybe));
             value = run == 2 ? value : 2 * value + 1;
             for (int i = 0; i < COUNT; i++)
@@ -215,5 +238,5 @@ START_TEST(eager_steps_train_what_some_hold)
 }
 END_TEST
 
-TESTS(holders_alone_have_it_and_all_read_it, what_is_written_is_read_globally_and_box_by_box,
-      assignments_reach_the_holders, eager_steps_train_what_some_hold)
+TESTS(holders_alone_have_it_and_all_read_it, what_is_fed_to_some_is_read_by_all,
+      what_is_written_is_read_globally_and_box_by_box, assignments_reach_the_holders, eager_steps_train_what_some_hold)
