@@ -77,20 +77,27 @@ static int64_t cost_of(const transfer *t, const route *r)
     return l.bytes + MESSAGE_BYTES * l.messages;
 }
 
-/* The route that costs less, if there is any. */
-static void choose_route(reshard_choice *c, reshard_part within)
+/* Takes a route where there is none yet, or it costs less than that one. */
+static void offer(reshard_choice *c, reshard_form form, route r)
 {
-    route slices, hops;
-    bool sliced = within == PART_OF_NOTHING && find_sliced_sum(&c->t, &slices),
-         two = find_two_hops(&c->t, within, &hops);
-    if (sliced && two) {
-        two = cost_of(&c->t, &hops) < cost_of(&c->t, &slices);
-        trama_mesh_destroy(two ? &slices.owned : &hops.owned);
+    if (reshard_has_route(c) && cost_of(&c->t, &c->route) <= cost_of(&c->t, &r)) {
+        trama_mesh_destroy(&r.owned);
+        return;
     }
-    if (two)
-        *c = (reshard_choice){.form = RESHARD_TWO_HOPS, .t = c->t, .route = hops};
-    else if (sliced)
-        *c = (reshard_choice){.form = RESHARD_SLICED_SUM, .t = c->t, .route = slices};
+    trama_mesh_destroy(&c->route.owned);
+    c->form = form;
+    c->route = r;
+}
+
+static void offer_routes(reshard_choice *c, const reshard_setting *s)
+{
+    route r;
+    if (find_new_kind(&c->t, &r))
+        offer(c, RESHARD_NEW_KIND, r);
+    if (s->apart && s->within == PART_OF_NOTHING && find_sliced_sum(&c->t, &r))
+        offer(c, RESHARD_SLICED_SUM, r);
+    if (s->apart && find_two_hops(&c->t, s->within, &r))
+        offer(c, RESHARD_TWO_HOPS, r);
 }
 
 reshard_choice reshard_choose(const transfer *t, const reshard_setting *s)
@@ -98,12 +105,10 @@ reshard_choice reshard_choose(const transfer *t, const reshard_setting *s)
     reshard_choice c = {.form = RESHARD_DIRECT, .t = reshard_directly(t, s->apart)};
     if (is_everywhere(&c.t))
         c.form = RESHARD_IN_PLACE;
-    else if (find_new_kind(&c.t, &c.route))
-        c.form = RESHARD_NEW_KIND;
     else if (s->collectives && find_collective(&c.t, s->root, s->nccl_sums, &c.collective))
         c.form = RESHARD_COLLECTIVE;
-    else if (s->apart)
-        choose_route(&c, s->within);
+    else
+        offer_routes(&c, s);
     return c;
 }
 

@@ -35,13 +35,15 @@ static bool is_weighted(const trama_mesh *mesh, unsigned axes)
     return false;
 }
 
-/* Whether slices can save nothing: pieces of one size are wanted, each where a term of it is. What the first process,
- * which has the largest, receives directly is then about the least that the one with the largest slice may. */
+/* Whether slices can save nothing: pieces of one size are wanted, each where a term of it is, and by all. What the
+ * first process, which has the largest, receives directly is then about the least that the one with the largest slice
+ * may. */
 static bool is_least_directly(const transfer *t)
 {
     box held, most, least;
     unsigned axes = slice_axes(t);
-    if (!is_nested(t) || is_weighted(t->to_mesh, ~0u))
+    bool begins_terms = layout_axes(&t->to, TRAMA_PARTIAL) & ~t->kept;
+    if (!is_nested(t) || begins_terms || is_weighted(t->to_mesh, ~0u))
         return false;
     layout_box(t->from_mesh, &t->from, &t->whole, 0, &held);
     layout_box(t->to_mesh, &t->to, &t->whole, 0, &most);
@@ -124,17 +126,10 @@ static bool find_slices(const transfer *t, const transfer_load *direct, route *f
     return found->mesh != NULL;
 }
 
-/* Whether an axis of the mesh begins to have terms, of which only the first process gets the value. */
-static bool begins_terms(const transfer *t)
-{
-    unsigned begins = layout_axes(&t->to, TRAMA_PARTIAL) & ~t->kept;
-    return t->one_mesh && axes_size(t->to_mesh, begins) > 1;
-}
-
 bool find_sliced_sum(const transfer *t, route *found)
 {
     *found = (route){0};
-    if (!t->reduced || begins_terms(t) || box_count(&t->whole) == 0 || is_least_directly(t))
+    if (!t->reduced || box_count(&t->whole) == 0 || is_least_directly(t))
         return false;
     transfer_load direct = load_directly(t, MOST_ASKED);
     return find_slices(t, &direct, found);

@@ -70,15 +70,27 @@ START_TEST(terms_of_another_kind_are_slices_of_sums)
 }
 END_TEST
 
+/* M is 16,384 bytes. Of 16 processes each sums M/16 of 4 terms, and makes its new term of what 4 of them have. */
+START_TEST(a_sum_whose_terms_begin_on_another_axis_goes_by_slices)
+{
+    trama_mesh *mesh = trama_mesh_parse("4,4");
+    transfer t = transfer_of(mesh, "P,R", mesh, "R,P", TRAMA_SHAPE(64, 64));
+    expect("4,4", "P,R", "4,4", "R,P", TRAMA_SHAPE(64, 64), true, RESHARD_SLICED_SUM);
+    ck_assert_int_eq(reshard_most_bytes(&t), (3 + 3) * 16384 / 16);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 /* Each process a place of its own: the certificate of the plans of all ranks has the most that one receives. */
 START_TEST(a_change_costs_what_its_plan_receives)
 {
     static const struct {
         const char *mesh, *from, *to;
         int64_t shape[2];
-    } cases[] = {{"100", "S(0)", "S(1)", {100, 100}}, {"100", "S(0)", "S(1)", {200, 300}},
-                 {"4", "P(max)", "P(sum)", {64, 64}}, {"4,4", "P,R", "S(1),S(0)", {512, 512}},
-                 {"4,4", "P,S(0)", "R,R", {512, 36}}, {"3,3", "S(0),S(1)", "R,R", {10, 7}}};
+    } cases[] = {{"100", "S(0)", "S(1)", {100, 100}},     {"100", "S(0)", "S(1)", {200, 300}},
+                 {"4", "P(max)", "P(sum)", {64, 64}},     {"4,4", "P,R", "R,P", {64, 64}},
+                 {"4,4", "P,R", "S(1),S(0)", {512, 512}}, {"4,4", "P,S(0)", "R,R", {512, 36}},
+                 {"3,3", "S(0),S(1)", "R,R", {10, 7}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         trama_mesh *mesh = trama_mesh_parse(cases[i].mesh);
         transfer t = transfer_of(mesh, cases[i].from, mesh, cases[i].to, trama_shape_of(2, cases[i].shape));
@@ -98,9 +110,13 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {
-        nothing_is_sent_where_every_process_has_all, few_messages_go_directly,
-        many_small_messages_go_over_two_hops,        a_sum_that_others_want_goes_by_slices,
-        terms_of_another_kind_are_slices_of_sums,    a_change_costs_what_its_plan_receives,
+        nothing_is_sent_where_every_process_has_all,
+        few_messages_go_directly,
+        many_small_messages_go_over_two_hops,
+        a_sum_that_others_want_goes_by_slices,
+        a_sum_whose_terms_begin_on_another_axis_goes_by_slices,
+        terms_of_another_kind_are_slices_of_sums,
+        a_change_costs_what_its_plan_receives,
     };
     return suite_run("choose", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

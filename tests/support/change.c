@@ -164,16 +164,6 @@ static bool changes_kind(const change *c, int axis)
            !is_linear(c->from.axis[axis].reduce) && trama_mesh_equal(c->from_mesh, c->to_mesh);
 }
 
-/* What was whole, or a term of another kind, becomes terms. */
-static bool begins_terms(const change *c)
-{
-    bool same = trama_mesh_equal(c->from_mesh, c->to_mesh);
-    for (int a = 0; a < c->to_mesh->ndim && same; a++)
-        if (is_partial(&c->to, a) && !(reduced_terms(c).kept >> a & 1))
-            return true;
-    return false;
-}
-
 static bool changes_any_kind(const change *c)
 {
     for (int a = 0; a < c->to_mesh->ndim; a++)
@@ -313,6 +303,14 @@ static int64_t count_boxes(const change *c, const scheme *at_once)
     return 1 + at_once->messages / (t.split * t.whole);
 }
 
+static int64_t total_received(const change *c, memory *const *ranks)
+{
+    int64_t total = 0;
+    for (int r = 0; r < c->machine->n_ranks; r++)
+        total += plan_count(ranks[r]->p).received;
+    return total;
+}
+
 /* So many messages, of terms and of slices that are exchanged for each source box, that a route may be taken on which
  * they are fewer. */
 static bool are_many(const change *c, const scheme *at_once)
@@ -324,19 +322,23 @@ static bool are_many(const change *c, const scheme *at_once)
 /* No more than at once; and where the source need not send more, no more than by way of slices, but for a sixteenth and
  * 64 bytes for each message that this would take more. At once a target gets a message less for each box of which it
  * has a term. */
-static void check_schemes(const change *c, int64_t got)
+static void check_schemes(const change *c, int64_t got, int64_t total)
 {
     scheme at_once = scheme_at_once(c);
-    int64_t messages = at_once.messages - count_boxes(c, &at_once);
+    int64_t messages = at_once.messages - count_boxes(c, &at_once), most_total = at_once.total;
     ck_assert_msg(64 * got <= 65 * 8 * at_once.received, "%s: a process gets %lld bytes, all terms are %lld",
                   change_text(c), (long long)got, (long long)(8 * at_once.received));
-    for (int d = 0; d < c->shape.ndim && !begins_terms(c) && !are_many(c, &at_once); d++) {
+    for (int d = 0; d < c->shape.ndim && !are_many(c, &at_once); d++) {
         scheme s = scheme_by_slices(c, d);
         int64_t most = 8 * s.received + 64 * max_i64(0, s.messages - messages);
+        most_total = max_i64(most_total, s.total);
         ck_assert_msg(8 * s.sent > got || 16 * got <= 17 * most,
                       "%s: a process gets %lld bytes, by way of slices along dim %d %lld", change_text(c),
                       (long long)got, d, (long long)most);
     }
+    ck_assert_msg(64 * total <= 65 * 8 * most_total || are_many(c, &at_once),
+                  "%s: all together get %lld bytes, by the schemes at most %lld", change_text(c), (long long)total,
+                  (long long)(8 * most_total));
 }
 
 static void check_bytes(const change *c, memory *const *ranks)
@@ -351,8 +353,8 @@ static void check_bytes(const change *c, memory *const *ranks)
     int64_t got = most_received(c, ranks);
     ck_assert_msg(got <= limit, "%s: a process gets %lld bytes, the table allows %lld", change_text(c), (long long)got,
                   (long long)limit);
-    if (!changes_any_kind(c) && !c->collectives) /* each of which has a scheme of its own */
-        check_schemes(c, got);
+    if (!c->collectives) /* each of which has a scheme of its own */
+        check_schemes(c, got, total_received(c, ranks));
 }
 
 /* What the plan says of itself. */

@@ -129,6 +129,7 @@ scheme scheme_at_once(const change *c)
             messages += !held;
         }
         ARRAY_FREE(&seen);
+        most.total += received;
         raise(&most, received, messages);
     }
     return most;
@@ -156,10 +157,10 @@ static scheme to_sum(const change *c, const box *slice, int position)
     int terms;
     term_of(c, position, &terms);
     int64_t received = box_count(slice) ? terms - is_present(&c->from, position) : 0;
-    return (scheme){received * box_count(slice), 2 * received, 0};
+    return (scheme){.received = received * box_count(slice), .messages = 2 * received};
 }
 
-/* What a target takes of the slices that it has not. */
+/* What a target takes of the slices that it has not; c: from the slices. */
 static scheme to_deliver(const change *c, const box *slices, int position)
 {
     box wanted = naive_box(c->to_mesh, &c->to, c->shape, position);
@@ -177,24 +178,28 @@ static scheme to_deliver(const change *c, const box *slices, int position)
 scheme scheme_by_slices(const change *c, int dim)
 {
     scheme most = {0};
-    trama_layout between = sliced(c, dim);
+    change deliver = *c;
+    deliver.from = sliced(c, dim);
     int n = c->from_mesh->size, holders = 0;
     box *slices = trama_alloc((size_t)n * sizeof *slices);
     scheme *of = trama_alloc((size_t)n * sizeof *of);
     for (int i = 0; i < n; i++) {
-        slices[i] = naive_box(c->from_mesh, &between, c->shape, i);
+        slices[i] = naive_box(c->from_mesh, &deliver.from, c->shape, i);
         of[i] = to_sum(c, &slices[i], i);
         holders += box_count(&slices[i]) > 0;
+        most.total += of[i].received;
     }
     for (int t = 0; t < c->to_mesh->size; t++) {
-        scheme d = to_deliver(c, slices, t), *mine = NULL;
+        scheme d = to_deliver(&deliver, slices, t), *mine = NULL;
         int there = find_id(c->from_mesh, c->to_mesh->ids[t]);
         if (there >= 0)
             mine = &of[there];
         most.sent += d.received;
+        box wanted = naive_box(c->to_mesh, &c->to, c->shape, t);
+        most.total += wants(&deliver, t) ? box_count(&wanted) : 0;
         raise(&most, d.received, d.messages);
         if (mine)
-            *mine = (scheme){mine->received + d.received, mine->messages + d.messages, 0};
+            *mine = (scheme){.received = mine->received + d.received, .messages = mine->messages + d.messages};
     }
     for (int i = 0; i < n; i++)
         raise(&most, of[i].received, of[i].messages);

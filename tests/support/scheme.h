@@ -7,9 +7,10 @@
 #include "change.h"
 
 /* The most elements that one process receives, and messages, with those that it sends to sum slices; elements that a
- * process of the source sends, on the average of those that have some. */
+ * process of the source sends, on the average of those that have some; elements that all receive together: by slices at
+ * most, wherever these lie. */
 typedef struct scheme {
-    int64_t received, messages, sent;
+    int64_t received, messages, sent, total;
 } scheme;
 
 /* Each target receives every term of its box. */
