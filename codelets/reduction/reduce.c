@@ -157,25 +157,15 @@ static void reduce(const trama_call *call, const reduce_rows *rows, double divis
     loop_run(2, (const trama_view *[]){&call->out[0], &kept}, (inner ? rows->inner : rows->outer)[in->dtype], &r);
 }
 
-void cpu_sum(const trama_call *call)
-{
-    reduce(call, &sum_rows, 1);
-}
-
-void cpu_sum_square(const trama_call *call)
-{
-    reduce(call, &sum_square_rows, 1);
-}
-
-void cpu_max(const trama_call *call)
-{
-    reduce(call, &max_rows, 1);
-}
-
-void cpu_min(const trama_call *call)
-{
-    reduce(call, &min_rows, 1);
-}
+#define REDUCE_OP(name)                                                                                                \
+    void cpu_##name(const trama_call *call)                                                                            \
+    {                                                                                                                  \
+        reduce(call, &name##_rows, 1);                                                                                 \
+    }
+REDUCE_OP(sum)
+REDUCE_OP(sum_square)
+REDUCE_OP(max)
+REDUCE_OP(min)
 
 /* The global extents divide, so that the means of pieces are terms of a sum. */
 void cpu_mean(const trama_call *call)

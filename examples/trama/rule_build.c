@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the name of an op to the op in a program. Ops with attributes, or with operands that are not f32, stand in one
- * table; all others need nothing but their name. */
+ * table; reductions, and ops without attributes, need nothing but their name. */
 #include "rule_build.h"
 
 #include <stdio.h>
@@ -101,18 +101,6 @@ static trama_value *build_matmul(const building *b)
     return trama_matmul_at(nowhere, b->in[0], b->in[1], flag(b, "trans_x"), flag(b, "trans_y"));
 }
 
-#define BUILD_REDUCTION(name)                                                                                          \
-    static trama_value *build_##name(const building *b)                                                                \
-    {                                                                                                                  \
-        int list[TRAMA_MAX_NDIM], n = reduced_dims(b, trama_value_shape(b->in[0]).ndim, list);                         \
-        return trama_##name##_at(nowhere, b->in[0], n, list, flag(b, "keepdim"));                                      \
-    }
-BUILD_REDUCTION(sum)
-BUILD_REDUCTION(mean)
-BUILD_REDUCTION(sum_square)
-BUILD_REDUCTION(max)
-BUILD_REDUCTION(min)
-
 static trama_value *build_argmax(const building *b)
 {
     return trama_argmax_at(nowhere, b->in[0], one_dim(b), flag(b, "keepdim"));
@@ -151,11 +139,11 @@ static trama_value *build_softmax_grad(const building *b)
     return apply(b, &a);
 }
 
-/* The dims to repeat are those of the second operand, which has the shape of the result. */
-static trama_value *build_expand(const building *b)
+/* Reductions, and expand. The dims are those of the last operand, which for expand has the shape of the result. */
+static trama_value *build_reduction(const building *b)
 {
     trama_attributes a = {0};
-    int ndim = trama_value_shape(b->in[1]).ndim, list[TRAMA_MAX_NDIM], n = reduced_dims(b, ndim, list);
+    int ndim = trama_value_shape(b->in[b->op->n_in - 1]).ndim, list[TRAMA_MAX_NDIM], n = reduced_dims(b, ndim, list);
     int64_t *mask = &a.integer[slot_of(b->op, "axes")];
     *mask = n ? 0 : ((int64_t)1 << ndim) - 1;
     for (int i = 0; i < n; i++)
@@ -247,13 +235,8 @@ typedef struct known_op {
 
 static const known_op known_ops[] = {
     {"matmul", "trans_x trans_y", build_matmul, 0},
-    {"sum", "axis keepdim", build_sum, 0},
-    {"mean", "axis keepdim", build_mean, 0},
-    {"sum_square", "axis keepdim", build_sum_square, 0},
-    {"max", "axis keepdim", build_max, 0},
-    {"min", "axis keepdim", build_min, 0},
     {"argmax", "axis keepdim", build_argmax, 0},
-    {"expand", "axis keepdim", build_expand, 0},
+    {"expand", "axis keepdim", build_reduction, 0},
     {"softmax", "axis", build_softmax, 0},
     {"softmax_grad", "axis", build_softmax_grad, 0},
     {"transpose", "perm", build_transpose, 0},
@@ -275,6 +258,9 @@ static known_op what_is_known(const char *name)
     for (size_t i = 0; i < sizeof known_ops / sizeof *known_ops; i++)
         if (!strcmp(name, known_ops[i].name))
             return known_ops[i];
+    const trama_op *op = trama_op_find(name);
+    if (op && !strcmp(op->attributes, "axes keep_dim"))
+        return (known_op){.name = name, .attributes = "axis keepdim", .build = build_reduction};
     return (known_op){.name = name, .attributes = "", .build = build_plain};
 }
 

@@ -78,7 +78,7 @@ def main():
     wanted, given = {}, {}
     for source, text in zip(sources, texts):
         wanted.update(pointers_of(text_of(text, lambda name: re.search(r"/trama(_\w+)?\.h$", name))))
-        for name, positions in nulls_given(text_of(text, lambda name: name == source)).items():
+        for name, positions in nulls_given(text_of(text, lambda name: name == source or name.endswith(".def"))).items():
             given.setdefault(name, set()).update(positions)
     missing = [f"{name}: no call with NULL for '{' '.join(parameter.split())}'" for name, pointers in sorted(wanted.items())
                for i, parameter in pointers if i not in given.get(name, ())]
