@@ -113,8 +113,9 @@ static trama_status own_dtype(const trama_node *node, trama_dtype *result)
 {
     trama_op_use use = use_of(node);
     trama_status status = own_of(node->op)->is.dtype(&use, result);
-    if (!status && (unsigned)*result >= TRAMA_N_DTYPES)
-        status = trama_op_refuse(&use, TRAMA_E_DTYPE, "%d is no element type", (int)*result);
+    for (int i = 0; i < node->op->n_out && !status; i++)
+        if ((unsigned)result[i] >= TRAMA_N_DTYPES && (i == 0 || result[i] != DTYPE_UNSAID))
+            status = trama_op_refuse(&use, TRAMA_E_DTYPE, "result %d: %d is no element type", i, (int)result[i]);
     return status;
 }
 

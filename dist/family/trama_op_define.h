@@ -59,8 +59,8 @@ typedef struct trama_op_definition {
      * Nothing passes an op of several results. */
     const char *partial;
     trama_reduce reduce; /* of dims that no result has; TRAMA_SUM */
-    /* The element type of the results (that of an updated operand stays), or a refusal. NULL: that of the operands, which
-     * must all be of one type. */
+    /* Sets the element types of the results, result [n_out], or refuses. A result that it leaves alone has the type of
+     * result 0; an updated operand keeps its own. NULL: that of the operands, which must all be of one type. */
     trama_status (*dtype)(const trama_op_use *use, trama_dtype *result);
     /* Computes one call: in[] and out[] are boxes at any strides that belong together as the rule says; out[] is not
      * set, but for updated operands. It runs on many threads at once and must not call Trama, but for trama_kernel_fail.

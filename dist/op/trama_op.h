@@ -57,8 +57,8 @@ struct trama_op {
     const char *partial;
     /* Fills the factor table from attributes and shapes where the string alone cannot. */
     trama_status (*infer)(struct trama_rule *rule, const struct trama_node *node);
-    /* Element type of the results (an updated operand's result keeps that operand's); NULL: that of operand 0, and all
-     * operands must agree. */
+    /* Element types [n_out] of the results; those that it leaves alone are that of result 0, and an updated operand's
+     * result keeps that operand's. NULL: that of operand 0, and all operands must agree. */
     trama_status (*dtype)(const struct trama_node *node, trama_dtype *result);
     /* Appends to the program the gradients of the operands: d_in[i] stays NULL where there is none. */
     void (*gradient)(const struct trama_node *node, struct trama_value *const *d_out, struct trama_value **d_in);

@@ -295,7 +295,7 @@ static bool check_operands(trama_program *p, trama_where where, const trama_op *
     return true;
 }
 
-static trama_status result_dtype(const trama_node *node, trama_dtype *dtype)
+static trama_status op_dtypes(const trama_node *node, trama_dtype *dtype)
 {
     if (node->op->dtype)
         return node->op->dtype(node, dtype);
@@ -308,10 +308,19 @@ static trama_status result_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* The element type of result i: that of the op, or of the state that is updated. */
-static trama_dtype dtype_of_result(const trama_node *node, int i, trama_dtype dtype)
+/* The element types [n_out] of the results: those that the op says, the first where it says no other, and that of the
+ * state where it is updated. */
+static trama_status result_dtypes(const trama_node *node, trama_dtype *dtype)
 {
-    return node->op->updates >> i & 1 ? node->in[i]->dtype : dtype;
+    for (int i = 0; i < node->op->n_out; i++)
+        dtype[i] = i ? DTYPE_UNSAID : TRAMA_F32;
+    trama_status status = op_dtypes(node, dtype);
+    for (int i = 0; i < node->op->n_out; i++)
+        if (node->op->updates >> i & 1)
+            dtype[i] = node->in[i]->dtype;
+        else if (dtype[i] == DTYPE_UNSAID)
+            dtype[i] = dtype[0];
+    return status;
 }
 
 /* Whether a tensor can have the shape of result i; the operands are named where it cannot. */
@@ -347,12 +356,12 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
         if (node->role == NODE_FORWARD && in[i]->node && in[i]->node->role != NODE_FORWARD)
             node->role = NODE_GRADIENT;
     }
-    trama_dtype dtype = TRAMA_F32;
-    trama_status status = result_dtype(node, &dtype);
+    trama_dtype dtype[TRAMA_MAX_OPERANDS];
+    trama_status status = result_dtypes(node, dtype);
     if (!status)
         status = rule_build(&node->rule, node);
     for (int i = 0; i < op->n_out && !status; i++)
-        status = check_result(node, rule_shape(&node->rule, i), dtype_of_result(node, i, dtype));
+        status = check_result(node, rule_shape(&node->rule, i), dtype[i]);
     if (status) {
         free(node);
         return keep_error(program, status);
@@ -364,8 +373,7 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
         if (op->updates >> i & 1)
             value_storage(in[i])->updated_by = node->id + 1;
         snprintf(name, sizeof name, "%s%d", op->name, program->values.n);
-        node->out[i] = program_value(program, where, VALUE_RESULT, dtype_of_result(node, i, dtype),
-                                     rule_shape(&node->rule, i), name);
+        node->out[i] = program_value(program, where, VALUE_RESULT, dtype[i], rule_shape(&node->rule, i), name);
         node->out[i]->node = node;
         node->out[i]->result = i;
     }

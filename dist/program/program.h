@@ -173,6 +173,9 @@ void scopes_free(trama_program *program);
 /* Whether some mesh has weights: they are those of the places that processes have in order. */
 bool program_is_weighted(const trama_program *program);
 
+/* What a result's element type is before the op has said it. */
+#define DTYPE_UNSAID ((trama_dtype)-1)
+
 /* Appends an op; NULL operands pass through as NULL. Results are in the node that result 0 names. */
 trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);

@@ -233,6 +233,37 @@ START_TEST(wrong_uses_are_refused_with_file_line_and_op)
 }
 END_TEST
 
+/* Of three results it says two, the second as the attribute has it. */
+static trama_status two_types(const trama_op_use *use, trama_dtype *result)
+{
+    result[0] = use->dtype[0];
+    result[1] = (trama_dtype)use->attributes->integer[0];
+    return TRAMA_OK;
+}
+
+START_TEST(each_result_has_the_element_type_that_the_op_gives_it)
+{
+    trama_program *p = trama_program_new();
+    trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5)), *s = trama_state(p, "s", TRAMA_F32, TRAMA_SHAPE(7), NULL);
+    const trama_op
+        *top = defined(
+            (trama_op_definition){.name = "top", .n_in = 1, .n_out = 3, .rule = "b[n]->b,b,b", .dtype = two_types}),
+        *keeps = defined((trama_op_definition){
+            .name = "keeps", .n_in = 2, .n_out = 2, .rule = "b,b[n]->b,b", .updates = 1, .dtype = two_types});
+    wrong_use(TRAMA_E_DTYPE, "top: result 1: 77 is no element type", top, 1, &x, &(trama_attributes){.integer = {77}});
+    trama_value *y = trama_apply(top, 1, &x, &(trama_attributes){.integer = {TRAMA_I32}});
+    ck_assert_int_eq(trama_value_dtype(y), TRAMA_F64);
+    ck_assert_int_eq(trama_value_dtype(trama_result(y, 1)), TRAMA_I32);
+    ck_assert_int_eq(trama_value_dtype(trama_result(y, 2)), TRAMA_F64);
+    trama_value *kept = trama_apply(keeps, 2, ((trama_value *[]){s, x}), &(trama_attributes){.integer = {TRAMA_BF16}});
+    ck_assert_int_eq(trama_value_dtype(kept), TRAMA_F32);
+    ck_assert_int_eq(trama_value_dtype(trama_result(kept, 1)), TRAMA_BF16);
+    trama_program_destroy(&p);
+    trama_op_destroy(&top);
+    trama_op_destroy(&keeps);
+}
+END_TEST
+
 /* Letters of rules at random: what is accepted can be used on any shapes, with a result or an error. */
 START_TEST(whatever_a_rule_says_it_is_refused_or_can_be_used)
 {
@@ -418,6 +449,7 @@ int main(void)
         rules_that_are_none_are_refused,
         results_have_the_shapes_of_the_rule,
         wrong_uses_are_refused_with_file_line_and_op,
+        each_result_has_the_element_type_that_the_op_gives_it,
         whatever_a_rule_says_it_is_refused_or_can_be_used,
         layouts_are_inferred_as_for_a_built_in_op_of_that_rule,
         a_rule_says_what_is_whole_and_how_terms_combine,

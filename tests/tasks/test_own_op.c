@@ -49,6 +49,65 @@ START_TEST(own_ops_run_at_once_in_eager_mode)
 }
 END_TEST
 
+/* ---- Results of several types ---- */
+
+/* The largest of each row (f64) and where it stands (i32). */
+static trama_status top_cpu(const trama_call *call)
+{
+    const trama_view *x = &call->in[0];
+    for (int64_t i = 0; i < x->extent[0]; i++) {
+        const double *row = (const double *)x->data + i * x->stride[0];
+        int64_t best = 0;
+        for (int64_t j = 1; j < x->extent[1]; j++)
+            best = row[j * x->stride[1]] > row[best * x->stride[1]] ? j : best;
+        ((double *)call->out[0].data)[i * call->out[0].stride[0]] = row[best * x->stride[1]];
+        ((int32_t *)call->out[1].data)[i * call->out[1].stride[0]] = (int32_t)best;
+    }
+    return TRAMA_OK;
+}
+
+static trama_status f64_and_i32(const trama_op_use *use, trama_dtype *result)
+{
+    result[0] = use->dtype[0];
+    result[1] = TRAMA_I32;
+    return TRAMA_OK;
+}
+
+START_TEST(results_of_several_types_are_each_moved_and_read_in_their_own)
+{
+    static const double data[3][2] = {{1, 5}, {7, -2}, {-4, -3}};
+    static const double tops[3] = {5, 7, -3};
+    static const int32_t places[3] = {1, 0, 1};
+    const trama_op *op = NULL;
+    double top[3];
+    int32_t place[3];
+    start();
+    must(trama_op_define(
+        &(trama_op_definition){
+            .name = "top", .n_in = 1, .n_out = 2, .rule = "b[n]->b,b", .dtype = f64_and_i32, .cpu = top_cpu},
+        &op));
+    trama_mesh *mesh = trama_mesh_parse("dp=2");
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(3, 2), data);
+    trama_shard(x, mesh, "S(0)");
+    trama_value *first = trama_apply(op, 1, &x, NULL), *second = trama_result(first, 1);
+    trama_target *t = trama_target_new(p, "tops", first, second);
+    demand(t != NULL, "%s", trama_program_error(p));
+    trama_executable *e;
+    must(trama_compile(ctx, p, &e));
+    must(trama_run(e, t));
+    must(trama_read(e, first, top, sizeof top));
+    must(trama_read(e, second, place, sizeof place));
+    demand(!memcmp(top, tops, sizeof top), "the largest are %g %g %g", top[0], top[1], top[2]);
+    demand(!memcmp(place, places, sizeof place), "the places are %d %d %d", place[0], place[1], place[2]);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    trama_op_destroy(&op);
+    stop();
+}
+END_TEST
+
 /* ---- As built-in ops ---- */
 
 static void gate_of_itself(const trama_op_gradient *g)
@@ -202,7 +261,7 @@ START_TEST(a_failure_in_eager_mode_ends_the_program)
 END_TEST
 
 TESTS(own_ops_give_what_plain_loops_give_in_every_layout, own_ops_give_what_plain_loops_give_in_the_smallest_tiles,
-      own_ops_run_at_once_in_eager_mode, an_own_pointwise_op_joins_chains_as_a_built_in_one,
-      a_failure_is_logged_once_and_comes_back_from_every_call,
+      own_ops_run_at_once_in_eager_mode, results_of_several_types_are_each_moved_and_read_in_their_own,
+      an_own_pointwise_op_joins_chains_as_a_built_in_one, a_failure_is_logged_once_and_comes_back_from_every_call,
       a_kernel_may_fail_without_a_word_and_destroy_tells_what_nobody_heard,
       a_status_without_a_message_is_told_by_its_text, a_failure_in_eager_mode_ends_the_program)
