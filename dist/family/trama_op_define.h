@@ -12,6 +12,8 @@
  *   "i{1:2}j->ij"    the kernel also gets so many neighbours before and after its part of the dim, fewer at the ends of
 *                    the tensor: views say by offset and extent what they have (trama_element_at). "i{1:1~}": beyond the
 *                    ends are those of the other end, at the indices -1 and n. The dim is in every result.
+ *   "i{1:1*2}->i"    with a stride: index i of the result stands at index 2 i of the operand and its neighbours. Of 7
+ *                    elements there are 4 such, unless the rule says their number, as in "i=3{0:2*2}->i".
 *   "b->b[k=3]"      an extent: a new dim of a result needs one; on operands it is checked.
  * No rule at all: every process computes on whole operands, and results have the shape of operand 0. */
 #ifndef TRAMA_OP_DEFINE_H

@@ -31,6 +31,12 @@ static int result_dim(const trama_rule *rule, int t, int d)
     return rule_dim_of(rule, rule->n_in, rule->tensor[t].dim[d].factor[0]);
 }
 
+/* x / by, rounded up; x may be negative. */
+static int64_t up(int64_t x, int64_t by)
+{
+    return x > 0 ? (x + by - 1) / by : x / by;
+}
+
 /* Of a result, what needs no more of operand t than the process holds. */
 static void keep_inside(const compute_group *g, int t, int position, box *inside)
 {
@@ -41,11 +47,11 @@ static void keep_inside(const compute_group *g, int t, int position, box *inside
         int e = reach_is_none(r) ? -1 : result_dim(rule, t, d);
         if (e < 0)
             continue;
-        int64_t lo = inside->lo[e], hi = lo + inside->n[e], end = own.lo[d] + own.n[d];
+        int64_t lo = inside->lo[e], hi = lo + inside->n[e], end = own.lo[d] + own.n[d], stride = reach_stride(r);
         if (own.lo[d] > 0 || r->wraps)
-            lo = max_i64(lo, own.lo[d] + r->before);
+            lo = max_i64(lo, up(own.lo[d] + r->before, stride));
         if (end < whole.n[d] || r->wraps)
-            hi = min_i64(hi, end - r->after);
+            hi = min_i64(hi, up(end - r->after, stride));
         inside->lo[e] = lo;
         inside->n[e] = max_i64(hi - lo, 0);
     }

@@ -120,6 +120,31 @@ static bool reach_fits(const rule_reach *r, int64_t extent)
     return !r->wraps || extent == TRAMA_ANY || (r->before <= extent && r->after <= extent);
 }
 
+/* How many indices, each a stride further, a dim has. */
+static int64_t strided(int64_t extent, int64_t stride)
+{
+    return extent == TRAMA_ANY ? TRAMA_ANY : (extent + stride - 1) / stride;
+}
+
+/* A dim that neighbours are read of. One that is read with a stride has as many results as the rule says, or else one
+ * for each stride. */
+static void reached_dim(reading *r, rule_tensor *tensor, int factor, int64_t extent, const rule_dim_text *item)
+{
+    const bool own = item->stride > 0;
+    const int d = tensor->ndim;
+    operand_dim(r, tensor, factor,
+                !own                        ? extent
+                : item->extent != TRAMA_ANY ? item->extent
+                                            : strided(extent, item->stride),
+                false);
+    tensor->reach[d] = (rule_reach){
+        .before = item->before, .after = item->after, .stride = item->stride, .wraps = item->wraps, .own_extent = own};
+    if (own && item->extent > (INT64_C(1) << 60) / item->stride)
+        complain(r, "its stride leads beyond 2^60");
+    if (!reach_fits(&tensor->reach[d], extent))
+        complain(r, "neighbours are read further on than the dim is long");
+}
+
 /* Dims of extent 1 in "..." have no factor, unless all operands have 1 there. */
 static void read_operand(reading *r, rule_tensor *tensor, const char *part, size_t n, const trama_shape *shape)
 {
@@ -139,10 +164,7 @@ static void read_operand(reading *r, rule_tensor *tensor, const char *part, size
         if (!unify(&r->rule->factor[*factor].extent, item.extent))
             complain(r, "the dims do not agree");
         r->rule->factor[*factor].whole |= item.whole;
-        operand_dim(r, tensor, *factor, shape->dim[d], false);
-        tensor->reach[d] = (rule_reach){.before = item.before, .after = item.after, .wraps = item.wraps};
-        if (!reach_fits(&tensor->reach[d], shape->dim[d]))
-            complain(r, "neighbours are read further on than the dim is long");
+        reached_dim(r, tensor, *factor, shape->dim[d], &item);
     }
 }
 
@@ -295,7 +317,8 @@ box rule_reached(const trama_rule *rule, int t, const box *inner, const box *who
         const rule_reach *r = &rule->tensor[t].reach[d];
         if (reach_is_none(r))
             continue;
-        int64_t lo = b.lo[d] - r->before, hi = b.lo[d] + b.n[d] + r->after;
+        int64_t lo = reach_stride(r) * b.lo[d] - r->before;
+        int64_t hi = reach_stride(r) * (b.lo[d] + b.n[d] - 1) + 1 + r->after;
         if (b.n[d] == 0)
             hi = lo;
         if (!r->wraps) {
@@ -323,8 +346,12 @@ trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_
         for (int d = 0; d < rule->tensor[t].ndim; d++) {
             const rule_dim *dim = &rule->tensor[t].dim[d];
             bool agrees = true;
-            if (rule->tensor[t].reach[d].own_extent)
+            if (rule->tensor[t].reach[d].own_extent) {
+                int64_t *extent = &rule->factor[(int)dim->factor[0]].extent;
+                if (*extent == TRAMA_ANY)
+                    *extent = strided(known[t].dim[d], reach_stride(&rule->tensor[t].reach[d]));
                 continue;
+            }
             if (!reach_fits(&rule->tensor[t].reach[d], known[t].dim[d]))
                 return trama_fail(node->where, TRAMA_E_SHAPE,
                                   "%s: dim %d of operand %d (%s) is %lld, and neighbours are read further on",

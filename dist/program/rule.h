@@ -22,9 +22,10 @@ typedef struct rule_dim {
 } rule_dim;
 
 /* How far an operand's dim of one factor is read beyond a range of that: range [lo, hi) of the factor needs the indices
- * [lo - before, hi + after) that the dim has. */
+ * [stride lo - before, stride (hi - 1) + 1 + after) that the dim has. */
 typedef struct rule_reach {
     int64_t before, after;
+    int64_t stride;  /* 0: 1 */
     bool wraps;      /* beyond the ends of the dim it goes on at the other end */
     bool own_extent; /* the dim's extent is not the factor's */
 } rule_reach;
@@ -32,6 +33,11 @@ typedef struct rule_reach {
 static inline bool reach_is_none(const rule_reach *r)
 {
     return !r->before && !r->after && !r->own_extent;
+}
+
+static inline int64_t reach_stride(const rule_reach *r)
+{
+    return r->stride ? r->stride : 1;
 }
 
 /* Which partial values of an operand pass to the result: bit k for kind k where the other operands are whole, and: */

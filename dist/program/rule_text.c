@@ -36,7 +36,7 @@ bool rule_next_dim(const char **at, const char *end, rule_dim_text *dim)
         return false;
     dim->letter = *(*at)++;
     dim->extent = TRAMA_ANY;
-    dim->before = dim->after = 0;
+    dim->before = dim->after = dim->stride = 0;
     dim->wraps = false;
     if (*at < end && **at == '=') {
         ++*at;
@@ -47,6 +47,10 @@ bool rule_next_dim(const char **at, const char *end, rule_dim_text *dim)
         dim->before = read_number(at, end);
         ++*at; /* ":" */
         dim->after = read_number(at, end);
+        if (**at == '*') {
+            ++*at;
+            dim->stride = read_number(at, end);
+        }
         dim->wraps = **at == '~';
         *at += dim->wraps ? 2 : 1; /* "}" */
     }
@@ -89,7 +93,20 @@ static bool refuse(check *c, const char *string, const char *at, const char *pro
     return false;
 }
 
-/* How far an operand is read: "{1:2}" or "{1:2~}". */
+/* What follows "{1:2": a stride, or the sign of a dim that goes on at its other end. */
+static const char *check_stride(const char *at, const char **problem)
+{
+    if (*at != '*')
+        return at + (*at == '~');
+    size_t digits = strspn(++at, "0123456789");
+    if (!digits || digits > MOST_DIGITS || strspn(at, "0") == digits)
+        *problem = "\"*\" wants a stride of at least 1, as in i{1:1*2}";
+    else if (at[digits] == '~')
+        *problem = "a dim that is read with a stride does not go on at its other end";
+    return at + digits;
+}
+
+/* How far an operand is read: "{1:2}", "{1:2*3}" or "{1:2~}". */
 static const char *check_reach(check *c, const char *at, unsigned char letter, bool result, bool within,
                                const char **problem)
 {
@@ -101,7 +118,9 @@ static const char *check_reach(check *c, const char *at, unsigned char letter, b
         if (*problem)
             return at;
     }
-    at += *at == '~';
+    at = check_stride(at, problem);
+    if (*problem)
+        return at;
     if (*at != '}')
         *problem = "a brace is not closed";
     else if (result)

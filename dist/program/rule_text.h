@@ -16,6 +16,7 @@ typedef struct rule_dim_text {
     bool whole;     /* in brackets */
     int64_t extent; /* "k=3"; TRAMA_ANY where nothing is said */
     int64_t before, after; /* "i{1:2}" */
+    int64_t stride;        /* "i{1:2*3}"; 0 where nothing is said */
     bool wraps;            /* "i{1:2~}" */
 } rule_dim_text;
 

@@ -202,6 +202,91 @@ START_TEST(rules_with_neighbours_are_validated)
 }
 END_TEST
 
+/* ---- Strides ---- */
+
+/* The sum of x[3i-1 .. 3i+2][2j .. 2j+1], as far as there are such elements. */
+static double pooled(const trama_view *x, const double *plain, int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t k = 3 * i - 1; k <= 3 * i + 2; k++)
+        for (int64_t l = 2 * j; l <= 2 * j + 1; l++)
+            if (k >= 0 && k < ROWS && l < COLUMNS)
+                sum += x ? at(x, k, l) : plain[k * COLUMNS + l];
+    return sum;
+}
+
+static trama_status pooled_cpu(const trama_call *call)
+{
+    const trama_view *x = &call->in[0], *out = &call->out[0];
+    for (int64_t i = out->offset[0]; i < out->offset[0] + out->extent[0]; i++)
+        for (int64_t j = out->offset[1]; j < out->offset[1] + out->extent[1]; j++)
+            *(double *)trama_element_at(out, (int64_t[]){i, j}) = pooled(x, NULL, i, j);
+    return TRAMA_OK;
+}
+
+/* rows: how many rows the rule has. */
+static void run_strided(const char *rule, int rows, const char *spec, const char *layout)
+{
+    enum { HALF = (COLUMNS + 1) / 2 };
+    static double x[ROWS][COLUMNS], got[ROWS * HALF];
+    const trama_op *op = NULL;
+    const trama_op_definition d = {.name = "pooled", .n_in = 1, .n_out = 1, .rule = rule, .cpu = pooled_cpu};
+    must(trama_op_define(&d, &op));
+    trama_mesh *mesh = mesh_of(spec);
+    trama_program *p = trama_program_new();
+    start_state(x);
+    trama_value *in = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), x);
+    trama_shard(in, mesh, layout);
+    trama_value *out = trama_apply(op, 1, &in, NULL);
+    trama_target *t = trama_target_new(p, "pool", out);
+    demand(t && trama_shape_equal(trama_value_shape(out), TRAMA_SHAPE(rows, HALF)), "%s", trama_program_error(p));
+    trama_executable *e = compile(p);
+    must(trama_run(e, t));
+    must(trama_read(e, out, got, (size_t)rows * HALF * sizeof *got));
+    for (int k = 0; k < rows * HALF; k++) {
+        double want = pooled(NULL, x[0], k / HALF, k % HALF);
+        demand(got[k] == want, "%s, %s, %s: element %d is %.17g, not %.17g", rule, spec, layout, k, got[k], want);
+    }
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    trama_op_destroy(&op);
+}
+
+START_TEST(a_stencil_with_strides_gives_the_bits_of_plain_loops_on_any_mesh)
+{
+    start();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        run_strided("i{1:2*3}j{0:1*2}->ij", 8, cases[i].mesh, cases[i].layout);
+        run_strided("i=5{1:2*3}j{0:1*2}->ij", 5, cases[i].mesh, cases[i].layout);
+    }
+    stop();
+}
+END_TEST
+
+START_TEST(rules_with_strides_are_validated)
+{
+    const trama_op *op = NULL, *narrow = NULL;
+    trama_op_definition d = {
+        .name = "pooled", .n_in = 1, .n_out = 1, .rule = "i{1:2*3}j{0:1*2}->ij", .cpu = pooled_cpu};
+    trama_validation found;
+    trama_program *p = trama_program_new();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS));
+    must(trama_op_define(&d, &op));
+    must(trama_op_validate(trama_apply(op, 1, &x, NULL), NULL, &found));
+    demand(found.tried > 20 && !found.wrong, "%s", found.text);
+    free(found.text);
+    d.name = "narrow"; /* the rule promises a neighbour too few */
+    d.rule = "i{1:1*3}j{0:1*2}->ij";
+    must(trama_op_define(&d, &narrow));
+    expect(trama_op_validate(trama_apply(narrow, 1, &x, NULL), NULL, &found), TRAMA_E_LAYOUT, "narrow", "wrong");
+    free(found.text);
+    trama_program_destroy(&p);
+    trama_op_destroy(&op);
+    trama_op_destroy(&narrow);
+}
+END_TEST
+
 START_TEST(rules_that_cannot_be_are_refused)
 {
     static const struct {
@@ -210,7 +295,9 @@ START_TEST(rules_that_cannot_be_are_refused)
     } tries[] = {{"i{1}j->ij", "i{1:1}", 0},          {"i{1:1j->ij", "not closed", 0},
                  {"i{:1}j->ij", "i{1:1}", 0},         {"ij->i{1:1}j", "a result has no neighbours", 0},
                  {"[i{1:1}]j->ij", "never split", 0}, {"i{1:1}j->j", "in every result", 0},
-                 {"i{1:1}j->ij", "written over", 1}};
+                 {"i{1:1}j->ij", "written over", 1},  {"i{1:1*}j->ij", "i{1:1*2}", 0},
+                 {"i{1:1*0}j->ij", "at least 1", 0},  {"i{1:1*2~}j->ij", "go on at its other end", 0},
+                 {"i{1:1~*2}j->ij", "not closed", 0}, {"i{0:0*2}j->ij", "written over", 1}};
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         const trama_op *op = NULL;
         const trama_op_definition d = {.name = "wrong",
@@ -234,4 +321,5 @@ START_TEST(rules_that_cannot_be_are_refused)
 END_TEST
 
 TESTS(a_stencil_on_any_mesh_gives_the_bits_of_plain_loops, a_stencil_in_eager_mode, rules_with_neighbours_are_validated,
+      a_stencil_with_strides_gives_the_bits_of_plain_loops_on_any_mesh, rules_with_strides_are_validated,
       rules_that_cannot_be_are_refused)
