@@ -2,7 +2,6 @@
 /* Walking strided views: one call per row. */
 #include "loop.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,23 +77,23 @@ trama_view view_without(const trama_view *view, int d)
     return rest;
 }
 
-static void print_view(const char *what, int i, const trama_view *view)
+static void view_text(text *out, const char *what, int i, const trama_view *view)
 {
-    fprintf(stderr, " %s %d %s[", what, i, trama_dtype_name(view->dtype));
+    text_add(out, " %s %d %s[", what, i, trama_dtype_name(view->dtype));
     for (int d = 0; d < view->ndim; d++)
-        fprintf(stderr, "%s%lld", d ? "," : "", (long long)view->extent[d]);
-    fprintf(stderr, "]");
+        text_add(out, "%s%lld", d ? "," : "", (long long)view->extent[d]);
+    text_add(out, "]");
 }
 
 void kernel_impossible(const trama_call *call, const char *why)
 {
-    fprintf(stderr, "trama: %s%s: %s:", call->op ? "op " : "a change of layout", call->op ? call->op->name : "", why);
+    text t = {0};
+    text_add(&t, "%s%s: %s:", call->op ? "op " : "a change of layout", call->op ? call->op->name : "", why);
     for (int i = 0; i < call->n_in; i++)
-        print_view("operand", i, &call->in[i]);
+        view_text(&t, "operand", i, &call->in[i]);
     for (int i = 0; i < call->n_out; i++)
-        print_view("result", i, &call->out[i]);
-    fprintf(stderr, "\n");
-    abort();
+        view_text(&t, "result", i, &call->out[i]);
+    fatal("%s", t.at);
 }
 
 static void advance(row_walk *r, int d, int64_t by)

@@ -4,8 +4,7 @@
 #include "work_gpu.h"
 
 #if TRAMA_HAVE_CUDA
-#include <stdio.h>
-#include <stdlib.h>
+#include "base.h"
 
 #if TRAMA_HAVE_NCCL
 #include <cuda_runtime_api.h>
@@ -73,11 +72,10 @@ static ncclResult_t (*const calls[])(const exchange *x) = {[COLLECTIVE_ALL_GATHE
 /* The other members wait on their GPUs for what this one will never do: the job ends. */
 static _Noreturn void end_job(const work *w, ncclResult_t result)
 {
-    fprintf(stderr, "trama: %s of %lld elements %s among %d GPUs: NCCL reports: %s\n", names[w->collective.kind],
-            (long long)w->collective.count, trama_dtype_name(w->views[0].dtype), w->collective.n,
-            ncclGetErrorString(result));
     ncclCommAbort(w->collective.comm);
-    abort();
+    fatal("%s of %lld elements %s among %d GPUs: NCCL reports: %s", names[w->collective.kind],
+          (long long)w->collective.count, trama_dtype_name(w->views[0].dtype), w->collective.n,
+          ncclGetErrorString(result));
 }
 
 void work_cuda_collective(const work *w, const gpu *g)
@@ -104,8 +102,7 @@ void work_cuda_collective(const work *w, const gpu *g)
 void work_cuda_collective(const work *w, const gpu *g)
 {
     (void)w, (void)g;
-    fprintf(stderr, "trama: a collective among GPUs without NCCL\n");
-    abort();
+    fatal("a collective among GPUs without NCCL");
 }
 
 #endif

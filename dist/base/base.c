@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors and text. The thread's last message is the only state of dist. */
+/* Errors, text, and the end of the process where nothing else is left. The thread's last message is the only state of
+ * dist. */
 #include "base.h"
 
 #include <stdio.h>
@@ -41,6 +42,31 @@ trama_status trama_fail(trama_where where, trama_status status, const char *form
     va_end(arguments);
     memcpy(last_error, message, sizeof message);
     return status;
+}
+
+/* ---- The end of the process ---- */
+
+static fatal_tell *tells;
+static void *told;
+
+void fatal_to(fatal_tell *tell, void *data)
+{
+    tells = tell;
+    told = data;
+}
+
+void fatal(const char *format, ...)
+{
+    char message[sizeof last_error];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (tells)
+        tells(told, message);
+    else
+        fprintf(stderr, "trama: %s\n", message);
+    abort();
 }
 
 void text_add(text *t, const char *format, ...)

@@ -13,6 +13,12 @@ trama_status trama_fail(trama_where where, trama_status status, const char *form
     __attribute__((format(printf, 3, 4)));
 #define NOWHERE trama_where_of(NULL, 0)
 
+/* Ends the process where no call can answer an error: `tell` hears the reason before, or stderr where there is none.
+ * runtime/README.md lists the callers. */
+typedef void fatal_tell(void *data, const char *reason);
+void fatal_to(fatal_tell *tell, void *data);
+_Noreturn void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Zeroed memory whose size the user decides: NULL where the system has no more, for the caller to answer E_MEMORY. */
 void *trama_try_alloc(size_t bytes);
 

@@ -3,7 +3,6 @@
  * in order and answers E_MEMORY. */
 #include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base.h"
@@ -68,11 +67,9 @@ void *trama_try_alloc(size_t bytes)
     return calloc(1, bytes ? bytes : 1);
 }
 
-/* Nothing is left to go on with, and nothing to unwind to. */
 static _Noreturn void give_up(size_t bytes)
 {
-    fprintf(stderr, "trama: the system has no %zu bytes of memory left\n", bytes);
-    abort();
+    fatal("the system has no %zu bytes of memory left", bytes);
 }
 
 void *trama_alloc(size_t bytes)

@@ -133,7 +133,7 @@ static trama_status resolve_all(trama_config *c)
 
 trama_status config_read(const trama_config *given, trama_config *own)
 {
-    return sized_read(NOWHERE, "trama_start", SIZED(trama_config, log_data), own, given);
+    return sized_read(NOWHERE, "trama_start", SIZED(trama_config, fatal_data), own, given);
 }
 
 trama_status config_resolve(const trama_config *given, trama_config *resolved)
@@ -143,7 +143,8 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
     if (!status)
         status = resolve_all(&c);
     if (status)
-        c = (trama_config){.watchdog = 30, .log = c.log, .log_data = c.log_data};
+        c = (trama_config){
+            .watchdog = 30, .log = c.log, .log_data = c.log_data, .fatal = c.fatal, .fatal_data = c.fatal_data};
     c.communicator = NULL;
     if (!c.log) {
         c.log = log_to_stderr;

@@ -143,6 +143,7 @@ static void release(trama_context *c)
         hwloc_topology_destroy(c->topology);
     comm_close(&c->comm);
     free(c->disorder);
+    fatal_to(NULL, NULL);
     is_live = false;
 }
 
@@ -152,6 +153,15 @@ static trama_status open_communicator(trama_context *c, const void *communicator
     trama_status status = comm_open(communicator, &c->comm);
     vigil_end(watch);
     return status;
+}
+
+static void tell_of_the_end(void *data, const char *reason)
+{
+    const trama_context *c = data;
+    if (c->config.fatal)
+        c->config.fatal(c->config.fatal_data, reason);
+    else
+        c->config.log(c->config.log_data, TRAMA_LOG_ERROR, reason);
 }
 
 trama_status context_create(const trama_config *config, const char *cpu_kind, const context_gpus *gpus,
@@ -169,6 +179,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
     if (status)
         return status;
     is_live = true;
+    fatal_to(tell_of_the_end, c);
     node_card *cards = trama_alloc((size_t)c->comm.ranks * sizeof *cards);
     snprintf(c->cpu_kind, sizeof c->cpu_kind, "%s", cpu_kind ? cpu_kind : "");
     if ((status = exchange_cards(c, resolved, cpu_kind, gpus, cards)) || (status = check_options(c, cards)) ||

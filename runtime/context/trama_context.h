@@ -76,6 +76,10 @@ typedef struct trama_config {
                        order of processes, as everywhere */
     void (*log)(void *data, trama_log_level level, const char *text); /* NULL: warnings and errors to stderr */
     void *log_data; /* what log is given as data */
+    /* Told why Trama ends the process by abort(), on any thread; runtime/README.md lists the cases. It may end the process
+     * itself, as by MPI_Abort. NULL: log is told, as an error. */
+    void (*fatal)(void *data, const char *text);
+    void *fatal_data; /* what fatal is given as data */
 } trama_config;
 
 /* Starts Trama. Collective over the communicator. config may be NULL. One live context per OS process; start and stop

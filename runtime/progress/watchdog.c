@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said, and done, when nothing has ended for config.watchdog seconds. */
-#include <stdlib.h>
-
 #include "gpus.h"
 #include "state.h"
 
@@ -12,8 +10,7 @@ enum { PERIODS_TO_STARVE = 3 };
 /* What GPUs wait for will never come, and other ranks may wait for them: nothing is left but to end the job. */
 static _Noreturn void end_job(trama_context *c, const char *what, const char *waits_for, const char *why)
 {
-    context_log(c, TRAMA_LOG_ERROR, "rank %d: %s waits for %s: %s", c->comm.rank, what, waits_for, why);
-    abort();
+    fatal("rank %d: %s waits for %s: %s", c->comm.rank, what, waits_for, why);
 }
 
 void watchdog_report(trama_context *c, const char *what, int64_t waited)

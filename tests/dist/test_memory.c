@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that the system refuses: recording, completing and planning end in order with E_MEMORY and a message, and
  * leave nothing behind (AddressSanitizer looks). The linker puts the functions below in place of the C library's. */
-#include <malloc.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "suite.h"
@@ -190,10 +190,31 @@ START_TEST(a_mesh_that_has_no_room_is_an_error)
 }
 END_TEST
 
+static void tell(void *data, const char *reason)
+{
+    _exit(data == &asked && strstr(reason, "bytes of memory left") ? 42 : 1);
+}
+
+START_TEST(the_reason_is_told_before_the_end_where_the_reserve_is_spent)
+{
+    int status;
+    pid_t child = fork();
+    if (!child) {
+        fatal_to(tell, &asked);
+        refuse(0, 1000000);
+        trama_alloc(100);
+        _exit(2);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {each_request_of_recording_and_completing_may_fail,
                             each_request_of_scopes_and_completions_may_fail,
-                            each_request_of_planning_and_drawing_may_fail, a_mesh_that_has_no_room_is_an_error};
+                            each_request_of_planning_and_drawing_may_fail, a_mesh_that_has_no_room_is_an_error,
+                            the_reason_is_told_before_the_end_where_the_reserve_is_spent};
     return suite_run("memory", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }
