@@ -4,6 +4,12 @@ include(CMakePackageConfigHelpers)
 
 file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS
     dist/trama_*.h runtime/trama_*.h tasks/compile/trama.h tasks/trama_*.h)
+foreach(other MPI CUDA) # headers with types of other libraries, which trama.h does not include
+    string(TOLOWER ${other} name)
+    if(NOT TRAMA_WITH_${other})
+        list(FILTER public_headers EXCLUDE REGEX "/trama_${name}[.]h$")
+    endif()
+endforeach()
 set(TRAMA_INCLUDE_DIR "${PROJECT_BINARY_DIR}/include")
 file(REMOVE_RECURSE "${TRAMA_INCLUDE_DIR}")
 file(MAKE_DIRECTORY "${TRAMA_INCLUDE_DIR}")

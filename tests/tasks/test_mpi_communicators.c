@@ -4,7 +4,7 @@
 #include "hosted.h"
 
 #if TRAMA_HAVE_MPI
-#include <mpi.h>
+#include "trama_mpi.h"
 
 static int world_rank, world;
 static const char *const meshes[] = {"dp=2,mp=2", "dp=3", "1"};
@@ -13,7 +13,8 @@ static uint64_t alone[3];
 /* Tiles do not depend on the workers of a place. */
 static void start_on(MPI_Comm communicator)
 {
-    start_with(&(trama_config){.communicator = &communicator, .ways = 1});
+    must(trama_start_mpi(&(trama_config){.ways = 1}, communicator, &ctx));
+    my_rank = trama_context_rank(ctx);
     n_ranks = world; /* who fails ends the job */
 }
 
