@@ -229,7 +229,7 @@ static bool solve(trama_context *context, const options *o)
                    "(%lld submitted)\n",
                    (long long)o->n, mesh, (long long)found.taken, found.residual, found.error,
                    1e3 * found.seconds / (double)found.submitted, (long long)found.submitted);
-        free(mesh);
+        trama_text_free(&mesh);
         if (o->solution)
             write_solution(context, executable, &s, o);
         solved = found.residual <= o->tolerance;

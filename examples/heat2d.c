@@ -289,7 +289,7 @@ static void draw(const options *o, const double *u)
     snprintf(title, sizeof title, "heat on %" PRId64 " x %" PRId64 " points, mesh %.100s, time %.6g", o->n, o->n, mesh,
              (double)o->steps * step_time(o->n));
     heat_map_write(o->picture, title, o->n, o->n, u, o->mesh, &layout);
-    free(mesh);
+    trama_text_free(&mesh);
 }
 
 /* On rank 0; whether the errors are as small as they must be. */
@@ -302,7 +302,7 @@ static bool report(const options *o, const double *u, double seconds)
     bool good = check(o->n, o->steps, u);
     printf("checksum %016" PRIx64 "\n", checksum(o->n, u));
     printf("%.1f million point updates a second\n", points * (double)o->steps / seconds / 1e6);
-    free(mesh);
+    trama_text_free(&mesh);
     if (o->picture)
         draw(o, u);
     return good;

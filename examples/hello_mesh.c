@@ -16,7 +16,7 @@ static trama_status show(trama_context *context, trama_executable *executable, c
         return status;
     if (trama_context_rank(context) == 0)
         printf("%s\n", text);
-    free(text);
+    trama_text_free(&text);
     return TRAMA_OK;
 }
 

@@ -44,6 +44,14 @@ trama_status trama_fail(trama_where where, trama_status status, const char *form
     return status;
 }
 
+void trama_text_free(char **given)
+{
+    if (!given)
+        return;
+    free(*given);
+    *given = NULL;
+}
+
 /* ---- The end of the process ---- */
 
 static fatal_tell *tells;

@@ -59,6 +59,10 @@ const char *trama_status_text(trama_status status);
  * "" before the first error. Valid until the thread's next failing call. */
 const char *trama_error(void);
 
+/* Texts that calls answer, char *text and char **text, are the caller's, who frees each with this. It nulls *text; NULL
+ * is allowed. */
+void trama_text_free(char **text);
+
 /* A place in the user's source; the builder macros pass it so that messages can name it. */
 typedef struct trama_where {
     const char *file; /* borrowed */

@@ -75,6 +75,6 @@ trama_status plan_print(trama_context *context, trama_executable *executable, co
         return status;
     if (trama_context_rank(context) == 0)
         fputs(text, stdout);
-    free(text);
+    trama_text_free(&text);
     return TRAMA_OK;
 }

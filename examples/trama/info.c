@@ -38,7 +38,7 @@ int command_info(int argc, char **argv)
     char *text = trama_context_describe(context);
     if (trama_context_rank(context) == 0)
         fputs(text, stdout);
-    free(text);
+    trama_text_free(&text);
     must(trama_stop(&context));
     return EXIT_SUCCESS;
 }

@@ -100,9 +100,9 @@ static char *title_of(const request *r)
         fprintf(text, "%s%" PRId64, d ? "," : "", r->shape.dim[d]);
     fprintf(text, "]");
     fclose(text);
-    free(mesh);
-    free(layout);
-    free(mapping);
+    trama_text_free(&mesh);
+    trama_text_free(&layout);
+    trama_text_free(&mapping);
     return title;
 }
 
@@ -111,7 +111,7 @@ static void print_lines(const request *r, int first, int n)
     char *lines;
     must(trama_layout_describe_some(r->mesh, &r->layout, r->shape, first, n, &lines));
     fputs(lines, stdout);
-    free(lines);
+    trama_text_free(&lines);
 }
 
 static void print_each(const request *r)
@@ -131,7 +131,7 @@ static void print_summary(const request *r)
     char *summary;
     must(trama_layout_summary(r->mesh, &r->layout, r->shape, &summary));
     fputs(summary, stdout);
-    free(summary);
+    trama_text_free(&summary);
     print_lines(r, 0, ENDS);
     printf("... %d more; --all prints them\n", size - 2 * ENDS);
     print_lines(r, size - ENDS, ENDS);
@@ -147,7 +147,7 @@ static void print_picture(const request *r)
         printf("\n%s", picture);
     else if ((r->shape.ndim == 1 || r->shape.ndim == 2) && trama_shape_count(r->shape))
         puts("\nno picture: it does not fit 80 columns; --svg draws it");
-    free(picture);
+    trama_text_free(&picture);
 }
 
 static void write_svg(const request *r, const char *title)
@@ -160,7 +160,7 @@ static void write_svg(const request *r, const char *title)
     fputs(svg, file);
     if (!close_written(file))
         fail("--svg '%s': %s", r->svg, strerror(errno));
-    free(svg);
+    trama_text_free(&svg);
 }
 
 int command_layout(int argc, char **argv)

@@ -182,7 +182,7 @@ static void print_layout(const char *word, const trama_mesh *mesh, const trama_l
     char *summary;
     must(trama_layout_summary(mesh, layout, shape, &summary));
     printf("%s: %s", word, summary);
-    free(summary);
+    trama_text_free(&summary);
 }
 
 static void summarize(const order *o)

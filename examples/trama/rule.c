@@ -174,7 +174,7 @@ static void print_layout(const request *r, const char *word, int i, const trama_
 {
     char *mapping = trama_layout_mapping(r->mesh, trama_value_shape(value).ndim, layout);
     printf("%s%d %s\n", word, i, mapping);
-    free(mapping);
+    trama_text_free(&mapping);
 }
 
 int command_rule(int argc, char **argv)

@@ -30,16 +30,19 @@ module trama_support
         module procedure set_one, set_many
     end interface
 
+    interface trama_text_free ! not for programs, which get texts as character(:), allocatable
+        subroutine c_text_free(text) bind(c, name="trama_text_free")
+            import
+            type(c_ptr), intent(inout) :: text
+        end subroutine
+    end interface
+
     interface
         function strlen(text) bind(c) result(length)
             import
             type(c_ptr), value :: text
             integer(c_size_t) :: length
         end function
-        subroutine free(memory) bind(c)
-            import
-            type(c_ptr), value :: memory
-        end subroutine
         function c_lend(data, dtype, gathers, array) bind(c, name="trama_fortran_lend") result(status)
             import
             type(*), intent(in), target :: data(..)
@@ -167,8 +170,10 @@ contains
     function taken(at) result(text)
         type(c_ptr), intent(in) :: at
         character(:), allocatable :: text
-        text = text_of(at)
-        call free(at)
+        type(c_ptr) :: own
+        own = at
+        text = text_of(own)
+        call trama_text_free(own)
     end function
 
     subroutine fill(list, texts)

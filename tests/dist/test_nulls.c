@@ -46,6 +46,7 @@ START_TEST(shapes_and_types)
     REFUSES(trama_dtype_parse(NULL, &dtype));
     REFUSES(trama_dtype_parse("f32", NULL));
     GIVES(-1, trama_shape_of(1, NULL).ndim);
+    trama_text_free(NULL);
     GIVES(0, trama_shape_of(0, NULL).ndim);
 }
 END_TEST
