@@ -11,6 +11,11 @@
 
 /* ---- First contents ---- */
 
+static void keep_content(trama_executable *e, const trama_value *v, snippet *s)
+{
+    plan_cache_keep(&e->plans, &(plan_key){PLAN_CONTENT, v, "", 0}, s, NULL, 0, NULL);
+}
+
 /* Runs an op without operands into the layout of the value. */
 static trama_status place_source(trama_executable *e, const trama_value *v, const trama_op *op,
                                  const trama_attributes *attributes)
@@ -21,7 +26,7 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
         snippet_of_source(&e->planning, v->name, op, attributes, e->l.mesh[v->id], &e->l.value[v->id], &s);
     if (status)
         return trama_fail(v->where, status, "%s: its first content does not fit its type", v->name);
-    *ARRAY_PUSH(&e->snippets) = s;
+    keep_content(e, v, s);
     s->program->values.at[s->result]->where = v->where; /* for messages */
     status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
@@ -46,7 +51,7 @@ static trama_status place_constant(trama_executable *e, const trama_value *v)
 {
     instance *in = NULL;
     snippet *s = snippet_of_feed(&e->planning, v, v->shape, e->l.mesh[v->id], &e->l.value[v->id]);
-    *ARRAY_PUSH(&e->snippets) = s;
+    keep_content(e, v, s);
     trama_status status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
         return status;
@@ -244,18 +249,14 @@ trama_status trama_executable_destroy(trama_executable **executable)
     trama_status status = told || order ? order : executable_agree(e, "trama_executable_destroy");
     watches_end(e);
     readings_end(e);
-    readers_free(e);
-    moves_free(&e->moves);
-    targets_free(e);
     for (int i = 0; i < e->n_located; i++)
         executable_put(e, i, (located){0});
-    inputs_free(e);
-    wrapped_forget(e);
-    for (int i = 0; i < e->snippets.n; i++)
-        snippet_destroy(&e->snippets.at[i]);
-    ARRAY_FREE(&e->snippets);
     if (e->end)
         e->end(e);
+    targets_free(e);
+    plan_cache_free(&e->plans);
+    plan_cache_free(&e->asked);
+    wrapped_forget(e);
     for (int i = 0; i < e->window; i++)
         flight_free(e->flights[i]);
     free(e->flights);

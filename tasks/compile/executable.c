@@ -217,6 +217,15 @@ trama_status trama_wait(trama_executable *e)
     return executable_fault(e);
 }
 
+void executable_shrink(trama_executable *e, const plan_key *key)
+{
+    if (!plan_cache_is_full(&e->plans, key))
+        return;
+    trama_wait(e);
+    flight_wait_all(e->context, "trama_run");
+    plan_cache_shrink(&e->plans, key);
+}
+
 trama_status executable_make_room(trama_executable *e, int steps, const char *call)
 {
     enum { FEW = 2, STEPS = 256 }; /* of more steps each comes out of the cache when it is run */

@@ -3,26 +3,9 @@
 #ifndef EXECUTABLE_H
 #define EXECUTABLE_H
 
-#include "blueprint.h"
 #include "merge_gradients.h"
+#include "plan_cache.h"
 #include "trama_executable.h"
-
-/* A target compiled for given extents of what is fed. */
-typedef struct compiled {
-    blueprint of; /* owned */
-    instance *in;
-    const struct trama_wrapped **hosts; /* [leaves] whose memory a leaf is in; NULL: the library's */
-    const instance *from;               /* where it finds what it carries on with; NULL */
-} compiled;
-
-/* A plan that carries values from one place to another, kept for the next time. */
-typedef struct move_plan {
-    snippet *s;
-    instance *in;
-    located from, to;                    /* held */
-    const struct trama_wrapped *wrapped; /* one of them */
-} move_plan;
-typedef ARRAY(move_plan) move_plans;
 
 typedef ARRAY(int) value_ids;
 
@@ -44,7 +27,8 @@ typedef struct target_form {
     int carried;         /* the first ones are values of the run that it goes on from, */
     instance *from;      /* which is in this instance, held; NULL: nothing is carried */
     value_ids results;   /* what is kept of what it computes */
-    ARRAY(compiled *) cache;
+    kept_plan *last;     /* the plan that ran last */
+    ARRAY(int64_t) fed;  /* shapes and hosts of its inputs: the bytes of its key */
 } target_form;
 
 /* Forms of a target that shares state with itself. TARGET_RUN: what it computes, or a micro-step where it accumulates
@@ -69,27 +53,6 @@ static inline target_run target_now(target_state *t, bool ends_cycle)
     return (target_run){&t->form[TARGET_RUN], t->cycle.k && ends_cycle ? 2 : 1};
 }
 
-/* The buffers of an input for one shape. */
-typedef struct fed {
-    snippet *s;
-    instance *in;
-} fed;
-
-typedef struct input_state {
-    int value;
-    ARRAY(fed) shapes;
-    snippet *asked; /* for a shape that somebody wants to know the boxes of; NULL */
-} input_state;
-
-/* Buffers for reading one value from one instance; more than one where several readings are under way. */
-typedef struct reader {
-    snippet *s; /* owned, but in eager mode */
-    instance *in;
-    instance *from; /* held */
-    int as;
-    bool busy;
-} reader;
-
 struct eager_state;
 
 struct trama_executable {
@@ -106,13 +69,11 @@ struct trama_executable {
     planning planning;
     int n_located;
     located *at;               /* [value id] where its content is now; holds the instances */
-    ARRAY(snippet *) snippets; /* of state and constants, in compiled mode */
-    ARRAY(input_state) inputs;
+    plan_cache plans;
+    plan_cache asked; /* plans of inputs for questions, which one rank may ask alone */
     ARRAY(target_state) targets;
-    ARRAY(reader *) readers_made;
     struct trama_reading *readings;        /* under way; the last one first */
     struct trama_watch *watches;           /* the first of them */
-    move_plans moves;                      /* between its values and what the host has wrapped */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
     int window, ahead; /* runs under way at most; of the target that ran last, fewer where they have many steps */
     flight **flights;  /* [window] of run i mod window */
@@ -122,12 +83,12 @@ struct trama_executable {
     faults faults; /* of this rank */
     char *refusal; /* what all ranks know of a kernel that failed: no call does anything any more; NULL: nothing */
     /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the
-     * mesh where it has no own; copy: a snippet_of_copy that the cache owns; wait: until all ops have landed; end:
+     * mesh where it has no own; copy: a snippet_of_copy out of the cache; wait: until all ops have landed; end:
      * frees all of it. */
     struct eager_state *eager;
     trama_status (*place)(trama_executable *e, trama_value *value, const trama_mesh *mesh);
     trama_status (*copy)(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
-                         const trama_layout *layout, snippet **found);
+                         const trama_layout *layout, kept_plan **found);
     void (*wait)(trama_executable *e);
     void (*end)(trama_executable *e);
 };
@@ -138,6 +99,10 @@ trama_value *executable_value(const trama_executable *e, trama_where where, cons
 /* Where a value's content is; E_NOT_KEPT or E_ORDER with a message where it is nowhere. */
 trama_status executable_locate(trama_executable *e, trama_where where, const char *call, const trama_value *value,
                                located *at);
+
+/* Before a plan is kept for the key. Where the key's part is full, waits for all that is under way and drops the plans
+ * that nobody holds and that were not used lately. */
+void executable_shrink(trama_executable *e, const plan_key *key);
 
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, located at);
@@ -193,11 +158,6 @@ trama_status traffic_write(const char *call, const trama_traffic *own, trama_tra
 /* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is
  * the one that it uses; E_SYSTEM says what does not. */
 trama_status verify_target(const trama_executable *e, const target_form *t, const blueprint *of);
-/* Waits for all that is under way; drops the plans for fed extents that nobody holds. */
-void compiled_forget(trama_executable *e);
-/* read.c: frees the buffers of readings that are not under way; of all, which then must be none */
-void readers_forget(trama_executable *e);
-void readers_free(trama_executable *e);
 /* trama_read_start under the name of another call. */
 trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
                            trama_reading **reading);
@@ -214,15 +174,13 @@ trama_status holding_piece(trama_where where, const char *call, const plan_holdi
 trama_status piece_box(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
                        int64_t *offset, int64_t *extent);
 /* feed.c */
-void inputs_free(trama_executable *e);
 /* Whether it is an input that can have the shape; its buffers for that; and from now on it is in a copy of them that no
  * run under way reads. */
 trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
                          trama_shape shape);
-trama_status input_buffers(trama_executable *e, const trama_value *own, trama_shape shape, fed **found);
-trama_status input_take(trama_executable *e, const trama_value *value, const fed *f, located *at);
-/* wrap.c, wrap_move.c: when the executable goes */
+trama_status input_buffers(trama_executable *e, const trama_value *own, trama_shape shape, kept_plan **found);
+trama_status input_take(trama_executable *e, const trama_value *value, const kept_plan *f, located *at);
+/* wrap.c: when the executable goes */
 void wrapped_forget(trama_executable *e);
-void moves_free(move_plans *moves);
 
 #endif

@@ -83,7 +83,13 @@ static void lay_out_leaf(trama_executable *e, const trama_value *v, const trama_
     meet_mesh(e, e->l.mesh[v->id]);
 }
 
-static trama_status leaf_snippet(trama_executable *e, const trama_value *v, snippet **found)
+static kept_plan *find_plan(trama_executable *e, const eager_key *key)
+{
+    const plan_key whole = eager_plan_key(key);
+    return plan_cache_find(&e->plans, &whole, NULL);
+}
+
+static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_plan **found)
 {
     const trama_mesh *mesh = e->l.mesh[v->id];
     const trama_layout *layout = &e->l.value[v->id];
@@ -99,7 +105,7 @@ static trama_status leaf_snippet(trama_executable *e, const trama_value *v, snip
     key.dtype = v->dtype;
     key.ndim = v->shape.ndim;
     memcpy(key.dim, v->shape.dim, (size_t)v->shape.ndim * sizeof *key.dim);
-    *found = eager_cached(e->eager, &key);
+    *found = find_plan(e, &key);
     if (*found)
         return TRAMA_OK;
     snippet *made = NULL;
@@ -109,8 +115,7 @@ static trama_status leaf_snippet(trama_executable *e, const trama_value *v, snip
     else
         made = snippet_of_feed(&e->planning, v, v->shape, mesh, layout);
     if (!status)
-        status = eager_remember(e->eager, &key, made);
-    *found = made;
+        *found = eager_keep(e, &key, made);
     return status;
 }
 
@@ -124,16 +129,16 @@ static trama_status place_declared(trama_executable *e, trama_value *v, const tr
         return trama_fail(v->where, TRAMA_E_UNSUPPORTED,
                           "%s: inputs have no place in eager mode; use trama_constant or trama_tensor", v->name);
     lay_out_leaf(e, v, mesh);
-    snippet *s;
+    kept_plan *k;
     instance *in = NULL;
     trama_status status = v->kind == VALUE_STATE ? state_may_lie(v, &e->l.value[v->id]) : TRAMA_OK;
     if (!status)
-        status = leaf_snippet(e, v, &s);
+        status = leaf_plan(e, v, &k);
     if (!status)
-        status = instance_create(e->context, &s->of, NULL, 1, &in);
+        status = instance_create(e->context, &k->s->of, NULL, 1, &in);
     if (status)
         return status;
-    executable_put(e, v->id, (located){in, s->result});
+    executable_put(e, v->id, (located){in, k->s->result});
     if (v->kind == VALUE_CONSTANT) {
         instance_release(&in);
         return host_to_value(e->at[v->id], v->data, v->shape, "trama_constant");
@@ -195,47 +200,50 @@ static char *fixed_words(const trama_node *node)
     return text_take(&words);
 }
 
-static trama_status op_snippet(trama_executable *e, const trama_node *node, const located *operands, snippet **found)
+static trama_status op_plan(trama_executable *e, const trama_node *node, const located *operands, kept_plan **found)
 {
     eager_key key;
     memset(&key, 0, sizeof key);
     key.op = node->op;
     key.attributes = node->attributes;
     for (int t = 0; t < node->op->n_in; t++)
-        key.in[t] = eager_form(operands[t]);
+        key.in[t] = 1 + eager_form(operands[t]);
     if (node->op->n_out && node->out[0]->mesh)
         key_layout(&key, node->out[0]->mesh, &node->out[0]->layout);
     if (node->fixed)
         key.fixed = 1 + eager_number(e->eager, fixed_words(node));
-    *found = eager_cached(e->eager, &key);
+    *found = find_plan(e, &key);
     if (*found)
         return TRAMA_OK;
     if (node->fixed)
         meet_mesh(e, node->fixed->mesh);
     if (node->out[0]->mesh)
         meet_mesh(e, node->out[0]->mesh);
-    trama_status status = snippet_of_op(&e->planning, node, operands, &e->l, e->single, found);
-    return status ? status : eager_remember(e->eager, &key, *found);
+    snippet *made = NULL;
+    trama_status status = snippet_of_op(&e->planning, node, operands, &e->l, e->single, &made);
+    if (!status)
+        *found = eager_keep(e, &key, made);
+    return status;
 }
 
-static trama_status copy_snippet(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
-                                 const trama_layout *layout, snippet **found)
+static trama_status copy_plan(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
+                              const trama_layout *layout, kept_plan **found)
 {
     eager_key key;
     memset(&key, 0, sizeof key);
-    key.in[0] = eager_form(at);
+    key.in[0] = 1 + eager_form(at);
     key_layout(&key, mesh, layout);
-    *found = eager_cached(e->eager, &key);
-    if (*found)
-        return TRAMA_OK;
-    *found = snippet_of_copy(&e->planning, v, at, mesh, layout);
-    return eager_remember(e->eager, &key, *found);
+    *found = find_plan(e, &key);
+    if (!*found)
+        *found = eager_keep(e, &key, snippet_of_copy(&e->planning, v, at, mesh, layout));
+    return TRAMA_OK;
 }
 
-static trama_status bind_op(trama_executable *e, const trama_node *node, const located *operands, snippet *s)
+static trama_status bind_op(trama_executable *e, const trama_node *node, const located *operands, const kept_plan *k)
 {
+    const snippet *s = k->s;
     instance *in = NULL;
-    trama_status status = instance_create(e->context, &s->of, operands, 1, &in);
+    trama_status status = instance_create(e->context, &k->s->of, operands, 1, &in);
     if (status)
         return status;
     for (int o = 0; o < node->op->n_out; o++) {
@@ -255,15 +263,15 @@ static trama_status follow_mesh(trama_executable *e, const trama_value *v, const
         return TRAMA_OK;
     located at = e->at[v->id];
     trama_layout everywhere = layout_uniform(mesh, TRAMA_REPLICATE);
-    snippet *s;
+    kept_plan *k;
     instance *in = NULL;
     meet_mesh(e, mesh);
-    trama_status status = copy_snippet(e, v, at, mesh, &everywhere, &s);
+    trama_status status = copy_plan(e, v, at, mesh, &everywhere, &k);
     if (!status)
-        status = instance_create(e->context, &s->of, &at, 1, &in);
+        status = instance_create(e->context, &k->s->of, &at, 1, &in);
     if (status)
         return status;
-    executable_put(e, v->id, (located){in, s->result});
+    executable_put(e, v->id, (located){in, k->s->result});
     e->l.mesh[v->id] = mesh;
     e->l.value[v->id] = everywhere;
     submit(e, in);
@@ -291,9 +299,9 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
             e->l.value[node->in[t]->id] = e->l.value[v->id];
         }
     }
-    snippet *s;
-    trama_status status = op_snippet(e, node, operands, &s);
-    return status ? status : bind_op(e, node, operands, s);
+    kept_plan *k;
+    trama_status status = op_plan(e, node, operands, &k);
+    return status ? status : bind_op(e, node, operands, k);
 }
 
 static void lay_beside(const trama_executable *e, const trama_node *node)
@@ -350,7 +358,7 @@ static void eager_end(trama_executable *e)
 {
     eager_state *s = e->eager;
     land_all(e);
-    eager_cache_free(s);
+    eager_forms_free(s);
     ARRAY_FREE(&s->kept);
     free(s);
     e->eager = NULL;
@@ -375,7 +383,7 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
     executable_begin(NOWHERE, context, p, &e);
     e->eager = trama_alloc(sizeof *e->eager);
     e->place = place_declared;
-    e->copy = copy_snippet;
+    e->copy = copy_plan;
     e->wait = land_all;
     e->end = eager_end;
     p->appended = node_appended;

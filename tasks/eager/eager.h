@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of eager mode share: its state, and the cache of snippets, which decides when two ops are alike. The
- * form of a value is all that a plan sees of it: type, shape, layout, and how this rank's pieces lie in shards. */
+/* What the files of eager mode share: its state, and the key that decides when two ops are alike. The form of a value is
+ * all that a plan sees of it: type, shape, layout, and how this rank's pieces lie in shards. */
 #ifndef EAGER_H
 #define EAGER_H
 
 #include "executable.h"
 
 enum {
-    CACHE_SLOTS = 4096,      /* power of two */
-    CACHE_ENTRIES = 1024,    /* above it what was not used for a while goes */
-    MAX_OUTSTANDING = 64     /* ops under way; with SYNC_CALLS it keeps tags apart (message.h) */
+    MAX_OUTSTANDING = 64 /* ops under way; with SYNC_CALLS it keeps tags apart (message.h) */
 };
 
 /* All that decides a snippet. Compared as bytes: zeroed before it is filled. */
 typedef struct eager_key {
-    const trama_op *op; /* NULL: a constant from the host */
+    const trama_op *op; /* NULL: a constant from the host; with an operand, a copy of it */
     trama_attributes attributes;
-    int64_t in[TRAMA_MAX_OPERANDS]; /* forms of the operands */
+    int64_t in[TRAMA_MAX_OPERANDS]; /* 1 + forms of the operands; 0: none */
     int64_t fixed; /* 1 + the number of the words of the op's own layouts; 0 without */
     const trama_mesh *mesh; /* of a leaf, or asked for by a reshard */
     int64_t axes[TRAMA_MAX_AXES][4];
@@ -29,11 +27,7 @@ typedef struct outstanding {
     flight *f;
 } outstanding;
 
-typedef struct eager_entry eager_entry;
-
 typedef struct eager_state {
-    eager_entry *slots[CACHE_SLOTS]; /* open addressing */
-    int n_entries;
     ARRAY(char *) forms; /* in words; a form's number is its place here */
     int64_t ops;
     outstanding queue[MAX_OUTSTANDING]; /* a ring */
@@ -41,10 +35,10 @@ typedef struct eager_state {
     ARRAY(trama_value *) kept;
 } eager_state;
 
-/* The snippet for a key, or NULL; and entering one, which the cache then owns. */
-snippet *eager_cached(eager_state *s, const eager_key *key);
-trama_status eager_remember(eager_state *s, const eager_key *key, snippet *made);
-void eager_cache_free(eager_state *s);
+/* The key in the executable's cache of plans, and keeping a plan there. Each op makes an instance of it. */
+plan_key eager_plan_key(const eager_key *key);
+kept_plan *eager_keep(trama_executable *e, const eager_key *key, snippet *made);
+void eager_forms_free(eager_state *s);
 
 /* The number of some words, which are owned from there on: equal ones have the same. */
 int eager_number(eager_state *s, char *words);

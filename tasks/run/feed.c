@@ -8,16 +8,6 @@
 
 /* ---- Feeding ---- */
 
-static input_state *input_of(trama_executable *e, int value)
-{
-    for (int i = 0; i < e->inputs.n; i++)
-        if (e->inputs.at[i].value == value)
-            return &e->inputs.at[i];
-    input_state *s = ARRAY_PUSH(&e->inputs);
-    s->value = value;
-    return s;
-}
-
 /* Extents as the input has them, of a tensor that can be; else adds why. */
 static bool shape_fits(const trama_value *v, trama_shape shape, text *why)
 {
@@ -43,43 +33,20 @@ static trama_status check_shape(trama_where where, const char *call, const trama
     return TRAMA_E_SHAPE;
 }
 
-enum { MAX_SHAPES = 16 };
-
-/* More shapes than are worth keeping: forget the plans and buffers for fed extents that nobody holds. */
-static void forget_shapes(trama_executable *e, input_state *input)
+trama_status input_buffers(trama_executable *e, const trama_value *v, trama_shape shape, kept_plan **found)
 {
-    int n = 0;
-    compiled_forget(e);
-    for (int i = 0; i < input->shapes.n; i++) {
-        fed *f = &input->shapes.at[i];
-        if (f->in->holders > 1) {
-            input->shapes.at[n++] = *f;
-            continue;
-        }
-        instance_release(&f->in);
-        snippet_destroy(&f->s);
-    }
-    input->shapes.n = n;
-}
-
-trama_status input_buffers(trama_executable *e, const trama_value *v, trama_shape shape, fed **found)
-{
-    input_state *input = input_of(e, v->id);
-    for (int i = 0; i < input->shapes.n; i++) {
-        const fed *f = &input->shapes.at[i];
-        if (trama_shape_equal(f->in->of->shapes[f->s->result], shape)) {
-            *found = &input->shapes.at[i];
-            return TRAMA_OK;
-        }
-    }
-    if (input->shapes.n >= MAX_SHAPES)
-        forget_shapes(e, input);
-    fed f = {.s = snippet_of_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id])};
-    trama_status status = instance_create(e->context, &f.s->of, NULL, e->window, &f.in);
+    shape_words words;
+    const plan_key key = plan_key_of_shape(PLAN_INPUT, v, shape, &words);
+    *found = plan_cache_find(&e->plans, &key, NULL);
+    if (*found)
+        return TRAMA_OK;
+    executable_shrink(e, &key);
+    instance *in = NULL;
+    snippet *s = snippet_of_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id]);
+    trama_status status = instance_create(e->context, &s->of, NULL, e->window, &in);
     if (status)
-        return snippet_destroy(&f.s), status;
-    *found = ARRAY_PUSH(&input->shapes);
-    **found = f;
+        return snippet_destroy(&s), status;
+    *found = plan_cache_keep(&e->plans, &key, s, in, 0, NULL);
     return TRAMA_OK;
 }
 
@@ -107,17 +74,17 @@ trama_status input_check(trama_where where, trama_executable *e, const char *cal
     return status ? status : executable_call(e, where, call, value->name, value->id, &shape);
 }
 
-trama_status input_take(trama_executable *e, const trama_value *value, const fed *f, located *at)
+trama_status input_take(trama_executable *e, const trama_value *value, const kept_plan *f, located *at)
 {
     f->in->slot = (f->in->slot + 1) % f->in->n_slots;
     trama_status status = executable_wait_run(e, f->in->slot_used[f->in->slot], "trama_feed");
-    *at = (located){f->in, f->s->result};
+    *at = kept_at(f);
     executable_put(e, value->id, *at);
     return status;
 }
 
 static trama_status find_buffers(trama_where where, trama_executable *e, const char *call, const trama_value *input,
-                                 trama_shape shape, fed **found)
+                                 trama_shape shape, kept_plan **found)
 {
     trama_status status = input_check(where, e, call, input, shape);
     return status ? status : input_buffers(e, e->program->values.at[input->id], shape, found);
@@ -127,7 +94,7 @@ trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_v
                            trama_shape shape)
 {
     located at;
-    fed *f;
+    kept_plan *f;
     trama_status status = find_buffers(where, e, "trama_feed", input, shape, &f);
     if (!status && !data && trama_shape_count(shape))
         status = trama_fail(where, TRAMA_E_ARGUMENT, "trama_feed: the data for %s is NULL", trama_value_name(input));
@@ -162,11 +129,11 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
                                  int n, const void *const *pieces)
 {
     located at;
-    fed *f;
+    kept_plan *f;
     const plan_holding *h = NULL;
     trama_status status = find_buffers(where, e, "trama_feed_local", input, shape, &f);
     if (!status) {
-        h = located_holding((located){f->in, f->s->result});
+        h = located_holding(kept_at(f));
         status = check_pieces(where, h, input, n, pieces);
     }
     if (!status)
@@ -182,20 +149,24 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
 /* ---- The boxes that will be fed ---- */
 
 /* What this rank would hold of the input. Asking is not collective, so that it must leave what runs share alone: the
- * plan of the last shape asked for is kept beside. */
+ * plans for questions are kept beside. */
 static trama_status ask_boxes(trama_where where, trama_executable *e, const char *call, const trama_value *input,
                               trama_shape shape, const plan_holding **found)
 {
     trama_status status = check_input(where, e, call, input, shape);
     if (status)
         return status;
-    input_state *in = input_of(e, input->id);
-    if (in->asked && !trama_shape_equal(in->asked->of.shapes[in->asked->result], shape))
-        snippet_destroy(&in->asked);
-    if (!in->asked)
-        in->asked = snippet_of_feed(&e->planning, e->program->values.at[input->id], shape, e->l.mesh[input->id],
-                                    &e->l.value[input->id]);
-    *found = plan_find(in->asked->of.plan, in->asked->result);
+    const trama_value *v = e->program->values.at[input->id];
+    shape_words words;
+    const plan_key key = plan_key_of_shape(PLAN_INPUT, v, shape, &words);
+    const kept_plan *k = plan_cache_find(&e->asked, &key, NULL);
+    if (!k) {
+        if (plan_cache_is_full(&e->asked, &key))
+            plan_cache_shrink(&e->asked, &key);
+        snippet *s = snippet_of_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id]);
+        k = plan_cache_keep(&e->asked, &key, s, NULL, 0, NULL);
+    }
+    *found = plan_find(k->s->of.plan, k->s->result);
     return TRAMA_OK;
 }
 
@@ -272,17 +243,4 @@ trama_status trama_write_local_at(trama_where where, trama_executable *e, const 
                           i, own->name, want);
     trama_view from = packed_view(data, own->dtype, b);
     return host_to_piece(at.in, piece, &from, call);
-}
-
-void inputs_free(trama_executable *e)
-{
-    for (int i = 0; i < e->inputs.n; i++) {
-        for (int k = 0; k < e->inputs.at[i].shapes.n; k++) {
-            instance_release(&e->inputs.at[i].shapes.at[k].in);
-            snippet_destroy(&e->inputs.at[i].shapes.at[k].s);
-        }
-        ARRAY_FREE(&e->inputs.at[i].shapes);
-        snippet_destroy(&e->inputs.at[i].asked);
-    }
-    ARRAY_FREE(&e->inputs);
 }

@@ -9,7 +9,8 @@
 struct trama_reading {
     trama_executable *e; /* NULL: it was destroyed, and all but where and name went with it */
     trama_reading *next; /* of the executable */
-    reader *from;
+    kept_plan *plan;
+    instance *in; /* of the plan; held */
     flight *f;
     trama_where where;
     char *name; /* of the value: eager values of one shape share their snippets */
@@ -17,66 +18,38 @@ struct trama_reading {
 
 /* ---- Buffers to read into ---- */
 
-static void free_reader(const trama_executable *e, reader *r)
+/* A plan with an instance of its own, that no other reading has now. */
+static trama_status reader_for(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
+                               const trama_layout *layout, kept_plan **found)
 {
-    instance_release(&r->in);
-    instance_release(&r->from);
-    if (!e->eager)
-        snippet_destroy(&r->s);
-    free(r);
-}
-
-static trama_status new_reader(trama_executable *e, const trama_value *v, located at, reader **made)
-{
-    reader *r = trama_alloc(sizeof *r);
-    trama_status status = TRAMA_OK;
-    trama_layout everywhere = layout_uniform(e->readers, TRAMA_REPLICATE);
-    *r = (reader){.from = at.in, .as = at.as};
-    at.in->holders++;
-    if (e->eager)
-        status = e->copy(e, v, at, e->readers, &everywhere, &r->s);
-    else
-        r->s = snippet_of_copy(&e->planning, v, at, e->readers, &everywhere);
-    if (!status)
-        status = instance_create(e->context, &r->s->of, &at, 1, &r->in);
-    if (!e->eager)
-        status = context_agree(e->context, "trama_read", status);
+    const plan_key key = {PLAN_READ, at.in, &at.as, sizeof at.as};
+    *found = plan_cache_find(&e->plans, &key, NULL);
+    if (*found)
+        return TRAMA_OK;
+    instance *in = NULL;
+    snippet *s = snippet_of_copy(&e->planning, v, at, mesh, layout);
+    trama_status status = instance_create(e->context, &s->of, &at, 1, &in);
+    status = context_agree(e->context, "trama_read", status);
     if (status) {
-        free_reader(e, r);
+        instance_release(&in);
+        snippet_destroy(&s);
         return status;
     }
-    *made = *ARRAY_PUSH(&e->readers_made) = r;
+    *found = plan_cache_keep(&e->plans, &key, s, in, 1, &at);
     return TRAMA_OK;
 }
 
-static trama_status reader_for(trama_executable *e, const trama_value *v, located at, reader **found)
+/* The plan, and the instance of it for one reading. */
+static trama_status find_reader(trama_executable *e, const trama_value *v, located at, kept_plan **found, instance **in)
 {
-    for (int i = 0; i < e->readers_made.n; i++) {
-        reader *r = e->readers_made.at[i];
-        if (!r->busy && r->from == at.in && r->as == at.as) {
-            *found = r;
-            return TRAMA_OK;
-        }
-    }
-    return new_reader(e, v, at, found);
-}
-
-void readers_forget(trama_executable *e)
-{
-    int n = 0;
-    for (int i = 0; i < e->readers_made.n; i++)
-        if (e->readers_made.at[i]->busy)
-            e->readers_made.at[n++] = e->readers_made.at[i];
-        else
-            free_reader(e, e->readers_made.at[i]);
-    e->readers_made.n = n;
-}
-
-void readers_free(trama_executable *e)
-{
-    for (int i = 0; i < e->readers_made.n; i++)
-        free_reader(e, e->readers_made.at[i]);
-    ARRAY_FREE(&e->readers_made);
+    trama_layout everywhere = layout_uniform(e->readers, TRAMA_REPLICATE);
+    trama_status status = (e->copy ? e->copy : reader_for)(e, v, at, e->readers, &everywhere, found);
+    if (status || !(*found)->in)
+        return status ? status : instance_create(e->context, &(*found)->s->of, &at, 1, in);
+    (*found)->taken = true;
+    *in = (*found)->in;
+    (*in)->holders++;
+    return TRAMA_OK;
 }
 
 /* ---- Reading ---- */
@@ -85,23 +58,24 @@ trama_status reading_start(trama_where where, const char *call, trama_executable
                            trama_reading **reading)
 {
     located at;
-    reader *r = NULL;
+    kept_plan *made = NULL;
+    instance *in = NULL;
     trama_status status = executable_locate(e, where, call, value, &at);
     if (!status)
         status = executable_call(e, where, call, value->name, value->id, NULL);
     if (!status)
-        status = reader_for(e, value, at, &r);
+        status = find_reader(e, value, at, &made, &in);
     if (status)
         return status;
-    r->busy = true;
     trama_reading *started = trama_alloc(sizeof *started);
     *started = (trama_reading){.e = e,
                                .next = e->readings,
-                               .from = r,
+                               .plan = made,
+                               .in = in,
                                .f = flight_new(e->context),
                                .where = where,
                                .name = trama_text_copy(value->name)};
-    instance_submit(r->in, e->runs, started->f);
+    instance_submit(in, e->runs, started->f);
     *reading = e->readings = started;
     return TRAMA_OK;
 }
@@ -116,7 +90,7 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
 
 size_t reading_bytes(const trama_reading *reading)
 {
-    const snippet *s = reading->from->s;
+    const snippet *s = reading->plan->s;
     const trama_value *v = s->program->values.at[s->result];
     return (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
 }
@@ -139,9 +113,8 @@ static void leave(trama_reading *r)
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
-    r->from->busy = false;
-    if (e->eager)
-        readers_forget(e); /* eager values are new ones each time */
+    r->plan->taken = false;
+    instance_release(&r->in);
     flight_free(r->f);
     r->e = NULL;
 }
@@ -167,13 +140,13 @@ static trama_status end_reading(trama_reading **reading, void *data, size_t byte
     trama_status status = flight_wait(r->e->context, r->f, "trama_read");
     if (!status)
         status = together ? executable_agree(r->e, "trama_read") : executable_fault(r->e);
-    const plan_holding *h = plan_find(r->from->s->of.plan, r->from->s->result);
+    const plan_holding *h = plan_find(r->plan->s->of.plan, r->plan->s->result);
     size_t want = reading_bytes(r);
     if (!status && data && bytes != want)
         status =
             trama_fail(r->where, TRAMA_E_SHAPE, "trama_read: room for %zu bytes, %s has %zu", bytes, r->name, want);
     if (!status && data)
-        status = host_from_region(r->from->in, &h->pieces.at[0].region, data);
+        status = host_from_region(r->in, &h->pieces.at[0].region, data);
     leave(r);
     return free_reading(reading, status);
 }

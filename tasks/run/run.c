@@ -7,85 +7,50 @@
 #include "sized.h"
 #include "wrap.h"
 
-enum { MAX_COMPILED = 8 };
-
 /* ---- Compiling a target for the extents fed ---- */
 
-static void compiled_destroy(compiled *c)
+static void form_free(target_form *t)
 {
-    instance_release(&c->in);
-    blueprint_clear(&c->of);
-    free(c->hosts);
-    free(c);
-}
-
-static void forget_values(trama_executable *e, const compiled *c)
-{
-    for (int i = 0; i < e->n_located; i++)
-        if (e->at[i].in == c->in)
-            executable_put(e, i, (located){0});
-}
-
-static void form_free(trama_executable *e, target_form *t)
-{
-    for (int i = 0; i < t->cache.n; i++) {
-        forget_values(e, t->cache.at[i]);
-        compiled_destroy(t->cache.at[i]);
-    }
+    if (t->last)
+        t->last->last = NULL;
     instance_release(&t->from);
-    ARRAY_FREE(&t->cache);
     ARRAY_FREE(&t->leaves);
     ARRAY_FREE(&t->results);
+    ARRAY_FREE(&t->fed);
     free(t->needed);
     free(t->kept);
     free(t->leader);
 }
 
-/* Not those that hold values which can be read, or readings under way. */
-static void drop_idle_plans(target_form *t)
-{
-    int n = 0;
-    for (int i = 0; i < t->cache.n; i++)
-        if (t->cache.at[i]->in->holders == 1)
-            compiled_destroy(t->cache.at[i]);
-        else
-            t->cache.at[n++] = t->cache.at[i];
-    t->cache.n = n;
-}
-
-void compiled_forget(trama_executable *e)
-{
-    trama_wait(e);
-    flight_wait_all(e->context, "trama_run");
-    readers_forget(e);
-    moves_free(&e->moves);
-    for (int i = 0; i < e->targets.n; i++)
-        for (int k = TARGET_FORMS - 1; k >= 0; k--) /* what goes on from a run holds it */
-            drop_idle_plans(&e->targets.at[i].form[k]);
-}
-
 void targets_free(trama_executable *e)
 {
     for (int i = 0; i < e->targets.n; i++)
-        for (int k = TARGET_FORMS - 1; k >= 0; k--)
-            form_free(e, &e->targets.at[i].form[k]);
+        for (int k = 0; k < TARGET_FORMS; k++)
+            form_free(&e->targets.at[i].form[k]);
     ARRAY_FREE(&e->targets);
 }
 
-static compiled *cached(const trama_executable *e, const target_form *t)
+static bool is_fed(const trama_executable *e, const target_form *t, int i)
 {
-    for (int i = 0; i < t->cache.n; i++) {
-        const compiled *c = t->cache.at[i];
-        bool same = c->from == t->from;
-        for (int k = t->carried; k < t->leaves.n && same; k++) {
-            int v = t->leaves.at[k];
-            located at = e->at[v];
-            same = c->hosts[k] == at.in->host && trama_shape_equal(c->of.shapes[v], at.in->of->shapes[at.as]);
-        }
-        if (same)
-            return t->cache.at[i];
+    return i >= t->carried && e->program->values.at[t->leaves.at[i]]->kind == VALUE_INPUT;
+}
+
+/* All that differs between the plans of a target: the run that it goes on from, the shapes of its inputs, and whose
+ * memory they are in. */
+static plan_key key_now(const trama_executable *e, target_form *t)
+{
+    t->fed.n = 0;
+    *ARRAY_PUSH(&t->fed) = (int64_t)(intptr_t)t->from;
+    for (int i = 0; i < t->leaves.n; i++) {
+        if (!is_fed(e, t, i))
+            continue;
+        located at = e->at[t->leaves.at[i]];
+        const trama_shape *shape = &at.in->of->shapes[at.as];
+        *ARRAY_PUSH(&t->fed) = (int64_t)(intptr_t)at.in->host;
+        for (int d = 0; d < shape->ndim; d++)
+            *ARRAY_PUSH(&t->fed) = shape->dim[d];
     }
-    return NULL;
+    return (plan_key){PLAN_TARGET, t->target, t->fed.at, (size_t)t->fed.n * sizeof *t->fed.at};
 }
 
 /* Whose plan has leaf i, and as which number; before: of the run that the target goes on from. */
@@ -134,41 +99,57 @@ static void plan_target(const trama_executable *e, target_form *t, const bluepri
     blueprint_finish(of);
 }
 
-static trama_status instantiate(const trama_executable *e, const target_form *t, compiled *c)
+static trama_status instantiate(const trama_executable *e, const target_form *t, snippet *s, instance **in)
 {
     located *at = trama_alloc((size_t)t->target->program->values.n * sizeof *at);
     for (int i = 0; i < t->leaves.n; i++) {
         int v = t->leaves.at[i];
         at[v] = i < t->carried ? (located){t->from, v} : e->at[v];
     }
-    trama_status status = instance_create(e->context, &c->of, at, 1, &c->in);
+    trama_status status = instance_create(e->context, &s->of, at, 1, in);
     free(at);
     return status;
 }
 
-static trama_status compile_target(trama_executable *e, target_form *t, const blueprint *before, compiled **made)
+static trama_status make_plan(trama_executable *e, target_form *t, const blueprint *before, snippet *s, instance **in)
 {
-    compiled *c = trama_alloc(sizeof *c);
-    trama_status status = resolve_target(e, t, before, &c->of);
-    c->from = t->from;
-    c->hosts = trama_alloc((size_t)max_i64(1, t->leaves.n) * sizeof *c->hosts);
-    for (int i = t->carried; i < t->leaves.n; i++)
-        c->hosts[i] = e->at[t->leaves.at[i]].in->host;
-    if (!status) {
-        plan_target(e, t, before, &c->of);
-        if (context_config(e->context)->verify)
-            status = verify_target(e, t, &c->of);
-        status = context_agree(e->context, "trama_run", status ? status : instantiate(e, t, c));
-    }
-    if (status) {
-        compiled_destroy(c);
+    trama_status status = resolve_target(e, t, before, &s->of);
+    if (status)
         return status;
+    plan_target(e, t, before, &s->of);
+    if (context_config(e->context)->verify)
+        status = verify_target(e, t, &s->of);
+    return context_agree(e->context, "trama_run", status ? status : instantiate(e, t, s, in));
+}
+
+/* It holds all instances that its key names, also those of which this rank has no piece: so all ranks forget the same
+ * plans. */
+static void keep_plan(trama_executable *e, const target_form *t, const plan_key *key, snippet *s, instance *in)
+{
+    int n = 0;
+    located *held = trama_alloc(((size_t)t->leaves.n + 1) * sizeof *held);
+    if (t->from)
+        held[n++] = (located){t->from, 0};
+    for (int i = 0; i < t->leaves.n; i++)
+        if (is_fed(e, t, i))
+            held[n++] = e->at[t->leaves.at[i]];
+    executable_shrink(e, key);
+    plan_cache_keep(&e->plans, key, s, in, n, held);
+    free(held);
+}
+
+static trama_status compile_target(trama_executable *e, target_form *t, const blueprint *before, const plan_key *key)
+{
+    snippet *s = trama_alloc(sizeof *s);
+    instance *in = NULL;
+    trama_status status = make_plan(e, t, before, s, &in);
+    if (!status) {
+        keep_plan(e, t, key, s, in);
+        return TRAMA_OK;
     }
-    if (t->cache.n >= MAX_COMPILED)
-        compiled_forget(e);
-    *ARRAY_PUSH(&t->cache) = c;
-    *made = c;
-    return TRAMA_OK;
+    instance_release(&in);
+    snippet_destroy(&s);
+    return status;
 }
 
 /* ---- Running ---- */
@@ -204,14 +185,17 @@ static trama_status check_fed(trama_where where, const trama_executable *e, cons
     return TRAMA_OK;
 }
 
-static trama_status ready_target(trama_where where, trama_executable *e, target_form *t, const blueprint *before,
-                                 compiled **c)
+static trama_status ready_target(trama_where where, trama_executable *e, target_form *t, const blueprint *before)
 {
     trama_status status = check_fed(where, e, t, "trama_run");
     if (status)
         return status;
-    *c = cached(e, t);
-    return *c ? TRAMA_OK : compile_target(e, t, before, c);
+    const plan_key key = key_now(e, t);
+    if (!plan_cache_find(&e->plans, &key, &t->last))
+        status = compile_target(e, t, before, &key);
+    if (!status)
+        plan_cache_find(&e->plans, &key, &t->last);
+    return status;
 }
 
 /* The values that the form carries on with are in this instance from now on. */
@@ -229,12 +213,11 @@ static trama_status ready_forms(trama_where where, trama_executable *e, target_s
 {
     trama_status status = TRAMA_OK;
     for (int i = 0; i < run.n && !status; i++) {
-        compiled *c = NULL;
         const instance *before = i ? in[i - 1] : run.form[i].from;
-        status = ready_target(where, e, &run.form[i], before ? before->of : NULL, &c);
+        status = ready_target(where, e, &run.form[i], before ? before->of : NULL);
         if (status)
             break;
-        in[i] = c->in;
+        in[i] = run.form[i].last->in;
         in[i]->holders++;
         if (&run.form[i] == &of->form[TARGET_RUN])
             carry(&of->form[TARGET_APPLY], in[i]);
@@ -304,8 +287,9 @@ static trama_status find_plan(trama_executable *e, target_form *t, const bluepri
     trama_status status = check_fed(NOWHERE, e, t, call);
     if (status)
         return status;
-    const compiled *c = !t->carried || (t->from && t->from->of == before) ? cached(e, t) : NULL;
-    *found = c ? &c->of : own;
+    const plan_key key = key_now(e, t);
+    const kept_plan *c = !t->carried || (t->from && t->from->of == before) ? plan_cache_look(&e->plans, &key) : NULL;
+    *found = c ? &c->s->of : own;
     if (!c)
         status = resolve_target(e, t, before, own);
     if (!c && !status)

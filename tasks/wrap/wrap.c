@@ -12,7 +12,6 @@ static void wrapped_free(trama_wrapped *w)
     spots_free(&w->stated);
     instance_release(&w->in);
     snippet_destroy(&w->s);
-    ARRAY_FREE(&w->views);
     free(w->name);
     free(w);
 }
@@ -148,67 +147,15 @@ static void let_go(trama_wrapped *w)
         wrapped_free(w);
 }
 
-/* Views of an executable, but those that are in use. */
-static void forget_views(trama_wrapped *w, const trama_executable *e)
-{
-    int n = 0;
-    for (int k = 0; k < w->views.n; k++) {
-        wrapped_view *v = &w->views.at[k];
-        if (v->e != e || (v->in && v->in->holders > 1)) {
-            w->views.at[n++] = *v;
-            continue;
-        }
-        instance_release(&v->in);
-        snippet_destroy(&v->s);
-    }
-    w->views.n = n;
-}
-
-static void forget_moves(trama_executable *e, const trama_wrapped *w)
-{
-    move_plans kept = {0};
-    for (int i = 0; i < e->moves.n; i++)
-        if (e->moves.at[i].wrapped != w) {
-            *ARRAY_PUSH(&kept) = e->moves.at[i];
-            e->moves.at[i--] = e->moves.at[--e->moves.n];
-        }
-    moves_free(&e->moves);
-    e->moves = kept;
-}
-
-static bool is_named_by(const target_form *t, const trama_wrapped *w)
-{
-    for (int i = 0; i < t->cache.n; i++)
-        for (int k = 0; k < t->leaves.n; k++)
-            if (t->cache.at[i]->hosts[k] == w)
-                return true;
-    return false;
-}
-
-/* A view, or a compiled target, also where this rank has no box that it would hold. */
-static bool is_named(const trama_executable *e, const trama_wrapped *w)
-{
-    for (int i = 0; i < w->views.n; i++)
-        if (w->views.at[i].e == e)
-            return true;
-    for (int i = 0; i < e->targets.n; i++)
-        for (int k = 0; k < TARGET_FORMS; k++)
-            if (is_named_by(&e->targets.at[i].form[k], w))
-                return true;
-    return false;
-}
-
-/* What the host has taken back and no plan is bound to. */
+/* What the host has taken back and no plan is bound to. Its plans serve nobody any more. */
 static void forget_released(trama_executable *e)
 {
     int n = 0;
     for (int i = 0; i < e->wrapped.n; i++) {
         trama_wrapped *w = e->wrapped.at[i];
-        if (w->released) {
-            forget_moves(e, w);
-            forget_views(w, e);
-        }
-        if (w->released && w->in->holders == 1 && !is_named(e, w))
+        if (w->released)
+            plan_cache_drop(&e->plans, plan_names, w->in);
+        if (w->released && w->in->holders == 1)
             let_go(w);
         else
             e->wrapped.at[n++] = w;
@@ -229,7 +176,6 @@ void wrapped_seen(trama_executable *e, trama_wrapped *w)
 void wrapped_forget(trama_executable *e)
 {
     for (int i = 0; i < e->wrapped.n; i++) {
-        forget_views(e->wrapped.at[i], e);
         if (e->wrapped.at[i]->writer == e)
             e->wrapped.at[i]->writer = NULL;
         let_go(e->wrapped.at[i]);
@@ -246,12 +192,15 @@ void wrapped_forget_sources(trama_wrapped *w)
     if (!any)
         return;
     flight_wait(w->context, w->f, "trama_reshard_wrapped");
-    moves_free(&w->moves); /* those from others are planned anew */
-    for (int i = 0; i < w->sources.n; i++)
-        if (w->sources.at[i]->released)
-            let_go(w->sources.at[i]);
-        else
-            w->sources.at[n++] = w->sources.at[i];
+    for (int i = 0; i < w->sources.n; i++) {
+        trama_wrapped *from = w->sources.at[i];
+        if (from->released) {
+            plan_cache_drop(&w->moves, plan_names, from->in);
+            let_go(from);
+        } else {
+            w->sources.at[n++] = from;
+        }
+    }
     w->sources.n = n;
 }
 
@@ -278,7 +227,7 @@ trama_status trama_release(trama_wrapped **wrapped)
                           NULL); /* which gives the memory back all the same */
     if (!status)
         status = context_barrier(w->context, "trama_release");
-    moves_free(&w->moves);
+    plan_cache_free(&w->moves);
     for (int i = 0; i < w->sources.n; i++)
         let_go(w->sources.at[i]);
     ARRAY_FREE(&w->sources);

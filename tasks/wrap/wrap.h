@@ -6,14 +6,6 @@
 #include "executable.h"
 #include "trama_wrap.h"
 
-/* An input that lies in the host's memory as its layout wants it; s is NULL where it cannot. */
-typedef struct wrapped_view {
-    const trama_executable *e;
-    int value;
-    snippet *s;
-    instance *in;
-} wrapped_view;
-
 struct trama_wrapped {
     trama_context *context;
     context_tenant tenant; /* of it, until it is released */
@@ -29,8 +21,7 @@ struct trama_wrapped {
     instance *in;
     flight *f; /* moves into and out of it */
     const trama_executable *writer; /* whose value was last read into it; NULL */
-    ARRAY(wrapped_view) views;
-    move_plans moves;               /* into it from other wrapped tensors */
+    plan_cache moves;               /* into it from other wrapped tensors */
     ARRAY(trama_wrapped *) sources; /* those, which live as long */
     trama_traffic last;             /* what the last move cost */
 };

@@ -9,56 +9,35 @@ static int under_way;         /* since all had landed; there is one context at a
 
 /* ---- Plans ---- */
 
-static void move_free(move_plan *m)
+/* The instances are held, so that their addresses stay theirs. */
+static trama_status find_move(const planning *p, trama_wrapped *w, plan_cache *plans, located from, located to,
+                              kept_plan **found)
 {
-    instance_release(&m->in);
-    instance_release(&m->from.in);
-    instance_release(&m->to.in);
-    snippet_destroy(&m->s);
-}
-
-void moves_free(move_plans *moves)
-{
-    for (int i = 0; i < moves->n; i++)
-        move_free(&moves->at[i]);
-    ARRAY_FREE(moves);
-}
-
-static bool is_at(located a, located b)
-{
-    return a.in == b.in && a.as == b.as;
-}
-
-static trama_status make_move(const planning *p, trama_wrapped *w, located from, located to, move_plan *m)
-{
-    *m = (move_plan){.s = snippet_of_move(p, w->name, from, to), .from = from, .to = to, .wrapped = w};
-    from.in->holders++;
-    to.in->holders++;
-    trama_status status = instance_create(w->context, &m->s->of, (located[]){from, to}, 1, &m->in);
-    status = context_agree(w->context, "a move", status);
-    if (status)
-        move_free(m);
-    return status;
-}
-
-static trama_status find_move(const planning *p, trama_wrapped *w, move_plans *moves, located from, located to,
-                              move_plan **found)
-{
-    move_plan made;
-    for (int i = 0; i < moves->n; i++)
-        if (is_at(moves->at[i].from, from) && is_at(moves->at[i].to, to)) {
-            *found = &moves->at[i];
-            return TRAMA_OK;
-        }
-    trama_status status = make_move(p, w, from, to, &made);
-    if (status)
+    const located ends[] = {from, to};
+    const int64_t words[] = {(int64_t)(intptr_t)from.in, from.as, (int64_t)(intptr_t)to.in, to.as};
+    const plan_key key = {PLAN_MOVE, NULL, words, sizeof words};
+    *found = plan_cache_find(plans, &key, NULL);
+    if (*found)
+        return TRAMA_OK;
+    instance *in = NULL;
+    snippet *s = snippet_of_move(p, w->name, from, to);
+    trama_status status = context_agree(w->context, "a move", instance_create(w->context, &s->of, ends, 1, &in));
+    if (status) {
+        instance_release(&in);
+        snippet_destroy(&s);
         return status;
-    *ARRAY_PUSH(moves) = made;
-    *found = &moves->at[moves->n - 1];
+    }
+    *found = plan_cache_keep(plans, &key, s, in, 2, ends);
     return TRAMA_OK;
 }
 
-static void submit(trama_wrapped *w, const move_plan *m)
+static bool is_move(const kept_plan *k, const void *arg)
+{
+    (void)arg;
+    return k->key.use == PLAN_MOVE;
+}
+
+static void submit(trama_wrapped *w, const kept_plan *m)
 {
     plan_totals n = plan_count(m->s->of.plan);
     if (under_way++ == MOST_UNDER_WAY) {
@@ -85,16 +64,16 @@ static located stated_at(const trama_wrapped *w)
 /* Between a value of an executable and a wrapped tensor. Values of eager mode are new ones each time. */
 static trama_status move_value(trama_executable *e, trama_wrapped *w, located from, located to)
 {
-    move_plan *m = NULL;
+    kept_plan *m = NULL;
     wrapped_seen(e, w); /* first: it may forget moves */
-    trama_status status = find_move(&e->planning, w, &e->moves, from, to, &m);
+    trama_status status = find_move(&e->planning, w, &e->plans, from, to, &m);
     if (status)
         return status;
     submit(w, m);
     w->writer = to.in == w->in ? e : w->writer;
     if (e->eager) {
         status = flight_wait(e->context, w->f, "a move");
-        moves_free(&e->moves);
+        plan_cache_drop(&e->plans, is_move, NULL);
     }
     return status;
 }
@@ -149,19 +128,19 @@ static trama_status check_place(trama_where where, const char *call, const char 
 /* ---- Feeding ---- */
 
 /* Found once for each input; all ranks find the same. */
-static wrapped_view *view_for(trama_executable *e, trama_wrapped *w, const trama_value *own)
+static kept_plan *view_for(trama_executable *e, trama_wrapped *w, const trama_value *own)
 {
-    for (int i = 0; i < w->views.n; i++)
-        if (w->views.at[i].e == e && w->views.at[i].value == own->id)
-            return &w->views.at[i];
+    const plan_key key = {PLAN_VIEW, own, &w->in, sizeof w->in};
+    const located stated = stated_at(w);
+    kept_plan *v = plan_cache_find(&e->plans, &key, NULL);
+    if (v)
+        return v;
     wrapped_seen(e, w);
-    wrapped_view *v = ARRAY_PUSH(&w->views);
-    *v = (wrapped_view){.e = e, .value = own->id};
-    v->s = snippet_of_view(&e->planning, own, stated_at(w), e->l.mesh[own->id], &e->l.value[own->id]);
-    return v;
+    snippet *s = snippet_of_view(&e->planning, own, stated, e->l.mesh[own->id], &e->l.value[own->id]);
+    return plan_cache_keep(&e->plans, &key, s, NULL, 1, &stated);
 }
 
-static trama_status feed_view(trama_executable *e, trama_wrapped *w, wrapped_view *v)
+static trama_status feed_view(trama_executable *e, trama_wrapped *w, const trama_value *own, kept_plan *v)
 {
     if (!v->in) {
         trama_status status = instance_create(e->context, &v->s->of, (located[]){stated_at(w)}, 1, &v->in);
@@ -169,7 +148,7 @@ static trama_status feed_view(trama_executable *e, trama_wrapped *w, wrapped_vie
             return status;
         v->in->host = w;
     }
-    executable_put(e, v->value, (located){v->in, v->s->result});
+    executable_put(e, own->id, kept_at(v));
     return TRAMA_OK;
 }
 
@@ -177,7 +156,7 @@ trama_status trama_feed_wrapped_at(trama_where where, trama_executable *e, const
                                    bool *copied)
 {
     static const char call[] = "trama_feed_wrapped";
-    fed *f = NULL;
+    kept_plan *f = NULL;
     located at;
     trama_status status = wrapped_check(where, call, w, e ? e->context : NULL);
     if (!status)
@@ -193,11 +172,11 @@ trama_status trama_feed_wrapped_at(trama_where where, trama_executable *e, const
                             call, own->name);
     if (status)
         return status;
-    wrapped_view *v = view_for(e, w, own);
+    kept_plan *v = view_for(e, w, own);
     if (copied)
         *copied = !v->s;
     if (v->s)
-        return feed_view(e, w, v);
+        return feed_view(e, w, own, v);
     status = input_buffers(e, own, w->shape, &f);
     if (!status)
         status = input_take(e, own, f, &at);
@@ -245,7 +224,7 @@ trama_status trama_write_wrapped_at(trama_where where, trama_executable *e, cons
 trama_status trama_reshard_wrapped_at(trama_where where, trama_wrapped *from, trama_wrapped *to)
 {
     static const char call[] = "trama_reshard_wrapped";
-    move_plan *m = NULL;
+    kept_plan *m = NULL;
     trama_status status = wrapped_check(where, call, from, NULL);
     if (!status)
         status = wrapped_check(where, call, to, from->context);

@@ -35,23 +35,17 @@ typedef struct kept {
     int plans, lowerings, inputs, readers;
 } kept;
 
-static inline void count_plans(const target_form *t, kept *n)
-{
-    n->plans += t->cache.n;
-    for (int i = 0; i < t->cache.n; i++)
-        n->lowerings += t->cache.at[i]->in->lowerings.n;
-}
-
 static inline kept kept_now(trama_executable *e)
 {
     must(trama_wait(e));
-    kept n = {.shards = shard_pool(ctx), .readers = e->readers_made.n};
-    for (int i = 0; i < e->targets.n; i++) {
-        for (int k = 0; k < TARGET_FORMS; k++)
-            count_plans(&e->targets.at[i].form[k], &n);
-    }
-    for (int i = 0; i < e->inputs.n; i++)
-        n.inputs += e->inputs.at[i].shapes.n;
+    const plan_cache *c = &e->plans;
+    kept n = {.shards = shard_pool(ctx),
+              .plans = c->n_of[PLAN_TARGET],
+              .inputs = c->n_of[PLAN_INPUT],
+              .readers = c->n_of[PLAN_READ]};
+    for (int i = 0; i < c->n_slots; i++)
+        for (const kept_plan *k = c->slots[i]; k; k = k->next)
+            n.lowerings += k->key.use == PLAN_TARGET ? k->in->lowerings.n : 0;
     return n;
 }
 

@@ -112,11 +112,11 @@ static inline void watching_does_not_grow(const char *mesh, const char *layout, 
         if (i == 100 || i == steps - 1) {
             must(trama_wait(c.e));
             shard_pool_state now = shard_pool(ctx);
-            demand(i == 100 || (shards_equal(now, shards) && c.e->readers_made.n == readers),
-                   "shards or readers grow: %d to %d readers", readers, c.e->readers_made.n);
+            demand(i == 100 || (shards_equal(now, shards) && c.e->plans.n_of[PLAN_READ] == readers),
+                   "shards or readers grow: %d to %d readers", readers, c.e->plans.n_of[PLAN_READ]);
             demand(i == 100 || SANITIZED || memory_now() - memory < 8 << 20, "memory grows");
             shards = now;
-            readers = c.e->readers_made.n;
+            readers = c.e->plans.n_of[PLAN_READ];
             memory = memory_now();
         }
     }
