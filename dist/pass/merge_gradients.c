@@ -119,15 +119,17 @@ static void replace(trama_node *node, const trama_value *old, trama_value *new)
 static void merge_effect(merger *m)
 {
     trama_program *p = m->program;
-    int from = m->effect->updates_from, to = m->effect->updates_to, n = p->nodes.n;
+    int from = m->effect->updates_from, to = m->effect->updates_to;
     for (int i = from; i < to; i++)
         if (p->nodes.at[i]->role != NODE_FORWARD) /* the run counter counts every run */
             *ARRAY_PUSH(&m->applying) = p->nodes.at[i];
     for (int i = m->effect->raw.n - 1; i >= 0 && !p->status; i--) { /* the last ones are there first */
         trama_value *g = merged(m, i);
-        for (int k = from; k < n; k++)
-            if (k < to || p->nodes.at[k]->reads_merged == m->effect)
-                replace(p->nodes.at[k], m->effect->raw.at[i], g);
+        for (int k = from; k < to; k++)
+            replace(p->nodes.at[k], m->effect->raw.at[i], g);
+        for (int k = 0; k < p->merged.n; k++)
+            if (p->merged.at[k].minimized == m->effect)
+                replace(p->merged.at[k].value->node, m->effect->raw.at[i], g);
     }
 }
 

@@ -68,6 +68,7 @@ void trama_program_destroy(trama_program **program)
     ARRAY_FREE(&p->targets);
     ARRAY_FREE(&p->meshes);
     ARRAY_FREE(&p->gradients);
+    ARRAY_FREE(&p->merged);
     free(p->order.place);
     free(p->error);
     free(p);

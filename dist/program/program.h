@@ -38,8 +38,7 @@ typedef struct trama_node {
     op_fixed *fixed; /* owned; NULL: the rule decides */
     int stage;       /* 1 + the pipeline stage; 0: none */
     node_role role;
-    const trama_value *reads_merged; /* the minimized effect whose merged gradient its operand stands for; NULL */
-    unsigned wants;                  /* while gradients are derived: operands whose gradient is asked for */
+    unsigned wants; /* while gradients are derived: operands whose gradient is asked for */
 } trama_node;
 
 struct trama_value {
@@ -95,6 +94,12 @@ typedef struct gradient_table {
     ARRAY(trama_value *) of;
 } gradient_table;
 
+/* What trama_merged_gradient gave for the result of trama_minimize. */
+typedef struct merged_gradient {
+    trama_value *value;
+    const trama_value *minimized;
+} merged_gradient;
+
 /* On which place each process runs, as the user says. */
 typedef struct process_order {
     int n;      /* 0: nothing was said */
@@ -123,6 +128,7 @@ struct trama_program {
     ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
     ARRAY(trama_mesh *) given;  /* own copies of meshes that differ from their equals by names or parents */
     ARRAY(gradient_table) gradients;
+    ARRAY(merged_gradient) merged; /* of recorded programs; in eager mode none */
     node_role role; /* of nodes appended now */
     int stage;        /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;

@@ -72,7 +72,6 @@ static trama_node *copy_node(const trama_node *node, trama_program *p, const tra
     trama_node *c = trama_alloc(sizeof *c);
     *c = *node;
     c->program = p;
-    c->reads_merged = twin(p, node->reads_merged);
     if (node->fixed)
         c->fixed = copy_fixed(node->fixed, node->op->n_in, p, from);
     for (int i = 0; i < c->op->n_in; i++)
@@ -112,6 +111,10 @@ trama_program *program_copy(const trama_program *program)
         for (int v = 0; v < t->values.n; v++)
             *ARRAY_PUSH(&c->values) = twin(p, t->values.at[v]);
         *ARRAY_PUSH(&p->targets) = c;
+    }
+    for (int i = 0; i < program->merged.n; i++) {
+        const merged_gradient *g = &program->merged.at[i];
+        *ARRAY_PUSH(&p->merged) = (merged_gradient){twin(p, g->value), twin(p, g->minimized)};
     }
     p->order = copy_order(&program->order);
     return p;

@@ -97,8 +97,9 @@ static void node_line(text *t, const trama_node *node)
     if (node->op->own && node->op->rule)
         text_add(t, " by \"%s\"%s%s", node->op->rule, node->op->partial ? " partial " : "",
                  node->op->partial ? node->op->partial : "");
-    if (node->reads_merged)
-        text_add(t, " merged by %s", node->reads_merged->name);
+    for (int i = 0; i < node->program->merged.n; i++)
+        if (node->program->merged.at[i].value->node == node)
+            text_add(t, " merged by %s", node->program->merged.at[i].minimized->name);
     if (node->stage)
         text_add(t, " stage %d", node->stage - 1);
     if (node->fixed)

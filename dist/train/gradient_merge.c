@@ -61,10 +61,10 @@ trama_value *trama_merged_gradient_at(trama_where where, trama_value *minimized,
         p->role = NODE_MERGE;
         trama_value *g = trama_stop_gradient_at(where, minimized->raw.at[i]);
         p->role = outer;
-        if (g) {
+        if (g)
             g->gradient_of = parameter;
-            g->node->reads_merged = minimized;
-        }
+        if (g && !p->appended)
+            *ARRAY_PUSH(&p->merged) = (merged_gradient){g, minimized};
         return g;
     }
     return program_fail(p, where, TRAMA_E_ARGUMENT, "merged gradient: %s does not train %s", minimized->name,
