@@ -96,11 +96,13 @@ static void print_main_job(const char *mesh, const char *hidden, int64_t batch, 
     trama_target *train = trama_target_new(job.program, "train", trama_minimize(job.loss, optimizer), job.loss);
     snprintf(title, sizeof title, "main job, mesh %s, hidden %s, batch %lld, merged over %d, clip %g", mesh, hidden,
              (long long)batch, k, optimizer->clip_norm);
-    if (k > 1) {
+    if (k > 1)
         trama_gradient_merge(train, k, TRAMA_MEAN);
-        merge_gradients(job.program);
-    }
+    accumulation *made = k > 1 ? merge_gradients(job.program) : NULL;
     print_target(title, job.program, train, trama_mesh_size(job.mesh), batch, NULL);
+    if (made) /* which only needs state, and nothing that a micro-step computes */
+        print_target("its apply", job.program, made[train->id].apply, trama_mesh_size(job.mesh), batch, NULL);
+    free(made);
     main_job_free(&job);
 }
 

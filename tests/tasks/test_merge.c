@@ -229,59 +229,128 @@ START_TEST(k_goes_from_one_to_more_and_back)
 }
 END_TEST
 
-/* What is made of a merged gradient may read what this micro-step has computed, and state that it updates: the loss and
- * what `seen` was before the micro-step that ended the cycle, also where the cycle is flushed. */
+/* A target that lists what is made of its merged gradient and of what each micro-step computes. */
+typedef struct mixed {
+    trama_program *program;
+    trama_mesh *mesh;
+    trama_value *x, *total;             /* [n, 2]; the sum of it, which is not listed */
+    trama_value *scaled, *old, *shaped; /* the merged gradient times the total, and times that of the run before; its
+                                           sum times the sums of rows [1, n] */
+    trama_target *train;
+    trama_executable *e;
+} mixed;
+
+static const char *const mixed_on[][2] = {{"1", "R"}, {"2", "S(0)"}, {"2", "S(1)"}, {"2,2", "S(0),S(1)"}};
+enum { N_MIXED = sizeof mixed_on / sizeof *mixed_on };
+
+static mixed mixed_new(const char *const *on, int64_t k)
+{
+    mixed m = {.program = trama_program_new(), .mesh = trama_mesh_parse(on[0])};
+    m.x = trama_input(m.program, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
+    trama_value *w = trama_parameter(m.program, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
+    trama_value *seen = trama_state(m.program, "seen", TRAMA_F64, TRAMA_SCALAR, NULL);
+    trama_shard(m.x, m.mesh, on[1]);
+    trama_value *rows = trama_sum_over(m.x, 1, (int[]){1}, false);
+    trama_value *loss = trama_mean(trama_sum_over(trama_mul(m.x, w), 1, (int[]){1}, false));
+    trama_optimizer sgd = trama_sgd(1);
+    trama_value *step = trama_minimize(loss, &sgd), *merged = trama_merged_gradient(step, w);
+    m.total = trama_sum(rows);
+    m.scaled = trama_mul(merged, m.total);
+    m.old = trama_mul(merged, seen);
+    m.shaped = trama_mul(trama_sum(merged), trama_reshape(rows, TRAMA_SHAPE(1, TRAMA_ANY)));
+    m.train = trama_target_new(m.program, "train", step, m.scaled, m.old, m.shaped, trama_assign(seen, m.total));
+    trama_gradient_merge(m.train, k, TRAMA_TOTAL);
+    m.e = compile(m.program);
+    return m;
+}
+
+static void mixed_free(mixed *m)
+{
+    must(trama_executable_destroy(&m->e));
+    trama_program_destroy(&m->program);
+    trama_mesh_destroy(&m->mesh);
+}
+
+/* n micro-steps of one row each, behind one whose columns add up to `before`. */
+static void mixed_rows(const mixed *m, int n, const double (*rows)[2], double before)
+{
+    double g[2], all[2] = {0}, now = before;
+    for (int i = 0; i < n; i++) {
+        must(trama_feed(m->e, m->x, rows[i], TRAMA_SHAPE(1, 2)));
+        must(trama_run(m->e, m->train));
+        before = now;
+        now = rows[i][0] + rows[i][1];
+        all[0] += rows[i][0];
+        all[1] += rows[i][1];
+    }
+    if (n < 3) { /* of k; what is fed meanwhile is nothing to it */
+        must(trama_feed(m->e, m->x, (double[8]){0}, TRAMA_SHAPE(4, 2)));
+        must(trama_flush(m->e, m->train));
+    }
+    for (int old = 0; old < 2; old++) {
+        double by = old ? before : now;
+        must(trama_read(m->e, old ? m->old : m->scaled, g, sizeof g));
+        demand(g[0] == by * all[0] && g[1] == by * all[1], "%g %g, not %g times %g %g", g[0], g[1], by, all[0], all[1]);
+    }
+    must(trama_read(m->e, m->shaped, g, sizeof *g));
+    demand(g[0] == (all[0] + all[1]) * now, "%g of rows", g[0]);
+    demand(trama_read(m->e, m->total, g, sizeof *g) == TRAMA_E_NOT_KEPT, "%s", trama_error());
+}
+
+/* Also where the cycle is flushed. */
 START_TEST(what_is_applied_reads_the_last_micro_step)
 {
-    static const struct {
-        const char *mesh, *x;
-    } on[] = {{"1", "R"}, {"2", "S(0)"}, {"2", "S(1)"}, {"2,2", "S(0),S(1)"}};
-    start();
-    for (int i = 0; i < 4; i++) {
-        trama_program *p = trama_program_new();
-        trama_mesh *mesh = trama_mesh_parse(on[i].mesh);
-        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
-        trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
-        trama_value *seen = trama_state(p, "seen", TRAMA_F64, TRAMA_SCALAR, NULL);
-        trama_shard(x, mesh, on[i].x);
-        trama_value *rows = trama_sum_over(x, 1, (int[]){1}, false), *total = trama_sum(rows);
-        trama_value *loss = trama_mean(trama_sum_over(trama_mul(x, w), 1, (int[]){1}, false));
-        trama_optimizer sgd = trama_sgd(1);
-        trama_value *step = trama_minimize(loss, &sgd), *merged = trama_merged_gradient(step, w);
-        trama_value *scaled = trama_mul(merged, total), *old = trama_mul(merged, seen);
-        trama_value *shaped = trama_mul(trama_sum(merged), trama_reshape(rows, TRAMA_SHAPE(1, TRAMA_ANY)));
-        trama_target *t = trama_target_new(p, "train", step, scaled, old, shaped, trama_assign(seen, total));
-        trama_gradient_merge(t, 3, TRAMA_TOTAL);
-        trama_executable *e = compile(p);
-        static const double rows_of[][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
-        for (int flushed = 0; flushed < 2; flushed++) {
-            double g[2], now = 0, before = flushed ? 11 : 0, all[2] = {0};
-            for (int k = 0; k < 3 - flushed; k++) {
-                must(trama_feed(e, x, rows_of[k + flushed], TRAMA_SHAPE(1, 2)));
-                must(trama_run(e, t));
-                before = k ? now : before;
-                now = rows_of[k + flushed][0] + rows_of[k + flushed][1];
-                all[0] += rows_of[k + flushed][0];
-                all[1] += rows_of[k + flushed][1];
-            }
-            if (flushed) {
-                must(trama_feed(e, x, rows_of, TRAMA_SHAPE(4, 2)));
-                must(trama_flush(e, t));
-            }
-            for (int s = 0; s < 2; s++) {
-                double by = s ? before : now;
-                must(trama_read(e, s ? old : scaled, g, sizeof g));
-                demand(g[0] == by * all[0] && g[1] == by * all[1], "%s: %g %g, not %g times %g %g", on[i].x, g[0], g[1],
-                       by, all[0], all[1]);
-            }
-            must(trama_read(e, shaped, g, sizeof *g));
-            demand(g[0] == (all[0] + all[1]) * now, "%s: %g of rows", on[i].x, g[0]);
-            demand(trama_read(e, total, g, sizeof *g) == TRAMA_E_NOT_KEPT, "%s", trama_error());
-        }
-        must(trama_executable_destroy(&e));
-        trama_program_destroy(&p);
-        trama_mesh_destroy(&mesh);
+    static const double rows[][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
+    start_with(&(trama_config){.verify = true});
+    for (int i = 0; i < N_MIXED; i++) {
+        mixed m = mixed_new(mixed_on[i], 3);
+        mixed_rows(&m, 3, rows, 0);
+        mixed_rows(&m, 2, &rows[1], 11);
+        mixed_rows(&m, 3, rows, 11);
+        mixed_free(&m);
     }
+    stop();
+}
+END_TEST
+
+/* Both parts of it, before the first run and after one with other extents. */
+START_TEST(plans_of_cycles_are_shown_whatever_ran)
+{
+    start();
+    for (int i = 0; i < N_MIXED; i++) {
+        mixed m = mixed_new(mixed_on[i], 3);
+        for (int rows = 1; rows < 4; rows++) {
+            char *words = NULL, *dot = NULL;
+            trama_traffic moved;
+            must(trama_feed(m.e, m.x, (double[8]){0}, TRAMA_SHAPE(rows, 2)));
+            must(trama_plan_text(m.e, m.train, true, &words));
+            const char *apply = strstr(words, "the last micro-step of a cycle goes on:\n");
+            demand(apply && apply > words && strstr(apply, "compute"), "%s", words);
+            must(trama_plan_graph(m.e, m.train, &dot));
+            demand(!strncmp(dot, "digraph", 7) && !strstr(dot + 7, "digraph"), "%s", dot);
+            must(trama_target_traffic(m.e, m.train, &moved));
+            demand(moved.apply_tasks > 0 && moved.tasks > moved.apply_tasks, "%d tasks, %d of them to apply",
+                   moved.tasks, moved.apply_tasks);
+            trama_text_free(&words);
+            trama_text_free(&dot);
+            if (rows == 1)
+                must(trama_run(m.e, m.train));
+        }
+        mixed_free(&m);
+    }
+    stop();
+}
+END_TEST
+
+/* There is no last micro-step then. */
+START_TEST(a_cycle_resumed_elsewhere_is_not_flushed_without_what_it_goes_on_with)
+{
+    start();
+    mixed m = mixed_new(mixed_on[0], 3);
+    const trama_merge_cycle begun = {.k = 3, .at = 1, .first = 1, .sum = 1};
+    must(trama_merge_resume(m.e, m.train, &begun));
+    expect_here(trama_flush(m.e, m.train), TRAMA_E_ORDER, "trama_flush", "trama_merge_resume");
+    mixed_free(&m);
     stop();
 }
 END_TEST
@@ -289,4 +358,6 @@ END_TEST
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
       a_cycle_of_one_is_plain_training, gradients_are_applied_when_a_cycle_ends,
       merged_gradients_read_as_of_the_last_step_applied, micro_steps_that_sync_keep_less,
-      what_is_applied_reads_the_last_micro_step, k_goes_from_one_to_more_and_back, MERGING_CASES)
+      what_is_applied_reads_the_last_micro_step, plans_of_cycles_are_shown_whatever_ran,
+      a_cycle_resumed_elsewhere_is_not_flushed_without_what_it_goes_on_with, k_goes_from_one_to_more_and_back,
+      MERGING_CASES)
