@@ -24,6 +24,8 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
     instance *in = NULL;
     trama_status status =
         snippet_of_source(&e->planning, v->name, op, attributes, e->l.mesh[v->id], &e->l.value[v->id], &s);
+    if (status == TRAMA_E_MEMORY)
+        return status;
     if (status)
         return trama_fail(v->where, status, "%s: its first content does not fit its type", v->name);
     keep_content(e, v, s);

@@ -375,12 +375,13 @@ static lowering *lowering_now(instance *in)
  * next one of the same step is submitted. */
 static void submit_task(const instance *in, const lowered *s, flight *f)
 {
-    struct starpu_task *task = malloc(sizeof *task); /* as starpu_task_create, which would fill it in first */
+    /* as starpu_task_create, which would fill it in first */
+    struct starpu_task *task = trama_resize(NULL, sizeof *task);
     *task = s->task;
     if (s->n_handles > STARPU_NMAXBUFS) {
         size_t n = (size_t)s->n_handles;
-        task->dyn_handles = malloc(n * sizeof *task->dyn_handles);
-        task->dyn_modes = malloc(n * sizeof *task->dyn_modes);
+        task->dyn_handles = trama_resize(NULL, n * sizeof *task->dyn_handles);
+        task->dyn_modes = trama_resize(NULL, n * sizeof *task->dyn_modes);
         memcpy(task->dyn_handles, s->handles, n * sizeof *task->dyn_handles);
         memcpy(task->dyn_modes, s->modes, n * sizeof *task->dyn_modes);
     }

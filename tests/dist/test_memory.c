@@ -1,61 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that the system refuses: recording, completing and planning end in order with E_MEMORY and a message, and
- * leave nothing behind (AddressSanitizer looks). The linker puts the functions below in place of the C library's. */
+ * leave nothing behind (AddressSanitizer looks). */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base.h"
+#include "refusal.h"
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_drawing.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 #include "trama_reshard_plan.h"
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *memory, size_t bytes);
-
-enum { RESERVE = 4 << 20 };
-
-static long asked, refused, first = -1, last = -1; /* requests that are counted; those in [first, last) are refused */
-
-/* The library's reserve is no request of the call that happens to renew it. */
-static bool may_have(size_t bytes)
-{
-    if (bytes == RESERVE && last - first == 1)
-        return true;
-    const bool no = asked >= first && asked < last;
-    asked++;
-    refused += no;
-    return !no;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return may_have(bytes) ? __real_malloc(bytes) : NULL;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return may_have(n * size) ? __real_calloc(n, size) : NULL;
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return may_have(bytes) ? __real_realloc(memory, bytes) : NULL;
-}
-
-static void refuse(long at, long n)
-{
-    asked = refused = 0;
-    first = at;
-    last = at + n;
-}
 
 /* A network of two layers with an optimizer, on two axes. Returns the program's status. */
 static trama_status record(trama_program **recorded)
@@ -143,17 +100,17 @@ static trama_status plan_and_draw(void)
     return status;
 }
 
-/* The n-th request fails, and all those of the `length` after it, for every n. */
-static void refuse_each(const char *what, trama_status (*work)(void), long length)
+/* The n-th request fails, for every n. */
+static void refuse_each(const char *what, trama_status (*work)(void))
 {
     refuse(-1, 0);
     ck_assert_msg(!work(), "%s: %s", what, trama_error());
-    const long all = asked;
+    const long all = refusal_asked();
     ck_assert_int_gt(all, 50);
     for (long n = 0; n < all; n++) {
-        refuse(n, length);
+        refuse(n, 1);
         trama_status status = work();
-        bool was_refused = refused > 0;
+        bool was_refused = refusal_refused() > 0;
         refuse(-1, 0);
         ck_assert_msg(!status || status == TRAMA_E_MEMORY, "%s, request %ld: %d, %s", what, n, (int)status,
                       trama_error());
@@ -165,7 +122,7 @@ static void refuse_each(const char *what, trama_status (*work)(void), long lengt
 
 START_TEST(each_request_of_recording_and_completing_may_fail)
 {
-    refuse_each("recording", record_and_complete, 1);
+    refuse_each("recording", record_and_complete);
 }
 END_TEST
 
@@ -177,7 +134,7 @@ END_TEST
 
 START_TEST(each_request_of_planning_and_drawing_may_fail)
 {
-    refuse_each("planning", plan_and_draw, 1);
+    refuse_each("planning", plan_and_draw);
 }
 END_TEST
 
@@ -192,7 +149,7 @@ END_TEST
 
 static void tell(void *data, const char *reason)
 {
-    _exit(data == &asked && strstr(reason, "bytes of memory left") ? 42 : 1);
+    _exit(*(int *)data == 7 && strstr(reason, "bytes of memory left") ? 42 : 1);
 }
 
 START_TEST(the_reason_is_told_before_the_end_where_the_reserve_is_spent)
@@ -200,7 +157,8 @@ START_TEST(the_reason_is_told_before_the_end_where_the_reserve_is_spent)
     int status;
     pid_t child = fork();
     if (!child) {
-        fatal_to(tell, &asked);
+        int seven = 7;
+        fatal_to(tell, &seven);
         refuse(0, 1000000);
         trama_alloc(100);
         _exit(2);
