@@ -159,6 +159,12 @@ bool is_sliced(const exchange *x, const group *g);
 /* Where targets sum all of the region: into how many parts it is cut, which are sent and summed one by one. */
 int sum_tiles(const exchange *x, const group *g);
 
+/* exchange_move.c: a region goes to the targets, or its terms are summed by them. move_own: to this rank's own targets,
+ * found without listing the others, where the rank holds nothing of the region; false where they have to be listed. */
+void move_group(exchange *x, const group *g);
+bool move_own(exchange *x, group *g);
+void reduce_group(exchange *x, group *g);
+
 /* exchange_bound.c. Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
 int64_t lacking_bytes(const exchange *x);
 /* The same of its places, on which several processes may share what they have: bytes that the rank must receive. */

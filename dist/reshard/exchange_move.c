@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes from the holders of one region to its targets: all of it, slices that targets exchange, or terms that they
+ * sum. */
+#include "exchange.h"
+
+enum {
+    SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
+    MAX_SPREAD = 4
+};
+
+static bool is_nothing(const box *b)
+{
+    return b->ndim < 0 || box_count(b) == 0;
+}
+
+/* Moves b between a piece s on one place and a piece t on another; NULL where that is another rank's. lies_in: the box
+ * of s, or NULL; see cut_message. phase as in stage_send. */
+static void move(exchange *x, const group *g, int phase, int from, const plan_piece *s, const box *lies_in, int to,
+                 const plan_piece *t, const box *b)
+{
+    if (s && t) {
+        stage_copy(x, phase ? UNPACK_AGAIN : UNPACK, to, region_in(t, b), region_in(s, b));
+        return;
+    }
+    cut_message(x, b, lies_in ? lending(x, from, lies_in) : NULL, lending(x, to, &g->to_box), 1);
+    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+        if (s)
+            stage_send(x, phase, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
+        else
+            stage_receive(x, phase, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
+}
+
+/* From the source piece of one place to the target piece of another. */
+static void move_from_source(exchange *x, const group *g, int from, int to, const box *b)
+{
+    if (is_nothing(b) || (!is_mine(x->q, from) && !is_mine(x->q, to)))
+        return;
+    const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, 0) : NULL;
+    const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+    move(x, g, 0, from, s, x->inside ? NULL : &g->from_box, to, t, b);
+}
+
+/* Slice number i goes from the target that has it to another one, as far as this rank is concerned. */
+static void pass_slice(exchange *x, const group *g, const int_list *targets, int i, int j)
+{
+    box slice = box_slice(&g->region, targets->n, i);
+    int from = targets->at[i], to = targets->at[j];
+    if (i == j || is_nothing(&slice))
+        return;
+    const plan_piece *s = is_mine(x->q, from) ? target_piece(x, from, &g->to_box, g->kept) : NULL;
+    const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+    move(x, g, 1, from, s, &g->to_box, to, t, &slice);
+}
+
+/* Every target has its slice; each sends it to the others. */
+static void exchange_slices(exchange *x, const group *g, const int_list *targets)
+{
+    int_list mine = {0};
+    for (int i = 0; i < targets->n; i++)
+        if (is_mine(x->q, targets->at[i]))
+            *ARRAY_PUSH(&mine) = i;
+    for (int i = 0; i < targets->n; i++) {
+        bool all = is_mine(x->q, targets->at[i]);
+        for (int k = 0; k < (all ? targets->n : mine.n); k++)
+            pass_slice(x, g, targets, i, all ? k : mine.at[k]);
+    }
+    ARRAY_FREE(&mine);
+}
+
+bool is_scattered(const exchange *x, const group *g, int holders)
+{
+    return transfer_is_scattered(g->n_targets, holders,
+                                 layout_pieces(x->t.from_mesh, &x->t.from, &x->t.whole, &g->to_box),
+                                 region_bytes(x, &g->region));
+}
+
+/* All that target number i gets of the region: by itself what it has, from one holder what it lacks, or where it is
+ * large and there are many holders from several. */
+static void move_whole(exchange *x, const group *g, int i, int to)
+{
+    const int_list *holders = &g->holders[0];
+    int64_t number = target_number(g, i);
+    int n_nearest;
+    if (list_has(holders, to)) {
+        const plan_piece *s = is_mine(x->q, to) ? source_piece(x, to, &g->from_box, g->kept, 0) : NULL;
+        const plan_piece *t = s ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+        if (s && s->region.shard != t->region.shard)
+            stage_copy(x, UNPACK, to, region_in(t, &g->region), region_in(s, &g->region));
+        return;
+    }
+    int from = choose_holder(x, holders, to, number, &n_nearest), near = line_holder(x, g, i);
+    const machine *m = x->q->s.machine;
+    if (near >= 0 && machine_distance(m, near, to) == machine_distance(m, from, to))
+        from = near;
+    int spread = (int)min_i64(n_nearest / g->n_targets, MAX_SPREAD);
+    if (spread < 2 || region_bytes(x, &g->region) < SPREAD_BYTES) {
+        move_from_source(x, g, from, to, &g->region);
+        return;
+    }
+    for (int k = 0; k < spread; k++) {
+        box slice = box_slice(&g->region, spread, k);
+        move_from_source(x, g, choose_holder(x, holders, to, number * spread + k, NULL), to, &slice);
+    }
+}
+
+/* Those who lack the region get a slice each, and exchange slices. */
+static void scatter(exchange *x, const group *g)
+{
+    const int_list *holders = &g->holders[0];
+    int_list lacking = {0};
+    for (int i = 0; i < g->targets.n; i++)
+        if (list_has(holders, g->targets.at[i]))
+            move_whole(x, g, i, g->targets.at[i]);
+        else
+            *ARRAY_PUSH(&lacking) = g->targets.at[i];
+    for (int i = 0; i < lacking.n; i++) {
+        box slice = box_slice(&g->region, lacking.n, i);
+        move_from_source(x, g, choose_holder(x, holders, lacking.at[i], target_number(g, i), NULL), lacking.at[i],
+                         &slice);
+    }
+    exchange_slices(x, g, &lacking);
+    ARRAY_FREE(&lacking);
+}
+
+void move_group(exchange *x, const group *g)
+{
+    if (is_scattered(x, g, g->holders[0].n)) {
+        scatter(x, g);
+        return;
+    }
+    for (int i = 0; i < g->targets.n; i++)
+        move_whole(x, g, i, g->targets.at[i]);
+}
+
+bool move_own(exchange *x, group *g)
+{
+    const plan_holding *h = &x->q->p->holdings.at[x->target];
+    unsigned axes = transfer_target_axes(&x->t);
+    g->n_targets = axes_size(x->t.to_mesh, axes);
+    if (!x->apart || g->held_here[0] || is_scattered(x, g, g->holders[0].n))
+        return false;
+    for (int i = 0; i < h->pieces.n; i++) {
+        const plan_piece piece = h->pieces.at[i];
+        int coordinate[TRAMA_MAX_AXES];
+        if (!gets_value(x, piece.position) || kept_of(x, x->t.to_mesh, piece.position) != g->kept ||
+            !box_equal(&piece.region.box, &g->to_box))
+            continue;
+        mesh_coordinate(x->t.to_mesh, piece.position, coordinate);
+        move_whole(x, g, axes_position(x->t.to_mesh, axes, coordinate), piece.place);
+    }
+    return true;
+}
+
+int sum_tiles(const exchange *x, const group *g)
+{
+    int n = g->terms == 2 ? partition_sum_tiles(x->q, region_bytes(x, &g->region)) : 1;
+    return n > 1 && g->region.n[box_slice_dim(&g->region, n)] >= n ? n : 1;
+}
+
+/* One target sums one slice of all terms, in their order; or this rank sends what another one sums. */
+static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
+{
+    int to = g->targets.at[i], first = x->sources.n, staged_before = x->steps.n;
+    bool mine = is_mine(x->q, to);
+    const plan_piece *t = mine ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+    if (mine) {
+        plan_region region = region_in(t, slice);
+        *ARRAY_PUSH(&x->sources) = (plan_operand){region, write_access(x->q->p, &region)};
+    }
+    for (int term = 0; term < g->terms; term++) {
+        int key = g->kept * g->terms + term;
+        if (!mine && !g->held_here[term])
+            continue;
+        int from = term_holder(x, g, term, i);
+        const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
+        if (mine) {
+            plan_region region =
+                s ? stage_near(x, 0, to, region_in(s, slice), key) : stage_receive_buffer(x, 0, to, from, slice, key);
+            count_between(x, to, &region);
+            *ARRAY_PUSH(&x->sources) = (plan_operand){region, ACCESS_READ};
+        } else if (s) {
+            stage_send(x, 0, from, to, region_in(s, slice), key);
+        }
+    }
+    for (int k = staged_before; k < x->steps.n; k++)
+        x->steps.at[k].sums = true;
+    if (!mine)
+        return;
+    staged *s = stage_step(x, REDUCE, STEP_REDUCE, to);
+    s->many = first;
+    s->n = x->sources.n - first;
+    s->step.reduce = x->t.reduce;
+    s->step.scale = x->t.scale;
+}
+
+/* Target number i sums a part of the region, cut again where it is large. */
+static void reduce_part(exchange *x, const group *g, int i, const box *part)
+{
+    if (is_nothing(part))
+        return;
+    cut_message(x, part, &g->from_box, NULL, g->terms);
+    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
+        reduce_slice(x, g, i, &x->pieces.at[x->piece]);
+}
+
+void reduce_group(exchange *x, group *g)
+{
+    bool sliced = is_sliced(x, g);
+    int tiles = sum_tiles(x, g);
+    for (int i = 0; i < g->targets.n; i++)
+        for (int k = 0; k < (sliced ? 1 : tiles); k++) {
+            box part = sliced ? box_slice(&g->region, g->targets.n, i) : box_slice(&g->region, tiles, k);
+            reduce_part(x, g, i, &part);
+        }
+    if (sliced)
+        exchange_slices(x, g, &g->targets);
+}
