@@ -218,7 +218,7 @@ static void take_terms(void *arg, const box *piece, const int *coordinate)
     box slice = box_slice(&region, in->targets, in->self);
     int64_t all = box_count(&region), mine = slice.ndim < 0 ? 0 : box_count(&slice);
     int64_t slices = region.ndim ? min_i64(in->targets, region.n[box_slice_dim(&region, in->targets)]) : 1;
-    take(in, received * mine + all - mine, received * mine, (mine ? received : 0) + slices - (mine > 0));
+    take(in, received * mine + all - mine, received * mine, mine ? received + in->targets - 1 : slices);
 }
 
 /* Its number among those who want its box, and theirs. */

@@ -51,8 +51,8 @@ bool transfer_is_scattered(int64_t targets, int64_t holders, int64_t boxes, int6
 /* Processes of the source that hold one box, or one term of it. */
 int transfer_holders(const transfer *t);
 
-/* Bytes and messages that a process receives. of_source: the bytes that processes of the source send to it; the others
- * come from targets that exchange slices. */
+/* Bytes and messages that a process receives; where it sends its slice to more targets than it receives from, these.
+ * of_source: the bytes that processes of the source send to it; the others come from targets that exchange slices. */
 typedef struct transfer_load {
     int64_t bytes, messages, of_source;
 } transfer_load;
