@@ -83,12 +83,6 @@ static void lay_out_leaf(trama_executable *e, const trama_value *v, const trama_
     meet_mesh(e, e->l.mesh[v->id]);
 }
 
-static kept_plan *find_plan(trama_executable *e, const eager_key *key)
-{
-    const plan_key whole = eager_plan_key(key);
-    return plan_cache_find(&e->plans, &whole, NULL);
-}
-
 static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_plan **found)
 {
     const trama_mesh *mesh = e->l.mesh[v->id];
@@ -105,7 +99,7 @@ static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_pl
     key.dtype = v->dtype;
     key.ndim = v->shape.ndim;
     memcpy(key.dim, v->shape.dim, (size_t)v->shape.ndim * sizeof *key.dim);
-    *found = find_plan(e, &key);
+    *found = eager_find(e, &key);
     if (*found)
         return TRAMA_OK;
     snippet *made = NULL;
@@ -212,7 +206,7 @@ static trama_status op_plan(trama_executable *e, const trama_node *node, const l
         key_layout(&key, node->out[0]->mesh, &node->out[0]->layout);
     if (node->fixed)
         key.fixed = 1 + eager_number(e->eager, fixed_words(node));
-    *found = find_plan(e, &key);
+    *found = eager_find(e, &key);
     if (*found)
         return TRAMA_OK;
     if (node->fixed)
@@ -233,7 +227,7 @@ static trama_status copy_plan(trama_executable *e, const trama_value *v, located
     memset(&key, 0, sizeof key);
     key.in[0] = 1 + eager_form(at);
     key_layout(&key, mesh, layout);
-    *found = find_plan(e, &key);
+    *found = eager_find(e, &key);
     if (!*found)
         *found = eager_keep(e, &key, snippet_of_copy(&e->planning, v, at, mesh, layout));
     return TRAMA_OK;

@@ -35,8 +35,8 @@ typedef struct eager_state {
     ARRAY(trama_value *) kept;
 } eager_state;
 
-/* The key in the executable's cache of plans, and keeping a plan there. Each op makes an instance of it. */
-plan_key eager_plan_key(const eager_key *key);
+/* The plan for a key in the executable's cache, or NULL; and keeping one there. Each op makes an instance of it. */
+kept_plan *eager_find(trama_executable *e, const eager_key *key);
 kept_plan *eager_keep(trama_executable *e, const eager_key *key, snippet *made);
 void eager_forms_free(eager_state *s);
 

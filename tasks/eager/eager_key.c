@@ -51,14 +51,20 @@ static void number_forms(eager_state *s, snippet *made)
     }
 }
 
-plan_key eager_plan_key(const eager_key *key)
+static plan_key whole_key(const eager_key *key)
 {
     return (plan_key){PLAN_OP, NULL, key, sizeof *key};
 }
 
+kept_plan *eager_find(trama_executable *e, const eager_key *key)
+{
+    const plan_key whole = whole_key(key);
+    return plan_cache_find(&e->plans, &whole, NULL);
+}
+
 kept_plan *eager_keep(trama_executable *e, const eager_key *key, snippet *made)
 {
-    const plan_key whole = eager_plan_key(key);
+    const plan_key whole = whole_key(key);
     executable_shrink(e, &whole);
     number_forms(e->eager, made);
     for (int i = 0; i < made->program->values.n; i++) /* it serves other lines, too */
