@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Bytes that planning takes at a time for each process of a mesh: copies of its ids, masks, places. */
-enum { RESERVE_A_PROCESS = 16 };
+enum { RESERVE_A_PROCESS = 16, RESERVED_PROCESSES = 1 << 20 };
 
 trama_status mesh_error(const char *problem, const char *value)
 {
@@ -101,7 +101,7 @@ trama_mesh *mesh_new(int ndim, const int *shape, const char *const *names, const
         free(m);
         return NULL;
     }
-    if (!memory_expect((size_t)m->size * RESERVE_A_PROCESS)) {
+    if (!memory_expect((size_t)min_i64(m->size, RESERVED_PROCESSES) * RESERVE_A_PROCESS)) {
         trama_fail(NOWHERE, TRAMA_E_MEMORY, "mesh: no memory for its %d processes", m->size);
         free(m);
         return NULL;

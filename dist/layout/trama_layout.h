@@ -40,21 +40,21 @@ typedef struct trama_layout {
 
 /* Parses a text for a tensor of tensor_ndim dims. An entry stands either per mesh axis or per dim of the tensor:
  *
- *     layout    = (axes | dims [ "P{" axis ":" kind { "," axis ":" kind } "}" ]) [ "mask{" bit { "," bit } "}" ]
- *     axes      = placement { "," placement }
- *     placement = "R" | "S(" dim ")" [ "[" order "]" ] | "P" [ "(" kind ")" ] | "?"
- *     dims      = "[" [ cut { "," cut } ] "]" | cut { "," cut }
- *     cut       = "-" | "-1" | axis { "+" axis }
- *     axis      = the name of a mesh axis | its number, from 0
- *     kind      = "sum" | "avg" | "max" | "min"
+ *   layout    = (axes | dims [ "P{" axis ":" kind { "," axis ":" kind } "}" ]) [ "mask{" bit { "," bit } "}" ]
+ *   axes      = placement { "," placement }
+ *   placement = "R" | "S(" dim ")" [ "[" order "]" ] | "P" [ "(" kind ")" ] | "?"
+ *   dims      = "[" [ cut { "," cut } ] "]" | cut { "," cut }
+ *   cut       = "-" | "-1" | axis { "+" axis }
+ *   axis      = the name of a mesh axis | its number, from 0
+ *   kind      = "sum" | "avg" | "max" | "min"
  *
  * On the mesh dp=2,mp=2 and for a matrix these are one layout each:
  *
- *     "S(0),R"               "dp,-"     "[dp, -]"     "[0,-1]"      dim 0 split along dp
- *     "S(0),S(0)"            "dp+mp,-"  "[dp+mp, -]"  "[0+1,-1]"    dim 0 split along dp, each piece along mp
- *     "S(0)[1],S(0)[0]"      "mp+dp,-"  "[mp+dp, -]"  "[1+0,-1]"    the other way round
- *     "R,P(sum)", "R,P"      "-,- P{mp:sum}"          "[-1,-1] P{1:sum}"
- *     "R,R mask{1,0,1,1}"    "-,- mask{1,0,1,1}"                    process 1 does not hold it
+ *   "S(0),R"               "dp,-"     "[dp, -]"     "[0,-1]"      dim 0 split along dp
+ *   "S(0),S(0)"            "dp+mp,-"  "[dp+mp, -]"  "[0+1,-1]"    dim 0 split along dp, each piece along mp
+ *   "S(0)[1],S(0)[0]"      "mp+dp,-"  "[mp+dp, -]"  "[1+0,-1]"    the other way round
+ *   "R,P(sum)", "R,P"      "-,- P{mp:sum}"          "[-1,-1] P{1:sum}"
+ *   "R,R mask{1,0,1,1}"    "-,- mask{1,0,1,1}"                    process 1 does not hold it
  *
  * Orders [k] are for axes that cut one dim in another order than the mesh's: all of these axes have one, or none. "?" leaves
  * an axis open. Blanks may stand between the words. A mesh axis named R, S or P is an axis inside of brackets only. E_LAYOUT

@@ -113,9 +113,9 @@ inline trama_value *trama_shard_op_list(trama_where where, trama_value *value, c
  * these ops: an operand is brought there, a result is laid out so, as by trama_shard_op. After the mesh stand pairs of a name
  * and a text as trama_layout_parse takes, or NULL for none:
  *
- *     trama_shard_begin(p, mesh, "x", "dp,-", "hidden", "dp,mp");
+ *     trama_shard_begin(program, mesh, "x", "dp,-", "hidden", "dp,mp");
  *     trama_value *hidden = trama_value_rename(trama_relu(trama_matmul(x, w)), "hidden");
- *     trama_shard_end(p);
+ *     trama_shard_end(program);
  *
  * An operand comes from whatever mesh it is on, and its gradient goes back there. A result is found by the name that it
  * gets before the end; in eager mode by the name that its op gives it, since it is computed before it can be renamed.

@@ -18,7 +18,7 @@ static void expect_same_boxes(const char *mesh_text, const char *layout_text, tr
     trama_layout layout;
     box whole = box_whole(shape), b;
     layout_walk w;
-    ck_assert_ptr_nonnull(mesh);
+    ck_assert_msg(mesh != NULL, "%s", trama_error());
     ck_assert_int_eq(trama_layout_parse(mesh, shape.ndim, layout_text, &layout), TRAMA_OK);
     layout_walk_begin(&w, mesh, &layout, &whole);
     for (int i = 0; i < 3 * mesh->size; i++) { /* in turn, then to and fro */
@@ -65,7 +65,7 @@ static void summarize(const char *mesh_text, const char *from_text, const char *
     trama_layout from, to;
     trama_reshard_lack lack;
     char *summary, *lines;
-    ck_assert_ptr_nonnull(mesh);
+    ck_assert_msg(mesh != NULL, "%s", trama_error());
     ck_assert_int_eq(trama_layout_parse(mesh, shape.ndim, from_text, &from), TRAMA_OK);
     ck_assert_int_eq(trama_layout_parse(mesh, shape.ndim, to_text, &to), TRAMA_OK);
     ck_assert_int_eq(trama_layout_summary(mesh, &from, shape, &summary), TRAMA_OK);

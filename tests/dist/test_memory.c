@@ -128,7 +128,7 @@ END_TEST
 
 START_TEST(each_request_of_scopes_and_completions_may_fail)
 {
-    refuse_each("a scope", record_in_a_scope, 1);
+    refuse_each("a scope", record_in_a_scope);
 }
 END_TEST
 

@@ -188,13 +188,13 @@ START_TEST(layouts_that_do_not_fit_are_refused)
 {
     WRONG(TRAMA_E_LAYOUT, "the mesh is NULL", trama_shard(x, NULL, "R,R"));
     WRONG(TRAMA_E_LAYOUT, "the layout is NULL", trama_shard(x, mesh, NULL));
-    WRONG(TRAMA_E_LAYOUT, "x: layout: it has 1 placements", trama_shard(x, mesh, "R"));
-    WRONG(TRAMA_E_LAYOUT, "x: layout: it has 3 placements", trama_shard(x, mesh, "R,R,R"));
+    WRONG(TRAMA_E_LAYOUT, "it has 1 placements, the mesh 2 axes", trama_shard(x, mesh, "R"));
+    WRONG(TRAMA_E_LAYOUT, "it has 3 placements, the mesh 2 axes", trama_shard(x, mesh, "R,R,R"));
     WRONG(TRAMA_E_LAYOUT, "axis 0 splits dim 2 of a tensor of 2", trama_shard(x, mesh, "S(2),R"));
     WRONG(TRAMA_E_LAYOUT, "the mapping has 1 entries", trama_shard(x, mesh, "[0]"));
     WRONG(TRAMA_E_LAYOUT, "there is no axis 2", trama_shard(x, mesh, "[0,2]"));
     WRONG(TRAMA_E_LAYOUT, "axis 0 is used twice", trama_shard(x, mesh, "[0,0]"));
-    WRONG(TRAMA_E_LAYOUT, "'sideways' is not understood", trama_shard(x, mesh, "sideways"));
+    WRONG(TRAMA_E_LAYOUT, "letter 1 of 'sideways': not understood", trama_shard(x, mesh, "sideways"));
     WRONG(TRAMA_E_LAYOUT, "splits dim 9 of a tensor of 2", trama_reshard(x, mesh, "S(9),R"));
 }
 END_TEST
@@ -203,7 +203,7 @@ START_TEST(masks_that_do_not_fit_are_refused)
 {
     WRONG(TRAMA_E_LAYOUT, "the mask has 1 entries", trama_shard(x, pair, "R mask{1}"));
     WRONG(TRAMA_E_LAYOUT, "the mask has 3 entries", trama_shard(x, pair, "R mask{1,0,1}"));
-    WRONG(TRAMA_E_LAYOUT, "'R mask{1,2}' is not understood", trama_shard(x, pair, "R mask{1,2}"));
+    WRONG(TRAMA_E_LAYOUT, "letter 10 of 'R mask{1,2}': not understood at '2}'", trama_shard(x, pair, "R mask{1,2}"));
     WRONG(TRAMA_E_LAYOUT, "without a holder", trama_shard(x, pair, "S(0) mask{1,0}"));
     WRONG(TRAMA_E_LAYOUT, "without a holder", trama_shard(x, pair, "R mask{0,0}"));
 }

@@ -140,12 +140,6 @@ START_TEST(a_partial_state_cannot_be_updated)
 }
 END_TEST
 
-START_TEST(a_masked_state_cannot_be_updated)
-{
-    refuse("R,R mask{1,1,1,0}", "mask{1,1,1,0}");
-}
-END_TEST
-
 int main(void)
 {
     const TTest *tests[] = {
@@ -157,7 +151,6 @@ int main(void)
         two_updates_of_one_state_in_one_target_are_an_error,
         state_lies_like_the_state_it_is_updated_with,
         a_partial_state_cannot_be_updated,
-        a_masked_state_cannot_be_updated,
     };
     return suite_run("update", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }
