@@ -148,10 +148,10 @@ const void *comm_from_fortran(int handle)
 
 /* MPI_Finalize begins with the attributes of MPI_COMM_SELF, while everything of MPI can be called. */
 static struct {
-    int key; /* MPI_KEYVAL_INVALID: none */
+    bool set; /* the attribute, for as long as MPI runs */
     void (*end)(void *arg);
     void *arg;
-} before_finalize = {.key = MPI_KEYVAL_INVALID};
+} before_finalize;
 
 static int call_before_finalize(MPI_Comm self, int key, void *value, void *state)
 {
@@ -167,9 +167,11 @@ void comm_before_finalize(comm *c, void (*end)(void *arg), void *arg)
         return;
     before_finalize.end = end;
     before_finalize.arg = arg;
-    if (before_finalize.key == MPI_KEYVAL_INVALID &&
-        !MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_before_finalize, &before_finalize.key, NULL))
-        MPI_Comm_set_attr(MPI_COMM_SELF, before_finalize.key, NULL);
+    int key;
+    if (before_finalize.set || MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_before_finalize, &key, NULL))
+        return;
+    before_finalize.set = !MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    MPI_Comm_free_keyval(&key); /* once the attribute is gone */
 }
 
 void comm_close(comm *c)

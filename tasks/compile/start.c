@@ -35,6 +35,9 @@ trama_status trama_start(const trama_config *config, trama_context **context)
 {
     if (!context)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_start: the context's address is NULL");
+    *context = NULL;
+    if (context_check(NOWHERE, "trama_start")) /* before OpenBLAS, whose locks a thread of the parent may have held */
+        return TRAMA_E_ORDER;
     const char *advice = blas_start(!(config && config->keep_blas_kernels));
     text kind = {0};
     text_add(&kind, "cpu:%s", blas_kernel_name());

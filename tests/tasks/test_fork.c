@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A child of fork has the memory of a context and none of its threads: every call answers an error there, none waits,
  * and its end leaves the parent's StarPU and MPI alone. */
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "harness.h"
@@ -115,6 +116,13 @@ static void call_everything(void)
     free(trama_context_describe(ctx));
 }
 
+/* Check would end all processes of the group with a child that hangs. */
+static void end_in_time(void)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(PATIENCE);
+}
+
 static int status_of(pid_t child)
 {
     int status = -1;
@@ -127,7 +135,7 @@ START_TEST(every_call_in_a_child_of_fork_is_an_error)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(PATIENCE);
+        end_in_time();
         call_everything();
         _exit(0);
     }
@@ -141,7 +149,7 @@ START_TEST(a_child_of_fork_exits_with_its_own_status)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(PATIENCE);
+        end_in_time();
         is_child = true;
         exit(OWN_STATUS);
     }
@@ -174,7 +182,7 @@ START_TEST(a_child_may_start_a_context_where_its_parent_has_none)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(PATIENCE);
+        end_in_time();
         _exit(trama_start(NULL, &ctx) || trama_stop(&ctx));
     }
     int status = status_of(child);
