@@ -10,11 +10,11 @@ TRAMA_API_BEGIN
 
 /* In characters, with offsets at the borders; ids stand with commas between equal copies, "+" between the terms of a
  * partial value. An empty text where the tensor has neither one nor two dims, where an extent is 0, and where 80
- * columns and some 24 rows do not suffice. The caller frees. */
+ * columns and some 24 rows do not suffice. trama_text_free frees it. */
 trama_status trama_layout_picture(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text);
 
-/* As SVG, of any tensor: a cell has a stripe for each holder, in the colour that the holder has in the legend. The
- * caller frees. */
+/* As SVG, of any tensor: a cell has a stripe for each holder, in the colour that the holder has in the legend. It is freed
+ * by trama_text_free. */
 trama_status trama_layout_svg(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, const char *title,
                               char **svg);
 

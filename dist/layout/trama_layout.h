@@ -62,7 +62,7 @@ typedef struct trama_layout {
 trama_status trama_layout_parse(const trama_mesh *mesh, int tensor_ndim, const char *text, trama_layout *layout);
 
 /* The per-axis form, and the dims mapping with numbers of axes; both parse back to an equal layout (in the mapping, open
- * axes print as unsplit). NULL for NULL and for what is no layout on the mesh. The caller frees. */
+ * axes print as unsplit). NULL for NULL and for what is no layout on the mesh. trama_text_free frees it. */
 char *trama_layout_text(const trama_mesh *mesh, const trama_layout *layout);
 char *trama_layout_mapping(const trama_mesh *mesh, int tensor_ndim, const trama_layout *layout);
 
@@ -81,7 +81,7 @@ trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const un
 trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int position,
                               int64_t *offset, int64_t *extent, int *term, bool *held);
 
-/* Who holds what, a line for each process. The caller frees. Errors as above; *text is set on TRAMA_OK only. */
+/* Who holds what, a line for each process. trama_text_free frees it. Errors as above; *text is set on TRAMA_OK only. */
 trama_status trama_layout_describe(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, char **text);
 
 /* The lines of n processes, from the one at a row-major position on. E_ARGUMENT where the mesh does not have them. */

@@ -47,7 +47,7 @@ const trama_mesh *trama_mesh_parent(const trama_mesh *mesh);
 bool trama_mesh_equal(const trama_mesh *a, const trama_mesh *b);
 
 /* The text form, which parses to an equal mesh with equal names; ids are left out where they are 0, 1, ... NULL
- * for NULL. The caller frees. */
+ * for NULL. trama_text_free frees it. */
 char *trama_mesh_text(const trama_mesh *mesh);
 
 TRAMA_API_END

@@ -10,7 +10,7 @@ TRAMA_API_BEGIN
 /* Completes a copy of the program and says a line for each value: name, type, shape, "on MESH as LAYOUT", its stage and
  * where it rests if it is marked so; before them the order of processes, behind them a line for each conflict. nominal:
  * the extent that TRAMA_ANY is taken for, >= 1, halved until every tensor has at most 2^60 bytes. Errors: the program's
- * first, E_LAYOUT, E_ARGUMENT and E_MEMORY as trama_compile has them; *text is set on TRAMA_OK only. The caller frees.
+ * first, E_LAYOUT, E_ARGUMENT and E_MEMORY as trama_compile has them; *text is set on TRAMA_OK only. trama_text_free frees it.
  */
 trama_status trama_complete_text(const trama_program *program, int64_t nominal, char **text);
 

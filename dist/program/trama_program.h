@@ -38,7 +38,7 @@ const char *trama_program_error(const trama_program *program);
  * stay. */
 void trama_program_clear_error(trama_program *program);
 
-/* One line a value and op: names, shapes, annotations, user's lines. NULL for NULL. The caller frees. */
+/* One line a value and op: names, shapes, annotations, user's lines. NULL for NULL. trama_text_free frees it. */
 char *trama_program_text(const trama_program *program);
 
 /* ---- Values ---- */

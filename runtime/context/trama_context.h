@@ -106,7 +106,7 @@ int trama_context_rank(const trama_context *context);  /* of this process in the
 int trama_context_ranks(const trama_context *context); /* ranks in the communicator; 0 for NULL */
 
 /* Versions, topology, ranks, which processors the rank may use, its workers and where they are bound, how messages are
- * driven and why, places: a text of several lines; the caller frees it. NULL for NULL. */
+ * driven and why, places: a text of several lines, which trama_text_free frees. NULL for NULL. */
 char *trama_context_describe(const trama_context *context);
 
 TRAMA_API_END

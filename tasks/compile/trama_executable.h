@@ -119,7 +119,7 @@ trama_status trama_write_at(trama_where where, trama_executable *executable, con
 /* The extents of a value as last fed or run. Not collective. */
 trama_status trama_extents(trama_executable *executable, const trama_value *value, trama_shape *shape);
 
-/* The global value as text, for people: shape, layout, numbers (at most `most` of them). The caller frees *text. */
+/* The global value as text, for people: shape, layout, numbers (at most `most` of them). trama_text_free frees it. */
 #define trama_print(executable, value, most, text) trama_print_at(TRAMA_HERE, executable, value, most, text)
 trama_status trama_print_at(trama_where where, trama_executable *executable, const trama_value *value, int most,
                             char **text);
@@ -129,15 +129,15 @@ trama_status trama_print_at(trama_where where, trama_executable *executable, con
 trama_status trama_plan_text(trama_executable *executable, const trama_target *target, bool every_step, char **text);
 
 /* The same as a graph in Graphviz's language: ops, layouts on the edges, changes of layout with this rank's bytes. Not
- * collective. The caller frees. */
+ * collective. trama_text_free frees it. */
 trama_status trama_plan_graph(trama_executable *executable, const trama_target *target, char **dot);
 
 /* Who holds what of a value, below its name, shape and layout: a line for each process of its mesh, and the picture of
- * trama_layout_picture where there is one; the same as SVG. Not collective. The caller frees. */
+ * trama_layout_picture where there is one; the same as SVG. Not collective. trama_text_free frees it. */
 trama_status trama_tensor_describe(trama_executable *executable, const trama_value *value, char **text);
 trama_status trama_tensor_svg(trama_executable *executable, const trama_value *value, char **svg);
 
-/* The layout that completion gave a value, as text. Not collective. The caller frees. */
+/* The layout that completion gave a value, as text. Not collective. trama_text_free frees it. */
 trama_status trama_layout_of(trama_executable *executable, const trama_value *value, char **text);
 
 /* What this rank does in one run of the target, as planned: the last micro-step of a cycle, where it merges gradients.

@@ -20,7 +20,7 @@ typedef struct trama_validation {
     int missing; /* of them: what the rule refuses, and the kernel could do; to be had by brackets left out or partial
                     marks */
     char *text;  /* a line for each (the first 20 of either kind): shapes, placements, the mesh, and the largest
-                    difference or how the definition would allow it. The caller frees */
+                    difference or how the definition would allow it. trama_text_free frees it */
 } trama_validation;
 
 /* Tries the op that made `value` (trama_apply) with the shapes and attributes that it has there. Not collective, needs
