@@ -239,8 +239,8 @@ START_TEST(a_gpu_that_fails_ends_the_job_by_the_name_of_the_op)
         char said[4096];
         int status = run_itself("work", fails[i], said, sizeof said);
         demand(WIFSIGNALED(status) && !strstr(said, "worked"), "%s: status %d: %s", fails[i], status, said);
-        demand(strstr(said, fails[i][0] == 'b' ? "trama: op matmul: cuBLASLt" : "trama: op "), "%s: %s", fails[i],
-               said);
+        demand(strstr(said, fails[i][0] == 'b' ? "trama: error: op matmul: cuBLASLt" : "trama: error: op "), "%s: %s",
+               fails[i], said);
         demand(fails[i][0] == 'b' || (strstr(said, "it takes 0.0 MB") && strstr(said, "MB are free")), "%s: %s",
                fails[i], said);
     }
