@@ -206,6 +206,12 @@ static inline bool value_is_state(const trama_value *v)
 {
     return v->kind == VALUE_STATE;
 }
+/* Whether no op of a run computes it: it is fed, kept, or made once. */
+static inline bool value_is_leaf(const trama_value *v)
+{
+    return v->kind == VALUE_INPUT || v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT ||
+           (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
+}
 /* The state that a value is or was written over; NULL for others. */
 trama_value *value_storage(trama_value *value);
 

@@ -12,19 +12,13 @@ static void add_once(value_ids *ids, int value)
     *ARRAY_PUSH(ids) = value;
 }
 
-static bool is_leaf(const trama_value *v)
-{
-    return v->kind == VALUE_INPUT || v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT ||
-           (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
-}
-
 /* What its nodes read: values that the form before it computes, or else leaves. */
 static void add_read(target_form *t, const trama_program *p, const target_form *before)
 {
     for (int i = 0; i < p->nodes.n; i++)
         for (int k = 0; t->needed[i] && k < p->nodes.at[i]->op->n_in; k++) {
             const trama_value *v = p->nodes.at[i]->in[k];
-            if (before ? !is_leaf(v) && before->needed[v->node->id] : is_leaf(v))
+            if (before ? !value_is_leaf(v) && before->needed[v->node->id] : value_is_leaf(v))
                 add_once(&t->leaves, v->id);
         }
 }
@@ -54,7 +48,7 @@ static void prepare(target_form *t, const trama_target *target, const layouts *l
     for (int i = 0; i < target->values.n; i++) {
         trama_value *v = target->values.at[i];
         t->kept[v->id] = v->kind != VALUE_EFFECT;
-        if (is_leaf(v))
+        if (value_is_leaf(v))
             add_once(&t->leaves, v->id);
         else if (t->kept[v->id] && !value_storage(v))
             add_once(&t->results, v->id);

@@ -2,8 +2,8 @@
 /* How long planning of the main job's step takes on a mesh, and what one rank has to do in it; one rank a process. It
  * runs no step and needs neither StarPU nor MPI. For rank 0 and one in the middle it prints
  *   processes rank complete_seconds plan_seconds steps messages peers
- * complete: layouts of the whole program, once. plan: from the extents fed to the rank's plan, as tasks/run/run.c does
- * it. Medians of --repeat. Usage: plan [--mesh dp=2,mp=2] [--hidden 512,256] [--batch 128] [--repeat 5]   (--batch: per
+ * complete: layouts of the whole program, once. plan: from the extents fed to the rank's plan, as tasks/run/run.c
+ * does it. Medians of --repeat. Usage: plan [--mesh dp=2,mp=2] [--hidden 512,256] [--batch 128] [--repeat 5]   (--batch: per
  * process along dp) */
 #include <assert.h>
 #include <stdio.h>

@@ -7,13 +7,7 @@
 
 enum { GRAIN_FLOPS = 2000000, GRAIN_BYTES = 65536 }; /* trama_config's defaults */
 
-static bool is_leaf(const trama_value *v)
-{
-    return v->kind == VALUE_INPUT || v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT ||
-           (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
-}
-
-/* What a target needs, as tasks/run/run.c finds it. */
+/* Nodes, leaves and results of the target, as tasks/compile/target.c finds them. */
 static void find_needs(target_plans *p)
 {
     const trama_program *program = p->program;
@@ -22,12 +16,12 @@ static void find_needs(target_plans *p)
     for (int i = 0; i < target->values.n; i++) {
         const trama_value *v = target->values.at[i];
         p->kept[v->id] = v->kind != VALUE_EFFECT;
-        p->leaf[v->id] |= is_leaf(v);
+        p->leaf[v->id] |= value_is_leaf(v);
     }
     for (int i = 0; i < program->nodes.n; i++) {
         const trama_node *node = program->nodes.at[i];
         for (int k = 0; p->needed[i] && k < node->op->n_in; k++)
-            p->leaf[node->in[k]->id] |= is_leaf(node->in[k]);
+            p->leaf[node->in[k]->id] |= value_is_leaf(node->in[k]);
         p->needed[i] &= node->op->n_in > 0;
     }
 }
