@@ -171,14 +171,17 @@ void plan_cache_drop(plan_cache *c, plan_goes *goes, const void *arg)
         ;
 }
 
-/* When the plans of the key's part were used; how many there are. */
+/* How many plans the key's part has; used: when they were, or NULL. */
 static int uses_of_part(const plan_cache *c, const plan_key *key, int64_t *used)
 {
     int n = 0;
     for (int i = 0; i < c->n_slots; i++)
         for (const kept_plan *k = c->slots[i]; k; k = k->next)
-            if (is_of_part(k, key))
-                used[n++] = k->used;
+            if (is_of_part(k, key)) {
+                if (used)
+                    used[n] = k->used;
+                n++;
+            }
     return n;
 }
 
@@ -196,12 +199,7 @@ static bool was_before(const kept_plan *k, const void *time)
 bool plan_cache_is_full(const plan_cache *c, const plan_key *key)
 {
     int most = most_of[key->use];
-    if (!most || c->n_of[key->use] < most)
-        return false;
-    int64_t *used = trama_alloc((size_t)c->n * sizeof *used);
-    int n = uses_of_part(c, key, used);
-    free(used);
-    return n >= most;
+    return most && c->n_of[key->use] >= most && uses_of_part(c, key, NULL) >= most;
 }
 
 void plan_cache_shrink(plan_cache *c, const plan_key *key)
