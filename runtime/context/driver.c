@@ -122,10 +122,7 @@ static int start_starpu(trama_context *c, struct starpu_conf *conf)
 #if TRAMA_HAVE_MPI
     if (c->messages) {
         shutdown_ends_starpu = true;
-        vigil *watch = vigil_begin(&c->config, "trama_start, where StarPU-MPI connects its ranks,");
-        int error = starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, conf);
-        vigil_end(watch);
-        return error;
+        return starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, conf);
     }
 #endif
     return starpu_init(conf);
@@ -248,7 +245,9 @@ static void list_workers(trama_context *c)
 
 trama_status driver_start(trama_context *c)
 {
+    vigil *watch = c->messages ? vigil_begin(&c->config, "trama_start, where StarPU-MPI connects its ranks,") : NULL;
     trama_status status = starpu_is_initialized() ? adopt(c) : start_here(c);
+    vigil_end(watch);
     if (status)
         return status;
     list_workers(c);
