@@ -47,7 +47,7 @@ transfer reshard_directly(const transfer *t, bool apart);
 
 static inline bool reshard_has_route(const reshard_choice *c)
 {
-    return c->form >= RESHARD_NEW_KIND;
+    return c->route.mesh != NULL;
 }
 
 /* What the hops of a route are parts of, where the whole is a part of `within`. */
