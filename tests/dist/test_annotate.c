@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "complete.h"
+#include "completed.h"
 #include "marks.h"
 #include "suite.h"
 #include "trama_complete.h"
@@ -32,18 +33,6 @@ static trama_value *tensor(const char *name, trama_shape shape, const char *layo
     trama_value *v = trama_input(p, name, TRAMA_F64, shape);
     return layout ? trama_shard(v, mesh, layout) : v;
 }
-
-/* The completed program has these lines. */
-static void expect_lines(int n, const char *const *lines)
-{
-    char *words = NULL;
-    ck_assert_msg(!trama_complete_text(p, 64, &words), "%s", trama_error());
-    for (int i = 0; i < n; i++)
-        ck_assert_msg(strstr(words, lines[i]) != NULL, "no '%s' in\n%s", lines[i], words);
-    free(words);
-}
-#define EXPECT_LINES(...)                                                                                              \
-    expect_lines((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *const[]){__VA_ARGS__})
 
 static void expect_refused(trama_status status, int n, const char *const *words)
 {
@@ -72,8 +61,8 @@ START_TEST(shard_op_decides_what_the_op_computes_on)
     ck_assert(trama_layout_equal(&l.op[z->node->id].in[0], &split));
     layouts_free(&l);
     trama_mesh_destroy(&single);
-    EXPECT_LINES("x f64[64,32] on 2,3 as S(0),R\n", "y f64[32,48] on 2,3 as R,R\n",
-                 "z f64[64,48] on 2,3 as R,P(sum)\n");
+    EXPECT_COMPLETED(p, "x f64[64,32] on 2,3 as S(0),R\n", "y f64[32,48] on 2,3 as R,R\n",
+                     "z f64[64,48] on 2,3 as R,P(sum)\n");
 }
 END_TEST
 
@@ -82,7 +71,8 @@ START_TEST(what_shard_op_leaves_open_is_completed)
     trama_value *x = tensor("x", TRAMA_SHAPE(64, 32), NULL), *y = tensor("y", TRAMA_SHAPE(32, 48), NULL);
     trama_value *z = trama_value_rename(trama_matmul(x, y), "z");
     ck_assert(trama_shard_op(z, mesh, "S(0),?", NULL, NULL));
-    EXPECT_LINES("x f64[64,32] on 2,3 as S(0),R\n", "y f64[32,48] on 2,3 as R,R\n", "z f64[64,48] on 2,3 as S(0),R\n");
+    EXPECT_COMPLETED(p, "x f64[64,32] on 2,3 as S(0),R\n", "y f64[32,48] on 2,3 as R,R\n",
+                     "z f64[64,48] on 2,3 as S(0),R\n");
 }
 END_TEST
 
@@ -90,7 +80,7 @@ START_TEST(shard_op_keeps_a_mask)
 {
     trama_value *x = tensor("x", TRAMA_SHAPE(8, 6), "S(0),R"), *z = trama_value_rename(trama_neg(x), "z");
     ck_assert(trama_shard_op(z, mesh, "S(0),R mask{1,0,1,1,0,0}", "S(0),R mask{1,0,0,1,0,0}"));
-    EXPECT_LINES("z f64[8,6] on 2,3 as S(0),R mask{1,0,0,1,0,0}\n");
+    EXPECT_COMPLETED(p, "z f64[8,6] on 2,3 as S(0),R mask{1,0,0,1,0,0}\n");
 }
 END_TEST
 
@@ -198,10 +188,10 @@ START_TEST(stages_reach_operands_gradients_and_updates)
                 *late = trama_value_rename(trama_neg(loss), "late");
     trama_optimizer sgd = trama_sgd(0.1);
     ck_assert(trama_minimize(loss, &sgd) && d && late);
-    EXPECT_LINES("x f64[4,3] on 1 as R, stage 0\n", "scaled f64[4,3] on 1 as R, stage 0\n",
-                 "w0 f64[3,5] on 1 as R, stage 0\n", "w1 f64[5,2] on 1 as R, stage 1\n",
-                 "h f64[4,5] on 1 as R, stage 0\n", "loss f64[] on 1 as R, stage 1\n",
-                 "d f64[3,5] on 1 as R, stage 0\n", "late f64[] on 1 as R, stage 1\n");
+    EXPECT_COMPLETED(p, "x f64[4,3] on 1 as R, stage 0\n", "scaled f64[4,3] on 1 as R, stage 0\n",
+                     "w0 f64[3,5] on 1 as R, stage 0\n", "w1 f64[5,2] on 1 as R, stage 1\n",
+                     "h f64[4,5] on 1 as R, stage 0\n", "loss f64[] on 1 as R, stage 1\n",
+                     "d f64[3,5] on 1 as R, stage 0\n", "late f64[] on 1 as R, stage 1\n");
     char *words = trama_program_text(p);
     ck_assert_ptr_nonnull(strstr(words, "loss f64[] = mean("));
     ck_assert_ptr_nonnull(strstr(words, ") stage 1"));
@@ -231,9 +221,10 @@ START_TEST(what_rests_elsewhere_takes_aliases_and_the_optimizers_state_along)
     trama_value *loss = trama_mean(trama_square(trama_add(trama_matmul(x, w), v)));
     trama_optimizer adamw = trama_adamw(0.1);
     ck_assert(trama_minimize(loss, &adamw) && seen);
-    EXPECT_LINES("w f64[3,5] on 1 as R, rests in host memory\n", "w.m f64[3,5] on 1 as R, rests in host memory\n",
-                 "w.v f64[3,5] on 1 as R, rests in host memory\n", "seen f64[3,5] on 1 as R, rests in host memory\n",
-                 "v f64[5] on 1 as R\n", "v.m f64[5] on 1 as R\n", "x f64[4,3] on 1 as R\n");
+    EXPECT_COMPLETED(p, "w f64[3,5] on 1 as R, rests in host memory\n",
+                     "w.m f64[3,5] on 1 as R, rests in host memory\n", "w.v f64[3,5] on 1 as R, rests in host memory\n",
+                     "seen f64[3,5] on 1 as R, rests in host memory\n", "v f64[5] on 1 as R\n",
+                     "v.m f64[5] on 1 as R\n", "x f64[4,3] on 1 as R\n");
 }
 END_TEST
 
@@ -249,7 +240,7 @@ START_TEST(an_order_is_kept_and_printed)
     char *words = trama_program_text(p);
     ck_assert_msg(!strncmp(words, "order 5,4,3,2,1,0  # ", 21), "%s", words);
     free(words);
-    EXPECT_LINES("order 5,4,3,2,1,0  # ", "x f64[4,3] on 2,3 as S(0),S(1)\n");
+    EXPECT_COMPLETED(p, "order 5,4,3,2,1,0  # ", "x f64[4,3] on 2,3 as S(0),S(1)\n");
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "completed.h"
 #include "pair.h"
 #include "suite.h"
 #include "trama_complete.h"
@@ -32,17 +33,6 @@ static trama_value *input(const char *name, int64_t rows, int64_t columns)
     return trama_input(p, name, TRAMA_F64, TRAMA_SHAPE(rows, columns));
 }
 
-static void expect_lines(int n, const char *const *lines)
-{
-    char *words = NULL;
-    ck_assert_msg(!trama_complete_text(p, 64, &words), "%s", trama_error());
-    for (int i = 0; i < n; i++)
-        ck_assert_msg(strstr(words, lines[i]) != NULL, "no '%s' in\n%s", lines[i], words);
-    free(words);
-}
-#define EXPECT_LINES(...)                                                                                              \
-    expect_lines((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *const[]){__VA_ARGS__})
-
 static void expect_failure(trama_status status, const char *word)
 {
     ck_assert_msg(trama_program_status(p) == status, "%s", trama_program_error(p));
@@ -58,8 +48,8 @@ START_TEST(ops_of_a_scope_compute_on_its_mesh)
     trama_value *inside = trama_value_rename(trama_exp(before), "inside");
     ck_assert(!trama_shard_end(p));
     ck_assert(trama_value_rename(trama_relu(inside), "after"));
-    EXPECT_LINES("before f64[6,4] on q=3:5,1,4 as S(0)\n", "inside f64[6,4] on dp=2,mp=2 as R,R\n",
-                 "after f64[6,4] on dp=2,mp=2 as R,R\n");
+    EXPECT_COMPLETED(p, "before f64[6,4] on q=3:5,1,4 as S(0)\n", "inside f64[6,4] on dp=2,mp=2 as R,R\n",
+                     "after f64[6,4] on dp=2,mp=2 as R,R\n");
 }
 END_TEST
 
@@ -69,8 +59,8 @@ START_TEST(values_are_laid_out_by_name)
     ck_assert(!trama_shard_begin(p, mesh, "x", "dp,-", "w", "-,mp", "h", "dp,mp"));
     ck_assert(trama_value_rename(trama_matmul(x, w), "h"));
     ck_assert(!trama_shard_end(p));
-    EXPECT_LINES("x f64[6,4] on dp=2,mp=2 as S(0),R\n", "w f64[4,8] on dp=2,mp=2 as R,S(1)\n",
-                 "h f64[6,8] on dp=2,mp=2 as S(0),S(1)\n");
+    EXPECT_COMPLETED(p, "x f64[6,4] on dp=2,mp=2 as S(0),R\n", "w f64[4,8] on dp=2,mp=2 as R,S(1)\n",
+                     "h f64[6,8] on dp=2,mp=2 as S(0),S(1)\n");
 }
 END_TEST
 
@@ -101,7 +91,7 @@ START_TEST(annotations_of_one_value_or_op_overrule_the_scope)
     trama_value *z = trama_value_rename(trama_exp(h), "z");
     ck_assert_msg(trama_shard_op(z, other, "q,-", "q,-") != NULL, "%s", trama_error());
     ck_assert_msg(!trama_shard_end(p), "%s", trama_error());
-    EXPECT_LINES("h f64[6,4] on dp=2,mp=2 as R,S(1)\n", "z f64[6,4] on q=3:5,1,4 as S(0)\n");
+    EXPECT_COMPLETED(p, "h f64[6,4] on dp=2,mp=2 as R,S(1)\n", "z f64[6,4] on q=3:5,1,4 as S(0)\n");
 }
 END_TEST
 
@@ -115,8 +105,8 @@ START_TEST(of_nested_scopes_the_innermost_counts)
     ck_assert(!trama_shard_end(p));
     ck_assert(trama_value_rename(trama_abs(b), "c"));
     ck_assert(!trama_shard_end(p));
-    EXPECT_LINES("a f64[6,4] on dp=2,mp=2 as S(0),R\n", "b f64[6,4] on q=3:5,1,4 as S(0)\n",
-                 "c f64[6,4] on dp=2,mp=2 as S(0),R\n");
+    EXPECT_COMPLETED(p, "a f64[6,4] on dp=2,mp=2 as S(0),R\n", "b f64[6,4] on q=3:5,1,4 as S(0)\n",
+                     "c f64[6,4] on dp=2,mp=2 as S(0),R\n");
 }
 END_TEST
 
@@ -125,7 +115,7 @@ START_TEST(sources_and_scalars_of_a_scope_are_on_its_mesh)
     ck_assert(!trama_shard_begin(p, other, NULL));
     ck_assert(trama_value_rename(trama_fill(p, TRAMA_F64, TRAMA_SHAPE(6, 4), 1), "ones"));
     ck_assert(!trama_shard_end(p));
-    EXPECT_LINES("ones f64[6,4] on q=3:5,1,4 as R\n");
+    EXPECT_COMPLETED(p, "ones f64[6,4] on q=3:5,1,4 as R\n");
 }
 END_TEST
 
@@ -145,7 +135,7 @@ START_TEST(gradients_go_back_to_where_operands_came_from)
                   "%s", trama_error());
     trama_optimizer sgd = trama_sgd(0.1);
     ck_assert(trama_minimize(loss, &sgd));
-    EXPECT_LINES("dx f64[6,4] on q=3:5,1,4 as S(0)\n", "dw f64[4,8] on q=3:5,1,4 as ");
+    EXPECT_COMPLETED(p, "dx f64[6,4] on q=3:5,1,4 as S(0)\n", "dw f64[4,8] on q=3:5,1,4 as ");
 }
 END_TEST
 
