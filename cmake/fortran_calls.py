@@ -251,7 +251,7 @@ def result(c, p, rest):
 
 def struct(c, p, rest):
     pointed = p.type.removesuffix(" *")
-    if pointed not in c.headers.structs or p.type.endswith("**") or pointed in ("trama_shape", "trama_piece"):
+    if pointed not in c.headers.structs or p.type.endswith("**") or pointed in ("trama_shape", "trama_host_box"):
         return None
     if p.type == pointed:
         c.take(p.name, f"type({pointed}), intent(in)", p.name)

@@ -57,9 +57,9 @@ static double entry(const options *o, int64_t row, int64_t column)
 }
 
 /* One of this rank's boxes of A, which the caller frees. */
-static trama_piece piece_of_matrix(trama_executable *executable, const trama_value *matrix, const options *o, int i)
+static trama_host_box piece_of_matrix(trama_executable *executable, const trama_value *matrix, const options *o, int i)
 {
-    trama_piece piece = {.offset = {0}};
+    trama_host_box piece = {.offset = {0}};
     must(trama_local_box(executable, matrix, i, piece.offset, piece.extent));
     double *data = must_allocate(piece.extent[0] * piece.extent[1], sizeof *data);
     for (int64_t row = 0; row < piece.extent[0]; row++)
@@ -75,7 +75,7 @@ static void make_matrix(trama_context *context, trama_executable *executable, tr
     trama_wrapped *wrapped;
     int n;
     must(trama_local_count(executable, matrix, &n));
-    trama_piece *pieces = must_allocate(n, sizeof *pieces);
+    trama_host_box *pieces = must_allocate(n, sizeof *pieces);
     for (int i = 0; i < n; i++)
         pieces[i] = piece_of_matrix(executable, matrix, o, i);
     must(trama_wrap(context, "A", TRAMA_F64, TRAMA_SHAPE(o->n, o->n), n, pieces, TRAMA_READ_ONLY, &wrapped));
@@ -134,10 +134,10 @@ static void record_begin(solver *s, const options *o)
 {
     trama_value *zero = trama_fill(s->program, TRAMA_F64, TRAMA_SHAPE(o->n, 1), 0);
     trama_value *b = trama_matmul(s->matrix, known_solution(s->program, o->n)), *rho = trama_sum_square(b);
-    s->begin = trama_target_new(s->program, "begin", trama_assign(s->x, zero), trama_assign(s->r, b),
-                                trama_assign(s->p, b), trama_assign(s->rho, rho),
-                                trama_assign(s->limit, trama_scale(rho, o->tolerance * o->tolerance)),
-                                trama_assign(s->taken, trama_scalar(s->program, TRAMA_I64, 0)));
+    s->begin = trama_target_create(s->program, "begin", trama_assign(s->x, zero), trama_assign(s->r, b),
+                                   trama_assign(s->p, b), trama_assign(s->rho, rho),
+                                   trama_assign(s->limit, trama_scale(rho, o->tolerance * o->tolerance)),
+                                   trama_assign(s->taken, trama_scalar(s->program, TRAMA_I64, 0)));
 }
 
 /* After the end no step is taken and nothing changes, however many steps the host is ahead. */
@@ -150,19 +150,19 @@ static void record_step(solver *s)
     trama_value *rho = trama_sum_square(r);
     trama_value *p = trama_add(r, trama_mul(trama_div(rho, s->rho), s->p));
     trama_value *taken = trama_add_scalar(s->taken, 1);
-    s->step = trama_target_new(s->program, "step", trama_assign_if(s->x, x, go_on), trama_assign_if(s->r, r, go_on),
-                               trama_assign_if(s->p, p, go_on), trama_assign_if(s->rho, rho, go_on),
-                               trama_assign_if(s->taken, taken, go_on));
+    s->step = trama_target_create(s->program, "step", trama_assign_if(s->x, x, go_on), trama_assign_if(s->r, r, go_on),
+                                  trama_assign_if(s->p, p, go_on), trama_assign_if(s->rho, rho, go_on),
+                                  trama_assign_if(s->taken, taken, go_on));
 }
 
 static solver record(const options *o)
 {
-    solver s = {.program = trama_program_new()};
+    solver s = {.program = trama_program_create()};
     record_state(&s, o);
     record_begin(&s, o);
     record_step(&s);
     s.error = trama_max(trama_abs(trama_sub(s.x, known_solution(s.program, o->n))));
-    s.end = trama_target_new(s.program, "end", s.error);
+    s.end = trama_target_create(s.program, "end", s.error);
     return s;
 }
 
@@ -181,7 +181,7 @@ static outcome iterate(trama_executable *executable, const solver *s, const opti
     trama_watch *watch;
     must(trama_run(executable, s->begin));
     must(trama_read(executable, s->limit, &limit, sizeof limit));
-    must(trama_watch_new(executable, (int)o->lag, &watch));
+    must(trama_watch_create(executable, (int)o->lag, &watch));
     const double begun = clock_seconds();
     while (!(rho <= limit) && found.submitted < o->most) {
         must(trama_run(executable, s->step));
@@ -297,7 +297,7 @@ int main(int argc, char **argv)
                                 .children = children,
                                 .doc = "Solves A x = b by conjugate gradients, A a dense or banded matrix."};
     options o = {.n = 1024, .band = 1 << 20, .lag = 2, .most = 1000, .tolerance = 1e-10};
-    o.mesh = trama_mesh_parse("1");
+    o.mesh = trama_mesh_create("1");
     argp_parse(&parser, argc, argv, 0, NULL, &o);
 
     trama_context *context = NULL;

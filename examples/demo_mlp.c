@@ -116,7 +116,7 @@ static numbers run_recorded(trama_context *context, const variant *v, const tram
 {
     const struct strategy *s = &strategies[v->mode];
     const trama_shape x_shape = TRAMA_SHAPE(BATCH, IN), labels_shape = TRAMA_SHAPE(BATCH, OUT);
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     trama_executable *executable = NULL;
     trama_value *x = trama_shard(trama_input(program, "x", TRAMA_F64, x_shape), mesh, s->x), *labels;
     if (v->host)
@@ -125,8 +125,8 @@ static numbers run_recorded(trama_context *context, const variant *v, const tram
         labels = trama_shard(trama_input(program, "labels", TRAMA_F64, labels_shape), mesh, s->labels);
     network n = build(program, v, mesh, x, labels);
     trama_target *target = n.loss_after
-                               ? trama_target_new(program, "step", n.loss, n.gradient0, n.gradient1, n.loss_after)
-                               : trama_target_new(program, "gradients", n.loss, n.gradient0, n.gradient1);
+                               ? trama_target_create(program, "step", n.loss, n.gradient0, n.gradient1, n.loss_after)
+                               : trama_target_create(program, "gradients", n.loss, n.gradient0, n.gradient1);
 
     must(trama_compile(context, program, &executable));
     must(trama_feed(executable, x, x_host, x_shape));
@@ -167,7 +167,7 @@ static numbers run_eager(trama_context *context, const variant *v, const trama_m
 static numbers run(trama_context *context, const variant *v)
 {
     double *x = host_numbers(BATCH * IN, 1), *labels = host_numbers(BATCH * OUT, 2);
-    trama_mesh *mesh = trama_mesh_parse(strategies[v->mode].mesh);
+    trama_mesh *mesh = trama_mesh_create(strategies[v->mode].mesh);
     numbers read = (v->eager ? run_eager : run_recorded)(context, v, mesh, x, labels);
     trama_mesh_destroy(&mesh);
     free(x);

@@ -124,11 +124,11 @@ static const trama_op *define_soft(void)
 static trama_wrapped *wrap(trama_context *context, const char *name, const matrix *m, trama_access access)
 {
     trama_wrapped *wrapped = NULL;
-    trama_piece rows = {.data = m->at,
-                        .bytes = (size_t)(m->n * m->ld) * sizeof *m->at,
-                        .offset = {m->first, 0},
-                        .extent = {m->n, m->columns},
-                        .stride = {m->ld, 1}};
+    trama_host_box rows = {.data = m->at,
+                           .bytes = (size_t)(m->n * m->ld) * sizeof *m->at,
+                           .offset = {m->first, 0},
+                           .extent = {m->n, m->columns},
+                           .stride = {m->ld, 1}};
     must(trama_wrap(context, name, TRAMA_F64, TRAMA_SHAPE(m->rows, m->columns), 1, &rows, access, &wrapped));
     return wrapped;
 }
@@ -143,13 +143,13 @@ static void multiply(const host *h, const trama_op *op, const matrix *a, const m
     must(trama_start(&config, &context));
     snprintf(spec, sizeof spec, "rows=%d", h->ranks);
 
-    trama_mesh *mesh = trama_mesh_parse(spec);
-    trama_program *program = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create(spec);
+    trama_program *program = trama_program_create();
     trama_value *x = trama_input(program, "a", TRAMA_F64, TRAMA_SHAPE(ROWS, INNER));
     trama_value *w = trama_input(program, "b", TRAMA_F64, TRAMA_SHAPE(INNER, COLUMNS));
     trama_shard(x, mesh, "S(0)");
     trama_value *product = trama_matmul(x, w), *y = trama_apply(op, 1, &product, NULL);
-    trama_target *target = trama_target_new(program, "multiply", y);
+    trama_target *target = trama_target_create(program, "multiply", y);
     must(trama_compile(context, program, &executable));
 
     trama_wrapped *wa = wrap(context, "a", a, TRAMA_READ_ONLY), *wb = wrap(context, "b", b, TRAMA_READ_ONLY);

@@ -26,7 +26,7 @@ program embed_fortran
 #endif
     rank = trama_context_rank(context)
     ranks = trama_context_ranks(context)
-    mesh = trama_mesh_parse("parts=2")
+    mesh = trama_mesh_create("parts=2")
 
     good = product_is_right()
     good = power_iteration_is_right() .and. good
@@ -104,11 +104,11 @@ contains
             b(1:k, j) = [(b_of(l, first + j - 1), l = 1, k)]
         end do
 
-        program = trama_program_new()
+        program = trama_program_create()
         x = trama_input(program, "a", TRAMA_F64, shape(a))
         y = trama_shard(trama_input(program, "b", TRAMA_F64, [k, m]), mesh, "S(0)")
         z = trama_matmul(x, y)
-        multiply = trama_target_new(program, "multiply", [z])
+        multiply = trama_target_create(program, "multiply", [z])
 
         call must(trama_compile(context, program, run))
         b_inside = inside("b", b, k, first, TRAMA_READ_ONLY)
@@ -162,12 +162,12 @@ contains
         end do
         start = 1 / sqrt(real(n, c_double))
 
-        program = trama_program_new()
+        program = trama_program_create()
         matrix = trama_shard(trama_constant(program, a), mesh, "S(0)")
         x = trama_state(program, "x", TRAMA_F64, [n, 1], low=start)
         y = trama_matmul(matrix, x) ! its columns are cut, so the processes' terms are summed
         eigenvalue = trama_sum(x * y)
-        step = trama_target_new(program, "step", [trama_assign(x, y / trama_sqrt(trama_sum(y * y))), eigenvalue])
+        step = trama_target_create(program, "step", [trama_assign(x, y / trama_sqrt(trama_sum(y * y))), eigenvalue])
 
         call must(trama_compile(context, program, run))
         do i = 1, rounds

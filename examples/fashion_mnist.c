@@ -17,7 +17,7 @@
 enum {
     CLASSES = 10,
     MAX_HIDDEN = 16,
-    IN_FLIGHT = 2 /* runs whose results are not read yet, as many as the context's window */
+    IN_FLIGHT = 2 /* runs whose results are not read yet, as many as the context's max_in_flight */
 };
 
 /* ---- Options ---- */
@@ -136,7 +136,7 @@ static options parse(int argc, char **argv)
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!o.mesh)
-        o.mesh = trama_mesh_parse("1");
+        o.mesh = trama_mesh_create("1");
     return o;
 }
 
@@ -189,7 +189,7 @@ static int64_t steps_of(const options *o, int64_t samples)
 
 static model build(const options *o, int64_t pixels, int64_t steps)
 {
-    model m = {.program = trama_program_new()};
+    model m = {.program = trama_program_create()};
     m.x = trama_input(m.program, "x", o->dtype, TRAMA_SHAPE(TRAMA_ANY, pixels));
     m.y = trama_input(m.program, "y", TRAMA_I64, TRAMA_SHAPE(TRAMA_ANY));
     shard_along(m.x, o->mesh, "dp", "S(0)");
@@ -204,9 +204,9 @@ static model build(const options *o, int64_t pixels, int64_t steps)
     m.accuracy = trama_mean(trama_cast(trama_equal(trama_argmax(z, 1), m.y), o->dtype));
 
     trama_optimizer optimizer = optimizer_chosen(&o->optimizer, (steps + o->merge - 1) / o->merge);
-    m.train = trama_target_new(m.program, "train", trama_minimize(m.loss, &optimizer), m.loss);
-    trama_gradient_merge(m.train, o->merge, TRAMA_MEAN);
-    m.eval = trama_target_new(m.program, "eval", m.accuracy);
+    m.train = trama_target_create(m.program, "train", trama_minimize(m.loss, &optimizer), m.loss);
+    trama_gradient_merge(m.train, o->merge, TRAMA_MERGE_AVG);
+    m.eval = trama_target_create(m.program, "eval", m.accuracy);
     return m;
 }
 

@@ -78,7 +78,7 @@ static options options_of(int argc, char **argv)
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!o.mesh)
-        o.mesh = trama_mesh_parse("1");
+        o.mesh = trama_mesh_create("1");
     return o;
 }
 
@@ -248,7 +248,7 @@ static const char *layout_text(const options *o)
 
 static heat record(const options *o, const trama_op *op)
 {
-    heat h = {.program = trama_program_new()};
+    heat h = {.program = trama_program_create()};
     static const char *const names[] = {"u", "v"}, *const steps[] = {"u_to_v", "v_to_u"};
     for (int i = 0; i < 2; i++) {
         h.state[i] = trama_state(h.program, names[i], TRAMA_F64, TRAMA_SHAPE(o->n, o->n), NULL);
@@ -256,7 +256,7 @@ static heat record(const options *o, const trama_op *op)
     }
     for (int i = 0; i < 2; i++) {
         trama_value *operands[] = {h.state[1 - i], h.state[i]};
-        h.step[i] = trama_target_new(h.program, steps[i], trama_apply(op, 2, operands, NULL));
+        h.step[i] = trama_target_create(h.program, steps[i], trama_apply(op, 2, operands, NULL));
     }
     return h;
 }

@@ -25,10 +25,10 @@ int main(int argc, char **argv)
     plan_form plan = plan_asked_for(argc, argv, "Lays out a tensor on a mesh of four processes, and then anew.");
 
     /* Four logical processes, two by two. They are not MPI ranks: one rank can play them all. */
-    trama_mesh *mesh = trama_mesh_parse("row=2,column=2");
+    trama_mesh *mesh = trama_mesh_create("row=2,column=2");
 
     /* A program is recorded first, as if for one device. */
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     trama_value *x = trama_input(program, "x", TRAMA_F32, TRAMA_SHAPE(5, 4));
 
     /* Dim 0 of x is cut over the mesh's rows (3 + 2), dim 1 over its columns (2 + 2): each process holds one box. */
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 
     /* The same tensor laid out anew: dim 1 cut over the mesh's rows, the same along its columns. */
     trama_value *y = trama_value_rename(trama_reshard(x, mesh, "S(1),R"), "y");
-    trama_target *move = trama_target_new(program, "move", y);
+    trama_target *move = trama_target_create(program, "move", y);
 
     float numbers[5][4];
     for (int i = 0; i < 20; i++)

@@ -90,7 +90,7 @@ static const trama_op_definition unit_rows = {.name = "unit_rows",
 
 static trama_status try_rule(const trama_op *op, const char *name, int n_in, bool quiet)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *operands[] = {trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(7, 5)),
                                trama_input(p, "y", TRAMA_F64, TRAMA_SHAPE(7, 5))};
     trama_validation found = {0};
@@ -113,7 +113,7 @@ typedef struct fit {
 
 static fit record(const trama_mesh *mesh, const trama_op *rows, const trama_op *loss)
 {
-    fit f = {.program = trama_program_new()};
+    fit f = {.program = trama_program_create()};
     trama_optimizer sgd = trama_sgd(0.5);
     f.x = trama_input(f.program, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, WIDTH));
     f.y = trama_input(f.program, "y", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 1));
@@ -124,7 +124,7 @@ static fit record(const trama_mesh *mesh, const trama_op *rows, const trama_op *
     trama_value *unit = trama_apply(rows, 1, (trama_value *[]){trama_mul(f.x, scale)}, NULL);
     trama_value *operands[] = {trama_matmul(unit, f.w), f.y};
     f.loss = trama_mean(trama_apply(loss, 2, operands, NULL));
-    f.train = trama_target_new(f.program, "train", trama_minimize(f.loss, &sgd), f.loss);
+    f.train = trama_target_create(f.program, "train", trama_minimize(f.loss, &sgd), f.loss);
     return f;
 }
 
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
     const trama_op *loss_op = NULL, *rows_op = NULL;
     trama_context *context = NULL;
     trama_executable *executable = NULL;
-    trama_mesh *mesh = trama_mesh_parse("dp=2");
+    trama_mesh *mesh = trama_mesh_create("dp=2");
     fit f = {0};
     double w[WIDTH], loss = 0;
     bool failed =

@@ -30,7 +30,7 @@ typedef struct fit {
 
 static fit record(const trama_mesh *mesh)
 {
-    fit f = {.program = trama_program_new()};
+    fit f = {.program = trama_program_create()};
     f.x = trama_input(f.program, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 1));
     f.y = trama_input(f.program, "y", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 1));
     f.slope = trama_parameter(f.program, "slope", TRAMA_F64, TRAMA_SHAPE(1, 1), NULL);
@@ -39,8 +39,8 @@ static fit record(const trama_mesh *mesh)
     trama_value *line = trama_add(trama_matmul(f.x, f.slope), offset);
     f.loss = trama_mean(trama_square(trama_sub(line, f.y)));
     trama_optimizer mine = trama_optimizer_define("adagrad", 1, adagrad);
-    f.train = trama_target_new(f.program, "train", trama_minimize(f.loss, &mine), f.loss);
-    trama_gradient_merge(f.train, MICRO_STEPS, TRAMA_MEAN);
+    f.train = trama_target_create(f.program, "train", trama_minimize(f.loss, &mine), f.loss);
+    trama_gradient_merge(f.train, MICRO_STEPS, TRAMA_MERGE_AVG);
     return f;
 }
 
@@ -70,7 +70,7 @@ static trama_status train(trama_executable *e, const fit *f)
 int main(int argc, char **argv)
 {
     plan_form plan = plan_asked_for(argc, argv, "Fits a line by an update rule of its own.");
-    trama_mesh *mesh = trama_mesh_parse("dp=2");
+    trama_mesh *mesh = trama_mesh_create("dp=2");
     fit f = record(mesh);
     trama_context *context = NULL;
     trama_executable *executable = NULL;

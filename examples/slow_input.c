@@ -31,8 +31,8 @@ static trama_value *layer(network *n, trama_value *x, int i, int64_t in, int64_t
 
 static network record(void)
 {
-    network n = {.program = trama_program_new()};
-    trama_mesh *mesh = trama_mesh_parse("dp=[3,1]"); /* the first fault: [1,1] would be fair */
+    network n = {.program = trama_program_create()};
+    trama_mesh *mesh = trama_mesh_create("dp=[3,1]"); /* the first fault: [1,1] would be fair */
     n.x = trama_input(n.program, "x", TRAMA_F32, TRAMA_SHAPE(BATCH, IN));
     n.y = trama_input(n.program, "y", TRAMA_I32, TRAMA_SHAPE(BATCH));
     trama_shard(n.x, mesh, "S(0)");
@@ -40,7 +40,7 @@ static network record(void)
     hidden = trama_relu(layer(&n, hidden, 1, HIDDEN, HIDDEN));
     n.loss = trama_cross_entropy(layer(&n, hidden, 2, HIDDEN, CLASSES), n.y);
     trama_optimizer sgd = trama_sgd(0.1);
-    n.train = trama_target_new(n.program, "train", trama_minimize(n.loss, &sgd), n.loss);
+    n.train = trama_target_create(n.program, "train", trama_minimize(n.loss, &sgd), n.loss);
     trama_mesh_destroy(&mesh);
     return n;
 }

@@ -12,7 +12,7 @@ static const int64_t MOST_PLANNED = INT64_C(1) << 46;
 
 struct trama_reshard_plan {
     ARRAY(trama_move) moves;
-    trama_certificate certificate;
+    trama_reshard_cost cost;
 };
 
 /* A machine on which every process of the two meshes has a place and a rank of its own. */
@@ -46,7 +46,7 @@ static void number_processes(setting *s)
             s->ids[n++] = s->ids[i];
     s->n = n;
     s->machine = machine_uniform(n, 1);
-    s->map = (process_map){.n = s->ids[n - 1] + 1, .apart = true, .n_ranks = n};
+    s->map = (process_map){.n = s->ids[n - 1] + 1, .distinct = true, .n_ranks = n};
     s->map.place = trama_alloc((size_t)s->map.n * sizeof *s->map.place);
     s->map.of_rank = trama_alloc((size_t)n * sizeof *s->map.of_rank);
     for (int i = 0; i < n; i++)
@@ -63,7 +63,7 @@ static void plan_all(setting *s, trama_shape shape)
                               .shapes = &shape,
                               .map = &s->map,
                               .machine = s->machine,
-                              .options = {.ways = 1, .grain_flops = 1, .grain_bytes = 1},
+                              .options = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1},
                               .rank = r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
@@ -94,8 +94,8 @@ static void add_move(trama_reshard_plan *made, const setting *s, const plan *p, 
     const plan_exchange *e = &p->exchanges.at[step->exchange];
     trama_move *m = ARRAY_PUSH(&made->moves);
     *m = (trama_move){
-        .source = s->ids[p->rank], .target = s->ids[step->peer], .round = 2 * step->exchange + step->key.phase};
-    m->sums = e->bound < 0 && step->key.phase == 0;
+        .source = s->ids[p->rank], .target = s->ids[step->peer], .round = 2 * step->exchange + step->key.level};
+    m->sums = e->bound < 0 && step->key.level == 0;
     memcpy(m->offset, b->lo, sizeof m->offset);
     memcpy(m->extent, b->n, sizeof m->extent);
     m->bytes = box_count(b) * (int64_t)trama_dtype_size(p->shards.at[p->operands.at[step->operand].region.shard].dtype);
@@ -113,7 +113,7 @@ static int compare_moves(const void *a, const void *b)
 
 static void add_plan(trama_reshard_plan *made, const setting *s, const plan *p)
 {
-    trama_certificate *c = &made->certificate;
+    trama_reshard_cost *c = &made->cost;
     plan_totals t = plan_count(p);
     int64_t bound = 0, buffers = 0;
     for (int i = 0; i < p->steps.n; i++)
@@ -180,9 +180,9 @@ static trama_status check_messages(trama_dtype dtype, trama_shape shape)
     return TRAMA_E_MEMORY;
 }
 
-trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
-                                    const trama_layout *to, trama_dtype dtype, trama_shape shape,
-                                    trama_reshard_plan **made)
+trama_status trama_reshard_plan_create(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+                                       const trama_layout *to, trama_dtype dtype, trama_shape shape,
+                                       trama_reshard_plan **made)
 {
     return trama_reshard_plan_told(from_mesh, from, to_mesh, to, dtype, shape, NULL, NULL, made);
 }
@@ -212,17 +212,17 @@ trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_la
     }
     number_processes(&s);
     plan_all(&s, shape);
-    status = memory_status(NOWHERE, "trama_reshard_plan_new");
+    status = memory_status(NOWHERE, "trama_reshard_plan_create");
     if (!status)
         status = plan_verify((const plan *const *)s.plans, s.n, s.program);
     if (!status) {
         trama_reshard_plan *p = trama_alloc(sizeof *p);
-        p->certificate.processes = s.n;
+        p->cost.processes = s.n;
         for (int r = 0; r < s.n; r++)
             add_plan(p, &s, s.plans[r]);
         if (p->moves.n)
             qsort(p->moves.at, (size_t)p->moves.n, sizeof *p->moves.at, compare_moves);
-        status = memory_status(NOWHERE, "trama_reshard_plan_new");
+        status = memory_status(NOWHERE, "trama_reshard_plan_create");
         if (status)
             trama_reshard_plan_destroy(&p);
         else
@@ -346,7 +346,7 @@ int64_t trama_reshard_plan_moves(const trama_reshard_plan *p, const trama_move *
     return p->moves.n;
 }
 
-trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *p)
+trama_reshard_cost trama_reshard_plan_cost(const trama_reshard_plan *p)
 {
-    return p ? p->certificate : (trama_certificate){0};
+    return p ? p->cost : (trama_reshard_cost){0};
 }

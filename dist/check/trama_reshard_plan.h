@@ -18,7 +18,7 @@ typedef struct trama_move {
 } trama_move;
 
 /* Bytes of the process that has the most of them. */
-typedef struct trama_certificate {
+typedef struct trama_reshard_cost {
     int processes;          /* of both meshes */
     int64_t received, sent; /* bytes by one process */
     int64_t bound;          /* the most that any process lacks, and so has to receive; -1 where terms are combined,
@@ -27,18 +27,18 @@ typedef struct trama_certificate {
     int64_t buffers;        /* of that for messages */
     int64_t total;          /* bytes of all moves */
     int messages;           /* sent or received by one process */
-} trama_certificate;
+} trama_reshard_cost;
 
 typedef struct trama_reshard_plan trama_reshard_plan; /* what every process sends and receives */
 
 /* Plans for every process of both meshes. The layouts are full, none open, and legal for the shape. Plans are verified:
  * each send has its receive, and no process waits for ever. E_LAYOUT, E_SHAPE and E_DTYPE name what does not fit;
  * E_MEMORY for a tensor of more than 2^46 bytes, whose messages are too many to list. The caller destroys it. */
-trama_status trama_reshard_plan_new(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
+trama_status trama_reshard_plan_create(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                     const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                     trama_reshard_plan **plan);
 
-/* As trama_reshard_plan_new, which takes minutes for some 10,000 processes: tells after each plan how many of how many are made.
+/* As trama_reshard_plan_create, which takes minutes for some 10,000 processes: tells after each plan how many of how many are made.
  * tell may be NULL; closure is handed to it. */
 typedef void (*trama_reshard_tell)(void *closure, int made, int processes);
 trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
@@ -51,7 +51,7 @@ void trama_reshard_plan_destroy(trama_reshard_plan **plan);
 int64_t trama_reshard_plan_moves(const trama_reshard_plan *plan, const trama_move **moves);
 
 /* How much moves, at most and at least; zeros for no plan. */
-trama_certificate trama_reshard_plan_certificate(const trama_reshard_plan *plan);
+trama_reshard_cost trama_reshard_plan_cost(const trama_reshard_plan *plan);
 
 /* Bytes that processes lack. Every plan brings them at least these. */
 typedef struct trama_reshard_lack {
@@ -62,7 +62,7 @@ typedef struct trama_reshard_lack {
     int64_t total;    /* bytes that all lack together; INT64_MAX where they are more */
 } trama_reshard_lack;
 
-/* Counts that process by process, without a plan: for meshes of any size. Errors as trama_reshard_plan_new's. */
+/* Counts that process by process, without a plan: for meshes of any size. Errors as trama_reshard_plan_create's. */
 trama_status trama_reshard_lacking(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                                    const trama_layout *to, trama_dtype dtype, trama_shape shape,
                                    trama_reshard_lack *lack);

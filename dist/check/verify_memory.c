@@ -118,7 +118,7 @@ static bool is_disturbed(const plan *p, const uses *u, const plan_shard *view, s
 }
 
 /* While a message is sent from where it lies nobody writes there; while one is received nobody else comes near. */
-static bool view_is_apart(const plan *p, const uses *u, int shard, span s)
+static bool view_is_disjoint(const plan *p, const uses *u, int shard, span s)
 {
     const plan_shard *view = &p->shards.at[shard];
     step_access first = access_of(p, s.first, view->within, &view->box);
@@ -168,14 +168,14 @@ static bool leads_to(const chain *chains, int closed, int opened)
            chains[closed].number <= chains[opened].number;
 }
 
-/* Two messages in one window, a used before b; and in the next run a again after b. */
+/* Two messages in one staging buffer, a used before b; and in the next run a again after b. */
 static bool in_turn(const plan *p, const chain *chains, const span *a, const span *b)
 {
     bool opened = p->steps.at[a->first].kind == STEP_ORDER;
     return leads_to(chains, a->last, b->first) && (opened || (a->again >= 0 && leads_to(chains, b->last, a->again)));
 }
 
-/* Messages by the window or bundle that they lie in. */
+/* Messages by the staging buffer or bundle that they lie in. */
 static intervals find_messages(const plan *p)
 {
     intervals list = {0};
@@ -188,9 +188,10 @@ static intervals find_messages(const plan *p)
     return list;
 }
 
-/* Parts of a bundle are used as it is, so they only must not overlap. In a window one is used after the other. */
-static bool message_is_apart(const plan *p, const intervals *messages, const span *spans, const chain *chains,
-                             int shard)
+/* Parts of a bundle are used as it is, so they only must not overlap. In a staging buffer one is used after the other.
+ */
+static bool message_is_disjoint(const plan *p, const intervals *messages, const span *spans, const chain *chains,
+                                int shard)
 {
     const plan_shard *s = &p->shards.at[shard];
     const int64_t end = s->at + box_count(&s->box);
@@ -213,14 +214,14 @@ typedef struct memory {
     intervals messages;
 } memory;
 
-static bool shard_is_apart(const plan *p, const memory *m, int shard)
+static bool shard_is_disjoint(const plan *p, const memory *m, int shard)
 {
     const plan_shard *s = &p->shards.at[shard];
     if (s->within < 0 || m->spans[shard].first < 0)
         return true;
     if (s->source == SHARD_VIEW)
-        return view_is_apart(p, &m->uses, shard, m->spans[shard]);
-    return s->source != SHARD_MESSAGE || message_is_apart(p, &m->messages, m->spans, m->chains, shard);
+        return view_is_disjoint(p, &m->uses, shard, m->spans[shard]);
+    return s->source != SHARD_MESSAGE || message_is_disjoint(p, &m->messages, m->spans, m->chains, shard);
 }
 
 int plan_unordered(const plan *p)
@@ -229,7 +230,7 @@ int plan_unordered(const plan *p)
     span *spans = find_spans(p);
     memory m = {spans, find_chains(p, spans), find_uses(p), find_messages(p)};
     for (int i = 0; i < p->shards.n && found < 0; i++)
-        if (!shard_is_apart(p, &m, i))
+        if (!shard_is_disjoint(p, &m, i))
             found = i;
     free(m.chains);
     free(m.spans);
@@ -248,7 +249,7 @@ static bool may_use(const plan *p, const plan_step *s, int k)
     int first, last;
     if (s->kind == STEP_SEND || s->kind == STEP_RECEIVE)
         return !plan_on_gpu(p, s->place) || shard->source == SHARD_MESSAGE || shard->source == SHARD_BUNDLE;
-    if (s->kind == STEP_ORDER || o->access == ACCESS_NONE || !plan_is_far(p, s->place, shard))
+    if (s->kind == STEP_ORDER || o->access == ACCESS_NONE || !plan_is_remote(p, s->place, shard))
         return true;
     plan_tiles(shard, &o->region.box, &first, &last);
     return o->access == ACCESS_READ && !shard->host && first == last &&

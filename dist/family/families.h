@@ -32,6 +32,6 @@ trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama
 trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim);
 
 /* The gradient of x, brought back to the mesh of x. */
-trama_value *reshard_beside(trama_where where, trama_value *gradient, trama_value *x);
+trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_value *x);
 
 #endif

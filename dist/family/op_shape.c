@@ -232,15 +232,15 @@ trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mes
  * it arises, and whoever needs it otherwise reshards it there. */
 void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    d_in[0] = reshard_beside(node->where, d_out[0], node->in[0]);
+    d_in[0] = reshard_colocated(node->where, d_out[0], node->in[0]);
 }
 
-trama_value *reshard_beside(trama_where where, trama_value *gradient, trama_value *x)
+trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_value *x)
 {
     trama_value *d = apply1(where, &trama_op_reshard, gradient);
     if (!d)
         return NULL;
-    d->beside = x;
+    d->colocated = x;
     if (x->mesh && !layout_has(&x->layout, TRAMA_OPEN)) {
         d->mesh = x->mesh;
         d->annotated = x->annotated;

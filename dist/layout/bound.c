@@ -7,7 +7,7 @@ int64_t bound_lacking(const trama_mesh *source_mesh, const trama_layout *source,
 {
     box wanted, held, common;
     layout_box(target_mesh, target, whole, position, &wanted);
-    int there = mesh_find_near(source_mesh, target_mesh->ids[position], position);
+    int there = mesh_find_hinted(source_mesh, target_mesh->ids[position], position);
     if (there < 0 || !layout_present(source, there))
         return box_count(&wanted);
     layout_box(source_mesh, source, whole, there, &held);

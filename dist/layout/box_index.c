@@ -7,7 +7,7 @@
 /* qsort knows no context: the dim goes with each key. */
 typedef struct sorted {
     int dim;
-    spot s;
+    indexed_box s;
 } sorted;
 
 static int compare_i64(int64_t a, int64_t b)
@@ -29,7 +29,7 @@ static int compare_borders(const void *a, const void *b)
     return compare_i64(*(const int64_t *)a, *(const int64_t *)b);
 }
 
-static int count_borders(const spots *s, int dim, int64_t *borders)
+static int count_borders(const box_index *s, int dim, int64_t *borders)
 {
     int n = 0;
     for (int i = 0; i < s->at.n; i++)
@@ -40,7 +40,7 @@ static int count_borders(const spots *s, int dim, int64_t *borders)
     return n;
 }
 
-static int choose_dim(const spots *s)
+static int choose_dim(const box_index *s)
 {
     int64_t *borders = trama_alloc((size_t)s->at.n * sizeof *borders);
     int best = 0, most = 0;
@@ -53,7 +53,7 @@ static int choose_dim(const spots *s)
     return best;
 }
 
-void spots_sort(spots *s)
+void box_index_sort(box_index *s)
 {
     if (!s->at.n)
         return;
@@ -70,7 +70,7 @@ void spots_sort(spots *s)
     free(keys);
 }
 
-void spots_unite(spots *s)
+void box_index_unite(box_index *s)
 {
     int n = 0;
     for (int i = 0; i < s->at.n; i++)
@@ -80,13 +80,13 @@ void spots_unite(spots *s)
     s->at.n = n;
 }
 
-void spots_free(spots *s)
+void box_index_free(box_index *s)
 {
     ARRAY_FREE(&s->at);
 }
 
-/* The first spot that begins behind `border`. */
-static int first_behind(const spots *s, int64_t border)
+/* The first box that begins behind `border`. */
+static int first_behind(const box_index *s, int64_t border)
 {
     int from = 0, to = s->at.n;
     while (from < to) {
@@ -99,7 +99,7 @@ static int first_behind(const spots *s, int64_t border)
     return from;
 }
 
-int spots_next(const spots *s, const box *b, int from)
+int box_index_next(const box_index *s, const box *b, int from)
 {
     box common;
     if (b->ndim && from == 0)
@@ -114,7 +114,7 @@ int spots_next(const spots *s, const box *b, int from)
     return -1;
 }
 
-int spots_equal(const spots *s, int i)
+int box_index_equal(const box_index *s, int i)
 {
     int n = 1;
     while (i + n < s->at.n && s->at.at[i].term == s->at.at[i + n].term && box_equal(&s->at.at[i].b, &s->at.at[i + n].b))
@@ -122,10 +122,11 @@ int spots_equal(const spots *s, int i)
     return n;
 }
 
-bool spots_overlap(const spots *s, int *one, int *other)
+bool box_index_overlap(const box_index *s, int *one, int *other)
 {
     for (int i = 0; i < s->at.n; i++)
-        for (int k = spots_next(s, &s->at.at[i].b, 0); k >= 0 && k < i; k = spots_next(s, &s->at.at[i].b, k + 1)) {
+        for (int k = box_index_next(s, &s->at.at[i].b, 0); k >= 0 && k < i;
+             k = box_index_next(s, &s->at.at[i].b, k + 1)) {
             if (box_equal(&s->at.at[i].b, &s->at.at[k].b) && s->at.at[i].rank != s->at.at[k].rank)
                 continue;
             *one = k;
@@ -135,10 +136,10 @@ bool spots_overlap(const spots *s, int *one, int *other)
     return false;
 }
 
-int64_t spots_count(const spots *s)
+int64_t box_index_count(const box_index *s)
 {
     int64_t count = 0;
-    for (int i = 0; i < s->at.n; i += spots_equal(s, i))
+    for (int i = 0; i < s->at.n; i += box_index_equal(s, i))
         count += box_count(&s->at.at[i].b);
     return count;
 }

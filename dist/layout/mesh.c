@@ -112,7 +112,7 @@ trama_mesh *mesh_new(int ndim, const int *shape, const char *const *names, const
     return m;
 }
 
-trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids)
+trama_mesh *trama_mesh_create_ids(int ndim, const int *shape, const char *const *names, const int *ids)
 {
     if (!shape)
         return mesh_error("the list of extents is NULL", NULL), NULL;
@@ -245,7 +245,7 @@ trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shap
 {
     if (!parent || !ids)
         return mesh_error(parent ? "the ids of a child are NULL" : "the parent is NULL", NULL), NULL;
-    trama_mesh *m = trama_mesh_create(ndim, shape, names, ids);
+    trama_mesh *m = trama_mesh_create_ids(ndim, shape, names, ids);
     if (!m)
         return NULL;
     int *at = trama_alloc((size_t)m->size * sizeof *at), missing = -1;
@@ -429,7 +429,7 @@ int mesh_find(const trama_mesh *mesh, int id)
     return -1;
 }
 
-int mesh_find_near(const trama_mesh *mesh, int id, int position)
+int mesh_find_hinted(const trama_mesh *mesh, int id, int position)
 {
     return position < mesh->size && mesh->ids[position] == id ? position : mesh_find(mesh, id);
 }

@@ -20,8 +20,8 @@ struct trama_mesh {
     ARRAY(unsigned char *) masks;                /* interned, so that layouts are plain values */
 };
 
-/* Within other calls: as trama_mesh_create, of ids that are good; NULL for axes that are none, and for meshes that are
- * larger than all before and have no room. */
+/* Within other calls: as trama_mesh_create_ids, of ids that are good; NULL for axes that are none, and for meshes that
+ * are larger than all before and have no room. */
 trama_mesh *mesh_new(int ndim, const int *shape, const char *const *names, const int *ids);
 trama_mesh *mesh_copy(const trama_mesh *mesh); /* without masks */
 
@@ -34,7 +34,7 @@ int mesh_position(const trama_mesh *mesh, const int *coordinate);
 
 /* The position of a process id, -1 where it is not in the mesh. */
 int mesh_find(const trama_mesh *mesh, int id);
-int mesh_find_near(const trama_mesh *mesh, int id, int position); /* the same; quick where it is there */
+int mesh_find_hinted(const trama_mesh *mesh, int id, int position); /* the same; quick where it is there */
 
 /* The mesh's own copy of a mask: equal masks have equal addresses; all ones is NULL. */
 const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask);

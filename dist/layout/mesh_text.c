@@ -122,14 +122,14 @@ static trama_mesh *make_mesh(const char *source, const axis_source *axes, int nd
         return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "mesh: '%s' names %d ids for %lld processes", source, ids->n,
                           (long long)size),
                NULL;
-    trama_mesh *mesh = trama_mesh_create(ndim, shape, names, ids->n ? ids->at : NULL);
+    trama_mesh *mesh = trama_mesh_create_ids(ndim, shape, names, ids->n ? ids->at : NULL);
     for (int a = 0; mesh && a < ndim; a++)
         if (axes[a].weights.n && !mesh_set_weights(mesh, a, axes[a].weights.at))
             trama_mesh_destroy(&mesh);
     return mesh;
 }
 
-trama_mesh *trama_mesh_parse(const char *source)
+trama_mesh *trama_mesh_create(const char *source)
 {
     axis_source axes[TRAMA_MAX_AXES];
     int ndim = 0;

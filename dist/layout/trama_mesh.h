@@ -12,11 +12,11 @@ typedef struct trama_mesh trama_mesh; /* not changed once it is made */
 /* Parses "dp=2,mp=2" (processes 0..3, row-major), "dp=2,mp=2:4,5,6,7" (with ids), "4" and "2,3" (axes without names),
  * or "dp=[3,1],mp=2" (an axis of 2 with weights). NULL on a wrong text; trama_error() says what. The caller destroys
  * the mesh after the programs that name it have been built: they copy it. */
-trama_mesh *trama_mesh_parse(const char *text);
+trama_mesh *trama_mesh_create(const char *text);
 
 /* ndim axes of extent shape[i] >= 1; names NULL or [ndim], each NULL or an identifier; ids NULL (0, 1, ...) or one
  * unique id in 0 .. 2^24-1 a process, row-major. NULL on error. */
-trama_mesh *trama_mesh_create(int ndim, const int *shape, const char *const *names, const int *ids);
+trama_mesh *trama_mesh_create_ids(int ndim, const int *shape, const char *const *names, const int *ids);
 
 /* A mesh of processes of parent, in any shape; every id must be in the parent. An axis whose processes lie along one
  * axis of the parent has their weights; trama_mesh_weighted gives it others. The child keeps a copy of the parent, which

@@ -21,7 +21,7 @@ process_map *map_by_order(int n, const int *order, const machine *m)
 {
     process_map *map = trama_alloc(sizeof *map);
     map->n = n;
-    map->apart = n <= m->n_places;
+    map->distinct = n <= m->n_places;
     map->place = trama_alloc((size_t)n * sizeof *map->place);
     for (int i = 0; i < n; i++) {
         int64_t at = order ? order[i] : i;
@@ -49,12 +49,12 @@ int map_place(const process_map *map, int id)
     return id >= MAP_RANK ? map->of_rank[(id - MAP_RANK) % map->n_ranks] : map->place[id % map->n];
 }
 
-bool map_is_apart(const process_map *map, const trama_mesh *mesh)
+bool map_is_distinct(const process_map *map, const trama_mesh *mesh)
 {
     for (int i = 0; i < mesh->size; i++)
         if (mesh->ids[i] >= map->n)
             return false;
-    return map->apart;
+    return map->distinct;
 }
 
 double map_cost(const process_map *map, const process_traffic *traffic, const machine *m)

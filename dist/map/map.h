@@ -13,9 +13,9 @@ struct process_traffic; /* map_traffic.h */
 
 /* Process id -> place of the machine table. */
 typedef struct process_map {
-    int n;      /* ids 0 .. n-1 */
-    bool apart; /* no two of them share a place */
-    int *place; /* [n] */
+    int n;         /* ids 0 .. n-1 */
+    bool distinct; /* no two of them share a place */
+    int *place;    /* [n] */
     int n_ranks;
     int *of_rank; /* [n_ranks] the first place of each */
 } process_map;
@@ -46,6 +46,6 @@ void map_destroy(process_map **map);
 int map_place(const process_map *map, int id);
 
 /* Whether each process of the mesh has a place of its own. */
-bool map_is_apart(const process_map *map, const trama_mesh *mesh);
+bool map_is_distinct(const process_map *map, const trama_mesh *mesh);
 
 #endif

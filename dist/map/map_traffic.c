@@ -24,11 +24,11 @@ typedef struct clique {
 } clique;
 
 /* A layout that a value has been brought to. */
-typedef struct holding {
+typedef struct dist_value {
     const trama_mesh *mesh;
     trama_layout layout;
     int next; /* of the same value; -1 */
-} holding;
+} dist_value;
 
 typedef struct survey {
     const trama_program *program;
@@ -37,9 +37,9 @@ typedef struct survey {
     process_traffic *traffic;
     ARRAY(change) changes;
     ARRAY(clique) cliques;
-    ARRAY(holding) holdings;
+    ARRAY(dist_value) dist_values;
     ARRAY(trama_mesh *) meshes; /* made for routes */
-    int *of_value;              /* [value id] its last holding; -1 */
+    int *of_value;              /* [value id] its last distributed value; -1 */
 } survey;
 
 static unsigned changed_axes(const transfer *t)
@@ -61,7 +61,7 @@ static bool same_change(const transfer *a, const transfer *b)
            trama_layout_equal(&a->to, &b->to);
 }
 
-static void note_change(survey *s, const trama_value *v, const holding *from, const holding *to)
+static void note_change(survey *s, const trama_value *v, const dist_value *from, const dist_value *to)
 {
     trama_shape shape = v->shape;
     for (int d = 0; d < shape.ndim; d++)
@@ -80,17 +80,17 @@ static void note_change(survey *s, const trama_value *v, const holding *from, co
 /* The value in a layout: there already, or a change from the one that it rests in. */
 static void want(survey *s, const trama_value *v, const trama_mesh *mesh, const trama_layout *layout)
 {
-    holding to = {mesh, *layout, s->of_value[v->id]};
-    holding from = {s->l->mesh[v->id], s->l->value[v->id], -1};
+    dist_value to = {mesh, *layout, s->of_value[v->id]};
+    dist_value from = {s->l->mesh[v->id], s->l->value[v->id], -1};
     if (!mesh || !from.mesh)
         return;
-    for (int h = to.next; h >= 0; h = s->holdings.at[h].next)
-        if (s->holdings.at[h].mesh == mesh && trama_layout_equal(&s->holdings.at[h].layout, layout))
+    for (int h = to.next; h >= 0; h = s->dist_values.at[h].next)
+        if (s->dist_values.at[h].mesh == mesh && trama_layout_equal(&s->dist_values.at[h].layout, layout))
             return;
     if (mesh != from.mesh || !trama_layout_equal(layout, &from.layout))
         note_change(s, v, &from, &to);
-    s->of_value[v->id] = s->holdings.n;
-    *ARRAY_PUSH(&s->holdings) = to;
+    s->of_value[v->id] = s->dist_values.n;
+    *ARRAY_PUSH(&s->dist_values) = to;
 }
 
 /* What an op makes goes to the layout that its value rests in. */
@@ -98,13 +98,13 @@ static void settle(survey *s, const trama_node *node, int result)
 {
     const trama_value *v = node->out[result];
     const op_layouts *op = &s->l->op[node->id];
-    holding made = {op->mesh, op->out[result], -1}, rests = {s->l->mesh[v->id], s->l->value[v->id], 0};
+    dist_value made = {op->mesh, op->out[result], -1}, rests = {s->l->mesh[v->id], s->l->value[v->id], 0};
     if (!made.mesh || !rests.mesh)
         return;
     if (made.mesh != rests.mesh || !trama_layout_equal(&made.layout, &rests.layout))
         note_change(s, v, &made, &rests);
-    s->of_value[v->id] = s->holdings.n;
-    *ARRAY_PUSH(&s->holdings) = made;
+    s->of_value[v->id] = s->dist_values.n;
+    *ARRAY_PUSH(&s->dist_values) = made;
 }
 
 static void survey_node(survey *s, const trama_node *node)
@@ -298,7 +298,7 @@ static void add_directly(survey *s, const transfer *t, int times)
 /* A change as the plan makes it where each process has a place of its own. */
 static void add_change(survey *s, const transfer *t, int times, reshard_part within)
 {
-    reshard_choice c = reshard_choose(t, &(reshard_setting){.apart = true, .within = within});
+    reshard_choice c = reshard_choose(t, &(reshard_setting){.distinct = true, .within = within});
     if (!reshard_has_route(&c)) {
         add_directly(s, &c.t, times);
         return;
@@ -338,6 +338,6 @@ process_traffic *traffic_of_program(const trama_program *program, const layouts 
     ARRAY_FREE(&s.meshes);
     ARRAY_FREE(&s.changes);
     ARRAY_FREE(&s.cliques);
-    ARRAY_FREE(&s.holdings);
+    ARRAY_FREE(&s.dist_values);
     return s.traffic;
 }

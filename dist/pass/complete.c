@@ -113,8 +113,8 @@ static trama_status spread_meshes(completion *c)
             if (status)
                 return status;
             for (int o = 0; o < node->op->n_out; o++) {
-                const trama_value *beside = node->out[o]->beside;
-                const trama_mesh *own = beside ? l->mesh[beside->id] : mesh;
+                const trama_value *colocated = node->out[o]->colocated;
+                const trama_mesh *own = colocated ? l->mesh[colocated->id] : mesh;
                 changed |= own && give_mesh(l, node->out[o], own);
             }
             if (mesh && node->op->follows)

@@ -25,7 +25,7 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
 trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result);
 
 /* How a value lies that comes back to where another one is: like it, but whole where that is partial. */
-trama_layout layout_beside(const trama_layout *other);
+trama_layout layout_colocated(const trama_layout *other);
 
 void layouts_room(layouts *l, int n_values, int n_nodes); /* makes room, zeroed */
 void layouts_free(layouts *l);

@@ -13,7 +13,7 @@ void close_open_axes(trama_layout *layout)
             layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
 }
 
-trama_layout layout_beside(const trama_layout *other)
+trama_layout layout_colocated(const trama_layout *other)
 {
     trama_layout layout = *other;
     for (int a = 0; a < layout.naxes; a++)
@@ -164,8 +164,8 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
             op->out[o] = op->in[o];
         } else if (!layout_has(value, TRAMA_OPEN)) {
             continue;
-        } else if (l->mesh[node->out[o]->id] != mesh && node->out[o]->beside) {
-            *value = layout_beside(&l->value[node->out[o]->beside->id]);
+        } else if (l->mesh[node->out[o]->id] != mesh && node->out[o]->colocated) {
+            *value = layout_colocated(&l->value[node->out[o]->colocated->id]);
         } else if (l->mesh[node->out[o]->id] != mesh) {
             close_open_axes(value);
         } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {
@@ -192,7 +192,7 @@ static void place_gradient(const completion *c, const trama_value *v)
 {
     trama_layout *layout = &c->l->value[v->id];
     const trama_value *x = v->gradient_of;
-    if (!(v->listed || v->settled) || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
+    if (!(v->fetched || v->reduce_at_once) || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
         return;
     for (int a = 0; a < layout->naxes; a++) {
         const trama_placement *wanted = &c->l->value[x->id].axis[a];

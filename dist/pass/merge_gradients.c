@@ -69,9 +69,9 @@ static trama_value *buffer_of(merger *m, const trama_value *parameter, const tra
 }
 
 /* A gradient that some target lists is summed for whoever reads it. What is merged is what that is made of. */
-static trama_value *unlisted(merger *m, trama_value *raw)
+static trama_value *unfetched(merger *m, trama_value *raw)
 {
-    if (!raw->listed || !raw->node)
+    if (!raw->fetched || !raw->node)
         return raw;
     trama_value *own = append(m, &trama_op_stop_gradient, 1, &raw);
     if (!own)
@@ -92,7 +92,7 @@ static trama_value *unlisted(merger *m, trama_value *raw)
  * is scaled: in this order, so that what is sent is the buffer itself, and the rest is part of the update's task. */
 static trama_value *merged(merger *m, int i)
 {
-    trama_value *raw = unlisted(m, m->effect->raw.at[i]), *parameter = m->effect->trained.at[i];
+    trama_value *raw = unfetched(m, m->effect->raw.at[i]), *parameter = m->effect->trained.at[i];
     trama_value *const *scalar = m->made->scalar;
     if (!raw)
         return NULL;
@@ -103,10 +103,10 @@ static trama_value *merged(merger *m, int i)
     trama_value *result = append(m, &trama_op_mul, 2, (trama_value *[]){placed, scale_as(m, raw->dtype)});
     if (result) {
         added->gradient_of = placed->gradient_of = result->gradient_of = parameter;
-        placed->settled = true;
+        placed->reduce_at_once = true;
         *ARRAY_PUSH(&m->micro_step->effects) = added;
     }
-    raw->settled = m->target->merge.how & TRAMA_SYNC_EACH;
+    raw->reduce_at_once = m->target->merge.how & TRAMA_MERGE_SYNC_EACH;
     return result;
 }
 

@@ -105,7 +105,7 @@ static bool may_cut(const trama_rule *rule, int dim)
 /* How a result is cut: as any shard, but one of several terms into what is sent and summed at a time, so that one part
  * can leave while the next is computed, and none is packed: with more than two the slices that their sum will exchange.
  */
-static void result_cut(const compute_group *g, const plan_holding *h, const plan_piece *piece, trama_dtype dtype,
+static void result_cut(const compute_group *g, const plan_dist_value *h, const plan_local_box *piece, trama_dtype dtype,
                        int *dim, int *parts)
 {
     const box *b = &piece->region.box;
@@ -131,15 +131,15 @@ static void make_result(compute_group *g, const trama_node *node, int o, const t
 {
     partition *q = g->q;
     int value = node->out[o]->id;
-    plan_holding h = {.value = value, .mesh = g->mesh, .layout = *layout};
+    plan_dist_value h = {.value = value, .mesh = g->mesh, .layout = *layout};
     box whole = partition_whole(q, value);
     partition_pieces(q, g->mesh, layout, &whole, &h);
-    const plan_holding *state = node->op->updates >> o & 1
-                                    ? find_holding(q->p, node->in[o]->id, g->mesh, &layouts_of(q, node->id)->in[o])
-                                    : NULL;
+    const plan_dist_value *state =
+        node->op->updates >> o & 1 ? find_dist_value(q->p, node->in[o]->id, g->mesh, &layouts_of(q, node->id)->in[o])
+                                   : NULL;
     h.inside = state && state->inside;
     for (int k = 0; k < h.pieces.n; k++) {
-        plan_piece *piece = &h.pieces.at[k];
+        plan_local_box *piece = &h.pieces.at[k];
         if (state) {
             piece->region = find_piece(state, piece->place, &piece->region.box, piece->term)->region;
             continue;
@@ -149,11 +149,11 @@ static void make_result(compute_group *g, const trama_node *node, int o, const t
         piece->region.shard = partition_shard(q, internal ? SHARD_INTERNAL : SHARD_OWN, value, piece->place,
                                               &piece->region.box, dim, parts);
     }
-    *ARRAY_PUSH(&q->p->holdings) = h;
+    *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
-/* Holdings of the results, in the layout that the op makes; shards where the op does not update state. A state that not
- * all compute who hold it is first where it has always been. */
+/* Distributed values of the results, in the layout that the op makes; shards where the op does not update state. A
+ * state that not all compute who hold it is first where it has always been. */
 void compute_results(compute_group *g, const bool *internal)
 {
     const partition *q = g->q;
@@ -199,10 +199,10 @@ static plan_region operand_region(const compute_group *g, const trama_node *node
     const partition *q = g->q;
     const trama_value *v = node->in[t];
     const trama_layout *layout = &layouts_of(q, node->id)->in[t];
-    const plan_holding *h = find_holding(q->p, v->id, g->mesh, layout);
+    const plan_dist_value *h = find_dist_value(q->p, v->id, g->mesh, layout);
     box b, whole = partition_whole(q, v->id);
     layout_box(g->mesh, layout, &whole, position, &b);
-    const plan_piece *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
+    const plan_local_box *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
     assert(piece && "an operand is where its op runs");
     plan_region region = {piece->region.shard, box_from(&q->s.rules[node->id], t, r, &whole)};
     if (node == g->nodes.at[0] && rule_reaches(&q->s.rules[node->id], t) && box_count(&region.box) &&
@@ -244,10 +244,10 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
                          : add_operand(a, q->p, operand_region(g, node, t, position, place, &r), ACCESS_READ);
     for (int o = 0; o < rule->n_out; o++) {
         const trama_layout *layout = &layouts_of(q, node->id)->out[o];
-        const plan_holding *h = find_holding(q->p, node->out[o]->id, g->mesh, layout);
+        const plan_dist_value *h = find_dist_value(q->p, node->out[o]->id, g->mesh, layout);
         box b, whole = partition_whole(q, node->out[o]->id);
         layout_box(g->mesh, layout, &whole, position, &b);
-        const plan_piece *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
+        const plan_local_box *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
         plan_region region = {piece->region.shard, box_from(rule, rule->n_in + o, &r, &whole)};
         if (part->partial)
             region = *part->partial;
@@ -277,7 +277,7 @@ static int lane_of_operands(const partition *q, const assembly *a)
     return lane;
 }
 
-static void emit_portion(compute_group *g, const plan_piece *piece, const portion *part, int lane)
+static void emit_portion(compute_group *g, const plan_local_box *piece, const portion *part, int lane)
 {
     partition *q = g->q;
     assembly a;
@@ -299,7 +299,7 @@ static void emit_portion(compute_group *g, const plan_piece *piece, const portio
     s->exchange = -1;
 }
 
-static void emit_tile(compute_group *g, const plan_piece *piece, const box *tile, int lane)
+static void emit_tile(compute_group *g, const plan_local_box *piece, const box *tile, int lane)
 {
     emit_portion(g, piece, &(portion){.tile = *tile, .summed = -1}, lane);
 }
@@ -325,7 +325,7 @@ static int summed_factor(const trama_rule *rule, int t, const factor_range *r, i
 
 /* Which factor of a piece's op is summed in parts, and in how many: where little comes of much, the parts are tasks of
  * their own. By sizes alone, so that the bits are the same on any number of workers. 1: all at once. */
-static int summed_parts(const compute_group *g, const plan_piece *piece, int *factor)
+static int summed_parts(const compute_group *g, const plan_local_box *piece, int *factor)
 {
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
@@ -347,7 +347,7 @@ static int summed_parts(const compute_group *g, const plan_piece *piece, int *fa
 }
 
 /* Terms in the order of the parts, then their sum. */
-static void emit_sum(compute_group *g, const plan_piece *piece, int factor, int parts)
+static void emit_sum(compute_group *g, const plan_local_box *piece, int factor, int parts)
 {
     partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
@@ -381,7 +381,7 @@ static int lane_of(const partition *q, int place, int64_t tile, int64_t tiles)
 
 /* The shard whose tiles the steps of a piece take; NULL: the piece at once. Where a result has one tile, or none that
  * anybody sees, and a large operand is a sum that arrives in several, an op of elements takes one after the other. */
-static const plan_shard *tiles_of(const compute_group *g, const plan_piece *piece, const plan_shard *result)
+static const plan_shard *tiles_of(const compute_group *g, const plan_local_box *piece, const plan_shard *result)
 {
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
@@ -390,8 +390,8 @@ static const plan_shard *tiles_of(const compute_group *g, const plan_piece *piec
         return NULL;
     for (int t = 0; node->op->pointwise && result->cut_parts == 1 && t < node->op->n_in; t++) {
         const trama_layout *layout = &layouts_of(q, node->id)->in[t];
-        const plan_holding *h = find_holding(q->p, node->in[t]->id, g->mesh, layout);
-        const plan_piece *o =
+        const plan_dist_value *h = find_dist_value(q->p, node->in[t]->id, g->mesh, layout);
+        const plan_local_box *o =
             h ? find_piece(h, piece->place, &piece->region.box, term_of(g->mesh, layout, piece->position)) : NULL;
         const plan_shard *s = o ? &q->p->shards.at[o->region.shard] : NULL;
         if (s && s->summed && box_equal(&s->box, &piece->region.box) && s->cut_parts > finest->cut_parts)
@@ -404,11 +404,11 @@ void compute_tiles(compute_group *g)
 {
     partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const plan_holding *found = find_holding(q->p, node->out[0]->id, g->mesh, &layouts_of(q, g->leader)->out[0]);
+    const plan_dist_value *found = find_dist_value(q->p, node->out[0]->id, g->mesh, &layouts_of(q, g->leader)->out[0]);
     int n_pieces = found->pieces.n;
     for (int i = 0; i < n_pieces; i++) {
-        const plan_holding *h = find_holding(q->p, node->out[0]->id, g->mesh, &layouts_of(q, g->leader)->out[0]);
-        const plan_piece piece = h->pieces.at[i];
+        const plan_dist_value *h = find_dist_value(q->p, node->out[0]->id, g->mesh, &layouts_of(q, g->leader)->out[0]);
+        const plan_local_box piece = h->pieces.at[i];
         const plan_shard shard = q->p->shards.at[piece.region.shard];
         if (box_count(&piece.region.box) == 0)
             continue;

@@ -103,9 +103,9 @@ static bool find_sums(const plan *p, int shard, step_list *sums)
 /* Whether a value that is kept lies in the shard. */
 static bool is_kept(const plan *p, int shard, const bool *kept)
 {
-    for (int i = 0; i < p->holdings.n; i++)
-        for (int k = 0; kept[p->holdings.at[i].value] && k < p->holdings.at[i].pieces.n; k++)
-            if (p->holdings.at[i].pieces.at[k].region.shard == shard)
+    for (int i = 0; i < p->dist_values.n; i++)
+        for (int k = 0; kept[p->dist_values.at[i].value] && k < p->dist_values.at[i].pieces.n; k++)
+            if (p->dist_values.at[i].pieces.at[k].region.shard == shard)
                 return true;
     return false;
 }

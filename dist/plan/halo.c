@@ -86,7 +86,7 @@ int halo_parts(const compute_group *g, int position, const box *result, box *par
 }
 
 /* What the parts of one process need of operand t and lack. */
-static void want(const compute_group *g, int t, int position, spots *wanted)
+static void want(const compute_group *g, int t, int position, box_index *wanted)
 {
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
@@ -99,7 +99,7 @@ static void want(const compute_group *g, int t, int position, spots *wanted)
     int n = box_count(&result) ? halo_parts(g, position, &result, parts) : 0;
     for (int i = 1; i < n; i++) {
         int place = place_of(q, g->mesh, position);
-        spot s = {.place = place, .rank = q->s.machine->places[place].rank};
+        indexed_box s = {.place = place, .rank = q->s.machine->places[place].rank};
         s.term = term_of(g->mesh, &layouts_of(q, node->id)->in[t], position);
         s.b = compute_operand_box(g, t, position, &parts[i]);
         if (box_count(&s.b) && !box_contains(&own, &s.b))
@@ -113,21 +113,21 @@ void halo_fetch(compute_group *g)
     const trama_node *node = g->nodes.at[0];
     const trama_rule *rule = &q->s.rules[node->id];
     for (int t = 0; t < rule->n_in; t++) {
-        spots wanted = {0};
+        box_index wanted = {0};
         if (!rule_reaches(rule, t))
             continue;
         for (int i = 0; i < g->mesh->size; i++)
             want(g, t, i, &wanted);
-        const plan_holding *h = find_holding(q->p, node->in[t]->id, g->mesh, &layouts_of(q, node->id)->in[t]);
+        const plan_dist_value *h = find_dist_value(q->p, node->in[t]->id, g->mesh, &layouts_of(q, node->id)->in[t]);
         if (wanted.at.n)
-            partition_fetch(q, (int)(h - q->p->holdings.at), &wanted, node->id, &g->halos[t]);
-        spots_free(&wanted);
+            partition_fetch(q, (int)(h - q->p->dist_values.at), &wanted, node->id, &g->halos[t]);
+        box_index_free(&wanted);
     }
 }
 
-const plan_piece *halo_find(const compute_group *g, int t, int place, int term, const box *b)
+const plan_local_box *halo_find(const compute_group *g, int t, int place, int term, const box *b)
 {
-    const plan_holding *h = &g->halos[t];
+    const plan_dist_value *h = &g->halos[t];
     for (int i = 0; i < h->pieces.n; i++)
         if (h->pieces.at[i].place == place && h->pieces.at[i].term == term &&
             box_contains(&h->pieces.at[i].region.box, b))

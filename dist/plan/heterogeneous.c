@@ -80,7 +80,7 @@ static const unsigned char *mask_of(partition *q, const chosen *wanted)
     return made->mask;
 }
 
-trama_layout unlike_unmasked(const partition *q, const trama_layout *layout)
+trama_layout heterogeneous_unmasked(const partition *q, const trama_layout *layout)
 {
     trama_layout all = *layout;
     for (int i = 0; i < q->choices.n && layout->mask; i++)
@@ -112,7 +112,7 @@ static unsigned replica_axes(const compute_group *g)
 /* Whether operand t is where the op would compute without a mask. */
 static bool is_complete(const compute_group *g, const trama_node *node, int t)
 {
-    return find_holding(g->q->p, node->in[t]->id, g->mesh, &g->q->s.l->op[node->id].in[t]) != NULL;
+    return find_dist_value(g->q->p, node->in[t]->id, g->mesh, &g->q->s.l->op[node->id].in[t]) != NULL;
 }
 
 /* Whether all is computed anywhere with equal bits, and nothing has to go there for that first. */
@@ -126,14 +126,14 @@ static bool may_be_anywhere(const compute_group *g, const unsigned char *mask)
             trama_layout masked = g->q->s.l->op[node->id].in[t];
             masked.mask = mask;
             if (!is_inside(g, node->in[t]) && !is_complete(g, node, t) &&
-                find_holding(g->q->p, node->in[t]->id, g->mesh, &masked))
+                find_dist_value(g->q->p, node->in[t]->id, g->mesh, &masked))
                 return false;
         }
     }
     return true;
 }
 
-void unlike_choose(compute_group *g)
+void heterogeneous_choose(compute_group *g)
 {
     partition *q = g->q;
     const plan_source *s = &q->s;
@@ -157,7 +157,7 @@ void unlike_choose(compute_group *g)
     }
 }
 
-void unlike_operand(compute_group *g, const trama_node *node, int t)
+void heterogeneous_operand(compute_group *g, const trama_node *node, int t)
 {
     const op_layouts *op = layouts_of(g->q, node->id), *completed = &g->q->s.l->op[node->id];
     if (op == completed || completed->in[t].mask || is_complete(g, node, t))
@@ -166,13 +166,13 @@ void unlike_operand(compute_group *g, const trama_node *node, int t)
     g->q->op[node->id]->in[t].mask = op->out[0].mask;
 }
 
-void unlike_spread(partition *q, const trama_node *node, int result)
+void heterogeneous_spread(partition *q, const trama_node *node, int result)
 {
     int value = node->out[result]->id;
     const trama_mesh *mesh = q->s.l->op[node->id].mesh;
-    const plan_holding *from = find_holding(q->p, value, mesh, &q->op[node->id]->out[result]);
-    const plan_holding *to = find_holding(q->p, value, mesh, &q->s.l->op[node->id].out[result]);
-    q->next = q->wave[value] - 1;
-    q->legs = 0;
-    reshard_into(q, (int)(from - q->p->holdings.at), (int)(to - q->p->holdings.at), node->id);
+    const plan_dist_value *from = find_dist_value(q->p, value, mesh, &q->op[node->id]->out[result]);
+    const plan_dist_value *to = find_dist_value(q->p, value, mesh, &q->s.l->op[node->id].out[result]);
+    q->next = q->bucket[value] - 1;
+    q->hops = 0;
+    reshard_into(q, (int)(from - q->p->dist_values.at), (int)(to - q->p->dist_values.at), node->id);
 }

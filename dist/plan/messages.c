@@ -14,7 +14,7 @@ static int compare_messages(const void *a, const void *b)
     const plan_step *s = *(const plan_step *const *)a, *t = *(const plan_step *const *)b;
     plan_path of_s = plan_path_of(s), of_t = plan_path_of(t);
     const int keys[][2] = {
-        {(int)s->kind, (int)t->kind}, {s->peer, t->peer},     {s->exchange, t->exchange}, {s->key.phase, t->key.phase},
+        {(int)s->kind, (int)t->kind}, {s->peer, t->peer},     {s->exchange, t->exchange}, {s->key.level, t->key.level},
         {s->key.term, t->key.term},   {of_s.from, of_t.from}, {of_s.to, of_t.to}};
     int order = COMPARE_KEYS(keys);
     return order ? order : box_compare(&s->key.box, &t->key.box);
@@ -42,7 +42,7 @@ void number_messages(plan *p)
 typedef struct candidate {
     const plan_step *step;
     int at; /* of the step in the plan */
-    int batch, dtype;
+    int bucket, dtype;
     int64_t elements, bytes;
     plan_region from; /* sent: what its buffer is packed from, else where it lies */
     bool early;       /* sent: that is written again before the others are ready */
@@ -50,16 +50,16 @@ typedef struct candidate {
 
 typedef ARRAY(candidate) candidates;
 
-/* 0: of one way, batch and phase, and of one type, so that they may go together. */
+/* 0: of one way, bucket and level, and of one type, so that they may go together. */
 static int compare_ways(const candidate *c, const candidate *d)
 {
     plan_path of_c = plan_path_of(c->step), of_d = plan_path_of(d->step);
     const int keys[][2] = {{(int)c->step->kind, (int)d->step->kind},
                            {of_c.from, of_d.from},
                            {of_c.to, of_d.to},
-                           {c->batch, d->batch},
+                           {c->bucket, d->bucket},
                            {c->dtype, d->dtype},
-                           {c->step->key.phase, d->step->key.phase}};
+                           {c->step->key.level, d->step->key.level}};
     return COMPARE_KEYS(keys);
 }
 
@@ -75,14 +75,14 @@ static candidates find_candidates(const plan *p)
     candidates found = {0};
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
-        if (s->kind < STEP_SEND || p->exchanges.at[s->exchange].batch < 0)
+        if (s->kind < STEP_SEND || p->exchanges.at[s->exchange].bucket < 0)
             continue;
         const plan_region *r = &plan_step_operand(p, s, 0)->region;
         trama_dtype dtype = p->shards.at[r->shard].dtype;
         int64_t elements = box_count(&r->box), bytes = elements * (int64_t)trama_dtype_size(dtype);
         if (bytes <= BUNDLE_MESSAGE)
             *ARRAY_PUSH(&found) =
-                (candidate){s, i, p->exchanges.at[s->exchange].batch, (int)dtype, elements, bytes, *r, false};
+                (candidate){s, i, p->exchanges.at[s->exchange].bucket, (int)dtype, elements, bytes, *r, false};
     }
     if (found.n)
         qsort(found.at, (size_t)found.n, sizeof *found.at, compare_candidates);

@@ -31,8 +31,8 @@ partition *partition_begin(const plan_source *source)
 static bool *find_sent_later(const partition *q)
 {
     bool *sent = trama_alloc((size_t)max_i64(1, q->p->shards.n));
-    for (int i = 0; i < q->p->holdings.n; i++) {
-        const plan_holding *h = &q->p->holdings.at[i];
+    for (int i = 0; i < q->p->dist_values.n; i++) {
+        const plan_dist_value *h = &q->p->dist_values.at[i];
         bool apart = false;
         for (int k = 0; layout_has(&h->layout, TRAMA_PARTIAL) && k < h->mesh->size; k++)
             apart |= !is_mine(q, place_of(q, h->mesh, k));
@@ -60,9 +60,9 @@ plan *partition_end(partition **partition_)
     return p;
 }
 
-/* ---- Holdings from outside, and in other layouts ---- */
+/* ---- Distributed values from outside, and in other layouts ---- */
 
-static int import_shard(partition *q, int value, const plan *other, const plan_holding *h, int piece)
+static int import_shard(partition *q, int value, const plan *other, const plan_dist_value *h, int piece)
 {
     const plan_shard *theirs = &other->shards.at[h->pieces.at[piece].region.shard];
     for (int i = 0; i < q->p->imports.n; i++)
@@ -82,22 +82,22 @@ static int import_shard(partition *q, int value, const plan *other, const plan_h
 
 void partition_import(partition *q, int value, const plan *other, int as)
 {
-    const plan_holding *theirs = plan_find(other, as);
+    const plan_dist_value *theirs = plan_find(other, as);
     assert(theirs && "the other plan keeps the value");
     const trama_mesh *mesh = q->s.l->mesh[value]; /* the other plan may have its own copy of it */
-    plan_holding h = {.value = value,
+    plan_dist_value h = {.value = value,
                       .mesh = theirs->mesh,
                       .layout = theirs->layout,
-                      .stated = theirs->stated,
+                      .user_boxes = theirs->user_boxes,
                       .inside = theirs->inside};
     if (mesh && h.mesh && trama_mesh_equal(mesh, h.mesh))
         h.mesh = mesh;
     for (int i = 0; i < theirs->pieces.n; i++) {
-        plan_piece piece = theirs->pieces.at[i];
+        plan_local_box piece = theirs->pieces.at[i];
         piece.region.shard = import_shard(q, value, other, theirs, i);
         *ARRAY_PUSH(&h.pieces) = piece;
     }
-    *ARRAY_PUSH(&q->p->holdings) = h;
+    *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
 void partition_follow(partition *q, const plan *before)
@@ -114,11 +114,11 @@ void partition_follow(partition *q, const plan *before)
     }
 }
 
-/* New shards for all pieces of a holding. */
-static void make_shards(partition *q, plan_holding *h, shard_source source, double work)
+/* New shards for all pieces of a distributed value. */
+static void make_shards(partition *q, plan_dist_value *h, shard_source source, double work)
 {
     for (int i = 0; i < h->pieces.n; i++) {
-        plan_piece *piece = &h->pieces.at[i];
+        plan_local_box *piece = &h->pieces.at[i];
         int dim, parts, pieces = pieces_on(h, piece->place);
         partition_cut(q, &piece->region.box, q->s.program->values.at[h->value]->dtype, piece->place, pieces, work, &dim,
                       &parts);
@@ -128,14 +128,14 @@ static void make_shards(partition *q, plan_holding *h, shard_source source, doub
 
 void partition_input(partition *q, int value)
 {
-    plan_holding h = {.value = value, .mesh = q->s.l->mesh[value], .layout = q->s.l->value[value]};
+    plan_dist_value h = {.value = value, .mesh = q->s.l->mesh[value], .layout = q->s.l->value[value]};
     box whole = partition_whole(q, value);
     partition_pieces(q, h.mesh, &h.layout, &whole, &h);
     make_shards(q, &h, SHARD_INPUT, 0);
-    *ARRAY_PUSH(&q->p->holdings) = h;
+    *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
-static int64_t cost_from(const partition *q, const plan_holding *h, const trama_layout *layout)
+static int64_t cost_from(const partition *q, const plan_dist_value *h, const trama_layout *layout)
 {
     const box whole = partition_whole(q, h->value);
     size_t element = trama_dtype_size(q->s.program->values.at[h->value]->dtype);
@@ -143,13 +143,13 @@ static int64_t cost_from(const partition *q, const plan_holding *h, const trama_
     return reshard_most_bytes(&t);
 }
 
-/* The holding of a value from which a layout costs least to make. */
+/* The distributed value of a value from which a layout costs least to make. */
 static int best_source(const partition *q, int value, const trama_mesh *mesh, const trama_layout *layout)
 {
     int best = -1;
     int64_t least = 0;
-    for (int i = 0; i < q->p->holdings.n; i++) {
-        const plan_holding *h = &q->p->holdings.at[i];
+    for (int i = 0; i < q->p->dist_values.n; i++) {
+        const plan_dist_value *h = &q->p->dist_values.at[i];
         if (h->value != value)
             continue;
         if (best < 0) {
@@ -157,10 +157,10 @@ static int best_source(const partition *q, int value, const trama_mesh *mesh, co
             least = -1;
             continue;
         }
-        if (h->mesh != mesh || q->p->holdings.at[best].mesh != mesh)
+        if (h->mesh != mesh || q->p->dist_values.at[best].mesh != mesh)
             continue;
         if (least < 0)
-            least = cost_from(q, &q->p->holdings.at[best], layout);
+            least = cost_from(q, &q->p->dist_values.at[best], layout);
         int64_t cost = cost_from(q, h, layout);
         if (cost < least) {
             least = cost;
@@ -194,10 +194,10 @@ static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const
     return q->s.l->mesh[value] == mesh && trama_layout_equal(&q->s.l->value[value], layout);
 }
 
-/* The wave of a value is how many exchanges of ends and of new states, each behind the one before, it needs: one
+/* The bucket of a value is how many exchanges of ends and of new states, each behind the one before, it needs: one
  * more than those of what it is made of where one had to move. What runs as one task waits for all that it reads. Found
  * from layouts alone, so all ranks find the same. */
-static void count_waves(partition *q, int n, const trama_node *const *nodes)
+static void number_buckets(partition *q, int n, const trama_node *const *nodes)
 {
     int most = 0;
     for (int i = 0; i < n; i++)
@@ -205,33 +205,33 @@ static void count_waves(partition *q, int n, const trama_node *const *nodes)
             const op_layouts *op = layouts_of(q, nodes[i]->id);
             int value = nodes[i]->in[t]->id;
             bool moves = nodes[i]->op->alias || !lies_as(q, value, op->mesh, &op->in[t]);
-            most = (int)max_i64(most, q->wave[value] + (moves && q->ends[value]));
+            most = (int)max_i64(most, q->bucket[value] + (moves && q->ends[value]));
         }
     for (int i = 0; i < n; i++)
         for (int o = 0; o < nodes[i]->op->n_out; o++) {
             const op_layouts *op = layouts_of(q, nodes[i]->id);
             int value = nodes[i]->out[o]->id;
             bool moves = !nodes[i]->op->alias && !lies_as(q, value, op->mesh, &op->out[o]);
-            q->wave[value] = most + (moves && (q->ends[value] || nodes[i]->op->updates >> o & 1));
+            q->bucket[value] = most + (moves && (q->ends[value] || nodes[i]->op->updates >> o & 1));
         }
 }
 
-const plan_holding *partition_reshard(partition *q, int value, const trama_mesh *mesh, const trama_layout *layout,
+const plan_dist_value *partition_reshard(partition *q, int value, const trama_mesh *mesh, const trama_layout *layout,
                                       int node, bool fresh)
 {
-    plan_holding *h = fresh ? NULL : find_holding(q->p, value, mesh, layout);
+    plan_dist_value *h = fresh ? NULL : find_dist_value(q->p, value, mesh, layout);
     if (h)
         return h;
-    int source = best_source(q, value, mesh, layout), first = q->p->holdings.n;
-    const trama_layout all = unlike_unmasked(q, layout);
+    int source = best_source(q, value, mesh, layout), first = q->p->dist_values.n;
+    const trama_layout all = heterogeneous_unmasked(q, layout);
     bool own = lies_as(q, value, mesh, layout), some = lies_as(q, value, mesh, &all);
-    bool counts = q->wave && q->ends[value] && !q->p->holdings.at[source].moved;
-    q->next = counts ? q->wave[value] - some : -1; /* one that goes to its own layout is not there yet */
-    q->legs = 0;
-    reshard_holding(q, source, mesh, layout, node, fresh);
-    for (int i = first; i < q->p->holdings.n; i++)
-        q->p->holdings.at[i].moved = true;
-    h = &q->p->holdings.at[q->p->holdings.n - 1];
+    bool counts = q->bucket && q->ends[value] && !q->p->dist_values.at[source].moved;
+    q->next = counts ? q->bucket[value] - some : -1; /* one that goes to its own layout is not there yet */
+    q->hops = 0;
+    reshard_dist_value(q, source, mesh, layout, node, fresh);
+    for (int i = first; i < q->p->dist_values.n; i++)
+        q->p->dist_values.at[i].moved = true;
+    h = &q->p->dist_values.at[q->p->dist_values.n - 1];
     h->moved = !own;
     return h;
 }
@@ -241,7 +241,7 @@ const plan_holding *partition_reshard(partition *q, int value, const trama_mesh 
 /* Updates write the tiles of their state; others those of their own result. */
 static void emit_group(partition *q, compute_group *g, const bool *internal, const partition_wish *wish)
 {
-    guards old = {0};
+    old_copies old = {0};
     for (int i = 0; i < g->nodes.n; i++) {
         const trama_node *node = g->nodes.at[i];
         for (int t = 0; t < node->op->n_in; t++) {
@@ -250,17 +250,17 @@ static void emit_group(partition *q, compute_group *g, const bool *internal, con
                 inside |= node->in[t]->node == g->nodes.at[k];
             if (inside || node->op->shape_only >> t & 1)
                 continue;
-            unlike_operand(g, node, t);
+            heterogeneous_operand(g, node, t);
             partition_reshard(q, node->in[t]->id, g->mesh, &layouts_of(q, node->id)->in[t], node->id, false);
         }
     }
     for (int i = 0; i < g->nodes.n; i++)
-        guard_old_values(q, wish, g->nodes.at[i], &old);
+        copy_old_values(q, wish, g->nodes.at[i], &old);
     halo_fetch(g);
     compute_results(g, internal);
     compute_tiles(g);
     halo_free(g);
-    guard_install(q, &old);
+    install_old_copies(q, &old);
 }
 
 /* A value whose own layout is not the one that its op makes is resharded at once; its own layout stands first. What
@@ -272,26 +272,26 @@ static void settle(partition *q, const trama_node *node, const bool *internal, c
         int value = node->out[o]->id;
         bool updates = node->op->updates >> o & 1;
         if (some && updates)
-            unlike_spread(q, node, o);
+            heterogeneous_spread(q, node, o);
         if (updates || (some && (internal[value] || !kept[value])))
             continue;
         partition_reshard(q, value, q->s.l->mesh[value], &q->s.l->value[value], node->id, false);
-        const plan_holding *own = find_holding(q->p, value, q->s.l->mesh[value], &q->s.l->value[value]);
-        plan_prefer(q->p, value, (int)(own - q->p->holdings.at));
+        const plan_dist_value *own = find_dist_value(q->p, value, q->s.l->mesh[value], &q->s.l->value[value]);
+        plan_prefer(q->p, value, (int)(own - q->p->dist_values.at));
     }
 }
 
-/* The result of an alias is its operand's holding under another number; where the user reads it, a copy, so that it
+/* The result of an alias is its operand's distributed value under another number; where the user reads it, a copy, so that it
  * stays when the operand is updated or fed again. */
 static void emit_alias(partition *q, const trama_node *node, bool kept)
 {
     int value = node->out[0]->id;
-    const plan_holding *from =
+    const plan_dist_value *from =
         partition_reshard(q, node->in[0]->id, q->s.l->mesh[value], &q->s.l->value[value], node->id, kept);
-    plan_holding h = {.value = value, .mesh = from->mesh, .layout = from->layout, .inside = from->inside};
+    plan_dist_value h = {.value = value, .mesh = from->mesh, .layout = from->layout, .inside = from->inside};
     for (int i = 0; i < from->pieces.n; i++)
         *ARRAY_PUSH(&h.pieces) = from->pieces.at[i];
-    *ARRAY_PUSH(&q->p->holdings) = h;
+    *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
 /* Values that only calls of their own group see. */
@@ -338,7 +338,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     partition_wish wish = {needed, kept, leader};
     bool *internal = find_internal(q, needed, leader, kept);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
-    q->wave = trama_alloc((size_t)p->values.n * sizeof *q->wave);
+    q->bucket = trama_alloc((size_t)p->values.n * sizeof *q->bucket);
     q->ends = find_ends(p, needed);
     for (int i = 0; i < p->nodes.n; i++)
         if (needed[i])
@@ -348,7 +348,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         if (!needed[i] || leader[i] != i || is_there(q, node))
             continue;
         if (node->op->alias) {
-            count_waves(q, 1, &node);
+            number_buckets(q, 1, &node);
             emit_alias(q, node, kept[node->out[0]->id]);
             continue;
         }
@@ -356,8 +356,8 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         for (int k = i; k <= last[i]; k++)
             if (needed[k] && leader[k] == i)
                 *ARRAY_PUSH(&g.nodes) = p->nodes.at[k];
-        unlike_choose(&g);
-        count_waves(q, g.nodes.n, g.nodes.at);
+        heterogeneous_choose(&g);
+        number_buckets(q, g.nodes.n, g.nodes.at);
         emit_group(q, &g, internal, &wish);
         for (int k = 0; k < g.nodes.n; k++)
             settle(q, g.nodes.at[k], internal, kept);
@@ -366,9 +366,9 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     if (!q->s.options.no_fusion)
         merge_sums(q, kept);
     bundle_messages(q);
-    free(q->wave);
+    free(q->bucket);
     free(q->ends);
-    q->wave = NULL;
+    q->bucket = NULL;
     q->ends = NULL;
     for (int i = 0; q->op && i < p->nodes.n; i++)
         free(q->op[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank holds: pieces of holdings, the shards they lie in, tiles; and the steps that name them. */
+/* What a rank holds: pieces of distributed values, the shards they lie in, tiles; and the steps that name them. */
 #include <string.h>
 
 #include "planner.h"
@@ -32,10 +32,10 @@ int term_of(const trama_mesh *mesh, const trama_layout *layout, int position)
     return axes_position(mesh, layout_axes(layout, TRAMA_PARTIAL), coordinate);
 }
 
-const plan_piece *find_piece(const plan_holding *h, int place, const box *b, int term)
+const plan_local_box *find_piece(const plan_dist_value *h, int place, const box *b, int term)
 {
     for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *p = &h->pieces.at[i];
+        const plan_local_box *p = &h->pieces.at[i];
         if (p->place == place && p->term == term && box_equal(&p->region.box, b))
             return p;
     }
@@ -43,7 +43,7 @@ const plan_piece *find_piece(const plan_holding *h, int place, const box *b, int
 }
 
 void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
-                      plan_holding *h)
+                      plan_dist_value *h)
 {
     const local_positions *mine = partition_locals(q, mesh);
     for (int i = 0; i < mine->at.n; i++) {
@@ -55,12 +55,12 @@ void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *
         int term = term_of(mesh, layout, position);
         if (find_piece(h, place, &b, term))
             continue;
-        plan_piece *piece = ARRAY_PUSH(&h->pieces);
-        *piece = (plan_piece){.place = place, .term = term, .position = position, .region = {-1, b}};
+        plan_local_box *piece = ARRAY_PUSH(&h->pieces);
+        *piece = (plan_local_box){.place = place, .term = term, .position = position, .region = {-1, b}};
     }
 }
 
-int pieces_on(const plan_holding *h, int place)
+int pieces_on(const plan_dist_value *h, int place)
 {
     int n = 0;
     for (int i = 0; i < h->pieces.n; i++)
@@ -68,10 +68,10 @@ int pieces_on(const plan_holding *h, int place)
     return n;
 }
 
-plan_holding *find_holding(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout)
+plan_dist_value *find_dist_value(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout)
 {
-    for (int i = 0; i < p->holdings.n; i++) {
-        plan_holding *h = &p->holdings.at[i];
+    for (int i = 0; i < p->dist_values.n; i++) {
+        plan_dist_value *h = &p->dist_values.at[i];
         if (h->value == value && h->mesh == mesh && trama_layout_equal(&h->layout, layout))
             return h;
     }
@@ -83,8 +83,8 @@ plan_holding *find_holding(plan *p, int value, const trama_mesh *mesh, const tra
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
                    int *cut_dim, int *cut_parts)
 {
-    int64_t ways = q->s.options.ways ? q->s.options.ways : q->s.machine->places[place].workers;
-    ways = max_i64(1, ways / max_i64(1, pieces));
+    int64_t most = q->s.options.max_tiles ? q->s.options.max_tiles : q->s.machine->places[place].workers;
+    most = max_i64(1, most / max_i64(1, pieces));
     int dim = 0;
     for (int d = 1; d < b->ndim; d++)
         if (b->n[d] > b->n[dim])
@@ -93,7 +93,7 @@ void partition_cut(const partition *q, const box *b, trama_dtype dtype, int plac
     double worth = bytes / (double)max_i64(1, q->s.options.grain_bytes);
     double by_work = work / (double)max_i64(1, q->s.options.grain_flops);
     worth = by_work > worth ? by_work : worth;
-    int64_t parts = worth < (double)ways ? (int64_t)worth : ways;
+    int64_t parts = worth < (double)most ? (int64_t)worth : most;
     *cut_dim = b->ndim ? dim : -1;
     *cut_parts = b->ndim ? (int)max_i64(1, min_i64(parts, b->n[dim])) : 1;
 }

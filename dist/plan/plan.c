@@ -9,13 +9,13 @@ void plan_destroy(plan **plan_)
     plan *p = *plan_;
     if (!p)
         return;
-    for (int i = 0; i < p->holdings.n; i++)
-        ARRAY_FREE(&p->holdings.at[i].pieces);
+    for (int i = 0; i < p->dist_values.n; i++)
+        ARRAY_FREE(&p->dist_values.at[i].pieces);
     ARRAY_FREE(&p->shards);
     ARRAY_FREE(&p->operands);
     ARRAY_FREE(&p->calls);
     ARRAY_FREE(&p->steps);
-    ARRAY_FREE(&p->holdings);
+    ARRAY_FREE(&p->dist_values);
     ARRAY_FREE(&p->exchanges);
     ARRAY_FREE(&p->imports);
     for (int i = 0; i < p->meshes.n; i++)
@@ -32,17 +32,17 @@ void plan_destroy(plan **plan_)
     *plan_ = NULL;
 }
 
-const plan_holding *plan_find(const plan *p, int value)
+const plan_dist_value *plan_find(const plan *p, int value)
 {
-    for (int i = 0; i < p->holdings.n; i++)
-        if (p->holdings.at[i].value == value)
-            return &p->holdings.at[i];
+    for (int i = 0; i < p->dist_values.n; i++)
+        if (p->dist_values.at[i].value == value)
+            return &p->dist_values.at[i];
     return NULL;
 }
 
-void plan_prefer(plan *p, int value, int holding)
+void plan_prefer(plan *p, int value, int dist_value)
 {
-    plan_holding *first = (plan_holding *)plan_find(p, value), *own = &p->holdings.at[holding], kept = *own;
+    plan_dist_value *first = (plan_dist_value *)plan_find(p, value), *own = &p->dist_values.at[dist_value], kept = *own;
     *own = *first;
     *first = kept;
 }
@@ -225,7 +225,7 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
             text_add(out, "; message buffers %lld B", (long long)e->buffers);
         if (e->bundled)
             text_add(out, "; %d bundled", e->bundled);
-        if (e->unlike)
+        if (e->heterogeneous)
             text_add(out, "; computed on places of one kind");
         if (e->collectives)
             text_add(out, "; %d collectives", e->collectives);

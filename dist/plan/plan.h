@@ -12,13 +12,13 @@
 
 /* How big tasks are, and the rest that a user may set. */
 typedef struct plan_options {
-    int ways;            /* into how many tiles an op is cut at most on a place; 0: the place's workers */
+    int max_tiles;       /* into how many tiles an op is cut at most on a place; 0: the place's workers */
     int64_t grain_flops; /* least work worth one task */
     int64_t grain_bytes;
-    bool no_fusion;         /* one task an op: for comparisons */
-    int64_t sum_tile;       /* least bytes of what is summed as a task of its own; 0: SUM_TILE */
-    int64_t message_window; /* bytes of message buffers that one change of layout has on a place at most; 0:
-                               MESSAGE_WINDOW */
+    bool no_fusion;        /* one task an op: for comparisons */
+    int64_t sum_tile;      /* least bytes of what is summed as a task of its own; 0: SUM_TILE */
+    int64_t staging_bytes; /* bytes of message buffers that one change of layout has on a place at most; 0:
+                               STAGING_BYTES */
     bool collectives; /* GPUs can exchange together: changes of layout among them are collectives where they can be */
     bool nccl_sums;   /* and sum in them, in whatever order: replicas are equal, other meshes give other bits */
 } plan_options;
@@ -51,8 +51,8 @@ typedef struct plan_shard {
     bool host;              /* its memory is the host's: on a GPU's place too, where the rank has no other */
     bool strided;           /* of the host: its elements may lie in any order, so messages are packed */
     int import;
-    int within;   /* view: the shard it lies in; message: the window or bundle it lies in, or -1 */
-    int64_t at;   /* message in a window or bundle: its first element there */
+    int within;   /* view: the shard it lies in; message: the staging buffer or bundle it lies in, or -1 */
+    int64_t at;   /* message in a staging buffer or bundle: its first element there */
     int exchange; /* message in a bundle: whose it is */
     int lane;     /* of the step that wrote its one tile last; 0 before, -1: any or several */
 } plan_shard;
@@ -63,23 +63,24 @@ typedef struct plan_region {
     box box;
 } plan_region;
 
-/* One entry of a holding: the region that a place of this rank has for (box, term). */
-typedef struct plan_piece {
+/* One entry of a distributed value: the region that a place of this rank has for (box, term). */
+typedef struct plan_local_box {
     int place, term;
     int position; /* of one process in the mesh that holds it */
     plan_region region;
-} plan_piece;
+} plan_local_box;
 
 /* A value in one layout, as far as this rank holds it. */
-typedef struct plan_holding {
+typedef struct plan_dist_value {
     int value;
     const trama_mesh *mesh;
     trama_layout layout;
-    const spots *stated; /* who holds what where no layout says it: mesh is NULL then. Not owned, for planning only */
-    bool inside;         /* pieces may lie in larger shards, on whichever rank; all ranks say the same */
-    bool moved;          /* made by an exchange for a reader */
-    ARRAY(plan_piece) pieces;
-} plan_holding;
+    const box_index
+        *user_boxes; /* who holds what where no layout says it: mesh is NULL then. Not owned, for planning only */
+    bool inside;     /* pieces may lie in larger shards, on whichever rank; all ranks say the same */
+    bool moved;      /* made by an exchange for a reader */
+    ARRAY(plan_local_box) pieces;
+} plan_dist_value;
 
 /* ORDER does nothing: what uses some of its operands comes before what uses others that lie in the same memory. */
 typedef enum {
@@ -140,12 +141,12 @@ typedef struct plan_step {
     double flops;
     int priority; /* of those that are ready the one with more goes first; see priority.h */
     struct {      /* send, receive: both sides sort by it */
-        int phase, term;
+        int level, term;
         box box;
     } key;
 } plan_step;
 
-/* One change of layout, with its certificate as far as this rank is concerned. Bytes between places count what is sent
+/* One change of layout, with its cost summary as far as this rank is concerned. Bytes between places count what is sent
  * from place to place; bytes between processes what processes of this rank lack, as if each had its own memory. */
 typedef struct plan_exchange {
     int value;
@@ -156,18 +157,18 @@ typedef struct plan_exchange {
     int64_t bound; /* bytes that the processes of this rank lack, without partials; -1 with partials */
     int64_t least; /* bytes that this rank must receive at least: as bound, where processes of one place share what they
                       have; -1 with partials */
-    int64_t buffers; /* bytes of message buffers of this rank */
-    int messages;    /* received and sent; a bundle counts where its first message does */
-    int bundled;     /* received and sent as parts of bundles */
-    int collectives; /* that places of this rank take part in, each counted for each */
-    int batch;       /* exchanges of one batch need nothing of each other; -1: on its own */
-    bool unlike;     /* of what was computed on places of one kind, for those of others too */
-    bool patient;    /* large messages wait for their receivers, which then need no memory for early ones */
-    int node;        /* the op that asked for it; -1: the user */
+    int64_t buffers;    /* bytes of message buffers of this rank */
+    int messages;       /* received and sent; a bundle counts where its first message does */
+    int bundled;        /* received and sent as parts of bundles */
+    int collectives;    /* that places of this rank take part in, each counted for each */
+    int bucket;         /* exchanges of one bucket need nothing of each other; -1: on its own */
+    bool heterogeneous; /* of what was computed on places of one kind, for those of others too */
+    bool rendezvous;    /* large messages wait for their receivers, which then need no memory for early ones */
+    int node;           /* the op that asked for it; -1: the user */
 } plan_exchange;
 
 typedef struct plan_import {
-    int value; /* the value whose holding it was taken from */
+    int value; /* the value whose distributed value it was taken from */
     int piece; /* which piece of it */
     int shard; /* the shard in the other plan */
 } plan_import;
@@ -178,10 +179,10 @@ typedef struct plan {
     ARRAY(plan_operand) operands;
     ARRAY(plan_call) calls;
     ARRAY(plan_step) steps;
-    ARRAY(plan_holding) holdings; /* by value: what was asked to be kept; holdings of imports too */
+    ARRAY(plan_dist_value) dist_values; /* by value: what was asked to be kept; distributed values of imports too */
     ARRAY(plan_exchange) exchanges;
     ARRAY(plan_import) imports;
-    ARRAY(trama_mesh *) meshes;   /* made for holdings on the way */
+    ARRAY(trama_mesh *) meshes;   /* made for distributed values on the way */
     ARRAY(bool) gpus;             /* [places] */
     ARRAY(unsigned char *) masks; /* of layouts, made on the way */
     ARRAY(plan_group) groups;     /* of all ranks, the same on each */
@@ -189,11 +190,11 @@ typedef struct plan {
 
 void plan_destroy(plan **p);
 
-/* The value's holding in the layout it was completed to; NULL where the plan has none. */
-const plan_holding *plan_find(const plan *p, int value);
+/* The value's distributed value in the layout it was completed to; NULL where the plan has none. */
+const plan_dist_value *plan_find(const plan *p, int value);
 
-/* Makes a holding of a value, by number, the one that plan_find finds. */
-void plan_prefer(plan *p, int value, int holding);
+/* Makes a distributed value of a value, by number, the one that plan_find finds. */
+void plan_prefer(plan *p, int value, int dist_value);
 
 /* Tile i of a shard, as a box; and the range of tiles that a box meets. */
 box plan_tile(const plan_shard *s, int i);
@@ -207,7 +208,7 @@ static inline bool plan_on_gpu(const plan *p, int place)
 }
 
 /* Whether a step on a place gets a shard from another memory than the place's own. */
-static inline bool plan_is_far(const plan *p, int place, const plan_shard *s)
+static inline bool plan_is_remote(const plan *p, int place, const plan_shard *s)
 {
     return s->place != place && (plan_on_gpu(p, place) || plan_on_gpu(p, s->place));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of partition share: partition.c, pieces.c, compute.c, guard.c, halo.c,
+/* What the files of partition share: partition.c, pieces.c, compute.c, copy_on_overwrite.c, halo.c,
  * heterogeneous.c, fuse_sums.c, messages.c; and of room reshard, whose files make one exchange: reshard.c, fetch.c. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
@@ -25,10 +25,10 @@ typedef struct chosen {
 struct partition {
     plan_source s;
     plan *p;
-    int *wave;      /* [value id] exchanges of ends, one behind the other, that it needs; NULL: not a whole program */
+    int *bucket;      /* [value id] exchanges of ends, one behind the other, that it needs; NULL: not a whole program */
     bool *ends;     /* [value id] nothing but updates is computed from it; NULL likewise */
-    int next;       /* wave of the exchanges that are made now; -1: their messages are not bundled */
-    int legs;       /* of them so far: each may need what the one before has moved */
+    int next;       /* bucket of the exchanges that are made now; -1: their messages are not bundled */
+    int hops;       /* of them so far: each may need what the one before has moved */
     bool flat;      /* all places are equally far from each other */
     int kinds;      /* of places, numbered from 0 */
     ARRAY(chosen) choices;
@@ -62,10 +62,10 @@ int term_of(const trama_mesh *mesh, const trama_layout *layout, int position);
 /* The distinct (place, box, term) of a layout on this rank, in the order of their first positions; regions are unset
  * but for their boxes. */
 void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
-                      plan_holding *holding);
+                      plan_dist_value *dist_value);
 
-/* Pieces of the holding on a place. */
-int pieces_on(const plan_holding *h, int place);
+/* Pieces of the distributed value on a place. */
+int pieces_on(const plan_dist_value *h, int place);
 
 /* How a shard is cut into tiles: along its longest dim, into as many as are worth a task of `work` flops. */
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
@@ -90,10 +90,10 @@ plan_step *partition_step(partition *q, step_kind kind, int place, int n, const 
 /* How a region may be written: whole tiles, or a part of a tile whose rest stays. */
 step_access write_access(const plan *p, const plan_region *r);
 
-plan_holding *find_holding(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout);
+plan_dist_value *find_dist_value(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout);
 
-/* The piece of a holding with this place, box and term; NULL. */
-const plan_piece *find_piece(const plan_holding *h, int place, const box *b, int term);
+/* The piece of a distributed value with this place, box and term; NULL. */
+const plan_local_box *find_piece(const plan_dist_value *h, int place, const box *b, int term);
 
 /* What partition_run was asked for. */
 typedef struct partition_wish {
@@ -101,14 +101,14 @@ typedef struct partition_wish {
     const int *leader;
 } partition_wish;
 
-/* guard.c: copies of what an updating node overwrites though it is still read. guard_install goes behind the node's
+/* copy_on_overwrite.c: copies of what an updating node overwrites though it is still read. install_old_copies goes behind the node's
  * steps. */
-typedef struct guard {
-    int original, copy; /* holdings */
-} guard;
-typedef ARRAY(guard) guards;
-void guard_old_values(partition *q, const partition_wish *wish, const trama_node *node, guards *g);
-void guard_install(partition *q, guards *g);
+typedef struct old_copy {
+    int original, copy; /* distributed values */
+} old_copy;
+typedef ARRAY(old_copy) old_copies;
+void copy_old_values(partition *q, const partition_wish *wish, const trama_node *node, old_copies *g);
+void install_old_copies(partition *q, old_copies *g);
 
 /* A group of nodes that run as one task a tile. */
 typedef struct compute_group {
@@ -116,10 +116,10 @@ typedef struct compute_group {
     int leader;
     const trama_mesh *mesh;
     ARRAY(const trama_node *) nodes;
-    plan_holding halos[TRAMA_MAX_OPERANDS]; /* halo.c: of the first node's operands */
+    plan_dist_value halos[TRAMA_MAX_OPERANDS]; /* halo.c: of the first node's operands */
 } compute_group;
 
-/* compute.c: holdings and shards of the group's results (internal[value id]: seen by the group alone), then its steps.
+/* compute.c: distributed values and shards of the group's results (internal[value id]: seen by the group alone), then its steps.
  */
 void compute_results(compute_group *g, const bool *internal);
 void compute_tiles(compute_group *g);
@@ -128,17 +128,17 @@ box compute_operand_box(const compute_group *g, int t, int position, const box *
 
 /* heterogeneous.c: masks the group's results where they are computed on some of their places only; and then an operand from
  * outside that is not there as completed. */
-void unlike_choose(compute_group *g);
-void unlike_operand(compute_group *g, const trama_node *node, int t);
+void heterogeneous_choose(compute_group *g);
+void heterogeneous_operand(compute_group *g, const trama_node *node, int t);
 /* A masked result that updates a state goes to all who hold it. */
-void unlike_spread(partition *q, const trama_node *node, int result);
+void heterogeneous_spread(partition *q, const trama_node *node, int result);
 /* A layout as it would be without that mask. */
-trama_layout unlike_unmasked(const partition *q, const trama_layout *layout);
+trama_layout heterogeneous_unmasked(const partition *q, const trama_layout *layout);
 
-/* fetch.c: boxes of a value, or of its terms, into buffers of their own, from a holding. wanted: of all ranks, also
+/* fetch.c: boxes of a value, or of its terms, into buffers of their own, from a distributed value. wanted: of all ranks, also
  * beyond the ends of the tensor, where it goes on at the other end; it gets sorted. fetched: this rank's, whose pieces
  * the caller frees. */
-void partition_fetch(partition *q, int source, spots *wanted, int node, plan_holding *fetched);
+void partition_fetch(partition *q, int source, box_index *wanted, int node, plan_dist_value *fetched);
 
 /* halo.c: whether the first node reads beyond the ranges of its factors. */
 bool halo_reaches(const compute_group *g);
@@ -150,7 +150,7 @@ int halo_parts(const compute_group *g, int position, const box *result, box *par
 void halo_fetch(compute_group *g);
 void halo_free(compute_group *g);
 /* The buffer that has a box of an operand on a place. */
-const plan_piece *halo_find(const compute_group *g, int t, int place, int term, const box *b);
+const plan_local_box *halo_find(const compute_group *g, int t, int place, int term, const box *b);
 
 /* fuse_sums.c: sums that one step or tiles of one step read are made by them, but of values that are kept. */
 void merge_sums(partition *q, const bool *kept);
@@ -159,10 +159,10 @@ void merge_sums(partition *q, const bool *kept);
 void bundle_messages(partition *q);
 void number_messages(plan *p);
 
-/* reshard.c: makes the target holding (appended to the plan) from a source holding of the same value. */
-void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
+/* reshard.c: makes the target distributed value (appended to the plan) from a source distributed value of the same value. */
+void reshard_dist_value(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
                      bool fresh);
-/* The same into a holding whose shards are there. */
+/* The same into a distributed value whose shards are there. */
 void reshard_into(partition *q, int source, int target, int node);
 
 #endif

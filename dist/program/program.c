@@ -8,10 +8,10 @@
 
 /* ---- Life and errors ---- */
 
-trama_program *trama_program_new(void)
+trama_program *trama_program_create(void)
 {
     trama_program *p = program_new();
-    if (memory_status(NOWHERE, "trama_program_new"))
+    if (memory_status(NOWHERE, "trama_program_create"))
         trama_program_destroy(&p);
     return p;
 }
@@ -445,7 +445,7 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
     *t = (trama_target){.program = program, .id = program->targets.n, .name = trama_text_copy(name), .where = where};
     for (int i = 0; i < n; i++) {
         *ARRAY_PUSH(&t->values) = values[i];
-        values[i]->listed = true;
+        values[i]->fetched = true;
     }
     *ARRAY_PUSH(&program->targets) = t;
     return check_updates(t) && !program_is_short(program, where, "target") ? t : NULL;

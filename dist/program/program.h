@@ -61,11 +61,11 @@ struct trama_value {
     trama_layout layout;
     bool terms;                     /* VALUE_STATE: may be partial: it lies like what it is updated with */
     bool offload;                   /* rests in host memory */
-    bool listed;                    /* in a target: the user may read it */
+    bool fetched;                    /* in a target: the user may read it */
     const trama_value *gradient_of; /* it is the gradient of this value; NULL */
     const trama_value
-        *beside;  /* it is on the mesh of this value, and if it comes from another one lies like it; NULL */
-    bool settled; /* and where it is partial, lies as that value does: it is read by more than an update */
+        *colocated;  /* it is on the mesh of this value, and if it comes from another one lies like it; NULL */
+    bool reduce_at_once; /* and where it is partial, lies as that value does: it is read by more than an update */
     ARRAY(trama_value *) effects;          /* VALUE_EFFECT: the updated values it stands for */
     ARRAY(trama_value *) trained, raw;     /* of trama_minimize: parameters, and their gradients as they are derived */
     int updates_from, updates_to;          /* the nodes that make updates of them */
@@ -144,7 +144,7 @@ struct trama_program {
     void *hook_arg;
 };
 
-trama_program *program_new(void); /* trama_program_new without its check of memory, within another call */
+trama_program *program_new(void); /* trama_program_create without its check of memory, within another call */
 
 /* Where memory was short while a builder recorded: E_MEMORY is the program's first error, and true. */
 bool program_is_short(trama_program *program, trama_where where, const char *call);

@@ -54,7 +54,7 @@ static void link_value(trama_value *c, const trama_value *v)
         *ARRAY_PUSH(&c->raw) = twin(c->program, v->raw.at[i]);
     }
     c->gradient_of = twin(c->program, v->gradient_of);
-    c->beside = twin(c->program, v->beside);
+    c->colocated = twin(c->program, v->colocated);
 }
 
 static op_fixed *copy_fixed(const op_fixed *fixed, int n_in, trama_program *p, const trama_program *from)

@@ -186,8 +186,8 @@ static void target_text(text *t, const trama_target *target)
     const target_merge *merge = &target->merge;
     if (merge->k)
         text_add(t, ", gradients merged over %lld micro-steps%s%s", (long long)merge->k,
-                 merge->how & TRAMA_TOTAL ? ", their total" : "",
-                 merge->how & TRAMA_SYNC_EACH ? ", each summed over the mesh" : "");
+                 merge->how & TRAMA_MERGE_SUM ? ", their total" : "",
+                 merge->how & TRAMA_MERGE_SYNC_EACH ? ", each summed over the mesh" : "");
 }
 
 /* Ends a line that begins at `from`, if there is one. */

@@ -27,7 +27,7 @@ typedef struct trama_program trama_program; /* owns its values and targets */
 typedef struct trama_value trama_value;     /* the symbolic result of an op, an input, or state */
 typedef struct trama_target trama_target;   /* a part of a program that is run */
 
-trama_program *trama_program_new(void); /* empty */
+trama_program *trama_program_create(void); /* empty */
 void trama_program_destroy(trama_program **program); /* with its values and targets; NULL is allowed */
 
 /* TRAMA_OK, or the first error of a builder; trama_program_error is its message, "" without one. */
@@ -196,7 +196,7 @@ trama_value *trama_annotation_clear_at(trama_where where, trama_value *value);
 #define trama_gradient(loss, x) trama_gradient_at(TRAMA_HERE, loss, x)
 trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x);
 
-/* state takes the value's content at the end of a run; stands in trama_target_new. */
+/* state takes the value's content at the end of a run; stands in trama_target_create. */
 #define trama_assign(state, value) trama_assign_at(TRAMA_HERE, state, value)
 trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value *value);
 
@@ -215,23 +215,23 @@ inline trama_target *trama_target_list(trama_where where, trama_program *program
 {
     return trama_target_at(where, program, name, n, values);
 }
-#define trama_target_new(program, name, ...) trama_target_list(TRAMA_HERE, program, name, {__VA_ARGS__})
+#define trama_target_create(program, name, ...) trama_target_list(TRAMA_HERE, program, name, {__VA_ARGS__})
 #else
-#define trama_target_new(program, name, ...)                                                                           \
+#define trama_target_create(program, name, ...)                                                                           \
     trama_target_at(TRAMA_HERE, program, name, (int)(sizeof((trama_value *[]){__VA_ARGS__}) / sizeof(trama_value *)),  \
                     (trama_value *[]){__VA_ARGS__})
 #endif
 
 /* How a target adds gradients up over micro-steps; trama_gradient_merge in trama_optimizer.h asks for it.
  *
- * TRAMA_MEAN: as one batch of all samples of the cycle; a micro-step counts as many samples as the first dim TRAMA_ANY
- * among the inputs of its target is long. TRAMA_TOTAL: gradients are added as they are. Either with | TRAMA_SYNC_EACH:
+ * TRAMA_MERGE_AVG: as one batch of all samples of the cycle; a micro-step counts as many samples as the first dim TRAMA_ANY
+ * among the inputs of its target is long. TRAMA_MERGE_SUM: gradients are added as they are. Either with | TRAMA_MERGE_SYNC_EACH:
  * each micro-step sums its gradients over the mesh first, so that where parameters are split a process keeps its part
  * of them only; else it keeps its own term of the whole, and only each k-th micro-step moves something. */
 typedef enum trama_merge_kind {
-    TRAMA_MEAN = 0,     /* as one batch */
-    TRAMA_TOTAL = 1,    /* added as they are */
-    TRAMA_SYNC_EACH = 2 /* summed over the mesh in each micro-step */
+    TRAMA_MERGE_AVG = 0,     /* as one batch */
+    TRAMA_MERGE_SUM = 1,    /* added as they are */
+    TRAMA_MERGE_SYNC_EACH = 2 /* summed over the mesh in each micro-step */
 } trama_merge_kind;
 
 TRAMA_API_END

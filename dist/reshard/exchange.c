@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of one exchange: staged while the engine walks, then emitted so that nobody waits for what could go first.
+/* The steps of one exchange: added while the engine walks, then emitted so that nobody waits for what could go first.
  */
 #include "exchange.h"
 
@@ -9,10 +9,10 @@ enum { RECENT_PACKS = 8 }; /* who gets the same as others gets it at once after 
 
 /* ---- Steps ---- */
 
-staged *stage_step(exchange *x, int stage, step_kind kind, int place)
+exchange_step *add_step(exchange *x, int phase, step_kind kind, int place)
 {
-    staged *s = ARRAY_PUSH(&x->steps);
-    s->stage = stage;
+    exchange_step *s = ARRAY_PUSH(&x->steps);
+    s->phase = phase;
     s->many = -1;
     s->piece = x->piece;
     s->step = (plan_step){.kind = kind, .place = place, .lane = lane_at(x->q, place), .scale = 1};
@@ -29,10 +29,10 @@ void count_between(exchange *x, int place, const plan_region *from)
     x->count.received += bytes;
 }
 
-static staged *stage_one_copy(exchange *x, int stage, int place, plan_region to, plan_region from)
+static exchange_step *add_one_copy(exchange *x, int phase, int place, plan_region to, plan_region from)
 {
     count_between(x, place, &from);
-    staged *s = stage_step(x, stage, STEP_COPY, place);
+    exchange_step *s = add_step(x, phase, STEP_COPY, place);
     s->n = 2;
     s->operands[0] = (plan_operand){to, write_access(x->q->p, &to)};
     s->operands[1] = (plan_operand){from, ACCESS_READ};
@@ -48,22 +48,22 @@ static int message_shard(exchange *x, int place, const box *b)
 /* ---- Between memories of the rank ---- */
 
 /* Whether a step on a place may read a region where it lies: from another memory all of a tile would come. */
-static bool is_near(const exchange *x, int place, const plan_region *r)
+static bool is_local(const exchange *x, int place, const plan_region *r)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
-    return !plan_is_far(x->q->p, place, s) || (!s->host && plan_exact_tile(s, &r->box) >= 0);
+    return !plan_is_remote(x->q->p, place, s) || (!s->host && plan_exact_tile(s, &r->box) >= 0);
 }
 
-plan_region stage_near(exchange *x, int phase, int place, plan_region from, int term)
+plan_region add_local_copy(exchange *x, int level, int place, plan_region from, int term)
 {
     int there = x->q->p->shards.at[from.shard].place;
-    if (is_near(x, place, &from))
+    if (is_local(x, place, &from))
         return from;
     plan_region buffer = {message_shard(x, there, &from.box), from.box};
-    staged *s = stage_one_copy(x, phase ? PACK_AGAIN : PACK, there, buffer, from);
+    exchange_step *s = add_one_copy(x, level ? PACK_AGAIN : PACK, there, buffer, from);
     s->crosses = true;
     s->step.peer_place = place;
-    s->step.key.phase = phase;
+    s->step.key.level = level;
     s->step.key.term = term;
     s->step.key.box = from.box;
     return buffer;
@@ -78,29 +78,29 @@ static plan_region same_part(const plan_region *to, const plan_region *from, con
     return r;
 }
 
-void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from)
+void add_copy(exchange *x, int phase, int place, plan_region to, plan_region from)
 {
     const plan_shard source = x->q->p->shards.at[from.shard];
-    int phase = stage == UNPACK_AGAIN, first, last;
+    int level = phase == UNPACK_AGAIN, first, last;
     if (box_count(&to.box) == 0)
         return;
-    if (is_near(x, place, &from)) {
-        stage_one_copy(x, stage, place, to, from);
+    if (is_local(x, place, &from)) {
+        add_one_copy(x, phase, place, to, from);
         return;
     }
     plan_tiles(&source, &from.box, &first, &last);
     for (int i = first; i <= last; i++) {
         plan_region part = {from.shard, plan_tile(&source, i)};
         box_intersect(&part.box, &from.box, &part.box);
-        if (is_near(x, place, &part)) {
-            stage_one_copy(x, stage, place, same_part(&to, &from, &part.box), part);
+        if (is_local(x, place, &part)) {
+            add_one_copy(x, phase, place, same_part(&to, &from, &part.box), part);
             continue;
         }
         cut_message(x, &part.box, NULL, NULL, 1);
         for (x->piece = 0; x->piece < x->pieces.n; x->piece++) {
             const box piece = x->pieces.at[x->piece];
-            stage_one_copy(x, stage, place, same_part(&to, &from, &piece),
-                           stage_near(x, phase, place, (plan_region){from.shard, piece}, 0));
+            add_one_copy(x, phase, place, same_part(&to, &from, &piece),
+                         add_local_copy(x, level, place, (plan_region){from.shard, piece}, 0));
         }
     }
 }
@@ -111,7 +111,7 @@ void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region f
 static bool can_lie(const exchange *x, const box *shard, const box *b)
 {
     box_rows r;
-    int64_t least = window_bytes(x->q) / VIEW_SHARE;
+    int64_t least = staging_bytes(x->q) / VIEW_SHARE;
     return region_bytes(x, b) >= max_i64(1, least) && box_in_rows(shard, b, &r) &&
            (r.rows == 1 || (r.run * (int64_t)x->t.element >= least / VIEW_ROWS && r.ld <= UINT32_MAX));
 }
@@ -136,25 +136,25 @@ static plan_region message_view(exchange *x, int place, const plan_region *of)
     return (plan_region){view, of->box};
 }
 
-static void stage_order(exchange *x, int stage, int place, const plan_region *region, step_access access,
-                        const plan_region *view, step_access view_access)
+static void add_order(exchange *x, int phase, int place, const plan_region *region, step_access access,
+                      const plan_region *view, step_access view_access)
 {
-    staged *s = stage_step(x, stage, STEP_ORDER, place);
+    exchange_step *s = add_step(x, phase, STEP_ORDER, place);
     s->n = 2;
     s->operands[0] = (plan_operand){*region, access};
     s->operands[1] = (plan_operand){*view, view_access};
 }
 
-static void lend_to_sends(exchange *x, int phase, int place, const plan_region *region, const plan_region *view)
+static void lend_to_sends(exchange *x, int level, int place, const plan_region *region, const plan_region *view)
 {
-    stage_order(x, phase ? PACK_AGAIN : PACK, place, region, ACCESS_READ, view, ACCESS_WRITE);
-    stage_order(x, RETURN, place, region, ACCESS_READ, view, ACCESS_UPDATE);
+    add_order(x, level ? PACK_AGAIN : PACK, place, region, ACCESS_READ, view, ACCESS_WRITE);
+    add_order(x, RETURN, place, region, ACCESS_READ, view, ACCESS_UPDATE);
 }
 
-static void lend_to_receive(exchange *x, int phase, int place, const plan_region *region, const plan_region *view)
+static void lend_to_receive(exchange *x, int level, int place, const plan_region *region, const plan_region *view)
 {
-    stage_order(x, LEND, place, region, write_access(x->q->p, region), view, ACCESS_WRITE);
-    stage_order(x, phase ? UNPACK_AGAIN : UNPACK, place, region, ACCESS_UPDATE, view, ACCESS_READ);
+    add_order(x, LEND, place, region, write_access(x->q->p, region), view, ACCESS_WRITE);
+    add_order(x, level ? UNPACK_AGAIN : UNPACK, place, region, ACCESS_UPDATE, view, ACCESS_READ);
 }
 
 static void cut_box(exchange *x, const box *b, int64_t most)
@@ -179,24 +179,24 @@ static void cut_box(exchange *x, const box *b, int64_t most)
 
 void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms)
 {
-    int64_t window = window_bytes(x->q);
+    int64_t buffer = staging_bytes(x->q);
     x->pieces.n = 0;
     bool lies = from && to && can_lie(x, from, b) && can_lie(x, to, b);
-    if (region_bytes(x, b) * terms > (lies ? MOST_MESSAGE : window / 2))
-        cut_box(x, b, lies ? MOST_MESSAGE : max_i64(BUFFER_ALIGNMENT, window / 4 / terms));
+    if (region_bytes(x, b) * terms > (lies ? MOST_MESSAGE : buffer / 2))
+        cut_box(x, b, lies ? MOST_MESSAGE : max_i64(BUFFER_ALIGNMENT, buffer / 4 / terms));
     else
         *ARRAY_PUSH(&x->pieces) = *b;
 }
 
-static void stage_message(exchange *x, int stage, step_kind kind, int place, int peer_place, plan_region buffer,
-                          int phase, int term)
+static void add_message(exchange *x, int phase, step_kind kind, int place, int peer_place, plan_region buffer,
+                        int level, int term)
 {
-    staged *s = stage_step(x, stage, kind, place);
+    exchange_step *s = add_step(x, phase, kind, place);
     s->n = 1;
     s->operands[0] = (plan_operand){buffer, kind == STEP_SEND ? ACCESS_READ : ACCESS_WRITE};
     s->step.peer = x->q->s.machine->places[peer_place].rank;
     s->step.peer_place = peer_place;
-    s->step.key.phase = phase;
+    s->step.key.level = level;
     s->step.key.term = term;
     s->step.key.box = buffer.box;
     int64_t bytes = region_bytes(x, &buffer.box);
@@ -205,7 +205,7 @@ static void stage_message(exchange *x, int stage, step_kind kind, int place, int
 }
 
 /* What is sent: a tile or large rows as they lie, else a packed copy, made once however many get it. */
-void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term)
+void add_send(exchange *x, int level, int place, int peer_place, plan_region from, int term)
 {
     plan_region buffer = from;
     if (!is_tile(x, &from)) {
@@ -218,35 +218,35 @@ void stage_send(exchange *x, int phase, int place, int peer_place, plan_region f
             buffer.shard = lies ? message_view(x, place, &from).shard : message_shard(x, place, &from.box);
             *ARRAY_PUSH(&x->packs) = (packed){from, buffer.shard};
             if (lies)
-                lend_to_sends(x, phase, place, &from, &buffer);
+                lend_to_sends(x, level, place, &from, &buffer);
             else
-                stage_copy(x, phase ? PACK_AGAIN : PACK, place, buffer, from);
+                add_copy(x, level ? PACK_AGAIN : PACK, place, buffer, from);
         }
     }
-    stage_message(x, phase ? SEND_AGAIN : SENDS, STEP_SEND, place, peer_place, buffer, phase, term);
+    add_message(x, level ? SEND_AGAIN : SENDS, STEP_SEND, place, peer_place, buffer, level, term);
 }
 
 /* A buffer that a message from peer_place is received into. */
-plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_place, const box *b, int term)
+plan_region add_receive_buffer(exchange *x, int level, int place, int peer_place, const box *b, int term)
 {
     plan_region buffer = {message_shard(x, place, b), *b};
-    stage_message(x, POST, STEP_RECEIVE, place, peer_place, buffer, phase, term);
+    add_message(x, POST, STEP_RECEIVE, place, peer_place, buffer, level, term);
     return buffer;
 }
 
-void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term)
+void add_receive(exchange *x, int level, int place, int peer_place, plan_region to, int term)
 {
     if (is_tile(x, &to)) {
-        stage_message(x, phase ? RECEIVE_AGAIN : RECEIVES, STEP_RECEIVE, place, peer_place, to, phase, term);
+        add_message(x, level ? RECEIVE_AGAIN : RECEIVES, STEP_RECEIVE, place, peer_place, to, level, term);
         return;
     }
     if (is_view(x, &to)) {
         plan_region view = message_view(x, place, &to);
-        lend_to_receive(x, phase, place, &to, &view);
-        stage_message(x, POST, STEP_RECEIVE, place, peer_place, view, phase, term);
+        lend_to_receive(x, level, place, &to, &view);
+        add_message(x, POST, STEP_RECEIVE, place, peer_place, view, level, term);
     } else
-        stage_copy(x, phase ? UNPACK_AGAIN : UNPACK, place, to,
-                   stage_receive_buffer(x, phase, place, peer_place, &to.box, term));
+        add_copy(x, level ? UNPACK_AGAIN : UNPACK, place, to,
+                 add_receive_buffer(x, level, place, peer_place, &to.box, term));
 }
 
 /* ---- This rank's pieces ---- */
@@ -265,11 +265,11 @@ int reduced_of(const exchange *x, int position)
     return axes_position(x->t.from_mesh, x->t.reduced, coordinate);
 }
 
-const plan_piece *source_piece(const exchange *x, int place, const box *b, int kept, int term)
+const plan_local_box *source_piece(const exchange *x, int place, const box *b, int kept, int term)
 {
-    const plan_holding *h = &x->q->p->holdings.at[x->source];
+    const plan_dist_value *h = &x->q->p->dist_values.at[x->source];
     for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *s = &h->pieces.at[i];
+        const plan_local_box *s = &h->pieces.at[i];
         if (s->place == place && box_equal(&s->region.box, b) && kept_of(x, x->t.from_mesh, s->position) == kept &&
             reduced_of(x, s->position) == term)
             return s;
@@ -285,11 +285,11 @@ bool gets_value(const exchange *x, int position)
     return axes_position(x->t.to_mesh, x->t.fresh_sum, coordinate) == 0;
 }
 
-const plan_piece *target_piece(const exchange *x, int place, const box *b, int kept)
+const plan_local_box *target_piece(const exchange *x, int place, const box *b, int kept)
 {
-    const plan_holding *h = &x->q->p->holdings.at[x->target];
+    const plan_dist_value *h = &x->q->p->dist_values.at[x->target];
     for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *t = &h->pieces.at[i];
+        const plan_local_box *t = &h->pieces.at[i];
         if (t->place == place && gets_value(x, t->position) && kept_of(x, x->t.to_mesh, t->position) == kept &&
             box_equal(&t->region.box, b))
             return t;
@@ -299,7 +299,7 @@ const plan_piece *target_piece(const exchange *x, int place, const box *b, int k
 
 /* ---- The plan ---- */
 
-static void emit(const exchange *x, const staged *s, int number)
+static void emit(const exchange *x, const exchange_step *s, int number)
 {
     const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
     plan_step *step = partition_step(x->q, s->step.kind, s->step.place, s->n, operands);
@@ -310,18 +310,18 @@ static void emit(const exchange *x, const staged *s, int number)
     step->exchange = number;
 }
 
-/* By round, then stage, then as they were staged: a counting sort. */
-void emit_stages(exchange *x, int number)
+/* By round, then phase, then as they were added: a counting sort. */
+void emit_phases(exchange *x, int number)
 {
-    int keys = (x->rounds + 1) * STAGES;
+    int keys = (x->rounds + 1) * PHASES;
     int *start = trama_alloc((size_t)(keys + 1) * sizeof *start);
     int *order = trama_alloc((size_t)x->steps.n * sizeof *order);
     for (int i = 0; i < x->steps.n; i++)
-        start[x->steps.at[i].round * STAGES + x->steps.at[i].stage + 1]++;
+        start[x->steps.at[i].round * PHASES + x->steps.at[i].phase + 1]++;
     for (int k = 0; k < keys; k++)
         start[k + 1] += start[k];
     for (int i = 0; i < x->steps.n; i++)
-        order[start[x->steps.at[i].round * STAGES + x->steps.at[i].stage]++] = i;
+        order[start[x->steps.at[i].round * PHASES + x->steps.at[i].phase]++] = i;
     for (int i = 0; i < x->steps.n; i++)
         emit(x, &x->steps.at[order[i]], number);
     free(start);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One exchange under construction: a value that goes from a source holding to a target holding, and the steps that this
- * rank takes. reshard.c decides what moves; here is how it is written down. */
+/* One exchange under construction: a value that goes from a source distributed value to a target distributed value, and
+ * the steps that this rank takes. reshard.c decides what moves; here is how it is written down. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
 #include "choose.h"
 #include "planner.h"
 
-/* Steps of an exchange are emitted by stage, so that nobody waits for what could go first. LEND and RETURN are for
+/* Steps of an exchange are emitted by phase, so that nobody waits for what could go first. LEND and RETURN are for
  * messages that lie in shards: nobody writes a region before it is sent, nor touches it before it is received. */
 enum {
     CLEAR,
@@ -23,19 +23,19 @@ enum {
     RECEIVE_AGAIN,
     UNPACK_AGAIN,
     RETURN,
-    STAGES
+    PHASES
 };
 
-typedef struct staged {
-    int stage, n;
-    int round;    /* staging.c: through the message window; 0 where all messages fit in at once */
+typedef struct exchange_step {
+    int phase, n;
+    int round;    /* staging.c: through the staging buffer; 0 where all messages fit in at once */
     int piece;    /* of a large message, which is cut */
     bool sums;    /* a term that is summed where it arrives */
     bool crosses; /* packs what goes to another memory of the rank, at step.peer_place: a message but for MPI */
     plan_step step;
     plan_operand operands[2];
     int many; /* reduce: index of its operands in exchange.sources, or -1 */
-} staged;
+} exchange_step;
 
 typedef struct packed {
     plan_region region;
@@ -46,17 +46,17 @@ typedef ARRAY(int) int_list;
 
 typedef struct exchange {
     partition *q;
-    int value, source, target; /* holdings; by number since they move */
+    int value, source, target; /* distributed values; by number since they move */
     transfer t;                /* kept: also lines of the mesh that sum on their own */
     bool fresh;
-    bool inside;   /* of the source holding */
+    bool inside;   /* of the source distributed value */
     bool in_place; /* every process of the mesh has the whole tensor */
-    bool apart;    /* target processes have places of their own, and none is masked: who is which target is a formula */
-    ARRAY(staged) steps;
+    bool distinct; /* target processes have places of their own, and none is masked: who is which target is a formula */
+    ARRAY(exchange_step) steps;
     ARRAY(plan_operand) sources;
     ARRAY(packed) packs;
     ARRAY(box) pieces; /* of the message at hand */
-    int piece;         /* the one that is staged */
+    int piece;         /* the one that is added */
     int rounds;
     int first_shard; /* of those that the exchange makes */
     plan_exchange count;
@@ -68,19 +68,19 @@ static inline int64_t region_bytes(const exchange *x, const box *b)
 }
 
 /* A step of its own making: copy, fill and reduce fill in the rest. */
-staged *stage_step(exchange *x, int stage, step_kind kind, int place);
+exchange_step *add_step(exchange *x, int phase, step_kind kind, int place);
 /* Also from another memory of the rank, by whole tiles or packed. */
-void stage_copy(exchange *x, int stage, int place, plan_region to, plan_region from);
+void add_copy(exchange *x, int phase, int place, plan_region to, plan_region from);
 
 /* A region as a step on a place may read it: itself, or packed where that would fetch more from another memory. */
-plan_region stage_near(exchange *x, int phase, int place, plan_region from, int term);
+plan_region add_local_copy(exchange *x, int level, int place, plan_region from, int term);
 
 /* Counts a region that is read on another place of this rank: bytes between places without a message. */
 void count_between(exchange *x, int place, const plan_region *from);
 
-/* What is sent: a tile as it lies, else a packed copy, made once however many get it. phase 0: of the source; 1: of
+/* What is sent: a tile as it lies, else a packed copy, made once however many get it. level 0: of the source; 1: of
  * what the target has got by then. */
-void stage_send(exchange *x, int phase, int place, int peer_place, plan_region from, int term);
+void add_send(exchange *x, int level, int place, int peer_place, plan_region from, int term);
 
 /* Cuts a message into x->pieces, in the same way for both sides: where it is large and cannot lie in the shards that it
  * comes from and goes to (their boxes: from, to; NULL: a buffer, on some rank a larger shard, or on a GPU), and where
@@ -88,8 +88,8 @@ void stage_send(exchange *x, int phase, int place, int peer_place, plan_region f
 void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms);
 
 /* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
-plan_region stage_receive_buffer(exchange *x, int phase, int place, int peer_place, const box *b, int term);
-void stage_receive(exchange *x, int phase, int place, int peer_place, plan_region to, int term);
+plan_region add_receive_buffer(exchange *x, int level, int place, int peer_place, const box *b, int term);
+void add_receive(exchange *x, int level, int place, int peer_place, plan_region to, int term);
 
 /* The box of a shard on a place, if messages may lie in it; NULL. */
 static inline const box *lending(const exchange *x, int place, const box *b)
@@ -105,10 +105,10 @@ int reduced_of(const exchange *x, int position);
 bool gets_value(const exchange *x, int position);
 
 /* This rank's pieces with a given place, box and coordinate along the partial axes; NULL. */
-const plan_piece *source_piece(const exchange *x, int place, const box *b, int kept, int term);
-const plan_piece *target_piece(const exchange *x, int place, const box *b, int kept);
+const plan_local_box *source_piece(const exchange *x, int place, const box *b, int kept, int term);
+const plan_local_box *target_piece(const exchange *x, int place, const box *b, int kept);
 
-static inline plan_region region_in(const plan_piece *piece, const box *b)
+static inline plan_region region_in(const plan_local_box *piece, const box *b)
 {
     return (plan_region){piece->region.shard, *b};
 }
@@ -173,16 +173,16 @@ int64_t least_bytes(const exchange *x);
  * place that has all of the tensor, where no other place has some, or -1. */
 bool is_on_gpus(const exchange *x);
 int find_root(const exchange *x);
-void stage_collective(exchange *x, const collective_choice *found);
+void add_collectives(exchange *x, const collective_choice *found);
 
-/* exchange_target.c: the shards of the target holding; regions are set, what gets no value is zero. */
+/* exchange_target.c: the shards of the target distributed value; regions are set, what gets no value is zero. */
 void make_targets(exchange *x);
 
-/* staging.c: where message buffers are more than the window, they share its memory, in rounds. */
-void window_rounds(exchange *x);
-int64_t window_bytes(const partition *q);
+/* staging.c: where message buffers are more than the staging buffer, they share its memory, in rounds. */
+void staging_rounds(exchange *x);
+int64_t staging_bytes(const partition *q);
 
 /* Appends the steps to the plan; number: of the exchange in it. */
-void emit_stages(exchange *x, int number);
+void emit_phases(exchange *x, int number);
 
 #endif

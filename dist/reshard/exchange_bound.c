@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes that the processes and places of an exchange lack. They follow from the transfer and the map, without
- * holdings. */
+ * distributed values. */
 #include "exchange.h"
 
 /* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */

@@ -6,7 +6,7 @@
 
 bool is_on_gpus(const exchange *x)
 {
-    if (x->t.to.mask || x->t.to_mesh->size < 2 || !map_is_apart(x->q->s.map, x->t.to_mesh))
+    if (x->t.to.mask || x->t.to_mesh->size < 2 || !map_is_distinct(x->q->s.map, x->t.to_mesh))
         return false;
     for (int i = 0; i < x->t.to_mesh->size; i++)
         if (!plan_on_gpu(x->q->p, place_of(x->q, x->t.to_mesh, i)))
@@ -121,9 +121,9 @@ static plan_region bundle_part(const exchange *x, int bundle, int i)
 }
 
 /* Copies the parts of a region into those of a bundle, or the other way. */
-static void stage_parts(exchange *x, int stage, int place, const plan_region *r, int dim, int n, int bundle, bool into)
+static void add_parts(exchange *x, int phase, int place, const plan_region *r, int dim, int n, int bundle, bool into)
 {
-    staged *s = stage_step(x, stage, STEP_COPY, place);
+    exchange_step *s = add_step(x, phase, STEP_COPY, place);
     s->many = x->sources.n;
     s->n = 2 * n;
     for (int i = 0; i < n; i++) {
@@ -134,24 +134,24 @@ static void stage_parts(exchange *x, int stage, int place, const plan_region *r,
 }
 
 /* Memory that has the parts of a region one after the other: as they lie, or a bundle that they are packed into, or out
- * of, at that stage. */
-static plan_region in_order(exchange *x, int stage, int place, plan_region r, int dim, int n, bool into)
+ * of, at that phase. */
+static plan_region in_order(exchange *x, int phase, int place, plan_region r, int dim, int n, bool into)
 {
     if (lies_in_order(x, &r, dim))
         return r;
     n = dim < 0 ? 1 : n;
     plan_region buffer = make_bundle(x, place, n, &r, dim);
-    stage_parts(x, stage, place, &r, dim, n, buffer.shard, into);
+    add_parts(x, phase, place, &r, dim, n, buffer.shard, into);
     return buffer;
 }
 
 /* ---- Steps ---- */
 
 /* A member's part in a collective of its group, of count elements. */
-static staged *stage_together(exchange *x, int stage, int place, plan_collective c, const plan_region *to,
-                              const plan_region *from)
+static exchange_step *add_collective(exchange *x, int phase, int place, plan_collective c, const plan_region *to,
+                                     const plan_region *from)
 {
-    staged *s = stage_step(x, stage, STEP_COLLECTIVE, place);
+    exchange_step *s = add_step(x, phase, STEP_COLLECTIVE, place);
     s->many = x->sources.n;
     if (to)
         *ARRAY_PUSH(&x->sources) = (plan_operand){*to, ACCESS_WRITE};
@@ -171,9 +171,9 @@ static staged *stage_together(exchange *x, int stage, int place, plan_collective
 }
 
 /* The sums of what an all-to-all has brought, in the order of members, as all sums are made. */
-static void stage_sum(exchange *x, int place, const plan_region *to, int bundle, int n)
+static void add_sum(exchange *x, int place, const plan_region *to, int bundle, int n)
 {
-    staged *s = stage_step(x, REDUCE, STEP_REDUCE, place);
+    exchange_step *s = add_step(x, REDUCE, STEP_REDUCE, place);
     s->many = x->sources.n;
     s->n = 1 + n;
     s->step.reduce = x->t.reduce;
@@ -190,28 +190,28 @@ static plan_region make_terms(exchange *x, int place, const box *b, int n)
 }
 
 /* Each member gets a part of all terms, sums it, and where all get all gives it to the others. */
-static void stage_sums(exchange *x, const collective_choice *w, int place, int team, const collective_member *m,
-                       plan_region from, plan_region to)
+static void add_sums(exchange *x, const collective_choice *w, int place, int team, const collective_member *m,
+                     plan_region from, plan_region to)
 {
     int dim = w->gathers ? collective_even_dim(&m->whole, m->n) : w->give;
     box part = collective_part(&m->whole, dim, m->n, m->index);
     plan_region given = in_order(x, PACK, place, from, dim, m->n, true), terms = make_terms(x, place, &part, m->n);
     plan_collective c = {.form = w->form, .group = team, .count = box_count(&part)};
-    stage_together(x, SENDS, place, c, &terms, &given);
+    add_collective(x, SENDS, place, c, &terms, &given);
     plan_region sum = to;
     if (w->gathers) {
         sum = (plan_region){partition_shard(x->q, SHARD_MESSAGE, x->value, place, &part, -1, 1), part};
         x->count.buffers += region_bytes(x, &part);
     }
-    stage_sum(x, place, &sum, terms.shard, m->n);
+    add_sum(x, place, &sum, terms.shard, m->n);
     if (!w->gathers)
         return;
     plan_region all = in_order(x, UNPACK_AGAIN, place, to, dim, m->n, false);
     c.form = PLAN_ALL_GATHER;
-    stage_together(x, SEND_AGAIN, place, c, &all, &sum);
+    add_collective(x, SEND_AGAIN, place, c, &all, &sum);
 }
 
-static void stage_broadcast(exchange *x, const collective_choice *w, int place, int team, plan_region to)
+static void add_broadcast(exchange *x, const collective_choice *w, int place, int team, plan_region to)
 {
     const plan_group *g = &x->q->p->groups.at[team];
     plan_collective c = {.form = w->form, .group = team, .count = box_count(&x->t.whole)};
@@ -222,15 +222,15 @@ static void stage_broadcast(exchange *x, const collective_choice *w, int place, 
         const plan_region from = source_piece(x, place, &x->t.whole, 0, 0)->region;
         plan_region given = in_order(x, PACK, place, from, -1, 1, true);
         if (from.shard != to.shard)
-            stage_copy(x, UNPACK, place, to, from);
-        stage_together(x, SENDS, place, c, NULL, &given);
+            add_copy(x, UNPACK, place, to, from);
+        add_collective(x, SENDS, place, c, NULL, &given);
     } else {
         plan_region got = in_order(x, UNPACK, place, to, -1, 1, false);
-        stage_together(x, SENDS, place, c, &got, NULL);
+        add_collective(x, SENDS, place, c, &got, NULL);
     }
 }
 
-static const plan_region *region_on(const plan_holding *h, int place)
+static const plan_region *region_on(const plan_dist_value *h, int place)
 {
     for (int i = 0; i < h->pieces.n; i++)
         if (h->pieces.at[i].place == place)
@@ -238,34 +238,34 @@ static const plan_region *region_on(const plan_holding *h, int place)
     return NULL;
 }
 
-static void stage_member(exchange *x, const collective_choice *w, int position)
+static void add_member(exchange *x, const collective_choice *w, int position)
 {
     int place = place_of(x->q, x->t.to_mesh, position), team = group_of(x, w, position);
-    const plan_region to = *region_on(&x->q->p->holdings.at[x->target], place);
+    const plan_region to = *region_on(&x->q->p->dist_values.at[x->target], place);
     if (w->form == PLAN_BROADCAST) {
-        stage_broadcast(x, w, place, team, to);
+        add_broadcast(x, w, place, team, to);
         return;
     }
-    const plan_region from = *region_on(&x->q->p->holdings.at[x->source], place);
+    const plan_region from = *region_on(&x->q->p->dist_values.at[x->source], place);
     const collective_member m = collective_member_at(&x->t, w, position);
     if (w->sums) {
-        stage_sums(x, w, place, team, &m, from, to);
+        add_sums(x, w, place, team, &m, from, to);
         return;
     }
     plan_region given = in_order(x, PACK, place, from, w->give, m.n, true);
     plan_region got = in_order(x, UNPACK, place, to, w->get, m.n, false);
     bool parts = w->form == PLAN_ALL_TO_ALL || w->form == PLAN_REDUCE_SCATTER;
     plan_collective c = {.form = w->form, .group = team, .count = box_count(&m.from) / (parts ? m.n : 1)};
-    staged *s = stage_together(x, SENDS, place, c, &got, &given);
+    exchange_step *s = add_collective(x, SENDS, place, c, &got, &given);
     s->step.reduce = x->t.reduce;
     s->step.scale = x->t.scale;
 }
 
-void stage_collective(exchange *x, const collective_choice *w)
+void add_collectives(exchange *x, const collective_choice *w)
 {
     for (int i = 0; i < x->t.to_mesh->size; i++) /* those of other ranks too */
         group_of(x, w, i);
     const local_positions mine = *partition_locals(x->q, x->t.to_mesh);
     for (int i = 0; i < mine.at.n; i++)
-        stage_member(x, w, mine.at.at[i]);
+        add_member(x, w, mine.at.at[i]);
 }

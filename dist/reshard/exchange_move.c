@@ -14,20 +14,20 @@ static bool is_nothing(const box *b)
 }
 
 /* Moves b between a piece s on one place and a piece t on another; NULL where that is another rank's. lies_in: the box
- * of s, or NULL; see cut_message. phase as in stage_send. */
-static void move(exchange *x, const group *g, int phase, int from, const plan_piece *s, const box *lies_in, int to,
-                 const plan_piece *t, const box *b)
+ * of s, or NULL; see cut_message. level as in add_send. */
+static void move(exchange *x, const group *g, int level, int from, const plan_local_box *s, const box *lies_in, int to,
+                 const plan_local_box *t, const box *b)
 {
     if (s && t) {
-        stage_copy(x, phase ? UNPACK_AGAIN : UNPACK, to, region_in(t, b), region_in(s, b));
+        add_copy(x, level ? UNPACK_AGAIN : UNPACK, to, region_in(t, b), region_in(s, b));
         return;
     }
     cut_message(x, b, lies_in ? lending(x, from, lies_in) : NULL, lending(x, to, &g->to_box), 1);
     for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
         if (s)
-            stage_send(x, phase, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
+            add_send(x, level, from, to, region_in(s, &x->pieces.at[x->piece]), g->kept);
         else
-            stage_receive(x, phase, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
+            add_receive(x, level, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
 }
 
 /* From the source piece of one place to the target piece of another. */
@@ -35,8 +35,8 @@ static void move_from_source(exchange *x, const group *g, int from, int to, cons
 {
     if (is_nothing(b) || (!is_mine(x->q, from) && !is_mine(x->q, to)))
         return;
-    const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, 0) : NULL;
-    const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+    const plan_local_box *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, 0) : NULL;
+    const plan_local_box *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
     move(x, g, 0, from, s, x->inside ? NULL : &g->from_box, to, t, b);
 }
 
@@ -47,8 +47,8 @@ static void pass_slice(exchange *x, const group *g, const int_list *targets, int
     int from = targets->at[i], to = targets->at[j];
     if (i == j || is_nothing(&slice))
         return;
-    const plan_piece *s = is_mine(x->q, from) ? target_piece(x, from, &g->to_box, g->kept) : NULL;
-    const plan_piece *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+    const plan_local_box *s = is_mine(x->q, from) ? target_piece(x, from, &g->to_box, g->kept) : NULL;
+    const plan_local_box *t = is_mine(x->q, to) ? target_piece(x, to, &g->to_box, g->kept) : NULL;
     move(x, g, 1, from, s, &g->to_box, to, t, &slice);
 }
 
@@ -82,10 +82,10 @@ static void move_whole(exchange *x, const group *g, int i, int to)
     int64_t number = target_number(g, i);
     int n_nearest;
     if (list_has(holders, to)) {
-        const plan_piece *s = is_mine(x->q, to) ? source_piece(x, to, &g->from_box, g->kept, 0) : NULL;
-        const plan_piece *t = s ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+        const plan_local_box *s = is_mine(x->q, to) ? source_piece(x, to, &g->from_box, g->kept, 0) : NULL;
+        const plan_local_box *t = s ? target_piece(x, to, &g->to_box, g->kept) : NULL;
         if (s && s->region.shard != t->region.shard)
-            stage_copy(x, UNPACK, to, region_in(t, &g->region), region_in(s, &g->region));
+            add_copy(x, UNPACK, to, region_in(t, &g->region), region_in(s, &g->region));
         return;
     }
     int from = choose_holder(x, holders, to, number, &n_nearest), near = line_holder(x, g, i);
@@ -134,13 +134,13 @@ void move_group(exchange *x, const group *g)
 
 bool move_own(exchange *x, group *g)
 {
-    const plan_holding *h = &x->q->p->holdings.at[x->target];
+    const plan_dist_value *h = &x->q->p->dist_values.at[x->target];
     unsigned axes = transfer_target_axes(&x->t);
     g->n_targets = axes_size(x->t.to_mesh, axes);
-    if (!x->apart || g->held_here[0] || is_scattered(x, g, g->holders[0].n))
+    if (!x->distinct || g->held_here[0] || is_scattered(x, g, g->holders[0].n))
         return false;
     for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece piece = h->pieces.at[i];
+        const plan_local_box piece = h->pieces.at[i];
         int coordinate[TRAMA_MAX_AXES];
         if (!gets_value(x, piece.position) || kept_of(x, x->t.to_mesh, piece.position) != g->kept ||
             !box_equal(&piece.region.box, &g->to_box))
@@ -162,7 +162,7 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
 {
     int to = g->targets.at[i], first = x->sources.n, staged_before = x->steps.n;
     bool mine = is_mine(x->q, to);
-    const plan_piece *t = mine ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+    const plan_local_box *t = mine ? target_piece(x, to, &g->to_box, g->kept) : NULL;
     if (mine) {
         plan_region region = region_in(t, slice);
         *ARRAY_PUSH(&x->sources) = (plan_operand){region, write_access(x->q->p, &region)};
@@ -172,21 +172,21 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
         if (!mine && !g->held_here[term])
             continue;
         int from = term_holder(x, g, term, i);
-        const plan_piece *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
+        const plan_local_box *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
         if (mine) {
             plan_region region =
-                s ? stage_near(x, 0, to, region_in(s, slice), key) : stage_receive_buffer(x, 0, to, from, slice, key);
+                s ? add_local_copy(x, 0, to, region_in(s, slice), key) : add_receive_buffer(x, 0, to, from, slice, key);
             count_between(x, to, &region);
             *ARRAY_PUSH(&x->sources) = (plan_operand){region, ACCESS_READ};
         } else if (s) {
-            stage_send(x, 0, from, to, region_in(s, slice), key);
+            add_send(x, 0, from, to, region_in(s, slice), key);
         }
     }
     for (int k = staged_before; k < x->steps.n; k++)
         x->steps.at[k].sums = true;
     if (!mine)
         return;
-    staged *s = stage_step(x, REDUCE, STEP_REDUCE, to);
+    exchange_step *s = add_step(x, REDUCE, STEP_REDUCE, to);
     s->many = first;
     s->n = x->sources.n - first;
     s->step.reduce = x->t.reduce;

@@ -134,7 +134,7 @@ void group_free(group *g)
 /* Holders are found by a formula: each process has a place of its own, and is the same on both meshes. */
 static bool has_lines(const exchange *x)
 {
-    return x->apart && !x->t.from.mask && x->t.one_mesh;
+    return x->distinct && !x->t.from.mask && x->t.one_mesh;
 }
 
 /* Where along the axes that cut no dim of the source the holder for target number i is: on the target's own lines along

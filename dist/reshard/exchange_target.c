@@ -31,7 +31,7 @@ static void visit_seam(void *arg, const box *piece, const int *coordinate)
 }
 
 /* Tiles of a target shard: where messages arrive, so that they need no unpacking; else as any shard is cut. */
-static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *dim, int *parts)
+static void target_cut(const exchange *x, const plan_local_box *t, int pieces, int *dim, int *parts)
 {
     const box *b = &t->region.box;
     partition_cut(x->q, b, x->q->s.program->values.at[x->value]->dtype, t->place, pieces, 0, dim, parts);
@@ -70,14 +70,14 @@ static void target_cut(const exchange *x, const plan_piece *t, int pieces, int *
 }
 
 /* Whether a target piece is a part of what its place holds already, so that it needs no buffer. */
-static bool try_alias(exchange *x, plan_piece *t)
+static bool try_alias(exchange *x, plan_local_box *t)
 {
     if (x->fresh || x->t.reduced || x->t.scale != 1 || !gets_value(x, t->position))
         return false;
-    const plan_holding *h = &x->q->p->holdings.at[x->source];
+    const plan_dist_value *h = &x->q->p->dist_values.at[x->source];
     int kept = kept_of(x, x->t.to_mesh, t->position);
     for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *s = &h->pieces.at[i];
+        const plan_local_box *s = &h->pieces.at[i];
         if (s->place == t->place && kept_of(x, x->t.from_mesh, s->position) == kept &&
             box_contains(&s->region.box, &t->region.box)) {
             t->region.shard = s->region.shard;
@@ -88,11 +88,11 @@ static bool try_alias(exchange *x, plan_piece *t)
 }
 
 /* Terms that all get the value (of a new P(max), say) are one shard on one place. */
-static bool same_as_before(const exchange *x, plan_holding *h, int i)
+static bool same_as_before(const exchange *x, plan_dist_value *h, int i)
 {
-    plan_piece *t = &h->pieces.at[i];
+    plan_local_box *t = &h->pieces.at[i];
     for (int j = 0; j < i; j++) {
-        const plan_piece *u = &h->pieces.at[j];
+        const plan_local_box *u = &h->pieces.at[j];
         if (u->place == t->place && gets_value(x, u->position) == gets_value(x, t->position) &&
             kept_of(x, x->t.to_mesh, u->position) == kept_of(x, x->t.to_mesh, t->position) &&
             box_equal(&u->region.box, &t->region.box)) {
@@ -106,9 +106,9 @@ static bool same_as_before(const exchange *x, plan_holding *h, int i)
 void make_targets(exchange *x)
 {
     partition *q = x->q;
-    plan_holding *h = &q->p->holdings.at[x->target];
+    plan_dist_value *h = &q->p->dist_values.at[x->target];
     for (int i = 0; i < h->pieces.n; i++) {
-        plan_piece *t = &h->pieces.at[i];
+        plan_local_box *t = &h->pieces.at[i];
         if (t->region.shard >= 0 || try_alias(x, t) || same_as_before(x, h, i))
             continue;
         int dim, parts;
@@ -117,7 +117,7 @@ void make_targets(exchange *x)
         q->p->shards.at[t->region.shard].summed =
             x->t.reduced && parts <= partition_sum_tiles(q, region_bytes(x, &t->region.box));
         if (x->t.own || !gets_value(x, t->position)) {
-            staged *s = stage_step(x, CLEAR, STEP_FILL, t->place);
+            exchange_step *s = add_step(x, CLEAR, STEP_FILL, t->place);
             s->n = 1;
             s->step.scale = 0;
             s->operands[0] = (plan_operand){t->region, ACCESS_WRITE};

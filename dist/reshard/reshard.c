@@ -11,7 +11,7 @@
 #include "exchange.h"
 #include "thresholds.h"
 
-enum { MAX_LEGS = 8 }; /* exchanges of one value, one behind the other, whose messages may be bundled */
+enum { MAX_HOPS = 8 }; /* exchanges of one value, one behind the other, whose messages may be bundled */
 
 /* ---- Walking the pairs of boxes that concern this rank ---- */
 
@@ -35,7 +35,7 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
     if (!w->at_source && !transfer_same_own(&x->t, coordinate, w->other))
         return;
     if (w->at_source) { /* pairs with a target here were walked from the target */
-        const plan_holding *h = &x->q->p->holdings.at[x->target];
+        const plan_dist_value *h = &x->q->p->dist_values.at[x->target];
         for (int i = 0; i < h->pieces.n; i++)
             if (target_piece(x, h->pieces.at[i].place, &g.to_box, g.kept))
                 return;
@@ -58,7 +58,7 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
 }
 
 /* Whether an earlier piece stands for the same pairs: equal box and kept coordinate. */
-static bool walked_before(const exchange *x, const plan_holding *h, int i, const trama_mesh *mesh, bool targets)
+static bool walked_before(const exchange *x, const plan_dist_value *h, int i, const trama_mesh *mesh, bool targets)
 {
     for (int j = 0; j < i; j++)
         if (box_equal(&h->pieces.at[j].region.box, &h->pieces.at[i].region.box) &&
@@ -70,10 +70,10 @@ static bool walked_before(const exchange *x, const plan_holding *h, int i, const
 
 static void walk_pairs(exchange *x, bool at_source)
 {
-    const plan_holding *h = &x->q->p->holdings.at[at_source ? x->source : x->target];
+    const plan_dist_value *h = &x->q->p->dist_values.at[at_source ? x->source : x->target];
     const trama_mesh *mesh = at_source ? x->t.from_mesh : x->t.to_mesh;
     for (int i = 0; i < h->pieces.n; i++) {
-        const plan_piece *piece = &h->pieces.at[i];
+        const plan_local_box *piece = &h->pieces.at[i];
         if ((!at_source && !gets_value(x, piece->position)) || walked_before(x, h, i, mesh, !at_source))
             continue;
         int coordinate[TRAMA_MAX_AXES];
@@ -87,67 +87,67 @@ static void walk_pairs(exchange *x, bool at_source)
 
 /* ---- The whole ---- */
 
-/* The same holding, on other axes. */
-static int holding_as(partition *q, int number, const trama_mesh *mesh, const trama_layout *layout)
+/* The same distributed value, on other axes. */
+static int dist_value_as(partition *q, int number, const trama_mesh *mesh, const trama_layout *layout)
 {
-    const plan_holding *same = &q->p->holdings.at[number];
-    plan_holding h = {.value = same->value, .mesh = mesh, .layout = *layout, .inside = same->inside};
-    for (int i = 0; i < q->p->holdings.at[number].pieces.n; i++)
-        *ARRAY_PUSH(&h.pieces) = q->p->holdings.at[number].pieces.at[i];
-    *ARRAY_PUSH(&q->p->holdings) = h;
-    return q->p->holdings.n - 1;
+    const plan_dist_value *same = &q->p->dist_values.at[number];
+    plan_dist_value h = {.value = same->value, .mesh = mesh, .layout = *layout, .inside = same->inside};
+    for (int i = 0; i < q->p->dist_values.at[number].pieces.n; i++)
+        *ARRAY_PUSH(&h.pieces) = q->p->dist_values.at[number].pieces.at[i];
+    *ARRAY_PUSH(&q->p->dist_values) = h;
+    return q->p->dist_values.n - 1;
 }
 
 /* Whatever the rank: none of its messages then is a view, goes in rounds, or goes where zeros are written first. */
 static bool is_small(const exchange *x)
 {
-    int64_t window = window_bytes(x->q), n = x->t.from_mesh->size + x->t.to_mesh->size;
-    return window / VIEW_SHARE > BUNDLE_MESSAGE && !x->t.own && !x->t.fresh_sum &&
-           (int64_t)BUFFER_ALIGNMENT * x->t.from_mesh->size * x->t.to_mesh->size <= window &&
-           max_i64(region_bytes(x, &x->t.whole), BUFFER_ALIGNMENT) <= window / n;
+    int64_t buffer = staging_bytes(x->q), n = x->t.from_mesh->size + x->t.to_mesh->size;
+    return buffer / VIEW_SHARE > BUNDLE_MESSAGE && !x->t.own && !x->t.fresh_sum &&
+           (int64_t)BUFFER_ALIGNMENT * x->t.from_mesh->size * x->t.to_mesh->size <= buffer &&
+           max_i64(region_bytes(x, &x->t.whole), BUFFER_ALIGNMENT) <= buffer / n;
 }
 
 /* All ranks make the same exchanges in one order, so they give them the same numbers. */
-static int next_batch(exchange *x)
+static int next_bucket(exchange *x)
 {
     partition *q = x->q;
-    int leg = q->legs++;
-    return q->next >= 0 && leg < MAX_LEGS && is_small(x) ? q->next * MAX_LEGS + leg : -1;
+    int hop = q->hops++;
+    return q->next >= 0 && hop < MAX_HOPS && is_small(x) ? q->next * MAX_HOPS + hop : -1;
 }
 
-static void stage_messages(exchange *x)
+static void add_messages(exchange *x)
 {
     walk_pairs(x, false);
     if (!x->in_place) /* else nobody lacks anything, and who sends need not be asked */
         walk_pairs(x, true);
-    window_rounds(x);
-    x->count.batch = next_batch(x);
+    staging_rounds(x);
+    x->count.bucket = next_bucket(x);
 }
 
 /* together: how GPUs make it, or NULL. */
 static void make_exchange(exchange *x, const collective_choice *together, int node)
 {
     partition *q = x->q;
-    x->apart = !x->t.to.mask && map_is_apart(q->s.map, x->t.to_mesh);
+    x->distinct = !x->t.to.mask && map_is_distinct(q->s.map, x->t.to_mesh);
     x->count = (plan_exchange){.value = x->value,
                                .from_mesh = x->t.from_mesh,
                                .to_mesh = x->t.to_mesh,
                                .from = x->t.from,
                                .to = x->t.to,
                                .node = node,
-                               .batch = -1,
-                               .unlike = unlike_unmasked(q, &x->t.from).mask != x->t.from.mask};
+                               .bucket = -1,
+                               .heterogeneous = heterogeneous_unmasked(q, &x->t.from).mask != x->t.from.mask};
     x->first_shard = q->p->shards.n;
     make_targets(x);
     x->count.bound = lacking_bytes(x);
     x->count.least = least_bytes(x);
     if (together)
-        stage_collective(x, together);
+        add_collectives(x, together);
     else
-        stage_messages(x);
+        add_messages(x);
     int number = q->p->exchanges.n;
     *ARRAY_PUSH(&q->p->exchanges) = x->count;
-    emit_stages(x, number);
+    emit_phases(x, number);
     ARRAY_FREE(&x->pieces);
     ARRAY_FREE(&x->steps);
     ARRAY_FREE(&x->sources);
@@ -156,21 +156,21 @@ static void make_exchange(exchange *x, const collective_choice *together, int no
 
 static exchange exchange_begin(partition *q, int source)
 {
-    const plan_holding *from = &q->p->holdings.at[source];
+    const plan_dist_value *from = &q->p->dist_values.at[source];
     return (exchange){.q = q, .value = from->value, .source = source, .inside = from->inside};
 }
 
 static transfer transfer_from(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout)
 {
-    const plan_holding *from = &q->p->holdings.at[source];
+    const plan_dist_value *from = &q->p->dist_values.at[source];
     const box whole = partition_whole(q, from->value);
     size_t element = trama_dtype_size(q->s.program->values.at[from->value]->dtype);
     return transfer_between(from->mesh, &from->layout, mesh, layout, &whole, element);
 }
 
-static bool are_apart(const partition *q, const trama_mesh *one, const trama_mesh *other)
+static bool are_distinct(const partition *q, const trama_mesh *one, const trama_mesh *other)
 {
-    return map_is_apart(q->s.map, one) && map_is_apart(q->s.map, other);
+    return map_is_distinct(q->s.map, one) && map_is_distinct(q->s.map, other);
 }
 
 /* What is asked for: a value in a layout. */
@@ -194,10 +194,10 @@ static void reshard_by_route(const exchange *x, const reshard_choice *c, const r
     if (r->owned)
         *ARRAY_PUSH(&q->p->meshes) = r->owned;
     if (r->from_mesh != x->t.from_mesh)
-        source = holding_as(q, source, r->from_mesh, &r->from);
+        source = dist_value_as(q, source, r->from_mesh, &r->from);
     reshard(q, source, &(request){r->mesh, &r->between, wanted->node, false, hop});
-    reshard(q, q->p->holdings.n - 1, &(request){r->to_mesh, &r->to, wanted->node, wanted->fresh, hop});
-    plan_holding *h = &q->p->holdings.at[q->p->holdings.n - 1];
+    reshard(q, q->p->dist_values.n - 1, &(request){r->to_mesh, &r->to, wanted->node, wanted->fresh, hop});
+    plan_dist_value *h = &q->p->dist_values.at[q->p->dist_values.n - 1];
     h->mesh = x->t.to_mesh;
     h->layout = x->t.to;
     for (int e = first; e < q->p->exchanges.n && c->form != RESHARD_NEW_KIND; e++) {
@@ -212,7 +212,7 @@ static void reshard(partition *q, int source, const request *r)
     exchange x = exchange_begin(q, source);
     x.t = transfer_from(q, source, r->mesh, r->layout);
     bool together = q->s.options.collectives && is_on_gpus(&x);
-    const reshard_setting s = {.apart = are_apart(q, x.t.from_mesh, x.t.to_mesh),
+    const reshard_setting s = {.distinct = are_distinct(q, x.t.from_mesh, x.t.to_mesh),
                                .within = r->within,
                                .collectives = together,
                                .nccl_sums = q->s.options.nccl_sums,
@@ -225,25 +225,26 @@ static void reshard(partition *q, int source, const request *r)
     }
     x.in_place = c.form == RESHARD_IN_PLACE;
     x.fresh = r->fresh;
-    x.target = q->p->holdings.n;
-    plan_holding *h = ARRAY_PUSH(&q->p->holdings);
-    *h = (plan_holding){.value = x.value, .mesh = r->mesh, .layout = *r->layout};
+    x.target = q->p->dist_values.n;
+    plan_dist_value *h = ARRAY_PUSH(&q->p->dist_values);
+    *h = (plan_dist_value){.value = x.value, .mesh = r->mesh, .layout = *r->layout};
     h->inside = layout_has(r->layout, TRAMA_SPLIT) && !x.t.reduced && (x.inside || !x.fresh); /* see try_alias */
     partition_pieces(q, r->mesh, r->layout, &x.t.whole, h);
     make_exchange(&x, c.form == RESHARD_COLLECTIVE ? &c.collective : NULL, r->node);
 }
 
-void reshard_holding(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node, bool fresh)
+void reshard_dist_value(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
+                        bool fresh)
 {
     reshard(q, source, &(request){mesh, layout, node, fresh, PART_OF_NOTHING});
 }
 
 void reshard_into(partition *q, int source, int target, int node)
 {
-    const plan_holding *to = &q->p->holdings.at[target];
+    const plan_dist_value *to = &q->p->dist_values.at[target];
     exchange x = exchange_begin(q, source);
     transfer t = transfer_from(q, source, to->mesh, &to->layout);
-    x.t = reshard_directly(&t, are_apart(q, t.from_mesh, t.to_mesh));
+    x.t = reshard_directly(&t, are_distinct(q, t.from_mesh, t.to_mesh));
     x.target = target;
     make_exchange(&x, NULL, node);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The message window: where the buffers of an exchange are more than it, they lie in its memory one after the other.
- * Messages go in rounds, which use the halves of the window in turn, so that one round is sent while the next is
- * packed.
+/* The staging buffer: where the buffers of an exchange are more than it, they lie in its memory one after the other.
+ * Messages go in rounds, which use the halves of the staging buffer in turn, so that one round is sent while the next
+ * is packed.
  *
  * No cycle of ranks waits: all ranks take messages in one order, which sender and receiver find alone, so a message
  * only ever waits for earlier ones. */
@@ -12,7 +12,7 @@
 
 /* Messages that must have their buffers at the same time: one, or all terms of a sum. Sorted by what comes first. */
 typedef struct entry {
-    int phase, piece, turn, to, term;
+    int level, piece, turn, to, term;
     const box *box;
     int step; /* in exchange.steps */
     int unit; /* number of the entry's unit */
@@ -23,21 +23,21 @@ typedef struct buffer {
     int64_t bytes;
 } buffer;
 
-typedef struct windows {
+typedef struct staging {
     exchange *x;
     int n_places;
     int64_t *half, *cursor; /* [place] bytes */
-    int *shard;             /* [place] the window, -1 */
+    int *shard;             /* [place] the staging buffer, -1 */
     ARRAY(int) unit_of;     /* [shard - exchange.first_shard] -1 */
     ARRAY(entry) entries;
     ARRAY(buffer) buffers; /* by unit */
     ARRAY(int) rounds;     /* [unit] */
     ARRAY(int) start;      /* [round] its first buffer */
-} windows;
+} staging;
 
-int64_t window_bytes(const partition *q)
+int64_t staging_bytes(const partition *q)
 {
-    return q->s.options.message_window ? q->s.options.message_window : MESSAGE_WINDOW;
+    return q->s.options.staging_bytes ? q->s.options.staging_bytes : STAGING_BYTES;
 }
 
 static int64_t padded(const exchange *x, int shard)
@@ -46,7 +46,7 @@ static int64_t padded(const exchange *x, int shard)
     return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
 }
 
-static bool is_message(const staged *s)
+static bool is_message(const exchange_step *s)
 {
     return s->step.kind == STEP_SEND || s->step.kind == STEP_RECEIVE || s->crosses;
 }
@@ -56,23 +56,23 @@ static bool is_message(const staged *s)
 static int compare(const void *a, const void *b)
 {
     const entry *e = a, *f = b;
-    const int keys[][2] = {{e->phase, f->phase}, {e->piece, f->piece}, {e->turn, f->turn}, {e->to, f->to}};
+    const int keys[][2] = {{e->level, f->level}, {e->piece, f->piece}, {e->turn, f->turn}, {e->to, f->to}};
     int order = COMPARE_KEYS(keys);
     order = order ? order : box_compare(e->box, f->box);
     return order ? order : (e->term > f->term) - (e->term < f->term);
 }
 
 /* In turns everybody sends to another one, except where terms meet. */
-static void sort_messages(windows *w)
+static void sort_messages(staging *w)
 {
     exchange *x = w->x;
     for (int i = 0; i < x->steps.n; i++) {
-        const staged *s = &x->steps.at[i];
+        const exchange_step *s = &x->steps.at[i];
         if (!is_message(s))
             continue;
         const plan_path path = s->crosses ? (plan_path){s->step.place, s->step.peer_place} : plan_path_of(&s->step);
         int n = x->q->s.machine->n_places;
-        *ARRAY_PUSH(&w->entries) = (entry){s->step.key.phase,
+        *ARRAY_PUSH(&w->entries) = (entry){s->step.key.level,
                                            s->piece,
                                            s->sums ? 0 : (path.to - path.from + n) % n,
                                            path.to,
@@ -90,13 +90,13 @@ static void sort_messages(windows *w)
 /* ---- Buffers ---- */
 
 /* What was packed once for several is packed again for each, since the first copy may be gone by then. */
-static int pack_again(windows *w, int shard)
+static int pack_again(staging *w, int shard)
 {
     exchange *x = w->x;
     int copy = partition_shard(x->q, SHARD_MESSAGE, x->value, x->q->p->shards.at[shard].place,
                                &x->q->p->shards.at[shard].box, -1, 1);
     for (int i = 0, n = x->steps.n; i < n; i++) {
-        staged s = x->steps.at[i];
+        exchange_step s = x->steps.at[i];
         if (s.step.kind != STEP_COPY || s.operands[0].region.shard != shard)
             continue;
         s.operands[0].region.shard = copy;
@@ -107,7 +107,7 @@ static int pack_again(windows *w, int shard)
 }
 
 /* The entry of a shard that the exchange made. */
-static int *unit_of(windows *w, int shard)
+static int *unit_of(staging *w, int shard)
 {
     int at = shard - w->x->first_shard;
     while (w->unit_of.n <= at)
@@ -115,7 +115,7 @@ static int *unit_of(windows *w, int shard)
     return &w->unit_of.at[at];
 }
 
-static void find_buffers(windows *w)
+static void find_buffers(staging *w)
 {
     exchange *x = w->x;
     for (int i = 0; i < w->entries.n; i++) {
@@ -139,7 +139,7 @@ static void find_buffers(windows *w)
 /* ---- Rounds ---- */
 
 /* Bytes of the unit's buffers on each place go to w->cursor; the next unit's first buffer. */
-static int unit_bytes(windows *w, int at)
+static int unit_bytes(staging *w, int at)
 {
     memset(w->cursor, 0, (size_t)w->n_places * sizeof *w->cursor);
     int unit = w->buffers.at[at].unit;
@@ -148,11 +148,11 @@ static int unit_bytes(windows *w, int at)
     return at;
 }
 
-static void make_windows(windows *w, int64_t window)
+static void make_buffers(staging *w, int64_t bytes)
 {
     w->x->count.buffers = 0;
     for (int p = 0; p < w->n_places; p++)
-        w->half[p] = window / 2 / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+        w->half[p] = bytes / 2 / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
     for (int at = 0; at < w->buffers.n;) {
         at = unit_bytes(w, at);
         for (int p = 0; p < w->n_places; p++)
@@ -168,7 +168,7 @@ static void make_windows(windows *w, int64_t window)
     }
 }
 
-static void assign_rounds(windows *w)
+static void assign_rounds(staging *w)
 {
     int64_t *used = trama_alloc((size_t)w->n_places * sizeof *used);
     int round = 0, units = w->entries.n ? w->entries.at[w->entries.n - 1].unit + 1 : 0;
@@ -195,18 +195,18 @@ static void assign_rounds(windows *w)
 }
 
 /* Steps go with the messages they are for; what is not for one comes first, or last where it needs what has arrived. */
-static void assign_steps(windows *w)
+static void assign_steps(staging *w)
 {
     exchange *x = w->x;
     for (int i = 0; i < w->entries.n; i++)
         x->steps.at[w->entries.at[i].step].round = w->rounds.at[w->entries.at[i].unit];
     for (int i = 0; i < x->steps.n; i++) {
-        staged *s = &x->steps.at[i];
+        exchange_step *s = &x->steps.at[i];
         if (is_message(s))
             continue;
-        s->round = s->stage > REDUCE ? x->rounds : 0;
+        s->round = s->phase > REDUCE ? x->rounds : 0;
         const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
-        for (int k = 0; k < s->n && s->stage != RETURN; k++) {
+        for (int k = 0; k < s->n && s->phase != RETURN; k++) {
             int shard = operands[k].region.shard;
             shard_source source = x->q->p->shards.at[shard].source;
             if (shard >= x->first_shard && (source == SHARD_MESSAGE || source == SHARD_VIEW))
@@ -216,7 +216,7 @@ static void assign_steps(windows *w)
 }
 
 /* Buffers of a round on a place, as operands. */
-static void add_round(windows *w, int round, int place, step_access access)
+static void add_round(staging *w, int round, int place, step_access access)
 {
     for (int i = w->start.at[round]; i < w->start.at[round + 1]; i++) {
         int shard = w->buffers.at[i].shard;
@@ -225,20 +225,20 @@ static void add_round(windows *w, int round, int place, step_access access)
     }
 }
 
-/* What comes into a half of a window comes after what lay there before, in round `before`: at the beginning of its own
- * round, or for the next run at the end of this one. */
-static void order_half(windows *w, int stage, int round, int place, int before)
+/* What comes into a half of a staging buffer comes after what lay there before, in round `before`: at the beginning of
+ * its own round, or for the next run at the end of this one. */
+static void order_half(staging *w, int phase, int round, int place, int before)
 {
     int first = w->x->sources.n;
     add_round(w, before, place, ACCESS_UPDATE);
     add_round(w, round, place, ACCESS_WRITE);
-    staged *s = stage_step(w->x, stage, STEP_ORDER, place);
+    exchange_step *s = add_step(w->x, phase, STEP_ORDER, place);
     s->many = first;
     s->n = w->x->sources.n - first;
-    s->round = stage == RETURN ? w->x->rounds : round;
+    s->round = phase == RETURN ? w->x->rounds : round;
 }
 
-static void order_rounds(windows *w)
+static void order_rounds(staging *w)
 {
     size_t bytes = 2 * (size_t)w->n_places * sizeof(int);
     int *last = trama_alloc(bytes), *first = trama_alloc(bytes); /* [half][place] the rounds that use it; -1 */
@@ -266,7 +266,7 @@ static void order_rounds(windows *w)
 }
 
 /* Counts the buffers. */
-static bool is_over(windows *w, int64_t window)
+static bool is_over(staging *w, int64_t bytes)
 {
     exchange *x = w->x;
     bool over = false;
@@ -274,25 +274,25 @@ static bool is_over(windows *w, int64_t window)
         const plan_shard *s = &x->q->p->shards.at[i];
         if (s->source != SHARD_MESSAGE)
             continue;
-        over |= (w->cursor[s->place] += padded(x, i)) > window;
+        over |= (w->cursor[s->place] += padded(x, i)) > bytes;
         x->count.buffers += region_bytes(x, &s->box);
     }
     return over;
 }
 
-void window_rounds(exchange *x)
+void staging_rounds(exchange *x)
 {
-    windows w = {.x = x, .n_places = x->q->s.machine->n_places};
-    int64_t window = window_bytes(x->q);
+    staging w = {.x = x, .n_places = x->q->s.machine->n_places};
+    int64_t bytes = staging_bytes(x->q);
     size_t n = (size_t)w.n_places;
     w.cursor = trama_alloc(n * sizeof *w.cursor);
-    if (is_over(&w, window)) {
+    if (is_over(&w, bytes)) {
         w.half = trama_alloc(n * sizeof *w.half);
         w.shard = trama_alloc(n * sizeof *w.shard);
         memset(w.shard, -1, n * sizeof *w.shard);
         sort_messages(&w);
         find_buffers(&w);
-        make_windows(&w, window);
+        make_buffers(&w, bytes);
         assign_rounds(&w);
         assign_steps(&w);
         order_rounds(&w);

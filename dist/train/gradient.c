@@ -105,7 +105,7 @@ static void derive_node(trama_node *node, const trama_mesh *const *mesh, trama_v
     p->ops_on = NULL;
     for (int i = 0; i < node->op->n_in; i++)
         if ((crosses >> i & 1) && d_in[i])
-            d_in[i] = reshard_beside(node->where, d_in[i], node->in[i]);
+            d_in[i] = reshard_colocated(node->where, d_in[i], node->in[i]);
 }
 
 /* Adds what one node gives to the gradients of its operands. */

@@ -24,9 +24,10 @@ trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, i
     if (k < 1)
         return program_fail(p, where, TRAMA_E_ARGUMENT, "gradient merge: k is %lld; it takes micro-steps, 1 or more",
                             (long long)k);
-    if (how & ~(unsigned)(TRAMA_TOTAL | TRAMA_SYNC_EACH))
-        return program_fail(p, where, TRAMA_E_ARGUMENT,
-                            "gradient merge: gradients merge by TRAMA_MEAN or TRAMA_TOTAL, and with TRAMA_SYNC_EACH");
+    if (how & ~(unsigned)(TRAMA_MERGE_SUM | TRAMA_MERGE_SYNC_EACH))
+        return program_fail(
+            p, where, TRAMA_E_ARGUMENT,
+            "gradient merge: gradients merge by TRAMA_MERGE_AVG or TRAMA_MERGE_SUM, and with TRAMA_MERGE_SYNC_EACH");
     if (!any)
         return program_fail(
             p, where, TRAMA_E_ARGUMENT,

@@ -332,7 +332,7 @@ static void settle_gradients(const trama_program *p, int first_node)
 {
     for (int i = first_node; i < p->nodes.n; i++)
         for (int t = 0; t < p->nodes.at[i]->op->n_in && !p->nodes.at[i]->op->updates; t++)
-            p->nodes.at[i]->in[t]->settled |= p->nodes.at[i]->in[t]->gradient_of != NULL;
+            p->nodes.at[i]->in[t]->reduce_at_once |= p->nodes.at[i]->in[t]->gradient_of != NULL;
 }
 
 /* Everything behind the gradients. */

@@ -101,7 +101,7 @@ trama_optimizer trama_lamb(double lr);
 /* One of your own. Its other options are 0 until you set them, and nothing is clipped. */
 trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule);
 
-/* One step of the optimizer on every parameter the loss depends on; the result only stands in trama_target_new. */
+/* One step of the optimizer on every parameter the loss depends on; the result only stands in trama_target_create. */
 #define trama_minimize(loss, ...) trama_minimize_at(TRAMA_HERE, loss, __VA_ARGS__)
 trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama_optimizer *optimizer);
 

@@ -53,13 +53,13 @@ static bool is_everywhere(const transfer *t)
 
 /* Replicas help to sum what is partial, so that each receives less. Where that would be many small messages, each line
  * of the mesh sums on its own: not fewer bytes than the table for one axis says, but only a line of neighbours. */
-transfer reshard_directly(const transfer *direct, bool apart)
+transfer reshard_directly(const transfer *direct, bool distinct)
 {
     transfer t = *direct;
     unsigned all = (1u << t.to_mesh->ndim) - 1, lines = 0;
     unsigned split = layout_axes(&t.from, TRAMA_SPLIT) | layout_axes(&t.to, TRAMA_SPLIT);
     bool masked = t.from.mask || t.to.mask;
-    if (!t.reduced || masked || !t.one_mesh || !apart)
+    if (!t.reduced || masked || !t.one_mesh || !distinct)
         return t;
     for (int a = 0; a < t.to_mesh->ndim; a++)
         if (t.from.axis[a].kind == TRAMA_REPLICATE && t.to.axis[a].kind == TRAMA_REPLICATE)
@@ -94,15 +94,15 @@ static void offer_routes(reshard_choice *c, const reshard_setting *s)
     route r;
     if (find_new_kind(&c->t, &r))
         offer(c, RESHARD_NEW_KIND, r);
-    if (s->apart && s->within == PART_OF_NOTHING && find_sliced_sum(&c->t, &r))
+    if (s->distinct && s->within == PART_OF_NOTHING && find_sliced_sum(&c->t, &r))
         offer(c, RESHARD_SLICED_SUM, r);
-    if (s->apart && find_two_hops(&c->t, s->within, &r))
+    if (s->distinct && find_two_hops(&c->t, s->within, &r))
         offer(c, RESHARD_TWO_HOPS, r);
 }
 
 reshard_choice reshard_choose(const transfer *t, const reshard_setting *s)
 {
-    reshard_choice c = {.form = RESHARD_DIRECT, .t = reshard_directly(t, s->apart)};
+    reshard_choice c = {.form = RESHARD_DIRECT, .t = reshard_directly(t, s->distinct)};
     if (is_everywhere(&c.t))
         c.form = RESHARD_IN_PLACE;
     else if (s->collectives && find_collective(&c.t, s->root, s->nccl_sums, &c.collective))
@@ -121,7 +121,7 @@ reshard_part reshard_hop_of(const reshard_choice *c, reshard_part within)
 
 int64_t reshard_most_bytes(const transfer *t)
 {
-    reshard_choice c = reshard_choose(t, &(reshard_setting){.apart = true});
+    reshard_choice c = reshard_choose(t, &(reshard_setting){.distinct = true});
     int64_t bytes =
         reshard_has_route(&c) ? load_of_route(t, &c.route, MOST_ASKED).bytes : load_directly(&c.t, MOST_ASKED).bytes;
     trama_mesh_destroy(&c.route.owned);

@@ -18,7 +18,8 @@ typedef enum {
 /* What a change is a part of: a hop of two is split again where it has few messages, and neither hop sums by slices. */
 typedef enum { PART_OF_NOTHING, PART_OF_SLICED_SUM, PART_OF_TWO_HOPS } reshard_part;
 
-/* Two changes of layout for one. from and to are those of the transfer, or the same holdings on another mesh. */
+/* Two changes of layout for one. from and to are those of the transfer, or the same distributed values on another mesh.
+ */
 typedef struct route {
     const trama_mesh *from_mesh, *mesh, *to_mesh;
     trama_layout from, between, to;
@@ -34,7 +35,7 @@ typedef struct reshard_choice {
 
 /* What a change depends on besides its layouts. */
 typedef struct reshard_setting {
-    bool apart; /* each process of both meshes has a place of its own; else no route but of a new kind is taken */
+    bool distinct; /* each process of both meshes has a place of its own; else no route but of a new kind is taken */
     reshard_part within;
     bool collectives; /* each target process has a GPU to itself, and these can exchange together */
     bool nccl_sums;   /* and sum in whatever order */
@@ -43,7 +44,7 @@ typedef struct reshard_setting {
 reshard_choice reshard_choose(const transfer *t, const reshard_setting *s);
 
 /* The change as it is made where it goes directly. */
-transfer reshard_directly(const transfer *t, bool apart);
+transfer reshard_directly(const transfer *t, bool distinct);
 
 static inline bool reshard_has_route(const reshard_choice *c)
 {

@@ -46,7 +46,7 @@ transfer_load load_directly(const transfer *t, int n)
 /* At the position of a mesh with that id, where it is there. */
 static transfer_load received_by(const transfer *t, int id, int position)
 {
-    int at = mesh_find_near(t->to_mesh, id, position);
+    int at = mesh_find_hinted(t->to_mesh, id, position);
     return at < 0 ? (transfer_load){0} : transfer_received(t, at);
 }
 

@@ -143,7 +143,7 @@ int transfer_holders(const transfer *t)
 /* The position in the source of the process at one of the target mesh; -1 where it holds nothing. */
 static int position_there(const transfer *t, int position)
 {
-    int there = mesh_find_near(t->from_mesh, t->to_mesh->ids[position], position);
+    int there = mesh_find_hinted(t->from_mesh, t->to_mesh->ids[position], position);
     return there >= 0 && layout_present(&t->from, there) ? there : -1;
 }
 

@@ -86,7 +86,7 @@ static trama_mesh *heads_of(const trama_mesh *mesh)
     return heads;
 }
 
-/* The layout of a mesh of one axis, on its processes as rows and columns: the same holdings. */
+/* The layout of a mesh of one axis, on its processes as rows and columns: the same distributed values. */
 static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *square, trama_layout *lifted)
 {
     if (mesh->ndim != 1 || square->ndim != 2 || square->size != mesh->size || layout->axis[0].kind == TRAMA_SPLIT)

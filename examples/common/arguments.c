@@ -145,7 +145,7 @@ static bool known_axis(const char *name, int n, const char *const *names)
 trama_mesh *argument_mesh(const struct argp_state *state, const char *option, const char *text, int n,
                           const char *const *names)
 {
-    trama_mesh *mesh = trama_mesh_parse(text);
+    trama_mesh *mesh = trama_mesh_create(text);
     if (!mesh)
         argp_error(state, "%s '%s': %s", option, text, trama_error());
     for (int axis = 0; mesh && names && axis < trama_mesh_ndim(mesh); axis++) {

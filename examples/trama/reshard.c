@@ -149,7 +149,7 @@ static void print_moves(const trama_reshard_plan *plan, int ndim)
 
 static void print_certificate(const trama_reshard_plan *plan)
 {
-    trama_certificate c = trama_reshard_plan_certificate(plan);
+    trama_reshard_cost c = trama_reshard_plan_cost(plan);
     printf("%d processes; one sends at most %" PRId64
            " bytes, in at most %d messages sent and received; all together %" PRId64 " bytes\n",
            c.processes, c.sent, c.messages, c.total);

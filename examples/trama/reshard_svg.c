@@ -79,7 +79,7 @@ static void draw_squares(FILE *file, const matrix *m, int side)
 void reshard_svg(const char *path, const trama_reshard_plan *plan)
 {
     matrix m = matrix_of(plan);
-    trama_certificate c = trama_reshard_plan_certificate(plan);
+    trama_reshard_cost c = trama_reshard_plan_cost(plan);
     int side = m.n ? MOST / m.n : LARGEST;
     side = side > LARGEST ? LARGEST : side < SMALLEST ? SMALLEST : side;
     int extent = m.n * side, width = MARGIN + (extent > 420 ? extent : 420) + 20, height = MARGIN + extent + 40;

@@ -100,7 +100,7 @@ static void build(struct argp_state *state, request *r)
     memcpy(op.in, r->in.shape, sizeof op.in);
     memcpy(op.in_text, r->in.text, sizeof op.in_text);
     memcpy(op.attribute, r->attribute, sizeof op.attribute);
-    r->program = trama_program_new();
+    r->program = trama_program_create();
     r->value = build_op(r->program, &op);
 }
 

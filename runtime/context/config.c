@@ -110,14 +110,14 @@ static trama_status resolve_all(trama_config *c)
 {
     trama_status status;
     if ((status = resolve_int(&(option){"config.workers", "TRAMA_WORKERS", 0, 1024}, &c->workers)) ||
-        (status = resolve_int(&(option){"config.window", "TRAMA_WINDOW", 0, 64}, &c->window)) ||
-        (status = resolve_int(&(option){"config.ways", "TRAMA_WAYS", 0, 65536}, &c->ways)) ||
+        (status = resolve_int(&(option){"config.max_in_flight", "TRAMA_MAX_IN_FLIGHT", 0, 64}, &c->max_in_flight)) ||
+        (status = resolve_int(&(option){"config.max_tiles", "TRAMA_MAX_TILES", 0, 65536}, &c->max_tiles)) ||
         (status = resolve_int(&(option){"config.watchdog", "TRAMA_WATCHDOG", 30, 1000000}, &c->watchdog)) ||
         (status =
              resolve(&(option){"config.grain_flops", NULL, 2000000, INT64_MAX}, c->grain_flops, &c->grain_flops)) ||
         (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c->grain_bytes, &c->grain_bytes)) ||
-        (status = resolve(&(option){"config.message_window", "TRAMA_MESSAGE_WINDOW", 64 << 20, INT32_MAX},
-                          c->message_window, &c->message_window)) ||
+        (status = resolve(&(option){"config.staging_bytes", "TRAMA_STAGING_BYTES", 64 << 20, INT32_MAX},
+                          c->staging_bytes, &c->staging_bytes)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c->nominal, &c->nominal)))
         return status;
     if (!c->trace || !*c->trace)
@@ -156,9 +156,9 @@ trama_status config_resolve(const trama_config *given, trama_config *resolved)
 
 uint64_t config_hash(const trama_config *config)
 {
-    const int64_t same[] = {config->window,       config->ways,           config->grain_flops,   config->grain_bytes,
-                            config->nominal,      config->no_fusion,      config->check_calls,   config->verify,
-                            config->map_by_order, config->message_window, config->trace != NULL, config->tf32,
+    const int64_t same[] = {config->max_in_flight, config->max_tiles,     config->grain_flops,   config->grain_bytes,
+                            config->nominal,       config->no_fusion,     config->check_calls,   config->verify,
+                            config->map_by_order,  config->staging_bytes, config->trace != NULL, config->tf32,
                             config->nccl_sums};
     return hash_bytes(HASH_START, same, sizeof same);
 }

@@ -9,9 +9,9 @@
 /* What the program gave, as far as its struct goes. E_ARGUMENT for a size that is none; own is then zeros. */
 trama_status config_read(const trama_config *given, trama_config *own);
 
-/* Every option resolved, but `workers` (0: as the machine allows) and `ways` (0: the workers of a place). given may be
- * NULL. E_ARGUMENT names the option, its value and what is allowed; resolved then has the log, and a watchdog, for the
- * exchange of that error. */
+/* Every option resolved, but `workers` (0: as the machine allows) and `max_tiles` (0: the workers of a place). given
+ * may be NULL. E_ARGUMENT names the option, its value and what is allowed; resolved then has the log, and a watchdog,
+ * for the exchange of that error. */
 trama_status config_resolve(const trama_config *given, trama_config *resolved);
 
 /* Equal on ranks whose options agree where they must (all but workers, watchdog and log). */

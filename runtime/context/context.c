@@ -11,7 +11,7 @@
 #include "node.h"
 #include "tracing.h"
 
-/* Static, since what lands last may still look at it while it is destroyed. */
+/* Static, since what completes last may still look at it while it is destroyed. */
 static trama_context the_context;
 static bool is_live;
 
@@ -51,8 +51,9 @@ static trama_status check_options(const trama_context *c, const node_card *cards
 {
     for (int r = 1; r < c->comm.ranks; r++)
         if (cards[r].options != cards[0].options)
-            return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                              "ranks 0 and %d were given different options (window, ways, grain, nominal or trace)", r);
+            return trama_fail(
+                NOWHERE, TRAMA_E_ARGUMENT,
+                "ranks 0 and %d were given different options (max_in_flight, max_tiles, grain, nominal or trace)", r);
     return TRAMA_OK;
 }
 
@@ -187,7 +188,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
         driver_stop(c);
         release(c);
     } else {
-        flight_start(c);
+        fence_start(c);
         message_start(c);
         pool_start(c);
         rest_start(c);
@@ -251,14 +252,14 @@ trama_status context_destroy(trama_context **context)
     if (has_tenants(c))
         return TRAMA_E_ORDER;
     trama_status status = context_call(c, NOWHERE, "trama_stop", "trama_stop()"); /* which ends it all the same */
-    flight_wait_all(c, "trama_stop");
+    fence_wait_all(c, "trama_stop");
     context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
     leave_stop();
     gpu_groups_free_tokens(c);
     pool_stop(c);
     end_libraries(c);
     message_stop(c);
-    flight_stop(c);
+    fence_stop(c);
     release(c);
     *context = NULL;
     return status;

@@ -66,7 +66,7 @@ const machine *context_machine(const trama_context *c); /* equal on all ranks; o
 int context_rank(const trama_context *c);
 int context_ranks(const trama_context *c);
 
-/* Options with every default, environment variable and limit resolved: no field is 0 but flags; `ways` stays 0 where
+/* Options with every default, environment variable and limit resolved: no field is 0 but flags; `max_tiles` stays 0 where
  * the user left it (the plan then takes the workers of a place); communicator is NULL. log is never NULL. */
 const trama_config *context_config(const trama_context *c);
 
@@ -144,7 +144,7 @@ trama_status context_barrier(trama_context *c, const char *what);
 
 /* Workers are paused while nothing is under way and nobody submits, where Trama started StarPU. Who submits tasks,
  * messages or acquires brackets it: context_wake ... submit ... context_rest; brackets nest and cost ~50 ns when the
- * workers are awake. After the last context_rest they go to sleep as soon as all flights have landed, at once if they
+ * workers are awake. After the last context_rest they go to sleep as soon as all fences have completed, at once if they
  * have. */
 void context_wake(trama_context *c);
 void context_rest(trama_context *c);

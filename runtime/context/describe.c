@@ -114,10 +114,10 @@ char *trama_context_describe(const trama_context *context)
     workers_text(&t, c);
     gpus_text(&t, c);
     messages_text(&t, c);
-    if (c->config.window)
-        text_add(&t, "window %d steps", c->config.window);
+    if (c->config.max_in_flight)
+        text_add(&t, "at most %d steps in flight", c->config.max_in_flight);
     else
-        text_add(&t, "window 2 steps, up to 8 of few tasks");
+        text_add(&t, "at most 2 steps in flight, 8 of few tasks");
     text_add(&t, ", grain %lld flop and %lld bytes, watchdog %d s\n", (long long)c->config.grain_flops,
              (long long)c->config.grain_bytes, c->config.watchdog);
     text_add(&t, "kernels: %s\n", c->cpu_kind);

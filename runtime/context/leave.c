@@ -49,11 +49,11 @@ static bool wait_for_work(trama_context *c)
 {
     const int64_t second = 1000000000, period = c->config.watchdog * second;
     int64_t moved = runtime_now(), report = moved + period;
-    long seen = atomic_load(&c->landings);
+    long seen = atomic_load(&c->completions);
     while (!quiet(c)) {
         int64_t now = runtime_now();
-        if (atomic_load(&c->landings) != seen) {
-            seen = atomic_load(&c->landings);
+        if (atomic_load(&c->completions) != seen) {
+            seen = atomic_load(&c->completions);
             moved = now;
             report = now + period;
         }

@@ -11,7 +11,7 @@
 
 #include "comm.h"
 #include "context.h"
-#include "flight.h"
+#include "fence.h"
 #include "gpu_group.h"
 #include "message.h"
 #include "node.h"
@@ -56,7 +56,7 @@ struct trama_context {
     int64_t gpu_wanted;              /* of that, by the largest task under way, under runtime_lock */
     char gpu_wanted_by[TRAMA_GPU_TASK_ROOM];
     int gpus_of_all;           /* GPUs that all ranks take, a shared one for each */
-    bool gpus_apart;           /* none of them is two ranks' */
+    bool gpus_exclusive;           /* none of them is two ranks' */
     ARRAY(gpu_group *) groups; /* gpu_group.c */
     uint32_t cpu_mask[(STARPU_NMAXWORKERS + 31) / 32];
     int local_ranks; /* ranks on this node */
@@ -97,12 +97,12 @@ struct trama_context {
     starpu_data_handle_t keep_in, keep_out;
     int64_t keep_data[2];
 
-    /* flight.c, under runtime_lock but for the atomics */
-    atomic_long under_way, landings;
+    /* fence.c, under runtime_lock but for the atomics */
+    atomic_long under_way, completions;
     _Atomic int64_t last_wait; /* ns that the last wait took */
     int waiters;               /* threads that wait; more than one only where the host asks for trouble */
-    const atomic_long *waited; /* what the last one waits for: others that land wake nobody */
-    flight *idle_flights;
+    const atomic_long *waited; /* what the last one waits for: others that complete wake nobody */
+    fence *idle_fences;
 
     /* message.c */
     pthread_mutex_t message_lock;
@@ -113,7 +113,7 @@ struct trama_context {
     pool *pool;
 };
 
-/* One process has one context; what lands late may still touch the lock. */
+/* One process has one context; what completes late may still touch the lock. */
 extern pthread_mutex_t runtime_lock;
 
 int64_t runtime_now(void); /* ns, monotonic */
@@ -158,9 +158,9 @@ void vigil_end(vigil *v);
 trama_status room_check(int threads);
 void room_end(void);
 
-/* flight.c, message.c, pool.c */
-void flight_start(trama_context *c);
-void flight_stop(trama_context *c);
+/* fence.c, message.c, pool.c */
+void fence_start(trama_context *c);
+void fence_stop(trama_context *c);
 void message_start(trama_context *c);
 void message_stop(trama_context *c);
 void pool_start(trama_context *c);

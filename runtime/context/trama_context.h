@@ -34,15 +34,15 @@ typedef struct trama_config {
     int workers;              /* CPU workers of this rank, TRAMA_WORKERS; 0: the cores it may use (binding, control
                                  groups), shared fairly with the other ranks of the node; one core is kept for messages
                                  where a rank of several has 8 or more */
-    int window;               /* steps in flight at most, up to 64, TRAMA_WINDOW; 0: 2, or up to 8 where the inputs of a
+    int max_in_flight;               /* steps in flight at most, up to 64, TRAMA_MAX_IN_FLIGHT; 0: 2, or up to 8 where the inputs of a
                                  step take 64 KiB or less, as long as all are at most 256 tasks and messages. Each
                                  step in flight has buffers for its inputs */
-    int ways;                 /* into how many tiles an op is cut at most, TRAMA_WAYS; 0: the workers of a place. Fix it
+    int max_tiles;                 /* into how many tiles an op is cut at most, TRAMA_MAX_TILES; 0: the workers of a place. Fix it
                                  for equal bits on unlike machines */
     int64_t grain_flops;      /* least work worth one task; 0: 2e6 flop */
     int64_t grain_bytes;      /* 0: 64 KiB */
-    int64_t message_window;   /* bytes of message buffers that one change of layout has on a place at most (but for 128
-                                 bytes of each term of a sum), TRAMA_MESSAGE_WINDOW; 0: 64 MiB. Larger messages are
+    int64_t staging_bytes;   /* bytes of message buffers that one change of layout has on a place at most (but for 128
+                                 bytes of each term of a sum), TRAMA_STAGING_BYTES; 0: 64 MiB. Larger messages are
                                  cut, or lie in the tensors */
     int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024. Halved until
                                  every tensor has at most 2^60 bytes */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host access to shards: asynchronous acquires of all tiles, one flight, one wait under the watchdog. */
+/* Host access to shards: asynchronous acquires of all tiles, one fence, one wait under the watchdog. */
 #include "state.h"
 
 trama_status shard_acquire(trama_context *c, shard *s, enum starpu_data_access_mode mode, const char *what)
 {
     if (starpu_worker_get_id() >= 0)
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "%s would wait inside a StarPU task", what);
-    flight *f = flight_new(c);
+    fence *f = fence_new(c);
     context_wake(c);
-    flight_add(f, s->n_tiles);
+    fence_add(f, s->n_tiles);
     for (int t = 0; t < s->n_tiles; t++)
-        starpu_data_acquire_cb(s->tile[t], mode, flight_land, f);
-    trama_status status = flight_wait(c, f, what);
+        starpu_data_acquire_cb(s->tile[t], mode, fence_signal, f);
+    trama_status status = fence_wait(c, f, what);
     context_rest(c);
-    flight_free(f);
+    fence_free(f);
     return status;
 }
 
@@ -26,22 +26,22 @@ void shard_release(trama_context *c, shard *s)
 
 typedef struct forgetting {
     starpu_data_handle_t handle;
-    flight *flight;
+    fence *fence;
 } forgetting;
 
 static void release_at_once(void *arg)
 {
     forgetting *g = arg;
-    flight *f = g->flight;
+    fence *f = g->fence;
     starpu_data_release_on_node(g->handle, STARPU_ACQUIRE_NO_NODE);
     free(g);
-    flight_land(f);
+    fence_signal(f);
 }
 
-void shard_forget_readers(trama_context *c, shard *s, flight *f)
+void shard_forget_readers(trama_context *c, shard *s, fence *f)
 {
     (void)c;
-    flight_add(f, s->n_tiles);
+    fence_add(f, s->n_tiles);
     for (int t = 0; t < s->n_tiles; t++) {
         forgetting *g = trama_alloc(sizeof *g);
         *g = (forgetting){s->tile[t], f};

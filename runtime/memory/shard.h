@@ -6,7 +6,7 @@
 
 #include <starpu.h>
 
-#include "flight.h"
+#include "fence.h"
 
 typedef struct shard {
     int place; /* in the machine table, one of this rank's */
@@ -86,8 +86,8 @@ void shard_release(trama_context *c, shard *s);
 
 /* For shards that tasks and messages only read, step after step: a StarPU with FxT keeps 32 bytes for each reader until
  * the next write. Forgets them, in order with the tasks, without a wait and without a copy; call it every few hundred
- * readers. One flight unit per tile; inside a context_wake bracket. */
-void shard_forget_readers(trama_context *c, shard *s, flight *f);
+ * readers. One fence unit per tile; inside a context_wake bracket. */
+void shard_forget_readers(trama_context *c, shard *s, fence *f);
 
 /* The pool: bytes that it may keep in unused shards (default 1/8 of the rank's share of memory), what it holds.
  * Lowering the limit evicts, oldest first, waiting for what is under way on them. */

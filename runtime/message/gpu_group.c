@@ -148,7 +148,7 @@ static trama_status open_group(trama_context *c, const invitation *to)
 static trama_status meet(trama_context *c, int n, const int *size, const int *const *places)
 {
     invitations in = {0};
-    flight_wait_all(c, "a group of GPUs");
+    fence_wait_all(c, "a group of GPUs");
     trama_status status = exchange(c, n, size, places, &in);
     for (const invitation *at = NULL; !status && in.all && (at = next(c, &in, at));)
         status = open_group(c, at);

@@ -13,7 +13,7 @@
 struct message_record {
     message_record *older, *newer; /* older also links idle records */
     trama_context *context;
-    flight *flight;
+    fence *fence;
     const char *label;
     int64_t step, since;
     size_t bytes;
@@ -91,14 +91,14 @@ static void close_record(void *arg)
 {
     message_record *r = arg;
     trama_context *c = r->context;
-    flight *f = r->flight;
+    fence *f = r->fence;
     pthread_mutex_lock(&c->message_lock);
     *(r->older ? &r->older->newer : &c->oldest) = r->newer;
     *(r->newer ? &r->newer->older : &c->newest) = r->older;
     r->older = c->idle_messages;
     c->idle_messages = r;
     pthread_mutex_unlock(&c->message_lock);
-    flight_land(f);
+    fence_signal(f);
 }
 
 /* StarPU-MPI keeps 100 bytes for every (rank, tag) that it has ever seen, so calls share tags in turn. StarPU's traces
@@ -110,15 +110,14 @@ static int64_t tag_on_the_wire(int sender, int64_t tag)
     return sender * tags + tag % tags;
 }
 
-static message_record *prepare(trama_context *c, starpu_data_handle_t handle, const envelope *m, flight *f,
-                               bool receive)
+static message_record *prepare(trama_context *c, starpu_data_handle_t handle, const envelope *m, fence *f, bool receive)
 {
     assert(m->rank >= 0 && m->rank < c->comm.ranks && m->rank != c->comm.rank);
     assert(starpu_data_get_size(handle) <= INT32_MAX);
     assert(atomic_load(&c->depth) > 0);
-    flight_add(f, 1);
+    fence_add(f, 1);
     return open_record(c, (message_record){.context = c,
-                                           .flight = f,
+                                           .fence = f,
                                            .label = m->label,
                                            .step = m->step,
                                            .since = runtime_now(),
@@ -127,15 +126,15 @@ static message_record *prepare(trama_context *c, starpu_data_handle_t handle, co
                                            .receive = receive});
 }
 
-void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
+void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f)
 {
     message_record *r = prepare(c, handle, &m, f, false);
-    bool waits = m.patient && r->bytes > LARGE_MESSAGE;
+    bool waits = m.rendezvous && r->bytes > LARGE_MESSAGE;
     (waits ? starpu_mpi_issend_detached_prio : starpu_mpi_isend_detached_prio)(
         handle, m.rank, tag_on_the_wire(c->comm.rank, m.tag), m.priority, c->comm.handle, close_record, r);
 }
 
-void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
+void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f)
 {
     message_record *r = prepare(c, handle, &m, f, true);
     starpu_mpi_irecv_detached_prio(handle, m.rank, tag_on_the_wire(m.rank, m.tag), m.priority, c->comm.handle,
@@ -144,13 +143,13 @@ void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, 
 
 #else
 
-void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
+void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f)
 {
     (void)c, (void)handle, (void)m, (void)f;
     assert(!"there is no other rank without MPI");
 }
 
-void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, flight *f)
+void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f)
 {
     message_send(c, handle, m, f);
 }

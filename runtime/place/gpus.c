@@ -67,13 +67,13 @@ static int count(const trama_context *c, const node_card *cards, bool *apart)
 
 bool gpus_exchange(const trama_context *c)
 {
-    return TRAMA_HAVE_NCCL && c->gpus_apart && c->gpus_of_all > 1;
+    return TRAMA_HAVE_NCCL && c->gpus_exclusive && c->gpus_of_all > 1;
 }
 
 void gpus_take(trama_context *c, const node_card *cards)
 {
     int mine[NODE_MAX_GPUS];
-    c->gpus_of_all = count(c, cards, &c->gpus_apart);
+    c->gpus_of_all = count(c, cards, &c->gpus_exclusive);
     c->n_gpus = node_gpus(cards, c->comm.ranks, c->comm.rank, mine);
     for (int i = 0; i < c->n_gpus; i++) {
         const context_gpu *card = &c->seen[mine[i]];

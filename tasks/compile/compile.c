@@ -11,7 +11,7 @@
 
 /* ---- First contents ---- */
 
-static void keep_content(trama_executable *e, const trama_value *v, snippet *s)
+static void keep_content(trama_executable *e, const trama_value *v, compiled_program *s)
 {
     plan_cache_keep(&e->plans, &(plan_key){PLAN_CONTENT, v, "", 0}, s, NULL, 0, NULL);
 }
@@ -20,10 +20,10 @@ static void keep_content(trama_executable *e, const trama_value *v, snippet *s)
 static trama_status place_source(trama_executable *e, const trama_value *v, const trama_op *op,
                                  const trama_attributes *attributes)
 {
-    snippet *s = NULL;
+    compiled_program *s = NULL;
     instance *in = NULL;
     trama_status status =
-        snippet_of_source(&e->planning, v->name, op, attributes, e->l.mesh[v->id], &e->l.value[v->id], &s);
+        compile_source(&e->planning, v->name, op, attributes, e->l.mesh[v->id], &e->l.value[v->id], &s);
     if (status == TRAMA_E_MEMORY)
         return status;
     if (status)
@@ -33,11 +33,11 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
     status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
         return status;
-    executable_put(e, v->id, (located){in, s->result});
-    flight *f = flight_new(e->context);
+    executable_put(e, v->id, (value_ref){in, s->result});
+    fence *f = fence_new(e->context);
     instance_submit(in, 0, f);
-    status = flight_wait(e->context, f, "the first content of state");
-    flight_free(f);
+    status = fence_wait(e->context, f, "the first content of state");
+    fence_free(f);
     instance_release(&in);
     return status;
 }
@@ -52,12 +52,12 @@ static trama_status place_state(trama_executable *e, const trama_value *v)
 static trama_status place_constant(trama_executable *e, const trama_value *v)
 {
     instance *in = NULL;
-    snippet *s = snippet_of_feed(&e->planning, v, v->shape, e->l.mesh[v->id], &e->l.value[v->id]);
+    compiled_program *s = compile_feed(&e->planning, v, v->shape, e->l.mesh[v->id], &e->l.value[v->id]);
     keep_content(e, v, s);
     trama_status status = instance_create(e->context, &s->of, NULL, 1, &in);
     if (status)
         return status;
-    executable_put(e, v->id, (located){in, s->result});
+    executable_put(e, v->id, (value_ref){in, s->result});
     instance_release(&in);
     return host_to_value(e->at[v->id], v->data, v->shape, "trama_compile");
 }
@@ -178,7 +178,7 @@ static trama_status check_program(trama_where where, const trama_program *progra
     if (!program->targets.n)
         return trama_fail(where, TRAMA_E_ARGUMENT,
                           "trama_compile: the program has no target; name what is to be run "
-                          "with trama_target_new");
+                          "with trama_target_create");
     trama_status status = scope_check_closed(where, program, "trama_compile");
     return status ? status : refuse_marks(program);
 }
@@ -214,7 +214,7 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
         e->plain = program_copy(program);
     if (made && e->plain->status) /* no memory */
         own = e->plain;
-    executable_put(e, e->program->values.n, (located){0});
+    executable_put(e, e->program->values.n, (value_ref){0});
     status = own->status ? trama_fail(NOWHERE, own->status, "%s", own->error) : complete_and_place(e);
     if (!status)
         status = targets_prepare(e, made);
@@ -247,21 +247,21 @@ trama_status trama_executable_destroy(trama_executable **executable)
     trama_status order = call_destroy(e);
     bool told = e->refusal;
     trama_wait(e);
-    flight_wait_all(e->context, "trama_executable_destroy");
+    fence_wait_all(e->context, "trama_executable_destroy");
     trama_status status = told || order ? order : executable_agree(e, "trama_executable_destroy");
     watches_end(e);
     readings_end(e);
-    for (int i = 0; i < e->n_located; i++)
-        executable_put(e, i, (located){0});
+    for (int i = 0; i < e->n_value_refs; i++)
+        executable_put(e, i, (value_ref){0});
     if (e->end)
         e->end(e);
     targets_free(e);
     plan_cache_free(&e->plans);
     plan_cache_free(&e->asked);
     wrapped_forget(e);
-    for (int i = 0; i < e->window; i++)
-        flight_free(e->flights[i]);
-    free(e->flights);
+    for (int i = 0; i < e->max_in_flight; i++)
+        fence_free(e->fences[i]);
+    free(e->fences);
     free(e->at);
     layouts_free(&e->l);
     layouts_free(&e->plain_l);

@@ -36,7 +36,7 @@ static void own_meshes(trama_executable *e)
 
 /* Steps in flight where the user leaves it open. Each slot has buffers for the inputs; short steps need more than two
  * to hide how long the caller takes to wake up. The same on all ranks, since global bytes count. */
-static int choose_window(const trama_program *program, const trama_config *config)
+static int choose_max_in_flight(const trama_program *program, const trama_config *config)
 {
     enum { SMALL = 64 << 10, FEW = 2, MANY = 8 };
     double bytes = 0;
@@ -47,7 +47,7 @@ static int choose_window(const trama_program *program, const trama_config *confi
             of_value *= (double)(v->shape.dim[d] == TRAMA_ANY ? config->nominal : v->shape.dim[d]);
         bytes += of_value;
     }
-    return config->window ? config->window : bytes <= SMALL ? MANY : FEW;
+    return config->max_in_flight ? config->max_in_flight : bytes <= SMALL ? MANY : FEW;
 }
 
 trama_status executable_begin(trama_where where, trama_context *context, trama_program *program,
@@ -64,10 +64,10 @@ trama_status executable_begin(trama_where where, trama_context *context, trama_p
     e->planning = planning_in(context, e->map);
     e->planning.faults = &e->faults;
     e->faults.context = context;
-    e->window = e->ahead = choose_window(program, config);
-    e->flights = trama_alloc((size_t)e->window * sizeof(flight *));
-    for (int i = 0; i < e->window; i++)
-        e->flights[i] = flight_new(context);
+    e->max_in_flight = e->ahead = choose_max_in_flight(program, config);
+    e->fences = trama_alloc((size_t)e->max_in_flight * sizeof(fence *));
+    for (int i = 0; i < e->max_in_flight; i++)
+        e->fences[i] = fence_new(context);
     e->tenant = (context_tenant){.what = where.file ? "the executable" : "the executable of an eager program",
                                  .ends = "trama_executable_destroy",
                                  .where = where};
@@ -78,13 +78,13 @@ trama_status executable_begin(trama_where where, trama_context *context, trama_p
 
 /* ---- Where values are ---- */
 
-void executable_put(trama_executable *e, int value, located at)
+void executable_put(trama_executable *e, int value, value_ref at)
 {
-    if (value >= e->n_located) {
-        int n = (int)max_i64(value + 1, 2 * e->n_located);
+    if (value >= e->n_value_refs) {
+        int n = (int)max_i64(value + 1, 2 * e->n_value_refs);
         e->at = trama_resize(e->at, (size_t)n * sizeof *e->at);
-        memset(e->at + e->n_located, 0, (size_t)(n - e->n_located) * sizeof *e->at);
-        e->n_located = n;
+        memset(e->at + e->n_value_refs, 0, (size_t)(n - e->n_value_refs) * sizeof *e->at);
+        e->n_value_refs = n;
     }
     instance *before = e->at[value].in;
     if (at.in)
@@ -120,7 +120,7 @@ static bool is_applied(const trama_executable *e, int value)
 }
 
 trama_status executable_locate(trama_executable *e, trama_where where, const char *call, const trama_value *value,
-                               located *at)
+                               value_ref *at)
 {
     trama_value *own = executable_value(e, where, call, value);
     if (!own)
@@ -136,7 +136,7 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
         if (status)
             return status;
     }
-    if (id < e->n_located && e->at[id].in) {
+    if (id < e->n_value_refs && e->at[id].in) {
         const trama_wrapped *host = e->at[id].in->host;
         if (host && host->released)
             return trama_fail(where, TRAMA_E_ORDER,
@@ -151,10 +151,10 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
         return trama_fail(where, TRAMA_E_NOT_KEPT,
                           "%s: %s is what it was when gradients were last applied, and they were not yet", call,
                           own->name);
-    if (e->targets.n && own->listed)
+    if (e->targets.n && own->fetched)
         return trama_fail(where, TRAMA_E_ORDER, "%s: no target that lists %s was run yet", call, own->name);
     return trama_fail(where, TRAMA_E_NOT_KEPT,
-                      "%s: %s is not kept; list it in a target (trama_target_new) to read it after a run", call,
+                      "%s: %s is not kept; list it in a target (trama_target_create) to read it after a run", call,
                       own->name);
 }
 
@@ -210,8 +210,8 @@ trama_status trama_wait(trama_executable *e)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_wait: the executable is NULL");
     if (context_check(NOWHERE, "trama_wait"))
         return TRAMA_E_ORDER;
-    for (int i = 0; i < e->window; i++)
-        flight_wait(e->context, e->flights[i], "trama_wait");
+    for (int i = 0; i < e->max_in_flight; i++)
+        fence_wait(e->context, e->fences[i], "trama_wait");
     if (e->wait)
         e->wait(e);
     return executable_fault(e);
@@ -222,7 +222,7 @@ void executable_shrink(trama_executable *e, const plan_key *key)
     if (!plan_cache_is_full(&e->plans, key))
         return;
     trama_wait(e);
-    flight_wait_all(e->context, "trama_run");
+    fence_wait_all(e->context, "trama_run");
     plan_cache_shrink(&e->plans, key);
 }
 
@@ -230,22 +230,22 @@ trama_status executable_make_room(trama_executable *e, int steps, const char *ca
 {
     enum { FEW = 2, STEPS = 256 }; /* of more steps each comes out of the cache when it is run */
     int most = (int)max_i64(FEW, STEPS / max_i64(1, steps));
-    e->ahead = context_config(e->context)->window ? e->window : (int)min_i64(e->window, most);
+    e->ahead = context_config(e->context)->max_in_flight ? e->max_in_flight : (int)min_i64(e->max_in_flight, most);
     trama_status status = executable_wait_run(e, e->runs - e->ahead, call);
-    return status ? status : executable_wait_run(e, e->runs - e->window, call);
+    return status ? status : executable_wait_run(e, e->runs - e->max_in_flight, call);
 }
 
 /* A caller that is as far ahead as it may sleeps until half of these runs are done, one wake-up for several; not where
- * the user has set the window: then only for the run that fills it. */
+ * the user has set max_in_flight: then only for the run that fills it. */
 trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call)
 {
-    flight *f = i < 0 || i < e->runs - e->window ? NULL : e->flights[i % e->window];
-    if (!f || flight_done(f))
+    fence *f = i < 0 || i < e->runs - e->max_in_flight ? NULL : e->fences[i % e->max_in_flight];
+    if (!f || fence_done(f))
         return TRAMA_OK;
-    int more = context_config(e->context)->window ? 0 : (e->ahead - 1) / 2;
+    int more = context_config(e->context)->max_in_flight ? 0 : (e->ahead - 1) / 2;
     int64_t half = i + more < e->runs ? i + more : e->runs - 1;
-    trama_status status = flight_wait(e->context, e->flights[half % e->window], call);
-    return status ? status : flight_wait(e->context, f, call);
+    trama_status status = fence_wait(e->context, e->fences[half % e->max_in_flight], call);
+    return status ? status : fence_wait(e->context, f, call);
 }
 
 /* ---- Questions ---- */
@@ -279,7 +279,7 @@ static trama_status look_at_tensor(trama_executable *e, const trama_value *value
     *seen = (sight){0};
     if (!out)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: the text's address is NULL", call);
-    located at;
+    value_ref at;
     const trama_value *own = executable_value(e, NOWHERE, call, value);
     trama_status status = own ? executable_locate(e, NOWHERE, call, value, &at) : TRAMA_E_ARGUMENT;
     if (status)
@@ -327,7 +327,7 @@ trama_status trama_tensor_svg(trama_executable *e, const trama_value *value, cha
 
 trama_status trama_extents(trama_executable *e, const trama_value *value, trama_shape *shape)
 {
-    located at = {0};
+    value_ref at = {0};
     if (!shape)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_extents: the shape's address is NULL");
     trama_status status = executable_locate(e, NOWHERE, "trama_extents", value, &at);

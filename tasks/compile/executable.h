@@ -67,27 +67,27 @@ struct trama_executable {
     layouts plain_l;
     process_map *map;
     planning planning;
-    int n_located;
-    located *at;               /* [value id] where its content is now; holds the instances */
+    int n_value_refs;
+    value_ref *at;               /* [value id] where its content is now; holds the instances */
     plan_cache plans;
     plan_cache asked; /* plans of inputs for questions, which one rank may ask alone */
     ARRAY(target_state) targets;
     struct trama_reading *readings;        /* under way; the last one first */
     struct trama_watch *watches;           /* the first of them */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
-    int window, ahead; /* runs under way at most; of the target that ran last, fewer where they have many steps */
-    flight **flights;  /* [window] of run i mod window */
+    int max_in_flight, ahead; /* runs under way at most; of the target that ran last, fewer where they have many steps */
+    fence **fences;  /* [max_in_flight] of run i mod max_in_flight */
     int64_t runs;
     int64_t steps; /* runs, where a whole cycle of micro-steps is one */
     bool own_ops;  /* it has ops that users defined, whose kernels may fail */
     faults faults; /* of this rank */
     char *refusal; /* what all ranks know of a kernel that failed: no call does anything any more; NULL: nothing */
     /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the
-     * mesh where it has no own; copy: a snippet_of_copy out of the cache; wait: until all ops have landed; end:
+     * mesh where it has no own; copy: a compile_copy out of the cache; wait: until all ops have completed; end:
      * frees all of it. */
     struct eager_state *eager;
     trama_status (*place)(trama_executable *e, trama_value *value, const trama_mesh *mesh);
-    trama_status (*copy)(trama_executable *e, const trama_value *value, located at, const trama_mesh *mesh,
+    trama_status (*copy)(trama_executable *e, const trama_value *value, value_ref at, const trama_mesh *mesh,
                          const trama_layout *layout, kept_plan **found);
     void (*wait)(trama_executable *e);
     void (*end)(trama_executable *e);
@@ -98,14 +98,14 @@ trama_value *executable_value(const trama_executable *e, trama_where where, cons
 
 /* Where a value's content is; E_NOT_KEPT or E_ORDER with a message where it is nowhere. */
 trama_status executable_locate(trama_executable *e, trama_where where, const char *call, const trama_value *value,
-                               located *at);
+                               value_ref *at);
 
 /* Before a plan is kept for the key. Where the key's part is full, waits for all that is under way and drops the plans
  * that nobody holds and that were not used lately. */
 void executable_shrink(trama_executable *e, const plan_key *key);
 
 /* Records where a value is, and holds the instance until it is elsewhere. */
-void executable_put(trama_executable *e, int value, located at);
+void executable_put(trama_executable *e, int value, value_ref at);
 
 /* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed; E_ORDER where the ranks
  * make different calls, as context_call finds by the words. Else nothing. */
@@ -157,7 +157,7 @@ trama_status target_look_at(trama_executable *e, const trama_target *target, con
 trama_status traffic_write(const char *call, const trama_traffic *own, trama_traffic *given);
 /* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is
  * the one that it uses; E_SYSTEM says what does not. */
-trama_status verify_target(const trama_executable *e, const target_form *t, const blueprint *of);
+trama_status verify_target(const trama_executable *e, const target_form *t, const compiled_plan *of);
 /* trama_read_start under the name of another call. */
 trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
                            trama_reading **reading);
@@ -168,10 +168,10 @@ size_t reading_bytes(const trama_reading *reading);
 const char *reading_name(const trama_reading *reading);
 /* watch.c: what they have under way is dropped, and they know that the executable goes */
 void watches_end(trama_executable *e);
-/* read.c: box i of a holding; and as it is told to the user. E_ARGUMENT where there is none */
-trama_status holding_piece(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
-                           const plan_piece **piece);
-trama_status piece_box(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+/* read.c: box i of a distributed value; and as it is told to the user. E_ARGUMENT where there is none */
+trama_status dist_value_piece(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
+                           const plan_local_box **piece);
+trama_status piece_box(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
                        int64_t *offset, int64_t *extent);
 /* feed.c */
 /* Whether it is an input that can have the shape; its buffers for that; and from now on it is in a copy of them that no
@@ -179,7 +179,7 @@ trama_status piece_box(trama_where where, const char *call, const plan_holding *
 trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
                          trama_shape shape);
 trama_status input_buffers(trama_executable *e, const trama_value *own, trama_shape shape, kept_plan **found);
-trama_status input_take(trama_executable *e, const trama_value *value, const kept_plan *f, located *at);
+trama_status input_take(trama_executable *e, const trama_value *value, const kept_plan *f, value_ref *at);
 /* wrap.c: when the executable goes */
 void wrapped_forget(trama_executable *e);
 

@@ -87,8 +87,8 @@ static void grow(plan_cache *c)
     free(before.slots);
 }
 
-kept_plan *plan_cache_keep(plan_cache *c, const plan_key *key, snippet *s, instance *in, int n_held,
-                           const located *held)
+kept_plan *plan_cache_keep(plan_cache *c, const plan_key *key, compiled_program *s, instance *in, int n_held,
+                           const value_ref *held)
 {
     kept_plan *k = trama_alloc(sizeof *k);
     void *bytes = trama_alloc(key->size + 1);
@@ -125,7 +125,7 @@ static void let_go(kept_plan *k)
 static void destroy(kept_plan *k)
 {
     let_go(k);
-    snippet_destroy(&k->s);
+    compiled_program_destroy(&k->s);
     free(k->held);
     free((void *)k->key.bytes);
     free(k);

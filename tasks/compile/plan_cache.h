@@ -4,7 +4,7 @@
 #ifndef PLAN_CACHE_H
 #define PLAN_CACHE_H
 
-#include "blueprint.h"
+#include "compiled_program.h"
 
 /* What a plan is for. */
 typedef enum {
@@ -32,9 +32,9 @@ struct kept_plan {
     kept_plan *next; /* in its slot of the table */
     plan_key key;    /* its bytes are its own */
     uint64_t hash;
-    snippet *s;   /* owned; NULL: it was found that there can be none */
-    instance *in; /* held; NULL: each user makes one, or none has yet */
-    bool taken;   /* one user alone may have the instance, and one has: no other finds it */
+    compiled_program *s; /* owned; NULL: it was found that there can be none */
+    instance *in;        /* held; NULL: each user makes one, or none has yet */
+    bool taken;          /* one user alone may have the instance, and one has: no other finds it */
     int n_held;
     instance **held;  /* instances that the key names: while they are held no other has their address */
     kept_plan **last; /* the pointer of a user to the plan that it used last, nulled when the plan goes; NULL */
@@ -54,8 +54,8 @@ kept_plan *plan_cache_find(plan_cache *c, const plan_key *key, kept_plan **last)
 const kept_plan *plan_cache_look(const plan_cache *c, const plan_key *key);
 
 /* Takes the plan and the caller's hold of the instance (NULL: none); holds the instances of `held`. */
-kept_plan *plan_cache_keep(plan_cache *c, const plan_key *key, snippet *s, instance *in, int n_held,
-                           const located *held);
+kept_plan *plan_cache_keep(plan_cache *c, const plan_key *key, compiled_program *s, instance *in, int n_held,
+                           const value_ref *held);
 
 /* Whether the plans of the key's part have reached their limit. Then shrink drops all plans, of any part, that were
  * last used before the later half of these and that nobody holds. No task of a plan that goes may be under way. */
@@ -72,9 +72,9 @@ bool plan_names(const kept_plan *k, const void *of_instance);
 void plan_cache_free(plan_cache *c);
 
 /* Where the value is that the plan's instance has. */
-static inline located kept_at(const kept_plan *k)
+static inline value_ref kept_at(const kept_plan *k)
 {
-    return (located){k->in, k->s->result};
+    return (value_ref){k->in, k->s->result};
 }
 
 /* The words of a shape as bytes of a key. */

@@ -72,7 +72,7 @@ trama_status trama_feed_local_count_at(trama_where where, trama_executable *exec
 trama_status trama_feed_local_box_at(trama_where where, trama_executable *executable, const trama_value *input,
                                      trama_shape shape, int i, int64_t *offset, int64_t *extent);
 
-/* One run of a target, asynchronous: returns when its tasks are submitted. Waits for the run that is `window` runs back
+/* One run of a target, asynchronous: returns when its tasks are submitted. Waits for the run that is `max_in_flight` runs back
  * (trama_config). E_ORDER where an input that it needs was not fed, E_SHAPE where fed extents do not agree. */
 #define trama_run(executable, target) trama_run_at(TRAMA_HERE, executable, target)
 trama_status trama_run_at(trama_where where, trama_executable *executable, const trama_target *target);

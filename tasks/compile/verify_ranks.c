@@ -13,12 +13,12 @@ static void place_leaf(const trama_executable *e, const target_form *t, partitio
         partition_input(q, leaf);
         return;
     }
-    partition_stated(q, leaf, &host->stated);
+    partition_user_boxes(q, leaf, &host->user_boxes);
     partition_inside(q, leaf, leaf, t->l->mesh[leaf], &t->l->value[leaf]);
     partition_prefer_last(q, leaf);
 }
 
-static plan *plan_of(const trama_executable *e, const target_form *t, const blueprint *of, int rank)
+static plan *plan_of(const trama_executable *e, const target_form *t, const compiled_plan *of, int rank)
 {
     plan_source source = planning_source(&e->planning, of, t->l, rank);
     partition *q = partition_begin(&source);
@@ -34,7 +34,7 @@ static bool move_alike(const plan *a, const plan *b)
     return x.received == y.received && x.sent == y.sent && x.messages == y.messages;
 }
 
-trama_status verify_target(const trama_executable *e, const target_form *t, const blueprint *of)
+trama_status verify_target(const trama_executable *e, const target_form *t, const compiled_plan *of)
 {
     int n = e->planning.machine->n_ranks, rank = e->planning.rank;
     plan **plans = trama_alloc((size_t)n * sizeof(plan *));

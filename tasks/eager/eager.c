@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eager mode: each op that is recorded becomes a snippet (from a cache), an instance and tasks, at once. Forgetting is
- * in rewind.c. */
+/* Eager mode: each op that is recorded becomes a compiled program (from a cache), an instance and tasks, at once.
+ * Forgetting is in rewind.c. */
 #include "eager.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ static void land_first(trama_executable *e)
 {
     eager_state *s = e->eager;
     outstanding *o = &s->queue[s->first];
-    flight_wait(e->context, o->f, "an eager op");
-    flight_free(o->f);
+    fence_wait(e->context, o->f, "an eager op");
+    fence_free(o->f);
     instance_release(&o->in);
     s->first = (s->first + 1) % MAX_OUTSTANDING;
     s->n--;
@@ -32,10 +32,10 @@ static void submit(trama_executable *e, instance *in)
 {
     eager_state *s = e->eager;
     if (s->n == MAX_OUTSTANDING) /* half of them at a time: waking up for each would cost more than the op */
-        flight_wait(e->context, s->queue[(s->first + MAX_OUTSTANDING / 2) % MAX_OUTSTANDING].f, "an eager op");
-    while (s->n && (s->n == MAX_OUTSTANDING || flight_done(s->queue[s->first].f)))
+        fence_wait(e->context, s->queue[(s->first + MAX_OUTSTANDING / 2) % MAX_OUTSTANDING].f, "an eager op");
+    while (s->n && (s->n == MAX_OUTSTANDING || fence_done(s->queue[s->first].f)))
         land_first(e);
-    flight *f = flight_new(e->context);
+    fence *f = fence_new(e->context);
     s->queue[(s->first + s->n++) % MAX_OUTSTANDING] = (outstanding){in, f};
     instance_submit(in, s->ops, f);
 }
@@ -102,12 +102,12 @@ static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_pl
     *found = eager_find(e, &key);
     if (*found)
         return TRAMA_OK;
-    snippet *made = NULL;
+    compiled_program *made = NULL;
     trama_status status = TRAMA_OK;
     if (key.op)
-        status = snippet_of_source(&e->planning, v->name, key.op, &key.attributes, mesh, layout, &made);
+        status = compile_source(&e->planning, v->name, key.op, &key.attributes, mesh, layout, &made);
     else
-        made = snippet_of_feed(&e->planning, v, v->shape, mesh, layout);
+        made = compile_feed(&e->planning, v, v->shape, mesh, layout);
     if (!status)
         *found = eager_keep(e, &key, made);
     return status;
@@ -115,7 +115,7 @@ static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_pl
 
 static trama_status place_declared(trama_executable *e, trama_value *v, const trama_mesh *mesh)
 {
-    if (v->id < e->n_located && e->at[v->id].in)
+    if (v->id < e->n_value_refs && e->at[v->id].in)
         return TRAMA_OK;
     bool declared =
         v->kind == VALUE_CONSTANT || v->kind == VALUE_STATE || (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
@@ -132,7 +132,7 @@ static trama_status place_declared(trama_executable *e, trama_value *v, const tr
         status = instance_create(e->context, &k->s->of, NULL, 1, &in);
     if (status)
         return status;
-    executable_put(e, v->id, (located){in, k->s->result});
+    executable_put(e, v->id, (value_ref){in, k->s->result});
     if (v->kind == VALUE_CONSTANT) {
         instance_release(&in);
         return host_to_value(e->at[v->id], v->data, v->shape, "trama_constant");
@@ -153,7 +153,7 @@ static bool floats(const trama_value *v)
 /* State that was placed before it was used: it goes where it is used, unless the user says where it is. */
 static bool follows(const trama_executable *e, const trama_value *v)
 {
-    bool known = v->id < e->n_located && e->at[v->id].in;
+    bool known = v->id < e->n_value_refs && e->at[v->id].in;
     return known && v->kind == VALUE_STATE && !v->mesh && e->l.mesh[v->id] == e->single;
 }
 
@@ -166,7 +166,7 @@ static const trama_mesh *op_mesh(const trama_executable *e, const trama_node *no
     for (int pass = 0; pass < 3; pass++)
         for (int t = 0; t < node->op->n_in; t++) {
             const trama_value *v = node->in[t];
-            bool known = v->id < e->n_located && e->at[v->id].in;
+            bool known = v->id < e->n_value_refs && e->at[v->id].in;
             if ((floats(v) || follows(e, v) ? 2 : v->shape.ndim == 0) != pass)
                 continue;
             if (v->mesh || known)
@@ -194,7 +194,7 @@ static char *fixed_words(const trama_node *node)
     return text_take(&words);
 }
 
-static trama_status op_plan(trama_executable *e, const trama_node *node, const located *operands, kept_plan **found)
+static trama_status op_plan(trama_executable *e, const trama_node *node, const value_ref *operands, kept_plan **found)
 {
     eager_key key;
     memset(&key, 0, sizeof key);
@@ -213,14 +213,14 @@ static trama_status op_plan(trama_executable *e, const trama_node *node, const l
         meet_mesh(e, node->fixed->mesh);
     if (node->out[0]->mesh)
         meet_mesh(e, node->out[0]->mesh);
-    snippet *made = NULL;
-    trama_status status = snippet_of_op(&e->planning, node, operands, &e->l, e->single, &made);
+    compiled_program *made = NULL;
+    trama_status status = compile_op(&e->planning, node, operands, &e->l, e->single, &made);
     if (!status)
         *found = eager_keep(e, &key, made);
     return status;
 }
 
-static trama_status copy_plan(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
+static trama_status copy_plan(trama_executable *e, const trama_value *v, value_ref at, const trama_mesh *mesh,
                               const trama_layout *layout, kept_plan **found)
 {
     eager_key key;
@@ -229,13 +229,13 @@ static trama_status copy_plan(trama_executable *e, const trama_value *v, located
     key_layout(&key, mesh, layout);
     *found = eager_find(e, &key);
     if (!*found)
-        *found = eager_keep(e, &key, snippet_of_copy(&e->planning, v, at, mesh, layout));
+        *found = eager_keep(e, &key, compile_copy(&e->planning, v, at, mesh, layout));
     return TRAMA_OK;
 }
 
-static trama_status bind_op(trama_executable *e, const trama_node *node, const located *operands, const kept_plan *k)
+static trama_status bind_op(trama_executable *e, const trama_node *node, const value_ref *operands, const kept_plan *k)
 {
-    const snippet *s = k->s;
+    const compiled_program *s = k->s;
     instance *in = NULL;
     trama_status status = instance_create(e->context, &k->s->of, operands, 1, &in);
     if (status)
@@ -245,7 +245,7 @@ static trama_status bind_op(trama_executable *e, const trama_node *node, const l
         e->l.mesh[id] = s->l.mesh[s->result + o];
         e->l.value[id] = s->l.value[s->result + o];
         if (!(node->op->updates >> o & 1))
-            executable_put(e, id, (located){in, s->result + o});
+            executable_put(e, id, (value_ref){in, s->result + o});
     }
     submit(e, in);
     return TRAMA_OK;
@@ -255,7 +255,7 @@ static trama_status follow_mesh(trama_executable *e, const trama_value *v, const
 {
     if (mesh == e->single || !follows(e, v))
         return TRAMA_OK;
-    located at = e->at[v->id];
+    value_ref at = e->at[v->id];
     trama_layout everywhere = layout_uniform(mesh, TRAMA_REPLICATE);
     kept_plan *k;
     instance *in = NULL;
@@ -265,7 +265,7 @@ static trama_status follow_mesh(trama_executable *e, const trama_value *v, const
         status = instance_create(e->context, &k->s->of, &at, 1, &in);
     if (status)
         return status;
-    executable_put(e, v->id, (located){in, k->s->result});
+    executable_put(e, v->id, (value_ref){in, k->s->result});
     e->l.mesh[v->id] = mesh;
     e->l.value[v->id] = everywhere;
     submit(e, in);
@@ -274,14 +274,14 @@ static trama_status follow_mesh(trama_executable *e, const trama_value *v, const
 
 static trama_status run_node(trama_executable *e, const trama_node *node)
 {
-    located operands[TRAMA_MAX_OPERANDS];
+    value_ref operands[TRAMA_MAX_OPERANDS];
     layouts_room(&e->l, e->program->values.n, e->program->nodes.n);
     const trama_mesh *mesh = op_mesh(e, node);
     e->eager->ops++;
     for (int t = 0; t < node->op->n_in; t++) {
         trama_value *v = stored(node->in[t]);
-        if (floats(v) && v->id < e->n_located && e->at[v->id].in && e->l.mesh[v->id] != mesh)
-            executable_put(e, v->id, (located){0});
+        if (floats(v) && v->id < e->n_value_refs && e->at[v->id].in && e->l.mesh[v->id] != mesh)
+            executable_put(e, v->id, (value_ref){0});
         trama_status status = follow_mesh(e, v, mesh);
         if (!status)
             status = place_declared(e, v, mesh);
@@ -298,15 +298,15 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
     return status ? status : bind_op(e, node, operands, k);
 }
 
-static void lay_beside(const trama_executable *e, const trama_node *node)
+static void lay_colocated(const trama_executable *e, const trama_node *node)
 {
     trama_value *v = node->out[0];
-    const trama_value *beside = v->beside;
-    if (!beside || v->mesh || beside->id >= e->n_located || !e->at[beside->id].in ||
-        e->l.mesh[beside->id] == e->l.mesh[node->in[0]->id])
+    const trama_value *colocated = v->colocated;
+    if (!colocated || v->mesh || colocated->id >= e->n_value_refs || !e->at[colocated->id].in ||
+        e->l.mesh[colocated->id] == e->l.mesh[node->in[0]->id])
         return;
-    v->mesh = e->l.mesh[beside->id];
-    v->layout = layout_beside(&e->l.value[beside->id]);
+    v->mesh = e->l.mesh[colocated->id];
+    v->layout = layout_colocated(&e->l.value[colocated->id]);
 }
 
 /* The op in words, and what its operands are that no op has made. */
@@ -329,7 +329,7 @@ static trama_status call_op(trama_executable *e, const trama_node *node)
 static void node_appended(void *arg, trama_node *node)
 {
     trama_executable *e = arg;
-    lay_beside(e, node);
+    lay_colocated(e, node);
     e->own_ops |= node->op->own != NULL;
     if (node->op->n_in == 0)
         return; /* placed when first used, on the mesh where that is */
@@ -343,7 +343,7 @@ static void node_appended(void *arg, trama_node *node)
 static bool value_placed(void *arg, const trama_value *v)
 {
     const trama_executable *e = arg;
-    return !v ? e->n_located > 0 : v->id < e->n_located && e->at[v->id].in;
+    return !v ? e->n_value_refs > 0 : v->id < e->n_value_refs && e->at[v->id].in;
 }
 
 /* ---- Life ---- */
@@ -373,7 +373,7 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
     if (status)
         return status;
     trama_executable *e;
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     executable_begin(NOWHERE, context, p, &e);
     e->eager = trama_alloc(sizeof *e->eager);
     e->place = place_declared;

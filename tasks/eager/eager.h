@@ -10,7 +10,7 @@ enum {
     MAX_OUTSTANDING = 64 /* ops under way; with SYNC_CALLS it keeps tags apart (message.h) */
 };
 
-/* All that decides a snippet. Compared as bytes: zeroed before it is filled. */
+/* All that decides a compiled program. Compared as bytes: zeroed before it is filled. */
 typedef struct eager_key {
     const trama_op *op; /* NULL: a constant from the host; with an operand, a copy of it */
     trama_attributes attributes;
@@ -24,7 +24,7 @@ typedef struct eager_key {
 
 typedef struct outstanding {
     instance *in;
-    flight *f;
+    fence *f;
 } outstanding;
 
 typedef struct eager_state {
@@ -37,14 +37,14 @@ typedef struct eager_state {
 
 /* The plan for a key in the executable's cache, or NULL; and keeping one there. Each op makes an instance of it. */
 kept_plan *eager_find(trama_executable *e, const eager_key *key);
-kept_plan *eager_keep(trama_executable *e, const eager_key *key, snippet *made);
+kept_plan *eager_keep(trama_executable *e, const eager_key *key, compiled_program *made);
 void eager_forms_free(eager_state *s);
 
 /* The number of some words, which are owned from there on: equal ones have the same. */
 int eager_number(eager_state *s, char *words);
 
-/* The form of a value that a snippet made. */
-static inline int eager_form(located at)
+/* The form of a value that a compiled program made. */
+static inline int eager_form(value_ref at)
 {
     return at.in->of->forms[at.as];
 }

@@ -5,10 +5,10 @@
 #include <string.h>
 
 /* Shards are named by the first piece that lies in them. */
-static void piece_text(text *t, const plan *p, const plan_holding *h, const plan_piece *piece)
+static void piece_text(text *t, const plan *p, const plan_dist_value *h, const plan_local_box *piece)
 {
     const plan_shard *s = &p->shards.at[piece->region.shard];
-    const plan_piece *first = h->pieces.at;
+    const plan_local_box *first = h->pieces.at;
     while (first->region.shard != piece->region.shard)
         first++;
     text_add(t, ";%d %d %d ", piece->place, piece->term, piece->position);
@@ -18,7 +18,7 @@ static void piece_text(text *t, const plan *p, const plan_holding *h, const plan
     text_add(t, " %d/%d", s->cut_dim, s->cut_parts);
 }
 
-static char *form_text(const snippet *s, int value, const plan_holding *h)
+static char *form_text(const compiled_program *s, int value, const plan_dist_value *h)
 {
     text t = {0};
     text_add(&t, "%d ", s->program->values.at[value]->dtype);
@@ -41,12 +41,12 @@ int eager_number(eager_state *s, char *words)
     return s->forms.n - 1;
 }
 
-static void number_forms(eager_state *s, snippet *made)
+static void number_forms(eager_state *s, compiled_program *made)
 {
     int n = made->program->values.n;
     made->of.forms = trama_alloc((size_t)n * sizeof *made->of.forms);
     for (int i = 0; i < n; i++) {
-        const plan_holding *h = plan_find(made->of.plan, i);
+        const plan_dist_value *h = plan_find(made->of.plan, i);
         made->of.forms[i] = h ? eager_number(s, form_text(made, i, h)) : -1;
     }
 }
@@ -62,7 +62,7 @@ kept_plan *eager_find(trama_executable *e, const eager_key *key)
     return plan_cache_find(&e->plans, &whole, NULL);
 }
 
-kept_plan *eager_keep(trama_executable *e, const eager_key *key, snippet *made)
+kept_plan *eager_keep(trama_executable *e, const eager_key *key, compiled_program *made)
 {
     const plan_key whole = whole_key(key);
     executable_shrink(e, &whole);

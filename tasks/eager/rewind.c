@@ -34,12 +34,12 @@ static bool is_kept(const eager_state *s, const trama_value *v)
 static void move_value(trama_executable *e, trama_value *v, int id)
 {
     int from = v->id;
-    located at = from < e->n_located ? e->at[from] : (located){0};
+    value_ref at = from < e->n_value_refs ? e->at[from] : (value_ref){0};
     const trama_mesh *mesh = from < e->l.n_values ? e->l.mesh[from] : NULL;
     trama_layout layout = from < e->l.n_values ? e->l.value[from] : (trama_layout){0};
     executable_put(e, id, at);
-    if (id != from && from < e->n_located)
-        executable_put(e, from, (located){0});
+    if (id != from && from < e->n_value_refs)
+        executable_put(e, from, (value_ref){0});
     layouts_room(&e->l, id + 1, 1);
     e->l.mesh[id] = mesh;
     e->l.value[id] = layout;
@@ -128,8 +128,8 @@ trama_status trama_program_rewind(trama_program *p, int mark)
             move_value(e, all[i], next++);
             continue;
         }
-        if (all[i]->id < e->n_located)
-            executable_put(e, all[i]->id, (located){0});
+        if (all[i]->id < e->n_value_refs)
+            executable_put(e, all[i]->id, (value_ref){0});
         program_value_free(all[i]);
     }
     for (int i = next; i < e->l.n_values && i < end; i++)

@@ -135,9 +135,9 @@ static trama_status check_array(trama_where where, const char *name, trama_dtype
 }
 
 /* Trama's order of dims. A descriptor tells of no memory but that of the elements. */
-static trama_piece wrapped_piece(const fortran_piece *f, int64_t size)
+static trama_host_box wrapped_piece(const fortran_piece *f, int64_t size)
 {
-    trama_piece p = {.data = f->data, .handle = f->handle};
+    trama_host_box p = {.data = f->data, .handle = f->handle};
     int64_t last = 0, count = 1;
     for (int d = 0; d < f->ndim; d++) {
         int to = f->ndim - 1 - d;
@@ -161,7 +161,7 @@ trama_status trama_fortran_wrap(trama_where where, trama_context *context, const
         status = check_array(where, name, dtype, shape.ndim, i, &pieces[i]);
     if (status)
         return context ? wrap_agree(where, context, name, status) : status;
-    trama_piece *made = trama_alloc((size_t)(n + 1) * sizeof *made);
+    trama_host_box *made = trama_alloc((size_t)(n + 1) * sizeof *made);
     for (int i = 0; i < n; i++)
         made[i] = wrapped_piece(&pieces[i], (int64_t)trama_dtype_size(dtype));
     status = trama_wrap_at(where, context, name, dtype, shape, n, made, access, wrapped);
@@ -238,7 +238,7 @@ static bool is_contiguous(const fortran_piece *f, int64_t size, size_t *bytes)
     return true;
 }
 
-static fortran_piece piece_of_block(const trama_piece *p, int dtype, int64_t size)
+static fortran_piece piece_of_block(const trama_host_box *p, int dtype, int64_t size)
 {
     fortran_piece f = {.data = p->data, .ndim = 2, .places = 2, .dtype = dtype};
     for (int d = 0; d < 2; d++) {
@@ -253,28 +253,28 @@ static fortran_piece piece_of_block(const trama_piece *p, int dtype, int64_t siz
 trama_status trama_fortran_block_cyclic(trama_where where, const int *descriptor, const int *grid,
                                         const fortran_piece *local, int most, int *n, fortran_piece *pieces)
 {
-    trama_piece *made = NULL;
+    trama_host_box *made = NULL;
     size_t bytes = 0;
     *n = 0;
     if (descriptor[0] != 1 || local->dtype < 0)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_pieces_block_cyclic: %s",
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_host_boxes_block_cyclic: %s",
                           local->dtype < 0 ? "Trama has no such element type" : "DTYPE_ is not 1, a dense matrix");
     int64_t size = (int64_t)trama_dtype_size((trama_dtype)local->dtype);
     if (local->ndim > TRAMA_MAX_NDIM || !is_contiguous(local, size, &bytes))
         return trama_fail(where, TRAMA_E_ARGUMENT,
-                          "trama_pieces_block_cyclic: the local array is not contiguous, or of assumed size");
-    trama_status status = trama_pieces_block_cyclic(&(trama_block_cyclic){.rows = descriptor[2],
-                                                                          .columns = descriptor[3],
-                                                                          .row_block = descriptor[4],
-                                                                          .column_block = descriptor[5],
-                                                                          .first_row = descriptor[6],
-                                                                          .first_column = descriptor[7],
-                                                                          .ld = descriptor[8],
-                                                                          .grid_rows = grid[0],
-                                                                          .grid_columns = grid[1],
-                                                                          .row = grid[2],
-                                                                          .column = grid[3]},
-                                                    (trama_dtype)local->dtype, local->data, bytes, n, &made);
+                          "trama_host_boxes_block_cyclic: the local array is not contiguous, or of assumed size");
+    trama_status status = trama_host_boxes_block_cyclic(&(trama_block_cyclic){.rows = descriptor[2],
+                                                                              .columns = descriptor[3],
+                                                                              .row_block = descriptor[4],
+                                                                              .column_block = descriptor[5],
+                                                                              .first_row = descriptor[6],
+                                                                              .first_column = descriptor[7],
+                                                                              .ld = descriptor[8],
+                                                                              .grid_rows = grid[0],
+                                                                              .grid_columns = grid[1],
+                                                                              .row = grid[2],
+                                                                              .column = grid[3]},
+                                                        (trama_dtype)local->dtype, local->data, bytes, n, &made);
     for (int i = 0; i < *n && i < most; i++)
         pieces[i] = piece_of_block(&made[i], local->dtype, size);
     free(made);

@@ -9,7 +9,7 @@ module trama_layouts
     use trama_support
     implicit none
     private
-    public :: trama_mesh_create, trama_mesh_child, trama_mesh_weighted
+    public :: trama_mesh_create_ids, trama_mesh_child, trama_mesh_weighted
     public :: trama_layout_from_mapping, trama_layout_mask, trama_box_of_layout
     public :: trama_reshard_plan_moves, trama_rule_infer
 
@@ -17,11 +17,11 @@ contains
 
     !> Axes of these extents, in the order of the mesh's text. names: [axes], blank ones are none; ids: [processes], the
     !> last axis first.
-    type(trama_mesh) function trama_mesh_create(extents, names, ids) result(mesh)
+    type(trama_mesh) function trama_mesh_create_ids(extents, names, ids) result(mesh)
         integer, intent(in) :: extents(:)
         character(*), intent(in), optional :: names(:)
         integer, intent(in), optional :: ids(:)
-        mesh = made(c_null_ptr, "trama_mesh_create", extents, names, ids)
+        mesh = made(c_null_ptr, "trama_mesh_create_ids", extents, names, ids)
     end function
 
     !> A mesh of processes of the parent.
@@ -64,7 +64,7 @@ contains
         end if
         if (c_associated(parent)) mesh%at = raw_mesh_child(parent, size(extents, kind=c_int), c_loc(shape), c_names, c_ids)
         if (.not. c_associated(parent)) &
-            mesh%at = raw_mesh_create(size(extents, kind=c_int), c_loc(shape), c_names, c_ids)
+            mesh%at = raw_mesh_create_ids(size(extents, kind=c_int), c_loc(shape), c_names, c_ids)
     end function
 
     !> weights: one for each process along the axis.

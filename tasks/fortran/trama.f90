@@ -4,7 +4,7 @@
 !> Names. Every function of the headers has its name here, that of a macro where there is one. cmake/fortran.py makes most
 !> of them at build time; the headers describe them. values.f90, layouts.f90, own.f90 (ops and rules of one's own) and wraps.f90
 !> (arrays that Trama uses where they lie) describe the others. An enumerator that has the name of a function has its type's
-!> in front: TRAMA_REDUCE_SUM, TRAMA_MERGE_MEAN.
+!> in front: TRAMA_REDUCE_SUM, TRAMA_MERGE_AVG.
 !>
 !> Order. Fortran stores columns first, Trama rows first: the array a(n, m) is the tensor of shape (m, n). Here, shapes
 !> and dims are Fortran's: extents are as shape(a) gives them, dims count from 1, trama_matmul(a, b) is matmul(a, b).

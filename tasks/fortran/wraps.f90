@@ -6,7 +6,7 @@
 !>
 !> The array, or a section of it with strides > 0, is the box of the tensor that begins at the place `first`, counted
 !> from 1. Ghost cells, and whatever else is no part of the section, are not read or written. A process that has several
-!> boxes, or none, gives an array of trama_piece(section, first).
+!> boxes, or none, gives an array of trama_host_box(section, first).
 !>
 !> Memory is borrowed until trama_release, and used after the call has returned. So what is handed over
 !> - has the attribute target, in the program and in each procedure that passes it on, and lives until it is released;
@@ -20,10 +20,10 @@ module trama_wraps
     use trama_support
     implicit none
     private
-    public :: trama_wrap, trama_piece, trama_feed_local, trama_pieces_block_cyclic
+    public :: trama_wrap, trama_host_box, trama_feed_local, trama_host_boxes_block_cyclic
 
-    !> A box of a tensor in an array of the program's: made by trama_piece(section) and trama_pieces_block_cyclic.
-    type, bind(c) :: trama_piece
+    !> A box of a tensor in an array of the program's: made by trama_host_box(section) and trama_host_boxes_block_cyclic.
+    type, bind(c) :: trama_host_box
         type(c_ptr) :: data = c_null_ptr   !< its first element
         type(c_ptr) :: handle = c_null_ptr !< a starpu_data_handle_t that is registered for it
         integer(c_int64_t) :: first(TRAMA_MAX_NDIM) = 0  !< place of the first element in the tensor, from 1
@@ -39,8 +39,8 @@ module trama_wraps
         module procedure wrap_array, wrap_pieces
     end interface
 
-    !> trama_piece(data, first, handle): a box in an array. Without first it begins where the tensor does.
-    interface trama_piece
+    !> trama_host_box(data, first, handle): a box in an array. Without first it begins where the tensor does.
+    interface trama_host_box
         module procedure piece_of
     end interface
 
@@ -58,7 +58,7 @@ module trama_wraps
             type(c_ptr), value :: context, name, wrapped
             integer(c_int), value :: dtype, n, access
             type(trama_shape), value :: shape
-            type(trama_piece), intent(in) :: pieces(*)
+            type(trama_host_box), intent(in) :: pieces(*)
             integer(c_int) :: status
         end function
         function c_feed_local(where, executable, input, shape, n, pieces) bind(c, name="trama_fortran_feed_local") &
@@ -68,7 +68,7 @@ module trama_wraps
             type(c_ptr), value :: executable, input
             type(trama_shape), value :: shape
             integer(c_int), value :: n
-            type(trama_piece), intent(in) :: pieces(*)
+            type(trama_host_box), intent(in) :: pieces(*)
             integer(c_int) :: status
         end function
         function c_block_cyclic(where, descriptor, grid, local, most, n, pieces) &
@@ -76,10 +76,10 @@ module trama_wraps
             import
             type(trama_where), value :: where
             integer(c_int), intent(in) :: descriptor(9), grid(4)
-            type(trama_piece), intent(in) :: local
+            type(trama_host_box), intent(in) :: local
             integer(c_int), value :: most
             integer(c_int), intent(out) :: n
-            type(trama_piece), intent(inout) :: pieces(*)
+            type(trama_host_box), intent(inout) :: pieces(*)
             integer(c_int) :: status
         end function
         !> Reads a descriptor of Fortran's.
@@ -101,7 +101,7 @@ contains
         integer, intent(in) :: extents(:), first(:)
         integer(c_int), intent(in) :: access
         type(trama_wrapped), intent(inout) :: wrapped
-        type(trama_piece) :: piece
+        type(trama_host_box) :: piece
         piece = piece_of(data, first)
         status = wrap_pieces(context, name, max(piece%dtype, 0_c_int), extents, [piece], access, wrapped)
     end function
@@ -111,7 +111,7 @@ contains
         character(*), intent(in) :: name
         integer(c_int), intent(in) :: dtype, access
         integer, intent(in) :: extents(:)
-        type(trama_piece), intent(in) :: pieces(:)
+        type(trama_host_box), intent(in) :: pieces(:)
         type(trama_wrapped), intent(inout), target :: wrapped
         character(kind=c_char), target :: c_name(len_trim(name) + 1)
         c_name = for_c(name)
@@ -119,7 +119,7 @@ contains
             size(pieces, kind=c_int), pieces, access, c_loc(wrapped%at))
     end function
 
-    type(trama_piece) function piece_of(data, first, handle) result(piece)
+    type(trama_host_box) function piece_of(data, first, handle) result(piece)
         type(*), intent(inout), asynchronous, target :: data(..)
         integer, intent(in), optional :: first(:)
         type(c_ptr), intent(in), optional :: handle
@@ -137,7 +137,7 @@ contains
         type(trama_executable), intent(in) :: executable
         type(trama_value), intent(in) :: input
         integer(c_int32_t), intent(in) :: extents(:)
-        type(trama_piece), intent(in) :: pieces(:)
+        type(trama_host_box), intent(in) :: pieces(:)
         status = feed_local_i8(executable, input, int(extents, c_int64_t), pieces)
     end function
 
@@ -145,18 +145,18 @@ contains
         type(trama_executable), intent(in) :: executable
         type(trama_value), intent(in) :: input
         integer(c_int64_t), intent(in) :: extents(:)
-        type(trama_piece), intent(in) :: pieces(:)
+        type(trama_host_box), intent(in) :: pieces(:)
         status = c_feed_local(here(), executable%at, input%at, shape_of(extents), size(pieces, kind=c_int), pieces)
     end function
 
     !> The boxes of a matrix that ScaLAPACK deals out, descriptor DESC_, in this process' whole local array.
-    integer function trama_pieces_block_cyclic(descriptor, nprow, npcol, myrow, mycol, data, pieces) result(status)
+    integer function trama_host_boxes_block_cyclic(descriptor, nprow, npcol, myrow, mycol, data, pieces) result(status)
         integer(c_int), intent(in) :: descriptor(9)
         integer, intent(in) :: nprow, npcol, myrow, mycol
         type(*), intent(inout), asynchronous, target :: data(..)
-        type(trama_piece), allocatable, intent(out) :: pieces(:)
+        type(trama_host_box), allocatable, intent(out) :: pieces(:)
         integer(c_int) :: n, grid(4)
-        type(trama_piece) :: local
+        type(trama_host_box) :: local
         local = piece_of(data)
         grid = [nprow, npcol, myrow, mycol]
         n = 0

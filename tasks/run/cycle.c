@@ -40,7 +40,7 @@ static double samples(const trama_executable *e, const target_state *t)
     const value_ids *leaves = &t->form[TARGET_RUN].leaves;
     for (int i = 0; i < leaves->n; i++) {
         const trama_value *v = e->program->values.at[leaves->at[i]];
-        located at = e->at[v->id];
+        value_ref at = e->at[v->id];
         if (v->kind != VALUE_INPUT || !at.in || (first >= 0 && v->id > first))
             continue;
         for (int d = v->shape.ndim - 1; d >= 0; d--)
@@ -55,7 +55,7 @@ static double samples(const trama_executable *e, const target_state *t)
 /* A flush adds nothing; only what ends the cycle reads the scale. */
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next)
 {
-    bool mean = !(t->form[TARGET_RUN].target->merge.how & TRAMA_TOTAL), begins = !t->cycle.at;
+    bool mean = !(t->form[TARGET_RUN].target->merge.how & TRAMA_MERGE_SUM), begins = !t->cycle.at;
     double n = flush ? 0 : samples(e, t), first = begins ? n : t->cycle.first, sum = begins ? n : t->cycle.sum + n;
     int64_t at = flush || t->cycle.at + 1 >= t->cycle.k ? 0 : t->cycle.at + 1;
     double values[MERGE_SCALARS];

@@ -42,10 +42,10 @@ trama_status input_buffers(trama_executable *e, const trama_value *v, trama_shap
         return TRAMA_OK;
     executable_shrink(e, &key);
     instance *in = NULL;
-    snippet *s = snippet_of_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id]);
-    trama_status status = instance_create(e->context, &s->of, NULL, e->window, &in);
+    compiled_program *s = compile_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id]);
+    trama_status status = instance_create(e->context, &s->of, NULL, e->max_in_flight, &in);
     if (status)
-        return snippet_destroy(&s), status;
+        return compiled_program_destroy(&s), status;
     *found = plan_cache_keep(&e->plans, &key, s, in, 0, NULL);
     return TRAMA_OK;
 }
@@ -74,7 +74,7 @@ trama_status input_check(trama_where where, trama_executable *e, const char *cal
     return status ? status : executable_call(e, where, call, value->name, value->id, &shape);
 }
 
-trama_status input_take(trama_executable *e, const trama_value *value, const kept_plan *f, located *at)
+trama_status input_take(trama_executable *e, const trama_value *value, const kept_plan *f, value_ref *at)
 {
     f->in->slot = (f->in->slot + 1) % f->in->n_slots;
     trama_status status = executable_wait_run(e, f->in->slot_used[f->in->slot], "trama_feed");
@@ -93,7 +93,7 @@ static trama_status find_buffers(trama_where where, trama_executable *e, const c
 trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_value *input, const void *data,
                            trama_shape shape)
 {
-    located at;
+    value_ref at;
     kept_plan *f;
     trama_status status = find_buffers(where, e, "trama_feed", input, shape, &f);
     if (!status && !data && trama_shape_count(shape))
@@ -103,7 +103,7 @@ trama_status trama_feed_at(trama_where where, trama_executable *e, const trama_v
     return status ? status : host_to_value(at, data, shape, "trama_feed");
 }
 
-static trama_status check_pieces(trama_where where, const plan_holding *h, const trama_value *input, int n,
+static trama_status check_pieces(trama_where where, const plan_dist_value *h, const trama_value *input, int n,
                                  const void *const *pieces)
 {
     if (n != h->pieces.n || (n && !pieces))
@@ -128,18 +128,18 @@ static trama_view packed_view(const void *data, trama_dtype dtype, const box *b)
 trama_status trama_feed_local_at(trama_where where, trama_executable *e, const trama_value *input, trama_shape shape,
                                  int n, const void *const *pieces)
 {
-    located at;
+    value_ref at;
     kept_plan *f;
-    const plan_holding *h = NULL;
+    const plan_dist_value *h = NULL;
     trama_status status = find_buffers(where, e, "trama_feed_local", input, shape, &f);
     if (!status) {
-        h = located_holding(kept_at(f));
+        h = value_ref_dist_value(kept_at(f));
         status = check_pieces(where, h, input, n, pieces);
     }
     if (!status)
         status = input_take(e, input, f, &at);
     for (int i = 0; i < n && !status; i++) {
-        const plan_piece *piece = &h->pieces.at[i];
+        const plan_local_box *piece = &h->pieces.at[i];
         trama_view from = packed_view(pieces[i], trama_value_dtype(input), &piece->region.box);
         status = host_to_piece(at.in, piece, &from, "trama_feed_local");
     }
@@ -151,7 +151,7 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
 /* What this rank would hold of the input. Asking is not collective, so that it must leave what runs share alone: the
  * plans for questions are kept beside. */
 static trama_status ask_boxes(trama_where where, trama_executable *e, const char *call, const trama_value *input,
-                              trama_shape shape, const plan_holding **found)
+                              trama_shape shape, const plan_dist_value **found)
 {
     trama_status status = check_input(where, e, call, input, shape);
     if (status)
@@ -163,7 +163,7 @@ static trama_status ask_boxes(trama_where where, trama_executable *e, const char
     if (!k) {
         if (plan_cache_is_full(&e->asked, &key))
             plan_cache_shrink(&e->asked, &key);
-        snippet *s = snippet_of_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id]);
+        compiled_program *s = compile_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id]);
         k = plan_cache_keep(&e->asked, &key, s, NULL, 0, NULL);
     }
     *found = plan_find(k->s->of.plan, k->s->result);
@@ -174,7 +174,7 @@ trama_status trama_feed_local_count_at(trama_where where, trama_executable *e, c
                                        trama_shape shape, int *n)
 {
     static const char call[] = "trama_feed_local_count";
-    const plan_holding *h = NULL;
+    const plan_dist_value *h = NULL;
     if (!n)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the number's address is NULL", call);
     trama_status status = ask_boxes(where, e, call, input, shape, &h);
@@ -187,7 +187,7 @@ trama_status trama_feed_local_box_at(trama_where where, trama_executable *e, con
                                      trama_shape shape, int i, int64_t *offset, int64_t *extent)
 {
     static const char call[] = "trama_feed_local_box";
-    const plan_holding *h = NULL;
+    const plan_dist_value *h = NULL;
     trama_status status = ask_boxes(where, e, call, input, shape, &h);
     return status ? status : piece_box(where, call, h, i, trama_value_name(input), offset, extent);
 }
@@ -205,7 +205,7 @@ trama_status trama_write_at(trama_where where, trama_executable *e, const trama_
                             size_t bytes)
 {
     trama_value *own = executable_value(e, where, "trama_write", value);
-    located at;
+    value_ref at;
     if (!own)
         return TRAMA_E_ARGUMENT;
     if (check_state(where, "trama_write", own))
@@ -224,8 +224,8 @@ trama_status trama_write_local_at(trama_where where, trama_executable *e, const 
                                   const void *data, size_t bytes)
 {
     static const char call[] = "trama_write_local";
-    const plan_piece *piece = NULL;
-    located at;
+    const plan_local_box *piece = NULL;
+    value_ref at;
     trama_value *own = executable_value(e, where, call, value);
     if (!own)
         return TRAMA_E_ARGUMENT;
@@ -233,7 +233,7 @@ trama_status trama_write_local_at(trama_where where, trama_executable *e, const 
     if (!status)
         status = executable_locate(e, where, call, own, &at);
     if (!status)
-        status = holding_piece(where, call, located_holding(at), i, own->name, &piece);
+        status = dist_value_piece(where, call, value_ref_dist_value(at), i, own->name, &piece);
     if (status)
         return status;
     const box *b = &piece->region.box;

@@ -17,7 +17,7 @@ trama_view host_view(const void *data, trama_dtype dtype, trama_shape shape, con
     return v;
 }
 
-trama_status host_to_piece(instance *in, const plan_piece *piece, const trama_view *from, const char *call)
+trama_status host_to_piece(instance *in, const plan_local_box *piece, const trama_view *from, const char *call)
 {
     if (box_count(&piece->region.box) == 0)
         return TRAMA_OK;
@@ -33,7 +33,7 @@ trama_status host_to_piece(instance *in, const plan_piece *piece, const trama_vi
 }
 
 /* Of a P(sum) the first process along the axis holds the value, the others 0; of other kinds all hold the value. */
-static bool holds_zero(const plan_holding *h, const plan_piece *piece)
+static bool holds_zero(const plan_dist_value *h, const plan_local_box *piece)
 {
     int coordinate[TRAMA_MAX_AXES];
     mesh_coordinate(h->mesh, piece->position, coordinate);
@@ -43,7 +43,7 @@ static bool holds_zero(const plan_holding *h, const plan_piece *piece)
     return false;
 }
 
-static trama_status zero_to_piece(instance *in, const plan_piece *piece, const char *call)
+static trama_status zero_to_piece(instance *in, const plan_local_box *piece, const char *call)
 {
     const box *b = &piece->region.box;
     trama_dtype dtype = in->of->plan->shards.at[piece->region.shard].dtype;
@@ -59,12 +59,12 @@ static trama_status zero_to_piece(instance *in, const plan_piece *piece, const c
     return status;
 }
 
-trama_status host_to_value(located at, const void *data, trama_shape shape, const char *call)
+trama_status host_to_value(value_ref at, const void *data, trama_shape shape, const char *call)
 {
-    const plan_holding *h = located_holding(at);
+    const plan_dist_value *h = value_ref_dist_value(at);
     trama_status status = TRAMA_OK;
     for (int i = 0; i < h->pieces.n && !status; i++) {
-        const plan_piece *piece = &h->pieces.at[i];
+        const plan_local_box *piece = &h->pieces.at[i];
         trama_dtype dtype = at.in->of->plan->shards.at[piece->region.shard].dtype;
         trama_view from = host_view(data, dtype, shape, &piece->region.box);
         status = holds_zero(h, piece) ? zero_to_piece(at.in, piece, call) : host_to_piece(at.in, piece, &from, call);

@@ -3,14 +3,14 @@
 #ifndef HOST_H
 #define HOST_H
 
-#include "blueprint.h"
+#include "compiled_program.h"
 
 /* The box b of a whole tensor [shape] in host memory, row-major. */
 trama_view host_view(const void *data, trama_dtype dtype, trama_shape shape, const box *b);
 
-/* Into one piece of a holding; and into all that this rank has of a value, from the whole tensor. */
-trama_status host_to_piece(instance *in, const plan_piece *piece, const trama_view *from, const char *call);
-trama_status host_to_value(located at, const void *data, trama_shape shape, const char *call);
+/* Into one piece of a distributed value; and into all that this rank has of a value, from the whole tensor. */
+trama_status host_to_piece(instance *in, const plan_local_box *piece, const trama_view *from, const char *call);
+trama_status host_to_value(value_ref at, const void *data, trama_shape shape, const char *call);
 
 /* Out of a region, packed row-major. */
 trama_status host_from_region(instance *in, const plan_region *region, void *data);

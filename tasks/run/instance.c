@@ -18,7 +18,7 @@ static char *plain_name(const char *name)
     return plain;
 }
 
-void blueprint_finish(blueprint *b)
+void compiled_plan_finish(compiled_plan *b)
 {
     b->names = trama_alloc((size_t)b->program->values.n * sizeof *b->names);
     for (int i = 0; i < b->plan->shards.n; i++) {
@@ -28,7 +28,7 @@ void blueprint_finish(blueprint *b)
     }
 }
 
-void blueprint_clear(blueprint *b)
+void compiled_plan_clear(compiled_plan *b)
 {
     for (int i = 0; b->names && i < b->program->values.n; i++)
         free(b->names[i]);
@@ -174,7 +174,7 @@ static const plan_step *largest_on_gpu(trama_context *context, const plan *p, in
 }
 
 /* Tensors come and go on a GPU, but what one task uses must be there together. */
-static trama_status check_gpus(trama_context *context, blueprint *of)
+static trama_status check_gpus(trama_context *context, compiled_plan *of)
 {
     const plan *p = of->plan;
     int64_t room = context_gpu_bytes(context);
@@ -193,14 +193,14 @@ static trama_status check_gpus(trama_context *context, blueprint *of)
 }
 
 /* By piece, since plans of values that are stored alike may number their shards otherwise. */
-static struct owner owner_of_import(located from, const plan_import *import)
+static struct owner owner_of_import(value_ref from, const plan_import *import)
 {
-    const plan_holding *h = plan_find(from.in->of->plan, from.as);
+    const plan_dist_value *h = plan_find(from.in->of->plan, from.as);
     return owner_of(from.in, h->pieces.at[import->piece].region.shard);
 }
 
 /* All ranks have the same groups, and come here with the same plans in one order, before any of them can fail alone. */
-static trama_status join_groups(trama_context *context, blueprint *of)
+static trama_status join_groups(trama_context *context, compiled_plan *of)
 {
     int n = of->plan->groups.n, *size = trama_alloc(((size_t)n + 1) * sizeof *size);
     const int **places = trama_alloc(((size_t)n + 1) * sizeof *places);
@@ -215,7 +215,8 @@ static trama_status join_groups(trama_context *context, blueprint *of)
     return status;
 }
 
-trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created)
+trama_status instance_create(trama_context *context, compiled_plan *of, const value_ref *at, int n_slots,
+                             instance **created)
 {
     const plan *p = of->plan;
     trama_status status = memory_status(NOWHERE, "planning");
@@ -333,7 +334,7 @@ static void count_uses(const instance *in, lowering *l)
 
 /* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget: seldom,
  * since what reads it next depends on that. */
-static void forget_readers(const instance *in, const lowering *l, flight *f)
+static void forget_readers(const instance *in, const lowering *l, fence *f)
 {
     for (int i = 0; i < l->n_used; i++) {
         shard *s = l->used[i].s;
@@ -351,7 +352,7 @@ static lowering *lowering_now(instance *in)
         if (has_slots(in, &in->lowerings.at[i]))
             return &in->lowerings.at[i];
     if (in->lowerings.n == MAX_LOWERINGS) { /* inputs that are fed at many different paces */
-        flight_wait_all(in->context, "trama_run");
+        fence_wait_all(in->context, "trama_run");
         for (int i = 0; i < in->lowerings.n; i++)
             lower_free(in, &in->lowerings.at[i]);
         in->lowerings.n = 0;
@@ -373,7 +374,7 @@ static lowering *lowering_now(instance *in)
 
 /* Fresh tasks from templates: their jobs have their own numbers in traces, and a task may still be ending while the
  * next one of the same step is submitted. */
-static void submit_task(const instance *in, const lowered *s, flight *f)
+static void submit_task(const instance *in, const lowered *s, fence *f)
 {
     /* as starpu_task_create, which would fill it in first */
     struct starpu_task *task = trama_resize(NULL, sizeof *task);
@@ -391,7 +392,7 @@ static void submit_task(const instance *in, const lowered *s, flight *f)
         context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->task.name, error);
 }
 
-void instance_submit(instance *in, int64_t step, flight *f)
+void instance_submit(instance *in, int64_t step, fence *f)
 {
     int64_t call = context_next_call(in->context);
     if (call % SYNC_CALLS == 0)
@@ -404,10 +405,10 @@ void instance_submit(instance *in, int64_t step, flight *f)
         context_gpu_wanted(in->context, in->of->gpu_bytes, in->of->gpu_step);
     context_wake(in->context);
     context_count_tasks(in->context, tasks);
-    flight_add(f, tasks);
+    fence_add(f, tasks);
     for (int i = 0; i < l->n; i++) {
         const lowered *s = &l->steps[i];
-        envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->patient};
+        envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->rendezvous};
         if (s->kind == STEP_SEND)
             message_send(in->context, s->handles[0], m, f);
         else if (s->kind == STEP_RECEIVE)

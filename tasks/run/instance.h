@@ -22,7 +22,7 @@ typedef struct lowered {
     int peer;
     int64_t tag;
     int priority;
-    bool patient;
+    bool rendezvous;
     const char *label;
 } lowered;
 
@@ -42,7 +42,7 @@ typedef struct lowering {
 } lowering;
 
 /* What a plan is about, kept as long as an instance of it lives. */
-typedef struct blueprint {
+typedef struct compiled_plan {
     const trama_program *program;
     plan *plan;
     trama_rule *rules;   /* [node id] */
@@ -55,12 +55,12 @@ typedef struct blueprint {
     int64_t gpu_bytes;   /* of the step that takes most of a GPU at a time, and what it is; 0 */
     char gpu_step[TRAMA_GPU_TASK_ROOM];
     size_t instance_bytes, lowering_bytes; /* what the last ones took */
-} blueprint;
+} compiled_plan;
 
 typedef struct instance instance;
 struct instance {
     trama_context *context;
-    blueprint *of;             /* borrowed */
+    compiled_plan *of;             /* borrowed */
     int holders;               /* the executable, and instances that import from it */
     const struct trama_wrapped *host; /* its shards are the host's: what it was wrapped as; NULL */
     int n_slots;               /* copies of the shards of source SHARD_INPUT, so that several steps may be in flight */
@@ -76,17 +76,17 @@ struct instance {
 };
 
 /* Where a value is: an instance, and its number in that instance's plan. */
-typedef struct located {
+typedef struct value_ref {
     instance *in; /* NULL: nowhere */
     int as;
-} located;
+} value_ref;
 
 /* Makes the names. */
-void blueprint_finish(blueprint *b);
-void blueprint_clear(blueprint *b); /* frees plan, rules, shapes and names */
+void compiled_plan_finish(compiled_plan *b);
+void compiled_plan_clear(compiled_plan *b); /* frees plan, rules, shapes and names */
 
 /* at [value id]: where the values are that it imports; NULL where there are none. E_MEMORY leaves nothing behind. */
-trama_status instance_create(trama_context *context, blueprint *of, const located *at, int n_slots, instance **created);
+trama_status instance_create(trama_context *context, compiled_plan *of, const value_ref *at, int n_slots, instance **created);
 
 /* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the pool. */
 void instance_release(instance **in);
@@ -108,6 +108,6 @@ trama_view instance_view(const instance *in, const plan_region *region, const sh
 /* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All ranks
  * do the same; every SYNC_CALLS calls they wait for each other, so that tags, which come round, are never mistaken. */
 enum { SYNC_CALLS = 64 };
-void instance_submit(instance *in, int64_t step, flight *f);
+void instance_submit(instance *in, int64_t step, fence *f);
 
 #endif

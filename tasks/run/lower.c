@@ -299,7 +299,7 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
                    .peer = step->peer,
                    .tag = step->tag,
                    .priority = step->priority,
-                   .patient = step->kind == STEP_SEND && in->of->plan->exchanges.at[step->exchange].patient};
+                   .rendezvous = step->kind == STEP_SEND && in->of->plan->exchanges.at[step->exchange].rendezvous};
     l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
     find_handles(in, step, of, l);
     if (step->kind >= STEP_SEND)
@@ -316,7 +316,7 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
     t->name = name_of(in, step, &of->memory);
     t->flops = step->flops;
     t->priority = step->priority;
-    t->callback_func = flight_land;
+    t->callback_func = fence_signal;
     t->nbuffers = l->n_handles;
     for (int i = 0; i < l->n_handles && l->n_handles <= STARPU_NMAXBUFS; i++) {
         t->handles[i] = l->handles[i];

@@ -11,15 +11,15 @@ struct trama_reading {
     trama_reading *next; /* of the executable */
     kept_plan *plan;
     instance *in; /* of the plan; held */
-    flight *f;
+    fence *f;
     trama_where where;
-    char *name; /* of the value: eager values of one shape share their snippets */
+    char *name; /* of the value: eager values of one shape share their compiled programs */
 };
 
 /* ---- Buffers to read into ---- */
 
 /* A plan with an instance of its own, that no other reading has now. */
-static trama_status reader_for(trama_executable *e, const trama_value *v, located at, const trama_mesh *mesh,
+static trama_status reader_for(trama_executable *e, const trama_value *v, value_ref at, const trama_mesh *mesh,
                                const trama_layout *layout, kept_plan **found)
 {
     const plan_key key = {PLAN_READ, at.in, &at.as, sizeof at.as};
@@ -27,12 +27,12 @@ static trama_status reader_for(trama_executable *e, const trama_value *v, locate
     if (*found)
         return TRAMA_OK;
     instance *in = NULL;
-    snippet *s = snippet_of_copy(&e->planning, v, at, mesh, layout);
+    compiled_program *s = compile_copy(&e->planning, v, at, mesh, layout);
     trama_status status = instance_create(e->context, &s->of, &at, 1, &in);
     status = context_agree(e->context, "trama_read", status);
     if (status) {
         instance_release(&in);
-        snippet_destroy(&s);
+        compiled_program_destroy(&s);
         return status;
     }
     *found = plan_cache_keep(&e->plans, &key, s, in, 1, &at);
@@ -40,7 +40,7 @@ static trama_status reader_for(trama_executable *e, const trama_value *v, locate
 }
 
 /* The plan, and the instance of it for one reading. */
-static trama_status find_reader(trama_executable *e, const trama_value *v, located at, kept_plan **found, instance **in)
+static trama_status find_reader(trama_executable *e, const trama_value *v, value_ref at, kept_plan **found, instance **in)
 {
     trama_layout everywhere = layout_uniform(e->readers, TRAMA_REPLICATE);
     trama_status status = (e->copy ? e->copy : reader_for)(e, v, at, e->readers, &everywhere, found);
@@ -57,7 +57,7 @@ static trama_status find_reader(trama_executable *e, const trama_value *v, locat
 trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
                            trama_reading **reading)
 {
-    located at;
+    value_ref at;
     kept_plan *made = NULL;
     instance *in = NULL;
     trama_status status = executable_locate(e, where, call, value, &at);
@@ -72,7 +72,7 @@ trama_status reading_start(trama_where where, const char *call, trama_executable
                                .next = e->readings,
                                .plan = made,
                                .in = in,
-                               .f = flight_new(e->context),
+                               .f = fence_new(e->context),
                                .where = where,
                                .name = trama_text_copy(value->name)};
     instance_submit(in, e->runs, started->f);
@@ -90,7 +90,7 @@ trama_status trama_read_start_at(trama_where where, trama_executable *e, const t
 
 size_t reading_bytes(const trama_reading *reading)
 {
-    const snippet *s = reading->plan->s;
+    const compiled_program *s = reading->plan->s;
     const trama_value *v = s->program->values.at[s->result];
     return (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
 }
@@ -102,7 +102,7 @@ const char *reading_name(const trama_reading *reading)
 
 bool trama_read_ready(const trama_reading *reading)
 {
-    return reading && (!reading->e || flight_done(reading->f));
+    return reading && (!reading->e || fence_done(reading->f));
 }
 
 /* Gives back what it has of its executable, which it leaves. */
@@ -115,7 +115,7 @@ static void leave(trama_reading *r)
     *at = r->next;
     r->plan->taken = false;
     instance_release(&r->in);
-    flight_free(r->f);
+    fence_free(r->f);
     r->e = NULL;
 }
 
@@ -137,10 +137,10 @@ static trama_status free_reading(trama_reading **reading, trama_status status)
 static trama_status end_reading(trama_reading **reading, void *data, size_t bytes, bool together)
 {
     trama_reading *r = *reading;
-    trama_status status = flight_wait(r->e->context, r->f, "trama_read");
+    trama_status status = fence_wait(r->e->context, r->f, "trama_read");
     if (!status)
         status = together ? executable_agree(r->e, "trama_read") : executable_fault(r->e);
-    const plan_holding *h = plan_find(r->plan->s->of.plan, r->plan->s->result);
+    const plan_dist_value *h = plan_find(r->plan->s->of.plan, r->plan->s->result);
     size_t want = reading_bytes(r);
     if (!status && data && bytes != want)
         status =
@@ -180,8 +180,8 @@ trama_status trama_read_at(trama_where where, trama_executable *e, const trama_v
 
 /* ---- This rank's boxes ---- */
 
-trama_status holding_piece(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
-                        const plan_piece **piece)
+trama_status dist_value_piece(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
+                        const plan_local_box **piece)
 {
     if (i < 0 || i >= h->pieces.n)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: this rank has %d boxes of %s, there is no box %d", call,
@@ -190,11 +190,11 @@ trama_status holding_piece(trama_where where, const char *call, const plan_holdi
     return TRAMA_OK;
 }
 
-trama_status piece_box(trama_where where, const char *call, const plan_holding *h, int i, const char *name,
+trama_status piece_box(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
                        int64_t *offset, int64_t *extent)
 {
-    const plan_piece *piece = NULL;
-    trama_status status = holding_piece(where, call, h, i, name, &piece);
+    const plan_local_box *piece = NULL;
+    trama_status status = dist_value_piece(where, call, h, i, name, &piece);
     if (!status && piece->region.box.ndim && (!offset || !extent))
         status = trama_fail(where, TRAMA_E_ARGUMENT, "%s: the address of offset or extent is NULL", call);
     for (int d = 0; !status && d < piece->region.box.ndim; d++) {
@@ -204,36 +204,36 @@ trama_status piece_box(trama_where where, const char *call, const plan_holding *
     return status;
 }
 
-static trama_status local_piece(trama_executable *e, const trama_value *value, const char *call, int i, located *at,
-                                const plan_piece **piece)
+static trama_status local_piece(trama_executable *e, const trama_value *value, const char *call, int i, value_ref *at,
+                                const plan_local_box **piece)
 {
     trama_status status = executable_locate(e, NOWHERE, call, value, at);
-    return status ? status : holding_piece(NOWHERE, call, located_holding(*at), i, trama_value_name(value), piece);
+    return status ? status : dist_value_piece(NOWHERE, call, value_ref_dist_value(*at), i, trama_value_name(value), piece);
 }
 
 trama_status trama_local_count(trama_executable *e, const trama_value *value, int *n)
 {
-    located at;
+    value_ref at;
     if (!n)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_local_count: the number's address is NULL");
     trama_status status = executable_locate(e, NOWHERE, "trama_local_count", value, &at);
     if (!status)
-        *n = located_holding(at)->pieces.n;
+        *n = value_ref_dist_value(at)->pieces.n;
     return status;
 }
 
 trama_status trama_local_box(trama_executable *e, const trama_value *value, int i, int64_t *offset, int64_t *extent)
 {
     static const char call[] = "trama_local_box";
-    located at;
+    value_ref at;
     trama_status status = executable_locate(e, NOWHERE, call, value, &at);
-    return status ? status : piece_box(NOWHERE, call, located_holding(at), i, trama_value_name(value), offset, extent);
+    return status ? status : piece_box(NOWHERE, call, value_ref_dist_value(at), i, trama_value_name(value), offset, extent);
 }
 
 trama_status trama_read_local(trama_executable *e, const trama_value *value, int i, void *data, size_t bytes)
 {
-    located at;
-    const plan_piece *piece = NULL;
+    value_ref at;
+    const plan_local_box *piece = NULL;
     trama_status status = local_piece(e, value, "trama_read_local", i, &at, &piece);
     if (status)
         return status;
@@ -302,7 +302,7 @@ static void numbers_text(text *out, const void *data, trama_dtype dtype, trama_s
 
 trama_status trama_print_at(trama_where where, trama_executable *e, const trama_value *value, int most, char **out)
 {
-    located at;
+    value_ref at;
     char *layout = NULL;
     if (!out)
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_print: the text's address is NULL");

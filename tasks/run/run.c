@@ -44,7 +44,7 @@ static plan_key key_now(const trama_executable *e, target_form *t)
     for (int i = 0; i < t->leaves.n; i++) {
         if (!is_fed(e, t, i))
             continue;
-        located at = e->at[t->leaves.at[i]];
+        value_ref at = e->at[t->leaves.at[i]];
         const trama_shape *shape = &at.in->of->shapes[at.as];
         *ARRAY_PUSH(&t->fed) = (int64_t)(intptr_t)at.in->host;
         for (int d = 0; d < shape->ndim; d++)
@@ -54,20 +54,20 @@ static plan_key key_now(const trama_executable *e, target_form *t)
 }
 
 /* Whose plan has leaf i, and as which number; before: of the run that the target goes on from. */
-static const blueprint *leaf_of(const trama_executable *e, const target_form *t, const blueprint *before, int i,
-                                int *as)
+static const compiled_plan *leaf_of(const trama_executable *e, const target_form *t, const compiled_plan *before, int i,
+                                    int *as)
 {
     *as = t->leaves.at[i];
     if (i < t->carried)
         return before;
-    located at = e->at[*as];
+    value_ref at = e->at[*as];
     *as = at.as;
     return at.in->of;
 }
 
 /* Shapes for the extents fed, and the factor tables that follow. */
-static trama_status resolve_target(const trama_executable *e, const target_form *t, const blueprint *before,
-                                   blueprint *of)
+static trama_status resolve_target(const trama_executable *e, const target_form *t, const compiled_plan *before,
+                                   compiled_plan *of)
 {
     const trama_program *p = t->target->program;
     of->program = p;
@@ -77,41 +77,42 @@ static trama_status resolve_target(const trama_executable *e, const target_form 
     for (int i = 0; i < p->values.n; i++)
         of->shapes[i] = p->values.at[i]->shape;
     for (int i = 0, as; i < t->leaves.n; i++) {
-        const blueprint *leaf = leaf_of(e, t, before, i, &as);
+        const compiled_plan *leaf = leaf_of(e, t, before, i, &as);
         of->shapes[t->leaves.at[i]] = leaf->shapes[as];
     }
     return program_resolve(p, t->needed, of->shapes, of->rules);
 }
 
-static void plan_target(const trama_executable *e, target_form *t, const blueprint *before, blueprint *of)
+static void plan_target(const trama_executable *e, target_form *t, const compiled_plan *before, compiled_plan *of)
 {
     plan_source source = planning_source(&e->planning, of, t->l, e->planning.rank);
     fuse_program(of->program, t->needed, t->l, of->shapes, !e->planning.options.no_fusion, t->leader);
     partition *q = partition_begin(&source);
     for (int i = 0, as; i < t->leaves.n; i++) {
-        const blueprint *leaf = leaf_of(e, t, before, i, &as);
+        const compiled_plan *leaf = leaf_of(e, t, before, i, &as);
         partition_import(q, t->leaves.at[i], leaf->plan, as);
     }
     if (before)
         partition_follow(q, before->plan);
     partition_run(q, t->needed, t->leader, t->kept);
     of->plan = partition_end(&q);
-    blueprint_finish(of);
+    compiled_plan_finish(of);
 }
 
-static trama_status instantiate(const trama_executable *e, const target_form *t, snippet *s, instance **in)
+static trama_status instantiate(const trama_executable *e, const target_form *t, compiled_program *s, instance **in)
 {
-    located *at = trama_alloc((size_t)t->target->program->values.n * sizeof *at);
+    value_ref *at = trama_alloc((size_t)t->target->program->values.n * sizeof *at);
     for (int i = 0; i < t->leaves.n; i++) {
         int v = t->leaves.at[i];
-        at[v] = i < t->carried ? (located){t->from, v} : e->at[v];
+        at[v] = i < t->carried ? (value_ref){t->from, v} : e->at[v];
     }
     trama_status status = instance_create(e->context, &s->of, at, 1, in);
     free(at);
     return status;
 }
 
-static trama_status make_plan(trama_executable *e, target_form *t, const blueprint *before, snippet *s, instance **in)
+static trama_status make_plan(trama_executable *e, target_form *t, const compiled_plan *before, compiled_program *s,
+                              instance **in)
 {
     trama_status status = resolve_target(e, t, before, &s->of);
     if (status)
@@ -124,12 +125,12 @@ static trama_status make_plan(trama_executable *e, target_form *t, const bluepri
 
 /* It holds all instances that its key names, also those of which this rank has no piece: so all ranks forget the same
  * plans. */
-static void keep_plan(trama_executable *e, const target_form *t, const plan_key *key, snippet *s, instance *in)
+static void keep_plan(trama_executable *e, const target_form *t, const plan_key *key, compiled_program *s, instance *in)
 {
     int n = 0;
-    located *held = trama_alloc(((size_t)t->leaves.n + 1) * sizeof *held);
+    value_ref *held = trama_alloc(((size_t)t->leaves.n + 1) * sizeof *held);
     if (t->from)
-        held[n++] = (located){t->from, 0};
+        held[n++] = (value_ref){t->from, 0};
     for (int i = 0; i < t->leaves.n; i++)
         if (is_fed(e, t, i))
             held[n++] = e->at[t->leaves.at[i]];
@@ -138,9 +139,10 @@ static void keep_plan(trama_executable *e, const target_form *t, const plan_key 
     free(held);
 }
 
-static trama_status compile_target(trama_executable *e, target_form *t, const blueprint *before, const plan_key *key)
+static trama_status compile_target(trama_executable *e, target_form *t, const compiled_plan *before,
+                                   const plan_key *key)
 {
-    snippet *s = trama_alloc(sizeof *s);
+    compiled_program *s = trama_alloc(sizeof *s);
     instance *in = NULL;
     trama_status status = make_plan(e, t, before, s, &in);
     if (!status) {
@@ -148,7 +150,7 @@ static trama_status compile_target(trama_executable *e, target_form *t, const bl
         return TRAMA_OK;
     }
     instance_release(&in);
-    snippet_destroy(&s);
+    compiled_program_destroy(&s);
     return status;
 }
 
@@ -185,7 +187,7 @@ static trama_status check_fed(trama_where where, const trama_executable *e, cons
     return TRAMA_OK;
 }
 
-static trama_status ready_target(trama_where where, trama_executable *e, target_form *t, const blueprint *before)
+static trama_status ready_target(trama_where where, trama_executable *e, target_form *t, const compiled_plan *before)
 {
     trama_status status = check_fed(where, e, t, "trama_run");
     if (status)
@@ -225,7 +227,7 @@ static trama_status ready_forms(trama_where where, trama_executable *e, target_s
     return status;
 }
 
-static void submit_form(trama_executable *e, const target_form *t, instance *in, flight *f)
+static void submit_form(trama_executable *e, const target_form *t, instance *in, fence *f)
 {
     for (int i = t->carried; i < t->leaves.n; i++) {
         instance *leaf = e->at[t->leaves.at[i]].in;
@@ -233,7 +235,7 @@ static void submit_form(trama_executable *e, const target_form *t, instance *in,
     }
     instance_submit(in, e->runs, f);
     for (int i = 0; i < t->results.n; i++)
-        executable_put(e, t->results.at[i], (located){in, t->results.at[i]});
+        executable_put(e, t->results.at[i], (value_ref){in, t->results.at[i]});
 }
 
 trama_status target_submit(trama_where where, trama_executable *e, target_state *of, target_run run)
@@ -245,7 +247,7 @@ trama_status target_submit(trama_where where, trama_executable *e, target_state 
     if (!status) {
         for (int i = 0; i < run.n; i++)
             steps += in[i]->of->plan->steps.n;
-        flight *f = e->flights[e->runs % e->window];
+        fence *f = e->fences[e->runs % e->max_in_flight];
         executable_make_room(e, steps, "trama_run");
         context_step(e->context, e->steps, in_cycle ? of->cycle.at : -1);
         for (int i = 0; i < run.n; i++)
@@ -281,8 +283,8 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
 /* ---- Questions: not collective, so that a plan which no run has made is made to be looked at only ---- */
 
 /* The plan of a form, in *own where none is there. */
-static trama_status find_plan(trama_executable *e, target_form *t, const blueprint *before, const char *call,
-                              blueprint *own, const blueprint **found)
+static trama_status find_plan(trama_executable *e, target_form *t, const compiled_plan *before, const char *call,
+                              compiled_plan *own, const compiled_plan **found)
 {
     trama_status status = check_fed(NOWHERE, e, t, call);
     if (status)
@@ -301,8 +303,8 @@ trama_status target_look_at(trama_executable *e, const trama_target *target, con
                             void *arg)
 {
     target_state *of = NULL;
-    blueprint own[TARGET_FORMS] = {{0}};
-    const blueprint *found[TARGET_FORMS] = {NULL};
+    compiled_plan own[TARGET_FORMS] = {{0}};
+    const compiled_plan *found[TARGET_FORMS] = {NULL};
     trama_status status = target_find(NOWHERE, e, target, call, &of);
     if (status)
         return status;
@@ -312,7 +314,7 @@ trama_status target_look_at(trama_executable *e, const trama_target *target, con
     for (int i = 0; i < run.n && !status; i++)
         look(&run.form[i], (target_kind)(&run.form[i] - of->form), found[i]->plan, arg);
     for (int i = run.n - 1; i >= 0; i--)
-        blueprint_clear(&own[i]);
+        compiled_plan_clear(&own[i]);
     return status;
 }
 

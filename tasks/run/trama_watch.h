@@ -5,7 +5,7 @@
  *     trama_watch *watch;
  *     double r;
  *     bool known;
- *     trama_watch_new(executable, 2, &watch);
+ *     trama_watch_create(executable, 2, &watch);
  *     do {
  *         trama_run(executable, target);
  *         trama_watch_next(watch, residual, &r, sizeof r, &known);
@@ -28,10 +28,10 @@ typedef struct trama_watch trama_watch;
 enum { TRAMA_WATCH_MOST = 256 /* steps that a watch may lag */ };
 
 /* A queue of readings with nothing in it. lag 0 waits for each step, 1 or 2 hide the reading, and as many steps as a run
- * may be ahead (trama_config.window) leave the host nothing to wait for; at most TRAMA_WATCH_MOST, since each keeps
+ * may be ahead (trama_config.max_in_flight) leave the host nothing to wait for; at most TRAMA_WATCH_MOST, since each keeps
  * buffers of the value's size. One executable may have several. E_ARGUMENT for another lag. Not collective. */
-#define trama_watch_new(executable, lag, watch) trama_watch_new_at(TRAMA_HERE, executable, lag, watch)
-trama_status trama_watch_new_at(trama_where where, trama_executable *executable, int lag, trama_watch **watch);
+#define trama_watch_create(executable, lag, watch) trama_watch_create_at(TRAMA_HERE, executable, lag, watch)
+trama_status trama_watch_create_at(trama_where where, trama_executable *executable, int lag, trama_watch **watch);
 
 /* Starts to read a value as it is at this place of the program, which is any that trama_read takes, and not always the
  * same (in eager mode each step makes its own). From the call number lag + 1 on *known is true, and data gets the whole

@@ -10,15 +10,15 @@ struct trama_watch {
     trama_reading **reading; /* [lag + 1], a ring */
 };
 
-trama_status trama_watch_new_at(trama_where where, trama_executable *e, int lag, trama_watch **watch)
+trama_status trama_watch_create_at(trama_where where, trama_executable *e, int lag, trama_watch **watch)
 {
     if (!e || !watch)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_watch_new: %s is NULL",
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_watch_create: %s is NULL",
                           e ? "the watch's address" : "the executable");
     if (lag < 0 || lag > TRAMA_WATCH_MOST)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_watch_new: a lag of %d; it is from 0 to %d steps", lag,
+        return trama_fail(where, TRAMA_E_ARGUMENT, "trama_watch_create: a lag of %d; it is from 0 to %d steps", lag,
                           TRAMA_WATCH_MOST);
-    if (context_check(where, "trama_watch_new"))
+    if (context_check(where, "trama_watch_create"))
         return TRAMA_E_ORDER;
     trama_watch *w = trama_alloc(sizeof *w);
     *w = (trama_watch){.e = e, .next = e->watches, .lag = lag};
@@ -50,7 +50,7 @@ static void drop_all(trama_watch *w)
 
 /* ---- The calls ---- */
 
-static size_t bytes_now(located at, const trama_value *value)
+static size_t bytes_now(value_ref at, const trama_value *value)
 {
     return (size_t)trama_shape_count(at.in->of->shapes[at.as]) * trama_dtype_size(value->dtype);
 }
@@ -73,7 +73,7 @@ trama_status trama_watch_next_at(trama_where where, trama_watch *w, const trama_
                                  bool *known)
 {
     static const char call[] = "trama_watch_next";
-    located at;
+    value_ref at;
     trama_status status = check_watch(where, call, w, known);
     if (!status && !w->e)
         status = trama_fail(where, TRAMA_E_ORDER, "%s: its executable was destroyed; make another watch", call);

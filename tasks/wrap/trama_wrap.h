@@ -25,7 +25,7 @@ typedef struct trama_wrapped trama_wrapped;
 
 /* A box of a tensor in the host's memory: element (i, j, ...) of it, element (offset[0] + i, ...) of the tensor, lies at
  * data + element size * (i stride[0] + j stride[1] + ...). A box with an extent of 0 is allowed. */
-typedef struct trama_piece {
+typedef struct trama_host_box {
     void *data;                      /* its first element */
     size_t bytes;                    /* that may be used from data on: no element lies behind them */
     int64_t offset[TRAMA_MAX_NDIM];  /* of the box in the tensor */
@@ -33,7 +33,7 @@ typedef struct trama_piece {
     int64_t stride[TRAMA_MAX_NDIM];  /* in elements, > 0 where the extent is above 1; all 0: row-major, without gaps */
     void *handle;                    /* a starpu_data_handle_t that the host has registered for the box in main memory,
                                         so that its tasks and Trama's follow each other; NULL: none */
-} trama_piece;
+} trama_host_box;
 
 /* What Trama may do with the host's memory. */
 typedef enum trama_access {
@@ -52,7 +52,7 @@ typedef enum trama_access {
 #define trama_wrap(context, name, dtype, shape, n, pieces, access, wrapped)                                            \
     trama_wrap_at(TRAMA_HERE, context, name, dtype, shape, n, pieces, access, wrapped)
 trama_status trama_wrap_at(trama_where where, trama_context *context, const char *name, trama_dtype dtype,
-                           trama_shape shape, int n, const trama_piece *pieces, trama_access access,
+                           trama_shape shape, int n, const trama_host_box *pieces, trama_access access,
                            trama_wrapped **wrapped);
 
 /* Waits for all that uses it, gives the buffers back to the host and nulls *wrapped; NULL is allowed. Collective. They
@@ -91,7 +91,7 @@ trama_status trama_write_wrapped_at(trama_where where, trama_executable *executa
                                     trama_wrapped *wrapped);
 
 /* From one distribution to another, without an executable: each rank receives the elements that it lacks, once. Beside
- * the two there are message buffers only (trama_config.message_window). */
+ * the two there are message buffers only (trama_config.staging_bytes). */
 #define trama_reshard_wrapped(from, to) trama_reshard_wrapped_at(TRAMA_HERE, from, to)
 trama_status trama_reshard_wrapped_at(trama_where where, trama_wrapped *from, trama_wrapped *to);
 
@@ -103,8 +103,8 @@ trama_status trama_wrapped_traffic(const trama_wrapped *wrapped, trama_traffic *
 
 /* The box of the process at a row-major position of the mesh, in a buffer of its own, row-major: offset, extent, data
  * and bytes of *piece are set. Errors as of trama_layout_box; E_LAYOUT where a mask takes the box away. */
-trama_status trama_piece_of_layout(const trama_mesh *mesh, const trama_layout *layout, trama_dtype dtype,
-                                   trama_shape shape, int position, void *data, trama_piece *piece);
+trama_status trama_host_box_of_layout(const trama_mesh *mesh, const trama_layout *layout, trama_dtype dtype,
+                                   trama_shape shape, int position, void *data, trama_host_box *piece);
 
 /* A matrix [rows, columns] that is dealt out in blocks to a grid of processes, as ScaLAPACK does it (J. Choi, J. J.
  * Dongarra, R. Pozo, D. W. Walker, 1992: block (i, j) belongs to process (first_row + i, first_column + j), modulo the
@@ -120,8 +120,8 @@ typedef struct trama_block_cyclic {
 /* The local boxes of one process in its local array: *n of them, which the caller frees with free(). Blocks that follow
  * each other in the matrix are one box. E_ARGUMENT for numbers that do not fit, E_SHAPE for a local array of more
  * than 2^60 bytes or 2^31-1 boxes. */
-trama_status trama_pieces_block_cyclic(const trama_block_cyclic *descriptor, trama_dtype dtype, void *data,
-                                       size_t bytes, int *n, trama_piece **pieces);
+trama_status trama_host_boxes_block_cyclic(const trama_block_cyclic *descriptor, trama_dtype dtype, void *data,
+                                       size_t bytes, int *n, trama_host_box **pieces);
 
 TRAMA_API_END
 #endif

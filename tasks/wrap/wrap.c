@@ -9,9 +9,9 @@
 
 static void wrapped_free(trama_wrapped *w)
 {
-    spots_free(&w->stated);
+    box_index_free(&w->user_boxes);
     instance_release(&w->in);
-    snippet_destroy(&w->s);
+    compiled_program_destroy(&w->s);
     free(w->name);
     free(w);
 }
@@ -24,23 +24,23 @@ static void unbind(trama_wrapped *w)
         if (w->in->shards[i])
             shard_unwrap(w->in->shards[i]);
     memset(w->in->shards, 0, (size_t)p->shards.n * sizeof *w->in->shards);
-    flight_free(w->f);
+    fence_free(w->f);
     w->f = NULL;
 }
 
 /* Handles on the boxes' memory, under the plan's shards. */
-static trama_status bind(trama_wrapped *w, const trama_piece *pieces)
+static trama_status bind(trama_wrapped *w, const trama_host_box *pieces)
 {
     const plan *p;
-    w->s = snippet_of_stated(&w->planning, w->name, w->dtype, w->shape, &w->stated);
+    w->s = compile_user_boxes(&w->planning, w->name, w->dtype, w->shape, &w->user_boxes);
     trama_status status = instance_create(w->context, &w->s->of, NULL, 1, &w->in);
     if (status)
         return status;
     p = w->s->of.plan;
-    const plan_holding *h = plan_find(p, w->s->result);
+    const plan_dist_value *h = plan_find(p, w->s->result);
     for (int i = 0; i < h->pieces.n; i++) {
         const plan_shard *s = &p->shards.at[h->pieces.at[i].region.shard];
-        const trama_piece *piece = &pieces[h->pieces.at[i].position];
+        const trama_host_box *piece = &pieces[h->pieces.at[i].position];
         int64_t stride[TRAMA_MAX_NDIM];
         boxes_strides(piece, s->box.ndim, stride);
         shard *bound = shard_wrap(w->context, s->place, s->dtype, s->box.ndim, s->box.n, stride, piece->data,
@@ -48,7 +48,7 @@ static trama_status bind(trama_wrapped *w, const trama_piece *pieces)
         w->in->shards[h->pieces.at[i].region.shard] = bound;
         instance_label(w->in, s, bound);
     }
-    w->f = flight_new(w->context);
+    w->f = fence_new(w->context);
     return TRAMA_OK;
 }
 
@@ -69,7 +69,7 @@ trama_status wrap_agree(trama_where where, trama_context *context, const char *n
 }
 
 trama_status trama_wrap_at(trama_where where, trama_context *context, const char *name, trama_dtype dtype,
-                           trama_shape shape, int n, const trama_piece *pieces, trama_access access,
+                           trama_shape shape, int n, const trama_host_box *pieces, trama_access access,
                            trama_wrapped **wrapped)
 {
     if (!context || !wrapped)
@@ -88,7 +88,7 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
     trama_status status = boxes_check(where, w, n, pieces);
     status = wrap_agree(where, context, name, status);
     for (int i = 0; i < n && !status; i++)
-        w->stated.handled |= pieces[i].handle != NULL;
+        w->user_boxes.handled |= pieces[i].handle != NULL;
     if (!status)
         status = boxes_gather(where, w, n, pieces);
     if (!status)
@@ -121,7 +121,7 @@ trama_status wrapped_check(trama_where where, const char *call, const trama_wrap
 static trama_status wait_for(trama_wrapped *w)
 {
     trama_status status = TRAMA_OK;
-    flight_wait(w->context, w->f, "trama_wait_wrapped");
+    fence_wait(w->context, w->f, "trama_wait_wrapped");
     const plan *p = w->s->of.plan;
     for (int i = 0; i < p->shards.n && !status; i++) {
         if (!w->in->shards[i])
@@ -191,7 +191,7 @@ void wrapped_forget_sources(trama_wrapped *w)
         any |= w->sources.at[i]->released;
     if (!any)
         return;
-    flight_wait(w->context, w->f, "trama_reshard_wrapped");
+    fence_wait(w->context, w->f, "trama_reshard_wrapped");
     for (int i = 0; i < w->sources.n; i++) {
         trama_wrapped *from = w->sources.at[i];
         if (from->released) {

@@ -15,11 +15,11 @@ struct trama_wrapped {
     bool read_only, complete; /* complete: the boxes cover the tensor */
     bool released;            /* by the user; executables may still name it */
     int users;                /* the user, and executables that have seen it; the last one frees it */
-    spots stated;
+    box_index user_boxes;
     planning planning;
-    snippet *s; /* one value in the stated boxes */
+    compiled_program *s; /* one value in the user boxes */
     instance *in;
-    flight *f; /* moves into and out of it */
+    fence *f; /* moves into and out of it */
     const trama_executable *writer; /* whose value was last read into it; NULL */
     plan_cache moves;               /* into it from other wrapped tensors */
     ARRAY(trama_wrapped *) sources; /* those, which live as long */
@@ -28,10 +28,10 @@ struct trama_wrapped {
 
 /* wrap_boxes.c: whether name, dtype, shape and this rank's boxes can be; then the boxes of all ranks, in equal order on
  * all of them, into stated (collective). */
-trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const trama_piece *pieces);
-trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const trama_piece *pieces);
+trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const trama_host_box *pieces);
+trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const trama_host_box *pieces);
 /* Strides as they are meant: row-major where none is given. */
-void boxes_strides(const trama_piece *piece, int ndim, int64_t *stride);
+void boxes_strides(const trama_host_box *piece, int ndim, int64_t *stride);
 
 /* What a collective call on a wrapped tensor begins with, by the names of it and of what it goes to (NULL: to none): see
  * context_call. And trama_wrap: all ranks learn what is wrong with the boxes of one. */

@@ -7,7 +7,7 @@
 
 /* ---- One rank's boxes ---- */
 
-static box box_of(const trama_piece *piece, int ndim)
+static box box_of(const trama_host_box *piece, int ndim)
 {
     box b = {.ndim = ndim};
     memcpy(b.lo, piece->offset, (size_t)ndim * sizeof *b.lo);
@@ -15,7 +15,7 @@ static box box_of(const trama_piece *piece, int ndim)
     return b;
 }
 
-void boxes_strides(const trama_piece *piece, int ndim, int64_t *stride)
+void boxes_strides(const trama_host_box *piece, int ndim, int64_t *stride)
 {
     bool given = false;
     int64_t step = 1;
@@ -72,7 +72,7 @@ static trama_status wrong_box(trama_where where, trama_status status, const char
     return status;
 }
 
-static trama_status check_piece(trama_where where, const trama_wrapped *w, int i, const trama_piece *piece)
+static trama_status check_piece(trama_where where, const trama_wrapped *w, int i, const trama_host_box *piece)
 {
     int64_t stride[TRAMA_MAX_NDIM];
     box b = box_of(piece, w->shape.ndim);
@@ -110,7 +110,7 @@ static trama_status check_piece(trama_where where, const trama_wrapped *w, int i
 }
 
 /* Two boxes whose first elements are one; boxes that are dealt out block by block may lie among each other. */
-static trama_status check_memory(trama_where where, const trama_wrapped *w, int n, const trama_piece *pieces)
+static trama_status check_memory(trama_where where, const trama_wrapped *w, int n, const trama_host_box *pieces)
 {
     for (int i = 0; i < n && n <= 64; i++)
         for (int k = 0; k < i; k++) {
@@ -121,7 +121,7 @@ static trama_status check_memory(trama_where where, const trama_wrapped *w, int 
     return TRAMA_OK;
 }
 
-trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const trama_piece *pieces)
+trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const trama_host_box *pieces)
 {
     if (!w->name || !*w->name || n < 0 || (n && !pieces))
         return trama_fail(where, TRAMA_E_ARGUMENT, "trama_wrap: the %s",
@@ -152,7 +152,7 @@ typedef struct wrap_box {
     int64_t lo[TRAMA_MAX_NDIM], n[TRAMA_MAX_NDIM];
 } wrap_box;
 
-static wrap_card card_of(const trama_wrapped *w, int n, const trama_piece *pieces)
+static wrap_card card_of(const trama_wrapped *w, int n, const trama_host_box *pieces)
 {
     wrap_card card;
     memset(&card, 0, sizeof card);
@@ -192,20 +192,20 @@ static void add_rank(trama_wrapped *w, int rank, int64_t n, const wrap_box *boxe
 {
     const machine *m = w->planning.machine;
     for (int i = 0; i < n; i++) {
-        spot s = {.b.ndim = w->shape.ndim, .place = machine_first_place(m, rank), .rank = rank, .number = i};
+        indexed_box s = {.b.ndim = w->shape.ndim, .place = machine_first_place(m, rank), .rank = rank, .number = i};
         memcpy(s.b.lo, boxes[i].lo, sizeof s.b.lo);
         memcpy(s.b.n, boxes[i].n, sizeof s.b.n);
         if (box_count(&s.b))
-            *ARRAY_PUSH(&w->stated.at) = s;
+            *ARRAY_PUSH(&w->user_boxes.at) = s;
     }
 }
 
 static trama_status overlap(trama_where where, const trama_wrapped *w)
 {
     int i, k;
-    if (!spots_overlap(&w->stated, &i, &k))
+    if (!box_index_overlap(&w->user_boxes, &i, &k))
         return TRAMA_OK;
-    const spot *a = &w->stated.at.at[i], *b = &w->stated.at.at[k];
+    const indexed_box *a = &w->user_boxes.at.at[i], *b = &w->user_boxes.at.at[k];
     text one = {0}, other = {0};
     box_text(&one, &a->b);
     box_text(&other, &b->b);
@@ -227,7 +227,7 @@ static trama_status no_room(trama_where where, const trama_wrapped *w, int64_t b
                       (long long)boxes);
 }
 
-trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const trama_piece *pieces)
+trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const trama_host_box *pieces)
 {
     trama_context *c = w->context;
     int ranks = context_ranks(c);
@@ -238,7 +238,7 @@ trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const tram
         status = compare_cards(where, w, cards, ranks);
     for (int r = 0; r < ranks; r++) {
         most = max_i64(most, cards[r].n);
-        w->stated.strided |= cards[r].strided;
+        w->user_boxes.strided |= cards[r].strided;
     }
     size_t bytes = (size_t)most * sizeof(wrap_box);
     wrap_box *own = trama_try_alloc(bytes), *all = status ? NULL : trama_try_alloc((size_t)ranks * bytes);
@@ -257,7 +257,7 @@ trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const tram
     free(cards);
     if (status)
         return status;
-    spots_sort(&w->stated);
-    w->complete = spots_count(&w->stated) == trama_shape_count(w->shape);
+    box_index_sort(&w->user_boxes);
+    w->complete = box_index_count(&w->user_boxes) == trama_shape_count(w->shape);
     return overlap(where, w);
 }

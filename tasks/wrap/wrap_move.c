@@ -5,26 +5,26 @@
 #include "wrap.h"
 
 enum { MOST_UNDER_WAY = 32 }; /* moves: with SYNC_CALLS it keeps tags apart (message.h) */
-static int under_way;         /* since all had landed; there is one context at a time */
+static int under_way;         /* since all had completed; there is one context at a time */
 
 /* ---- Plans ---- */
 
 /* The instances are held, so that their addresses stay theirs. */
-static trama_status find_move(const planning *p, trama_wrapped *w, plan_cache *plans, located from, located to,
+static trama_status find_move(const planning *p, trama_wrapped *w, plan_cache *plans, value_ref from, value_ref to,
                               kept_plan **found)
 {
-    const located ends[] = {from, to};
+    const value_ref ends[] = {from, to};
     const int64_t words[] = {(int64_t)(intptr_t)from.in, from.as, (int64_t)(intptr_t)to.in, to.as};
     const plan_key key = {PLAN_MOVE, NULL, words, sizeof words};
     *found = plan_cache_find(plans, &key, NULL);
     if (*found)
         return TRAMA_OK;
     instance *in = NULL;
-    snippet *s = snippet_of_move(p, w->name, from, to);
+    compiled_program *s = compile_move(p, w->name, from, to);
     trama_status status = context_agree(w->context, "a move", instance_create(w->context, &s->of, ends, 1, &in));
     if (status) {
         instance_release(&in);
-        snippet_destroy(&s);
+        compiled_program_destroy(&s);
         return status;
     }
     *found = plan_cache_keep(plans, &key, s, in, 2, ends);
@@ -41,7 +41,7 @@ static void submit(trama_wrapped *w, const kept_plan *m)
 {
     plan_totals n = plan_count(m->s->of.plan);
     if (under_way++ == MOST_UNDER_WAY) {
-        flight_wait_all(w->context, "a move");
+        fence_wait_all(w->context, "a move");
         under_way = 1;
     }
     instance_submit(m->in, -1, w->f);
@@ -56,13 +56,13 @@ static void submit(trama_wrapped *w, const kept_plan *m)
                               .collective_sent = n.together_sent};
 }
 
-static located stated_at(const trama_wrapped *w)
+static value_ref stated_at(const trama_wrapped *w)
 {
-    return (located){w->in, w->s->result};
+    return (value_ref){w->in, w->s->result};
 }
 
 /* Between a value of an executable and a wrapped tensor. Values of eager mode are new ones each time. */
-static trama_status move_value(trama_executable *e, trama_wrapped *w, located from, located to)
+static trama_status move_value(trama_executable *e, trama_wrapped *w, value_ref from, value_ref to)
 {
     kept_plan *m = NULL;
     wrapped_seen(e, w); /* first: it may forget moves */
@@ -72,7 +72,7 @@ static trama_status move_value(trama_executable *e, trama_wrapped *w, located fr
     submit(w, m);
     w->writer = to.in == w->in ? e : w->writer;
     if (e->eager) {
-        status = flight_wait(e->context, w->f, "a move");
+        status = fence_wait(e->context, w->f, "a move");
         plan_cache_drop(&e->plans, is_move, NULL);
     }
     return status;
@@ -100,12 +100,12 @@ static trama_status check_fit(trama_where where, const char *call, const trama_w
 
 static trama_status check_source(trama_where where, const char *call, const trama_wrapped *w)
 {
-    return w->complete
-               ? TRAMA_OK
-               : trama_fail(where, TRAMA_E_LAYOUT,
-                            "%s: the boxes of '%s' have %lld of its %lld elements; what is read from has all "
-                            "of them",
-                            call, w->name, (long long)spots_count(&w->stated), (long long)trama_shape_count(w->shape));
+    return w->complete ? TRAMA_OK
+                       : trama_fail(where, TRAMA_E_LAYOUT,
+                                    "%s: the boxes of '%s' have %lld of its %lld elements; what is read from has all "
+                                    "of them",
+                                    call, w->name, (long long)box_index_count(&w->user_boxes),
+                                    (long long)trama_shape_count(w->shape));
 }
 
 static trama_status check_target(trama_where where, const char *call, const trama_wrapped *w)
@@ -116,9 +116,9 @@ static trama_status check_target(trama_where where, const char *call, const tram
 }
 
 /* Is the content of the value one that can be seen as the whole? */
-static trama_status check_place(trama_where where, const char *call, const char *name, located at)
+static trama_status check_place(trama_where where, const char *call, const char *name, value_ref at)
 {
-    const plan_holding *h = located_holding(at);
+    const plan_dist_value *h = value_ref_dist_value(at);
     return !layout_has(&h->layout, TRAMA_PARTIAL)
                ? TRAMA_OK
                : trama_fail(where, TRAMA_E_UNSUPPORTED, "%s: %s is a sum of terms that lie on several processes", call,
@@ -131,19 +131,19 @@ static trama_status check_place(trama_where where, const char *call, const char 
 static kept_plan *view_for(trama_executable *e, trama_wrapped *w, const trama_value *own)
 {
     const plan_key key = {PLAN_VIEW, own, &w->in, sizeof w->in};
-    const located stated = stated_at(w);
+    const value_ref user_boxes = stated_at(w);
     kept_plan *v = plan_cache_find(&e->plans, &key, NULL);
     if (v)
         return v;
     wrapped_seen(e, w);
-    snippet *s = snippet_of_view(&e->planning, own, stated, e->l.mesh[own->id], &e->l.value[own->id]);
-    return plan_cache_keep(&e->plans, &key, s, NULL, 1, &stated);
+    compiled_program *s = compile_view(&e->planning, own, user_boxes, e->l.mesh[own->id], &e->l.value[own->id]);
+    return plan_cache_keep(&e->plans, &key, s, NULL, 1, &user_boxes);
 }
 
 static trama_status feed_view(trama_executable *e, trama_wrapped *w, const trama_value *own, kept_plan *v)
 {
     if (!v->in) {
-        trama_status status = instance_create(e->context, &v->s->of, (located[]){stated_at(w)}, 1, &v->in);
+        trama_status status = instance_create(e->context, &v->s->of, (value_ref[]){stated_at(w)}, 1, &v->in);
         if (status)
             return status;
         v->in->host = w;
@@ -157,7 +157,7 @@ trama_status trama_feed_wrapped_at(trama_where where, trama_executable *e, const
 {
     static const char call[] = "trama_feed_wrapped";
     kept_plan *f = NULL;
-    located at;
+    value_ref at;
     trama_status status = wrapped_check(where, call, w, e ? e->context : NULL);
     if (!status)
         status = check_source(where, call, w);
@@ -188,7 +188,7 @@ trama_status trama_feed_wrapped_at(trama_where where, trama_executable *e, const
 trama_status trama_read_wrapped_at(trama_where where, trama_executable *e, const trama_value *value, trama_wrapped *w)
 {
     static const char call[] = "trama_read_wrapped";
-    located at;
+    value_ref at;
     trama_status status = wrapped_check(where, call, w, e ? e->context : NULL);
     if (!status)
         status = executable_locate(e, where, call, value, &at);
@@ -204,7 +204,7 @@ trama_status trama_read_wrapped_at(trama_where where, trama_executable *e, const
 trama_status trama_write_wrapped_at(trama_where where, trama_executable *e, const trama_value *state, trama_wrapped *w)
 {
     static const char call[] = "trama_write_wrapped";
-    located at;
+    value_ref at;
     trama_status status = wrapped_check(where, call, w, e ? e->context : NULL);
     if (!status)
         status = check_source(where, call, w);

@@ -7,19 +7,20 @@
 #include "layout.h"
 #include "trama_wrap.h"
 
-trama_status trama_piece_of_layout(const trama_mesh *mesh, const trama_layout *layout, trama_dtype dtype,
-                                   trama_shape shape, int position, void *data, trama_piece *piece)
+trama_status trama_host_box_of_layout(const trama_mesh *mesh, const trama_layout *layout, trama_dtype dtype,
+                                      trama_shape shape, int position, void *data, trama_host_box *piece)
 {
     bool held = false;
-    trama_piece made = {.data = data};
+    trama_host_box made = {.data = data};
     if (!piece)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_piece_of_layout: the piece's address is NULL");
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_host_box_of_layout: the piece's address is NULL");
     if ((unsigned)dtype >= TRAMA_N_DTYPES)
-        return trama_fail(NOWHERE, TRAMA_E_DTYPE, "trama_piece_of_layout: %d is no element type", (int)dtype);
+        return trama_fail(NOWHERE, TRAMA_E_DTYPE, "trama_host_box_of_layout: %d is no element type", (int)dtype);
     trama_status status = trama_layout_box(mesh, layout, shape, position, made.offset, made.extent, NULL, &held);
     if (!status && !held)
-        status = trama_fail(NOWHERE, TRAMA_E_LAYOUT, "trama_piece_of_layout: the mask takes the box of process %d away",
-                            trama_mesh_id(mesh, position));
+        status =
+            trama_fail(NOWHERE, TRAMA_E_LAYOUT, "trama_host_box_of_layout: the mask takes the box of process %d away",
+                       trama_mesh_id(mesh, position));
     if (status)
         return status;
     made.bytes = trama_dtype_size(dtype);
@@ -84,7 +85,7 @@ static trama_status check(const trama_block_cyclic *b)
     else if (b->first_row < 0 || b->first_row >= b->grid_rows || b->first_column < 0 ||
              b->first_column >= b->grid_columns)
         problem = "the process of the first block is outside the grid";
-    return problem ? trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_pieces_block_cyclic: %s", problem) : TRAMA_OK;
+    return problem ? trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_host_boxes_block_cyclic: %s", problem) : TRAMA_OK;
 }
 
 /* Whether the local array can be counted, and so its boxes. */
@@ -92,28 +93,28 @@ static trama_status check_local(const trama_block_cyclic *b, trama_dtype dtype, 
 {
     int64_t local = local_extent(rows), bytes = (int64_t)trama_dtype_size(dtype), boxes = runs(rows);
     if ((unsigned)dtype >= TRAMA_N_DTYPES)
-        return trama_fail(NOWHERE, TRAMA_E_DTYPE, "trama_pieces_block_cyclic: %d is no element type", (int)dtype);
+        return trama_fail(NOWHERE, TRAMA_E_DTYPE, "trama_host_boxes_block_cyclic: %d is no element type", (int)dtype);
     if (b->ld < max_i64(1, local))
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                          "trama_pieces_block_cyclic: columns stand %lld elements apart, and have %lld",
+                          "trama_host_boxes_block_cyclic: columns stand %lld elements apart, and have %lld",
                           (long long)b->ld, (long long)local);
     if (!count_times(&bytes, b->ld, MOST_BYTES) || !count_times(&bytes, max_i64(1, local_extent(columns)), MOST_BYTES))
         return trama_fail(
             NOWHERE, TRAMA_E_SHAPE,
-            "trama_pieces_block_cyclic: %lld columns that stand %lld elements apart have more than 2^60 bytes",
+            "trama_host_boxes_block_cyclic: %lld columns that stand %lld elements apart have more than 2^60 bytes",
             (long long)local_extent(columns), (long long)b->ld);
     if (!count_times(&boxes, runs(columns), INT_MAX))
         return trama_fail(NOWHERE, TRAMA_E_SHAPE,
-                          "trama_pieces_block_cyclic: %lld x %lld boxes are more than 2^31-1; take larger blocks",
+                          "trama_host_boxes_block_cyclic: %lld x %lld boxes are more than 2^31-1; take larger blocks",
                           (long long)runs(rows), (long long)runs(columns));
     return TRAMA_OK;
 }
 
-trama_status trama_pieces_block_cyclic(const trama_block_cyclic *b, trama_dtype dtype, void *data, size_t bytes, int *n,
-                                       trama_piece **pieces)
+trama_status trama_host_boxes_block_cyclic(const trama_block_cyclic *b, trama_dtype dtype, void *data, size_t bytes,
+                                           int *n, trama_host_box **pieces)
 {
     if (!b || !n || !pieces)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_pieces_block_cyclic: the %s is NULL",
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_host_boxes_block_cyclic: the %s is NULL",
                           !b   ? "descriptor"
                           : !n ? "number's address"
                                : "pieces' address");
@@ -126,19 +127,19 @@ trama_status trama_pieces_block_cyclic(const trama_block_cyclic *b, trama_dtype 
     if (status)
         return status;
     int64_t size = (int64_t)trama_dtype_size(dtype), many = runs(&rows) * runs(&columns);
-    trama_piece *made = trama_try_alloc((size_t)many * sizeof *made), *piece = made;
+    trama_host_box *made = trama_try_alloc((size_t)many * sizeof *made), *piece = made;
     if (!made)
-        return trama_fail(NOWHERE, TRAMA_E_MEMORY, "trama_pieces_block_cyclic: no memory for %lld boxes",
+        return trama_fail(NOWHERE, TRAMA_E_MEMORY, "trama_host_boxes_block_cyclic: no memory for %lld boxes",
                           (long long)many);
     for (int64_t j = 0; j < runs(&columns); j++)
         for (int64_t i = 0; i < runs(&rows); i++, piece++) {
             run of_rows = run_of(&rows, i), of_columns = run_of(&columns, j);
             int64_t at = (of_rows.local + of_columns.local * b->ld) * size;
-            *piece = (trama_piece){.data = data ? (char *)data + at : NULL,
-                                   .bytes = (uint64_t)at < bytes ? bytes - (size_t)at : 0,
-                                   .offset = {of_rows.global, of_columns.global},
-                                   .extent = {of_rows.n, of_columns.n},
-                                   .stride = {1, b->ld}};
+            *piece = (trama_host_box){.data = data ? (char *)data + at : NULL,
+                                      .bytes = (uint64_t)at < bytes ? bytes - (size_t)at : 0,
+                                      .offset = {of_rows.global, of_columns.global},
+                                      .extent = {of_rows.n, of_columns.n},
+                                      .stride = {1, b->ld}};
         }
     *n = (int)many;
     *pieces = made;

@@ -36,7 +36,7 @@ static void record_state(solver *s)
 static void make_matrix(trama_context *context, solver *s)
 {
     trama_wrapped *wrapped;
-    trama_piece piece = {.offset = {0}};
+    trama_host_box piece = {.offset = {0}};
     bench_try(trama_local_box(s->step.executable, s->matrix, 0, piece.offset, piece.extent), "box");
     double *data = malloc(piece.bytes = sizeof *data * (size_t)(piece.extent[0] * piece.extent[1]));
     for (int64_t i = 0; i < piece.extent[0]; i++)
@@ -57,8 +57,9 @@ static trama_target *record_begin(solver *s)
 {
     trama_value *zero = trama_fill(s->program, TRAMA_F64, TRAMA_SHAPE(s->n, 1), 0);
     trama_value *b = trama_fill(s->program, TRAMA_F64, TRAMA_SHAPE(s->n, 1), 1), *rho = trama_sum_square(b);
-    return trama_target_new(s->program, "begin", trama_assign(s->x, zero), trama_assign(s->r, b), trama_assign(s->p, b),
-                            trama_assign(s->rho, rho), trama_assign(s->limit, trama_scale(rho, 1e-40)));
+    return trama_target_create(s->program, "begin", trama_assign(s->x, zero), trama_assign(s->r, b),
+                               trama_assign(s->p, b), trama_assign(s->rho, rho),
+                               trama_assign(s->limit, trama_scale(rho, 1e-40)));
 }
 
 static trama_target *record_step(solver *s)
@@ -68,8 +69,8 @@ static trama_target *record_step(solver *s)
     trama_value *alpha = trama_div(s->rho, trama_sum(trama_mul(s->p, q)));
     trama_value *x = trama_add(s->x, trama_mul(alpha, s->p)), *r = trama_sub(s->r, trama_mul(alpha, q));
     trama_value *rho = trama_sum_square(r), *p = trama_add(r, trama_mul(trama_div(rho, s->rho), s->p));
-    return trama_target_new(s->program, "step", trama_assign_if(s->x, x, go_on), trama_assign_if(s->r, r, go_on),
-                            trama_assign_if(s->p, p, go_on), trama_assign_if(s->rho, rho, go_on));
+    return trama_target_create(s->program, "step", trama_assign_if(s->x, x, go_on), trama_assign_if(s->r, r, go_on),
+                               trama_assign_if(s->p, p, go_on), trama_assign_if(s->rho, rho, go_on));
 }
 
 static void run(void *arg, int n)
@@ -90,7 +91,7 @@ static void run(void *arg, int n)
 
 int main(int argc, char **argv)
 {
-    solver s = {.program = trama_program_new(), .mesh = trama_mesh_parse("2")};
+    solver s = {.program = trama_program_create(), .mesh = trama_mesh_create("2")};
     trama_context *context;
     if (!s.mesh)
         bench_fail("%s", trama_error());
@@ -103,7 +104,7 @@ int main(int argc, char **argv)
     bench_try(trama_compile(context, s.program, &s.step.executable), "compile");
     bench_print_plan(&s.step, bench_option(argc, argv, "plan", NULL));
     make_matrix(context, &s);
-    bench_try(trama_watch_new(s.step.executable, 2, &s.watch), "watch");
+    bench_try(trama_watch_create(s.step.executable, 2, &s.watch), "watch");
     bench_serve(trama_context_rank(context), trama_context_ranks(context), run, &s);
     bench_try(trama_watch_destroy(&s.watch), "watch");
     bench_try(trama_executable_destroy(&s.step.executable), "destroy");

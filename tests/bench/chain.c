@@ -39,10 +39,10 @@ static void run_eager(void *arg, int n)
 
 static void begin_compiled(chain *c, trama_context *context, int elements)
 {
-    c->program = trama_program_new();
+    c->program = trama_program_create();
     c->x = vector(c->program, "x", elements, 0);
     c->b = vector(c->program, "b", elements, 1);
-    c->run.target = trama_target_new(c->program, "chain", append(c));
+    c->run.target = trama_target_create(c->program, "chain", append(c));
     bench_try(trama_compile(context, c->program, &c->run.executable), "compile");
 }
 

@@ -84,7 +84,7 @@ static heat record(trama_program *p, const trama_op *op, int n, const trama_mesh
     for (int i = 0; i < 2; i++) {
         trama_value *in[] = {of[1 - i], of[i]};
         trama_value *next = turns ? trama_apply(op, 2, in, NULL) : trama_assign(in[0], trama_apply(op, 1, in, NULL));
-        h.step[i] = trama_target_new(p, steps[i], next);
+        h.step[i] = trama_target_create(p, steps[i], next);
     }
     *u = of[0];
     return h;
@@ -95,8 +95,8 @@ int main(int argc, char **argv)
     bool turns = strcmp(bench_option(argc, argv, "how", "turns"), "assign");
     int n = bench_number(argc, argv, "n", 2048);
     const trama_op *op = define(turns);
-    trama_mesh *mesh = trama_mesh_parse(bench_option(argc, argv, "mesh", "1"));
-    trama_program *program = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create(bench_option(argc, argv, "mesh", "1"));
+    trama_program *program = trama_program_create();
     trama_value *u;
     heat h = record(program, op, n, mesh, turns, &u);
     trama_context *context;

@@ -23,9 +23,9 @@ static void run(void *arg, int n)
 int main(int argc, char **argv)
 {
     int hops = bench_number(argc, argv, "hops", 200), elements = bench_number(argc, argv, "elements", 16);
-    trama_mesh *mesh[2] = {trama_mesh_parse("1:0"), trama_mesh_parse("1:1")};
-    trama_program *program = trama_program_new();
-    bench_target t = {.target = trama_target_new(program, "chain", chain(program, mesh, hops, elements))};
+    trama_mesh *mesh[2] = {trama_mesh_create("1:0"), trama_mesh_create("1:1")};
+    trama_program *program = trama_program_create();
+    bench_target t = {.target = trama_target_create(program, "chain", chain(program, mesh, hops, elements))};
     trama_context *context;
     bench_try(trama_start(NULL, &context), "start");
     bench_try(trama_compile(context, program, &t.executable), "compile");

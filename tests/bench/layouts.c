@@ -142,9 +142,9 @@ static void tally_pairs(const trama_mesh *mesh, const state *states, int n)
         for (int k = 0; k < n; k++) {
             trama_layout from = layout_of(mesh, &states[i]), to = layout_of(mesh, &states[k]);
             trama_reshard_plan *p = NULL;
-            bench_try(trama_reshard_plan_new(mesh, &from, mesh, &to, TRAMA_F32, TRAMA_SHAPE(EXTENT, EXTENT), &p),
+            bench_try(trama_reshard_plan_create(mesh, &from, mesh, &to, TRAMA_F32, TRAMA_SHAPE(EXTENT, EXTENT), &p),
                       "plan");
-            trama_certificate c = trama_reshard_plan_certificate(p);
+            trama_reshard_cost c = trama_reshard_plan_cost(p);
             trama_reshard_plan_destroy(&p);
             if (!c.bound)
                 continue;
@@ -164,7 +164,7 @@ static double plan_seconds(const trama_mesh *mesh, const trama_layout *from, con
 {
     machine *m = machine_uniform(mesh->size, 1);
     process_map *map = map_by_order(mesh->size, NULL, m);
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     trama_shape shape = TRAMA_SHAPE(EXTENT, EXTENT);
     trama_layout given = *from;
     trama_input(program, "x", TRAMA_F32, shape);
@@ -185,7 +185,7 @@ static double plan_seconds(const trama_mesh *mesh, const trama_layout *from, con
 
 static void time_plans(const trama_mesh *mesh, const state *states, int n)
 {
-    trama_mesh *large = trama_mesh_parse("32,32");
+    trama_mesh *large = trama_mesh_create("32,32");
     double all = 0, worst = 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++) {
@@ -202,7 +202,7 @@ int main(void)
 {
     state states[STATES];
     int n = list_states(states);
-    trama_mesh *mesh = trama_mesh_parse("8,8");
+    trama_mesh *mesh = trama_mesh_create("8,8");
     tally_pairs(mesh, states, n);
     time_plans(mesh, states, n);
     trama_mesh_destroy(&mesh);

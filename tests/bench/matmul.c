@@ -12,19 +12,19 @@ static trama_value *matrix(trama_program *program, const char *name, trama_dtype
 
 static trama_program *product_program(trama_dtype dtype, int n, const trama_mesh *mesh, trama_target **target)
 {
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     trama_value *a = matrix(program, "A", dtype, n, 0), *b = matrix(program, "B", dtype, n, 1);
     trama_value *c = trama_matmul(a, b);
     trama_value *all[] = {a, b, c};
     for (int i = 0; i < 3; i++)
         trama_shard(all[i], mesh, trama_mesh_ndim(mesh) == 2 ? "S(0),S(1)" : "R");
-    *target = trama_target_new(program, "product", c);
+    *target = trama_target_create(program, "product", c);
     return program;
 }
 
 int main(int argc, char **argv)
 {
-    trama_mesh *mesh = trama_mesh_parse(bench_option(argc, argv, "mesh", "1"));
+    trama_mesh *mesh = trama_mesh_create(bench_option(argc, argv, "mesh", "1"));
     trama_target *target;
     if (!mesh)
         bench_fail("%s", trama_error());

@@ -30,14 +30,14 @@ static trama_value *layer(trama_program *program, int i, trama_dtype dtype, int 
 
 static network network_of(trama_dtype dtype, int width, int layers, int batch)
 {
-    network n = {.program = trama_program_new()};
+    network n = {.program = trama_program_create()};
     trama_value *h = trama_state(n.program, "x", dtype, TRAMA_SHAPE(batch, width), &(trama_init){-1, 1, 1, 0});
     n.labels = trama_input(n.program, "labels", TRAMA_I64, TRAMA_SHAPE(batch));
     for (int i = 0; i < layers; i++)
         h = layer(n.program, i, dtype, width, i ? trama_relu(h) : h);
     trama_value *loss = trama_cross_entropy(h, n.labels);
     trama_optimizer sgd = trama_sgd(0.01);
-    n.step = trama_target_new(n.program, "step", trama_minimize(loss, &sgd), loss);
+    n.step = trama_target_create(n.program, "step", trama_minimize(loss, &sgd), loss);
     if (trama_program_status(n.program))
         bench_fail("%s", trama_program_error(n.program));
     return n;

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     trama_value *loss = loss_of(&job, 0);
     for (int i = 1; i < 2 * job.n_layers; i++)
         loss = trama_add(loss, loss_of(&job, i));
-    trama_target *step = trama_target_new(job.program, "step", trama_minimize(loss, &optimizer));
+    trama_target *step = trama_target_create(job.program, "step", trama_minimize(loss, &optimizer));
     bench_serve_program(job.program, step, bench_option(argc, argv, "plan", NULL));
     main_job_free(&job);
     return 0;

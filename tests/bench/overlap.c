@@ -103,7 +103,7 @@ static main_job job_of(int argc, char **argv)
     main_job job = main_job_forward(bench_option(argc, argv, "mesh", !strcmp(argv[1], "dp") ? "dp=2" : "1"),
                                     bench_option(argc, argv, "hidden", "1024,1024,1024"));
     trama_optimizer optimizer = adamw ? trama_adamw(1e-3) : trama_sgd(0.1);
-    job.train = trama_target_new(job.program, "train", trama_minimize(job.loss, &optimizer), job.loss);
+    job.train = trama_target_create(job.program, "train", trama_minimize(job.loss, &optimizer), job.loss);
     return job;
 }
 

@@ -93,11 +93,11 @@ static void print_main_job(const char *mesh, const char *hidden, int64_t batch, 
 {
     char title[128];
     main_job job = main_job_forward(mesh, hidden);
-    trama_target *train = trama_target_new(job.program, "train", trama_minimize(job.loss, optimizer), job.loss);
+    trama_target *train = trama_target_create(job.program, "train", trama_minimize(job.loss, optimizer), job.loss);
     snprintf(title, sizeof title, "main job, mesh %s, hidden %s, batch %lld, merged over %d, clip %g", mesh, hidden,
              (long long)batch, k, optimizer->clip_norm);
     if (k > 1)
-        trama_gradient_merge(train, k, TRAMA_MEAN);
+        trama_gradient_merge(train, k, TRAMA_MERGE_AVG);
     accumulation *made = k > 1 ? merge_gradients(job.program) : NULL;
     print_target(title, job.program, train, trama_mesh_size(job.mesh), batch, NULL);
     if (made) /* which only needs state, and nothing that a micro-step computes */
@@ -128,8 +128,8 @@ static void print_main_jobs(void)
 static void print_cg(const char *spec, int n)
 {
     char title[64];
-    trama_mesh *mesh = trama_mesh_parse(spec);
-    trama_program *g = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create(spec);
+    trama_program *g = trama_program_create();
     trama_value *of[4];
     static const char *const names[] = {"A", "x", "r", "p"};
     for (int i = 0; i < 4; i++)
@@ -137,9 +137,9 @@ static void print_cg(const char *spec, int n)
     trama_value *rho = trama_state(g, "rho", TRAMA_F64, TRAMA_SCALAR, NULL), *x = of[1], *r = of[2], *p = of[3];
     trama_value *q = trama_matmul(of[0], p), *alpha = trama_div(rho, trama_sum(trama_mul(p, q)));
     trama_value *left = trama_sub(r, trama_mul(alpha, q)), *next = trama_sum_square(left);
-    trama_target *step =
-        trama_target_new(g, "step", trama_assign(x, trama_add(x, trama_mul(alpha, p))), trama_assign(r, left),
-                         trama_assign(p, trama_add(left, trama_mul(trama_div(next, rho), p))), trama_assign(rho, next));
+    trama_target *step = trama_target_create(
+        g, "step", trama_assign(x, trama_add(x, trama_mul(alpha, p))), trama_assign(r, left),
+        trama_assign(p, trama_add(left, trama_mul(trama_div(next, rho), p))), trama_assign(rho, next));
     snprintf(title, sizeof title, "conjugate gradients, mesh %s, %d rows", spec, n);
     print_target(title, g, step, trama_mesh_size(mesh), 0, NULL);
     trama_program_destroy(&g);
@@ -160,14 +160,15 @@ static void print_stencil(const char *spec, const char *layout, const char *rule
         .name = "points", .n_in = 2, .n_out = 1, .rule = rule, .updates = 1, .flops = 6, .cpu = never_run};
     const trama_op *op;
     bench_try(trama_op_define(&d, &op), "define");
-    trama_mesh *mesh = trama_mesh_parse(spec);
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create(spec);
+    trama_program *p = trama_program_create();
     trama_value *u = trama_shard(trama_state(p, "u", TRAMA_F64, TRAMA_SHAPE(n, n), NULL), mesh, layout),
                 *v = trama_shard(trama_state(p, "v", TRAMA_F64, TRAMA_SHAPE(n, n), NULL), mesh, layout);
     trama_value *there[] = {v, u}, *back[] = {u, v};
-    trama_target *step = trama_target_new(p, "step", trama_apply(op, 2, there, NULL), trama_apply(op, 2, back, NULL));
+    trama_target *step =
+        trama_target_create(p, "step", trama_apply(op, 2, there, NULL), trama_apply(op, 2, back, NULL));
     snprintf(title, sizeof title, "stencil %s, mesh %s as %s, %d x %d, at most %d tiles", rule, spec, layout, n, n,
-             options ? options->ways : 0);
+             options ? options->max_tiles : 0);
     print_target(title, p, step, trama_mesh_size(mesh), 0, options);
     trama_program_destroy(&p);
     trama_mesh_destroy(&mesh);
@@ -178,8 +179,8 @@ static void print_stencil(const char *spec, const char *layout, const char *rule
 static void print_two_meshes(const char *first, const char *second, int processes, const char *layout)
 {
     char title[128];
-    trama_mesh *a = trama_mesh_parse(first), *b = trama_mesh_parse(second);
-    trama_program *p = trama_program_new();
+    trama_mesh *a = trama_mesh_create(first), *b = trama_mesh_create(second);
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, 12)),
                 *v = trama_parameter(p, "v", TRAMA_F32, TRAMA_SHAPE(12, 9), NULL),
                 *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(9, 5), NULL);
@@ -189,7 +190,7 @@ static void print_two_meshes(const char *first, const char *second, int processe
     trama_stage(p, 1);
     trama_value *y = trama_matmul(trama_reshard(h, b, layout), w), *loss = trama_mean(trama_square(y));
     trama_optimizer sgd = trama_sgd(0.1);
-    trama_target *train = trama_target_new(p, "train", trama_minimize(loss, &sgd), loss);
+    trama_target *train = trama_target_create(p, "train", trama_minimize(loss, &sgd), loss);
     snprintf(title, sizeof title, "layers on meshes %s and %s, as %s", first, second, layout);
     print_target(title, p, train, processes, 11, NULL);
     trama_program_destroy(&p);
@@ -199,7 +200,7 @@ static void print_two_meshes(const char *first, const char *second, int processe
 
 static void print_programs(void)
 {
-    const plan_options fine = {.ways = 3, .grain_flops = 1, .grain_bytes = 1};
+    const plan_options fine = {.max_tiles = 3, .grain_flops = 1, .grain_bytes = 1};
     print_cg("2", 37);
     print_cg("3", 2048);
     print_stencil("2", "S(0)", "ij,i{1:1}j{1:1}->ij", 17, NULL);
@@ -269,7 +270,7 @@ static trama_layout pair_layout(const trama_mesh *mesh, int i)
 /* All pairs of these layouts. */
 static void print_pairs(const char *spec, int64_t rows, int64_t columns)
 {
-    trama_mesh *mesh = trama_mesh_parse(spec);
+    trama_mesh *mesh = trama_mesh_create(spec);
     machine *m = machine_uniform(trama_mesh_size(mesh), 2);
     process_map *map = map_by_order(m->n_ranks, NULL, m);
     int n = 1 << 2 * trama_mesh_ndim(mesh);

@@ -5,16 +5,16 @@
 
 int main(int argc, char **argv)
 {
-    trama_mesh *mesh = trama_mesh_parse(bench_option(argc, argv, "mesh", "2"));
+    trama_mesh *mesh = trama_mesh_create(bench_option(argc, argv, "mesh", "2"));
     int n = bench_number(argc, argv, "n", 8192);
     if (!mesh)
         bench_fail("%s", trama_error());
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     trama_init init = {-1, 1, 1, 0};
     trama_value *x = trama_state(program, "x", TRAMA_F32, TRAMA_SHAPE(n, n), &init);
     trama_shard(x, mesh, "S(0)");
     trama_value *y = trama_reshard(x, mesh, bench_option(argc, argv, "to", "S(1)"));
-    bench_serve_program(program, trama_target_new(program, "change", y), bench_option(argc, argv, "plan", NULL));
+    bench_serve_program(program, trama_target_create(program, "change", y), bench_option(argc, argv, "plan", NULL));
     trama_program_destroy(&program);
     trama_mesh_destroy(&mesh);
     return 0;

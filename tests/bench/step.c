@@ -31,7 +31,7 @@ typedef struct training {
 static main_job merging(const char *mesh, const char *hidden, int64_t k)
 {
     main_job job = main_job_new(mesh, hidden);
-    trama_gradient_merge(job.train, k, TRAMA_MEAN);
+    trama_gradient_merge(job.train, k, TRAMA_MERGE_AVG);
     return job;
 }
 

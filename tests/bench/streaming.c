@@ -72,13 +72,13 @@ int main(int argc, char **argv)
     const struct subject *subject = subject_of(argc > 1 ? argv[1] : "");
     int rows = bench_number(argc, argv, "rows", 16384), columns = bench_number(argc, argv, "columns", 16384);
     trama_dtype dtype = bench_dtype(argc, argv);
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     trama_shape shape = TRAMA_SHAPE(rows + subject->extra, columns);
     operands o = {.rows = rows};
     o.x = trama_state(program, "x", dtype, shape, &(trama_init){-1, 1, 1, 0});
     if (subject->two)
         o.y = trama_state(program, "y", dtype, shape, &(trama_init){-1, 1, 1, 1});
-    trama_target *target = trama_target_new(program, subject->name, subject->record(&o));
+    trama_target *target = trama_target_create(program, subject->name, subject->record(&o));
     if (trama_program_status(program))
         bench_fail("%s", trama_program_error(program));
     bench_serve_program(program, target, bench_option(argc, argv, "plan", NULL));

@@ -209,7 +209,7 @@ static void try_case(const tried_op *c)
         return;
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         for (int doubles = 0; doubles < 2; doubles++) {
-            trama_program *p = trama_program_new();
+            trama_program *p = trama_program_create();
             const trama_node *node = tried_op_node_of(c, (trama_dtype)dtype, doubles, p);
             for (int how = 0; node && how < N_ORDERS; how++)
                 try_order(c, node, (order)how);

@@ -96,7 +96,7 @@ static void try_order(const tried_op *c, const trama_node *node, order how)
 /* False where the op does not take the type. */
 static bool try_type(const tried_op *c, trama_dtype dtype, bool scalars_are_doubles)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     const trama_node *node = tried_op_node_of(c, dtype, scalars_are_doubles, p);
     for (int how = 0; node && how < N_ORDERS; how++)
         try_order(c, node, (order)how);

@@ -18,8 +18,8 @@ static trama_mesh *mesh;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("2,3");
+    p = trama_program_create();
+    mesh = trama_mesh_create("2,3");
 }
 
 static void tear_down(void)
@@ -54,7 +54,7 @@ START_TEST(shard_op_decides_what_the_op_computes_on)
     trama_value *z = trama_value_rename(trama_matmul(x, y), "z");
     ck_assert_ptr_eq(trama_shard_op(z, mesh, "R,S(1)", "R,S(0)", "R,P"), z);
     layouts l;
-    trama_mesh *single = trama_mesh_parse("1");
+    trama_mesh *single = trama_mesh_create("1");
     ck_assert_msg(!complete_program(p, 64, single, &l), "%s", trama_error());
     trama_layout split;
     ck_assert(!trama_layout_parse(mesh, 2, "R,S(1)", &split));
@@ -166,7 +166,7 @@ START_TEST(wrong_annotations_name_line_and_reason)
     for (int i = 0; i < 11; i++) {
         refuse(i, words[i]);
         trama_program_destroy(&p);
-        p = trama_program_new();
+        p = trama_program_create();
     }
 }
 END_TEST
@@ -307,7 +307,7 @@ START_TEST(a_mesh_beyond_the_order_is_refused_where_it_comes_in)
         ck_assert_msg(strstr(trama_error(), "has 5, and none for process 5"), "%s", trama_error());
         trama_program_clear_error(p);
     }
-    trama_mesh *small = trama_mesh_parse("2:4,0");
+    trama_mesh *small = trama_mesh_create("2:4,0");
     ck_assert(trama_shard(x, small, "S(0)"));
     trama_mesh_destroy(&small);
 }

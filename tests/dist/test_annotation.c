@@ -13,8 +13,8 @@ static trama_mesh *mesh;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("dp=2,mp=3");
+    p = trama_program_create();
+    mesh = trama_mesh_create("dp=2,mp=3");
 }
 
 static void tear_down(void)
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(a_mesh_is_read_back_with_its_parent_and_its_own_names)
 {
     trama_mesh *child = trama_mesh_child(mesh, 1, (int[]){2}, (const char *const[]){"x"}, (int[]){4, 1});
-    trama_mesh *equal = trama_mesh_parse("y=2:4,1");
+    trama_mesh *equal = trama_mesh_create("y=2:4,1");
     ck_assert(child && trama_mesh_equal(child, equal));
     trama_value *v = trama_shard(input("v", 4, 6), equal, "y,-"), *w = trama_shard(input("w", 4, 6), child, "-,x");
     trama_mesh_destroy(&child);
@@ -166,7 +166,7 @@ START_TEST(what_cannot_be_completed_says_why)
     trama_completion *c = NULL;
     ck_assert_int_eq(trama_completion_create(p, 0, &c), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "trama_completion_create: the nominal extent is below 1"));
-    trama_mesh *other = trama_mesh_parse("2");
+    trama_mesh *other = trama_mesh_create("2");
     trama_add(trama_shard(input("x", 4, 6), mesh, "R,R"), trama_shard(input("y", 4, 6), other, "R"));
     ck_assert_int_eq(trama_completion_create(p, 1, &c), TRAMA_E_LAYOUT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "different meshes"));
@@ -185,7 +185,7 @@ START_TEST(what_was_taken_back_can_be_said_anew)
     char *words = trama_program_text(p);
     ck_assert_msg(strstr(words, "x f64[4,6] = input  #") != NULL, "%s", words);
     free(words);
-    trama_mesh *other = trama_mesh_parse("4");
+    trama_mesh *other = trama_mesh_create("4");
     ck_assert(trama_shard(x, other, "S(1)"));
     trama_mesh_destroy(&other);
 }
@@ -218,7 +218,7 @@ START_TEST(a_cleared_program_is_as_one_without_annotations)
         }
         ck_assert_msg(!trama_complete_text(p, 1, &words[i]), "%s", trama_error());
         trama_program_destroy(&p);
-        p = trama_program_new();
+        p = trama_program_create();
     }
     ck_assert_str_eq(words[0], words[1]);
     free(words[0]);

@@ -18,7 +18,7 @@ static const int small[] = {8, 12, 4};
 static mlp_job job_new(const char *mesh, int n_layers, const int *sizes, int64_t window)
 {
     mlp_job j = mlp_job_new(mlp_new(mesh, n_layers, sizes, "adamw"), 0, 1,
-                            &(plan_options){.ways = 1, .message_window = window});
+                            &(plan_options){.max_tiles = 1, .staging_bytes = window});
     mlp_job_step(&j, 18, 1);
     return j;
 }
@@ -114,7 +114,7 @@ static void run_verified(const trama_program *p, const trama_target *t, const tr
                          const char *name)
 {
     mlp_job j = {.m = {.program = (trama_program *)p}, .machine = machine_uniform(ranks, 1)};
-    j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
+    j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.max_tiles = 1}});
     dense data = dense_random(x->shape, 1, -1, 1, false);
     simulation_feed(j.s, x, &data);
     simulation_run(j.s, t);
@@ -127,8 +127,8 @@ static void run_verified(const trama_program *p, const trama_target *t, const tr
 /* w1's gradient, penalised, is a part of the loss: the gradients of that need its sum, so they cannot go with it. */
 START_TEST(a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own)
 {
-    trama_program *p = trama_program_new();
-    trama_mesh *mesh = trama_mesh_parse("dp=3");
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("dp=3");
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(6, 4)),
                 *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(4, 3), &(trama_init){.low = -1, .high = 1}),
                 *b = trama_parameter(p, "b", TRAMA_F64, TRAMA_SHAPE(3), NULL);
@@ -137,7 +137,7 @@ START_TEST(a_gradient_of_a_gradient_goes_in_a_bundle_of_its_own)
                 *d = trama_gradient(loss, w);
     trama_value *penalised = trama_add(loss, trama_sum(trama_square(d)));
     trama_optimizer sgd = trama_sgd(0.1);
-    trama_target *t = trama_target_new(p, "train", trama_minimize(penalised, &sgd), penalised);
+    trama_target *t = trama_target_create(p, "train", trama_minimize(penalised, &sgd), penalised);
     ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
     run_verified(p, t, x, 3, "penalised");
     trama_mesh_destroy(&mesh);
@@ -150,8 +150,8 @@ START_TEST(what_is_made_of_a_gradient_that_moved_is_no_part_of_its_bundle)
 {
     static const char *const layouts_of[] = {"S(0)", "S(1)", "R"};
     for (int i = 0; i < 9; i++) {
-        trama_program *p = trama_program_new();
-        trama_mesh *mesh = trama_mesh_parse("2");
+        trama_program *p = trama_program_create();
+        trama_mesh *mesh = trama_mesh_create("2");
         trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(6, 4)),
                     *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(4, 8), &(trama_init){.low = -1, .high = 1}),
                     *a = trama_state(p, "a", TRAMA_F64, TRAMA_SHAPE(4, 8), NULL),
@@ -160,7 +160,7 @@ START_TEST(what_is_made_of_a_gradient_that_moved_is_no_part_of_its_bundle)
         trama_shard(a, mesh, layouts_of[i % 3]);
         trama_shard(b, mesh, layouts_of[i / 3]);
         trama_value *d = trama_gradient(trama_mean(trama_square(trama_matmul(x, w))), w);
-        trama_target *t = trama_target_new(p, "t", trama_assign(a, d), trama_assign(b, d));
+        trama_target *t = trama_target_create(p, "t", trama_assign(a, d), trama_assign(b, d));
         ck_assert_msg(t != NULL, "%s", trama_program_error(p));
         char name[32];
         snprintf(name, sizeof name, "%s, %s", layouts_of[i % 3], layouts_of[i / 3]);
@@ -177,10 +177,10 @@ START_TEST(what_ends_a_cycle_has_bundles_of_its_own)
     mlp m = mlp_new("dp=2", 2, small, "sgd");
     for (int i = 0; i < 2; i++) { /* this micro-step's gradients are summed each time */
         trama_value *d = trama_gradient(m.loss, m.b[i]);
-        d->listed = true;
+        d->fetched = true;
         *ARRAY_PUSH(&m.train->values) = d;
     }
-    mlp_job j = mlp_job_new(m, 0, 2, &(plan_options){.ways = 1});
+    mlp_job j = mlp_job_new(m, 0, 2, &(plan_options){.max_tiles = 1});
     mlp_job_step(&j, 8, 1);
     for (step_kind kind = STEP_SEND; kind <= STEP_RECEIVE; kind++) {
         ck_assert_int_eq(count_bundles(simulation_plan(j.s, 0), kind), 1);
@@ -236,7 +236,7 @@ static bool is_sent(const plan *p, const flow *f, int state)
 START_TEST(a_merged_gradient_leaves_while_others_are_computed)
 {
     static const int sizes[] = {120, 120, 120, 4};
-    mlp_job j = mlp_job_new(mlp_new("dp=2", 3, sizes, "sgd"), 0, 2, &(plan_options){.ways = 1});
+    mlp_job j = mlp_job_new(mlp_new("dp=2", 3, sizes, "sgd"), 0, 2, &(plan_options){.max_tiles = 1});
     mlp_job_step(&j, 8, 1);
     held_back h = {simulation_apply_plan(j.s, 0), j.m.program, state_named(j.m.program, "train.w0.merged")};
     flow *f = flow_new(h.p);
@@ -263,28 +263,28 @@ static trama_target *small_sums(trama_program *p, trama_mesh *mesh, use u, trama
                 *w = trama_state(p, "w", TRAMA_F64, TRAMA_SHAPE(5, 7), NULL);
     if (u == LISTED) {
         trama_value *loss = trama_mean(trama_square(trama_add(trama_matmul(*x, w), b)));
-        return trama_target_new(p, "t", trama_gradient(loss, w), trama_gradient(loss, b));
+        return trama_target_create(p, "t", trama_gradient(loss, w), trama_gradient(loss, b));
     }
     trama_value *z = trama_matmul(*x, w), *rows = trama_sum_over(z, 1, (int[]){0}, false),
                 *product = trama_matmul_at(TRAMA_HERE, *x, z, true, false);
     if (u == SUMMED) {
         trama_shard(rows, mesh, "R");
         trama_shard(product, mesh, "R");
-        return trama_target_new(p, "t", rows, product);
+        return trama_target_create(p, "t", rows, product);
     }
-    return trama_target_new(p, "t", trama_assign(b, rows), trama_assign(w, product));
+    return trama_target_create(p, "t", trama_assign(b, rows), trama_assign(w, product));
 }
 
 START_TEST(small_sums_go_together_whatever_they_are)
 {
     for (int u = 0; u < N_USES; u++) {
-        trama_program *p = trama_program_new();
-        trama_mesh *mesh = trama_mesh_parse("4");
+        trama_program *p = trama_program_create();
+        trama_mesh *mesh = trama_mesh_create("4");
         trama_value *x;
         trama_target *t = small_sums(p, mesh, (use)u, &x);
         ck_assert_msg(t != NULL, "%s", trama_program_error(p));
         mlp_job j = {.m = {.program = p}, .machine = machine_uniform(4, 1)};
-        j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.ways = 1}});
+        j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.max_tiles = 1}});
         dense data = dense_random(x->shape, 1, -1, 1, false);
         simulation_feed(j.s, x, &data);
         simulation_run(j.s, t);

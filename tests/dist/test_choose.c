@@ -19,11 +19,11 @@ static transfer transfer_of(const trama_mesh *a, const char *from, const trama_m
 
 /* On f32. */
 static void expect(const char *from_mesh, const char *from, const char *to_mesh, const char *to, trama_shape shape,
-                   bool apart, reshard_form form)
+                   bool distinct, reshard_form form)
 {
-    trama_mesh *a = trama_mesh_parse(from_mesh), *b = trama_mesh_parse(to_mesh);
+    trama_mesh *a = trama_mesh_create(from_mesh), *b = trama_mesh_create(to_mesh);
     transfer t = transfer_of(a, from, b, to, shape);
-    reshard_choice c = reshard_choose(&t, &(reshard_setting){.apart = apart});
+    reshard_choice c = reshard_choose(&t, &(reshard_setting){.distinct = distinct});
     ck_assert_msg(c.form == form, "%s on %s to %s on %s: form %d, not %d", from, from_mesh, to, to_mesh, (int)c.form,
                   (int)form);
     trama_mesh_destroy(&c.route.owned);
@@ -73,7 +73,7 @@ END_TEST
 /* M is 16,384 bytes. Of 16 processes each sums M/16 of 4 terms, and makes its new term of what 4 of them have. */
 START_TEST(a_sum_whose_terms_begin_on_another_axis_goes_by_slices)
 {
-    trama_mesh *mesh = trama_mesh_parse("4,4");
+    trama_mesh *mesh = trama_mesh_create("4,4");
     transfer t = transfer_of(mesh, "P,R", mesh, "R,P", TRAMA_SHAPE(64, 64));
     expect("4,4", "P,R", "4,4", "R,P", TRAMA_SHAPE(64, 64), true, RESHARD_SLICED_SUM);
     ck_assert_int_eq(reshard_most_bytes(&t), (3 + 3) * 16384 / 16);
@@ -81,7 +81,7 @@ START_TEST(a_sum_whose_terms_begin_on_another_axis_goes_by_slices)
 }
 END_TEST
 
-/* Each process a place of its own: the certificate of the plans of all ranks has the most that one receives. */
+/* Each process a place of its own: the cost summary of the plans of all ranks has the most that one receives. */
 START_TEST(a_change_costs_what_its_plan_receives)
 {
     static const struct {
@@ -92,13 +92,13 @@ START_TEST(a_change_costs_what_its_plan_receives)
                  {"4,4", "P,R", "S(1),S(0)", {512, 512}}, {"4,4", "P,S(0)", "R,R", {512, 36}},
                  {"3,3", "S(0),S(1)", "R,R", {10, 7}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        trama_mesh *mesh = trama_mesh_parse(cases[i].mesh);
+        trama_mesh *mesh = trama_mesh_create(cases[i].mesh);
         transfer t = transfer_of(mesh, cases[i].from, mesh, cases[i].to, trama_shape_of(2, cases[i].shape));
         trama_reshard_plan *plan;
         ck_assert_int_eq(
-            trama_reshard_plan_new(mesh, &t.from, mesh, &t.to, TRAMA_F32, trama_shape_of(2, cases[i].shape), &plan),
+            trama_reshard_plan_create(mesh, &t.from, mesh, &t.to, TRAMA_F32, trama_shape_of(2, cases[i].shape), &plan),
             TRAMA_OK);
-        int64_t received = trama_reshard_plan_certificate(plan).received;
+        int64_t received = trama_reshard_plan_cost(plan).received;
         ck_assert_msg(reshard_most_bytes(&t) == received, "case %zu: %lld bytes, not %lld", i,
                       (long long)reshard_most_bytes(&t), (long long)received);
         trama_reshard_plan_destroy(&plan);

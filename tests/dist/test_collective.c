@@ -184,7 +184,7 @@ static void try_both(change *c)
 
 static void try_pairs(const char *name, int ranks, int places, int64_t stride)
 {
-    trama_mesh *mesh = trama_mesh_parse(name);
+    trama_mesh *mesh = trama_mesh_create(name);
     machine *m = simulation_machine(ranks, places, 2);
     machine_vary(m, 1);
     process_map *map = map_by_order(mesh->size, NULL, m);
@@ -202,7 +202,7 @@ static void try_pairs(const char *name, int ranks, int places, int64_t stride)
             c.seed = (uint64_t)at;
             c.fresh = at % 5 == 0;
             c.nccl_sums = at % 3 == 0;
-            c.ways = 2;
+            c.max_tiles = 2;
             try_both(&c);
         }
         at -= (int64_t)list.n * list.n;
@@ -238,7 +238,7 @@ END_TEST
 static change change_of(const trama_mesh *from_mesh, const char *from, const trama_mesh *to_mesh, const char *to,
                         trama_shape shape, const machine *m, const process_map *map)
 {
-    change c = {.from_mesh = from_mesh, .to_mesh = to_mesh, .shape = shape, .machine = m, .map = map, .ways = 1};
+    change c = {.from_mesh = from_mesh, .to_mesh = to_mesh, .shape = shape, .machine = m, .map = map, .max_tiles = 1};
     c.seed = 17;
     ck_assert_msg(!trama_layout_parse(from_mesh, shape.ndim, from, &c.from), "%s", trama_error());
     ck_assert_msg(!trama_layout_parse(to_mesh, shape.ndim, to, &c.to), "%s", trama_error());
@@ -264,7 +264,7 @@ static void all_broadcast(const change *c, plan *const *plans)
 
 START_TEST(one_holder_in_the_group_broadcasts)
 {
-    trama_mesh *all = trama_mesh_parse("2,2"), *one = trama_mesh_parse("1:2");
+    trama_mesh *all = trama_mesh_create("2,2"), *one = trama_mesh_create("1:2");
     for (int ranks = 1; ranks <= 4; ranks *= 2)
         for (int fresh = 0; fresh < 2; fresh++) {
             machine *m = simulation_machine(ranks, 4 / ranks, 1);
@@ -293,8 +293,8 @@ static void none(const change *c, plan *const *plans)
 
 START_TEST(other_places_other_meshes_and_masks_keep_messages)
 {
-    trama_mesh *four = trama_mesh_parse("4"), *turned = trama_mesh_parse("4:3,2,1,0"), *two = trama_mesh_parse("2:4,5"),
-               *eight = trama_mesh_parse("8");
+    trama_mesh *four = trama_mesh_create("4"), *turned = trama_mesh_create("4:3,2,1,0"),
+               *two = trama_mesh_create("2:4,5"), *eight = trama_mesh_create("8");
     for (int variant = 0; variant < MACHINE_VARIANTS; variant++) {
         machine *m = machine_uniform(6, 2);
         machine_vary(m, variant);

@@ -80,8 +80,8 @@ static void verify(const job *j)
 START_TEST(gradients_over_four_gpus_are_summed_in_order_and_to_the_bit)
 {
     for (int ranks = 1; ranks <= 4; ranks *= 2) {
-        job by_messages = job_new("dp=4", ranks, 4 / ranks, &(plan_options){.ways = 1});
-        job together = job_new("dp=4", ranks, 4 / ranks, &(plan_options){.ways = 1, .collectives = true});
+        job by_messages = job_new("dp=4", ranks, 4 / ranks, &(plan_options){.max_tiles = 1});
+        job together = job_new("dp=4", ranks, 4 / ranks, &(plan_options){.max_tiles = 1, .collectives = true});
         int places = 4 / ranks;
         verify(&together);
         compare_jobs(&together, &by_messages, 0);
@@ -103,9 +103,9 @@ START_TEST(sums_of_nccl_are_one_collective_each)
     static const char *const meshes[] = {"dp=4", "dp=2,mp=2", "mp=2,dp=2"};
     for (int i = 0; i < 3; i++)
         for (int ranks = 1; ranks <= 4; ranks *= 2) {
-            job by_messages = job_new(meshes[i], ranks, 4 / ranks, &(plan_options){.ways = 1});
+            job by_messages = job_new(meshes[i], ranks, 4 / ranks, &(plan_options){.max_tiles = 1});
             job together = job_new(meshes[i], ranks, 4 / ranks,
-                                   &(plan_options){.ways = 1, .collectives = true, .nccl_sums = true});
+                                   &(plan_options){.max_tiles = 1, .collectives = true, .nccl_sums = true});
             verify(&together);
             compare_jobs(&together, &by_messages, 1e-12);
             const plan *p = simulation_plan(together.s, 0);
@@ -130,7 +130,7 @@ typedef struct set {
 
 static set set_new(void)
 {
-    set s = {.program = trama_program_new(), .mesh = trama_mesh_parse("2,2"), .machine = machine_uniform(4, 1)};
+    set s = {.program = trama_program_create(), .mesh = trama_mesh_create("2,2"), .machine = machine_uniform(4, 1)};
     const trama_shape shapes_of[] = {TRAMA_SHAPE(4, 8), TRAMA_SHAPE(8, 3)};
     const trama_mesh *meshes[] = {s.mesh, s.mesh};
     trama_layout from[2], rows, all;
@@ -143,7 +143,7 @@ static set set_new(void)
               !trama_layout_parse(s.mesh, 2, "R,R", &all));
     layouts l = {.n_values = 2, .mesh = meshes, .value = from};
     for (int r = 0; r < 4; r++) {
-        plan_options options = {.ways = 1, .grain_flops = 1, .grain_bytes = 1, .collectives = true};
+        plan_options options = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1, .collectives = true};
         plan_source source = {s.program, &l, shapes_of, NULL, s.map, s.machine, options, r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);

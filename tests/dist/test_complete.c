@@ -16,9 +16,9 @@ static layouts l;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("2,3");
-    single = trama_mesh_parse("1");
+    p = trama_program_create();
+    mesh = trama_mesh_create("2,3");
+    single = trama_mesh_create("1");
 }
 
 static void tear_down(void)
@@ -145,7 +145,7 @@ END_TEST
 START_TEST(softmax_wants_its_dim_whole)
 {
     trama_mesh_destroy(&mesh);
-    mesh = trama_mesh_parse("2,4");
+    mesh = trama_mesh_create("2,4");
     trama_value *x = tensor("x", TRAMA_SHAPE(8, 16, 32), "[1,-1,0]"), *z = trama_softmax(x, -1);
     complete();
     expect_value(x, "[1,-1,0]");
@@ -245,7 +245,7 @@ END_TEST
 START_TEST(a_tie_goes_to_the_first_operand)
 {
     trama_mesh_destroy(&mesh);
-    mesh = trama_mesh_parse("2,2");
+    mesh = trama_mesh_create("2,2");
     trama_value *x = tensor("x", TRAMA_SHAPE(8, 4), "S(0),R"), *y = tensor("y", TRAMA_SHAPE(8, 4), "R,S(0)");
     trama_value *z = trama_mul(x, y);
     complete();
@@ -275,7 +275,7 @@ END_TEST
 
 START_TEST(two_meshes_in_one_op_are_an_error_that_names_both)
 {
-    trama_mesh *far = trama_mesh_parse("2:6,7");
+    trama_mesh *far = trama_mesh_create("2:6,7");
     trama_value *x = tensor("near", TRAMA_SHAPE(8, 6), "S(0),R"), *y = tensor("far", TRAMA_SHAPE(8, 6), NULL);
     trama_shard(y, far, "S(0)");
     int line = __LINE__ + 1;
@@ -293,7 +293,7 @@ END_TEST
 
 START_TEST(a_reshard_brings_values_of_two_meshes_together)
 {
-    trama_mesh *far = trama_mesh_parse("2:6,7");
+    trama_mesh *far = trama_mesh_create("2:6,7");
     trama_value *x = tensor("near", TRAMA_SHAPE(8, 6), "S(0),R"), *y = tensor("far", TRAMA_SHAPE(8, 6), NULL);
     trama_shard(y, far, "S(1)");
     trama_value *moved = trama_reshard(y, mesh, "S(0),R"), *z = trama_add(x, moved);
@@ -331,13 +331,13 @@ START_TEST(layouts_of_an_evaluation_do_not_change_by_training)
     trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(6, 9), NULL), mesh, "R,S(1)");
     trama_value *v = trama_parameter(p, "v", TRAMA_F64, TRAMA_SHAPE(9, 4), NULL);
     trama_value *y = trama_matmul(trama_relu(trama_matmul(x, w)), v), *loss = trama_mean(trama_square(y));
-    trama_target_new(p, "evaluate", y, loss);
+    trama_target_create(p, "evaluate", y, loss);
     complete();
     layouts before = l;
     int n = p->values.n;
     l = (layouts){0};
     trama_optimizer o = trama_adamw(0.1);
-    trama_target_new(p, "train", trama_minimize(loss, &o));
+    trama_target_create(p, "train", trama_minimize(loss, &o));
     complete();
     for (int i = 0; i < n; i++)
         ck_assert_msg(trama_layout_equal(&l.value[i], &before.value[i]), "%s changes", p->values.at[i]->name);
@@ -349,7 +349,7 @@ START_TEST(the_state_of_an_optimizer_lies_like_its_parameter)
 {
     trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(6, 9), NULL), mesh, "S(1),S(0)");
     trama_optimizer o = trama_adamw(0.1);
-    trama_target_new(p, "train", trama_minimize(trama_mean(trama_square(w)), &o));
+    trama_target_create(p, "train", trama_minimize(trama_mean(trama_square(w)), &o));
     complete();
     int found = 0;
     for (int i = 0; i < p->values.n; i++)
@@ -378,9 +378,9 @@ static trama_value *gradient_of_w(const char *w_layout, bool named)
     trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(32, 48), NULL), mesh, w_layout);
     trama_value *loss = trama_mean(trama_square(trama_matmul(x, w))), *d = trama_gradient(loss, w);
     if (named)
-        trama_target_new(p, "t", d);
+        trama_target_create(p, "t", d);
     else
-        trama_target_new(p, "t", trama_scale(d, 2));
+        trama_target_create(p, "t", trama_scale(d, 2));
     complete();
     return d;
 }

@@ -13,7 +13,7 @@
 
 static const int even[] = {8, 12, 4}, deep[] = {8, 12, 8, 12, 4}, uneven[] = {7, 5, 3};
 
-static const plan_options fine = {.ways = 1, .grain_flops = 1, .grain_bytes = 1};
+static const plan_options fine = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1};
 
 /* One trained step, and the next ones like it. k: micro-steps of a cycle. */
 static mlp_job job_of(const char *mesh, int n_layers, const int *sizes, int batch, int k)
@@ -219,7 +219,7 @@ static worlds worlds_new(void)
 {
     static const char *const layouts_of[] = {"S(0),R", "R,S(0)", "S(0),S(0)"};
     static const int sizes[WORLDS][3] = {{8, 16, 8}, {8, 32, 24}, {24, 40, 48}};
-    worlds w = {.program = trama_program_new(), .mesh = trama_mesh_parse("2,4")};
+    worlds w = {.program = trama_program_create(), .mesh = trama_mesh_create("2,4")};
     trama_value *loss = NULL;
     trama_optimizer o = trama_sgd(0.1);
     for (int i = 0; i < WORLDS; i++) {
@@ -237,7 +237,7 @@ static worlds worlds_new(void)
         trama_value *mine = trama_mean(trama_square(trama_add(trama_matmul(h, p[2]), p[3])));
         loss = loss ? trama_add(loss, mine) : mine;
     }
-    w.train = trama_target_new(w.program, "train", trama_minimize(loss, &o));
+    w.train = trama_target_create(w.program, "train", trama_minimize(loss, &o));
     return w;
 }
 
@@ -282,7 +282,7 @@ START_TEST(a_gradient_that_another_target_lists_is_merged_all_the_same)
     for (int k = 1; k <= 4; k += 3) {
         mlp m = mlp_new("dp=2", 2, even, "sgd");
         trama_value *d = trama_gradient(m.loss, m.w[0]);
-        trama_target *look = trama_target_new(m.program, "look", d);
+        trama_target *look = trama_target_create(m.program, "look", d);
         mlp_job j = mlp_job_new(m, 0, k, &fine);
         mlp_job_step(&j, 8, 1);
         expect_cycle(j.s, m.program, 2, k, "dp=2", 1280, 2);

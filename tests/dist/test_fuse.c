@@ -20,8 +20,8 @@ static const plan_options coarse = {.grain_flops = 1 << 30, .grain_bytes = 1 << 
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("2");
+    p = trama_program_create();
+    mesh = trama_mesh_create("2");
     x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(12, 8));
     w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(8, 8), &init);
     row = trama_parameter(p, "row", TRAMA_F64, TRAMA_SHAPE(8), &init);
@@ -126,9 +126,9 @@ END_TEST
 
 START_TEST(without_fusion_every_op_is_a_step)
 {
-    plan_options apart = coarse;
-    apart.no_fusion = true;
-    const plan *got = PLAN(1, &apart, trama_relu(trama_add(trama_matmul(x, w), row)));
+    plan_options distinct = coarse;
+    distinct.no_fusion = true;
+    const plan *got = PLAN(1, &distinct, trama_relu(trama_add(trama_matmul(x, w), row)));
     ck_assert_int_eq(computes(got), 3);
 }
 END_TEST
@@ -197,7 +197,7 @@ END_TEST
 START_TEST(ways_fix_the_number_of_tiles_and_coarse_grain_leaves_one)
 {
     plan_options two = fine;
-    two.ways = 2;
+    two.max_tiles = 2;
     trama_value *y = trama_matmul(x, w);
     ck_assert_int_eq(computes(PLAN(3, &two, y)), 2);
     ck_assert_int_eq(computes(PLAN(3, &fine, y)), 3);

@@ -49,7 +49,7 @@ static void add_loss(setup *s)
 
 static setup setup_new(const tried_op *c)
 {
-    setup s = {.c = c, .program = trama_program_new()};
+    setup s = {.c = c, .program = trama_program_create()};
     s.node = tried_op_node(c, s.program);
     for (int i = 0; i < s.node->op->n_in; i++)
         s.in[i] = tried_op_operand(c, i, s.node->in[i]->shape, 40 + (uint64_t)i);
@@ -177,7 +177,7 @@ static void try_placement(const tried_op *c, const trama_mesh *mesh, int number)
 {
     setup s = setup_new(c);
     machine *m = machine_uniform(trama_mesh_size(mesh), 1);
-    simulation_options o = {.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}};
+    simulation_options o = {.plan = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1}};
     unsigned split = 0;
     char name[96];
     snprintf(name, sizeof name, "%s of %s, placement %d of %d axes", c->op, c->shapes, number, trama_mesh_ndim(mesh));
@@ -197,7 +197,7 @@ static void try_placement(const tried_op *c, const trama_mesh *mesh, int number)
 
 static void try_placements(const char *shape, int most)
 {
-    trama_mesh *mesh = trama_mesh_parse(shape);
+    trama_mesh *mesh = trama_mesh_create(shape);
     for (int c = 0; c < n_tried_ops; c++) {
         if (!is_differentiable(&tried_ops[c]))
             continue;
@@ -231,7 +231,7 @@ static const double data[] = {0.5, -1.25, 3};
 
 static void set_up(void)
 {
-    p = trama_program_new();
+    p = trama_program_create();
     x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(3), data);
 }
 
@@ -242,7 +242,7 @@ static void tear_down(void)
 
 static void expect(trama_value *gradient, double a, double b, double c)
 {
-    trama_target *t = trama_target_new(p, "t", gradient);
+    trama_target *t = trama_target_create(p, "t", gradient);
     ck_assert_msg(t != NULL, "%s", trama_program_error(p));
     single *one = single_new(p);
     single_run(one, t);
@@ -283,8 +283,8 @@ START_TEST(gradients_come_back_from_another_mesh)
 {
     static const char *const leaves[] = {NULL, "?", "S(0)", "S(1)", "R"}, *const comes[] = {"S(0)", "R", "S(1)"};
     for (int i = 0; i < 15; i++) {
-        trama_program *q = trama_program_new();
-        trama_mesh *near = trama_mesh_parse("2"), *far = trama_mesh_parse(i % 2 ? "2:2,3" : "3:1,2,3");
+        trama_program *q = trama_program_create();
+        trama_mesh *near = trama_mesh_create("2"), *far = trama_mesh_create(i % 2 ? "2:2,3" : "3:1,2,3");
         trama_init init = {-1, 1, 3, 0}, other = {-1, 1, 3, 1};
         trama_value *in = trama_input(q, "in", TRAMA_F64, TRAMA_SHAPE(4, 3)),
                     *w = trama_parameter(q, "w", TRAMA_F64, TRAMA_SHAPE(3, 6), &init),
@@ -296,7 +296,7 @@ START_TEST(gradients_come_back_from_another_mesh)
         z = trama_matmul(trama_reshard(z, far, comes[i / 5]), v);
         trama_value *loss = trama_mean(trama_square(z));
         trama_optimizer sgd = trama_sgd(0.1);
-        trama_target *t = trama_target_new(q, "t", trama_minimize(loss, &sgd), trama_gradient(loss, w), loss);
+        trama_target *t = trama_target_create(q, "t", trama_minimize(loss, &sgd), trama_gradient(loss, w), loss);
         ck_assert_msg(t != NULL, "%s", trama_program_error(q));
         dense fed = dense_random(in->shape, 1, -1, 1, false);
         pair_try(q, t, 1, &in, &fed, 4, 1e-12, leaves[i % 5] ? leaves[i % 5] : "nothing");

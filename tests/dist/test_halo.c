@@ -19,16 +19,16 @@ static void try_all(const char *name, trama_shape shape, build_function *build, 
     for (size_t m = 0; m < sizeof meshes / sizeof *meshes; m++)
         for (size_t l = 0; l < sizeof texts / sizeof *texts; l++)
             for (int variant = 0; variant < variants; variant++) {
-                trama_mesh *mesh = trama_mesh_parse(meshes[m]);
+                trama_mesh *mesh = trama_mesh_create(meshes[m]);
                 trama_layout layout;
-                trama_program *p = trama_program_new();
+                trama_program *p = trama_program_create();
                 trama_value *x = trama_input(p, "x", TRAMA_F64, shape);
                 if (!trama_layout_parse(mesh, shape.ndim, texts[l], &layout)) {
                     trama_shard(x, mesh, texts[l]);
                     trama_value *y = build(x, variant);
                     ck_assert_msg(y != NULL, "%s: %s", name, trama_program_error(p));
                     trama_value *loss = trama_sum(trama_mul(trama_square(y), y));
-                    trama_target *t = trama_target_new(p, "t", y, loss, trama_gradient(loss, x));
+                    trama_target *t = trama_target_create(p, "t", y, loss, trama_gradient(loss, x));
                     dense data = dense_random(shape, 5 + (uint64_t)variant, -2, 2, true);
                     pair_try(p, t, 1, &x, &data, 4, 1e-12, name);
                     dense_free(&data);
@@ -93,11 +93,11 @@ END_TEST
 START_TEST(neighbours_exchange_borders_only)
 {
     enum { N = 40, COLUMNS = 7, P = 4 };
-    trama_mesh *mesh = trama_mesh_parse("4");
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("4");
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(N, COLUMNS));
     trama_shard(x, mesh, "S(0)");
-    trama_target *t = trama_target_new(p, "t", trama_shift(x, 0, 1));
+    trama_target *t = trama_target_create(p, "t", trama_shift(x, 0, 1));
     machine *m = simulation_machine(P, 1, 2);
     pair both = pair_new(p, m, &(simulation_options){.plan = {.grain_flops = 1, .grain_bytes = 1}}, "borders");
     dense data = dense_random(TRAMA_SHAPE(N, COLUMNS), 3, -1, 1, false);
@@ -130,7 +130,7 @@ START_TEST(what_does_not_fit_is_refused)
     } cases[] = {{"not within the dim", 0}, {"no such dim", 1}, {"cannot be added", 2}, {"only known when fed", 3},
                  {"for each dim", 4},       {"negative", 5},    {"stays as it is", 6}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 7)), *y = x;
         switch (cases[i].call) {
         case 0:

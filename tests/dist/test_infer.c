@@ -12,7 +12,7 @@ static trama_program *p;
 
 static void set_up(void)
 {
-    p = trama_program_new();
+    p = trama_program_create();
 }
 
 static void tear_down(void)
@@ -49,7 +49,7 @@ static void check_op(const char *mesh_text_, trama_value *result, const char *co
 {
     ck_assert_msg(result != NULL, "%s", trama_program_error(p));
     const trama_node *node = result->node;
-    trama_mesh *mesh = trama_mesh_parse(mesh_text_);
+    trama_mesh *mesh = trama_mesh_create(mesh_text_);
     trama_layout layouts[TRAMA_MAX_OPERANDS];
     const trama_layout *known[TRAMA_MAX_OPERANDS] = {0};
     op_layouts inferred;

@@ -44,14 +44,14 @@ START_TEST(pytorch_168058_jax_40232_random_values_do_not_depend_on_the_mesh)
                                            {"2,3", "S(0),S(1)"}, {"2,3", "S(1),S(0)"},  {"2,3", "S(0)[1],S(0)[0]"},
                                            {"2,3", "P,S(0)"},    {"[3,1],2", "S(0),R"}, {"3:7,1,4", "S(1)"}};
     for (int i = 0; i < 12; i++) {
-        trama_program *p = trama_program_new();
-        trama_mesh *mesh = trama_mesh_parse(cases[i][0]);
+        trama_program *p = trama_program_create();
+        trama_mesh *mesh = trama_mesh_create(cases[i][0]);
         machine *m = machine_uniform(1 + i % 8, 2);
         machine_vary(m, i % MACHINE_VARIANTS);
         trama_value *x = trama_uniform_fixed(p, TRAMA_F64, TRAMA_SHAPE(7, 5), -1, 1, 99, 2, 3);
         trama_value *y = trama_neg(trama_shard(x, mesh, cases[i][1]));
         simulation *s = simulation_new(p, m, NULL);
-        simulation_run(s, trama_target_new(p, "t", y));
+        simulation_run(s, trama_target_create(p, "t", y));
         dense got = simulation_value(s, y);
         for (int k = 0; k < 35; k++)
             ck_assert_double_eq(got.at[k], -(2 * reference_uniform(99, 2, 3, (uint64_t)k) - 1));
@@ -69,8 +69,8 @@ END_TEST
  */
 START_TEST(the_published_example_of_partials)
 {
-    trama_program *p = trama_program_new();
-    trama_mesh *mesh = trama_mesh_parse("2");
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2");
     machine *m = machine_uniform(2, 1);
     trama_value *a = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2, 2), ((double[]){1, 2, 3, 4}));
     trama_value *b = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2, 2), ((double[]){5, 6, 7, 8}));
@@ -79,7 +79,7 @@ START_TEST(the_published_example_of_partials)
     trama_value *c = trama_matmul(a, b), *d = trama_relu(c);
     simulation_options o = {.keep_all = true};
     simulation *s = simulation_new(p, m, &o);
-    simulation_run(s, trama_target_new(p, "t", c, d));
+    simulation_run(s, trama_target_create(p, "t", c, d));
     dense expected = {TRAMA_SHAPE(2, 2), (double[]){19, 22, 43, 50}}, got_c = simulation_value(s, c),
           got_d = simulation_value(s, d);
     ck_assert(dense_difference(&got_c, &expected) == 0 && dense_difference(&got_d, &expected) == 0);
@@ -109,9 +109,9 @@ static memory *memories[2];
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("2");
-    alone = trama_mesh_parse("1");
+    p = trama_program_create();
+    mesh = trama_mesh_create("2");
+    alone = trama_mesh_create("1");
     x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(6, 2));
     y = trama_softmax(x, 0);
     trama_shard(x, mesh, "S(0)");
@@ -122,7 +122,8 @@ static void set_up(void)
     shapes[0] = x->shape;
     ck_assert(!program_resolve(p, NULL, shapes, rules));
     for (int r = 0; r < 2; r++) {
-        plan_source source = {p, &l, shapes, rules, map, table, {.ways = 2, .grain_flops = 1, .grain_bytes = 1}, r};
+        plan_source source = {p, &l, shapes, rules, map, table, {.max_tiles = 2, .grain_flops = 1, .grain_bytes = 1},
+                              r};
         partition *q = partition_begin(&source);
         partition_input(q, x->id);
         partition_run(q, (bool[]){true}, (int[]){0}, (bool[]){true, true});
@@ -270,7 +271,7 @@ END_TEST
 START_TEST(replicas_that_differ_in_the_last_bit_are_noticed)
 {
     world w = {p, table, map, 0};
-    const plan_holding *h[] = {plan_find(plans[0], y->id), plan_find(plans[1], y->id)};
+    const plan_dist_value *h[] = {plan_find(plans[0], y->id), plan_find(plans[1], y->id)};
     dense result;
     char *wrong = run();
     ck_assert_ptr_null(wrong);
@@ -284,7 +285,7 @@ END_TEST
 START_TEST(a_box_on_the_wrong_place_is_noticed)
 {
     world w = {p, table, map, 0};
-    const plan_holding *h[] = {plan_find(plans[0], x->id), plan_find(plans[1], x->id)};
+    const plan_dist_value *h[] = {plan_find(plans[0], x->id), plan_find(plans[1], x->id)};
     dense result;
     char *wrong = run();
     ck_assert_ptr_null(wrong);

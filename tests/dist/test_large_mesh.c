@@ -14,7 +14,7 @@
 
 static void expect_same_boxes(const char *mesh_text, const char *layout_text, trama_shape shape)
 {
-    trama_mesh *mesh = trama_mesh_parse(mesh_text);
+    trama_mesh *mesh = trama_mesh_create(mesh_text);
     trama_layout layout;
     box whole = box_whole(shape), b;
     layout_walk w;
@@ -61,7 +61,7 @@ static int64_t address_space(void)
 
 static void summarize(const char *mesh_text, const char *from_text, const char *to_text, trama_shape shape)
 {
-    trama_mesh *mesh = trama_mesh_parse(mesh_text);
+    trama_mesh *mesh = trama_mesh_create(mesh_text);
     trama_layout from, to;
     trama_reshard_lack lack;
     char *summary, *lines;
@@ -94,7 +94,7 @@ END_TEST
 
 START_TEST(lines_outside_the_mesh_are_an_error)
 {
-    trama_mesh *mesh = trama_mesh_parse("6");
+    trama_mesh *mesh = trama_mesh_create("6");
     trama_layout layout;
     char *lines = NULL;
     ck_assert_int_eq(trama_layout_parse(mesh, 1, "S(0)", &layout), TRAMA_OK);

@@ -64,7 +64,7 @@ static const struct {
 START_TEST(both_forms_parse_and_print_exactly)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        trama_mesh *m = trama_mesh_parse(forms[i].mesh);
+        trama_mesh *m = trama_mesh_create(forms[i].mesh);
         trama_layout l, again;
         ck_assert_msg(!trama_layout_parse(m, forms[i].ndim, forms[i].text, &l), "%s: %s", forms[i].text, trama_error());
         char *axes = trama_layout_text(m, &l), *mapping = trama_layout_mapping(m, forms[i].ndim, &l);
@@ -84,7 +84,7 @@ START_TEST(every_layout_survives_both_forms)
     static const char *const meshes[] = {"2", "2,3", "2,2,2", "1,2,3"};
     for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++)
         for (int ndim = 0; ndim <= 3; ndim++) {
-            trama_mesh *m = trama_mesh_parse(meshes[i]);
+            trama_mesh *m = trama_mesh_create(meshes[i]);
             layout_list list = {0};
             every_layout(m, ndim, true, &list);
             for (int k = 0; k < list.n; k++) {
@@ -105,7 +105,7 @@ END_TEST
 
 START_TEST(open_axes_print_as_such_and_count_as_unsplit_in_the_mapping)
 {
-    trama_mesh *m = trama_mesh_parse("2,2");
+    trama_mesh *m = trama_mesh_create("2,2");
     trama_layout l;
     ck_assert(!trama_layout_parse(m, 2, "?,S(1)", &l));
     char *axes = trama_layout_text(m, &l), *mapping = trama_layout_mapping(m, 2, &l);
@@ -193,7 +193,7 @@ static const struct {
 
 START_TEST(wrong_texts_are_refused_and_change_nothing)
 {
-    trama_mesh *m = trama_mesh_parse("2,2");
+    trama_mesh *m = trama_mesh_create("2,2");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         trama_layout l, before;
         memset(&l, 0xa5, sizeof l);
@@ -211,7 +211,7 @@ END_TEST
 
 START_TEST(wrong_names_of_axes_are_refused_at_their_letter)
 {
-    trama_mesh *m = trama_mesh_parse("dp=2,mp=3");
+    trama_mesh *m = trama_mesh_create("dp=2,mp=3");
     for (size_t i = 0; i < sizeof wrong_names / sizeof *wrong_names; i++) {
         trama_layout l;
         ck_assert_msg(trama_layout_parse(m, wrong_names[i].ndim, wrong_names[i].text, &l) == TRAMA_E_LAYOUT,
@@ -225,7 +225,7 @@ END_TEST
 
 START_TEST(a_mapping_as_numbers)
 {
-    trama_mesh *m = trama_mesh_parse("2,3");
+    trama_mesh *m = trama_mesh_create("2,3");
     trama_layout l, same;
     ck_assert(!trama_layout_from_mapping(m, 3, (int[]){1, -1, 0}, &l));
     ck_assert(!trama_layout_parse(m, 3, "S(2),S(0)", &same) && trama_layout_equal(&l, &same));
@@ -240,7 +240,7 @@ END_TEST
 
 START_TEST(a_mask_may_only_remove_replicas)
 {
-    trama_mesh *m = trama_mesh_parse("2,2");
+    trama_mesh *m = trama_mesh_create("2,2");
     trama_layout l, with;
     ck_assert(!trama_layout_parse(m, 1, "S(0),R", &l));
     with = l;
@@ -285,7 +285,7 @@ START_TEST(boxes_follow_the_definition_for_every_layout)
 {
     static const char *const meshes[] = {"3", "2,3", "2,2,2", "[1,4],[20,3,1]"};
     for (size_t i = 0; i < 4; i++) {
-        trama_mesh *m = trama_mesh_parse(meshes[i]);
+        trama_mesh *m = trama_mesh_create(meshes[i]);
         layout_list list = {0};
         trama_shape shape = TRAMA_SHAPE(5, 1, 7);
         box whole = box_whole(shape);
@@ -316,7 +316,7 @@ START_TEST(pytorch_161368_offsets_of_uneven_shards_on_two_axes)
                  {"2,4", "S(0)[1],S(0)[0]", 11, {0, 3, 6, 9, 2, 5, 8, 10}, {2, 2, 2, 1, 1, 1, 1, 1}},
                  {"[3,1],2", "S(0),S(0)", 11, {0, 5, 9, 10}, {5, 4, 1, 1}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        trama_mesh *m = trama_mesh_parse(cases[i].mesh);
+        trama_mesh *m = trama_mesh_create(cases[i].mesh);
         trama_layout l;
         ck_assert(!trama_layout_parse(m, 1, cases[i].layout, &l));
         for (int position = 0; position < m->size; position++) {
@@ -334,7 +334,7 @@ END_TEST
 /* dist/README.md: mesh [[2,4,5],[0,1,3]], a 4x3 tensor of 1..12 as S(0),S(1): process 2 holds [[1],[4]], 3 [[9],[12]]. */
 START_TEST(the_published_example_of_boxes)
 {
-    trama_mesh *m = trama_mesh_parse("2,3:2,4,5,0,1,3");
+    trama_mesh *m = trama_mesh_create("2,3:2,4,5,0,1,3");
     trama_layout l;
     box b, whole = box_whole(TRAMA_SHAPE(4, 3));
     ck_assert(!trama_layout_parse(m, 2, "S(0),S(1)", &l));
@@ -369,7 +369,7 @@ static void visit(void *arg, const box *piece, const int *coordinate)
 /* Each distinct box that meets a window once, in ascending order: compared with all processes one by one. */
 static void visit_windows(const char *mesh)
 {
-    trama_mesh *m = trama_mesh_parse(mesh);
+    trama_mesh *m = trama_mesh_create(mesh);
     layout_list list = {0};
     uint64_t seed = 1;
     every_layout(m, 2, true, &list);
@@ -405,7 +405,7 @@ END_TEST
 
 START_TEST(boxes_hold_more_than_2_31_elements)
 {
-    trama_mesh *m = trama_mesh_parse("3,7");
+    trama_mesh *m = trama_mesh_create("3,7");
     trama_layout l, r;
     box b, whole = box_whole(TRAMA_SHAPE(5000000000, 3));
     int64_t sum = 0;
@@ -447,15 +447,15 @@ START_TEST(damaged_texts_are_refused_or_survive)
 {
     uint64_t seed = 5;
     int layouts_ = 0, meshes = 0, n = suite_is_long() ? 2000000 : 30000;
-    trama_mesh *mesh = trama_mesh_parse("2,2");
+    trama_mesh *mesh = trama_mesh_create("2,2");
     for (int i = 0; i < n; i++) {
         char source[64];
         trama_layout l, again;
         damaged_text(&seed, source);
-        trama_mesh *m = trama_mesh_parse(source);
+        trama_mesh *m = trama_mesh_create(source);
         if (m) {
             char *printed = trama_mesh_text(m);
-            trama_mesh *same = trama_mesh_parse(printed);
+            trama_mesh *same = trama_mesh_create(printed);
             ck_assert_msg(trama_mesh_equal(m, same), "%s", source);
             trama_mesh_destroy(&same);
             trama_mesh_destroy(&m);

@@ -43,7 +43,7 @@ static void follow(const fit_layout *l, trama_optimizer o, int variant)
     o.schedule = trama_schedule_step(2, 0.5);
     trama_value *done = trama_minimize(f.loss, &o), *number = trama_step_value(done, TRAMA_STEP_NUMBER);
     trama_value *taken = trama_step_value(done, TRAMA_STEP_TAKEN), *next = trama_step_value(done, TRAMA_STEP_SCALE);
-    trama_target *train = trama_target_new(f.program, "train", done, number, taken, next, f.loss);
+    trama_target *train = trama_target_create(f.program, "train", done, number, taken, next, f.loss);
     fit_run r = fit_run_new(f, train, &plain, 2, variant);
     for (int step = 0; step < N_STEPS; step++) {
         bool finite = spoils[step] == 0;

@@ -45,7 +45,7 @@ static machine *machine_of(described d)
 /* All pairs along each axis of a mesh exchange bytes[axis]. */
 static process_traffic *along_axes(const char *axes, const int64_t *bytes)
 {
-    trama_mesh *mesh = trama_mesh_parse(axes);
+    trama_mesh *mesh = trama_mesh_create(axes);
     process_traffic *t = traffic_new(mesh->size);
     for (int i = 0; i < mesh->size; i++)
         for (int a = 0; a < mesh->ndim; a++) {
@@ -119,7 +119,7 @@ static double gain_of_map(const process_traffic *t, int n, const machine *m, dou
     ck_assert(cost <= by_order);
     ck_assert(cost < by_order || !memcmp(order->place, map->place, (size_t)n * sizeof *map->place));
     ck_assert_mem_eq(map->place, again->place, (size_t)n * sizeof *map->place);
-    ck_assert(map->apart == order->apart && map->n == n && map->n_ranks == m->n_ranks);
+    ck_assert(map->distinct == order->distinct && map->n == n && map->n_ranks == m->n_ranks);
     check_balance(map, m);
     if (best) {
         double least = least_cost(t, n, m);

@@ -22,7 +22,7 @@ static int64_t bytes_between(const process_traffic *t, int one, int other)
 static process_traffic *of_mlp(const mlp *m, int batch)
 {
     layouts l;
-    trama_mesh *lone = trama_mesh_parse("1");
+    trama_mesh *lone = trama_mesh_create("1");
     ck_assert_msg(!complete_program(m->program, batch, lone, &l), "%s", trama_error());
     process_traffic *t = traffic_of_program(m->program, &l, batch, m->mesh->size, NULL);
     layouts_free(&l);
@@ -86,12 +86,12 @@ END_TEST
 static process_traffic *of_reshard(const char *from_mesh, const char *from, const char *to_mesh, const char *to,
                                    trama_shape shape, int n)
 {
-    trama_mesh *m = trama_mesh_parse(from_mesh), *k = trama_mesh_parse(to_mesh), *lone = trama_mesh_parse("1");
-    trama_program *p = trama_program_new();
+    trama_mesh *m = trama_mesh_create(from_mesh), *k = trama_mesh_create(to_mesh), *lone = trama_mesh_create("1");
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, shape);
     layouts l;
     trama_shard(x, m, from);
-    trama_target_new(p, "t", trama_reshard(x, k, to));
+    trama_target_create(p, "t", trama_reshard(x, k, to));
     ck_assert_msg(!p->status, "%s", p->error);
     ck_assert_msg(!complete_program(p, 8, lone, &l), "%s", trama_error());
     process_traffic *t = traffic_of_program(p, &l, 8, n, NULL);
@@ -260,7 +260,7 @@ START_TEST(the_traffic_of_a_thousand_processes_is_a_sparse_table)
     static const int sizes[] = {1024, 4096, 1024, 16};
     mlp m = mlp_new("dp=64,mp=16", 3, sizes, "adamw");
     layouts l;
-    trama_mesh *lone = trama_mesh_parse("1");
+    trama_mesh *lone = trama_mesh_create("1");
     ck_assert_msg(!complete_program(m.program, 8192, lone, &l), "%s", trama_error());
     process_traffic *t = traffic_of_program(m.program, &l, 8192, 1024, NULL);
     ck_assert_int_gt(t->pairs.n, 1024);

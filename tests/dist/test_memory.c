@@ -17,8 +17,8 @@
 /* A network of two layers with an optimizer, on two axes. Returns the program's status. */
 static trama_status record(trama_program **recorded)
 {
-    trama_mesh *mesh = trama_mesh_parse("dp=2,mp=[2,1,1]");
-    trama_program *p = *recorded = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("dp=2,mp=[2,1,1]");
+    trama_program *p = *recorded = trama_program_create();
     if (!mesh || !p) {
         trama_mesh_destroy(&mesh);
         return strstr(trama_error(), "memory") ? TRAMA_E_MEMORY : TRAMA_E_ARGUMENT;
@@ -31,7 +31,7 @@ static trama_status record(trama_program **recorded)
     trama_shard(x, mesh, "S(0),R");
     trama_shard(w1, mesh, "R,S(1)");
     trama_optimizer adam = trama_adam(0.1);
-    trama_target_new(p, "train", trama_minimize(loss, &adam), loss);
+    trama_target_create(p, "train", trama_minimize(loss, &adam), loss);
     trama_mesh_destroy(&mesh);
     return trama_program_status(p);
 }
@@ -51,10 +51,10 @@ static trama_status record_and_complete(void)
 /* On a child mesh, in a scope with names, with a mask; and completed, to be asked. */
 static trama_status record_in_a_scope(void)
 {
-    trama_mesh *parent = trama_mesh_parse("dp=2,mp=2");
+    trama_mesh *parent = trama_mesh_create("dp=2,mp=2");
     trama_mesh *mesh =
         parent ? trama_mesh_child(parent, 1, (int[]){2}, (const char *const[]){"q"}, (int[]){1, 3}) : NULL;
-    trama_program *p = mesh ? trama_program_new() : NULL;
+    trama_program *p = mesh ? trama_program_create() : NULL;
     trama_completion *found = NULL;
     trama_status status = strstr(trama_error(), "memory") ? TRAMA_E_MEMORY : TRAMA_E_ARGUMENT;
     if (p) {
@@ -66,7 +66,7 @@ static trama_status record_in_a_scope(void)
         trama_shard_end(p);
         trama_optimizer sgd = trama_sgd(0.1);
         sgd.momentum = 0.5;
-        trama_target_new(p, "train", trama_minimize(trama_mean(trama_square(h)), &sgd));
+        trama_target_create(p, "train", trama_minimize(trama_mean(trama_square(h)), &sgd));
         status = trama_program_status(p);
     }
     if (p && !status)
@@ -81,7 +81,7 @@ static trama_status record_in_a_scope(void)
 static trama_status plan_and_draw(void)
 {
     const trama_shape shape = TRAMA_SHAPE(7, 9);
-    trama_mesh *mesh = trama_mesh_parse("2,3");
+    trama_mesh *mesh = trama_mesh_create("2,3");
     trama_layout from, to;
     trama_reshard_plan *plan = NULL;
     char *picture = NULL;
@@ -91,7 +91,7 @@ static trama_status plan_and_draw(void)
     if (!status)
         status = trama_layout_parse(mesh, 2, "[1,0]", &to);
     if (!status)
-        status = trama_reshard_plan_new(mesh, &from, mesh, &to, TRAMA_F32, shape, &plan);
+        status = trama_reshard_plan_create(mesh, &from, mesh, &to, TRAMA_F32, shape, &plan);
     if (!status)
         status = trama_layout_picture(mesh, &to, shape, &picture);
     free(picture);
@@ -141,7 +141,7 @@ END_TEST
 START_TEST(a_mesh_that_has_no_room_is_an_error)
 {
     refuse(0, 1000000);
-    trama_mesh *mesh = memory_expect(64 << 20) ? trama_mesh_parse("2") : NULL;
+    trama_mesh *mesh = memory_expect(64 << 20) ? trama_mesh_create("2") : NULL;
     refuse(-1, 0);
     ck_assert_ptr_null(mesh);
 }

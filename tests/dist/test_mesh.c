@@ -10,13 +10,13 @@
 
 static void round_trip(const char *source, const char *printed, int ndim, int size)
 {
-    trama_mesh *m = trama_mesh_parse(source);
+    trama_mesh *m = trama_mesh_create(source);
     ck_assert_msg(m != NULL, "'%s': %s", source, trama_error());
     ck_assert_int_eq(trama_mesh_ndim(m), ndim);
     ck_assert_int_eq(trama_mesh_size(m), size);
     char *again = trama_mesh_text(m);
     ck_assert_str_eq(again, printed);
-    trama_mesh *n = trama_mesh_parse(again);
+    trama_mesh *n = trama_mesh_create(again);
     ck_assert(trama_mesh_equal(m, n));
     for (int a = 0; a < ndim; a++) {
         const char *one = trama_mesh_axis_name(m, a), *other = trama_mesh_axis_name(n, a);
@@ -87,23 +87,23 @@ static const char *const wrong[][2] = {
 START_TEST(wrong_texts_are_refused_with_the_place)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        trama_mesh *m = trama_mesh_parse(wrong[i][0]);
+        trama_mesh *m = trama_mesh_create(wrong[i][0]);
         ck_assert_msg(!m, "'%s' is taken for a mesh", wrong[i][0]);
         ck_assert_msg(strstr(trama_error(), wrong[i][1]), "'%s' answers: %s", wrong[i][0], trama_error());
     }
-    ck_assert_ptr_null(trama_mesh_parse(NULL));
+    ck_assert_ptr_null(trama_mesh_create(NULL));
 }
 END_TEST
 
 START_TEST(wrong_numbers_are_refused)
 {
-    ck_assert_ptr_null(trama_mesh_create(0, (int[]){2}, NULL, NULL));
-    ck_assert_ptr_null(trama_mesh_create(9, (int[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, NULL, NULL));
-    ck_assert_ptr_null(trama_mesh_create(1, NULL, NULL, NULL));
-    ck_assert_ptr_null(trama_mesh_create(2, (int[]){2, 0}, NULL, NULL));
-    ck_assert_ptr_null(trama_mesh_create(1, (int[]){2}, NULL, (int[]){3, 3}));
+    ck_assert_ptr_null(trama_mesh_create_ids(0, (int[]){2}, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create_ids(9, (int[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create_ids(1, NULL, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create_ids(2, (int[]){2, 0}, NULL, NULL));
+    ck_assert_ptr_null(trama_mesh_create_ids(1, (int[]){2}, NULL, (int[]){3, 3}));
     ck_assert_ptr_nonnull(strstr(trama_error(), "3 is there twice"));
-    ck_assert_ptr_null(trama_mesh_create(1, (int[]){2}, NULL, (int[]){0, -1}));
+    ck_assert_ptr_null(trama_mesh_create_ids(1, (int[]){2}, NULL, (int[]){0, -1}));
     ck_assert_ptr_nonnull(strstr(trama_error(), "negative"));
 }
 END_TEST
@@ -112,13 +112,13 @@ START_TEST(names_must_print_and_parse)
 {
     static const char *const names[] = {"a b", "2", "x=1", "a,b", "é", "-"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        ck_assert_msg(!trama_mesh_create(1, (int[]){2}, &names[i], NULL), "'%s' is taken for a name", names[i]);
+        ck_assert_msg(!trama_mesh_create_ids(1, (int[]){2}, &names[i], NULL), "'%s' is taken for a name", names[i]);
 }
 END_TEST
 
 START_TEST(a_child_has_processes_of_its_parent_in_any_shape)
 {
-    trama_mesh *parent = trama_mesh_parse("2,3:5,4,3,2,1,0");
+    trama_mesh *parent = trama_mesh_create("2,3:5,4,3,2,1,0");
     trama_mesh *child = trama_mesh_child(parent, 1, (int[]){4}, NULL, (int[]){0, 5, 2, 3});
     ck_assert_ptr_nonnull(child);
     ck_assert_int_eq(trama_mesh_id(child, 1), 5);
@@ -138,7 +138,7 @@ END_TEST
 /* The text of a child of the mesh. */
 static void expect_child(const char *parent_text, int ndim, const int *shape, const int *ids, const char *expected)
 {
-    trama_mesh *parent = trama_mesh_parse(parent_text);
+    trama_mesh *parent = trama_mesh_create(parent_text);
     trama_mesh *child = trama_mesh_child(parent, ndim, shape, NULL, ids);
     ck_assert_msg(child != NULL, "%s", trama_error());
     char *got = trama_mesh_text(child);
@@ -168,8 +168,8 @@ END_TEST
 
 START_TEST(equal_means_shape_and_ids_in_order_not_names)
 {
-    trama_mesh *a = trama_mesh_parse("dp=2,mp=2"), *b = trama_mesh_parse("2,2"), *c = trama_mesh_parse("4"),
-               *d = trama_mesh_parse("2,2:0,2,1,3");
+    trama_mesh *a = trama_mesh_create("dp=2,mp=2"), *b = trama_mesh_create("2,2"), *c = trama_mesh_create("4"),
+               *d = trama_mesh_create("2,2:0,2,1,3");
     ck_assert(trama_mesh_equal(a, b));
     ck_assert(!trama_mesh_equal(a, c));
     ck_assert(!trama_mesh_equal(a, d));
@@ -183,7 +183,7 @@ END_TEST
 
 START_TEST(coordinates_are_row_major)
 {
-    trama_mesh *m = trama_mesh_parse("2,3,2:11,10,9,8,7,6,5,4,3,2,1,0");
+    trama_mesh *m = trama_mesh_create("2,3,2:11,10,9,8,7,6,5,4,3,2,1,0");
     int position = 0;
     for (int a = 0; a < 2; a++)
         for (int b = 0; b < 3; b++)
@@ -260,7 +260,7 @@ START_TEST(pieces_follow_the_weights_and_the_rest_goes_to_the_first)
                  {"[1,2,4]", 10, {2, 3, 5}},                           /* 1, 2, 5 and two left */
                  {"[1,1,1,5]", 0, {0, 0, 0, 0}}, {"[2147483646,1]", (int64_t)1 << 40, {((int64_t)1 << 40) - 512, 512}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        trama_mesh *m = trama_mesh_parse(cases[i].mesh);
+        trama_mesh *m = trama_mesh_create(cases[i].mesh);
         int64_t next = 0;
         for (int k = 0; k < trama_mesh_size(m); k++) {
             int64_t lo, length;
@@ -324,7 +324,7 @@ START_TEST(pieces_of_random_weights_are_the_shares)
         int most = 1 << random_below(&seed, 21);
         for (int k = 0; k < p; k++)
             sum += weights[k] = 1 + random_below(&seed, most);
-        trama_mesh *plain = trama_mesh_create(1, &p, NULL, NULL), *m = trama_mesh_weighted(plain, 0, weights);
+        trama_mesh *plain = trama_mesh_create_ids(1, &p, NULL, NULL), *m = trama_mesh_weighted(plain, 0, weights);
         check_pieces(m, p, weights, random_below(&seed, 3 * p));
         check_pieces(m, p, weights, random_below(&seed, 100000));
         check_pieces(m, p, weights, (int64_t)(random_next(&seed) >> 2));
@@ -341,7 +341,7 @@ START_TEST(equal_weights_are_none)
     for (int p = 1; p < 9; p++)
         for (int64_t n = 0; n < 40; n++) {
             int weights[] = {7, 7, 7, 7, 7, 7, 7, 7};
-            trama_mesh *plain = trama_mesh_create(1, &p, NULL, NULL), *m = trama_mesh_weighted(plain, 0, weights);
+            trama_mesh *plain = trama_mesh_create_ids(1, &p, NULL, NULL), *m = trama_mesh_weighted(plain, 0, weights);
             ck_assert(trama_mesh_equal(plain, m));
             for (int i = 0; i < p; i++) {
                 int64_t lo, length, dealt = 0;
@@ -358,7 +358,7 @@ END_TEST
 
 START_TEST(weights_count_in_equality)
 {
-    trama_mesh *plain = trama_mesh_parse("a=2,b=2"), *parsed = trama_mesh_parse("a=[3,1],b=2");
+    trama_mesh *plain = trama_mesh_create("a=2,b=2"), *parsed = trama_mesh_create("a=[3,1],b=2");
     trama_mesh *made = trama_mesh_weighted(plain, 0, (int[]){9, 3}),
                *back = trama_mesh_weighted(made, 0, (int[]){4, 4});
     ck_assert(trama_mesh_equal(parsed, made));

@@ -16,8 +16,8 @@ static trama_mesh *mesh;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("a=2,b=2");
+    p = trama_program_create();
+    mesh = trama_mesh_create("a=2,b=2");
     x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, 6));
 }
 
@@ -70,8 +70,8 @@ START_TEST(a_name_that_is_taken_names_the_line_of_the_other)
     says("'y' is taken", line);
     ck_assert_ptr_null(trama_value_rename(x, "y"));
     says("rename of x: the name 'y' is taken", line);
-    ck_assert_ptr_nonnull(trama_target_new(p, "t", x));
-    ck_assert_ptr_null(trama_target_new(p, "t", x));
+    ck_assert_ptr_nonnull(trama_target_create(p, "t", x));
+    ck_assert_ptr_null(trama_target_create(p, "t", x));
     says("'t' is taken", line + 6);
 }
 END_TEST
@@ -79,11 +79,11 @@ END_TEST
 /* A chain is checked once, at its end: what it says of a mesh is what the parser said. */
 START_TEST(a_mesh_that_could_not_be_made_gives_the_reason_where_it_is_used)
 {
-    trama_mesh *none = trama_mesh_parse("dp=2,mp");
+    trama_mesh *none = trama_mesh_create("dp=2,mp");
     trama_layout layout;
     ck_assert_ptr_null(trama_shard(x, none, "S(0)"));
     says("shard of x: the mesh is NULL: mesh: 'dp=2,mp' is not understood at 'mp'", 0);
-    none = trama_mesh_create(1, (int[]){-3}, NULL, NULL);
+    none = trama_mesh_create_ids(1, (int[]){-3}, NULL, NULL);
     ck_assert_ptr_null(trama_shard_op(trama_neg(x), none, "S(0)", NULL));
     says("the mesh is NULL: mesh: every axis needs at least one process", 0);
     none = trama_mesh_weighted(mesh, 0, (int[]){0, 1});

@@ -71,7 +71,7 @@ END_TEST
 /* The box of a value that a rank holds; each has one process. */
 static box held(const simulation *s, int rank, const trama_value *v)
 {
-    const plan_holding *h = plan_find(simulation_plan(s, rank), v->id);
+    const plan_dist_value *h = plan_find(simulation_plan(s, rank), v->id);
     ck_assert_msg(h && h->pieces.n == 1, "rank %d holds no single piece of %s", rank, v->name);
     return h->pieces.at[0].region.box;
 }
@@ -114,16 +114,16 @@ static trama_value *move(trama_value *v, const corner *to)
 
 static void there_and_back(const corner *home, const corner *away, trama_shape shape, int ranks, int variant)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, shape);
     char *written = trama_layout_text(home->mesh, &home->layout);
     trama_shard(x, home->mesh, written);
     trama_value *there = move(x, away), *back = move(there, home);
-    trama_target *t = trama_target_new(p, "t", back);
+    trama_target *t = trama_target_create(p, "t", back);
     machine *m = machine_uniform(ranks, 1);
     machine_vary(m, variant);
     simulation *s =
-        simulation_new(p, m, &(simulation_options){.plan = {.ways = 1, .grain_flops = 1, .grain_bytes = 1}});
+        simulation_new(p, m, &(simulation_options){.plan = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1}});
     dense data = dense_random(shape, 5, -1, 1, false);
     simulation_feed(s, x, &data);
     simulation_run(s, t);
@@ -140,7 +140,7 @@ static void there_and_back(const corner *home, const corner *away, trama_shape s
 
 START_TEST(every_reshard_there_and_back_is_the_identity)
 {
-    trama_mesh *mesh = trama_mesh_parse("2,2"), *other = trama_mesh_parse("3:5,1,0");
+    trama_mesh *mesh = trama_mesh_create("2,2"), *other = trama_mesh_create("3:5,1,0");
     layout_list all = {0}, others = {0};
     every_layout(mesh, 2, false, &all);
     every_layout(other, 2, true, &others);

@@ -12,23 +12,23 @@
 
 /* ---- Distributions ---- */
 
-/* One side of a move: stated boxes, or a layout. */
+/* One side of a move: user boxes, or a layout. */
 typedef struct side {
-    spots stated;
+    box_index stated;
     const trama_mesh *mesh; /* NULL: stated */
     trama_layout layout;
 } side;
 
-static void state_box(spots *s, const machine *m, int rank, const box *b)
+static void state_box(box_index *s, const machine *m, int rank, const box *b)
 {
     int number = 0;
     for (int i = 0; i < s->at.n; i++)
         number += s->at.at[i].rank == rank;
-    *ARRAY_PUSH(&s->at) = (spot){.b = *b, .place = machine_first_place(m, rank), .rank = rank, .number = number};
+    *ARRAY_PUSH(&s->at) = (indexed_box){.b = *b, .place = machine_first_place(m, rank), .rank = rank, .number = number};
 }
 
 /* Cuts a box at random places until it is to be left; then it goes to a rank, and sometimes to another one as well. */
-static void deal(spots *s, const machine *m, box b, int depth, uint64_t *seed)
+static void deal(box_index *s, const machine *m, box b, int depth, uint64_t *seed)
 {
     int dim = b.ndim ? random_below(seed, b.ndim) : 0;
     if (depth == 0 || b.ndim == 0 || b.n[dim] < 2) {
@@ -51,7 +51,7 @@ static side dealt(const machine *m, trama_shape shape, uint64_t *seed)
     side s = {.stated.strided = random_below(seed, 2)};
     if (trama_shape_count(shape))
         deal(&s.stated, m, box_whole(shape), 1 + random_below(seed, 5), seed);
-    spots_sort(&s.stated);
+    box_index_sort(&s.stated);
     return s;
 }
 
@@ -109,12 +109,12 @@ static plan *home_of(const trial *t, const side *s, int value, int rank)
     if (s->mesh)
         partition_input(q, value);
     else
-        partition_stated(q, value, &s->stated);
+        partition_user_boxes(q, value, &s->stated);
     return partition_end(&q);
 }
 
 /* The number of an element, in row-major order, is its value. */
-static void write_numbers(const memory *mem, const plan_holding *h, trama_shape shape)
+static void write_numbers(const memory *mem, const plan_dist_value *h, trama_shape shape)
 {
     box whole = box_whole(shape);
     for (int i = 0; i < h->pieces.n; i++) {
@@ -127,7 +127,7 @@ static void write_numbers(const memory *mem, const plan_holding *h, trama_shape 
     }
 }
 
-static void check_numbers(const memory *mem, const plan_holding *h, trama_shape shape)
+static void check_numbers(const memory *mem, const plan_dist_value *h, trama_shape shape)
 {
     box whole = box_whole(shape);
     for (int i = 0; i < h->pieces.n; i++) {
@@ -205,10 +205,10 @@ static void try_move(const trial *t, const side *from, const side *to, bool exac
 
 static trial trial_new(trama_shape shape, const machine *m, const process_map *map, int64_t window)
 {
-    trial t = {.program = trama_program_new(), .shape = shape, .shapes = {shape, shape}, .m = m, .map = map};
+    trial t = {.program = trama_program_create(), .shape = shape, .shapes = {shape, shape}, .m = m, .map = map};
     trama_input(t.program, "from", TRAMA_F64, shape);
     trama_input(t.program, "to", TRAMA_F64, shape);
-    t.options = (plan_options){.ways = 3, .grain_flops = 1, .grain_bytes = 1, .message_window = window};
+    t.options = (plan_options){.max_tiles = 3, .grain_flops = 1, .grain_bytes = 1, .staging_bytes = window};
     return t;
 }
 
@@ -244,8 +244,8 @@ START_TEST(stated_boxes_to_stated_boxes)
         trial t = trial_new(shape, m, map, change_window(shape, i));
         side from = dealt(m, shape, &seed), to = dealt(m, shape, &seed);
         try_sides(&t, &from, &to, true);
-        spots_free(&from.stated);
-        spots_free(&to.stated);
+        box_index_free(&from.stated);
+        box_index_free(&to.stated);
         trama_program_destroy(&t.program);
         map_destroy(&map);
         machine_destroy(&m);
@@ -256,7 +256,7 @@ END_TEST
 static void with_layouts(const char *mesh_text, int ranks, int places, int variant, bool back)
 {
     uint64_t seed = 11;
-    trama_mesh *mesh = trama_mesh_parse(mesh_text);
+    trama_mesh *mesh = trama_mesh_create(mesh_text);
     machine *m = simulation_machine(ranks, places, 2);
     machine_vary(m, variant);
     process_map *map = map_by_order(mesh->size, NULL, m);
@@ -267,7 +267,7 @@ static void with_layouts(const char *mesh_text, int ranks, int places, int varia
         trial t = trial_new(shape, m, map, change_window(shape, i));
         side boxes = dealt(m, shape, &seed), laid = {.mesh = mesh, .layout = list.at[random_below(&seed, list.n)]};
         try_sides(&t, back ? &laid : &boxes, back ? &boxes : &laid, ranks == mesh->size && places == 1);
-        spots_free(&boxes.stated);
+        box_index_free(&boxes.stated);
         trama_program_destroy(&t.program);
         ARRAY_FREE(&list);
     }
@@ -305,14 +305,14 @@ END_TEST
 START_TEST(partial_values_arrive_whole)
 {
     uint64_t seed = 3;
-    trama_mesh *mesh = trama_mesh_parse("2,2");
+    trama_mesh *mesh = trama_mesh_create("2,2");
     machine *m = machine_uniform(4, 1);
     process_map *map = map_by_order(4, NULL, m);
     trial t = trial_new(TRAMA_SHAPE(5, 7), m, map, 0);
     side from = {.mesh = mesh}, to = dealt(m, t.shape, &seed);
     ck_assert(!trama_layout_parse(mesh, 2, "P(max),S(0)", &from.layout));
     try_sides(&t, &from, &to, false);
-    spots_free(&to.stated);
+    box_index_free(&to.stated);
     trama_program_destroy(&t.program);
     map_destroy(&map);
     machine_destroy(&m);
@@ -324,25 +324,25 @@ END_TEST
 
 static bool lies_inside(const char *layout, const box *boxes, bool strided, int variant, bool *inside)
 {
-    trama_mesh *mesh = trama_mesh_parse("2");
+    trama_mesh *mesh = trama_mesh_create("2");
     machine *m = machine_uniform(2, 1);
     machine_vary(m, variant);
     process_map *map = map_by_order(2, NULL, m);
     trial t = trial_new(TRAMA_SHAPE(6, 4), m, map, 0);
-    spots s = {.strided = strided};
+    box_index s = {.strided = strided};
     state_box(&s, m, 0, &boxes[0]);
     state_box(&s, m, 1, &boxes[1]);
-    spots_sort(&s);
+    box_index_sort(&s);
     t.meshes[TO] = mesh;
     ck_assert(!trama_layout_parse(mesh, 2, layout, &t.values[TO]));
     t.l = (layouts){.n_values = 2, .mesh = t.meshes, .value = t.values};
     bool lies = false;
     for (int r = 0; r < 2; r++) {
         partition *q = begin(&t, r);
-        partition_stated(q, FROM, &s);
+        partition_user_boxes(q, FROM, &s);
         lies = partition_inside(q, FROM, TO, mesh, &t.values[TO]);
         plan *p = partition_end(&q);
-        const plan_holding *h = plan_find(p, TO);
+        const plan_dist_value *h = plan_find(p, TO);
         ck_assert_int_eq(h != NULL, lies);
         ck_assert_int_eq(p->steps.n, 0);
         for (int i = 0; h && i < h->pieces.n; i++) {
@@ -353,7 +353,7 @@ static bool lies_inside(const char *layout, const box *boxes, bool strided, int 
         *inside = h && h->inside;
         plan_destroy(&p);
     }
-    spots_free(&s);
+    box_index_free(&s);
     trama_program_destroy(&t.program);
     map_destroy(&map);
     machine_destroy(&m);
@@ -386,16 +386,16 @@ START_TEST(overlaps_are_found_and_copies_are_none)
     machine *m = machine_uniform(3, 1);
     int one, other;
     for (int third = 0; third < 3; third++) {
-        spots s = {0};
+        box_index s = {0};
         state_box(&s, m, 0, &(box){2, {0, 0}, {3, 4}});
         state_box(&s, m, 1, &(box){2, {3, 0}, {2, 4}});
         box added[] = {{2, {3, 0}, {2, 4}}, {2, {2, 3}, {1, 1}}, {2, {3, 0}, {2, 4}}};
         state_box(&s, m, third == 2 ? 1 : 2, &added[third]);
-        spots_sort(&s);
-        ck_assert_int_eq(spots_overlap(&s, &one, &other), third > 0);
+        box_index_sort(&s);
+        ck_assert_int_eq(box_index_overlap(&s, &one, &other), third > 0);
         if (third == 0)
-            ck_assert_int_eq(spots_count(&s), 20);
-        spots_free(&s);
+            ck_assert_int_eq(box_index_count(&s), 20);
+        box_index_free(&s);
     }
     machine_destroy(&m);
 }

@@ -149,9 +149,9 @@ static bool is_killed(const op_case *c, const mutation *m)
     } trials[] = {{"2", 0}, {"3", 0}, {"2", 6}, {"3", 6}};
     verdict v = {.killed = false};
     for (int i = 0; i < 16 && !v.killed; i++) {
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         const trama_node *node = c->build(p, c, trials[i % 4].variant)->node;
-        trama_mesh *mesh = trama_mesh_parse(trials[i % 4].mesh);
+        trama_mesh *mesh = trama_mesh_create(trials[i % 4].mesh);
         trama_rule rule = mutated(&node->rule, m);
         trial original = trial_of(c, node, &node->rule, mesh, 91 * (uint64_t)(i + 1)), mutant = original;
         mutant.rule = &rule;
@@ -232,7 +232,7 @@ static bool is_equivalent(const char *line)
 
 static int try_case(const op_case *c, text *survivors)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     const trama_node *node = c->build(p, c, 0)->node;
     mutation_list list = {0};
     int n;

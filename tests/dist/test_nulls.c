@@ -22,8 +22,8 @@ static trama_shape shape;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("a=2,b=2");
+    p = trama_program_create();
+    mesh = trama_mesh_create("a=2,b=2");
     shape = TRAMA_SHAPE(4, 6);
     x = trama_input(p, "x", TRAMA_F64, shape);
     w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(6, 3), NULL);
@@ -56,11 +56,11 @@ START_TEST(meshes)
     int two[] = {2}, ids[] = {0, 1};
     const char *names[] = {"a"}, *unnamed[] = {NULL};
     trama_mesh *none = NULL, *made;
-    SAYS(p, trama_mesh_parse(NULL));
-    SAYS(p, trama_mesh_create(1, NULL, names, ids));
-    ck_assert_ptr_nonnull(made = trama_mesh_create(1, two, NULL, NULL));
+    SAYS(p, trama_mesh_create(NULL));
+    SAYS(p, trama_mesh_create_ids(1, NULL, names, ids));
+    ck_assert_ptr_nonnull(made = trama_mesh_create_ids(1, two, NULL, NULL));
     trama_mesh_destroy(&made);
-    ck_assert_ptr_nonnull(made = trama_mesh_create(1, two, unnamed, ids));
+    ck_assert_ptr_nonnull(made = trama_mesh_create_ids(1, two, unnamed, ids));
     trama_mesh_destroy(&made);
     SAYS(p, trama_mesh_child(NULL, 1, two, names, ids));
     SAYS(p, trama_mesh_child(mesh, 1, NULL, names, ids));
@@ -144,11 +144,11 @@ START_TEST(plans_of_a_change_of_layout)
     trama_reshard_plan *plan = NULL;
     trama_reshard_lack lack;
     const trama_move *moves;
-    REFUSES(trama_reshard_plan_new(NULL, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_new(mesh, NULL, mesh, &layout, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_new(mesh, &layout, NULL, &layout, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_new(mesh, &layout, mesh, NULL, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_new(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL));
+    REFUSES(trama_reshard_plan_create(NULL, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_create(mesh, NULL, mesh, &layout, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_create(mesh, &layout, NULL, &layout, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_create(mesh, &layout, mesh, NULL, TRAMA_F32, shape, &plan));
+    REFUSES(trama_reshard_plan_create(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL));
     REFUSES(trama_reshard_plan_told(NULL, &layout, mesh, &layout, TRAMA_F32, shape, tell, &lack, &plan));
     REFUSES(trama_reshard_plan_told(mesh, NULL, mesh, &layout, TRAMA_F32, shape, tell, &lack, &plan));
     REFUSES(trama_reshard_plan_told(mesh, &layout, NULL, &layout, TRAMA_F32, shape, tell, &lack, &plan));
@@ -166,8 +166,8 @@ START_TEST(plans_of_a_change_of_layout)
     trama_reshard_plan_destroy(NULL);
     trama_reshard_plan_destroy(&plan);
     GIVES(0, trama_reshard_plan_moves(NULL, &moves));
-    GIVES(0, trama_reshard_plan_certificate(NULL).processes);
-    TAKES(trama_reshard_plan_new(mesh, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
+    GIVES(0, trama_reshard_plan_cost(NULL).processes);
+    TAKES(trama_reshard_plan_create(mesh, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
     GIVES(0, trama_reshard_plan_moves(plan, NULL));
     trama_reshard_plan_destroy(&plan);
 }
@@ -318,7 +318,7 @@ START_TEST(targets_and_gradients)
     SAYS(p, trama_target_at(W, p, "t", 1, NULL));
     PASSES(trama_gradient_at(W, NULL, x));
     PASSES(trama_gradient_at(W, loss, NULL));
-    PASSES(trama_gradient_merge_at(W, NULL, 2, TRAMA_MEAN));
+    PASSES(trama_gradient_merge_at(W, NULL, 2, TRAMA_MERGE_AVG));
     PASSES(trama_merged_gradient_at(W, NULL, w));
     trama_optimizer sgd = trama_sgd(0.1);
     trama_value *step = trama_minimize(loss, &sgd);

@@ -134,7 +134,7 @@ static void check_shape(const trama_value *v, trama_shape shape)
 
 START_TEST(results_have_the_shapes_of_the_rule)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = input(p, "x", TRAMA_SHAPE(TRAMA_ANY, 5)), *y = input(p, "y", TRAMA_SHAPE(5, 3));
     const trama_op *product = defined(
                        (trama_op_definition){.name = "f", .n_in = 2, .n_out = 3, .rule = "mk, kn -> mn, [j=4]m, "}),
@@ -189,7 +189,7 @@ static trama_status only_f64(const trama_op_use *use, trama_dtype *result)
 
 START_TEST(wrong_uses_are_refused_with_file_line_and_op)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5)), *y = input(p, "y", TRAMA_SHAPE(4, 3));
     trama_value *f = trama_input(p, "f", TRAMA_F32, TRAMA_SHAPE(7, 5)), *v = input(p, "v", TRAMA_SHAPE(5));
     trama_value *big = input(p, "big", TRAMA_SHAPE(1, 1, 1, 1, 1, 1, 1, 1));
@@ -243,7 +243,7 @@ static trama_status two_types(const trama_op_use *use, trama_dtype *result)
 
 START_TEST(each_result_has_the_element_type_that_the_op_gives_it)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5)), *s = trama_state(p, "s", TRAMA_F32, TRAMA_SHAPE(7), NULL);
     const trama_op
         *top = defined(
@@ -270,7 +270,7 @@ START_TEST(whatever_a_rule_says_it_is_refused_or_can_be_used)
     static const char letters[] = "abc...,,->[]=2k ";
     uint64_t seed = 1;
     int accepted = 0, used = 0;
-    trama_mesh *mesh = trama_mesh_parse("2,3");
+    trama_mesh *mesh = trama_mesh_create("2,3");
     for (int i = 0; i < 200000; i++) {
         char rule[32] = "";
         for (int n = random_below(&seed, 12); n > 0; n--) {
@@ -282,7 +282,7 @@ START_TEST(whatever_a_rule_says_it_is_refused_or_can_be_used)
         trama_op_definition d = {.name = "f", .n_in = n_in, .n_out = n_out, .rule = rule, .cpu = nothing};
         if (trama_op_define(&d, &op))
             continue;
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_value *in[2];
         trama_layout given[2], computed[2], results[2];
         accepted++;
@@ -312,8 +312,8 @@ END_TEST
 
 START_TEST(layouts_are_inferred_as_for_a_built_in_op_of_that_rule)
 {
-    trama_program *p = trama_program_new();
-    trama_mesh *mesh = trama_mesh_parse("2,3");
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2,3");
     const trama_op *product = defined((trama_op_definition){
         .name = "product", .n_in = 2, .n_out = 1, .rule = "...mk,...kn->...mn", .partial = "linear,linear"});
     trama_value *x = input(p, "x", TRAMA_SHAPE(7, 5)), *y = input(p, "y", TRAMA_SHAPE(5, 9));
@@ -347,8 +347,8 @@ static void check_layout(const trama_value *v, const trama_mesh *mesh, const cha
 
 START_TEST(a_rule_says_what_is_whole_and_how_terms_combine)
 {
-    trama_program *p = trama_program_new();
-    trama_mesh *mesh = trama_mesh_parse("2");
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2");
     const trama_op
         *rows = defined((trama_op_definition){.name = "rows", .n_in = 1, .n_out = 1, .rule = "b[n]->b[n]"}),
         *largest = defined((trama_op_definition){
@@ -392,7 +392,7 @@ static void no_second_gradient(const trama_op_gradient *g)
 
 START_TEST(a_gradient_goes_through_an_op_that_has_one_and_else_is_an_error)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_op_definition d = {.name = "f", .n_in = 2, .n_out = 1, .rule = "...,...->..."};
     const trama_op *none = defined(d);
     d.gradient = wrong_gradient;
@@ -405,8 +405,8 @@ START_TEST(a_gradient_goes_through_an_op_that_has_one_and_else_is_an_error)
     check_error(&p, trama_gradient(loss, x), TRAMA_E_UNSUPPORTED, __LINE__, "through f (" __FILE__);
     trama_optimizer sgd = trama_sgd(1);
     check_error(&p, trama_minimize(loss, &sgd), TRAMA_E_UNSUPPORTED, __LINE__, "through f (" __FILE__);
-    trama_value *apart[] = {trama_stop_gradient(x), y};
-    trama_value *other = trama_sum(trama_add(x, trama_apply(none, 2, apart, NULL)));
+    trama_value *distinct[] = {trama_stop_gradient(x), y};
+    trama_value *other = trama_sum(trama_add(x, trama_apply(none, 2, distinct, NULL)));
     check_shape(trama_gradient(other, x), TRAMA_SHAPE(1, 5));
     int line = __LINE__ + 1;
     trama_value *turned = trama_apply(wrong, 2, operands, NULL);
@@ -423,7 +423,7 @@ END_TEST
 
 START_TEST(a_program_prints_an_op_with_its_attributes)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     char names[] = "power | low high", name[] = "powers";
     const trama_op *op = defined((trama_op_definition){.name = name, .n_in = 1, .n_out = 1, .attributes = names});
     memset(names, 'x', sizeof names - 1); /* all of the definition is copied */

@@ -16,7 +16,7 @@ static double counted[MOST_ELEMENTS]; /* 0, 1, 2, ... */
 
 static void set_up(void)
 {
-    p = trama_program_new();
+    p = trama_program_create();
     for (int i = 0; i < MOST_ELEMENTS; i++)
         counted[i] = i;
 }
@@ -38,14 +38,14 @@ static trama_target *target(trama_value *v)
     static int number;
     char name[16];
     snprintf(name, sizeof name, "t%d", number++);
-    trama_target *t = trama_target_new(p, name, v);
+    trama_target *t = trama_target_create(p, name, v);
     ck_assert_msg(t != NULL, "%s", trama_program_error(p));
     return t;
 }
 
 static simulation *run_on(const machine *m, trama_target *t)
 {
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.ways = 2, 1, 1, false}});
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.max_tiles = 2, 1, 1, false}});
     simulation_run(s, t);
     return s;
 }
@@ -102,7 +102,7 @@ static void try_path(const trama_mesh *mesh, const char *of_x, const char *of_w,
 START_TEST(pytorch_172932_gradients_through_partial_values)
 {
     static const char *const through[] = {NULL, "P(sum)", "P(avg)", "P(max)", "P(min)", "R", "S(0)", "S(1)"};
-    trama_mesh *line = trama_mesh_parse("2"), *plane = trama_mesh_parse("2,2");
+    trama_mesh *line = trama_mesh_create("2"), *plane = trama_mesh_create("2,2");
     for (int i = 0; i < 8; i++)
         try_path(line, "S(1)", "S(0)", through[i]);
     static const char *const through_plane[] = {NULL, "P,P", "P(avg),P", "S(0),P", "P,S(0)", "R,P", "P(max),P(max)"};
@@ -120,7 +120,7 @@ START_TEST(pytorch_162692_mean_of_3x4_over_2)
 {
     static const char *const meshes[] = {"2", "4", "[3,1]", "5"};
     for (int i = 0; i < 4; i++) {
-        trama_mesh *mesh = trama_mesh_parse(meshes[i]);
+        trama_mesh *mesh = trama_mesh_create(meshes[i]);
         int ranks = trama_mesh_size(mesh);
         expect(trama_mean(constant(TRAMA_SHAPE(3, 4), counted, mesh, "S(0)")), ranks, (double[]){5.5}, meshes[i]);
         expect(trama_mean(constant(TRAMA_SHAPE(1, 4), counted, mesh, "S(0)")), ranks, (double[]){1.5}, meshes[i]);
@@ -134,7 +134,7 @@ END_TEST
 /* The places of the largest elements of pieces were combined as if they were values. */
 START_TEST(pytorch_173936_argmax_over_a_split_and_of_partial_maxima)
 {
-    trama_mesh *mesh = trama_mesh_parse("2");
+    trama_mesh *mesh = trama_mesh_create("2");
     const double line[] = {10, 5, 3, 8}, rows[] = {1, 2, 3, 9, 10, 0, 0, 0}, others[] = {9, 5, 1, 0, 0, 5, 1, 9};
     expect(trama_argmax(constant(TRAMA_SHAPE(4), line, mesh, "S(0)"), 0), 2, (double[]){0}, "split");
     trama_value *maxima = trama_max_over(constant(TRAMA_SHAPE(2, 4), rows, mesh, "S(0)"), 1, ((int[]){0}), false);
@@ -150,7 +150,7 @@ END_TEST
 /* 6 rows over 4 processes failed; of #179502, columns of 12x8 viewed as 16x6 were taken for its rows. */
 START_TEST(pytorch_143372_views_of_uneven_shards)
 {
-    trama_mesh *mesh = trama_mesh_parse("4");
+    trama_mesh *mesh = trama_mesh_create("4");
     trama_value *rows = constant(TRAMA_SHAPE(6, 256), counted, mesh, "S(0)");
     expect(trama_reshape(rows, TRAMA_SHAPE(1536)), 4, counted, "flat");
     expect(trama_shard(trama_reshape(rows, TRAMA_SHAPE(1536)), mesh, "S(0)"), 4, counted, "flat, split");
@@ -168,13 +168,13 @@ END_TEST
 /* 17 rows over 8 processes: each was given all of them, and nobody was told. */
 START_TEST(jax_26946_a_constraint_that_does_not_divide_is_kept)
 {
-    trama_mesh *mesh = trama_mesh_parse("data=8");
+    trama_mesh *mesh = trama_mesh_create("data=8");
     machine *m = machine_uniform(8, 1);
     trama_value *x = constant(TRAMA_SHAPE(17, 16), counted, mesh, "R");
     trama_value *y = trama_shard(trama_add(x, x), mesh, "S(0)");
     simulation *s = run_on(m, target(y));
     for (int rank = 0; rank < 8; rank++) {
-        const plan_holding *h = plan_find(simulation_plan(s, rank), y->id);
+        const plan_dist_value *h = plan_find(simulation_plan(s, rank), y->id);
         int64_t rows = rank ? 2 : 3, first = rank ? 1 + 2 * rank : 0;
         ck_assert_int_eq(h->pieces.n, 1);
         const plan_region *held = &h->pieces.at[0].region;
@@ -195,19 +195,19 @@ END_TEST
 /* One compiled function had one mesh. Here it goes over four, one beside and two across the others, and joins two. */
 START_TEST(jax_18255_one_program_on_several_meshes)
 {
-    trama_mesh *line = trama_mesh_parse("4"), *turned = trama_mesh_parse("2,2:3,1,2,0"),
-               *beside = trama_mesh_parse("3:6,4,5"), *across = trama_mesh_parse("[2,1],2:5,0,3,6");
+    trama_mesh *line = trama_mesh_create("4"), *turned = trama_mesh_create("2,2:3,1,2,0"),
+               *colocated = trama_mesh_create("3:6,4,5"), *across = trama_mesh_create("[2,1],2:5,0,3,6");
     double wanted[7 * 5];
     for (int i = 0; i < 35; i++)
         wanted[i] = (2.0 * i) * (2.0 * i) + 3.0 * i;
     trama_value *x = constant(TRAMA_SHAPE(7, 5), counted, line, "S(0)");
     trama_value *twice = trama_reshard(trama_add(x, x), turned, "S(1),S(0)");
     trama_value *square = trama_reshard(trama_square(twice), across, "R,S(0)");
-    trama_value *triple = trama_scale(trama_reshard(x, beside, "S(1)"), 3);
+    trama_value *triple = trama_scale(trama_reshard(x, colocated, "S(1)"), 3);
     expect(trama_add(square, trama_reshard(triple, across, "S(1),R")), 7, wanted, "several meshes");
     trama_mesh_destroy(&line);
     trama_mesh_destroy(&turned);
-    trama_mesh_destroy(&beside);
+    trama_mesh_destroy(&colocated);
     trama_mesh_destroy(&across);
 }
 END_TEST
@@ -215,7 +215,8 @@ END_TEST
 /* A value was read on the processes of its own mesh only. */
 START_TEST(paddle_values_are_read_across_meshes)
 {
-    trama_mesh *home = trama_mesh_parse("3:1,3,2"), *away = trama_mesh_parse("2:0,4"), *one = trama_mesh_parse("1:3");
+    trama_mesh *home = trama_mesh_create("3:1,3,2"), *away = trama_mesh_create("2:0,4"),
+               *one = trama_mesh_create("1:3");
     trama_value *x = constant(TRAMA_SHAPE(5, 3), counted, home, "S(1)");
     trama_value *w = constant(TRAMA_SHAPE(3, 2), counted, home, "S(0)");
     trama_value *y = trama_matmul(x, w);

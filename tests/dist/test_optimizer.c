@@ -15,7 +15,7 @@
 static fit_run run_new(const fit_layout *l, const trama_optimizer *o, const plain_fit *data, int ranks, int variant)
 {
     fit f = fit_new(l, TRAMA_F64);
-    return fit_run_new(f, trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks,
+    return fit_run_new(f, trama_target_create(f.program, "train", trama_minimize(f.loss, o), f.loss), data, ranks,
                        variant);
 }
 
@@ -144,8 +144,8 @@ START_TEST(the_norm_of_all_gradients_can_be_read)
         plain_fit plain = plain_fit_new();
         fit f = fit_new(&fit_layouts[i], TRAMA_F64);
         trama_value *done = trama_minimize(f.loss, &o), *norm = trama_step_value(done, TRAMA_STEP_NORM);
-        fit_run r =
-            fit_run_new(f, trama_target_new(f.program, "train", done, norm), &plain, 1 + i % 4, i % MACHINE_VARIANTS);
+        fit_run r = fit_run_new(f, trama_target_create(f.program, "train", done, norm), &plain, 1 + i % 4,
+                                i % MACHINE_VARIANTS);
         simulation_run(r.s, r.train);
         plain_fit_gradients(&plain);
         dense got = simulation_value(r.s, norm);
@@ -156,7 +156,7 @@ START_TEST(the_norm_of_all_gradients_can_be_read)
 }
 END_TEST
 
-/* What a rank of a step sends, in exchanges of gradients and in bytes; ways 1, one process a rank. */
+/* What a rank of a step sends, in exchanges of gradients and in bytes; max_tiles 1, one process a rank. */
 static traffic traffic_of(const fit_layout *l, const trama_optimizer *o)
 {
     plain_fit plain = plain_fit_new();
@@ -191,13 +191,13 @@ END_TEST
 
 START_TEST(lamb_moves_parameters_that_are_zero)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3), NULL);
     trama_value *still = trama_parameter(p, "still", TRAMA_F64, TRAMA_SHAPE(2), NULL);
     trama_optimizer lamb = trama_lamb(0.25);
     trama_value *one = trama_fill(p, TRAMA_F64, TRAMA_SHAPE(3), 1);
     trama_value *loss = trama_add(trama_sum(trama_mul(w, one)), trama_sum(trama_scale(still, 0)));
-    trama_target *t = trama_target_new(p, "t", trama_minimize(loss, &lamb));
+    trama_target *t = trama_target_create(p, "t", trama_minimize(loss, &lamb));
     machine *m = machine_uniform(1, 1);
     simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}});
     simulation_run(s, t);
@@ -242,10 +242,10 @@ static void slower_and_slower(const trama_update *u)
 
 START_TEST(a_rule_may_count_steps)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
     trama_optimizer mine = trama_optimizer_define("harmonic", 1, slower_and_slower);
-    trama_target *t = trama_target_new(p, "t", trama_minimize(trama_sum(w), &mine));
+    trama_target *t = trama_target_create(p, "t", trama_minimize(trama_sum(w), &mine));
     machine *m = machine_uniform(1, 1);
     simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}});
     for (int step = 0; step < 4; step++)

@@ -13,7 +13,7 @@ static const int wide[] = {300, 200, 100, 10};
 
 static mlp_job job_new(const char *mesh)
 {
-    mlp_job j = mlp_job_new(mlp_new(mesh, 3, wide, "adamw"), 0, 1, &(plan_options){.ways = 1});
+    mlp_job j = mlp_job_new(mlp_new(mesh, 3, wide, "adamw"), 0, 1, &(plan_options){.max_tiles = 1});
     mlp_job_step(&j, 18, 1);
     return j;
 }
@@ -112,7 +112,7 @@ typedef struct job {
 
 static job job_begin(int workers)
 {
-    job j = {.m = machine_uniform(1, workers), .program = trama_program_new()};
+    job j = {.m = machine_uniform(1, workers), .program = trama_program_create()};
     j.x = trama_input(j.program, "x", TRAMA_F64, TRAMA_SHAPE(40, 40));
     return j;
 }
@@ -122,7 +122,7 @@ static const plan *job_run(job *j, int n, trama_value *const *values)
 {
     trama_target *t = trama_target_at(NOWHERE, j->program, "t", n, values);
     ck_assert_msg(!trama_program_status(j->program), "%s", trama_program_error(j->program));
-    j->s = simulation_new(j->program, j->m, &(simulation_options){.plan = {.ways = 1}});
+    j->s = simulation_new(j->program, j->m, &(simulation_options){.plan = {.max_tiles = 1}});
     dense data = dense_random(j->x->shape, 1, -1, 1, false);
     simulation_feed(j->s, j->x, &data);
     simulation_run(j->s, t);

@@ -17,10 +17,10 @@ static trama_optimizer sgd_of, *sgd = &sgd_of;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    other = trama_program_new();
-    mesh = trama_mesh_parse("a=2,b=2");
-    pair = trama_mesh_parse("2");
+    p = trama_program_create();
+    other = trama_program_create();
+    mesh = trama_mesh_create("a=2,b=2");
+    pair = trama_mesh_create("2");
     x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, 6));
     any = trama_input(p, "any", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 6));
     labels = trama_input(p, "labels", TRAMA_I32, TRAMA_SHAPE(4));
@@ -106,7 +106,7 @@ START_TEST(without_a_program_there_is_a_message_and_no_value)
     check_message(trama_error(), "the program is NULL", __LINE__ - 1);
     ck_assert_ptr_null(trama_run_counter(NULL));
     check_message(trama_error(), "the program is NULL", __LINE__ - 1);
-    ck_assert_ptr_null(trama_target_new(NULL, "t", x));
+    ck_assert_ptr_null(trama_target_create(NULL, "t", x));
     check_message(trama_error(), "the program is NULL", __LINE__ - 1);
     ck_assert_int_eq(trama_program_status(NULL), TRAMA_E_ARGUMENT);
 }
@@ -235,13 +235,13 @@ END_TEST
 
 START_TEST(targets_are_checked)
 {
-    WRONG(TRAMA_E_ARGUMENT, "a name", trama_target_new(p, NULL, loss));
-    trama_target_new(p, "train", loss);
-    WRONG(TRAMA_E_ARGUMENT, "'train' is taken", trama_target_new(p, "train", loss));
-    WRONG(TRAMA_E_ARGUMENT, "value 1 is NULL", trama_target_new(p, "t", loss, NULL));
-    WRONG(TRAMA_E_ARGUMENT, "foreign belongs to another", trama_target_new(p, "t", loss, foreign));
+    WRONG(TRAMA_E_ARGUMENT, "a name", trama_target_create(p, NULL, loss));
+    trama_target_create(p, "train", loss);
+    WRONG(TRAMA_E_ARGUMENT, "'train' is taken", trama_target_create(p, "train", loss));
+    WRONG(TRAMA_E_ARGUMENT, "value 1 is NULL", trama_target_create(p, "t", loss, NULL));
+    WRONG(TRAMA_E_ARGUMENT, "foreign belongs to another", trama_target_create(p, "t", loss, foreign));
     trama_value *one = trama_minimize(loss, sgd), *two = trama_minimize(loss, sgd);
-    WRONG(TRAMA_E_ARGUMENT, "update the same state", trama_target_new(p, "t", one, two));
+    WRONG(TRAMA_E_ARGUMENT, "update the same state", trama_target_create(p, "t", one, two));
 }
 END_TEST
 
@@ -265,7 +265,7 @@ START_TEST(null_passes_through_without_another_message)
     ck_assert_ptr_null(trama_gradient(NULL, x));
     ck_assert_ptr_null(trama_gradient(loss, NULL));
     ck_assert_ptr_null(trama_minimize(NULL, sgd));
-    ck_assert_ptr_null(trama_target_new(p, "t", (trama_value *)NULL));
+    ck_assert_ptr_null(trama_target_create(p, "t", (trama_value *)NULL));
     ck_assert_str_eq(trama_program_error(p), before);
     free(before);
 }
@@ -287,7 +287,7 @@ START_TEST(a_program_without_errors_says_so)
 {
     ck_assert_int_eq(trama_program_status(p), TRAMA_OK);
     ck_assert_str_eq(trama_program_error(p), "");
-    ck_assert_ptr_nonnull(trama_target_new(p, "train", trama_minimize(loss, sgd), loss));
+    ck_assert_ptr_nonnull(trama_target_create(p, "train", trama_minimize(loss, sgd), loss));
     ck_assert_int_eq(trama_program_status(p), TRAMA_OK);
 }
 END_TEST

@@ -230,9 +230,9 @@ static garden plant(uint64_t number)
 {
     static const char *const meshes[] = {"1",           "2",   "3", "2,2",   "2,3",      "3,2",        "2,2,2",
                                          "2,2:3,1,0,2", "1,2", "5", "[3,1]", "[1,20,2]", "[2,1],[1,9]"};
-    garden g = {.seed = 1000003 * number + 17, .p = trama_program_new()};
-    g.mesh = trama_mesh_parse(meshes[below(&g, 13)]);
-    g.other = trama_mesh_parse(g.mesh->size > 2 ? "2:2,0" : "1:0");
+    garden g = {.seed = 1000003 * number + 17, .p = trama_program_create()};
+    g.mesh = trama_mesh_create(meshes[below(&g, 13)]);
+    g.other = trama_mesh_create(g.mesh->size > 2 ? "2:2,0" : "1:0");
     int n_leaves = 1 + below(&g, 2), n_ops = 2 + below(&g, 12);
     for (int i = 0; i < n_leaves; i++)
         g.values[g.n_values++] =

@@ -39,8 +39,8 @@ static int64_t try_pairs_on(const trama_mesh *mesh, int64_t stride)
             c.to = list.at[at % list.n];
             c.seed = (uint64_t)tried;
             c.fresh = tried % 5 == 0;
-            c.message_window = change_window(c.shape, (int)(tried % 60));
-            c.ways = 1 + (int)(tried % 3);
+            c.staging_bytes = change_window(c.shape, (int)(tried % 60));
+            c.max_tiles = 1 + (int)(tried % 3);
             change_try(&c, NULL);
         }
         at -= (int64_t)list.n * list.n;
@@ -54,7 +54,7 @@ static int64_t try_pairs_on(const trama_mesh *mesh, int64_t stride)
 
 static int64_t try_pairs(const char *mesh_name, int64_t stride)
 {
-    trama_mesh *mesh = trama_mesh_parse(mesh_name);
+    trama_mesh *mesh = trama_mesh_create(mesh_name);
     int64_t tried = try_pairs_on(mesh, stride);
     trama_mesh_destroy(&mesh);
     return tried;
@@ -103,7 +103,7 @@ START_TEST(every_pair_on_axes_with_weights)
     int draws = suite_is_long() ? 12 : suite_is_sanitized() ? 1 : 3;
     for (int i = 0; i < 4; i++)
         for (int draw = 0; draw < draws; draw++) {
-            trama_mesh *mesh = random_weights(trama_mesh_parse(meshes[i]), &seed);
+            trama_mesh *mesh = random_weights(trama_mesh_create(meshes[i]), &seed);
             ck_assert_int_gt(try_pairs_on(mesh, i < 2 ? 1 : suite_is_long() ? 5 : 31), 200);
             trama_mesh_destroy(&mesh);
         }
@@ -119,10 +119,10 @@ END_TEST
 static void try_text(const char *from_mesh, const char *from, const char *to_mesh, const char *to, trama_shape shape,
                      int ranks, int ids, bool exact, change_traffic *moved)
 {
-    trama_mesh *a = trama_mesh_parse(from_mesh), *b = trama_mesh_parse(to_mesh);
+    trama_mesh *a = trama_mesh_create(from_mesh), *b = trama_mesh_create(to_mesh);
     machine *m = machine_uniform(ranks, 2);
     process_map *map = map_by_order(ids, NULL, m);
-    change c = {.from_mesh = a, .to_mesh = b, .shape = shape, .machine = m, .map = map, .ways = 2, .seed = 1};
+    change c = {.from_mesh = a, .to_mesh = b, .shape = shape, .machine = m, .map = map, .max_tiles = 2, .seed = 1};
     c.exact = exact;
     ck_assert_msg(!trama_layout_parse(a, shape.ndim, from, &c.from), "%s", trama_error());
     ck_assert_msg(!trama_layout_parse(b, shape.ndim, to, &c.to), "%s", trama_error());
@@ -202,9 +202,10 @@ START_TEST(a_target_takes_what_it_lacks_from_the_nearest_holder)
         places[r] = (machine_place){.rank = r, .workers = 1, .path = {r / 2, 0, 0, r}};
     machine m = {4, 4, places};
     process_map *map = map_by_order(4, NULL, &m);
-    trama_mesh *holders = trama_mesh_parse("2:0,2"), *all = trama_mesh_parse("4"),
-               *turned = trama_mesh_parse("4:3,2,1,0");
-    change c = {.from_mesh = holders, .to_mesh = all, .shape = TRAMA_SHAPE(3, 5), .machine = &m, .map = map, .ways = 1};
+    trama_mesh *holders = trama_mesh_create("2:0,2"), *all = trama_mesh_create("4"),
+               *turned = trama_mesh_create("4:3,2,1,0");
+    change c = {
+        .from_mesh = holders, .to_mesh = all, .shape = TRAMA_SHAPE(3, 5), .machine = &m, .map = map, .max_tiles = 1};
     change_traffic moved[4];
     ck_assert(!trama_layout_parse(holders, 2, "R", &c.from) && !trama_layout_parse(all, 2, "R", &c.to));
     for (int i = 0; i < 2; i++) {
@@ -221,13 +222,13 @@ START_TEST(a_target_takes_what_it_lacks_from_the_nearest_holder)
 }
 END_TEST
 
-/* Messages land in tiles of the target, so that nothing is unpacked; each process copies its own part alone. */
+/* Messages complete in tiles of the target, so that nothing is unpacked; each process copies its own part alone. */
 START_TEST(an_all_gather_copies_nothing_but_its_own_part)
 {
-    trama_mesh *mesh = trama_mesh_parse("4");
+    trama_mesh *mesh = trama_mesh_create("4");
     machine *m = machine_uniform(4, 4);
     process_map *map = map_by_order(4, NULL, m);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_shape shape = TRAMA_SHAPE(8, 3);
     trama_layout split, whole;
     ck_assert(!trama_layout_parse(mesh, 2, "S(0)", &split) && !trama_layout_parse(mesh, 2, "R", &whole));
@@ -412,7 +413,7 @@ START_TEST(what_a_change_is_said_to_cost_is_what_its_plan_receives)
     const box whole = box_whole(shape);
     int compared = 0;
     for (int i = 0; i < 9; i++) {
-        trama_mesh *a = trama_mesh_parse(meshes[i / 3]), *b = trama_mesh_parse(meshes[i % 3]);
+        trama_mesh *a = trama_mesh_create(meshes[i / 3]), *b = trama_mesh_create(meshes[i % 3]);
         layout_list from = {0}, to = {0};
         every_layout(a, shape.ndim, true, &from);
         every_layout(b, shape.ndim, true, &to);
@@ -422,8 +423,8 @@ START_TEST(what_a_change_is_said_to_cost_is_what_its_plan_receives)
             trama_reshard_plan *p = NULL;
             if (changes_kind(&t))
                 continue;
-            ck_assert(!trama_reshard_plan_new(a, f, b, g, TRAMA_F32, shape, &p));
-            int64_t received = trama_reshard_plan_certificate(p).received;
+            ck_assert(!trama_reshard_plan_create(a, f, b, g, TRAMA_F32, shape, &p));
+            int64_t received = trama_reshard_plan_cost(p).received;
             ck_assert_msg(reshard_most_bytes(&t) == received, "meshes %s and %s, pair %lld: %lld bytes, not %lld",
                           meshes[i / 3], meshes[i % 3], (long long)k, (long long)reshard_most_bytes(&t),
                           (long long)received);

@@ -19,7 +19,7 @@ static void expect_on(const fit_layout *l, const trama_schedule *schedule, doubl
     sgd.schedule = *schedule;
     trama_value *done = trama_minimize(f.loss, &sgd), *rate = trama_step_value(done, TRAMA_STEP_LR);
     trama_value *step = trama_step_value(done, TRAMA_STEP_NUMBER);
-    fit_run r = fit_run_new(f, trama_target_new(f.program, "train", done, rate, step), &plain, 2, 2);
+    fit_run r = fit_run_new(f, trama_target_create(f.program, "train", done, rate, step), &plain, 2, 2);
     for (int i = 0; i < n; i++) {
         simulation_run(r.s, r.train);
         plain_fit_gradients(&plain);

@@ -16,9 +16,9 @@ static trama_mesh *mesh, *other;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("dp=2,mp=2");
-    other = trama_mesh_parse("q=3:5,1,4");
+    p = trama_program_create();
+    mesh = trama_mesh_create("dp=2,mp=2");
+    other = trama_mesh_create("q=3:5,1,4");
 }
 
 static void tear_down(void)
@@ -145,7 +145,7 @@ START_TEST(parts_on_meshes_of_their_own_train_as_on_one_device)
     static const char *const held[] = {"R,R", "R,S(1)", "R,S(1) mask{1,1,0,0}", "S(0),R mask{0,1,1,0}"};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
         trama_program_destroy(&p);
-        p = trama_program_new();
+        p = trama_program_create();
         const trama_init init = {-1, 1, 3, 4}, other_init = {-1, 1, 5, 6};
         trama_value *x = trama_shard(input("x", 7, 4), other, "q,-");
         trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(4, 9), &init);
@@ -158,7 +158,7 @@ START_TEST(parts_on_meshes_of_their_own_train_as_on_one_device)
         trama_value *loss = trama_add(trama_mean(trama_square(z)), trama_mean(trama_square(trama_mul(v, v))));
         trama_optimizer adam = trama_adam(0.1);
         trama_value *dx = trama_gradient(loss, x);
-        trama_target *t = trama_target_new(p, "t", trama_minimize(loss, &adam), loss, dx);
+        trama_target *t = trama_target_create(p, "t", trama_minimize(loss, &adam), loss, dx);
         ck_assert_msg(t != NULL, "%s", trama_program_error(p));
         dense data = dense_random(x->shape, 1, -1, 1, false);
         pair_try(p, t, 1, (trama_value *[]){x}, &data, 6, 1e-9, held[i]);

@@ -20,8 +20,8 @@ static trama_mesh *mesh;
 
 static void set_up(void)
 {
-    p = trama_program_new();
-    mesh = trama_mesh_parse("a=2,b=2");
+    p = trama_program_create();
+    mesh = trama_mesh_create("a=2,b=2");
     x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, 6));
     wide = trama_input(p, "wide", TRAMA_F64, TRAMA_SHAPE(INT64_C(1) << 57));
     ck_assert(!trama_program_status(p));
@@ -154,21 +154,21 @@ START_TEST(the_largest_tensors_are_completed_and_planned)
     trama_value *a = trama_shard(trama_input(p, "a", TRAMA_F32, TRAMA_SHAPE(n, n)), mesh, "S(0),S(1)");
     trama_value *b = trama_input(p, "b", TRAMA_F32, TRAMA_SHAPE(n, n));
     trama_value *loss = trama_mean(trama_square(trama_matmul(a, b)));
-    ck_assert_ptr_nonnull(trama_target_new(p, "t", loss, trama_gradient(loss, b)));
+    ck_assert_ptr_nonnull(trama_target_create(p, "t", loss, trama_gradient(loss, b)));
     trama_value *c = trama_shard(trama_input(p, "c", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, n)), mesh, "S(0),?");
     trama_value *d = trama_input(p, "d", TRAMA_F32, TRAMA_SHAPE(n, TRAMA_ANY));
-    ck_assert_ptr_nonnull(trama_target_new(p, "fed", trama_matmul(trama_matmul(c, d), trama_matmul(c, b))));
+    ck_assert_ptr_nonnull(trama_target_create(p, "fed", trama_matmul(trama_matmul(c, d), trama_matmul(c, b))));
     ck_assert_msg(!trama_complete_text(p, INT64_MAX, &words), "%s", trama_error());
     free(words);
     trama_layout from, to;
     trama_reshard_plan *plan = NULL;
     int64_t planned = INT64_C(1) << 40;
     ck_assert(!trama_layout_parse(mesh, 1, "S(0),R", &from) && !trama_layout_parse(mesh, 1, "R,S(0)", &to));
-    ck_assert_msg(!trama_reshard_plan_new(mesh, &from, mesh, &to, TRAMA_U8, TRAMA_SHAPE(planned), &plan), "%s",
+    ck_assert_msg(!trama_reshard_plan_create(mesh, &from, mesh, &to, TRAMA_U8, TRAMA_SHAPE(planned), &plan), "%s",
                   trama_error());
-    ck_assert_int_eq(trama_reshard_plan_certificate(plan).received, planned / 2);
+    ck_assert_int_eq(trama_reshard_plan_cost(plan).received, planned / 2);
     trama_reshard_plan_destroy(&plan);
-    ck_assert_int_eq(trama_reshard_plan_new(mesh, &from, mesh, &to, TRAMA_U8, TRAMA_SHAPE(MOST_BYTES), &plan),
+    ck_assert_int_eq(trama_reshard_plan_create(mesh, &from, mesh, &to, TRAMA_U8, TRAMA_SHAPE(MOST_BYTES), &plan),
                      TRAMA_E_MEMORY);
 }
 END_TEST
@@ -293,11 +293,11 @@ START_TEST(a_plan_of_a_change_of_layout_refuses_a_shape_that_cannot_be)
     ck_assert(!trama_layout_parse(mesh, 2, "S(0),R", &layout));
     trama_shape wrong[] = {TRAMA_SHAPE(-2, 3), TRAMA_SHAPE(INT64_MAX, 3), TRAMA_SHAPE(TRAMA_ANY, 3)};
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(trama_reshard_plan_new(mesh, &layout, mesh, &layout, TRAMA_F32, wrong[i], &plan),
+        ck_assert_int_eq(trama_reshard_plan_create(mesh, &layout, mesh, &layout, TRAMA_F32, wrong[i], &plan),
                          TRAMA_E_SHAPE);
-    ck_assert_int_eq(trama_reshard_plan_new(mesh, &layout, mesh, &layout, (trama_dtype)77, TRAMA_SHAPE(2, 3), &plan),
+    ck_assert_int_eq(trama_reshard_plan_create(mesh, &layout, mesh, &layout, (trama_dtype)77, TRAMA_SHAPE(2, 3), &plan),
                      TRAMA_E_DTYPE);
-    ck_assert_int_eq(trama_reshard_plan_new(mesh, &layout, mesh, &layout, TRAMA_F32, by_hand(50, 1), &plan),
+    ck_assert_int_eq(trama_reshard_plan_create(mesh, &layout, mesh, &layout, TRAMA_F32, by_hand(50, 1), &plan),
                      TRAMA_E_LAYOUT);
     ck_assert_ptr_null(plan);
 }

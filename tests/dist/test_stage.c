@@ -39,10 +39,10 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 
 static change change_of(const staged_case *s)
 {
-    change c = {.from_mesh = trama_mesh_parse(s->from_mesh),
-                .to_mesh = trama_mesh_parse(s->to_mesh),
+    change c = {.from_mesh = trama_mesh_create(s->from_mesh),
+                .to_mesh = trama_mesh_create(s->to_mesh),
                 .shape = trama_shape_of(s->ndim, s->extent),
-                .ways = 1,
+                .max_tiles = 1,
                 .seed = 3,
                 .two_levels = true};
     ck_assert_msg(!trama_layout_parse(c.from_mesh, s->ndim, s->from, &c.from), "%s", trama_error());
@@ -78,9 +78,9 @@ START_TEST(messages_are_few)
     for (int i = 0; i < N_CASES; i++) {
         change c = change_of(&cases[i]);
         trama_reshard_plan *p = NULL;
-        ck_assert_msg(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p), "%s",
+        ck_assert_msg(!trama_reshard_plan_create(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p), "%s",
                       trama_error());
-        trama_certificate says = trama_reshard_plan_certificate(p);
+        trama_reshard_cost says = trama_reshard_plan_cost(p);
         trama_reshard_plan_destroy(&p);
         ck_assert_msg(says.messages <= cases[i].messages, "case %d: %d messages", i, says.messages);
         ck_assert_msg(!cases[i].ratio == (says.bound < 0), "case %d", i);
@@ -102,8 +102,8 @@ START_TEST(few_or_large_messages_go_straight)
     for (int i = 0; i < 3; i++) {
         change c = change_of(&straight[i]);
         trama_reshard_plan *p = NULL;
-        ck_assert(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p));
-        trama_certificate says = trama_reshard_plan_certificate(p);
+        ck_assert(!trama_reshard_plan_create(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p));
+        trama_reshard_cost says = trama_reshard_plan_cost(p);
         trama_reshard_plan_destroy(&p);
         ck_assert_int_eq(says.received, says.bound);
         ck_assert_int_eq(says.messages, straight[i].messages);
@@ -121,7 +121,7 @@ START_TEST(no_message_is_larger_than_mpi_counts)
         change c = change_of(&large[i]);
         trama_reshard_plan *p = NULL;
         const trama_move *moves;
-        ck_assert(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p));
+        ck_assert(!trama_reshard_plan_create(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p));
         int64_t n = trama_reshard_plan_moves(p, &moves);
         for (int64_t k = 0; k < n; k++)
             ck_assert_int_le(moves[k].bytes, 1 << 30);
@@ -153,8 +153,8 @@ START_TEST(sums_to_pieces_by_weight_go_by_way_of_equal_pieces)
         c.machine = m;
         c.map = map;
         change_try(&c, NULL);
-        ck_assert(!trama_reshard_plan_new(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F64, c.shape, &p));
-        double bytes = 8 * (double)trama_shape_count(c.shape), got = trama_reshard_plan_certificate(p).received / bytes;
+        ck_assert(!trama_reshard_plan_create(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F64, c.shape, &p));
+        double bytes = 8 * (double)trama_shape_count(c.shape), got = trama_reshard_plan_cost(p).received / bytes;
         ck_assert_msg(got <= heavy[i].ratio * 1.02, "case %zu: %g times the tensor", i, got);
         trama_reshard_plan_destroy(&p);
         map_destroy(&map);

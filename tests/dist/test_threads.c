@@ -24,7 +24,7 @@ static double train_once(const char *mesh_name, int ranks)
     simulation_run(s, m.train);
     dense loss = simulation_value(s, m.loss);
     double result = loss.at[0];
-    trama_mesh_parse(mesh_name[0] == 'd' ? "?d" : "?m");
+    trama_mesh_create(mesh_name[0] == 'd' ? "?d" : "?m");
     if (!strstr(trama_error(), mesh_name[0] == 'd' ? "'?d'" : "'?m'"))
         result = -1;
     dense_free(&loss);

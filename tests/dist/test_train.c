@@ -19,7 +19,7 @@ static void train(const char *mesh, const char *optimizer, const machine *table,
 {
     char name[64];
     mlp m = mlp_new(mesh, 3, sizes, optimizer);
-    snprintf(name, sizeof name, "%s, %s, %d ranks, %d ways", mesh, optimizer, table->n_ranks, o->plan.ways);
+    snprintf(name, sizeof name, "%s, %s, %d ranks, %d tiles", mesh, optimizer, table->n_ranks, o->plan.max_tiles);
     pair both = pair_new(m.program, table, o, name);
     static const int batches[] = {5, 5, 1, 2, 0};
     for (int step = 0; step < 5; step++) {
@@ -101,14 +101,14 @@ END_TEST
 /* A sum that its one reader could make, but for a process of the same place whose part of it is empty. */
 START_TEST(sums_of_which_somebody_reads_nothing_are_made)
 {
-    trama_mesh *mesh = trama_mesh_parse("2,3");
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("2,3");
+    trama_program *p = trama_program_create();
     trama_init init = {-1, 1, 1, 2};
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(1, 1)), mesh, "P(min),R");
     trama_value *v = trama_shard(trama_parameter(p, "v", TRAMA_F64, TRAMA_SHAPE(1), &init), mesh, "S(0),R");
     trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(1, 3), &init), mesh, "S(0)[1],S(0)[0]");
     trama_value *y = trama_reshape(x, TRAMA_SHAPE(1, 1)), *sum = trama_add(y, v), *product = trama_matmul(y, w);
-    trama_target *t = trama_target_new(p, "t", sum, product);
+    trama_target *t = trama_target_create(p, "t", sum, product);
     dense data = dense_random(TRAMA_SHAPE(1, 1), 5, -1, 1, false);
     pair_try(p, t, 1, &x, &data, 6, 1e-12, "empty");
     dense_free(&data);

@@ -117,7 +117,7 @@ END_TEST
  * nobody waits in a circle. */
 static void step_together(const trama_mesh *mesh, const machine *m, double clip_norm, const simulation_options *options)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_optimizer o = trama_adam(0.01);
     trama_init init = {-1, 1, 3, 4};
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, 2));
@@ -128,7 +128,7 @@ static void step_together(const trama_mesh *mesh, const machine *m, double clip_
     trama_value *loss = trama_mean(trama_square(trama_tanh(trama_matmul_trans(part, w, true, false))));
     o.clip_norm = clip_norm;
     o.loss_scale = trama_loss_scale_dynamic();
-    trama_target *t = trama_target_new(p, "t", loss, trama_minimize(loss, &o));
+    trama_target *t = trama_target_create(p, "t", loss, trama_minimize(loss, &o));
     pair both = pair_new(p, m, options, "step");
     dense data = dense_random(TRAMA_SHAPE(4, 2), 1, -1, 1, false);
     pair_feed(&both, x, &data);
@@ -144,7 +144,7 @@ START_TEST(steps_that_need_all_gradients_first_come_to_their_end)
     for (int i = 0; i < N_MESHES; i++)
         for (int ranks = 1; ranks <= 4; ranks++)
             for (int variant = 1; variant < MACHINE_VARIANTS; variant++) {
-                trama_mesh *mesh = trama_mesh_parse(meshes[i]);
+                trama_mesh *mesh = trama_mesh_create(meshes[i]);
                 machine *m = machine_uniform(ranks, 2);
                 machine_vary(m, variant);
                 for (int k = 0; k < 4; k++)
@@ -162,8 +162,8 @@ START_TEST(states_that_arrive_together_wait_for_readers_of_the_old_ones)
 {
     for (int variant = 1; variant < MACHINE_VARIANTS; variant++)
         for (int ranks = 1; ranks <= 4; ranks++) {
-            trama_mesh *mesh = trama_mesh_parse("2,2");
-            trama_program *p = trama_program_new();
+            trama_mesh *mesh = trama_mesh_create("2,2");
+            trama_program *p = trama_program_create();
             trama_optimizer o = trama_lamb(0.01);
             trama_init init = {-1, 1, 3, 4};
             machine *m = machine_uniform(ranks, 2);
@@ -173,7 +173,7 @@ START_TEST(states_that_arrive_together_wait_for_readers_of_the_old_ones)
             trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3, 5), &init);
             trama_value *y = trama_shard(trama_tanh(trama_matmul(x, v)), mesh, "S(0),S(1)");
             trama_value *loss = trama_mean(trama_square(trama_matmul_trans(y, w, false, true)));
-            trama_target *t = trama_target_new(p, "t", loss, trama_minimize(loss, &o));
+            trama_target *t = trama_target_create(p, "t", loss, trama_minimize(loss, &o));
             pair both = pair_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}}, "lamb");
             dense data = dense_random(x->shape, 1, -1, 1, false);
             pair_feed(&both, x, &data);
@@ -224,7 +224,7 @@ static void check_account(const simulation *s, int ranks, int64_t bytes)
         for (int i = 0; i < p->exchanges.n; i++) {
             const plan_exchange *e = &p->exchanges.at[i];
             ck_assert(e->bound < 0 || e->bound == e->received);
-            ck_assert(!e->unlike || e->from.mask);
+            ck_assert(!e->heterogeneous || e->from.mask);
             bytes -= e->received;
         }
     }
@@ -236,8 +236,8 @@ typedef trama_target *write_function(trama_program *p, const trama_mesh *mesh);
 
 static int64_t bytes_of(write_function *write, const char *mesh_text, const int *kinds)
 {
-    trama_mesh *mesh = trama_mesh_parse(mesh_text);
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create(mesh_text);
+    trama_program *p = trama_program_create();
     trama_target *t = write(p, mesh);
     ck_assert_msg(t != NULL, "%s", trama_program_error(p));
     machine *m = machine_uniform(mesh->size, 1);
@@ -275,38 +275,38 @@ static trama_value *replicated(trama_program *p, const trama_mesh *mesh)
 
 static trama_target *write_tanh(trama_program *p, const trama_mesh *mesh)
 {
-    return trama_target_new(p, "t", trama_tanh(replicated(p, mesh)));
+    return trama_target_create(p, "t", trama_tanh(replicated(p, mesh)));
 }
 
 /* Nobody but tanh reads exp. */
 static trama_target *write_chain(trama_program *p, const trama_mesh *mesh)
 {
-    return trama_target_new(p, "t", trama_tanh(trama_softmax(trama_exp(replicated(p, mesh)), 1)));
+    return trama_target_create(p, "t", trama_tanh(trama_softmax(trama_exp(replicated(p, mesh)), 1)));
 }
 
 static trama_target *write_moves(trama_program *p, const trama_mesh *mesh)
 {
     trama_value *x = replicated(p, mesh), *half = trama_cast(x, TRAMA_F32);
     trama_value *y = trama_relu(trama_neg(trama_transpose(trama_shift(x, 0, 1), NULL)));
-    return trama_target_new(p, "t", trama_max(y), trama_reshape(y, TRAMA_SHAPE(ROWS * COLUMNS)), half);
+    return trama_target_create(p, "t", trama_max(y), trama_reshape(y, TRAMA_SHAPE(ROWS * COLUMNS)), half);
 }
 
 /* What moves on from where it was computed goes once, in its last form. */
 static trama_target *write_move_of_tanh(trama_program *p, const trama_mesh *mesh)
 {
-    return trama_target_new(p, "t", trama_transpose(trama_tanh(replicated(p, mesh)), NULL));
+    return trama_target_create(p, "t", trama_transpose(trama_tanh(replicated(p, mesh)), NULL));
 }
 
 static trama_target *write_pieces_of_tanh(trama_program *p, const trama_mesh *mesh)
 {
     trama_value *whole = trama_shard(trama_tanh(replicated(p, mesh)), mesh, "R");
-    return trama_target_new(p, "t", trama_exp(trama_reshard(whole, mesh, "S(0)")));
+    return trama_target_create(p, "t", trama_exp(trama_reshard(whole, mesh, "S(0)")));
 }
 
 /* What moves between two that round waits with them. */
 static trama_target *write_move_between(trama_program *p, const trama_mesh *mesh)
 {
-    return trama_target_new(p, "t", trama_softmax(trama_transpose(trama_tanh(replicated(p, mesh)), NULL), 0));
+    return trama_target_create(p, "t", trama_softmax(trama_transpose(trama_tanh(replicated(p, mesh)), NULL), 0));
 }
 
 START_TEST(results_go_once_to_each_place_of_another_kind)
@@ -340,7 +340,7 @@ static trama_target *write_step(trama_program *p, const trama_mesh *mesh, const 
     trama_init init = {-1, 1, 3, 4};
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(12, ROWS)), mesh, "S(0)");
     trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), &init), mesh, "R");
-    return trama_target_new(p, "t", trama_minimize(trama_sum(trama_square(trama_matmul(x, w))), o));
+    return trama_target_create(p, "t", trama_minimize(trama_sum(trama_square(trama_matmul(x, w))), o));
 }
 
 static trama_target *write_sgd(trama_program *p, const trama_mesh *mesh)

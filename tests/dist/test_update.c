@@ -18,8 +18,8 @@ static const trama_init random_init = {-1, 1, 5, 1}, other_init = {-1, 1, 5, 2};
 
 static void set_up(void)
 {
-    mesh = trama_mesh_parse("a=2,b=2");
-    p = trama_program_new();
+    mesh = trama_mesh_create("a=2,b=2");
+    p = trama_program_create();
     w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(7, 5), &random_init);
     s = trama_state(p, "s", TRAMA_F64, TRAMA_SHAPE(7, 5), &other_init);
     x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(7, 5));
@@ -50,7 +50,7 @@ START_TEST(an_op_after_the_update_reads_the_state_before_it)
 {
     trama_value *updated = sgd(w, trama_square(x)), *step = trama_sub(updated, w),
                 *norm = trama_sum(trama_square(step));
-    try(trama_target_new(p, "t", updated, step, norm), "step = new - old");
+    try(trama_target_create(p, "t", updated, step, norm), "step = new - old");
 }
 END_TEST
 
@@ -59,14 +59,14 @@ START_TEST(a_forward_pass_recorded_after_minimize_uses_the_old_parameters)
     trama_optimizer o = trama_adamw(0.1);
     trama_value *loss = trama_mean(trama_square(trama_sub(w, x))), *effect = trama_minimize(loss, &o);
     trama_value *late = trama_matmul_trans(w, x, false, true);
-    try(trama_target_new(p, "t", effect, loss, late), "late use");
+    try(trama_target_create(p, "t", effect, loss, late), "late use");
 }
 END_TEST
 
 START_TEST(two_states_swap)
 {
     trama_value *one = trama_assign(w, s), *two = trama_assign(s, w);
-    try(trama_target_new(p, "t", one, two), "swap");
+    try(trama_target_create(p, "t", one, two), "swap");
 }
 END_TEST
 
@@ -75,23 +75,23 @@ START_TEST(another_name_of_a_state_keeps_the_old_content)
     trama_value *same = trama_stop_gradient(w), *moved = trama_reshard(w, mesh, "S(0),S(1)"),
                 *everywhere = trama_reshard(s, mesh, "R,R"), *first = trama_assign(w, x), *second = trama_assign(s, x);
     trama_value *late = trama_add(moved, everywhere);
-    try(trama_target_new(p, "t", same, moved, everywhere, first, second, late), "aliases");
+    try(trama_target_create(p, "t", same, moved, everywhere, first, second, late), "aliases");
 }
 END_TEST
 
 START_TEST(a_state_may_be_updated_again_from_its_update)
 {
     trama_value *one = sgd(w, x), *two = sgd(one, trama_square(one)), *three = sgd(two, w);
-    try(trama_target_new(p, "t", one, two, three, trama_mul(w, three)), "chain");
+    try(trama_target_create(p, "t", one, two, three, trama_mul(w, three)), "chain");
 }
 END_TEST
 
 START_TEST(two_updates_of_one_state_in_one_target_are_an_error)
 {
     trama_value *one = trama_assign(w, x), *two = sgd(w, x);
-    ck_assert_ptr_nonnull(trama_target_new(p, "first", one));
+    ck_assert_ptr_nonnull(trama_target_create(p, "first", one));
     ck_assert_int_eq(trama_program_status(p), TRAMA_OK);
-    ck_assert_ptr_null(trama_target_new(p, "both", one, two));
+    ck_assert_ptr_null(trama_target_create(p, "both", one, two));
     ck_assert_int_eq(trama_program_status(p), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_program_error(p), "same state"));
 }
@@ -101,8 +101,8 @@ START_TEST(state_lies_like_the_state_it_is_updated_with)
 {
     trama_optimizer o = trama_adamw(0.1);
     trama_value *loss = trama_mean(trama_square(trama_sub(w, x)));
-    trama_target_new(p, "t", trama_minimize(loss, &o));
-    trama_mesh *single_process = trama_mesh_parse("1");
+    trama_target_create(p, "t", trama_minimize(loss, &o));
+    trama_mesh *single_process = trama_mesh_create("1");
     layouts l;
     ck_assert_int_eq(complete_program(p, 64, single_process, &l), TRAMA_OK);
     int found = 0;
@@ -125,9 +125,9 @@ static void refuse(const char *layout, const char *part)
     trama_value *y = trama_input(p, "y", TRAMA_F64, TRAMA_SHAPE(8, 4));
     trama_shard(y, mesh, "S(0),R");
     trama_shard(v, mesh, layout);
-    trama_target_new(p, "t", trama_assign(v, y));
+    trama_target_create(p, "t", trama_assign(v, y));
     ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
-    trama_mesh *single_process = trama_mesh_parse("1");
+    trama_mesh *single_process = trama_mesh_create("1");
     layouts l;
     ck_assert_int_eq(complete_program(p, 64, single_process, &l), TRAMA_E_LAYOUT);
     ck_assert_msg(strstr(trama_error(), part) && strstr(trama_error(), "test_update.c:"), "%s", trama_error());

@@ -43,10 +43,10 @@ START_TEST(what_inference_chooses_is_right_for_every_combination_on_one_axis)
     for (int i = 0; i < n_op_cases; i++)
         for (int variant = 0; variant < N_VARIANTS; variant++)
             for (int m = 0; m < 4; m++) {
-                trama_program *p = trama_program_new();
+                trama_program *p = trama_program_create();
                 trama_value *result = op_cases[i].build(p, &op_cases[i], variant);
                 ck_assert_msg(result != NULL, "%s: %s", op_cases[i].name, trama_program_error(p));
-                trama_mesh *mesh = trama_mesh_parse(meshes[m]);
+                trama_mesh *mesh = trama_mesh_create(meshes[m]);
                 trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
                 if (suite_is_long() || variant < 5 || (i + variant + m) % 3 == 0)
                     each_combination(&s, visit_wrong, NULL);
@@ -63,9 +63,9 @@ START_TEST(what_inference_chooses_is_right_on_several_axes)
     uint64_t seed = 7;
     for (int i = 0; i < n_op_cases; i++)
         for (int k = 0; k < n; k++) {
-            trama_program *p = trama_program_new();
+            trama_program *p = trama_program_create();
             trama_value *result = op_cases[i].build(p, &op_cases[i], random_below(&seed, N_VARIANTS));
-            trama_mesh *mesh = trama_mesh_parse(meshes[random_below(&seed, 7)]);
+            trama_mesh *mesh = trama_mesh_create(meshes[random_below(&seed, 7)]);
             trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
             combination c;
             for (int t = 0; t < result->node->op->n_in; t++) {
@@ -86,9 +86,9 @@ END_TEST
 START_TEST(a_result_wanted_in_pieces_is_made_in_pieces)
 {
     for (int i = 0; i < n_op_cases; i++) {
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_value *result = op_cases[i].build(p, &op_cases[i], 0);
-        trama_mesh *mesh = trama_mesh_parse("2,3");
+        trama_mesh *mesh = trama_mesh_create("2,3");
         trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
         layout_list list = {0};
         every_layout(mesh, result->shape.ndim, false, &list);
@@ -206,9 +206,9 @@ static void collect(const op_case *c, refusals *found, int *samples)
     for (int variant = 0; variant < N_GENERIC; variant++)
         for (int m = 0; m < 2; m++)
             for (int seed = 1; seed <= 8; seed++, ++*samples) {
-                trama_program *p = trama_program_new();
+                trama_program *p = trama_program_create();
                 trama_value *result = c->build(p, c, variant);
-                trama_mesh *mesh = trama_mesh_parse(meshes[m]);
+                trama_mesh *mesh = trama_mesh_create(meshes[m]);
                 trial s = trial_of(c, result->node, &result->node->rule, mesh, 77 * (uint64_t)seed);
                 each_combination(&s, visit_missing, found);
                 trama_mesh_destroy(&mesh);
@@ -226,7 +226,7 @@ START_TEST(no_right_placement_is_refused_without_a_reason)
         for (int k = 0; k < found.at.n; k++) {
             refusal *r = &found.at.at[k];
             if (r->right.n && r->samples == samples && !is_accepted(r->name)) {
-                trama_mesh *mesh = trama_mesh_parse("2");
+                trama_mesh *mesh = trama_mesh_create("2");
                 text_add(&missing, "  %s -> ", r->name);
                 layout_text(&missing, mesh, &r->right.at[0]);
                 text_add(&missing, "\n");

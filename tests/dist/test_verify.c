@@ -19,9 +19,9 @@ typedef struct set {
     plan *plans[3];
 } set;
 
-static set set_with(int64_t message_window)
+static set set_with(int64_t staging_bytes)
 {
-    set s = {.program = trama_program_new(), .mesh = trama_mesh_parse("3"), .machine = machine_uniform(3, 1)};
+    set s = {.program = trama_program_create(), .mesh = trama_mesh_create("3"), .machine = machine_uniform(3, 1)};
     trama_shape shape = TRAMA_SHAPE(9, 2);
     trama_layout from, to;
     s.map = map_by_order(3, NULL, s.machine);
@@ -35,7 +35,7 @@ static set set_with(int64_t message_window)
                               NULL,
                               s.map,
                               s.machine,
-                              {.ways = 1, .grain_flops = 1, .grain_bytes = 1, .message_window = message_window},
+                              {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1, .staging_bytes = staging_bytes},
                               r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
@@ -181,15 +181,15 @@ END_TEST
 
 /* ---- Public plans ---- */
 
-static trama_certificate certificate(const char *mesh, const char *from, const char *to_mesh, const char *to,
+static trama_reshard_cost cost(const char *mesh, const char *from, const char *to_mesh, const char *to,
                                      trama_shape shape)
 {
-    trama_mesh *a = trama_mesh_parse(mesh), *b = trama_mesh_parse(to_mesh);
+    trama_mesh *a = trama_mesh_create(mesh), *b = trama_mesh_create(to_mesh);
     trama_layout source, target;
     trama_reshard_plan *p = NULL;
     ck_assert(!trama_layout_parse(a, shape.ndim, from, &source) && !trama_layout_parse(b, shape.ndim, to, &target));
-    ck_assert_msg(!trama_reshard_plan_new(a, &source, b, &target, TRAMA_F32, shape, &p), "%s", trama_error());
-    trama_certificate c = trama_reshard_plan_certificate(p);
+    ck_assert_msg(!trama_reshard_plan_create(a, &source, b, &target, TRAMA_F32, shape, &p), "%s", trama_error());
+    trama_reshard_cost c = trama_reshard_plan_cost(p);
     const trama_move *moves;
     int64_t total = 0;
     for (int64_t i = 0; i < trama_reshard_plan_moves(p, &moves); i++)
@@ -207,8 +207,8 @@ static trama_certificate certificate(const char *mesh, const char *from, const c
 START_TEST(messages_from_inside_a_larger_shard_keep_to_the_window)
 {
     const int64_t window = 1 << 20;
-    trama_program *p = trama_program_new();
-    trama_mesh *a = trama_mesh_parse("2:0,1"), *b = trama_mesh_parse("2:2,3");
+    trama_program *p = trama_program_create();
+    trama_mesh *a = trama_mesh_create("2:0,1"), *b = trama_mesh_create("2:2,3");
     trama_shape shape = TRAMA_SHAPE(1 << 19, 2);
     trama_layout whole, columns;
     machine *m = machine_uniform(4, 1);
@@ -219,11 +219,11 @@ START_TEST(messages_from_inside_a_larger_shard_keep_to_the_window)
     plan *plans[4];
     for (int r = 0; r < 4; r++) {
         plan_source source = {
-            p, &l, &shape, NULL, map, m, {.ways = 1, .grain_flops = 1, .grain_bytes = 1, .message_window = window}, r};
+            p, &l, &shape, NULL, map, m, {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1, .staging_bytes = window}, r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
         partition_reshard(q, 0, a, &columns, -1, false);
-        reshard_holding(q, 1, b, &columns, -1, false);
+        reshard_dist_value(q, 1, b, &columns, -1, false);
         plans[r] = partition_end(&q);
     }
     ck_assert_msg(!plan_verify((const plan *const *)plans, 4, p), "%s", trama_error());
@@ -245,8 +245,8 @@ END_TEST
 static trama_status verified_as(int planned, int really)
 {
     machine *m = simulation_machine(1, 3, 2), *other = simulation_machine(1, 3, 2);
-    trama_mesh *mesh = trama_mesh_parse("3");
-    trama_program *program = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("3");
+    trama_program *program = trama_program_create();
     trama_shape shape = TRAMA_SHAPE(9, 5);
     trama_layout rows, columns;
     process_map *map = map_by_order(3, NULL, m);
@@ -255,7 +255,7 @@ static trama_status verified_as(int planned, int really)
     machine_vary(m, planned);
     machine_vary(other, really);
     layouts l = {.n_values = 1, .mesh = (const trama_mesh *[]){mesh}, .value = &rows};
-    plan_source source = {program, &l, &shape, NULL, map, m, {.ways = 1, .grain_flops = 1, .grain_bytes = 1}, 0};
+    plan_source source = {program, &l, &shape, NULL, map, m, {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1}, 0};
     partition *q = partition_begin(&source);
     partition_input(q, 0);
     partition_reshard(q, 0, mesh, &columns, -1, false);
@@ -297,11 +297,11 @@ END_TEST
 
 START_TEST(all_holders_send_alike)
 {
-    trama_certificate c = certificate("8,8", "R,S(0)", "8,8", "S(1),S(1)", TRAMA_SHAPE(1024, 1024));
+    trama_reshard_cost c = cost("8,8", "R,S(0)", "8,8", "S(1),S(1)", TRAMA_SHAPE(1024, 1024));
     ck_assert_int_eq(c.received, 57344);
     ck_assert_int_eq(c.bound, 57344);
     ck_assert_int_le(c.sent, 65536);
-    c = certificate("8,8", "R,R", "4:64,65,66,67", "S(0)", TRAMA_SHAPE(64, 8));
+    c = cost("8,8", "R,R", "4:64,65,66,67", "S(0)", TRAMA_SHAPE(64, 8));
     ck_assert_int_eq(c.total, 64 * 8 * 4);
     ck_assert_int_le(c.sent, 64 * 8 * 4 / 4);
 }
@@ -310,10 +310,10 @@ END_TEST
 /* Each needs the boxes of the 63 others, who all have the same to do: no slices, one message each way. */
 START_TEST(an_all_gather_takes_one_message_a_pair)
 {
-    trama_certificate c = certificate("8,8", "S(0),S(0)", "8,8", "R,R", TRAMA_SHAPE(1024, 1024));
+    trama_reshard_cost c = cost("8,8", "S(0),S(0)", "8,8", "R,R", TRAMA_SHAPE(1024, 1024));
     ck_assert_int_eq(c.messages, 2 * 63);
     ck_assert_int_eq(c.sent, c.received);
-    c = certificate("8,8", "R,S(1)", "8,8", "R,R", TRAMA_SHAPE(1024, 1024));
+    c = cost("8,8", "R,S(1)", "8,8", "R,R", TRAMA_SHAPE(1024, 1024));
     ck_assert_int_eq(c.messages, 2 * 7);
     ck_assert_int_eq(c.sent, c.received);
 }
@@ -321,32 +321,32 @@ END_TEST
 
 START_TEST(processes_may_have_any_ids)
 {
-    trama_certificate c = certificate("2:1000000,3", "S(0)", "3:7,3,5", "R", TRAMA_SHAPE(4, 3));
+    trama_reshard_cost c = cost("2:1000000,3", "S(0)", "3:7,3,5", "R", TRAMA_SHAPE(4, 3));
     ck_assert_int_eq(c.processes, 4);
     ck_assert_int_eq(c.received, 48);
     ck_assert_int_eq(c.total, 48 + 48 + 24);
-    c = certificate("2", "R", "2", "R", TRAMA_SCALAR);
+    c = cost("2", "R", "2", "R", TRAMA_SCALAR);
     ck_assert_int_eq(c.total + c.bound + c.received + c.messages, 0);
 }
 END_TEST
 
 START_TEST(what_does_not_fit_is_refused)
 {
-    trama_mesh *mesh = trama_mesh_parse("2");
+    trama_mesh *mesh = trama_mesh_create("2");
     trama_layout split, open, whole;
     trama_reshard_plan *p = NULL;
     ck_assert(!trama_layout_parse(mesh, 2, "S(1)", &split) && !trama_layout_parse(mesh, 2, "?", &open));
     ck_assert(!trama_layout_parse(mesh, 2, "R", &whole));
-    ck_assert_int_eq(trama_reshard_plan_new(mesh, &split, mesh, &whole, TRAMA_F32, TRAMA_SHAPE(4), &p), TRAMA_E_LAYOUT);
+    ck_assert_int_eq(trama_reshard_plan_create(mesh, &split, mesh, &whole, TRAMA_F32, TRAMA_SHAPE(4), &p), TRAMA_E_LAYOUT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "source"));
-    ck_assert_int_eq(trama_reshard_plan_new(mesh, &whole, mesh, &open, TRAMA_F32, TRAMA_SHAPE(4, 4), &p),
+    ck_assert_int_eq(trama_reshard_plan_create(mesh, &whole, mesh, &open, TRAMA_F32, TRAMA_SHAPE(4, 4), &p),
                      TRAMA_E_LAYOUT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "open"));
-    ck_assert_int_eq(trama_reshard_plan_new(mesh, &whole, mesh, &split, TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, 4), &p),
+    ck_assert_int_eq(trama_reshard_plan_create(mesh, &whole, mesh, &split, TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, 4), &p),
                      TRAMA_E_SHAPE);
-    ck_assert_int_eq(trama_reshard_plan_new(mesh, &whole, mesh, &split, (trama_dtype)99, TRAMA_SHAPE(4, 4), &p),
+    ck_assert_int_eq(trama_reshard_plan_create(mesh, &whole, mesh, &split, (trama_dtype)99, TRAMA_SHAPE(4, 4), &p),
                      TRAMA_E_DTYPE);
-    ck_assert_int_eq(trama_reshard_plan_new(NULL, &whole, mesh, &split, TRAMA_F32, TRAMA_SHAPE(4, 4), &p),
+    ck_assert_int_eq(trama_reshard_plan_create(NULL, &whole, mesh, &split, TRAMA_F32, TRAMA_SHAPE(4, 4), &p),
                      TRAMA_E_ARGUMENT);
     ck_assert_ptr_null(p);
     trama_mesh_destroy(&mesh);

@@ -40,15 +40,15 @@ static int expect_lines(const char *page, const char *lines)
 
 START_TEST(the_page_prints_what_planning_says)
 {
-    trama_mesh *mesh = trama_mesh_parse("dp=2");
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("dp=2");
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(5, 3));
     trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(3, 2), NULL);
     trama_value *y = trama_matmul(x, w);
     trama_value *loss = trama_mean(y);
     trama_shard(x, mesh, "S(0)");
     trama_optimizer sgd = trama_sgd(0.1);
-    trama_target *train = trama_target_new(p, "train", trama_minimize(loss, &sgd), loss);
+    trama_target *train = trama_target_create(p, "train", trama_minimize(loss, &sgd), loss);
     char *page = read_page(), *completed;
     ck_assert_int_eq(trama_complete_text(p, 64, &completed), TRAMA_OK);
     ck_assert_int_eq(expect_lines(page, completed), 8);

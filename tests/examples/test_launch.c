@@ -10,12 +10,12 @@ typedef struct way {
 
 static char *results_alone(void)
 {
-    return strdup(text_of(run("TRAMA_WAYS=2 ./demo_mlp 2>/dev/null")));
+    return strdup(text_of(run("TRAMA_MAX_TILES=2 ./demo_mlp 2>/dev/null")));
 }
 
 static void expect_same(const char *wanted, const char *launcher, const way *w)
 {
-    const char *text = text_of(run("TRAMA_WAYS=2 %s%s ./demo_mlp 2>/dev/null", launcher, w->how));
+    const char *text = text_of(run("TRAMA_MAX_TILES=2 %s%s ./demo_mlp 2>/dev/null", launcher, w->how));
     ck_assert_msg(!strcmp(text, wanted), "%s: other results:\n%sthan alone:\n%s", w->how, text, wanted);
     text = text_of(run("%s%s ./trama info 2>/dev/null", launcher, w->how));
     for (int i = 0; i < 3 && w->told[i]; i++)

@@ -4,7 +4,7 @@
 #include "programs.h"
 
 /* One worker, one task an op: 20 pixels, 17 hidden, 10 classes. */
-#define JOB "TRAMA_WORKERS=1 TRAMA_WAYS=1 ./fashion_mnist --data %s --hidden 17 --batch 10 --no-shuffle --steps 6"
+#define JOB "TRAMA_WORKERS=1 TRAMA_MAX_TILES=1 ./fashion_mnist --data %s --hidden 17 --batch 10 --no-shuffle --steps 6"
 
 /* How many tasks of a name stand in tasks.rec with all the other lines, which follow each other somehow. */
 static int count_tasks(const char *name, const char *line, const char *other)

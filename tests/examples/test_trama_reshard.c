@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command trama reshard: moves and certificate worked out by hand, and wrong orders. */
+/* The command trama reshard: moves and cost summary worked out by hand, and wrong orders. */
 #include "programs.h"
 
 static const char *reshard(const char *arguments)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "flight.h"
+#include "fence.h"
 #include "idleness.h"
 #include "message.h"
 #include "shard.h"
@@ -44,7 +44,7 @@ static inline void pause_for(double s)
 }
 
 /* A task on one handle (RW), held to the context's first place. */
-static inline void submit(struct starpu_codelet *codelet, starpu_data_handle_t handle, void *arg, flight *f)
+static inline void submit(struct starpu_codelet *codelet, starpu_data_handle_t handle, void *arg, fence *f)
 {
     struct starpu_task *task = starpu_task_create();
     task->cl = codelet;
@@ -52,8 +52,8 @@ static inline void submit(struct starpu_codelet *codelet, starpu_data_handle_t h
     task->cl_arg = arg;
     task->workerids = (uint32_t *)(uintptr_t)context_place_mask(ctx, here());
     task->workerids_len = context_mask_words(ctx);
-    flight_add(f, 1);
-    task->callback_func = flight_land;
+    fence_add(f, 1);
+    task->callback_func = fence_signal;
     task->callback_arg = f;
     ck_assert_int_eq(starpu_task_submit(task), 0);
 }

@@ -21,17 +21,17 @@ START_TEST(the_programs_starpu_is_adopted)
         ck_assert_int_eq(context_machine(ctx)->places[0].workers, 2);
         shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){3, 4}, 1, 2);
         memset(s->data, 0, s->bytes);
-        flight *f = flight_new(ctx);
+        fence *f = fence_new(ctx);
         context_wake(ctx);
         submit(&increment, s->tile[0], NULL, f);
         submit(&increment, s->tile[1], NULL, f);
         context_rest(ctx);
-        flight_wait(ctx, f, "tasks");
+        fence_wait(ctx, f, "tasks");
         pause_for(0.02);
         ck_assert(!starpu_is_paused());
         for (int k = 0; k < 12; k++)
             ck_assert_float_eq(((float *)s->data)[k], 1);
-        flight_free(f);
+        fence_free(f);
         shard_put(ctx, s);
         char *description = trama_context_describe(ctx);
         ck_assert_ptr_nonnull(strstr(description, "StarPU was started by the program"));
@@ -57,7 +57,7 @@ START_TEST(only_its_own_tasks_are_waited_for)
     task->handles[0] = handle;
     task->cl_arg = &gate;
     ck_assert_int_eq(starpu_task_submit(task), 0);
-    flight_wait_all(ctx, "all");
+    fence_wait_all(ctx, "all");
     stop();
     atomic_store(&gate, true);
     starpu_data_unregister(handle);

@@ -50,8 +50,8 @@ START_TEST(defaults_fill_a_zeroed_configuration)
 {
     start();
     const trama_config *c = context_config(ctx);
-    ck_assert_int_eq(c->window, 0); /* each executable chooses */
-    ck_assert_int_eq(c->ways, 0);
+    ck_assert_int_eq(c->max_in_flight, 0); /* each executable chooses */
+    ck_assert_int_eq(c->max_tiles, 0);
     ck_assert_int_eq(c->grain_flops, 2000000);
     ck_assert_int_eq(c->grain_bytes, 65536);
     ck_assert_int_eq(c->nominal, 1024);
@@ -65,22 +65,22 @@ END_TEST
 START_TEST(the_environment_stands_in_for_zeros_only)
 {
     setenv("TRAMA_WORKERS", "1", 1);
-    setenv("TRAMA_WINDOW", "5", 1);
+    setenv("TRAMA_MAX_IN_FLIGHT", "5", 1);
     setenv("TRAMA_WATCHDOG", "7", 1);
-    setenv("TRAMA_WAYS", "3", 1);
+    setenv("TRAMA_MAX_TILES", "3", 1);
     setenv("TRAMA_SUM", "nccl", 1);
-    ck_assert_int_eq(context_create(&(trama_config){.window = 4}, "cpu:test", NULL, &ctx), TRAMA_OK);
+    ck_assert_int_eq(context_create(&(trama_config){.max_in_flight = 4}, "cpu:test", NULL, &ctx), TRAMA_OK);
     ck_assert_int_eq(context_config(ctx)->workers, 1);
-    ck_assert_int_eq(context_config(ctx)->window, 4);
+    ck_assert_int_eq(context_config(ctx)->max_in_flight, 4);
     ck_assert_int_eq(context_config(ctx)->watchdog, 7);
-    ck_assert_int_eq(context_config(ctx)->ways, 3);
+    ck_assert_int_eq(context_config(ctx)->max_tiles, 3);
     ck_assert(context_config(ctx)->nccl_sums);
     ck_assert_int_eq((int)starpu_cpu_worker_get_count(), 1);
     stop();
     unsetenv("TRAMA_WORKERS");
-    unsetenv("TRAMA_WINDOW");
+    unsetenv("TRAMA_MAX_IN_FLIGHT");
     unsetenv("TRAMA_WATCHDOG");
-    unsetenv("TRAMA_WAYS");
+    unsetenv("TRAMA_MAX_TILES");
     unsetenv("TRAMA_SUM");
 }
 END_TEST
@@ -90,10 +90,10 @@ START_TEST(wrong_options_are_named)
     ck_assert_int_eq(context_create(&(trama_config){.workers = -1}, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "config.workers is -1"));
     ck_assert_ptr_null(ctx);
-    setenv("TRAMA_WINDOW", "two", 1);
+    setenv("TRAMA_MAX_IN_FLIGHT", "two", 1);
     ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(trama_error(), "TRAMA_WINDOW is \"two\""));
-    unsetenv("TRAMA_WINDOW");
+    ck_assert_ptr_nonnull(strstr(trama_error(), "TRAMA_MAX_IN_FLIGHT is \"two\""));
+    unsetenv("TRAMA_MAX_IN_FLIGHT");
     setenv("TRAMA_SUM", "fast", 1);
     ck_assert_int_eq(context_create(NULL, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "TRAMA_SUM is \"fast\""));
@@ -145,14 +145,14 @@ START_TEST(more_workers_than_cores_work)
     ck_assert_int_eq((int)starpu_cpu_worker_get_count(), n);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){8}, -1, 1);
     memset(s->data, 0, s->bytes);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     context_wake(ctx);
     for (int i = 0; i < 100; i++)
         submit(&increment, s->tile[0], NULL, f);
     context_rest(ctx);
-    ck_assert_int_eq(flight_wait(ctx, f, "increments"), TRAMA_OK);
+    ck_assert_int_eq(fence_wait(ctx, f, "increments"), TRAMA_OK);
     ck_assert_float_eq(*(float *)s->data, 100);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, s);
     stop();
 }
@@ -202,23 +202,23 @@ START_TEST(a_lane_mask_holds_a_task_to_its_worker)
 {
     static struct starpu_codelet note = {.cpu_funcs = {note_worker}, .nbuffers = 0};
     start();
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     for (int i = 0; i < 20; i++) {
         int lane = i % context_machine(ctx)->places[0].workers;
         struct starpu_task *task = starpu_task_create();
         task->cl = &note;
         task->workerids = (uint32_t *)(uintptr_t)context_lane_mask(ctx, 0, lane);
         task->workerids_len = context_mask_words(ctx);
-        task->callback_func = flight_land;
+        task->callback_func = fence_signal;
         task->callback_arg = f;
         context_wake(ctx);
-        flight_add(f, 1);
+        fence_add(f, 1);
         ck_assert_int_eq(starpu_task_submit(task), 0);
         context_rest(ctx);
-        flight_wait(ctx, f, "task");
+        fence_wait(ctx, f, "task");
         ck_assert_int_eq(ran_on, context_lane_worker(ctx, 0, lane));
     }
-    flight_free(f);
+    fence_free(f);
     stop();
 }
 END_TEST

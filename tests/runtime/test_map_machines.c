@@ -87,8 +87,8 @@ static machine *machine_of(hwloc_topology_t t, int nodes, int ranks, bool in_tur
 static process_traffic *traffic_of_layer(const char *axes, int64_t batch, int64_t in, int64_t out)
 {
     layouts l;
-    trama_mesh *mesh = trama_mesh_parse(axes), *lone = trama_mesh_parse("1");
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create(axes), *lone = trama_mesh_create("1");
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(batch, in));
     trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(in, out), NULL);
     bool dp_first = !strcmp(trama_mesh_axis_name(mesh, 0), "dp");
@@ -96,7 +96,7 @@ static process_traffic *traffic_of_layer(const char *axes, int64_t batch, int64_
     trama_shard(w, mesh, dp_first ? "R,S(0)" : "S(0),R");
     trama_value *loss = trama_mean(trama_square(trama_relu(trama_matmul(x, w))));
     trama_optimizer sgd = trama_sgd(0.1);
-    trama_target_new(p, "train", trama_minimize(loss, &sgd), loss);
+    trama_target_create(p, "train", trama_minimize(loss, &sgd), loss);
     ck_assert_msg(!p->status, "%s", p->error);
     ck_assert_msg(!complete_program(p, batch, lone, &l), "%s", trama_error());
     process_traffic *t = traffic_of_program(p, &l, batch, mesh->size, NULL);

@@ -74,10 +74,10 @@ END_TEST
 START_TEST(an_error_of_one_rank_is_every_ranks)
 {
     int rank = getenv("OMPI_COMM_WORLD_RANK") ? atoi(getenv("OMPI_COMM_WORLD_RANK")) : 0;
-    trama_config wrong = {.log = keep_quiet, .window = rank == 1 ? -3 : 0};
+    trama_config wrong = {.log = keep_quiet, .max_in_flight = rank == 1 ? -3 : 0};
     ck_assert_int_eq(context_create(&wrong, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(trama_error(), "config.window is -3"));
-    wrong.window = 2 + rank;
+    ck_assert_ptr_nonnull(strstr(trama_error(), "config.max_in_flight is -3"));
+    wrong.max_in_flight = 2 + rank;
     ck_assert_int_eq(context_create(&wrong, "cpu:test", NULL, &ctx), TRAMA_E_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(trama_error(), "different options"));
     start_quietly("cpu:test");

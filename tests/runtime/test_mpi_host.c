@@ -12,16 +12,16 @@ static void exchange(void)
     int me = context_rank(ctx), ranks = context_ranks(ctx);
     shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){3}, -1, 1);
     shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){3}, -1, 1);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     ((float *)out->data)[2] = (float)me;
     context_wake(ctx);
     message_send(ctx, out->tile[0], (envelope){(me + 1) % ranks, 5, 0, "out", 0, false}, f);
     message_receive(ctx, in->tile[0], (envelope){(me + ranks - 1) % ranks, 5, 0, "in", 0, false}, f);
     submit(&increment, in->tile[0], NULL, f);
     context_rest(ctx);
-    flight_wait(ctx, f, "exchange");
+    fence_wait(ctx, f, "exchange");
     ck_assert_float_eq(((float *)in->data)[2], (float)((me + ranks - 1) % ranks) + 1);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, in);
     shard_put(ctx, out);
 }
@@ -113,7 +113,7 @@ START_TEST(the_hosts_tasks_are_not_waited_for)
     task->execute_on_a_specific_worker = 1;
     task->workerid = 1;
     ck_assert_int_eq(starpu_task_submit(task), 0);
-    flight_wait_all(ctx, "all");
+    fence_wait_all(ctx, "all");
     stop();
     atomic_store(&gate, true);
     starpu_data_unregister(handle);

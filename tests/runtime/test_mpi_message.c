@@ -50,7 +50,7 @@ END_TEST
 /* A tensor goes round the ranks, each adds one. */
 static void ring(shard *s, int hops)
 {
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     context_barrier(ctx, "test");
     context_wake(ctx);
     for (int i = 0; i < hops; i++) {
@@ -64,8 +64,8 @@ static void ring(shard *s, int hops)
     }
     context_rest(ctx);
     next_tag += hops;
-    ck_assert_int_eq(flight_wait(ctx, f, "ring"), TRAMA_OK);
-    flight_free(f);
+    ck_assert_int_eq(fence_wait(ctx, f, "ring"), TRAMA_OK);
+    fence_free(f);
     context_barrier(ctx, "test");
 }
 
@@ -106,7 +106,7 @@ START_TEST(tiles_of_unlike_shape_exchange_their_elements)
 {
     shard *columns = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 2); /* tiles [4][3], ld 6 */
     shard *line = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){12}, -1, 1);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     for (int64_t i = 0; i < 24; i++)
         ((float *)columns->data)[i] = mark(me, i);
     int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
@@ -115,12 +115,12 @@ START_TEST(tiles_of_unlike_shape_exchange_their_elements)
     message_send(ctx, columns->tile[1], (envelope){to, next_tag, 0, "columns", 0, false}, f);
     context_rest(ctx);
     next_tag++;
-    flight_wait(ctx, f, "exchange");
+    fence_wait(ctx, f, "exchange");
     ck_assert_int_eq(shard_acquire(ctx, line, STARPU_R, "line"), TRAMA_OK);
     for (int64_t i = 0; i < 12; i++)
         ck_assert_float_eq(((float *)line->data)[i], mark(from, 6 * (i / 3) + 3 + i % 3));
     shard_release(ctx, line);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, columns);
     shard_put(ctx, line);
 }
@@ -130,7 +130,7 @@ START_TEST(hundreds_of_messages_fly_at_once_in_any_order)
 {
     enum { N = 200 };
     shard *in[N], *out[N];
-    flight *sends = flight_new(ctx), *receives = flight_new(ctx);
+    fence *sends = fence_new(ctx), *receives = fence_new(ctx);
     context_counters before = context_count(ctx);
     int to = (me + 1) % ranks, from = (me + ranks - 1) % ranks;
     for (int i = 0; i < N; i++) {
@@ -148,8 +148,8 @@ START_TEST(hundreds_of_messages_fly_at_once_in_any_order)
     }
     context_rest(ctx);
     next_tag += N;
-    flight_wait(ctx, receives, "receives");
-    flight_wait(ctx, sends, "sends");
+    fence_wait(ctx, receives, "receives");
+    fence_wait(ctx, sends, "sends");
     int64_t bytes = 0;
     for (int i = 0; i < N; i++) {
         for (int64_t k = 0; k < in[i]->count; k++)
@@ -163,8 +163,8 @@ START_TEST(hundreds_of_messages_fly_at_once_in_any_order)
     ck_assert_int_eq(after.messages_received - before.messages_received, N);
     ck_assert_int_eq(after.bytes_sent - before.bytes_sent, bytes);
     ck_assert_int_eq(after.bytes_received - before.bytes_received, bytes);
-    flight_free(sends);
-    flight_free(receives);
+    fence_free(sends);
+    fence_free(receives);
 }
 END_TEST
 
@@ -172,7 +172,7 @@ START_TEST(messages_wait_for_tasks_and_tasks_for_messages)
 {
     static const double time = 0.02;
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){4}, -1, 1);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
     if (me == 0) {
@@ -187,9 +187,9 @@ START_TEST(messages_wait_for_tasks_and_tasks_for_messages)
     }
     context_rest(ctx);
     next_tag++;
-    flight_wait(ctx, f, "test");
+    fence_wait(ctx, f, "test");
     ck_assert_float_eq(*(float *)s->data, me == 0 ? 2 : me == 1 ? 11 : 0);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, s);
     context_barrier(ctx, "test");
 }
@@ -198,7 +198,7 @@ END_TEST
 START_TEST(the_watchdog_names_the_missing_message)
 {
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){5}, -1, 1);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     log_of_test.lines = 0;
     atomic_store(&tell, me == 0);
     context_wake(ctx);
@@ -212,14 +212,14 @@ START_TEST(the_watchdog_names_the_missing_message)
         context_rest(ctx);
     }
     next_tag++;
-    flight_wait(ctx, f, "trama_run");
+    fence_wait(ctx, f, "trama_run");
     if (me == 0) {
         ck_assert_int_ge(log_of_test.lines, 1);
         ck_assert_msg(strstr(log_of_test.last, "receive of w1.grad from rank 1, step 17, 20 bytes"), "%s",
                       log_of_test.last);
         ck_assert_ptr_nonnull(strstr(log_of_test.last, "rank 0: trama_run waits for 1"));
     }
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, s);
     context_barrier(ctx, "test");
 }
@@ -260,7 +260,7 @@ START_TEST(thousands_of_steps_grow_nothing)
     enum { STEPS = 3000, EACH = 4 };
     shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
     shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     int64_t before = 0;
     for (int step = 0; step < STEPS; step++) {
         context_wake(ctx);
@@ -272,13 +272,13 @@ START_TEST(thousands_of_steps_grow_nothing)
         }
         context_rest(ctx);
         if (step % 4 == 3)
-            flight_wait(ctx, f, "step");
+            fence_wait(ctx, f, "step");
         if (step == STEPS / 3)
             before = resident();
     }
-    flight_wait(ctx, f, "steps");
+    fence_wait(ctx, f, "steps");
     ck_assert_int_lt(resident() - before, most_growth);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, in);
     shard_put(ctx, out);
     context_barrier(ctx, "test");
@@ -300,7 +300,7 @@ START_TEST(work_and_rest_alternate_at_every_rhythm)
 {
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){1}, -1, 1);
     memset(s->data, 0, s->bytes);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     int turn = 0;
     for (double gap = 0; gap < 0.02; gap = gap * 1.4 + 0.0002, turn++) {
         int from = turn % ranks, to = (turn + 1) % ranks;
@@ -313,14 +313,14 @@ START_TEST(work_and_rest_alternate_at_every_rhythm)
             message_receive(ctx, s->tile[0], (envelope){from, next_tag + turn, 0, "s", turn, false}, f);
         context_rest(ctx);
         if (turn % 2)
-            flight_wait(ctx, f, "turn");
+            fence_wait(ctx, f, "turn");
         pause_for(gap);
     }
     next_tag += turn;
-    flight_wait(ctx, f, "all");
+    fence_wait(ctx, f, "all");
     if (me == turn % ranks)
         ck_assert_float_eq(*(float *)s->data, (float)turn);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, s);
     context_barrier(ctx, "test");
 }

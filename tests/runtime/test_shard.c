@@ -10,14 +10,14 @@ static float *cells(const shard *s)
 /* Adds 1 to tile t and lets the caller see which elements that were. */
 static void touch(shard *s, int tile)
 {
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     for (int64_t i = 0; i < s->count; i++)
         cells(s)[i] = 0;
     context_wake(ctx);
     submit(&increment, s->tile[tile], NULL, f);
     context_rest(ctx);
-    flight_wait(ctx, f, "touch");
-    flight_free(f);
+    fence_wait(ctx, f, "touch");
+    fence_free(f);
 }
 
 static void check_cut(int ndim, const int64_t *extent, int dim, int parts)
@@ -78,7 +78,7 @@ END_TEST
 START_TEST(shards_without_elements_have_a_usable_handle)
 {
     shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){0, 9}, 0, 1);
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     ck_assert_int_eq(s->count, 0);
     ck_assert_uint_eq(s->bytes, 0);
     ck_assert_int_eq(s->length[0], 0);
@@ -87,9 +87,9 @@ START_TEST(shards_without_elements_have_a_usable_handle)
     context_wake(ctx);
     submit(&increment, s->tile[0], NULL, f);
     context_rest(ctx);
-    ck_assert_int_eq(flight_wait(ctx, f, "empty"), TRAMA_OK);
+    ck_assert_int_eq(fence_wait(ctx, f, "empty"), TRAMA_OK);
     ck_assert_float_eq(cells(s)[0], 1);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, s);
     s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 0}, 0, 4); /* cut along a dim that is not empty */
     ck_assert_int_eq(s->n_tiles, 4);
@@ -135,22 +135,22 @@ START_TEST(the_next_user_is_ordered_after_the_last)
 {
     const int64_t extent[] = {1000};
     atomic_bool gate = false;
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
     submit(&gated, s->tile[0], &gate, f);
     submit(&increment, s->tile[0], NULL, f);
     shard_put(ctx, s); /* at once */
-    ck_assert(!flight_done(f));
+    ck_assert(!fence_done(f));
     shard *again = shard_get(ctx, here(), TRAMA_F32, 1, extent, -1, 1);
     ck_assert_ptr_eq(again, s);
     submit(&increment, again->tile[0], NULL, f);
     atomic_store(&gate, true);
     context_rest(ctx);
-    flight_wait(ctx, f, "both");
+    fence_wait(ctx, f, "both");
     ck_assert_float_eq(cells(again)[999], 2);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, again);
 }
 END_TEST
@@ -185,7 +185,7 @@ START_TEST(eviction_waits_for_what_is_under_way)
 {
     static struct starpu_codelet late = {.cpu_funcs = {end_late}, .nbuffers = 1, .modes = {STARPU_RW}};
     atomic_bool ended = false;
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     shard_pool_limit(ctx, 0);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){77}, -1, 1);
     context_wake(ctx);
@@ -195,8 +195,8 @@ START_TEST(eviction_waits_for_what_is_under_way)
     bool waited = atomic_load(&ended);
     shard_pool_limit(ctx, INT64_C(1) << 30);
     ck_assert(waited);
-    flight_wait(ctx, f, "task"); /* a task lands a moment after its data is free */
-    flight_free(f);
+    fence_wait(ctx, f, "task"); /* a task completes a moment after its data is free */
+    fence_free(f);
 }
 END_TEST
 
@@ -212,7 +212,7 @@ END_TEST
 START_TEST(the_host_acquires_all_tiles_after_the_tasks)
 {
     static const double time = 0.03;
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 3);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
@@ -225,15 +225,15 @@ START_TEST(the_host_acquires_all_tiles_after_the_tasks)
     for (int i = 0; i < 24; i++)
         ck_assert_float_eq(cells(s)[i], 1);
     shard_release(ctx, s);
-    flight_wait(ctx, f, "test");
-    flight_free(f);
+    fence_wait(ctx, f, "test");
+    fence_free(f);
     shard_put(ctx, s);
 }
 END_TEST
 
 START_TEST(a_thousand_rounds_make_no_new_shards)
 {
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     int64_t made = 0;
     for (int round = 0; round < 1000; round++) {
         shard *a = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){8, 8}, 0, 2);
@@ -247,9 +247,9 @@ START_TEST(a_thousand_rounds_make_no_new_shards)
         if (round == 10)
             made = shard_pool(ctx).made;
     }
-    flight_wait(ctx, f, "rounds");
+    fence_wait(ctx, f, "rounds");
     ck_assert_int_eq(shard_pool(ctx).made, made);
-    flight_free(f);
+    fence_free(f);
 }
 END_TEST
 
@@ -261,7 +261,7 @@ START_TEST(readers_are_forgotten_in_order_and_without_a_copy)
 {
     atomic_bool gate = false;
     static struct starpu_codelet reader = {.cpu_funcs = {read_only}, .nbuffers = 1, .modes = {STARPU_R}};
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 4}, 0, 2);
     memset(s->data, 0, s->bytes);
     context_wake(ctx);
@@ -270,13 +270,13 @@ START_TEST(readers_are_forgotten_in_order_and_without_a_copy)
         submit(&reader, s->tile[i % 2], NULL, f);
     shard_forget_readers(ctx, s, f);
     submit(&increment, s->tile[0], NULL, f);
-    ck_assert(!flight_done(f));
+    ck_assert(!fence_done(f));
     atomic_store(&gate, true);
     context_rest(ctx);
-    ck_assert_int_eq(flight_wait(ctx, f, "readers"), TRAMA_OK);
+    ck_assert_int_eq(fence_wait(ctx, f, "readers"), TRAMA_OK);
     ck_assert_float_eq(cells(s)[7], 1);
     ck_assert_float_eq(cells(s)[8], 0);
-    flight_free(f);
+    fence_free(f);
     shard_put(ctx, s);
 }
 END_TEST

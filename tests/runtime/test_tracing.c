@@ -44,7 +44,7 @@ static void run_traced(const char *folder)
     trama_config config = {.trace = folder};
     ck_assert_msg(!context_create(&config, "cpu:test", NULL, &ctx), "%s", trama_error());
     ck_assert(context_traces(ctx));
-    flight *f = flight_new(ctx);
+    fence *f = fence_new(ctx);
     shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 2);
     shard_label(s, "w", 3, 4);
     context_wake(ctx);
@@ -55,8 +55,8 @@ static void run_traced(const char *folder)
     }
     context_step(ctx, -1, -1);
     context_rest(ctx);
-    ck_assert_int_eq(flight_wait(ctx, f, "tasks"), TRAMA_OK);
-    flight_free(f);
+    ck_assert_int_eq(fence_wait(ctx, f, "tasks"), TRAMA_OK);
+    fence_free(f);
     shard_put(ctx, s);
     stop();
 }

@@ -262,7 +262,7 @@ static int64_t largest_limit(const change *c, terms t)
 
 trama_program *change_program(const change *c)
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_input(p, "x", TRAMA_F64, c->shape);
     return p;
 }
@@ -377,7 +377,7 @@ static void check_certificate(const change *c, memory *const *ranks)
 /* Message buffers beside source and target: no more than the window, but for 128 bytes of each term. */
 static void check_memory(const change *c, memory *const *ranks)
 {
-    int64_t window = c->message_window ? c->message_window : 64 << 20;
+    int64_t window = c->staging_bytes ? c->staging_bytes : 64 << 20;
     for (int r = 0; r < c->machine->n_ranks; r++) {
         const plan *p = ranks[r]->p;
         int64_t buffers = plan_message_buffers(p), says = 0;
@@ -394,7 +394,7 @@ static bool one_process_a_place(const change *c)
     return c->map->n <= c->machine->n_ranks && c->machine->n_places == c->machine->n_ranks;
 }
 
-plan **change_plans(const change *c, const trama_program *p, const plan_holding **h)
+plan **change_plans(const change *c, const trama_program *p, const plan_dist_value **h)
 {
     const trama_mesh *meshes[] = {c->from_mesh};
     trama_layout values[] = {c->from};
@@ -406,17 +406,17 @@ plan **change_plans(const change *c, const trama_program *p, const plan_holding 
                               .shapes = &c->shape,
                               .map = c->map,
                               .machine = c->machine,
-                              .options = {.ways = c->ways,
+                              .options = {.max_tiles = c->max_tiles,
                                           .grain_flops = 1,
                                           .grain_bytes = 1,
                                           .sum_tile = trama_shape_count(c->shape) % 2 ? 16 : 0,
-                                          .message_window = c->message_window,
+                                          .staging_bytes = c->staging_bytes,
                                           .collectives = c->collectives,
                                           .nccl_sums = c->nccl_sums},
                               .rank = r};
         partition *q = partition_begin(&source);
         partition_input(q, 0);
-        const plan_holding *made = partition_reshard(q, 0, c->to_mesh, &c->to, -1, c->fresh);
+        const plan_dist_value *made = partition_reshard(q, 0, c->to_mesh, &c->to, -1, c->fresh);
         if (h)
             h[r] = made;
         plans[r] = partition_end(&q);
@@ -430,7 +430,7 @@ void change_try(const change *c, change_traffic *moved)
     trama_program *p = change_program(c);
     world w = {p, c->machine, c->map, 0};
     memory **memories = trama_alloc(n * sizeof(memory *));
-    const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));
+    const plan_dist_value **h = trama_alloc(n * sizeof(plan_dist_value *));
     plan **plans = change_plans(c, p, h);
     for (size_t r = 0; r < n; r++)
         memories[r] = memory_new(plans[r], NULL);
@@ -480,7 +480,7 @@ char *change_text(const change *c)
     mesh_text(&t, c->to_mesh);
     text_add(&t, " as ");
     layout_text(&t, c->to_mesh, &c->to);
-    text_add(&t, "%s, %d ways, window %lld, %d ranks, %d places", c->fresh ? ", fresh" : "", c->ways,
-             (long long)c->message_window, c->machine->n_ranks, c->machine->n_places);
+    text_add(&t, "%s, %d tiles, staging %lld, %d ranks, %d places", c->fresh ? ", fresh" : "", c->max_tiles,
+             (long long)c->staging_bytes, c->machine->n_ranks, c->machine->n_places);
     return text_take(&t);
 }

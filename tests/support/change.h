@@ -13,12 +13,12 @@ struct change {
     trama_shape shape;
     const machine *machine;
     const process_map *map;
-    bool fresh;             /* in buffers of its own */
-    int ways;               /* tiles; with a grain of one byte */
-    int64_t message_window; /* bytes; 0: the default */
-    uint64_t seed;          /* of the terms */
-    bool two_levels; /* a process may receive up to twice what any one lacks, or with partials what any one may */
-    bool exact;      /* values must be equal to the bit, not to 1e-12 */
+    bool fresh;            /* in buffers of its own */
+    int max_tiles;         /* tiles; with a grain of one byte */
+    int64_t staging_bytes; /* bytes; 0: the default */
+    uint64_t seed;         /* of the terms */
+    bool two_levels;       /* a process may receive up to twice what any one lacks, or with partials what any one may */
+    bool exact;            /* values must be equal to the bit, not to 1e-12 */
     bool collectives, nccl_sums;                       /* options of the plan */
     void (*look)(const change *c, plan *const *plans); /* at the plans [machine->n_ranks]; NULL */
     dense *result;                                     /* gets the value, which the caller frees; NULL */
@@ -41,10 +41,10 @@ void change_try(const change *c, change_traffic *moved);
 /* Elements of its target box that a process does not hold in the source; by counting them. */
 int64_t change_lacking(const change *c, int position);
 
-/* A program of one f64 input, whose layout changes, and the plans of all ranks [machine->n_ranks] for that. holdings
- * NULL, or [machine->n_ranks]: the input in its target layout. The caller destroys all of them. */
+/* A program of one f64 input, whose layout changes, and the plans of all ranks [machine->n_ranks] for that.
+ * dist_values: NULL, or [machine->n_ranks]: the input in its target layout. The caller destroys all of them. */
 trama_program *change_program(const change *c);
-plan **change_plans(const change *c, const trama_program *program, const plan_holding **holdings);
+plan **change_plans(const change *c, const trama_program *program, const plan_dist_value **dist_values);
 
 char *change_text(const change *c); /* the caller frees */
 

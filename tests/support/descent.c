@@ -168,7 +168,7 @@ fit fit_new(const fit_layout *l, trama_dtype dtype)
 
 fit fit_of_rows(const fit_layout *l, trama_dtype dtype, int64_t rows)
 {
-    fit f = {.program = trama_program_new()};
+    fit f = {.program = trama_program_create()};
     trama_init half = {0.5, 0.5, 0, 0}, below = {-0.25, -0.25, 0, 0};
     f.x = trama_input(f.program, "x", dtype, TRAMA_SHAPE(rows, FIT_IN));
     f.y = trama_input(f.program, "y", dtype, TRAMA_SHAPE(rows, FIT_OUT));
@@ -176,8 +176,8 @@ fit fit_of_rows(const fit_layout *l, trama_dtype dtype, int64_t rows)
     f.parameter[1] = trama_parameter(f.program, "b", dtype, TRAMA_SHAPE(FIT_OUT), &below);
     trama_value *z = trama_matmul(f.x, f.parameter[0]);
     if (l->mesh) {
-        f.mesh = trama_mesh_parse(l->mesh);
-        f.b_mesh = l->b_mesh ? trama_mesh_parse(l->b_mesh) : NULL;
+        f.mesh = trama_mesh_create(l->mesh);
+        f.b_mesh = l->b_mesh ? trama_mesh_create(l->b_mesh) : NULL;
         trama_shard(f.x, f.mesh, l->x);
         trama_shard(f.parameter[0], f.mesh, l->w);
         trama_shard(f.parameter[1], f.b_mesh ? f.b_mesh : f.mesh, l->b);

@@ -44,11 +44,11 @@ static inline void fuzz_text(const unsigned char *bytes, size_t n)
     layout = strchr(source, '|');
     if (layout)
         *layout++ = 0;
-    trama_mesh *mesh = trama_mesh_parse(source);
+    trama_mesh *mesh = trama_mesh_create(source);
     fuzz_demand(mesh || *trama_error(), "refused without a word", source);
     if (mesh && trama_mesh_size(mesh) <= 4096) {
         char *printed = trama_mesh_text(mesh);
-        trama_mesh *again = trama_mesh_parse(printed);
+        trama_mesh *again = trama_mesh_create(printed);
         fuzz_demand(again && trama_mesh_equal(mesh, again), "a mesh changes", printed);
         trama_mesh_destroy(&again);
         free(printed);

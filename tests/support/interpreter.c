@@ -289,7 +289,7 @@ static bool run_collective(run *r, walker *k, const plan_step *s)
 /* Both sides number their messages by these keys, so equal ones might be taken for each other. */
 static bool is_confused(const plan_step *a, const plan_step *b)
 {
-    return a->exchange == b->exchange && a->key.phase == b->key.phase && a->key.term == b->key.term &&
+    return a->exchange == b->exchange && a->key.level == b->key.level && a->key.term == b->key.term &&
            a->place == b->place && a->peer_place == b->peer_place && box_equal(&a->key.box, &b->key.box);
 }
 

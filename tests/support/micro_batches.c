@@ -30,10 +30,10 @@ void micro_batches_make(micro_batches *m, const char *mesh)
     trama_value *h[MOST_MICRO_BATCHES];
     assert(m->n > 0 && m->n <= MOST_MICRO_BATCHES);
     m->program = NULL;
-    m->mesh = trama_mesh_parse(mesh);
+    m->mesh = trama_mesh_create(mesh);
     if (!m->mesh)
         return;
-    m->program = trama_program_new();
+    m->program = trama_program_create();
     for (int i = 0; i < m->n; i++)
         h[i] = input(m, i);
     for (int b = 0; b < m->blocks; b++) {

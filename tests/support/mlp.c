@@ -31,7 +31,7 @@ static void shard_layer(mlp *m, int i)
 
 mlp mlp_new(const char *mesh, int n_layers, const int *sizes, const char *optimizer)
 {
-    mlp m = {.program = trama_program_new(), .mesh = trama_mesh_parse(mesh), .n_layers = n_layers};
+    mlp m = {.program = trama_program_create(), .mesh = trama_mesh_create(mesh), .n_layers = n_layers};
     char layout[64], name[16];
     m.x = trama_input(m.program, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, sizes[0]));
     m.y = trama_input(m.program, "y", TRAMA_I64, TRAMA_SHAPE(TRAMA_ANY));
@@ -52,7 +52,7 @@ mlp mlp_new(const char *mesh, int n_layers, const int *sizes, const char *optimi
     m.logits = h;
     m.loss = trama_cross_entropy(h, m.y);
     trama_optimizer o = !strcmp(optimizer, "sgd") ? trama_sgd(0.1) : trama_adamw(1e-2);
-    m.train = trama_target_new(m.program, "train", trama_minimize(m.loss, &o), m.loss);
+    m.train = trama_target_create(m.program, "train", trama_minimize(m.loss, &o), m.loss);
     return m;
 }
 

@@ -46,7 +46,7 @@ static trama_mesh *random_mesh(const int *ids, int most, uint64_t *seed)
             shape[a] = room;
         size *= shape[a];
     }
-    trama_mesh *mesh = trama_mesh_create(ndim, shape, NULL, ids);
+    trama_mesh *mesh = trama_mesh_create_ids(ndim, shape, NULL, ids);
     assert(mesh);
     return with_weights(mesh, seed);
 }
@@ -201,11 +201,11 @@ sample sample_random(const variety *v, uint64_t *seed)
     s.c.machine = s.machine;
     s.c.map = s.map;
     s.c.fresh = random_below(seed, 4) == 0;
-    s.c.ways = 1 + random_below(seed, 4);
+    s.c.max_tiles = 1 + random_below(seed, 4);
     s.c.seed = random_next(seed);
     machine_vary(s.machine, (int)(s.c.seed % MACHINE_VARIANTS));
     int which = random_below(seed, 60); /* many terms in small pieces are many messages */
-    s.c.message_window = s.from->size * s.to->size <= 256 ? change_window(s.c.shape, which) : 0;
+    s.c.staging_bytes = s.from->size * s.to->size <= 256 ? change_window(s.c.shape, which) : 0;
     return s;
 }
 

@@ -181,7 +181,7 @@ simulation *simulation_new(const trama_program *program, const machine *m, const
     if (options)
         s->options = *options;
     s->seen = see(m, s->options.blind);
-    s->single = trama_mesh_parse("1");
+    s->single = trama_mesh_create("1");
     s->shapes = trama_alloc(values * sizeof *s->shapes);
     s->fed = trama_alloc(values * sizeof *s->fed);
     s->rules = trama_alloc(nodes * sizeof *s->rules);
@@ -216,7 +216,7 @@ simulation *simulation_of_cycle(trama_program *program, trama_target *target, in
 {
     accumulation *made = NULL;
     if (k > 1) {
-        trama_gradient_merge(target, k, TRAMA_MEAN);
+        trama_gradient_merge(target, k, TRAMA_MERGE_AVG);
         made = merge_gradients(program);
         ck_assert(made && made[target->id].apply);
     }
@@ -399,7 +399,7 @@ static char *gather_value(simulation *s, const trama_value *value, dense *result
 {
     world w = world_of(s);
     memory *const *ranks = holder(s, value);
-    const plan_holding **h = trama_alloc((size_t)s->machine->n_ranks * sizeof(plan_holding *));
+    const plan_dist_value **h = trama_alloc((size_t)s->machine->n_ranks * sizeof(plan_dist_value *));
     for (int r = 0; r < s->machine->n_ranks; r++) {
         h[r] = plan_find(ranks[r]->p, value->id);
         ck_assert_msg(h[r] != NULL, "%s is not kept", value->name);
@@ -435,7 +435,7 @@ traffic simulation_read(simulation *s, const trama_value *value, const trama_mes
     plan **plans = trama_alloc(n * sizeof(plan *));
     memory **memories = trama_alloc(n * sizeof(memory *)),
            **from = trama_alloc((size_t)s->program->values.n * sizeof(memory *));
-    const plan_holding **h = trama_alloc(n * sizeof(plan_holding *));
+    const plan_dist_value **h = trama_alloc(n * sizeof(plan_dist_value *));
     traffic sent;
     for (int r = 0; r < s->machine->n_ranks; r++) {
         partition *q = begin(s, r);

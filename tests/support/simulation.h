@@ -11,7 +11,7 @@
 #ifndef SIMULATION_H
 #define SIMULATION_H
 
-#include "holdings.h"
+#include "dist_values.h"
 
 typedef struct simulation simulation;
 
@@ -42,7 +42,7 @@ void simulation_feed(simulation *s, const trama_value *input, const dense *data)
 void simulation_run(simulation *s, const trama_target *target);
 void simulation_write(simulation *s, const trama_value *state, const dense *data);
 
-/* A kept value, gathered from its holdings; the caller frees. */
+/* A kept value, gathered from its distributed values; the caller frees. */
 dense simulation_value(simulation *s, const trama_value *value);
 /* What is wrong where it cannot be gathered, since replicas differ, say (the caller frees); NULL: nothing. */
 char *simulation_disagreement(simulation *s, const trama_value *value);

@@ -161,7 +161,7 @@ trama_node *tried_op_node(const tried_op *c, trama_program *program)
 trama_node *tried_op_node_of(const tried_op *c, trama_dtype dtype, bool scalars_are_doubles, trama_program *p)
 {
     const trama_op *op = trama_op_find(c->op);
-    trama_program *pattern = trama_program_new();
+    trama_program *pattern = trama_program_create();
     const trama_node *model = tried_op_node(c, pattern);
     trama_value *in[TRAMA_MAX_OPERANDS];
     for (int i = 0; i < op->n_in; i++) {

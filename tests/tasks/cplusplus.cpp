@@ -33,7 +33,7 @@ static void shapes_are_as_in_c()
 
 static void lists_of_dims_are_as_in_c()
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(2, 3, 5));
     trama_shape kept = trama_value_shape(trama_sum_over(x, TRAMA_DIMS(0, -1), true));
     demand(trama_shape_equal(kept, TRAMA_SHAPE(1, 3, 1)), "sums over other dims");
@@ -51,14 +51,14 @@ static void halves_are_as_in_c()
 
 static void errors_name_the_line()
 {
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(2, 3));
     const int line = __LINE__ + 1;
     demand(!trama_matmul(x, x), "a product of shapes that do not fit");
     char place[64];
     std::snprintf(place, sizeof place, "cplusplus.cpp:%d", line);
     demand(std::strstr(trama_error(), place) != nullptr, "the message does not name this file and line");
-    demand(!trama_target_new(p, "none", x, nullptr), "a target of nothing");
+    demand(!trama_target_create(p, "none", x, nullptr), "a target of nothing");
     trama_program_destroy(&p);
 }
 
@@ -72,8 +72,8 @@ static void a_step_is_that_of_plain_loops()
             points[i * k + j] = static_cast<double>((3 * i + 5 * j) % 7) - 3;
     }
 
-    trama_mesh *mesh = trama_mesh_parse("dp=2");
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("dp=2");
+    trama_program *p = trama_program_create();
     trama_init half{};
     half.low = half.high = 0.5;
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, k));
@@ -90,7 +90,7 @@ static void a_step_is_that_of_plain_loops()
     trama_optimizer sgd = trama_sgd(0.125);
     const double one = 1;
     trama_value *count = trama_assign(runs, trama_add(runs, trama_constant(p, TRAMA_F64, TRAMA_SCALAR, &one)));
-    trama_target *train = trama_target_new(p, "train", trama_minimize(loss, &sgd), count, loss);
+    trama_target *train = trama_target_create(p, "train", trama_minimize(loss, &sgd), count, loss);
 
     trama_config config{};
     config.workers = 1;

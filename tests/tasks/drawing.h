@@ -47,16 +47,16 @@ typedef struct lottery {
 
 static inline lottery lottery_new(const char *mesh, const char *layout)
 {
-    lottery l = {.mesh = mesh_of(mesh), .p = trama_program_new()};
+    lottery l = {.mesh = mesh_of(mesh), .p = trama_program_create()};
     l.ones = trama_parameter(l.p, "ones", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), &(trama_init){.low = 1, .high = 1});
     trama_shard(l.ones, l.mesh, layout);
     l.u = draws(l.p, 3);
     l.v = draws(l.p, 4);
     l.fixed = trama_uniform_fixed(l.p, TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), -1, 2, draw_seed, 3, 2);
     l.product = trama_mul(l.ones, l.v);
-    l.both = trama_target_new(l.p, "both", l.u, l.product, l.fixed);
-    l.one = trama_target_new(l.p, "one", trama_mul(l.ones, l.u));
-    l.none = trama_target_new(l.p, "none", trama_neg(l.ones));
+    l.both = trama_target_create(l.p, "both", l.u, l.product, l.fixed);
+    l.one = trama_target_create(l.p, "one", trama_mul(l.ones, l.u));
+    l.none = trama_target_create(l.p, "none", trama_neg(l.ones));
     l.e = compile(l.p);
     return l;
 }
@@ -109,14 +109,14 @@ static inline void demand_restored(const char *mesh, const char *layout)
 static inline void demand_meshes(const char *first, const char *second)
 {
     trama_mesh *a = mesh_of(first), *b = mesh_of(second);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_init one = {.low = 1, .high = 1};
     trama_value *x = trama_parameter(p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), &one);
     trama_value *y = trama_parameter(p, "y", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), &one);
     trama_shard(x, a, "S(0)");
     trama_shard(y, b, "S(1)");
     trama_value *u = trama_mul(x, draws(p, 1)), *v = trama_mul(draws(p, 2), y);
-    trama_target *t = trama_target_new(p, "both", u, v);
+    trama_target *t = trama_target_create(p, "both", u, v);
     trama_executable *e = compile(p);
     for (uint32_t run = 1; run <= 3; run++) {
         must(trama_run(e, t));
@@ -142,7 +142,7 @@ static inline void noisy_rule(const trama_update *u)
 static inline void demand_micro_steps(const char *mesh_text, bool late)
 {
     trama_mesh *mesh = mesh_of(mesh_text);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), NULL), *other = NULL;
     trama_value *u = late ? trama_scale(w, 1) : draws(p, 3);
     trama_shard(w, mesh, "S(0)");
@@ -150,8 +150,8 @@ static inline void demand_micro_steps(const char *mesh_text, bool late)
     trama_optimizer noisy = trama_optimizer_define("noisy", 1, noisy_rule);
     trama_value *step = trama_minimize(loss, &noisy);
     other = draws(p, 5);
-    trama_target *train = trama_target_new(p, "train", step, loss, u, other);
-    trama_gradient_merge(train, 3, TRAMA_TOTAL);
+    trama_target *train = trama_target_create(p, "train", step, loss, u, other);
+    trama_gradient_merge(train, 3, TRAMA_MERGE_SUM);
     trama_executable *e = compile(p);
     for (uint32_t run = 1; run <= 3; run++) {
         must(trama_run(e, train));

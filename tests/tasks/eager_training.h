@@ -72,11 +72,11 @@ static inline trace trace_recorded(const trama_mesh *mesh, int steps)
 {
     model m;
     trace t = {0};
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     model_parameters(&m, p, mesh);
     model_data(&m, p, mesh);
     trama_value *update = model_step(&m);
-    trama_target *train = trama_target_new(p, "train", update, m.loss, m.dw[0], m.dw[1], m.dw[2]);
+    trama_target *train = trama_target_create(p, "train", update, m.loss, m.dw[0], m.dw[1], m.dw[2]);
     trama_executable *e = compile(p);
     for (int i = 0; i < steps; i++) {
         must(trama_run(e, train));

@@ -9,7 +9,7 @@ program test_fortran
     type(trama_config) :: config
 
     config%workers = 1
-    config%ways = 3
+    config%max_tiles = 3
     call demand(trama_start(second, communicator=0) /= TRAMA_OK, "a communicator without MPI")
     call demand(index(trama_error(), "communicator") > 0, "a message without its reason")
     call must(trama_start(context, config=config))
@@ -54,14 +54,14 @@ contains
         a = reshape([(real(i, c_float), i = 1, size(a))], shape(a))
         whole = [(i, i = 1, 6)]
         long = reshape([5000000000_c_int64_t, 2_c_int64_t, 3_c_int64_t, 4_c_int64_t], [2, 2])
-        mesh = trama_mesh_parse("2")
+        mesh = trama_mesh_create("2")
         call demand(trama_mesh_size(mesh) == 2, "a mesh of two")
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_shard(trama_input(p, "x", TRAMA_F32, [2, TRAMA_ANY, 4]), mesh, "S(2)")
         n = trama_input(p, "n", TRAMA_I32, [3])
         s = trama_state(p, "s", TRAMA_I64, [2, 2])
         first = trama_sum(x, dim=1)
-        t = trama_target_new(p, "t", [trama_scale(x, 2.0_c_double), trama_add(n, n), first])
+        t = trama_target_create(p, "t", [trama_scale(x, 2.0_c_double), trama_add(n, n), first])
         call must(trama_compile(context, p, run))
         call must(trama_feed(run, x, a))
         call must(trama_feed(run, n, whole(1:6:2))) ! not contiguous
@@ -96,7 +96,7 @@ contains
 
         a = reshape([1d0, -2d0, 3d0, 0.5d0, 5d0, -6d0], shape(a))
         b = reshape([1d0, 2d0, -3d0, 4d0, 0.25d0, 6d0, 7d0, -8d0], shape(b))
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a)
         y = trama_constant(p, b)
         product = trama_matmul(x, y)
@@ -106,7 +106,7 @@ contains
             + trama_neg(product)
         back = trama_transpose(product)
         soft = trama_softmax(product, 1)
-        t = trama_target_new(p, "t", [product, sums, top, mixed, back, soft])
+        t = trama_target_create(p, "t", [product, sums, top, mixed, back, soft])
         call must(trama_compile(context, p, run))
         call must(trama_run(run, t))
         call must(trama_read(run, product, c))
@@ -135,11 +135,11 @@ contains
         integer :: i, j
 
         a = reshape([(i, i = 1, size(a))], shape(a))
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a)
         values = [trama_slice(x, 1, 2, 2), trama_pad(x, 2, 1, 2), trama_shift(x, 1, 2), trama_shift(x, 2, -1), &
             trama_window(x, [2, -1], shape(window))]
-        t = trama_target_new(p, "t", values)
+        t = trama_target_create(p, "t", values)
         call must(trama_compile(context, p, run))
         call must(trama_run(run, t))
         call must(trama_read(run, values(1), slice))
@@ -185,7 +185,7 @@ contains
         logical :: copied
         type(trama_wrapped) :: a, b
         type(trama_traffic) :: traffic
-        type(trama_piece) :: a_piece
+        type(trama_host_box) :: a_piece
         type(trama_program) :: p
         type(trama_value) :: x, y, s
         type(trama_target) :: t
@@ -213,11 +213,11 @@ contains
         call demand(c_sizeof(traffic) == 96 .and. c_sizeof(a_piece) == 224, "structures of other sizes than C's")
         call demand(traffic%bytes_received == 4 * n * 3 * (k - extent), "other traffic")
 
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_I32, [n, 3, k])
         y = trama_add(x, x)
         s = trama_state(p, "s", TRAMA_I32, [n, 3, k])
-        t = trama_target_new(p, "t", [y])
+        t = trama_target_create(p, "t", [y])
         call must(trama_compile(context, p, run))
         call must(trama_feed_wrapped(run, x, a, copied))
         call demand(copied .eqv. trama_context_ranks(context) > 1, "other ranks' elements without a copy")
@@ -262,7 +262,7 @@ contains
         real(c_float), target, asynchronous :: low(m, 3), high(0:m, 6)
         real(c_float), target, asynchronous, allocatable :: mine(:, :)
         real(c_float) :: whole(m, n)
-        type(trama_piece), allocatable :: pieces(:)
+        type(trama_host_box), allocatable :: pieces(:)
         integer :: first(2), extent(2), i, j
         logical :: copied
         type(trama_wrapped) :: a, b
@@ -278,11 +278,11 @@ contains
         high = -1
         high(1:, :) = whole(:, 4:)
         allocate (pieces(0))
-        if (trama_context_rank(context) == 0) pieces = [trama_piece(high(1:, :), [1, 4]), trama_piece(low)]
+        if (trama_context_rank(context) == 0) pieces = [trama_host_box(high(1:, :), [1, 4]), trama_host_box(low)]
         call must(trama_wrap(context, "boxes", TRAMA_F32, [m, n], pieces, TRAMA_READ_ONLY, a))
 
         write (processes, "(i0)") trama_context_ranks(context)
-        mesh = trama_mesh_parse(processes)
+        mesh = trama_mesh_create(processes)
         call must(trama_box_of_layout(mesh, "S(0)", [m, n], trama_context_rank(context), first, extent))
         allocate (mine(extent(1), extent(2)))
         mine = 0
@@ -293,10 +293,10 @@ contains
             call demand(all(mine(:, j) == whole(:, first(2) + j - 1)), "another box")
         end do
 
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_shard(trama_input(p, "x", TRAMA_F32, [m, n]), mesh, "S(0)")
         y = trama_sum(x, dim=2)
-        t = trama_target_new(p, "t", [y])
+        t = trama_target_create(p, "t", [y])
         call must(trama_compile(context, p, run))
         call must(trama_feed_wrapped(run, x, b, copied))
         call demand(.not. copied, "a copy of what lies as it is asked for")
@@ -316,7 +316,7 @@ contains
         integer, parameter :: m = 5, n = 13, mb = 2, nb = 3, ld = 6
         integer(c_int64_t), target, asynchronous :: local(ld, n), whole(m, n)
         integer(c_int) :: descriptor(9)
-        type(trama_piece), allocatable :: pieces(:)
+        type(trama_host_box), allocatable :: pieces(:)
         type(trama_wrapped) :: a, b
         integer :: rank, ranks, i, j, at
 
@@ -330,7 +330,7 @@ contains
             at = at + 1
             local(:m, at) = [(100 * i + j, i = 1, m)]
         end do
-        call must(trama_pieces_block_cyclic(descriptor, 1, ranks, 0, rank, local, pieces))
+        call must(trama_host_boxes_block_cyclic(descriptor, 1, ranks, 0, rank, local, pieces))
         call must(trama_wrap(context, "cyclic", TRAMA_I64, [m, n], pieces, TRAMA_READ_ONLY, a))
         call must(trama_wrap(context, "whole", whole, [m, n], [1, 1], TRAMA_READ_WRITE, b))
         call must(trama_reshard_wrapped(a, b))
@@ -342,10 +342,10 @@ contains
             end do
         end do
         descriptor(5) = 0
-        call demand(trama_pieces_block_cyclic(descriptor, 1, ranks, 0, rank, local, pieces) == TRAMA_E_ARGUMENT &
+        call demand(trama_host_boxes_block_cyclic(descriptor, 1, ranks, 0, rank, local, pieces) == TRAMA_E_ARGUMENT &
             .and. size(pieces) == 0, "blocks of no rows")
         descriptor(5) = mb
-        call demand(trama_pieces_block_cyclic(descriptor, 1, ranks, 0, rank, local(2:, :), pieces) &
+        call demand(trama_host_boxes_block_cyclic(descriptor, 1, ranks, 0, rank, local(2:, :), pieces) &
             == TRAMA_E_ARGUMENT, "a local array with gaps")
     end subroutine
 
@@ -371,14 +371,14 @@ contains
         call refused(trama_wrap(context, "a", a, [4, 6], [1], TRAMA_READ_WRITE, w), TRAMA_E_SHAPE, "place 1 numbers")
         call refused(trama_wrap(context, "a", a(4:1:-1, :), [4, 6], [1, 1], TRAMA_READ_WRITE, w), TRAMA_E_ARGUMENT, &
             "strides")
-        call refused(trama_wrap(context, "a", TRAMA_F32, [4, 6], [trama_piece(a)], TRAMA_READ_WRITE, w), &
+        call refused(trama_wrap(context, "a", TRAMA_F32, [4, 6], [trama_host_box(a)], TRAMA_READ_WRITE, w), &
             TRAMA_E_DTYPE, "f64")
         call refused(trama_wrap(context, "t", truth, [4, 6], [1, 1], TRAMA_READ_WRITE, w), TRAMA_E_DTYPE, &
             "real(c_float)")
         if (trama_context_rank(context) == 0) then
             status = trama_wrap(context, "a", a(:, 1), [4, 6], [1, 1], TRAMA_READ_WRITE, w)
         else
-            status = trama_wrap(context, "a", TRAMA_F64, [4, 6], [trama_piece ::], TRAMA_READ_WRITE, w)
+            status = trama_wrap(context, "a", TRAMA_F64, [4, 6], [trama_host_box ::], TRAMA_READ_WRITE, w)
         end if
         call refused(status, TRAMA_E_SHAPE, "1 dims")
         call demand(.not. c_associated(w%at), "a tensor after an error")
@@ -402,9 +402,9 @@ contains
         type(trama_target) :: t
         type(trama_executable) :: run
 
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F64, [2, 3])
-        t = trama_target_new(p, "t", [trama_square(x)])
+        t = trama_target_create(p, "t", [trama_square(x)])
         call must(trama_compile(context, p, run))
         call trama_at("somewhere.f90", 77)
         call demand(trama_feed(run, x, room) == TRAMA_E_SHAPE, "a wrong shape")
@@ -446,14 +446,14 @@ contains
         adam = trama_adam(0.25d0)
         sgd%momentum = 0.5d0
 
-        mesh = trama_mesh_parse("dp=2")
-        p = trama_program_new()
+        mesh = trama_mesh_create("dp=2")
+        p = trama_program_create()
         points = trama_shard(trama_input(p, "x", TRAMA_F64, [features, TRAMA_ANY]), mesh, "S(0)")
         values = trama_input(p, "y", TRAMA_F64, [1, TRAMA_ANY])
         weights = trama_parameter(p, "w", TRAMA_F64, [1, features], low=0.5d0)
         cost = trama_mean(trama_square(trama_matmul(weights, points) - values))
-        fit = trama_target_new(p, "fit", [trama_minimize(cost, sgd), cost])
-        leap = trama_target_new(p, "leap", [trama_minimize(cost, adam)])
+        fit = trama_target_create(p, "fit", [trama_minimize(cost, sgd), cost])
+        leap = trama_target_create(p, "leap", [trama_minimize(cost, adam)])
         call must(trama_compile(context, p, run))
         call must(trama_feed(run, points, x))
         call must(trama_feed(run, values, y))

@@ -11,7 +11,7 @@ contains
     subroutine begin()
         type(trama_config) :: config
         config%workers = 1
-        config%ways = 3
+        config%max_tiles = 3
         call must(trama_start(context, config=config))
     end subroutine
 
@@ -49,7 +49,7 @@ contains
         type(trama_value), intent(in) :: values(:)
         type(trama_executable), intent(inout) :: run
         type(trama_target) :: t
-        t = trama_target_new(p, "t", values)
+        t = trama_target_create(p, "t", values)
         call must(trama_compile(context, p, run))
         call must(trama_run(run, t))
     end subroutine

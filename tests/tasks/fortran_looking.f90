@@ -20,7 +20,7 @@ contains
 
     subroutine meshes_are_made_of_arrays()
         type(trama_mesh) :: mesh, child, weighted, other
-        mesh = trama_mesh_create([2, 3], ["dp", "  "], [6, 5, 4, 3, 2, 1])
+        mesh = trama_mesh_create_ids([2, 3], ["dp", "  "], [6, 5, 4, 3, 2, 1])
         call demand(trama_mesh_ndim(mesh) == 2 .and. trama_mesh_size(mesh) == 6, "another mesh")
         call demand(trama_mesh_extent(mesh, 2) == 3 .and. trama_mesh_id(mesh, 0) == 6, "another axis or id")
         call demand(trama_mesh_axis_name(mesh, 1) == "dp" .and. trama_mesh_axis_name(mesh, 2) == "", "another name")
@@ -29,13 +29,13 @@ contains
         call demand(trama_mesh_text(child) == "2:4,1", "another child")
         weighted = trama_mesh_weighted(mesh, 2, [2, 4, 2])
         call demand(trama_mesh_weight(weighted, 2, 2) == 2 .and. trama_mesh_weight(mesh, 2, 2) == 1, "other weights")
-        other = trama_mesh_parse(trama_mesh_text(mesh))
+        other = trama_mesh_create(trama_mesh_text(mesh))
         call demand(trama_mesh_equal(mesh, other) .and. .not. trama_mesh_equal(mesh, weighted), "other equal meshes")
         call trama_mesh_destroy(other)
         other = trama_mesh_weighted(mesh, 1, [1, 2, 3])
         call demand(.not. c_associated(other%at), "weights of another axis")
         call has(trama_error(), "weights has another size")
-        other = trama_mesh_create([2, 3], ids=[1, 2])
+        other = trama_mesh_create_ids([2, 3], ids=[1, 2])
         call demand(.not. c_associated(other%at), "ids of another mesh")
         other = trama_mesh_child(other, [1], ids=[1])
         call demand(.not. c_associated(other%at), "a child of none")
@@ -53,7 +53,7 @@ contains
         integer(c_int64_t), allocatable :: first(:), extent(:)
         integer :: term
         logical :: held
-        mesh = trama_mesh_parse("dp=2,mp=2")
+        mesh = trama_mesh_create("dp=2,mp=2")
         call must(trama_layout_parse(mesh, 2, "S(0),P(max)", layout))
         call demand(trama_layout_text(mesh, layout) == "S(0),P(max)", "another text of a layout")
         call demand(trama_layout_mapping(mesh, 2, layout) == "[0,-1] P{1:max}", "another mapping")
@@ -83,15 +83,15 @@ contains
         type(trama_mesh) :: mesh
         type(trama_layout) :: from, to
         type(trama_reshard_plan) :: plan
-        type(trama_certificate) :: certificate
+        type(trama_reshard_cost) :: cost
         type(trama_move), allocatable :: moves(:)
         integer :: i
-        mesh = trama_mesh_parse("2")
+        mesh = trama_mesh_create("2")
         call must(trama_layout_parse(mesh, 2, "S(0)", from))
         call must(trama_layout_parse(mesh, 2, "S(1)", to))
-        call must(trama_reshard_plan_new(mesh, from, mesh, to, TRAMA_F64, [4, 6], plan))
-        certificate = trama_reshard_plan_certificate(plan)
-        call demand(certificate%received == 2 * 3 * 8 .and. certificate%bound == 2 * 3 * 8, "another certificate")
+        call must(trama_reshard_plan_create(mesh, from, mesh, to, TRAMA_F64, [4, 6], plan))
+        cost = trama_reshard_plan_cost(plan)
+        call demand(cost%received == 2 * 3 * 8 .and. cost%bound == 2 * 3 * 8, "another cost")
         call trama_reshard_plan_moves(plan, 2, moves)
         call demand(size(moves) == 2, "another number of moves")
         do i = 1, 2
@@ -108,8 +108,8 @@ contains
         type(trama_layout) :: in(2), out(1)
         type(trama_program) :: p
         type(trama_value) :: x, z
-        mesh = trama_mesh_parse("2")
-        p = trama_program_new()
+        mesh = trama_mesh_create("2")
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F64, [4, 6])
         z = trama_matmul(x, trama_input(p, "y", TRAMA_F64, [6, 8]))
         call must(trama_layout_parse(mesh, 2, "S(1)", in(1)))
@@ -138,8 +138,8 @@ contains
         call must(trama_dtype_parse("u8", dtype))
         call demand(dtype == TRAMA_U8, "another type of a text")
         call has(trama_context_describe(context), "worker")
-        mesh = trama_mesh_parse("dp=2")
-        p = trama_program_new()
+        mesh = trama_mesh_create("dp=2")
+        p = trama_program_create()
         x = trama_shard(trama_input(p, "x", TRAMA_F64, [4, 6]), mesh, "S(0)")
         z = trama_value_rename(trama_sum(x, dim=2), "total")
         z = trama_shard_op(z, mesh, ["S(0)", "    "])
@@ -157,7 +157,7 @@ contains
         call must(trama_stage(p, TRAMA_NO_STAGE))
         x = trama_offload(z, "cpu")
         call has(trama_program_text(p), "offloaded")
-        t = trama_target_new(p, "t", [z])
+        t = trama_target_create(p, "t", [z])
         call demand(trama_compile(context, p, run) == TRAMA_E_UNSUPPORTED, "a program that offloads")
         call trama_program_destroy(p)
         call trama_mesh_destroy(mesh)
@@ -189,9 +189,9 @@ contains
         type(trama_value) :: x, z
         type(trama_completion) :: found
         type(trama_layout) :: layout
-        parent = trama_mesh_parse("dp=2,mp=2")
+        parent = trama_mesh_create("dp=2,mp=2")
         mesh = trama_mesh_child(parent, [2], ["q"], [1, 3])
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F64, [4, 6])
         call must(trama_shard_begin(p, mesh, ["x  ", "-,q"]))
         z = trama_exp(x)
@@ -216,8 +216,8 @@ contains
         type(trama_program) :: p
         type(trama_value) :: x
         integer :: i
-        mesh = trama_mesh_parse("2")
-        p = trama_program_new()
+        mesh = trama_mesh_create("2")
+        p = trama_program_create()
         call trama_at("a_file_with_a_rather_long_name_of_its_own.f90", 41)
         x = trama_shard(trama_input(p, "x", TRAMA_F64, [4]), mesh, "S(0)")
         do i = 1, 3
@@ -241,11 +241,11 @@ contains
         character(:), allocatable :: text
         real(c_double) :: a(4, 6)
         a = 1
-        mesh = trama_mesh_parse("dp=2")
-        p = trama_program_new()
+        mesh = trama_mesh_create("dp=2")
+        p = trama_program_create()
         x = trama_shard(trama_input(p, "x", TRAMA_F64, shape(a)), mesh, "S(0)")
         z = trama_shard(trama_scale(x, 2d0), mesh, "S(1)")
-        t = trama_target_new(p, "t", [z])
+        t = trama_target_create(p, "t", [z])
         call must(trama_compile(context, p, run))
         call must(trama_feed(run, x, a))
         call must(trama_run(run, t))
@@ -273,17 +273,17 @@ contains
         type(trama_value) :: x, z
         type(trama_target) :: t
         type(trama_executable) :: run
-        type(trama_piece), allocatable :: pieces(:)
+        type(trama_host_box), allocatable :: pieces(:)
         integer(c_int64_t), allocatable :: first(:), extent(:)
         real(c_double), target, asynchronous :: whole(5, 7), room(6, 7, 3)
         real(c_double) :: part(5, 7)
         integer :: n, i, j, l, columns
         whole = reshape([(1d0 * i, i = 1, size(whole))], shape(whole))
-        mesh = trama_mesh_parse("3")
-        p = trama_program_new()
+        mesh = trama_mesh_create("3")
+        p = trama_program_create()
         x = trama_shard(trama_input(p, "x", TRAMA_F64, shape(whole)), mesh, "S(0)")
         z = trama_neg(x)
-        t = trama_target_new(p, "t", [z])
+        t = trama_target_create(p, "t", [z])
         call must(trama_compile(context, p, run))
         call must(trama_feed(run, x, 0 * whole))
         call must(trama_local_count(run, x, n))
@@ -297,7 +297,7 @@ contains
                     room(j, l, i) = whole(j, int(first(2)) + l - 1)
                 end do
             end do
-            pieces(i) = trama_piece(room(:5, :int(extent(2)), i))
+            pieces(i) = trama_host_box(room(:5, :int(extent(2)), i))
         end do
         call must(trama_feed_local(run, x, shape(whole), pieces))
         call must(trama_run(run, t))
@@ -311,7 +311,7 @@ contains
         call demand(trama_local_box(run, z, n + 1, first, extent) == TRAMA_E_ARGUMENT, "one box more")
         call must(trama_read(run, z, part))
         call demand(all(part == -whole), "another whole of boxes")
-        pieces = [trama_piece(n)]
+        pieces = [trama_host_box(n)]
         call refused(trama_feed_local(run, x, shape(whole), pieces), TRAMA_E_DTYPE, "box 1: the array is i32, but x is f64")
         call close_all(run, p)
         call trama_mesh_destroy(mesh)
@@ -326,11 +326,11 @@ contains
         real(c_double) :: seen
         logical :: known
         integer :: i
-        p = trama_program_new()
+        p = trama_program_create()
         s = trama_state(p, "s", TRAMA_F64, [integer ::], low=1d0)
-        t = trama_target_new(p, "t", [trama_assign(s, trama_scale(s, 2d0))])
+        t = trama_target_create(p, "t", [trama_assign(s, trama_scale(s, 2d0))])
         call must(trama_compile(context, p, run))
-        call must(trama_watch_new(run, 2, watch))
+        call must(trama_watch_create(run, 2, watch))
         do i = 1, 5
             seen = -1
             call must(trama_run(run, t))
@@ -341,7 +341,7 @@ contains
         call must(trama_watch_rest(watch, seen, known))
         call demand(known .and. seen == 16, "another rest")
         call must(trama_watch_destroy(watch))
-        call refused(trama_watch_new(run, 1000, watch), TRAMA_E_ARGUMENT, "")
+        call refused(trama_watch_create(run, 1000, watch), TRAMA_E_ARGUMENT, "")
         call close_all(run, p)
     end subroutine
 
@@ -368,7 +368,7 @@ contains
         a = 0
         call refused(trama_compile(none, p, run), TRAMA_E_ARGUMENT, "")
         call refused(trama_feed(run, x, a), TRAMA_E_ARGUMENT, "")
-        call refused(trama_feed_local(run, x, [2], [trama_piece ::]), TRAMA_E_ARGUMENT, "")
+        call refused(trama_feed_local(run, x, [2], [trama_host_box ::]), TRAMA_E_ARGUMENT, "")
         call refused(trama_run(run, t), TRAMA_E_ARGUMENT, "")
         call refused(trama_read(run, x, a), TRAMA_E_ARGUMENT, "")
         call refused(trama_write(run, x, a), TRAMA_E_ARGUMENT, "")
@@ -412,7 +412,7 @@ contains
         real(c_float) :: a(2, 3), found(2, 3)
         integer :: mark, i
         a = reshape([(real(i, c_float), i = 1, 6)], shape(a))
-        mesh = trama_mesh_parse("2")
+        mesh = trama_mesh_create("2")
         call must(trama_eager(context, p, run))
         x = trama_keep(trama_tensor(p, a, mesh=mesh, layout="S(0)"))
         mark = trama_program_mark(p)

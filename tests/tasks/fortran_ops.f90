@@ -29,7 +29,7 @@ contains
 
         a = [-2d0, -0.5d0, 0d0, 0.75d0, 3d0]
         b = [0.5d0, -0.5d0, 2d0, 4d0, 3d0]
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a)
         y = trama_constant(p, b)
         v = [trama_add(x, y), trama_sub(x, y), trama_mul(x, y), trama_div(x, y), trama_equal(x, y), trama_neg(x), &
@@ -74,7 +74,7 @@ contains
         type(trama_value) :: x, y
         type(trama_executable) :: run
         a = [1d0, 2d0, 3d0]
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a)
         y = -(2d0 * x * x - x / (x + x)) * 0.25d0
         call run_once(p, [y], run)
@@ -93,7 +93,7 @@ contains
         integer :: i
 
         a = reshape([(sin(3d0 * i), i = 1, size(a))], shape(a))
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a)
         v = [trama_sum(x), trama_mean(x, dim=1), trama_sum_square(x, dims=[1, 3]), trama_max(x, 2, keep_dim=.true.), &
             trama_min(x, [3, 1]), trama_argmax(x, 2), trama_sum(x, [2]), trama_max(x)]
@@ -126,7 +126,7 @@ contains
         integer :: i
 
         a = reshape([(i, i = 1, size(a))], shape(a))
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a)
         v = [trama_reshape(x, shape(other)), trama_transpose(x, [2, 3, 1]), trama_fill(p, TRAMA_I32, [2, 3], 7d0)]
         call run_once(p, v, run)
@@ -137,7 +137,7 @@ contains
         call must(trama_read(run, v(3), filled))
         call demand(all(filled == 7), "other elements than what was filled in")
         call close_all(run, p)
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_transpose(trama_constant(p, a), [1, 2])
         call demand(.not. c_associated(x%at) .and. trama_program_status(p) == TRAMA_E_SHAPE, "a permutation of two dims")
         call trama_program_destroy(p)
@@ -152,7 +152,7 @@ contains
 
         a = reshape([(cos(1d0 * i), i = 1, size(a))], shape(a))
         b = reshape([(sin(1d0 * i), i = 1, size(b))], shape(b))
-        p = trama_program_new()
+        p = trama_program_create()
         z = trama_matmul(trama_constant(p, a), trama_constant(p, b), trans_x=.true., trans_y=.true.)
         call run_once(p, [z], run)
         call must(trama_read(run, z, c))
@@ -172,7 +172,7 @@ contains
         labels = [0, 2, 1, 1, 0]
         parts = exp(z) / spread(sum(exp(z), dim=1), 1, 3)
         expected = -sum([(log(parts(labels(i) + 1, i)), i = 1, 5)]) / 5
-        p = trama_program_new()
+        p = trama_program_create()
         cost = trama_cross_entropy(trama_constant(p, z), trama_constant(p, labels))
         call run_once(p, [cost], run)
         call must(trama_read(run, cost, loss))
@@ -189,7 +189,7 @@ contains
         type(trama_executable) :: run
 
         a = [1.75d0, -2.25d0, 3d0, 1d0 / 3]
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a)
         v = [trama_cast(x, TRAMA_I32), trama_cast(x, TRAMA_BF16), trama_cast(x, TRAMA_F16), &
             trama_cast(trama_constant(p, trama_bf16_of_double(a), dtype=TRAMA_BF16), TRAMA_I32)]
@@ -207,7 +207,7 @@ contains
         call demand(all(whole == int(a)), "a constant of bf16 that has changed")
         call refused(trama_read(run, v(1), halves), TRAMA_E_DTYPE, "no such element type")
         call close_all(run, p)
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, bits)
         call demand(.not. c_associated(x%at) .and. trama_program_status(p) == TRAMA_E_DTYPE, "16 bits of no type")
         call has(trama_program_error(p), "dtype=")
@@ -222,7 +222,7 @@ contains
         type(trama_value) :: x, s
         type(trama_executable) :: run
         words = [1713891541_c_int64_t, 3781805453_c_int64_t, 3159862348_c_int64_t, 2600524760_c_int64_t]
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_uniform_fixed(p, TRAMA_F64, [2, 2], 1d0, 3d0, seed=0, stream=0, step=0)
         s = trama_parameter(p, "s", TRAMA_F64, [4], low=-1d0, high=1d0, seed=0)
         call run_once(p, [x], run)
@@ -241,10 +241,10 @@ contains
         type(trama_target) :: t
         type(trama_executable) :: run
         a = reshape([1., 2., 3., 4., 5., 6.], shape(a))
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F32, [n, m])
         y = trama_slice(x, 1, from=2_c_int64_t, extent=1_c_int64_t)
-        t = trama_target_new(p, "t", [y])
+        t = trama_target_create(p, "t", [y])
         call must(trama_compile(context, p, run))
         call must(trama_feed(run, x, a))
         call must(trama_run(run, t))
@@ -253,7 +253,7 @@ contains
         call demand(all(trama_value_shape(x) == [n, m]) .and. trama_shape_count([n, m]) == 6, "another shape")
         call demand(trama_shape_equal([3, 2], [3, 2]) .and. .not. trama_shape_equal([3, 2], [2, 3]), "equal shapes")
         call close_all(run, p)
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F32, [5000000000_c_int64_t])
         call demand(all(trama_value_shape(x) == [5000000000_c_int64_t]), "an extent that is cut")
         call trama_program_destroy(p)
@@ -272,10 +272,10 @@ contains
         a = reshape([(1d0 * i, i = 1, size(a))], shape(a))
         room = -1
         room(8:2:-2, 1:12:2) = a
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F64, shape(a))
         total = trama_sum(x)
-        t = trama_target_new(p, "t", [total])
+        t = trama_target_create(p, "t", [total])
         call must(trama_compile(context, p, run))
         call must(trama_feed(run, x, room(8:2:-2, 1:12:2)))
         call must(trama_run(run, t))
@@ -315,12 +315,12 @@ contains
         particles%charge = reshape([(int(i, c_int8_t), i = 1, 6)], [3, 2])
         others%mass = 0
         allocate (none(2, 0))
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F32, [3, 2])
         y = trama_input(p, "y", TRAMA_F64, [2, TRAMA_ANY])
         z = trama_transpose(trama_constant(p, particles%charge))
         sums = trama_sum(y)
-        t = trama_target_new(p, "t", [trama_neg(x), z, sums])
+        t = trama_target_create(p, "t", [trama_neg(x), z, sums])
         call must(trama_compile(context, p, run))
         call must(trama_feed(run, x, particles%mass))
         call must(trama_feed(run, y, reshape([real(c_double) ::], [2, 0])))
@@ -342,7 +342,7 @@ contains
         real(c_float), intent(in) :: a(2, *)
         type(trama_program) :: p
         type(trama_value) :: x
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_constant(p, a(:, :0))
         call demand(all(trama_value_shape(x) == [2, 0]), "a section of an array of assumed size")
         call trama_program_destroy(p)
@@ -353,7 +353,7 @@ contains
         type(trama_value) :: x, y
         integer :: i
         do i = 1, 5
-            p = trama_program_new()
+            p = trama_program_create()
             x = trama_input(p, "x", TRAMA_F64, [4, 3])
             call trama_at("dims.f90", 10 + i)
             select case (i)

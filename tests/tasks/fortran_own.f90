@@ -160,8 +160,8 @@ contains
         v = [1d0, 2d0, 3d0, 4d0]
         op = gate_op()
         call demand(trama_op_name(op) == "gate", "another name")
-        mesh = trama_mesh_parse("3")
-        p = trama_program_new()
+        mesh = trama_mesh_create("3")
+        p = trama_program_create()
         values(1) = trama_apply(op, [trama_shard(trama_constant(p, x), mesh, "S(1)"), trama_constant(p, w)], &
             real_slot(2d0))
         values(2) = trama_apply(op, [trama_constant(p, x), trama_constant(p, v)])
@@ -190,7 +190,7 @@ contains
         x = reshape([(0.5d0 * i, i = 1, 6)], shape(x))
         w = reshape([(1d0 / i, i = 1, 6)], shape(w))
         op = gate_op()
-        p = trama_program_new()
+        p = trama_program_create()
         a = trama_constant(p, x)
         b = trama_constant(p, w)
         loss = trama_sum(trama_apply(op, [a, b], real_slot(3d0)))
@@ -215,8 +215,8 @@ contains
         x = reshape([(1d0 + mod(5 * i, 7), i = 1, size(x))], shape(x))
         call must(trama_op_define("columns", 1, 2, c_funloc(columns), op, rule="b[n] -> b[n], b", &
             dtype=c_funloc(strict_dtype)))
-        mesh = trama_mesh_parse("dp=2")
-        p = trama_program_new()
+        mesh = trama_mesh_create("dp=2")
+        p = trama_program_create()
         value = trama_apply(op, [trama_shard(trama_constant(p, x), mesh, "S(0)")])
         call run_once(p, [value, trama_result(value, 2)], run)
         call must(trama_read(run, value, y))
@@ -224,7 +224,7 @@ contains
         call must(trama_read(run, trama_result(value, 2), sums))
         call demand(near(sums, sum(x, dim=1) + [(i, i = 1, 7)], 1d-13), "other sums, or places of boxes")
         call close_all(run, p)
-        p = trama_program_new()
+        p = trama_program_create()
         call trama_at("uses.f90", 31)
         value = trama_apply(op, [trama_input(p, "x", TRAMA_F64, [4, 2])])
         call demand(trama_program_status(p) == TRAMA_E_SHAPE, "a column of 4")
@@ -244,7 +244,7 @@ contains
         integer :: tried, wrong, missing
         gates = gate_op()
         call must(trama_op_define("sums_up", 1, 1, c_funloc(sums_up), sums, rule="b->b"))
-        p = trama_program_new()
+        p = trama_program_create()
         x = trama_input(p, "x", TRAMA_F64, [5, 7])
         value = trama_apply(gates, [x, x], real_slot(1d0))
         call must(trama_op_validate(value, tried=tried, wrong=wrong, missing=missing, text=text))
@@ -270,7 +270,7 @@ contains
         slots%integer(1) = 3
         call must(trama_op_define("repeated", 1, 1, c_funloc(repeated), op, rule_of=c_funloc(repeat_rule), &
             attributes="n | "))
-        p = trama_program_new()
+        p = trama_program_create()
         value = trama_apply(op, [trama_constant(p, x)], slots)
         call run_once(p, [value], run)
         call must(trama_read(run, value, found))
@@ -287,9 +287,9 @@ contains
         type(trama_target) :: t
         type(trama_executable) :: run
         call must(trama_op_define("add_one", 1, 1, c_funloc(add_one), op, rule="...->...", updates=[.true.]))
-        p = trama_program_new()
+        p = trama_program_create()
         s = trama_state(p, "s", TRAMA_F64, [3], low=5d0)
-        t = trama_target_new(p, "t", [trama_apply(op, [s])])
+        t = trama_target_create(p, "t", [trama_apply(op, [s])])
         call must(trama_compile(context, p, run))
         call must(trama_run(run, t))
         call must(trama_run(run, t))
@@ -308,7 +308,7 @@ contains
         integer :: status
         x = 1
         call must(trama_op_define("mistaken", 1, 1, c_funloc(mistaken), op, rule="b->b"))
-        p = trama_program_new()
+        p = trama_program_create()
         value = trama_apply(op, [trama_constant(p, x)])
         call run_once(p, [value], run)
         call refused(trama_read(run, value, found), TRAMA_E_KERNEL, "operand 1 is f64, which the kernel does not take")

@@ -57,7 +57,7 @@ contains
         type(trama_optimizer), intent(in) :: optimizer
         character(*), intent(in), optional :: parameters(:)
         type(trama_optimizer), intent(in), optional :: optimizers(:)
-        p = trama_program_new()
+        p = trama_program_create()
         points = trama_input(p, "x", TRAMA_F64, [k, TRAMA_ANY])
         values = trama_input(p, "y", TRAMA_F64, [1, TRAMA_ANY])
         weights = trama_parameter(p, "w", TRAMA_F64, [1, k], low=0.5d0)
@@ -68,7 +68,7 @@ contains
 
     subroutine compile(others)
         type(trama_value), intent(in) :: others(:)
-        fit = trama_target_new(p, "fit", [minimized, others])
+        fit = trama_target_create(p, "fit", [minimized, others])
         call must(trama_compile(context, p, run))
     end subroutine
 
@@ -216,8 +216,8 @@ contains
         real(c_double) :: g(1, k), found(1, k), w(1, k)
         call record(trama_sgd(0.25d0))
         merged = trama_merged_gradient(minimized, weights)
-        fit = trama_target_new(p, "fit", [minimized, merged])
-        same = trama_gradient_merge(fit, 2, TRAMA_MERGE_MEAN)
+        fit = trama_target_create(p, "fit", [minimized, merged])
+        same = trama_gradient_merge(fit, 2, TRAMA_MERGE_AVG)
         call demand(c_associated(same%at, fit%at), "another target")
         call must(trama_compile(context, p, run))
         call step(1, 2)

@@ -121,7 +121,7 @@ static inline trama_executable *compile(const trama_program *program)
 
 static inline trama_mesh *mesh_of(const char *spec)
 {
-    trama_mesh *mesh = trama_mesh_parse(spec);
+    trama_mesh *mesh = trama_mesh_create(spec);
     demand(mesh, "mesh %s: %s", spec, trama_error());
     return mesh;
 }

@@ -51,7 +51,7 @@ static inline network merging_network_how(const char *mesh, trama_dtype dtype, b
 
 static inline network merging_network(const char *mesh, trama_dtype dtype, bool adamw, int64_t k)
 {
-    return merging_network_how(mesh, dtype, adamw, k, TRAMA_MEAN);
+    return merging_network_how(mesh, dtype, adamw, k, TRAMA_MERGE_AVG);
 }
 
 /* The norm of what a value differs by from what is wanted, beside the norm of that. */
@@ -88,7 +88,7 @@ static inline double tensors_differ(const network *net, plain_net *plain)
 static inline void merge_how_beside_plain(const char *mesh, trama_dtype dtype, bool adamw, int64_t k, unsigned how,
                                           int n_cycles, const cycle *cycles, int steps, double tolerance)
 {
-    network net = merging_network_how(mesh, dtype, adamw, k, how | TRAMA_MEAN);
+    network net = merging_network_how(mesh, dtype, adamw, k, how | TRAMA_MERGE_AVG);
     plain_net plain = plain_new(3, small_sizes, SEED);
     for (int step = 0; step < steps; step++) {
         const cycle *c = &cycles[step % n_cycles];
@@ -109,7 +109,7 @@ static inline void merge_how_beside_plain(const char *mesh, trama_dtype dtype, b
 static inline void merge_beside_plain(const char *mesh, trama_dtype dtype, bool adamw, int64_t k, int n_cycles,
                                       const cycle *cycles, int steps, double tolerance)
 {
-    merge_how_beside_plain(mesh, dtype, adamw, k, TRAMA_MEAN, n_cycles, cycles, steps, tolerance);
+    merge_how_beside_plain(mesh, dtype, adamw, k, TRAMA_MERGE_AVG, n_cycles, cycles, steps, tolerance);
 }
 
 static const cycle even[] = {{{6, 6, 6, 6}}, {{8, 8}}, {{3, 3, 3, 3, 3, 3, 3, 3}}};

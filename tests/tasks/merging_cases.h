@@ -30,7 +30,7 @@ static inline void plain_merge(plain_net *plain, const samples *s, const cycle *
 static inline void merged_gradients_on(const char *mesh, unsigned how)
 {
     static const cycle cycles[] = {{{17, 1, 30, 9, 7}}, {{1, 1, 60, 1, 1}}, {{13, 13, 12, 13, 13}}};
-    bool total = how & TRAMA_TOTAL;
+    bool total = how & TRAMA_MERGE_SUM;
     network net = network_untrained(mesh, TRAMA_F64, 3, small_sizes);
     plain_net plain = plain_new(3, small_sizes, SEED);
     trama_optimizer sgd = trama_sgd(0.05);
@@ -62,7 +62,7 @@ START_TEST(merged_gradients_are_those_of_all_samples)
 {
     start();
     for (int i = 0; i < N_MESHES; i++)
-        for (unsigned how = TRAMA_MEAN; how <= (TRAMA_TOTAL | TRAMA_SYNC_EACH); how++)
+        for (unsigned how = TRAMA_MERGE_AVG; how <= (TRAMA_MERGE_SUM | TRAMA_MERGE_SYNC_EACH); how++)
             merged_gradients_on(meshes[i], how);
     stop();
 }

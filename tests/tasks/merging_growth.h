@@ -23,8 +23,8 @@ static inline long_run long_run_new(const char *mesh, int k)
     trama_value *done = trama_minimize(r.net.loss, &adamw);
     r.merged = trama_merged_gradient(done, r.net.w[1]);
     r.number = trama_step_value(done, TRAMA_STEP_NUMBER);
-    r.net.train = trama_target_new(r.net.program, "train", done, r.net.loss, r.merged, r.number);
-    trama_gradient_merge(r.net.train, k, TRAMA_MEAN);
+    r.net.train = trama_target_create(r.net.program, "train", done, r.net.loss, r.merged, r.number);
+    trama_gradient_merge(r.net.train, k, TRAMA_MERGE_AVG);
     r.net.e = compile(r.net.program);
     return r;
 }
@@ -109,8 +109,8 @@ static inline void plans_come_and_go_on(const char *mesh)
     plain_net plain = plain_new(3, small_sizes, SEED);
     trama_optimizer adamw = trama_adamw(1e-3);
     trama_value *done = trama_minimize(net.loss, &adamw), *merged = trama_merged_gradient(done, net.w[1]);
-    net.train = trama_target_new(net.program, "train", done, merged);
-    trama_gradient_merge(net.train, 4, TRAMA_MEAN);
+    net.train = trama_target_create(net.program, "train", done, merged);
+    trama_gradient_merge(net.train, 4, TRAMA_MERGE_AVG);
     net.e = compile(net.program);
     double last[17 * 13], now[17 * 13];
     for (int step = 0; step < 15; step++) {

@@ -141,7 +141,7 @@ static inline void follow_steps_everywhere(const trama_optimizer *o, int n, cons
     for (int l = 0; l < n_fit_layouts; l++)
         for (int each = 0; each < 2; each++)
             if (!SANITIZED || each == l % 2)
-                follow_steps(&fit_layouts[l], o, each ? TRAMA_SYNC_EACH : TRAMA_MEAN, n, steps);
+                follow_steps(&fit_layouts[l], o, each ? TRAMA_MERGE_SYNC_EACH : TRAMA_MERGE_AVG, n, steps);
 }
 
 /* The schedule is that of warm_cosine. */

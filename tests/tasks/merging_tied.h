@@ -44,7 +44,7 @@ static inline tied tied_new(const tied_layout *l)
     static const char *const names[] = {"w", "b", "v", "d", "c"};
     const trama_shape shapes[] = {TRAMA_SHAPE(TIED_IN, TIED_HIDDEN), TRAMA_SHAPE(TIED_HIDDEN),
                                   TRAMA_SHAPE(TIED_IN, TIED_OUT), TRAMA_SHAPE(TIED_OUT), TRAMA_SHAPE(TIED_IN)};
-    tied t = {.program = trama_program_new(),
+    tied t = {.program = trama_program_create(),
               .mesh = l->mesh ? mesh_of(l->mesh) : NULL,
               .other = l->other ? mesh_of(l->other) : NULL};
     t.x = trama_input(t.program, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, TIED_IN));
@@ -170,7 +170,7 @@ static inline void merge_tied_on(const tied_layout *l, unsigned how, const trama
     tied t = tied_new(l);
     plain_tied plain = plain_tied_new();
     trama_value *done = trama_minimize(t.loss, of[TIED_W]), *norm = trama_step_value(done, TRAMA_STEP_NORM);
-    trama_target *train = trama_target_new(t.program, "train", done, norm);
+    trama_target *train = trama_target_create(t.program, "train", done, norm);
     trama_gradient_merge(train, 4, how);
     trama_executable *e = compile(t.program);
     uint64_t state = 1;
@@ -212,7 +212,7 @@ START_TEST(tied_and_frozen_parameters_on_one_mesh_and_on_two_are_clipped_togethe
     start();
     for (int i = 0; i < 2 * N_TIED_LAYOUTS; i++) {
         const tied_layout *l = &tied_layouts[i / 2];
-        unsigned how = i % 2 ? TRAMA_SYNC_EACH : TRAMA_MEAN;
+        unsigned how = i % 2 ? TRAMA_MERGE_SYNC_EACH : TRAMA_MERGE_AVG;
         merge_tied_on(l, how, (const trama_optimizer *[]){&sgd, &sgd, &sgd, &sgd}, 12);
         merge_tied_on(l, how, (const trama_optimizer *[]){&adamw, &adamw, &slow, &slow}, 12);
     }

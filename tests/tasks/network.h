@@ -79,9 +79,9 @@ static inline network network_mixed(const char *spec, trama_dtype dtype, trama_d
 {
     network net = {.n = n, .dtype = dtype, .inner = inner};
     memcpy(net.size, size, (size_t)(n + 1) * sizeof *size);
-    net.mesh = spec ? trama_mesh_parse(spec) : NULL;
+    net.mesh = spec ? trama_mesh_create(spec) : NULL;
     demand(!spec || net.mesh, "mesh %s: %s", spec, trama_error());
-    net.program = trama_program_new();
+    net.program = trama_program_create();
     net.x = trama_input(net.program, "x", dtype, TRAMA_SHAPE(TRAMA_ANY, size[0]));
     net.y = trama_input(net.program, "y", TRAMA_I64, TRAMA_SHAPE(TRAMA_ANY));
     shard_along(net.x, net.mesh, "dp", "S(0)");
@@ -101,8 +101,8 @@ static inline network network_trained(network net, bool adamw)
     net.adamw = adamw;
     net.lr = adamw ? 1e-3 : 0.1;
     trama_optimizer optimizer = adamw ? trama_adamw(net.lr) : trama_sgd(net.lr);
-    net.train = trama_target_new(net.program, "train", trama_minimize(net.loss, &optimizer), net.loss);
-    net.eval = trama_target_new(net.program, "eval", net.logits, net.loss);
+    net.train = trama_target_create(net.program, "train", trama_minimize(net.loss, &optimizer), net.loss);
+    net.eval = trama_target_create(net.program, "eval", net.logits, net.loss);
     must(trama_program_status(net.program));
     return net;
 }

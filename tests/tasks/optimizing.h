@@ -88,7 +88,7 @@ static inline void optimize_beside_plain(const fit_layout *l, const trama_optimi
     char name[64];
     plain_fit plain = plain_fit_new();
     fit f = fit_of_rows(l, dtype, k > 1 ? TRAMA_ANY : FIT_ROWS);
-    trama_target *train = trama_target_new(f.program, "train", trama_minimize(f.loss, o), f.loss);
+    trama_target *train = trama_target_create(f.program, "train", trama_minimize(f.loss, o), f.loss);
     if (k > 1)
         trama_gradient_merge(train, k, how);
     must(trama_program_status(f.program));
@@ -134,7 +134,7 @@ static inline void optimize_everywhere(trama_dtype dtype, int steps, double tole
     list_optimizers(all);
     for (int i = 0; i < N_OPTIMIZERS; i++)
         for (int l = 0; l < n_fit_layouts; l++)
-            optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1, TRAMA_MEAN, steps, tolerance);
+            optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1, TRAMA_MERGE_AVG, steps, tolerance);
 }
 
 /* In 2, 4 or 8 micro-steps, such that each optimizer and each layout has all; in a long run, all in one rank. */

@@ -259,7 +259,7 @@ static inline void own_program(const char *spec, const char *layout, bool eager)
     if (eager)
         must(trama_eager(ctx, &p, &e));
     else
-        p = trama_program_new();
+        p = trama_program_create();
     trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(B, K), x0);
     trama_value *w = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(K), w0);
     trama_value *state = trama_state(p, "running", TRAMA_F64, TRAMA_SHAPE(B), NULL);
@@ -279,7 +279,7 @@ static inline void own_program(const char *spec, const char *layout, bool eager)
             trama_apply(own[BLEND], 2, (trama_value *[]){state, s}, NULL);
     } else {
         update = trama_apply(own[BLEND], 2, (trama_value *[]){state, s}, NULL);
-        trama_target *t = trama_target_new(p, "t", y, s, d, loss, gx, gw, n, pw, update);
+        trama_target *t = trama_target_create(p, "t", y, s, d, loss, gx, gw, n, pw, update);
         demand(t, "%s, x as %s: %s", spec, layout, trama_program_error(p));
         e = compile(p);
         for (int i = 0; i < 2; i++)
@@ -355,18 +355,18 @@ enum { N_PICKY = 8 };
 static inline void picky_begin(picky *f, const char *spec, trama_status (*cpu)(const trama_call *call))
 {
     *f = (picky){.mesh = NULL};
-    start_with(&(trama_config){.log = remember, .log_data = &f->log, .window = 3});
+    start_with(&(trama_config){.log = remember, .log_data = &f->log, .max_in_flight = 3});
     must(trama_op_define(
         &(trama_op_definition){
             .name = "picky", .n_in = 1, .n_out = 1, .rule = "...->...", .cpu = cpu, .pointwise = true},
         &f->op));
     f->mesh = mesh_of(spec);
-    f->p = trama_program_new();
+    f->p = trama_program_create();
     f->x = trama_shard(trama_input(f->p, "x", TRAMA_F64, TRAMA_SHAPE(N_PICKY)), f->mesh, "S(0)");
     snprintf(f->place, sizeof f->place, "%s:%d: the kernel of picky failed on rank ", __FILE__, __LINE__ + 1);
     f->y = trama_apply(f->op, 1, &f->x, NULL);
     f->sum = trama_sum(f->y);
-    f->t = trama_target_new(f->p, "t", f->y, f->sum);
+    f->t = trama_target_create(f->p, "t", f->y, f->sum);
     f->e = compile(f->p);
 }
 

@@ -58,14 +58,14 @@ static void try_path(const path *p, bool nccl)
         ones[i] = i % (ROWS + 1) ? 0 : 2;
     bool sums = p->from[0] == 'P';
     trama_mesh *mesh = mesh_of(p->mesh);
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     trama_value *x = trama_input(program, "x", TRAMA_F32, TRAMA_SHAPE(ROWS, COLUMNS));
     trama_value *a = trama_input(program, "a", TRAMA_F32, TRAMA_SHAPE(ROWS, ROWS));
     trama_shard(x, mesh, sums ? "S(0)" : p->from);
     trama_shard(a, mesh, sums ? "S(1)" : *p->mesh == '4' ? "R" : "R,R");
     trama_value *y = sums ? trama_shard(trama_matmul(a, x), mesh, "P") : trama_add(x, x);
     trama_value *z = trama_reshard(y, mesh, p->to);
-    trama_target *target = trama_target_new(program, "both", z);
+    trama_target *target = trama_target_create(program, "both", z);
     trama_executable *e = compile(program);
     for (int run = 0; run < 3; run++) {
         must(trama_feed(e, x, data, TRAMA_SHAPE(ROWS, COLUMNS)));

@@ -63,7 +63,7 @@ END_TEST
 START_TEST(an_executable_may_be_destroyed_with_all_in_flight)
 {
     for (int i = 0; i < 5; i++) {
-        start_with(&(trama_config){.window = 8});
+        start_with(&(trama_config){.max_in_flight = 8});
         network net = network_new("dp=2,mp=2", TRAMA_F32, true, 3, small_sizes);
         samples s = samples_new(&net, 11, 0);
         net.e = compile(net.program);

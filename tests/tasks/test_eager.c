@@ -17,7 +17,7 @@ END_TEST
 
 START_TEST(eager_tiles_have_the_bits_of_recorded_tiles)
 {
-    start_with(&(trama_config){.ways = 3, .workers = 2, .grain_flops = 1, .grain_bytes = 1});
+    start_with(&(trama_config){.max_tiles = 3, .workers = 2, .grain_flops = 1, .grain_bytes = 1});
     eager_equals_recorded("1");
     eager_equals_recorded("dp=2,mp=2");
     stop();
@@ -256,7 +256,7 @@ static void fit(bool is_eager, double *result)
     if (is_eager)
         must(trama_eager(ctx, &p, &e));
     else
-        p = trama_program_new();
+        p = trama_program_create();
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2, 1), &init);
     int mark = trama_program_mark(p);
     for (int i = 0; i < 5; i++) {
@@ -264,7 +264,7 @@ static void fit(bool is_eager, double *result)
             trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(3, 2), data);
             trama_value *done = trama_minimize(trama_mean(trama_square(trama_matmul(x, w))), &adamw);
             demand(done, "step %d: %s", i, trama_program_error(p));
-            step = is_eager ? NULL : trama_target_new(p, "step", done);
+            step = is_eager ? NULL : trama_target_create(p, "step", done);
         }
         if (is_eager)
             must(trama_program_rewind(p, mark));

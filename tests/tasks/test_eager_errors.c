@@ -58,7 +58,7 @@ static void refuse_eager(int which)
 {
     trama_program *p;
     trama_executable *e;
-    trama_mesh *two = trama_mesh_parse("2"), *other = trama_mesh_parse("2:1,0");
+    trama_mesh *two = trama_mesh_create("2"), *other = trama_mesh_create("2:1,0");
     must(trama_eager(ctx, &p, &e));
     double data[4] = {1, 2, 3, 4}, out[4];
     trama_value *a = trama_tensor(p, TRAMA_F64, TRAMA_SHAPE(4), data, two, "S(0)"), *y = trama_neg(a), *wrong = NULL;

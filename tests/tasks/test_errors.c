@@ -15,13 +15,13 @@ typedef struct work_left {
 
 static work_left begin(void)
 {
-    work_left w = {.mesh = trama_mesh_parse("dp=2,mp=2"), .p = trama_program_new()};
+    work_left w = {.mesh = trama_mesh_create("dp=2,mp=2"), .p = trama_program_create()};
     start();
     w.x = trama_shard(trama_input(w.p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 3)), w.mesh, "S(0),R");
     w.s = trama_state(w.p, "s", TRAMA_F64, TRAMA_SCALAR, NULL);
     w.y = trama_add(w.x, w.x);
     w.update = trama_assign(w.s, trama_add(w.s, trama_sum(w.x)));
-    w.t = trama_target_new(w.p, "t", w.y, w.update);
+    w.t = trama_target_create(w.p, "t", w.y, w.update);
     w.e = compile(w.p);
     must(trama_feed(w.e, w.x, ((double[]){1, 2, 3, 4, 5, 6}), TRAMA_SHAPE(2, 3)));
     return w;
@@ -63,14 +63,14 @@ START_TEST(options_out_of_range_are_refused)
     expect(trama_start(NULL, NULL), TRAMA_E_ARGUMENT, "trama_start", "NULL");
     refuse_start(&(trama_config){.workers = -1}, "config.workers is -1");
     refuse_start(&(trama_config){.workers = 1 << 20}, "config.workers");
-    refuse_start(&(trama_config){.window = 65}, "config.window is 65");
-    refuse_start(&(trama_config){.ways = -2}, "config.ways is -2");
+    refuse_start(&(trama_config){.max_in_flight = 65}, "config.max_in_flight is 65");
+    refuse_start(&(trama_config){.max_tiles = -2}, "config.max_tiles is -2");
     refuse_start(&(trama_config){.watchdog = -1}, "config.watchdog is -1");
     refuse_start(&(trama_config){.grain_flops = -1}, "config.grain_flops is -1");
     refuse_start(&(trama_config){.grain_bytes = -1}, "config.grain_bytes is -1");
     refuse_start(&(trama_config){.nominal = -7}, "config.nominal is -7");
     static const char *const wrong[][2] = {
-        {"TRAMA_WORKERS", "two"}, {"TRAMA_WINDOW", "99"}, {"TRAMA_WAYS", "-1"}, {"TRAMA_WATCHDOG", "1s"}};
+        {"TRAMA_WORKERS", "two"}, {"TRAMA_MAX_IN_FLIGHT", "99"}, {"TRAMA_MAX_TILES", "-1"}, {"TRAMA_WATCHDOG", "1s"}};
     for (int i = 0; i < 4; i++) {
         setenv(wrong[i][0], wrong[i][1], 1);
         refuse_start(NULL, wrong[i][0]);
@@ -112,7 +112,7 @@ START_TEST(stopping_before_executables_are_destroyed_is_refused)
     must(trama_compile(ctx, w.p, &other));
     double own[3] = {0};
     trama_wrapped *wrapped;
-    trama_piece piece = {.data = own, .bytes = sizeof own, .extent = {3}};
+    trama_host_box piece = {.data = own, .bytes = sizeof own, .extent = {3}};
     snprintf(second, sizeof second, "test_errors.c:%d), which trama_release ends", __LINE__ + 1);
     must(trama_wrap(ctx, "mine", TRAMA_F64, TRAMA_SHAPE(3), 1, &piece, TRAMA_READ_WRITE, &wrapped));
     expect(trama_stop(&ctx), TRAMA_E_ORDER, "trama_stop", "the executable (", first, "the wrapped tensor 'mine' (",
@@ -136,11 +136,11 @@ START_TEST(compiling_needs_its_arguments_and_a_target)
 {
     work_left w = begin();
     trama_executable *e = NULL;
-    trama_program *empty = trama_program_new();
+    trama_program *empty = trama_program_create();
     expect_here(trama_compile(NULL, w.p, &e), TRAMA_E_ARGUMENT, "trama_compile", "context");
     expect_here(trama_compile(ctx, NULL, &e), TRAMA_E_ARGUMENT, "trama_compile", "program");
     expect_here(trama_compile(ctx, w.p, NULL), TRAMA_E_ARGUMENT, "trama_compile", "executable");
-    expect_here(trama_compile(ctx, empty, &e), TRAMA_E_ARGUMENT, "no target", "trama_target_new");
+    expect_here(trama_compile(ctx, empty, &e), TRAMA_E_ARGUMENT, "no target", "trama_target_create");
     demand(!e, "an executable in spite of the error");
     trama_program_destroy(&empty);
     end(&w);
@@ -156,7 +156,7 @@ typedef struct broken {
 
 static broken broken_new(void)
 {
-    broken b = {.p = trama_program_new()};
+    broken b = {.p = trama_program_create()};
     b.x = trama_parameter(b.p, "x", TRAMA_F64, TRAMA_SHAPE(2, 3), NULL);
     b.n = trama_input(b.p, "n", TRAMA_I32, TRAMA_SHAPE(2, 3));
     return b;
@@ -165,7 +165,7 @@ static broken broken_new(void)
 static void refuse_compile(broken *b, const void *built, trama_status status, const char *what, const char *also)
 {
     demand(!trama_neg(b->x), "builders go on after an error");
-    trama_target_new(b->p, "t", b->x);
+    trama_target_create(b->p, "t", b->x);
     expect_broken(b->p, __FILE__, b->line, built, status, what, also);
     demand(!strcmp(trama_error(), trama_program_error(b->p)), "not the first error: %s", trama_error());
     trama_program_destroy(&b->p);
@@ -216,22 +216,22 @@ START_TEST(programs_that_cannot_be_laid_out_are_refused)
 {
     work_left w = begin();
     trama_executable *e = NULL;
-    trama_mesh *other = trama_mesh_parse("2:4,5");
-    trama_program *p = trama_program_new();
+    trama_mesh *other = trama_mesh_create("2:4,5");
+    trama_program *p = trama_program_create();
     trama_value *a = trama_shard(trama_input(p, "a", TRAMA_F32, TRAMA_SHAPE(4)), w.mesh, "S(0),R");
     trama_value *b = trama_shard(trama_input(p, "b", TRAMA_F32, TRAMA_SHAPE(4)), other, "S(0)");
-    trama_target_new(p, "t", trama_add(a, b));
+    trama_target_create(p, "t", trama_add(a, b));
     expect(trama_compile(ctx, p, &e), TRAMA_E_LAYOUT, __FILE__, "add", "a", "b", "dp=2,mp=2", "2:4,5", "trama_reshard");
     trama_program_destroy(&p);
-    p = trama_program_new();
+    p = trama_program_create();
     trama_value *s = trama_shard(trama_state(p, "state", TRAMA_F32, TRAMA_SHAPE(4), NULL), w.mesh, "P(sum),R");
-    trama_target_new(p, "t", s);
+    trama_target_create(p, "t", s);
     expect(trama_compile(ctx, p, &e), TRAMA_E_LAYOUT, __FILE__, "state", "cannot be partial");
     trama_program_destroy(&p);
-    p = trama_program_new();
+    p = trama_program_create();
     s = trama_state(p, "state", TRAMA_F32, TRAMA_SHAPE(4), NULL);
     demand(!trama_shard_begin(p, w.mesh, NULL), "no scope");
-    trama_target_new(p, "t", trama_neg(s));
+    trama_target_create(p, "t", trama_neg(s));
     expect(trama_compile(ctx, p, &e), TRAMA_E_ORDER, __FILE__, "is open; call trama_shard_end");
     trama_program_destroy(&p);
     demand(!e, "an executable in spite of the error");
@@ -245,14 +245,14 @@ START_TEST(stages_and_offload_cannot_be_compiled_yet)
 {
     start();
     for (int i = 0; i < 2; i++) {
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_executable *e = NULL;
         trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4));
         if (i == 0)
             trama_offload(x, "cpu");
         else
             must(trama_stage(p, 3));
-        trama_target_new(p, "t", trama_neg(x));
+        trama_target_create(p, "t", trama_neg(x));
         expect(trama_compile(ctx, p, &e), TRAMA_E_UNSUPPORTED, __FILE__, i ? "stage 3" : "x is offloaded",
                i ? "trama_stage" : "trama_offload");
         demand(!e, "an executable in spite of the error");
@@ -272,10 +272,10 @@ START_TEST(state_that_is_too_large_is_refused)
 {
     work_left w = begin();
     trama_executable *e = NULL;
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *small = trama_state(p, "small", TRAMA_F64, TRAMA_SHAPE(3), NULL);
     trama_value *large = trama_state(p, "large", TRAMA_F64, TRAMA_SHAPE(INT64_C(1) << 45), NULL);
-    trama_target_new(p, "t", small, large);
+    trama_target_create(p, "t", small, large);
     expect(trama_compile(ctx, p, &e), TRAMA_E_MEMORY, "large", __FILE__);
     demand(!e, "an executable in spite of the error");
     trama_program_destroy(&p);
@@ -351,11 +351,11 @@ END_TEST
 START_TEST(running_what_cannot_run_is_refused)
 {
     work_left w = begin();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "a", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY));
     trama_value *y = trama_input(p, "b", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY)), *z = trama_add(x, y);
-    trama_target_new(p, "first", x);
-    trama_target *t = trama_target_new(p, "both", z);
+    trama_target_create(p, "first", x);
+    trama_target *t = trama_target_create(p, "both", z);
     trama_executable *e = compile(p);
     double data[8] = {1, 2, 3, 4}, out[4];
     expect_here(trama_run(NULL, w.t), TRAMA_E_ARGUMENT, "trama_run", "executable");

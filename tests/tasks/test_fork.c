@@ -31,11 +31,11 @@ static float data[N * N];
 static void begin(void)
 {
     start();
-    p = trama_program_new();
+    p = trama_program_create();
     x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(N, N));
     w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(N, N), &(trama_init){.low = 2, .high = 2});
     product = trama_matmul(x, w);
-    t = trama_target_new(p, "t", product);
+    t = trama_target_create(p, "t", product);
     e = compile(p);
     for (int i = 0; i < N * N; i++)
         data[i] = 1;
@@ -45,8 +45,8 @@ static void begin(void)
     must(trama_eager(ctx, &eager_program, &eager));
     eager_value = trama_constant(eager_program, TRAMA_F32, TRAMA_SHAPE(N, N), data);
     eager_value = trama_add(eager_value, eager_value);
-    must(trama_watch_new(e, 1, &watch));
-    trama_piece all = {.extent = {N, N}, .stride = {N, 1}, .data = data, .bytes = sizeof data};
+    must(trama_watch_create(e, 1, &watch));
+    trama_host_box all = {.extent = {N, N}, .stride = {N, 1}, .data = data, .bytes = sizeof data};
     must(trama_wrap(ctx, "data", TRAMA_F32, TRAMA_SHAPE(N, N), my_rank == 0, &all, TRAMA_READ_WRITE, &wrapped));
     must(trama_read_start(e, product, &reading));
 }
@@ -96,7 +96,7 @@ static void call_everything(void)
     is_refused(trama_target_traffic(e, t, &traffic));
     is_refused(trama_merge_set(e, t, 2));
     is_refused(trama_flush(e, t));
-    is_refused(trama_watch_new(e, 1, &another_watch));
+    is_refused(trama_watch_create(e, 1, &another_watch));
     is_refused(trama_watch_next(watch, product, data, sizeof data, &known));
     is_refused(trama_watch_rest(watch, data, sizeof data, &known));
     is_refused(trama_watch_destroy(&watch));

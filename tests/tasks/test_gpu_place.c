@@ -61,10 +61,10 @@ static trama_status run_own(trama_status (*cuda)(const trama_call *, void *), do
     for (int i = 0; i < ROWS * COLUMNS; i++)
         data[i] = i;
     must(trama_op_define(&take, &op));
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS)), *twice = trama_add(x, x);
     trama_value *y = trama_add(trama_apply(op, 1, &twice, NULL), twice);
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     on_cores = on_gpu = 0;
     must(trama_feed(e, x, data, TRAMA_SHAPE(ROWS, COLUMNS)));
@@ -110,9 +110,9 @@ END_TEST
 START_TEST(what_cannot_fit_a_gpu_is_refused_by_name)
 {
     start_on(TRAMA_GPU, 2 << 20);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(512, 512)), *y = trama_matmul(x, x);
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     double *zeros = calloc(512 * 512, sizeof *zeros);
     must(trama_feed(e, x, zeros, TRAMA_SHAPE(512, 512)));
@@ -130,13 +130,13 @@ START_TEST(data_may_exceed_the_memory_of_a_gpu)
     enum { N = 512 * 256, MANY = 24 };
     const int turned[] = {1, 0};
     start_on(TRAMA_GPU, 8 << 20);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(512, 256)), *made[MANY], *sum = NULL;
     for (int i = 0; i < MANY; i++)
         made[i] = trama_transpose(trama_transpose(i ? trama_scale(made[i - 1], 1.5) : x, turned), turned);
     for (int i = 0; i < MANY; i++)
         sum = sum ? trama_add(sum, made[i]) : made[i];
-    trama_target *t = trama_target_new(p, "t", sum, made[0], made[MANY - 1]);
+    trama_target *t = trama_target_create(p, "t", sum, made[0], made[MANY - 1]);
     trama_executable *e = compile(p);
     double *data = malloc(N * sizeof *data), *got = malloc(N * sizeof *got);
     for (int i = 0; i < N; i++)
@@ -175,10 +175,10 @@ static void starve(void)
     void *taken;
     alarm(60);
     must(trama_start(&config, &ctx));
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(N, N));
     trama_value *y = trama_matmul(x, trama_scale(x, 2));
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     double *data = calloc(N * N, sizeof *data);
     for (size_t bytes = (size_t)1 << 40; bytes >= LEFT; bytes /= 2)
@@ -199,12 +199,12 @@ static void work_on(void)
     for (int i = 0; i < N; i++)
         unit[i * N + i] = 1;
     start_on(TRAMA_GPU, 0);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(N, N));
     trama_value *one = trama_input(p, "one", TRAMA_F64, TRAMA_SHAPE(N, N)), *y = x;
     for (int i = 0; i < 10; i++)
         y = trama_matmul(trama_add(y, y), one);
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     must(trama_feed(e, one, unit, TRAMA_SHAPE(N, N)));
     for (int run = 0; run < 3; run++) {
@@ -269,14 +269,14 @@ START_TEST(replicas_on_cores_and_gpu_stay_equal_to_the_bit)
         x[i] = sinf((float)i);
     start_on(TRAMA_AUTO, 0);
     trama_mesh *mesh = mesh_of("dp=2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *in = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(BATCH, IN)), mesh, "S(0)");
     trama_value *weight = trama_shard(
         trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(IN, OUT), &(trama_init){.low = -1, .high = 1, .seed = 3}), mesh,
         "R");
     trama_value *loss = trama_mean(trama_square(trama_gelu(trama_matmul(in, weight))));
     trama_optimizer adam = trama_adam(1e-2);
-    trama_target *t = trama_target_new(p, "t", trama_minimize(loss, &adam), loss);
+    trama_target *t = trama_target_create(p, "t", trama_minimize(loss, &adam), loss);
     trama_executable *e = compile(p);
     for (int step = 0; step < 5; step++) {
         must(trama_feed(e, in, x, TRAMA_SHAPE(BATCH, IN)));

@@ -38,7 +38,7 @@ START_TEST(a_start_that_fails_leaves_everything_as_it_was)
     snapshot before, after;
     snapshot_take(&before, &h);
     demand(trama_start(&(trama_config){.workers = 1000}, &ctx), "1000 workers");
-    demand(trama_start(&(trama_config){.window = -1}, &ctx), "window -1");
+    demand(trama_start(&(trama_config){.max_in_flight = -1}, &ctx), "window -1");
     snapshot_take(&after, &h);
     demand_equal(&before, &after);
     snapshot_free(&before);
@@ -114,11 +114,11 @@ END_TEST
 static void divide(double *quotient)
 {
     const double x[2] = {2.2250738585072014e-308, 1}, y[2] = {2, 0};
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *a = trama_input(p, "a", TRAMA_F64, TRAMA_SHAPE(2)),
                 *b = trama_input(p, "b", TRAMA_F64, TRAMA_SHAPE(2));
     trama_value *q = trama_div(a, b);
-    trama_target *t = trama_target_new(p, "t", q);
+    trama_target *t = trama_target_create(p, "t", q);
     trama_executable *e = compile(p);
     must(trama_feed(e, a, x, TRAMA_SHAPE(2)));
     must(trama_feed(e, b, y, TRAMA_SHAPE(2)));

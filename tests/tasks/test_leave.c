@@ -39,8 +39,8 @@ static job record(bool with_own_op)
     static const trama_op_definition own = {
         .name = "leaves", .n_in = 1, .n_out = 1, .rule = "...->...", .cpu = leave_from_kernel};
     const trama_op *leaves;
-    job j = {.program = trama_program_new()};
-    trama_mesh *mesh = trama_mesh_parse("dp=2");
+    job j = {.program = trama_program_create()};
+    trama_mesh *mesh = trama_mesh_create("dp=2");
     j.w = trama_parameter(j.program, "w", TRAMA_F32, TRAMA_SHAPE(N, N), &(trama_init){.low = -1, .high = 1});
     trama_value *rows = trama_parameter(j.program, "rows", TRAMA_F32, TRAMA_SHAPE(N, N), &(trama_init){.high = 1});
     trama_shard(rows, mesh, "S(0)");
@@ -49,7 +49,7 @@ static job record(bool with_own_op)
         must(trama_op_define(&own, &leaves));
         j.product = trama_apply(leaves, 1, &j.product, NULL);
     }
-    j.t = trama_target_new(j.program, "t", j.product, trama_sum(j.product));
+    j.t = trama_target_create(j.program, "t", j.product, trama_sum(j.product));
     return j;
 }
 
@@ -133,7 +133,7 @@ static int victim(const char *stage)
         start_starpu();
     if (!strcmp(stage, "stop_late"))
         atexit(stop_late);
-    start_with(&(trama_config){.window = RUNS, .watchdog = 3});
+    start_with(&(trama_config){.max_in_flight = RUNS, .watchdog = 3});
     if (!strcmp(stage, "started"))
         return OWN_STATUS;
     if (!strcmp(stage, "eager")) {

@@ -45,9 +45,9 @@ END_TEST
 START_TEST(a_value_of_two_targets_is_that_of_the_last_run)
 {
     start();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SCALAR), *y = trama_square(x), *z = trama_neg(y);
-    trama_target *a = trama_target_new(p, "a", y), *b = trama_target_new(p, "b", y, z);
+    trama_target *a = trama_target_create(p, "a", y), *b = trama_target_create(p, "b", y, z);
     trama_executable *e = compile(p);
     for (int i = 1; i <= 8; i++) {
         double in = i, out;
@@ -72,10 +72,10 @@ typedef struct doubler {
 
 static doubler doubler_new(void)
 {
-    doubler d = {.p = trama_program_new()};
+    doubler d = {.p = trama_program_create()};
     d.x = trama_input(d.p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY));
     d.y = trama_add(d.x, d.x);
-    d.t = trama_target_new(d.p, "t", d.y);
+    d.t = trama_target_create(d.p, "t", d.y);
     d.e = compile(d.p);
     return d;
 }
@@ -197,12 +197,12 @@ END_TEST
 START_TEST(the_program_may_go_on_or_go_away_after_compiling)
 {
     start();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SCALAR), *y = trama_neg(x);
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *first = compile(p), *second;
     trama_value *z = trama_square(y);
-    trama_target *later = trama_target_new(p, "later", z);
+    trama_target *later = trama_target_create(p, "later", z);
     float in = 3, out;
     must(trama_feed(first, x, &in, TRAMA_SCALAR));
     must(trama_run(first, t));

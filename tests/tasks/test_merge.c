@@ -8,9 +8,9 @@ static const cycle single[] = {{{11}}, {{7}}}, uneven[] = {{{5, 7, 1, 4}}, {{3}}
 START_TEST(k_micro_batches_are_one_batch)
 {
     start();
-    merge_everywhere(TRAMA_MEAN, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
-    merge_everywhere(TRAMA_SYNC_EACH, TRAMA_F64, false, SANITIZED ? 10 : 30, 1e-10);
-    merge_everywhere(TRAMA_MEAN, TRAMA_F64, true, SANITIZED ? 10 : 100, 1e-10);
+    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
+    merge_everywhere(TRAMA_MERGE_SYNC_EACH, TRAMA_F64, false, SANITIZED ? 10 : 30, 1e-10);
+    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F64, true, SANITIZED ? 10 : 100, 1e-10);
     stop();
 }
 END_TEST
@@ -105,8 +105,8 @@ START_TEST(merged_gradients_read_as_of_the_last_step_applied)
 {
     start();
     for (int total = 0; total < 2; total++) {
-        trama_program *p = trama_program_new();
-        trama_mesh *mesh = trama_mesh_parse("dp=2");
+        trama_program *p = trama_program_create();
+        trama_mesh *mesh = trama_mesh_create("dp=2");
         trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
         trama_init zero = {0};
         trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2), &zero);
@@ -115,8 +115,8 @@ START_TEST(merged_gradients_read_as_of_the_last_step_applied)
         trama_optimizer sgd = trama_sgd(1);
         trama_value *step = trama_minimize(loss, &sgd), *now = trama_gradient(loss, w),
                     *merged = trama_merged_gradient(step, w);
-        trama_target *t = trama_target_new(p, "train", step, now, merged);
-        trama_gradient_merge(t, 2, total ? TRAMA_TOTAL : TRAMA_MEAN);
+        trama_target *t = trama_target_create(p, "train", step, now, merged);
+        trama_gradient_merge(t, 2, total ? TRAMA_MERGE_SUM : TRAMA_MERGE_AVG);
         trama_executable *e = compile(p);
         const double first[] = {1, 2, 3, 4, 5, 6}, second[] = {10, 20};
         double g[2];
@@ -145,15 +145,15 @@ END_TEST
 /* Bytes of shards that a network of one split weight needs when it has merged. */
 static size_t bytes_of_split_weight(unsigned how)
 {
-    trama_program *p = trama_program_new();
-    trama_mesh *mesh = trama_mesh_parse("dp=4");
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("dp=4");
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 64));
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(64, 256), &(trama_init){.low = 1, .high = 1});
     trama_shard(x, mesh, "S(0)");
     trama_shard(w, mesh, "S(0)");
     trama_value *loss = trama_mean(trama_matmul(x, w));
     trama_optimizer sgd = trama_sgd(1);
-    trama_target *t = trama_target_new(p, "train", trama_minimize(loss, &sgd));
+    trama_target *t = trama_target_create(p, "train", trama_minimize(loss, &sgd));
     trama_gradient_merge(t, 2, how);
     trama_executable *e = compile(p);
     double *data = calloc(4 * 64, sizeof *data);
@@ -175,11 +175,11 @@ START_TEST(micro_steps_that_sync_keep_less)
 {
     start();
     for (int i = 0; i < N_MESHES; i++) {
-        merge_how_beside_plain(meshes[i], TRAMA_F64, false, 4, TRAMA_SYNC_EACH, 1, even, 10, 1e-10);
-        merge_how_beside_plain(meshes[i], TRAMA_F64, true, 4, TRAMA_SYNC_EACH, 4, uneven, 10, 1e-10);
+        merge_how_beside_plain(meshes[i], TRAMA_F64, false, 4, TRAMA_MERGE_SYNC_EACH, 1, even, 10, 1e-10);
+        merge_how_beside_plain(meshes[i], TRAMA_F64, true, 4, TRAMA_MERGE_SYNC_EACH, 4, uneven, 10, 1e-10);
     }
-    size_t whole = 64 * 256 * sizeof(double), terms = bytes_of_split_weight(TRAMA_MEAN),
-           synced = bytes_of_split_weight(TRAMA_SYNC_EACH);
+    size_t whole = 64 * 256 * sizeof(double), terms = bytes_of_split_weight(TRAMA_MERGE_AVG),
+           synced = bytes_of_split_weight(TRAMA_MERGE_SYNC_EACH);
     demand(terms >= synced + 3 * whole - 4096, "%zu bytes with terms, %zu without", terms, synced);
     stop();
 }
@@ -245,7 +245,7 @@ enum { N_MIXED = sizeof mixed_on / sizeof *mixed_on };
 
 static mixed mixed_new(const char *const *on, int64_t k)
 {
-    mixed m = {.program = trama_program_new(), .mesh = trama_mesh_parse(on[0])};
+    mixed m = {.program = trama_program_create(), .mesh = trama_mesh_create(on[0])};
     m.x = trama_input(m.program, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
     trama_value *w = trama_parameter(m.program, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
     trama_value *seen = trama_state(m.program, "seen", TRAMA_F64, TRAMA_SCALAR, NULL);
@@ -258,8 +258,8 @@ static mixed mixed_new(const char *const *on, int64_t k)
     m.scaled = trama_mul(merged, m.total);
     m.old = trama_mul(merged, seen);
     m.shaped = trama_mul(trama_sum(merged), trama_reshape(rows, TRAMA_SHAPE(1, TRAMA_ANY)));
-    m.train = trama_target_new(m.program, "train", step, m.scaled, m.old, m.shaped, trama_assign(seen, m.total));
-    trama_gradient_merge(m.train, k, TRAMA_TOTAL);
+    m.train = trama_target_create(m.program, "train", step, m.scaled, m.old, m.shaped, trama_assign(seen, m.total));
+    trama_gradient_merge(m.train, k, TRAMA_MERGE_SUM);
     m.e = compile(m.program);
     return m;
 }

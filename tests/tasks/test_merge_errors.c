@@ -14,6 +14,8 @@ typedef struct wrong {
     int line;
 } wrong;
 
+enum { AVG = TRAMA_MERGE_AVG }; /* short, so that a call stands in one line, which messages name */
+
 static wrong wrong_new(void)
 {
     wrong b = {.net = network_new(NULL, TRAMA_F64, false, 3, small_sizes), .sgd = trama_sgd(0.1)};
@@ -44,18 +46,18 @@ static void refused(wrong *b, const void *built, trama_status status, const char
 START_TEST(targets_that_cannot_merge_are_refused)
 {
     start();
-    REFUSE(trama_gradient_merge(b.net.train, 0, TRAMA_MEAN), TRAMA_E_ARGUMENT, "k is 0", "1 or more");
-    REFUSE(trama_gradient_merge(b.net.train, -3, TRAMA_TOTAL), TRAMA_E_ARGUMENT, "k is -3", "1 or more");
-    REFUSE(trama_gradient_merge(b.net.train, 2, 8), TRAMA_E_ARGUMENT, "TRAMA_MEAN", "TRAMA_TOTAL");
-    REFUSE(trama_gradient_merge(b.net.eval, 2, TRAMA_MEAN), TRAMA_E_ARGUMENT, "'eval'", "nothing to merge");
-    REFUSE(trama_gradient_merge(trama_target_new(b.net.program, "state", trama_assign(b.w, trama_neg(b.w))), 2,
-                                TRAMA_MEAN),
+    REFUSE(trama_gradient_merge(b.net.train, 0, AVG), TRAMA_E_ARGUMENT, "k is 0", "1 or more");
+    REFUSE(trama_gradient_merge(b.net.train, -3, TRAMA_MERGE_SUM), TRAMA_E_ARGUMENT, "k is -3", "1 or more");
+    REFUSE(trama_gradient_merge(b.net.train, 2, 8), TRAMA_E_ARGUMENT, "AVG", "TRAMA_MERGE_SUM");
+    REFUSE(trama_gradient_merge(b.net.eval, 2, AVG), TRAMA_E_ARGUMENT, "'eval'", "nothing to merge");
+    REFUSE(trama_gradient_merge(trama_target_create(b.net.program, "state", trama_assign(b.w, trama_neg(b.w))), 2,
+                                AVG),
            TRAMA_E_ARGUMENT, "'state'", "trama_minimize");
-    REFUSE_AFTER(trama_gradient_merge(b.net.train, 2, TRAMA_MEAN), trama_gradient_merge(b.net.train, 4, TRAMA_MEAN),
+    REFUSE_AFTER(trama_gradient_merge(b.net.train, 2, AVG), trama_gradient_merge(b.net.train, 4, AVG),
                  TRAMA_E_ARGUMENT, "'train' merges already", __FILE__);
-    REFUSE_AFTER(trama_gradient_merge(b.net.train, 1, TRAMA_MEAN), trama_gradient_merge(b.net.train, 1, TRAMA_MEAN),
+    REFUSE_AFTER(trama_gradient_merge(b.net.train, 1, AVG), trama_gradient_merge(b.net.train, 1, AVG),
                  TRAMA_E_ARGUMENT, "'train' merges already", __FILE__);
-    REFUSE_AFTER(trama_target_new(b.net.program, "again", b.step), trama_gradient_merge(b.net.train, 2, TRAMA_MEAN),
+    REFUSE_AFTER(trama_target_create(b.net.program, "again", b.step), trama_gradient_merge(b.net.train, 2, AVG),
                  TRAMA_E_ARGUMENT, "the same trama_minimize", "'again'");
     stop();
 }
@@ -113,10 +115,10 @@ END_TEST
 START_TEST(builders_of_merges_pass_null_through)
 {
     start();
-    REFUSE(trama_target_new(b.net.program, "listed", b.step, trama_merged_gradient(b.step, NULL)), TRAMA_E_ARGUMENT,
+    REFUSE(trama_target_create(b.net.program, "listed", b.step, trama_merged_gradient(b.step, NULL)), TRAMA_E_ARGUMENT,
            "target 'listed'", "value 1 is NULL");
     wrong b = wrong_new();
-    demand(!trama_gradient_merge(NULL, 2, TRAMA_MEAN), "a merge of no target");
+    demand(!trama_gradient_merge(NULL, 2, AVG), "a merge of no target");
     demand(!trama_merged_gradient(NULL, b.w), "a merged gradient of no step");
     demand(!trama_step_value(NULL, TRAMA_STEP_NUMBER), "a number of no step");
     demand(!trama_minimize(NULL, &b.sgd), "a step of no loss");
@@ -135,8 +137,8 @@ START_TEST(eager_programs_do_not_merge)
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
     trama_optimizer sgd = trama_sgd(0.1);
     trama_value *step = trama_minimize(trama_sum(trama_mul(w, trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2), x))), &sgd);
-    trama_target *t = trama_target_new(p, "train", step);
-    trama_gradient_merge(t, 2, TRAMA_MEAN);
+    trama_target *t = trama_target_create(p, "train", step);
+    trama_gradient_merge(t, 2, AVG);
     demand(trama_program_status(p) == TRAMA_E_UNSUPPORTED && strstr(trama_program_error(p), __FILE__) &&
                strstr(trama_program_error(p), "eager"),
            "%s: %s", trama_status_text(trama_program_status(p)), trama_program_error(p));
@@ -153,7 +155,7 @@ START_TEST(calls_that_do_not_fit_change_nothing)
 {
     start();
     network net = merging_network("dp=2", TRAMA_F64, false, 3), other = merging_network(NULL, TRAMA_F64, false, 3);
-    trama_target *late = trama_target_new(net.program, "late", net.loss);
+    trama_target *late = trama_target_create(net.program, "late", net.loss);
     plain_net plain = plain_new(3, small_sizes, SEED);
     samples s = samples_new(&net, 12, 0);
     const cycle two = {{3, 5}}, last = {{4}};

@@ -31,7 +31,7 @@ static trama_value *weight(const training *t, const char *name, int rows, int co
 
 static training training_new(const kind *k)
 {
-    training t = {.mesh = mesh_of(k->mesh), .p = trama_program_new()};
+    training t = {.mesh = mesh_of(k->mesh), .p = trama_program_create()};
     t.x = trama_shard(trama_input(t.p, "x", k->dtype, TRAMA_SHAPE(TRAMA_ANY, IN)), t.mesh, k->data);
     t.y = trama_input(t.p, "y", k->dtype, TRAMA_SHAPE(TRAMA_ANY, OUT));
     trama_value *w = trama_shard(weight(&t, "w", IN, HIDDEN, k->dtype), t.mesh, k->weight);
@@ -42,9 +42,9 @@ static training training_new(const kind *k)
     optimizer.clip_norm = 0.3;
     optimizer.schedule = trama_schedule_cosine(20, 0.1);
     optimizer.loss_scale = (trama_loss_scale){.initial = 1024, .growth = 2, .backoff = 0.5, .interval = 3};
-    t.train = trama_target_new(t.p, "train", trama_minimize(t.loss, &optimizer), t.loss);
+    t.train = trama_target_create(t.p, "train", trama_minimize(t.loss, &optimizer), t.loss);
     if (k->k)
-        demand(trama_gradient_merge(t.train, k->k, TRAMA_MEAN), "%s", trama_program_error(t.p));
+        demand(trama_gradient_merge(t.train, k->k, TRAMA_MERGE_AVG), "%s", trama_program_error(t.p));
     t.e = compile(t.p);
     return t;
 }

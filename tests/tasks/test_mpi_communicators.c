@@ -13,7 +13,7 @@ static uint64_t alone[3];
 /* Tiles do not depend on the workers of a place. */
 static void start_on(MPI_Comm communicator)
 {
-    must(trama_start_mpi(&(trama_config){.ways = 1}, communicator, &ctx));
+    must(trama_start_mpi(&(trama_config){.max_tiles = 1}, communicator, &ctx));
     my_rank = trama_context_rank(ctx);
     n_ranks = world; /* who fails ends the job */
 }

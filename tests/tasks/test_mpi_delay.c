@@ -81,7 +81,7 @@ START_TEST(a_held_message_leaves_the_other_micro_batches_going)
     start();
     const trama_op *mark = define_mark();
     trama_mesh *mesh = mesh_of("mp=2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     const trama_init ones = {.low = 1, .high = 1};
     trama_value *u = trama_parameter(p, "u", TRAMA_F64, TRAMA_SHAPE(WIDTH, WIDTH), &ones);
     trama_value *v = trama_parameter(p, "v", TRAMA_F64, TRAMA_SHAPE(WIDTH, WIDTH), &ones);
@@ -119,7 +119,7 @@ START_TEST(held_gradients_leave_the_backward_pass_going)
     start();
     const trama_op *mark = define_mark();
     trama_mesh *mesh = mesh_of("dp=2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     const trama_init ones = {.low = 1, .high = 1};
     trama_value *w[LAYERS], *at = trama_state(p, "x", TRAMA_F64, TRAMA_SHAPE(BATCH, WIDTH), &ones);
     trama_shard(at, mesh, "S(0)");

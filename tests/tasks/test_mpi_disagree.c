@@ -165,18 +165,18 @@ static trama_value *numbers_of_schedule(trama_program *p, const trama_mesh *mesh
 static trama_value *merged(trama_program *p, trama_value *x, int64_t k, unsigned how)
 {
     trama_value *effect = minimized(p, x, trama_schedule_constant(0));
-    trama_gradient_merge(trama_target_new(p, "merging", effect), k, how);
+    trama_gradient_merge(trama_target_create(p, "merging", effect), k, how);
     return trama_relu(x);
 }
 
 static trama_value *merge_length(trama_program *p, const trama_mesh *mesh, trama_value *x, bool other)
 {
-    return merged(p, x, other ? 3 : 2, TRAMA_MEAN);
+    return merged(p, x, other ? 3 : 2, TRAMA_MERGE_AVG);
 }
 
 static trama_value *merge_kind(trama_program *p, const trama_mesh *mesh, trama_value *x, bool other)
 {
-    return merged(p, x, 2, other ? TRAMA_MEAN | TRAMA_SYNC_EACH : TRAMA_MEAN);
+    return merged(p, x, 2, other ? TRAMA_MERGE_AVG | TRAMA_MERGE_SYNC_EACH : TRAMA_MERGE_AVG);
 }
 
 static trama_status nothing(const trama_call *call)
@@ -205,9 +205,9 @@ static trama_value *only_addresses(trama_program *p, const trama_mesh *mesh, tra
 static trama_status compile_varied(variation *vary, trama_executable **e)
 {
     trama_mesh *mesh = mesh_of("2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, 4));
-    trama_target_new(p, "t", vary(p, mesh, x, astray()));
+    trama_target_create(p, "t", vary(p, mesh, x, astray()));
     demand(!trama_program_status(p), "recording: %s", trama_program_error(p));
     trama_status status = trama_compile(ctx, p, e);
     trama_program_destroy(&p);
@@ -266,10 +266,10 @@ END_TEST
 START_TEST(a_mistake_of_one_rank_is_told_to_all)
 {
     start();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_executable *e = NULL;
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, 4));
-    trama_target_new(p, "t", trama_relu(x));
+    trama_target_create(p, "t", trama_relu(x));
     if (astray())
         trama_matmul(x, trama_input(p, "y", TRAMA_F64, TRAMA_SHAPE(5, 4)));
     expect(trama_compile(ctx, p, &e), TRAMA_E_SHAPE, "matmul", "test_mpi_disagree.c:");
@@ -298,16 +298,16 @@ static const trama_config comparing = {.check_calls = true};
 
 static scene scene_new(void)
 {
-    scene s = {.mesh = mesh_of("2"), .p = trama_program_new()};
+    scene s = {.mesh = mesh_of("2"), .p = trama_program_create()};
     s.x = trama_shard(trama_input(s.p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 4)), s.mesh, "S(0)");
     s.w = trama_parameter(s.p, "w", TRAMA_F64, TRAMA_SHAPE(4, 4), NULL);
     s.y = trama_value_rename(trama_matmul(s.x, s.w), "y");
     trama_optimizer sgd = trama_sgd(0.1);
-    s.t = trama_target_new(s.p, "t", s.y);
-    s.merging = trama_target_new(s.p, "merging", trama_minimize(trama_mean(trama_square(s.y)), &sgd));
-    trama_gradient_merge(s.merging, 2, TRAMA_MEAN);
+    s.t = trama_target_create(s.p, "t", s.y);
+    s.merging = trama_target_create(s.p, "merging", trama_minimize(trama_mean(trama_square(s.y)), &sgd));
+    trama_gradient_merge(s.merging, 2, TRAMA_MERGE_AVG);
     s.e = compile(s.p);
-    must(trama_watch_new(s.e, 1, &s.watch));
+    must(trama_watch_create(s.e, 1, &s.watch));
     must(trama_feed(s.e, s.x, s.numbers, TRAMA_SHAPE(4, 4)));
     must(trama_run(s.e, s.t));
     return s;
@@ -382,7 +382,7 @@ static trama_status do_eager(scene *s)
 }
 static trama_status do_wrap(scene *s)
 {
-    trama_piece piece = {.data = s->numbers, .extent = {my_rank == 0 ? 4 : 0}, .bytes = sizeof s->numbers};
+    trama_host_box piece = {.data = s->numbers, .extent = {my_rank == 0 ? 4 : 0}, .bytes = sizeof s->numbers};
     return trama_wrap(ctx, "host", TRAMA_F64, TRAMA_SHAPE(4), 1, &piece, TRAMA_READ_WRITE, &s->host);
 }
 static trama_status do_destroy(scene *s)
@@ -440,9 +440,9 @@ END_TEST
 START_TEST(a_rank_that_stops_before_the_others_is_told)
 {
     start_with(&comparing);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_executable *e = NULL;
-    trama_target_new(p, "t", trama_relu(trama_input(p, "x", TRAMA_F64, TRAMA_SCALAR)));
+    trama_target_create(p, "t", trama_relu(trama_input(p, "x", TRAMA_F64, TRAMA_SCALAR)));
     must(trama_compile(ctx, p, &e));
     must(trama_executable_destroy(&e));
     if (astray()) {

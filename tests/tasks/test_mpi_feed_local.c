@@ -15,10 +15,10 @@ typedef struct work {
 
 static work work_new(const char *mesh, const char *layout, int64_t rows)
 {
-    work w = {.mesh = mesh_of(mesh), .p = trama_program_new()};
+    work w = {.mesh = mesh_of(mesh), .p = trama_program_create()};
     w.x = trama_shard(trama_input(w.p, "x", TRAMA_I32, TRAMA_SHAPE(rows, COLUMNS)), w.mesh, layout);
     w.y = trama_neg(w.x);
-    w.t = trama_target_new(w.p, "t", w.y);
+    w.t = trama_target_create(w.p, "t", w.y);
     w.e = compile(w.p);
     return w;
 }

@@ -115,12 +115,12 @@ static void run_case(const char *spec, const char *layout)
 {
     static double u[ROWS][COLUMNS], got[ROWS * COLUMNS];
     trama_mesh *mesh = mesh_of(spec);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *state = trama_state(p, "u", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), NULL), *c = const_of(p);
     trama_shard(state, mesh, layout);
     trama_value *middle = trama_apply(five_op, 1, &state, NULL);
     trama_value *next = trama_apply(around_op, 2, ((trama_value *[]){middle, c}), NULL);
-    trama_target *step = trama_target_new(p, "step", trama_assign(state, next));
+    trama_target *step = trama_target_create(p, "step", trama_assign(state, next));
     trama_executable *e = compile(p);
     start_state(u);
     must(trama_write(e, state, u, sizeof u));
@@ -140,8 +140,8 @@ START_TEST(a_stencil_on_any_mesh_gives_the_bits_of_plain_loops)
         trama_config config = {.verify = true,
                                .grain_flops = 1,
                                .grain_bytes = 64,
-                               .ways = 1 + 2 * i,
-                               .message_window = i == 2 ? 256 : 0,
+                               .max_tiles = 1 + 2 * i,
+                               .staging_bytes = i == 2 ? 256 : 0,
                                .no_fusion = i == 1};
         start_with(&config);
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
@@ -180,7 +180,7 @@ END_TEST
 START_TEST(rules_with_neighbours_are_validated)
 {
     define();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(7, 5)),
                 *c = trama_input(p, "c", TRAMA_F64, TRAMA_SCALAR);
     trama_validation found;
@@ -233,12 +233,12 @@ static void run_strided(const char *rule, int rows, const char *spec, const char
     const trama_op_definition d = {.name = "pooled", .n_in = 1, .n_out = 1, .rule = rule, .cpu = pooled_cpu};
     must(trama_op_define(&d, &op));
     trama_mesh *mesh = mesh_of(spec);
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     start_state(x);
     trama_value *in = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), x);
     trama_shard(in, mesh, layout);
     trama_value *out = trama_apply(op, 1, &in, NULL);
-    trama_target *t = trama_target_new(p, "pool", out);
+    trama_target *t = trama_target_create(p, "pool", out);
     demand(t && trama_shape_equal(trama_value_shape(out), TRAMA_SHAPE(rows, HALF)), "%s", trama_program_error(p));
     trama_executable *e = compile(p);
     must(trama_run(e, t));
@@ -270,7 +270,7 @@ START_TEST(rules_with_strides_are_validated)
     trama_op_definition d = {
         .name = "pooled", .n_in = 1, .n_out = 1, .rule = "i{1:2*3}j{0:1*2}->ij", .cpu = pooled_cpu};
     trama_validation found;
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS));
     must(trama_op_define(&d, &op));
     must(trama_op_validate(trama_apply(op, 1, &x, NULL), NULL, &found));
@@ -310,7 +310,7 @@ START_TEST(rules_that_cannot_be_are_refused)
         demand(!op, "an op in spite of the error");
     }
     define();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *in[] = {trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(1, 5)),
                          trama_input(p, "c", TRAMA_F64, TRAMA_SCALAR)};
     demand(!trama_apply(around_op, 2, in, NULL), "one row has no two rows before it");

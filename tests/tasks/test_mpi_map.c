@@ -44,12 +44,12 @@ static void recorded(int n, const int *order)
     double data[LENGTH];
     for (int i = 0; i < LENGTH; i++)
         data[i] = i;
-    trama_mesh *mesh = trama_mesh_create(1, &n, NULL, NULL);
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create_ids(1, &n, NULL, NULL);
+    trama_program *p = trama_program_create();
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(LENGTH)), mesh, "S(0)");
     trama_value *y = trama_reshard(trama_scale(x, 3), mesh, "R");
     must(trama_order(p, n, order));
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     must(trama_feed(e, x, data, TRAMA_SHAPE(LENGTH)));
     demand_boxes(e, x, n, order);
@@ -65,7 +65,7 @@ static void eager(int n, const int *order)
     double data[LENGTH];
     for (int i = 0; i < LENGTH; i++)
         data[i] = i;
-    trama_mesh *mesh = trama_mesh_create(1, &n, NULL, NULL);
+    trama_mesh *mesh = trama_mesh_create_ids(1, &n, NULL, NULL);
     trama_program *p;
     trama_executable *e;
     must(trama_eager(ctx, &p, &e));
@@ -113,10 +113,10 @@ START_TEST(a_mesh_with_weights_keeps_the_order_of_its_places)
     char spec[32];
     start();
     snprintf(spec, sizeof spec, "[2,1],%d", n_ranks);
-    trama_mesh *mesh = trama_mesh_parse(spec);
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create(spec);
+    trama_program *p = trama_program_create();
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(3, n_ranks)), mesh, "S(0),S(1)");
-    trama_target *t = trama_target_new(p, "t", trama_reshard(trama_scale(x, 3), mesh, "R,S(1)"));
+    trama_target *t = trama_target_create(p, "t", trama_reshard(trama_scale(x, 3), mesh, "R,S(1)"));
     trama_executable *e = compile(p);
     double *data = calloc(3 * (size_t)n_ranks, sizeof *data);
     must(trama_feed(e, x, data, TRAMA_SHAPE(3, n_ranks)));
@@ -143,12 +143,12 @@ END_TEST
 START_TEST(the_one_process_of_a_plain_program_has_a_place_too)
 {
     start();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(LENGTH));
     double data[LENGTH] = {0};
     int n;
     must(trama_order(p, 2, ((int[]){1, 0})));
-    demand(trama_target_new(p, "t", trama_neg(x)), "%s", trama_error());
+    demand(trama_target_create(p, "t", trama_neg(x)), "%s", trama_error());
     trama_executable *e = compile(p);
     must(trama_feed(e, x, data, TRAMA_SHAPE(LENGTH)));
     must(trama_local_count(e, x, &n));

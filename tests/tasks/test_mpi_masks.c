@@ -53,18 +53,18 @@ static void demand_boxes(trama_executable *e, const trama_value *s, int c)
     demand(n <= wanted && (n > 0) == (wanted > 0), "%s: %d boxes instead of %d", cases[c].layout, n, wanted);
 }
 
-typedef struct stated {
+typedef struct user_boxes {
     trama_mesh *mesh;
     trama_program *p;
     trama_value *s, *sum, *flag, *x, *more;
     trama_target *grow, *look, *maybe, *fed;
     trama_executable *e;
-} stated;
+} user_boxes;
 
 /* A state, which becomes 2 s + 1, or the same where a flag says so. */
-static stated stated_new(int c)
+static user_boxes stated_new(int c)
 {
-    stated t = {.mesh = mesh_of(cases[c].mesh), .p = trama_program_new()};
+    user_boxes t = {.mesh = mesh_of(cases[c].mesh), .p = trama_program_create()};
     t.s = trama_state(t.p, "s", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), &(trama_init){.low = 3, .high = 3});
     t.flag = trama_input(t.p, "flag", TRAMA_U8, TRAMA_SCALAR);
     demand(trama_shard(t.s, t.mesh, cases[c].layout), "%s", trama_error());
@@ -73,15 +73,15 @@ static stated stated_new(int c)
     demand(trama_shard(t.x, t.mesh, cases[c].layout), "%s", trama_error());
     t.more = trama_add(t.x, t.s);
     trama_value *next = trama_add_scalar(trama_scale(t.s, 2), 1);
-    t.grow = trama_target_new(t.p, "grow", trama_assign(t.s, next));
-    t.maybe = trama_target_new(t.p, "maybe", trama_assign_if(t.s, next, t.flag));
-    t.look = trama_target_new(t.p, "look", t.sum);
-    t.fed = trama_target_new(t.p, "fed", t.more);
+    t.grow = trama_target_create(t.p, "grow", trama_assign(t.s, next));
+    t.maybe = trama_target_create(t.p, "maybe", trama_assign_if(t.s, next, t.flag));
+    t.look = trama_target_create(t.p, "look", t.sum);
+    t.fed = trama_target_create(t.p, "fed", t.more);
     t.e = compile(t.p);
     return t;
 }
 
-static void stated_free(stated *t)
+static void stated_free(user_boxes *t)
 {
     must(trama_executable_destroy(&t->e));
     trama_program_destroy(&t->p);
@@ -92,7 +92,7 @@ START_TEST(holders_alone_have_it_and_all_read_it)
 {
     for (int c = 0; c < N_CASES; c++) {
         start_in_order();
-        stated t = stated_new(c);
+        user_boxes t = stated_new(c);
         double wanted[COUNT], sum;
         for (int i = 0; i < COUNT; i++)
             wanted[i] = 3;
@@ -112,7 +112,7 @@ START_TEST(what_is_fed_to_some_is_read_by_all)
 {
     for (int c = 0; c < N_CASES; c++) {
         start_in_order();
-        stated t = stated_new(c);
+        user_boxes t = stated_new(c);
         double fed[COUNT], wanted[COUNT];
         for (int i = 0; i < COUNT; i++) {
             fed[i] = i;
@@ -131,7 +131,7 @@ START_TEST(what_is_written_is_read_globally_and_box_by_box)
 {
     for (int c = 0; c < N_CASES; c++) {
         start_in_order();
-        stated t = stated_new(c);
+        user_boxes t = stated_new(c);
         double wanted[COUNT], box[COUNT];
         int n;
         for (int i = 0; i < COUNT; i++)
@@ -165,7 +165,7 @@ START_TEST(assignments_reach_the_holders)
 {
     for (int c = 0; c < N_CASES; c++) {
         start_in_order();
-        stated t = stated_new(c);
+        user_boxes t = stated_new(c);
         double wanted[COUNT], value = 3;
         for (int run = 0; run < 4; run++) {
             unsigned char flag = run == 3;

@@ -7,9 +7,9 @@ static const cycle uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}
 START_TEST(k_micro_batches_are_one_batch)
 {
     start();
-    merge_everywhere(TRAMA_MEAN, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
-    merge_everywhere(TRAMA_MEAN, TRAMA_F64, true, 20, 1e-10);
-    merge_everywhere(TRAMA_SYNC_EACH, TRAMA_F64, false, 10, 1e-10);
+    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
+    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F64, true, 20, 1e-10);
+    merge_everywhere(TRAMA_MERGE_SYNC_EACH, TRAMA_F64, false, 10, 1e-10);
     for (int i = 0; i < N_MESHES; i++)
         merge_beside_plain(meshes[i], TRAMA_F64, i % 2, 4, 4, uneven, 16, 1e-10);
     stop();

@@ -47,7 +47,7 @@ static network counted_network(const char *mesh, int k)
         listed[0] = trama_minimize(net.loss, &adamw);
     net.train = trama_target_at(TRAMA_HERE, net.program, "train", k ? 1 : 6, listed);
     if (k)
-        trama_gradient_merge(net.train, k, TRAMA_MEAN);
+        trama_gradient_merge(net.train, k, TRAMA_MERGE_AVG);
     net.e = compile(net.program);
     samples s = samples_new(&net, 12, 0);
     network_feed(&net, &s);
@@ -82,7 +82,7 @@ static work_done within_cycle(const network *net, const char *mesh)
 START_TEST(data_parallel_micro_steps_are_forward_backward_and_accumulation)
 {
     for (int fused = 0; fused < 2; fused++) {
-        start_with(&(trama_config){.ways = 1, .no_fusion = !fused, .map_by_order = true});
+        start_with(&(trama_config){.max_tiles = 1, .no_fusion = !fused, .map_by_order = true});
         char mesh[16];
         snprintf(mesh, sizeof mesh, "dp=%d", n_ranks);
         network net = counted_network(mesh, 3);
@@ -114,7 +114,7 @@ START_TEST(model_parallel_micro_steps_are_forward_backward_and_accumulation)
 {
     static const char *const split[] = {"1", "mp=2", "mp=3", "mp=4"};
     for (int fused = 0; fused < 2; fused++) {
-        start_with(&(trama_config){.ways = 1, .no_fusion = !fused, .map_by_order = true});
+        start_with(&(trama_config){.max_tiles = 1, .no_fusion = !fused, .map_by_order = true});
         for (int i = 0; i < 4; i++) {
             network net = counted_network(split[i], 3), beside = counted_network(split[i], 0);
             work_done within = within_cycle(&net, split[i]), plain = work_of_run(beside.e, beside.train);

@@ -15,8 +15,8 @@ END_TEST
 START_TEST(merged_optimizers_over_ranks_follow_plain_loops)
 {
     start();
-    optimize_merged(TRAMA_F64, TRAMA_MEAN, SANITIZED ? 8 : 100, 1e-10);
-    optimize_merged(TRAMA_F32, TRAMA_SYNC_EACH, 8, 1e-5);
+    optimize_merged(TRAMA_F64, TRAMA_MERGE_AVG, SANITIZED ? 8 : 100, 1e-10);
+    optimize_merged(TRAMA_F32, TRAMA_MERGE_SYNC_EACH, 8, 1e-5);
     stop();
 }
 END_TEST

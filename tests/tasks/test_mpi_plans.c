@@ -35,12 +35,12 @@ START_TEST(ranks_without_a_piece_forget_the_plans_that_others_forget)
 {
     start();
     trama_mesh *mesh = mesh_of("1");
-    two_targets t = {.p = trama_program_new()};
+    two_targets t = {.p = trama_program_create()};
     t.x = trama_shard(trama_input(t.p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY)), mesh, "R");
     t.y = trama_add(t.x, t.x);
     t.z = trama_square(t.x);
-    t.doubled = trama_target_new(t.p, "doubled", t.y);
-    t.squared = trama_target_new(t.p, "squared", t.z);
+    t.doubled = trama_target_create(t.p, "doubled", t.y);
+    t.squared = trama_target_create(t.p, "squared", t.z);
     t.e = compile(t.p);
     for (int n = 1; n <= 2; n++) {
         feed(&t, n);

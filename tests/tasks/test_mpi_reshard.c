@@ -68,7 +68,7 @@ static trama_mesh *random_mesh(int most, int pool)
             extent[a]--;
         size *= extent[a];
     }
-    trama_mesh *mesh = trama_mesh_create(ndim, extent, NULL, ids);
+    trama_mesh *mesh = trama_mesh_create_ids(ndim, extent, NULL, ids);
     demand(mesh, "%s", trama_error());
     return with_weights(mesh);
 }
@@ -197,7 +197,7 @@ static pair random_pair(trama_program *program, int number, int most, int pool)
     p.dtype = dtypes[p.origin == FED ? below(5) : below(2)];
     p.from_mesh = random_mesh(most, pool);
     char *same = trama_mesh_text(p.from_mesh);
-    p.to_mesh = below(2) ? random_mesh(most, pool) : trama_mesh_parse(same);
+    p.to_mesh = below(2) ? random_mesh(most, pool) : trama_mesh_create(same);
     free(same);
     if (p.origin == MULTIPLIED)
         multiplied_pair(&p, program, number);
@@ -207,7 +207,7 @@ static pair random_pair(trama_program *program, int number, int most, int pool)
     random_layout(p.to_mesh, p.shape.ndim, to_partial, p.to, &p.to_layout);
     p.y = trama_reshard(p.x, p.to_mesh, p.to);
     snprintf(name, sizeof name, "t%d", number);
-    p.t = trama_target_new(program, name, p.y);
+    p.t = trama_target_create(program, name, p.y);
     demand(p.t, "pair %d, %s to %s: %s", number, p.from, p.to, trama_program_error(program));
     return p;
 }
@@ -414,15 +414,15 @@ static void run_pair(const pair *p, int number, trama_executable *e, int process
            planned.bytes_received, planned.bound, lacking);
 }
 
-/* message_window: bytes; 0: the default */
-static void run_sample(int most, int pool, int64_t message_window)
+/* staging_bytes: bytes; 0: the default */
+static void run_sample(int most, int pool, int64_t staging_bytes)
 {
     static pair pairs[PAIRS];
     int processes = 0;
-    start_with(&(trama_config){.map_by_order = true,
-                               .message_window = message_window}); /* so that it is known who holds what */
+    start_with(
+        &(trama_config){.map_by_order = true, .staging_bytes = staging_bytes}); /* so that it is known who holds what */
     demand(n_ranks > 1, "it takes several ranks");
-    trama_program *program = trama_program_new();
+    trama_program *program = trama_program_create();
     for (int i = 0; i < PAIRS; i++) {
         pairs[i] = random_pair(program, i, most ? most : n_ranks, pool ? pool : n_ranks);
         const trama_mesh *both[] = {pairs[i].from_mesh, pairs[i].to_mesh};

@@ -69,18 +69,18 @@ END_TEST
 
 START_TEST(the_smallest_tiles_follow_plain_loops)
 {
-    start_with(&(trama_config){.ways = 3, .grain_flops = 1, .grain_bytes = 1, .window = 4});
+    start_with(&(trama_config){.max_tiles = 3, .grain_flops = 1, .grain_bytes = 1, .max_in_flight = 4});
     train_on_all(TRAMA_F64, false, 10, 1e-10);
     stop();
 }
 END_TEST
 
 /* Messages lie in shards, or share a window's memory from round to round and from run to run. */
-START_TEST(small_message_windows_follow_plain_loops)
+START_TEST(small_staging_buffers_follow_plain_loops)
 {
     static const int64_t windows[] = {300, 2000, 20000};
     for (int i = 0; i < 3; i++) {
-        start_with(&(trama_config){.window = 4, .message_window = windows[i], .verify = true});
+        start_with(&(trama_config){.max_in_flight = 4, .staging_bytes = windows[i], .verify = true});
         train_on_all(TRAMA_F64, false, 12, 1e-10);
         stop();
     }
@@ -92,7 +92,7 @@ START_TEST(two_runs_give_the_same_bits)
     for (int i = 2; i < N_MESHES; i++) {
         trace t[2];
         for (int run = 0; run < 2; run++) {
-            start_with(&(trama_config){.ways = 2, .window = run ? 1 : 3});
+            start_with(&(trama_config){.max_tiles = 2, .max_in_flight = run ? 1 : 3});
             t[run] = trace_of(meshes[i], TRAMA_F32, i % 2, 15, 11);
             stop();
         }
@@ -165,7 +165,7 @@ START_TEST(named_gradients_are_those_of_plain_loops)
         network net = network_new(meshes[i], TRAMA_F64, false, 3, small_sizes);
         plain_net plain = plain_new(3, small_sizes, SEED);
         trama_value *dw = trama_gradient(net.loss, net.w[1]);
-        trama_target *only = trama_target_new(net.program, "gradient", dw);
+        trama_target *only = trama_target_create(net.program, "gradient", dw);
         net.e = compile(net.program);
         samples s = samples_new(&net, 11, 3);
         network_feed(&net, &s);
@@ -276,6 +276,6 @@ TESTS(sgd_in_f32_follows_plain_loops_for_200_steps, f64_follows_plain_loops,
       adamw_in_f32_follows_plain_loops_for_20_steps, the_network_of_the_main_job_follows_plain_loops,
       halves_follow_plain_loops_loosely_for_20_steps, meshes_of_other_processes_follow_plain_loops,
       batches_of_other_sizes_follow_plain_loops, the_smallest_tiles_follow_plain_loops,
-      small_message_windows_follow_plain_loops, two_runs_give_the_same_bits, a_step_moves_what_its_plan_says,
+      small_staging_buffers_follow_plain_loops, two_runs_give_the_same_bits, a_step_moves_what_its_plan_says,
       data_parallel_on_two_ranks_moves_each_gradient_once, named_gradients_are_those_of_plain_loops,
       steps_do_not_grow_anything, one_rank_alone_may_look_at_a_plan, executables_do_not_mix_their_messages)

@@ -35,7 +35,7 @@ typedef struct host_array {
     trama_shape shape;
     int n_boxes, n;
     host_box boxes[MOST_BOXES];
-    trama_piece pieces[MOST_BOXES];
+    trama_host_box pieces[MOST_BOXES];
 } host_array;
 
 static void cut(host_array *a, host_box b, int depth)
@@ -61,9 +61,9 @@ static void cut(host_array *a, host_box b, int depth)
 static void make_buffer(host_array *a, const host_box *b, bool plain)
 {
     int ndim = a->shape.ndim, order[3] = {0, 1, 2};
-    trama_piece *p = &a->pieces[a->n++];
+    trama_host_box *p = &a->pieces[a->n++];
     int64_t span = 1;
-    *p = (trama_piece){0};
+    *p = (trama_host_box){0};
     for (int d = ndim - 1; d > 0 && !plain; d--) {
         int k = own_below(d + 1), swap = order[d];
         order[d] = order[k];
@@ -106,7 +106,7 @@ static void array_free(host_array *a)
 }
 
 /* Where each element of a box lies, and which one of the tensor it is. */
-static void for_each(const host_array *a, const trama_piece *p, void (*visit)(void *, int64_t at, int64_t number),
+static void for_each(const host_array *a, const trama_host_box *p, void (*visit)(void *, int64_t at, int64_t number),
                      void *arg)
 {
     int64_t count = 1, stride[3] = {0}, step = 1;
@@ -136,7 +136,7 @@ static double number_of(int64_t element, int factor)
 
 typedef struct filling {
     const host_array *a;
-    const trama_piece *p;
+    const trama_host_box *p;
     int factor;
 } filling;
 
@@ -165,7 +165,7 @@ static void array_check(const host_array *a, int factor)
 {
     size_t size = trama_dtype_size(a->dtype);
     for (int i = 0; i < a->n; i++) {
-        const trama_piece *p = &a->pieces[i];
+        const trama_host_box *p = &a->pieces[i];
         for_each(a, p, check_one, &(filling){a, p, factor});
         for (int64_t k = -GAP; k < (int64_t)(p->bytes / size) + GAP; k++)
             demand(number_at(p->data, a->dtype, k) == 99, "memory between elements of box %d was written", i);
@@ -189,7 +189,7 @@ static trama_shape random_shape(void)
 static trama_config small_window(int i)
 {
     return (trama_config){
-        .message_window = i % 2 ? 4096 : 0, .verify = true, .ways = 1 + i % 3, .grain_bytes = 64, .grain_flops = 1};
+        .staging_bytes = i % 2 ? 4096 : 0, .verify = true, .max_tiles = 1 + i % 3, .grain_bytes = 64, .grain_flops = 1};
 }
 
 /* ---- From host to host ---- */
@@ -237,7 +237,7 @@ static void feed_and_read(int i)
     trama_shape shape = random_shape();
     trama_dtype dtype = below(2) ? TRAMA_F32 : TRAMA_F64;
     trama_mesh *mesh = mesh_of("2,2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     const double one_number[] = {1};
     const float one_float[] = {1};
     trama_value *one =
@@ -246,7 +246,7 @@ static void feed_and_read(int i)
     trama_value *state = trama_parameter(p, "state", dtype, shape, NULL);
     trama_shard(x, mesh, shape.ndim ? layouts[below(5)] : "R,R");
     trama_shard(state, mesh, shape.ndim ? layouts[below(5)] : "R,R");
-    trama_target *t = trama_target_new(p, "t", y, trama_neg(state));
+    trama_target *t = trama_target_create(p, "t", y, trama_neg(state));
     trama_executable *e = compile(p);
     host_array a = array_new(dtype, shape, i % 3 == 0), b = array_new(dtype, shape, i % 3 == 1);
     trama_wrapped *from = wrap(&a, "from", TRAMA_READ_ONLY), *to = wrap(&b, "to", TRAMA_READ_WRITE);
@@ -303,7 +303,7 @@ typedef struct rows {
     trama_executable *e;
     double *data;
     size_t bytes;
-    trama_piece piece;
+    trama_host_box piece;
     trama_wrapped *w;
 } rows;
 
@@ -312,18 +312,18 @@ enum { ROWS = 37, COLUMNS = 4, LD = 6 };
 static rows rows_new(void)
 {
     char spec[16];
-    rows r = {.p = trama_program_new(), .bytes = (size_t)sysconf(_SC_PAGESIZE)};
+    rows r = {.p = trama_program_create(), .bytes = (size_t)sysconf(_SC_PAGESIZE)};
     snprintf(spec, sizeof spec, "%d", n_ranks);
     r.mesh = mesh_of(spec);
     r.x = trama_input(r.p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS));
     r.y = trama_add(r.x, r.x);
     trama_shard(r.x, r.mesh, "S(0)");
-    r.t = trama_target_new(r.p, "t", r.y);
+    r.t = trama_target_create(r.p, "t", r.y);
     r.e = compile(r.p);
     r.data = mmap(NULL, r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     trama_layout layout;
     must(trama_layout_parse(r.mesh, 2, "S(0)", &layout));
-    must(trama_piece_of_layout(r.mesh, &layout, TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), my_rank, r.data, &r.piece));
+    must(trama_host_box_of_layout(r.mesh, &layout, TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), my_rank, r.data, &r.piece));
     r.piece.stride[0] = LD;
     r.piece.stride[1] = 1;
     r.piece.bytes = r.bytes;
@@ -399,7 +399,7 @@ START_TEST(wrapping_again_and_again_does_not_grow)
     rows_fill(&r, 0);
     int64_t before = 0;
     static double memory[2][ROWS * COLUMNS];
-    trama_piece all = {.data = memory[0], .bytes = sizeof memory[0], .extent = {ROWS, COLUMNS}}, other = all;
+    trama_host_box all = {.data = memory[0], .bytes = sizeof memory[0], .extent = {ROWS, COLUMNS}}, other = all;
     trama_wrapped *kept = NULL;
     other.data = memory[1];
     must(trama_wrap(ctx, "kept", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), my_rank == 0, &other, TRAMA_READ_WRITE, &kept));
@@ -458,8 +458,8 @@ static grid_matrix grid_new(int rows_of_grid, int64_t row_block, int64_t column_
     size_t bytes = (size_t)(g.d.ld * g.local_columns + 1) * sizeof(double);
     g.data = calloc(1, bytes);
     int n = 0;
-    trama_piece *pieces = NULL;
-    must(trama_pieces_block_cyclic(&g.d, TRAMA_F64, g.data, bytes, &n, &pieces));
+    trama_host_box *pieces = NULL;
+    must(trama_host_boxes_block_cyclic(&g.d, TRAMA_F64, g.data, bytes, &n, &pieces));
     must(trama_wrap(ctx, "matrix", TRAMA_F64, TRAMA_SHAPE(M, N), n, pieces, TRAMA_READ_WRITE, &g.w));
     free(pieces);
     return g;
@@ -503,7 +503,7 @@ END_TEST
 
 /* ---- What is refused ---- */
 
-static trama_status try_wrap(trama_shape shape, int n, const trama_piece *pieces)
+static trama_status try_wrap(trama_shape shape, int n, const trama_host_box *pieces)
 {
     trama_wrapped *w = NULL;
     trama_status status = trama_wrap(ctx, "a", TRAMA_F64, shape, n, pieces, TRAMA_READ_WRITE, &w);
@@ -516,7 +516,7 @@ START_TEST(what_does_not_fit_is_refused)
     start();
     double data[64] = {0};
     trama_shape shape = TRAMA_SHAPE(8, 4);
-    trama_piece good = {.data = data, .bytes = sizeof data, .extent = {8, 4}}, p = good;
+    trama_host_box good = {.data = data, .bytes = sizeof data, .extent = {8, 4}}, p = good;
     p.bytes = 8 * 4 * 8 - 1;
     expect(try_wrap(shape, 1, &p), TRAMA_E_ARGUMENT, "'a'", "box 0, [0:8,0:4]", "255 bytes", "256");
     p = good;
@@ -536,7 +536,7 @@ START_TEST(what_does_not_fit_is_refused)
     p = good;
     p.data = (char *)data + 4;
     expect(try_wrap(shape, 1, &p), TRAMA_E_ARGUMENT, "aligned");
-    trama_piece two[] = {good, good};
+    trama_host_box two[] = {good, good};
     two[0].extent[0] = 5;
     two[1].offset[0] = 4;
     two[1].extent[0] = 4;
@@ -559,7 +559,7 @@ START_TEST(ranks_that_disagree_are_told)
     start();
     double data[64] = {0};
     trama_wrapped *w = NULL;
-    trama_piece p = {.data = data, .bytes = sizeof data, .extent = {4, 4}};
+    trama_host_box p = {.data = data, .bytes = sizeof data, .extent = {4, 4}};
     trama_shape mine = TRAMA_SHAPE(8, my_rank ? 4 : 5);
     if (n_ranks > 1) {
         expect_here(trama_wrap(ctx, "a", TRAMA_F64, mine, 0, NULL, TRAMA_READ_ONLY, &w), TRAMA_E_ARGUMENT, "shapes",
@@ -624,16 +624,16 @@ static trama_status failing_cpu(const trama_call *call)
 START_TEST(what_a_failed_kernel_made_is_told)
 {
     double data[ROWS * COLUMNS];
-    trama_piece all = {.data = data, .bytes = sizeof data, .extent = {ROWS, COLUMNS}};
+    trama_host_box all = {.data = data, .bytes = sizeof data, .extent = {ROWS, COLUMNS}};
     const trama_op_definition d = {.name = "failing", .n_in = 1, .n_out = 1, .rule = "ij->ij", .cpu = failing_cpu};
     const trama_op *op = NULL;
     trama_wrapped *w = NULL;
     start();
     must(trama_op_define(&d, &op));
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_parameter(p, "x", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), NULL);
     trama_value *y = trama_apply(op, 1, &x, NULL);
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     must(trama_wrap(ctx, "w", TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), my_rank == 0, &all, TRAMA_READ_WRITE, &w));
     must(trama_run(e, t));
@@ -672,17 +672,17 @@ static void forget_peak(void)
 }
 
 /* Rows become columns. TRAMA_TEST_LONG: 1 GiB, else 128 MiB. */
-START_TEST(resharding_takes_the_message_window_and_no_more)
+START_TEST(resharding_takes_the_staging_buffer_and_no_more)
 {
     const char *is_long = getenv("TRAMA_TEST_LONG");
     int64_t n = is_long && *is_long == '1' ? 11585 : 4096, window = 8 << 20;
-    trama_config config = {.message_window = window};
+    trama_config config = {.staging_bytes = window};
     start_with(&config);
     int64_t lo = n * my_rank / n_ranks, rows_here = n * (my_rank + 1) / n_ranks - lo;
     size_t bytes = (size_t)(n * rows_here) * sizeof(double);
     double *by_rows = malloc(bytes + 1), *by_columns = malloc(bytes + 1);
-    trama_piece from = {.data = by_rows, .bytes = bytes, .offset = {lo, 0}, .extent = {rows_here, n}};
-    trama_piece to = {.data = by_columns, .bytes = bytes, .offset = {0, lo}, .extent = {n, rows_here}};
+    trama_host_box from = {.data = by_rows, .bytes = bytes, .offset = {lo, 0}, .extent = {rows_here, n}};
+    trama_host_box to = {.data = by_columns, .bytes = bytes, .offset = {0, lo}, .extent = {n, rows_here}};
     for (int64_t i = 0; i < n * rows_here; i++) {
         by_rows[i] = (double)(lo * n + i);
         by_columns[i] = -1; /* so that the pages are there */
@@ -712,4 +712,4 @@ TESTS(any_distribution_becomes_any_other, values_come_from_and_go_to_any_distrib
       what_lies_as_it_is_asked_for_is_read_where_it_is, wrapping_again_and_again_does_not_grow,
       block_cyclic_matrices_go_to_and_fro, what_does_not_fit_is_refused, ranks_that_disagree_are_told,
       wrong_uses_are_refused_and_change_nothing, what_a_failed_kernel_made_is_told,
-      resharding_takes_the_message_window_and_no_more)
+      resharding_takes_the_staging_buffer_and_no_more)

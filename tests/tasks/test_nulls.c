@@ -21,15 +21,16 @@ static double data[6] = {1, 2, 3, 4, 5, 6};
 
 static void set_up(void)
 {
-    mesh = trama_mesh_parse("2");
+    mesh = trama_mesh_create("2");
     shape = TRAMA_SHAPE(2, 3);
-    p = trama_program_new();
+    p = trama_program_create();
     x = trama_input(p, "x", TRAMA_F64, shape);
     s = trama_parameter(p, "s", TRAMA_F64, shape, NULL);
     y = trama_add(x, s);
-    t = trama_target_new(p, "t", y);
+    t = trama_target_create(p, "t", y);
     trama_optimizer sgd = trama_sgd(0.1);
-    merging = trama_gradient_merge(trama_target_new(p, "merging", trama_minimize(trama_sum(y), &sgd)), 2, TRAMA_MEAN);
+    merging =
+        trama_gradient_merge(trama_target_create(p, "merging", trama_minimize(trama_sum(y), &sgd)), 2, TRAMA_MERGE_AVG);
     TAKES(trama_layout_parse(mesh, 2, "S(0)", &layout));
     TAKES(trama_start(NULL, &c));
     TAKES(trama_compile(c, p, &e));
@@ -235,13 +236,13 @@ START_TEST(watches)
     trama_watch *watch = NULL;
     double room[6];
     bool known;
-    REFUSES(trama_watch_new_at(W, NULL, 0, &watch));
-    REFUSES(trama_watch_new_at(W, e, 0, NULL));
+    REFUSES(trama_watch_create_at(W, NULL, 0, &watch));
+    REFUSES(trama_watch_create_at(W, e, 0, NULL));
     REFUSES(trama_watch_next_at(W, NULL, y, room, sizeof room, &known));
     REFUSES(trama_watch_rest_at(W, NULL, room, sizeof room, &known));
     TAKES(trama_watch_destroy(NULL));
     TAKES(trama_watch_destroy(&watch));
-    TAKES(trama_watch_new_at(W, e, 0, &watch));
+    TAKES(trama_watch_create_at(W, e, 0, &watch));
     REFUSES(trama_watch_next_at(W, watch, NULL, room, sizeof room, &known));
     REFUSES(trama_watch_next_at(W, watch, y, room, sizeof room, NULL));
     TAKES(trama_watch_next_at(W, watch, y, NULL, 0, &known));
@@ -253,7 +254,7 @@ END_TEST
 
 START_TEST(wrapped_tensors)
 {
-    trama_piece piece = {.data = data, .bytes = sizeof data, .extent = {2, 3}};
+    trama_host_box piece = {.data = data, .bytes = sizeof data, .extent = {2, 3}};
     trama_wrapped *w = NULL, *none = NULL;
     trama_traffic traffic = {0};
     bool copied;
@@ -288,17 +289,17 @@ START_TEST(pieces)
 {
     trama_block_cyclic dealt = {
         .rows = 2, .columns = 3, .row_block = 1, .column_block = 1, .ld = 2, .grid_rows = 1, .grid_columns = 1};
-    trama_piece piece, *made = NULL;
+    trama_host_box piece, *made = NULL;
     int n;
-    REFUSES(trama_piece_of_layout(NULL, &layout, TRAMA_F64, shape, 0, data, &piece));
-    REFUSES(trama_piece_of_layout(mesh, NULL, TRAMA_F64, shape, 0, data, &piece));
-    TAKES(trama_piece_of_layout(mesh, &layout, TRAMA_F64, shape, 0, NULL, &piece));
-    REFUSES(trama_piece_of_layout(mesh, &layout, TRAMA_F64, shape, 0, data, NULL));
-    REFUSES(trama_pieces_block_cyclic(NULL, TRAMA_F64, data, sizeof data, &n, &made));
-    REFUSES(trama_pieces_block_cyclic(&dealt, TRAMA_F64, data, sizeof data, NULL, &made));
-    REFUSES(trama_pieces_block_cyclic(&dealt, TRAMA_F64, data, sizeof data, &n, NULL));
+    REFUSES(trama_host_box_of_layout(NULL, &layout, TRAMA_F64, shape, 0, data, &piece));
+    REFUSES(trama_host_box_of_layout(mesh, NULL, TRAMA_F64, shape, 0, data, &piece));
+    TAKES(trama_host_box_of_layout(mesh, &layout, TRAMA_F64, shape, 0, NULL, &piece));
+    REFUSES(trama_host_box_of_layout(mesh, &layout, TRAMA_F64, shape, 0, data, NULL));
+    REFUSES(trama_host_boxes_block_cyclic(NULL, TRAMA_F64, data, sizeof data, &n, &made));
+    REFUSES(trama_host_boxes_block_cyclic(&dealt, TRAMA_F64, data, sizeof data, NULL, &made));
+    REFUSES(trama_host_boxes_block_cyclic(&dealt, TRAMA_F64, data, sizeof data, &n, NULL));
     ck_assert_ptr_null(made);
-    TAKES(trama_pieces_block_cyclic(&dealt, TRAMA_F64, NULL, 0, &n, &made));
+    TAKES(trama_host_boxes_block_cyclic(&dealt, TRAMA_F64, NULL, 0, &n, &made));
     free(made);
 }
 END_TEST

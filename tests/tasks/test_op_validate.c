@@ -7,7 +7,7 @@ static trama_program *p;
 
 static void set_up(void)
 {
-    p = trama_program_new();
+    p = trama_program_create();
 }
 
 static void tear_down(void)

@@ -23,7 +23,7 @@ END_TEST
 START_TEST(merged_optimizers_in_f64_follow_plain_loops_for_100_steps)
 {
     start();
-    optimize_merged(TRAMA_F64, TRAMA_MEAN, SANITIZED ? 10 : 100, 1e-10);
+    optimize_merged(TRAMA_F64, TRAMA_MERGE_AVG, SANITIZED ? 10 : 100, 1e-10);
     stop();
 }
 END_TEST
@@ -31,7 +31,7 @@ END_TEST
 START_TEST(merged_optimizers_in_f32_follow_plain_loops_for_20_steps)
 {
     start();
-    optimize_merged(TRAMA_F32, TRAMA_SYNC_EACH, SANITIZED ? 8 : 20, 1e-5);
+    optimize_merged(TRAMA_F32, TRAMA_MERGE_SYNC_EACH, SANITIZED ? 8 : 20, 1e-5);
     stop();
 }
 END_TEST
@@ -47,7 +47,7 @@ static void fit_six(const trama_optimizer *o, bool is_eager, double *result)
     if (is_eager)
         must(trama_eager(ctx, &p, &e));
     else
-        p = trama_program_new();
+        p = trama_program_create();
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2, 1), &init);
     int mark = trama_program_mark(p);
     for (int i = 0; i < 6; i++) {
@@ -57,7 +57,7 @@ static void fit_six(const trama_optimizer *o, bool is_eager, double *result)
                          : trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(3, 2));
             trama_value *done = trama_minimize(trama_mean(trama_square(trama_matmul(x, w))), o);
             demand(done, "%s, step %d: %s", o->name, i, trama_program_error(p));
-            step = is_eager ? NULL : trama_target_new(p, "step", done);
+            step = is_eager ? NULL : trama_target_create(p, "step", done);
         }
         if (is_eager)
             must(trama_program_rewind(p, mark));

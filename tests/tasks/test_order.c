@@ -16,11 +16,11 @@ typedef struct counter {
 
 static counter counter_new(const char *layout)
 {
-    counter c = {.mesh = mesh_of("2"), .p = trama_program_new()};
+    counter c = {.mesh = mesh_of("2"), .p = trama_program_create()};
     c.x = trama_shard(trama_input(c.p, "x", TRAMA_F64, TRAMA_SHAPE(5)), c.mesh, layout);
     c.s = trama_shard(trama_state(c.p, "s", TRAMA_F64, TRAMA_SHAPE(5), NULL), c.mesh, layout);
     c.next = trama_add(c.s, c.x);
-    c.run = trama_target_new(c.p, "run", trama_assign(c.s, c.next), c.next);
+    c.run = trama_target_create(c.p, "run", trama_assign(c.s, c.next), c.next);
     c.e = compile(c.p);
     return c;
 }
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(a_feed_does_not_reach_runs_before_it)
 {
     for (int window = 0; window <= 4; window++) {
-        start_with(&(trama_config){.window = window});
+        start_with(&(trama_config){.max_in_flight = window});
         counter c = counter_new("S(0)");
         double at[5], wanted = 0;
         for (int i = 0; i < 100; i++) {
@@ -155,12 +155,12 @@ START_TEST(values_of_a_target_do_not_follow_their_operands)
     start();
     for (int i = 0; i < 4; i++) {
         trama_mesh *mesh = mesh_of("2");
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(5)), mesh, layouts[i][0]);
         trama_value *s = trama_shard(trama_state(p, "s", TRAMA_F64, TRAMA_SHAPE(5), NULL), mesh, layouts[i][0]);
         trama_value *of_x = trama_reshard(x, mesh, layouts[i][1]), *of_s = trama_stop_gradient(s);
         trama_value *also = trama_reshard(s, mesh, layouts[i][1]);
-        trama_target *t = trama_target_new(p, "t", trama_assign(s, trama_add(s, x)), of_x, of_s, also);
+        trama_target *t = trama_target_create(p, "t", trama_assign(s, trama_add(s, x)), of_x, of_s, also);
         trama_executable *e = compile(p);
         double at[5] = {3, 3, 3, 3, 3}, ten[5] = {10, 10, 10, 10, 10};
         for (int run = 0; run < 3; run++) {
@@ -195,7 +195,7 @@ START_TEST(states_take_their_values_at_the_end_of_a_run)
     start();
     for (int i = 0; i < 16; i++) {
         trama_mesh *mesh = mesh_of("2");
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_init one = {1, 1, 0, 0}, two = {2, 2, 0, 0};
         trama_value *a = trama_state(p, "a", TRAMA_F64, TRAMA_SHAPE(5), &one);
         trama_value *b = trama_state(p, "b", TRAMA_F64, TRAMA_SHAPE(5), &two);
@@ -206,8 +206,8 @@ START_TEST(states_take_their_values_at_the_end_of_a_run)
         trama_value *sum = trama_add(a, b), *early = trama_assign(a, b);
         trama_value *late = i >> 3 ? trama_square(trama_sub(a, b)) : NULL; /* recorded after a's update */
         trama_value *swap = trama_assign(b, a), *third = trama_assign(c, trama_add(trama_scale(c, 2), sum));
-        trama_target *t =
-            late ? trama_target_new(p, "t", early, swap, third, late) : trama_target_new(p, "t", third, swap, early);
+        trama_target *t = late ? trama_target_create(p, "t", early, swap, third, late)
+                               : trama_target_create(p, "t", third, swap, early);
         trama_executable *e = compile(p);
         double at[5], wanted[3] = {1, 2, 0};
         for (int run = 0; run < 5; run++) {
@@ -238,12 +238,12 @@ END_TEST
 START_TEST(targets_without_ops_run_too)
 {
     start();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY));
     trama_value *s = trama_state(p, "s", TRAMA_F32, TRAMA_SHAPE(2), NULL);
     trama_value *u = trama_uniform_fixed(p, TRAMA_F32, TRAMA_SHAPE(2), 0, 1, 7, 1, 0);
     trama_value *c = trama_constant(p, TRAMA_F32, TRAMA_SHAPE(2), ((float[]){4, 5}));
-    trama_target *t = trama_target_new(p, "leaves", x, s, u, c);
+    trama_target *t = trama_target_create(p, "leaves", x, s, u, c);
     trama_executable *e = compile(p);
     float at[2];
     expect_here(trama_run(e, t), TRAMA_E_ORDER, "'leaves'", "input x");
@@ -311,14 +311,14 @@ START_TEST(what_is_nowhere_is_refused_with_a_reason)
     must(trama_run(net.e, net.train));
     expect_here(trama_read(net.e, net.logits, room, 240), TRAMA_E_ORDER, trama_value_name(net.logits), "run");
     trama_value *hidden = NULL; /* of no target */
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(4));
     hidden = trama_square(x);
     trama_value *sum = trama_sum(hidden);
-    trama_target *t = trama_target_new(p, "t", sum);
+    trama_target *t = trama_target_create(p, "t", sum);
     trama_executable *e = compile(p);
     must(trama_feed(e, x, ((float[]){1, 2, 3, 4}), TRAMA_SHAPE(4)));
-    expect_here(trama_read(e, hidden, room, 16), TRAMA_E_NOT_KEPT, trama_value_name(hidden), "trama_target_new");
+    expect_here(trama_read(e, hidden, room, 16), TRAMA_E_NOT_KEPT, trama_value_name(hidden), "trama_target_create");
     must(trama_run(e, t));
     expect_here(trama_read(e, hidden, room, 16), TRAMA_E_NOT_KEPT, trama_value_name(hidden));
     must(trama_read(e, sum, room, 4));

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 
-#include "flight.h"
+#include "fence.h"
 #include "own_ops.h"
 #include <starpu.h>
 
@@ -32,7 +32,7 @@ END_TEST
 
 START_TEST(own_ops_give_what_plain_loops_give_in_the_smallest_tiles)
 {
-    start_with(&(trama_config){.ways = 3, .workers = 2, .grain_flops = 1, .grain_bytes = 1});
+    start_with(&(trama_config){.max_tiles = 3, .workers = 2, .grain_flops = 1, .grain_bytes = 1});
     own_programs(false);
     stop();
     start_with(&(trama_config){.no_fusion = true});
@@ -86,12 +86,12 @@ START_TEST(results_of_several_types_are_each_moved_and_read_in_their_own)
         &(trama_op_definition){
             .name = "top", .n_in = 1, .n_out = 2, .rule = "b[n]->b,b", .dtype = f64_and_i32, .cpu = top_cpu},
         &op));
-    trama_mesh *mesh = trama_mesh_parse("dp=2");
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("dp=2");
+    trama_program *p = trama_program_create();
     trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(3, 2), data);
     trama_shard(x, mesh, "S(0)");
     trama_value *first = trama_apply(op, 1, &x, NULL), *second = trama_result(first, 1);
-    trama_target *t = trama_target_new(p, "tops", first, second);
+    trama_target *t = trama_target_create(p, "tops", first, second);
     demand(t != NULL, "%s", trama_program_error(p));
     trama_executable *e;
     must(trama_compile(ctx, p, &e));
@@ -127,11 +127,11 @@ static trama_traffic traffic_of(const trama_op *op, int *forward, int *gradient)
 {
     trama_traffic traffic = {0};
     trama_mesh *mesh = mesh_of("2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(64, 32)), mesh, "S(0)");
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(64, 32), &(trama_init){.low = 1, .high = 1});
     trama_value *loss = trama_sum(chain(x, w, op, 3));
-    trama_target *t = trama_target_new(p, "t", trama_gradient(loss, x), loss);
+    trama_target *t = trama_target_create(p, "t", trama_gradient(loss, x), loss);
     trama_executable *e = compile(p);
     double *zeros = calloc(64 * 32, sizeof *zeros);
     must(trama_feed(e, x, zeros, TRAMA_SHAPE(64, 32)));
@@ -168,8 +168,8 @@ START_TEST(an_own_pointwise_op_joins_chains_as_a_built_in_one)
                          &op));
     for (int fused = 0; fused < 2; fused++)
         for (int g = 0; g < 2; g++) {
-            start_with(
-                &(trama_config){.no_fusion = !fused, .ways = 2, .grain_flops = grains[g], .grain_bytes = grains[g]});
+            start_with(&(trama_config){
+                .no_fusion = !fused, .max_tiles = 2, .grain_flops = grains[g], .grain_bytes = grains[g]});
             trama_traffic theirs = traffic_of(NULL, &forward, &gradient), mine = traffic_of(op, &forward, &gradient);
             demand(mine.tasks == theirs.tasks && mine.steps == theirs.steps && mine.messages == theirs.messages,
                    "fused %d: %d tasks, a built-in op has %d", fused, mine.tasks, theirs.tasks);

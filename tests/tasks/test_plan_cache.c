@@ -96,7 +96,7 @@ START_TEST(a_held_plan_stays_until_its_holder_goes)
 {
     plan_cache c = {0};
     instance input = {.holders = 2}; /* this test is the second holder, so that nothing is freed */
-    const located at = {&input, 0};
+    const value_ref at = {&input, 0};
     const int64_t word = 1;
     const plan_key fed = key_of(PLAN_INPUT, &first_part, &word), run = key_of(PLAN_TARGET, &first_part, &word);
     kept_plan *k = plan_cache_keep(&c, &fed, NULL, NULL, 0, NULL);

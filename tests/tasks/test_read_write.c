@@ -28,10 +28,10 @@ typedef struct shape_case {
 static void read_back(const shape_case *c, const char *layout, trama_dtype dtype)
 {
     trama_mesh *mesh = mesh_of("dp=2,mp=2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_shard(trama_input(p, "x", dtype, c->shape), mesh, layout);
     trama_value *twice = trama_add(x, x), *wide = trama_cast(x, TRAMA_F64);
-    trama_target *t = trama_target_new(p, "t", twice, wide);
+    trama_target *t = trama_target_create(p, "t", twice, wide);
     trama_executable *e = compile(p);
     int64_t n = trama_shape_count(c->shape);
     size_t bytes = (size_t)n * trama_dtype_size(dtype);
@@ -86,11 +86,11 @@ END_TEST
 static void partial_inputs(const char *layout)
 {
     trama_mesh *mesh = mesh_of("dp=2,mp=2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     double data[6] = {1, -2, 3, -4, 5, -6}, read[6];
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(2, 3)), mesh, layout);
     trama_value *c = trama_shard(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2, 3), data), mesh, layout);
-    trama_target *t = trama_target_new(p, "t", trama_reshard(x, mesh, "R,S(1)"), trama_relu(c), c);
+    trama_target *t = trama_target_create(p, "t", trama_reshard(x, mesh, "R,S(1)"), trama_relu(c), c);
     trama_executable *e = compile(p);
     must(trama_feed(e, x, data, TRAMA_SHAPE(2, 3)));
     must(trama_read(e, x, read, sizeof read));
@@ -119,10 +119,10 @@ START_TEST(numbers_that_are_none_come_through)
 {
     start();
     trama_mesh *mesh = mesh_of("3");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY)), mesh, "S(0)");
     trama_value *y = trama_neg(x);
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     float in[5] = {NAN, INFINITY, -INFINITY, -0.0f, 1e-42f}, out[5];
     must(trama_feed(e, x, in, TRAMA_SHAPE(5)));
@@ -149,10 +149,10 @@ START_TEST(boxes_are_fed_and_read_as_the_layout_cuts_them)
     for (int i = 0; i < 2 * n_layouts; i++) {
         const char *placements = layouts[i % n_layouts];
         trama_mesh *mesh = mesh_of(i < n_layouts ? "dp=2,mp=2" : "dp=[20,1],mp=[1,2]"); /* empty ones are boxes, too */
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_value *x = trama_shard(trama_input(p, "x", TRAMA_I32, TRAMA_SHAPE(TRAMA_ANY, 5)), mesh, placements);
         trama_value *y = trama_neg(x);
-        trama_target *t = trama_target_new(p, "t", y);
+        trama_target *t = trama_target_create(p, "t", y);
         trama_executable *e = compile(p);
         int32_t data[35], read[35], blocks[4][35];
         const void *pieces[4];
@@ -193,12 +193,12 @@ START_TEST(a_local_box_of_a_partial_value_is_one_term)
 {
     start();
     trama_mesh *mesh = mesh_of("2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, term[2][4], whole[4]; /* dist/README.md, "Completion" */
     trama_value *x = trama_shard(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2, 2), a), mesh, "S(1)");
     trama_value *y = trama_shard(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(2, 2), b), mesh, "S(0)");
     trama_value *z = trama_shard(trama_matmul(x, y), mesh, "P(sum)");
-    trama_target *t = trama_target_new(p, "t", z, trama_relu(z));
+    trama_target *t = trama_target_create(p, "t", z, trama_relu(z));
     trama_executable *e = compile(p);
     int n;
     must(trama_run(e, t));
@@ -230,11 +230,11 @@ START_TEST(a_named_gradient_is_local_where_its_value_is)
     start();
     for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
         trama_mesh *mesh = mesh_of("dp=2,mp=2");
-        trama_program *p = trama_program_new();
+        trama_program *p = trama_program_create();
         trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3, 1), NULL), mesh, layouts[k]);
         trama_value *batch = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(4, 3), x);
         trama_value *d = trama_gradient(trama_sum(trama_matmul(trama_shard(batch, mesh, "S(0),R"), w)), w);
-        trama_target *t = trama_target_new(p, "t", d);
+        trama_target *t = trama_target_create(p, "t", d);
         trama_executable *e = compile(p);
         trama_layout l;
         char *words;
@@ -258,12 +258,12 @@ START_TEST(an_op_computes_where_its_mask_lets_it)
 {
     start();
     trama_mesh *mesh = mesh_of("dp=2,mp=2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     double data[6] = {1, 2, 3, 4, 5, 6}, twice[6];
     trama_value *x = trama_shard(trama_constant(p, TRAMA_F64, TRAMA_SHAPE(6), data), mesh, "S(0),R");
     trama_value *y = trama_add(x, x);
     must(trama_shard_op(y, mesh, NULL, NULL, "S(0),R mask{1,0,0,1}") ? TRAMA_OK : trama_program_status(p));
-    trama_target *t = trama_target_new(p, "t", y);
+    trama_target *t = trama_target_create(p, "t", y);
     trama_executable *e = compile(p);
     trama_layout l;
     must(trama_layout_parse(mesh, 1, "S(0),R mask{1,0,0,1}", &l));
@@ -287,10 +287,10 @@ START_TEST(state_is_written_in_every_layout)
     for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++)
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
             trama_mesh *mesh = mesh_of("dp=2,mp=2");
-            trama_program *p = trama_program_new();
+            trama_program *p = trama_program_create();
             trama_dtype dtype = dtypes[d].dtype;
             trama_value *s = trama_shard(trama_state(p, "s", dtype, TRAMA_SHAPE(3, 7), NULL), mesh, layouts[k]);
-            trama_target *t = trama_target_new(p, "t", trama_assign(s, trama_add(s, s)));
+            trama_target *t = trama_target_create(p, "t", trama_assign(s, trama_add(s, s)));
             trama_executable *e = compile(p);
             int64_t data[21], read[21]; /* room for any dtype */
             size_t bytes = 21 * trama_dtype_size(dtype);
@@ -320,7 +320,7 @@ START_TEST(printing_shows_shape_layout_and_numbers)
 {
     start();
     trama_mesh *mesh = mesh_of("dp=2,mp=2");
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     float data[6] = {1, 2.5f, -3, 4, 5, 6};
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(2, 3)), mesh, "S(1),R");
     trama_init seven = {7, 7, 0, 0};
@@ -329,7 +329,7 @@ START_TEST(printing_shows_shape_layout_and_numbers)
     trama_value *none = trama_state(p, "none", TRAMA_I32, TRAMA_SHAPE(2, 0), NULL);
     trama_value *half = trama_state(p, "half", TRAMA_BF16, TRAMA_SHAPE(2), &tenth),
                 *fine = trama_state(p, "fine", TRAMA_F16, TRAMA_SHAPE(2), &tenth);
-    trama_target_new(p, "t", trama_sum(x), s, none, half, fine);
+    trama_target_create(p, "t", trama_sum(x), s, none, half, fine);
     trama_executable *e = compile(p);
     char *words = NULL;
     must(trama_feed(e, x, data, TRAMA_SHAPE(2, 3)));

@@ -41,10 +41,10 @@ static int victim(long more)
     limit_to(more);
     if (trama_start(&(trama_config){.workers = 2}, &ctx))
         return fails();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(N, N), &(trama_init){.low = 1, .high = 1});
     trama_value *product = trama_matmul(w, w);
-    trama_target *t = trama_target_new(p, "t", product);
+    trama_target *t = trama_target_create(p, "t", product);
     if (trama_compile(ctx, p, &e) || trama_run(e, t) || trama_read(e, product, result, sizeof result))
         return fails();
     printf("the result is %g\n", (double)result[N]);

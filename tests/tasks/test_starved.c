@@ -6,14 +6,14 @@
 
 static trama_program *record(void)
 {
-    trama_mesh *mesh = trama_mesh_parse("dp=2");
-    trama_program *p = trama_program_new();
+    trama_mesh *mesh = trama_mesh_create("dp=2");
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(4, 3));
     trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(3, 2), &(trama_init){.low = 1, .high = 1});
     trama_value *loss = trama_mean(trama_square(trama_matmul(x, w)));
     trama_optimizer sgd = trama_sgd(0.1);
     trama_shard(x, mesh, "S(0)");
-    trama_target_new(p, "train", trama_minimize(loss, &sgd), loss);
+    trama_target_create(p, "train", trama_minimize(loss, &sgd), loss);
     trama_mesh_destroy(&mesh);
     return p;
 }

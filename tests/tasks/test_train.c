@@ -91,7 +91,8 @@ END_TEST
 START_TEST(the_smallest_tiles_follow_plain_loops)
 {
     for (int ways = 2; ways <= 5; ways += 3) {
-        start_with(&(trama_config){.ways = ways, .grain_flops = 1, .grain_bytes = 1, .workers = 3, .window = ways});
+        start_with(&(trama_config){
+            .max_tiles = ways, .grain_flops = 1, .grain_bytes = 1, .workers = 3, .max_in_flight = ways});
         train_on_all(TRAMA_F64, ways == 2, 20, 1e-10);
         stop();
     }
@@ -177,7 +178,7 @@ static trace trace_under(const trama_config *config, const char *mesh, bool adam
 START_TEST(two_runs_and_any_number_of_workers_give_the_same_bits)
 {
     for (int i = 0; i < N_MESHES; i++) {
-        trama_config config = {.ways = 2, .grain_flops = 1, .grain_bytes = 1, .workers = 1};
+        trama_config config = {.max_tiles = 2, .grain_flops = 1, .grain_bytes = 1, .workers = 1};
         trace wanted = trace_under(&config, meshes[i], i % 2);
         for (int workers = 1; workers <= 3; workers++) {
             config.workers = workers;
@@ -192,11 +193,11 @@ END_TEST
 
 START_TEST(any_window_gives_the_same_bits)
 {
-    trama_config config = {.ways = 2, .window = 1};
+    trama_config config = {.max_tiles = 2, .max_in_flight = 1};
     trace wanted = trace_under(&config, "dp=2,mp=2", true);
     static const int windows[] = {2, 3, 64};
     for (int i = 0; i < 3; i++) {
-        config.window = windows[i];
+        config.max_in_flight = windows[i];
         trace t = trace_under(&config, "dp=2,mp=2", true);
         demand(trace_equal(&t, &wanted), "other bits with a window of %d", windows[i]);
         free(t.at);
@@ -208,7 +209,7 @@ END_TEST
 /* Nothing is read between the steps, so that as many are in flight as the window lets. */
 START_TEST(steps_in_flight_give_the_same_bits_as_steps_one_by_one)
 {
-    start_with(&(trama_config){.window = 5, .ways = 2});
+    start_with(&(trama_config){.max_in_flight = 5, .max_tiles = 2});
     trace t[2] = {{0}, {0}};
     for (int together = 0; together < 2; together++) {
         network net = network_new("dp=2", TRAMA_F32, false, 3, small_sizes);
@@ -241,7 +242,7 @@ START_TEST(named_gradients_are_those_of_plain_loops)
         network net = network_new(meshes[i], TRAMA_F64, false, 3, small_sizes);
         plain_net plain = plain_new(3, small_sizes, SEED);
         trama_value *dw = trama_gradient(net.loss, net.w[1]), *db = trama_gradient(net.loss, net.b[0]);
-        trama_target *both = trama_target_new(net.program, "gradients", dw, db);
+        trama_target *both = trama_target_create(net.program, "gradients", dw, db);
         net.e = compile(net.program);
         samples s = samples_new(&net, 11, 3);
         network_feed(&net, &s);

@@ -58,19 +58,19 @@ static double gate(int64_t n, const double *numbers)
 START_TEST(a_full_window_of_steps_stays_under_way)
 {
     enum { LAG = 3 };
-    start_with(&(trama_config){.window = LAG});
-    trama_program *p = trama_program_new();
+    start_with(&(trama_config){.max_in_flight = LAG});
+    trama_program *p = trama_program_create();
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SCALAR, &(trama_init){.low = 1, .high = 1});
     trama_value *loss = trama_square(w);
     trama_optimizer sgd = trama_sgd(0.25);
     sgd.schedule.factor = gate;
     sgd.schedule.numbers[0] = 1;
-    trama_target *step = trama_target_new(p, "step", trama_minimize(loss, &sgd), loss);
+    trama_target *step = trama_target_create(p, "step", trama_minimize(loss, &sgd), loss);
     trama_executable *e = compile(p);
     trama_watch *watch;
     double at;
     bool known;
-    must(trama_watch_new(e, LAG, &watch));
+    must(trama_watch_create(e, LAG, &watch));
     for (int i = 1; i <= 20; i++) {
         atomic_store(&released, i - LAG);
         must(trama_run(e, step));
@@ -87,12 +87,12 @@ END_TEST
 
 static int window_of_inputs(int set, int64_t bytes)
 {
-    start_with(&(trama_config){.window = set});
-    trama_program *p = trama_program_new();
+    start_with(&(trama_config){.max_in_flight = set});
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_U8, TRAMA_SHAPE(bytes));
-    trama_target_new(p, "run", trama_max(x));
+    trama_target_create(p, "run", trama_max(x));
     trama_executable *e = compile(p);
-    int window = e->window;
+    int window = e->max_in_flight;
     must(trama_executable_destroy(&e));
     trama_program_destroy(&p);
     stop();
@@ -118,7 +118,7 @@ START_TEST(room_of_another_size_is_refused_at_every_call)
         trama_watch *watch;
         double room[2] = {0};
         bool known = true;
-        must(trama_watch_new(c.e, lag, &watch));
+        must(trama_watch_create(c.e, lag, &watch));
         for (int i = 0; i < 5; i++) {
             must(trama_run(c.e, c.step));
             expect_here(trama_watch_next(watch, c.total, room, 4, &known), TRAMA_E_SHAPE, "room for 4 bytes", "has 8");
@@ -141,9 +141,9 @@ START_TEST(executable_and_watch_go_in_either_order)
     trama_watch *first, *second, *third;
     double sum = 0;
     bool known = true;
-    must(trama_watch_new(c.e, 2, &first));
-    must(trama_watch_new(c.e, 2, &second));
-    must(trama_watch_new(c.e, 0, &third));
+    must(trama_watch_create(c.e, 2, &first));
+    must(trama_watch_create(c.e, 2, &second));
+    must(trama_watch_create(c.e, 0, &third));
     for (int i = 0; i < 2; i++) {
         must(trama_run(c.e, c.step));
         must(trama_watch_next(first, c.total, NULL, 0, &known));
@@ -171,12 +171,12 @@ START_TEST(a_wrong_call_says_so_and_takes_nothing)
     trama_watch *watch = NULL;
     double sum = -1, wide[WATCHED];
     bool known = false;
-    expect_here(trama_watch_new(NULL, 1, &watch), TRAMA_E_ARGUMENT, "executable", "NULL");
-    expect_here(trama_watch_new(c.e, 1, NULL), TRAMA_E_ARGUMENT, "address", "NULL");
-    expect_here(trama_watch_new(c.e, -1, &watch), TRAMA_E_ARGUMENT, "lag of -1");
-    expect_here(trama_watch_new(c.e, TRAMA_WATCH_MOST + 1, &watch), TRAMA_E_ARGUMENT, "lag of 257", "256");
+    expect_here(trama_watch_create(NULL, 1, &watch), TRAMA_E_ARGUMENT, "executable", "NULL");
+    expect_here(trama_watch_create(c.e, 1, NULL), TRAMA_E_ARGUMENT, "address", "NULL");
+    expect_here(trama_watch_create(c.e, -1, &watch), TRAMA_E_ARGUMENT, "lag of -1");
+    expect_here(trama_watch_create(c.e, TRAMA_WATCH_MOST + 1, &watch), TRAMA_E_ARGUMENT, "lag of 257", "256");
     demand(!watch, "an error makes no watch");
-    must(trama_watch_new(c.e, 1, &watch));
+    must(trama_watch_create(c.e, 1, &watch));
     expect_here(trama_watch_next(NULL, c.total, &sum, sizeof sum, &known), TRAMA_E_ARGUMENT, "the watch is NULL");
     expect_here(trama_watch_next(watch, NULL, &sum, sizeof sum, &known), TRAMA_E_ARGUMENT, "trama_watch_next");
     expect_here(trama_watch_next(watch, c.total, &sum, sizeof sum, &known), TRAMA_E_ORDER, "trama_watch_next");
@@ -192,7 +192,7 @@ START_TEST(a_wrong_call_says_so_and_takes_nothing)
     must(trama_watch_rest(watch, wide, sizeof wide, &known));
     demand(known && wide[WATCHED - 1] == 2, "elements of step 2 are %g", wide[WATCHED - 1]);
     must(trama_watch_destroy(&watch));
-    must(trama_watch_new(c.e, 0, &watch));
+    must(trama_watch_create(c.e, 0, &watch));
     expect_here(trama_watch_next(watch, c.elements, &sum, sizeof sum, &known), TRAMA_E_SHAPE, "room for 8 bytes",
                 "elements has 56");
     must(trama_watch_next(watch, c.elements, wide, sizeof wide, &known));
@@ -207,18 +207,18 @@ END_TEST
 START_TEST(merged_gradients_are_watched_from_the_first_applied_step_on)
 {
     start();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 1));
     trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(1, 1), NULL), *loss = trama_mean(trama_mul(x, w));
     trama_optimizer sgd = trama_sgd(1);
     trama_value *done = trama_minimize(loss, &sgd), *merged = trama_merged_gradient(done, w);
-    trama_target *train = trama_target_new(p, "train", done, merged);
-    trama_gradient_merge(train, 3, TRAMA_TOTAL);
+    trama_target *train = trama_target_create(p, "train", done, merged);
+    trama_gradient_merge(train, 3, TRAMA_MERGE_SUM);
     trama_executable *e = compile(p);
     trama_watch *watch;
     double at = -1;
     bool known;
-    must(trama_watch_new(e, 1, &watch));
+    must(trama_watch_create(e, 1, &watch));
     for (int i = 1; i <= 9; i++) { /* gradients 1, 2, ..., 9: merged 6, 15, 24 */
         const double data = i;
         must(trama_feed(e, x, &data, TRAMA_SHAPE(1, 1)));

@@ -33,14 +33,14 @@ START_TEST(tasks_of_host_and_trama_follow_each_other)
         x[i] = expected[i] = i % 3;
     starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)x, N, sizeof *x);
     start();
-    trama_program *p = trama_program_new();
+    trama_program *p = trama_program_create();
     trama_value *in = trama_input(p, "in", TRAMA_F64, TRAMA_SHAPE(N));
     const double one_number[] = {1};
     trama_value *out = trama_add(in, trama_constant(p, TRAMA_F64, TRAMA_SCALAR, one_number));
-    trama_target *t = trama_target_new(p, "t", out);
+    trama_target *t = trama_target_create(p, "t", out);
     trama_executable *e = compile(p);
-    trama_piece at_x = {.data = x, .bytes = sizeof x, .extent = {N}, .handle = handle};
-    trama_piece at_y = {.data = y, .bytes = sizeof y, .extent = {N}};
+    trama_host_box at_x = {.data = x, .bytes = sizeof x, .extent = {N}, .handle = handle};
+    trama_host_box at_y = {.data = y, .bytes = sizeof y, .extent = {N}};
     trama_wrapped *wx = NULL, *wy = NULL;
     bool copied = true;
     must(trama_wrap(ctx, "x", TRAMA_F64, TRAMA_SHAPE(N), 1, &at_x, TRAMA_READ_WRITE, &wx));

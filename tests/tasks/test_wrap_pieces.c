@@ -24,10 +24,11 @@ static void check_against_loop(const trama_block_cyclic *b)
     enum { MOST = 64 };
     static unsigned char memory[MOST * MOST * 4];
     int64_t place[MOST][MOST];
-    trama_piece *pieces = NULL;
+    trama_host_box *pieces = NULL;
     int n = -1;
     memset(place, -1, sizeof place);
-    ck_assert_msg(!trama_pieces_block_cyclic(b, TRAMA_F32, memory, sizeof memory, &n, &pieces), "%s", trama_error());
+    ck_assert_msg(!trama_host_boxes_block_cyclic(b, TRAMA_F32, memory, sizeof memory, &n, &pieces), "%s",
+                  trama_error());
     for (int p = 0; p < n; p++)
         for (int64_t i = 0; i < pieces[p].extent[0]; i++)
             for (int64_t j = 0; j < pieces[p].extent[1]; j++) {
@@ -69,8 +70,8 @@ END_TEST
 static trama_status pieces_of(trama_block_cyclic b)
 {
     int n = -7;
-    trama_piece *pieces = NULL;
-    trama_status status = trama_pieces_block_cyclic(&b, TRAMA_F64, &b, sizeof b, &n, &pieces);
+    trama_host_box *pieces = NULL;
+    trama_status status = trama_host_boxes_block_cyclic(&b, TRAMA_F64, &b, sizeof b, &n, &pieces);
     ck_assert(status ? n == -7 && !pieces : n >= 0 && pieces != NULL);
     free(pieces);
     return status;

@@ -19,7 +19,7 @@ typedef struct counting {
 
 static inline counting counting_new(const char *mesh, const char *layout)
 {
-    counting c = {.mesh = mesh_of(mesh), .program = trama_program_new()};
+    counting c = {.mesh = mesh_of(mesh), .program = trama_program_create()};
     double one = 1;
     trama_value *add = trama_constant(c.program, TRAMA_F64, TRAMA_SCALAR, &one);
     c.elements = trama_state(c.program, "elements", TRAMA_F64, TRAMA_SHAPE(WATCHED), NULL);
@@ -27,7 +27,7 @@ static inline counting counting_new(const char *mesh, const char *layout)
     trama_value *next = trama_add(c.elements, add);
     c.total = trama_sum(next);
     c.twice = trama_scale(next, 2);
-    c.step = trama_target_new(c.program, "step", trama_assign(c.elements, next), c.total, c.twice);
+    c.step = trama_target_create(c.program, "step", trama_assign(c.elements, next), c.total, c.twice);
     c.e = compile(c.program);
     return c;
 }
@@ -47,8 +47,8 @@ static inline void values_come_late(const char *mesh, const char *layout, int la
     trama_watch *total, *elements;
     double sum = -1, at[WATCHED];
     bool known, known_too;
-    must(trama_watch_new(c.e, lag, &total));
-    must(trama_watch_new(c.e, lag / 2, &elements));
+    must(trama_watch_create(c.e, lag, &total));
+    must(trama_watch_create(c.e, lag / 2, &elements));
     for (int i = 1; i <= STEPS; i++) {
         must(trama_run(c.e, c.step));
         must(trama_watch_next(total, c.total, &sum, sizeof sum, &known));
@@ -83,7 +83,7 @@ static inline void loops_end_lag_steps_late(const char *mesh, const char *layout
     double sum = 0, now[WATCHED];
     bool known;
     int steps = 0;
-    must(trama_watch_new(c.e, lag, &watch));
+    must(trama_watch_create(c.e, lag, &watch));
     do {
         must(trama_run(c.e, c.step));
         must(trama_watch_next(watch, c.total, &sum, sizeof sum, &known));
@@ -105,7 +105,7 @@ static inline void watching_does_not_grow(const char *mesh, const char *layout, 
     int readers = 0;
     int64_t memory = 0;
     shard_pool_state shards = {0};
-    must(trama_watch_new(c.e, lag, &watch));
+    must(trama_watch_create(c.e, lag, &watch));
     for (int i = 0; i < steps; i++) {
         must(trama_run(c.e, c.step));
         must(trama_watch_next(watch, c.total, &sum, sizeof sum, &known));
@@ -132,7 +132,7 @@ static inline void ranks_may_decline(void)
     trama_watch *watch;
     bool known;
     double sum = 0;
-    must(trama_watch_new(c.e, 1, &watch));
+    must(trama_watch_create(c.e, 1, &watch));
     for (int i = 1; i <= 5; i++) {
         must(trama_run(c.e, c.step));
         must(trama_watch_next(watch, c.total, my_rank == 0 ? &sum : NULL, my_rank == 0 ? sizeof sum : 0, &known));
@@ -153,7 +153,7 @@ static inline void eager_steps_are_watched(const char *mesh_text, int lag)
     bool known;
     must(trama_eager(ctx, &p, &e));
     trama_value *x = trama_keep(trama_tensor(p, TRAMA_F64, TRAMA_SHAPE(WATCHED), data, mesh, "S(0)"));
-    must(trama_watch_new(e, lag, &watch));
+    must(trama_watch_create(e, lag, &watch));
     for (int i = 1; i <= 30; i++) {
         int mark = trama_program_mark(p);
         must(trama_watch_next(watch, trama_sum(trama_scale(x, i)), &sum, sizeof sum, &known));

@@ -67,7 +67,7 @@ static trama_value *layer(main_job *job, trama_value *h, int i)
 
 main_job main_job_forward(const char *mesh, const char *hidden)
 {
-    main_job job = {.program = trama_program_new(), .mesh = trama_mesh_parse(mesh)};
+    main_job job = {.program = trama_program_create(), .mesh = trama_mesh_create(mesh)};
     if (!job.mesh)
         bench_fail("%s", trama_error());
     job.n_layers = main_job_sizes(hidden, job.size);
@@ -85,7 +85,7 @@ main_job main_job_new(const char *mesh, const char *hidden)
 {
     main_job job = main_job_forward(mesh, hidden);
     trama_optimizer sgd = trama_sgd(0.1);
-    job.train = trama_target_new(job.program, "train", trama_minimize(job.loss, &sgd), job.loss);
+    job.train = trama_target_create(job.program, "train", trama_minimize(job.loss, &sgd), job.loss);
     if (trama_program_status(job.program))
         bench_fail("%s", trama_program_error(job.program));
     return job;

@@ -43,7 +43,7 @@ target_plans target_plans_new(const trama_program *program, const trama_target *
                       .target = target,
                       .options = {.grain_flops = GRAIN_FLOPS, .grain_bytes = GRAIN_BYTES},
                       .machine = machine_uniform(processes, 1),
-                      .single = trama_mesh_parse("1")};
+                      .single = trama_mesh_create("1")};
     p.map = map_by_order(processes, NULL, p.machine);
     p.needed = trama_alloc(nodes);
     p.kept = trama_alloc(values);

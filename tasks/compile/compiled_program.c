@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snippets: the smallest programs, by which state is initialised, values are fed and read, and eager ops run. */
-#include "blueprint.h"
+#include "compiled_program.h"
 
 #include <string.h>
 
 #include "gpu_group.h"
 
-static snippet *snippet_new(void)
+static compiled_program *compiled_program_create(void)
 {
-    snippet *s = trama_alloc(sizeof *s);
+    compiled_program *s = trama_alloc(sizeof *s);
     s->program = program_new();
     s->of.program = s->program;
     return s;
 }
 
-void snippet_destroy(snippet **snippet_)
+void compiled_program_destroy(compiled_program **program_)
 {
-    snippet *s = *snippet_;
+    compiled_program *s = *program_;
     if (!s)
         return;
-    blueprint_clear(&s->of);
+    compiled_plan_clear(&s->of);
     layouts_free(&s->l);
     trama_program_destroy(&s->program);
     free(s);
-    *snippet_ = NULL;
+    *program_ = NULL;
 }
 
 /* A stand-in for a value of the user's program. */
-static trama_value *stand_in(snippet *s, const trama_value *v, trama_shape shape, const trama_mesh *mesh,
+static trama_value *stand_in(compiled_program *s, const trama_value *v, trama_shape shape, const trama_mesh *mesh,
                              const trama_layout *layout)
 {
     trama_value *own = program_value(s->program, v->where, v->kind == VALUE_STATE ? VALUE_STATE : VALUE_INPUT, v->dtype,
@@ -43,17 +43,17 @@ planning planning_in(const trama_context *context, const process_map *map)
     const trama_config *config = context_config(context);
     return (planning){.map = map,
                       .machine = context_machine(context),
-                      .options = {.ways = config->ways,
+                      .options = {.max_tiles = config->max_tiles,
                                   .grain_flops = config->grain_flops,
                                   .grain_bytes = config->grain_bytes,
                                   .no_fusion = config->no_fusion,
-                                  .message_window = config->message_window,
+                                  .staging_bytes = config->staging_bytes,
                                   .collectives = gpu_groups_can(context),
                                   .nccl_sums = config->nccl_sums},
                       .rank = context_rank(context)};
 }
 
-plan_source planning_source(const planning *p, const blueprint *of, const layouts *l, int rank)
+plan_source planning_source(const planning *p, const compiled_plan *of, const layouts *l, int rank)
 {
     return (plan_source){.program = of->program,
                          .l = l,
@@ -65,8 +65,8 @@ plan_source planning_source(const planning *p, const blueprint *of, const layout
                          .rank = rank};
 }
 
-/* Concrete shapes and rules of all that the snippet has. */
-static trama_status resolve(snippet *s)
+/* Concrete shapes and rules of all that the compiled program has. */
+static trama_status resolve(compiled_program *s)
 {
     s->of.shapes = trama_alloc((size_t)s->program->values.n * sizeof *s->of.shapes);
     s->of.rules = trama_alloc((size_t)max_i64(1, s->program->nodes.n) * sizeof *s->of.rules);
@@ -75,8 +75,8 @@ static trama_status resolve(snippet *s)
     return program_resolve(s->program, NULL, s->of.shapes, s->of.rules);
 }
 
-/* The plan of the snippet's one node. */
-static void plan_node(const planning *p, snippet *s, const located *operands)
+/* The plan of the compiled program's one node. */
+static void plan_node(const planning *p, compiled_program *s, const value_ref *operands)
 {
     plan_source source = planning_source(p, &s->of, &s->l, p->rank);
     partition *q = partition_begin(&source);
@@ -88,13 +88,13 @@ static void plan_node(const planning *p, snippet *s, const located *operands)
     partition_run(q, (bool[]){true}, (int[]){0}, kept);
     free(kept);
     s->of.plan = partition_end(&q);
-    blueprint_finish(&s->of);
+    compiled_plan_finish(&s->of);
 }
 
-trama_status snippet_of_op(const planning *p, const trama_node *node, const located *operands, const layouts *l,
-                           const trama_mesh *single, snippet **made)
+trama_status compile_op(const planning *p, const trama_node *node, const value_ref *operands, const layouts *l,
+                        const trama_mesh *single, compiled_program **made)
 {
-    snippet *s = snippet_new();
+    compiled_program *s = compiled_program_create();
     trama_value *in[TRAMA_MAX_OPERANDS];
     s->of.faults = p->faults;
     for (int t = 0; t < node->op->n_in; t++) {
@@ -121,21 +121,20 @@ trama_status snippet_of_op(const planning *p, const trama_node *node, const loca
         status = complete_node(own, &s->of.rules[0], single, &s->l);
     }
     if (status)
-        return snippet_destroy(&s), status;
+        return compiled_program_destroy(&s), status;
     plan_node(p, s, operands);
     *made = s;
     return TRAMA_OK;
 }
 
-trama_status snippet_of_source(const planning *p, const char *name, const trama_op *op,
-                               const trama_attributes *attributes, const trama_mesh *mesh, const trama_layout *layout,
-                               snippet **made)
+trama_status compile_source(const planning *p, const char *name, const trama_op *op, const trama_attributes *attributes,
+                            const trama_mesh *mesh, const trama_layout *layout, compiled_program **made)
 {
-    snippet *s = snippet_new();
+    compiled_program *s = compiled_program_create();
     trama_value *out = program_append(s->program, NOWHERE, op, 0, NULL, attributes);
     trama_status status = out ? resolve(s) : trama_program_status(s->program);
     if (status)
-        return snippet_destroy(&s), status;
+        return compiled_program_destroy(&s), status;
     layouts_room(&s->l, s->program->values.n, s->program->nodes.n);
     trama_value_rename_at(NOWHERE, out, name);
     s->result = out->id;
@@ -147,25 +146,25 @@ trama_status snippet_of_source(const planning *p, const char *name, const trama_
     return TRAMA_OK;
 }
 
-snippet *snippet_of_feed(const planning *p, const trama_value *value, trama_shape shape, const trama_mesh *mesh,
-                         const trama_layout *layout)
+compiled_program *compile_feed(const planning *p, const trama_value *value, trama_shape shape, const trama_mesh *mesh,
+                               const trama_layout *layout)
 {
-    snippet *s = snippet_new();
+    compiled_program *s = compiled_program_create();
     s->result = stand_in(s, value, shape, mesh, layout)->id;
     resolve(s);
     plan_source source = planning_source(p, &s->of, &s->l, p->rank);
     partition *q = partition_begin(&source);
     partition_input(q, s->result);
     s->of.plan = partition_end(&q);
-    blueprint_finish(&s->of);
+    compiled_plan_finish(&s->of);
     return s;
 }
 
-snippet *snippet_of_copy(const planning *p, const trama_value *value, located from, const trama_mesh *mesh,
-                         const trama_layout *layout)
+compiled_program *compile_copy(const planning *p, const trama_value *value, value_ref from, const trama_mesh *mesh,
+                               const trama_layout *layout)
 {
-    const plan_holding *h = plan_find(from.in->of->plan, from.as);
-    snippet *s = snippet_new();
+    const plan_dist_value *h = plan_find(from.in->of->plan, from.as);
+    compiled_program *s = compiled_program_create();
     s->result = stand_in(s, value, from.in->of->shapes[from.as], h->mesh, &h->layout)->id;
     resolve(s);
     plan_source source = planning_source(p, &s->of, &s->l, p->rank);
@@ -173,59 +172,59 @@ snippet *snippet_of_copy(const planning *p, const trama_value *value, located fr
     partition_import(q, s->result, from.in->of->plan, from.as);
     partition_reshard(q, s->result, mesh, layout, -1, true);
     s->of.plan = partition_end(&q);
-    plan_prefer(s->of.plan, s->result, s->of.plan->holdings.n - 1);
-    blueprint_finish(&s->of);
+    plan_prefer(s->of.plan, s->result, s->of.plan->dist_values.n - 1);
+    compiled_plan_finish(&s->of);
     return s;
 }
 
-/* A value of its own in a snippet, wherever its content is. */
-static trama_value *plain_value(snippet *s, const char *name, trama_dtype dtype, trama_shape shape)
+/* A value of its own in a compiled program, wherever its content is. */
+static trama_value *plain_value(compiled_program *s, const char *name, trama_dtype dtype, trama_shape shape)
 {
     trama_value *own = program_value(s->program, NOWHERE, VALUE_INPUT, dtype, shape, name);
     layouts_room(&s->l, s->program->values.n, 1);
     return own;
 }
 
-static partition *begin(const planning *p, snippet *s)
+static partition *begin(const planning *p, compiled_program *s)
 {
     resolve(s);
     plan_source source = planning_source(p, &s->of, &s->l, p->rank);
     return partition_begin(&source);
 }
 
-snippet *snippet_of_stated(const planning *p, const char *name, trama_dtype dtype, trama_shape shape,
-                           const spots *stated)
+compiled_program *compile_user_boxes(const planning *p, const char *name, trama_dtype dtype, trama_shape shape,
+                                     const box_index *user_boxes)
 {
-    snippet *s = snippet_new();
+    compiled_program *s = compiled_program_create();
     s->result = plain_value(s, name, dtype, shape)->id;
     partition *q = begin(p, s);
-    partition_stated(q, s->result, stated);
+    partition_user_boxes(q, s->result, user_boxes);
     s->of.plan = partition_end(&q);
-    blueprint_finish(&s->of);
+    compiled_plan_finish(&s->of);
     return s;
 }
 
-snippet *snippet_of_view(const planning *p, const trama_value *value, located stated, const trama_mesh *mesh,
-                         const trama_layout *layout)
+compiled_program *compile_view(const planning *p, const trama_value *value, value_ref user_boxes,
+                               const trama_mesh *mesh, const trama_layout *layout)
 {
-    snippet *s = snippet_new();
-    trama_shape shape = stated.in->of->shapes[stated.as];
+    compiled_program *s = compiled_program_create();
+    trama_shape shape = user_boxes.in->of->shapes[user_boxes.as];
     int of = plain_value(s, value->name, value->dtype, shape)->id;
     s->result = stand_in(s, value, shape, mesh, layout)->id;
     partition *q = begin(p, s);
-    partition_import(q, of, stated.in->of->plan, stated.as);
+    partition_import(q, of, user_boxes.in->of->plan, user_boxes.as);
     bool lies = partition_inside(q, of, s->result, mesh, layout);
     s->of.plan = partition_end(&q);
-    blueprint_finish(&s->of);
+    compiled_plan_finish(&s->of);
     if (!lies)
-        snippet_destroy(&s);
+        compiled_program_destroy(&s);
     return s;
 }
 
-snippet *snippet_of_move(const planning *p, const char *name, located from, located to)
+compiled_program *compile_move(const planning *p, const char *name, value_ref from, value_ref to)
 {
-    snippet *s = snippet_new();
-    const located at[] = {from, to};
+    compiled_program *s = compiled_program_create();
+    const value_ref at[] = {from, to};
     for (int i = 0; i < 2; i++) {
         const trama_value *v = at[i].in->of->program->values.at[at[i].as];
         plain_value(s, name, v->dtype, at[i].in->of->shapes[at[i].as]);
@@ -236,7 +235,7 @@ snippet *snippet_of_move(const planning *p, const char *name, located from, loca
     partition_move(q, 0, 1);
     s->of.plan = partition_end(&q);
     s->result = 1;
-    blueprint_finish(&s->of);
+    compiled_plan_finish(&s->of);
     return s;
 }
 
@@ -256,7 +255,7 @@ const trama_op *state_source(const trama_value *v, trama_attributes *a)
     return op;
 }
 
-const plan_holding *located_holding(located at)
+const plan_dist_value *value_ref_dist_value(value_ref at)
 {
     return plan_find(at.in->of->plan, at.as);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between whole tensors and what ranks hold of them. Boxes and terms are computed here once more, from the definition
- * of a layout alone, and holdings are compared with them. */
-#ifndef HOLDINGS_H
-#define HOLDINGS_H
+ * of a layout alone, and distributed values are compared with them. */
+#ifndef DIST_VALUES_H
+#define DIST_VALUES_H
 
 #include "interpreter.h"
 
@@ -22,13 +22,13 @@ dense *random_terms(const trama_mesh *mesh, const trama_layout *layout, trama_sh
 dense *terms_of_value(const trama_mesh *mesh, const trama_layout *layout, const dense *value);
 void free_terms(const trama_mesh *mesh, const trama_layout *layout, dense *terms);
 
-/* Writes the terms into the first holding of a value in each rank's memory, marking them as written. */
+/* Writes the terms into the first distributed value of a value in each rank's memory, marking them as written. */
 void scatter(const world *w, memory *const *ranks, int value, const dense *terms);
 
-/* The value out of one holding a rank. Checks that every process that should hold a box of a term finds it on its
+/* The value out of one distributed value a rank. Checks that every process that should hold a box of a term finds it on its
  * place, that nothing else is held, and that replicas are equal to the bit. Returns NULL, or what is wrong (the caller
  * frees). */
-char *gather(const world *w, memory *const *ranks, const plan_holding *const *holdings, trama_shape shape,
+char *gather(const world *w, memory *const *ranks, const plan_dist_value *const *dist_values, trama_shape shape,
              dense *result);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scattering and gathering. */
-#include "holdings.h"
+#include "dist_values.h"
 
 #include <math.h>
 #include <string.h>
@@ -120,9 +120,9 @@ void free_terms(const trama_mesh *mesh, const trama_layout *layout, dense *terms
 void scatter(const world *w, memory *const *ranks, int value, const dense *terms)
 {
     for (int r = 0; r < w->machine->n_ranks; r++) {
-        const plan_holding *h = plan_find(ranks[r]->p, value);
+        const plan_dist_value *h = plan_find(ranks[r]->p, value);
         for (int i = 0; i < h->pieces.n; i++) {
-            const plan_piece *piece = &h->pieces.at[i];
+            const plan_local_box *piece = &h->pieces.at[i];
             const box *shard = &ranks[r]->p->shards.at[piece->region.shard].box, *b = &piece->region.box;
             const dense *term = &terms[piece->term];
             box whole = box_whole(term->shape);
@@ -138,12 +138,12 @@ void scatter(const world *w, memory *const *ranks, int value, const dense *terms
 static char *complaint(const char *problem, const box *b, int rank, int place, int term)
 {
     text t = {0};
-    text_add(&t, "holding: %s: rank %d, place %d, term %d, ", problem, rank, place, term);
+    text_add(&t, "dist_value: %s: rank %d, place %d, term %d, ", problem, rank, place, term);
     box_text(&t, b);
     return text_take(&t);
 }
 
-static const plan_piece *piece_at(const plan_holding *h, int place, const box *b, int term)
+static const plan_local_box *piece_at(const plan_dist_value *h, int place, const box *b, int term)
 {
     for (int i = 0; i < h->pieces.n; i++)
         if (h->pieces.at[i].place == place && h->pieces.at[i].term == term && box_equal(&h->pieces.at[i].region.box, b))
@@ -152,29 +152,29 @@ static const plan_piece *piece_at(const plan_holding *h, int place, const box *b
 }
 
 /* Every process has its piece; every piece has its process. */
-static char *check_pieces(const world *w, const plan_holding *const *holdings, trama_shape shape)
+static char *check_pieces(const world *w, const plan_dist_value *const *dist_values, trama_shape shape)
 {
-    const trama_mesh *mesh = holdings[0]->mesh;
-    const trama_layout *layout = &holdings[0]->layout;
+    const trama_mesh *mesh = dist_values[0]->mesh;
+    const trama_layout *layout = &dist_values[0]->layout;
     int **uses = trama_alloc((size_t)w->machine->n_ranks * sizeof *uses);
     char *wrong = NULL;
     for (int r = 0; r < w->machine->n_ranks; r++)
-        uses[r] = trama_alloc((size_t)holdings[r]->pieces.n * sizeof **uses);
+        uses[r] = trama_alloc((size_t)dist_values[r]->pieces.n * sizeof **uses);
     for (int position = 0; position < mesh->size && !wrong; position++) {
         if (layout->mask && !layout->mask[position])
             continue;
         box b = naive_box(mesh, layout, shape, position);
         int place = map_place(w->map, mesh->ids[position]), rank = w->machine->places[place].rank;
         int term = naive_term(mesh, layout, position);
-        const plan_piece *piece = piece_at(holdings[rank], place, &b, term);
+        const plan_local_box *piece = piece_at(dist_values[rank], place, &b, term);
         if (piece)
-            uses[rank][piece - holdings[rank]->pieces.at]++;
+            uses[rank][piece - dist_values[rank]->pieces.at]++;
         else
             wrong = complaint("a process lacks its piece", &b, rank, place, term);
     }
     for (int r = 0; r < w->machine->n_ranks; r++) {
-        for (int i = 0; i < holdings[r]->pieces.n && !wrong; i++) {
-            const plan_piece *p = &holdings[r]->pieces.at[i];
+        for (int i = 0; i < dist_values[r]->pieces.n && !wrong; i++) {
+            const plan_local_box *p = &dist_values[r]->pieces.at[i];
             if (!uses[r][i])
                 wrong = complaint("a piece that no process needs", &p->region.box, r, p->place, p->term);
         }
@@ -185,7 +185,7 @@ static char *check_pieces(const world *w, const plan_holding *const *holdings, t
 }
 
 /* Copies a piece into its term; where an element is there already it must be the same. */
-static char *gather_piece(const memory *m, int rank, const plan_piece *piece, dense *term)
+static char *gather_piece(const memory *m, int rank, const plan_local_box *piece, dense *term)
 {
     const plan_shard *shard = &m->p->shards.at[piece->region.shard];
     const box *b = &piece->region.box;
@@ -203,18 +203,18 @@ static char *gather_piece(const memory *m, int rank, const plan_piece *piece, de
     return NULL;
 }
 
-char *gather(const world *w, memory *const *ranks, const plan_holding *const *holdings, trama_shape shape,
+char *gather(const world *w, memory *const *ranks, const plan_dist_value *const *dist_values, trama_shape shape,
              dense *result)
 {
-    const trama_mesh *mesh = holdings[0]->mesh;
-    const trama_layout *layout = &holdings[0]->layout;
-    char *wrong = check_pieces(w, holdings, shape);
+    const trama_mesh *mesh = dist_values[0]->mesh;
+    const trama_layout *layout = &dist_values[0]->layout;
+    char *wrong = check_pieces(w, dist_values, shape);
     dense *terms = trama_alloc((size_t)naive_terms(mesh, layout) * sizeof *terms);
     for (int t = 0; t < naive_terms(mesh, layout); t++)
         terms[t] = dense_new(shape);
     for (int r = 0; r < w->machine->n_ranks; r++)
-        for (int i = 0; i < holdings[r]->pieces.n && !wrong; i++)
-            wrong = gather_piece(ranks[r], r, &holdings[r]->pieces.at[i], &terms[holdings[r]->pieces.at[i].term]);
+        for (int i = 0; i < dist_values[r]->pieces.n && !wrong; i++)
+            wrong = gather_piece(ranks[r], r, &dist_values[r]->pieces.at[i], &terms[dist_values[r]->pieces.at[i].term]);
     if (!wrong)
         *result = combine_terms(mesh, layout, terms);
     free_terms(mesh, layout, terms);

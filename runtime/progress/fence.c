@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flights: an atomic count each, one lock and one condition variable for all, pooled for the life of the process. */
-#include "flight.h"
+/* Fences: an atomic count each, one lock and one condition variable for all, pooled for the life of the process. */
+#include "fence.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -10,10 +10,10 @@
 #include "state.h"
 
 /* state = OWNED while the holder keeps it, plus what is under way. Who brings it to 0 recycles it. */
-struct flight {
+struct fence {
     trama_context *context;
     atomic_long state;
-    flight *next;
+    fence *next;
 };
 #define OWNED (1L << 40)
 #define COUNT(state) ((state) & (OWNED - 1))
@@ -21,8 +21,8 @@ struct flight {
 static const int64_t poll_for = 50000; /* ns */
 
 pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t landed;
-static pthread_once_t landed_once = PTHREAD_ONCE_INIT;
+static pthread_cond_t completed;
+static pthread_once_t completed_once = PTHREAD_ONCE_INIT;
 
 void runtime_condition(pthread_cond_t *condition)
 {
@@ -33,9 +33,9 @@ void runtime_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&attribute);
 }
 
-static void make_landed(void)
+static void make_completed(void)
 {
-    runtime_condition(&landed);
+    runtime_condition(&completed);
 }
 
 int64_t runtime_now(void)
@@ -45,28 +45,28 @@ int64_t runtime_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void flight_start(trama_context *c)
+void fence_start(trama_context *c)
 {
-    pthread_once(&landed_once, make_landed);
-    c->idle_flights = NULL;
+    pthread_once(&completed_once, make_completed);
+    c->idle_fences = NULL;
     c->waiters = 0;
 }
 
-void flight_stop(trama_context *c)
+void fence_stop(trama_context *c)
 {
-    while (c->idle_flights) {
-        flight *f = c->idle_flights;
-        c->idle_flights = f->next;
+    while (c->idle_fences) {
+        fence *f = c->idle_fences;
+        c->idle_fences = f->next;
         free(f);
     }
 }
 
-flight *flight_new(trama_context *c)
+fence *fence_new(trama_context *c)
 {
     pthread_mutex_lock(&runtime_lock);
-    flight *f = c->idle_flights;
+    fence *f = c->idle_fences;
     if (f)
-        c->idle_flights = f->next;
+        c->idle_fences = f->next;
     pthread_mutex_unlock(&runtime_lock);
     if (!f)
         f = trama_alloc(sizeof *f);
@@ -75,23 +75,23 @@ flight *flight_new(trama_context *c)
     return f;
 }
 
-static void recycle(flight *f)
+static void recycle(fence *f)
 {
-    f->next = f->context->idle_flights;
-    f->context->idle_flights = f;
+    f->next = f->context->idle_fences;
+    f->context->idle_fences = f;
 }
 
-void flight_add(flight *f, int n)
+void fence_add(fence *f, int n)
 {
     atomic_fetch_add(&f->context->under_way, n);
     atomic_fetch_add(&f->state, n);
 }
 
-void flight_land(void *arg)
+void fence_signal(void *arg)
 {
-    flight *f = arg;
+    fence *f = arg;
     trama_context *c = f->context;
-    atomic_fetch_add(&c->landings, 1);
+    atomic_fetch_add(&c->completions, 1);
     long left = atomic_fetch_sub(&f->state, 1) - 1;
     bool last = atomic_fetch_sub(&c->under_way, 1) == 1;
     if (COUNT(left) && !last)
@@ -104,15 +104,15 @@ void flight_land(void *arg)
         rest_when_idle(c);
     pthread_mutex_unlock(&runtime_lock);
     if (awaited) /* after the unlock: on the same core, a waiter that wakes would block on the lock at once */
-        pthread_cond_broadcast(&landed);
+        pthread_cond_broadcast(&completed);
 }
 
-bool flight_done(const flight *f)
+bool fence_done(const fence *f)
 {
     return COUNT(atomic_load(&f->state)) == 0;
 }
 
-void flight_free(flight *f)
+void fence_free(fence *f)
 {
     if (!f || atomic_fetch_sub(&f->state, OWNED) != OWNED)
         return;
@@ -131,15 +131,15 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
 {
     int64_t patience = (int64_t)c->config.watchdog * 1000000000, quiet_since = runtime_now();
     int64_t deadline = quiet_since + patience;
-    long seen = atomic_load(&c->landings);
+    long seen = atomic_load(&c->completions);
     pthread_mutex_lock(&runtime_lock);
     c->waiters++;
     c->waited = count;
     while (COUNT(atomic_load(count))) {
         struct timespec until = as_timespec(deadline);
-        if (pthread_cond_timedwait(&landed, &runtime_lock, &until) != ETIMEDOUT || !COUNT(atomic_load(count)))
+        if (pthread_cond_timedwait(&completed, &runtime_lock, &until) != ETIMEDOUT || !COUNT(atomic_load(count)))
             continue;
-        long now = atomic_load(&c->landings);
+        long now = atomic_load(&c->completions);
         if (now != seen)
             quiet_since = runtime_now();
         pthread_mutex_unlock(&runtime_lock);
@@ -181,12 +181,12 @@ static trama_status wait_awake(trama_context *c, const atomic_long *count, const
     return TRAMA_OK;
 }
 
-trama_status flight_wait(trama_context *c, flight *f, const char *what)
+trama_status fence_wait(trama_context *c, fence *f, const char *what)
 {
     return wait_awake(c, &f->state, what);
 }
 
-trama_status flight_wait_all(trama_context *c, const char *what)
+trama_status fence_wait_all(trama_context *c, const char *what)
 {
     return wait_awake(c, &c->under_way, what);
 }

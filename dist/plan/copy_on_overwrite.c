@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State is updated where it lies, but values are values: what reads a state reads what it was before the run, wherever
- * its op stands in the program. So before an op overwrites a state, all holdings that lie in its buffers and are still
- * read move into copies. */
+ * its op stands in the program. So before an op overwrites a state, all distributed values that lie in its buffers and
+ * are still read move into copies. */
 #include <string.h>
 
 #include "planner.h"
@@ -24,7 +24,7 @@ static bool is_read_later(const partition *q, const partition_wish *wish, const 
     return false;
 }
 
-static bool share_buffers(const plan_holding *a, const plan_holding *b)
+static bool share_buffers(const plan_dist_value *a, const plan_dist_value *b)
 {
     for (int i = 0; i < a->pieces.n; i++)
         for (int j = 0; j < b->pieces.n; j++)
@@ -33,38 +33,39 @@ static bool share_buffers(const plan_holding *a, const plan_holding *b)
     return false;
 }
 
-static void guard_value(partition *q, const partition_wish *wish, const trama_node *node, int result, guards *g)
+static void copy_old_value(partition *q, const partition_wish *wish, const trama_node *node, int result, old_copies *g)
 {
     const op_layouts *op = layouts_of(q, node->id);
-    int state = (int)(find_holding(q->p, node->in[result]->id, op->mesh, &op->in[result]) - q->p->holdings.at);
-    for (int i = 0, n = q->p->holdings.n; i < n; i++) {
-        const plan_holding h = q->p->holdings.at[i];
-        if (!share_buffers(&h, &q->p->holdings.at[state]) ||
+    int state = (int)(find_dist_value(q->p, node->in[result]->id, op->mesh, &op->in[result]) - q->p->dist_values.at);
+    for (int i = 0, n = q->p->dist_values.n; i < n; i++) {
+        const plan_dist_value h = q->p->dist_values.at[i];
+        if (!share_buffers(&h, &q->p->dist_values.at[state]) ||
             !is_read_later(q, wish, node, q->s.program->values.at[h.value]))
             continue;
-        *ARRAY_PUSH(g) = (guard){i, q->p->holdings.n};
-        reshard_holding(q, i, h.mesh, &h.layout, node->id, true);
+        *ARRAY_PUSH(g) = (old_copy){i, q->p->dist_values.n};
+        reshard_dist_value(q, i, h.mesh, &h.layout, node->id, true);
     }
 }
 
-void guard_old_values(partition *q, const partition_wish *wish, const trama_node *node, guards *g)
+void copy_old_values(partition *q, const partition_wish *wish, const trama_node *node, old_copies *g)
 {
     for (int o = 0; o < node->op->n_out; o++)
         if (node->op->updates >> o & 1)
-            guard_value(q, wish, node, o, g);
+            copy_old_value(q, wish, node, o, g);
 }
 
 /* The copies take the places of the originals, which nobody may find any more. */
-void guard_install(partition *q, guards *g)
+void install_old_copies(partition *q, old_copies *g)
 {
     for (int i = g->n - 1; i >= 0; i--) {
-        plan_holding *original = &q->p->holdings.at[g->at[i].original], *copy = &q->p->holdings.at[g->at[i].copy];
-        plan_holding overwritten = *original;
+        plan_dist_value *original = &q->p->dist_values.at[g->at[i].original],
+                        *copy = &q->p->dist_values.at[g->at[i].copy];
+        plan_dist_value overwritten = *original;
         *original = *copy;
         ARRAY_FREE(&overwritten.pieces);
-        size_t behind = (size_t)(q->p->holdings.n - g->at[i].copy - 1);
+        size_t behind = (size_t)(q->p->dist_values.n - g->at[i].copy - 1);
         memmove(copy, copy + 1, behind * sizeof *copy);
-        q->p->holdings.n--;
+        q->p->dist_values.n--;
     }
     ARRAY_FREE(g);
 }
