@@ -222,10 +222,8 @@ void reshape_gradient(const trama_node *node, trama_value *const *d_out, trama_v
 
 trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mesh *mesh, const char *layout)
 {
-    trama_value *y = trama_shard_at(where, apply1(where, &trama_op_reshard, x), mesh, layout);
-    if (y)
-        program_appended(y->node);
-    return y && !y->program->status ? y : NULL;
+    trama_value *y = program_record(NULL, where, &trama_op_reshard, 1, &x, NULL);
+    return program_run(trama_shard_at(where, y, mesh, layout));
 }
 
 /* The gradient goes back to the mesh that the value came from, and to its layout where that was said; else it stays as
@@ -237,7 +235,7 @@ void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_v
 
 trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_value *x)
 {
-    trama_value *d = apply1(where, &trama_op_reshard, gradient);
+    trama_value *d = program_record(NULL, where, &trama_op_reshard, 1, &gradient, NULL);
     if (!d)
         return NULL;
     d->colocated = x;
@@ -246,8 +244,7 @@ trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_v
         d->annotated = x->annotated;
         d->layout = x->layout;
     }
-    program_appended(d->node);
-    return d;
+    return program_run(d);
 }
 
 /* ---- fill, uniform, draw ---- */
@@ -281,7 +278,7 @@ static trama_value *number_of_run(trama_where where, trama_program *program)
     program->role = NODE_FORWARD;
     trama_value *number = apply1(where, &trama_op_increment, counter);
     program->role = outer;
-    if (!program->appended)
+    if (!program->session)
         program->run = number;
     return number;
 }
@@ -322,8 +319,8 @@ trama_status source_infer(trama_rule *rule, const trama_node *node)
 trama_status source_dtype(const trama_node *node, trama_dtype *dtype)
 {
     int64_t type = node->attributes.integer[SOURCE_DTYPE];
-    bool wrong = type < 0 || type >= TRAMA_N_DTYPES ||
-                 (node->op != &trama_op_fill && !trama_dtype_is_float((trama_dtype)type));
+    bool wrong =
+        type < 0 || type >= TRAMA_N_DTYPES || (node->op != &trama_op_fill && !trama_dtype_is_float((trama_dtype)type));
     if (wrong)
         return trama_fail(node->where, TRAMA_E_DTYPE, "%s: element type %lld does not fit", node->op->name,
                           (long long)type);

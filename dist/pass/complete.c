@@ -53,7 +53,8 @@ static bool awaits_consumer(const trama_node *node)
     return made_of_scalars;
 }
 
-trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh)
+trama_status complete_mesh(const trama_node *node, const trama_mesh *const *of, const trama_mesh *made,
+                           const trama_mesh **mesh)
 {
     const trama_value *from = NULL;
     *mesh = node->fixed ? node->fixed->mesh : NULL;
@@ -61,10 +62,10 @@ trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mes
         return TRAMA_OK;
     for (int pass = 0; pass < 2 && !*mesh; pass++) {
         if (pass == 1 && awaits_consumer(node))
-            *mesh = l->mesh[node->out[0]->id];
+            *mesh = made;
         for (int t = 0; t < node->op->n_in; t++) {
             const trama_value *v = node->in[t];
-            const trama_mesh *m = l->mesh[v->id];
+            const trama_mesh *m = of[t];
             if (!m || (pass == 0) != lends_mesh(v))
                 continue;
             if (*mesh && m != *mesh && pass == 0) {
@@ -85,8 +86,16 @@ trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mes
         }
     }
     if (!*mesh)
-        *mesh = node->op->n_out ? l->mesh[node->out[0]->id] : NULL;
+        *mesh = made;
     return TRAMA_OK;
+}
+
+trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh)
+{
+    const trama_mesh *of[TRAMA_MAX_OPERANDS];
+    for (int t = 0; t < node->op->n_in; t++)
+        of[t] = l->mesh[node->in[t]->id];
+    return complete_mesh(node, of, node->op->n_out ? l->mesh[node->out[0]->id] : NULL, mesh);
 }
 
 static bool give_mesh(layouts *l, const trama_value *v, const trama_mesh *mesh)

@@ -21,6 +21,12 @@ int64_t complete_nominal(const trama_program *program, int64_t nominal);
  * process (id 0), which `single` is. E_LAYOUT where an op meets two meshes: names both, and the op's line. */
 trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);
 
+/* The mesh that an op computes on: the one that the user fixed, else that of its operands with dims, else of its scalars,
+ * else of its results. of [n_in], made: meshes of operands and results, NULL where not known; *mesh is NULL where none is.
+ * E_LAYOUT where operands with dims are on different meshes: names both, and the op's line. */
+trama_status complete_mesh(const trama_node *node, const trama_mesh *const *of, const trama_mesh *made,
+                           const trama_mesh **mesh);
+
 /* The layouts of one more node of a program whose operands are laid out already: forward inference (eager mode). */
 trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result);
 

@@ -15,7 +15,7 @@ typedef struct completion {
     text report;
 } completion;
 
-/* The mesh of an op: that of its operands with dims, else of its scalars, else of its results. */
+/* complete_mesh with the meshes found so far. */
 trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh);
 
 /* What is known of operand t: what the user fixed for the op, else the value's own layout on the op's mesh; else NULL.

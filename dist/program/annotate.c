@@ -75,7 +75,7 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
     if (value->kind == VALUE_EFFECT || (value->kind == VALUE_RESULT && value_storage(value)))
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: shard the state that is updated instead",
                             value->name);
-    if (p->placed && p->placed(p->hook_arg, value))
+    if (value->computed)
         return program_fail(p, where, TRAMA_E_ORDER, "shard of %s: it is computed already; use trama_reshard",
                             value->name);
     if (!program_has_order(where, p, "shard", value->name, mesh))
@@ -116,7 +116,7 @@ static bool may_fix(trama_where where, const trama_value *value, const trama_mes
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: %d layouts for %d operands and %d results",
                             node->op->name, n, node->op->n_in, node->op->n_out),
                false;
-    if (p->placed)
+    if (p->session)
         return program_fail(p, where, TRAMA_E_ORDER, "shard_op of %s: it is computed already; use trama_reshard",
                             node->op->name),
                false;
@@ -164,7 +164,7 @@ trama_status trama_stage_at(trama_where where, trama_program *program, int stage
         program_fail(program, where, TRAMA_E_ARGUMENT, "stage: %d is no stage of a pipeline; they begin with 0", stage);
         return TRAMA_E_ARGUMENT;
     }
-    if (program->appended) {
+    if (program->session) {
         program_fail(program, where, TRAMA_E_UNSUPPORTED,
                      "stage: pipelines cannot be run yet, so eager programs have none");
         return TRAMA_E_UNSUPPORTED;
@@ -181,7 +181,7 @@ trama_value *trama_offload_at(trama_where where, trama_value *value, const char 
         return program_fail(value->program, where, TRAMA_E_ARGUMENT,
                             "offload of %s: '%s' is no memory that values can rest in; there is \"cpu\"", value->name,
                             device ? device : "(null)");
-    if (value->program->appended)
+    if (value->program->session)
         return program_fail(value->program, where, TRAMA_E_UNSUPPORTED,
                             "offload of %s: it cannot be run yet, so eager programs have none", value->name);
     if (value->kind == VALUE_EFFECT)
@@ -236,7 +236,7 @@ trama_status trama_order_at(trama_where where, trama_program *p, int n, const in
                             : !order ? "it is NULL"
                                      : "it takes the places of 1 to 2^24 processes"),
                TRAMA_E_ARGUMENT;
-    if (p->placed && p->placed(p->hook_arg, NULL))
+    if (p->session && p->session->started)
         return program_fail(p, where, TRAMA_E_ORDER,
                             "order: processes are on their places already; say it before a value is computed"),
                TRAMA_E_ORDER;

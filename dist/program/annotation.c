@@ -52,7 +52,7 @@ static bool may_clear(trama_where where, const trama_value *value)
                             "annotation_clear of %s: its layout is what trama_reshard (%s:%d) makes; leave that out",
                             value->name, value->where.file, value->where.line),
                false;
-    if (p->placed && p->placed(p->hook_arg, value))
+    if (value->computed)
         return program_fail(p, where, TRAMA_E_ORDER,
                             "annotation_clear of %s: it is computed already; use trama_reshard", value->name),
                false;

@@ -341,7 +341,7 @@ static trama_status check_result(const trama_node *node, trama_shape shape, tram
     return TRAMA_E_SHAPE;
 }
 
-trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
+trama_value *program_record(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes)
 {
     for (int i = 0; !program && i < n_in; i++)
@@ -378,16 +378,23 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
         node->out[i]->node = node;
         node->out[i]->result = i;
     }
-    if (scope_lay_out(node) && op != &trama_op_reshard)
-        program_appended(node);
+    scope_lay_out(node);
     program_is_short(program, where, op->name);
     return program->status ? NULL : node->out[0];
 }
 
-void program_appended(trama_node *node)
+trama_value *program_run(trama_value *result)
 {
-    if (node->program->appended)
-        node->program->appended(node->program->hook_arg, node);
+    trama_program *p = result ? result->program : NULL;
+    if (p && p->session && !p->status)
+        p->session->run(p->session, result->node);
+    return p && !p->status ? result : NULL;
+}
+
+trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
+                            trama_value *const *in, const trama_attributes *attributes)
+{
+    return program_run(program_record(program, where, op, n_in, in, attributes));
 }
 
 /* ---- Targets ---- */

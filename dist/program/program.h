@@ -59,6 +59,7 @@ struct trama_value {
     const trama_mesh *given; /* the same mesh with the user's names and parent; NULL: by no call of the user's */
     trama_where annotated;  /* by which call of the user's */
     trama_layout layout;
+    bool computed; /* by a session, or placed by it: annotating it comes too late */
     bool terms;                     /* VALUE_STATE: may be partial: it lies like what it is updated with */
     bool offload;                   /* rests in host memory */
     bool fetched;                    /* in a target: the user may read it */
@@ -119,6 +120,13 @@ typedef struct shard_scope {
     ARRAY(scope_layout) layouts;
 } shard_scope;
 
+/* Eager mode: a session runs each op of its program as soon as the op and its annotations are recorded. */
+typedef struct program_session program_session;
+struct program_session {
+    void (*run)(program_session *session, trama_node *node);
+    bool started; /* a value was computed or placed, so that processes have their places */
+};
+
 struct trama_program {
     trama_status status;
     char *error;
@@ -137,11 +145,7 @@ struct trama_program {
     /* The state that counts runs which draw random numbers, and its content in the current run, which eager programs do
      * not have; NULL until an op needs them. */
     trama_value *run_counter, *run;
-    /* Eager mode: called after each appended node, when its annotation (of a reshard) stands too; and whether a value
-     * (NULL: whether any) is computed or placed already, so that annotating it would come too late. */
-    void (*appended)(void *arg, trama_node *node);
-    bool (*placed)(void *arg, const trama_value *value);
-    void *hook_arg;
+    program_session *session; /* it runs the ops; NULL: they are recorded only. Not owned */
 };
 
 trama_program *program_new(void); /* trama_program_create without its check of memory, within another call */
@@ -182,12 +186,17 @@ bool program_is_weighted(const trama_program *program);
 /* What a result's element type is before the op has said it. */
 #define DTYPE_UNSAID ((trama_dtype)-1)
 
-/* Appends an op; NULL operands pass through as NULL. Results are in the node that result 0 names. */
-trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
+/* Records an op; NULL operands pass through as NULL. Results are in the node that result 0 names. Then program_run. */
+trama_value *program_record(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);
 
-/* Tells the eager mode, if there is one, that a reshard's annotation stands. */
-void program_appended(trama_node *node);
+/* The op that made a result has all of its annotations: the session runs it, where the program has one. Returns the
+ * result, NULL where the program keeps an error. */
+trama_value *program_run(trama_value *result);
+
+/* Both: an op without annotations of its own. */
+trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
+                            trama_value *const *in, const trama_attributes *attributes);
 
 /* A deep copy with equal ids, so that what the user does next does not reach a compiled program. Its status is E_MEMORY
  * where the system has no room for the constants. */

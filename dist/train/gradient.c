@@ -56,7 +56,7 @@ static trama_value **entry(gradient_table *t, int id)
 /* In eager mode the content of a state that was updated since is gone. */
 static bool operands_are_there(trama_where where, const trama_node *node)
 {
-    for (int i = 0; node->program->appended && i < node->op->n_in; i++) {
+    for (int i = 0; node->program->session && i < node->op->n_in; i++) {
         const trama_value *state = value_storage(node->in[i]);
         if (state && state->updated_by > node->id + 1)
             return program_fail(node->program, where, TRAMA_E_ORDER,

@@ -17,7 +17,7 @@ trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, i
     bool any = false;
     for (int i = 0; i < target->values.n; i++)
         any |= effect_has_gradients(target->values.at[i]);
-    if (p->appended)
+    if (p->session)
         return program_fail(p, where, TRAMA_E_UNSUPPORTED,
                             "gradient merge: an eager program has no targets that are run; record the program"),
                NULL;
@@ -64,7 +64,7 @@ trama_value *trama_merged_gradient_at(trama_where where, trama_value *minimized,
         p->role = outer;
         if (g)
             g->gradient_of = parameter;
-        if (g && !p->appended)
+        if (g && !p->session)
             *ARRAY_PUSH(&p->merged) = (merged_gradient){g, minimized};
         return g;
     }

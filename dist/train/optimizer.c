@@ -47,7 +47,7 @@ static trama_value *state_named(const trama_updates *all, const char *name, tram
         trama_value *v = p->values.at[i];
         if (!v || v->kind != VALUE_STATE || strcmp(v->name, name))
             continue;
-        if (p->appended || i >= all->first_value)
+        if (p->session || i >= all->first_value)
             return v;
         return program_fail(p, all->where, TRAMA_E_ARGUMENT,
                             "minimize: the state '%s' is there already (%s:%d): another optimizer updates it", name,
@@ -61,7 +61,7 @@ static trama_value *own_state(const trama_updates *all, const char *what, trama_
 {
     text name = {0};
     text_add(&name, "%s.%s", all->optimizer->name, what);
-    if (!all->program->appended)
+    if (!all->program->session)
         text_add(&name, "%d", all->program->values.n);
     trama_value *v = state_named(all, name.at, dtype, TRAMA_SCALAR, initial);
     free(name.at);

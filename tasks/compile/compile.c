@@ -251,10 +251,10 @@ trama_status trama_executable_destroy(trama_executable **executable)
     trama_status status = told || order ? order : executable_agree(e, "trama_executable_destroy");
     watches_end(e);
     readings_end(e);
+    if (e->session)
+        session_end(e);
     for (int i = 0; i < e->n_value_refs; i++)
         executable_put(e, i, (value_ref){0});
-    if (e->end)
-        e->end(e);
     targets_free(e);
     plan_cache_free(&e->plans);
     plan_cache_free(&e->asked);

@@ -90,6 +90,10 @@ void executable_put(trama_executable *e, int value, value_ref at)
     if (at.in)
         at.in->holders++;
     e->at[value] = at;
+    if (e->session) {
+        e->program->values.at[value]->computed = at.in != NULL;
+        e->program->session->started = true;
+    }
     instance_release(&before);
 }
 
@@ -100,7 +104,7 @@ trama_value *executable_value(const trama_executable *e, trama_where where, cons
         return NULL;
     }
     trama_value *own = value->id < e->program->values.n ? e->program->values.at[value->id] : NULL;
-    if (!own || (e->eager && own != value) || strcmp(own->name, value->name) || own->kind != value->kind) {
+    if (!own || (e->session && own != value) || strcmp(own->name, value->name) || own->kind != value->kind) {
         trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s was not in the program when it was compiled", call, value->name);
         return NULL;
     }
@@ -131,8 +135,8 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is an update, it has no content", call, own->name);
     trama_value *state = value_storage(own);
     int id = state ? state->id : own->id;
-    if (e->place) {
-        trama_status status = e->place(e, e->program->values.at[id], e->single);
+    if (e->session) {
+        trama_status status = session_place(e, e->program->values.at[id], e->single);
         if (status)
             return status;
     }
@@ -212,8 +216,8 @@ trama_status trama_wait(trama_executable *e)
         return TRAMA_E_ORDER;
     for (int i = 0; i < e->max_in_flight; i++)
         fence_wait(e->context, e->fences[i], "trama_wait");
-    if (e->wait)
-        e->wait(e);
+    if (e->session)
+        session_wait(e);
     return executable_fault(e);
 }
 

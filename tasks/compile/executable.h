@@ -53,7 +53,7 @@ static inline target_run target_now(target_state *t, bool ends_cycle)
     return (target_run){&t->form[TARGET_RUN], t->cycle.k && ends_cycle ? 2 : 1};
 }
 
-struct eager_state;
+struct eager_session;
 
 struct trama_executable {
     trama_context *context;
@@ -82,15 +82,7 @@ struct trama_executable {
     bool own_ops;  /* it has ops that users defined, whose kernels may fail */
     faults faults; /* of this rank */
     char *refusal; /* what all ranks know of a kernel that failed: no call does anything any more; NULL: nothing */
-    /* Eager mode; NULL in compiled mode. place: makes sure that a value that was only declared is somewhere, on the
-     * mesh where it has no own; copy: a compile_copy out of the cache; wait: until all ops have completed; end:
-     * frees all of it. */
-    struct eager_state *eager;
-    trama_status (*place)(trama_executable *e, trama_value *value, const trama_mesh *mesh);
-    trama_status (*copy)(trama_executable *e, const trama_value *value, value_ref at, const trama_mesh *mesh,
-                         const trama_layout *layout, kept_plan **found);
-    void (*wait)(trama_executable *e);
-    void (*end)(trama_executable *e);
+    struct eager_session *session; /* eager mode: it runs the ops; NULL: targets are compiled */
 };
 
 /* The executable's own value for one of the user's program; NULL with a message. */
@@ -152,6 +144,14 @@ void targets_free(trama_executable *e);
 typedef void target_look(const target_form *t, target_kind kind, const plan *p, void *arg);
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg);
+
+/* eager.c, of the executable's session. session_place: a value that was only declared gets its content, on the mesh where
+ * it has no own. session_copy: the plan of a compile_copy. session_wait: all ops have completed. session_end frees it. */
+trama_status session_place(trama_executable *e, trama_value *value, const trama_mesh *mesh);
+trama_status session_copy(trama_executable *e, const trama_value *value, value_ref at, const trama_mesh *mesh,
+                          const trama_layout *layout, kept_plan **found);
+void session_wait(trama_executable *e);
+void session_end(trama_executable *e);
 
 /* Fills in the program's struct, as far as it goes. */
 trama_status traffic_write(const char *call, const trama_traffic *own, trama_traffic *given);

@@ -12,7 +12,7 @@
 
 static void land_first(trama_executable *e)
 {
-    eager_state *s = e->eager;
+    eager_session *s = e->session;
     outstanding *o = &s->queue[s->first];
     fence_wait(e->context, o->f, "an eager op");
     fence_free(o->f);
@@ -21,16 +21,16 @@ static void land_first(trama_executable *e)
     s->n--;
 }
 
-static void land_all(trama_executable *e)
+void session_wait(trama_executable *e)
 {
-    while (e->eager->n)
+    while (e->session->n)
         land_first(e);
 }
 
 /* Submits and holds the instance until its tasks are done; takes the caller's hold. */
 static void submit(trama_executable *e, instance *in)
 {
-    eager_state *s = e->eager;
+    eager_session *s = e->session;
     if (s->n == MAX_OUTSTANDING) /* half of them at a time: waking up for each would cost more than the op */
         fence_wait(e->context, s->queue[(s->first + MAX_OUTSTANDING / 2) % MAX_OUTSTANDING].f, "an eager op");
     while (s->n && (s->n == MAX_OUTSTANDING || fence_done(s->queue[s->first].f)))
@@ -113,9 +113,9 @@ static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_pl
     return status;
 }
 
-static trama_status place_declared(trama_executable *e, trama_value *v, const trama_mesh *mesh)
+trama_status session_place(trama_executable *e, trama_value *v, const trama_mesh *mesh)
 {
-    if (v->id < e->n_value_refs && e->at[v->id].in)
+    if (v->computed)
         return TRAMA_OK;
     bool declared =
         v->kind == VALUE_CONSTANT || v->kind == VALUE_STATE || (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
@@ -153,26 +153,24 @@ static bool floats(const trama_value *v)
 /* State that was placed before it was used: it goes where it is used, unless the user says where it is. */
 static bool follows(const trama_executable *e, const trama_value *v)
 {
-    bool known = v->id < e->n_value_refs && e->at[v->id].in;
-    return known && v->kind == VALUE_STATE && !v->mesh && e->l.mesh[v->id] == e->single;
+    return v->computed && v->kind == VALUE_STATE && !v->mesh && e->l.mesh[v->id] == e->single;
 }
 
-/* Where the user says, else of the first operand that has one: with dims and fixed, else a scalar, else one that
- * floats. */
-static const trama_mesh *op_mesh(const trama_executable *e, const trama_node *node)
+/* As completion has it, but that values which go where they are used decide only where no other operand does. */
+static trama_status op_mesh(const trama_executable *e, const trama_node *node, const trama_mesh **mesh)
 {
-    if (node->fixed)
-        return node->fixed->mesh;
-    for (int pass = 0; pass < 3; pass++)
-        for (int t = 0; t < node->op->n_in; t++) {
-            const trama_value *v = node->in[t];
-            bool known = v->id < e->n_value_refs && e->at[v->id].in;
-            if ((floats(v) || follows(e, v) ? 2 : v->shape.ndim == 0) != pass)
-                continue;
-            if (v->mesh || known)
-                return v->mesh ? v->mesh : e->l.mesh[v->id];
-        }
-    return e->single;
+    const trama_mesh *of[TRAMA_MAX_OPERANDS], *last = e->single;
+    for (int t = node->op->n_in - 1; t >= 0; t--) {
+        const trama_value *v = node->in[t];
+        of[t] = v->mesh ? v->mesh : v->computed ? e->l.mesh[v->id] : NULL;
+        if (!floats(v) && !follows(e, v))
+            continue;
+        last = of[t] ? of[t] : last;
+        of[t] = NULL;
+    }
+    trama_status status = complete_mesh(node, of, NULL, mesh);
+    *mesh = *mesh ? *mesh : last;
+    return status;
 }
 
 /* An updated value is where its state is. */
@@ -205,7 +203,7 @@ static trama_status op_plan(trama_executable *e, const trama_node *node, const v
     if (node->op->n_out && node->out[0]->mesh)
         key_layout(&key, node->out[0]->mesh, &node->out[0]->layout);
     if (node->fixed)
-        key.fixed = 1 + eager_number(e->eager, fixed_words(node));
+        key.fixed = 1 + eager_number(e->session, fixed_words(node));
     *found = eager_find(e, &key);
     if (*found)
         return TRAMA_OK;
@@ -220,8 +218,8 @@ static trama_status op_plan(trama_executable *e, const trama_node *node, const v
     return status;
 }
 
-static trama_status copy_plan(trama_executable *e, const trama_value *v, value_ref at, const trama_mesh *mesh,
-                              const trama_layout *layout, kept_plan **found)
+trama_status session_copy(trama_executable *e, const trama_value *v, value_ref at, const trama_mesh *mesh,
+                          const trama_layout *layout, kept_plan **found)
 {
     eager_key key;
     memset(&key, 0, sizeof key);
@@ -260,7 +258,7 @@ static trama_status follow_mesh(trama_executable *e, const trama_value *v, const
     kept_plan *k;
     instance *in = NULL;
     meet_mesh(e, mesh);
-    trama_status status = copy_plan(e, v, at, mesh, &everywhere, &k);
+    trama_status status = session_copy(e, v, at, mesh, &everywhere, &k);
     if (!status)
         status = instance_create(e->context, &k->s->of, &at, 1, &in);
     if (status)
@@ -276,15 +274,18 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
 {
     value_ref operands[TRAMA_MAX_OPERANDS];
     layouts_room(&e->l, e->program->values.n, e->program->nodes.n);
-    const trama_mesh *mesh = op_mesh(e, node);
-    e->eager->ops++;
+    const trama_mesh *mesh;
+    trama_status status = op_mesh(e, node, &mesh);
+    e->session->ops++;
+    if (status)
+        return status;
     for (int t = 0; t < node->op->n_in; t++) {
         trama_value *v = stored(node->in[t]);
-        if (floats(v) && v->id < e->n_value_refs && e->at[v->id].in && e->l.mesh[v->id] != mesh)
+        if (floats(v) && v->computed && e->l.mesh[v->id] != mesh)
             executable_put(e, v->id, (value_ref){0});
-        trama_status status = follow_mesh(e, v, mesh);
+        status = follow_mesh(e, v, mesh);
         if (!status)
-            status = place_declared(e, v, mesh);
+            status = session_place(e, v, mesh);
         if (status)
             return status;
         operands[t] = e->at[v->id];
@@ -294,7 +295,7 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
         }
     }
     kept_plan *k;
-    trama_status status = op_plan(e, node, operands, &k);
+    status = op_plan(e, node, operands, &k);
     return status ? status : bind_op(e, node, operands, k);
 }
 
@@ -302,8 +303,7 @@ static void lay_colocated(const trama_executable *e, const trama_node *node)
 {
     trama_value *v = node->out[0];
     const trama_value *colocated = v->colocated;
-    if (!colocated || v->mesh || colocated->id >= e->n_value_refs || !e->at[colocated->id].in ||
-        e->l.mesh[colocated->id] == e->l.mesh[node->in[0]->id])
+    if (!colocated || v->mesh || !colocated->computed || e->l.mesh[colocated->id] == e->l.mesh[node->in[0]->id])
         return;
     v->mesh = e->l.mesh[colocated->id];
     v->layout = layout_colocated(&e->l.value[colocated->id]);
@@ -326,9 +326,9 @@ static trama_status call_op(trama_executable *e, const trama_node *node)
     return status;
 }
 
-static void node_appended(void *arg, trama_node *node)
+static void run_recorded(program_session *session, trama_node *node)
 {
-    trama_executable *e = arg;
+    trama_executable *e = ((eager_session *)session)->e;
     lay_colocated(e, node);
     e->own_ops |= node->op->own != NULL;
     if (node->op->n_in == 0)
@@ -340,24 +340,17 @@ static void node_appended(void *arg, trama_node *node)
         program_fail(node->program, status == TRAMA_E_MEMORY ? node->where : NOWHERE, status, "%s", trama_error());
 }
 
-static bool value_placed(void *arg, const trama_value *v)
-{
-    const trama_executable *e = arg;
-    return !v ? e->n_value_refs > 0 : v->id < e->n_value_refs && e->at[v->id].in;
-}
-
 /* ---- Life ---- */
 
-static void eager_end(trama_executable *e)
+void session_end(trama_executable *e)
 {
-    eager_state *s = e->eager;
-    land_all(e);
+    eager_session *s = e->session;
+    session_wait(e);
     eager_forms_free(s);
     ARRAY_FREE(&s->kept);
     free(s);
-    e->eager = NULL;
-    e->program->appended = NULL;
-    e->program->placed = NULL;
+    e->session = NULL;
+    e->program->session = NULL;
 }
 
 trama_status trama_eager(trama_context *context, trama_program **program, trama_executable **executable)
@@ -375,14 +368,9 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
     trama_executable *e;
     trama_program *p = trama_program_create();
     executable_begin(NOWHERE, context, p, &e);
-    e->eager = trama_alloc(sizeof *e->eager);
-    e->place = place_declared;
-    e->copy = copy_plan;
-    e->wait = land_all;
-    e->end = eager_end;
-    p->appended = node_appended;
-    p->placed = value_placed;
-    p->hook_arg = e;
+    e->session = trama_alloc(sizeof *e->session);
+    *e->session = (eager_session){.base.run = run_recorded, .e = e};
+    p->session = &e->session->base;
     *program = p;
     *executable = e;
     return TRAMA_OK;

@@ -30,7 +30,7 @@ static char *form_text(const compiled_program *s, int value, const plan_dist_val
     return text_take(&t);
 }
 
-int eager_number(eager_state *s, char *words)
+int eager_number(eager_session *s, char *words)
 {
     for (int i = 0; i < s->forms.n; i++)
         if (!strcmp(s->forms.at[i], words)) {
@@ -41,7 +41,7 @@ int eager_number(eager_state *s, char *words)
     return s->forms.n - 1;
 }
 
-static void number_forms(eager_state *s, compiled_program *made)
+static void number_forms(eager_session *s, compiled_program *made)
 {
     int n = made->program->values.n;
     made->of.forms = trama_alloc((size_t)n * sizeof *made->of.forms);
@@ -66,13 +66,13 @@ kept_plan *eager_keep(trama_executable *e, const eager_key *key, compiled_progra
 {
     const plan_key whole = whole_key(key);
     executable_shrink(e, &whole);
-    number_forms(e->eager, made);
+    number_forms(e->session, made);
     for (int i = 0; i < made->program->values.n; i++) /* it serves other lines, too */
         made->program->values.at[i]->where = NOWHERE;
     return plan_cache_keep(&e->plans, &whole, made, NULL, 0, NULL);
 }
 
-void eager_forms_free(eager_state *s)
+void eager_forms_free(eager_session *s)
 {
     for (int i = 0; i < s->forms.n; i++)
         free(s->forms.at[i]);

@@ -12,8 +12,8 @@ int trama_program_mark(trama_program *program)
 
 trama_value *trama_keep(trama_value *value)
 {
-    if (value && value->program->placed) {
-        eager_state *s = ((trama_executable *)value->program->hook_arg)->eager;
+    eager_session *s = value ? session_of(value->program) : NULL;
+    if (s) {
         for (int i = 0; i < s->kept.n; i++)
             if (s->kept.at[i] == value)
                 return value;
@@ -22,7 +22,7 @@ trama_value *trama_keep(trama_value *value)
     return value;
 }
 
-static bool is_kept(const eager_state *s, const trama_value *v)
+static bool is_kept(const eager_session *s, const trama_value *v)
 {
     for (int i = 0; i < s->kept.n; i++)
         if (s->kept.at[i] == v || value_storage(s->kept.at[i]) == v)
@@ -37,14 +37,15 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     value_ref at = from < e->n_value_refs ? e->at[from] : (value_ref){0};
     const trama_mesh *mesh = from < e->l.n_values ? e->l.mesh[from] : NULL;
     trama_layout layout = from < e->l.n_values ? e->l.value[from] : (trama_layout){0};
+    e->program->values.at[id] = v;
     executable_put(e, id, at);
     if (id != from && from < e->n_value_refs)
         executable_put(e, from, (value_ref){0});
+    v->computed = at.in != NULL;
     layouts_room(&e->l, id + 1, 1);
     e->l.mesh[id] = mesh;
     e->l.value[id] = layout;
     v->id = id;
-    e->program->values.at[id] = v;
     ARRAY_FREE(&v->effects);
     v->gradient_of = NULL;
     ARRAY_FREE(&v->step_parts);
@@ -54,15 +55,15 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     }
 }
 
-/* Before the op of a kept value is forgotten: what was only declared gets its content, an updated value is where its state
- * is. */
+/* Before the op of a kept value is forgotten: what was only declared gets its content, an updated value is where its
+ * state is. */
 static trama_status settle(trama_executable *e, trama_value *v)
 {
     trama_value *state = value_storage(v);
     if (v->kind != VALUE_RESULT)
         return TRAMA_OK;
     if (!state)
-        return e->place(e, v, e->single);
+        return session_place(e, v, e->single);
     executable_put(e, v->id, e->at[state->id]);
     return TRAMA_OK;
 }
@@ -99,18 +100,18 @@ static void forget_nodes(trama_program *p, int mark)
 
 trama_status trama_program_rewind(trama_program *p, int mark)
 {
-    if (!p || !p->placed)
+    if (!p || !p->session)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_program_rewind: the program is %s",
                           p ? "not in eager mode (trama_eager)" : "NULL");
     if (mark < 0 || mark > p->values.n)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
                           "trama_program_rewind: %d is no mark: trama_program_mark gave 0 to %d so far", mark,
                           p->values.n);
-    trama_executable *e = p->hook_arg;
+    trama_executable *e = session_of(p)->e;
     ARRAY(trama_value *) survivors = {0};
     trama_status status = TRAMA_OK;
     for (int i = mark; i < p->values.n; i++)
-        if (is_kept(e->eager, p->values.at[i]))
+        if (is_kept(e->session, p->values.at[i]))
             *ARRAY_PUSH(&survivors) = p->values.at[i];
     for (int i = 0; i < survivors.n && !status; i++)
         status = settle(e, survivors.at[i]);

@@ -60,7 +60,7 @@ static trama_status check_input(trama_where where, trama_executable *e, const ch
     if (own->kind != VALUE_INPUT)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is no input%s", call, own->name,
                           own->kind == VALUE_STATE ? "; state is set by trama_write" : "");
-    if (e->eager)
+    if (e->session)
         return trama_fail(where, TRAMA_E_UNSUPPORTED,
                           "%s: %s: inputs have no place in eager mode; use trama_constant or trama_tensor", call,
                           own->name);

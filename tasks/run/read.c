@@ -43,7 +43,7 @@ static trama_status reader_for(trama_executable *e, const trama_value *v, value_
 static trama_status find_reader(trama_executable *e, const trama_value *v, value_ref at, kept_plan **found, instance **in)
 {
     trama_layout everywhere = layout_uniform(e->readers, TRAMA_REPLICATE);
-    trama_status status = (e->copy ? e->copy : reader_for)(e, v, at, e->readers, &everywhere, found);
+    trama_status status = (e->session ? session_copy : reader_for)(e, v, at, e->readers, &everywhere, found);
     if (status || !(*found)->in)
         return status ? status : instance_create(e->context, &(*found)->s->of, &at, 1, in);
     (*found)->taken = true;

@@ -71,7 +71,7 @@ static trama_status move_value(trama_executable *e, trama_wrapped *w, value_ref 
         return status;
     submit(w, m);
     w->writer = to.in == w->in ? e : w->writer;
-    if (e->eager) {
+    if (e->session) {
         status = fence_wait(e->context, w->f, "a move");
         plan_cache_drop(&e->plans, is_move, NULL);
     }

@@ -143,7 +143,7 @@ typedef struct footprint {
 static inline footprint footprint_of(const eager *g)
 {
     must(trama_wait(g->e));
-    return (footprint){shard_pool(ctx), g->e->plans.n, g->e->eager->forms.n, memory_now()};
+    return (footprint){shard_pool(ctx), g->e->plans.n, g->e->session->forms.n, memory_now()};
 }
 
 static inline void eager_iteration(eager *g, model *m, int mark, bool read)
