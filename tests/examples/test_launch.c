@@ -103,7 +103,7 @@ START_TEST(a_killed_mpirun_ends_its_ranks_and_leaves_nothing_of_trama)
 {
     if (suite_skips(!has_open_mpi(), "launches of several ranks, there is no Open MPI"))
         return;
-    text_of(run("cd %s && mkdir home shared && : >lock && cat >rank <<'END'\n"
+    text_of(run("cd %s && mkdir home shared && : >lock && : >out && cat >rank <<'END'\n"
                 "exec 9<%s/lock; flock -s 9\n"
                 "exec ./fashion_mnist --data %s --mesh dp=2 --hidden 17 --batch 10 --epochs 1000000\n"
                 "END\n",
