@@ -238,10 +238,10 @@ trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_v
     trama_value *d = program_record(NULL, where, &trama_op_reshard, 1, &gradient, NULL);
     if (!d)
         return NULL;
-    d->colocated = x;
+    d->gradient.colocated = x;
     if (x->mesh && !layout_has(&x->layout, TRAMA_OPEN)) {
         d->mesh = x->mesh;
-        d->annotated = x->annotated;
+        d->annotated.where = x->annotated.where;
         d->layout = x->layout;
     }
     return program_run(d);

@@ -38,7 +38,7 @@ static trama_value *effect_of(trama_where where, trama_value *updated)
     if (!updated)
         return NULL;
     trama_value *effect = program_value(updated->program, where, VALUE_EFFECT, updated->dtype, TRAMA_SCALAR, "assign");
-    *ARRAY_PUSH(&effect->effects) = updated;
+    *ARRAY_PUSH(&effect->update.updated) = updated;
     return effect;
 }
 

@@ -122,7 +122,7 @@ static trama_status spread_meshes(completion *c)
             if (status)
                 return status;
             for (int o = 0; o < node->op->n_out; o++) {
-                const trama_value *colocated = node->out[o]->colocated;
+                const trama_value *colocated = node->out[o]->gradient.colocated;
                 const trama_mesh *own = colocated ? l->mesh[colocated->id] : mesh;
                 changed |= own && give_mesh(l, node->out[o], own);
             }

@@ -164,8 +164,8 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
             op->out[o] = op->in[o];
         } else if (!layout_has(value, TRAMA_OPEN)) {
             continue;
-        } else if (l->mesh[node->out[o]->id] != mesh && node->out[o]->colocated) {
-            *value = layout_colocated(&l->value[node->out[o]->colocated->id]);
+        } else if (l->mesh[node->out[o]->id] != mesh && node->out[o]->gradient.colocated) {
+            *value = layout_colocated(&l->value[node->out[o]->gradient.colocated->id]);
         } else if (l->mesh[node->out[o]->id] != mesh) {
             close_open_axes(value);
         } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {
@@ -191,8 +191,8 @@ trama_status complete_node(const trama_node *node, const trama_rule *rule, const
 static void place_gradient(const completion *c, const trama_value *v)
 {
     trama_layout *layout = &c->l->value[v->id];
-    const trama_value *x = v->gradient_of;
-    if (!(v->fetched || v->reduce_at_once) || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
+    const trama_value *x = v->gradient.of;
+    if (!(v->fetched || v->gradient.reduce_at_once) || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
         return;
     for (int a = 0; a < layout->naxes; a++) {
         const trama_placement *wanted = &c->l->value[x->id].axis[a];

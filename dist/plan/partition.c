@@ -185,7 +185,7 @@ static bool *find_ends(const trama_program *p, const bool *needed)
             if (!p->nodes.at[i]->op->updates)
                 ends[p->nodes.at[i]->in[t]->id] = false;
     for (int i = 0; i < p->values.n; i++)
-        ends[i] |= p->values.at[i]->gradient_of && p->values.at[i]->gradient_of->kind == VALUE_STATE;
+        ends[i] |= p->values.at[i]->gradient.of && p->values.at[i]->gradient.of->kind == VALUE_STATE;
     return ends;
 }
 

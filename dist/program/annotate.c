@@ -87,10 +87,10 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
     if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
         return program_fail(p, where, TRAMA_E_LAYOUT,
                             "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
-                            value->name, value->annotated.file, value->annotated.line);
+                            value->name, value->annotated.where.file, value->annotated.where.line);
     value->mesh = own;
-    value->given = program_given_mesh(p, mesh);
-    value->annotated = where;
+    value->annotated.given = program_given_mesh(p, mesh);
+    value->annotated.where = where;
     value->layout = parsed;
     return value;
 }
@@ -218,7 +218,7 @@ static bool has_meshes(trama_where where, trama_program *p, int n)
         const trama_value *v = p->values.at[i];
         const op_fixed *fixed = v->node ? v->node->fixed : NULL;
         const trama_mesh *mesh = v->mesh ? v->mesh : fixed ? fixed->mesh : NULL;
-        trama_where said = v->mesh || !fixed ? v->annotated : fixed->where;
+        trama_where said = v->mesh || !fixed ? v->annotated.where : fixed->where;
         int process = mesh ? process_beyond(n, mesh) : -1;
         if (process >= 0)
             return program_fail(p, where, TRAMA_E_ARGUMENT, "order: of %d processes, and %s (%s:%d) is on process %d",

@@ -4,7 +4,7 @@
 
 const trama_mesh *trama_annotation_mesh(const trama_value *value)
 {
-    return value ? value->given : NULL;
+    return value ? value->annotated.given : NULL;
 }
 
 bool trama_annotation_layout(const trama_value *value, trama_layout *layout)
@@ -63,8 +63,8 @@ trama_value *trama_annotation_clear_at(trama_where where, trama_value *value)
 {
     if (!value || !may_clear(where, value))
         return NULL;
-    value->mesh = value->given = NULL;
-    value->annotated = (trama_where){0};
+    value->mesh = value->annotated.given = NULL;
+    value->annotated.where = (trama_where){0};
     value->layout = (trama_layout){0};
     value->offload = false;
     if (value->node) {

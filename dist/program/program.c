@@ -27,10 +27,10 @@ void program_value_free(trama_value *v)
         return;
     free(v->name);
     free(v->data);
-    ARRAY_FREE(&v->effects);
-    ARRAY_FREE(&v->trained);
-    ARRAY_FREE(&v->raw);
-    ARRAY_FREE(&v->step_parts);
+    ARRAY_FREE(&v->update.updated);
+    ARRAY_FREE(&v->update.trained);
+    ARRAY_FREE(&v->update.raw);
+    ARRAY_FREE(&v->update.parts);
     free(v);
 }
 
@@ -196,7 +196,7 @@ trama_value *trama_state_at(trama_where where, trama_program *program, const cha
                             (unsigned long long)init->stream);
     trama_value *v = program_value(program, where, VALUE_STATE, dtype, shape, name);
     if (init)
-        v->init = *init;
+        v->state.init = *init;
     return leaf(v);
 }
 
@@ -205,7 +205,7 @@ trama_value *trama_parameter_at(trama_where where, trama_program *program, const
 {
     trama_value *v = trama_state_at(where, program, name, dtype, shape, init);
     if (v)
-        v->trainable = true;
+        v->state.trainable = true;
     return v;
 }
 
@@ -372,7 +372,7 @@ trama_value *program_record(trama_program *program, trama_where where, const tra
     for (int i = 0; i < op->n_out; i++) {
         char name[64];
         if (op->updates >> i & 1)
-            value_storage(in[i])->updated_by = node->id + 1;
+            value_storage(in[i])->state.updated_by = node->id + 1;
         snprintf(name, sizeof name, "%s%d", op->name, program->values.n);
         node->out[i] = program_value(program, where, VALUE_RESULT, dtype[i], rule_shape(&node->rule, i), name);
         node->out[i]->node = node;
@@ -462,8 +462,8 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
 
 static void need_value(const trama_value *v, bool *needed)
 {
-    for (int i = 0; i < v->effects.n; i++)
-        need_value(v->effects.at[i], needed);
+    for (int i = 0; i < v->update.updated.n; i++)
+        need_value(v->update.updated.at[i], needed);
     if (!v->node || needed[v->node->id])
         return;
     needed[v->node->id] = true;

@@ -13,7 +13,7 @@ typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFF
 /* The user's layouts for the operands of one op; those of its results are on the results. */
 typedef struct op_fixed {
     const trama_mesh *mesh;
-    const trama_mesh *given; /* the mesh as the user gave it; NULL: by no call of the user's */
+    const trama_mesh *given;             /* the mesh as the user gave it; NULL: by no call of the user's */
     trama_layout in[TRAMA_MAX_OPERANDS]; /* open where nothing was said */
     trama_where where;
     bool by_scope; /* said for all ops between trama_shard_begin and trama_shard_end */
@@ -41,6 +41,36 @@ typedef struct trama_node {
     unsigned wants; /* while gradients are derived: operands whose gradient is asked for */
 } trama_node;
 
+/* A call of the user's that said how a value lies. */
+typedef struct annotation {
+    const trama_mesh *given; /* the mesh with the user's names and parent; NULL: by no call of the user's */
+    trama_where where;
+} annotation;
+
+/* VALUE_STATE */
+typedef struct state_value {
+    trama_init init;
+    int updated_by; /* 1 + the number of the last node that writes it; 0: none */
+    bool trainable; /* a parameter */
+    bool terms;     /* may be partial: it lies like the value that it is updated with */
+} state_value;
+
+/* A gradient. */
+typedef struct gradient_value {
+    const trama_value *of; /* the value that it is the gradient of; NULL */
+    const trama_value
+        *colocated;      /* it is on the mesh of this value, and if it comes from another one lies like it; NULL */
+    bool reduce_at_once; /* where it is partial, lies as `of` does: more than an update reads it */
+} gradient_value;
+
+/* VALUE_EFFECT: the updated values that it stands for; and of trama_minimize: */
+typedef struct update_value {
+    ARRAY(trama_value *) updated;
+    ARRAY(trama_value *) trained, raw; /* parameters, and their gradients as they are derived */
+    int first, end;                    /* the nodes that make updates of them */
+    ARRAY(trama_value *) parts;        /* by trama_step_part, NULL where it has no such one */
+} update_value;
+
 struct trama_value {
     trama_program *program;
     int id;
@@ -51,26 +81,16 @@ struct trama_value {
     trama_where where;
     trama_node *node; /* VALUE_RESULT: its op, and which result it is */
     int result;
-    bool trainable;         /* VALUE_STATE: a parameter */
-    trama_init init;        /* VALUE_STATE */
-    int updated_by;         /* VALUE_STATE: 1 + the number of the last node that writes it; 0: none */
     void *data;             /* VALUE_CONSTANT */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
-    const trama_mesh *given; /* the same mesh with the user's names and parent; NULL: by no call of the user's */
-    trama_where annotated;  /* by which call of the user's */
-    trama_layout layout;
+    trama_layout layout;    /* with it */
+    annotation annotated;
     bool computed; /* by a session, or placed by it: annotating it comes too late */
-    bool terms;                     /* VALUE_STATE: may be partial: it lies like what it is updated with */
-    bool offload;                   /* rests in host memory */
-    bool fetched;                    /* in a target: the user may read it */
-    const trama_value *gradient_of; /* it is the gradient of this value; NULL */
-    const trama_value
-        *colocated;  /* it is on the mesh of this value, and if it comes from another one lies like it; NULL */
-    bool reduce_at_once; /* and where it is partial, lies as that value does: it is read by more than an update */
-    ARRAY(trama_value *) effects;          /* VALUE_EFFECT: the updated values it stands for */
-    ARRAY(trama_value *) trained, raw;     /* of trama_minimize: parameters, and their gradients as they are derived */
-    int updates_from, updates_to;          /* the nodes that make updates of them */
-    ARRAY(trama_value *) step_parts; /* VALUE_EFFECT of an optimizer: by trama_step_part, NULL where it has no such one */
+    bool offload;  /* rests in host memory */
+    bool fetched;  /* in a target: the user may read it */
+    state_value state;
+    gradient_value gradient;
+    update_value update;
 };
 
 /* Gradients are merged over k micro-steps; k 0: they are not. */
@@ -137,8 +157,8 @@ struct trama_program {
     ARRAY(trama_mesh *) given;  /* own copies of meshes that differ from their equals by names or parents */
     ARRAY(gradient_table) gradients;
     ARRAY(merged_gradient) merged; /* of recorded programs; in eager mode none */
-    node_role role; /* of nodes appended now */
-    int stage;        /* of nodes appended now; 1 + the stage, 0: none */
+    node_role role;                /* of nodes appended now */
+    int stage;                     /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;
     ARRAY(shard_scope) scopes; /* the innermost is the last */
     const trama_mesh *ops_on;  /* the mesh of nodes appended now; NULL: not said */
@@ -170,12 +190,13 @@ const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *m
 /* Parses a layout in the names of `given`, for the program's copy of that mesh. */
 trama_status program_layout(trama_program *program, const trama_mesh *given, int ndim, const char *source,
                             trama_layout *layout);
-/* Whether the user's order, where there is one, has all processes of the mesh; keeps the error, in which `call` asks. */
+/* Whether the user's order, where there is one, has all processes of the mesh; keeps the error, in which `call` asks.
+ */
 bool program_has_order(trama_where where, trama_program *program, const char *call, const char *name,
                        const trama_mesh *mesh);
 
-/* scope.c: a node that was appended gets what its scope says, and so does a value that got another name; false where the
- * program keeps an error of that. E_ORDER where a scope is open, in which `call` asks. */
+/* scope.c: a node that was appended gets what its scope says, and so does a value that got another name; false where
+ * the program keeps an error of that. E_ORDER where a scope is open, in which `call` asks. */
 bool scope_lay_out(trama_node *node);
 bool scope_name(trama_where where, trama_value *value);
 trama_status scope_check_closed(trama_where where, const trama_program *program, const char *call);
@@ -224,9 +245,9 @@ static inline bool value_is_leaf(const trama_value *v)
 /* The state that a value is or was written over; NULL for others. */
 trama_value *value_storage(trama_value *value);
 
-void value_text(text *out, const trama_value *value);   /* name and shape, for messages */
-void order_text(text *out, const process_order *order); /* a line, or nothing */
-void value_in_words(text *out, const trama_value *value);   /* all that was said of it, without the user's line */
+void value_text(text *out, const trama_value *value);     /* name and shape, for messages */
+void order_text(text *out, const process_order *order);   /* a line, or nothing */
+void value_in_words(text *out, const trama_value *value); /* all that was said of it, without the user's line */
 
 /* A program in words, without addresses: programs of equal lines compute the same. */
 typedef struct program_line {

@@ -27,7 +27,7 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
     *c = *v;
     c->program = p;
     c->name = trama_text_copy(v->name);
-    c->given = NULL; /* for the user only */
+    c->annotated.given = NULL; /* for the user only */
     if (v->data) {
         size_t bytes = (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype);
         c->data = trama_try_alloc(bytes);
@@ -38,23 +38,20 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
     }
     if (v->mesh)
         c->mesh = twin_mesh(p, from, v->mesh, &c->layout);
-    memset(&c->effects, 0, sizeof c->effects);
-    memset(&c->trained, 0, sizeof c->trained);
-    memset(&c->raw, 0, sizeof c->raw);
-    memset(&c->step_parts, 0, sizeof c->step_parts); /* for builders only */
+    c->update = (update_value){.first = v->update.first, .end = v->update.end}; /* parts are for builders only */
     return c;
 }
 
 static void link_value(trama_value *c, const trama_value *v)
 {
-    for (int e = 0; e < v->effects.n; e++)
-        *ARRAY_PUSH(&c->effects) = twin(c->program, v->effects.at[e]);
-    for (int i = 0; i < v->raw.n; i++) {
-        *ARRAY_PUSH(&c->trained) = twin(c->program, v->trained.at[i]);
-        *ARRAY_PUSH(&c->raw) = twin(c->program, v->raw.at[i]);
+    for (int e = 0; e < v->update.updated.n; e++)
+        *ARRAY_PUSH(&c->update.updated) = twin(c->program, v->update.updated.at[e]);
+    for (int i = 0; i < v->update.raw.n; i++) {
+        *ARRAY_PUSH(&c->update.trained) = twin(c->program, v->update.trained.at[i]);
+        *ARRAY_PUSH(&c->update.raw) = twin(c->program, v->update.raw.at[i]);
     }
-    c->gradient_of = twin(c->program, v->gradient_of);
-    c->colocated = twin(c->program, v->colocated);
+    c->gradient.of = twin(c->program, v->gradient.of);
+    c->gradient.colocated = twin(c->program, v->gradient.colocated);
 }
 
 static op_fixed *copy_fixed(const op_fixed *fixed, int n_in, trama_program *p, const trama_program *from)
@@ -107,7 +104,8 @@ trama_program *program_copy(const trama_program *program)
     for (int i = 0; i < program->targets.n; i++) {
         const trama_target *t = program->targets.at[i];
         trama_target *c = trama_alloc(sizeof *c);
-        *c = (trama_target){.program = p, .id = t->id, .name = trama_text_copy(t->name), .where = t->where, .merge = t->merge};
+        *c = (trama_target){
+            .program = p, .id = t->id, .name = trama_text_copy(t->name), .where = t->where, .merge = t->merge};
         for (int v = 0; v < t->values.n; v++)
             *ARRAY_PUSH(&c->values) = twin(p, t->values.at[v]);
         *ARRAY_PUSH(&p->targets) = c;

@@ -121,8 +121,8 @@ void order_text(text *out, const process_order *order)
 
 static void state_text(text *t, const trama_value *v)
 {
-    const trama_init *init = &v->init;
-    text_add(t, "%s", v->trainable ? "parameter" : "state");
+    const trama_init *init = &v->state.init;
+    text_add(t, "%s", v->state.trainable ? "parameter" : "state");
     if (init->low != init->high)
         text_add(t, " from %.17g to %.17g, seed %llu, stream %llu", init->low, init->high,
                  (unsigned long long)init->seed, (unsigned long long)init->stream);
@@ -164,8 +164,8 @@ void value_in_words(text *t, const trama_value *v)
     value_text(t, v);
     text_add(t, " = ");
     source_text(t, v);
-    for (int e = 0; e < v->effects.n; e++)
-        text_add(t, " %s", v->effects.at[e]->name);
+    for (int e = 0; e < v->update.updated.n; e++)
+        text_add(t, " %s", v->update.updated.at[e]->name);
     if (v->mesh) {
         text_add(t, " on ");
         mesh_text(t, v->mesh);

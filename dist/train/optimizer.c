@@ -82,7 +82,7 @@ trama_value *trama_update_slot(const trama_update *u, const char *suffix)
     if (v && !v->mesh && u->parameter->mesh) { /* as the user laid the parameter out */
         v->mesh = u->parameter->mesh;
         v->layout = u->parameter->layout;
-        v->annotated = u->parameter->annotated;
+        v->annotated.where = u->parameter->annotated.where;
     }
     return v;
 }
@@ -90,7 +90,7 @@ trama_value *trama_update_slot(const trama_update *u, const char *suffix)
 static void add_effect(const trama_updates *all, trama_value *updated)
 {
     if (updated)
-        *ARRAY_PUSH(&all->effect->effects) = updated;
+        *ARRAY_PUSH(&all->effect->update.updated) = updated;
 }
 
 /* ---- What a rule asks for ---- */
@@ -332,7 +332,7 @@ static void settle_gradients(const trama_program *p, int first_node)
 {
     for (int i = first_node; i < p->nodes.n; i++)
         for (int t = 0; t < p->nodes.at[i]->op->n_in && !p->nodes.at[i]->op->updates; t++)
-            p->nodes.at[i]->in[t]->reduce_at_once |= p->nodes.at[i]->in[t]->gradient_of != NULL;
+            p->nodes.at[i]->in[t]->gradient.reduce_at_once |= p->nodes.at[i]->in[t]->gradient.of != NULL;
 }
 
 /* Everything behind the gradients. */
@@ -341,18 +341,18 @@ static void append_updates(trama_updates *all, int n, trained *parameters)
     int first_node = all->program->nodes.n, outer_stage = all->program->stage;
     for (int i = 0; i < n; i++)
         if (parameters[i].gradient) {
-            *ARRAY_PUSH(&all->effect->trained) = parameters[i].parameter;
-            *ARRAY_PUSH(&all->effect->raw) = parameters[i].gradient;
+            *ARRAY_PUSH(&all->effect->update.trained) = parameters[i].parameter;
+            *ARRAY_PUSH(&all->effect->update.raw) = parameters[i].gradient;
         }
-    all->effect->updates_from = first_node;
+    all->effect->update.first = first_node;
     for (int i = 0; i < n; i++)
-        if (parameters[i].gradient && !parameters[i].gradient->gradient_of)
-            parameters[i].gradient->gradient_of = parameters[i].parameter;
+        if (parameters[i].gradient && !parameters[i].gradient->gradient.of)
+            parameters[i].gradient->gradient.of = parameters[i].parameter;
     prepare_gradients(all, n, parameters);
     update_all(all, n, parameters);
     if (all->scale)
         update_scale(all);
-    all->effect->updates_to = all->program->nodes.n;
+    all->effect->update.end = all->program->nodes.n;
     settle_gradients(all->program, first_node);
     all->program->stage = outer_stage;
 }
@@ -399,8 +399,8 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     if (derive(&all, scaled_loss(&all, loss), &list)) {
         all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
         for (int i = 0; i < TRAMA_N_STEP_PARTS; i++)
-            *ARRAY_PUSH(&all.effect->step_parts) = NULL;
-        all.step = all.effect->step_parts.at;
+            *ARRAY_PUSH(&all.effect->update.parts) = NULL;
+        all.step = all.effect->update.parts.at;
         all.step[TRAMA_STEP_SCALE] = all.scale;
         append_updates(&all, list.n, list.at);
     }
@@ -427,8 +427,8 @@ trama_value *trama_step_value_at(trama_where where, trama_value *minimized, tram
     if (!minimized)
         return NULL;
     if ((unsigned)part >= TRAMA_N_STEP_PARTS || minimized->kind != VALUE_EFFECT ||
-        (int)part >= minimized->step_parts.n || !minimized->step_parts.at[part])
+        (int)part >= minimized->update.parts.n || !minimized->update.parts.at[part])
         return program_fail(minimized->program, where, TRAMA_E_ARGUMENT, "step value: %s has no %s", minimized->name,
                             (unsigned)part < TRAMA_N_STEP_PARTS ? names[part] : "such thing");
-    return minimized->step_parts.at[part];
+    return minimized->update.parts.at[part];
 }

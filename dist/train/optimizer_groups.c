@@ -68,7 +68,7 @@ static bool is_listed(const char *names, const char *name)
 
 static bool is_trained(const trama_value *v)
 {
-    return v && v->trainable && trama_dtype_is_float(v->dtype);
+    return v && v->state.trainable && trama_dtype_is_float(v->dtype);
 }
 
 /* Every name is that of a parameter. */

@@ -64,7 +64,7 @@ static trama_status place_constant(trama_executable *e, const trama_value *v)
 
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout)
 {
-    if (layout_has(layout, TRAMA_PARTIAL) && !v->terms)
+    if (layout_has(layout, TRAMA_PARTIAL) && !v->state.terms)
         return trama_fail(v->where, TRAMA_E_LAYOUT, "%s: state cannot be partial; leave the axis R or S", v->name);
     return TRAMA_OK;
 }
@@ -83,7 +83,7 @@ static trama_status place(trama_executable *e, const trama_value *v)
 /* Buffers of merged gradients wait for a cycle of more than one micro-step. */
 static bool has_first_content(const trama_value *v)
 {
-    return (v->kind == VALUE_STATE && !v->terms) || v->kind == VALUE_CONSTANT ||
+    return (v->kind == VALUE_STATE && !v->state.terms) || v->kind == VALUE_CONSTANT ||
            (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
 }
 
@@ -92,7 +92,7 @@ trama_status buffers_place(trama_executable *e, const target_form *t)
     trama_status status = TRAMA_OK;
     for (int i = 0; i < t->leaves.n && !status; i++) {
         const trama_value *v = e->program->values.at[t->leaves.at[i]];
-        if (v->terms && !e->at[v->id].in)
+        if (v->state.terms && !e->at[v->id].in)
             status = place(e, v);
     }
     return status;
@@ -135,12 +135,12 @@ static void map_processes(trama_executable *e)
 /* What both programs read lies as it does in plain training. */
 static void lay_leaves_as_plain(trama_executable *e)
 {
-    for (int i = 0; i < e->plain->values.n; i++) {
+    for (int i = 0; i < e->plain.program->values.n; i++) {
         trama_value *v = e->program->values.at[i];
-        if (v->kind > VALUE_CONSTANT || e->plain_l.mesh[i] == e->single)
+        if (v->kind > VALUE_CONSTANT || e->plain.l.mesh[i] == e->single)
             continue;
-        v->mesh = program_mesh(e->program, e->plain_l.mesh[i]);
-        v->layout = e->plain_l.value[i];
+        v->mesh = program_mesh(e->program, e->plain.l.mesh[i]);
+        v->layout = e->plain.l.value[i];
         v->layout.mask = mesh_mask(v->mesh, v->layout.mask);
     }
 }
@@ -149,8 +149,8 @@ static trama_status complete_both(trama_executable *e)
 {
     int64_t nominal = context_config(e->context)->nominal;
     trama_status status = TRAMA_OK;
-    if (e->plain) {
-        status = complete_program(e->plain, nominal, e->single, &e->plain_l);
+    if (e->plain.program) {
+        status = complete_program(e->plain.program, nominal, e->single, &e->plain.l);
         if (!status)
             lay_leaves_as_plain(e);
     }
@@ -209,11 +209,11 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     executable_begin(where, context, own, &e);
     e->owns_program = true;
     for (int i = 0; i < own->nodes.n; i++)
-        e->own_ops |= own->nodes.at[i]->op->own != NULL;
+        e->kernels.may_fail |= own->nodes.at[i]->op->own != NULL;
     if (made)
-        e->plain = program_copy(program);
-    if (made && e->plain->status) /* no memory */
-        own = e->plain;
+        e->plain.program = program_copy(program);
+    if (made && e->plain.program->status) /* no memory */
+        own = e->plain.program;
     executable_put(e, e->program->values.n, (value_ref){0});
     status = own->status ? trama_fail(NOWHERE, own->status, "%s", own->error) : complete_and_place(e);
     if (!status)
@@ -245,7 +245,7 @@ trama_status trama_executable_destroy(trama_executable **executable)
         return TRAMA_E_ORDER;
     trama_executable *e = *executable;
     trama_status order = call_destroy(e);
-    bool told = e->refusal;
+    bool told = e->kernels.refusal;
     trama_wait(e);
     fence_wait_all(e->context, "trama_executable_destroy");
     trama_status status = told || order ? order : executable_agree(e, "trama_executable_destroy");
@@ -259,18 +259,18 @@ trama_status trama_executable_destroy(trama_executable **executable)
     plan_cache_free(&e->plans);
     plan_cache_free(&e->asked);
     wrapped_forget(e);
-    for (int i = 0; i < e->max_in_flight; i++)
-        fence_free(e->fences[i]);
-    free(e->fences);
+    for (int i = 0; i < e->runs.max; i++)
+        fence_free(e->runs.fences[i]);
+    free(e->runs.fences);
     free(e->at);
     layouts_free(&e->l);
-    layouts_free(&e->plain_l);
+    layouts_free(&e->plain.l);
     map_destroy(&e->map);
     if (e->owns_program)
         trama_program_destroy(&e->program);
-    trama_program_destroy(&e->plain);
+    trama_program_destroy(&e->plain.program);
     context_leave(e->context, &e->tenant);
-    free(e->refusal);
+    free(e->kernels.refusal);
     free(e);
     *executable = NULL;
     return status;

@@ -242,13 +242,13 @@ compiled_program *compile_move(const planning *p, const char *name, value_ref fr
 /* Uniform from the parameter's stream, or constant. */
 const trama_op *state_source(const trama_value *v, trama_attributes *a)
 {
-    const trama_op *op = v->init.low == v->init.high ? &trama_op_fill : &trama_op_uniform;
+    const trama_op *op = v->state.init.low == v->state.init.high ? &trama_op_fill : &trama_op_uniform;
     *a = (trama_attributes){.integer = {[SOURCE_DTYPE] = v->dtype, [SOURCE_NDIM] = v->shape.ndim},
-                            .real = {v->init.low, v->init.high}};
+                            .real = {v->state.init.low, v->state.init.high}};
     memcpy(&a->integer[SOURCE_DIM], v->shape.dim, (size_t)v->shape.ndim * sizeof *v->shape.dim);
     if (op == &trama_op_uniform) {
-        a->integer[SOURCE_SEED] = (int64_t)v->init.seed;
-        a->integer[SOURCE_STREAM] = (int64_t)v->init.stream;
+        a->integer[SOURCE_SEED] = (int64_t)v->state.init.seed;
+        a->integer[SOURCE_STREAM] = (int64_t)v->state.init.stream;
     } else {
         a->real[SOURCE_HIGH] = 0;
     }

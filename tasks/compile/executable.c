@@ -62,12 +62,12 @@ trama_status executable_begin(trama_where where, trama_context *context, trama_p
     e->map = map_by_order(processes, program->order.place, context_machine(context));
     own_meshes(e);
     e->planning = planning_in(context, e->map);
-    e->planning.faults = &e->faults;
-    e->faults.context = context;
-    e->max_in_flight = e->ahead = choose_max_in_flight(program, config);
-    e->fences = trama_alloc((size_t)e->max_in_flight * sizeof(fence *));
-    for (int i = 0; i < e->max_in_flight; i++)
-        e->fences[i] = fence_new(context);
+    e->planning.faults = &e->kernels.faults;
+    e->kernels.faults.context = context;
+    e->runs.max = e->runs.ahead = choose_max_in_flight(program, config);
+    e->runs.fences = trama_alloc((size_t)e->runs.max * sizeof(fence *));
+    for (int i = 0; i < e->runs.max; i++)
+        e->runs.fences[i] = fence_new(context);
     e->tenant = (context_tenant){.what = where.file ? "the executable" : "the executable of an eager program",
                                  .ends = "trama_executable_destroy",
                                  .where = where};
@@ -166,26 +166,26 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 
 trama_status executable_agree(trama_executable *e, const char *call)
 {
-    if (!e->own_ops)
+    if (!e->kernels.may_fail)
         return TRAMA_OK;
-    if (e->refusal)
-        return trama_fail(NOWHERE, TRAMA_E_KERNEL, "%s", e->refusal);
-    trama_status status = context_agree(e->context, call, faults_status(&e->faults));
+    if (e->kernels.refusal)
+        return trama_fail(NOWHERE, TRAMA_E_KERNEL, "%s", e->kernels.refusal);
+    trama_status status = context_agree(e->context, call, faults_status(&e->kernels.faults));
     if (status == TRAMA_E_KERNEL)
-        e->refusal = trama_text_copy(trama_error());
+        e->kernels.refusal = trama_text_copy(trama_error());
     return status;
 }
 
 trama_status executable_fault(trama_executable *e)
 {
-    return context_ranks(e->context) == 1 ? executable_agree(e, "") : faults_status(&e->faults);
+    return context_ranks(e->context) == 1 ? executable_agree(e, "") : faults_status(&e->kernels.faults);
 }
 
 trama_status executable_begin_call(trama_executable *e, trama_where where, const char *call, const char *words)
 {
     if (context_check(NOWHERE, call))
         return TRAMA_E_ORDER;
-    trama_status known = e->refusal || context_ranks(e->context) == 1 ? executable_agree(e, call) : TRAMA_OK;
+    trama_status known = e->kernels.refusal || context_ranks(e->context) == 1 ? executable_agree(e, call) : TRAMA_OK;
     return known ? known : context_call(e->context, where, call, words);
 }
 
@@ -214,8 +214,8 @@ trama_status trama_wait(trama_executable *e)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_wait: the executable is NULL");
     if (context_check(NOWHERE, "trama_wait"))
         return TRAMA_E_ORDER;
-    for (int i = 0; i < e->max_in_flight; i++)
-        fence_wait(e->context, e->fences[i], "trama_wait");
+    for (int i = 0; i < e->runs.max; i++)
+        fence_wait(e->context, e->runs.fences[i], "trama_wait");
     if (e->session)
         session_wait(e);
     return executable_fault(e);
@@ -234,21 +234,21 @@ trama_status executable_make_room(trama_executable *e, int steps, const char *ca
 {
     enum { FEW = 2, STEPS = 256 }; /* of more steps each comes out of the cache when it is run */
     int most = (int)max_i64(FEW, STEPS / max_i64(1, steps));
-    e->ahead = context_config(e->context)->max_in_flight ? e->max_in_flight : (int)min_i64(e->max_in_flight, most);
-    trama_status status = executable_wait_run(e, e->runs - e->ahead, call);
-    return status ? status : executable_wait_run(e, e->runs - e->max_in_flight, call);
+    e->runs.ahead = context_config(e->context)->max_in_flight ? e->runs.max : (int)min_i64(e->runs.max, most);
+    trama_status status = executable_wait_run(e, e->runs.n - e->runs.ahead, call);
+    return status ? status : executable_wait_run(e, e->runs.n - e->runs.max, call);
 }
 
 /* A caller that is as far ahead as it may sleeps until half of these runs are done, one wake-up for several; not where
  * the user has set max_in_flight: then only for the run that fills it. */
 trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call)
 {
-    fence *f = i < 0 || i < e->runs - e->max_in_flight ? NULL : e->fences[i % e->max_in_flight];
+    fence *f = i < 0 || i < e->runs.n - e->runs.max ? NULL : e->runs.fences[i % e->runs.max];
     if (!f || fence_done(f))
         return TRAMA_OK;
-    int more = context_config(e->context)->max_in_flight ? 0 : (e->ahead - 1) / 2;
-    int64_t half = i + more < e->runs ? i + more : e->runs - 1;
-    trama_status status = fence_wait(e->context, e->fences[half % e->max_in_flight], call);
+    int more = context_config(e->context)->max_in_flight ? 0 : (e->runs.ahead - 1) / 2;
+    int64_t half = i + more < e->runs.n ? i + more : e->runs.n - 1;
+    trama_status status = fence_wait(e->context, e->runs.fences[half % e->runs.max], call);
     return status ? status : fence_wait(e->context, f, call);
 }
 

@@ -53,6 +53,35 @@ static inline target_run target_now(target_state *t, bool ends_cycle)
     return (target_run){&t->form[TARGET_RUN], t->cycle.k && ends_cycle ? 2 : 1};
 }
 
+/* Where targets merge gradients: the program without; its state lies alike. */
+typedef struct plain_program {
+    trama_program *program; /* own; NULL: none merges */
+    layouts l;
+} plain_program;
+
+/* Runs that were submitted. */
+typedef struct submitted_runs {
+    int max;        /* in flight at most, */
+    int ahead;      /* and of the target that ran last: fewer where its runs have many steps */
+    fence **fences; /* [max] of run i mod max */
+    int64_t n;
+    int64_t steps; /* runs, where a whole cycle of micro-steps is one */
+} submitted_runs;
+
+/* Kernels that fail. */
+typedef struct failing_kernels {
+    bool may_fail; /* the program has ops that users defined */
+    faults faults; /* of this rank */
+    char *refusal; /* the message of every later call, once all ranks know of a failure; NULL */
+} failing_kernels;
+
+/* Objects of the user's that have to know when the executable goes. */
+typedef struct open_objects {
+    struct trama_reading *readings;        /* the last one first */
+    struct trama_watch *watches;           /* the first of them */
+    ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
+} open_objects;
+
 struct eager_session;
 
 struct trama_executable {
@@ -63,25 +92,17 @@ struct trama_executable {
     bool owns_program;
     const trama_mesh *single, *readers; /* one process; one process a rank */
     layouts l;
-    trama_program *plain; /* where targets merge gradients: the program without; its state lies alike. Or NULL */
-    layouts plain_l;
+    plain_program plain;
     process_map *map;
     planning planning;
     int n_value_refs;
-    value_ref *at;               /* [value id] where its content is now; holds the instances */
+    value_ref *at; /* [value id] where its content is now; holds the instances */
     plan_cache plans;
     plan_cache asked; /* plans of inputs for questions, which one rank may ask alone */
     ARRAY(target_state) targets;
-    struct trama_reading *readings;        /* under way; the last one first */
-    struct trama_watch *watches;           /* the first of them */
-    ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
-    int max_in_flight, ahead; /* runs under way at most; of the target that ran last, fewer where they have many steps */
-    fence **fences;  /* [max_in_flight] of run i mod max_in_flight */
-    int64_t runs;
-    int64_t steps; /* runs, where a whole cycle of micro-steps is one */
-    bool own_ops;  /* it has ops that users defined, whose kernels may fail */
-    faults faults; /* of this rank */
-    char *refusal; /* what all ranks know of a kernel that failed: no call does anything any more; NULL: nothing */
+    submitted_runs runs;
+    failing_kernels kernels;
+    open_objects open;
     struct eager_session *session; /* eager mode: it runs the ops; NULL: targets are compiled */
 };
 

@@ -61,7 +61,7 @@ static void prepare(target_form *t, const trama_target *target, const layouts *l
 
 trama_status targets_prepare(trama_executable *e, const accumulation *made)
 {
-    int n = e->plain ? e->plain->targets.n : e->program->targets.n; /* without those that were made of them */
+    int n = e->plain.program ? e->plain.program->targets.n : e->program->targets.n; /* without those that were made of them */
     trama_status status = TRAMA_OK;
     for (int i = 0; i < n; i++) {
         target_state *t = ARRAY_PUSH(&e->targets);
@@ -69,7 +69,7 @@ trama_status targets_prepare(trama_executable *e, const accumulation *made)
         if (!made || !made[i].apply)
             continue;
         prepare(&t->form[TARGET_APPLY], made[i].apply, &e->l, &t->form[TARGET_RUN]);
-        prepare(&t->form[TARGET_PLAIN], e->plain->targets.at[i], &e->plain_l, NULL);
+        prepare(&t->form[TARGET_PLAIN], e->plain.program->targets.at[i], &e->plain.l, NULL);
         memcpy(t->cycle.scalar, made[i].scalar, sizeof t->cycle.scalar);
     }
     for (int i = 0; i < e->targets.n && !status; i++)

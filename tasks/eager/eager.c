@@ -302,7 +302,7 @@ static trama_status run_node(trama_executable *e, const trama_node *node)
 static void lay_colocated(const trama_executable *e, const trama_node *node)
 {
     trama_value *v = node->out[0];
-    const trama_value *colocated = v->colocated;
+    const trama_value *colocated = v->gradient.colocated;
     if (!colocated || v->mesh || !colocated->computed || e->l.mesh[colocated->id] == e->l.mesh[node->in[0]->id])
         return;
     v->mesh = e->l.mesh[colocated->id];
@@ -330,7 +330,7 @@ static void run_recorded(program_session *session, trama_node *node)
 {
     trama_executable *e = ((eager_session *)session)->e;
     lay_colocated(e, node);
-    e->own_ops |= node->op->own != NULL;
+    e->kernels.may_fail |= node->op->own != NULL;
     if (node->op->n_in == 0)
         return; /* placed when first used, on the mesh where that is */
     trama_status status = call_op(e, node);

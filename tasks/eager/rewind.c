@@ -46,9 +46,9 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     e->l.mesh[id] = mesh;
     e->l.value[id] = layout;
     v->id = id;
-    ARRAY_FREE(&v->effects);
-    v->gradient_of = NULL;
-    ARRAY_FREE(&v->step_parts);
+    ARRAY_FREE(&v->update.updated);
+    v->gradient.of = NULL;
+    ARRAY_FREE(&v->update.parts);
     if (v->kind == VALUE_RESULT) {
         v->kind = VALUE_CONSTANT;
         v->node = NULL;
@@ -94,8 +94,8 @@ static void forget_nodes(trama_program *p, int mark)
         program_node_free(p->nodes.at[i]);
     p->nodes.n = n;
     for (int i = 0; i < p->values.n; i++)
-        if (p->values.at[i]->updated_by > n)
-            p->values.at[i]->updated_by = 0;
+        if (p->values.at[i]->state.updated_by > n)
+            p->values.at[i]->state.updated_by = 0;
 }
 
 trama_status trama_program_rewind(trama_program *p, int mark)

@@ -43,7 +43,7 @@ trama_status input_buffers(trama_executable *e, const trama_value *v, trama_shap
     executable_shrink(e, &key);
     instance *in = NULL;
     compiled_program *s = compile_feed(&e->planning, v, shape, e->l.mesh[v->id], &e->l.value[v->id]);
-    trama_status status = instance_create(e->context, &s->of, NULL, e->max_in_flight, &in);
+    trama_status status = instance_create(e->context, &s->of, NULL, e->runs.max, &in);
     if (status)
         return compiled_program_destroy(&s), status;
     *found = plan_cache_keep(&e->plans, &key, s, in, 0, NULL);

@@ -69,14 +69,14 @@ trama_status reading_start(trama_where where, const char *call, trama_executable
         return status;
     trama_reading *started = trama_alloc(sizeof *started);
     *started = (trama_reading){.e = e,
-                               .next = e->readings,
+                               .next = e->open.readings,
                                .plan = made,
                                .in = in,
                                .f = fence_new(e->context),
                                .where = where,
                                .name = trama_text_copy(value->name)};
-    instance_submit(in, e->runs, started->f);
-    *reading = e->readings = started;
+    instance_submit(in, e->runs.n, started->f);
+    *reading = e->open.readings = started;
     return TRAMA_OK;
 }
 
@@ -109,7 +109,7 @@ bool trama_read_ready(const trama_reading *reading)
 static void leave(trama_reading *r)
 {
     trama_executable *e = r->e;
-    trama_reading **at = &e->readings;
+    trama_reading **at = &e->open.readings;
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
@@ -121,8 +121,8 @@ static void leave(trama_reading *r)
 
 void readings_end(trama_executable *e)
 {
-    while (e->readings)
-        leave(e->readings);
+    while (e->open.readings)
+        leave(e->open.readings);
 }
 
 static trama_status free_reading(trama_reading **reading, trama_status status)

@@ -231,9 +231,9 @@ static void submit_form(trama_executable *e, const target_form *t, instance *in,
 {
     for (int i = t->carried; i < t->leaves.n; i++) {
         instance *leaf = e->at[t->leaves.at[i]].in;
-        leaf->slot_used[leaf->slot] = e->runs;
+        leaf->slot_used[leaf->slot] = e->runs.n;
     }
-    instance_submit(in, e->runs, f);
+    instance_submit(in, e->runs.n, f);
     for (int i = 0; i < t->results.n; i++)
         executable_put(e, t->results.at[i], (value_ref){in, t->results.at[i]});
 }
@@ -247,14 +247,14 @@ trama_status target_submit(trama_where where, trama_executable *e, target_state 
     if (!status) {
         for (int i = 0; i < run.n; i++)
             steps += in[i]->of->plan->steps.n;
-        fence *f = e->fences[e->runs % e->max_in_flight];
+        fence *f = e->runs.fences[e->runs.n % e->runs.max];
         executable_make_room(e, steps, "trama_run");
-        context_step(e->context, e->steps, in_cycle ? of->cycle.at : -1);
+        context_step(e->context, e->runs.steps, in_cycle ? of->cycle.at : -1);
         for (int i = 0; i < run.n; i++)
             submit_form(e, &run.form[i], in[i], f);
         context_step(e->context, -1, -1);
-        e->steps += applies;
-        e->runs++;
+        e->runs.steps += applies;
+        e->runs.n++;
     }
     for (int i = 0; i < run.n; i++)
         instance_release(&in[i]);

@@ -21,9 +21,9 @@ trama_status trama_watch_create_at(trama_where where, trama_executable *e, int l
     if (context_check(where, "trama_watch_create"))
         return TRAMA_E_ORDER;
     trama_watch *w = trama_alloc(sizeof *w);
-    *w = (trama_watch){.e = e, .next = e->watches, .lag = lag};
+    *w = (trama_watch){.e = e, .next = e->open.watches, .lag = lag};
     w->reading = trama_alloc((size_t)(lag + 1) * sizeof(trama_reading *));
-    *watch = e->watches = w;
+    *watch = e->open.watches = w;
     return TRAMA_OK;
 }
 
@@ -113,7 +113,7 @@ trama_status trama_watch_destroy(trama_watch **watch)
         return TRAMA_E_ORDER;
     trama_watch *w = *watch;
     drop_all(w);
-    for (trama_watch **at = w->e ? &w->e->watches : NULL; at && *at; at = &(*at)->next)
+    for (trama_watch **at = w->e ? &w->e->open.watches : NULL; at && *at; at = &(*at)->next)
         if (*at == w) {
             *at = w->next;
             break;
@@ -126,9 +126,9 @@ trama_status trama_watch_destroy(trama_watch **watch)
 
 void watches_end(trama_executable *e)
 {
-    for (trama_watch *w = e->watches; w; w = w->next) {
+    for (trama_watch *w = e->open.watches; w; w = w->next) {
         drop_all(w);
         w->e = NULL;
     }
-    e->watches = NULL;
+    e->open.watches = NULL;
 }

@@ -138,7 +138,7 @@ trama_status trama_wait_wrapped(trama_wrapped *w)
     trama_status status = wrapped_check(NOWHERE, "trama_wait_wrapped", w, NULL);
     if (!status)
         status = wait_for(w);
-    return status || !w->writer ? status : faults_status(&w->writer->faults);
+    return status || !w->writer ? status : faults_status(&w->writer->kernels.faults);
 }
 
 static void let_go(trama_wrapped *w)
@@ -151,36 +151,36 @@ static void let_go(trama_wrapped *w)
 static void forget_released(trama_executable *e)
 {
     int n = 0;
-    for (int i = 0; i < e->wrapped.n; i++) {
-        trama_wrapped *w = e->wrapped.at[i];
+    for (int i = 0; i < e->open.wrapped.n; i++) {
+        trama_wrapped *w = e->open.wrapped.at[i];
         if (w->released)
             plan_cache_drop(&e->plans, plan_names, w->in);
         if (w->released && w->in->holders == 1)
             let_go(w);
         else
-            e->wrapped.at[n++] = w;
+            e->open.wrapped.at[n++] = w;
     }
-    e->wrapped.n = n;
+    e->open.wrapped.n = n;
 }
 
 void wrapped_seen(trama_executable *e, trama_wrapped *w)
 {
-    for (int i = 0; i < e->wrapped.n; i++)
-        if (e->wrapped.at[i] == w)
+    for (int i = 0; i < e->open.wrapped.n; i++)
+        if (e->open.wrapped.at[i] == w)
             return;
     forget_released(e);
-    *ARRAY_PUSH(&e->wrapped) = w;
+    *ARRAY_PUSH(&e->open.wrapped) = w;
     w->users++;
 }
 
 void wrapped_forget(trama_executable *e)
 {
-    for (int i = 0; i < e->wrapped.n; i++) {
-        if (e->wrapped.at[i]->writer == e)
-            e->wrapped.at[i]->writer = NULL;
-        let_go(e->wrapped.at[i]);
+    for (int i = 0; i < e->open.wrapped.n; i++) {
+        if (e->open.wrapped.at[i]->writer == e)
+            e->open.wrapped.at[i]->writer = NULL;
+        let_go(e->open.wrapped.at[i]);
     }
-    ARRAY_FREE(&e->wrapped);
+    ARRAY_FREE(&e->open.wrapped);
 }
 
 void wrapped_forget_sources(trama_wrapped *w)

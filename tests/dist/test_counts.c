@@ -141,7 +141,7 @@ static void expect_cycle(simulation *s, const trama_program *program, int ranks,
             for (int i = 0; i < plans[part]->exchanges.n; i++) {
                 const plan_exchange *e = &plans[part]->exchanges.at[i];
                 bytes += e->received * (part ? 1 : k);
-                n += program->values.at[e->value]->gradient_of ? e->messages : 0;
+                n += program->values.at[e->value]->gradient.of ? e->messages : 0;
             }
         ck_assert_msg(n == messages, "%s, k = %d: gradients take rank %d %d messages, not %d", name, k, r, n, messages);
         ck_assert_msg(bytes == received, "%s, k = %d: rank %d receives %lld bytes in a cycle, not %lld", name, k, r,

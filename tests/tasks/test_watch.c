@@ -92,7 +92,7 @@ static int window_of_inputs(int set, int64_t bytes)
     trama_value *x = trama_input(p, "x", TRAMA_U8, TRAMA_SHAPE(bytes));
     trama_target_create(p, "run", trama_max(x));
     trama_executable *e = compile(p);
-    int window = e->max_in_flight;
+    int window = e->runs.max;
     must(trama_executable_destroy(&e));
     trama_program_destroy(&p);
     stop();
