@@ -37,7 +37,7 @@ static trama_status exchange_cards(trama_context *c, trama_status status, const 
     if (!status)
         status = gpus_wanted(c, gpus);
     if (!status)
-        status = load_topology(&c->topology, c->n_seen > 0);
+        status = load_topology(&c->topology, c->gpu.n_seen > 0);
     status = context_agree(c, "trama_start", status);
     if (status)
         return status;
@@ -62,12 +62,12 @@ static void warn_of_idle_cores(const trama_context *c, const node_card *cards)
 {
     int rank = c->comm.rank, used = node_pus(cards, c->comm.ranks, rank);
     int all = hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(c->topology));
-    if (c->messages && c->started_starpu && node_local_rank(cards, rank) == 0 && 2 * used <= all)
+    if (c->driver.messages && c->driver.started_starpu && node_local_rank(cards, rank) == 0 && 2 * used <= all)
         context_log(
             c, TRAMA_LOG_WARNING,
             "rank %d: the launcher bound this node's %d ranks to %d of its %d processors; mpirun --bind-to none, "
             "or --map-by slot:PE=n, gives them more",
-            rank, c->local_ranks, used, all);
+            rank, c->node.ranks, used, all);
 }
 
 static trama_status start_starpu(trama_context *c, const node_card *cards)
@@ -75,10 +75,10 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
     place_claim claim = {.quota = cards[c->comm.rank].quota, .workers = c->config.workers};
     claim.allowed = c->allowed = hwloc_bitmap_alloc();
     node_allowed(&cards[c->comm.rank], c->allowed);
-    claim.sharers = c->sharers = node_sharers(cards, c->comm.ranks, c->comm.rank, &claim.index);
-    c->quota = claim.quota;
-    c->own_clock = node_index(cards, c->comm.rank) != node_index(cards, 0);
-    c->local_ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
+    claim.sharers = c->node.sharers = node_sharers(cards, c->comm.ranks, c->comm.rank, &claim.index);
+    c->node.quota = claim.quota;
+    c->trace.own_clock = node_index(cards, c->comm.rank) != node_index(cards, 0);
+    c->node.ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
     gpus_take(c, cards);
     trama_status status = driver_prepare(c, &claim);
     if (node_overlap(cards, c->comm.ranks, c->comm.rank)) {
@@ -86,7 +86,7 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
         c->cores.even = false;
     }
     if (!status && !starpu_is_initialized())
-        status = room_check(c->cores.workers + 2 * c->n_gpus + c->messages);
+        status = room_check(c->cores.workers + 2 * c->gpu.n + c->driver.messages);
     status = context_agree(c, "trama_start", trace_start(c, status));
     if (!status)
         status = driver_start(c);
@@ -97,7 +97,7 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
 
 static machine_place describe_place(const trama_context *c, const node_card *cards, int i)
 {
-    const own_place *place = &c->places[i];
+    const own_place *place = &c->place.own[i];
     int r = c->comm.rank;
     return (machine_place){.rank = r,
                            .kind = node_kind(cards, c->comm.ranks, r, place->card),
@@ -109,20 +109,20 @@ static machine_place describe_place(const trama_context *c, const node_card *car
 /* First how many places each rank has, then the places themselves, in rounds of one each. */
 static trama_status agree_machine(trama_context *c, const node_card *cards)
 {
-    machine *m = c->machine = trama_alloc(sizeof *m);
+    machine *m = c->place.machine = trama_alloc(sizeof *m);
     int *n = trama_alloc((size_t)c->comm.ranks * sizeof *n), most = 0;
     machine_place *round = trama_alloc((size_t)c->comm.ranks * sizeof *round);
-    trama_status status = context_gather(c, "trama_start", &c->n_places, sizeof *n, n);
+    trama_status status = context_gather(c, "trama_start", &c->place.n, sizeof *n, n);
     m->n_ranks = c->comm.ranks;
     for (int r = 0; r < c->comm.ranks && !status; r++) {
-        c->first = r == c->comm.rank ? m->n_places : c->first;
+        c->place.first = r == c->comm.rank ? m->n_places : c->place.first;
         m->n_places += n[r];
         most = n[r] > most ? n[r] : most;
     }
     m->places = trama_alloc((size_t)m->n_places * sizeof *m->places);
     for (int i = 0; i < most && !status; i++) {
         machine_place mine = {0};
-        if (i < c->n_places)
+        if (i < c->place.n)
             mine = describe_place(c, cards, i);
         status = context_gather(c, "trama_start", &mine, sizeof mine, round);
         for (int r = 0, at = 0; r < c->comm.ranks && !status; at += n[r++])
@@ -136,14 +136,14 @@ static trama_status agree_machine(trama_context *c, const node_card *cards)
 
 static void release(trama_context *c)
 {
-    if (c->machine)
-        machine_destroy(&c->machine);
+    if (c->place.machine)
+        machine_destroy(&c->place.machine);
     place_free(&c->cores);
     hwloc_bitmap_free(c->allowed);
     if (c->topology)
         hwloc_topology_destroy(c->topology);
     comm_close(&c->comm);
-    free(c->disorder);
+    free(c->calls.disorder);
     fatal_to(NULL, NULL);
     is_live = false;
 }
@@ -211,7 +211,7 @@ static void end_libraries(trama_context *c)
 void context_abandon(trama_context *c)
 {
     leave_stop();
-    if (c->n_gpus)
+    if (c->gpu.n)
         rest_now(c);
     else
         end_libraries(c);
@@ -226,7 +226,7 @@ static bool has_tenants(trama_context *c)
     text list = {0};
     int n = 0;
     pthread_mutex_lock(&runtime_lock);
-    for (const context_tenant *t = c->tenants; t; t = t->next) {
+    for (const context_tenant *t = c->calls.tenants; t; t = t->next) {
         if (n++ >= MOST_NAMED)
             continue;
         text_add(&list, "%s%s", n > 1 ? "; " : "", t->what);
@@ -268,15 +268,15 @@ trama_status context_destroy(trama_context **context)
 void context_enter(trama_context *c, context_tenant *tenant)
 {
     pthread_mutex_lock(&runtime_lock);
-    tenant->next = c->tenants;
-    c->tenants = tenant;
+    tenant->next = c->calls.tenants;
+    c->calls.tenants = tenant;
     pthread_mutex_unlock(&runtime_lock);
 }
 
 void context_leave(trama_context *c, context_tenant *tenant)
 {
     pthread_mutex_lock(&runtime_lock);
-    context_tenant **at = &c->tenants;
+    context_tenant **at = &c->calls.tenants;
     while (*at != tenant)
         at = &(*at)->next;
     *at = tenant->next;
@@ -285,7 +285,7 @@ void context_leave(trama_context *c, context_tenant *tenant)
 
 const machine *context_machine(const trama_context *c)
 {
-    return c->machine;
+    return c->place.machine;
 }
 
 int context_rank(const trama_context *c)
@@ -315,18 +315,18 @@ const trama_config *context_config(const trama_context *c)
 
 int context_first_place(const trama_context *c)
 {
-    return c->first;
+    return c->place.first;
 }
 
 int context_n_places(const trama_context *c)
 {
-    return c->n_places;
+    return c->place.n;
 }
 
 static const own_place *own(const trama_context *c, int place)
 {
-    assert(place >= c->first && place < c->first + c->n_places);
-    return &c->places[place - c->first];
+    assert(place >= c->place.first && place < c->place.first + c->place.n);
+    return &c->place.own[place - c->place.first];
 }
 
 unsigned context_mask_words(const trama_context *c)
@@ -353,37 +353,37 @@ int context_exchanger(const trama_context *c, int place)
 
 const uint32_t *context_cpu_mask(const trama_context *c)
 {
-    return c->cpu_mask;
+    return c->place.cpu_mask;
 }
 
 int64_t context_gpu_bytes(const trama_context *c)
 {
-    return c->gpu_bytes;
+    return c->gpu.bytes;
 }
 
 const uint32_t *context_lane_mask(const trama_context *c, int place, int lane)
 {
-    return c->worker_mask[context_lane_worker(c, place, lane)];
+    return c->place.of_worker[context_lane_worker(c, place, lane)];
 }
 
 int64_t context_next_call(trama_context *c)
 {
-    return c->calls++;
+    return c->calls.n++;
 }
 
 bool context_traces(const trama_context *c)
 {
-    return c->trace_folder != NULL;
+    return c->trace.folder != NULL;
 }
 
 void context_count_tasks(trama_context *c, int n)
 {
-    c->tasks += n;
+    c->calls.tasks += n;
 }
 
 void context_step(trama_context *c, int64_t step, int64_t micro_step)
 {
-    if (c->trace_folder)
+    if (c->trace.folder)
         trace_step(step, micro_step);
 }
 

@@ -12,12 +12,12 @@ static int processor(const trama_context *c, int pu)
 static void messages_text(text *t, const trama_context *c)
 {
     text_add(t, "messages: ");
-    if (!c->messages)
+    if (!c->driver.messages)
         text_add(t, "none, there is one rank\n");
-    else if (c->driven)
-        text_add(t, "StarPU-MPI's thread drives worker 0 as well, since %s\n", c->driven_why);
-    else if (c->mpi_pu >= 0)
-        text_add(t, "StarPU-MPI's thread has a core of its own: processor %d\n", processor(c, c->mpi_pu));
+    else if (c->driver.driven)
+        text_add(t, "StarPU-MPI's thread drives worker 0 as well, since %s\n", c->driver.driven_why);
+    else if (c->driver.mpi_pu >= 0)
+        text_add(t, "StarPU-MPI's thread has a core of its own: processor %d\n", processor(c, c->driver.mpi_pu));
     else
         text_add(t, "StarPU-MPI's thread is where the system puts it\n");
 }
@@ -28,10 +28,10 @@ static void allowed_text(text *t, const trama_context *c)
     if (hwloc_bitmap_list_asprintf(&allowed, c->allowed) < 0)
         return;
     text_add(t, "processors that this rank may use: %s", allowed);
-    if (c->quota > 0)
-        text_add(t, ", for %.3g processors' time", c->quota);
-    if (c->sharers > 1)
-        text_add(t, ", with %d other rank%s", c->sharers - 1, c->sharers > 2 ? "s" : "");
+    if (c->node.quota > 0)
+        text_add(t, ", for %.3g processors' time", c->node.quota);
+    if (c->node.sharers > 1)
+        text_add(t, ", with %d other rank%s", c->node.sharers - 1, c->node.sharers > 2 ? "s" : "");
     text_add(t, "\n");
     free(allowed);
 }
@@ -39,14 +39,14 @@ static void allowed_text(text *t, const trama_context *c)
 /* StarPU itself looks at these first. */
 static bool binds_by_variable(const trama_context *c)
 {
-    return c->bound && (getenv("STARPU_WORKERS_CPUID") || getenv("STARPU_WORKERS_COREID"));
+    return c->driver.bound && (getenv("STARPU_WORKERS_CPUID") || getenv("STARPU_WORKERS_COREID"));
 }
 
 static const char *binding_text(const trama_context *c)
 {
-    if (!c->started_starpu)
+    if (!c->driver.started_starpu)
         return "bound as the program did";
-    if (!c->bound)
+    if (!c->driver.bound)
         return "unbound, the cores are shared";
     if (binds_by_variable(c))
         return "bound as STARPU_WORKERS_CPUID or STARPU_WORKERS_COREID says";
@@ -56,17 +56,18 @@ static const char *binding_text(const trama_context *c)
 static void workers_text(text *t, const trama_context *c)
 {
     text_add(t, "workers of this rank: %d on %d of %d cores, %s, %s", c->cores.workers, c->cores.cores,
-             hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE), c->workers_why, binding_text(c));
-    for (int p = 0; c->bound && !binds_by_variable(c) && p < c->cores.n; p++)
+             hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE), c->driver.workers_why, binding_text(c));
+    for (int p = 0; c->driver.bound && !binds_by_variable(c) && p < c->cores.n; p++)
         for (int i = 0; i < c->cores.at[p].n; i++)
             text_add(t, "%s%d", p || i ? "," : ": processors ", processor(c, c->cores.at[p].pu[i]));
-    text_add(t, "; scheduler %s%s\n", c->scheduler, c->started_starpu ? "" : " (StarPU was started by the program)");
+    text_add(t, "; scheduler %s%s\n", c->driver.scheduler,
+             c->driver.started_starpu ? "" : " (StarPU was started by the program)");
 }
 
 static void gpu_text(text *t, const trama_context *c, const own_gpu *gpu)
 {
     text_add(t, "GPU %d: %s, at NUMA domain %d, up to %lld MB for tensors, driven from ", gpu->device,
-             c->seen[gpu->card].kind, gpu->numa, (long long)(c->gpu_bytes >> 20));
+             c->gpu.seen[gpu->card].kind, gpu->numa, (long long)(c->gpu.bytes >> 20));
     if (gpu->pu < 0)
         text_add(t, "any processor\n");
     else
@@ -76,9 +77,9 @@ static void gpu_text(text *t, const trama_context *c, const own_gpu *gpu)
 static void gpus_text(text *t, const trama_context *c)
 {
     static const char *const wanted[] = {[TRAMA_CPU] = "cpu", [TRAMA_GPU] = "gpu", [TRAMA_AUTO] = "auto"};
-    text_add(t, "device %s: GPUs of this rank: %d\n", wanted[c->config.device], c->n_gpus);
-    for (int i = 0; i < c->n_gpus; i++)
-        gpu_text(t, c, &c->gpus[i]);
+    text_add(t, "device %s: GPUs of this rank: %d\n", wanted[c->config.device], c->gpu.n);
+    for (int i = 0; i < c->gpu.n; i++)
+        gpu_text(t, c, &c->gpu.own[i]);
 }
 
 static void features_text(text *t)
@@ -107,7 +108,7 @@ char *trama_context_describe(const trama_context *context)
     if (!context)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_context_describe: the context is NULL"), NULL;
     text_add(&t, "trama %s: rank %d of %d, %d of them on this node; %s\n", trama_version(), c->comm.rank, c->comm.ranks,
-             c->local_ranks, c->comm.how);
+             c->node.ranks, c->comm.how);
     features_text(&t);
     topology_text(&t, c->topology);
     allowed_text(&t, c);
@@ -121,6 +122,6 @@ char *trama_context_describe(const trama_context *context)
     text_add(&t, ", grain %lld flop and %lld bytes, watchdog %d s\n", (long long)c->config.grain_flops,
              (long long)c->config.grain_bytes, c->config.watchdog);
     text_add(&t, "kernels: %s\n", c->cpu_kind);
-    machine_describe(c->machine, &t);
+    machine_describe(c->place.machine, &t);
     return text_result(&t, "trama_context_describe");
 }

@@ -17,7 +17,8 @@
 /* A rank with fewer cores than this cannot spare one for StarPU-MPI's thread, which then drives worker 0 as well. */
 enum { CORES_TO_SPARE = 8 };
 
-/* StarPU takes a GPU's memory in chunks of 32 MB for small buffers; of less than this it waits for itself in the end. */
+/* StarPU takes a GPU's memory in chunks of 32 MB for small buffers; of less than this it waits for itself in the end.
+ */
 enum { LITTLE_MEMORY = 1 << 30 };
 
 #if TRAMA_HAVE_MPI
@@ -38,22 +39,23 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
     trama_status status = starpu_is_initialized() ? TRAMA_OK : environment_check();
     if (!status && !starpu_is_initialized())
         status = home_find();
-    c->workers_why = claim.workers ? "as TRAMA_WORKERS or config.workers says" : "one for each";
+    c->driver.workers_why = claim.workers ? "as TRAMA_WORKERS or config.workers says" : "one for each";
     if (claim.workers == 0 && (claim.workers = positive_variable("STARPU_NCPU")))
-        c->workers_why = "as STARPU_NCPU says";
+        c->driver.workers_why = "as STARPU_NCPU says";
     if (!status)
         status = place_find(c->topology, &claim, &c->cores);
     if (!status)
         status = gpus_claim_cores(c, &claim);
-    c->messages = c->comm.ranks > 1;
-    c->driven = c->messages;
-    c->mpi_pu = -1;
-    if (status || !c->messages)
+    c->driver.messages = c->comm.ranks > 1;
+    c->driver.driven = c->driver.messages;
+    c->driver.mpi_pu = -1;
+    if (status || !c->driver.messages)
         return status;
-    c->driven_why = c->cores.shared                                         ? "cores are shared"
-                    : positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY") ? "STARPU_MPI_DRIVER_CALL_FREQUENCY is set"
-                    : claim.workers                                         ? "the workers take all cores"
-                                                                            : "the rank has fewer than 8 cores";
+    c->driver.driven_why = c->cores.shared ? "cores are shared"
+                           : positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY")
+                               ? "STARPU_MPI_DRIVER_CALL_FREQUENCY is set"
+                           : claim.workers ? "the workers take all cores"
+                                           : "the rank has fewer than 8 cores";
     if (c->cores.shared || positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY"))
         return status;
     if (claim.workers ? claim.workers < c->cores.cores : c->cores.cores >= CORES_TO_SPARE) {
@@ -62,8 +64,8 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
         status = place_find(c->topology, &claim, &c->cores);
         if (!status)
             status = gpus_claim_cores(c, &claim);
-        c->driven = false;
-        c->mpi_pu = c->cores.n_spare ? c->cores.spare[--c->cores.n_spare] : -1;
+        c->driver.driven = false;
+        c->driver.mpi_pu = c->cores.n_spare ? c->cores.spare[--c->cores.n_spare] : -1;
     }
     return status;
 }
@@ -72,24 +74,24 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
 static void prepare_environment(const trama_context *c)
 {
     environment_set_number("STARPU_SILENT", 1);
-    if (c->n_gpus)
-        environment_set_number("STARPU_LIMIT_CUDA_MEM", (int)(c->gpu_bytes >> 20));
-    if (c->n_gpus && c->gpu_bytes < LITTLE_MEMORY)
+    if (c->gpu.n)
+        environment_set_number("STARPU_LIMIT_CUDA_MEM", (int)(c->gpu.bytes >> 20));
+    if (c->gpu.n && c->gpu.bytes < LITTLE_MEMORY)
         environment_set_number("STARPU_SUBALLOCATOR", 0);
     if (gpus_exchange(c))
         environment_set_number("STARPU_NWORKER_PER_CUDA", 2);
-    if (!c->bound)
+    if (!c->driver.bound)
         environment_set_number("STARPU_WORKERS_NOBIND", 1);
-    if (!c->messages)
+    if (!c->driver.messages)
         return;
     environment_set_number("STARPU_MPI_NDETACHED_SEND", 0); /* no limit */
     environment_set_number("STARPU_MPI_CACHE", 0);
-    if (c->driven) {
+    if (c->driver.driven) {
         environment_set_number("STARPU_MPI_DRIVER_CALL_FREQUENCY", 1);
         environment_set_number("STARPU_MPI_DRIVER_TASK_FREQUENCY", 1);
     }
-    if (c->mpi_pu >= 0)
-        environment_set_number("STARPU_MPI_THREAD_CPUID", c->mpi_pu);
+    if (c->driver.mpi_pu >= 0)
+        environment_set_number("STARPU_MPI_THREAD_CPUID", c->driver.mpi_pu);
     else
         environment_set_number("STARPU_MPI_NOBIND", 1);
 }
@@ -99,14 +101,14 @@ static void configure(const trama_context *c, struct starpu_conf *conf)
     unsigned n = 0;
     starpu_conf_init(conf);
     conf->precedence_over_environment_variables = 1;
-    conf->sched_policy_name = c->scheduler;
+    conf->sched_policy_name = c->driver.scheduler;
     conf->ncpus = c->cores.workers;
-    conf->ncuda = c->n_gpus;
-    conf->use_explicit_workers_cuda_gpuid = c->n_gpus > 0;
-    for (int i = 0; i < c->n_gpus; i++) {
-        conf->workers_cuda_gpuid[i] = (unsigned)c->gpus[i].device;
+    conf->ncuda = c->gpu.n;
+    conf->use_explicit_workers_cuda_gpuid = c->gpu.n > 0;
+    for (int i = 0; i < c->gpu.n; i++) {
+        conf->workers_cuda_gpuid[i] = (unsigned)c->gpu.own[i].device;
         conf->workers_bindid[n++] = /* StarPU counts the threads of GPUs first, and wants a name where it binds none */
-            (unsigned)(c->gpus[i].pu >= 0 ? c->gpus[i].pu : c->cores.at[0].pu[0]);
+            (unsigned)(c->gpu.own[i].pu >= 0 ? c->gpu.own[i].pu : c->cores.at[0].pu[0]);
     }
     conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_ms = conf->ntcpip_ms = 0;
     conf->reserve_ncpus = 0;
@@ -120,7 +122,7 @@ static void configure(const trama_context *c, struct starpu_conf *conf)
 static int start_starpu(trama_context *c, struct starpu_conf *conf)
 {
 #if TRAMA_HAVE_MPI
-    if (c->messages) {
+    if (c->driver.messages) {
         shutdown_ends_starpu = true;
         return starpu_mpi_init_conf(NULL, NULL, 0, c->comm.handle, conf);
     }
@@ -132,11 +134,11 @@ static trama_status start_here(trama_context *c)
 {
     struct starpu_conf conf;
     guest_mode hosts;
-    c->bound = (!c->cores.shared || c->cores.even) && gpus_have_cores(c);
+    c->driver.bound = (!c->cores.shared || c->cores.even) && gpus_have_cores(c);
     /* lws of StarPU 1.4.10 ends the process where workers of GPUs have no core of their own */
-    c->scheduler = c->n_gpus ? "prio" : "lws";
+    c->driver.scheduler = c->gpu.n ? "prio" : "lws";
     if (getenv("STARPU_SCHED"))
-        c->scheduler = getenv("STARPU_SCHED");
+        c->driver.scheduler = getenv("STARPU_SCHED");
     if (c->cores.workers > STARPU_MAXCPUS)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers; this StarPU was built for at most %d",
                           c->cores.workers, STARPU_MAXCPUS);
@@ -155,8 +157,8 @@ static trama_status start_here(trama_context *c)
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "StarPU does not start with %d workers: %s", c->cores.workers,
                           strerror(-error));
     }
-    c->started_starpu = true;
-    c->started_starpumpi = c->messages;
+    c->driver.started_starpu = true;
+    c->driver.started_starpumpi = c->driver.messages;
     return TRAMA_OK;
 }
 
@@ -166,8 +168,8 @@ static trama_status adopt_messages(trama_context *c)
     int thread = starpu_mpi_get_thread_cpuid();
     if (thread >= 0 && thread + 1 != mpi_thread_left) { /* the host runs StarPU-MPI */
         starpu_mpi_comm_register(c->comm.handle);
-        c->driven = positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY") > 0;
-        c->driven_why = "STARPU_MPI_DRIVER_CALL_FREQUENCY is set";
+        c->driver.driven = positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY") > 0;
+        c->driver.driven_why = "STARPU_MPI_DRIVER_CALL_FREQUENCY is set";
         return TRAMA_OK;
     }
     if (shutdown_ends_starpu && starpu_init(NULL)) /* else starpu_mpi_shutdown_comm takes the host's reference */
@@ -179,7 +181,7 @@ static trama_status adopt_messages(trama_context *c)
     guest_leave(&hosts);
     if (error)
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "StarPU-MPI does not start beside the program's StarPU");
-    c->started_starpumpi = true;
+    c->driver.started_starpumpi = true;
 #else
     (void)c;
 #endif
@@ -201,12 +203,12 @@ static trama_status adopt(trama_context *c)
     c->cores = (place_list){.n = 1, .at = trama_alloc(sizeof *c->cores.at), .cores = n, .workers = n};
     c->cores.at[0].n = n;
     c->cores.at[0].pu = trama_alloc((size_t)n * sizeof(int));
-    c->driven = false;
-    c->mpi_pu = -1;
-    c->scheduler = "the program's";
-    c->workers_why = "as the program's StarPU has them";
+    c->driver.driven = false;
+    c->driver.mpi_pu = -1;
+    c->driver.scheduler = "the program's";
+    c->driver.workers_why = "as the program's StarPU has them";
     trama_status status = gpus_adopt(c);
-    return status || !c->messages ? status : adopt_messages(c);
+    return status || !c->driver.messages ? status : adopt_messages(c);
 }
 
 static void add_worker(trama_context *c, own_place *place, int id)
@@ -214,7 +216,7 @@ static void add_worker(trama_context *c, own_place *place, int id)
     uint32_t bit = UINT32_C(1) << (id % 32);
     place->worker[place->n++] = id;
     place->mask[id / 32] |= bit;
-    c->worker_mask[id][id / 32] |= bit;
+    c->place.of_worker[id][id / 32] |= bit;
 }
 
 /* Workers in StarPU's order are the cores in ours. Where the rank's places are its GPUs only, cores have workers too.
@@ -223,29 +225,30 @@ static void list_workers(trama_context *c)
 {
     int ids[STARPU_NMAXWORKERS], next = 0, n = c->config.device == TRAMA_GPU ? 0 : c->cores.n;
     starpu_worker_get_ids_by_type(STARPU_CPU_WORKER, ids, STARPU_NMAXWORKERS);
-    c->places = trama_alloc((size_t)(n + c->n_gpus) * sizeof *c->places);
-    c->worker_mask = trama_alloc(STARPU_NMAXWORKERS * sizeof *c->worker_mask);
+    c->place.own = trama_alloc((size_t)(n + c->gpu.n) * sizeof *c->place.own);
+    c->place.of_worker = trama_alloc(STARPU_NMAXWORKERS * sizeof *c->place.of_worker);
     for (int p = 0; p < c->cores.n; p++) {
         const place_cores *cores = &c->cores.at[p];
         own_place place = {.package = cores->package, .numa = cores->domain, .card = -1};
         for (int i = 0; i < cores->n; i++, next++) {
             add_worker(c, &place, ids[next]);
-            c->cpu_mask[ids[next] / 32] |= UINT32_C(1) << (ids[next] % 32);
+            c->place.cpu_mask[ids[next] / 32] |= UINT32_C(1) << (ids[next] % 32);
         }
         if (p < n)
-            c->places[c->n_places++] = place;
+            c->place.own[c->place.n++] = place;
     }
-    for (int i = 0; i < c->n_gpus; i++) {
-        own_place *place = &c->places[c->n_places++];
-        *place = (own_place){.package = c->gpus[i].package, .numa = c->gpus[i].numa, .card = c->gpus[i].card};
-        add_worker(c, place, gpus_worker(c->gpus[i].device, 0));
-        place->exchanger = gpus_worker(c->gpus[i].device, 1);
+    for (int i = 0; i < c->gpu.n; i++) {
+        own_place *place = &c->place.own[c->place.n++];
+        *place = (own_place){.package = c->gpu.own[i].package, .numa = c->gpu.own[i].numa, .card = c->gpu.own[i].card};
+        add_worker(c, place, gpus_worker(c->gpu.own[i].device, 0));
+        place->exchanger = gpus_worker(c->gpu.own[i].device, 1);
     }
 }
 
 trama_status driver_start(trama_context *c)
 {
-    vigil *watch = c->messages ? vigil_begin(&c->config, "trama_start, where StarPU-MPI connects its ranks,") : NULL;
+    vigil *watch =
+        c->driver.messages ? vigil_begin(&c->config, "trama_start, where StarPU-MPI connects its ranks,") : NULL;
     trama_status status = starpu_is_initialized() ? adopt(c) : start_here(c);
     vigil_end(watch);
     if (status)
@@ -262,12 +265,12 @@ static void stop_starpumpi(const trama_context *c)
 {
     unsigned hosts = starpu_sched_ctx_get_context(), empty = 0;
     mpi_thread_left = starpu_mpi_get_thread_cpuid() + 1;
-    if (!c->started_starpu) {
+    if (!c->driver.started_starpu) {
         empty = starpu_sched_ctx_create((int[]){0}, 0, "trama", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
         starpu_sched_ctx_set_context(&empty);
     }
     starpu_mpi_shutdown_comm(c->comm.handle);
-    if (!c->started_starpu && starpu_is_initialized()) {
+    if (!c->driver.started_starpu && starpu_is_initialized()) {
         starpu_sched_ctx_set_context(hosts == STARPU_NMAX_SCHED_CTXS ? NULL : &hosts);
         starpu_sched_ctx_delete(empty);
     }
@@ -278,10 +281,10 @@ void driver_stop_messages(trama_context *c)
 {
 #if TRAMA_HAVE_MPI
     /* starpu_mpi_shutdown_comm ends StarPU, too, but for its other users. */
-    if (!c->started_starpumpi || (c->started_starpu && starpu_init(NULL)))
+    if (!c->driver.started_starpumpi || (c->driver.started_starpu && starpu_init(NULL)))
         return;
     stop_starpumpi(c);
-    c->started_starpumpi = false;
+    c->driver.started_starpumpi = false;
 #else
     (void)c;
 #endif
@@ -289,22 +292,22 @@ void driver_stop_messages(trama_context *c)
 
 void driver_stop(trama_context *c)
 {
-    if (c->places && starpu_is_initialized())
+    if (c->place.own && starpu_is_initialized())
         gpus_stop(c);
     trace_expect(c);
 #if TRAMA_HAVE_MPI
-    if (c->started_starpumpi)
+    if (c->driver.started_starpumpi)
         stop_starpumpi(c);
     else
 #endif
-        if (c->started_starpu)
+        if (c->driver.started_starpu)
         starpu_shutdown();
     trace_close(c);
     home_leave();
     environment_restore();
-    free(c->places);
-    free(c->worker_mask);
-    c->places = NULL;
-    c->worker_mask = NULL;
-    c->started_starpu = c->started_starpumpi = false;
+    free(c->place.own);
+    free(c->place.of_worker);
+    c->place.own = NULL;
+    c->place.of_worker = NULL;
+    c->driver.started_starpu = c->driver.started_starpumpi = false;
 }

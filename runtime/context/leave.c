@@ -40,7 +40,7 @@ static bool inside_task(void)
 
 static bool quiet(trama_context *c)
 {
-    return atomic_load(&c->under_way) == 0 && atomic_load(&c->depth) == 0;
+    return atomic_load(&c->fences.under_way) == 0 && atomic_load(&c->rest.depth) == 0;
 }
 
 /* Waits until nothing is under way. False where that does not come: the messages of a rank that is gone, or what a
@@ -49,11 +49,11 @@ static bool wait_for_work(trama_context *c)
 {
     const int64_t second = 1000000000, period = c->config.watchdog * second;
     int64_t moved = runtime_now(), report = moved + period;
-    long seen = atomic_load(&c->completions);
+    long seen = atomic_load(&c->fences.completions);
     while (!quiet(c)) {
         int64_t now = runtime_now();
-        if (atomic_load(&c->completions) != seen) {
-            seen = atomic_load(&c->completions);
+        if (atomic_load(&c->fences.completions) != seen) {
+            seen = atomic_load(&c->fences.completions);
             moved = now;
             report = now + period;
         }
@@ -130,7 +130,7 @@ static void report(const trama_context *c, bool ready)
     else
         context_log(c, TRAMA_LOG_WARNING,
                     "rank %d: the program ends without trama_stop; %ld tasks and messages are left undone",
-                    c->comm.rank, atomic_load(&c->under_way));
+                    c->comm.rank, atomic_load(&c->fences.under_way));
 }
 
 static void stop_or_hold(trama_context *c)
@@ -141,7 +141,7 @@ static void stop_or_hold(trama_context *c)
         return;
     }
     report(c, ready);
-    if (!ready && c->started_starpu)
+    if (!ready && c->driver.started_starpu)
         hold_workers(c);
     trace_save();
     home_leave();
@@ -186,8 +186,8 @@ void leave_start(trama_context *c)
     static bool watched, registered[2]; /* without GPUs, with them */
     if (!watched)
         watched = !pthread_atfork(NULL, NULL, be_a_child);
-    if (!registered[c->n_gpus > 0])
-        registered[c->n_gpus > 0] = !atexit(wait_at_exit);
+    if (!registered[c->gpu.n > 0])
+        registered[c->gpu.n > 0] = !atexit(wait_at_exit);
     comm_before_finalize(&c->comm, leave_mpi, c);
     atomic_store(&alive, c);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context from within runtime. Each group of fields belongs to the file named beside it; nobody else writes them.
- */
+/* The context from within runtime. Each group of fields belongs to the file that it names; no other file writes it. */
 #ifndef STATE_H
 #define STATE_H
 
@@ -21,11 +20,13 @@
 typedef struct message_record message_record;
 typedef struct pool pool;
 
+enum { MASK_WORDS = (STARPU_NMAXWORKERS + 31) / 32 };
+
 /* A place of this rank. */
 typedef struct own_place {
     int n;                          /* workers */
     int worker[STARPU_NMAXWORKERS]; /* [n] StarPU ids */
-    uint32_t mask[(STARPU_NMAXWORKERS + 31) / 32];
+    uint32_t mask[MASK_WORDS];
     int package, numa; /* logical indices */
     int card;          /* of a GPU: its number in the rank's node_card; -1 */
     int exchanger;     /* of a GPU: StarPU id of the worker of its collectives */
@@ -40,40 +41,47 @@ typedef struct own_gpu {
     int pu;            /* of the thread that drives it, -1 where none is to be had */
 } own_gpu;
 
-struct trama_context {
-    /* context.c */
-    trama_config config;
-    char cpu_kind[64]; /* what this rank's CPU places compute with */
-    comm comm;
-    hwloc_topology_t topology;
-    hwloc_bitmap_t allowed; /* PUs that this rank may use; others may too */
-    place_list cores;
+/* gpus.c: the GPUs of this rank. */
+typedef struct context_own_gpus {
     const context_gpus *cuda; /* NULL where no GPU is wanted, or found */
-    int n_seen, n_gpus;
+    int n_seen, n;
     context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] by the process */
-    own_gpu gpus[NODE_MAX_GPUS];     /* [n_gpus] */
-    int64_t gpu_bytes;               /* that tensors may take of each */
-    int64_t gpu_wanted;              /* of that, by the largest task under way, under runtime_lock */
-    char gpu_wanted_by[TRAMA_GPU_TASK_ROOM];
-    int gpus_of_all;           /* GPUs that all ranks take, a shared one for each */
-    bool gpus_exclusive;           /* none of them is two ranks' */
+    own_gpu own[NODE_MAX_GPUS];      /* [n] */
+    int64_t bytes;                   /* that tensors may take of each */
+    int64_t wanted;                  /* of that, by the largest task under way, under runtime_lock */
+    char wanted_by[TRAMA_GPU_TASK_ROOM];
+    int of_all_ranks;          /* GPUs that all ranks take, a shared one for each */
+    bool exclusive;            /* no GPU is shared by two ranks */
     ARRAY(gpu_group *) groups; /* gpu_group.c */
-    uint32_t cpu_mask[(STARPU_NMAXWORKERS + 31) / 32];
-    int local_ranks; /* ranks on this node */
-    int sharers;     /* of them those with the very same PUs, this one included */
-    double quota;    /* CPUs' worth of time of the control groups, 0: no limit */
-    machine *machine;
-    int first; /* first place of this rank */
-    int n_places;
-    own_place *places;                                       /* [n_places] */
-    uint32_t (*worker_mask)[(STARPU_NMAXWORKERS + 31) / 32]; /* [workers] by StarPU id */
-    context_tenant *tenants;                                 /* the newest first; under runtime_lock */
-    int64_t calls;
-    char called_at[200]; /* of the last collective call that was compared: the line of the program */
-    char *disorder;      /* why no collective call does anything any more; NULL: nothing */
-    int64_t tasks; /* submitted */
+} context_own_gpus;
 
-    /* driver.c */
+/* The ranks on this node. */
+typedef struct context_node {
+    int ranks;
+    int sharers;  /* ranks with the very same PUs, this one included */
+    double quota; /* CPUs' worth of time of the control groups, 0: no limit */
+} context_node;
+
+/* The places of all ranks, and those of this one. */
+typedef struct context_places {
+    machine *machine;
+    int first, n;                       /* the first place of this rank; how many it has */
+    own_place *own;                     /* [n] */
+    uint32_t cpu_mask[MASK_WORDS];      /* workers that are no GPUs */
+    uint32_t (*of_worker)[MASK_WORDS]; /* [workers] by StarPU id */
+} context_places;
+
+/* Collective calls, and objects that live on the context. */
+typedef struct context_calls {
+    context_tenant *tenants; /* the newest first; under runtime_lock */
+    int64_t n;
+    char last[200]; /* the line of the program whose call was compared last */
+    char *disorder; /* the message of every later collective call; NULL: calls are in order */
+    int64_t tasks;  /* submitted */
+} context_calls;
+
+/* driver.c */
+typedef struct context_driver {
     bool started_starpu; /* Trama started StarPU, so it may pause it and must end it */
     bool started_starpumpi;
     bool messages; /* StarPU-MPI runs on comm */
@@ -82,34 +90,58 @@ struct trama_context {
     int mpi_pu;    /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
     const char *scheduler;
     const char *workers_why, *driven_why; /* for people */
+} context_driver;
 
-    /* tracing.c */
-    char *trace_folder; /* NULL: no trace */
-    bool own_clock;     /* not that of rank 0 */
+/* tracing.c */
+typedef struct context_trace {
+    char *folder;   /* NULL: no trace */
+    bool own_clock; /* not that of rank 0 */
+} context_trace;
 
-    /* rest.c, under runtime_lock but for the atomics */
+/* rest.c, under runtime_lock but for the atomics */
+typedef struct context_rest_state {
     atomic_int depth; /* brackets of context_wake */
     atomic_bool awake, armed;
-    int rest_hook, yield_hook;        /* -1 where not registered */
-    void (*rest_changed)(bool awake); /* NULL: nobody asks */
-    bool mpi_yields;                  /* StarPU-MPI's thread, which drives worker 0, gives its core up while it waits */
+    int hook, yield_hook;        /* -1 where not registered */
+    void (*changed)(bool awake); /* NULL: nobody asks */
+    bool mpi_yields;             /* StarPU-MPI's thread, which drives worker 0, gives its core up while it waits */
     _Atomic int64_t idle_since;
     starpu_data_handle_t keep_in, keep_out;
     int64_t keep_data[2];
+} context_rest_state;
 
-    /* fence.c, under runtime_lock but for the atomics */
+/* fence.c, under runtime_lock but for the atomics */
+typedef struct context_fences {
     atomic_long under_way, completions;
     _Atomic int64_t last_wait; /* ns that the last wait took */
     int waiters;               /* threads that wait; more than one only where the host asks for trouble */
     const atomic_long *waited; /* what the last one waits for: others that complete wake nobody */
-    fence *idle_fences;
+    fence *idle;
+} context_fences;
 
-    /* message.c */
-    pthread_mutex_t message_lock;
-    message_record *oldest, *newest, *idle_messages;
+/* message.c */
+typedef struct context_messages {
+    pthread_mutex_t lock;
+    message_record *oldest, *newest, *idle;
     context_counters counters;
+} context_messages;
 
-    /* pool.c */
+struct trama_context {
+    trama_config config;
+    char cpu_kind[64]; /* what this rank's CPU places compute with */
+    comm comm;
+    hwloc_topology_t topology;
+    hwloc_bitmap_t allowed; /* PUs that this rank may use; others may too */
+    place_list cores;
+    context_own_gpus gpu;
+    context_node node;
+    context_places place;
+    context_calls calls;
+    context_driver driver;
+    context_trace trace;
+    context_rest_state rest;
+    context_fences fences;
+    context_messages message;
     pool *pool;
 };
 
@@ -119,7 +151,7 @@ extern pthread_mutex_t runtime_lock;
 int64_t runtime_now(void); /* ns, monotonic */
 void runtime_condition(pthread_cond_t *condition); /* made, to be waited for on the clock of runtime_now */
 
-/* driver.c: StarPU and StarPU-MPI for c->cores; or the host's. Fills places[].worker and c->machine is not needed yet.
+/* driver.c: StarPU and StarPU-MPI for c->cores; or the host's. Fills places[].worker and c->place.machine is not needed yet.
  * driver_prepare decides the mode and cuts c->cores accordingly. */
 trama_status driver_prepare(trama_context *c, const place_claim *claim);
 trama_status driver_start(trama_context *c);

@@ -34,7 +34,7 @@ void pool_start(trama_context *c)
 {
     int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     c->pool = trama_alloc(sizeof *c->pool);
-    c->pool->limit = memory / 8 / (c->local_ranks > 0 ? c->local_ranks : 1);
+    c->pool->limit = memory / 8 / (c->node.ranks > 0 ? c->node.ranks : 1);
 }
 
 static bucket *bucket_of(pool *p, const shard_key *key)

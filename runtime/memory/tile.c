@@ -56,7 +56,7 @@ static void register_rows(shard *s, int tile, shard_rows v)
 static void identify(trama_context *c, shard *s, int tile)
 {
 #if TRAMA_HAVE_MPI
-    if (c->messages)
+    if (c->driver.messages)
         starpu_mpi_data_register_comm(s->tile[tile], -1, c->comm.rank, c->comm.handle);
 #else
     (void)c, (void)s, (void)tile;
@@ -95,7 +95,7 @@ static trama_status allocate(trama_context *c, shard *s, buffer *memory)
         return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
                           "a tile of a shard of %lld elements has more than 2^32 of them: cut it into more",
                           (long long)s->count);
-    if (!buffer_make(c->topology, c->places[s->place - c->first].numa, s->bytes, memory))
+    if (!buffer_make(c->topology, c->place.own[s->place - c->place.first].numa, s->bytes, memory))
         return trama_fail(NOWHERE, TRAMA_E_MEMORY, "no memory for a shard of %zu bytes", s->bytes);
     s->data = memory->data;
     return TRAMA_OK;

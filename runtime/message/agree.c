@@ -36,19 +36,19 @@ trama_status context_barrier(trama_context *c, const char *what)
 
 static trama_status refuse_disorder(const trama_context *c)
 {
-    return trama_fail(NOWHERE, TRAMA_E_ORDER, "%s", c->disorder);
+    return trama_fail(NOWHERE, TRAMA_E_ORDER, "%s", c->calls.disorder);
 }
 
 trama_status context_disagree(trama_context *c, const char *message)
 {
-    if (!c->disorder)
-        c->disorder = trama_text_copy(message);
+    if (!c->calls.disorder)
+        c->calls.disorder = trama_text_copy(message);
     return refuse_disorder(c);
 }
 
 bool context_compares(const trama_context *c)
 {
-    return c->config.check_calls && c->comm.ranks > 1 && !c->disorder;
+    return c->config.check_calls && c->comm.ranks > 1 && !c->calls.disorder;
 }
 
 /* A call as one rank makes it, and the line of the program: that of the call before, where this one knows none. */
@@ -59,7 +59,7 @@ typedef struct call_card {
 static void remember_place(trama_context *c, trama_where where)
 {
     if (where.file)
-        snprintf(c->called_at, sizeof c->called_at, "%s:%d", where.file, where.line);
+        snprintf(c->calls.last, sizeof c->calls.last, "%s:%d", where.file, where.line);
 }
 
 static call_card card_of(const trama_context *c, trama_where where, const char *words)
@@ -68,10 +68,10 @@ static call_card card_of(const trama_context *c, trama_where where, const char *
     memset(&card, 0, sizeof card);
     snprintf(card.words, sizeof card.words, "%s", words);
     snprintf(card.place, sizeof card.place, "%s%s",
-             !*c->called_at ? ""
+             !*c->calls.last ? ""
              : where.file   ? " at "
                             : " after ",
-             c->called_at);
+             c->calls.last);
     return card;
 }
 
@@ -102,7 +102,7 @@ trama_status context_find_other(trama_context *c, const char *what, uint64_t has
 
 trama_status context_call(trama_context *c, trama_where where, const char *what, const char *words)
 {
-    if (c->disorder)
+    if (c->calls.disorder)
         return refuse_disorder(c);
     if (!context_compares(c))
         return TRAMA_OK;

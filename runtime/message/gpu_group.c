@@ -33,9 +33,9 @@ static int compare_places(const int *a, int n, const int *b, int m)
 
 static gpu_group *find(const trama_context *c, const int *places, int n)
 {
-    for (int i = 0; i < c->groups.n; i++)
-        if (!compare_places(c->groups.at[i]->places, c->groups.at[i]->n, places, n))
-            return c->groups.at[i];
+    for (int i = 0; i < c->gpu.groups.n; i++)
+        if (!compare_places(c->gpu.groups.at[i]->places, c->gpu.groups.at[i]->n, places, n))
+            return c->gpu.groups.at[i];
     return NULL;
 }
 
@@ -48,7 +48,7 @@ static trama_status refused(const char *what, ncclResult_t result)
 
 static bool leads(const trama_context *c, const int *places)
 {
-    return c->machine->places[places[0]].rank == c->comm.rank;
+    return c->place.machine->places[places[0]].rank == c->comm.rank;
 }
 
 /* How many invitations each rank sends at most, and how large they are. */
@@ -127,11 +127,11 @@ static trama_status open_group(trama_context *c, const invitation *to)
     g->places = trama_alloc((size_t)to->n * sizeof *g->places);
     g->local = trama_alloc((size_t)to->n * sizeof *g->local);
     memcpy(g->places, to->places, (size_t)to->n * sizeof *g->places);
-    *ARRAY_PUSH(&c->groups) = g;
+    *ARRAY_PUSH(&c->gpu.groups) = g;
     cudaGetDevice(&before);
     ncclGroupStart();
     for (int i = 0; i < to->n && !status; i++) {
-        if (c->machine->places[to->places[i]].rank != c->comm.rank)
+        if (c->place.machine->places[to->places[i]].rank != c->comm.rank)
             continue;
         gpu_member *m = &g->local[g->n_local++];
         *m = (gpu_member){.place = to->places[i], .index = i};
@@ -178,8 +178,8 @@ trama_status gpu_groups_make(trama_context *c, int n, const int *size, const int
 
 void gpu_groups_free(trama_context *c)
 {
-    for (int i = 0; i < c->groups.n; i++) {
-        gpu_group *g = c->groups.at[i];
+    for (int i = 0; i < c->gpu.groups.n; i++) {
+        gpu_group *g = c->gpu.groups.at[i];
         for (int k = 0; k < g->n_local; k++)
             if (g->local[k].comm)
                 ncclCommDestroy(g->local[k].comm);
@@ -187,14 +187,14 @@ void gpu_groups_free(trama_context *c)
         free(g->local);
         free(g);
     }
-    ARRAY_FREE(&c->groups);
+    ARRAY_FREE(&c->gpu.groups);
 }
 
 bool gpu_groups_failed(const trama_context *c, const char **why)
 {
-    for (int i = 0; i < c->groups.n; i++)
-        for (int k = 0; k < c->groups.at[i]->n_local; k++) {
-            ncclComm_t of = c->groups.at[i]->local[k].comm;
+    for (int i = 0; i < c->gpu.groups.n; i++)
+        for (int k = 0; k < c->gpu.groups.at[i]->n_local; k++) {
+            ncclComm_t of = c->gpu.groups.at[i]->local[k].comm;
             ncclResult_t state = ncclSuccess, asked = of ? ncclCommGetAsyncError(of, &state) : ncclSuccess;
             if (asked || (state && state != ncclInProgress)) {
                 *why = ncclGetErrorString(asked ? asked : state);
@@ -242,7 +242,7 @@ bool gpu_groups_failed(const trama_context *c, const char **why)
 struct shard *gpu_groups_token(trama_context *c, int place)
 {
     const int64_t none = 0;
-    own_place *p = &c->places[place - c->first];
+    own_place *p = &c->place.own[place - c->place.first];
     if (!p->token)
         p->token = shard_wrap(c, place, TRAMA_U8, 0, &none, &none, &p->token_data, -1, 1, NULL);
     return p->token;
@@ -250,9 +250,9 @@ struct shard *gpu_groups_token(trama_context *c, int place)
 
 void gpu_groups_free_tokens(trama_context *c)
 {
-    for (int i = 0; i < c->n_places; i++)
-        if (c->places[i].token) {
-            shard_unwrap(c->places[i].token);
-            c->places[i].token = NULL;
+    for (int i = 0; i < c->place.n; i++)
+        if (c->place.own[i].token) {
+            shard_unwrap(c->place.own[i].token);
+            c->place.own[i].token = NULL;
         }
 }

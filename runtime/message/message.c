@@ -23,40 +23,40 @@ struct message_record {
 
 void message_start(trama_context *c)
 {
-    pthread_mutex_init(&c->message_lock, NULL);
-    c->oldest = c->newest = c->idle_messages = NULL;
-    c->counters = (context_counters){0};
+    pthread_mutex_init(&c->message.lock, NULL);
+    c->message.oldest = c->message.newest = c->message.idle = NULL;
+    c->message.counters = (context_counters){0};
 }
 
 void message_stop(trama_context *c)
 {
-    assert(!c->oldest);
-    while (c->idle_messages) {
-        message_record *r = c->idle_messages;
-        c->idle_messages = r->older;
+    assert(!c->message.oldest);
+    while (c->message.idle) {
+        message_record *r = c->message.idle;
+        c->message.idle = r->older;
         free(r);
     }
-    pthread_mutex_destroy(&c->message_lock);
+    pthread_mutex_destroy(&c->message.lock);
 }
 
 context_counters context_count(const trama_context *c)
 {
     trama_context *writable = (trama_context *)c; /* the lock, not the context */
-    pthread_mutex_lock(&writable->message_lock);
-    context_counters counters = c->counters;
-    pthread_mutex_unlock(&writable->message_lock);
+    pthread_mutex_lock(&writable->message.lock);
+    context_counters counters = c->message.counters;
+    pthread_mutex_unlock(&writable->message.lock);
     return counters;
 }
 
 void message_missing(trama_context *c, int most, text *out)
 {
     int64_t now = runtime_now();
-    pthread_mutex_lock(&c->message_lock);
-    for (message_record *r = c->oldest; r && most > 0; r = r->newer, most--)
+    pthread_mutex_lock(&c->message.lock);
+    for (message_record *r = c->message.oldest; r && most > 0; r = r->newer, most--)
         text_add(out, "  %s of %s %s rank %d, step %lld, %zu bytes, since %lld s\n", r->receive ? "receive" : "send",
                  r->label ? r->label : "?", r->receive ? "from" : "to", r->rank, (long long)r->step, r->bytes,
                  (long long)((now - r->since) / 1000000000));
-    pthread_mutex_unlock(&c->message_lock);
+    pthread_mutex_unlock(&c->message.lock);
 }
 
 #if TRAMA_HAVE_MPI
@@ -65,24 +65,24 @@ enum { LARGE_MESSAGE = 1 << 20 };
 
 static message_record *open_record(trama_context *c, message_record values)
 {
-    pthread_mutex_lock(&c->message_lock);
-    message_record *r = c->idle_messages;
+    pthread_mutex_lock(&c->message.lock);
+    message_record *r = c->message.idle;
     if (r)
-        c->idle_messages = r->older;
+        c->message.idle = r->older;
     else
         r = trama_alloc(sizeof *r);
     *r = values;
-    r->older = c->newest;
-    if (c->newest)
-        c->newest->newer = r;
+    r->older = c->message.newest;
+    if (c->message.newest)
+        c->message.newest->newer = r;
     else
-        c->oldest = r;
-    c->newest = r;
+        c->message.oldest = r;
+    c->message.newest = r;
     if (r->receive)
-        c->counters.messages_received++, c->counters.bytes_received += (int64_t)r->bytes;
+        c->message.counters.messages_received++, c->message.counters.bytes_received += (int64_t)r->bytes;
     else
-        c->counters.messages_sent++, c->counters.bytes_sent += (int64_t)r->bytes;
-    pthread_mutex_unlock(&c->message_lock);
+        c->message.counters.messages_sent++, c->message.counters.bytes_sent += (int64_t)r->bytes;
+    pthread_mutex_unlock(&c->message.lock);
     return r;
 }
 
@@ -92,12 +92,12 @@ static void close_record(void *arg)
     message_record *r = arg;
     trama_context *c = r->context;
     fence *f = r->fence;
-    pthread_mutex_lock(&c->message_lock);
-    *(r->older ? &r->older->newer : &c->oldest) = r->newer;
-    *(r->newer ? &r->newer->older : &c->newest) = r->older;
-    r->older = c->idle_messages;
-    c->idle_messages = r;
-    pthread_mutex_unlock(&c->message_lock);
+    pthread_mutex_lock(&c->message.lock);
+    *(r->older ? &r->older->newer : &c->message.oldest) = r->newer;
+    *(r->newer ? &r->newer->older : &c->message.newest) = r->older;
+    r->older = c->message.idle;
+    c->message.idle = r;
+    pthread_mutex_unlock(&c->message.lock);
     fence_signal(f);
 }
 
@@ -114,7 +114,7 @@ static message_record *prepare(trama_context *c, starpu_data_handle_t handle, co
 {
     assert(m->rank >= 0 && m->rank < c->comm.ranks && m->rank != c->comm.rank);
     assert(starpu_data_get_size(handle) <= INT32_MAX);
-    assert(atomic_load(&c->depth) > 0);
+    assert(atomic_load(&c->rest.depth) > 0);
     fence_add(f, 1);
     return open_record(c, (message_record){.context = c,
                                            .fence = f,

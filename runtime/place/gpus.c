@@ -11,9 +11,9 @@ trama_status gpus_wanted(trama_context *c, const context_gpus *gpus)
     const char *why = "there is no CUDA";
     if (c->config.device == TRAMA_CPU)
         return TRAMA_OK;
-    c->n_seen = gpus ? gpus->list(c->seen, NODE_MAX_GPUS, &why) : 0;
-    c->cuda = c->n_seen ? gpus : NULL;
-    if (c->n_seen || c->config.device == TRAMA_AUTO)
+    c->gpu.n_seen = gpus ? gpus->list(c->gpu.seen, NODE_MAX_GPUS, &why) : 0;
+    c->gpu.cuda = c->gpu.n_seen ? gpus : NULL;
+    if (c->gpu.n_seen || c->config.device == TRAMA_AUTO)
         return TRAMA_OK;
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
                       "rank %d is to run on GPUs, but has none: %s; TRAMA_DEVICE=cpu or auto runs on its cores",
@@ -22,10 +22,10 @@ trama_status gpus_wanted(trama_context *c, const context_gpus *gpus)
 
 void gpus_fill(const trama_context *c, node_card *card)
 {
-    card->n_gpus = c->n_seen;
-    for (int i = 0; i < c->n_seen; i++) {
-        memcpy(card->gpu[i].kind, c->seen[i].kind, sizeof card->gpu[i].kind);
-        memcpy(card->gpu[i].uuid, c->seen[i].uuid, sizeof card->gpu[i].uuid);
+    card->n_gpus = c->gpu.n_seen;
+    for (int i = 0; i < c->gpu.n_seen; i++) {
+        memcpy(card->gpu[i].kind, c->gpu.seen[i].kind, sizeof card->gpu[i].kind);
+        memcpy(card->gpu[i].uuid, c->gpu.seen[i].uuid, sizeof card->gpu[i].uuid);
     }
 }
 
@@ -46,7 +46,7 @@ static void locate(hwloc_topology_t topology, const int *pci, own_gpu *gpu)
 /* What may be taken of a device that so many ranks share. */
 static int64_t room_on(const trama_context *c, int device, int sharers)
 {
-    int64_t left = c->cuda->free_bytes(device), keep = left / 8 < MOST_LEFT ? left / 8 : MOST_LEFT;
+    int64_t left = c->gpu.cuda->free_bytes(device), keep = left / 8 < MOST_LEFT ? left / 8 : MOST_LEFT;
     int64_t room = (left - keep) / sharers;
     return c->config.gpu_memory && c->config.gpu_memory < room ? c->config.gpu_memory : room;
 }
@@ -67,53 +67,53 @@ static int count(const trama_context *c, const node_card *cards, bool *apart)
 
 bool gpus_exchange(const trama_context *c)
 {
-    return TRAMA_HAVE_NCCL && c->gpus_exclusive && c->gpus_of_all > 1;
+    return TRAMA_HAVE_NCCL && c->gpu.exclusive && c->gpu.of_all_ranks > 1;
 }
 
 void gpus_take(trama_context *c, const node_card *cards)
 {
     int mine[NODE_MAX_GPUS];
-    c->gpus_of_all = count(c, cards, &c->gpus_exclusive);
-    c->n_gpus = node_gpus(cards, c->comm.ranks, c->comm.rank, mine);
-    for (int i = 0; i < c->n_gpus; i++) {
-        const context_gpu *card = &c->seen[mine[i]];
-        c->gpus[i] = (own_gpu){.device = card->device, .card = mine[i], .pu = -1};
-        locate(c->topology, card->pci, &c->gpus[i]);
+    c->gpu.of_all_ranks = count(c, cards, &c->gpu.exclusive);
+    c->gpu.n = node_gpus(cards, c->comm.ranks, c->comm.rank, mine);
+    for (int i = 0; i < c->gpu.n; i++) {
+        const context_gpu *card = &c->gpu.seen[mine[i]];
+        c->gpu.own[i] = (own_gpu){.device = card->device, .card = mine[i], .pu = -1};
+        locate(c->topology, card->pci, &c->gpu.own[i]);
         int64_t room = room_on(c, card->device, node_gpu_sharers(cards, c->comm.ranks, c->comm.rank, mine[i]));
-        c->gpu_bytes = i == 0 || room < c->gpu_bytes ? room : c->gpu_bytes;
+        c->gpu.bytes = i == 0 || room < c->gpu.bytes ? room : c->gpu.bytes;
     }
 }
 
 trama_status gpus_claim_cores(trama_context *c, const place_claim *claim)
 {
     place_claim less = *claim;
-    less.workers = c->cores.workers - c->n_gpus;
-    if (c->n_gpus && !claim->workers && !c->cores.shared && less.workers > 0) {
+    less.workers = c->cores.workers - c->gpu.n;
+    if (c->gpu.n && !claim->workers && !c->cores.shared && less.workers > 0) {
         place_free(&c->cores);
         trama_status status = place_find(c->topology, &less, &c->cores);
         if (status)
             return status;
     }
-    for (int i = 0; i < c->n_gpus; i++)
-        c->gpus[i].pu = c->cores.n_spare ? c->cores.spare[--c->cores.n_spare] : -1;
+    for (int i = 0; i < c->gpu.n; i++)
+        c->gpu.own[i].pu = c->cores.n_spare ? c->cores.spare[--c->cores.n_spare] : -1;
     return TRAMA_OK;
 }
 
 bool gpus_have_cores(const trama_context *c)
 {
     bool have = true;
-    for (int i = 0; i < c->n_gpus; i++)
-        have = have && c->gpus[i].pu >= 0;
+    for (int i = 0; i < c->gpu.n; i++)
+        have = have && c->gpu.own[i].pu >= 0;
     return have;
 }
 
 trama_status gpus_adopt(trama_context *c)
 {
     int n = 0;
-    for (int i = 0; i < c->n_gpus; i++)
-        if (gpus_worker(c->gpus[i].device, 0) >= 0)
-            c->gpus[n++] = c->gpus[i];
-    c->n_gpus = n;
+    for (int i = 0; i < c->gpu.n; i++)
+        if (gpus_worker(c->gpu.own[i].device, 0) >= 0)
+            c->gpu.own[n++] = c->gpu.own[i];
+    c->gpu.n = n;
     if (n == 0 && c->config.device == TRAMA_GPU)
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "the program's StarPU has no worker for a GPU of rank %d",
                           c->comm.rank);
@@ -123,9 +123,9 @@ trama_status gpus_adopt(trama_context *c)
 void context_gpu_wanted(trama_context *c, int64_t bytes, const char *of)
 {
     pthread_mutex_lock(&runtime_lock);
-    if (bytes > c->gpu_wanted || atomic_load(&c->under_way) == 0) {
-        c->gpu_wanted = bytes;
-        snprintf(c->gpu_wanted_by, sizeof c->gpu_wanted_by, "%s", of);
+    if (bytes > c->gpu.wanted || atomic_load(&c->fences.under_way) == 0) {
+        c->gpu.wanted = bytes;
+        snprintf(c->gpu.wanted_by, sizeof c->gpu.wanted_by, "%s", of);
     }
     pthread_mutex_unlock(&runtime_lock);
 }
@@ -134,16 +134,16 @@ bool gpus_starve(trama_context *c, text *words)
 {
     bool starve = false;
     pthread_mutex_lock(&runtime_lock);
-    for (int i = 0; i < c->n_gpus && c->gpu_wanted; i++) {
-        int worker = gpus_worker(c->gpus[i].device, 0);
-        int64_t left = c->cuda->free_bytes(c->gpus[i].device);
+    for (int i = 0; i < c->gpu.n && c->gpu.wanted; i++) {
+        int worker = gpus_worker(c->gpu.own[i].device, 0);
+        int64_t left = c->gpu.cuda->free_bytes(c->gpu.own[i].device);
         int64_t held = worker < 0 ? 0 : pool_on_node(c, starpu_worker_get_memory_node((unsigned)worker));
-        starve = starve || left + held < c->gpu_wanted;
-        text_add(words, "GPU %d has %lld MB free and %lld MB of tensors, ", c->gpus[i].device, (long long)(left >> 20),
-                 (long long)(held >> 20));
+        starve = starve || left + held < c->gpu.wanted;
+        text_add(words, "GPU %d has %lld MB free and %lld MB of tensors, ", c->gpu.own[i].device,
+                 (long long)(left >> 20), (long long)(held >> 20));
     }
-    if (c->n_gpus && c->gpu_wanted)
-        text_add(words, "and %s wants %lld MB at a time", c->gpu_wanted_by, (long long)(c->gpu_wanted >> 20));
+    if (c->gpu.n && c->gpu.wanted)
+        text_add(words, "and %s wants %lld MB at a time", c->gpu.wanted_by, (long long)(c->gpu.wanted >> 20));
     pthread_mutex_unlock(&runtime_lock);
     return starve;
 }
@@ -151,7 +151,7 @@ bool gpus_starve(trama_context *c, text *words)
 trama_status gpus_start(trama_context *c)
 {
     const char *why = NULL;
-    if (!c->n_gpus || c->cuda->start(c->config.tf32, &why))
+    if (!c->gpu.n || c->gpu.cuda->start(c->config.tf32, &why))
         return TRAMA_OK;
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "a GPU of rank %d does not start: %s", c->comm.rank, why);
 }
@@ -159,8 +159,8 @@ trama_status gpus_start(trama_context *c)
 void gpus_stop(trama_context *c)
 {
     gpu_groups_free(c);
-    if (c->n_gpus)
-        c->cuda->stop();
+    if (c->gpu.n)
+        c->gpu.cuda->stop();
 }
 
 int gpus_worker(int device, int i)

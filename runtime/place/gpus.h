@@ -13,7 +13,7 @@ trama_status gpus_wanted(trama_context *c, const context_gpus *gpus);
 /* Into this rank's card. */
 void gpus_fill(const trama_context *c, node_card *card);
 
-/* Fills in c->gpus, but for their PUs, and c->gpu_bytes. */
+/* Fills in c->gpu.own, but for their PUs, and c->gpu.bytes. */
 void gpus_take(trama_context *c, const node_card *cards);
 
 /* A core for each thread that drives a GPU, taken from the workers' where they have enough of them and the user did not

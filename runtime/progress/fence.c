@@ -48,15 +48,15 @@ int64_t runtime_now(void)
 void fence_start(trama_context *c)
 {
     pthread_once(&completed_once, make_completed);
-    c->idle_fences = NULL;
-    c->waiters = 0;
+    c->fences.idle = NULL;
+    c->fences.waiters = 0;
 }
 
 void fence_stop(trama_context *c)
 {
-    while (c->idle_fences) {
-        fence *f = c->idle_fences;
-        c->idle_fences = f->next;
+    while (c->fences.idle) {
+        fence *f = c->fences.idle;
+        c->fences.idle = f->next;
         free(f);
     }
 }
@@ -64,9 +64,9 @@ void fence_stop(trama_context *c)
 fence *fence_new(trama_context *c)
 {
     pthread_mutex_lock(&runtime_lock);
-    fence *f = c->idle_fences;
+    fence *f = c->fences.idle;
     if (f)
-        c->idle_fences = f->next;
+        c->fences.idle = f->next;
     pthread_mutex_unlock(&runtime_lock);
     if (!f)
         f = trama_alloc(sizeof *f);
@@ -77,13 +77,13 @@ fence *fence_new(trama_context *c)
 
 static void recycle(fence *f)
 {
-    f->next = f->context->idle_fences;
-    f->context->idle_fences = f;
+    f->next = f->context->fences.idle;
+    f->context->fences.idle = f;
 }
 
 void fence_add(fence *f, int n)
 {
-    atomic_fetch_add(&f->context->under_way, n);
+    atomic_fetch_add(&f->context->fences.under_way, n);
     atomic_fetch_add(&f->state, n);
 }
 
@@ -91,16 +91,18 @@ void fence_signal(void *arg)
 {
     fence *f = arg;
     trama_context *c = f->context;
-    atomic_fetch_add(&c->completions, 1);
+    atomic_fetch_add(&c->fences.completions, 1);
     long left = atomic_fetch_sub(&f->state, 1) - 1;
-    bool last = atomic_fetch_sub(&c->under_way, 1) == 1;
+    bool last = atomic_fetch_sub(&c->fences.under_way, 1) == 1;
     if (COUNT(left) && !last)
         return;
     pthread_mutex_lock(&runtime_lock);
-    bool awaited = c->waiters > 1 || (c->waiters && (c->waited == &f->state || (last && c->waited == &c->under_way)));
+    bool awaited =
+        c->fences.waiters > 1 ||
+        (c->fences.waiters && (c->fences.waited == &f->state || (last && c->fences.waited == &c->fences.under_way)));
     if (left == 0)
         recycle(f);
-    if (last && atomic_load(&c->under_way) == 0)
+    if (last && atomic_load(&c->fences.under_way) == 0)
         rest_when_idle(c);
     pthread_mutex_unlock(&runtime_lock);
     if (awaited) /* after the unlock: on the same core, a waiter that wakes would block on the lock at once */
@@ -131,15 +133,15 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
 {
     int64_t patience = (int64_t)c->config.watchdog * 1000000000, quiet_since = runtime_now();
     int64_t deadline = quiet_since + patience;
-    long seen = atomic_load(&c->completions);
+    long seen = atomic_load(&c->fences.completions);
     pthread_mutex_lock(&runtime_lock);
-    c->waiters++;
-    c->waited = count;
+    c->fences.waiters++;
+    c->fences.waited = count;
     while (COUNT(atomic_load(count))) {
         struct timespec until = as_timespec(deadline);
         if (pthread_cond_timedwait(&completed, &runtime_lock, &until) != ETIMEDOUT || !COUNT(atomic_load(count)))
             continue;
-        long now = atomic_load(&c->completions);
+        long now = atomic_load(&c->fences.completions);
         if (now != seen)
             quiet_since = runtime_now();
         pthread_mutex_unlock(&runtime_lock);
@@ -149,7 +151,7 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
         deadline = runtime_now() + patience;
         pthread_mutex_lock(&runtime_lock);
     }
-    c->waiters--;
+    c->fences.waiters--;
     pthread_mutex_unlock(&runtime_lock);
 }
 
@@ -158,7 +160,7 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
  * goes on. */
 static bool ends_soon(const trama_context *c, const atomic_long *count)
 {
-    if (c->cores.cores < 2 || c->cores.shared || atomic_load(&c->last_wait) > poll_for)
+    if (c->cores.cores < 2 || c->cores.shared || atomic_load(&c->fences.last_wait) > poll_for)
         return false;
     for (int64_t until = runtime_now() + poll_for; runtime_now() < until; sched_yield())
         if (COUNT(atomic_load(count)) == 0)
@@ -177,7 +179,7 @@ static trama_status wait_awake(trama_context *c, const atomic_long *count, const
     if (!ends_soon(c, count))
         wait_for(c, count, what);
     context_rest(c);
-    atomic_store(&c->last_wait, runtime_now() - begin);
+    atomic_store(&c->fences.last_wait, runtime_now() - begin);
     return TRAMA_OK;
 }
 
@@ -188,5 +190,5 @@ trama_status fence_wait(trama_context *c, fence *f, const char *what)
 
 trama_status fence_wait_all(trama_context *c, const char *what)
 {
-    return wait_awake(c, &c->under_way, what);
+    return wait_awake(c, &c->fences.under_way, what);
 }

@@ -26,8 +26,8 @@ static const int yield_up_to = 16;
 static void keep_thread_awake(trama_context *c)
 {
 #if TRAMA_HAVE_MPI
-    if (c->driven)
-        starpu_mpi_irecv_detached(c->keep_in, c->comm.rank, KEEP_TAG, c->comm.handle, NULL, NULL);
+    if (c->driver.driven)
+        starpu_mpi_irecv_detached(c->rest.keep_in, c->comm.rank, KEEP_TAG, c->comm.handle, NULL, NULL);
 #else
     (void)c;
 #endif
@@ -36,8 +36,8 @@ static void keep_thread_awake(trama_context *c)
 static void let_thread_sleep(trama_context *c)
 {
 #if TRAMA_HAVE_MPI
-    if (c->driven)
-        starpu_mpi_isend_detached(c->keep_out, c->comm.rank, KEEP_TAG, c->comm.handle, NULL, NULL);
+    if (c->driver.driven)
+        starpu_mpi_isend_detached(c->rest.keep_out, c->comm.rank, KEEP_TAG, c->comm.handle, NULL, NULL);
 #else
     (void)c;
 #endif
@@ -45,40 +45,40 @@ static void let_thread_sleep(trama_context *c)
 
 static bool idle(trama_context *c)
 {
-    return atomic_load(&c->depth) == 0 && atomic_load(&c->under_way) == 0;
+    return atomic_load(&c->rest.depth) == 0 && atomic_load(&c->fences.under_way) == 0;
 }
 
 /* Under the lock. A bracket that opens meanwhile either is seen here or sees that awake is false and waits for the
  * lock. */
 static void go_to_rest(trama_context *c)
 {
-    atomic_store(&c->awake, false);
+    atomic_store(&c->rest.awake, false);
     if (!idle(c)) {
-        atomic_store(&c->awake, true);
+        atomic_store(&c->rest.awake, true);
         return;
     }
-    if (c->started_starpu)
+    if (c->driver.started_starpu)
         starpu_pause();
     let_thread_sleep(c);
-    if (c->rest_changed)
-        c->rest_changed(false);
+    if (c->rest.changed)
+        c->rest.changed(false);
 }
 
 static void disarm(trama_context *c)
 {
-    if (c->rest_hook >= 0)
-        starpu_idle_hook_deregister(c->rest_hook);
-    c->rest_hook = -1;
-    atomic_store(&c->armed, false);
+    if (c->rest.hook >= 0)
+        starpu_idle_hook_deregister(c->rest.hook);
+    c->rest.hook = -1;
+    atomic_store(&c->rest.armed, false);
 }
 
 static unsigned rest_if_time(void *arg)
 {
     trama_context *c = arg;
-    if (!atomic_load(&c->armed) || runtime_now() - atomic_load(&c->idle_since) < rest_after ||
+    if (!atomic_load(&c->rest.armed) || runtime_now() - atomic_load(&c->rest.idle_since) < rest_after ||
         pthread_mutex_trylock(&runtime_lock))
         return 1;
-    if (atomic_load(&c->armed) && atomic_load(&c->awake) && idle(c)) {
+    if (atomic_load(&c->rest.armed) && atomic_load(&c->rest.awake) && idle(c)) {
         disarm(c);
         go_to_rest(c);
     }
@@ -89,44 +89,44 @@ static unsigned rest_if_time(void *arg)
 static unsigned yield_core(void *arg)
 {
     const trama_context *c = arg;
-    if (!c->mpi_yields || starpu_worker_get_id() != 0)
+    if (!c->rest.mpi_yields || starpu_worker_get_id() != 0)
         sched_yield();
     return 1;
 }
 
 void rest_when_idle(trama_context *c)
 {
-    if (!c->started_starpu || !atomic_load(&c->awake) || atomic_load(&c->depth))
+    if (!c->driver.started_starpu || !atomic_load(&c->rest.awake) || atomic_load(&c->rest.depth))
         return;
-    atomic_store(&c->idle_since, runtime_now());
-    if (!atomic_exchange(&c->armed, true))
-        c->rest_hook = starpu_idle_hook_register(rest_if_time, c);
+    atomic_store(&c->rest.idle_since, runtime_now());
+    if (!atomic_exchange(&c->rest.armed, true))
+        c->rest.hook = starpu_idle_hook_register(rest_if_time, c);
 }
 
 void context_wake(trama_context *c)
 {
     leave_hold_others();
-    atomic_fetch_add(&c->depth, 1);
-    if (atomic_load(&c->awake) && !atomic_load(&c->armed))
+    atomic_fetch_add(&c->rest.depth, 1);
+    if (atomic_load(&c->rest.awake) && !atomic_load(&c->rest.armed))
         return;
     pthread_mutex_lock(&runtime_lock);
     disarm(c);
-    if (!atomic_load(&c->awake)) {
-        if (c->rest_changed)
-            c->rest_changed(true);
+    if (!atomic_load(&c->rest.awake)) {
+        if (c->rest.changed)
+            c->rest.changed(true);
         keep_thread_awake(c);
-        if (c->started_starpu)
+        if (c->driver.started_starpu)
             starpu_resume();
-        atomic_store(&c->awake, true);
+        atomic_store(&c->rest.awake, true);
     }
     pthread_mutex_unlock(&runtime_lock);
 }
 
 void context_rest(trama_context *c)
 {
-    int depth = atomic_fetch_sub(&c->depth, 1);
+    int depth = atomic_fetch_sub(&c->rest.depth, 1);
     assert(depth > 0);
-    if (depth > 1 || atomic_load(&c->under_way))
+    if (depth > 1 || atomic_load(&c->fences.under_way))
         return;
     pthread_mutex_lock(&runtime_lock);
     if (idle(c))
@@ -137,25 +137,27 @@ void context_rest(trama_context *c)
 void context_watch_rest(trama_context *c, void (*changed)(bool awake))
 {
     pthread_mutex_lock(&runtime_lock);
-    c->rest_changed = changed;
-    changed(atomic_load(&c->awake));
+    c->rest.changed = changed;
+    changed(atomic_load(&c->rest.awake));
     pthread_mutex_unlock(&runtime_lock);
 }
 
 void rest_start(trama_context *c)
 {
-    c->rest_hook = c->yield_hook = -1;
-    c->mpi_yields = c->driven && comm_yields();
-    atomic_store(&c->depth, 0);
-    atomic_store(&c->armed, false);
-    if (c->driven) {
-        starpu_variable_data_register(&c->keep_in, STARPU_MAIN_RAM, (uintptr_t)&c->keep_data[0], sizeof(int64_t));
-        starpu_variable_data_register(&c->keep_out, STARPU_MAIN_RAM, (uintptr_t)&c->keep_data[1], sizeof(int64_t));
+    c->rest.hook = c->rest.yield_hook = -1;
+    c->rest.mpi_yields = c->driver.driven && comm_yields();
+    atomic_store(&c->rest.depth, 0);
+    atomic_store(&c->rest.armed, false);
+    if (c->driver.driven) {
+        starpu_variable_data_register(&c->rest.keep_in, STARPU_MAIN_RAM, (uintptr_t)&c->rest.keep_data[0],
+                                      sizeof(int64_t));
+        starpu_variable_data_register(&c->rest.keep_out, STARPU_MAIN_RAM, (uintptr_t)&c->rest.keep_data[1],
+                                      sizeof(int64_t));
     }
-    if (c->started_starpu && (c->cores.shared || c->cores.workers <= yield_up_to))
-        c->yield_hook = starpu_idle_hook_register(yield_core, c);
-    atomic_store(&c->awake, false);
-    if (c->started_starpu)
+    if (c->driver.started_starpu && (c->cores.shared || c->cores.workers <= yield_up_to))
+        c->rest.yield_hook = starpu_idle_hook_register(yield_core, c);
+    atomic_store(&c->rest.awake, false);
+    if (c->driver.started_starpu)
         starpu_pause();
 }
 
@@ -163,7 +165,7 @@ void rest_now(trama_context *c)
 {
     pthread_mutex_lock(&runtime_lock);
     disarm(c);
-    if (atomic_load(&c->awake))
+    if (atomic_load(&c->rest.awake))
         go_to_rest(c);
     pthread_mutex_unlock(&runtime_lock);
 }
@@ -171,17 +173,17 @@ void rest_now(trama_context *c)
 /* Afterwards StarPU-MPI may end. */
 static void forget_thread(trama_context *c)
 {
-    if (!c->driven)
+    if (!c->driver.driven)
         return;
-    starpu_data_unregister(c->keep_in);
-    starpu_data_unregister(c->keep_out);
-    c->driven = false;
+    starpu_data_unregister(c->rest.keep_in);
+    starpu_data_unregister(c->rest.keep_out);
+    c->driver.driven = false;
 }
 
 void rest_end_messages(trama_context *c)
 {
     pthread_mutex_lock(&runtime_lock);
-    if (atomic_load(&c->awake))
+    if (atomic_load(&c->rest.awake))
         let_thread_sleep(c);
     pthread_mutex_unlock(&runtime_lock);
     forget_thread(c);
@@ -191,12 +193,12 @@ void rest_stop(trama_context *c)
 {
     pthread_mutex_lock(&runtime_lock);
     disarm(c);
-    if (atomic_exchange(&c->awake, false))
+    if (atomic_exchange(&c->rest.awake, false))
         let_thread_sleep(c);
-    else if (c->started_starpu)
+    else if (c->driver.started_starpu)
         starpu_resume();
     pthread_mutex_unlock(&runtime_lock);
-    if (c->yield_hook >= 0)
-        starpu_idle_hook_deregister(c->yield_hook);
+    if (c->rest.yield_hook >= 0)
+        starpu_idle_hook_deregister(c->rest.yield_hook);
     forget_thread(c);
 }

@@ -27,7 +27,7 @@ void watchdog_report(trama_context *c, const char *what, int64_t waited)
         end_job(c, what, "memory of a GPU that others have taken", gpus);
     context_log(c, TRAMA_LOG_WARNING,
                 "rank %d: %s waits for %ld tasks and messages; nothing has ended for %lld s%s%s%s%s", c->comm.rank,
-                what, atomic_load(&c->under_way), (long long)(waited / SECOND), gpus && *gpus ? "; " : "",
+                what, atomic_load(&c->fences.under_way), (long long)(waited / SECOND), gpus && *gpus ? "; " : "",
                 gpus ? gpus : "", messages ? "; the oldest messages under way:\n" : ", and no message is under way",
                 messages ? missing : "");
     free(missing);

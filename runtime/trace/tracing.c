@@ -34,7 +34,7 @@ static struct {
 static char *path_of(const trama_context *c, const char *kind, int rank)
 {
     text path = {0};
-    text_add(&path, "%s/%s_%d", c->trace_folder, kind, rank);
+    text_add(&path, "%s/%s_%d", c->trace.folder, kind, rank);
     return text_take(&path);
 }
 
@@ -64,7 +64,7 @@ static void remove_earlier_trace(const trama_context *c)
 
 static trama_status make_folder(const trama_context *c)
 {
-    char *path = trama_text_copy(c->trace_folder), *slash = path;
+    char *path = trama_text_copy(c->trace.folder), *slash = path;
     trama_status status = TRAMA_OK;
     while (slash && !status) {
         slash = strchr(slash + 1, '/');
@@ -91,8 +91,8 @@ static trama_status name_folder(trama_context *c)
     free(here);
     if (traces.begun)
         text_add(&folder, ".%d", traces.begun + 1);
-    c->trace_folder = text_take(&folder);
-    if (strlen(c->trace_folder) <= MOST_PATH)
+    c->trace.folder = text_take(&folder);
+    if (strlen(c->trace.folder) <= MOST_PATH)
         return TRAMA_OK;
     return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "the path of config.trace (TRAMA_TRACE) has more than %d characters",
                       MOST_PATH);
@@ -101,13 +101,13 @@ static trama_status name_folder(trama_context *c)
 static trama_status check_folder(const trama_context *c)
 {
     struct stat s;
-    if (stat(c->trace_folder, &s))
-        return cannot_write(c->trace_folder);
+    if (stat(c->trace.folder, &s))
+        return cannot_write(c->trace.folder);
     if (!S_ISDIR(s.st_mode))
         errno = ENOTDIR;
-    else if (!access(c->trace_folder, W_OK | X_OK))
+    else if (!access(c->trace.folder, W_OK | X_OK))
         return TRAMA_OK;
-    return cannot_write(c->trace_folder);
+    return cannot_write(c->trace.folder);
 }
 
 /* ---- The text about it ---- */
@@ -130,7 +130,7 @@ static trama_status begin_about(const trama_context *c)
     text_add(&lines, "starpu %d.%d.%d\n", STARPU_MAJOR_VERSION, STARPU_MINOR_VERSION, STARPU_RELEASE_VERSION);
     bool written = append_about(c, &lines);
     free(text_take(&lines));
-    return written ? TRAMA_OK : cannot_write(c->trace_folder);
+    return written ? TRAMA_OK : cannot_write(c->trace.folder);
 }
 
 /* ---- FxT moves the file of the last trace to where the next one goes ---- */
@@ -231,17 +231,17 @@ const trace_variable *trace_variables(const trama_context *c)
     static const trace_variable none[] = {{NULL, NULL, false}};
     static trace_variable stay[] = {
         {"STARPU_FXT_SUFFIX", "prof_file", false}, {"STARPU_FXT_PREFIX", NULL, false}, {NULL, NULL, false}};
-    variables[1].value = c->trace_folder;
+    variables[1].value = c->trace.folder;
     stay[1].value = traces.last_folder;
-    return c->trace_folder ? variables : traces.last ? stay : none;
+    return c->trace.folder ? variables : traces.last ? stay : none;
 }
 
 void trace_clock(trama_context *c)
 {
-    if (!c->trace_folder || !comm_is_open(&c->comm))
+    if (!c->trace.folder || !comm_is_open(&c->comm))
         return;
     text line = {0};
-    text_add(&line, "clock %lld\n", (long long)comm_clock_ahead(&c->comm, !c->own_clock));
+    text_add(&line, "clock %lld\n", (long long)comm_clock_ahead(&c->comm, !c->trace.own_clock));
     make_folder(c); /* FxT ends the program where it is gone */
     append_about(c, &line);
     free(text_take(&line));
@@ -271,12 +271,12 @@ void trace_step(int64_t step, int64_t micro_step)
 
 void trace_open(trama_context *c)
 {
-    if (!c->trace_folder)
+    if (!c->trace.folder)
         return;
     text lines = {0};
-    for (int p = 0; p < c->n_places; p++)
-        for (int i = 0; i < c->places[p].n; i++)
-            text_add(&lines, "worker %d place %d\n", c->places[p].worker[i], p);
+    for (int p = 0; p < c->place.n; p++)
+        for (int i = 0; i < c->place.own[p].n; i++)
+            text_add(&lines, "worker %d place %d\n", c->place.own[p].worker[i], p);
     append_about(c, &lines);
     free(text_take(&lines));
     put_last_back();
@@ -296,7 +296,7 @@ static int64_t bytes_of_events(void)
 static void warn_of_full_disk(const trama_context *c, int64_t needed)
 {
     struct statvfs disk;
-    if (statvfs(c->trace_folder, &disk))
+    if (statvfs(c->trace.folder, &disk))
         return;
     int64_t room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
     if (room >= needed)
@@ -305,12 +305,12 @@ static void warn_of_full_disk(const trama_context *c, int64_t needed)
     context_log(c, TRAMA_LOG_WARNING,
                 "rank %d: the trace in %s will not be whole: its events are at least %lld bytes, and the disk has room "
                 "for %lld",
-                c->comm.rank, c->trace_folder, (long long)needed, (long long)room);
+                c->comm.rank, c->trace.folder, (long long)needed, (long long)room);
 }
 
 void trace_expect(const trama_context *c)
 {
-    if (!c->trace_folder || !traces.now || !&fut_first_slot || !&fut_next_slot)
+    if (!c->trace.folder || !traces.now || !&fut_first_slot || !&fut_next_slot)
         return;
     int64_t pending = fut_next_slot - fut_first_slot;
     traces.recorded = bytes_of_events() + pending;
@@ -323,23 +323,23 @@ static void end_about(const trama_context *c)
     int64_t written = bytes_of_events();
     bool whole = written > 0 && written >= traces.recorded;
     text lines = {0};
-    text_add(&lines, "tasks %lld\nmessages %lld\n%s\n", (long long)c->tasks,
-             (long long)(c->counters.messages_sent + c->counters.messages_received), whole ? "ended" : "cut");
+    text_add(&lines, "tasks %lld\nmessages %lld\n%s\n", (long long)c->calls.tasks,
+             (long long)(c->message.counters.messages_sent + c->message.counters.messages_received), whole ? "ended" : "cut");
     bool noted = append_about(c, &lines);
     free(text_take(&lines));
     if (!whole)
         context_log(c, TRAMA_LOG_WARNING,
                     "rank %d: the trace in %s is not whole: its events are at least %lld bytes, and %lld could be "
                     "written",
-                    c->comm.rank, c->trace_folder, (long long)traces.recorded, (long long)written);
+                    c->comm.rank, c->trace.folder, (long long)traces.recorded, (long long)written);
     else if (!noted)
         context_log(c, TRAMA_LOG_WARNING, "rank %d: the trace in %s is not whole: about_%d could not be written: %s",
-                    c->comm.rank, c->trace_folder, c->comm.rank, strerror(errno));
+                    c->comm.rank, c->trace.folder, c->comm.rank, strerror(errno));
 }
 
 void trace_close(trama_context *c)
 {
-    if (!c->trace_folder)
+    if (!c->trace.folder)
         return;
     if (traces.now)
         end_about(c);
@@ -347,10 +347,10 @@ void trace_close(trama_context *c)
         free(traces.last);
         free(traces.last_folder);
         traces.last = traces.now;
-        traces.last_folder = c->trace_folder;
+        traces.last_folder = c->trace.folder;
     } else {
         put_last_back();
-        free(c->trace_folder);
+        free(c->trace.folder);
     }
-    traces.now = c->trace_folder = NULL;
+    traces.now = c->trace.folder = NULL;
 }

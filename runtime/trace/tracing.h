@@ -7,7 +7,7 @@
 #include "state.h"
 
 /* Collective, before StarPU starts; so_far is this rank's status, and an error of any is one of all where config.trace
- * is given. Names c->trace_folder and makes the folder, from which an earlier trace goes; where the host runs StarPU on
+ * is given. Names c->trace.folder and makes the folder, from which an earlier trace goes; where the host runs StarPU on
  * some rank there is a warning and no trace. E_SYSTEM, E_ARGUMENT, E_UNSUPPORTED. */
 trama_status trace_start(trama_context *c, trama_status so_far);
 
@@ -21,7 +21,7 @@ const trace_variable *trace_variables(const trama_context *c);
 /* Collective, at the beginning and at the end: notes how far this rank's clock is ahead of rank 0's. */
 void trace_clock(trama_context *c);
 
-/* Where StarPU has started, before it ends, and where it has ended; all do nothing without c->trace_folder. Closing
+/* Where StarPU has started, before it ends, and where it has ended; all do nothing without c->trace.folder. Closing
  * warns where the file of events is shorter than what was recorded. */
 void trace_open(trama_context *c);
 void trace_expect(const trama_context *c);
