@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps in the order that tiles give them: what is not done yet marks its tiles, and holds up what comes behind. */
+/* Steps in the order that tiles give them: a step that is not done marks its tiles and holds up later steps on them. */
 #include "flow.h"
 
 struct flow {
@@ -8,7 +8,7 @@ struct flow {
     bool *done;
     plan_tile_numbers tiles;
     int now;
-    int *read, *written; /* [tile] the round in which a step that is not done uses it so */
+    int *read, *written; /* [tile] the last round in which a step that was not done reads or writes it */
 };
 
 flow *flow_new(const plan *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order that tiles give to steps: a step waits for those before it that use one of its tiles, unless both only read
- * it. So runs a plan: nothing else orders its steps. */
+/* The order of a plan's steps: a step waits for each step before it that uses one of its tiles, unless both only read
+ * the tile. Nothing else orders steps. */
 #ifndef FLOW_H
 #define FLOW_H
 
@@ -11,8 +11,8 @@ typedef struct flow flow;
 flow *flow_new(const plan *p);
 void flow_destroy(flow **f);
 
-/* Takes each step that no step before it holds up, in order: `take` does it, or returns false where it cannot be done
- * yet. Returns whether any was done. */
+/* Takes each step that no step before it holds up, in order: `take` does the step, or returns false if it cannot be
+ * done yet. Returns whether any step was done. */
 typedef bool flow_take(void *arg, int step);
 bool flow_advance(flow *f, flow_take *take, void *arg);
 

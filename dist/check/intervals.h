@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intervals by group, so that those of a group that meet a given one are found without looking at all. */
+/* Intervals by group, sorted, so that a search finds those of a group that meet a given one without visiting all. */
 #ifndef INTERVALS_H
 #define INTERVALS_H
 
@@ -14,10 +14,10 @@ typedef struct interval {
 typedef ARRAY(interval) intervals;
 
 void intervals_add(intervals *list, int group, int64_t lo, int64_t hi, int what);
-void intervals_sort(intervals *list); /* after the last one is added */
+void intervals_sort(intervals *list); /* after the last intervals_add */
 
-/* The next interval of the group that meets [lo, hi), from index `from` downwards; -1: there is none. Begin with
- * intervals_begin, go on with the index found less 1. */
+/* The next interval of the group that meets [lo, hi), from index `from` downwards; -1: none. Begin at intervals_begin
+ * and go on at the index found less 1. */
 int intervals_begin(const intervals *list, int group, int64_t hi);
 int intervals_next(const intervals *list, int group, int64_t lo, int from);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One change of layout, planned for all processes at once: for people and tools. Ranks plan only their own part. */
+/* One change of layout, planned for all processes at once, for people and tools. Ranks plan only their own part. */
 #include "trama_reshard_plan.h"
 
 #include <string.h>
@@ -86,7 +86,7 @@ static void free_setting(setting *s)
     trama_program_destroy(&s->program);
 }
 
-/* ---- What it says ---- */
+/* ---- Moves and cost ---- */
 
 static void add_move(trama_reshard_plan *made, const setting *s, const plan *p, const plan_step *step)
 {
@@ -165,7 +165,7 @@ static trama_status check_both(const trama_mesh *from_mesh, const trama_layout *
     return status ? status : check_shape(dtype, shape);
 }
 
-/* A plan has a line for each message, and a message 2^24 bytes or more where there are many. */
+/* A plan lists each message, and a large box is cut into messages of about 2^24 bytes. */
 static trama_status check_messages(trama_dtype dtype, trama_shape shape)
 {
     text t = {0};
@@ -234,10 +234,10 @@ trama_status trama_reshard_plan_told(const trama_mesh *from_mesh, const trama_la
 
 /* ---- Without a plan ---- */
 
-/* Where the processes of the source are: at their ids where those are 0, 1, ..., else as listed. */
+/* The position of each process in the source mesh, by id. */
 typedef struct places {
     const trama_mesh *mesh;
-    int n, *position; /* [n] by id, one more than the position, 0 where there is none; NULL: the ids are 0, 1, ... */
+    int n, *position; /* [n] by id: 1 + the position, 0: not in the mesh; NULL: positions are the ids */
 } places;
 
 static places find_places(const trama_mesh *mesh)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verifying that shards which lie in the memory of others are used in turn, run after run. What runs is ordered by
- * shards, not by memory: so one step that names both must stand between the last use of the one and the first use of
- * the other. */
+/* Verifies that shards which lie in the memory of others are used in turn, run after run. Steps are ordered by shards,
+ * not by memory, so a step that names both shards must stand between the last use of the one and the first use of the
+ * other. */
 #include <string.h>
 
 #include "intervals.h"
@@ -9,7 +9,7 @@
 
 typedef struct span {
     int first, last; /* steps that name the shard; -1 */
-    int again;       /* the order that makes room for it in the next run; -1 */
+    int again;       /* the STEP_ORDER that hands it its memory for the next run; -1 */
 } span;
 
 static const plan_operand *operand(const plan *p, int step, int k)
@@ -47,15 +47,15 @@ static step_access access_of(const plan *p, int step, int shard, const box *b)
     return found;
 }
 
-/* Operands that use parts of the shards in which messages lie: each by its interval in one dim of its shard, the group
- * being 2 * shard, or 2 * shard + 1 where it has all of that dim. */
+/* Operands that use shards which have views: each by its interval in one dim of its shard. Its group is 2 * shard, or 2
+ * * shard + 1 where it has all of that dim. */
 typedef struct uses {
     intervals list;
     int *dim;  /* [shards] the dim of a shard that has views; -1 of others */
     int *step; /* [operands] */
 } uses;
 
-/* The dim along which most views of a shard are parts. */
+/* Of each shard with views, the dim of which its last view has the smallest fraction. */
 static int *find_dims(const plan *p)
 {
     int *dim = trama_alloc((size_t)p->shards.n * sizeof *dim);
@@ -66,7 +66,7 @@ static int *find_dims(const plan *p)
             continue;
         const box *whole = &p->shards.at[view->within].box;
         int most = 0;
-        for (int d = 1; d < whole->ndim; d++) /* cut to the smallest part of the whole */
+        for (int d = 1; d < whole->ndim; d++)
             if ((double)view->box.n[d] * (double)whole->n[most] < (double)view->box.n[most] * (double)whole->n[d])
                 most = d;
         dim[view->within] = most;
@@ -99,7 +99,8 @@ static void free_uses(uses *u)
     free(u->step);
 }
 
-/* Whether a step between the first and the last use of a view uses what it shows as it must not. */
+/* Whether a step between the first and the last use of a view uses the same memory as it must not: writes it, or where
+ * the view is received, also reads it. */
 static bool is_disturbed(const plan *p, const uses *u, const plan_shard *view, span s, bool received)
 {
     const box *b = &view->box;
@@ -117,7 +118,8 @@ static bool is_disturbed(const plan *p, const uses *u, const plan_shard *view, s
     return false;
 }
 
-/* While a message is sent from where it lies nobody writes there; while one is received nobody else comes near. */
+/* While a message is sent from its place in a shard, no step writes there. While one is received, no other step uses
+ * it. */
 static bool view_is_disjoint(const plan *p, const uses *u, int shard, span s)
 {
     const plan_shard *view = &p->shards.at[shard];
@@ -129,12 +131,12 @@ static bool view_is_disjoint(const plan *p, const uses *u, int shard, span s)
     return !is_disturbed(p, u, view, s, received);
 }
 
-/* Orders that hand one memory on, one after the other. */
+/* A STEP_ORDER's chain: orders that hand one memory on, each to the next. */
 typedef struct chain {
-    int head, number; /* the chain's first step; -1: no order. Place in it */
+    int head, number; /* the first step of the chain, -1: the step is no order; its number in the chain */
 } chain;
 
-/* The next step that orders something which `step` lets be written; -1. */
+/* The last use, if it is an order, of a shard that `step` lets be written; -1. */
 static int next_order(const plan *p, const span *spans, int step)
 {
     for (int k = 0; k < p->steps.at[step].n_operands; k++) {
@@ -168,7 +170,8 @@ static bool leads_to(const chain *chains, int closed, int opened)
            chains[closed].number <= chains[opened].number;
 }
 
-/* Two messages in one staging buffer, a used before b; and in the next run a again after b. */
+/* Whether orders stand between the uses of two messages in one staging buffer: a before b, and b before a of the next
+ * run. */
 static bool in_turn(const plan *p, const chain *chains, const span *a, const span *b)
 {
     bool opened = p->steps.at[a->first].kind == STEP_ORDER;
@@ -188,8 +191,8 @@ static intervals find_messages(const plan *p)
     return list;
 }
 
-/* Parts of a bundle are used as it is, so they only must not overlap. In a staging buffer one is used after the other.
- */
+/* Parts of a bundle are used at the same time, so they must not overlap. Messages in a staging buffer are
+ * used in turn. */
 static bool message_is_disjoint(const plan *p, const intervals *messages, const span *spans, const chain *chains,
                                 int shard)
 {
@@ -206,7 +209,7 @@ static bool message_is_disjoint(const plan *p, const intervals *messages, const 
     return true;
 }
 
-/* What is made once for all shards of a plan. */
+/* Tables over a plan, made once for all its shards. */
 typedef struct memory {
     span *spans;
     chain *chains;
@@ -239,8 +242,8 @@ int plan_unordered(const plan *p)
     return found;
 }
 
-/* Of another memory of the rank a step reads tiles: whole ones, but for sums that are made in parts. Messages on a GPU
- * have buffers. */
+/* A step reads whole tiles of another memory of its rank; a sum may read parts of one. Messages on a GPU have buffers
+ * of their own. */
 static bool may_use(const plan *p, const plan_step *s, int k)
 {
     const plan_operand *o = plan_step_operand(p, s, k);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verifying plans. It trusts nothing that planning says of itself. */
+/* Verifies plans. It takes nothing from planning but the plans. */
 #include "verify_plan.h"
 
 #include <stdlib.h>
@@ -16,11 +16,11 @@ typedef struct message {
 
 typedef ARRAY(message) messages;
 
-/* A member's part in a collective of its group: number `number` of its collectives with that group. */
+/* A member's part in a collective: it is number `number` of its collectives with that group. */
 typedef struct part {
     const plan *p;
     int rank, step, number;
-    bool there; /* its step waits for the others */
+    bool there; /* it has reached its step, and waits for the others */
 } part;
 
 typedef struct verification {
@@ -204,7 +204,7 @@ static bool same_collective(const part *a, const part *b)
            (c->form < PLAN_REDUCE_SCATTER || step_of(a)->reduce == step_of(b)->reduce);
 }
 
-/* A buffer is a run of memory of as many elements as the collective says. */
+/* A buffer is contiguous and has as many elements as the collective says. */
 static bool buffer_fits(const part *t, int operand)
 {
     const plan_step *s = step_of(t);
@@ -254,7 +254,7 @@ static part *find_parts(const verification *v, int rank, int step)
     return mine - plan_member(mine->p, step_of(mine));
 }
 
-/* Goes on when all are there. */
+/* Notes that a member has reached its step. Returns whether all have. */
 static bool meet(verification *v, int rank, int step)
 {
     part *parts = find_parts(v, rank, step);
@@ -268,7 +268,7 @@ static bool meet(verification *v, int rank, int step)
 
 /* ---- Counts ---- */
 
-/* Adds the bytes of a message to those of its exchange, or of those whose messages are parts of it. */
+/* Adds the bytes of a message to its exchange; those of a bundle to the exchanges of its parts. */
 static void add_message(const plan *p, const plan_step *s, int64_t *of)
 {
     const plan_region *r = &plan_step_operand(p, s, 0)->region;
@@ -281,7 +281,7 @@ static void add_message(const plan *p, const plan_step *s, int64_t *of)
             of[p->shards.at[i].exchange] += bytes_of(p, &(plan_region){i, p->shards.at[i].box});
 }
 
-/* What goes between places of the rank without a message. */
+/* Bytes that a step brings from other places of the rank without a message. */
 static int64_t between(const plan *p, const plan_step *s)
 {
     if (s->kind == STEP_ORDER)
@@ -296,7 +296,7 @@ static int64_t between(const plan *p, const plan_step *s)
     return bytes;
 }
 
-/* What is wrong with a shard; -1: nothing. */
+/* Reports a problem of a shard; -1: no problem. */
 static trama_status complain(const plan *p, const trama_program *program, int shard, const char *problem)
 {
     if (shard < 0)
@@ -345,7 +345,7 @@ static trama_status count(const plan *p)
                  : trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d moves other bytes than its plan says", p->rank);
 }
 
-/* Buffers that messages have, against what the exchanges say. */
+/* The plan has no more message buffers than its exchanges say. */
 static trama_status room(const plan *p)
 {
     int64_t says = 0, has = plan_message_buffers(p);
@@ -382,7 +382,7 @@ static bool take(void *arg, int step)
     return s->kind != STEP_RECEIVE || find(&w->v->sends, s->peer, w->rank, s->tag)->sent;
 }
 
-/* The first message that is waited for; NULL where none is. */
+/* The first message that the rank waits for; NULL: none. */
 static const message *first_wait(const walk *w)
 {
     const plan *p = w->v->plans[w->rank];
