@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decision how a change of layout is made, and what it costs then. */
+/* Chooses the form of a change of layout, and counts its bytes. */
 #include "choose.h"
 
 #include "candidates.h"
@@ -7,7 +7,7 @@
 
 /* ---- Kinds ---- */
 
-/* The dim along which n slices of everybody's piece are most even: the sum of the largest ones is least. */
+/* The dim along which n slices of each local box are most even: the sum of the largest slices is least. */
 static int evenest_dim(const transfer *t, int n)
 {
     int64_t sum[TRAMA_MAX_NDIM] = {0};
@@ -26,7 +26,7 @@ static int evenest_dim(const transfer *t, int n)
     return best;
 }
 
-/* Terms of one kind that become terms of another, by slices of sums, which are the new terms. */
+/* The route from terms of one kind to terms of another: slices of the sums are the new terms. */
 static bool find_new_kind(const transfer *t, route *found)
 {
     int axes[TRAMA_MAX_AXES];
@@ -51,8 +51,9 @@ static bool is_everywhere(const transfer *t)
 
 /* ---- The decision ---- */
 
-/* Replicas help to sum what is partial, so that each receives less. Where that would be many small messages, each line
- * of the mesh sums on its own: not fewer bytes than the table for one axis says, but only a line of neighbours. */
+/* Replicas help to sum terms, so that each process receives fewer bytes. Where that takes many small messages, each
+ * line of the mesh sums on its own: it saves no bytes against the table for one axis, but a process has messages with
+ * its line only. */
 transfer reshard_directly(const transfer *direct, bool distinct)
 {
     transfer t = *direct;
@@ -77,7 +78,7 @@ static int64_t cost_of(const transfer *t, const route *r)
     return l.bytes + MESSAGE_BYTES * l.messages;
 }
 
-/* Takes a route where there is none yet, or it costs less than that one. */
+/* Takes a route if there is none yet, or if it costs less than the one taken. */
 static void offer(reshard_choice *c, reshard_form form, route r)
 {
     if (reshard_has_route(c) && cost_of(&c->t, &c->route) <= cost_of(&c->t, &r)) {

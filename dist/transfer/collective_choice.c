@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which change of layout is one collective: one axis alone changes and its pieces are equal, or one process gives all
- * to all. */
+/* Finds the changes of layout that are one collective: only one axis changes and its pieces are equal, or one process
+ * sends the whole tensor to all. */
 #include "collective_choice.h"
 
 box collective_part(const box *whole, int dim, int n, int i)
@@ -17,7 +17,7 @@ static bool same_placement(const trama_placement *a, const trama_placement *b)
            (a->kind != TRAMA_PARTIAL || a->reduce == b->reduce);
 }
 
-/* The one axis along which the layouts differ; -1: none or several do. */
+/* The only axis along which the layouts differ; -1: none, or several. */
 static int changed_axis(const transfer *t)
 {
     int found = -1;
@@ -31,7 +31,7 @@ static int changed_axis(const transfer *t)
     return found;
 }
 
-/* What the change of one axis is called, if the pieces are equal. */
+/* The collective that changes one axis, if the pieces are equal. */
 static bool find_form(const transfer *t, bool nccl, collective_choice *w)
 {
     const trama_placement *from = &t->from.axis[w->axis], *to = &t->to.axis[w->axis];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a change of layout costs, made directly or by a route. */
+/* The load of processes in a change of layout, made directly or by a route. */
 #include "candidates.h"
 
 route_hops route_hops_of(const route *r, const transfer *t)
@@ -21,7 +21,7 @@ static void raise(transfer_load *most, int64_t bytes, int64_t messages)
     most->messages = max_i64(most->messages, messages);
 }
 
-/* Bytes that a process of the source sends on the average, where the targets asked receive of_source bytes. */
+/* Bytes that a process of the source sends on the average, where n probed targets receive of_source bytes. */
 static int64_t sent_by(const transfer *t, int64_t of_source, int n)
 {
     if (!of_source)
@@ -43,7 +43,7 @@ transfer_load load_directly(const transfer *t, int n)
     return most;
 }
 
-/* At the position of a mesh with that id, where it is there. */
+/* The load of a target process by id; zeros where the target mesh lacks it. position: where to look first. */
 static transfer_load received_by(const transfer *t, int id, int position)
 {
     int at = mesh_find_hinted(t->to_mesh, id, position);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums by slices: the processes of the source sum a slice each, and the targets take what they lack from these. */
+/* Sums by slices: each process of the source sums a slice, and the targets take parts of these sums. */
 #include <string.h>
 
 #include "candidates.h"
 #include "thresholds.h"
 
-/* ---- Where slices save nothing ---- */
+/* ---- Changes in which slices save nothing ---- */
 
-/* Whether all that cuts the source cuts the target first, in the same order: then each process wants a part of what it
- * has a term of. */
+/* Whether the axes that cut the source cut the target first, in the same order. Each process then wants a part of the
+ * box of which it has a term. */
 static bool is_nested(const transfer *t)
 {
     if (!t->one_mesh || t->from.mask || t->to.mask)
@@ -21,7 +21,7 @@ static bool is_nested(const transfer *t)
     return true;
 }
 
-/* Axes that cut nothing of the source and hold no term that stays: slices of sums lie along them. */
+/* Axes that neither cut the source nor stay partial: slices of sums lie along them. */
 static unsigned slice_axes(const transfer *t)
 {
     return layout_unsplit_axes(t->from_mesh, &t->from) & ~t->kept;
@@ -35,9 +35,9 @@ static bool is_weighted(const trama_mesh *mesh, unsigned axes)
     return false;
 }
 
-/* Whether slices can save nothing: pieces of one size are wanted, each where a term of it is, and by all. What the
- * first process, which has the largest, receives directly is then about the least that the one with the largest slice
- * may. */
+/* Whether slices can save nothing: all processes want pieces of one size, of boxes of which they have a term. The first
+ * process, which has the largest piece, then receives directly about the least that the process with the largest slice
+ * can receive. */
 static bool is_least_directly(const transfer *t)
 {
     box held, most, least;
@@ -57,7 +57,8 @@ static bool is_least_directly(const transfer *t)
 
 /* ---- The routes ---- */
 
-/* The mesh for slices: of one size, where nothing else depends on the weights of their axes. */
+/* The source mesh without weights along the slices, so that these are even; NULL where weights are absent or decide
+ * more than slices. */
 static trama_mesh *without_weights(const transfer *t)
 {
     unsigned axes = slice_axes(t);
@@ -83,7 +84,7 @@ static trama_layout cut_along(const transfer *t, int dim)
     return between;
 }
 
-/* Bytes, with the envelopes of the messages that it takes more. */
+/* Bytes of the route, plus the envelopes of the messages that it has more than the direct change. */
 static int64_t cost_against(const transfer_load *slices, const transfer_load *direct)
 {
     return slices->bytes + MESSAGE_BYTES * max_i64(0, slices->messages - direct->messages);
@@ -95,8 +96,7 @@ static bool is_cheaper(const transfer_load *slices, const transfer_load *direct)
            slices->of_source <= max_i64(direct->bytes, direct->of_source);
 }
 
-/* Slices of the source's processes, which are its mesh or one without weights; kept where they are the cheapest so far.
- */
+/* Tries slices along each dim on `mesh`, which is the source mesh with or without weights; keeps the cheapest. */
 static void try_slices(const transfer *t, const transfer_load *direct, const trama_mesh *mesh, route *found,
                        transfer_load *least)
 {

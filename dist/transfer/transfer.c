@@ -9,7 +9,8 @@
 
 /* ---- Axes ---- */
 
-/* Which partial axes stay, are summed, or begin; and what that scales by. One term alone is the value. */
+/* Finds the partial axes that stay, are summed, or begin, and the factor of the result. Along an axis of size 1 the one
+ * term is the value. */
 static void classify_axes(transfer *t)
 {
     for (int a = 0; a < t->from_mesh->ndim; a++) {
@@ -65,16 +66,16 @@ bool transfer_same_own(const transfer *t, const int *from_coordinate, const int 
     return axes_position(t->from_mesh, t->own, from_coordinate) == axes_position(t->to_mesh, t->own, to_coordinate);
 }
 
-/* ---- What a process lacks ---- */
+/* ---- Elements that a process lacks ---- */
 
-/* One target process, and what it takes of the source boxes. */
+/* One target process, and the source boxes that meet its target box. */
 typedef struct intake {
     const transfer *t;
     int at[TRAMA_MAX_AXES]; /* in the target mesh */
     box wanted;
-    int there;             /* the position of the process in the source, -1: it holds nothing */
-    int targets, self;     /* that want the same box; its number among them */
-    int64_t elements, met; /* of source boxes that have some of what is wanted; and these */
+    int there;             /* the position of the process in the source; -1: it holds nothing */
+    int targets, self;     /* processes that want the same box; its number among them */
+    int64_t elements, met; /* elements wanted that source boxes have; number of these boxes */
     transfer_load load;
 } intake;
 
@@ -88,12 +89,12 @@ static void visit_wanted(void *arg, const box *piece, const int *coordinate)
     in->met++;
 }
 
-/* Of the box wanted what the process does not hold; met: how many source boxes that may come from. */
+/* Elements of the wanted box that the process does not hold. Sets met to the number of source boxes that have them. */
 static int64_t lacking(intake *in, int position)
 {
     const transfer *t = in->t;
     int64_t n = bound_lacking(t->from_mesh, &t->from, t->to_mesh, &t->to, &t->whole, position);
-    if (t->own || (n && mesh_is_weighted(t->from_mesh))) /* some are not for this process, or may be empty */
+    if (t->own || (n && mesh_is_weighted(t->from_mesh))) /* some boxes are for other processes, or may be empty */
         layout_overlaps(t->from_mesh, &t->from, &t->whole, &in->wanted, visit_wanted, in);
     else if (n)
         in->met = min_i64(n, layout_pieces(t->from_mesh, &t->from, &t->whole, &in->wanted));
@@ -123,7 +124,7 @@ int64_t transfer_lacking(const transfer *t, int position)
     return lacking(&in, position);
 }
 
-/* ---- What it receives ---- */
+/* ---- Bytes that it receives ---- */
 
 bool transfer_is_sliced(int terms, int targets, bool all_hold)
 {
@@ -159,7 +160,7 @@ static bool holds(const transfer *t, int there, const int *box_coordinate, const
            axes_position(t->from_mesh, t->kept, at) == axes_position(t->to_mesh, t->kept, to_coordinate);
 }
 
-/* Whether all who want the box have a term of the source box with that coordinate. */
+/* Whether all targets of the wanted box hold a term of the source box with that coordinate. */
 static bool all_hold(const intake *in, const int *box_coordinate)
 {
     const transfer *t = in->t;
@@ -167,7 +168,7 @@ static bool all_hold(const intake *in, const int *box_coordinate)
     int at[TRAMA_MAX_AXES], n = axes_size(t->to_mesh, axes);
     if (!holds(t, in->there, box_coordinate, in->at))
         return false;
-    if (t->one_mesh && !t->from.mask && !t->to.mask) /* along these axes all have one box, or several */
+    if (t->one_mesh && !t->from.mask && !t->to.mask) /* along these axes all hold one box, or several */
         return axes_size(t->from_mesh, axes & layout_axes(&t->from, TRAMA_SPLIT)) == 1;
     memcpy(at, in->at, sizeof at);
     for (int i = 0; i < n; i++) {
@@ -187,8 +188,8 @@ static void take(intake *in, int64_t elements, int64_t of_source, int64_t messag
     in->load.messages += messages;
 }
 
-/* Each source box sends the elements lacking in one message. Where the targets outnumber all holders, the elements are
- * scattered. */
+/* Each source box sends its part of the lacking elements in one message. Where the targets outnumber all holders, the
+ * elements are scattered. */
 static void take_boxes(intake *in, int position)
 {
     const transfer *t = in->t;
@@ -202,7 +203,7 @@ static void take_boxes(intake *in, int position)
         take(in, n, n, messages);
 }
 
-/* The terms of one source box, as far as they are wanted. */
+/* Takes the terms of one source box in its intersection with the wanted box. */
 static void take_terms(void *arg, const box *piece, const int *coordinate)
 {
     intake *in = arg;
@@ -221,7 +222,7 @@ static void take_terms(void *arg, const box *piece, const int *coordinate)
     take(in, received * mine + all - mine, received * mine, mine ? received + in->targets - 1 : slices);
 }
 
-/* Its number among those who want its box, and theirs. */
+/* Counts the processes that want its box, and finds its number among them. */
 static void count_targets(intake *in)
 {
     const transfer *t = in->t;

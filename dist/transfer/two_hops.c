@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two hops: a change in which a process would send many small messages goes over another layout, so that each hop has
- * about the root of as many. It costs up to twice the bytes without partials, and with them no more than pieces that do
- * not come out even. The route is searched for among the layouts without masks on a few meshes; all ranks find the
- * same, by what some processes of the target would get. */
+ * about the square root of their number. It costs up to twice the bytes; with partial values 1/64 more at most, for
+ * pieces that do not come out even. The search tries the layouts without masks on at most six meshes, and compares the
+ * load of some processes of the target, so that all ranks find the same route. */
 #include <string.h>
 
 #include "candidates.h"
 #include "thresholds.h"
 
 enum {
-    MOST_AXES = 3, /* of a mesh between: all its layouts are tried */
-    ROUNDING = 64, /* a route may cost sums this part of their bytes more, where pieces do not come out even */
-    PROBES = 16    /* processes asked while searching */
+    MOST_AXES = 3, /* of a mesh between, since all its layouts are tried */
+    ROUNDING = 64, /* with sums a route may cost 1 / ROUNDING more bytes, where pieces do not come out even */
+    PROBES = 16    /* processes probed while searching */
 };
 
-/* What a process receives, or sends where senders are fewer. */
+/* The load of a process; messages: received, or sent where senders are fewer. */
 typedef struct cost {
     int64_t messages, bytes, received;
 } cost;
@@ -22,10 +22,10 @@ typedef struct cost {
 typedef struct search {
     const transfer *t;
     cost direct, best;
-    route *found; /* its mesh is NULL until there is one */
+    route *found; /* mesh NULL: none found yet */
 } search;
 
-/* ---- What a change costs ---- */
+/* ---- The cost of a change ---- */
 
 static cost cost_at(const transfer *t, int position)
 {
@@ -55,15 +55,15 @@ static bool is_too_many(const cost *c, reshard_part within)
 
 /* ---- Meshes between ---- */
 
-/* The processes of a mesh as rows and columns, about as many of each; what is left over takes no part. NULL where there
- * are too few, or the mesh is that already. */
+/* The processes of a mesh in about as many rows as columns; a rest that fills no row takes no part. NULL where the
+ * processes are too few, or the mesh is this square already. */
 static trama_mesh *as_square(const trama_mesh *mesh)
 {
     int root = 1;
     while ((root + 1) * (root + 1) <= mesh->size)
         root++;
     int shape[2] = {root, 0};
-    for (int rows = root; rows > root / 2; rows--) /* rather with less of a rest */
+    for (int rows = root; rows > root / 2; rows--) /* prefer a smaller rest */
         if (mesh->size % rows < mesh->size % shape[0])
             shape[0] = rows;
     shape[1] = mesh->size / shape[0];
@@ -72,7 +72,7 @@ static trama_mesh *as_square(const trama_mesh *mesh)
     return mesh_new(2, shape, NULL, mesh->ids);
 }
 
-/* Every n-th process, n about the root of their number. */
+/* Every n-th process, where n is about the square root of their number. */
 static trama_mesh *heads_of(const trama_mesh *mesh)
 {
     int step = 1;
@@ -86,7 +86,8 @@ static trama_mesh *heads_of(const trama_mesh *mesh)
     return heads;
 }
 
-/* The layout of a mesh of one axis, on its processes as rows and columns: the same distributed values. */
+/* Writes the layout of a mesh of one axis on the square of its processes, as the same distributed values. False for a
+ * split, and for other meshes. */
 static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *square, trama_layout *lifted)
 {
     if (mesh->ndim != 1 || square->ndim != 2 || square->size != mesh->size || layout->axis[0].kind == TRAMA_SPLIT)
@@ -98,16 +99,16 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
 
 /* ---- The search ---- */
 
-/* Whether a route costs a process more bytes than it may, where n processes are asked: with sums more than the direct
- * change costs any, but for rounding, else twice that. */
+/* Whether a route costs one of n probes too many bytes: more than twice the most of the direct change, or with sums
+ * more than this most and its rounding. */
 static bool is_dearer(const transfer *t, const route *r, int n)
 {
     int64_t most = load_directly(t, n).bytes;
     return load_of_route(t, r, n).bytes > (t->reduced ? most + most / ROUNDING : 2 * most);
 }
 
-/* Whether a hop has so many messages that two hops are not worth it: sums save no less than a quarter, since they cost
- * no more bytes, else half. */
+/* Whether two hops save too few messages: less than half of them, or with sums, which cost no more bytes, less than a
+ * quarter. */
 static bool saves_little(const search *s, int64_t messages)
 {
     return s->t->reduced ? 4 * messages > 3 * s->direct.messages : 2 * messages > s->direct.messages;
@@ -128,7 +129,8 @@ static void try_route(search *s, const route *r)
     s->found->owned = owned;
 }
 
-/* All placements of the axes from `axis` on; terms stay where the source has them. */
+/* Tries all placements of the axes from `axis` on; partial only where the source is. turned: later axes cut a dim
+ * first. */
 static void try_layouts(search *s, route *r, int axis, bool turned)
 {
     if (axis == r->mesh->ndim) {
@@ -169,7 +171,7 @@ static void try_mesh(search *s, const trama_mesh *mesh)
     try_layouts(s, &r, 0, true);
 }
 
-/* A mesh made for the search; kept where the route goes over it. */
+/* Tries a mesh made for the search, and keeps it where the route goes over it. */
 static void try_made(search *s, trama_mesh *mesh)
 {
     if (mesh)
