@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of one exchange: added while the engine walks, then emitted so that nobody waits for what could go first.
- */
+/* The steps of one exchange: added while the engine walks the pairs of boxes, then emitted by phase. */
 #include "exchange.h"
 
 #include "thresholds.h"
 
-enum { RECENT_PACKS = 8 }; /* who gets the same as others gets it at once after them */
+enum { RECENT_PACKS = 8 }; /* the packed copies that a send looks at: the receivers of one region follow each other */
 
 /* ---- Steps ---- */
 
@@ -19,7 +18,7 @@ exchange_step *add_step(exchange *x, int phase, step_kind kind, int place)
     return s;
 }
 
-/* Accounts for what a step takes from another place of this rank. */
+/* Counts the bytes that a step takes from another place of this rank. */
 void count_between(exchange *x, int place, const plan_region *from)
 {
     int64_t bytes = region_bytes(x, &from->box);
@@ -47,7 +46,7 @@ static int message_shard(exchange *x, int place, const box *b)
 
 /* ---- Between memories of the rank ---- */
 
-/* Whether a step on a place may read a region where it lies: from another memory all of a tile would come. */
+/* Whether a step on a place may read a region in place. A step reads only whole tiles of another memory. */
 static bool is_local(const exchange *x, int place, const plan_region *r)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
@@ -69,7 +68,7 @@ plan_region add_local_copy(exchange *x, int level, int place, plan_region from, 
     return buffer;
 }
 
-/* The part of a copy that stands for a part of its source; the two may lie apart by whole extents of the tensor. */
+/* The part of `to` into which a part of `from` is copied; the boxes may differ by whole extents of the tensor. */
 static plan_region same_part(const plan_region *to, const plan_region *from, const box *part)
 {
     plan_region r = {to->shard, *part};
@@ -107,7 +106,7 @@ void add_copy(exchange *x, int phase, int place, plan_region to, plan_region fro
 
 /* ---- Messages ---- */
 
-/* A large message is sent from where it lies, or received where it belongs, if that is rows that MPI can take. */
+/* Whether a message needs no buffer: it is large, and lies in the shard in rows that MPI can describe. */
 static bool can_lie(const exchange *x, const box *shard, const box *b)
 {
     box_rows r;
@@ -116,7 +115,7 @@ static bool can_lie(const exchange *x, const box *shard, const box *b)
            (r.rows == 1 || (r.run * (int64_t)x->t.element >= least / VIEW_ROWS && r.ld <= UINT32_MAX));
 }
 
-/* Whether a message is a tile as it lies; and whether it can be a view. */
+/* Whether a message is one tile of a shard; and whether it can be a view. */
 static bool is_tile(const exchange *x, const plan_region *r)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
@@ -162,7 +161,7 @@ static void cut_box(exchange *x, const box *b, int64_t most)
     int64_t bytes = region_bytes(x, b);
     int dim = 0;
     for (int d = 1; d < b->ndim; d++)
-        dim = b->n[dim] > 1 ? dim : d; /* the outermost that can be cut, so that pieces are contiguous */
+        dim = b->n[dim] > 1 ? dim : d; /* the outermost dim that can be cut, so that pieces are contiguous */
     if (bytes <= most || !b->ndim || b->n[dim] < 2) {
         *ARRAY_PUSH(&x->pieces) = *b;
         return;
@@ -204,7 +203,7 @@ static void add_message(exchange *x, int phase, step_kind kind, int place, int p
     x->count.messages++;
 }
 
-/* What is sent: a tile or large rows as they lie, else a packed copy, made once however many get it. */
+/* Sends a tile or large rows in place, any other region as a packed copy, which several receivers share. */
 void add_send(exchange *x, int level, int place, int peer_place, plan_region from, int term)
 {
     plan_region buffer = from;
@@ -226,7 +225,7 @@ void add_send(exchange *x, int level, int place, int peer_place, plan_region fro
     add_message(x, level ? SEND_AGAIN : SENDS, STEP_SEND, place, peer_place, buffer, level, term);
 }
 
-/* A buffer that a message from peer_place is received into. */
+/* Receives a message from peer_place into a new buffer. */
 plan_region add_receive_buffer(exchange *x, int level, int place, int peer_place, const box *b, int term)
 {
     plan_region buffer = {message_shard(x, place, b), *b};
@@ -310,7 +309,7 @@ static void emit(const exchange *x, const exchange_step *s, int number)
     step->exchange = number;
 }
 
-/* By round, then phase, then as they were added: a counting sort. */
+/* Emits steps by round, then phase, then in the order in which they were added: a counting sort. */
 void emit_phases(exchange *x, int number)
 {
     int keys = (x->rounds + 1) * PHASES;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One exchange under construction: a value that goes from a source distributed value to a target distributed value, and
- * the steps that this rank takes. reshard.c decides what moves; here is how it is written down. */
+ * the steps that this rank takes. reshard.c finds the regions that move; these functions write the steps. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
 #include "choose.h"
 #include "planner.h"
 
-/* Steps of an exchange are emitted by phase, so that nobody waits for what could go first. LEND and RETURN are for
- * messages that lie in shards: nobody writes a region before it is sent, nor touches it before it is received. */
+/* Steps of an exchange are emitted by phase, so that a step comes before those that can go later. LEND and RETURN are
+ * for messages that lie in shards: no step writes a region before it is sent, or uses it before it is received. */
 enum {
     CLEAR,
     LEND,
@@ -28,10 +28,10 @@ enum {
 
 typedef struct exchange_step {
     int phase, n;
-    int round;    /* staging.c: through the staging buffer; 0 where all messages fit in at once */
-    int piece;    /* of a large message, which is cut */
-    bool sums;    /* a term that is summed where it arrives */
-    bool crosses; /* packs what goes to another memory of the rank, at step.peer_place: a message but for MPI */
+    int round;    /* staging.c: its turn in the staging buffer; 0 where all messages fit at once */
+    int piece;    /* number of the piece of a large message, which is cut */
+    bool sums;    /* for a term that is summed where it arrives */
+    bool crosses; /* packs elements for another memory of the rank, at step.peer_place: a message without MPI */
     plan_step step;
     plan_operand operands[2];
     int many; /* reduce: index of its operands in exchange.sources, or -1 */
@@ -46,19 +46,19 @@ typedef ARRAY(int) int_list;
 
 typedef struct exchange {
     partition *q;
-    int value, source, target; /* distributed values; by number since they move */
-    transfer t;                /* kept: also lines of the mesh that sum on their own */
+    int value, source, target; /* distributed values by number, since their array moves */
+    transfer t;                /* kept also has the axes whose lines sum on their own */
     bool fresh;
-    bool inside;   /* of the source distributed value */
+    bool inside;   /* as of the source distributed value */
     bool in_place; /* every process of the mesh has the whole tensor */
-    bool distinct; /* target processes have places of their own, and none is masked: who is which target is a formula */
+    bool distinct; /* target processes have places of their own and no mask, so a formula gives a target's number */
     ARRAY(exchange_step) steps;
     ARRAY(plan_operand) sources;
     ARRAY(packed) packs;
-    ARRAY(box) pieces; /* of the message at hand */
-    int piece;         /* the one that is added */
+    ARRAY(box) pieces; /* of the current message */
+    int piece;         /* the one for which steps are added */
     int rounds;
-    int first_shard; /* of those that the exchange makes */
+    int first_shard; /* the first that the exchange makes */
     plan_exchange count;
 } exchange;
 
@@ -67,44 +67,44 @@ static inline int64_t region_bytes(const exchange *x, const box *b)
     return box_count(b) * (int64_t)x->t.element;
 }
 
-/* A step of its own making: copy, fill and reduce fill in the rest. */
+/* A new step. The caller sets its operands. */
 exchange_step *add_step(exchange *x, int phase, step_kind kind, int place);
-/* Also from another memory of the rank, by whole tiles or packed. */
+/* Copies a region, also from another memory of the rank: by whole tiles, or packed there first. */
 void add_copy(exchange *x, int phase, int place, plan_region to, plan_region from);
 
-/* A region as a step on a place may read it: itself, or packed where that would fetch more from another memory. */
+/* A region as a step on a place may read it: `from`, or a packed copy where another memory would send more than it. */
 plan_region add_local_copy(exchange *x, int level, int place, plan_region from, int term);
 
-/* Counts a region that is read on another place of this rank: bytes between places without a message. */
+/* Counts the bytes of a region that a place reads from another place of this rank, without a message. */
 void count_between(exchange *x, int place, const plan_region *from);
 
-/* What is sent: a tile as it lies, else a packed copy, made once however many get it. level 0: of the source; 1: of
- * what the target has got by then. */
+/* Sends a region: a tile or large rows in place, else a packed copy, which several receivers share. level 0: from the
+ * source; 1: from the target, after it has received the region. */
 void add_send(exchange *x, int level, int place, int peer_place, plan_region from, int term);
 
-/* Cuts a message into x->pieces, in the same way for both sides: where it is large and cannot lie in the shards that it
- * comes from and goes to (their boxes: from, to; NULL: a buffer, on some rank a larger shard, or on a GPU), and where
- * it is more than MPI counts. terms: so many are needed at a time. */
+/* Cuts a message into x->pieces, in the same way on both sides: where it is large and cannot lie in the shards that it
+ * comes from and goes to (their boxes: from, to; NULL: a buffer, a larger shard on some rank, or a GPU's), and where
+ * MPI cannot count its bytes. terms: the number of such messages that need buffers at a time. */
 void cut_message(exchange *x, const box *b, const box *from, const box *to, int terms);
 
-/* A buffer that a message from peer_place is received into; or the message goes where it belongs. */
+/* Receives a message from peer_place into a new buffer, which is returned; or into the region `to`. */
 plan_region add_receive_buffer(exchange *x, int level, int place, int peer_place, const box *b, int term);
 void add_receive(exchange *x, int level, int place, int peer_place, plan_region to, int term);
 
-/* The box of a shard on a place, if messages may lie in it; NULL. */
+/* The box of a shard on a place, if messages may lie in it; else NULL. */
 static inline const box *lending(const exchange *x, int place, const box *b)
 {
     return plan_on_gpu(x->q->p, place) ? NULL : b;
 }
 
-/* Positions along the kept axes, and along those that are summed. */
+/* The coordinates of a position along the kept axes, and along the summed ones, as one number. */
 int kept_of(const exchange *x, const trama_mesh *mesh, int position);
 int reduced_of(const exchange *x, int position);
 
 /* Whether a target piece gets the value; the others of a new P(sum) are zero. */
 bool gets_value(const exchange *x, int position);
 
-/* This rank's pieces with a given place, box and coordinate along the partial axes; NULL. */
+/* This rank's piece with a given place, box and coordinate along the partial axes; NULL: none. */
 const plan_local_box *source_piece(const exchange *x, int place, const box *b, int kept, int term);
 const plan_local_box *target_piece(const exchange *x, int place, const box *b, int kept);
 
@@ -113,18 +113,18 @@ static inline plan_region region_in(const plan_local_box *piece, const box *b)
     return (plan_region){piece->region.shard, *b};
 }
 
-/* One pair of boxes: what every rank concerned sees alike. */
+/* A source box and a target box that meet. The ranks concerned find the same, except held_here. */
 typedef struct group {
-    box region; /* source box and target box in common */
+    box region; /* the intersection of the two boxes */
     box from_box, to_box;
     int kept; /* position along the kept axes */
     int terms;
-    int64_t number;           /* of the target box among those that take something of the source box */
+    int64_t number;           /* of the target box among those that meet the source box */
     int_list *holders;        /* [terms] places */
     bool *held_here;          /* [terms] whether this rank has a holder */
     int n_targets;            /* places that get the target box */
     const int *to_coordinate; /* of the target box, along the split axes */
-    int_list targets;         /* [n_targets] of them, where they are listed */
+    int_list targets;         /* [n_targets] these places, where they are listed */
 } group;
 
 void group_holders(const exchange *x, group *g, const int *from_coordinate); /* terms, holders, held_here */
@@ -132,7 +132,7 @@ void group_targets(const exchange *x, group *g, const int *to_coordinate);   /* 
 void group_free(group *g);
 bool list_has(const int_list *l, int place);
 
-/* The holder for target number i: the nearest ones in rotation; n_nearest, where not NULL, gets how many there are. */
+/* The holder for target number i: one of the nearest, in rotation. *n_nearest, if not NULL, is set to their number. */
 int choose_holder(const exchange *x, const int_list *holders, int target, int64_t i, int *n_nearest);
 
 /* The holder of a term for target number i. */
@@ -141,48 +141,48 @@ int term_holder(const exchange *x, const group *g, int term, int i);
 /* The holder on the lines of target number i; see exchange_peers.c. -1 where holders are not found by a formula. */
 int line_holder(const exchange *x, const group *g, int i);
 
-/* Whether other ranks alone send the region to its targets; false where that is not seen at once. */
+/* Whether only other ranks send the region to its targets; false where no formula finds the holders. */
 bool is_served_elsewhere(const exchange *x, const group *g, const int *from_coordinate);
 
-/* Number of target i of the group among all targets that take something of the source box. */
+/* Number of target i of the group among the targets of all boxes that meet the source box. */
 static inline int64_t target_number(const group *g, int i)
 {
     return g->number * g->n_targets + i;
 }
 
-/* Whether the targets of a region get a slice each and exchange slices, because they are more than all who have a part
- * of what they want, so that these would send the same many times. */
+/* Whether the targets of a region get a slice each and exchange slices; see transfer.h. */
 bool is_scattered(const exchange *x, const group *g, int holders);
 
 /* Whether the targets of partial terms sum a slice each and exchange the sums; see transfer.h. */
 bool is_sliced(const exchange *x, const group *g);
-/* Where targets sum all of the region: into how many parts it is cut, which are sent and summed one by one. */
+/* The number of parts into which a region is cut that targets sum as a whole; parts are sent and summed one by one. */
 int sum_tiles(const exchange *x, const group *g);
 
-/* exchange_move.c: a region goes to the targets, or its terms are summed by them. move_own: to this rank's own targets,
- * found without listing the others, where the rank holds nothing of the region; false where they have to be listed. */
+/* exchange_move.c: moves a region to its targets, or has the targets sum its terms. move_own: moves it to this rank's
+ * targets only, without a list of the others, where the rank holds nothing of it; false where the list is necessary. */
 void move_group(exchange *x, const group *g);
 bool move_own(exchange *x, group *g);
 void reduce_group(exchange *x, group *g);
 
 /* exchange_bound.c. Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
 int64_t lacking_bytes(const exchange *x);
-/* The same of its places, on which several processes may share what they have: bytes that the rank must receive. */
+/* The same for its places, on which processes share their boxes: bytes that the rank must receive. */
 int64_t least_bytes(const exchange *x);
-/* exchange_collective.c: whether each target process has a GPU to itself; and the position in the target mesh of the
- * place that has all of the tensor, where no other place has some, or -1. */
+/* exchange_collective.c: whether each target process has a GPU of its own; the position in the target mesh of the only
+ * process that has elements, all of them, or -1. */
 bool is_on_gpus(const exchange *x);
 int find_root(const exchange *x);
 void add_collectives(exchange *x, const collective_choice *found);
 
-/* exchange_target.c: the shards of the target distributed value; regions are set, what gets no value is zero. */
+/* exchange_target.c: makes the shards of the target distributed value, sets its regions, and clears pieces that get no
+ * value. */
 void make_targets(exchange *x);
 
-/* staging.c: where message buffers are more than the staging buffer, they share its memory, in rounds. */
+/* staging.c: lets message buffers that exceed the staging buffer share its memory, in rounds. */
 void staging_rounds(exchange *x);
 int64_t staging_bytes(const partition *q);
 
-/* Appends the steps to the plan; number: of the exchange in it. */
+/* Appends the steps to the plan; number: of the exchange in the plan. */
 void emit_phases(exchange *x, int number);
 
 #endif

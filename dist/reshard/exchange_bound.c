@@ -16,9 +16,9 @@ int64_t lacking_bytes(const exchange *x)
     return elements * (int64_t)x->t.element;
 }
 
-/* ---- What places lack ---- */
+/* ---- Bytes that places lack ---- */
 
-/* A box that a process of a place has, or is to have. */
+/* A box that a process on a place holds, or wants. */
 typedef struct share {
     int place, kept, own; /* own: position along the axes whose pieces become terms */
     int position;
@@ -34,7 +34,7 @@ static int compare_shares(const void *a, const void *b)
     return order ? order : box_compare(&one->b, &other->b);
 }
 
-/* Those of this rank's processes that have, or are to have, something; sorted, and equal ones once. */
+/* The boxes of this rank's processes in a layout, sorted, equal ones once. takes: only those that get the value. */
 static shares shares_of(const exchange *x, const trama_mesh *mesh, const trama_layout *layout, bool takes)
 {
     shares s = {0};
@@ -61,7 +61,7 @@ static shares shares_of(const exchange *x, const trama_mesh *mesh, const trama_l
     return s;
 }
 
-/* Of the box that one is to have, what none of those has that share its place. */
+/* Elements of a wanted box that no process on its place holds. */
 static int64_t share_lacking(const exchange *x, const share *to, const shares *from)
 {
     box common;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges that GPUs make together, as collective_choice.h says: the steps of the members of this rank. */
+/* Exchanges that GPUs make by collectives, as collective_choice.h says: the steps of the members of this rank. */
 #include "exchange.h"
 
 /* ---- Places ---- */
@@ -42,7 +42,7 @@ static bool same_group(const plan_group *a, const plan_group *b)
     return a->n == b->n;
 }
 
-/* The group of a position, by number in the plan. */
+/* The number in the plan of a position's group, which is added if it is new. */
 static int group_of(exchange *x, const collective_choice *w, int position)
 {
     const trama_mesh *mesh = x->t.to_mesh;
@@ -95,7 +95,8 @@ static bool lies_in_order(const exchange *x, const plan_region *r, int dim)
     return !s->host && !s->strided && box_in_rows(&s->box, &r->box, &rows) && rows.rows == 1;
 }
 
-/* Memory for n boxes that differ in nothing but where they lie: a bundle, whose parts are the shards behind it. */
+/* A bundle: memory for n boxes of one size, the parts of a region along a dim (-1: the whole region, n times). The
+ * shards that follow it are its parts. */
 static plan_region make_bundle(exchange *x, int place, int n, const plan_region *like, int dim)
 {
     partition *q = x->q;
@@ -120,7 +121,7 @@ static plan_region bundle_part(const exchange *x, int bundle, int i)
     return (plan_region){bundle + 1 + i, x->q->p->shards.at[bundle + 1 + i].box};
 }
 
-/* Copies the parts of a region into those of a bundle, or the other way. */
+/* Copies the parts of a region into those of a bundle, or the reverse. */
 static void add_parts(exchange *x, int phase, int place, const plan_region *r, int dim, int n, int bundle, bool into)
 {
     exchange_step *s = add_step(x, phase, STEP_COPY, place);
@@ -133,8 +134,8 @@ static void add_parts(exchange *x, int phase, int place, const plan_region *r, i
     }
 }
 
-/* Memory that has the parts of a region one after the other: as they lie, or a bundle that they are packed into, or out
- * of, at that phase. */
+/* Memory that has the parts of a region one after the other: the region, where they lie so, else a bundle. In that
+ * phase the parts are copied into the bundle, or out of it. */
 static plan_region in_order(exchange *x, int phase, int place, plan_region r, int dim, int n, bool into)
 {
     if (lies_in_order(x, &r, dim))
@@ -170,7 +171,7 @@ static exchange_step *add_collective(exchange *x, int phase, int place, plan_col
     return s;
 }
 
-/* The sums of what an all-to-all has brought, in the order of members, as all sums are made. */
+/* Sums the terms that an all-to-all has brought, in the order of members, as all sums are made. */
 static void add_sum(exchange *x, int place, const plan_region *to, int bundle, int n)
 {
     exchange_step *s = add_step(x, REDUCE, STEP_REDUCE, place);
@@ -183,13 +184,13 @@ static void add_sum(exchange *x, int place, const plan_region *to, int bundle, i
         *ARRAY_PUSH(&x->sources) = (plan_operand){bundle_part(x, bundle, i), ACCESS_READ};
 }
 
-/* n terms of a box, from the members. */
+/* Memory for n terms of a box, one from each member. */
 static plan_region make_terms(exchange *x, int place, const box *b, int n)
 {
     return make_bundle(x, place, n, &(plan_region){-1, *b}, -1);
 }
 
-/* Each member gets a part of all terms, sums it, and where all get all gives it to the others. */
+/* Each member gets its part of all terms and sums it. If w->gathers, it then gives the sum to the others. */
 static void add_sums(exchange *x, const collective_choice *w, int place, int team, const collective_member *m,
                      plan_region from, plan_region to)
 {
@@ -263,7 +264,7 @@ static void add_member(exchange *x, const collective_choice *w, int position)
 
 void add_collectives(exchange *x, const collective_choice *w)
 {
-    for (int i = 0; i < x->t.to_mesh->size; i++) /* those of other ranks too */
+    for (int i = 0; i < x->t.to_mesh->size; i++) /* also those of other ranks */
         group_of(x, w, i);
     const local_positions mine = *partition_locals(x->q, x->t.to_mesh);
     for (int i = 0; i < mine.at.n; i++)

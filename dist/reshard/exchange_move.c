@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes from the holders of one region to its targets: all of it, slices that targets exchange, or terms that they
+/* Moves one region from its holders to its targets: the whole of it, slices that targets exchange, or terms that they
  * sum. */
 #include "exchange.h"
 
 enum {
-    SPREAD_BYTES = 256 << 10, /* above it one target takes slices from several holders */
+    SPREAD_BYTES = 256 << 10, /* a target takes a region of this size or more in slices from several holders */
     MAX_SPREAD = 4
 };
 
@@ -13,7 +13,7 @@ static bool is_nothing(const box *b)
     return b->ndim < 0 || box_count(b) == 0;
 }
 
-/* Moves b between a piece s on one place and a piece t on another; NULL where that is another rank's. lies_in: the box
+/* Moves b from a piece s on one place to a piece t on another; NULL where the piece is another rank's. lies_in: the box
  * of s, or NULL; see cut_message. level as in add_send. */
 static void move(exchange *x, const group *g, int level, int from, const plan_local_box *s, const box *lies_in, int to,
                  const plan_local_box *t, const box *b)
@@ -30,7 +30,7 @@ static void move(exchange *x, const group *g, int level, int from, const plan_lo
             add_receive(x, level, to, from, region_in(t, &x->pieces.at[x->piece]), g->kept);
 }
 
-/* From the source piece of one place to the target piece of another. */
+/* Moves b from the source piece of one place to the target piece of another. */
 static void move_from_source(exchange *x, const group *g, int from, int to, const box *b)
 {
     if (is_nothing(b) || (!is_mine(x->q, from) && !is_mine(x->q, to)))
@@ -40,7 +40,7 @@ static void move_from_source(exchange *x, const group *g, int from, int to, cons
     move(x, g, 0, from, s, x->inside ? NULL : &g->from_box, to, t, b);
 }
 
-/* Slice number i goes from the target that has it to another one, as far as this rank is concerned. */
+/* Moves slice number i from target i, which has it, to target j, where one of them is this rank's. */
 static void pass_slice(exchange *x, const group *g, const int_list *targets, int i, int j)
 {
     box slice = box_slice(&g->region, targets->n, i);
@@ -52,7 +52,7 @@ static void pass_slice(exchange *x, const group *g, const int_list *targets, int
     move(x, g, 1, from, s, &g->to_box, to, t, &slice);
 }
 
-/* Every target has its slice; each sends it to the others. */
+/* Each target sends its slice to the others. */
 static void exchange_slices(exchange *x, const group *g, const int_list *targets)
 {
     int_list mine = {0};
@@ -74,8 +74,8 @@ bool is_scattered(const exchange *x, const group *g, int holders)
                                  region_bytes(x, &g->region));
 }
 
-/* All that target number i gets of the region: by itself what it has, from one holder what it lacks, or where it is
- * large and there are many holders from several. */
+/* Moves the whole region to target number i: by a copy if its place holds the region, else from one holder, or from
+ * several if the region is large and has enough holders. */
 static void move_whole(exchange *x, const group *g, int i, int to)
 {
     const int_list *holders = &g->holders[0];
@@ -103,7 +103,7 @@ static void move_whole(exchange *x, const group *g, int i, int to)
     }
 }
 
-/* Those who lack the region get a slice each, and exchange slices. */
+/* Targets that lack the region get a slice each, and exchange slices. */
 static void scatter(exchange *x, const group *g)
 {
     const int_list *holders = &g->holders[0];
@@ -157,7 +157,7 @@ int sum_tiles(const exchange *x, const group *g)
     return n > 1 && g->region.n[box_slice_dim(&g->region, n)] >= n ? n : 1;
 }
 
-/* One target sums one slice of all terms, in their order; or this rank sends what another one sums. */
+/* One target sums one slice of all terms, in their order. For a target of another rank this rank sends its terms. */
 static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
 {
     int to = g->targets.at[i], first = x->sources.n, staged_before = x->steps.n;

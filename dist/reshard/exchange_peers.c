@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has a part of a source box, who needs a target box, and which holder serves which target: closed forms, so that
- * every rank finds the same without asking. */
+/* The holders of a source box, the targets of a target box, and the holder that serves each target: closed forms, so
+ * that every rank finds the same without messages. */
 #include <assert.h>
 #include <string.h>
 
 #include "exchange.h"
 #include "thresholds.h"
 
-/* Distinct places of the positions with the given coordinates, those along free axes taken in order. */
+/* Distinct places of the positions that have the given coordinates but along free axes, in the order of positions. */
 static void places_of(const exchange *x, const trama_mesh *mesh, const trama_layout *layout, const int *coordinate,
                       unsigned free_axes, int_list *places)
 {
@@ -37,7 +37,7 @@ bool list_has(const int_list *l, int place)
     return false;
 }
 
-/* The holder for target number i: the nearest ones in rotation. */
+/* The holder for target number i: one of the nearest, in rotation. */
 int choose_holder(const exchange *x, const int_list *holders, int target, int64_t i, int *n_nearest)
 {
     const machine *m = x->q->s.machine;
@@ -58,7 +58,8 @@ int choose_holder(const exchange *x, const int_list *holders, int target, int64_
     return -1;
 }
 
-/* Where several hold a term, targets that have another one take it on their own line: there as many stand for each. */
+/* Of two terms with several holders each, a target that is holder number h of one takes the other from its holder
+ * number h, on the same line of the mesh; so holders serve as many targets each. */
 int term_holder(const exchange *x, const group *g, int term, int i)
 {
     const int_list *holders = &g->holders[term];
@@ -131,14 +132,15 @@ void group_free(group *g)
     ARRAY_FREE(&g->targets);
 }
 
-/* Holders are found by a formula: each process has a place of its own, and is the same on both meshes. */
+/* Whether a formula finds holders: the meshes are equal, no process is masked, and each has a place of its own. */
 static bool has_lines(const exchange *x)
 {
     return x->distinct && !x->t.from.mask && x->t.one_mesh;
 }
 
-/* Where along the axes that cut no dim of the source the holder for target number i is: on the target's own lines along
- * axes that stay whole, so that nothing goes along these, in rotation along the others. */
+/* Finds the coordinates of the holder for target number i along the axes that cut no dim of the source, and returns
+ * these axes. Along axes that stay whole they are the target's own, so that nothing goes along these; along the others
+ * they rotate. */
 static unsigned line_coordinate(const exchange *x, const group *g, int i, int *at)
 {
     unsigned axes = layout_unsplit_axes(x->t.from_mesh, &x->t.from) & ~x->t.kept,

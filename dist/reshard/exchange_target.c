@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shards that an exchange fills: what is there already needs none; the others are cut into tiles as messages
- * arrive. */
+/* The shards that an exchange fills. A target piece that lies in a source piece needs none; the others are cut into
+ * tiles as messages arrive. */
 #include <string.h>
 
 #include "exchange.h"
@@ -30,7 +30,7 @@ static void visit_seam(void *arg, const box *piece, const int *coordinate)
     s->n++;
 }
 
-/* Tiles of a target shard: where messages arrive, so that they need no unpacking; else as any shard is cut. */
+/* Cuts a target shard into tiles as messages arrive, so that these need no unpacking; else as any shard is cut. */
 static void target_cut(const exchange *x, const plan_local_box *t, int pieces, int *dim, int *parts)
 {
     const box *b = &t->region.box;
@@ -42,7 +42,7 @@ static void target_cut(const exchange *x, const plan_local_box *t, int pieces, i
     group g = {.region = *b, .to_box = *b, .kept = kept_of(x, x->t.to_mesh, t->position)};
     int coordinate[TRAMA_MAX_AXES];
     mesh_coordinate(x->t.to_mesh, t->position, coordinate);
-    if (s.n == 1) { /* one source box: slices, where they are exchanged */
+    if (s.n == 1) { /* one source box: its slices, if targets exchange slices */
         group_holders(x, &g, s.at);
         group_targets(x, &g, coordinate);
         int n = g.targets.n;
@@ -69,7 +69,7 @@ static void target_cut(const exchange *x, const plan_local_box *t, int pieces, i
     *parts = s.n;
 }
 
-/* Whether a target piece is a part of what its place holds already, so that it needs no buffer. */
+/* Whether a target piece is a part of a source piece on its place, so that it needs no buffer. */
 static bool try_alias(exchange *x, plan_local_box *t)
 {
     if (x->fresh || x->t.reduced || x->t.scale != 1 || !gets_value(x, t->position))
@@ -87,7 +87,7 @@ static bool try_alias(exchange *x, plan_local_box *t)
     return false;
 }
 
-/* Terms that all get the value (of a new P(max), say) are one shard on one place. */
+/* Pieces on one place that are equal, like the terms of a new P(max), share one shard. */
 static bool same_as_before(const exchange *x, plan_dist_value *h, int i)
 {
     plan_local_box *t = &h->pieces.at[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between what layouts say and what hosts state: from any boxes to any boxes. A target takes each element that its
+/* Moves from any boxes to any boxes, be they given by layouts or stated by hosts. A target takes each element that its
  * place lacks once, from the nearest holders in rotation. Every rank looks at its own targets, then at its own sources,
  * and finds the same pairs as the other side. */
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "exchange.h"
 #include "thresholds.h"
 
-enum { OWN_BUCKET = 1 << 20 }; /* messages of one move go together, and with no others */
+enum { OWN_BUCKET = 1 << 20 }; /* buckets from here on: a move bundles its own messages only */
 
 /* ---- Tensors in user boxes ---- */
 
@@ -34,7 +34,7 @@ void partition_user_boxes(partition *q, int value, const box_index *user_boxes)
     *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
-/* The user box of the same rank that a box lies in; NULL. */
+/* The user box of the same rank that contains a box; NULL: none. */
 static const indexed_box *container(const box_index *user_boxes, const indexed_box *of)
 {
     for (int i = box_index_next(user_boxes, &of->b, 0); i >= 0; i = box_index_next(user_boxes, &of->b, i + 1))
@@ -43,7 +43,7 @@ static const indexed_box *container(const box_index *user_boxes, const indexed_b
     return NULL;
 }
 
-/* All that a layout gives to places, each place's boxes once. */
+/* The boxes of all places in a layout, each once a place. */
 static box_index box_index_of_layout(const partition *q, const trama_mesh *mesh, const trama_layout *layout,
                                      const box *whole)
 {
@@ -108,10 +108,10 @@ typedef struct moving {
     exchange x;
     const plan_dist_value *source, *target;
     box_index from, to;
-    int_list holders; /* places of the source box at hand */
+    int_list holders; /* places of the current source box */
 } moving;
 
-/* Where all ranks hold it; this rank's boxes have the numbers of their pieces. */
+/* The boxes of a distributed value on all ranks; number is the index of the piece for this rank's boxes. */
 static box_index box_index_of(const partition *q, const plan_dist_value *h, const box *whole)
 {
     box_index s = {0};
@@ -135,7 +135,7 @@ static const plan_local_box *piece_at(const partition *q, const plan_dist_value 
     return s->rank == q->s.rank ? &h->pieces.at[s->number] : NULL;
 }
 
-/* Of the n boxes from number i on, which have one box, the one that serves a target. */
+/* The one that serves a target, of the n equal boxes from number i on. */
 static const indexed_box *serving(moving *m, int i, int n, const indexed_box *target, int number)
 {
     const indexed_box *at = &m->from.at.at[i];
@@ -157,7 +157,7 @@ static bool is_turned(const indexed_box *s)
     return memcmp(s->turns, none, sizeof none) != 0;
 }
 
-/* Where a region of the tensor lies in a target piece. */
+/* A region of the tensor as it lies in a target piece. */
 static plan_region turned_in(const exchange *x, const plan_local_box *t, const indexed_box *to, const box *region)
 {
     plan_region r = region_in(t, region);
@@ -166,8 +166,8 @@ static plan_region turned_in(const exchange *x, const plan_local_box *t, const i
     return r;
 }
 
-/* A region that goes from a box to another one, of which this rank has at least one. number: of the target, which
- * tells regions apart that several targets have in common. */
+/* Moves a region from one box to another; this rank has at least one of the two. number: of the target, which
+ * distinguishes equal regions of several targets. */
 static void move_region(moving *m, const indexed_box *from, const indexed_box *to, int number, const box *region)
 {
     exchange *x = &m->x;
@@ -231,7 +231,7 @@ static void send_sources(moving *m)
     }
 }
 
-/* The same layout where terms are summed: their axes cut the longest dim. */
+/* The same layout after its terms are summed: their axes cut the longest dim. */
 static trama_layout summed(const trama_layout *layout, const box *whole)
 {
     trama_layout without = *layout;
@@ -247,8 +247,8 @@ static trama_layout summed(const trama_layout *layout, const box *whole)
     return without;
 }
 
-/* As is_small of reshard.c: small enough for all of it in as many messages as there may be, so that they are bundled.
- */
+/* Whether all messages, however many, fit in the staging buffer and none is a view, so that they are bundled; like
+ * is_small of reshard.c. */
 static bool may_bundle(const exchange *x, const box_index *to)
 {
     int64_t buffer = staging_bytes(x->q), elements = 0;
@@ -257,7 +257,7 @@ static bool may_bundle(const exchange *x, const box_index *to)
     return buffer / VIEW_SHARE > BUNDLE_MESSAGE && elements <= buffer / BUFFER_ALIGNMENT / 2;
 }
 
-/* The exchange; to has the numbers of the target's pieces where they are this rank's. */
+/* Makes the exchange. to: the target's boxes; number is the index of the piece for this rank's boxes. */
 static void move_between(partition *q, const plan_dist_value *source, const plan_dist_value *target, box_index to,
                          int node)
 {
@@ -280,7 +280,7 @@ static void move_between(partition *q, const plan_dist_value *source, const plan
     send_sources(&m);
     staging_rounds(&m.x);
     m.x.count.bucket = may_bundle(&m.x, &to) ? OWN_BUCKET + number : -1;
-    m.x.count.least = m.x.count.bound; /* of places, not processes */
+    m.x.count.least = m.x.count.bound; /* move_region counts places, not processes */
     *ARRAY_PUSH(&q->p->exchanges) = m.x.count;
     emit_phases(&m.x, number);
     box_index_free(&m.from);
@@ -306,9 +306,9 @@ void partition_move(partition *q, int from, int to)
     bundle_messages(q);
 }
 
-/* ---- Boxes beyond the borders of a layout's ---- */
+/* ---- Boxes beyond the ends of the tensor ---- */
 
-/* The parts of a box that lie in the tensor, and the parts beyond its ends, which stand at the other ends. */
+/* Adds the part of a box inside of the tensor, and the parts beyond its ends as boxes at the other ends, with turns. */
 static void add_turned(box_index *list, const indexed_box *s, const box *whole, int dim)
 {
     if (dim == whole->ndim) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reshard engine: from one layout to another, on the same mesh or not. Source boxes are intersected with target
- * boxes; for each pair a closed form says who sends what to whom, so that each rank finds its own part alone:
+ * boxes; for each pair a closed form gives sender, receiver and box of each message, so each rank finds its part alone:
  *
- *   - a target takes what it lacks, each element once, from the nearest holders in rotation;
+ *   - a target takes each element that it lacks once, from the nearest holders in rotation;
  *   - where the targets outnumber the holders they get a slice each and exchange slices, so that a holder sends once;
  *   - partial values: each target gets one slice of every term, sums in their order, and the targets exchange slices;
  *     or the holders sum slices first.
  *
- * choose.h says which, and whether one exchange makes it or two. */
+ * choose.h decides between these, and between one exchange and two. */
 #include "exchange.h"
 #include "thresholds.h"
 
@@ -17,7 +17,7 @@ enum { MAX_HOPS = 8 }; /* exchanges of one value, one behind the other, whose me
 
 typedef struct pair_walk {
     exchange *x;
-    const int *other; /* coordinate of the box at hand */
+    const int *other; /* coordinate of the box *at_hand */
     const box *at_hand;
     int kept;
     bool at_source;
@@ -85,9 +85,9 @@ static void walk_pairs(exchange *x, bool at_source)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- Exchanges ---- */
 
-/* The same distributed value, on other axes. */
+/* A copy of a distributed value, written on another mesh. */
 static int dist_value_as(partition *q, int number, const trama_mesh *mesh, const trama_layout *layout)
 {
     const plan_dist_value *same = &q->p->dist_values.at[number];
@@ -98,7 +98,8 @@ static int dist_value_as(partition *q, int number, const trama_mesh *mesh, const
     return q->p->dist_values.n - 1;
 }
 
-/* Whatever the rank: none of its messages then is a view, goes in rounds, or goes where zeros are written first. */
+/* Whether the messages of all ranks may be bundled: none is a view, goes in rounds, or goes to a shard that is cleared
+ * first. */
 static bool is_small(const exchange *x)
 {
     int64_t buffer = staging_bytes(x->q), n = x->t.from_mesh->size + x->t.to_mesh->size;
@@ -107,7 +108,7 @@ static bool is_small(const exchange *x)
            max_i64(region_bytes(x, &x->t.whole), BUFFER_ALIGNMENT) <= buffer / n;
 }
 
-/* All ranks make the same exchanges in one order, so they give them the same numbers. */
+/* The bucket of the next exchange; -1: none. All ranks make the same exchanges in one order, so their buckets agree. */
 static int next_bucket(exchange *x)
 {
     partition *q = x->q;
@@ -118,13 +119,13 @@ static int next_bucket(exchange *x)
 static void add_messages(exchange *x)
 {
     walk_pairs(x, false);
-    if (!x->in_place) /* else nobody lacks anything, and who sends need not be asked */
+    if (!x->in_place) /* else no process lacks elements, and none sends */
         walk_pairs(x, true);
     staging_rounds(x);
     x->count.bucket = next_bucket(x);
 }
 
-/* together: how GPUs make it, or NULL. */
+/* together: the collective that makes it; NULL: messages. */
 static void make_exchange(exchange *x, const collective_choice *together, int node)
 {
     partition *q = x->q;
@@ -173,18 +174,18 @@ static bool are_distinct(const partition *q, const trama_mesh *one, const trama_
     return map_is_distinct(q->s.map, one) && map_is_distinct(q->s.map, other);
 }
 
-/* What is asked for: a value in a layout. */
+/* A request for a value in a layout. */
 typedef struct request {
     const trama_mesh *mesh;
     const trama_layout *layout;
-    int node;   /* that asks for it; -1: the user */
+    int node;   /* the op that asks for it; -1: the user */
     bool fresh; /* in buffers of its own */
     reshard_part within;
 } request;
 
 static void reshard(partition *q, int source, const request *r);
 
-/* Two exchanges for one, which together have its bound. */
+/* Makes two exchanges in place of one, whose bounds add up to its bound. */
 static void reshard_by_route(const exchange *x, const reshard_choice *c, const request *wanted)
 {
     partition *q = x->q;

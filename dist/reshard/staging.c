@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The staging buffer: where the buffers of an exchange are more than it, they lie in its memory one after the other.
- * Messages go in rounds, which use the halves of the staging buffer in turn, so that one round is sent while the next
- * is packed.
+/* The staging buffer. Where the message buffers of an exchange exceed it, they use its memory in turn. Messages go in
+ * rounds, which use the halves of the staging buffer in turn, so that one round is sent while the next is packed.
  *
- * No cycle of ranks waits: all ranks take messages in one order, which sender and receiver find alone, so a message
- * only ever waits for earlier ones. */
+ * Ranks never wait in a circle: all ranks take messages in one order, which sender and receiver find alone, so a
+ * message waits for earlier ones only. */
 #include <string.h>
 
 #include "exchange.h"
 #include "thresholds.h"
 
-/* Messages that must have their buffers at the same time: one, or all terms of a sum. Sorted by what comes first. */
+/* A message; entries are sorted in the order in which messages go. Entries that need their buffers at the same time,
+ * like the terms of a sum, form a unit. */
 typedef struct entry {
     int level, piece, turn, to, term;
     const box *box;
@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b)
     return order ? order : (e->term > f->term) - (e->term < f->term);
 }
 
-/* In turns everybody sends to another one, except where terms meet. */
+/* In each turn every place sends to another one; the terms of a sum have turn 0, since they must arrive at one time. */
 static void sort_messages(staging *w)
 {
     exchange *x = w->x;
@@ -89,7 +89,7 @@ static void sort_messages(staging *w)
 
 /* ---- Buffers ---- */
 
-/* What was packed once for several is packed again for each, since the first copy may be gone by then. */
+/* Packs a region again for another receiver, since the first copy may be gone by then. Returns the new buffer. */
 static int pack_again(staging *w, int shard)
 {
     exchange *x = w->x;
@@ -106,7 +106,7 @@ static int pack_again(staging *w, int shard)
     return copy;
 }
 
-/* The entry of a shard that the exchange made. */
+/* The unit that uses a shard of the exchange; -1: none yet. */
 static int *unit_of(staging *w, int shard)
 {
     int at = shard - w->x->first_shard;
@@ -138,7 +138,7 @@ static void find_buffers(staging *w)
 
 /* ---- Rounds ---- */
 
-/* Bytes of the unit's buffers on each place go to w->cursor; the next unit's first buffer. */
+/* Counts the bytes of a unit's buffers on each place in w->cursor. Returns the first buffer of the next unit. */
 static int unit_bytes(staging *w, int at)
 {
     memset(w->cursor, 0, (size_t)w->n_places * sizeof *w->cursor);
@@ -194,7 +194,7 @@ static void assign_rounds(staging *w)
     free(used);
 }
 
-/* Steps go with the messages they are for; what is not for one comes first, or last where it needs what has arrived. */
+/* A step gets the round of its message. A step without one gets the first round, or the last if it follows the sums. */
 static void assign_steps(staging *w)
 {
     exchange *x = w->x;
@@ -225,8 +225,8 @@ static void add_round(staging *w, int round, int place, step_access access)
     }
 }
 
-/* What comes into a half of a staging buffer comes after what lay there before, in round `before`: at the beginning of
- * its own round, or for the next run at the end of this one. */
+/* Orders the buffers of a round behind those of round `before`, which used the same half of the staging buffer: at the
+ * beginning of the round, or for the next run at the end of this one. */
 static void order_half(staging *w, int phase, int round, int place, int before)
 {
     int first = w->x->sources.n;
@@ -265,7 +265,7 @@ static void order_rounds(staging *w)
     free(first);
 }
 
-/* Counts the buffers. */
+/* Counts the message buffers. Returns whether those of one place exceed the staging buffer. */
 static bool is_over(staging *w, int64_t bytes)
 {
     exchange *x = w->x;
