@@ -12,7 +12,7 @@ typedef struct factor_range {
     int64_t lo[RULE_MAX_FACTORS], n[RULE_MAX_FACTORS];
 } factor_range;
 
-/* The extent of what follows the leading factor of a dim. */
+/* The product of the extents of a dim's factors without the leading one. */
 static int64_t minor_extent(const trama_rule *rule, const rule_dim *dim, int leading)
 {
     int64_t extent = 1;
@@ -27,7 +27,7 @@ static void ranges_from(const trama_rule *rule, int t, const box *b, factor_rang
     for (int f = 0; f < rule->n_factors; f++) {
         int d = rule_dim_of(rule, t, f);
         if (d < 0 || !reach_is_none(&rule->tensor[t].reach[d]))
-            continue; /* of what is read beyond, the result says it */
+            continue; /* the result gives the range of a dim that is read beyond it */
         int64_t minor = minor_extent(rule, &rule->tensor[t].dim[d], f);
         r->lo[f] = minor ? b->lo[d] / minor : 0;
         r->n[f] = minor ? b->n[d] / minor : 0;
@@ -102,9 +102,9 @@ static bool may_cut(const trama_rule *rule, int dim)
     return false;
 }
 
-/* How a result is cut: as any shard, but one of several terms into what is sent and summed at a time, so that one part
- * can leave while the next is computed, and none is packed: with more than two the slices that their sum will exchange.
- */
+/* Cuts a result into tiles, as any shard. One of several terms is cut into the parts that are sent and summed at a
+ * time, so that one part can be sent while the next is computed, and none is packed; with more than two terms these are
+ * the slices that targets exchange. */
 static void result_cut(const compute_group *g, const plan_dist_value *h, const plan_local_box *piece, trama_dtype dtype,
                        int *dim, int *parts)
 {
@@ -126,7 +126,7 @@ static void result_cut(const compute_group *g, const plan_dist_value *h, const p
         *parts = 1;
 }
 
-/* A result in a layout. */
+/* Makes the distributed value of a result in a layout. */
 static void make_result(compute_group *g, const trama_node *node, int o, const trama_layout *layout, bool internal)
 {
     partition *q = g->q;
@@ -152,8 +152,8 @@ static void make_result(compute_group *g, const trama_node *node, int o, const t
     *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
-/* Distributed values of the results, in the layout that the op makes; shards where the op does not update state. A
- * state that not all compute who hold it is first where it has always been. */
+/* Distributed values of the results, in the layout that the op makes; shards where the op does not update state. An
+ * updated state that only some of its holders compute also gets one in its completed layout, before the other. */
 void compute_results(compute_group *g, const bool *internal)
 {
     const partition *q = g->q;
@@ -219,12 +219,12 @@ box compute_operand_box(const compute_group *g, int t, int position, const box *
     return box_from(&g->q->s.rules[node->id], t, &r, &whole);
 }
 
-/* What a step computes when it does not compute all of a piece: of the result a tile, or of what is summed a part. */
+/* The part of a piece that one step computes: a tile of the result, or the term of a part of a summed factor. */
 typedef struct portion {
     box tile;
     int summed;           /* factor; -1 */
-    int64_t lo, n;        /* of it */
-    plan_region *partial; /* and where its term goes */
+    int64_t lo, n;        /* the part of the factor */
+    plan_region *partial; /* the region for its term */
 } portion;
 
 static void add_call(compute_group *g, assembly *a, const trama_node *node, int position, int place,
@@ -259,8 +259,8 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
     a->flops += points(rule, &r) * node->op->flops;
 }
 
-/* A small step stays on the worker that made its operands, so that chains of small steps do not wander. -1: they were
- * made on several, or the step is worth moving. */
+/* The worker for a small step: the last, by number, of those that made its operands, so that chains of small steps stay
+ * on one worker. -1: an operand has several tiles or no such worker, or the step is large. */
 static int lane_of_operands(const partition *q, const assembly *a)
 {
     int lane = 0;
@@ -304,12 +304,12 @@ static void emit_tile(compute_group *g, const plan_local_box *piece, const box *
     emit_portion(g, piece, &(portion){.tile = *tile, .summed = -1}, lane);
 }
 
-/* ---- Much that is summed to little ---- */
+/* ---- Sums of large operands to small results ---- */
 
 enum { LITTLE = 512 /* elements */ };
 
-/* The outermost dim of an operand that is summed (or of which the largest or least is taken): its factor, -1 where
- * there is none of n indices at least. */
+/* The factor of the outermost dim of an operand that is reduced (sum, max, min) and has at least n indices; -1:
+ * none. */
 static int summed_factor(const trama_rule *rule, int t, const factor_range *r, int n)
 {
     for (int d = 0; d < rule->tensor[t].ndim; d++)
@@ -323,8 +323,9 @@ static int summed_factor(const trama_rule *rule, int t, const factor_range *r, i
     return -1;
 }
 
-/* Which factor of a piece's op is summed in parts, and in how many: where little comes of much, the parts are tasks of
- * their own. By sizes alone, so that the bits are the same on any number of workers. 1: all at once. */
+/* The number of parts in which a piece's op sums a factor, which is set: where a small result comes of a large operand,
+ * the parts are tasks of their own. 1: all at once. Sizes alone decide, so that any number of workers gives the same
+ * bits. */
 static int summed_parts(const compute_group *g, const plan_local_box *piece, int *factor)
 {
     const partition *q = g->q;
@@ -346,7 +347,7 @@ static int summed_parts(const compute_group *g, const plan_local_box *piece, int
     return 1;
 }
 
-/* Terms in the order of the parts, then their sum. */
+/* Emits the terms in the order of the parts, then their sum. */
 static void emit_sum(compute_group *g, const plan_local_box *piece, int factor, int parts)
 {
     partition *q = g->q;
@@ -372,15 +373,15 @@ static void emit_sum(compute_group *g, const plan_local_box *piece, int factor, 
 
 /* ---- Tiles ---- */
 
-/* Tiles of all pieces on a place are spread over its workers, neighbours on one worker. */
+/* The worker of a tile: the tiles of all pieces on a place are spread over its workers, neighbours on one worker. */
 static int lane_of(const partition *q, int place, int64_t tile, int64_t tiles)
 {
     int workers = q->s.machine->places[place].workers;
     return tiles < workers || tiles == 1 ? -1 : (int)(tile * workers / tiles);
 }
 
-/* The shard whose tiles the steps of a piece take; NULL: the piece at once. Where a result has one tile, or none that
- * anybody sees, and a large operand is a sum that arrives in several, an op of elements takes one after the other. */
+/* The shard by whose tiles a piece is computed; NULL: the piece at once. Where the result has one tile and an operand
+ * is a large sum that arrives in several, a pointwise op takes the tiles of that operand, one after the other. */
 static const plan_shard *tiles_of(const compute_group *g, const plan_local_box *piece, const plan_shard *result)
 {
     const partition *q = g->q;

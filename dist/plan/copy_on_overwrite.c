@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State is updated where it lies, but values are values: what reads a state reads what it was before the run, wherever
- * its op stands in the program. So before an op overwrites a state, all distributed values that lie in its buffers and
- * are still read move into copies. */
+/* Updates overwrite state in place, but every reader of a state gets its content from before the run, wherever the op
+ * stands in the program. So before an op overwrites a state, all distributed values that lie in its buffers and are
+ * read later are copied. */
 #include <string.h>
 
 #include "planner.h"
@@ -54,7 +54,7 @@ void copy_old_values(partition *q, const partition_wish *wish, const trama_node 
             copy_old_value(q, wish, node, o, g);
 }
 
-/* The copies take the places of the originals, which nobody may find any more. */
+/* The copies replace the originals, so that no lookup finds these any more. */
 void install_old_copies(partition *q, old_copies *g)
 {
     for (int i = g->n - 1; i >= 0; i--) {

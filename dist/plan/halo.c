@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops that read beyond what they compute: neighbours of a stencil, or another part of a tensor. What a process can
- * compute from its own boxes it computes there, without a copy; the strips at its borders are computed from buffers
- * that hold what they need, which messages fill in the meantime. Who needs what follows from layouts alone. */
+/* Ops that read beyond the box that they compute: neighbours of a stencil, or another part of a tensor. A process
+ * computes the inner part from its own boxes, without a copy. It computes the strips at its borders from buffers, which
+ * messages fill in the meantime. Layouts alone give the boxes that a process needs. */
 #include <assert.h>
 
 #include "planner.h"
@@ -37,7 +37,7 @@ static int64_t up(int64_t x, int64_t by)
     return x > 0 ? (x + by - 1) / by : x / by;
 }
 
-/* Of a result, what needs no more of operand t than the process holds. */
+/* Cuts a box of the result to the part that needs no more of operand t than the process holds. */
 static void keep_inside(const compute_group *g, int t, int position, box *inside)
 {
     const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
@@ -85,7 +85,7 @@ int halo_parts(const compute_group *g, int position, const box *result, box *par
     return n;
 }
 
-/* What the parts of one process need of operand t and lack. */
+/* Adds the boxes of operand t that the parts of one process need and its own box does not contain. */
 static void want(const compute_group *g, int t, int position, box_index *wanted)
 {
     const partition *q = g->q;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replicas on places of unlike kind: libraries round otherwise there, so values that each computes for itself would
- * drift apart. Those of one kind compute, in layouts that a mask takes from the others; these receive what they need by
- * ordinary changes of layout. All of it follows from layouts and the machine, so all ranks find the same. */
+/* Replicas on places of different kinds: their libraries round differently, so replicas that each place computes would
+ * come to differ. Only the places of one kind compute, in layouts whose masks leave out the others; these receive the
+ * values that they need by ordinary changes of layout. Layouts and the machine decide, so all ranks find the same. */
 #include <assert.h>
 #include <string.h>
 
 #include "planner.h"
 
-/* ---- What has equal bits anywhere ---- */
+/* ---- Ops with equal bits on all places ---- */
 
 static bool is_exact(const trama_node *node)
 {
@@ -19,16 +19,16 @@ static bool is_exact(const trama_node *node)
     return node->op->exact || integers;
 }
 
-/* ---- Who computes ---- */
+/* ---- The computing replicas ---- */
 
-/* -1: the process does not hold it at all. */
+/* The kind of the place at a position; -1: the process does not hold the result. */
 static int kind_at(const partition *q, const chosen *c, int position)
 {
     bool held = !c->among || c->among[position];
     return held ? q->s.machine->places[place_of(q, c->mesh, position)].kind : -1;
 }
 
-/* Replicas of one box: those on places of the kind that most have, of several such kinds the first, get a 1. */
+/* Masks the replicas of one box: 1 on the places of the most frequent kind, the first of several such kinds. */
 static void choose_among(const partition *q, const chosen *c, int *at, int *holders, unsigned char *mask)
 {
     int n = axes_size(c->mesh, c->axes), most = -1;
@@ -46,7 +46,7 @@ static void choose_among(const partition *q, const chosen *c, int *at, int *hold
         }
 }
 
-/* Whether the mask has less than all that hold it. */
+/* Whether the mask leaves out a holder. */
 static bool leaves_some(const partition *q, const chosen *c, const unsigned char *mask)
 {
     for (int i = 0; i < c->mesh->size; i++)
@@ -109,13 +109,14 @@ static unsigned replica_axes(const compute_group *g)
     return axes;
 }
 
-/* Whether operand t is where the op would compute without a mask. */
+/* Whether operand t exists in the layout on which the op would compute without a mask. */
 static bool is_complete(const compute_group *g, const trama_node *node, int t)
 {
     return find_dist_value(g->q->p, node->in[t]->id, g->mesh, &g->q->s.l->op[node->id].in[t]) != NULL;
 }
 
-/* Whether all is computed anywhere with equal bits, and nothing has to go there for that first. */
+/* Whether all places may compute the group: its ops have equal bits everywhere, and no operand exists in the masked
+ * layout only, so that it had to be sent first. */
 static bool may_be_anywhere(const compute_group *g, const unsigned char *mask)
 {
     for (int i = 0; i < g->nodes.n; i++) {

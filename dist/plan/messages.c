@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of a plan: small ones that go the same way together become one, then all are numbered. Sender and
- * receiver find the same, since both sort by what both know. */
+/* The messages of a plan: small ones between the same places are bundled into one, then all are numbered. Sender and
+ * receiver find the same, since both sort by keys that both know. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,21 +36,21 @@ void number_messages(plan *p)
     ARRAY_FREE(&messages);
 }
 
-/* ---- Which go together ---- */
+/* ---- Candidates ---- */
 
-/* A message that may go with others. */
+/* A message that may be bundled with others. */
 typedef struct candidate {
     const plan_step *step;
     int at; /* of the step in the plan */
     int bucket, dtype;
     int64_t elements, bytes;
-    plan_region from; /* sent: what its buffer is packed from, else where it lies */
-    bool early;       /* sent: that is written again before the others are ready */
+    plan_region from; /* sent: the region that its buffer is packed from, else its own region */
+    bool early;       /* sent: `from` is written again before the others are ready */
 } candidate;
 
 typedef ARRAY(candidate) candidates;
 
-/* 0: of one way, bucket and level, and of one type, so that they may go together. */
+/* 0: between the same places, of one bucket, level and type, so that they may be bundled. */
 static int compare_ways(const candidate *c, const candidate *d)
 {
     plan_path of_c = plan_path_of(c->step), of_d = plan_path_of(d->step);
@@ -104,7 +104,7 @@ typedef struct insertion {
     plan_step step;
 } insertion;
 
-/* What is sent in one bundle: who gets the same as another one gets that bundle. */
+/* A bundle that is sent. A receiver of the same parts gets the same bundle. */
 typedef struct sent_bundle {
     int shard;
     together of;
@@ -116,7 +116,7 @@ typedef struct bundling {
     int *packed;   /* [shard] the copy that fills a message; -1 */
     bool *kept;    /* [shard] that copy stays, though it is part of a bundle */
     candidates found;
-    int *others; /* [shard] steps that name it, but messages that go together with others, and that copy */
+    int *others; /* [shard] steps that name it, without that copy and bundled messages */
     ARRAY(insertion) added;
     ARRAY(sent_bundle) sent;
 } bundling;
@@ -126,7 +126,7 @@ static bool is_message(const plan *p, int shard)
     return p->shards.at[shard].source == SHARD_MESSAGE;
 }
 
-/* And not part of a bundle. */
+/* A message that is not part of a bundle. */
 static bool is_message_buffer(const plan *p, int shard)
 {
     return is_message(p, shard) && p->shards.at[shard].within < 0;
@@ -148,7 +148,7 @@ static void look_at_uses(bundling *b)
     }
 }
 
-/* What is received comes as early as the first of them, what is sent goes when the last is ready. */
+/* The step of a bundle: a bundle is received where its first part would be, and sent where its last part is ready. */
 static int place_of_bundle(const candidate *parts, int n)
 {
     int at = parts[0].at;
@@ -176,7 +176,7 @@ static togethers find_together(bundling *b)
     return list;
 }
 
-/* ---- Where what is sent comes from ---- */
+/* ---- Sources of sent parts ---- */
 
 /* Whether a step writes, or also reads, a tile of the region. */
 static bool uses(const plan *p, const plan_step *s, const plan_region *r, bool also_reads)
@@ -195,8 +195,8 @@ static bool uses(const plan *p, const plan_step *s, const plan_region *r, bool a
     return false;
 }
 
-/* Its buffer's own copy, from step `packed`, or the step that sends it is where it has to be copied from what others
- * will write before the bundle goes. */
+/* Finds whether a step writes the source of a part before the bundle is sent. Such an early part must be copied before:
+ * by the copy that packs its buffer, which is kept, or at the step that would send it. */
 static void look_at_source(bundling *b, candidate *c, int at)
 {
     const plan *p = b->q->p;
@@ -223,7 +223,7 @@ static void look_at_sources(bundling *b, const togethers *list)
     }
 }
 
-/* A step that takes the place of `like`, before step `at`. */
+/* Inserts a step before step `at`, with the fields of `like` but another kind and other operands. */
 static void insert(bundling *b, int at, const plan_step *like, step_kind kind, int n, const plan_operand *operands)
 {
     insertion *made = ARRAY_PUSH(&b->added);
@@ -235,7 +235,7 @@ static void insert(bundling *b, int at, const plan_step *like, step_kind kind, i
         *ARRAY_PUSH(&b->q->p->operands) = operands[i];
 }
 
-/* The part of a bundle that stands for a message: its own buffer, if nobody else knows it, or a new one. */
+/* The part of a bundle that stands for a message: the message's buffer if no other step names it, else a new one. */
 static int part_of(bundling *b, const candidate *c, int bundle, int64_t at)
 {
     plan *p = b->q->p;
@@ -262,7 +262,7 @@ static int new_bundle(bundling *b, const candidate *parts, int n)
     return partition_shard(b->q, SHARD_BUNDLE, value, parts[0].step->place, &memory, -1, 1);
 }
 
-/* The message for all parts, like one of them. */
+/* Inserts the message for all parts, which is like one of them. */
 static void insert_message(bundling *b, int at, const plan_step *like, int bundle)
 {
     const plan *p = b->q->p;
@@ -284,7 +284,8 @@ static const sent_bundle *sent_before(const bundling *b, const together *of)
     return NULL;
 }
 
-/* Most parts are copied at once when the last is ready; early ones on their own, so that none may undo another. */
+/* One copy packs most parts when the last is ready; early parts have copies of their own. Copies that pack a part of
+ * the bundle only update it, so that none overwrites another. */
 static void send_together(bundling *b, const together *of)
 {
     const candidate *parts = &b->found.at[of->first];
@@ -317,7 +318,7 @@ static void send_together(bundling *b, const together *of)
     ARRAY_FREE(&copies);
 }
 
-/* Whether somebody needs what a part is received over until then, though the bundle has arrived. */
+/* Whether a step between the bundle's receive and the part's own still uses the region that the part overwrites. */
 static bool is_late(const plan *p, const together *of, const candidate *part, const plan_region *to)
 {
     for (int i = of->at; i < part->at; i++)
@@ -326,7 +327,7 @@ static bool is_late(const plan *p, const together *of, const candidate *part, co
     return false;
 }
 
-/* Most parts are copied at once where the bundle arrives. */
+/* One copy unpacks most parts where the bundle arrives; late parts have copies of their own. */
 static void receive_together(bundling *b, const together *of)
 {
     const candidate *parts = &b->found.at[of->first];
@@ -363,7 +364,7 @@ static void bundle(bundling *b, const together *of)
         b->dropped[parts[i].at] = true;
 }
 
-/* ---- The plan with them ---- */
+/* ---- The plan with bundles ---- */
 
 static int compare_insertions(const void *a, const void *b)
 {
@@ -371,7 +372,7 @@ static int compare_insertions(const void *a, const void *b)
     return i->at != k->at ? (i->at > k->at) - (i->at < k->at) : i->order - k->order;
 }
 
-/* Copies into buffers that nobody needs: the bundles take what these held from where it lies. */
+/* Drops copies into buffers that no step needs: bundles are packed from the sources of these copies. */
 static void drop_packing(bundling *b, int n_shards)
 {
     for (int i = 0; i < n_shards; i++)

@@ -10,7 +10,7 @@
 #include "priority.h"
 #include "choose.h"
 
-/* ---- Life ---- */
+/* ---- Begin and end ---- */
 
 partition *partition_begin(const plan_source *source)
 {
@@ -27,7 +27,7 @@ partition *partition_begin(const plan_source *source)
     return q;
 }
 
-/* Shards of state that lies as terms, in part on other ranks: who reads it sums them, in a plan of its own. */
+/* [shard] whether it is a term of a partial state that also has terms on other ranks: a reader's plan sends it. */
 static bool *find_sent_later(const partition *q)
 {
     bool *sent = trama_alloc((size_t)max_i64(1, q->p->shards.n));
@@ -171,10 +171,10 @@ static int best_source(const partition *q, int value, const trama_mesh *mesh, co
     return best;
 }
 
-/* ---- Waves: exchanges of gradients and other ends that need nothing of each other ---- */
+/* ---- Buckets: exchanges of gradients and other ends that do not need each other's results ---- */
 
-/* Values that nothing is computed from but updates: gradients of state, and results that are assigned or only kept.
- * Their messages may wait for each other. */
+/* Values from which only updates are computed: gradients of state, and results that are assigned or only kept. Their
+ * messages may wait for each other. */
 static bool *find_ends(const trama_program *p, const bool *needed)
 {
     bool *ends = trama_alloc((size_t)p->values.n);
@@ -194,9 +194,9 @@ static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const
     return q->s.l->mesh[value] == mesh && trama_layout_equal(&q->s.l->value[value], layout);
 }
 
-/* The bucket of a value is how many exchanges of ends and of new states, each behind the one before, it needs: one
- * more than those of what it is made of where one had to move. What runs as one task waits for all that it reads. Found
- * from layouts alone, so all ranks find the same. */
+/* The bucket of a value counts the exchanges of ends and of new states that it needs, one behind the other: the most
+ * that its operands need, plus one where such an operand is moved and one where the value is. The nodes of one task
+ * wait for the operands of all. Layouts alone decide, so all ranks find the same. */
 static void number_buckets(partition *q, int n, const trama_node *const *nodes)
 {
     int most = 0;
@@ -226,7 +226,7 @@ const plan_dist_value *partition_reshard(partition *q, int value, const trama_me
     const trama_layout all = heterogeneous_unmasked(q, layout);
     bool own = lies_as(q, value, mesh, layout), some = lies_as(q, value, mesh, &all);
     bool counts = q->bucket && q->ends[value] && !q->p->dist_values.at[source].moved;
-    q->next = counts ? q->bucket[value] - some : -1; /* one that goes to its own layout is not there yet */
+    q->next = counts ? q->bucket[value] - some : -1; /* bucket[value] counts the exchange to its own layout */
     q->hops = 0;
     reshard_dist_value(q, source, mesh, layout, node, fresh);
     for (int i = first; i < q->p->dist_values.n; i++)
@@ -238,7 +238,7 @@ const plan_dist_value *partition_reshard(partition *q, int value, const trama_me
 
 /* ---- Nodes ---- */
 
-/* Updates write the tiles of their state; others those of their own result. */
+/* Emits a group: moves of its operands, copies of old values, then its steps. */
 static void emit_group(partition *q, compute_group *g, const bool *internal, const partition_wish *wish)
 {
     old_copies old = {0};
@@ -263,8 +263,8 @@ static void emit_group(partition *q, compute_group *g, const bool *internal, con
     install_old_copies(q, &old);
 }
 
-/* A value whose own layout is not the one that its op makes is resharded at once; its own layout stands first. What
- * only some computed of those who hold it goes where it is needed: to its readers when they run. */
+/* Reshards a result to its own layout at once, where its op makes another one; its own layout comes first. A result
+ * that only some of its holders compute goes to its readers when they run, unless it is kept. */
 static void settle(partition *q, const trama_node *node, const bool *internal, const bool *kept)
 {
     bool some = layouts_of(q, node->id) != &q->s.l->op[node->id];
@@ -281,8 +281,8 @@ static void settle(partition *q, const trama_node *node, const bool *internal, c
     }
 }
 
-/* The result of an alias is its operand's distributed value under another number; where the user reads it, a copy, so that it
- * stays when the operand is updated or fed again. */
+/* The result of an alias is its operand's distributed value under another number. Where the user reads it, it is a
+ * copy, which stays when the operand is updated or fed again. */
 static void emit_alias(partition *q, const trama_node *node, bool kept)
 {
     int value = node->out[0]->id;
@@ -294,7 +294,7 @@ static void emit_alias(partition *q, const trama_node *node, bool kept)
     *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
-/* Values that only calls of their own group see. */
+/* Values that only calls of their own group use. */
 static bool *find_internal(const partition *q, const bool *needed, const int *leader, const bool *kept)
 {
     const trama_program *p = q->s.program;
@@ -317,7 +317,7 @@ static bool *find_internal(const partition *q, const bool *needed, const int *le
     int *members = trama_alloc((size_t)p->nodes.n * sizeof *members);
     for (int i = 0; i < p->nodes.n; i++)
         members[leader[i]] += needed[i];
-    for (int i = 0; i < p->nodes.n; i++) /* nobody else is in the group: who reads it is the user */
+    for (int i = 0; i < p->nodes.n; i++) /* alone in its group, a node has no reader but the user */
         for (int o = 0; needed[i] && members[leader[i]] == 1 && o < p->nodes.at[i]->op->n_out; o++)
             internal[p->nodes.at[i]->out[o]->id] = false;
     free(members);

@@ -6,7 +6,7 @@
 
 #include "plan.h"
 
-/* What a plan is made from. All of it outlives the partition, none of it is owned. */
+/* The input of a plan. All of it outlives the partition, none of it is owned. */
 typedef struct plan_source {
     const trama_program *program;
     const layouts *l;
@@ -22,37 +22,40 @@ typedef struct partition partition;
 
 partition *partition_begin(const plan_source *source);
 
-/* The value's distributed value comes from another plan, which keeps it as its value number `as`. */
+/* Takes the value's distributed value from another plan, which keeps it as its value number `as`. */
 void partition_import(partition *q, int value, const plan *other, int as);
 
-/* The plan runs behind another one of the same program: what both import is where that one left it. */
+/* For a plan that runs behind another one of the same program: shards that both import begin on the worker that wrote
+ * them last in that one. */
 void partition_follow(partition *q, const plan *before);
 
-/* The value is fed: its shards in its own layout. */
+/* Makes the shards of a value that is fed, in its own layout. */
 void partition_input(partition *q, int value);
 
-/* The value lies in memory of hosts, as they state it: a shard for each box. user_boxes outlives the partition. */
+/* Makes a shard for each box of a value in memory that the host program states. user_boxes outlives the partition. */
 void partition_user_boxes(partition *q, int value, const box_index *user_boxes);
 
-/* A value in a layout, where each of its boxes lies in a user box of the same rank, and on no GPU: nothing is copied.
- * False, and nothing done, where one does not; equal on all ranks. */
+/* Gives a value a layout without a copy, where each of its boxes lies in a box of the value `user_boxes` on the same
+ * rank, and on no GPU. Returns false and does nothing where a box does not; all ranks return the same. */
 bool partition_inside(partition *q, int user_boxes, int value, const trama_mesh *mesh, const trama_layout *layout);
 
-/* The distributed value that was made last is the value's own from now on. */
+/* Makes the plan's last distributed value the value's own. */
 void partition_prefer_last(partition *q, int value);
 
-/* The content of one value into where another one of its shape is. Neither is partial but the first by a layout. */
+/* Copies `from` into the buffers of `to`, which has the same shape. `to` is not partial; `from` may be, by its
+ * layout. */
 void partition_move(partition *q, int from, int to);
 
-/* Emits the nodes: needed[node id], leader[node id] as fuse_program says; kept[value id]: will be read later. Nodes whose
- * results are all there (imported) are skipped. */
+/* Emits the steps of the nodes: needed[node id], leader[node id] as fuse_program says; kept[value id]: will be read
+ * later. Nodes whose results are all imported are skipped. */
 void partition_run(partition *q, const bool *needed, const int *leader, const bool *kept);
 
-/* The value in any layout on any mesh; fresh: in buffers of its own. The distributed value is the plan's last. node -1: the user. */
+/* A distributed value of the value in any layout on any mesh: one that exists, else a new one, which is the plan's
+ * last. fresh: always a new one, in buffers of its own. node: the op that asks for it; -1: the user. */
 const plan_dist_value *partition_reshard(partition *q, int value, const trama_mesh *mesh, const trama_layout *layout,
                                       int node, bool fresh);
 
-/* Numbers the messages and gives the plan to the caller. */
+/* Numbers the messages, sets priorities, and gives the plan to the caller. */
 plan *partition_end(partition **q);
 
 #endif

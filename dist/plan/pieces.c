@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank holds: pieces of distributed values, the shards they lie in, tiles; and the steps that name them. */
+/* The contents of a rank's plan: pieces of distributed values, their shards and tiles, and the steps that name them. */
 #include <string.h>
 
 #include "planner.h"
@@ -112,7 +112,7 @@ int partition_shard(partition *q, shard_source source, int value, int place, con
                              .value = value,
                              .place = place,
                              .dtype = q->s.program->values.at[value]->dtype,
-                             .box = *b, /* which may be another shard's, that moves */
+                             .box = *b, /* b may be the box of another shard, and the array moves */
                              .cut_dim = cut_parts > 1 ? cut_dim : -1,
                              .cut_parts = cut_parts,
                              .import = -1,

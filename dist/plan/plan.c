@@ -116,12 +116,12 @@ plan_share plan_share_of(const plan *p, const plan_step *s)
 {
     const plan_collective *c = &s->collective;
     int64_t n = p->groups.at[c->group].n, size = (int64_t)trama_dtype_size(c->dtype);
-    if (c->form == PLAN_BROADCAST) { /* the last of the ring passes nothing on */
+    if (c->form == PLAN_BROADCAST) { /* the last of the ring sends nothing on */
         int64_t behind = (plan_member(p, s) - c->root + n) % n, bytes = c->count * size;
         return (plan_share){behind > 0 ? bytes : 0, behind < n - 1 ? bytes : 0};
     }
     int64_t elements = (n - 1) * c->count;
-    if (c->form == PLAN_ALL_REDUCE) /* a part of it summed, and then shared */
+    if (c->form == PLAN_ALL_REDUCE) /* a reduce-scatter, then an all-gather */
         elements = 2 * ((elements + n - 1) / n);
     return (plan_share){elements * size, elements * size};
 }

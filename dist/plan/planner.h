@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of partition share: partition.c, pieces.c, compute.c, copy_on_overwrite.c, halo.c,
- * heterogeneous.c, fuse_sums.c, messages.c; and of room reshard, whose files make one exchange: reshard.c, fetch.c. */
+/* Shared by the files of partition: partition.c, pieces.c, compute.c, copy_on_overwrite.c, halo.c, heterogeneous.c,
+ * fuse_sums.c, messages.c; and by room reshard, whose files make one exchange. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -14,10 +14,10 @@ typedef struct local_positions {
     ARRAY(int) at;
 } local_positions;
 
-/* Which replicas of results are computed; see heterogeneous.c. */
+/* The replicas of results that are computed; see heterogeneous.c. */
 typedef struct chosen {
     const trama_mesh *mesh;
-    unsigned axes;              /* along which they lie */
+    unsigned axes;              /* along which the replicas lie */
     const unsigned char *among; /* mask of the results */
     const unsigned char *mask;  /* NULL: all of them */
 } chosen;
@@ -25,14 +25,14 @@ typedef struct chosen {
 struct partition {
     plan_source s;
     plan *p;
-    int *bucket;      /* [value id] exchanges of ends, one behind the other, that it needs; NULL: not a whole program */
-    bool *ends;     /* [value id] nothing but updates is computed from it; NULL likewise */
+    int *bucket;      /* [value id] exchanges of ends that it needs, one behind the other; NULL outside partition_run */
+    bool *ends;     /* [value id] only updates are computed from it; NULL likewise */
     int next;       /* bucket of the exchanges that are made now; -1: their messages are not bundled */
-    int hops;       /* of them so far: each may need what the one before has moved */
+    int hops;       /* exchanges made in it so far: each may need the one before */
     bool flat;      /* all places are equally far from each other */
     int kinds;      /* of places, numbered from 0 */
     ARRAY(chosen) choices;
-    op_layouts **op; /* [node id] layouts of what is not computed by all who hold it; NULL: as completed */
+    op_layouts **op; /* [node id] layouts of a node that only some holders of its results compute; NULL: as completed */
     ARRAY(local_positions) locals;
     int *seen, stamp; /* [n_places] scratch of places_of */
 };
@@ -59,26 +59,26 @@ box partition_whole(const partition *q, int value);
 /* The term that a position holds in a layout: its coordinate along the partial axes. */
 int term_of(const trama_mesh *mesh, const trama_layout *layout, int position);
 
-/* The distinct (place, box, term) of a layout on this rank, in the order of their first positions; regions are unset
- * but for their boxes. */
+/* The distinct (place, box, term) of a layout on this rank, in the order of their first positions; of the regions only
+ * the boxes are set. */
 void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
                       plan_dist_value *dist_value);
 
 /* Pieces of the distributed value on a place. */
 int pieces_on(const plan_dist_value *h, int place);
 
-/* How a shard is cut into tiles: along its longest dim, into as many as are worth a task of `work` flops. */
+/* Cuts a shard into tiles along its longest dim: as many as its bytes, or `work` flops, are worth by the grain, and at
+ * most the tiles of the place divided by the `pieces` there. */
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
                    int *cut_dim, int *cut_parts);
 
-/* Into how many parts so many bytes are cut that are summed: of two terms, which are sent one by one, or all to little.
- */
+/* The number of parts into which a sum is cut, by the bytes of one term or operand. Each part is a task of its own. */
 int partition_sum_tiles(const partition *q, int64_t bytes);
 
-/* On a GPU it is one tile, whatever cut_parts. */
+/* Adds a shard. On a GPU it is one tile for any cut_parts. */
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
 
-/* The worker of a place that its steps run on where nothing says another: a GPU has one; -1: any. */
+/* The worker of a place that runs its steps by default: 0 on a GPU, which has one; -1: any. */
 static inline int lane_at(const partition *q, int place)
 {
     return plan_on_gpu(q->p, place) ? 0 : -1;
@@ -87,7 +87,8 @@ static inline int lane_at(const partition *q, int place)
 /* A step with its operands, appended to the plan. */
 plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands);
 
-/* How a region may be written: whole tiles, or a part of a tile whose rest stays. */
+/* The access that writes a region: ACCESS_WRITE for whole tiles, ACCESS_UPDATE for a part of a tile, whose rest stays;
+ * ACCESS_NONE in an internal shard. */
 step_access write_access(const plan *p, const plan_region *r);
 
 plan_dist_value *find_dist_value(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout);
@@ -95,14 +96,14 @@ plan_dist_value *find_dist_value(plan *p, int value, const trama_mesh *mesh, con
 /* The piece of a distributed value with this place, box and term; NULL. */
 const plan_local_box *find_piece(const plan_dist_value *h, int place, const box *b, int term);
 
-/* What partition_run was asked for. */
+/* The arguments of partition_run. */
 typedef struct partition_wish {
     const bool *needed, *kept;
     const int *leader;
 } partition_wish;
 
-/* copy_on_overwrite.c: copies of what an updating node overwrites though it is still read. install_old_copies goes behind the node's
- * steps. */
+/* copy_on_overwrite.c: copies values that an updating node overwrites though they are read later. install_old_copies
+ * comes behind the node's steps. */
 typedef struct old_copy {
     int original, copy; /* distributed values */
 } old_copy;
@@ -119,50 +120,51 @@ typedef struct compute_group {
     plan_dist_value halos[TRAMA_MAX_OPERANDS]; /* halo.c: of the first node's operands */
 } compute_group;
 
-/* compute.c: distributed values and shards of the group's results (internal[value id]: seen by the group alone), then its steps.
- */
+/* compute.c: the distributed values and shards of the group's results (internal[value id]: used by the group alone),
+ * then its steps. */
 void compute_results(compute_group *g, const bool *internal);
 void compute_tiles(compute_group *g);
 /* The box of operand t of the first node that a box of its result needs. */
 box compute_operand_box(const compute_group *g, int t, int position, const box *result);
 
-/* heterogeneous.c: masks the group's results where they are computed on some of their places only; and then an operand from
- * outside that is not there as completed. */
+/* heterogeneous.c: masks the group's results where only some of their places compute them; then masks an operand from
+ * outside that does not exist in its completed layout. */
 void heterogeneous_choose(compute_group *g);
 void heterogeneous_operand(compute_group *g, const trama_node *node, int t);
-/* A masked result that updates a state goes to all who hold it. */
+/* Moves a masked result that updates a state to all holders of the state. */
 void heterogeneous_spread(partition *q, const trama_node *node, int result);
-/* A layout as it would be without that mask. */
+/* A layout without that mask. */
 trama_layout heterogeneous_unmasked(const partition *q, const trama_layout *layout);
 
-/* fetch.c: boxes of a value, or of its terms, into buffers of their own, from a distributed value. wanted: of all ranks, also
- * beyond the ends of the tensor, where it goes on at the other end; it gets sorted. fetched: this rank's, whose pieces
- * the caller frees. */
+/* fetch.c: moves boxes of a value, or of its terms, from a distributed value into buffers of their own. wanted: the
+ * boxes of all ranks, also beyond the ends of the tensor, which goes on at its other end; it is sorted. fetched: this
+ * rank's boxes, whose pieces the caller frees. */
 void partition_fetch(partition *q, int source, box_index *wanted, int node, plan_dist_value *fetched);
 
 /* halo.c: whether the first node reads beyond the ranges of its factors. */
 bool halo_reaches(const compute_group *g);
-/* How a box of the first node's result is computed in parts, the first of which needs no more of the operands
- * than the process's own boxes. The number of parts, some of which may be empty. */
+/* Cuts a box of the first node's result into parts. The first part needs no more of the operands than the process's own
+ * boxes. Returns the number of parts, some of which may be empty. */
 enum { MOST_PARTS = 1 + 2 * TRAMA_MAX_NDIM };
 int halo_parts(const compute_group *g, int position, const box *result, box *parts);
-/* Buffers for what the other parts need beyond that, filled. */
+/* Makes and fills buffers with the boxes that the other parts need. */
 void halo_fetch(compute_group *g);
 void halo_free(compute_group *g);
 /* The buffer that has a box of an operand on a place. */
 const plan_local_box *halo_find(const compute_group *g, int t, int place, int term, const box *b);
 
-/* fuse_sums.c: sums that one step or tiles of one step read are made by them, but of values that are kept. */
+/* fuse_sums.c: lets the steps that read a sum make it, where they read disjoint parts of it and its value is not
+ * kept. */
 void merge_sums(partition *q, const bool *kept);
 
-/* messages.c: small messages of exchanges that need nothing of each other go together; all are numbered. */
+/* messages.c: bundles small messages of exchanges that do not need each other's results; numbers all messages. */
 void bundle_messages(partition *q);
 void number_messages(plan *p);
 
-/* reshard.c: makes the target distributed value (appended to the plan) from a source distributed value of the same value. */
+/* reshard.c: makes a distributed value, the plan's last, from another one of the same value. */
 void reshard_dist_value(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
                      bool fresh);
-/* The same into a distributed value whose shards are there. */
+/* The same into a distributed value that has its shards. */
 void reshard_into(partition *q, int source, int target, int node);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Priorities from a rough clock: what a step takes is guessed from its flops and bytes, the same on every machine.
- * Steps depend on each other through the tiles that they use. */
+/* Priorities from estimated times: flops and bytes give the time of a step, by the same numbers on every machine. Steps
+ * depend on each other through the tiles that they use. */
 #include "priority.h"
 
 #include <math.h>
 #include <string.h>
 
-/* µs: of a task, of a message; flops and bytes a µs of one worker, bytes a µs on the way. */
+/* µs per task and per message; flops and bytes per µs of one worker; bytes per µs of a message. */
 static const double task_costs = 5, message_costs = 20, flops_take = 2e4, bytes_take = 1e4, way_takes = 2e3;
 
 typedef struct clockwork {
@@ -31,10 +31,10 @@ static double cost_of(const plan *p, const plan_step *s)
     return task_costs + s->flops / flops_take + bytes / bytes_take;
 }
 
-/* What is known of a tile from its users on one side of the step at hand. */
+/* The users of a tile on one side of the current step: before it, or behind it. */
 typedef struct tile_use {
     double read, written; /* the longest path through its readers since it was written, and through the writer */
-    bool sent;            /* it is sent, or copied to what is */
+    bool sent;            /* it is sent, or copied to a tile that is sent */
 } tile_use;
 
 /* The longest path that reaches a step through its operands: a reader follows a writer, a writer readers and writer. */
@@ -90,7 +90,8 @@ static bool makes_what_is_sent(const clockwork *w, const plan_step *s, const til
     return false;
 }
 
-/* What the peer does behind a message is taken to be what this rank does behind those of the same exchange. */
+/* The path behind a sent message, on the peer, is taken to be as long as that behind the receives of the same
+ * exchange. */
 static void go_back(clockwork *w, tile_use *uses)
 {
     for (int i = w->p->steps.n - 1; i >= 0; i--) {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which steps go first where several are ready. 0: in the order of the plan, so that what was just computed is used
- * while it is hot. More for a step on a path of several that takes longer than all the work takes its rank's workers:
- * whatever holds it up holds up the run. Most for one whose result is sent: the message travels while the rest is
- * computed. */
+/* Priorities of steps, for when several are ready. 0: in the order of the plan, so that a result is used while it is in
+ * cache. A step has more if it lies on a path of several steps that takes longer than all work of the rank takes its
+ * workers: its delay delays the run. A step whose result is sent has most: the message travels while others compute. */
 #ifndef PRIORITY_H
 #define PRIORITY_H
 
@@ -11,7 +10,7 @@
 /* Above any priority that comes from a path. */
 enum { PRIORITY_SENT = 1 << 24 };
 
-/* workers: of the plan's rank. sent_later[shard]: other plans send what this one leaves there. */
+/* workers: of the plan's rank. sent_later[shard]: another plan sends the shard. */
 void plan_prioritize(plan *p, int workers, const bool *sent_later);
 
 #endif
