@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many terms into one accumulator per element, in a fixed order. Sums of f32 and of halves are kept in double,
- * integers modulo 2^64.
- */
+/* Many terms into one accumulator per element, in a fixed order. Sums of f32 and of halves are kept in double, those of
+ * integers modulo 2^64. */
 #ifndef CODELETS_ACCUMULATE_H
 #define CODELETS_ACCUMULATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPUs of the process and what StarPU's workers on them need: streams, cuBLASLt, scratch memory. It knows no op. */
+/* The GPUs of the process, and the streams, cuBLASLt and scratch memory of StarPU's workers on them. It knows no op. */
 #include "gpu.h"
 
 #if TRAMA_HAVE_CUDA
@@ -38,7 +38,7 @@ int gpu_list(gpu_card *cards, int most, const char **why)
     int n = 0;
     cudaError_t error = cudaGetDeviceCount(&n);
     if (error || n == 0) {
-        cudaGetLastError(); /* forgets it */
+        cudaGetLastError(); /* clears the error */
         *why = error ? cudaGetErrorString(error) : "CUDA finds none";
         return 0;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel on a GPU is given beside its call. C files see it without CUDA's headers. */
+/* The argument of GPU kernels besides the call. C files see it without CUDA's headers. */
 #ifndef CODELETS_GPU_H
 #define CODELETS_GPU_H
 
@@ -11,44 +11,44 @@
 extern "C" {
 #endif
 
-/* Of one worker, which runs one kernel after the other on one stream. A kernel enqueues and never waits. */
+/* The GPU as one worker uses it: one kernel after the other, on one stream. A kernel enqueues work and never waits. */
 typedef struct gpu {
     void *stream;    /* cudaStream_t */
     void *blas;      /* cublasLtHandle_t */
-    void *workspace; /* [workspace_bytes] on the device, aligned to 256: scratch of one call, next used by the next one */
+    void *workspace; /* [workspace_bytes] on the device, aligned to 256: scratch of one call, then of the next one */
     size_t workspace_bytes;
     int multiprocessors;
     bool tf32; /* products of f32 may be computed in TF32 */
 } gpu;
 
-/* A GPU that this process may use: CUDA_VISIBLE_DEVICES counts. */
+/* A GPU that this process may use: CUDA_VISIBLE_DEVICES limits these. */
 typedef struct gpu_card {
     int device;       /* as CUDA numbers them */
-    char kind[64];    /* what computes equal bits: "NVIDIA H200 sm_90 cuBLAS 130000" */
+    char kind[64];    /* equal for GPUs that compute equal bits: "NVIDIA H200 sm_90 cuBLAS 130000" */
     uint8_t uuid[16]; /* the same for every process of the node */
     int pci[3];       /* domain, bus, device */
     int64_t bytes;    /* of its memory */
 } gpu_card;
 
-/* At most `most` of them; returns how many. *why, static, says why there is none. Without CUDA there is none. */
+/* Lists at most `most` GPUs and returns their number. Where it is 0, as without CUDA, *why is the reason, static. */
 int gpu_list(gpu_card *cards, int most, const char **why);
 
 /* Bytes that are free on a device now. */
 int64_t gpu_free_bytes(int device);
 
-/* What kernels on GPU workers need, made and freed on each of StarPU's. Workers are awake. False, and *why, where
- * memory or the library lacks. */
+/* Makes and frees the gpu of each of StarPU's GPU workers, which must be awake. False, with *why, where memory or
+ * cuBLASLt cannot be had. */
 bool gpu_start(bool tf32, const char **why);
 void gpu_stop(void);
 
-/* Of the worker that calls it. */
+/* The gpu of the calling worker. */
 const gpu *gpu_here(void);
 
-/* Before a worker's kernels: what StarPU's calls have left on the thread is forgotten, a failed allocation that it copes
- * with, an event that is not ready. What a device cannot recover from comes again. */
+/* Called before a worker's kernels. Clears the errors that StarPU's calls have left on the thread: a failed allocation
+ * that it copes with, an event that is not ready. An error that a device cannot recover from is reported again. */
 void gpu_forget_errors(void);
 
-/* The first kernel of this thread after whose launch there was an error (launch.cu); NULL. */
+/* The first kernel of this thread whose launch left an error (launch.cu); NULL: none. */
 const char *gpu_refused(void);
 
 #ifdef __cplusplus

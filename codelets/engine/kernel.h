@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of the built-in ops, and the few things tasks asks of them. A kernel knows views and attributes only. */
+/* The kernels of the built-in ops, and the calls by which tasks runs them. A kernel knows views and attributes only. */
 #ifndef CODELETS_KERNEL_H
 #define CODELETS_KERNEL_H
 
@@ -12,42 +12,43 @@ extern "C" {
 
 typedef struct trama_kernel {
     void (*cpu)(const trama_call *call);
-    void (*cuda)(const trama_call *call, const gpu *g); /* views hold device pointers; NULL: there is none */
+    void (*cuda)(const trama_call *call, const gpu *g); /* views hold device pointers; NULL: no GPU kernel */
 } trama_kernel;
 
 /* The kernel of a built-in op, from the table that expands from ops.def; NULL for others. */
 const trama_kernel *kernel_of(const trama_op *op);
 
-/* Runs an op's kernel, which is kernel_of(call->op), or the one that the user's own op was defined with. Only such one
- * can fail: its results are then NaN, of integers 0, and *message, valid until the thread's next call, says why. */
+/* Runs an op's kernel: kernel_of(call->op), or the CPU function of a user's own op. Only the latter can fail: its
+ * results but updated states are then NaN (integers 0), and *message, valid until the thread's next call, gives the
+ * reason. */
 trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, const char **message);
 
-/* How something is added: state = keep * state + factor * something; keep is 0 or 1, and 0 reads no state. */
+/* An addition: state = keep * state + factor * term. keep is 0 or 1; with 0 the state is not read. */
 typedef struct kernel_addition {
     double keep, factor;
 } kernel_addition;
 
-/* Adds the result of a call to what is in its out[0], in one pass. NULL where the op has no such kernel. */
+/* Adds the result of a call to the content of its out[0], in one pass. NULL where the op has no such kernel. */
 typedef void (*kernel_adder)(const trama_call *call, kernel_addition how);
 kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype);
 
-/* Whether a call adds in[1] to in[0], in place; and how, which may stand in its operands, so that it is asked when it
- * runs. */
+/* Whether a call adds in[1] to in[0], in place; and the addition, which is found when the call runs, since its operands
+ * may hold the factors. */
 bool kernel_is_addition(const trama_call *call);
 kernel_addition kernel_addition_now(const trama_call *call);
 
 /* destination = source, element by element; equal extents, dtypes and ndim, any strides. */
 void kernel_copy(const trama_view *destination, const trama_view *source);
 
-/* How partial values are combined: sum, average, maximum, minimum (the order of trama_reduce). */
+/* How terms are combined. An average is a sum with a scale. */
 typedef enum { COMBINE_SUM, COMBINE_MAX, COMBINE_MIN } kernel_combine;
 
-/* destination = scale * (sources[0] op sources[1] op ... sources[n-1]), in this order for every element, whatever the
- * strides; equal extents and dtypes; n >= 1; destination may be one of the sources (same strides). */
+/* destination = scale * (sources[0] op sources[1] op ... sources[n-1]), in this order for every element; equal extents
+ * and dtypes, any strides; n >= 1; destination may be one of the sources (same strides). */
 void kernel_reduce(const trama_view *destination, int n, const trama_view *sources, kernel_combine combine,
                    double scale);
 
-/* Sets every element to value (cast to the dtype; infinities for integers are their extremes). */
+/* Sets every element to value, cast to the dtype; infinities become the extremes of integers. */
 void kernel_fill(const trama_view *destination, double value);
 
 /* ---- The same on a GPU, with CUDA only: views hold device pointers, and the work is enqueued on g->stream -------- */
@@ -57,54 +58,54 @@ void gpu_reduce(const trama_view *destination, int n, const trama_view *sources,
                 const gpu *g);
 void gpu_fill(const trama_view *destination, double value, const gpu *g);
 
-/* Ends the process with a message that names the call, the bytes it takes and those free, where CUDA has reported an
- * error, be it of an earlier one. A call without an op is a change of layout. */
+/* Ends the process if CUDA has reported an error of this call or an earlier one. The message names the call, the bytes
+ * that it takes, and the free bytes. A call without an op is a change of layout. */
 void gpu_check(const trama_call *call);
 
-/* Pointwise calls, one after the other, as work_compute runs them: before the first, *sum is reduced from terms (with
- * n_terms > 0) as by gpu_reduce, and only calls read it. */
+/* Pointwise calls, one after the other, as work_compute runs them. With n_terms > 0 *sum is reduced from the terms
+ * before the first call, as by gpu_reduce, and only the calls read it. */
 typedef struct kernel_chain {
     int n_calls;
     const trama_call *calls;
-    const unsigned *inner; /* [n_calls] bit o: result o is read by later calls alone, and not written; NULL: none is */
+    const unsigned *inner; /* [n_calls] bit o: only later calls read result o, so it is not written; NULL: all are */
     int n_terms;
     const trama_view *sum, *terms; /* [n_terms] */
     kernel_combine combine;
     double scale;
 } kernel_chain;
 
-/* Runs them in one kernel, in which every element is read and written once, with the bits of one by one. False, and
- * nothing is done, where something in it is not for one kernel: ops of one's own, casts, element types that are not
- * floats or not the same, results of unlike extents, more than fits its registers. */
+/* Runs the calls in one kernel, which reads and writes each element once and gives the bits of one kernel per call.
+ * Returns false and does nothing where one kernel cannot run them: users' own ops, casts, element types that differ or
+ * are no floats, results of different extents, more values than fit its registers. */
 bool gpu_chain(const kernel_chain *chain, const gpu *g);
 
-/* The results of a product are added to what is in out[0]; as kernel_adder. */
+/* Adds a product to the content of out[0]; as kernel_adder. */
 void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g);
 
-/* Runs a product, and of the calls behind it as many as the same kernel can do: the addition of a row and relu, in this
- * order. Nobody but the next call reads the results between, which are not written. Returns how many of more it has
- * run. */
+/* Runs a product, and as many of the n_more calls behind it as the same kernel can do: the addition of a row and relu,
+ * in this order. Only the next call may read a result between, which is not written. Returns the number of calls of
+ * `more` that it has run. */
 int gpu_matmul_then(const trama_call *matmul, int n_more, const trama_call *more, const gpu *g);
 
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 
-/* Makes the BLAS run the kernels that this CPU can, single-threaded inside tasks. allow_reselect false: only look.
- * Returns NULL, or a static message for the user with the remedy where it stays slow. */
+/* Makes the BLAS run the fastest kernels that this CPU has, with one thread. allow_reselect false: keeps its kernels.
+ * Returns NULL, or a static message for the user with the remedy where the kernels are slow. */
 const char *blas_start(bool allow_reselect);
 void blas_stop(void); /* restores the thread count of the host */
 
-/* Between the two: true, single-threaded; false, the host's number of threads, until then. One thread at a time. */
+/* Between blas_start and blas_stop: true sets one thread, false the host's number. For one calling thread at a time. */
 void blas_awake(bool awake);
 
-/* Around each call of the BLAS. Where its threads are OpenMP's, their number is each thread's own, and only that of the
- * calling one changes, until it leaves. */
+/* Called before and after each call of the BLAS. Where its threads are OpenMP's, each calling thread has its own number
+ * of them: blas_enter sets it to 1 and returns the number before, which blas_leave restores. */
 int blas_enter(void);
 void blas_leave(int before);
 
 const char *blas_kernel_name(void); /* "SkylakeX", or "unknown" */
 
-/* Address space that each thread takes at its first call of the BLAS, and without which that does not return; 0 where it
- * is not known to. */
+/* Bytes of address space that each thread takes at its first call of the BLAS, which without them does not return; 0:
+ * not known. */
 size_t blas_bytes(void);
 
 #ifdef __cplusplus

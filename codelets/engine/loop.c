@@ -10,7 +10,7 @@
 
 enum { FEW = 2 * TRAMA_MAX_OPERANDS };
 
-/* Where a walk is. */
+/* A walk and its current position. */
 typedef struct row_walk {
     walk w;
     int64_t *size; /* [n], bytes of an element */

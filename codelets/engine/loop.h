@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one way kernels walk over strided views. Knows views and broadcasting, nothing of what is computed. */
+/* The loops of kernels over strided views. They know views and broadcasting, but no op. */
 #ifndef CODELETS_LOOP_H
 #define CODELETS_LOOP_H
 
@@ -35,9 +35,9 @@ void loop_run(int n, const trama_view *const *view, loop_row *row, const void *w
 /* loop_run with the arrays of the call: results first, then operands. rows by the dtype of result 0. */
 void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], const void *with);
 
-/* One element-wise kernel per type of a list: rows, their table `name_rows`. VALUE(name, dtype, x, y, with) is the
- * element; x, y its operands; of halves it is asked for as of f32 (number.h). A row is written for unit strides and for
- * any; with two operands, also repeated ones. */
+/* One element-wise kernel per type of a list: rows, and their table `name_rows`. VALUE(name, dtype, x, y, with) is the
+ * element made of the operands x and y; for halves dtype is f32 (number.h). A row has one loop for unit strides and one
+ * for any; with two operands, also loops for a repeated one. */
 #define ROW_ENTRY(dtype, type, name) [dtype] = name##_##dtype,
 #define ROW_SIGNATURE(name) static void name(int64_t n, void *const *data, const int64_t *step, const void *with)
 #define ROW_LOOP(VALUE, name, dtype, X, Y, OUT)                                                                        \
@@ -83,7 +83,7 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
     EACH(KIND, name, VALUE)                                                                                            \
     static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH(ROW_ENTRY, name)};
 
-/* The kernels themselves: cpu_NAME for every built-in op. */
+/* The kernels: cpu_NAME for every built-in op. */
 #define OP(name, ...) void cpu_##name(const trama_call *call);
 #include "ops.def"
 void matmul_add(const trama_call *call, kernel_addition how);

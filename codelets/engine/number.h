@@ -8,8 +8,7 @@
 
 #include "trama_base.h"
 
-/* A function that formulas are made of. It is inlined whatever it takes: a loop with a call in it does not vectorise.
- */
+/* Starts a function for formulas. It is always inlined, since a loop with a call in it does not vectorise. */
 #define FORMULA static inline __attribute__((always_inline)) TRAMA_HOST_DEVICE
 
 /* Expands X(dtype, type, ...) for the types of a kind. TRAMA_DTYPE_LIST around one of these gives all pairs. */
@@ -21,8 +20,8 @@
 #define EACH_NUMBER(X, ...) EACH_REAL(X, __VA_ARGS__) EACH_INTEGER(X, __VA_ARGS__)
 #define EACH_DTYPE(X, ...) EACH_FLOAT(X, __VA_ARGS__) EACH_INTEGER(X, __VA_ARGS__)
 
-/* Halves only store. A formula never sees them: it gets the element as a NUMBER, is that of the element type COMPUTE,
- * and what it gives is stored, rounded once. All others compute in themselves. */
+/* Halves are for storage only. For their elements the formula of the element type COMPUTE runs: it gets a NUMBER, and
+ * its result is rounded once when it is stored. All other types compute in their own type. */
 #define NUMBER_TRAMA_F32 float
 #define NUMBER_TRAMA_F64 double
 #define NUMBER_TRAMA_I32 int32_t
@@ -52,7 +51,7 @@
 #define STORE_TRAMA_BF16(x) bf16_of(x)
 #define STORE_TRAMA_F16(x) f16_of(x)
 
-/* From any number, rounded once; 64-bit integers as doubles. */
+/* A half of any number, rounded once; 64-bit integers become doubles first. */
 #ifdef __cplusplus
 template <typename number> static inline TRAMA_HOST_DEVICE trama_bf16 bf16_of(number x)
 {
@@ -75,7 +74,7 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 #define f16_of(x) _Generic((x), float : trama_f16_of_float, default : trama_f16_of_double)(x)
 #endif
 
-/* MACRO with its arguments expanded first, as COMPUTE needs it, which formulas join to names. */
+/* MACRO with its arguments expanded first: formulas join the type that COMPUTE gives to names. */
 #define EXPANDED(MACRO, ...) MACRO(__VA_ARGS__)
 
 /* The type in which +, - and * are computed. */
@@ -106,7 +105,7 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 #define IS_NAN_TRAMA_BF16(x) ((x) != (x)) /* of NUMBERs */
 #define IS_NAN_TRAMA_F16(x) ((x) != (x))
 
-/* What the maximum and the minimum of nothing are. */
+/* The maximum, and the minimum, of no elements. */
 #define LOWEST_TRAMA_F32 (-INFINITY)
 #define LOWEST_TRAMA_F64 (-INFINITY)
 #define LOWEST_TRAMA_I32 INT32_MIN
@@ -122,7 +121,7 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 #define HIGHEST_TRAMA_BF16 INFINITY
 #define HIGHEST_TRAMA_F16 INFINITY
 
-/* Of a and b the larger, or smaller; NaN if one is NaN. */
+/* The larger, or smaller, of a and b; NaN if one is NaN. */
 #define MAXIMUM(dtype, a, b) ((((b) > (a)) | IS_NAN_##dtype(b)) ? (b) : (a))
 #define MINIMUM(dtype, a, b) ((((b) < (a)) | IS_NAN_##dtype(b)) ? (b) : (a))
 
@@ -151,8 +150,8 @@ FORMULA int64_t integer_of_real(double x, int64_t low, int64_t high)
 #define OF_REAL_TRAMA_BF16(x) bf16_of(x)
 #define OF_REAL_TRAMA_F16(x) f16_of(x)
 
-/* A sum of many, or an extreme, times a real, or divided by one, as an element. Integers are modulo 2^64 and seen as
- * signed then. */
+/* A sum or an extreme, multiplied or divided by a real, as an element. Integers are modulo 2^64, and then read as
+ * signed. */
 #define SCALED_TRAMA_F32(x, scale) OF_REAL_TRAMA_F32((x) * (scale))
 #define SCALED_TRAMA_F64(x, scale) ((x) * (scale))
 #define SCALED_TRAMA_BF16(x, scale) OF_REAL_TRAMA_BF16((x) * (scale))

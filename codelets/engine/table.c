@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an op's name to its kernel; expands from ops.def. */
+/* The table from the name of an op to its kernel; it expands from ops.def. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #if TRAMA_HAVE_CUDA
 #define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g);
 #include "ops.def"
-/* There is none: its factor may be a function of the user's. */
+/* schedule has no GPU kernel: its factor may be a function of the user's. */
 void cuda_schedule(const trama_call *call, const gpu *g) __attribute__((weak));
 #define CUDA(name) cuda_##name
 #else
