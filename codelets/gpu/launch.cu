@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a launch that was refused. */
+/* Remembers the first launch that CUDA has refused. */
 #include "launch.cuh"
 
 static thread_local const char *refused; /* the first kernel */

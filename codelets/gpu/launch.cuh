@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How .cu files start kernels. They use threads, blocks, __shared__ arrays of fixed size, __syncthreads and the
- * __shfl_*_sync family, and no more: so each also compiles as C++, and tests run it on a processor, thread by thread. */
+/* Launches for .cu files. These use threads, blocks, __shared__ arrays of fixed size, __syncthreads and the
+ * __shfl_*_sync family, and no more. So each also compiles as C++, and tests run it on a processor, thread by
+ * thread. */
 #ifndef CODELETS_LAUNCH_CUH
 #define CODELETS_LAUNCH_CUH
 
@@ -16,7 +17,7 @@
         (kernel)<<<(grid), (block), 0, (cudaStream_t)(g)->stream>>>(__VA_ARGS__);                                      \
         gpu_launched(#kernel);                                                                                         \
     } while (0)
-#else /* what stands in for CUDA is included before this file */
+#else /* the stand-in for CUDA is included before this file */
 #define GPU_LAUNCH(kernel, grid, block, g, ...)                                                                        \
     do {                                                                                                               \
         const auto each_thread = [=](const auto &...with) { (kernel)(with...); };                                      \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.h as templates: what a kernel that is written once for all element types asks of them. */
+/* number.h as templates, for kernels that are written once for all element types. */
 #ifndef CODELETS_NUMBER_CUH
 #define CODELETS_NUMBER_CUH
 
 #include "launch.cuh"
 #include "number.h"
 
-/* Of an element type: number, in which it is computed; sum, in which many are summed. */
+/* The properties of an element type. number: the type in which it is computed; sum: that in which many are summed. */
 template <typename T> struct of;
 #define OF_TYPE(dtype, type, unused)                                                                                   \
     template <> struct of<type> {                                                                                      \
@@ -56,7 +56,7 @@ template <typename T> struct of;
 EACH_DTYPE(OF_TYPE, )
 #undef OF_TYPE
 
-/* Calls f with a value of the element type. False where it is none of the kind. */
+/* Calls f with a value of the element type. False, without a call, where the type is not of the kind. */
 #define WITH_TYPE(name, EACH)                                                                                          \
     template <typename F> static bool name(trama_dtype dtype, F f)                                                     \
     {                                                                                                                  \
@@ -79,7 +79,7 @@ template <typename T, int N> struct alignas(sizeof(T) * N) pack {
     T at[N];
 };
 
-/* How many neighbours are worth it: 16 bytes of them, but no more than their accumulators find registers. */
+/* The neighbours in a pack: 16 bytes of them, but only 8 of one byte, since their accumulators need registers. */
 template <typename T> constexpr int pack_of = sizeof(T) == 1 ? 8 : (int)(16 / sizeof(T));
 
 #endif

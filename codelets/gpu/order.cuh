@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements numbered row-major, and where each lies. Dims are merged where memory runs on, and keep their order. */
+/* Elements numbered row-major, and their offsets. Dims are merged where memory runs on, and keep their order. */
 #ifndef CODELETS_ORDER_CUH
 #define CODELETS_ORDER_CUH
 
@@ -35,7 +35,7 @@ static inline void row_major_add(row_major *order, int64_t extent, int64_t strid
     order->stride[order->ndim - 1] = stride;
 }
 
-/* Where element i lies, from the first. */
+/* The offset of element i from the first. */
 static __device__ inline int64_t row_major_at(const row_major &order, int64_t i)
 {
     int64_t at = 0;
@@ -47,8 +47,8 @@ static __device__ inline int64_t row_major_at(const row_major &order, int64_t i)
     return at + i * order.stride[0];
 }
 
-/* Whether n neighbours, counted from a multiple of n, are neighbours in memory at multiples of their bytes, if data is.
- */
+/* Whether each n elements, from a multiple of n on, are neighbours in memory, at a multiple of their bytes if data
+ * is. */
 static inline bool row_major_packs(const row_major &order, int n)
 {
     const int last = order.ndim - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A walk in packs: how pointwise kernels read and write up to 16 bytes at once, whatever the number of elements, with
- * operands that are repeated. It knows nothing of what is computed. */
+/* A walk in packs, by which pointwise kernels read and write up to 16 bytes at once, for any number of elements and
+ * with repeated operands. It knows no op. */
 #ifndef CODELETS_PACK_CUH
 #define CODELETS_PACK_CUH
 
@@ -13,7 +13,7 @@ enum { PACKS_MOST = 1 << 30 };
 template <int N> struct pack_walk {
     grid_walk<N> packs;
     int64_t elements; /* the last pack may lack some */
-    bool repeated[N]; /* one element is all of the pack */
+    bool repeated[N]; /* one element fills each pack */
 };
 
 /* Whether array a, with elements of so many bytes, has the packs of the last dim in its memory, or one element for
@@ -29,7 +29,7 @@ template <int N> static bool has_packs(const grid_walk<N> &g, int a, size_t size
     return g.step[last][a] == 1 && (uintptr_t)g.data[a] % (pack * size) == 0;
 }
 
-/* False where the arrays cannot be walked in packs of so many elements. In 1 all can. */
+/* False where the arrays cannot be walked in packs of so many elements. Packs of 1 are always possible. */
 template <int N> static bool pack_walk_of(pack_walk<N> *p, const grid_walk<N> &g, const size_t (&size)[N], int pack)
 {
     const int last = g.ndim - 1;
@@ -50,14 +50,14 @@ template <int N> static bool pack_walk_of(pack_walk<N> *p, const grid_walk<N> &g
     return true;
 }
 
-/* How many elements pack i has. */
+/* The number of elements in pack i. */
 template <int E, int N> static __device__ inline int pack_size(const pack_walk<N> &p, uint32_t i)
 {
     const int64_t rest = p.elements - (int64_t)i * E;
     return E == 1 || rest >= E ? E : (int)rest;
 }
 
-/* The first n >= 1 elements at `from`, or one for all. What is behind them is some number. */
+/* The first n >= 1 elements at `from`, or one element repeated. Elements behind the n have any value. */
 template <typename T, int E> static __device__ inline pack<T, E> pack_read(const T *from, bool repeated, int n)
 {
     if (!repeated && n == E)

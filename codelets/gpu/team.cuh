@@ -5,7 +5,7 @@
 
 #include "launch.cuh"
 
-/* What the lane has whose number differs in the bits of `with`. */
+/* The value of the lane whose number differs from this one's in the bits of `with`. */
 template <typename A> static __device__ inline A shuffled(A value, int with)
 {
     if constexpr (sizeof(A) < 4)
@@ -14,8 +14,8 @@ template <typename A> static __device__ inline A shuffled(A value, int with)
         return __shfl_xor_sync(~0u, value, with);
 }
 
-/* The values of a team's threads joined in a fixed order, pairwise in a warp and then warp by warp; each thread of the
- * team gets it. All threads of the block call it. */
+/* Joins the values of a team's threads in a fixed order, pairwise in a warp and then warp by warp. Each thread of the
+ * team gets the result. All threads of the block call it. */
 template <typename A, typename JOIN> static __device__ inline A team_join(A value, int size, JOIN join)
 {
     __shared__ A room[32];
@@ -25,7 +25,7 @@ template <typename A, typename JOIN> static __device__ inline A team_join(A valu
         value = join(value, shuffled(value, with));
     if (warps <= 1)
         return value;
-    __syncthreads(); /* who reads what was joined before has done so */
+    __syncthreads(); /* all threads have read the room of the join before */
     if (thread % 32 == 0)
         room[thread / 32] = value;
     __syncthreads();
@@ -35,7 +35,7 @@ template <typename A, typename JOIN> static __device__ inline A team_join(A valu
     return value;
 }
 
-/* The least team in which each of n items' threads has at most each items. */
+/* The smallest team, up to `most` threads, in which a thread has at most `each` of n items. */
 static inline int team_size(int64_t n, int64_t each, int most)
 {
     int size = 1;

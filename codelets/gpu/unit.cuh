@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What moves is bytes: units of 1, 2, 4, 8 or 16 of them. */
+/* Moves of bytes, in units of 1, 2, 4, 8 or 16 of them. */
 #ifndef CODELETS_UNIT_CUH
 #define CODELETS_UNIT_CUH
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk of walk.h as an argument of a kernel: element i of the walk, and where each of N arrays has it. */
+/* The walk of walk.h as an argument of a kernel: element i of the walk, and its offset in each of N arrays. */
 #ifndef CODELETS_WALK_CUH
 #define CODELETS_WALK_CUH
 
 #include "launch.cuh"
 #include "walk.h"
 
-/* A number to divide by. Division is slow on GPUs, so one multiplies by about 2^64 / by instead (Granlund and
+/* A number to divide by. Division is slow on GPUs, so kernels multiply by about 2^64 / by instead (Granlund and
  * Montgomery 1994, "Division by Invariant Integers using Multiplication"), or 2^32 / by where both numbers are below
  * 2^31. */
 struct divisor {
@@ -35,7 +35,7 @@ static __device__ inline int64_t quotient(const divisor &d, int64_t n)
     return (int64_t)((__umulhi((uint32_t)n, d.multiplier) + (uint32_t)n) >> d.shift);
 }
 
-/* For both below 2^31. */
+/* The same where both numbers are below 2^31. */
 static __host__ __device__ inline uint32_t quotient32(const divisor &d, uint32_t n)
 {
     return ((uint32_t)((uint64_t)n * d.multiplier >> 32) + n) >> d.shift;
@@ -69,8 +69,8 @@ template <int N> static bool grid_walk_of(grid_walk<N> *g, const trama_view *con
     return true;
 }
 
-/* Calls each(part) for parts of the walk that have at most `most` elements: it is halved. size: bytes of an element of
- * each array. */
+/* Halves the walk into parts of at most `most` elements, and calls each(part). size: bytes of an element of each
+ * array. */
 template <int N, typename F>
 static void grid_walk_parts(const grid_walk<N> &g, const size_t (&size)[N], int64_t most, const F &each)
 {
@@ -93,7 +93,8 @@ static void grid_walk_parts(const grid_walk<N> &g, const size_t (&size)[N], int6
     }
 }
 
-/* Makes the walk one over units of so many neighbours of its last dim, which grid_walk_units has found to fit. */
+/* Turns the walk into one over units of so many neighbours of its last dim, as grid_walk_units has found them to
+ * fit. */
 template <int N> static void grid_walk_join(grid_walk<N> *g, int64_t neighbours)
 {
     const int last = g->ndim - 1;
@@ -104,8 +105,8 @@ template <int N> static void grid_walk_join(grid_walk<N> *g, int64_t neighbours)
             g->step[d][a] /= neighbours;
 }
 
-/* The largest power of two up to most of neighbours that each of the first arrays can move at once: they have no gap,
- * and lie at multiples of their bytes. size: bytes of an element in these arrays. */
+/* The largest power of two, up to `most`, of neighbours that each of the first `arrays` can move at once: they have no
+ * gap, and lie at multiples of their bytes. size: bytes of an element in these arrays. */
 template <int N> static int grid_walk_units(const grid_walk<N> &g, size_t size, int most, int arrays = N)
 {
     const int last = g.ndim - 1;
@@ -124,7 +125,7 @@ template <int N> static int grid_walk_units(const grid_walk<N> &g, size_t size, 
     return units;
 }
 
-/* Where element i lies in each array, in elements from data. */
+/* The offset of element i in each array, in elements from data. */
 template <int N> static __device__ inline void grid_walk_at(const grid_walk<N> &g, int64_t i, int64_t (&at)[N])
 {
     for (int a = 0; a < N; a++)
