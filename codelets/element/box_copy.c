@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes as such: copying, combining partial terms, filling. Knows no op. */
+/* Copies, combines and fills boxes. It knows no op. */
 #include <stdlib.h>
 #include <string.h>
 

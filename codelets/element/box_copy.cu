@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes as such, on a GPU: copying, combining partial terms, filling. Knows no op. */
+/* Copies, combines and fills boxes on a GPU. It knows no op. */
 #include "kernel.h"
 #include "number.cuh"
 #include "unit.cuh"
@@ -9,7 +9,7 @@ enum { THREADS = 256, IN_FLIGHT = 4 };
 
 /* ---- Copy -------------------------------------------------------------------------------------- */
 
-/* Each thread has IN_FLIGHT units on their way. */
+/* Each thread reads IN_FLIGHT units before it writes them. */
 template <typename U> __global__ void copy_units(grid_walk<2> w)
 {
     const int64_t threads = (int64_t)gridDim.x * blockDim.x;
@@ -53,7 +53,7 @@ static void copy_part(grid_walk<2> w, int64_t first, int64_t n, size_t size, con
     copy_walk(w, size, g);
 }
 
-/* A run that is worth it is cut so that all of it but its ends moves in the widest units. */
+/* A run of at least LONG_RUN bytes is cut so that all of it but its ends moves in the widest units. */
 enum { LONG_RUN = 1 << 16 };
 static bool is_long_run(const grid_walk<2> &w, size_t size)
 {
@@ -72,7 +72,7 @@ static void copy_run(const grid_walk<2> &w, size_t size, const gpu *g)
 }
 
 /* A plane whose rows are contiguous in the destination and whose columns are in the source, turned tile by tile through
- * shared memory, in words of N elements each. The rest is walked: a plane per element. */
+ * shared memory, in words of N elements each. The other dims are walked: each element of that walk is a plane. */
 struct plane {
     int64_t rows, columns;     /* along the destination's contiguous dim, along the source's */
     int64_t out_step, in_step; /* from column to column in the destination, from row to row in the source */
@@ -206,13 +206,13 @@ void gpu_copy(const trama_view *destination, const trama_view *source, const gpu
 
 /* ---- Combine ----------------------------------------------------------------------------------- */
 
-enum { TERMS = 4 }; /* that one kernel reads */
+enum { TERMS = 4 }; /* the most terms that one kernel reads */
 
 /* Between kernels the accumulators of a part of the elements are kept in the workspace. */
 struct combination {
     grid_walk<1 + TERMS> walk;
     int n;                /* terms of this kernel */
-    bool continues, ends; /* takes kept, and leaves no kept */
+    bool continues, ends; /* it begins with kept; it writes the result, not kept */
     int64_t first, count; /* units of the walk */
     void *kept;           /* [count units] */
     double scale;
@@ -274,7 +274,7 @@ template <typename T, typename F, int N> __global__ void combine_terms(combinati
     }
 }
 
-/* The walk over the destination and terms from to from + n; what is missing to TERMS is the destination. */
+/* The walk over the destination and n terms. The destination stands for each term that is missing to TERMS. */
 static bool terms_walk(combination *c, const trama_view *destination, int n, const trama_view *sources)
 {
     const trama_view *views[1 + TERMS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements that move and do not change: transpose, reshape, and reshard within one place. */
+/* Elements that move and do not change: transpose, reshape, window, and reshard within one place. */
 #include <string.h>
 
 #include "kernel.h"
@@ -27,7 +27,7 @@ void cpu_transpose(const trama_call *call)
     kernel_copy(&call->out[0], &turned);
 }
 
-/* Of the operand's box, what the result's box takes: each dim's first index, and how many. */
+/* The parts that the boxes of operand and result have in common, as views of each. */
 bool window_views(const trama_call *call, trama_view *to, trama_view *from, bool *all)
 {
     const int64_t *offset = &call->attributes->integer[WINDOW_OFFSET];
@@ -40,7 +40,7 @@ bool window_views(const trama_call *call, trama_view *to, trama_view *from, bool
     *all = true;
     for (int d = 0; d < to->ndim; d++) {
         const int64_t shift =
-            from->offset[d] - offset[d] - to->offset[d]; /* of the operand's box, as the result counts */
+            from->offset[d] - offset[d] - to->offset[d]; /* begin of the operand's box, counted in the result's */
         const int64_t lo = shift > 0 ? shift : 0, end = shift + from->extent[d];
         const int64_t n = (end < to->extent[d] ? end : to->extent[d]) - lo;
         *all &= n == to->extent[d];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements that move and do not change, on a GPU: transpose, reshape, window, reshard within one place, and what
- * stops gradients. */
+/* Elements that move and do not change, on a GPU: transpose, reshape, window, reshard within one place, and
+ * stop_gradient. */
 #include "kernel.h"
 #include "order.cuh"
 #include "unit.cuh"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of nothing: constants, and random numbers that depend on the global index of an element alone. */
+/* New values: constants, and random numbers, which depend on the global index of an element, not on its place. */
 #include "source.h"
 #include "kernel.h"
 #include "loop.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values out of nothing, on a GPU: constants, and random numbers that depend on the global index of an element alone.
- */
+/* New values on a GPU: constants, and random numbers, which depend on the global index of an element, not on its
+ * place. */
 #include "kernel.h"
 #include "number.cuh"
 #include "order.cuh"
@@ -14,8 +14,7 @@ extern "C" void cuda_fill(const trama_call *call, const gpu *g)
     gpu_fill(&call->out[0], call->attributes->real[SOURCE_VALUE], g);
 }
 
-/* Rows of neighbours in the tensor. A block of the generator's words is one item of its row, which has at most items.
- */
+/* Rows of neighbours in the tensor. One item is a block of the generator's words; a row has `items` of them at most. */
 struct random_rows {
     void *data;
     stream s;
@@ -23,12 +22,12 @@ struct random_rows {
     int ndim; /* of the dims before the last */
     divisor extent[TRAMA_MAX_NDIM], items;
     int64_t stride[TRAMA_MAX_NDIM];
-    int64_t weight[TRAMA_MAX_NDIM]; /* elements of the tensor from index to index */
-    int64_t first;                  /* of the tensor's elements */
-    int64_t rows, n, step;          /* of a row: elements, and from one to the next */
+    int64_t weight[TRAMA_MAX_NDIM]; /* elements of the tensor from one index to the next */
+    int64_t first;                  /* number of the first element in the tensor */
+    int64_t rows, n, step;          /* n elements in a row, `step` apart */
 };
 
-/* Number row: where it lies, and the number of its first element. */
+/* The place of row number `row` in memory, and the number of its first element in the tensor. */
 static __device__ inline void row_start(const random_rows &r, int64_t row, int64_t *at, int64_t *index)
 {
     *at = 0;
@@ -50,7 +49,7 @@ template <typename T> __global__ void uniform_blocks(random_rows r)
         int64_t at, index;
         row_start(r, row, &at, &index);
         const uint64_t block = (uint64_t)index / 4 + (uint64_t)(item - row * r.items.by);
-        const int64_t i = (int64_t)block * 4 - index; /* of word 0 in the row, maybe before it */
+        const int64_t i = (int64_t)block * 4 - index; /* index of word 0 in the row; below 0: before the row */
         const philox4x32_ctr_t words = stream_words(&s, block);
         T *out = (T *)r.data + at + i * r.step;
         pack<T, 4> four;
