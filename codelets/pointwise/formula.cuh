@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formulas of formula.h and update.h as types, which kernels are written for. */
+/* The formulas of formula.h and update.h as types, which are template arguments of kernels. */
 #ifndef CODELETS_FORMULA_CUH
 #define CODELETS_FORMULA_CUH
 
@@ -8,7 +8,7 @@
 #include "formula.h"
 #include "update.h"
 
-/* add_formula<float>: how many operands there are, and the element that it makes of them and the reals of the op's
+/* add_formula<float>: the number of operands, and the element that the formula makes of them and the reals of the op's
  * attributes. */
 #define FORMULA_OF_OP(form, EACH, name)                                                                                \
     template <typename T> struct name##_formula;                                                                       \
@@ -32,7 +32,7 @@
         }                                                                                                              \
     };
 
-/* adam_formula<float>: the constants of a step, and what it makes of element[]: its results, then its tensors. */
+/* adam_formula<float>: the constants of a step, and the update of one element[], which has results, then tensors. */
 #define FORMULA_OF_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT)                                        \
     template <typename T> struct name##_formula;                                                                       \
     EACH(UPDATE_FORMULA, name, n_results, n_tensors, n_scalars, ELEMENT)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The formulas of ops.def as functions, for cores and GPUs: formula_exp_TRAMA_F32(x, y, with), for each type that is
- * computed in. with: the reals of the op's attributes. Here are the words that formulas are written in; those that
- * depend on the type end in it, and formula_typed.h leaves that away. Division of integers truncates, and by zero gives
- * 0. */
+ * computed in. with: the reals of the op's attributes. This file defines the words of formulas. A word that depends on
+ * the type ends in it, as ABS_TRAMA_F32; formula_typed.h lets formulas write ABS. Division of integers truncates, and
+ * by zero gives 0. */
 #ifndef CODELETS_FORMULA_H
 #define CODELETS_FORMULA_H
 
@@ -47,7 +47,7 @@ EACH_NUMBER(SIGN_OF, )
 #define DESCENT_TRAMA_I64(w, g, lr) OF_REAL_TRAMA_I64((double)(w) - (lr) * (double)(g))
 #define DESCENT_TRAMA_U8(w, g, lr) OF_REAL_TRAMA_U8((w) - (lr) * (g))
 
-/* Of two element types: reals are rounded or truncated, integers keep their lowest bits. */
+/* From one element type to another: reals are rounded or truncated, integers keep their lowest bits. */
 #define CAST(out_dtype, out_type, dtype, x) REAL_OR_WRAP_##dtype(out_dtype, out_type, LOAD_##dtype(x))
 #define REAL_OR_WRAP_TRAMA_F32(out_dtype, out_type, x) OF_REAL_##out_dtype(x)
 #define REAL_OR_WRAP_TRAMA_F64(out_dtype, out_type, x) OF_REAL_##out_dtype(x)
@@ -126,7 +126,7 @@ EACH_REAL(SIGMOID_OF, )
 #include "formula_typed.h"
 #undef FLOATS_ONLY
 
-/* The types that an op has kernels for, by its column. */
+/* The types that an op has kernels for, by its column `types` in ops.def. */
 #define EACH_ALL EACH_DTYPE
 #define EACH_FLOATS EACH_FLOAT
 

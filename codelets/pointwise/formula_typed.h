@@ -2,7 +2,7 @@
 /* The formulas of ops.def for the element type DTYPE, which formula.h includes once for each. FLOATS_ONLY(...) is its
  * argument where DTYPE is a float. */
 
-/* The words of formulas, for this type. NUMBER: it; WRAP: the type in which +, - and * wrap around. */
+/* The words of formulas, for this type. NUMBER: the type; WRAP: the type in which +, - and * wrap around. */
 #define NUMBER JOINED(NUMBER_, DTYPE)
 #define WRAP JOINED(WRAP_, DTYPE)
 #define NUMBER_OF(real) JOINED(NUMBER_TO_, DTYPE)(real)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of all ops that make one element of one element, or two. */
+/* The kernel of all ops that make an element of one element, or of two. */
 #ifndef CODELETS_POINTWISE_CUH
 #define CODELETS_POINTWISE_CUH
 
 #include "pack.cuh"
 #include "view.h"
 
-enum { POINTWISE_THREADS = 256, POINTWISE_REALS = 2 /* of the attributes that a formula reads, at most */ };
+enum { POINTWISE_THREADS = 256, POINTWISE_REALS = 2 /* the most attributes that a formula reads */ };
 
 struct pointwise_reals {
     double at[POINTWISE_REALS];
 };
 
-/* How many packs a thread reads before it computes. */
+/* The packs that a thread reads before it computes. */
 template <int E> constexpr int pointwise_ahead = E == 1 ? 4 : 2;
 
 /* x [F::operands] */
@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(POINTWISE_THREADS)
     }
 }
 
-/* Starts it in the largest packs that the arrays have. */
+/* Starts the kernel in packs of E elements, or of 1 where an array does not have these. */
 template <typename F, typename O, typename T, int E>
 static void pointwise_launch(const grid_walk<1 + F::operands> &part, const size_t (&size)[1 + F::operands],
                              const pointwise_reals &with, const gpu *g)
@@ -75,7 +75,7 @@ static void pointwise_launch(const grid_walk<1 + F::operands> &part, const size_
         pointwise_launch<F, O, T, 1>(part, size, with, g);
 }
 
-/* The whole op: result 0 and the first operands of the call. */
+/* Runs an op on the whole of its result and operands. */
 template <typename F, typename O, typename T>
 static void pointwise_run(const trama_view *out, const trama_view *const *in, const double *real, const gpu *g)
 {

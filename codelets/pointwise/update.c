@@ -23,7 +23,7 @@ void cpu_assign_if(const trama_call *call)
         kernel_copy(&call->out[0], &call->in[1]);
 }
 
-/* Steps are counted from 1, schedules from 0. */
+/* The operand counts steps from 1, a schedule from 0. */
 void cpu_schedule(const trama_call *call)
 {
     const trama_attributes *a = call->attributes;
@@ -72,7 +72,7 @@ void cpu_schedule(const trama_call *call)
     EACH(UPDATE_ROW, name, n_results, (n_results) + (n_tensors), ELEMENT)                                              \
     static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH(ROW_ENTRY, name)};
 
-/* Runs the rows without the scalars behind the tensors. */
+/* Runs the rows on the tensors; the scalars behind them are in the constants. */
 static void update(const trama_call *call, int n_tensors, loop_row *const rows[TRAMA_N_DTYPES], update_kind kind,
                    const double *constants)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates of state in place, on a GPU. schedule has no kernel here: a callback of the user's may make its one number.
- */
+/* Updates of state in place, on a GPU. schedule has no kernel here: a function of the user's may compute its number. */
 #include "update.cuh"
 
 #include "kernel.h"
 #include "pointwise.cuh"
 
-/* Bits, whatever they mean. */
+/* The value as it is. */
 template <typename T> struct assign_formula {
     static constexpr int operands = 1;
     static __device__ inline T of(const T *x, const double *)

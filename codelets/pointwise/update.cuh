@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One update on a GPU, pack by pack: its constants, once a block, from scalars that lie on the device; so nothing waits
- * for them. */
+/* One update on a GPU, pack by pack. Each block computes the constants once, from scalars on the device, so that a
+ * launch need not wait for them. */
 #ifndef CODELETS_UPDATE_CUH
 #define CODELETS_UPDATE_CUH
 
@@ -9,10 +9,10 @@
 
 enum { UPDATE_THREADS = 256, UPDATE_MOST_SCALARS = 3 };
 
-/* Blocks that a multiprocessor runs at once: enough to read fast, with registers enough for what each reads. */
+/* Blocks that a multiprocessor runs at once: enough to read fast, but with registers for all that each reads. */
 template <typename F> constexpr int update_blocks = 6 - F::tensors;
 
-/* m | m, d; keep, weight: reads m where it is kept only. s | s, value; apply. */
+/* accumulate: m | m, d; keep, weight; m counts only where it is kept. assign_if: s | s, value; apply. */
 #define ACCUMULATE(dtype, type, AT)                                                                                    \
     AT(0) = c[TAKE1] * AT(2);                                                                                          \
     if (c[KEEP1] != 0)                                                                                                 \
@@ -30,7 +30,7 @@ UPDATE_CONSTANTS(assign_if)
     X(EACH_DTYPE, assign_if, 1, 2, 1, ASSIGN_IF)
 GPU_UPDATE_OPS(FORMULA_OF_UPDATE)
 
-/* What the constants are made of. */
+/* The inputs of the constants. */
 struct update_inputs {
     trama_attributes attributes;
     const void *scalar[UPDATE_MOST_SCALARS];
@@ -61,7 +61,7 @@ static __device__ inline double real_at(trama_dtype dtype, const void *at)
     }
 }
 
-/* By one thread of a block; c is shared. */
+/* Called by one thread of a block; c is shared. */
 template <typename F, typename number>
 static __device__ inline update_kind update_constants(const update_inputs &inputs, number *c)
 {
@@ -78,7 +78,7 @@ static __device__ inline update_kind update_constants(const update_inputs &input
     return kind;
 }
 
-/* All results, or 0. */
+/* Computes all results of a pack, or sets them to 0. */
 template <typename F, typename T, int E, typename number>
 static __device__ inline void update_pack(update_kind kind, const number *c, const pack<T, E> (&in)[F::tensors],
                                           pack<T, E> (&out)[F::results])

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arithmetic of updates with scalar operands, for every side that runs it. */
+/* The arithmetic of updates with scalar operands, for CPUs and GPUs alike. */
 #ifndef CODELETS_UPDATE_H
 #define CODELETS_UPDATE_H
 
 #include "number.h"
 #include "ops.h"
 
-/* X(EACH, name, results, tensors, scalars, ELEMENT): its operands are tensors, then scalars; and the types that it has.
- * Scalars become constants c[] for a whole step: name_constants says what that does, and ELEMENT(dtype, type, at) how,
- * if it computes: at(0), at(1), ... are the elements of the results, then of the tensors. */
+/* X(EACH, name, results, tensors, scalars, ELEMENT): the element types, and the numbers of results and operands, which
+ * are tensors, then scalars. name_constants makes constants c[] of the scalars for a whole step, and decides its
+ * effect. ELEMENT(dtype, type, at) computes: at(0), at(1), ... are the elements of the results, then of the tensors. */
 #define UPDATE_OPS(X)                                                                                                  \
     X(EACH_FLOAT, descend, 1, 2, 2, DESCEND)                                                                           \
     X(EACH_FLOAT, momentum, 2, 3, 2, MOMENTUM)                                                                         \
     X(EACH_FLOAT, adam, 3, 4, 3, ADAM)                                                                                 \
     X(EACH_FLOAT, lamb, 3, 4, 2, LAMB)
 
-/* What an update of one step is made with, in the type that it is computed in. */
+/* The constants of one step, in the type that it is computed in. */
 enum { LR, DECAY, L2, KEEP1, TAKE1, CORRECTION1, KEEP2, TAKE2, CORRECTION2, EPS, NESTEROV, N_CONSTANTS };
 
-/* What becomes of the results: they stay; the last becomes 0, and the others stay; they are computed. */
+/* The effect on the results: all stay; the last becomes 0 and the others stay; all are computed. */
 typedef enum update_kind { UPDATE_STAYS, UPDATE_CLEARS, UPDATE_COMPUTES } update_kind;
 
 /* name_constants(scalars in the order of the operands, attributes, c): c comes with zeros. */
@@ -51,7 +51,7 @@ UPDATE_CONSTANTS(momentum)
     AT(0) = w - c[LR] * (c[NESTEROV] != 0 ? g + c[KEEP1] * b : b);                                                     \
     AT(1) = b;
 
-/* The moments m and v, and the direction, of which array is where. */
+/* The moments m and v, and the direction; at(M) and at(V) are the moments before. */
 #define MOMENTS(dtype, type, AT, M, V)                                                                                 \
     const type m = c[KEEP1] * AT(M) + c[TAKE1] * g, v = c[KEEP2] * AT(V) + c[TAKE2] * g * g;                           \
     const type direction = m * c[CORRECTION1] / (MATH_##dtype(sqrt)(v * c[CORRECTION2]) + c[EPS]);
@@ -103,7 +103,8 @@ UPDATE_CONSTANTS(lamb)
     AT(0) = m;                                                                                                         \
     AT(1) = v;
 
-/* m | m, d; keep, weight: added, or in its place. Of no samples, as a product that is added does. */
+/* m | m, d; keep, weight: the weighted d is added to m, or replaces it. With weight 0 d is not read, as in a product
+ * that is added. */
 UPDATE_CONSTANTS(accumulate)
 {
     c[KEEP1] = scalar[0] != 0;
