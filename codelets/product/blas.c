@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BLAS library itself: one thread, and kernels that fit this CPU. Functions of OpenBLAS only, all of them optional.
+/* Settings of the BLAS library: one thread, and kernels that fit this CPU. It calls functions of OpenBLAS only, all of
+ * them optional.
  *
  * OpenBLAS picks its kernels by CPU model when it is loaded, and an older one takes a CPU it does not know for a
- * Prescott (SSE3, a third to a fifth of the speed). Then the kernels are selected again, named by what the CPU can do.
+ * Prescott (SSE3, a third to a fifth of the speed). Then the kernels are selected again, by the features of the CPU.
  * Sgemm in Gflop/s on one core, n = 1024 / 64:
  *   EPYC of Zen 4 (AVX-512 in two halves): Haswell 107 / 96, Zen 107 / 78, SkylakeX 102 / 115, Cooperlake 101 / 107,
  *   Prescott 38 / 34;
  *   Xeon of Emerald Rapids: SkylakeX 192, Prescott 38.
- * So every CPU with full AVX-512 runs SkylakeX, the same bits on all of them; on AMD up to family 0x19 the kernels of
- * AVX2 are not called slow. */
+ * So every CPU with full AVX-512 runs SkylakeX, with the same bits on all of them; on AMD up to family 0x19 no message
+ * calls the kernels of AVX2 slow. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <cblas.h>
 #include <dlfcn.h>
@@ -35,7 +36,8 @@ typedef enum { CPU_OTHER, CPU_AVX2, CPU_AVX512 } cpu_level;
 
 static int host_threads; /* 0: the BLAS is the host's */
 
-/* Of a BLAS whose threads are OpenMP's: their number is the calling thread's own, and that of its loops as well. */
+/* For a BLAS whose threads are OpenMP's: each calling thread has its own number of them, which its loops use as
+ * well. */
 static int (*openmp_threads)(void);
 static void (*openmp_set_threads)(int n);
 
@@ -125,7 +127,8 @@ size_t blas_bytes(void)
 #endif
 }
 
-/* What the kernels in use need. A name that is not listed is of another architecture or newer than this list. */
+/* The CPU that the kernels in use need. A name that is not listed is of another architecture or newer than this
+ * list. */
 static cpu_level kernel_level(void)
 {
     static const char *const below[] = {
@@ -140,13 +143,13 @@ static cpu_level kernel_level(void)
     return !strcmp(name, "Haswell") || !strcmp(name, "Zen") || !strcmp(name, "Excavator") ? CPU_AVX2 : CPU_AVX512;
 }
 
-/* SkylakeX with kernels for bf16; in f32 no faster, but of other bits. */
+/* SkylakeX with kernels for bf16; in f32 no faster, but with other bits. */
 static bool is_cooperlake(void)
 {
     return !strcmp(openblas_get_corename(), "Cooperlake");
 }
 
-/* The user's choice, the environment, is left as it was found: unset. */
+/* blas_start has found the user's OPENBLAS_CORETYPE unset, so it is unset again. */
 static bool reselect(cpu_level level)
 {
     if (!gotoblas_dynamic_quit || !gotoblas_dynamic_init)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products by cuBLASLt: how matrices are described to it, and which of its algorithms is used. It is asked once for
- * each problem; the answer depends on nothing but what is in the question, so that two runs give the same bits. */
+/* Products by cuBLASLt: the description of matrices, and the choice of an algorithm. cuBLASLt is asked once for each
+ * problem; its answer depends on the question alone, so that two runs give the same bits. */
 #include <cublasLt.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +15,8 @@ struct matrix {
     bool transposed;
 };
 
-/* What is asked for. D [n, m] = op(A) op(B), column-major, is our out, and A and B are y and x. Its bytes are compared,
- * so it has no gaps that are not 0. */
+/* A problem: D [n, m] = op(A) op(B), column-major, where D is our out, A our y and B our x. Its bytes are compared, so
+ * gaps are 0. */
 struct question {
     void *handle;
     matrix matrices[3]; /* A, B, D */
@@ -40,7 +40,7 @@ struct types {
     cublasComputeType_t compute;
 };
 
-/* False where cuBLASLt is not for the type. */
+/* False where cuBLASLt does not multiply the type. */
 static bool types_of(trama_dtype dtype, bool tf32, types *t)
 {
     *t = {CUDA_R_32F, CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
@@ -77,7 +77,7 @@ bool blas_takes(int64_t rows, int64_t columns, int64_t row_step, int64_t column_
     return describe(&a, rows, columns, row_step, column_step);
 }
 
-/* To how many bytes all matrices of a batch are aligned; more than 16 do not matter. */
+/* The bytes to which all matrices of a batch are aligned, at most 16. */
 static uint32_t alignment_of(const blas_job *job, int array)
 {
     const uint64_t all = (uint64_t)(uintptr_t)job->data[array] |
@@ -158,7 +158,8 @@ static void describe_matrix(cublasLtMatrixLayout_t to, const question *q, int i,
     SET_LAYOUT(to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, q->step[i]);
 }
 
-/* Only algorithms that add the parts of a sum up in a fixed order, in the type that they are computed in. */
+/* Chooses among the algorithms that add up the parts of a sum in a fixed order, in the type that they are computed
+ * in. */
 static void choose(answer *a, description *d, const trama_call *call)
 {
     static const cublasLtMatmulPreferenceAttributes_t alignments[3] = {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
@@ -188,7 +189,7 @@ static void choose(answer *a, description *d, const trama_call *call)
         must(status, call);
 }
 
-/* What has been asked on this thread; a new question takes the place of an old one. */
+/* The answer to a question of this thread; a new question may take the place of an old one. */
 enum { ANSWERS = 256 };
 static answer *answer_to(const question &q)
 {

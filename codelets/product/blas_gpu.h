@@ -17,10 +17,10 @@ typedef struct blas_job {
     size_t workspace_bytes; /* of g->workspace, from its begin */
 } blas_job;
 
-/* Whether cuBLASLt can be told of a matrix with these steps. */
+/* Whether cuBLASLt reads a matrix with these steps. */
 bool blas_takes(int64_t rows, int64_t columns, int64_t row_step, int64_t column_step);
 
-/* Enqueues it. False, and nothing is done, where cuBLASLt has no kernel for it. */
+/* Enqueues the job. Returns false and does nothing where cuBLASLt has no kernel for it. */
 bool blas_run(const blas_job *job, const trama_call *call, const gpu *g);
 
 #endif

@@ -174,7 +174,7 @@ EACH_INTEGER(PLAIN_ROW, )
 
 /* ---- BLAS --------------------------------------------------------------------------------------- */
 
-/* A matrix as BLAS reads it, row-major: transposed where its rows and not its columns are contiguous. */
+/* A matrix as BLAS reads it, row-major; transposed if its columns are contiguous and its rows are not. */
 typedef struct matrix {
     void *data, *packed;
     CBLAS_TRANSPOSE transpose;
@@ -211,7 +211,7 @@ static bool fits_blas(const product *p)
     return p->m <= INT_MAX && p->n <= INT_MAX && p->k <= INT_MAX;
 }
 
-/* With out's columns, or else its rows, contiguous; otherwise into a packed copy of out first. */
+/* Into out if its rows, or else its columns, are contiguous; otherwise into a packed copy of out first. */
 #define BLAS_PRODUCT(dtype, type, gemm)                                                                                \
     static void into_rows_##dtype(const product *p, type *out, int ld, const type *x, const type *y)                   \
     {                                                                                                                  \
@@ -254,7 +254,7 @@ BLAS_PRODUCT(TRAMA_F64, double, cblas_dgemm)
 
 /* ---- Halves: blocks of f32, which the BLAS adds up over all of k, and which are rounded once ----------- */
 
-/* Rows and columns of a block, and terms that are in memory as f32 at once. */
+/* BLOCK: the most rows and columns of a block. TERMS: the most terms that are in memory as f32 at once. */
 enum { BLOCK = 1024, TERMS = 512, HALF_BYTES = 2 };
 
 #define HALF_STORE(dtype, type, unused)                                                                                \
@@ -279,7 +279,7 @@ static trama_view matrix_view(const void *data, trama_dtype dtype, int64_t rows,
     return (trama_view){(void *)(uintptr_t)data, dtype, 2, {rows, columns}, {row, column}, {0}, {rows, columns}};
 }
 
-/* Operand a (1 or 2) of the part, whose steps become those of its copy, which keeps what lies together together. */
+/* Copies operand a (1 or 2) of the part as f32; neighbours stay neighbours. Its steps become those of the copy. */
 static void half_load(product *part, int a, float *to, const void *from, trama_dtype dtype)
 {
     const int64_t rows = a == 1 ? part->m : part->k, columns = a == 1 ? part->k : part->n;
@@ -335,7 +335,7 @@ static void half_product(const product *p, char *out, const char *x, const char 
     }
 EACH_HALF(HALF_PRODUCT, )
 
-/* ---- All of them -------------------------------------------------------------------------------- */
+/* ---- All floats --------------------------------------------------------------------------------- */
 
 #define VECTOR_PRODUCT(dtype, type, unused)                                                                            \
     static void vector_##dtype(const product *p, type *out, const type *x, const type *y)                              \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batched products on a GPU: by cuBLASLt, which reads matrices one of whose steps is 1, and copies of others; with a
- * vector as a reduction, at the speed of memory; of integers, and of what cuBLASLt cannot do, by plain tiles. */
+/* Batched products on a GPU. cuBLASLt reads matrices with one step of 1, and copies of others. A product with a vector
+ * is a reduction, at the speed of memory. Plain tiles compute integers, and products that cuBLASLt has no kernel
+ * for. */
 #include <string.h>
 
 #include "blas_gpu.h"
@@ -33,8 +34,8 @@ template <typename T> struct dot_of {
     }
 };
 
-/* out = matrix vector, where the dim `along` of the matrix is that of the vector, and out has the dims of the rest.
- * False, and nothing is done, where the vector is not one: it depends on the batch. */
+/* out = matrix vector, where the dim `along` of the matrix is that of the vector, and out has the other dims. Returns
+ * false and does nothing where the vector depends on the batch. */
 static bool multiply_vector(const trama_call *call, const product *p, const gpu *g)
 {
     const bool by_rows = p->vector_y;
@@ -127,7 +128,7 @@ static void multiply_plainly(const product *p, trama_dtype dtype, const grid_wal
                [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
 }
 
-/* ---- Copies of what cuBLASLt does not read --------------------------------------------------------- */
+/* ---- Copies of matrices that cuBLASLt does not read ------------------------------------------------ */
 
 static trama_view view_of(void *data, trama_dtype dtype, int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
@@ -147,7 +148,8 @@ static bool is_readable(const product *p, int array)
     return blas_takes(array == 2 ? p->k : p->m, array == 1 ? p->k : p->n, p->row[array], p->column[array]);
 }
 
-/* Matrix `array` of the job, copied to `to`, row-major; which it is from now on. The view of what it was. */
+/* Replaces matrix `array` of the job by `to`, row-major, and if `copies` copies its content. Returns the view of the
+ * old matrix. */
 static trama_view pack_matrix(blas_job *job, int array, void *to, bool copies, const gpu *g)
 {
     product *p = &job->p;
@@ -165,8 +167,7 @@ static trama_view pack_matrix(blas_job *job, int array, void *to, bool copies, c
 
 static bool run_job(blas_job job, const trama_call *call, const gpu *g);
 
-/* One block of out, with the matrices that are not readable copied behind the part of the workspace that is cuBLASLt's.
- */
+/* Runs one block of out. Matrices that are not readable are copied to `room`, the workspace behind cuBLASLt's part. */
 static bool run_packed(blas_job job, char *room, const trama_call *call, const gpu *g)
 {
     const int64_t size = (int64_t)trama_dtype_size(job.dtype);
@@ -190,7 +191,7 @@ static bool run_packed(blas_job job, char *room, const trama_call *call, const g
     return true;
 }
 
-/* Extent of blocks of out such that its matrices find room. */
+/* The extent of blocks of out whose matrices fit in the room; 0: none. */
 static int64_t block_extent(int64_t room, int64_t k)
 {
     int64_t block = 1 << 14;
@@ -223,9 +224,9 @@ static bool run_blocks(const blas_job *job, const trama_call *call, const gpu *g
     return true;
 }
 
-/* ---- All of them ---------------------------------------------------------------------------------- */
+/* ---- All products --------------------------------------------------------------------------------- */
 
-/* cuBLASLt wants the rows of out contiguous; where its columns are, those of the transposed product. */
+/* cuBLASLt needs contiguous rows of out. Contiguous columns of out are rows of the transposed product. */
 static bool run_job(blas_job job, const trama_call *call, const gpu *g)
 {
     if (blas_run(&job, call, g))
@@ -274,7 +275,7 @@ static bool run_batch(const blas_job *job, const trama_call *call, const gpu *g)
         for (int array = 0; array < 3; array++)
             one.data[array] = (char *)job->data[array] + b * job->step[array] * size;
         if (!run_blocks(&one, call, g))
-            return false; /* the first of them: the others are alike */
+            return false; /* at the first one, since all are alike */
     }
     return true;
 }
@@ -343,7 +344,7 @@ void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g)
     multiply(call, how, g);
 }
 
-/* ---- With what follows ----------------------------------------------------------------------------- */
+/* ---- With the calls behind it ---------------------------------------------------------------------- */
 
 static bool is_same(const trama_view *a, const trama_view *b)
 {
@@ -353,7 +354,7 @@ static bool is_same(const trama_view *a, const trama_view *b)
     return same;
 }
 
-/* Whether a call adds a row [n] to each row of what was made; which. */
+/* The row [n] that a call adds to each row of `made`; NULL: the call does something else. */
 static const trama_view *row_of(const trama_call *call, const trama_view *made, int64_t n)
 {
     if (call->op != &trama_op_add)

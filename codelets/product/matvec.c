@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matrix is read once, several lines of it side by side, which hides the wait for memory; y, or the sums, stay in
- * the cache. [4096, 8192] on one core of an EPYC of Zen 4, GB/s with neighbours in rows / in columns: f64 23 / 23, f32
- * 20 / 22; OpenBLAS's gemv f64 21 / 19, f32 20 / 26; its gemm f64 a quarter of it. */
+/* Reads the matrix once, several lines of it side by side, which hides the wait for memory; y, or the sums, stay in the
+ * cache. [4096, 8192] on one core of an EPYC of Zen 4, GB/s with neighbours in rows / in columns: f64 23 / 23, f32 20 /
+ * 22; OpenBLAS's gemv f64 21 / 19, f32 20 / 26; its gemm f64 a quarter of that. */
 #include "matvec.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static double joined(double *lane)
     return lane[0];
 }
 
-/* Rows of neighbours, n of them: term l goes to lane l mod LANES. */
+/* n rows, whose elements are neighbours: term l goes to lane l mod LANES. */
 #define LANES_OF_ROWS(dtype, type, name, n)                                                                            \
     FAST static void name(double(*lane)[LANES], int64_t k, const type *x, int64_t row, const type *y)                  \
     {                                                                                                                  \

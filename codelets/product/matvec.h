@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A matrix times a vector, as fast as the matrix comes from memory. What an element is does not depend on how many rows
- * the call has or where they lie, which the gemv of a BLAS does not promise. */
+/* A matrix times a vector, as fast as the matrix comes from memory. The bits of an element depend neither on the number
+ * of rows of the call nor on their place, which the gemv of a BLAS does not promise. */
 #ifndef CODELETS_MATVEC_H
 #define CODELETS_MATVEC_H
 

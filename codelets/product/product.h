@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One product of two matrices, in the terms of every BLAS: what a call of matmul is made of. */
+/* One product of two matrices, as a BLAS takes it. A call of matmul consists of such products. */
 #ifndef CODELETS_PRODUCT_H
 #define CODELETS_PRODUCT_H
 
@@ -9,32 +9,32 @@
 extern "C" {
 #endif
 
-/* out [m, n] = alpha x [m, k] y [k, n] + beta out, each with the steps of its rows and columns; beta is 0 or 1, and
- * integers know alpha 1 and beta 0 only. */
+/* out [m, n] = alpha x [m, k] y [k, n] + beta out, each with the steps of its rows and columns. beta is 0 or 1.
+ * Products of integers are called with alpha 1 and beta 0 only. */
 typedef struct product {
     int64_t m, n, k;
     double alpha, beta;
     int64_t row[3], column[3]; /* of out, x, y */
-    bool vector_x, vector_y;   /* the whole tensors, whatever part of them this is, have one row, or column */
+    bool vector_x, vector_y;   /* the whole tensors, not this part only, have one row of x, or one column of y */
 } product;
 
 /* A product with vectors as one of matrices: x [k] is a row, y [k] a column, and out has the dims that it lacks. */
 typedef struct matrix_call {
-    trama_call call; /* points into the rest: not to be copied */
+    trama_call call; /* points to in and out: do not copy the struct */
     trama_view in[2], out;
 } matrix_call;
 
 /* Returns &m->call. */
 const trama_call *matrix_call_of(const trama_call *call, matrix_call *m);
 
-/* Of one batch element of matrices; alpha 1, beta 0. */
+/* The product of one batch element of matrices; alpha 1, beta 0. */
 product product_of(const trama_call *call);
 
 /* The transposed product: out' = y' x'. */
 product product_turned(const product *p);
 
-/* Whether n products, so many steps apart in out, x and y, are one, because they have one y: the rows of x and out run
- * on from batch to batch. */
+/* Whether n products, step[3] elements from one to the next in out, x and y, are one product: they have one y, and the
+ * rows of x and out run on from batch to batch. */
 bool product_is_one(const product *p, int64_t n, const int64_t *step, product *whole);
 
 #ifdef __cplusplus
