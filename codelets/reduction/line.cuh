@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What softmax and cross entropy do along lines, on a GPU. The threads of a team hold a line in registers, so that it
- * is read once; of lines that are too long they hold part after part. Which elements a thread takes, and so the order
- * of sums, depends on the line's extent alone, and on whether it is the last dim. */
+/* The parts of softmax and cross entropy along lines, on a GPU. The threads of a team hold a line in registers, so that
+ * it is read once; a line that is too long they hold part after part. The elements that a thread takes, and so the
+ * order of sums, depend only on the line's extent and on whether it is the last dim. */
 #ifndef CODELETS_LINE_CUH
 #define CODELETS_LINE_CUH
 
@@ -14,7 +14,7 @@ template <int N> struct line_walk {
     grid_walk<N> starts; /* of the lines */
     int64_t n, step[N];
     int team;
-    int neighbours; /* that a thread takes side by side, a power of two as its logarithm */
+    int neighbours; /* log2 of the number of neighbours that a thread takes */
 };
 
 /* Elements of f32, or of other types in as many registers, that a thread holds: of short lines, of those that a team
@@ -58,7 +58,7 @@ struct column_team {
     template <typename A, typename JOIN> __device__ inline A join(A value, JOIN with) const
     {
         __shared__ A room[LANES][ACROSS];
-        __syncthreads(); /* who reads what was joined before has done so */
+        __syncthreads(); /* all threads have read the room of the join before */
         room[rank][threadIdx.x] = value;
         __syncthreads();
         value = room[0][threadIdx.x];
@@ -69,7 +69,7 @@ struct column_team {
 };
 
 /* The part of a line that a team holds: E elements of each thread. Where V > 1 they are read and written in packs of V
- * neighbours, else one by one, which of them the thread takes being the same. */
+ * neighbours, else one by one; a thread takes the same elements either way. */
 template <typename T, int E, int V> struct held_part {
     typename of<T>::number at[E];
 
@@ -82,7 +82,7 @@ template <typename T, int E, int V> struct held_part {
             return (((e >> team.neighbours) * team.size + team.rank) << team.neighbours) +
                    (e & ((1 << team.neighbours) - 1));
     }
-    /* Of `left` elements, as many as there are, and `none` for what is missing. */
+    /* Reads the thread's elements; `none` stands for those beyond the `left` elements of the line. */
     template <typename TEAM>
     __device__ inline void read(const TEAM &team, const T *from, int64_t step, int64_t left,
                                 typename of<T>::number none)
@@ -98,7 +98,7 @@ template <typename T, int E, int V> struct held_part {
                 at[p + v] = first < left ? of<T>::load(x.at[v]) : none;
         }
     }
-    /* value(e), of element e of the thread, where there is one. */
+    /* Writes value(e) for each element e of the thread within the `left` elements of the line. */
     template <typename TEAM, typename F>
     static __device__ inline void write(const TEAM &team, T *to, int64_t step, int64_t left, F value)
     {
@@ -125,14 +125,13 @@ static __device__ inline double exp_of(double x)
     return exp(x);
 }
 
-/* Of a line its maximum, and the sum of exp(x - maximum). */
+/* The maximum of a line, and the sum of exp(x - maximum). */
 template <typename T> struct exp_sum {
     typename of<T>::number top;
     double sum;
 };
 
-/* Of the team's line, of which each thread has read its part, the maximum and the sum; part becomes exp(x - maximum).
- */
+/* The maximum and the sum of the team's line, of which each thread has read its part; part becomes exp(x - maximum). */
 template <typename T, int E, int V, typename TEAM>
 static __device__ inline exp_sum<T> held_exp_sum(const TEAM &team, held_part<T, E, V> *part)
 {
@@ -144,14 +143,13 @@ static __device__ inline exp_sum<T> held_exp_sum(const TEAM &team, held_part<T, 
 #pragma unroll
     for (int e = 0; e < E; e++) {
         part->at[e] = exp_of(part->at[e] - all.top);
-        all.sum += (double)part->at[e]; /* what is missing is 0 */
+        all.sum += (double)part->at[e]; /* elements beyond the line add 0 */
     }
     all.sum = team.join(all.sum, [](double a, double b) { return a + b; });
     return all;
 }
 
-/* The same of a line x [n] that is read part by part: what a thread has summed is scaled when a larger maximum comes.
- */
+/* The same of a line x [n] that is read part by part: a thread scales its sum when a larger maximum comes. */
 template <typename T, int E, int V, typename TEAM>
 static __device__ inline exp_sum<T> long_exp_sum(const TEAM &team, held_part<T, E, V> *part, const T *x, int64_t step,
                                                  int64_t n)
@@ -180,7 +178,7 @@ static __device__ inline exp_sum<T> long_exp_sum(const TEAM &team, held_part<T, 
 
 /* ---- Launching ----------------------------------------------------------------------------------- */
 
-/* Whether dim d is the last of those that are more than one element in the whole tensor. */
+/* Whether all dims behind d have extent 1 in the whole tensor. */
 static inline bool is_last(const trama_view *view, int d)
 {
     for (d++; d < view->ndim && view->global[d] == 1;)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What softmax and cross entropy do along one line of n elements, `step` apart. */
+/* The parts of softmax and cross entropy along one line of n elements, `step` elements from one to the next. */
 #ifndef CODELETS_LINE_H
 #define CODELETS_LINE_H
 
@@ -19,7 +19,7 @@
                 y[i * y_step] = exp_of_##dtype(x[i * x_step] - top);                                                   \
         }                                                                                                              \
     }
-/* A result over a line by lanes, or, where these would stay empty, one element after the other. */
+/* A result over a line by lanes; over a line of at most LANES elements one element after the other. */
 #define LINE_FOLD(dtype, type, name, ACC, INIT, STEP, STEP_ACC)                                                        \
     LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                                   \
     static inline ACC line_##name##_##dtype(int64_t n, const type *x, int64_t step)                                    \
@@ -43,8 +43,8 @@ EACH_FLOAT(LINE_SUM, )
 
 enum { LINE_BLOCK = 16 * LANES };
 
-/* terms = exp(z - top) for at most LINE_BLOCK elements of a line, filled up to whole vectors; returns how many are
- * real. */
+/* terms = exp(z - top) for at most LINE_BLOCK elements of a line, filled up to whole vectors; returns the number of
+ * elements without the filling. */
 #define EXP_BLOCK(dtype, type, unused)                                                                                 \
     static inline int64_t exp_block_##dtype(NUMBER_##dtype *terms, const type *z, int64_t step, int64_t left,          \
                                             NUMBER_##dtype top)                                                        \
@@ -60,7 +60,7 @@ enum { LINE_BLOCK = 16 * LANES };
 #define EXP_TERMS(dtype) line_exp_##dtype
 #define SUM_TERMS(dtype) line_sum_##dtype
 
-/* Of a line z [n]: its maximum, and the sum of exp(z - maximum). */
+/* The sum of exp(z - maximum) over a line z [n], and in *top its maximum. */
 #define EXP_SUM(dtype, type, unused)                                                                                   \
     static inline double exp_sum_##dtype(const type *z, int64_t step, int64_t n, NUMBER_##dtype *top)                  \
     {                                                                                                                  \

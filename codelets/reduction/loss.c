@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cross entropy of logits z [batch, n] and labels [batch], and its gradient. The global batch divides, so that losses
- * of pieces are terms of a sum. A label outside 0..n-1 gives NaN, in the loss and in its row of the gradient. */
+/* Cross entropy of logits z [batch, n] and labels [batch], and its gradient. The losses are divided by the global
+ * batch, so that those of pieces are terms of a sum. A label outside 0..n-1 gives NaN, in the loss and in its row of
+ * the gradient. */
 #include "line.h"
 #include "ops.h"
 

@@ -11,7 +11,7 @@
 
 enum { COLUMNS = 512 };
 
-/* The reduced dims of an operand, at least one. What is kept is walked by loop_run. */
+/* The reduced dims of an operand, at least one. loop_run walks the kept dims. */
 typedef struct reduction {
     int ndim;
     int64_t extent[TRAMA_MAX_NDIM], stride[TRAMA_MAX_NDIM];
@@ -26,7 +26,7 @@ static int64_t reduction_rows(const reduction *r)
     return rows;
 }
 
-/* Where row i of the last reduced dim begins. */
+/* The offset of row i of the last reduced dim. */
 static int64_t reduction_row(const reduction *r, int64_t i)
 {
     int64_t at = 0;
@@ -167,7 +167,7 @@ REDUCE_OP(sum_square)
 REDUCE_OP(max)
 REDUCE_OP(min)
 
-/* The global extents divide, so that the means of pieces are terms of a sum. */
+/* Divides by the global extents, so that the means of pieces are terms of a sum. */
 void cpu_mean(const trama_call *call)
 {
     reduce(call, &sum_rows, reduced_count(call));

@@ -89,7 +89,7 @@ template <typename T> struct min_of {
     }
 };
 
-/* A number and where it stands; at is -1 for none. */
+/* A number and its index; at -1: none. */
 template <typename N> struct indexed {
     N number;
     int64_t at;
@@ -126,7 +126,7 @@ template <typename T> struct argmax_of {
     }
 };
 
-/* Whether the last dim, of those that are more than one element, is reduced. */
+/* Whether the last dim of more than one element is reduced. */
 static bool reduces_lines(const trama_call *call)
 {
     int d = call->in[0].ndim - 1;
@@ -163,7 +163,7 @@ REDUCE_OP(sum_square, with_float, 1)
 REDUCE_OP(max, with_dtype, 1)
 REDUCE_OP(min, with_dtype, 1)
 
-/* The global extents divide, so that the means of pieces are terms of a sum. */
+/* Divides by the global extents, so that the means of pieces are terms of a sum. */
 extern "C" void cuda_mean(const trama_call *call, const gpu *g)
 {
     const double count = reduced_count(call);

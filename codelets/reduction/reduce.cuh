@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many terms become one result each, on a GPU, whatever is done with them. The terms of a result are numbered
- * row-major and cut into segments; a segment's go to lanes in turn. Both numbers depend on how many terms there are,
- * and on whether one reduces along lines or along columns, and so does the order of a sum: never on where things lie,
- * how many results there are, or how large the GPU is. What several segments make is joined through the workspace. */
+/* Reductions on a GPU, for any way to join terms. The terms of a result are numbered row-major and cut into segments;
+ * the terms of a segment go to lanes in turn. The numbers of segments and lanes depend on the number of terms, and on
+ * whether lines or columns are reduced; so does the order of a sum. They never depend on places in memory, the number
+ * of results, or the size of the GPU. Several segments are joined through the workspace. */
 #ifndef CODELETS_REDUCE_CUH
 #define CODELETS_REDUCE_CUH
 
@@ -18,27 +18,27 @@ struct reduction {
     grid_walk<2> kept;   /* the results, and where the terms of each begin */
     double average_over; /* divides a sum */
     double alpha, beta;  /* of a product with weights */
-    const void *weights; /* of the terms, of their type */
+    const void *weights; /* one per term, in the type of terms */
     int64_t weight_step;
     int64_t first, n;         /* results of this launch */
     int64_t length;           /* of a segment */
-    divisor segments, groups; /* segments of a result; results that are computed side by side */
+    divisor segments, groups; /* segments of a result; groups of results that one thread computes */
     int64_t part_step, segment_step;
-    void *parts; /* what each segment made, where there are several */
+    void *parts; /* the outcome of each segment, where there are several */
     int team;
     bool packed; /* neighbours in the last dim can be read as packs */
 };
 
-/* What terms become is a class F:
- *   in, out, kept            types of terms and results, and in which terms are joined
- *   none()                   of no term
- *   with(kept, in, i, r)     and term i
- *   join(kept, kept)         of what two threads have
- *   put(out *, kept, r)      the result */
+/* A class F says how terms become a result:
+ *   in, out, kept            types of terms and results, and the type in which terms are joined
+ *   none()                   the kept of no term
+ *   with(kept, in, i, r)     kept joined with term i
+ *   join(kept, kept)         the kept of two threads joined
+ *   put(out *, kept, r)      writes the result */
 
 /* ---- Kernels ------------------------------------------------------------------------------------ */
 
-/* What a segment of result i of this launch has made. */
+/* Writes the outcome of a segment of result i of this launch. */
 template <typename F>
 static __device__ inline void put(const reduction &r, int64_t i, int64_t segment, typename F::kept made)
 {
@@ -157,9 +157,9 @@ template <typename F> __global__ void __launch_bounds__(THREADS) reduce_segments
     F::put((typename F::out *)r.kept.data[0] + at[0], acc, r);
 }
 
-/* ---- How a call is cut ---------------------------------------------------------------------------- */
+/* ---- Cutting a call ------------------------------------------------------------------------------- */
 
-/* Segments of at least so many terms, and not too many of them. */
+/* Cuts the terms into at most `most` segments of at least `least` terms. */
 enum { MOST_SEGMENTS = 4096, LINE_SEGMENT = 8192, COLUMN_SEGMENT = 128, MOST_COLUMN_SEGMENTS = 1024 };
 static void cut_terms(reduction *r, int64_t least, int64_t most)
 {
@@ -220,8 +220,8 @@ template <typename F> static void segments(reduction r, bool by_lines, const gpu
     GPU_LAUNCH(reduce_segments<F>, (unsigned)((r.n + teams - 1) / teams), THREADS, g, r);
 }
 
-/* Reduces with F, along lines or along columns. As many results at a time as the workspace has room for the parts of.
- */
+/* Reduces with F, along lines or columns: as many results at a time as have room for their segments in the
+ * workspace. */
 template <typename F> static void reduce_all(reduction r, bool by_lines, const trama_call *call, const gpu *g)
 {
     constexpr int N = pack_of<typename F::in>;

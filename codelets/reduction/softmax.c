@@ -68,7 +68,7 @@ static loop_row *const softmax_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, sof
 EACH_FLOAT(SOFTMAX_GRAD_LINE, )
 static loop_row *const softmax_grad_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, softmax_grad)};
 
-/* Runs rows over everything but the axis, which they get as a line. */
+/* Runs rows over all dims but the axis, which they get as a line. */
 static void along_axis(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES])
 {
     const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(MOST_THREADS) softmax_grad_lines(line_walk<3> 
     }
 }
 
-/* Lines along the axis, through everything else. False where there are none. */
+/* The lines along the axis, walked over all other dims. False where there are none. */
 template <int N> static bool lines_of(const trama_call *call, line_walk<N> *l)
 {
     const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];
