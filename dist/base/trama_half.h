@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two element types of 16 bits, which C has not, and their conversions. Of bits alone, so that they are the same on
- * all CPUs, and loops over them vectorise; GPUs have instructions that give the same, but for what a NaN carries. */
+/* The two 16-bit float types, which C does not have, and their conversions. The conversions work on bits: they give the
+ * same results on all CPUs, and loops over them vectorise. GPU instructions give the same results, except for the
+ * payload of a NaN. */
 #ifndef TRAMA_HALF_H
 #define TRAMA_HALF_H
 
@@ -12,7 +13,7 @@
 extern "C" {
 #endif
 
-/* Marks a function for the host and the device where nvcc compiles it. */
+/* Marks a function for host and device when nvcc compiles it. */
 #ifdef __CUDACC__
 #define TRAMA_HOST_DEVICE __host__ __device__
 #else
@@ -24,12 +25,13 @@ typedef struct trama_bf16 {
     uint16_t bits; /* sign, exponent, mantissa */
 } trama_bf16;
 
-/* binary16 of IEEE 754: 5 bits of exponent, 10 of mantissa. The largest is 65504, the smallest above 0 2^-24. */
+/* binary16 of IEEE 754: 5 bits of exponent, 10 of mantissa. The maximum is 65504, the smallest positive number
+ * 2^-24. */
 typedef struct trama_f16 {
     uint16_t bits; /* sign, exponent, mantissa */
 } trama_f16;
 
-/* A float as its bits. */
+/* The bits of a float. */
 static inline TRAMA_HOST_DEVICE uint32_t trama_bits_of_float(float x)
 {
     uint32_t bits;
@@ -37,7 +39,7 @@ static inline TRAMA_HOST_DEVICE uint32_t trama_bits_of_float(float x)
     return bits;
 }
 
-/* The float of these bits. */
+/* The float with these bits. */
 static inline TRAMA_HOST_DEVICE float trama_float_of_bits(uint32_t bits)
 {
     float x;
@@ -45,13 +47,13 @@ static inline TRAMA_HOST_DEVICE float trama_float_of_bits(uint32_t bits)
     return x;
 }
 
-/* Exact. */
+/* Converts exactly. */
 static inline TRAMA_HOST_DEVICE float trama_float_of_bf16(trama_bf16 x)
 {
     return trama_float_of_bits((uint32_t)x.bits << 16);
 }
 
-/* Rounds to nearest even, what is too large to infinity; NaN stays NaN. */
+/* Rounds to nearest even; larger numbers become infinity, NaN stays NaN. */
 static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_float(float x)
 {
     const uint32_t bits = trama_bits_of_float(x);
@@ -62,14 +64,14 @@ static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_float(float x)
     return result;
 }
 
-/* Of two words the first if it holds, without a branch, which would keep loops from vectorising. */
+/* yes if holds, else no, without a branch, which would prevent vectorisation. */
 static inline TRAMA_HOST_DEVICE uint32_t trama_bits_if(bool holds, uint32_t yes, uint32_t no)
 {
     const uint32_t mask = 0u - (uint32_t)holds;
     return (yes & mask) | (no & ~mask);
 }
 
-/* Exact. A subnormal one is m 2^-24 = (1 + m/1024) 2^-14 - 2^-14. */
+/* Converts exactly. A subnormal number is m 2^-24 = (1 + m/1024) 2^-14 - 2^-14. */
 static inline TRAMA_HOST_DEVICE float trama_float_of_f16(trama_f16 x)
 {
 #ifdef __CUDA_ARCH__
@@ -86,8 +88,8 @@ static inline TRAMA_HOST_DEVICE float trama_float_of_f16(trama_f16 x)
 #endif
 }
 
-/* Rounds to nearest even, from 65520 on to infinity; NaN stays NaN. Below 2^-14 adding 0.5, whose last bit is 2^-24,
- * rounds. */
+/* Rounds to nearest even; from 65520 on to infinity; NaN stays NaN. Below 2^-14 the addition of 0.5, whose last bit is
+ * 2^-24, rounds. */
 static inline TRAMA_HOST_DEVICE trama_f16 trama_f16_of_float(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -108,7 +110,8 @@ static inline TRAMA_HOST_DEVICE trama_f16 trama_f16_of_float(float x)
 #endif
 }
 
-/* x cut to a float whose last bit says whether anything was cut off, so that rounding it further rounds x once. */
+/* x truncated to a float; the last bit is 1 if digits were lost (round to odd), so that a further rounding rounds x
+ * once. */
 static inline TRAMA_HOST_DEVICE float trama_float_to_round(double x)
 {
     const float nearest = (float)x;
@@ -117,13 +120,13 @@ static inline TRAMA_HOST_DEVICE float trama_float_to_round(double x)
     return nearest == x ? nearest : trama_float_of_bits((trama_bits_of_float(nearest) - beyond) | 1);
 }
 
-/* As of a float, and rounded once. */
+/* Like trama_bf16_of_float, with one rounding. */
 static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_double(double x)
 {
     return trama_bf16_of_float(trama_float_to_round(x));
 }
 
-/* As of a float, and rounded once. */
+/* Like trama_f16_of_float, with one rounding. */
 static inline TRAMA_HOST_DEVICE trama_f16 trama_f16_of_double(double x)
 {
     return trama_f16_of_float(trama_float_to_round(x));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an op is: a descriptor. dist reads its rule and gradient, codelets its kernel; nobody switches over kinds. */
+/* The descriptor of an op. dist reads its rule and gradient, codelets its kernel; no code switches over op kinds. */
 #ifndef TRAMA_OP_H
 #define TRAMA_OP_H
 
@@ -8,11 +8,11 @@
 TRAMA_API_BEGIN
 
 enum {
-    TRAMA_MAX_OPERANDS = 8,   /* operands of an op, and results of an op */
-    TRAMA_MAX_ATTRIBUTES = 16 /* integers and reals each */
+    TRAMA_MAX_OPERANDS = 8,   /* limit of operands, and of results */
+    TRAMA_MAX_ATTRIBUTES = 16 /* limit of integers, and of reals */
 };
 
-/* An op's constants. The op's field `attributes` names its slots. Equal attributes are equal bytes. */
+/* The constants of an op. The op's field `attributes` names the slots. Attributes are equal if their bytes are. */
 typedef struct trama_attributes {
     int64_t integer[TRAMA_MAX_ATTRIBUTES]; /* flags, dims, extents, seeds */
     double real[TRAMA_MAX_ATTRIBUTES];     /* factors, limits */
@@ -30,11 +30,11 @@ typedef struct trama_view {
     int64_t global[TRAMA_MAX_NDIM]; /* [ndim] extents of the tensor */
 } trama_view;
 
-typedef struct trama_op trama_op; /* see struct trama_op */
+typedef struct trama_op trama_op; /* defined below */
 
-/* One computation on boxes: what a kernel gets. The views have their tensors' own ndim; broadcasting is the kernel's. */
+/* The argument of a kernel: one computation on boxes. Each view has the ndim of its tensor; the kernel broadcasts. */
 typedef struct trama_call {
-    const trama_op *op;                 /* what is computed */
+    const trama_op *op;                 /* the op */
     const trama_attributes *attributes; /* its constants */
     int n_in, n_out;       /* operands and results */
     const trama_view *in;  /* [n_in]; a shape-only operand has data NULL */
@@ -45,35 +45,37 @@ struct trama_rule;
 struct trama_node;
 struct trama_value;
 
-/* What an op is. A field that is NULL or 0 says what is usual. */
+/* The descriptor. A field that is NULL or 0 has its default. */
 struct trama_op {
-    const char *name; /* as in messages */
+    const char *name; /* for messages */
     int n_in, n_out;  /* operands and results */
-    /* "mk,kn->mn": one letter a factor, "..." right-aligned dims that broadcast, "[n]" must be whole, "k=3" has that
-     * extent. Factors that no result has are summed. NULL: infer says it. */
+    /* "mk,kn->mn": each letter is a factor. "..." stands for right-aligned dims that broadcast, "[n]" is never split,
+     * "k=3" has that extent. Factors that no result has are summed. NULL: `infer` makes the table. */
     const char *rule;
-    /* Per operand which partial values pass, comma separated: "linear", "joint" (linear in all operands together),
-     * "rising", "falling", "any", "max", "min", "-" for none; several joined by "+". NULL: none. */
+    /* Which partial values of each operand pass to the result, comma separated: "linear", "joint" (linear in all joint
+     * operands at once), "rising", "falling", "any", "max", "min", "-" for none; "+" joins several words. NULL:
+     * none. */
     const char *partial;
-    /* Fills the factor table from attributes and shapes where the string alone cannot. */
+    /* Fills the factor table from attributes and shapes, for rules that a string cannot express. */
     trama_status (*infer)(struct trama_rule *rule, const struct trama_node *node);
-    /* Element types [n_out] of the results; those that it leaves alone are that of result 0, and an updated operand's
-     * result keeps that operand's. NULL: that of operand 0, and all operands must agree. */
+    /* Sets the element types [n_out] of the results. A result that it does not set has the type of result 0, and the
+     * result of an updated operand keeps that operand's type. NULL: all operands must have one type, which the results
+     * get; f32 without operands. */
     trama_status (*dtype)(const struct trama_node *node, trama_dtype *result);
-    /* Appends to the program the gradients of the operands: d_in[i] stays NULL where there is none. */
+    /* Appends the gradients of the operands to the program; d_in[i] stays NULL for an operand without a gradient. */
     void (*gradient)(const struct trama_node *node, struct trama_value *const *d_out, struct trama_value **d_in);
-    trama_status (*own)(const trama_call *call); /* kernel of an op of one's own (trama_op_define.h); NULL: built in */
-    trama_status (*own_cuda)(const trama_call *call, void *stream); /* the same on a GPU; NULL: it runs on CPUs only */
-    /* Names of the integer slots in order, then of the reals, as "trans_x trans_y | ". "perm[8]" names 8 slots; "*f" a
-     * slot that holds an address, which is neither printed nor compared over the ranks. */
+    trama_status (*own)(const trama_call *call); /* kernel of a user-defined op (trama_op_define.h); NULL: built in */
+    trama_status (*own_cuda)(const trama_call *call, void *stream); /* the same on a GPU; NULL: CPUs only */
+    /* Names of the integer slots in order, then of the reals: "trans_x trans_y | ". "perm[8]" names 8 slots. "*f" names
+     * a slot with an address, which is neither printed nor compared over the ranks. */
     const char *attributes;
     double flops;             /* per point of the op's factor space */
     unsigned updates;         /* bit i: result i is written over operand i */
-    bool follows;             /* operand 0, a state that it updates, lies like operand 1 */
-    unsigned shape_only;      /* bit i: of operand i only shape and layout are used */
-    bool pointwise;           /* every result element depends on the operand elements of its own index only */
-    bool exact;               /* elements are moved, chosen or converted, so that they have equal bits wherever it is done */
-    bool alias;               /* the result is the operand itself, in the layout that it is asked for: nothing is computed */
+    bool follows;             /* operand 0, an updated state, is laid out like operand 1 */
+    unsigned shape_only;      /* bit i: the op uses only shape and layout of operand i */
+    bool pointwise;           /* a result element depends only on the operand elements of its index */
+    bool exact;               /* elements are only moved, chosen or converted: their bits are equal on any mesh */
+    bool alias;               /* the result is the operand in the layout asked for; nothing is computed */
 };
 
 TRAMA_API_END
