@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An arena: memory that is taken piece by piece and freed at once. */
+/* An arena: many small allocations that are freed at once. */
 #ifndef ARENA_H
 #define ARENA_H
 
@@ -8,7 +8,7 @@
 typedef struct arena {
     struct arena_block *blocks; /* the newest first */
     size_t used, room;          /* of the newest block */
-    size_t total;               /* bytes taken so far: a good first room for the next arena of its kind */
+    size_t total;               /* bytes taken so far, a first size for the next arena of this use */
 } arena;
 
 /* Zeroed memory, 16-byte aligned. A zeroed arena is empty and valid; `expected` sizes its first block. */

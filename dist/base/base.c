@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors, text, and the end of the process where nothing else is left. The thread's last message is the only state of
- * dist. */
+/* Errors, text, and the end of the process on a fatal error. The thread's last message is the only state of dist. */
 #include "base.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's one hash: of texts, structs and contents, for tables and for comparing ranks. Ranks of one byte order
- * get the same numbers. It does not resist who wants two contents to collide. */
+ * get equal numbers. It is not cryptographic: collisions can be constructed. */
 #ifndef HASH_H
 #define HASH_H
 
@@ -9,16 +9,15 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* The hash of what `hash` stands for, followed by a word. */
+/* Extends a hash by one word. */
 static inline uint64_t hash_word(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
 }
 
-/* The same, followed by so many bytes: those of memory as fast as it is read. Structs are zeroed before they are
- * filled. */
+/* Extends a hash by bytes, at the speed of memory. Structs must be zeroed before they are filled. */
 uint64_t hash_bytes(uint64_t hash, const void *at, size_t bytes);
-uint64_t hash_text(uint64_t hash, const char *text); /* up to its end */
+uint64_t hash_text(uint64_t hash, const char *text); /* without the final 0 */
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is had or spoken of: what cannot be had comes out of a reserve, so that the call that is under way ends
- * in order and answers E_MEMORY. */
+/* Allocation with a reserve: a failed request takes memory from the reserve, so that the running call ends in order and
+ * returns E_MEMORY. */
 #include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base.h"
 
-enum { RESERVE = 4 << 20 /* bytes at first, of address space alone: nothing is written there */ };
+enum { RESERVE = 4 << 20 /* initial bytes, of address space only: nothing is written there */ };
 
 static _Atomic(void *) reserve;
-static _Atomic size_t reserved = RESERVE; /* bytes that it has when it is there */
+static _Atomic size_t reserved = RESERVE; /* bytes of the reserve while it exists */
 static _Thread_local bool is_short;       /* a request of this thread has failed since memory_status */
 
 static void keep_reserve(void)
@@ -22,7 +22,7 @@ static void keep_reserve(void)
         free(kept);
 }
 
-/* Gives the reserve back to the system; false where it is spent. */
+/* Gives the reserve back to the system; false if it is spent already. */
 static bool spend_reserve(void)
 {
     void *kept = atomic_exchange(&reserve, NULL);
@@ -82,7 +82,7 @@ void *trama_alloc(size_t bytes)
     return memory;
 }
 
-/* NULL where even the reserve does not help; memory is then as it was. */
+/* NULL where even the reserve does not suffice; memory is then unchanged. */
 static void *try_resize(void *memory, size_t bytes)
 {
     void *resized;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes: which ones a tensor can have, their counts, their text. */
+/* Shapes: checks, counts of elements, text. */
 #include <string.h>
 
 #include "base.h"
@@ -14,7 +14,7 @@ trama_shape trama_shape_of(int n, const int64_t *dim)
     return shape;
 }
 
-/* A shape filled in by hand may say that it has more dims than there is room for. */
+/* The dims to read: a shape filled in by hand may have an ndim out of range, which counts as 0. */
 static int dims_there(trama_shape shape)
 {
     return shape.ndim < 0 || shape.ndim > TRAMA_MAX_NDIM ? 0 : shape.ndim;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structs that begin with their size: checked, and copied as far as both sides know them. */
+/* Structs that begin with their size: checks, and copies of the fields that both sides know. */
 #include "sized.h"
 
 #include <string.h>
 
-enum { MOST_SIZE = 1 << 16 /* of any struct in any version: more is memory that nobody has set */ };
+enum { MOST_SIZE = 1 << 16 /* limit for all structs and versions: a larger size was not initialized */ };
 
-/* The bytes that the program's struct has: its size, or those of the first version where that is 0. */
+/* The bytes of the program's struct: its size, or for size 0 those of the first version. */
 static trama_status size_of(trama_where where, const char *call, const sized *form, const void *given, size_t *size)
 {
     memcpy(size, given, sizeof *size);
