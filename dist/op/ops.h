@@ -8,16 +8,16 @@
 #define OP(name, ...) extern const trama_op trama_op_##name;
 #include "ops.def"
 
-/* All built-in ops in the order of ops.def, and how many. */
+/* All built-in ops in the order of ops.def, and their number. */
 extern const trama_op *const trama_ops[];
 extern const int trama_n_ops;
 
-/* What the thread's last kernel of an op of one's own said of its failure (trama_kernel_fail), or the status' text; and
- * forgets it. */
+/* The message that the thread's last kernel of a user-defined op left by trama_kernel_fail, or else the status' text;
+ * and the reset before a kernel. */
 const char *own_op_message(trama_status status);
 void own_op_forget_message(void);
 
-/* Slots of attributes->integer, unless said otherwise. */
+/* Slots of attributes->integer, or of attributes->real where marked so. */
 enum { MATMUL_TRANS_X, MATMUL_TRANS_Y };
 enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE }; /* reductions, argmax, expand; axes is a bit mask of dims */
 enum { SOFTMAX_AXIS };
