@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Box arithmetic. All of it in 64 bits: tensors may have more than 2^31 elements. */
+/* Box arithmetic in 64 bits: tensors may have more than 2^31 elements. */
 #include "box.h"
 
 box box_whole(trama_shape shape)

@@ -15,19 +15,19 @@ int64_t box_count(const box *b); /* elements; 1 for ndim 0 */
 bool box_equal(const box *a, const box *b);
 bool box_contains(const box *outer, const box *inner); /* an empty box is in every box */
 
-/* The common box; false where it has no element (result is set all the same). */
+/* Sets result to the common box; false if it is empty. */
 bool box_intersect(const box *a, const box *b, box *result);
 
 /* Total order: by ndim, then lo, then n. For sorting and as a key. */
 int box_compare(const box *a, const box *b);
 
-/* A box in a row-major buffer that holds `outer`: `rows` runs of `run` elements, `ld` apart, from element `first` on.
- */
+/* A box in a row-major buffer that holds `outer`: `rows` runs of `run` elements, the first at element `first`, each
+ * `ld` elements after the one before. */
 typedef struct box_rows {
     int64_t first, run, rows, ld;
 } box_rows;
 
-/* False where the box is no such rows (result is then undefined). */
+/* False if the box does not have this form (result is then undefined). */
 bool box_in_rows(const box *outer, const box *b, box_rows *result);
 
 void box_text(text *out, const box *b); /* [0:5,0:20] */
@@ -35,9 +35,9 @@ void box_text(text *out, const box *b); /* [0:5,0:20] */
 /* Piece i of [0, n) cut into parts: the first n mod parts pieces are one longer. */
 void piece_of(int64_t n, int parts, int i, int64_t *lo, int64_t *length);
 
-/* The dim along which a box is cut into n slices that are exchanged: the first where that gives everybody something, so
- * that slices are contiguous, else the longest; and slice i of n. A scalar cannot be cut: slice 0 has it, of the others
- * ndim is -1. */
+/* The dim along which a box is cut into n slices for an exchange: dim 0 if its extent is n or more, so that slices are
+ * contiguous, else the longest dim. box_slice is slice i of n; of a scalar slice 0 is the scalar, the others have ndim
+ * -1. */
 int box_slice_dim(const box *b, int n);
 box box_slice(const box *b, int n, int i);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes in order: along the dim where they begin at most different borders, which leaves few to look at. */
+/* Boxes sorted along the dim with the most different lower borders, so that a search visits the fewest candidates. */
 #include "box_index.h"
 
 #include <stdlib.h>
 
-/* qsort knows no context: the dim goes with each key. */
+/* qsort passes no context, so each key has the dim. */
 typedef struct sorted {
     int dim;
     indexed_box s;
@@ -85,7 +85,7 @@ void box_index_free(box_index *s)
     ARRAY_FREE(&s->at);
 }
 
-/* The first box that begins behind `border`. */
+/* The first box whose lower border is above `border`. */
 static int first_behind(const box_index *s, int64_t border)
 {
     int from = 0, to = s->at.n;

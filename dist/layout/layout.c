@@ -124,7 +124,7 @@ static trama_status check_mask(const trama_mesh *mesh, const trama_layout *layou
                             "layout: the mask leaves a piece of the tensor without a holder; masks may only remove replicas");
 }
 
-/* A layout is filled in by hand, too. */
+/* Users may fill in a layout by hand, so enum values are checked. */
 static bool is_known(const trama_placement *p)
 {
     return (unsigned)p->kind <= TRAMA_PARTIAL && (p->kind != TRAMA_PARTIAL || (unsigned)p->reduce <= TRAMA_MIN);
@@ -253,7 +253,7 @@ void axes_coordinate(const trama_mesh *mesh, unsigned set, int position, int *co
         }
 }
 
-/* One dim of a layout: the axes that cut it, and the interval that is asked for. */
+/* One dim of a layout: the axes that cut it, major first. */
 typedef struct cut {
     int n, axes[TRAMA_MAX_AXES];
 } cut;
@@ -278,7 +278,7 @@ static void search_next(search *s, int dim)
         search_dim(s, dim, s->piece.lo[dim], s->piece.n[dim], 0);
 }
 
-/* Walks the pieces of [lo, lo + n) below a level of the dim's cut that meet the interval asked for. */
+/* Visits the pieces of [lo, lo + n), below a level of the dim's cut, that meet the searched interval. */
 static void search_dim(search *s, int dim, int64_t lo, int64_t n, int level)
 {
     int64_t from = max_i64(s->where->lo[dim], lo), to = min_i64(s->where->lo[dim] + s->where->n[dim], lo + n);
@@ -354,7 +354,7 @@ int64_t layout_pieces(const trama_mesh *mesh, const trama_layout *layout, const 
     for (int d = 0; d < whole->ndim; d++) {
         cut c;
         piece_range(mesh, layout, whole, where, d, &c, &first, &last);
-        n *= min_i64(last - first + 1, where->n[d]); /* of short dims most pieces are empty */
+        n *= min_i64(last - first + 1, where->n[d]); /* in a dim shorter than its axes most pieces are empty */
     }
     return n;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of a layout: who holds which box and which term, and who holds a given box. */
+/* Layouts inside dist: the box and term of each process, and the holders of a given box. */
 #ifndef LAYOUT_H
 #define LAYOUT_H
 
@@ -7,30 +7,30 @@
 #include "mesh.h"
 #include "trama_layout.h"
 
-/* All axes of one kind, R or open. */
+/* A layout whose axes are all of one kind, R or open. */
 trama_layout layout_uniform(const trama_mesh *mesh, trama_placement_kind kind);
 
-/* The error of a call where the mesh, or else another argument, is NULL. */
+/* Reports that the mesh, or else the argument named `other`, is NULL. */
 trama_status layout_is_null(trama_status status, const trama_mesh *mesh, const char *other);
 
-/* Whether a tensor can have so many dims. */
+/* E_LAYOUT if no tensor can have that many dims. */
 trama_status layout_of_ndim(int ndim);
 
 /* Whether the layout is legal for a tensor of ndim dims; open axes are an error unless allowed. */
 trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *layout, bool open_allowed);
 
-/* Whether the layout says who holds what of a tensor of that shape. */
+/* Whether the layout is full, and legal for a tensor of that shape. */
 trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape);
 
 bool layout_has(const trama_layout *layout, trama_placement_kind kind);
 
-/* The mesh axes that cut dim, major first; returns how many. */
+/* The mesh axes that cut dim, major first; returns their number. */
 int layout_dim_axes(const trama_layout *layout, int dim, int *axes);
 
 /* Makes axes[n], major first, the cut of dim; each of them must be R or open before. */
 void layout_split(trama_layout *layout, int dim, int n, const int *axes);
 
-/* The box of the process at a position, whether the mask leaves it there or not. */
+/* The box of the process at a position, without regard to the mask. */
 void layout_box(const trama_mesh *mesh, const trama_layout *layout, const box *whole, int position, box *result);
 
 bool layout_present(const trama_layout *layout, int position);
@@ -43,26 +43,27 @@ void axes_coordinate(const trama_mesh *mesh, unsigned set, int position, int *co
 
 /* Bit masks of the axes of a kind. */
 unsigned layout_axes(const trama_layout *layout, trama_placement_kind kind);
-unsigned layout_unsplit_axes(const trama_mesh *mesh, const trama_layout *layout); /* all that cut no dim */
+unsigned layout_unsplit_axes(const trama_mesh *mesh, const trama_layout *layout); /* all axes that cut no dim */
 
-/* Kinds that mix on several axes and pass through linear ops. */
+/* Whether the kind passes through linear ops and mixes with another such kind on several axes. */
 static inline bool reduce_is_linear(trama_reduce kind)
 {
     return kind == TRAMA_SUM || kind == TRAMA_AVG;
 }
 
 /* Calls visit for every distinct non-empty box of the layout that meets `where`, in ascending order; coordinate holds
- * the mesh coordinates along the split axes, 0 along the others. Costs what it visits, not the size of the mesh. */
+ * the mesh coordinates along the split axes, 0 along the others. The cost grows with the visited boxes, not with the
+ * mesh. */
 typedef void layout_visit(void *arg, const box *piece, const int *coordinate);
 void layout_overlaps(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
                      layout_visit *visit, void *arg);
 
-/* The number of a piece among those of the layout that meet `where`, in ascending order, from 0; pieces that are empty
- * may count. Both are not empty. */
+/* The number of a piece, from 0 in ascending order, among the layout's pieces that meet `where`. Empty pieces may
+ * count. Piece and `where` must not be empty. */
 int64_t layout_number(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where,
                       const box *piece);
 
-/* How many pieces meet `where`, which is not empty. */
+/* The number of pieces that meet `where`, which must not be empty. */
 int64_t layout_pieces(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where);
 
 /* Appends every legal layout of a tensor on a mesh: all placements per axis, all orders of axes on one dim. */

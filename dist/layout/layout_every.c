@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All layouts that a tensor can have. */
+/* Enumerates all layouts of a tensor on a mesh. */
 #include <string.h>
 
 #include "layout.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text forms of a layout, parsed; trama_layout.h has their grammar. The first error ends the parse, and names its
- * place in the text. */
+/* Parses the text forms of a layout; trama_layout.h has their grammar. The first error ends the parse and names its
+ * position in the text. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ static trama_placement placement(cursor *c)
     return p;
 }
 
-/* Axes without a stated order cut their dim in mesh order; either all axes of a dim state one, or none does. */
+/* Axes without an order [k] cut their dim in mesh order. Either all axes of a dim have one, or none. */
 static void set_orders(cursor *c, trama_layout *layout)
 {
     const trama_layout given = *layout;
@@ -168,7 +168,7 @@ static void unknown_axis(cursor *c, const char *at, int length)
     free(names.at);
 }
 
-/* An axis by its name or its number; its place in the text. */
+/* Reads an axis by its name or its number; *at is its position in the text. */
 static int axis_of_mesh(cursor *c, const char **at)
 {
     skip_blanks(c);

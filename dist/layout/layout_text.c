@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two text forms of a layout, printed so that layout_parse.c reads the same layout back. */
+/* Prints the two text forms of a layout, which layout_parse.c parses to the same layout. */
 
 #include "layout.h"
 
@@ -43,7 +43,7 @@ void layout_text(text *out, const trama_mesh *mesh, const trama_layout *layout)
     mask_text(out, mesh, layout);
 }
 
-/* Whether there is something to print; ndim of the tensor. */
+/* Whether the arguments make a valid layout; ndim of the tensor. */
 static bool has_text(const trama_mesh *mesh, int ndim, const trama_layout *layout)
 {
     if (!mesh || !layout)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The walk over positions: recomputes only the dims that the changed coordinates cut. */
 #include "layout_walk.h"
 
 static void begin_dim(layout_walk *w, const trama_layout *layout, int dim)
@@ -42,7 +43,7 @@ static void find_dim(layout_walk *w, int dim)
     w->box.n[dim] = n;
 }
 
-/* The dims that are cut by an axis from `changed` on. */
+/* Updates the dims that an axis from `changed` on cuts. */
 static void find_box(layout_walk *w, int changed)
 {
     for (int d = 0; d < w->whole.ndim; d++)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes that planning takes at a time for each process of a mesh: copies of its ids, masks, places. */
+/* Bytes that planning may use at one time for each process of a mesh: copies of ids, masks, places. */
 enum { RESERVE_A_PROCESS = 16, RESERVED_PROCESSES = 1 << 20 };
 
 trama_status mesh_error(const char *problem, const char *value)
@@ -64,7 +64,7 @@ static int *copy_ints(const int *from, int n)
     return memcpy(trama_alloc((size_t)n * sizeof *from), from, (size_t)n * sizeof *from);
 }
 
-/* The first of n ids up to `last` that is there twice, or -1. */
+/* The first repeated id among n ids, which are at most `last`; or -1. */
 static int find_repeated(const int *ids, int n, int last)
 {
     unsigned char *seen = trama_alloc((size_t)last / 8 + 1);
@@ -134,7 +134,7 @@ void mesh_drop_weights(trama_mesh *m, int axis)
     m->weight_sum[axis] = m->shape[axis];
 }
 
-/* In lowest terms, so that weights that mean the same are the same; equal ones are none. */
+/* Stores weights in lowest terms, so that proportional weights are equal. Equal weights become unweighted. */
 bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
 {
     int common = 0;
@@ -191,8 +191,8 @@ int trama_mesh_weight(const trama_mesh *mesh, int axis, int i)
     return mesh->weights[axis] ? mesh->weights[axis][i] : 1;
 }
 
-/* The one axis of the parent in whose coordinate the processes differ that differ along an axis of the child alone; -1.
- * at [child->size] their positions in the parent. */
+/* The one axis of the parent along which the processes differ that differ along `axis` of the child alone; -1 without
+ * one axis. at [child->size]: their positions in the parent. */
 static int parent_axis(const trama_mesh *parent, const trama_mesh *child, const int *at, int axis)
 {
     int found = -1, coordinate[TRAMA_MAX_AXES], here[TRAMA_MAX_AXES], first[TRAMA_MAX_AXES];
@@ -211,8 +211,8 @@ static int parent_axis(const trama_mesh *parent, const trama_mesh *child, const 
     return found;
 }
 
-/* What the processes along an axis of the child weigh along one of the parent; false where those of one coordinate do
- * not weigh alike. weights [child->shape[axis]]. */
+/* Sets weights [child->shape[axis]] to the weights along axis `along` of the parent. False if processes with one
+ * coordinate of the child have different weights. */
 static bool weights_of_parent(const trama_mesh *parent, int along, const trama_mesh *child, const int *at, int axis,
                               int *weights)
 {
@@ -353,7 +353,7 @@ static int64_t share(int64_t n, int64_t weight, int64_t sum)
     return n / sum * weight + n % sum * weight / sum;
 }
 
-/* What the shares leave of n: less than one for each. */
+/* The remainder of n after the rounded-down shares; less than the number of shares. */
 static int64_t left_over(const trama_mesh *mesh, int axis, int64_t n)
 {
     int64_t left = n;
@@ -441,7 +441,7 @@ const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask
     for (int i = 0; i < mesh->masks.n; i++)
         if (!memcmp(mesh->masks.at[i], mask, (size_t)mesh->size))
             return mesh->masks.at[i];
-    trama_mesh *owner = (trama_mesh *)mesh; /* interning is not a change that anyone sees */
+    trama_mesh *owner = (trama_mesh *)mesh; /* interning does not change the mesh for callers */
     unsigned char **own = ARRAY_PUSH(&owner->masks);
     return *own = memcpy(trama_alloc((size_t)mesh->size), mask, (size_t)mesh->size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text form of a mesh, printed and parsed, both ways exactly. */
+/* Prints and parses the text form of a mesh, both without loss. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -36,7 +36,7 @@ char *trama_mesh_text(const trama_mesh *mesh)
     return text_result(&t, "trama_mesh_text");
 }
 
-/* Reads a number >= 0 at *at and moves behind it; -1 where there is none, or one beyond all. */
+/* Reads a number >= 0 at *at and moves past it; -1 without a number, or above INT_MAX. */
 static int read_number(const char **at)
 {
     if (!isdigit((unsigned char)**at))
@@ -88,7 +88,7 @@ static bool read_axis(const char **at, axis_source *axis)
     return axis->extent >= 0;
 }
 
-/* Reads the whole text; false where it is not understood at *at. */
+/* Reads the whole text; false with *at at the first letter that is not understood. */
 static bool read_mesh(const char **at, axis_source *axes, int *ndim, numbers *ids)
 {
     do {
