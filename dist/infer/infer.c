@@ -33,7 +33,7 @@ int infer_claim(const trama_rule *rule, const trama_mesh *mesh, int tensor, cons
         return n;
     int64_t left = rule->factor[factor].extent;
     for (; kept < n && left >= 0 && left % mesh->weight_sum[axes[kept]] == 0; kept++)
-        left /= mesh->weight_sum[axes[kept]]; /* so that every piece is a multiple of what follows */
+        left /= mesh->weight_sum[axes[kept]]; /* so that every piece is a multiple of the later factors' extents */
     return kept;
 }
 
@@ -86,7 +86,7 @@ static int64_t candidate_cost(const inference *q, int factor, const axis_list *c
             if (from.axis[a].kind == TRAMA_OPEN)
                 from.axis[a].kind = TRAMA_REPLICATE;
         layout_split(&wanted, dim, candidate->n, candidate->axes);
-        bool result = t >= q->rule->n_in; /* a result goes from what the op makes to what is asked for */
+        bool result = t >= q->rule->n_in; /* a result changes from the op's layout to the layout asked for */
         cost += edge_cost(q, t, result ? &wanted : &from, result ? &from : &wanted);
     }
     return cost;
@@ -132,7 +132,7 @@ static void decide_factor(inference *q, int factor)
         if (!best.n) {
             best = claim;
             best_from = t;
-            best_cost = -1; /* only known where somebody asks */
+            best_cost = -1; /* unknown until a second candidate needs it */
             continue;
         }
         if (best_cost < 0)
@@ -172,13 +172,14 @@ static bool fits_result(const trama_layout *out, trama_reduce kind)
     return true;
 }
 
-/* Where scalars are added, a whole one becomes a term of a sum without a message: one process keeps it. */
+/* Whether a replicated operand of an op with a scalar result becomes a term without a message: one process keeps it. */
 static bool is_free_term(const inference *q, int t, int axis)
 {
     return q->rule->tensor[q->rule->n_in].ndim == 0 && q->given[t] && q->given[t]->axis[axis].kind == TRAMA_REPLICATE;
 }
 
-/* Whether partial operands along an axis pass to the result; sets which operands keep it and the result's kind. */
+/* Whether partial operands along an axis pass to the result; sets the operands that stay partial and the result's
+ * kind. */
 static bool partial_passes(const inference *q, int axis, unsigned *keep, trama_reduce *kind)
 {
     int n_partial = 0, first = -1, n_joint = 0;
@@ -260,7 +261,7 @@ static bool is_computed(const inference *q, int factor)
     return false;
 }
 
-/* What the results at hand are split by, before any operand is asked. */
+/* Takes the splits of the known results before those of operands. */
 static void claim_results(inference *q)
 {
     for (int t = q->rule->n_in; t < q->n_tensors; t++)
@@ -330,8 +331,8 @@ static bool same_layouts(const inference *q, const op_layouts *a, const op_layou
     return true;
 }
 
-/* Where results are wanted split, an axis that an operand offers to a factor that is summed may do more harm than good:
- * the results' wishes go first if that costs fewer bytes. */
+/* If known results are split, infers twice, with the operands' splits or the results' splits first, and takes the
+ * cheaper: an operand may use an axis for a summed factor that a result needs for its split. */
 void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
               const trama_layout *const *out, op_layouts *result, text *report)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one engine that says how an op runs on a mesh: from the layouts at hand and its factor table to the layouts of
- * its operands and results. */
+/* Layout inference, one engine for all ops: from the known layouts and the factor table of an op to the layouts of its
+ * operands and results. */
 #ifndef INFER_H
 #define INFER_H
 
@@ -8,13 +8,13 @@
 
 typedef struct op_layouts {
     const trama_mesh *mesh;
-    trama_layout in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS]; /* what the op computes on; as inferred without a mask */
+    trama_layout in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS]; /* inferred without a mask */
 } op_layouts;
 
-/* in[t], out[t]: the layouts at hand on `mesh`, NULL or open axes where nothing is known; those of out only claim splits.
- * A factor wanted by several axes goes to the ones that cost fewer received bytes on the op's edges, ties to the first
- * tensor; an axis wanted by several factors goes to the first in rule order; a partial value passes where the rule says so,
- * else it is reduced on the edge. report, where not NULL, gets a line for each conflict. */
+/* in[t], out[t]: the known layouts on `mesh`; NULL and open axes are unknown. Layouts of out only claim splits. If
+ * tensors split a factor by different axes, the axes with fewer received bytes on the op's edges win, at a tie the
+ * first tensor's. An axis claimed for several factors goes to the first in rule order. A partial value passes where the
+ * rule allows, else the edge reduces it. report, if not NULL, gets a line for each conflict. */
 void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
               const trama_layout *const *out, op_layouts *result, text *report);
 

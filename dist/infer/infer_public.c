@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference for one op, asked by the user. */
+/* Layout inference for one op, for users. */
 #include "infer.h"
 #include "trama_rule.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Splitting, running and recombining one op call. */
+/* Splits, runs and recombines one op call. */
 #include "trial.h"
 
 #include <math.h>
@@ -76,7 +76,7 @@ static void spread_free(spread *s)
     free(s->terms);
 }
 
-/* The term that the process at a position of the mesh has. */
+/* The term of the process at a position of the mesh. */
 static whole *term_of(const spread *s, int position)
 {
     int term = 0, scale = 1;
@@ -127,7 +127,7 @@ static const trama_value *tensor_value(const trama_node *node, int i)
     return i < node->op->n_in ? node->in[i] : node->out[i - node->op->n_in];
 }
 
-/* Puts a process's box into its term; false where it differs from what a replica put there. */
+/* Copies a process's box into its term; false where it differs from the box of a replica. */
 static bool store_box(const splitting *s, whole *term, const whole *local, const box *b)
 {
     trama_view from = view_of(local, TRAMA_F64, b), to = view_of(term, TRAMA_F64, b);
@@ -145,7 +145,7 @@ static bool store_box(const splitting *s, whole *term, const whole *local, const
     return true;
 }
 
-/* An operand's box with the neighbours that are read, copied out of the whole, which goes on at its other ends. */
+/* Copies an operand's box with its neighbours out of the whole tensor, which wraps around. */
 static trama_view reached_view(const whole *from, trama_dtype dtype, const box *b, whole *copy)
 {
     *copy = whole_new(trama_shape_of(b->ndim, b->n));
@@ -168,7 +168,7 @@ static trama_view reached_view(const whole *from, trama_dtype dtype, const box *
     return v;
 }
 
-/* The views of one call whose tensors are there, each in its box; copies [n_in] the caller frees. */
+/* Makes the views of one call from the tensors and their boxes. The caller frees copies [n_in]. */
 static void fill_views(const splitting *s, whole *const *tensors, const box *boxes, trama_view *views, whole *copies)
 {
     const trama_node *node = s->t->node;
