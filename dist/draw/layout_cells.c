@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds which cell of a tensor's grid. A layout cuts each dim by axes of its own, so each box is one cell of the
+/* The holders of each cell of a tensor's grid. A mesh axis cuts at most one dim, so each box is one cell of the
  * grid. */
 #include "layout_cells.h"
 
@@ -7,11 +7,11 @@
 
 #include "base.h"
 
-enum { LONG_RUN = 8 }; /* more ids than these in a row are written as first-last */
+enum { LONG_RUN = 8 }; /* longer runs of consecutive ids are written as first-last */
 
 typedef struct piece {
     int position, term;
-    int64_t row, column; /* where its box begins */
+    int64_t row, column; /* first row and column of its box */
 } piece;
 
 static int compare_offsets(const void *a, const void *b)
@@ -44,7 +44,7 @@ static int piece_at(const cuts *c, int64_t offset)
     return (int)(at - c->at);
 }
 
-/* Whether a process holds an element; the piece that it holds. */
+/* Whether a process holds an element; sets its piece. */
 static bool holds(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int position, piece *p)
 {
     int64_t offset[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM];
@@ -59,7 +59,7 @@ static bool holds(const trama_mesh *mesh, const trama_layout *layout, trama_shap
     return held;
 }
 
-/* The pieces of all holders; returns how many there are. */
+/* Finds the pieces of all holders; returns their number. */
 static int find_pieces(cells *c, const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, piece *pieces)
 {
     int n = 0;
@@ -108,7 +108,7 @@ int cuts_share(const cuts *c, int i, int room)
 
 /* ---- Labels ---- */
 
-/* The last position of the run of ids, each one above the one before, that begins at a position. */
+/* The last position of the run of consecutive ids that begins at position `from`. */
 static int end_of_run(const cells *c, const trama_mesh *mesh, const int *term, int from, int *length)
 {
     int last = from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds what of a tensor, as data and as text. */
+/* The box of each process, as numbers and as text. */
 #include "layout_walk.h"
 
 trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)

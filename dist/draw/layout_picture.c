@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grid in characters. Pieces keep their proportions as far as the labels have room. */
+/* The grid in characters. Cells are drawn in proportion, but wide enough for their labels. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int digits(int64_t number)
     return snprintf(NULL, 0, "%" PRId64, number);
 }
 
-/* What the labels of a column and the offset above it need. */
+/* The width that the labels of a column and the offset above it need. */
 static int least_width(const cells *c, int column)
 {
     int least = digits(c->columns.at[column]);
@@ -36,7 +36,7 @@ static int least_width(const cells *c, int column)
     return least;
 }
 
-/* Shares out `room` characters by extents, but no column gets less than it needs; returns the width of it all. */
+/* Shares `room` characters by extents, with a minimum for each column; returns the total width. */
 static int share_out(picture *p, int room, const int *least)
 {
     const cuts *columns = &p->c->columns;
@@ -91,7 +91,7 @@ static void draw_border(picture *p, int row)
     text_add(&p->out, "+\n");
 }
 
-/* A line through a row of cells, with or without their labels. */
+/* Draws a line through a row of cells, with or without labels. */
 static void draw_line(picture *p, int row, bool labelled)
 {
     text_add(&p->out, "%*s", p->margin, "");

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The holders of a tensor, counted in about ten lines for a mesh of any size. It counts every process and estimates
- * nothing. */
+/* The summary of the holders of a tensor, about ten lines for a mesh of any size. It visits every process. */
 #include <inttypes.h>
 
 #include "layout_walk.h"
@@ -8,15 +7,15 @@
 enum { MOST_SIZES = 8 };
 
 typedef struct summary {
-    int processes, nothing, empty; /* all; of those the ones that the mask leaves nothing, and with an empty box */
+    int processes, nothing, empty; /* all processes; without a box by the mask; with an empty box */
     int n_sizes;
     struct size {
         box box; /* of the first process that has it */
         int processes;
     } sizes[MOST_SIZES];
     int other_sizes;        /* processes with boxes of further sizes */
-    int64_t most, held;     /* elements: of one process; of all, INT64_MAX where they are more */
-    int n_most, first_most; /* how many hold the most; the id of the first of them */
+    int64_t most, held;     /* elements: maximum of one process; sum over all, at most INT64_MAX */
+    int n_most, first_most; /* number of processes with the maximum; the id of the first */
 } summary;
 
 static bool same_size(const box *a, const box *b)
@@ -80,7 +79,7 @@ static void count_text(text *t, int n)
     text_add(t, "%d process%s", n, n == 1 ? "" : "es");
 }
 
-/* Along the axes that cut no dim all hold the same box, unless a mask takes it away from some. */
+/* Prints the number of boxes. Without a mask, processes that differ only along unsplit axes hold the same box. */
 static void boxes_text(text *t, const summary *s, const trama_mesh *mesh, const trama_layout *layout)
 {
     int holders = axes_size(mesh, layout_unsplit_axes(mesh, layout)), with = s->processes - s->nothing - s->empty;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grid as SVG: a cell has a stripe for each holder, in the colour that the holder has in the legend. */
+/* The grid as SVG: a cell has a stripe for each holder, in the holder's colour of the legend. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,7 @@ typedef struct drawing {
     int *x, *y; /* [columns.n + 1], [rows.n + 1] borders of the cells */
 } drawing;
 
-/* A light colour, far from those of the neighbours: hues a golden angle apart. */
+/* A light colour; the hues of consecutive positions differ by the golden angle. */
 static unsigned colour(int position)
 {
     unsigned rgb = 0;
@@ -115,7 +115,7 @@ static void draw_legend(drawing *d, const char *legend, int y)
     }
 }
 
-/* What a reader of the cells has to know; returns where the next line goes. */
+/* Draws the notes that explain the cells; returns the position of the next line. */
 static int draw_notes(drawing *d, int y)
 {
     const char *notes[] = {d->c->rows.n ? NULL : "no element is held: an extent is 0",
@@ -147,7 +147,7 @@ static int longest_line(const char *words)
     return (int)most;
 }
 
-/* As it stands between two tags. */
+/* Adds text between two tags, escaped. */
 static void draw_words(drawing *d, const char *words)
 {
     for (; *words; words++)
