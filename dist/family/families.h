@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of the op families that ops.def names, and what families share. */
+/* The functions that ops.def names, and helpers that op families share. */
 #ifndef FAMILIES_H
 #define FAMILIES_H
 
@@ -20,18 +20,18 @@ gradient_function matmul_gradient, cast_gradient, expand_gradient, softmax_gradi
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"
 
-/* For gradients of reductions: x repeated along the reduced dims to the shape of the operand, average: divided by the
- * repetitions; and g, of the result, for each element that is the extremum, in equal shares. */
+/* For gradients of reductions. gradient_expand repeats x along the reduced dims to the shape of the operand; average
+ * divides by the repetitions. gradient_of_extremum gives g in equal shares to the elements equal to the extremum. */
 trama_value *gradient_expand(const trama_node *node, trama_value *x, bool average);
 trama_value *gradient_of_extremum(const trama_node *node, trama_value *g);
 
-/* One or two operands, no attributes. */
+/* Append an op of one or two operands without attributes. */
 trama_value *apply1(trama_where where, const trama_op *op, trama_value *x);
 trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama_value *y);
-/* A reduction over the n dims listed, or over all where n is 0. */
+/* Appends a reduction over dims [n], or over all dims if n is 0. */
 trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim);
 
-/* The gradient of x, brought back to the mesh of x. */
+/* Reshards the gradient of x to the mesh of x. */
 trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_value *x);
 
 #endif

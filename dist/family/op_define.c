@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of one's own: what a definition may say, and the descriptor that is made of it. It never calls a kernel. */
+/* User-defined ops: the checks of a definition, and the descriptor made from it. It never calls a kernel. */
 #include "trama_op_define.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 enum { MOST_NAME = 40, MOST_RULE = 512 };
 
 typedef struct own_op {
-    trama_op op; /* what others see of it */
+    trama_op op; /* the descriptor for other rooms */
     trama_op_definition is;
     trama_where where;
 } own_op;
@@ -25,7 +25,7 @@ static const own_op *own_of(const trama_op *op)
     return (const own_op *)op;
 }
 
-/* ---- What the user's functions are given and say ---- */
+/* ---- Arguments and messages of the user's functions ---- */
 
 static trama_op_use use_of(const trama_node *node)
 {
@@ -155,7 +155,7 @@ bool trama_op_wants(const trama_op_gradient *g, int i)
     return g && i >= 0 && i < g->op->n_in && node_wants(g->node, i);
 }
 
-/* Whether `have` is `want` with extents of 1 repeated, and dims before it. */
+/* Whether `have` is `want` with extents of 1 repeated and leading dims added. */
 static bool repeats(trama_shape have, trama_shape want)
 {
     int extra = have.ndim - want.ndim;
@@ -261,7 +261,7 @@ static bool check_rest(const trama_op_definition *d, text *why)
 
 /* ---- Life ---- */
 
-/* Spaces are for the eye. */
+/* Copies a text without its spaces, which have no meaning. */
 static char *without_spaces(const char *string)
 {
     char *copy = trama_text_copy(string), *to = copy;

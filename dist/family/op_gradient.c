@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builders and gradients of the ops of which ops.def says everything. */
+/* Builders and gradients of the ops whose columns in ops.def define them. */
 #include "families.h"
 
 /* ---- Builders ---- */
@@ -45,7 +45,7 @@
 #define DIV_SCALAR(x, number) trama_div_scalar_at(node->where, x, number)
 #define CAST(x, like) trama_cast_at(node->where, x, like->dtype)
 
-/* Of reductions: x repeated to the shape of X; the same divided by the repetitions; g for the elements that are Z. */
+/* For reductions: x repeated to the shape of X; that divided by the repetitions; g for the elements equal to Z. */
 #define EXPAND(x) gradient_expand(node, x, false)
 #define EXPAND_AVERAGE(x) gradient_expand(node, x, true)
 #define SHARE(g) gradient_of_extremum(node, g)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The gradient column: NONE, or DX(...) and its like, of which op_gradient.c makes a function. */
+/* The gradient column: NONE, or DX(...), DX_DY(...) or DX_THEN_DY(...), for which op_gradient.c defines a function. */
 #define GRADIENT_NONE(name) NULL
 #define GRADIENT_DX(...) GRADIENT_OF
 #define GRADIENT_DX_DY(...) GRADIENT_OF

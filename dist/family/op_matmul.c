@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul: its rule by transposition and by vectors, its gradients. */
+/* matmul: its rule, by transposition and for vectors, and its gradients. */
 #include <stdio.h>
 
 #include "families.h"
 
-/* A vector has the contracted dim alone. */
+/* A vector has only the contracted dim. */
 trama_status matmul_infer(trama_rule *rule, const trama_node *node)
 {
     static const char *const forms[2][3] = {{"...mk", "...km", "k"}, {"...kn", "...nk", "k"}};
@@ -38,7 +38,7 @@ static trama_shape with_one(trama_shape shape, int at)
     return shape;
 }
 
-/* The value with an extent of 1 for the rows, or columns, that a product with vectors leaves out. */
+/* Reshapes the value to have an extent of 1 for the rows or columns that a product with a vector lacks. */
 static trama_value *matrix(trama_where where, trama_value *v, bool lacks_rows, bool lacks_columns)
 {
     trama_shape shape = v->shape;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointwise ops with attributes: builders, rules, element types. Of the others ops.def says everything. */
+/* Pointwise ops with attributes: builders, rules, element types. ops.def defines the others. */
 #include <math.h>
 
 #include "families.h"
@@ -65,7 +65,7 @@ trama_status scale_infer(trama_rule *rule, const trama_node *node)
     return status;
 }
 
-/* Each term of a sum would bring the offset. */
+/* Terms of a sum do not pass a nonzero offset: each term would add it. */
 trama_status affine_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = rule_parse(rule, "...->...", node);
@@ -75,7 +75,7 @@ trama_status affine_infer(trama_rule *rule, const trama_node *node)
     return status;
 }
 
-/* As scaled by the inverse, but terms over 0 are infinite where their sum over 0 need not be. */
+/* Like a scale by the inverse. Nothing passes a division by 0: terms may become infinite where their sum does not. */
 trama_status div_scalar_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = scale_infer(rule, node);
@@ -84,7 +84,7 @@ trama_status div_scalar_infer(trama_rule *rule, const trama_node *node)
     return status;
 }
 
-/* Numbers below 2^53, all of which a double has. */
+/* Whether a number is an integer below 2^53, up to which doubles have all integers. */
 static bool is_integer(double number)
 {
     return fabs(number) < 0x1p53 && number == nearbyint(number);
@@ -104,13 +104,13 @@ trama_status affine_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* Whether every number of the one type is one of the other: neither half holds the other. */
+/* Whether `to` represents every number of `from`; bf16 and f16 do not represent each other. */
 static bool holds(trama_dtype to, trama_dtype from)
 {
     return to == from || trama_dtype_size(to) > trama_dtype_size(from);
 }
 
-/* Terms may be cast before they are summed only where the cast is exact. */
+/* Terms may be cast before the sum only if the cast is exact. */
 trama_status cast_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = rule_parse(rule, "...->...", node);

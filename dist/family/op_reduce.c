@@ -6,8 +6,8 @@
 
 /* ---- Builders ---- */
 
-/* The bit mask of the dims listed; false with an error on the program where there is no list, or one of them is out of
- * range or there twice. */
+/* Sets the bit mask of the listed dims. False with an error on the program for a missing list, and for a dim that is
+ * out of range or listed twice. */
 static bool dim_mask(trama_where where, const char *name, const trama_value *x, int n, const int *dims, int64_t *mask)
 {
     int ndim = x->shape.ndim;
@@ -58,7 +58,7 @@ trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_val
 
 /* ---- Rules ---- */
 
-/* The attributes may be the user's (trama_apply). */
+/* Checks the axes, since attributes may be the user's (trama_apply). */
 static trama_status check_axes(const trama_node *node, const trama_shape *full)
 {
     int64_t axes = node->attributes.integer[REDUCE_AXES];
@@ -68,7 +68,8 @@ static trama_status check_axes(const trama_node *node, const trama_shape *full)
                       node->op->name, node->in[0]->name, (long long)axes, full->ndim);
 }
 
-/* A factor for each dim of a shape; `kept` holds them without the reduced ones, or with extents of 1 in their place. */
+/* Adds a factor for each dim of a shape to `all`. `kept` gets the dims that are not reduced, and with keep_dim extents
+ * of 1. */
 static void reduced_dims(trama_rule *rule, const trama_node *node, const trama_shape *full, rule_tensor *all,
                          rule_tensor *kept, trama_reduce kind, bool whole)
 {
@@ -133,7 +134,7 @@ trama_status argmax_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* Squares of large f32 numbers are none. */
+/* The square of a large f32 overflows f32, so sums of squares are f64. */
 trama_status f64_dtype(const trama_node *node, trama_dtype *dtype)
 {
     trama_status status = float_dtype(node, dtype);
@@ -177,7 +178,7 @@ trama_value *gradient_of_extremum(const trama_node *node, trama_value *g)
     return trama_mul_at(where, gradient_expand(node, trama_div_at(where, g, hits), false), hit);
 }
 
-/* The reverse of expand sums (or averages) over what was repeated. */
+/* The gradient of expand sums, or averages, over the repetitions. */
 void expand_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     if (!node_wants(node, 0))

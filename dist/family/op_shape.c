@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transpose, reshape, reshard: ops that move elements and compute nothing; and ops without operands. */
+/* Transpose, reshape, reshard, which move elements and compute nothing; and the sources fill, uniform, draw. */
 #include <string.h>
 
 #include "families.h"
@@ -44,7 +44,7 @@ void transpose_gradient(const trama_node *node, trama_value *const *d_out, trama
 
 /* ---- reshape ---- */
 
-/* A shape as attributes; one filled in by hand may have more dims than there is room for. */
+/* Stores a shape as attributes. A shape filled in by hand may have too many dims. */
 static void put_shape(trama_attributes *a, int ndim, int dim, trama_shape shape)
 {
     a->integer[ndim] = shape.ndim;
@@ -52,7 +52,7 @@ static void put_shape(trama_attributes *a, int ndim, int dim, trama_shape shape)
         a->integer[dim + d] = shape.dim[d];
 }
 
-/* And back, where a tensor can have it: attributes may be the user's (trama_apply). */
+/* Reads a shape from attributes and checks it, since they may be the user's (trama_apply). */
 static trama_status get_shape(const trama_node *node, int ndim, int dim, trama_dtype dtype, bool fed,
                               trama_shape *shape)
 {
@@ -98,7 +98,7 @@ static bool at_known(const run *r)
     return r->to < r->shape->ndim && r->shape->dim[r->to] != TRAMA_ANY;
 }
 
-/* The shortest runs of known dims behind the last ones that have as many elements on both sides. */
+/* Advances to the next shortest runs of known dims with equal numbers of elements on both sides. */
 static bool next_runs(run *in, run *out)
 {
     int64_t n_in = 1, n_out = 1;
@@ -114,7 +114,7 @@ static bool next_runs(run *in, run *out)
     return true;
 }
 
-/* Every dim of a run gets a factor of its own, which is whole: always right, never split. */
+/* Gives every dim of a run a factor that is never split, which is right for any reshape. */
 static void whole_dims(trama_rule *rule, rule_tensor *tensor, const run *r)
 {
     for (int d = r->from; d < r->to; d++) {
@@ -124,7 +124,7 @@ static void whole_dims(trama_rule *rule, rule_tensor *tensor, const run *r)
     }
 }
 
-/* The next dim of a run, if what was left of the one before is used up. */
+/* Goes on to the next dim of a run once the factors of the current dim are complete. */
 static void next_dim(const run *r, int *d, int64_t *left, rule_tensor *tensor)
 {
     for (; *left == 1 && *d < r->to; ++*d) {
@@ -193,7 +193,7 @@ trama_status reshape_infer(trama_rule *rule, const trama_node *node)
         out.dim[d] == TRAMA_ANY ? (void)any_out++ : (void)(count_out *= out.dim[d]);
     bool fits = count_in == count_out && any_in == any_out;
     bool matched = fits && match_shapes(rule, in, &out);
-    if (fits && !matched && !any_in) { /* of no elements, with dims that do not correspond */
+    if (fits && !matched && !any_in) { /* no elements, and dims that do not correspond */
         rule->n_factors = rule->tensor[0].ndim = rule->tensor[1].ndim = 0;
         whole_dims(rule, &rule->tensor[0], &(run){in, 0, in->ndim});
         whole_dims(rule, &rule->tensor[1], &(run){&out, 0, out.ndim});
@@ -226,8 +226,8 @@ trama_value *trama_reshard_at(trama_where where, trama_value *x, const trama_mes
     return program_run(trama_shard_at(where, y, mesh, layout));
 }
 
-/* The gradient goes back to the mesh that the value came from, and to its layout where that was said; else it stays as
- * it arises, and whoever needs it otherwise reshards it there. */
+/* The gradient is resharded to the mesh of the value, and to its layout if that is annotated. Otherwise it keeps the
+ * layout that it has there, and its readers reshard it. */
 void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     d_in[0] = reshard_colocated(node->where, d_out[0], node->in[0]);
@@ -268,7 +268,7 @@ trama_value *trama_run_counter_at(trama_where where, trama_program *program)
     return program->run_counter;
 }
 
-/* The number of the run: one more than before. Whatever asks for it first, the forward pass may come to need it. */
+/* The number of the run: the counter plus 1. Its role is NODE_FORWARD, since the forward pass may need it later. */
 static trama_value *number_of_run(trama_where where, trama_program *program)
 {
     trama_value *counter = trama_run_counter_at(where, program);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates of state: element types, and the builder that users have. What optimizers make of them is in optimizer.c. */
+/* Updates of state: element types, and the builders for users. optimizer.c has the updates of optimizers. */
 #include <string.h>
 
 #include "families.h"
 
-/* Operands that the rule gives dims are of one type; the scalars behind them may be of any. */
+/* Operands with dims in the rule must be of one type; the scalar operands after them may be of any type. */
 trama_status tensors_dtype(const trama_node *node, trama_dtype *dtype)
 {
     const char *part = node->op->rule;
@@ -32,7 +32,7 @@ trama_status schedule_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* What stands in a target for an update. */
+/* The value that stands for an update in a target. */
 static trama_value *effect_of(trama_where where, trama_value *updated)
 {
     if (!updated)

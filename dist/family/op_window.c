@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Window: another part of the index space, of which slices, padding and shifts are cases. */
+/* Window: an arbitrary part of the index space. Slice, pad and shift are special cases. */
 #include <string.h>
 
 #include "families.h"
@@ -15,7 +15,7 @@ static trama_value *wrong(trama_where where, const char *call, const trama_value
     return NULL;
 }
 
-/* What keeps a tensor from having such a window along a dim; NULL: nothing. */
+/* The reason why a window along a dim is invalid; NULL: it is valid. */
 static const char *problem_along(int64_t extent_of_x, int64_t offset, int64_t extent)
 {
     bool fed = extent_of_x == TRAMA_ANY;
@@ -28,7 +28,7 @@ static const char *problem_along(int64_t extent_of_x, int64_t offset, int64_t ex
     return NULL;
 }
 
-/* The window, in an error of the call that the user made. */
+/* Appends the window. Errors name `call`, the user's builder. */
 static trama_value *window(trama_where where, const char *call, trama_value *x, const int64_t *offset,
                            trama_shape shape)
 {
@@ -50,7 +50,7 @@ trama_value *trama_window_at(trama_where where, trama_value *x, const int64_t *o
     return x ? window(where, "window", x, offset, shape) : NULL;
 }
 
-/* The window of one dim alone. */
+/* A window that changes one dim only. */
 static trama_value *along(trama_where where, const char *call, trama_value *x, int dim, int64_t offset, int64_t extent)
 {
     int64_t offsets[TRAMA_MAX_NDIM] = {0};
@@ -120,7 +120,7 @@ trama_status window_infer(trama_rule *rule, const trama_node *node)
     return TRAMA_OK;
 }
 
-/* What was outside has none, and what was not taken gets 0: the window back. */
+/* The gradient is the reverse window: positions outside of x give nothing, elements not taken get 0. */
 void window_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     int64_t back[TRAMA_MAX_NDIM];
