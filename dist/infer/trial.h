@@ -26,8 +26,8 @@ typedef struct combination {
     trama_layout in[TRAMA_MAX_OPERANDS];
 } combination;
 
-/* Runs the op on every process, with operands laid out as `in`, and once on whole operands. Returns the largest |a - b|
- * / max(1, |b|) of results laid out as `out`; infinity where a run fails or replicas differ. */
+/* Runs the op on every process, with operands laid out as `in`, and once on whole operands, and compares results laid
+ * out as `out`. Returns the largest |a - b| / max(1, |b|), or infinity where a run fails or replicas differ. */
 double trial_difference(const trial *t, const trama_layout *in, const trama_layout *out);
 
 /* Whether trial_difference is within the tolerance. */
@@ -39,7 +39,7 @@ op_layouts infer_combination(const trial *t, const combination *c);
 /* Whether inference removes a split or partial value of an operand; it may split a replicated one. One mesh axis. */
 bool is_refused(const trial *t, const combination *c);
 
-/* Visits all combinations of the operands' layouts on the mesh. For an update of state all tensors have equal
+/* Visits all combinations of the operands' layouts on the mesh. Of an update of state the operands with dims have equal
  * layouts. */
 typedef void combination_visit(void *arg, const trial *t, const combination *c);
 void each_combination(const trial *t, combination_visit *visit, void *arg);
