@@ -5,7 +5,8 @@
 
 /* ---- Which values lie between x and the loss ---- */
 
-/* Of built-in ops those that have none are constant almost everywhere; of one of the user's own that is not known. */
+/* The error for a user-defined op without a gradient. A built-in op without one is constant almost everywhere, so it
+ * ends the path instead. */
 static void no_gradient(trama_where where, const trama_value *loss, const trama_node *node)
 {
     program_fail(node->program, where, TRAMA_E_UNSUPPORTED,
@@ -53,7 +54,7 @@ static trama_value **entry(gradient_table *t, int id)
     return &t->of.at[id];
 }
 
-/* In eager mode the content of a state that was updated since is gone. */
+/* E_ORDER in eager mode if an operand's state was updated since: its old content is gone. */
 static bool operands_are_there(trama_where where, const trama_node *node)
 {
     for (int i = 0; node->program->session && i < node->op->n_in; i++) {
@@ -67,8 +68,8 @@ static bool operands_are_there(trama_where where, const trama_node *node)
     return true;
 }
 
-/* The meshes of values as far as they follow from annotations: of a result that of its op, else of its first operand that
- * has one and dims. [n_values] NULL where a value goes where it is used. */
+/* The meshes [n_values] of values as far as annotations give them: a value's own; for a result that of its op, else
+ * that of the first operand with dims and a mesh. NULL: the value goes to the mesh of its reader. */
 static const trama_mesh **known_meshes(const trama_program *p, int n_values)
 {
     const trama_mesh **mesh = trama_alloc((size_t)n_values * sizeof *mesh);
@@ -86,7 +87,7 @@ static const trama_mesh **known_meshes(const trama_program *p, int n_values)
     return mesh;
 }
 
-/* Bit mask of the operands that the user's annotation of the op brings over from another mesh. */
+/* Bit mask of the operands that the user's annotation of the op moves from another mesh. */
 static unsigned crossing(const trama_node *node, const trama_mesh *const *mesh)
 {
     unsigned set = 0;
@@ -95,7 +96,7 @@ static unsigned crossing(const trama_node *node, const trama_mesh *const *mesh)
     return set;
 }
 
-/* The gradients of one op's operands: computed where the op is, each brought back to where its operand is. */
+/* Derives the gradients of one op's operands on the op's mesh, and reshards each to the mesh of its operand. */
 static void derive_node(trama_node *node, const trama_mesh *const *mesh, trama_value *const *d_out, trama_value **d_in)
 {
     trama_program *p = node->program;
@@ -108,7 +109,7 @@ static void derive_node(trama_node *node, const trama_mesh *const *mesh, trama_v
             d_in[i] = reshard_colocated(node->where, d_in[i], node->in[i]);
 }
 
-/* Adds what one node gives to the gradients of its operands. */
+/* Adds one node's contributions to the gradients of its operands. */
 static void back_through(trama_where where, trama_node *node, trama_value **d, const bool *on_path,
                          const bool *complete, const trama_mesh *const *mesh)
 {
@@ -127,7 +128,7 @@ static void back_through(trama_where where, trama_node *node, trama_value **d, c
     if (!any || !node->wants || !node->op->gradient || !operands_are_there(where, node))
         return;
     int outer = node->program->stage;
-    node->program->stage = node->stage; /* a gradient is computed where its op is */
+    node->program->stage = node->stage; /* a gradient belongs to the stage of its op */
     derive_node(node, mesh, d_out, d_in);
     for (int i = 0; i < node->op->n_in; i++) {
         int id = node->in[i]->id;

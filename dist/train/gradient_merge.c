@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient merge, as it is asked for; the pass that makes it is pass/merge_gradients.c. */
+/* Gradient accumulation: the user's request. The pass that makes it is pass/merge_gradients.c. */
 #include "program.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"

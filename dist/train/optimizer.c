@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step of an optimizer: what all updates share, and what is done to gradients before rules see them. */
+/* One step of an optimizer: the state and scalars that all updates share, and the unscaling and clipping of
+ * gradients. */
 #include "optimizer.h"
 
 #include <math.h>
@@ -9,12 +10,12 @@
 #include "families.h"
 #include "trama_ops.h"
 
-/* What a rule said: a state, and what it becomes. */
+/* An assignment of a rule: a state, and its new value. */
 typedef struct assignment {
     trama_value *state, *value;
 } assignment;
 
-/* A scalar, and what it was made of: cast to other types, or from an optimizer's schedule. */
+/* A scalar made once: from a value by a cast, or from an optimizer by its schedule. */
 typedef struct converted {
     const void *from;
     trama_value *to;
@@ -24,21 +25,21 @@ typedef struct trama_updates {
     trama_where where;
     const trama_optimizer *optimizer;
     trama_program *program;
-    int first_value;    /* of those that this trama_minimize made */
+    int first_value;    /* first value that this trama_minimize made */
     trama_value *scale; /* state, of the loss; NULL: none */
     trama_value *effect;
-    trama_value **step;            /* effect's own; the number is made when somebody asks */
-    trama_value *factor;           /* that all gradients have; NULL: 1 */
-    double most;                   /* of an element then */
-    trama_value *gradient, *held;  /* of the rule that runs: as it is, and for the rule, when it has asked */
-    ARRAY(assignment) assignments; /* of the rule that runs */
+    trama_value **step;            /* effect->step_parts; the number is made on the first request */
+    trama_value *factor;           /* all gradients are multiplied by it; NULL: 1 */
+    double most;                   /* clamp of elements after that */
+    trama_value *gradient, *held;  /* for the running rule: raw; clipped, on request */
+    ARRAY(assignment) assignments; /* of the running rule */
     ARRAY(converted) converted;    /* scalars */
 } trama_updates;
 
 /* ---- State ---- */
 
-/* In eager mode each step is recorded anew and finds the state of the step before by its name. Otherwise state that was
- * there before is another optimizer's. */
+/* Finds or makes state by name. In eager mode each step is recorded again and finds the state of the step before. In a
+ * recorded program, state older than this trama_minimize belongs to another optimizer: an error. */
 static trama_value *state_named(const trama_updates *all, const char *name, trama_dtype dtype, trama_shape shape,
                                 double initial)
 {
@@ -56,7 +57,7 @@ static trama_value *state_named(const trama_updates *all, const char *name, tram
     return trama_state_at(all->where, p, name, dtype, shape, &(trama_init){.low = initial, .high = initial});
 }
 
-/* State of the whole optimizer, of which a program may have several. */
+/* State of the whole optimizer. In a recorded program a number makes the name unique. */
 static trama_value *own_state(const trama_updates *all, const char *what, trama_dtype dtype, double initial)
 {
     text name = {0};
@@ -79,7 +80,7 @@ trama_value *trama_update_slot(const trama_update *u, const char *suffix)
     text_add(&name, "%s.%s", u->parameter->name, suffix);
     trama_value *v = state_named(u->all, name.at, u->parameter->dtype, u->parameter->shape, 0);
     free(name.at);
-    if (v && !v->mesh && u->parameter->mesh) { /* as the user laid the parameter out */
+    if (v && !v->mesh && u->parameter->mesh) { /* the user's annotation of the parameter */
         v->mesh = u->parameter->mesh;
         v->layout = u->parameter->layout;
         v->annotated.where = u->parameter->annotated.where;
@@ -93,14 +94,14 @@ static void add_effect(const trama_updates *all, trama_value *updated)
         *ARRAY_PUSH(&all->effect->update.updated) = updated;
 }
 
-/* ---- What a rule asks for ---- */
+/* ---- Values for rules ---- */
 
 static trama_value *number(const trama_updates *all, trama_dtype dtype, double value)
 {
     return trama_fill_at(all->where, all->program, dtype, TRAMA_SCALAR, value);
 }
 
-/* Made once for all parameters of that type. */
+/* Casts a scalar once for all parameters of one type. */
 static trama_value *cast_once(trama_updates *all, trama_value *value, trama_dtype dtype)
 {
     for (int i = 0; i < all->converted.n; i++)
@@ -159,7 +160,7 @@ trama_value *trama_update_taken(const trama_update *u)
     return taken ? taken : number(u->all, TRAMA_U8, 1);
 }
 
-/* state becomes value, if the step is taken; returns the updated state. */
+/* Assigns value to state, if the step is taken; returns the updated state. */
 static trama_value *assign(const trama_updates *all, trama_value *state, trama_value *value)
 {
     trama_value *in[] = {state, value, all->step[TRAMA_STEP_TAKEN]};
@@ -167,7 +168,7 @@ static trama_value *assign(const trama_updates *all, trama_value *state, trama_v
                  : apply2(all->where, &trama_op_assign, state, value);
 }
 
-/* One more, if the step is taken. */
+/* Adds 1 to the counter, if the step is taken. */
 static trama_value *counted(const trama_updates *all, trama_value *counter)
 {
     return all->step[TRAMA_STEP_TAKEN]
@@ -194,10 +195,10 @@ void trama_update_set(const trama_update *u, trama_value *state, trama_value *va
         *ARRAY_PUSH(&u->all->assignments) = (assignment){state, value};
 }
 
-/* ---- What is done to gradients ---- */
+/* ---- Unscaling and clipping ---- */
 
-/* Of all gradients together: f64, and so finite where they are. They are added when all are there, so that none waits for
- * another. */
+/* The sum of squares over all gradients, in f64, which is finite iff they are (trama_loss_scale). The sums of single
+ * gradients are added after all are recorded, so that none waits for another. */
 static trama_value *sum_of_squares(const trama_updates *all, int n, const trained *parameters)
 {
     trama_value **one = trama_alloc((size_t)n * sizeof(trama_value *)), *sum = NULL;
@@ -211,7 +212,7 @@ static trama_value *sum_of_squares(const trama_updates *all, int n, const traine
     return sum;
 }
 
-/* u8; x - x is NaN where x is not finite. */
+/* 1 if x is finite, as u8: x - x is NaN where x is not finite. */
 static trama_value *is_finite(const trama_updates *all, trama_value *x)
 {
     return trama_equal_at(all->where, trama_sub_at(all->where, x, x), number(all, TRAMA_F64, 0));
@@ -225,13 +226,13 @@ static trama_value *norm_factor(trama_updates *all, trama_value *norm)
     return trama_clamp_at(all->where, ratio, 0, 1);
 }
 
-/* factor NULL: 1 */
+/* x times factor; factor NULL: 1 */
 static trama_value *times(const trama_updates *all, trama_value *x, trama_value *factor)
 {
     return factor ? trama_mul_at(all->where, x, factor) : x;
 }
 
-/* Multiplied by the factor that all gradients have, and held to the range. */
+/* The gradient times the common factor, clamped to the range. */
 static trama_value *held(trama_updates *all, trama_value *gradient)
 {
     trama_value *g = gradient;
@@ -250,7 +251,8 @@ trama_value *trama_update_gradient(const trama_update *u)
     return all->held = held(all, all->gradient);
 }
 
-/* What rules get is unscaled and clipped when they ask for it, so that this is part of the update's task. */
+/* Prepares factor and clamp. trama_update_gradient applies them when a rule asks, so that they fuse into the update's
+ * task. */
 static void prepare_gradients(trama_updates *all, int n, trained *parameters)
 {
     const trama_optimizer *o = all->optimizer;
@@ -263,7 +265,7 @@ static void prepare_gradients(trama_updates *all, int n, trained *parameters)
     }
     if (!isfinite(o->clip_norm))
         return;
-    if (isfinite(o->clip_value)) { /* the norm is of what is held already */
+    if (isfinite(o->clip_value)) { /* the norm is that of the clamped gradients */
         for (int i = 0; i < n; i++)
             parameters[i].gradient = held(all, parameters[i].gradient);
         all->most = INFINITY;
@@ -277,7 +279,7 @@ static void prepare_gradients(trama_updates *all, int n, trained *parameters)
 
 /* ---- From gradients to updates ---- */
 
-/* Only when the rule is done, so that in eager mode too it has read the old content. */
+/* Assigns after the rule has returned, so that in eager mode, too, the rule reads the old content. */
 static void assign_all(trama_updates *all, const trama_update *u)
 {
     if (!all->assignments.n)
@@ -292,7 +294,7 @@ static void assign_all(trama_updates *all, const trama_update *u)
     all->assignments.n = 0;
 }
 
-/* The last parameters' come first: their gradients are there first. */
+/* Updates the last parameters first: their gradients are computed first. */
 static void update_all(trama_updates *all, int n, const trained *parameters)
 {
     for (int i = n - 1; i >= 0 && !all->program->status; i--) {
@@ -309,7 +311,7 @@ static void update_all(trama_updates *all, int n, const trained *parameters)
     }
 }
 
-/* good: steps in a row that were taken. full: enough of them. */
+/* good: taken steps in a row; full: 1 after `interval` of them. */
 static void update_scale(trama_updates *all)
 {
     const trama_loss_scale *s = &all->optimizer->loss_scale;
@@ -327,7 +329,7 @@ static void update_scale(trama_updates *all)
     add_effect(all, apply2(w, &trama_op_assign, all->scale, factor));
 }
 
-/* What more than an update reads is not left partial: each reader would sum it for itself. */
+/* Marks gradients that ops other than updates read to be reduced at once: otherwise each reader would sum the terms. */
 static void settle_gradients(const trama_program *p, int first_node)
 {
     for (int i = first_node; i < p->nodes.n; i++)
@@ -335,7 +337,7 @@ static void settle_gradients(const trama_program *p, int first_node)
             p->nodes.at[i]->in[t]->gradient.reduce_at_once |= p->nodes.at[i]->in[t]->gradient.of != NULL;
 }
 
-/* Everything behind the gradients. */
+/* Appends everything after the gradients. */
 static void append_updates(trama_updates *all, int n, trained *parameters)
 {
     int first_node = all->program->nodes.n, outer_stage = all->program->stage;
@@ -359,7 +361,7 @@ static void append_updates(trama_updates *all, int n, trained *parameters)
 
 /* ---- Minimizing ---- */
 
-/* False without a gradient, and the error that tells why. */
+/* Derives the gradients; false, with an error, if there is none. */
 static bool derive(const trama_updates *all, trama_value *loss, trained_list *list)
 {
     size_t bytes = (size_t)list->n * sizeof(trama_value *);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the options of an optimizer make sense, and which parameters it trains, each by which rule. */
+/* Checks the options of an optimizer, and finds the parameters that it trains and the optimizer of each. */
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static bool check_optimizer(trama_where where, trama_program *p, const trama_opt
 
 /* ---- Groups ---- */
 
-/* Whether a name is among those with commas between, the n letters at *names; takes these off. */
+/* Whether a name matches the first entry of a list with commas; moves *names past the entry. */
 static bool next_name_is(const char **names, const char *name)
 {
     size_t n = strcspn(*names, ",");
@@ -71,7 +71,7 @@ static bool is_trained(const trama_value *v)
     return v && v->state.trainable && trama_dtype_is_float(v->dtype);
 }
 
-/* Every name is that of a parameter. */
+/* Every name of a group must match a parameter. */
 static bool check_names(trama_where where, trama_program *p, const trama_parameter_group *g)
 {
     for (const char *names = g->parameters; *names;) {
@@ -108,7 +108,7 @@ static bool check_groups(trama_where where, trama_program *p, const trama_optimi
     return true;
 }
 
-/* Puts the parameter into the list, with the optimizer of its group, unless it is frozen. */
+/* Appends the parameter to the list with the optimizer of its group, unless it is frozen. */
 static bool add_trained(trama_where where, trama_value *parameter, const trama_optimizer *o, trained_list *list)
 {
     const trama_parameter_group *group = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules that are here. Each is one op a parameter, which reads and writes everything once, or two with a norm
- * between. */
+/* The built-in rules. Each is one op for a parameter, which reads and writes every element once; lamb is two ops with
+ * norms between. */
 #include "optimizer.h"
 #include "trama_ops.h"
 
-/* The new content of n states, that are the first results of an op. */
+/* Sets n states to the first n results of an op. */
 static void set_all(const trama_update *u, trama_value *first, int n, trama_value *const *states)
 {
     for (int i = 0; i < n; i++)
@@ -41,7 +41,7 @@ static void sgd_rule(const trama_update *u)
         trama_value *in[] = {u->parameter, trama_update_gradient(u)};
         trama_attributes a = {.real = {[UPDATE_LR] = constant}};
         trama_update_set(u, u->parameter,
-                         apply(u, &trama_op_sgd, in, &a)); /* which products can add to by themselves */
+                         apply(u, &trama_op_sgd, in, &a)); /* a matmul kernel can add its product directly */
     } else {
         trama_value *lr = trama_update_lr(u), *taken = trama_update_taken(u);
         descend(u, trama_update_gradient(u), lr, taken, o->weight_decay);
@@ -123,7 +123,7 @@ static trama_value *norm(trama_where where, trama_value *x)
 static void lamb_rule(const trama_update *u)
 {
     trama_attributes a = adam_attributes(u->optimizer);
-    trama_value *w = u->parameter, *before = norm(u->where, w); /* before it is updated */
+    trama_value *w = u->parameter, *before = norm(u->where, w); /* before the update */
     trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v");
     trama_value *lr = trama_cast_at(u->where, trama_update_lr(u), TRAMA_F64);
     trama_value *step = trama_update_step(u), *taken = trama_update_taken(u);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning rates over the steps: functions of a step and some numbers. */
+/* Built-in schedules: functions of a step and the numbers of trama_schedule. */
 #include <math.h>
 
 #include "trama_optimizer.h"
 
 static const double pi = 3.14159265358979323846;
 
-/* From one value to another as share goes from 0 to 1. */
+/* Goes along a cosine from one value to another as share goes from 0 to 1. */
 static double anneal(double from, double to, double share)
 {
     return to + (from - to) / 2 * (1 + cos(pi * share));
