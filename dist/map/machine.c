@@ -42,7 +42,7 @@ bool machine_is_flat(const machine *m)
         if (m->places[i].rank == m->places[i - 1].rank || machine_distance(m, i - 1, i) != machine_distance(m, 0, 1) ||
             machine_distance(m, 0, i) != machine_distance(m, 0, 1))
             return false;
-    return m->n_places < 2 || machine_distance(m, 0, 1) <= 3; /* siblings: any two of them have one parent */
+    return m->n_places < 2 || machine_distance(m, 0, 1) <= 3; /* siblings: any two places have one parent */
 }
 
 int machine_first_place(const machine *m, int rank)

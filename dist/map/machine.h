@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine table: plain numbers about the places that all ranks agree on. It knows nothing of how they were found.
- */
+/* The machine table: numbers about the places, equal on all ranks. It does not depend on their discovery. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -8,12 +7,12 @@
 
 enum { MACHINE_DEPTH = 4 };
 
-/* Where processes run: the CPU workers of a NUMA domain, or one GPU, of one rank. */
+/* A place, on which processes run: the CPU workers of a NUMA domain, or one GPU, of one rank. */
 typedef struct machine_place {
     int rank;
-    int kind;                /* places of equal kind compute equal bits (CPU or GPU, and which BLAS kernel) */
+    int kind;                /* places of equal kind compute equal bits (CPU or GPU, and the BLAS kernel) */
     bool gpu;                /* its memory is a GPU's: each of its shards is one tile, and messages lie in no shard */
-    int workers;             /* tasks that it runs at a time, >= 1; of a GPU 1 */
+    int workers;             /* tasks that it runs at a time, >= 1; 1 for a GPU */
     int path[MACHINE_DEPTH]; /* position in the tree of distances: node, package, domain, rank on it */
 } machine_place;
 
@@ -27,20 +26,20 @@ typedef struct machine {
 machine *machine_uniform(int n_ranks, int workers);
 void machine_destroy(machine **m);
 
-/* 0 for a place and itself, 1 in one rank, then 2 + the levels of the tree between two places: a measure, not seconds.
- */
+/* 0 from a place to the same place, 1 within a rank, else 2 + the levels of the tree between the places. A measure, not
+ * a time. */
 int machine_distance(const machine *m, int place, int other);
 
-/* Whether any two places are equally far from each other. */
+/* Whether each rank has one place and all places have one parent in the tree, so that all distances are equal. */
 bool machine_is_flat(const machine *m);
 
-/* The first place of a rank: what its host owns lies there. */
+/* The first place of a rank, where data of the host are. */
 int machine_first_place(const machine *m, int rank);
 
-/* Of all places of a rank. */
+/* The sum of workers over all places of a rank. */
 int machine_workers(const machine *m, int rank);
 
-/* One line a place, for people. */
+/* Adds one line for each place, for people. */
 void machine_describe(const machine *m, text *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process -> place: by order, and by a search that brings together what exchanges much. It knows traffic and distances,
- * neither programs nor what the places are. */
+/* The map of processes to places: by order, and by a search that shortens the distance of the largest traffic. It knows
+ * traffic and distances, no programs and no kinds of places. */
 #include "map.h"
 
 #include <assert.h>
@@ -10,9 +10,9 @@
 
 enum {
     MOST_GAINS = 1 << 25,  /* entries of the table of gains */
-    MOST_STARTS = 16,      /* constructions, each from another process */
-    START_WORK = 20 << 20, /* operations that all constructions may take together, beyond the first */
-    MOST_ROUNDS = 64       /* of exchanges; a handful is usual */
+    MOST_STARTS = 16,      /* limit of constructions, each with another first process */
+    START_WORK = 20 << 20, /* limit of operations of all constructions after the first */
+    MOST_ROUNDS = 64       /* limit of rounds of exchanges */
 };
 
 /* ---- By order, and any map ---- */
@@ -80,20 +80,20 @@ typedef struct rows {
     entry *at;
 } rows;
 
-/* Distances count from the farthest two places: what is nearer gains the difference, so a process that is placed
- * changes the gains at few places only. */
+/* Gains use nearness, the maximum distance minus the distance: a placed process changes the gains only at places below
+ * the maximum distance. */
 typedef struct search {
     const machine *m;
-    int n, places, least; /* processes; places; the fewest processes of a place. No place has more than one above it */
+    int n, places, least; /* processes; places; minimum of processes on a place. A place has at most least + 1 */
     int64_t far;          /* the largest distance */
     rows traffic;         /* [n] without the process itself */
-    rows near;            /* [places] places that are nearer than far, and by how much; with the place itself */
-    int64_t *gain;        /* [n, places] of a process at a place, the others where they are */
-    int64_t *open;        /* [places] free room there and nearby, weighted by nearness */
+    rows near;            /* [places] places nearer than far, the place included, with their nearness */
+    int64_t *gain;        /* [n, places] of a process at a place, with the others unmoved */
+    int64_t *open;        /* [places] free room around a place, weighted by nearness */
     int64_t *attached;    /* [n] traffic with processes that are placed */
     int64_t *with;        /* [n] scratch: traffic with one process */
     int *at, *load;       /* [n] place or -1; [places] processes */
-    int extra;            /* places that may still get one above least, as construction goes */
+    int extra;            /* during construction: places that may still get least + 1 */
 } search;
 
 static int64_t *gain_of(const search *s, int process)
@@ -101,7 +101,7 @@ static int64_t *gain_of(const search *s, int process)
     return s->gain + (size_t)process * (size_t)s->places;
 }
 
-/* Exchanges are summed in integers: weights lose their last bits where the sums would not fit. */
+/* Traffic is summed in integers. The shift drops last bits of weights so that the sums fit. */
 static int weight_shift(const process_traffic *traffic)
 {
     double total = 0;
@@ -176,7 +176,7 @@ static void search_end(search *s)
         free(owned[i]);
 }
 
-/* Nobody is placed. */
+/* Removes all processes from their places. */
 static void clear(search *s)
 {
     memset(s->gain, 0, (size_t)s->n * (size_t)s->places * sizeof *s->gain);
@@ -192,7 +192,7 @@ static void clear(search *s)
     }
 }
 
-/* What a process at a place means for the gains of the others; sign 1: it comes, -1: it leaves. */
+/* Updates the gains of the others for a process that comes to a place (sign 1) or leaves it (-1). */
 static void spread(search *s, int process, int place, int sign)
 {
     const rows *t = &s->traffic, *near = &s->near;
@@ -227,7 +227,8 @@ static int64_t total_gain(const search *s)
 
 /* ---- Construction ---- */
 
-/* The place with room where the process gains most; ties to where most room is near, then to the first. */
+/* The place with room and the highest gain of the process; at a tie that with the most free room around, then the
+ * first. */
 static int best_place(const search *s, int process)
 {
     const int64_t *gain = gain_of(s, process);
@@ -260,8 +261,8 @@ static int64_t traffic_of(const search *s, int process)
     return sum;
 }
 
-/* The process that exchanges most with those that are placed comes next; ties to the one with the most traffic, then to
- * the first. all [n]: the traffic of each. */
+/* Places all processes, next always the one with the most traffic to placed processes; at a tie that with the most
+ * traffic, then the first. all [n]: the traffic of each process. */
 static void construct(search *s, int first, const int64_t *all)
 {
     clear(s);
@@ -280,11 +281,11 @@ static void construct(search *s, int first, const int64_t *all)
 
 typedef struct exchange_of {
     int64_t gain;
-    int process, place; /* with a process, or else (-1) a move to a place */
+    int process, place; /* process -1: a move to a place */
 } exchange_of;
 
-/* Exchanges of a process with any other: both gain at the other's place, but for what they have with each other, which
- * stays as it is and was counted as if both were on one place. */
+/* Tries exchanges of a process with any other. Both gain at the other's place, minus their mutual traffic: its distance
+ * stays, but the gains count it as if both were on one place. */
 static void try_processes(const search *s, int i, exchange_of *best)
 {
     const int64_t *mine = gain_of(s, i);
@@ -301,7 +302,7 @@ static void try_processes(const search *s, int i, exchange_of *best)
     }
 }
 
-/* Moves that keep the loads even: from a place with one above the least to one with the least. */
+/* Tries moves that keep the loads even: from a place with least + 1 processes to one with least. */
 static void try_places(const search *s, int i, exchange_of *best)
 {
     const int64_t *mine = gain_of(s, i);
@@ -311,7 +312,7 @@ static void try_places(const search *s, int i, exchange_of *best)
             *best = (exchange_of){mine[p] - mine[here], -1, p};
 }
 
-/* The best exchange of one process is made, if it gains anything. */
+/* Makes the best exchange of one process; false if none gains. */
 static bool exchange_process(search *s, int i)
 {
     exchange_of best = {0, -1, -1};
@@ -346,7 +347,7 @@ static void improve(search *s)
 
 /* ---- By traffic ---- */
 
-/* How many constructions are worth their time: small machines get several. */
+/* The number of constructions: small problems get several. */
 static int count_starts(const search *s)
 {
     double near = (double)s->near.first[s->places] / s->places;
@@ -355,7 +356,7 @@ static int count_starts(const search *s)
     return (int)max_i64(1, min_i64(starts, min_i64(s->n, MOST_STARTS)));
 }
 
-/* The process with the most traffic that was not the first of a construction yet. */
+/* The process with the most traffic that no construction began with yet. */
 static int next_first(const int64_t *all, bool *used, int n)
 {
     int best = -1;
@@ -366,7 +367,7 @@ static int next_first(const int64_t *all, bool *used, int n)
     return best;
 }
 
-/* Exchanges from what stands; kept where it is cheaper than anything before. */
+/* Improves the current map by exchanges, and keeps it if it is the cheapest so far. */
 static void finish(search *s, int64_t *most, process_map *map)
 {
     improve(s);

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The estimate of traffic from a program's changes of layout. It plans nothing and knows no places: choose.h says how a
- * change is made, and here is counted between which processes. */
+/* The estimate of traffic from a program's changes of layout. It plans nothing and knows no places: choose.h chooses
+ * how a change is made, and this file counts its bytes between processes. */
 #include <string.h>
 
 #include "choose.h"
 #include "map_traffic.h"
 
-enum { MANY_PIECES = 64 }; /* source boxes of one target; with more all pairs of the group count as equal */
+enum { MANY_PIECES = 64 }; /* source boxes of one target; with more, all pairs of the group count as equal */
 
 /* ---- Changes of layout ---- */
 
 typedef struct change {
     transfer t;
-    int times;        /* how often the program has this very change */
-    unsigned changed; /* split axes that no longer split, or split otherwise */
+    int times;        /* number of equal changes in the program */
+    unsigned changed; /* split axes that the target does not split in the same way */
 } change;
 
-/* All pairs of processes that differ in nothing but the coordinates along some axes. */
+/* All pairs of processes whose coordinates differ only along the axes. */
 typedef struct clique {
     const trama_mesh *mesh;
     unsigned axes;
     double bytes; /* of each pair */
 } clique;
 
-/* A layout that a value has been brought to. */
+/* A distributed value: a value in a layout on a mesh. */
 typedef struct dist_value {
     const trama_mesh *mesh;
     trama_layout layout;
-    int next; /* of the same value; -1 */
+    int next; /* next one of the same value; -1 */
 } dist_value;
 
 typedef struct survey {
@@ -77,7 +77,7 @@ static void note_change(survey *s, const trama_value *v, const dist_value *from,
     *ARRAY_PUSH(&s->changes) = (change){.t = t, .times = 1};
 }
 
-/* The value in a layout: there already, or a change from the one that it rests in. */
+/* Notes that a value is needed in a layout. The first time it is a change from the value's own layout. */
 static void want(survey *s, const trama_value *v, const trama_mesh *mesh, const trama_layout *layout)
 {
     dist_value to = {mesh, *layout, s->of_value[v->id]};
@@ -93,7 +93,7 @@ static void want(survey *s, const trama_value *v, const trama_mesh *mesh, const 
     *ARRAY_PUSH(&s->dist_values) = to;
 }
 
-/* What an op makes goes to the layout that its value rests in. */
+/* Notes the change from the layout of an op's result to the layout of its value. */
 static void settle(survey *s, const trama_node *node, int result)
 {
     const trama_value *v = node->out[result];
@@ -135,7 +135,7 @@ static void add_clique(survey *s, const trama_mesh *mesh, unsigned axes, double 
     *ARRAY_PUSH(&s->cliques) = (clique){mesh, axes, bytes};
 }
 
-/* Every process of a mesh receives that much on the average, from its group, evenly. */
+/* Every process of a mesh receives that many bytes on average, evenly from its group. */
 static void receive_evenly(survey *s, const trama_mesh *mesh, unsigned axes, double received)
 {
     int peers = axes_size(mesh, axes) - 1;
@@ -157,14 +157,14 @@ static void expand_clique(survey *s, const clique *c)
     }
 }
 
-/* Bytes of a process's target box, on the average. */
+/* Average bytes of a process's target box. */
 static double target_bytes(const change *c)
 {
     double parts = axes_size(c->t.to_mesh, layout_axes(&c->t.to, TRAMA_SPLIT));
     return (double)box_count(&c->t.whole) * (double)c->t.element / parts;
 }
 
-/* Of its target box, what a process does not hold, on the average. */
+/* Average bytes of the target box that a process does not hold. */
 static double lacking_bytes(const change *c)
 {
     double elements = 0;
@@ -173,7 +173,8 @@ static double lacking_bytes(const change *c)
     return elements / c->t.to_mesh->size * (double)c->t.element;
 }
 
-/* Terms on one mesh: each target sums a slice of all terms, and the targets exchange slices; one target sums all. */
+/* Terms on one mesh: if sliced, each target sums a slice of all terms and the targets exchange slices; else each target
+ * sums all. */
 static void sum_terms(survey *s, const change *c)
 {
     const trama_mesh *mesh = c->t.to_mesh;
@@ -191,17 +192,18 @@ static void sum_terms(survey *s, const change *c)
 
 /* ---- Boxes that go from holders to targets ---- */
 
-/* One target position, and what it takes of every source box. */
+/* One target position, and its box to be taken from source boxes. */
 typedef struct intake {
     survey *s;
     const change *c;
     int position, self; /* in the target mesh, in the source mesh (-1: not there) */
     int self_at[TRAMA_MAX_AXES];
     box wanted;
-    double share; /* of what it takes, the others get it from it or from its like */
+    double share; /* share of the box that this target takes; the targets exchange the rest */
 } intake;
 
-/* The process that a box, or term, is taken from: on the target's own line; from another mesh, in rotation. */
+/* The process from which a target takes a box or term: a holder on the target's own line; on another mesh, in
+ * rotation. */
 static int choose_holder(const intake *in, int *at)
 {
     const trama_mesh *mesh = in->c->t.from_mesh;
@@ -222,7 +224,7 @@ static void take_piece(void *arg, const box *piece, const int *coordinate)
     const change *c = in->c;
     box common;
     int at[TRAMA_MAX_AXES], terms = axes_size(c->t.from_mesh, c->t.reduced);
-    for (int a = 0; a < c->t.from_mesh->ndim; a++) /* a split that becomes a term: nobody else's box is wanted */
+    for (int a = 0; a < c->t.from_mesh->ndim; a++) /* a split that becomes a term: only the own box counts */
         if ((c->t.kept & layout_axes(&c->t.from, TRAMA_SPLIT)) >> a & 1 && coordinate[a] != in->self_at[a])
             return;
     if (!box_intersect(piece, &in->wanted, &common))
@@ -260,7 +262,7 @@ static void count_piece(void *arg, const box *piece, const int *coordinate)
     ++*(int *)arg;
 }
 
-/* Source boxes that the first target takes from. */
+/* The number of source boxes of the first target. */
 static int count_pieces(const change *c)
 {
     int n = 0;
@@ -284,7 +286,7 @@ static void add_directly(survey *s, const transfer *t, int times)
     if (one_mesh && c->t.reduced) {
         sum_terms(s, c);
     } else if (one_mesh && !masked && !c->changed) {
-        return; /* a split of what is there, or a new partial value */
+        return; /* a split of held elements, or a new partial value */
     } else if (one_mesh && !masked && pieces > MANY_PIECES) {
         receive_evenly(s, c->t.to_mesh, c->changed, c->times * lacking_bytes(c));
     } else if (!one_mesh && (scattered || (c->t.reduced && n > 1))) {
@@ -295,7 +297,7 @@ static void add_directly(survey *s, const transfer *t, int times)
     }
 }
 
-/* A change as the plan makes it where each process has a place of its own. */
+/* Adds a change as the plan makes it if no two processes share a place. */
 static void add_change(survey *s, const transfer *t, int times, reshard_part within)
 {
     reshard_choice c = reshard_choose(t, &(reshard_setting){.distinct = true, .within = within});

@@ -38,7 +38,7 @@ static int compare_others(const void *a, const void *b)
     return (p->other > q->other) - (p->other < q->other);
 }
 
-/* The entries of one process, sorted and merged to `to`; returns how many. */
+/* Sorts the entries of one process and merges them to `to`; returns their number. */
 static int pack_row(traffic_pair *row, int n, traffic_pair *to)
 {
     int made = 0;
