@@ -47,8 +47,8 @@ trama_status trama_kernel_fail(const char *format, ...) __attribute__((format(pr
 /* The argument of a gradient function. */
 typedef struct trama_op_gradient trama_op_gradient;
 
-/* Copied by trama_op_define. A zeroed field has its default; name, n_in, n_out and cpu have no default. The functions
- * must do the same on all ranks and in every call. */
+/* The definition of an op, which trama_op_define copies. A zeroed field has its default; name, n_in, n_out and cpu have
+ * no default. The functions must do the same on all ranks and in every call. */
 typedef struct trama_op_definition {
     size_t size;      /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
     const char *name; /* a C identifier of at most 40 characters that no built-in op has; tasks have this name */

@@ -24,11 +24,11 @@ trama_mesh *trama_mesh_create_ids(int ndim, const int *shape, const char *const 
 trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shape, const char *const *names,
                              const int *ids);
 
-/* A copy of the mesh with weights [extent of axis], each >= 1, along one axis, for places of unequal speed or size. A
- * split of n elements along the axis gives piece i floor(n w_i / sum(w)) elements, and the remainder goes one each to
- * the first pieces. A piece differs from its exact share by at most 1, and by 0 where sum(w) divides n. A small weight
- * may yield an empty piece. Equal weights mean unweighted. NULL on error, also where the sum of the weights in lowest
- * terms exceeds 2^31-1. */
+/* A copy of the mesh with weights [extent of axis], each >= 1, along one axis, for unequal places. A split of n
+ * elements along the axis gives piece i floor(n w_i / sum(w)) elements, and the remainder goes one each to the first
+ * pieces. A piece differs from its exact share by at most 1, and by 0 where sum(w) divides n. A small weight may yield
+ * an empty piece. Equal weights mean unweighted. NULL on error, also where the sum of the weights in lowest terms
+ * exceeds 2^31-1. */
 trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights);
 int trama_mesh_weight(const trama_mesh *mesh, int axis, int i); /* in lowest terms; 1 unweighted, 0 outside */
 

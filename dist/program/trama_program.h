@@ -57,8 +57,8 @@ typedef struct trama_init {
 } trama_init;
 
 /* A parameter: state that lives from run to run. With a mask in its layout, the holders update it, and the other
- * processes receive it when an op on them reads it. init NULL: zeros; C allows it in place, &(trama_init){.low = 1,
- * .high = 2}. Dims must be known. */
+ * processes receive it when an op there reads it. init NULL: zeros; C allows it in place, &(trama_init){.low = 1, .high
+ * = 2}. Dims must be known. */
 #define trama_parameter(program, name, dtype, shape, ...)                                                              \
     trama_parameter_at(TRAMA_HERE, program, name, dtype, shape, __VA_ARGS__)
 trama_value *trama_parameter_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
@@ -85,14 +85,15 @@ trama_value *trama_value_rename_at(trama_where where, trama_value *value, const 
 
 /* ---- Annotation ---- */
 
-/* Lays the value out on the mesh; layout is a text for trama_layout_parse; "?" leaves an axis open. The other
- * placements are final, R included. Returns the value. */
+/* Lays the value out on the mesh. layout is a text for trama_layout_parse; "?" leaves an axis open, and other
+ * placements are final, R included. Returns the value. E_LAYOUT for a layout that does not fit or differs from an
+ * earlier annotation, E_ORDER in eager mode once the value is computed. */
 #define trama_shard(value, mesh, layout) trama_shard_at(TRAMA_HERE, value, mesh, layout)
 trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout);
 
 /* Fixes the layouts on which the op that made the value computes: one text for each operand in order, then one for each
  * result (as for trama_shard); NULL leaves it open. Compiling fails where the op's rule cannot compute on these
- * layouts. Returns the value. */
+ * layouts. Returns the value. E_LAYOUT for layouts that do not fit or are fixed already, E_ORDER in eager mode. */
 trama_value *trama_shard_op_at(trama_where where, trama_value *value, const trama_mesh *mesh, int n,
                                const char *const *layouts);
 #ifdef __cplusplus
@@ -151,7 +152,8 @@ enum { TRAMA_NO_STAGE = -1 /* see trama_stage */ };
 trama_status trama_stage_at(trama_where where, trama_program *program, int stage);
 
 /* Keeps the value in host memory, device "cpu"; it is on the device only while an op uses it. The request is recorded
- * and shown; programs that offload cannot be compiled yet. Returns the value. */
+ * and shown; programs that offload cannot be compiled yet. Returns the value. E_ARGUMENT for another device,
+ * E_UNSUPPORTED in eager mode. */
 #define trama_offload(value, device) trama_offload_at(TRAMA_HERE, value, device)
 trama_value *trama_offload_at(trama_where where, trama_value *value, const char *device);
 
@@ -193,8 +195,8 @@ trama_value *trama_annotation_clear_at(trama_where where, trama_value *value);
 /* ---- Gradients and targets ---- */
 
 /* The gradient of the scalar loss with respect to x, as a value; a zero constant where loss does not depend on x. A
- * partial gradient in a target's list is reduced to the layout of x; elsewhere it keeps the layout that its op
- * makes. */
+ * partial gradient in a target's list is reduced to the layout of x; elsewhere it keeps the layout in which it is
+ * computed. */
 #define trama_gradient(loss, x) trama_gradient_at(TRAMA_HERE, loss, x)
 trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value *x);
 
@@ -207,8 +209,8 @@ trama_value *trama_assign_at(trama_where where, trama_value *state, trama_value 
 #define trama_assign_if(state, value, condition) trama_assign_if_at(TRAMA_HERE, state, value, condition)
 trama_value *trama_assign_if_at(trama_where where, trama_value *state, trama_value *value, trama_value *condition);
 
-/* A target: one run of it computes everything that the listed values need. The listed values can be read after a
- * run. */
+/* A target: one run of it computes everything that the listed values need. The listed values can be read after a run.
+ * The name is copied and must be unique. E_ARGUMENT also for two updates of one state. */
 trama_target *trama_target_at(trama_where where, trama_program *program, const char *name, int n,
                               trama_value *const *values);
 #ifdef __cplusplus
