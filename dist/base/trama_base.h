@@ -9,7 +9,7 @@
 
 #include "trama_half.h"
 
-/* These two enclose the declarations of a header: C functions, which the library exports. It exports no other
+/* Begin and end of the declarations of a header: C functions, which the library exports. It exports no other
  * functions. */
 #ifdef __cplusplus
 #define TRAMA_API_BEGIN                                                                                                \
@@ -127,9 +127,9 @@ typedef enum trama_dtype {
 } trama_dtype;
 
 size_t trama_dtype_size(trama_dtype dtype);      /* bytes of one element; 0 for an invalid dtype */
-const char *trama_dtype_name(trama_dtype dtype); /* "f32", ...; "(unknown)" for an invalid dtype */
-bool trama_dtype_is_float(trama_dtype dtype);    /* f32, f64, bf16 and f16 */
-/* Parses "f32", ...; the message of E_DTYPE lists the known names. */
+const char *trama_dtype_name(trama_dtype dtype); /* the name, as "f32"; "(unknown)" for an invalid dtype */
+bool trama_dtype_is_float(trama_dtype dtype);    /* whether it is f32, f64, bf16 or f16 */
+/* Parses the name of an element type, as "f32"; the message of E_DTYPE lists the known names. */
 trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 
 /* ---- Shapes -------------------------------------------------------------------------------- */
@@ -167,7 +167,7 @@ extern "C++" template <typename... extents> inline trama_shape trama_shape_list(
 /* The shape of a scalar. */
 #define TRAMA_SCALAR trama_shape_of(0, NULL)
 
-bool trama_shape_equal(trama_shape a, trama_shape b); /* TRAMA_ANY equals only TRAMA_ANY */
+bool trama_shape_equal(trama_shape a, trama_shape b); /* whether extents are equal; TRAMA_ANY equals only TRAMA_ANY */
 /* Number of elements, 1 for a scalar; TRAMA_ANY where a dim is TRAMA_ANY, INT64_MAX on overflow, 0 for an invalid shape
  * (ndim outside of 0 to TRAMA_MAX_NDIM, a negative extent). */
 int64_t trama_shape_count(trama_shape shape);

@@ -20,13 +20,13 @@ extern "C" {
 #define TRAMA_HOST_DEVICE
 #endif
 
-/* The upper half of a float: 8 bits of exponent, 7 of mantissa. */
+/* A 16-bit float, the upper half of a float: 8 bits of exponent, 7 of mantissa. */
 typedef struct trama_bf16 {
     uint16_t bits; /* sign, exponent, mantissa */
 } trama_bf16;
 
-/* binary16 of IEEE 754: 5 bits of exponent, 10 of mantissa. The maximum is 65504, the smallest positive number
- * 2^-24. */
+/* A 16-bit float, binary16 of IEEE 754: 5 bits of exponent, 10 of mantissa. The maximum is 65504, the smallest positive
+ * number 2^-24. */
 typedef struct trama_f16 {
     uint16_t bits; /* sign, exponent, mantissa */
 } trama_f16;
@@ -64,7 +64,7 @@ static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_float(float x)
     return result;
 }
 
-/* yes if holds, else no, without a branch, which would prevent vectorisation. */
+/* Returns yes if holds, else no, without a branch, which would prevent vectorisation. */
 static inline TRAMA_HOST_DEVICE uint32_t trama_bits_if(bool holds, uint32_t yes, uint32_t no)
 {
     const uint32_t mask = 0u - (uint32_t)holds;

@@ -10,9 +10,9 @@
 
 TRAMA_API_BEGIN
 
-/* x [..., m, k], y [..., k, n] -> [..., m, n]; the leading dims broadcast. With trans_x, x is [..., k, m]; with
- * trans_y, y is [..., n, k]. Vectors are not transposed: x [k], y [..., k, n] -> [..., n]; x [..., m, k], y [k] ->
- * [..., m]; x [k], y [k] -> the dot product, a scalar. E_SHAPE where the extents k differ. */
+/* Matrix product: x [..., m, k], y [..., k, n] -> [..., m, n]; the leading dims broadcast. With trans_x, x is
+ * [..., k, m]; with trans_y, y is [..., n, k]. Vectors are not transposed: x [k], y [..., k, n] -> [..., n];
+ * x [..., m, k], y [k] -> [..., m]; x [k], y [k] -> the dot product, a scalar. E_SHAPE where the extents k differ. */
 #define trama_matmul(x, y) trama_matmul_at(TRAMA_HERE, x, y, false, false)
 #define trama_matmul_trans(x, y, trans_x, trans_y) trama_matmul_at(TRAMA_HERE, x, y, trans_x, trans_y)
 trama_value *trama_matmul_at(trama_where where, trama_value *x, trama_value *y, bool trans_x, bool trans_y);
@@ -74,7 +74,7 @@ trama_value *trama_scalar_div_at(trama_where where, double number, trama_value *
 
 #define trama_clamp(x, low, high) trama_clamp_at(TRAMA_HERE, x, low, high) /* min(max(x, low), high), of floats */
 trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, double high);
-#define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* as in C, floats to nearest even */
+#define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* x cast as in C, floats to nearest even */
 trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype);
 
 /* Reductions over dims [n], negative from the end; n 0: all dims. keep_dim leaves extents of 1. The short forms reduce
@@ -122,12 +122,12 @@ trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim, bool ke
 #define trama_softmax(x, dim) trama_softmax_at(TRAMA_HERE, x, dim)
 trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim);
 
-/* z [batch, n] logits, labels [batch] i32, i64 or u8 in 0..n-1 (other labels give NaN) -> mean over the global batch of
- * -log softmax(z)[label], a scalar. */
+/* Mean cross entropy: z [batch, n] logits, labels [batch] i32, i64 or u8 in 0..n-1 (other labels give NaN) -> mean over
+ * the global batch of -log softmax(z)[label], a scalar. */
 #define trama_cross_entropy(z, labels) trama_cross_entropy_at(TRAMA_HERE, z, labels)
 trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels);
 
-/* Dim d of the result is dim perm[d] of x; perm NULL reverses all dims. */
+/* Transposition: dim d of the result is dim perm[d] of x; perm NULL reverses all dims. */
 #define trama_transpose(x, perm) trama_transpose_at(TRAMA_HERE, x, perm)
 trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *perm);
 

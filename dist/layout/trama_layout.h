@@ -19,7 +19,7 @@ typedef enum trama_reduce {
 typedef enum trama_placement_kind {
     TRAMA_OPEN,      /* ?    to be completed */
     TRAMA_REPLICATE, /* R    all processes along the axis hold the same elements */
-    TRAMA_SPLIT,     /* S(d) dim d is cut along the axis, balanced: of n over p the first n mod p pieces are one longer */
+    TRAMA_SPLIT,     /* S(d) dim d is cut evenly along the axis: of n over p the first n mod p pieces are one longer */
     TRAMA_PARTIAL    /* P(k) every process holds one term; the value is their combination */
 } trama_placement_kind;
 
@@ -31,7 +31,7 @@ typedef struct trama_placement {
     trama_reduce reduce; /* PARTIAL */
 } trama_placement;
 
-/* A plain value that may be copied. It belongs to a mesh of naxes axes. */
+/* A layout: one placement per mesh axis. A plain value that may be copied, for meshes of naxes axes. */
 typedef struct trama_layout {
     int naxes;                            /* the mesh's ndim */
     trama_placement axis[TRAMA_MAX_AXES]; /* [naxes] */

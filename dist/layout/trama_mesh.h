@@ -7,11 +7,11 @@
 
 TRAMA_API_BEGIN
 
-typedef struct trama_mesh trama_mesh; /* immutable */
+typedef struct trama_mesh trama_mesh; /* processes in an n-d array; immutable */
 
-/* Parses "dp=2,mp=2" (processes 0..3, row-major), "dp=2,mp=2:4,5,6,7" (with ids), "4" and "2,3" (axes without names),
- * or "dp=[3,1],mp=2" (an axis of 2 with weights). NULL on a wrong text; trama_error() has the reason. The caller
- * destroys the mesh. Programs copy it; a layout with a mask points into it. */
+/* Makes a mesh from a text: "dp=2,mp=2" (processes 0..3, row-major), "dp=2,mp=2:4,5,6,7" (with ids), "4" and "2,3"
+ * (axes without names), or "dp=[3,1],mp=2" (an axis of 2 with weights). NULL on a wrong text; trama_error() has the
+ * reason. The caller destroys the mesh. Programs copy it; a layout with a mask points into it. */
 trama_mesh *trama_mesh_create(const char *text);
 
 /* Makes a mesh of ndim axes of extent shape[i] >= 1. names: NULL or [ndim], each NULL or an identifier. ids: NULL (0,
@@ -32,13 +32,14 @@ trama_mesh *trama_mesh_child(const trama_mesh *parent, int ndim, const int *shap
 trama_mesh *trama_mesh_weighted(const trama_mesh *mesh, int axis, const int *weights);
 int trama_mesh_weight(const trama_mesh *mesh, int axis, int i); /* in lowest terms; 1 unweighted, 0 outside */
 
-void trama_mesh_destroy(trama_mesh **mesh); /* nulls *mesh; NULL is allowed */
+void trama_mesh_destroy(trama_mesh **mesh); /* frees the mesh and nulls *mesh; NULL is allowed */
 
-/* For NULL and for an axis or position outside of the mesh these return 0, the name NULL and the id -1. */
+/* Properties of a mesh. For NULL and for an axis or position outside of the mesh these return 0, the name NULL and the
+ * id -1. */
 int trama_mesh_ndim(const trama_mesh *mesh);                        /* axes */
 int trama_mesh_size(const trama_mesh *mesh);                        /* processes */
 int trama_mesh_extent(const trama_mesh *mesh, int axis);            /* processes along an axis */
-const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis); /* NULL where it has none */
+const char *trama_mesh_axis_name(const trama_mesh *mesh, int axis); /* name of an axis, or NULL */
 int trama_mesh_id(const trama_mesh *mesh, int position);            /* process id at a row-major position */
 
 /* The parent given to trama_mesh_child; NULL for a mesh without a parent. It lives as long as the child. */

@@ -45,7 +45,7 @@ struct trama_rule;
 struct trama_node;
 struct trama_value;
 
-/* The descriptor. A field that is NULL or 0 has its default. */
+/* The descriptor of an op. A field that is NULL or 0 has its default. */
 struct trama_op {
     const char *name; /* for messages */
     int n_in, n_out;  /* operands and results */

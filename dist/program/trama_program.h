@@ -23,12 +23,12 @@
 
 TRAMA_API_BEGIN
 
-typedef struct trama_program trama_program; /* owns its values and targets */
+typedef struct trama_program trama_program; /* recorded values and ops; owns its values and targets */
 typedef struct trama_value trama_value;     /* the symbolic result of an op, an input, or state */
 typedef struct trama_target trama_target;   /* a part of a program that one run computes */
 
 trama_program *trama_program_create(void); /* an empty program */
-void trama_program_destroy(trama_program **program); /* with its values and targets; NULL is allowed */
+void trama_program_destroy(trama_program **program); /* frees a program with its values and targets; NULL is allowed */
 
 /* TRAMA_OK or the first error of a builder; trama_program_error returns its message, "" without an error. */
 trama_status trama_program_status(const trama_program *program);
@@ -75,9 +75,9 @@ trama_value *trama_state_at(trama_where where, trama_program *program, const cha
 trama_value *trama_constant_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                                const void *data);
 
-trama_shape trama_value_shape(const trama_value *value); /* ndim -1 for NULL */
-trama_dtype trama_value_dtype(const trama_value *value); /* TRAMA_F32 for NULL */
-const char *trama_value_name(const trama_value *value); /* given, or op and number; "(null)" for NULL */
+trama_shape trama_value_shape(const trama_value *value); /* the global shape; ndim -1 for NULL */
+trama_dtype trama_value_dtype(const trama_value *value); /* the element type; TRAMA_F32 for NULL */
+const char *trama_value_name(const trama_value *value); /* the given name, or op and number; "(null)" for NULL */
 
 /* Renames a value; the name is copied. Returns the value. */
 #define trama_value_rename(value, name) trama_value_rename_at(TRAMA_HERE, value, name)
@@ -168,19 +168,19 @@ trama_status trama_order_at(trama_where where, trama_program *program, int n, co
 
 /* ---- Annotations, read back and taken back ---- */
 
-/* These calls return the annotations as the user wrote them. Completion changes none of them; trama_complete.h returns
- * its result. Meshes have the names and the parent that the user gave them. Meshes and masks live as long as the
- * program.
+/* The annotations of a value, as the user wrote them. Completion changes none of them; trama_complete.h returns its
+ * result. Meshes have the names and the parent that the user gave them. Meshes and masks live as long as the program.
  *
- * Set on the value by trama_shard or trama_reshard: its mesh, NULL without an annotation; its layout with its mask, "?"
- * as TRAMA_OPEN, false and *layout unchanged without an annotation. Set by trama_offload: "cpu", or NULL. */
+ * By trama_shard or trama_reshard: its mesh, NULL without an annotation; its layout with its mask, "?" as TRAMA_OPEN,
+ * false and *layout unchanged without an annotation. By trama_offload: "cpu", or NULL. */
 const trama_mesh *trama_annotation_mesh(const trama_value *value);
 bool trama_annotation_layout(const trama_value *value, trama_layout *layout);
 const char *trama_annotation_device(const trama_value *value);
 
-/* Set on the op that made the value: its stage by trama_stage, else TRAMA_NO_STAGE; its mesh and the layout of operand
- * i by trama_shard_op or trama_shard_begin, open for an operand without an annotation; the annotation of its result i.
- * NULL, or false with *layout unchanged, for a value that no op made, without an annotation, and for i out of range. */
+/* The annotations of the op that made the value: its stage by trama_stage, else TRAMA_NO_STAGE; its mesh and the layout
+ * of operand i by trama_shard_op or trama_shard_begin, open for an operand without an annotation; the annotation of its
+ * result i. NULL, or false with *layout unchanged, for a value that no op made, without an annotation, and for i out of
+ * range. */
 int trama_annotation_stage(const trama_value *value);
 const trama_mesh *trama_annotation_op_mesh(const trama_value *value);
 bool trama_annotation_operand(const trama_value *value, int i, trama_layout *layout);

@@ -37,11 +37,11 @@ typedef struct trama_schedule {
     const char *wrong; /* NULL, or trama_minimize's error message for invalid numbers */
 } trama_schedule;
 
-trama_schedule trama_schedule_constant(int64_t warmup);            /* 1 after the warm-up */
-trama_schedule trama_schedule_cosine(int64_t steps, double floor); /* from 1 down to floor, in [0, 1], where it stays */
+trama_schedule trama_schedule_constant(int64_t warmup);            /* factor 1 after the warm-up */
+trama_schedule trama_schedule_cosine(int64_t steps, double floor); /* cosine from 1 to floor in [0, 1], then floor */
 trama_schedule trama_schedule_step(int64_t every, double factor);  /* factor^(n / every), rounded down; factor > 0 */
-/* Smith & Topin 2018, as PyTorch's OneCycleLR: along cosines from 1/25 to 1 over 0.3 of the steps, then down to
- * 1/25e4. */
+/* One cycle of Smith & Topin 2018, as PyTorch's OneCycleLR: along cosines from 1/25 to 1 over 0.3 of the steps, then
+ * down to 1/25e4. */
 trama_schedule trama_schedule_one_cycle(int64_t steps);
 
 /* Loss scaling, for element types in which small gradients underflow: the loss is multiplied by a scale before it is
@@ -55,7 +55,7 @@ typedef struct trama_loss_scale {
     double growth, backoff; /* >= 1; in (0, 1]; both 1: the scale stays */
     int64_t interval;       /* >= 1 */
 } trama_loss_scale;
-trama_loss_scale trama_loss_scale_dynamic(void); /* 65536, 2, 0.5, 2000, as PyTorch's GradScaler */
+trama_loss_scale trama_loss_scale_dynamic(void); /* initial 65536, growth 2, backoff 0.5, interval 2000, as PyTorch */
 
 /* Records the ops that update one parameter. In a recorded program they read all state as it was before the step. */
 typedef void (*trama_update_rule)(const trama_update *update);
@@ -68,10 +68,10 @@ typedef struct trama_parameter_group {
     const trama_optimizer *optimizer; /* borrowed; NULL: frozen */
 } trama_parameter_group;
 
-/* The functions below fill it in, and the user may change it before trama_minimize, which checks the ranges and copies
- * the options. A rule uses the options of its formula. State and lr have the parameter's type. In bf16 a change of a
- * parameter or an average by less than 2^-9 of it is lost; in f16 adam's squares of small gradients are 0. Keep such
- * parameters in f32, and cast them where they are used. */
+/* An optimizer: a rule and its options. The functions below fill it in, and the user may change it before
+ * trama_minimize, which checks the ranges and copies the options. A rule uses the options of its formula. State and lr
+ * have the parameter's type. In bf16 a change of a parameter or an average by less than 2^-9 of it is lost; in f16
+ * adam's squares of small gradients are 0. Keep such parameters in f32, and cast them where they are used. */
 struct trama_optimizer {
     const char *name; /* for messages and names of state; borrowed */
     trama_update_rule rule;   /* updates one parameter */
@@ -90,14 +90,17 @@ struct trama_optimizer {
     const trama_parameter_group *groups; /* [n_groups]; borrowed */
 };
 
-/* g += weight_decay w; with momentum b = momentum b + g, and then g = b, or g += momentum b for nesterov; w -= lr g. */
+/* Makes the optimizer sgd: g += weight_decay w; with momentum b = momentum b + g, and then g = b, or g += momentum b
+ * for nesterov; w -= lr g. */
 trama_optimizer trama_sgd(double lr); /* no momentum, no decay */
-/* Kingma & Ba 2015, algorithm 1, after g += weight_decay w: betas 0.9 0.999, eps 1e-8, no decay. */
+/* Makes the optimizer adam: Kingma & Ba 2015, algorithm 1, after g += weight_decay w: betas 0.9 0.999, eps 1e-8, no
+ * decay. */
 trama_optimizer trama_adam(double lr);
-/* Loshchilov & Hutter 2019, algorithm 2, with the decay lr weight_decay w. Defaults as adam, weight_decay 0.01. */
+/* Makes the optimizer adamw: Loshchilov & Hutter 2019, algorithm 2, with the decay lr weight_decay w. Defaults as adam,
+ * weight_decay 0.01. */
 trama_optimizer trama_adamw(double lr);
-/* You et al. 2020, algorithm 2: w -= lr (|w| / |update|) update, where update is adam's plus weight_decay w; w -= lr
- * update where a norm is 0. Defaults as adamw, eps 1e-6. */
+/* Makes the optimizer lamb: You et al. 2020, algorithm 2, w -= lr (|w| / |update|) update, where update is adam's plus
+ * weight_decay w; w -= lr update where a norm is 0. Defaults as adamw, eps 1e-6. */
 trama_optimizer trama_lamb(double lr);
 /* A user-defined optimizer. Its other options are 0 until the user sets them, and nothing is clipped. */
 trama_optimizer trama_optimizer_define(const char *name, double lr, trama_update_rule rule);
