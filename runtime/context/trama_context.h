@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context: what one OS process brings to Trama (communicator, cores, log) from trama_start to trama_stop. */
+/* The context: the communicator, cores, GPUs and log of one OS process from trama_start to trama_stop. */
 #ifndef TRAMA_CONTEXT_H
 #define TRAMA_CONTEXT_H
 
@@ -7,106 +7,133 @@
 
 TRAMA_API_BEGIN
 
-typedef struct trama_context trama_context; /* one a process is live at a time */
+typedef struct trama_context trama_context; /* at most one is live in a process */
 
-/* How bad it is what a log function is told. */
+/* Severity of a message to a log function. */
 typedef enum trama_log_level {
-    TRAMA_LOG_ERROR,   /* what was asked for was not done */
-    TRAMA_LOG_WARNING, /* it was, but not as well as it could be */
-    TRAMA_LOG_INFO     /* good to know */
+    TRAMA_LOG_ERROR,   /* an action failed */
+    TRAMA_LOG_WARNING, /* an action succeeded, but slower or less completely than it could */
+    TRAMA_LOG_INFO     /* information */
 } trama_log_level;
 
-/* On what the processes of a mesh run. */
+/* The kinds of places on which the processes of a mesh run. */
 typedef enum trama_device {
-    TRAMA_DEVICE_DEFAULT, /* what TRAMA_DEVICE says (cpu, gpu or auto), else TRAMA_CPU */
+    TRAMA_DEVICE_DEFAULT, /* the variable TRAMA_DEVICE (cpu, gpu or auto), else TRAMA_CPU */
     TRAMA_CPU,            /* the cores of each rank: one place for each NUMA domain */
-    TRAMA_GPU,            /* the rank's GPUs, one place each; what has no kernel for GPUs its cores do */
+    TRAMA_GPU,            /* the rank's GPUs, one place each; ops without a GPU kernel run on the rank's cores */
     TRAMA_AUTO            /* both: the places of cores first, then the GPUs; only cores where there is no GPU */
 } trama_device;
 
-/* Options of a context. A zeroed one takes every default; where a variable of the environment is named, it stands in
- * for a value of 0. All ranks give the same values, but for log,
- * device and gpu_memory. */
+/* Options of a context. A zeroed struct takes every default. An environment variable that a comment names replaces a
+ * value of 0. All ranks give the same values, except for log, device and gpu_memory. */
 typedef struct trama_config {
-    size_t size;              /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
-    const void *communicator; /* address of an MPI_Comm, duplicated by trama_start; NULL: MPI_COMM_WORLD where MPI is
-                                 initialised or a launcher started the program, else this process alone */
-    int workers;              /* CPU workers of this rank, TRAMA_WORKERS; 0: the cores it may use (binding, control
-                                 groups), shared fairly with the other ranks of the node; one core is kept for messages
-                                 where a rank of several has 8 or more */
-    int max_in_flight;               /* steps in flight at most, up to 64, TRAMA_MAX_IN_FLIGHT; 0: 2, or up to 8 where the inputs of a
-                                 step take 64 KiB or less, as long as all are at most 256 tasks and messages. Each
-                                 step in flight has buffers for its inputs */
-    int max_tiles;                 /* into how many tiles an op is cut at most, TRAMA_MAX_TILES; 0: the workers of a place. Fix it
-                                 for equal bits on unlike machines */
-    int64_t grain_flops;      /* least work worth one task; 0: 2e6 flop */
-    int64_t grain_bytes;      /* 0: 64 KiB */
-    int64_t staging_bytes;   /* bytes of message buffers that one change of layout has on a place at most (but for 128
-                                 bytes of each term of a sum), TRAMA_STAGING_BYTES; 0: 64 MiB. Larger messages are
-                                 cut, or lie in the tensors */
-    int64_t nominal;          /* extent taken for TRAMA_ANY when layouts are completed; 0: 1024. Halved until
-                                 every tensor has at most 2^60 bytes */
-    int watchdog;             /* seconds without progress until a wait reports, TRAMA_WATCHDOG; 0: 30 */
-    trama_device device;  /* TRAMA_DEVICE. The GPUs of a rank are those that CUDA_VISIBLE_DEVICES leaves it; ranks of a
-                             node that see the same ones divide them, or share them where there are fewer */
-    int64_t gpu_memory;   /* bytes that Trama's tensors take of each GPU at most, TRAMA_GPU_MEMORY; 0: what is free at the
-                             start but for 1/8 or 1 GiB, whichever is less, divided by the ranks that share it. What
-                             does not fit at a time stays in the host's memory */
-    const char *trace; /* a folder for the trace of all ranks, TRAMA_TRACE, which `trama trace FOLDER` reads; made where
-                          it is not there, and the prof_file_* and about_* of an earlier trace go. NULL: no trace, at no
-                          cost. All ranks give one or none, and the communicator has all ranks of MPI_COMM_WORLD; a
-                          StarPU that the program runs is not traced from here. Later contexts of a process write to
-                          FOLDER.2, and so on. Takes 2 KB a task, and 15 MB a second on a rank that waits for messages.
-                          A trace is whole after trama_stop; exit() keeps what was recorded, a signal what had been
-                          written to disk by then (every STARPU_TRACE_BUFFER_SIZE MB, 64) */
-    bool check_calls;  /* every collective call is compared over the ranks, TRAMA_CHECK_CALLS=1: for debugging. Where two
-                          ranks make different calls, or on other values or shapes, all ranks get E_ORDER with a message
-                          that has both calls and their lines, and from every later collective call again: see
-                          trama_compile for the programs, which are always compared */
-    bool
-        map_by_order; /* process i of n fills the ranks in blocks, as on meshes with weights, TRAMA_MAP_BY_ORDER=1; else
-                         by traffic and distance */
-    bool verify; /* the plans of all ranks are made and verified on each before a target first runs, TRAMA_VERIFY=1 */
-    bool no_fusion;         /* one task an op: for comparisons */
+    size_t size; /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
+
+    /* Address of an MPI_Comm, which trama_start duplicates. NULL: MPI_COMM_WORLD where MPI is initialised or a launcher
+     * started the program, else this process alone. */
+    const void *communicator;
+
+    /* CPU workers of this rank, TRAMA_WORKERS. 0: the cores that the rank may use (binding, control groups), shared
+     * fairly with the other ranks of the node. With several ranks, a rank of 8 cores or more keeps one core for
+     * messages. */
+    int workers;
+
+    /* Most runs in flight of an executable, 1 to 64, TRAMA_MAX_IN_FLIGHT. Each run in flight has buffers for its
+     * inputs. 0: 2; or up to 8 where the inputs of a run take 64 KiB or less and the runs in flight have at most 256
+     * tasks and messages in all. */
+    int max_in_flight;
+
+    /* Most tiles of one op, TRAMA_MAX_TILES; 0: the workers of a place. A fixed number gives equal bits on machines
+     * with different numbers of workers. */
+    int max_tiles;
+
+    int64_t grain_flops; /* least work worth one task; 0: 2e6 flop */
+    int64_t grain_bytes; /* least bytes worth one task; 0: 64 KiB */
+
+    /* Most bytes of staging buffers that one change of layout has on a place, TRAMA_STAGING_BYTES; 0: 64 MiB. Each term
+     * of a sum may take 128 bytes more. Larger messages are cut, or are sent from and received in the tensors. */
+    int64_t staging_bytes;
+
+    /* Extent taken for TRAMA_ANY when layouts are completed; 0: 1024. It is halved until every tensor has at most 2^60
+     * bytes. */
+    int64_t nominal;
+
+    int watchdog; /* seconds without progress after which a wait reports, TRAMA_WATCHDOG; 0: 30 */
+
+    /* TRAMA_DEVICE. A rank has the GPUs that CUDA_VISIBLE_DEVICES leaves it. Ranks of a node that see the same GPUs
+     * divide them; where there are fewer GPUs than ranks, ranks share one. */
+    trama_device device;
+
+    /* Most bytes that Trama's tensors take of each GPU, TRAMA_GPU_MEMORY. 0: the memory free at the start, less 1/8 of
+     * it or 1 GiB, whichever is less, divided by the ranks that share the GPU. Tensors that do not fit at a time stay
+     * in the host's memory. */
+    int64_t gpu_memory;
+
+    /* Folder for the trace of all ranks, TRAMA_TRACE; `trama trace FOLDER` reads it. NULL: no trace, at no cost. All
+     * ranks give a folder or none does, and the communicator has all ranks of MPI_COMM_WORLD. trama_start makes the
+     * folder and removes the prof_file_* and about_* of an earlier trace in it. Later contexts of a process write to
+     * FOLDER.2, and so on. An adopted StarPU is not traced. A trace takes 2 KB a task, and 15 MB a second on a rank
+     * that waits for messages. It is complete after trama_stop. After exit() it has all events recorded before; after a
+     * signal it has the events written to disk before (every STARPU_TRACE_BUFFER_SIZE MB, 64). */
+    const char *trace;
+
+    /* Compare every collective call over the ranks, TRAMA_CHECK_CALLS=1: for debugging. Where two ranks make different
+     * calls, or pass different values or shapes, all ranks get E_ORDER with both calls and their lines, and again from
+     * every later collective call. Programs are compared always (trama_compile). */
+    bool check_calls;
+
+    /* Fill the ranks in blocks with processes 0, 1, ... of a mesh, as on meshes with weights, TRAMA_MAP_BY_ORDER=1;
+     * else processes are placed by traffic and distance. */
+    bool map_by_order;
+
+    bool verify;    /* make and verify the plans of all ranks on each before a target first runs, TRAMA_VERIFY=1 */
+    bool no_fusion; /* one task an op: for comparisons */
     bool keep_blas_kernels; /* do not re-select the kernels of a BLAS that does not know this CPU */
     bool tf32;              /* products of f32 on GPUs round their operands to 10 bits of mantissa, TRAMA_TF32=1 */
-    bool nccl_sums; /* terms on several GPUs are summed by NCCL, TRAMA_SUM=nccl, in an order that it chooses: less moves.
-                       All replicas then have equal bits, but no longer the bits of places without NCCL, of other
-                       numbers of GPUs to a rank or other versions of NCCL. Else (TRAMA_SUM=fixed) sums are made in the
-                       order of processes, as everywhere */
+
+    /* Let NCCL sum terms on several GPUs, in an order that NCCL chooses, TRAMA_SUM=nccl: fewer bytes move. All replicas
+     * then have equal bits, but these differ from the bits of places without NCCL, of another number of GPUs of a rank
+     * and of other versions of NCCL. Else (TRAMA_SUM=fixed) sums are made in the order of processes, as everywhere. */
+    bool nccl_sums;
+
     void (*log)(void *data, trama_log_level level, const char *text); /* NULL: warnings and errors to stderr */
-    void *log_data; /* what log is given as data */
-    /* Told why Trama ends the process by abort(), on any thread; runtime/README.md lists the cases. It may end the process
-     * itself, as by MPI_Abort. NULL: log is told, as an error. */
+    void *log_data;                                                   /* first argument of log */
+
+    /* Receives the reason before Trama ends the process by abort(), on any thread; runtime/README.md lists the cases.
+     * It may end the process, for example by MPI_Abort. NULL: log gets the reason as an error. */
     void (*fatal)(void *data, const char *text);
-    void *fatal_data; /* what fatal is given as data */
+    void *fatal_data; /* first argument of fatal */
 } trama_config;
 
-/* Starts Trama. Collective over the communicator. config may be NULL. One live context per OS process; start and stop
- * as often as one likes. Several ranks need MPI_THREAD_MULTIPLE where the program initialises MPI; where Trama does, it
- * finalises it at exit. StarPU is started, or adopted where the program has. Errors: E_ORDER where one is live already,
- * E_ARGUMENT, E_SYSTEM, with an equal status on all ranks; then *context is NULL. */
+/* Starts Trama. Collective over the communicator. config may be NULL. One context is live per OS process at a time;
+ * start and stop may be repeated. A program that initialises MPI and has several ranks asks MPI for
+ * MPI_THREAD_MULTIPLE; where Trama initialises MPI, it finalises MPI at exit. Trama starts StarPU, or adopts the StarPU
+ * that the program has started. Errors: E_ORDER where a context is live, E_ARGUMENT, E_SYSTEM, the same status on all
+ * ranks; *context is then NULL. */
 trama_status trama_start(const trama_config *config, trama_context **context);
 
-/* trama_start with a communicator as Fortran has it, an MPI_Fint, in place of the configuration's. E_ARGUMENT where MPI
- * is not initialised, E_UNSUPPORTED without MPI. */
+/* trama_start with a communicator of Fortran, an MPI_Fint, in place of config->communicator. E_ARGUMENT where MPI is
+ * not initialised, E_UNSUPPORTED without MPI. */
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context);
 
-/* Ends it. Collective. Waits for all work, frees what the context holds, nulls *context; NULL is allowed. Executables
- * must have been destroyed and wrapped tensors released (E_ORDER otherwise, and nothing is done). Where the ranks made
- * different calls (trama_config.check_calls), or compiled different programs, it does all that and answers E_ORDER, too.
- * A program may also end without it: by return from main, by exit, on an error of one rank, or by unloading the library
- * (dlclose). Trama then waits for the tasks of this rank, and ends StarPU, and MPI where it started that, if all ranks
- * end within 5 s (or config.watchdog) of each other; else the rank ends alone and the launcher ends the job. The exit
- * status stays the program's. A child of fork has no context: there every call that takes one, or an executable,
- * answers E_ORDER. */
+/* Ends Trama. Collective. Waits for all work, frees the context and nulls *context; NULL is allowed. Executables must
+ * have been destroyed and wrapped tensors released; otherwise it does nothing and answers E_ORDER. It ends everything
+ * and answers E_ORDER as well where the ranks made different calls (trama_config.check_calls) or compiled different
+ * programs.
+ *
+ * A program may also end without trama_stop: by return from main, by exit, on an error of one rank, or by unloading the
+ * library (dlclose). Trama then waits for the tasks of this rank. If all ranks end within 5 s (or config.watchdog) of
+ * each other, it ends StarPU, and MPI where it started MPI; else the rank ends alone and the launcher ends the job. The
+ * exit status stays the program's.
+ *
+ * A child of fork has no context: every call that takes a context or an executable answers E_ORDER there. */
 trama_status trama_stop(trama_context **context);
 
-int trama_context_rank(const trama_context *context);  /* of this process in the communicator; -1 for NULL */
-int trama_context_ranks(const trama_context *context); /* ranks in the communicator; 0 for NULL */
+int trama_context_rank(const trama_context *context);  /* rank of this process in the communicator; -1 for NULL */
+int trama_context_ranks(const trama_context *context); /* number of ranks in the communicator; 0 for NULL */
 
-/* Versions, topology, ranks, which processors the rank may use, its workers and where they are bound, how messages are
- * driven and why, places: a text of several lines, which trama_text_free frees. NULL for NULL. */
+/* A text of several lines, which trama_text_free frees: versions, topology, ranks, the processors that the rank may
+ * use, its workers and their cores, how messages are driven and why, places. NULL for NULL. */
 char *trama_context_describe(const trama_context *context);
 
 TRAMA_API_END

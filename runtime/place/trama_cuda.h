@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For kernels on GPUs: streams with their own type. trama.h does not include this header, so that programs without CUDA
- * need none of its headers; it is installed where Trama was built with CUDA. */
+/* The CUDA stream of a GPU kernel. trama.h does not include this header, so programs without CUDA need no header of
+ * CUDA. The header is installed where Trama was built with CUDA. */
 #ifndef TRAMA_CUDA_H
 #define TRAMA_CUDA_H
 
 #include <cuda_runtime_api.h>
 
-/* The stream that a kernel of an op of one's own is given (trama_op_definition.cuda). */
+/* The stream that the GPU kernel of a user's op receives (trama_op_definition.cuda). */
 static inline cudaStream_t trama_cuda_stream(void *stream)
 {
     return (cudaStream_t)stream;
