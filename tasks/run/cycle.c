@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cycle of a target that merges gradients: which micro-step the next run is, what it counts, and whether it ends
- * the cycle. All of it is known when a run is submitted, so other micro-steps have no task and no message of what ends
- * one. */
+/* The cycle of a target that accumulates gradients: which micro-step the next run is, its weight, and whether it ends
+ * the cycle. This is known when a run is submitted, so only the last micro-step has the tasks and messages that apply
+ * the gradients. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "trama_optimizer.h"
 #include "trama_state.h"
 
-/* Feeds what is not fed already, or all. */
+/* Feeds the scalars that have changed, or all. */
 static trama_status feed(trama_where where, trama_executable *e, target_state *t, const double *values, bool all)
 {
     trama_status status = TRAMA_OK;
@@ -32,7 +32,7 @@ trama_status cycle_begin(trama_executable *e, target_state *t)
     return merge->k && !status ? feed(merge->where, e, t, values, true) : status;
 }
 
-/* The extent of the first dim that is only known when fed, among the inputs of the target; 1 where there is none. */
+/* The number of samples: the extent of the first TRAMA_ANY dim of the target's first input that has one; else 1. */
 static double samples(const trama_executable *e, const target_state *t)
 {
     int first = -1;
@@ -52,7 +52,8 @@ static double samples(const trama_executable *e, const target_state *t)
     return (double)extent;
 }
 
-/* A flush adds nothing; only what ends the cycle reads the scale. */
+/* The scalars of the next micro-step, and the cycle after it. A flush adds no samples; only the end of a cycle reads
+ * the scale. */
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next)
 {
     bool mean = !(t->form[TARGET_RUN].target->merge.how & TRAMA_MERGE_SUM), begins = !t->cycle.at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that fail. */
+/* Failed kernels. */
 #include "faults.h"
 
 #include <stdio.h>

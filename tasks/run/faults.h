@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first kernel of an executable that failed on this rank. It does not know what the others know of it. */
+/* The first failed kernel of an executable on this rank. It knows nothing of other ranks. */
 #ifndef FAULTS_H
 #define FAULTS_H
 
@@ -9,15 +9,15 @@
 #include "trama_op.h"
 
 typedef struct faults {
-    const trama_context *context; /* whose log is told */
-    atomic_bool claimed, told;    /* told: message stands, and is not changed any more */
+    const trama_context *context; /* its log gets the message */
+    atomic_bool claimed, told;    /* told: the message is complete and final */
     char message[900];
 } faults;
 
-/* Fits work.failed, the argument being the faults: from any thread. The first one is kept, and logged. */
+/* A function for work.failed, arg a faults *; any thread may call it. It keeps and logs the first failure. */
 void faults_note(void *arg, trama_where where, const trama_op *op, trama_status status, const char *message);
 
-/* E_KERNEL with the message, if there is one. */
+/* E_KERNEL with the message where a kernel has failed, else TRAMA_OK. */
 trama_status faults_status(const faults *f);
 
 #endif

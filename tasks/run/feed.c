@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Feeding and writing: host data into the shards of this rank. */
+/* Feeding and writing: copies host data into the shards of this rank. */
 #include <string.h>
 
 #include "executable.h"
@@ -8,7 +8,7 @@
 
 /* ---- Feeding ---- */
 
-/* Extents as the input has them, of a tensor that can be; else adds why. */
+/* Whether the input can have the shape; else adds the reason to why. */
 static bool shape_fits(const trama_value *v, trama_shape shape, text *why)
 {
     bool fits = shape.ndim == v->shape.ndim;
@@ -50,7 +50,7 @@ trama_status input_buffers(trama_executable *e, const trama_value *v, trama_shap
     return TRAMA_OK;
 }
 
-/* Whether it is an input that can have the shape. */
+/* Checks that value is an input, outside eager mode, that can have the shape. */
 static trama_status check_input(trama_where where, trama_executable *e, const char *call, const trama_value *value,
                                 trama_shape shape)
 {
@@ -117,7 +117,7 @@ static trama_status check_pieces(trama_where where, const plan_dist_value *h, co
     return TRAMA_OK;
 }
 
-/* A box in memory of its own, row-major. */
+/* A view of a box in a row-major buffer without gaps. */
 static trama_view packed_view(const void *data, trama_dtype dtype, const box *b)
 {
     trama_shape local = trama_shape_of(b->ndim, b->n);
@@ -148,8 +148,8 @@ trama_status trama_feed_local_at(trama_where where, trama_executable *e, const t
 
 /* ---- The boxes that will be fed ---- */
 
-/* What this rank would hold of the input. Asking is not collective, so that it must leave what runs share alone: the
- * plans for questions are kept beside. */
+/* This rank's boxes of the input. The question is not collective, so it must not change the cache that all ranks keep
+ * alike: its plans go into another cache, e->asked. */
 static trama_status ask_boxes(trama_where where, trama_executable *e, const char *call, const trama_value *input,
                               trama_shape shape, const plan_dist_value **found)
 {

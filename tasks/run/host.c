@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between host memory and the shards of this rank. */
+/* Copies between host memory and the shards of this rank. */
 #include "host.h"
 
-/* A whole tensor in host memory, seen as the box b. */
 trama_view host_view(const void *data, trama_dtype dtype, trama_shape shape, const box *b)
 {
     trama_view v = {.data = (void *)data, .dtype = dtype, .ndim = shape.ndim};
@@ -32,7 +31,8 @@ trama_status host_to_piece(instance *in, const plan_local_box *piece, const tram
     return TRAMA_OK;
 }
 
-/* Of a P(sum) the first process along the axis holds the value, the others 0; of other kinds all hold the value. */
+/* Whether the box is a zero term. With P(sum) the first process along the axis holds the value and the others 0; with
+ * other kinds of P all hold the value. */
 static bool holds_zero(const plan_dist_value *h, const plan_local_box *piece)
 {
     int coordinate[TRAMA_MAX_AXES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan with its memory: every shard of the plan bound to a buffer, every step lowered to a ready task or message. */
+/* A plan with its memory: every shard bound to a buffer, every step lowered to a task template or a message. */
 #ifndef INSTANCE_H
 #define INSTANCE_H
 
@@ -11,11 +11,11 @@
 #include "shard.h"
 #include "work.h"
 
-/* A step, lowered: submitting it is a copy of a struct. */
+/* A lowered step: to submit it is to copy a struct. */
 typedef struct lowered {
     struct starpu_task task; /* template; cl_arg is the work */
     work work;
-    int n_handles;           /* above STARPU_NMAXBUFS they go in dyn_handles */
+    int n_handles; /* above STARPU_NMAXBUFS they go in dyn_handles */
     starpu_data_handle_t *handles;
     enum starpu_data_access_mode *modes;
     step_kind kind;
@@ -28,85 +28,89 @@ typedef struct lowered {
 
 /* The steps lowered for one choice of slots of the imports. */
 typedef struct lowering {
-    arena memory; /* of all below */
+    arena memory; /* of all fields below */
     int n;
     lowered *steps;
-    shard **shards; /* [plan->shards] those within others that change are the lowering's own */
+    shard **shards; /* [plan->shards]; the lowering owns those that lie within shards that change */
     int n_used;
     struct use {
         shard *s;
         int reads; /* by one submission */
         bool writes;
     } *used;    /* [n_used] */
-    int *slots; /* [imports] of their owners */
+    int *slots; /* [imports] the slot of each owner in use */
 } lowering;
 
-/* What a plan is about, kept as long as an instance of it lives. */
+/* A compiled plan: the plan with the program, rules and shapes that it refers to. It outlives its instances. */
 typedef struct compiled_plan {
     const trama_program *program;
     plan *plan;
-    trama_rule *rules;   /* [node id] */
-    trama_shape *shapes; /* [value id] */
-    int *forms;          /* [value id] eager mode: equal numbers for values that are stored alike */
-    int users;           /* instances */
+    trama_rule *rules;        /* [node id] */
+    trama_shape *shapes;      /* [value id] */
+    int *forms;               /* [value id] eager mode: equal numbers for values of one form (eager_key.c) */
+    int users;                /* instances */
     const gpu_group **groups; /* [plan->groups] of the context; NULL before the first instance */
-    faults *faults;      /* where kernels that fail are told; NULL: there is none that can */
-    char **names;        /* [value id] for traces and messages, of values that have shards */
-    int64_t gpu_bytes;   /* of the step that takes most of a GPU at a time, and what it is; 0 */
+    faults *faults;           /* where failed kernels are noted; NULL: no kernel can fail */
+    char **names;             /* [value id] for traces and messages; NULL for values without shards */
+    int64_t gpu_bytes;        /* most memory that a step takes of a GPU, and that step; 0: none */
     char gpu_step[TRAMA_GPU_TASK_ROOM];
-    size_t instance_bytes, lowering_bytes; /* what the last ones took */
+    size_t instance_bytes, lowering_bytes; /* arena bytes of the last ones */
 } compiled_plan;
 
 typedef struct instance instance;
 struct instance {
     trama_context *context;
-    compiled_plan *of;             /* borrowed */
-    int holders;               /* the executable, and instances that import from it */
-    const struct trama_wrapped *host; /* its shards are the host's: what it was wrapped as; NULL */
-    int n_slots;               /* copies of the shards of source SHARD_INPUT, so that several steps may be in flight */
-    int slot;                  /* the copy in use */
-    int64_t *slot_used;        /* [n_slots] number of the last run that reads a copy; -1 */
-    shard **shards;            /* [n_slots][plan->shards]; NULL for imports */
+    compiled_plan *of;                /* borrowed */
+    int holders;                      /* the executable, and instances that import from it */
+    const struct trama_wrapped *host; /* the wrapped tensor whose memory its shards are; NULL */
+    int n_slots;                      /* copies of the shards of source SHARD_INPUT, one for each run in flight */
+    int slot;                         /* the copy in use */
+    int64_t *slot_used;               /* [n_slots] number of the last run that reads a copy; -1 */
+    shard **shards;                   /* [n_slots][plan->shards]; NULL for imports */
     struct owner {
-        instance *in;          /* that made the shard; held */
+        instance *in; /* the instance that made the shard; held */
         int shard;
     } *owners;                 /* [plan->imports] */
-    arena memory;              /* of all above */
-    ARRAY(lowering) lowerings; /* few: the slots go round */
+    arena memory;              /* of all fields above */
+    ARRAY(lowering) lowerings; /* one for each choice of slots of the imports */
 };
 
-/* Where a value is: an instance, and its number in that instance's plan. */
+/* A value reference: an instance, and the value's number in its plan. */
 typedef struct value_ref {
     instance *in; /* NULL: nowhere */
     int as;
 } value_ref;
 
-/* Makes the names. */
+/* Sets names, called once the plan is made. */
 void compiled_plan_finish(compiled_plan *b);
 void compiled_plan_clear(compiled_plan *b); /* frees plan, rules, shapes and names */
 
-/* at [value id]: where the values are that it imports; NULL where there are none. E_MEMORY leaves nothing behind. */
-trama_status instance_create(trama_context *context, compiled_plan *of, const value_ref *at, int n_slots, instance **created);
+/* at [value id]: references of the values that the plan imports; NULL where it imports none. E_MEMORY leaves nothing
+ * behind. */
+trama_status instance_create(trama_context *context, compiled_plan *of, const value_ref *at, int n_slots,
+                             instance **created);
 
-/* Lets go of it and nulls *in. The last holder frees it; nothing of it may be under way then. Buffers go back to the pool. */
+/* Lets go of the instance and nulls *in. The last holder frees it, when none of its tasks may be in flight. Buffers go
+ * back to the pool. */
 void instance_release(instance **in);
 
 /* The buffer of a shard, in the copy that its owner uses now, and the view of a region in its buffer. */
 shard *instance_shard(const instance *in, int number);
 
-/* Whether a shard is the instance's own and the same in every run; else it may change with what is fed. */
+/* Whether the instance owns the shard and keeps it in every run; others may change with the fed slot. */
 bool instance_keeps(const instance *in, int number);
 
-/* A shard in the memory of `base`: with its strides, or in a window one element after the other. */
+/* A shard in the memory of `base`: with the strides of base, or in a staging buffer without gaps. */
 shard *instance_lend(const instance *in, const plan_shard *s, const shard *base);
 
-/* For traces: the buffer is called after the value that the shard is of. */
+/* Names the buffer after the shard's value, for traces. */
 void instance_label(const instance *in, const plan_shard *s, shard *bound);
 
 trama_view instance_view(const instance *in, const plan_region *region, const shard *bound);
 
-/* Submits all steps, as the next collective call (its number makes the tags of messages). step: for the watchdog. All ranks
- * do the same; every SYNC_CALLS calls they wait for each other, so that tags, which come round, are never mistaken. */
+/* Submits all steps as the next collective call, whose number makes the tags of messages. step: for the watchdog.
+ * Collective. Ranks wait for each other every SYNC_CALLS calls, so a tag is never reused while a message with it is in
+ * flight. */
 enum { SYNC_CALLS = 64 };
 void instance_submit(instance *in, int64_t step, fence *f);
 

@@ -5,11 +5,11 @@
 
 #include "instance.h"
 
-/* Finds the shards, and makes those that lie within others. */
+/* Sets the shards of the lowering; makes those that lie within others. */
 void lower_shards(const instance *in, lowering *l);
-void lower_free(const instance *in, lowering *l); /* nothing of it is under way */
+void lower_free(const instance *in, lowering *l); /* none of its tasks may be in flight */
 
-/* Fills in *out, which points into itself, the instance and the lowering: it must not move. */
+/* Sets *out, which holds pointers into *out, the instance and the lowering: it must not move. */
 void lower_step(const instance *in, const plan_step *step, lowering *l, lowered *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading: a planned reshard to every rank, and a copy out. */
+/* Reading: a planned reshard to every rank, then a copy out. */
 #include <string.h>
 
 #include "base.h"
@@ -7,18 +7,18 @@
 #include "host.h"
 
 struct trama_reading {
-    trama_executable *e; /* NULL: it was destroyed, and all but where and name went with it */
-    trama_reading *next; /* of the executable */
+    trama_executable *e; /* NULL: it was destroyed, and only where and name are valid */
+    trama_reading *next; /* in the executable's list */
     kept_plan *plan;
     instance *in; /* of the plan; held */
     fence *f;
     trama_where where;
-    char *name; /* of the value: eager values of one shape share their compiled programs */
+    char *name; /* the value's; a compiled program that several eager values share may have another */
 };
 
 /* ---- Buffers to read into ---- */
 
-/* A plan with an instance of its own, that no other reading has now. */
+/* A plan with its own instance, which no other reading uses now. */
 static trama_status reader_for(trama_executable *e, const trama_value *v, value_ref at, const trama_mesh *mesh,
                                const trama_layout *layout, kept_plan **found)
 {
@@ -40,7 +40,8 @@ static trama_status reader_for(trama_executable *e, const trama_value *v, value_
 }
 
 /* The plan, and the instance of it for one reading. */
-static trama_status find_reader(trama_executable *e, const trama_value *v, value_ref at, kept_plan **found, instance **in)
+static trama_status find_reader(trama_executable *e, const trama_value *v, value_ref at, kept_plan **found,
+                                instance **in)
 {
     trama_layout everywhere = layout_uniform(e->readers, TRAMA_REPLICATE);
     trama_status status = (e->session ? session_copy : reader_for)(e, v, at, e->readers, &everywhere, found);
@@ -105,7 +106,7 @@ bool trama_read_ready(const trama_reading *reading)
     return reading && (!reading->e || fence_done(reading->f));
 }
 
-/* Gives back what it has of its executable, which it leaves. */
+/* Gives the reading's plan, instance and fence back and removes it from the executable's list. */
 static void leave(trama_reading *r)
 {
     trama_executable *e = r->e;
@@ -133,7 +134,7 @@ static trama_status free_reading(trama_reading **reading, trama_status status)
     return status;
 }
 
-/* together: all ranks wait for it now, and so can agree on whether a kernel failed. */
+/* together: all ranks wait for it now, so they can agree whether a kernel failed. */
 static trama_status end_reading(trama_reading **reading, void *data, size_t bytes, bool together)
 {
     trama_reading *r = *reading;
@@ -181,7 +182,7 @@ trama_status trama_read_at(trama_where where, trama_executable *e, const trama_v
 /* ---- This rank's boxes ---- */
 
 trama_status dist_value_piece(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
-                        const plan_local_box **piece)
+                              const plan_local_box **piece)
 {
     if (i < 0 || i >= h->pieces.n)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: this rank has %d boxes of %s, there is no box %d", call,
@@ -208,7 +209,8 @@ static trama_status local_piece(trama_executable *e, const trama_value *value, c
                                 const plan_local_box **piece)
 {
     trama_status status = executable_locate(e, NOWHERE, call, value, at);
-    return status ? status : dist_value_piece(NOWHERE, call, value_ref_dist_value(*at), i, trama_value_name(value), piece);
+    return status ? status
+                  : dist_value_piece(NOWHERE, call, value_ref_dist_value(*at), i, trama_value_name(value), piece);
 }
 
 trama_status trama_local_count(trama_executable *e, const trama_value *value, int *n)
@@ -227,7 +229,8 @@ trama_status trama_local_box(trama_executable *e, const trama_value *value, int 
     static const char call[] = "trama_local_box";
     value_ref at;
     trama_status status = executable_locate(e, NOWHERE, call, value, &at);
-    return status ? status : piece_box(NOWHERE, call, value_ref_dist_value(at), i, trama_value_name(value), offset, extent);
+    return status ? status
+                  : piece_box(NOWHERE, call, value_ref_dist_value(at), i, trama_value_name(value), offset, extent);
 }
 
 trama_status trama_read_local(trama_executable *e, const trama_value *value, int i, void *data, size_t bytes)
@@ -257,7 +260,7 @@ static void number_text(text *out, const void *data, trama_dtype dtype, int64_t 
     case TRAMA_F64:
         text_add(out, "%.17g", ((const double *)data)[i]);
         break;
-    case TRAMA_BF16: /* as many digits as tell all of them apart */
+    case TRAMA_BF16: /* enough digits for distinct texts of distinct numbers */
         text_add(out, "%.4g", element_of(dtype, data, i));
         break;
     case TRAMA_F16:
@@ -314,7 +317,8 @@ trama_status trama_print_at(trama_where where, trama_executable *e, const trama_
     trama_shape shape = at.in->of->shapes[at.as];
     size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(value->dtype);
     void *data = trama_try_alloc(bytes);
-    status = read_now(where, "trama_print", e, value, data, bytes); /* without memory this rank takes part all the same */
+    /* Without memory this rank still takes part: data is NULL. */
+    status = read_now(where, "trama_print", e, value, data, bytes);
     if (!status && !data)
         status =
             trama_fail(where, TRAMA_E_MEMORY, "trama_print: no memory for the %zu bytes of %s", bytes, value->name);

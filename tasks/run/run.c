@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running targets: a plan for each set of fed extents, replayed. */
+/* Running targets: each set of fed extents has a plan, which its runs submit again. */
 #include <string.h>
 
 #include "executable.h"
@@ -35,8 +35,8 @@ static bool is_fed(const trama_executable *e, const target_form *t, int i)
     return i >= t->carried && e->program->values.at[t->leaves.at[i]]->kind == VALUE_INPUT;
 }
 
-/* All that differs between the plans of a target: the run that it goes on from, the shapes of its inputs, and whose
- * memory they are in. */
+/* The key of the target's plan: the instance whose values it carries on, and for each input its shape and the wrapped
+ * tensor that it lies in. */
 static plan_key key_now(const trama_executable *e, target_form *t)
 {
     t->fed.n = 0;
@@ -53,7 +53,8 @@ static plan_key key_now(const trama_executable *e, target_form *t)
     return (plan_key){PLAN_TARGET, t->target, t->fed.at, (size_t)t->fed.n * sizeof *t->fed.at};
 }
 
-/* Whose plan has leaf i, and as which number; before: of the run that the target goes on from. */
+/* The plan that has leaf i, and the leaf's number there. before: the plan of the form whose values this form carries
+ * on. */
 static const compiled_plan *leaf_of(const trama_executable *e, const target_form *t, const compiled_plan *before, int i,
                                     int *as)
 {
@@ -65,7 +66,7 @@ static const compiled_plan *leaf_of(const trama_executable *e, const target_form
     return at.in->of;
 }
 
-/* Shapes for the extents fed, and the factor tables that follow. */
+/* Sets the shapes and rules for the fed extents. */
 static trama_status resolve_target(const trama_executable *e, const target_form *t, const compiled_plan *before,
                                    compiled_plan *of)
 {
@@ -123,7 +124,7 @@ static trama_status make_plan(trama_executable *e, target_form *t, const compile
     return context_agree(e->context, "trama_run", status ? status : instantiate(e, t, s, in));
 }
 
-/* It holds all instances that its key names, also those of which this rank has no piece: so all ranks forget the same
+/* The plan holds all instances of its key, even where this rank has no box of them, so that all ranks drop the same
  * plans. */
 static void keep_plan(trama_executable *e, const target_form *t, const plan_key *key, compiled_program *s, instance *in)
 {
@@ -200,7 +201,7 @@ static trama_status ready_target(trama_where where, trama_executable *e, target_
     return status;
 }
 
-/* The values that the form carries on with are in this instance from now on. */
+/* Sets the instance that has the values which the form carries on. */
 static void carry(target_form *t, instance *in)
 {
     if (!t->carried)
@@ -210,7 +211,7 @@ static void carry(target_form *t, instance *in)
     t->from = in;
 }
 
-/* Each is held, so that it stays where there is no room for the next one. */
+/* Finds or makes the plan of each form. Each instance is held, so that the search for the next one does not drop it. */
 static trama_status ready_forms(trama_where where, trama_executable *e, target_state *of, target_run run, instance **in)
 {
     trama_status status = TRAMA_OK;
@@ -280,9 +281,9 @@ trama_status trama_run_at(trama_where where, trama_executable *e, const trama_ta
     return status;
 }
 
-/* ---- Questions: not collective, so that a plan which no run has made is made to be looked at only ---- */
+/* ---- Questions: not collective, so they make a missing plan for themselves only ---- */
 
-/* The plan of a form, in *own where none is there. */
+/* The plan of a form from the cache, else made in *own. */
 static trama_status find_plan(trama_executable *e, target_form *t, const compiled_plan *before, const char *call,
                               compiled_plan *own, const compiled_plan **found)
 {

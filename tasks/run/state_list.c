@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lives from run to run, as a list: all that a checkpoint must have. How it is read and written is not known here.
- */
+/* The list of the values that live from run to run, for checkpoints. It reads and writes none of them. */
 #include <string.h>
 
 #include "executable.h"
 #include "trama_state.h"
 
-/* Buffers of merged gradients are there once a cycle has more than one micro-step. */
+/* Buffers of merged gradients exist once a cycle has more than one micro-step. */
 static bool is_listed(const trama_executable *e, const trama_value *v)
 {
     return v && value_is_state(v) && (!v->state.terms || (v->id < e->n_value_refs && e->at[v->id].in));

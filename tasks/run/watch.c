@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readings in a queue, handed out so many calls later. How a value is read is read.c's. */
+/* A queue of readings, each given `lag` calls after its start. read.c reads the values. */
 #include "executable.h"
 #include "trama_watch.h"
 
 struct trama_watch {
-    trama_executable *e;     /* NULL: it was destroyed */
-    trama_watch *next;       /* of the executable */
-    int lag, first, n;       /* readings under way: n of them, the oldest at first */
+    trama_executable *e;     /* NULL: destroyed */
+    trama_watch *next;       /* in the executable's list */
+    int lag, first, n;       /* n readings in the ring, the oldest at index first */
     trama_reading **reading; /* [lag + 1], a ring */
 };
 
