@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrapping the host's arrays: handles on the memory, who uses it, and giving it back. Checks are in wrap_boxes.c, what
- * moves into and out of them in wrap_move.c. */
+/* Wrapping the host's arrays: handles on their memory, their users, their release. wrap_boxes.c has the checks,
+ * wrap_move.c the moves into and out of them. */
 #include "wrap.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static void wrapped_free(trama_wrapped *w)
     free(w);
 }
 
-/* The memory is the host's alone again. */
+/* Unregisters the handles: the host alone uses the memory again. */
 static void unbind(trama_wrapped *w)
 {
     const plan *p = w->s->of.plan;
@@ -28,7 +28,7 @@ static void unbind(trama_wrapped *w)
     w->f = NULL;
 }
 
-/* Handles on the boxes' memory, under the plan's shards. */
+/* Registers the boxes' memory as the plan's shards. */
 static trama_status bind(trama_wrapped *w, const trama_host_box *pieces)
 {
     const plan *p;
@@ -147,7 +147,7 @@ static void let_go(trama_wrapped *w)
         wrapped_free(w);
 }
 
-/* What the host has taken back and no plan is bound to. Its plans serve nobody any more. */
+/* Drops the plans of released tensors, and lets go of the tensors that no plan holds then. */
 static void forget_released(trama_executable *e)
 {
     int n = 0;
@@ -223,8 +223,7 @@ trama_status trama_release(trama_wrapped **wrapped)
         status = wait_for(w);
     if (status)
         return status;
-    status = wrapped_call(NOWHERE, w->context, "trama_release", w->name,
-                          NULL); /* which gives the memory back all the same */
+    status = wrapped_call(NOWHERE, w->context, "trama_release", w->name, NULL); /* an error does not stop the release */
     if (!status)
         status = context_barrier(w->context, "trama_release");
     plan_cache_free(&w->moves);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The boxes that a host states: checks on each rank, and the table that all ranks make of them. */
+/* The host's boxes: checks on each rank, and the table of all ranks' boxes. */
 #include <string.h>
 
 #include "hash.h"
@@ -25,7 +25,7 @@ void boxes_strides(const trama_host_box *piece, int ndim, int64_t *stride)
         stride[d] = given ? piece->stride[d] : step;
 }
 
-/* Dims of more than one element, by their strides. */
+/* Sorts the dims of more than one element by their strides; their number. */
 static int sort_dims(const box *b, const int64_t *stride, int *dims)
 {
     int n = 0;
@@ -40,7 +40,8 @@ static int sort_dims(const box *b, const int64_t *stride, int *dims)
     return n;
 }
 
-/* Elements from the first one to behind the last one; 0 where some share their memory, or it cannot be counted. */
+/* Number of elements from the first to the last in memory, gaps included; 0 where elements share memory or the number
+ * overflows. */
 static int64_t span_of(const box *b, const int64_t *stride)
 {
     int dims[TRAMA_MAX_NDIM], n = sort_dims(b, stride, dims);
@@ -109,7 +110,8 @@ static trama_status check_piece(trama_where where, const trama_wrapped *w, int i
     return TRAMA_OK;
 }
 
-/* Two boxes whose first elements are one; boxes that are dealt out block by block may lie among each other. */
+/* Refuses two boxes with the same first element, among at most 64. Spans may overlap: block-cyclic boxes interleave in
+ * memory. */
 static trama_status check_memory(trama_where where, const trama_wrapped *w, int n, const trama_host_box *pieces)
 {
     for (int i = 0; i < n && n <= 64; i++)
@@ -142,7 +144,7 @@ trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const
 
 /* ---- All ranks' boxes ---- */
 
-/* What the ranks tell each other: first this, then their boxes. */
+/* The message of each rank to all others before its boxes. */
 typedef struct wrap_card {
     int64_t shape[1 + TRAMA_MAX_NDIM], dtype, read_only, n, strided;
     uint64_t name;
@@ -242,7 +244,7 @@ trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const tram
     }
     size_t bytes = (size_t)most * sizeof(wrap_box);
     wrap_box *own = trama_try_alloc(bytes), *all = status ? NULL : trama_try_alloc((size_t)ranks * bytes);
-    if (!status && bytes > FEW_BYTES) /* as many on all ranks: they agree whether all have the room */
+    if (!status && bytes > FEW_BYTES) /* bytes are the same on all ranks, so all take part in the agreement */
         status = context_agree(c, "trama_wrap", own && all ? TRAMA_OK : no_room(where, w, most));
     for (int i = 0; i < n && !status; i++) {
         memcpy(own[i].lo, pieces[i].offset, sizeof own[i].lo);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values into and out of what the host has wrapped. A move is planned once for each pair of places. */
+/* Moves of values into and out of wrapped tensors. A move is planned once for each pair of value references. */
 #include <string.h>
 
 #include "wrap.h"
 
-enum { MOST_UNDER_WAY = 32 }; /* moves: with SYNC_CALLS it keeps tags apart (message.h) */
-static int under_way;         /* since all had completed; there is one context at a time */
+enum { MOST_UNDER_WAY = 32 }; /* most moves in flight: with SYNC_CALLS it keeps tags distinct (message.h) */
+static int under_way;         /* moves submitted since all had completed; there is one context at a time */
 
 /* ---- Plans ---- */
 
-/* The instances are held, so that their addresses stay theirs. */
+/* The plan holds both instances, so no other instance gets their addresses, which are in the key. */
 static trama_status find_move(const planning *p, trama_wrapped *w, plan_cache *plans, value_ref from, value_ref to,
                               kept_plan **found)
 {
@@ -61,7 +61,8 @@ static value_ref stated_at(const trama_wrapped *w)
     return (value_ref){w->in, w->s->result};
 }
 
-/* Between a value of an executable and a wrapped tensor. Values of eager mode are new ones each time. */
+/* Moves between a value of an executable and a wrapped tensor. In eager mode each call has new values, so the plan is
+ * dropped. */
 static trama_status move_value(trama_executable *e, trama_wrapped *w, value_ref from, value_ref to)
 {
     kept_plan *m = NULL;
@@ -115,7 +116,7 @@ static trama_status check_target(trama_where where, const char *call, const tram
                : trama_fail(where, TRAMA_E_ARGUMENT, "%s: '%s' was wrapped as TRAMA_READ_ONLY", call, w->name);
 }
 
-/* Is the content of the value one that can be seen as the whole? */
+/* Refuses partial values: a write would have to choose the terms. */
 static trama_status check_place(trama_where where, const char *call, const char *name, value_ref at)
 {
     const plan_dist_value *h = value_ref_dist_value(at);
@@ -127,7 +128,8 @@ static trama_status check_place(trama_where where, const char *call, const char 
 
 /* ---- Feeding ---- */
 
-/* Found once for each input; all ranks find the same. */
+/* The plan of an input in a wrapped tensor; its program is NULL where an input box lies in none of the rank's boxes.
+ * The same on all ranks. */
 static kept_plan *view_for(trama_executable *e, trama_wrapped *w, const trama_value *own)
 {
     const plan_key key = {PLAN_VIEW, own, &w->in, sizeof w->in};

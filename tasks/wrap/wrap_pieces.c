@@ -32,7 +32,7 @@ trama_status trama_host_box_of_layout(const trama_mesh *mesh, const trama_layout
 
 /* ---- Block-cyclic ---- */
 
-/* One dim of the matrix: how many blocks of it a process has, from which one on, and every how many. */
+/* One dim of the matrix: a process has blocks first, first + every, ...: `blocks` of them. */
 typedef struct dealt {
     int64_t extent, block, first, blocks, every;
 } dealt;
@@ -45,7 +45,7 @@ static dealt deal(int64_t extent, int64_t block, int grid, int at, int first)
     return d;
 }
 
-/* Elements of all blocks; only the last one of the matrix may be shorter. */
+/* Elements in all blocks of the process; only the last block of the matrix may be shorter. */
 static int64_t local_extent(const dealt *d)
 {
     if (!d->blocks)
@@ -54,13 +54,13 @@ static int64_t local_extent(const dealt *d)
     return (d->blocks - 1) * d->block + min_i64(d->block, d->extent - last);
 }
 
-/* Blocks that follow each other are one run of indices. */
+/* Number of runs of consecutive indices: with one process in the dim its blocks are one run. */
 static int64_t runs(const dealt *d)
 {
     return d->every == 1 ? d->blocks > 0 : d->blocks;
 }
 
-/* Where run i begins in the matrix and in the local array, and how long it is. */
+/* A run: its first index in the matrix and in the local array, and its length. */
 typedef struct run {
     int64_t global, local, n;
 } run;
@@ -88,7 +88,7 @@ static trama_status check(const trama_block_cyclic *b)
     return problem ? trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_host_boxes_block_cyclic: %s", problem) : TRAMA_OK;
 }
 
-/* Whether the local array can be counted, and so its boxes. */
+/* Checks the leading dimension, and that the bytes of the local array and the number of boxes fit their types. */
 static trama_status check_local(const trama_block_cyclic *b, trama_dtype dtype, const dealt *rows, const dealt *columns)
 {
     int64_t local = local_extent(rows), bytes = (int64_t)trama_dtype_size(dtype), boxes = runs(rows);
