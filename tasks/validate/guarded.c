@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs boxes of doubles into guarded memory, runs the kernel there, and unpacks. */
+/* Packs boxes of doubles into guarded memory, runs the kernel there, and unpacks the results. */
 #include "guarded.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static int64_t count(const trama_view *v)
     return n;
 }
 
-/* Where element k of a box, row-major, lies. */
+/* The offset of element k of a box, counted row-major. */
 static int64_t place(const trama_view *v, int64_t k)
 {
     int64_t at = 0;
@@ -30,21 +30,22 @@ static int64_t place(const trama_view *v, int64_t k)
 
 /* ---- Guarded memory ---- */
 
-/* The largest extent that any tensor of the call has in a dim, counted from the right, where dims are repeated. */
+/* The largest extent of any tensor of the call in a dim, counted from the right, as in broadcasts. */
 static int64_t largest(const trama_call *call, int from_right)
 {
     int64_t most = 0;
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         const trama_view *v = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
         int d = v->ndim - 1 - from_right;
-        if (d >= 0) /* with neighbours from beyond its ends a box may be larger than its tensor */
+        if (d >= 0) /* a box with neighbours from beyond the tensor's ends may be larger than the tensor */
             most = max_i64(most, max_i64(v->global[d], v->extent[d]));
     }
     return most;
 }
 
-/* A view of the box in memory where a kernel may also go as far as any other tensor of the call reaches, on either
- * side: it may count from its box or in the whole tensor, and boxes need not belong together. */
+/* A view of the box within memory as wide, on either side, as the largest tensor of the call. A kernel may index from
+ * its box or in the whole tensor, and boxes may be of different parts of the tensors: each of its accesses then lies
+ * within the memory. */
 static trama_view guarded(const trama_call *call, const trama_view *box, double around, void **memory)
 {
     trama_view v = *box;
@@ -136,7 +137,7 @@ bool guarded_run(guard *g, const trama_call *call)
 
 /* ---- In pieces ---- */
 
-/* Elements from..from+n of a whole tensor as one dim; scalars stay. */
+/* Elements from to from + n - 1 of a whole tensor as a 1-d view; scalars stay scalars. */
 static trama_view piece(const trama_view *whole, int64_t from, int64_t n, int64_t of)
 {
     trama_view v = *whole;

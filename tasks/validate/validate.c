@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The validator, as users call it: which placements are tried, and what is said of them. */
+/* trama_op_validate: it chooses the placements to try, and reports the wrong and missing ones. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 #include "trama_op_validate.h"
 #include "trial.h"
 
-/* Combinations beyond MOST_TRIED are drawn from; SEEDS: of values that a missing placement must be right for. */
+/* At most MOST_TRIED combinations of a mesh are tried, evenly spread. A missing placement is right for SEEDS sets of
+ * values. */
 enum { MOST_LINES = 20, MOST_TRIED = 4000, MOST_ELEMENTS = 1 << 14, DRAWN = 80, SEEDS = 4 };
 
 typedef struct validation {
@@ -15,10 +16,10 @@ typedef struct validation {
     const trama_node *node;
     const trama_value_range *ranges;
     guard guard;
-    trial trial, other;  /* on the mesh in turn; on another one with as many axes */
-    int64_t all, passed; /* combinations on this mesh, and those that were drawn from so far */
+    trial trial, other;  /* on the current mesh; on another one with as many axes */
+    int64_t all, passed; /* combinations on this mesh, and those visited so far */
     trama_validation found;
-    text lines, first; /* first: the first wrong one */
+    text lines, first; /* first: the line of the first wrong one */
 } validation;
 
 static uint64_t random_bits(uint64_t *state)
@@ -37,7 +38,7 @@ static trama_value_range range_of(const validation *v, int operand)
     return v->ranges ? v->ranges[operand] : real ? (trama_value_range){-2, 2} : (trama_value_range){0, 3};
 }
 
-/* What is left of x in a tensor. */
+/* x, rounded to the element type. */
 static double kept(trama_dtype dtype, double x)
 {
     switch (dtype) {
@@ -70,7 +71,7 @@ static bool run(void *arg, const trama_call *call)
     return guarded_run(&v->guard, call);
 }
 
-/* Sums of f32 differ by their order, those of halves by the rounding of their terms. */
+/* Sums of f32 depend on their order; sums of halves depend on the rounding of their terms. */
 static double tolerance(const trama_node *node)
 {
     static const double of[TRAMA_N_DTYPES] = {[TRAMA_F32] = 1e-4, [TRAMA_BF16] = 0x1p-4, [TRAMA_F16] = 0x1p-7};
@@ -104,7 +105,7 @@ static void note_wrong(validation *v, const combination *c, const op_layouts *in
     free(line.at);
 }
 
-/* The average of integers is none: a value that no process has. */
+/* Integers have no P(avg): their average may be no integer. */
 static bool has_average_of_integers(const validation *v, const combination *c)
 {
     bool has = false;
@@ -133,8 +134,7 @@ static bool check_inferred(validation *v, const combination *c)
 
 /* ---- What is missing ---- */
 
-/* Partial values of state, and of an op of several results, are nothing that a rule could give. P(avg) goes with
- * P(sum). */
+/* A rule cannot express partial state, nor partial values of an op with several results. P(avg) follows from P(sum). */
 static bool may_be_given(const trama_node *node, const trama_layout *l)
 {
     const trama_placement *p = &l->axis[0];
@@ -151,7 +151,7 @@ static bool is_right_for_all(validation *v, const trama_layout *in, const trama_
     return right;
 }
 
-/* The mark by which an operand's partial value would become the result's. */
+/* The .partial mark that would let the operand's partial value become the result's. */
 static const char *mark_for(const validation *v, const combination *c, const trama_placement *in,
                             const trama_placement *out)
 {
@@ -163,12 +163,12 @@ static const char *mark_for(const validation *v, const combination *c, const tra
     return out->kind == TRAMA_PARTIAL && out->reduce != in->reduce ? "falling" : "rising";
 }
 
-/* A line that names the mesh, and how the definition would allow it. */
+/* Adds a line that names the mesh and the change of the definition that would allow the placement. */
 static void note_missing(validation *v, const combination *c, const trama_layout *out)
 {
     const trama_op *op = v->node->op;
     op_layouts inferred = infer_combination(&v->trial, c);
-    int i = 0; /* the first operand that is not taken as it is */
+    int i = 0; /* the first operand whose placement the rule changes */
     while (i < op->n_in - 1 &&
            (c->in[i].axis[0].kind == TRAMA_REPLICATE || trama_layout_equal(&c->in[i], &inferred.in[i])))
         i++;
@@ -210,7 +210,7 @@ static void check_refused(validation *v, const combination *c)
     ARRAY_FREE(&candidates);
 }
 
-/* ---- Which placements ---- */
+/* ---- Choosing placements ---- */
 
 static void count_one(void *arg, const trial *t, const combination *c)
 {
@@ -219,7 +219,7 @@ static void count_one(void *arg, const trial *t, const combination *c)
     ++*(int64_t *)arg;
 }
 
-/* Every one, or evenly some of too many. */
+/* Tries each combination, or MOST_TRIED of them, evenly spread. */
 static void visit(void *arg, const trial *t, const combination *c)
 {
     validation *v = arg;
@@ -270,7 +270,7 @@ static void try_all(validation *v)
     trama_mesh_destroy(&six);
 }
 
-/* ---- On the whole, and in pieces of one dim ---- */
+/* ---- Whole tensors, and pieces of one dim ---- */
 
 typedef struct tensors {
     double *at[2 * TRAMA_MAX_OPERANDS];
@@ -306,7 +306,7 @@ static void free_tensors(const validation *v, tensors *w)
         free(w->at[i]);
 }
 
-/* Whether every result is a number somewhere. */
+/* Whether every result has a number that is not NaN, or is empty. */
 static bool has_numbers(const validation *v, const tensors *w)
 {
     bool all = true;
