@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of Fortran by their descriptors (TS 29113). Descriptors differ from compiler to compiler, so this belongs to
- * the module, and to no header of Trama's but for types. */
+/* Arrays of Fortran by their descriptors (TS 29113). Descriptors differ between compilers, so this file is compiled
+ * with the module and uses only types of Trama's headers. */
 #include <ISO_Fortran_binding.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "trama_base.h"
 #include "trama_op.h"
 
-/* An array while C looks at its elements; support.f90 has it field by field. */
+/* An array of Fortran, lent to C; support.f90 has the same struct, field by field. */
 typedef struct lent_array {
-    void *data, *copy; /* copy: the same, where the elements have gaps */
+    void *data, *copy; /* copy: equals data where the elements have gaps; else NULL */
     size_t bytes;
     trama_shape shape; /* in Trama's order */
     int dtype;         /* -1: none of Trama's */
@@ -24,7 +24,7 @@ trama_status trama_fortran_view(const trama_call *call, bool result, int i, cons
                                 trama_view *view);
 trama_status trama_fortran_point(const trama_call *call, bool result, int i, CFI_cdesc_t *array, const int64_t *line);
 
-/* Halves are integers of 16 bits to Fortran: `wanted` tells which. -1: none of Trama's. */
+/* The trama_dtype of a Fortran type, or -1. Halves are 16-bit integers in Fortran: `wanted` says which half. */
 static int dtype_of(CFI_type_t type, int wanted)
 {
     static const struct {
@@ -41,7 +41,7 @@ static int dtype_of(CFI_type_t type, int wanted)
     return type == CFI_type_int16_t && (wanted == TRAMA_BF16 || wanted == TRAMA_F16) ? wanted : -1;
 }
 
-/* extent, stride (in bytes) [the first TRAMA_MAX_NDIM dims]; an extent of -1 is not known. */
+/* extent and stride (in bytes) [at most TRAMA_MAX_NDIM dims]; an extent of -1 is unknown. */
 void trama_fortran_array(const CFI_cdesc_t *array, void **data, int *ndim, int *dtype, int64_t *extent, int64_t *stride)
 {
     *data = array->base_addr;
@@ -55,7 +55,7 @@ void trama_fortran_array(const CFI_cdesc_t *array, void **data, int *ndim, int *
 
 /* ---- Elements without gaps ---- */
 
-/* Copies between the array and its elements without gaps. */
+/* Copies the array into dense (gathers), or dense into the array. */
 static void copy(const CFI_cdesc_t *array, char *dense, bool gathers)
 {
     int64_t at[CFI_MAX_RANK] = {0};
@@ -89,7 +89,7 @@ static bool measure(const CFI_cdesc_t *array, lent_array *lent, bool *has_gaps)
     return true;
 }
 
-/* gathers: a copy has the content. Answers the kind of error; support.f90 says the rest. */
+/* gathers: a copy receives the array's content. Answers the kind of error; support.f90 makes the message. */
 int trama_fortran_lend(const CFI_cdesc_t *array, int dtype, bool gathers, lent_array *lent)
 {
     bool has_gaps;
@@ -120,7 +120,7 @@ void trama_fortran_give_back(lent_array *lent, bool scatters, const CFI_cdesc_t 
 
 /* ---- Boxes of a kernel ---- */
 
-/* Lets a pointer of Fortran's be a box of the call, or a line of it. */
+/* Associates a Fortran pointer with a box of the call, or a line of it. */
 trama_status trama_fortran_point(const trama_call *call, bool result, int i, CFI_cdesc_t *array, const int64_t *line)
 {
     trama_view view;

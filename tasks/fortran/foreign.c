@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions for the Fortran module, beside the public calls: they check and convert what Fortran alone has. */
+/* Functions that the Fortran module calls besides the public ones: they check and convert arrays, dims and boxes of
+ * Fortran. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,11 +13,11 @@
 #include "trama_optimizer.h"
 #include "wrap.h"
 
-/* A box of a tensor in an array of Fortran's: dims in its order, places from 1. */
+/* A box of a tensor in a Fortran array: dims in Fortran's order, indices from 1. */
 typedef struct fortran_piece {
     void *data, *handle;
     int64_t first[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM], stride[TRAMA_MAX_NDIM]; /* stride in bytes */
-    int ndim, places, dtype; /* dims of the array; numbers in first; -1: none of Trama's */
+    int ndim, places, dtype; /* dims of the array; numbers in first; dtype -1: not a trama_dtype */
 } fortran_piece;
 
 TRAMA_API_BEGIN
@@ -43,7 +44,7 @@ trama_status trama_start_fortran(const trama_config *config, int communicator, t
     return trama_start(&with, context);
 }
 
-/* The reason why an array is refused, by the status that its descriptor gave. */
+/* The message for a refused array, by the status that its descriptor gave. */
 static const char *text_of(trama_status status)
 {
     switch ((int)status) {
@@ -59,8 +60,8 @@ static const char *text_of(trama_status status)
     }
 }
 
-/* status is what the array's descriptor gave, dtype its type. A builder's program keeps the error. A value that is NULL
- * is refused by the call itself. */
+/* status: from the array's descriptor; dtype: its type. A builder's program keeps the error. A NULL value passes: the C
+ * call refuses it. */
 trama_status trama_fortran_check(trama_where where, const char *call, trama_program *program, const trama_value *value,
                                  trama_status status, int dtype)
 {
@@ -75,13 +76,13 @@ trama_status trama_fortran_check(trama_where where, const char *call, trama_prog
     return status;
 }
 
-/* The message of a call that is wrong before it reaches C. */
+/* Fails with the message of an error that the module found before it called C. */
 trama_status trama_fortran_refuse_call(trama_where where, const char *message)
 {
     return trama_fail(where, TRAMA_E_ARGUMENT, "%s", message);
 }
 
-/* Dims as Trama counts them, of dims [n] that count from 1 in the other order. */
+/* Converts dims [n], which count from 1 in Fortran's order, to Trama's numbers, in place. */
 trama_status trama_fortran_dims(trama_where where, const char *call, trama_value *value, int n, int *dims)
 {
     int ndim = value ? value->shape.ndim : 0;
@@ -134,7 +135,7 @@ static trama_status check_array(trama_where where, const char *name, trama_dtype
     return TRAMA_OK;
 }
 
-/* Trama's order of dims. A descriptor tells of no memory but that of the elements. */
+/* The box in Trama's order of dims. Its bytes end with the last element, since a descriptor knows no more memory. */
 static trama_host_box wrapped_piece(const fortran_piece *f, int64_t size)
 {
     trama_host_box p = {.data = f->data, .handle = f->handle};
@@ -151,7 +152,7 @@ static trama_host_box wrapped_piece(const fortran_piece *f, int64_t size)
     return p;
 }
 
-/* Collective: what is wrong here is refused on all ranks. */
+/* Collective: an error found here is refused on all ranks. */
 trama_status trama_fortran_wrap(trama_where where, trama_context *context, const char *name, trama_dtype dtype,
                                 trama_shape shape, int n, const fortran_piece *pieces, trama_access access,
                                 trama_wrapped **wrapped)
@@ -171,7 +172,7 @@ trama_status trama_fortran_wrap(trama_where where, trama_context *context, const
 
 /* ---- Boxes that are fed ---- */
 
-/* The elements of a box one after the other, in dense where it is not NULL; their number. */
+/* Gathers the elements of a box without gaps, in dense where it is not NULL; their number. */
 static int64_t gather(const fortran_piece *f, size_t size, char *dense)
 {
     int64_t at[TRAMA_MAX_NDIM] = {0}, n = 1;
@@ -188,7 +189,7 @@ static int64_t gather(const fortran_piece *f, size_t size, char *dense)
     return n;
 }
 
-/* Checks box i; *dense: its elements, for the caller to free. */
+/* Checks box i; *dense: its elements, which the caller frees. */
 static trama_status dense_piece(trama_where where, const trama_value *input, int i, const fortran_piece *f,
                                 void **dense)
 {
@@ -249,7 +250,8 @@ static fortran_piece piece_of_block(const trama_host_box *p, int dtype, int64_t 
     return f;
 }
 
-/* descriptor: ScaLAPACK's, of 9 numbers. grid: NPROW, NPCOL, MYROW, MYCOL. The first `most` boxes of *n. */
+/* descriptor [9]: ScaLAPACK's. grid [4]: NPROW, NPCOL, MYROW, MYCOL. *n: number of boxes; pieces: the first `most` of
+ * them. */
 trama_status trama_fortran_block_cyclic(trama_where where, const int *descriptor, const int *grid,
                                         const fortran_piece *local, int most, int *n, fortran_piece *pieces)
 {

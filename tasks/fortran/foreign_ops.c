@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions for ops of one's own in Fortran: boxes of a kernel, messages, names, halves. */
+/* Functions for a user's ops in Fortran: boxes of a kernel, messages, names, halves. */
 #include "trama_op_define.h"
 
 TRAMA_API_BEGIN
@@ -30,7 +30,7 @@ const char *trama_fortran_op_name(const trama_op *op)
     return op ? op->name : "";
 }
 
-/* Lines of the first result along its last dim. */
+/* Number of lines of the first result along its last dim. */
 int64_t trama_fortran_lines(const trama_call *call)
 {
     const trama_view *of = call->out;
@@ -40,8 +40,8 @@ int64_t trama_fortran_lines(const trama_call *call)
     return n;
 }
 
-/* The part of a box that belongs to a line, from 1, of the first result: aligned on the right, extents of 1 repeated.
- */
+/* Cuts a box to its part of line `line`, from 1, of the first result: dims aligned on the right, extents of 1
+ * repeated. */
 static void cut_to_line(const trama_view *of, int64_t line, trama_view *view)
 {
     int64_t at = 0, left = line - 1;
@@ -58,7 +58,7 @@ static void cut_to_line(const trama_view *of, int64_t line, trama_view *view)
     view->ndim = 1;
 }
 
-/* Box i, from 1, of a kernel's operands or results, as an array of a type and rank; line NULL: all of it. */
+/* Box i, from 1, of a kernel's operands or results, as an array of this type and rank; line NULL: the whole box. */
 trama_status trama_fortran_view(const trama_call *call, bool result, int i, const int64_t *line, int dtype, int rank,
                                 trama_view *view)
 {

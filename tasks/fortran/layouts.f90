@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> Meshes and layouts: calls whose arrays have as many elements as something else has axes, dims, processes or operands.
-!> A trama_layout is as C has it: its dims are those of texts. Without a mesh, or with arrays of another size than said, the
-!> calls fail as those of C do with a NULL: E_ARGUMENT, or a mesh that is not there.
+!> Meshes and layouts: calls with an array of one element for each axis, dim, process or operand. A trama_layout is C's:
+!> it counts dims as texts of layouts do. Without a mesh, or with an array of another size, the calls fail as those of C
+!> do with NULL: they return E_ARGUMENT or an empty mesh.
 module trama_layouts
     use, intrinsic :: iso_c_binding
     use trama_types
@@ -15,8 +15,8 @@ module trama_layouts
 
 contains
 
-    !> Axes of these extents, in the order of the mesh's text. names: [axes], blank ones are none; ids: [processes], the
-    !> last axis first.
+    !> A mesh with axes of these extents, in the order of the mesh's text. names [axes], a blank one is no name; ids
+    !> [processes], the last axis varies first.
     type(trama_mesh) function trama_mesh_create_ids(extents, names, ids) result(mesh)
         integer, intent(in) :: extents(:)
         character(*), intent(in), optional :: names(:)
@@ -67,7 +67,7 @@ contains
             mesh%at = raw_mesh_create_ids(size(extents, kind=c_int), c_loc(shape), c_names, c_ids)
     end function
 
-    !> weights: one for each process along the axis.
+    !> weights [processes along the axis].
     type(trama_mesh) function trama_mesh_weighted(mesh, axis, weights) result(weighted)
         type(trama_mesh), intent(in) :: mesh
         integer, intent(in) :: axis, weights(:)
@@ -95,7 +95,8 @@ contains
         status = raw_layout_from_mapping(mesh%at, size(mapping, kind=c_int), c_loc(axes), c_loc(layout))
     end function
 
-    !> mask: for each process of the mesh whether it holds the tensor of ndim dims; without it the mask goes.
+    !> mask [processes of the mesh]: whether the process holds the tensor, which has ndim dims; absent: removes the
+    !> layout's mask.
     integer function trama_layout_mask(mesh, ndim, layout, mask) result(status)
         type(trama_mesh), intent(in) :: mesh
         integer, intent(in) :: ndim
@@ -116,9 +117,8 @@ contains
         status = raw_layout_mask(mesh%at, int(ndim, c_int), c_loc(held), c_loc(layout))
     end function
 
-    !> The box that the process at a row-major position of the mesh holds in a layout, which is a text: place of its
-    !> first element, and extents, 0 where it has none. An array of these extents, wrapped at that place, is fed without
-    !> a copy.
+    !> The box of the process at a row-major position of the mesh, by a layout's text: index of its first element, and
+    !> extents, 0 for an empty box. An array of these extents, wrapped with this first index, is fed without a copy.
     integer function trama_box_of_layout(mesh, layout, extents, position, first, extent) result(status)
         type(trama_mesh), intent(in) :: mesh
         character(*), intent(in) :: layout
@@ -146,8 +146,8 @@ contains
         extent = int(reversed(shape%ndim, n))
     end function
 
-    !> All moves of a plan for a tensor of ndim dims; their number is size(moves). offset: elements before the box, extent:
-    !> of the box, [ndim], in Fortran's order.
+    !> All moves of a plan for a tensor of ndim dims; their number is size(moves). offset [ndim]: elements before the
+    !> box in each dim; extent [ndim]; both in Fortran's order.
     subroutine trama_reshard_plan_moves(plan, ndim, moves)
         type(trama_reshard_plan), intent(in) :: plan
         integer, intent(in) :: ndim
@@ -170,7 +170,7 @@ contains
         end do
     end subroutine
 
-    !> The layouts of the op that made the value: in [operands], out [results]; inferred_in, inferred_out likewise.
+    !> The layouts of the op that made the value: in and inferred_in [operands], out and inferred_out [results].
     integer function trama_rule_infer(value, mesh, in, out, inferred_in, inferred_out) result(status)
         type(trama_value), intent(in) :: value
         type(trama_mesh), intent(in) :: mesh

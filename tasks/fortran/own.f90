@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> Ops and rules of one's own in Fortran: trama_op_define.h and trama_op_validate.h. The functions of a definition are
+!> A user's ops and rules in Fortran: trama_op_define.h and trama_op_validate.h. The functions of a definition are
 !>
 !>     function kernel(call) bind(c) result(status)       type(trama_call), intent(in) :: call
 !>     subroutine gradient(of) bind(c)                    type(trama_op_gradient), intent(in) :: of
@@ -7,17 +7,17 @@
 !>     function rule_of(use, rule, room) bind(c) result(status)
 !>                                                        type(c_ptr), value :: rule; integer(c_size_t), value :: room
 !>
-!> with integer(c_int) :: status. A kernel asks for its boxes as arrays that lie where the elements do, with gaps maybe:
+!> with integer(c_int) :: status. A kernel gets its boxes as arrays in their own memory, which may have gaps:
 !>
 !>     real(c_double), pointer :: x(:, :), y(:, :)
 !>     status = trama_call_operand(call, 1, x)
 !>     if (status == TRAMA_OK) status = trama_call_result(call, 1, y)
 !>     if (status /= TRAMA_OK) return
 !>
-!> which fails where type or rank are others. Kernels of any rank go line by line: for line = 1, ..., trama_call_lines(call)
-!> the calls above with an array of rank 1 and this line. It is as long as that of the first result, and repeats operands
-!> as "..." of a rule does. Kernels run on many threads at once: they are recursive, or without variables that are saved.
-!> Rules of ops are texts, and so in Trama's order of dims: that of x(k, b) is "bk".
+!> The calls fail for another type or rank. A kernel for every rank goes line by line: for line = 1, ...,
+!> trama_call_lines(call) it makes the calls above with an array of rank 1 and with this line. The array is as long as a
+!> line of the first result; operands are repeated as by "..." in a rule. Kernels run on many threads at once, so they
+!> are recursive or have no saved variables. Rules of ops are texts in Trama's order of dims: x(k, b) is "bk".
 module trama_own
     use, intrinsic :: iso_c_binding
     use trama_types
@@ -69,8 +69,8 @@ module trama_own
 
 contains
 
-    !> A definition, of which name, operands, results and cpu are not optional; functions are c_funloc of them, flops is
-    !> per point, updates(i) whether result i is written over operand i.
+    !> Defines an op; name, operands, results and cpu are required. Functions are given by c_funloc. flops: per point.
+    !> updates(i): whether result i is written over operand i.
     integer function trama_op_define(name, operands, results, cpu, op, rule, rule_of, partial, reduce, dtype, cuda, &
             gradient, attributes, flops, updates, pointwise) result(status)
         character(*), intent(in) :: name
@@ -106,7 +106,7 @@ contains
         status = raw_op_define(here(), c_loc(d), c_loc(op%at))
     end function
 
-    !> Result 1; the others by trama_result. attributes: integer(i) and real(i) are the slots, zeros by default.
+    !> Result 1 of the op; trama_result gives the others. attributes: slots integer(i) and real(i), zeros by default.
     type(trama_value) function trama_apply(op, operands, attributes) result(y)
         type(trama_op), intent(in) :: op
         type(trama_value), intent(in) :: operands(:)
@@ -123,7 +123,7 @@ contains
         y%at = raw_apply(here(), c_null_ptr, op%at, size(operands, kind=c_int), c_loc(at), slots)
     end function
 
-    !> Tries the rule of the op that made the value. ranges: one for each operand.
+    !> Validates the rule of the op that made the value. ranges [operands].
     integer function trama_op_validate(value, ranges, tried, wrong, missing, text) result(status)
         type(trama_value), intent(in) :: value
         type(trama_value_range), intent(in), optional, target :: ranges(:)
@@ -156,7 +156,7 @@ contains
 
     ! ---- For kernels ----
 
-    !> Keeps the text as the reason of a failure. The kernel returns the result, E_KERNEL.
+    !> Keeps the text as the message of a failure and returns E_KERNEL, which the kernel returns.
     integer(c_int) function trama_kernel_fail(text) result(status)
         character(*), intent(in) :: text
         character(kind=c_char), target :: message(len_trim(text) + 1)
@@ -169,8 +169,8 @@ contains
         lines = c_lines(c_loc(call))
     end function
 
-    !> Where operand i lies in its tensor (results: of_result): place of its first element, from 1, its extents, and those
-    !> of the tensor. The boxes of call%in(i) have them in Trama's order.
+    !> The box of operand i (with of_result: of result i) in its tensor: index of its first element, from 1, its
+    !> extents, and the extents of the whole tensor. call%in(i) has them in Trama's order.
     subroutine trama_call_box(call, i, first, extent, whole, of_result)
         type(trama_call), intent(in) :: call
         integer, intent(in) :: i
@@ -202,7 +202,7 @@ contains
 
     ! ---- For the other functions of a definition ----
 
-    !> Keeps the text as the reason why the operands do not suit the op. The function returns the result.
+    !> Keeps the text as the reason why the op refuses its operands and returns the status, which the function returns.
     integer(c_int) function trama_op_refuse(use, status, text) result(answer)
         type(trama_op_use), intent(in), target :: use
         integer(c_int), intent(in) :: status
@@ -227,7 +227,7 @@ contains
         attributes = attributes_at(use%attributes)
     end function
 
-    !> Puts a text where C wants it, cut to its room in bytes: what rule_of writes.
+    !> Writes a text to C's buffer of `room` bytes, cut to fit, for rule_of.
     subroutine trama_put_text(to, room, text)
         type(c_ptr), intent(in) :: to
         integer(c_size_t), intent(in) :: room

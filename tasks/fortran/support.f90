@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> Helpers of all calls: the place that messages name, and texts, shapes, dims and arrays as C has them.
+!> Helpers of all calls: the source line in messages, and conversion of texts, shapes, dims and arrays for C.
 module trama_support
     use, intrinsic :: iso_c_binding
     use trama_types
@@ -9,7 +9,7 @@ module trama_support
     public :: trama_at, here, for_c, kept, text_of, taken, text_list, chosen
     public :: refuse, refuse_call, shape_of, extents_of, reversed, set_dims, lent_array, lent, lent_room, give_back, chosen_dtype
 
-    !> An array of any type and rank while C looks at its elements: as they are, or a copy without gaps.
+    !> An array of any type and rank lent to C: its own memory, or a copy without gaps.
     type, bind(c) :: lent_array
         type(c_ptr) :: data = c_null_ptr, copy = c_null_ptr
         integer(c_size_t) :: bytes = 0
@@ -17,7 +17,7 @@ module trama_support
         integer(c_int) :: dtype = 0
     end type
 
-    !> Texts of one length in an array: blanks at the end do not count, and a blank one is NULL.
+    !> An array of texts of one length for C: trailing blanks are cut, and a blank text is NULL.
     type :: text_list
         character(kind=c_char), pointer :: room(:) => null()
         type(c_ptr), pointer :: pointers(:) => null()
@@ -30,7 +30,7 @@ module trama_support
         module procedure set_one, set_many
     end interface
 
-    interface trama_text_free ! not for programs, which get texts as character(:), allocatable
+    interface trama_text_free ! not public: programs get texts as character(:), allocatable
         subroutine c_text_free(text) bind(c, name="trama_text_free")
             import
             type(c_ptr), intent(inout) :: text
@@ -80,7 +80,7 @@ module trama_support
         end function
     end interface
 
-    !> Texts that C borrows for as long as the program runs, each once.
+    !> Texts that C borrows until the program ends; each is kept once.
     type :: kept_text
         character(kind=c_char), allocatable :: text(:)
         type(kept_text), pointer :: next => null()
@@ -92,8 +92,8 @@ module trama_support
 
 contains
 
-    !> The place that messages of the following calls name: call trama_at(__FILE__, __LINE__) with a preprocessor. Without
-    !> a file they name none.
+    !> Sets the source line that messages of later calls name: call trama_at(__FILE__, __LINE__) with a preprocessor.
+    !> Without a file they name none.
     subroutine trama_at(file, line)
         character(*), intent(in) :: file
         integer, intent(in) :: line
@@ -106,7 +106,7 @@ contains
         if (.not. c_associated(here%file)) here%file = c_loc(nowhere)
     end function
 
-    !> The message of a call that is wrong before it reaches C, and E_ARGUMENT.
+    !> Keeps the message of an error found before C is called, and returns E_ARGUMENT.
     integer function refuse_call(text) result(status)
         character(*), intent(in) :: text
         character(kind=c_char), target :: message(len_trim(text) + 1)
@@ -151,7 +151,7 @@ contains
         at = c_loc(entry%text)
     end function
 
-    !> Of C's text a copy; "" of none.
+    !> A copy of C's text; "" for NULL.
     function text_of(at) result(text)
         type(c_ptr), intent(in) :: at
         character(:), allocatable :: text
@@ -166,7 +166,7 @@ contains
         end do
     end function
 
-    !> The same of a text that the caller is to free.
+    !> A copy of C's text, which is then freed.
     function taken(at) result(text)
         type(c_ptr), intent(in) :: at
         character(:), allocatable :: text
@@ -210,7 +210,7 @@ contains
 
     ! ---- Shapes and dims ----
 
-    !> Trama's shape of Fortran's extents; of too many, one that every call refuses.
+    !> Trama's shape of Fortran's extents; for too many extents a shape that every call refuses.
     type(trama_shape) function shape_of(extents) result(shape)
         integer(c_int64_t), intent(in) :: extents(:)
         shape%ndim = -1
@@ -232,7 +232,8 @@ contains
         other = numbers(n:1:-1)
     end function
 
-    !> Dims as C counts them. Where the value has no such dim its program gets an error, and the value becomes none.
+    !> Converts dims to C's numbers. Where the value has no such dim, its program gets an error and the value becomes
+    !> empty.
     subroutine set_many(call, value, dims_c, n, dims)
         character(*), intent(in) :: call
         type(c_ptr), intent(inout) :: value
@@ -260,8 +261,8 @@ contains
 
     ! ---- Arrays ----
 
-    !> Elements for C to read. The type must be that of the value, where there is one, or dtype where that is not -1. An
-    !> error is the program's too, where there is one.
+    !> Lends the elements for C to read. Their type must be the value's, if there is one, or dtype if that is not -1.
+    !> The program, if there is one, keeps the error, too.
     integer function lent(array, call, program, value, dtype, data) result(status)
         type(lent_array), intent(inout) :: array
         character(*), intent(in) :: call
@@ -271,7 +272,8 @@ contains
         status = checked(c_lend(data, wanted(value, dtype), .true._c_bool, array), array, call, program, value)
     end function
 
-    !> Room for C to write to; none where there is no array. gfortran takes an empty array for none, which is the same here.
+    !> Lends memory for C to write; NULL without an array. gfortran takes an empty array for an absent one, which has
+    !> the same effect here.
     integer function lent_room(array, call, value, data) result(status)
         type(lent_array), intent(inout) :: array
         character(*), intent(in) :: call
@@ -300,7 +302,7 @@ contains
         status = c_check(here(), c_loc(name), program, value, found, array%dtype)
     end function
 
-    !> Ends it; scatters: what C wrote goes where the elements are.
+    !> Ends the loan; scatters: copies the elements that C wrote into the array.
     subroutine give_back(array, scatters, data)
         type(lent_array), intent(inout) :: array
         logical, intent(in) :: scatters

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> Calls whose arguments are others than those of C: a context, ops whose order of dims matters, and optimizers.
+!> Calls with other arguments than in C: trama_start, ops that depend on the order of dims, and optimizers.
 module trama_values
     use, intrinsic :: iso_c_binding
     use trama_types
@@ -16,7 +16,7 @@ module trama_values
 
 contains
 
-    !> communicator: Fortran's handle, of mpi_f08 its %mpi_val; without it as config%communicator says. trace: a folder.
+    !> communicator: Fortran's handle, with mpi_f08 its %mpi_val; absent: config%communicator. trace: a folder.
     integer function trama_start(context, communicator, config, trace) result(status)
         type(trama_context), intent(inout), target :: context
         integer, intent(in), optional :: communicator
@@ -34,15 +34,15 @@ contains
 
     ! ---- Ops ----
 
-    !> x(n, k), y(k, m) -> (n, m), as matmul; the other dims, behind these, broadcast. With trans_x, x is x(k, n); with
-    !> trans_y, y is y(m, k).
+    !> x(n, k), y(k, m) -> (n, m), as matmul; the dims after these broadcast. With trans_x, x is x(k, n); with trans_y,
+    !> y is y(m, k).
     type(trama_value) function trama_matmul(x, y, trans_x, trans_y) result(z)
         type(trama_value), intent(in) :: x, y
         logical, intent(in), optional :: trans_x, trans_y
-        z%at = raw_matmul(here(), y%at, x%at, chosen(trans_y), chosen(trans_x)) ! rows first, it is y x
+        z%at = raw_matmul(here(), y%at, x%at, chosen(trans_y), chosen(trans_x)) ! in row-major order the product is y x
     end function
 
-    !> Dim d of the result is dim perm(d) of x; without perm all dims in reverse order.
+    !> Dim d of the result is dim perm(d) of x; without perm the dims are reversed.
     type(trama_value) function trama_transpose(x, perm) result(y)
         type(trama_value), intent(in) :: x
         integer, intent(in), optional :: perm(:)
@@ -78,9 +78,9 @@ contains
 
     ! ---- Optimizers ----
 
-    !> One step of the optimizer on every parameter that the loss depends on. The parameters(i), names with commas
-    !> between as in trama_parameter_group, follow optimizers(i) instead; type(trama_optimizer) as it is declared, with
-    !> no rule, freezes them. As many of both: E_ARGUMENT otherwise.
+    !> One step of the optimizer on every parameter that the loss depends on. parameters(i), names with commas between
+    !> as in trama_parameter_group, use optimizers(i) instead; a default type(trama_optimizer), which has no rule,
+    !> freezes them. E_ARGUMENT where the two arrays differ in size.
     type(trama_value) function trama_minimize(loss, optimizer, parameters, optimizers) result(y)
         type(trama_value), intent(in) :: loss
         type(trama_optimizer), intent(in) :: optimizer

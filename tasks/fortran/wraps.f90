@@ -1,14 +1,14 @@
 ! SPDX-License-Identifier: Apache-2.0
-!> The program's own arrays as tensors: trama_wrap.h for Fortran, and trama_feed_local.
+!> The program's arrays as tensors: trama_wrap.h for Fortran, and trama_feed_local.
 !>
 !>     real(c_double), asynchronous, target :: a(0:n+1, 0:m+1)          ! with ghost cells
 !>     status = trama_wrap(context, "a", a(1:n, 1:m), [rows, m], [first, 1], TRAMA_READ_WRITE, w)
 !>
-!> The array, or a section of it with strides > 0, is the box of the tensor that begins at the place `first`, counted
-!> from 1. Ghost cells, and whatever else is no part of the section, are not read or written. A process that has several
+!> The array, or a section of it with strides > 0, is the box of the tensor whose first element has index `first`,
+!> counted from 1. Elements outside the section, such as ghost cells, are not read or written. A process with several
 !> boxes, or none, gives an array of trama_host_box(section, first).
 !>
-!> Memory is borrowed until trama_release, and used after the call has returned. So what is handed over
+!> Memory is borrowed until trama_release, and used after the call has returned. So the array
 !> - has the attribute target, in the program and in each procedure that passes it on, and lives until it is released;
 !> - has the attribute asynchronous wherever it is read or written meanwhile: calls like trama_wait_wrapped do not name
 !>   it, and else the compiler may keep elements in registers over them, or move reads and writes to their other side;
@@ -22,7 +22,7 @@ module trama_wraps
     private
     public :: trama_wrap, trama_host_box, trama_feed_local, trama_host_boxes_block_cyclic
 
-    !> A box of a tensor in an array of the program's: made by trama_host_box(section) and trama_host_boxes_block_cyclic.
+    !> A box of a tensor in the program's array: made by trama_host_box(section) and trama_host_boxes_block_cyclic.
     type, bind(c) :: trama_host_box
         type(c_ptr) :: data = c_null_ptr   !< its first element
         type(c_ptr) :: handle = c_null_ptr !< a starpu_data_handle_t that is registered for it
@@ -39,13 +39,14 @@ module trama_wraps
         module procedure wrap_array, wrap_pieces
     end interface
 
-    !> trama_host_box(data, first, handle): a box in an array. Without first it begins where the tensor does.
+    !> trama_host_box(data, first, handle): a box in an array. Without first the box begins at the tensor's first
+    !> element.
     interface trama_host_box
         module procedure piece_of
     end interface
 
-    !> status = trama_feed_local(executable, input, extents, pieces): this rank's boxes, in the order of trama_local_box,
-    !> as pieces of arrays without a place; extents are those of the whole.
+    !> status = trama_feed_local(executable, input, extents, pieces): this rank's boxes, in the order of
+    !> trama_local_box, each a trama_host_box(section) without first; extents are those of the whole tensor.
     interface trama_feed_local
         module procedure feed_local_i4, feed_local_i8
     end interface
@@ -82,7 +83,7 @@ module trama_wraps
             type(trama_host_box), intent(inout) :: pieces(*)
             integer(c_int) :: status
         end function
-        !> Reads a descriptor of Fortran's.
+        !> Reads the descriptor of an array.
         subroutine c_array(array, data, ndim, dtype, extent, stride) bind(c, name="trama_fortran_array")
             import
             type(*), intent(inout), asynchronous, target :: array(..)
@@ -149,7 +150,7 @@ contains
         status = c_feed_local(here(), executable%at, input%at, shape_of(extents), size(pieces, kind=c_int), pieces)
     end function
 
-    !> The boxes of a matrix that ScaLAPACK deals out, descriptor DESC_, in this process' whole local array.
+    !> The boxes of a ScaLAPACK matrix with descriptor DESC_; data is this process's whole local array.
     integer function trama_host_boxes_block_cyclic(descriptor, nprow, npcol, myrow, mycol, data, pieces) result(status)
         integer(c_int), intent(in) :: descriptor(9)
         integer, intent(in) :: nprow, npcol, myrow, mycol
