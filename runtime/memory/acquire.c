@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host access to shards: asynchronous acquires of all tiles, one fence, one wait under the watchdog. */
+/* Host access to shards: asynchronous acquires of all tiles with one fence, and one wait under the watchdog. */
 #include "state.h"
 
 trama_status shard_acquire(trama_context *c, shard *s, enum starpu_data_access_mode mode, const char *what)

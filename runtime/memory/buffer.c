@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a place. */
+/* Allocation of buffers. */
 #include "buffer.h"
 
 #include <sys/mman.h>
@@ -7,15 +7,15 @@
 #define LINE ((size_t)64)
 #define PAGE ((size_t)4096)
 #define LARGE_PAGE ((size_t)2 << 20)
-#define LARGE (2 * LARGE_PAGE)   /* from here on in large pages */
-#define BOUND ((size_t)64 << 10) /* from here on worth binding */
+#define LARGE (2 * LARGE_PAGE)   /* least bytes for large pages */
+#define BOUND ((size_t)64 << 10) /* least bytes that are bound to a NUMA node */
 
 static size_t round_up(size_t bytes, size_t unit)
 {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* bytes is a multiple of PAGE; the surplus before and behind the aligned part is given back. */
+/* bytes is a multiple of PAGE. The memory before and behind the aligned part is unmapped. */
 static void *map_aligned(size_t bytes, size_t alignment)
 {
     size_t room = bytes + alignment;

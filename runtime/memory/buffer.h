@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a place: aligned, in large pages, on its NUMA node. It knows neither tensors nor StarPU. */
+/* Buffers in the memory of a place: aligned, in large pages, on its NUMA node. They know neither tensors nor StarPU. */
 #ifndef BUFFER_H
 #define BUFFER_H
 
@@ -13,8 +13,8 @@ typedef struct buffer {
     bool mapped;
 } buffer;
 
-/* At least `bytes` bytes on the NUMA node of the given logical index (no matter where the machine has one). False where
- * memory lacks. */
+/* Allocates at least `bytes` bytes on the NUMA node with logical index numa, which is ignored where the machine has one
+ * node. False where memory is short. */
 bool buffer_make(hwloc_topology_t topology, int numa, size_t bytes, buffer *b);
 void buffer_free(buffer *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of shards: hashed by what they are, reused oldest first, evicted oldest first. One thread at a time. */
+/* The pool of shards: hashed by their keys, reused oldest first, evicted oldest first. One thread at a time. */
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 enum { N_BUCKETS = 1024 };
 
-/* shard comes first: the address that users hold is the entry's. */
+/* shard is the first field, so a user's pointer to the shard is one to the entry. */
 typedef struct entry {
     shard shard;
     shard_key key;
@@ -95,11 +95,11 @@ static entry *find_idle(pool *p, const shard_key *key)
     return e;
 }
 
-/* Waits for what is still under way on it. */
+/* Frees an idle shard, after the tasks and messages in flight on it. */
 static void evict(trama_context *c, entry *e)
 {
     unlink_idle(c->pool, e);
-    shard_acquire(c, &e->shard, STARPU_W, "a shard that leaves the pool"); /* nothing of it is fetched from a GPU */
+    shard_acquire(c, &e->shard, STARPU_W, "a shard that leaves the pool"); /* write only: no copy comes from a GPU */
     shard_release(c, &e->shard);
     if (e->pinned)
         starpu_memory_unpin(e->memory.data, e->memory.bytes);
@@ -162,7 +162,7 @@ static shard_key key_of(int place, trama_dtype dtype, int ndim, const int64_t *e
     return key;
 }
 
-/* Memory that idle shards hold is better used by a new one. */
+/* Makes a shard. Where memory is short, it evicts all idle shards first. */
 static entry *make(trama_context *c, const shard_key *key)
 {
     entry *e = trama_alloc(sizeof *e);

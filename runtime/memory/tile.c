@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shards in the making: a dim cut into balanced pieces, each piece a handle on a strided view of the one buffer. */
+/* Making shards: a dim is cut into balanced pieces; each piece is a handle on a strided view of the one buffer. */
 #include "tile.h"
 
 #include <assert.h>
@@ -132,7 +132,7 @@ void tile_unmake(shard *s, buffer *memory)
     drop(s);
 }
 
-/* One tile without a handle, in the memory of another shard. */
+/* A shard of one tile without a handle yet, in the memory of another shard. */
 static shard *lent(const shard *base, int ndim, const int64_t *extent)
 {
     shard *s = trama_alloc(sizeof *s);
@@ -173,7 +173,7 @@ void shard_end(shard *s)
     free(s);
 }
 
-/* The tile as rows where it is some, and else its first element alone, which orders its uses as well. */
+/* The tile as rows where its strides allow it; else its first element, which orders the uses of the tile as well. */
 static shard_rows rows_in_host(const shard *s, int tile)
 {
     shard_rows r = {.run = 1, .rows = 1};
