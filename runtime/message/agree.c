@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collective calls of the context: small exchanges between all ranks, and agreement on success. */
+/* Collective calls of the context: small exchanges between all ranks, comparison of calls, agreement on success. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ trama_status context_barrier(trama_context *c, const char *what)
     return status;
 }
 
-/* ---- Calls that all ranks make alike ---- */
+/* ---- Comparison of calls ---- */
 
 static trama_status refuse_disorder(const trama_context *c)
 {
@@ -51,7 +51,7 @@ bool context_compares(const trama_context *c)
     return c->config.check_calls && c->comm.ranks > 1 && !c->calls.disorder;
 }
 
-/* A call as one rank makes it, and the line of the program: that of the call before, where this one knows none. */
+/* A rank's call, and its source line; where the call has none, the line of the call before it. */
 typedef struct call_card {
     char words[240], place[220];
 } call_card;
@@ -75,7 +75,7 @@ static call_card card_of(const trama_context *c, trama_where where, const char *
     return card;
 }
 
-/* Rank 0 and the first that differs from it: the same message on all. */
+/* The message names rank 0 and the first rank that differs: it is the same on all ranks. */
 static trama_status report_calls(trama_context *c, const call_card *all, int other)
 {
     text t = {0};
@@ -130,7 +130,7 @@ static trama_status first_failure(const verdict *all, int n_ranks, int own)
 {
     for (int r = 0; r < n_ranks; r++)
         if (all[r].status && r == own)
-            return (trama_status)all[r].status; /* the thread's message stands */
+            return (trama_status)all[r].status; /* this thread's trama_error() has the message */
         else if (all[r].status)
             return trama_fail(NOWHERE, (trama_status)all[r].status, "rank %d: %s", r, all[r].message);
     return TRAMA_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The communicator. Trama starts MPI only where a launcher started the program, and ends at exit what it started. */
+/* The communicator. Trama starts MPI only where a launcher started the program, and then ends MPI at exit. */
 #include "comm.h"
 
 #include <string.h>
@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002 }; /* StarPU-MPI has 42 to 44 */
+enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002 }; /* StarPU-MPI uses 42 to 44 */
 
 static bool initialised_here, yields;
-static pid_t initialiser; /* not a child of fork */
+static pid_t initialiser; /* the process that initialised MPI: a child of fork does not end it */
 static const char *const yielding = "OMPI_MCA_mpi_yield_when_idle";
 
 static int open_contexts;
@@ -36,7 +36,7 @@ static trama_status initialise(void)
     bool ours = !getenv(yielding);
     guest_handlers hosts;
     guest_keep_handlers(&hosts);
-    setenv(yielding, "1", 0); /* ranks may share cores, and idle cores yield to no one */
+    setenv(yielding, "1", 0); /* ranks may share cores; on an idle core a yield costs nothing */
     yields = atoi(getenv(yielding)) == 1;
     int error = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     if (ours)
@@ -143,12 +143,12 @@ const void *comm_from_fortran(int handle)
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     given = initialized && !finalized ? MPI_Comm_f2c((MPI_Fint)handle) : MPI_COMM_NULL;
-    return &given; /* comm_open says what is wrong with it */
+    return &given; /* comm_open reports an invalid one */
 }
 
-/* MPI_Finalize begins with the attributes of MPI_COMM_SELF, while everything of MPI can be called. */
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, while all of MPI can still be called. */
 static struct {
-    bool set; /* the attribute, for as long as MPI runs */
+    bool set; /* the attribute is set, as long as MPI runs */
     void (*end)(void *arg);
     void *arg;
 } before_finalize;
@@ -171,7 +171,7 @@ void comm_before_finalize(comm *c, void (*end)(void *arg), void *arg)
     if (before_finalize.set || MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_before_finalize, &key, NULL))
         return;
     before_finalize.set = !MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
-    MPI_Comm_free_keyval(&key); /* once the attribute is gone */
+    MPI_Comm_free_keyval(&key); /* MPI frees it once the attribute is deleted */
 }
 
 void comm_close(comm *c)
@@ -202,7 +202,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Waits without holding a core: workers of this rank, or other ranks, may want it. */
+/* Waits without occupying a core, which workers of this rank or other ranks may need. */
 static int wait_for(MPI_Request *request, comm_patience patience)
 {
     int done = 0, error, reports = 0;
@@ -249,8 +249,8 @@ bool comm_is_world(const comm *c)
     return !MPI_Comm_compare(c->handle, MPI_COMM_WORLD, &compared) && compared == MPI_CONGRUENT;
 }
 
-/* One round of the barrier below: a flag goes to one rank and comes from another. Static, since what does not arrive in
- * time stays under way. */
+/* One round of the barrier below: sends a flag to one rank and receives one from another. The flags are static, since a
+ * request that does not complete in time stays in flight. */
 static bool pass_flag(comm *c, int distance, bool *flag, double until)
 {
     static char flags[32][2];
@@ -268,8 +268,8 @@ static bool pass_flag(comm *c, int distance, bool *flag, double until)
     return arrived;
 }
 
-/* By dissemination: after round k each rank has heard of 2^k others. No collective call of MPI's, since ranks that do
- * not leave may be in another one. */
+/* A dissemination barrier: after round k each rank knows of 2^k others. MPI's own collective calls do not serve, since
+ * ranks that do not leave may be in another one. */
 bool comm_all_leave(comm *c, bool ready, int seconds)
 {
     double until = now() + seconds;
@@ -283,7 +283,7 @@ bool comm_all_leave(comm *c, bool ready, int seconds)
     return ready;
 }
 
-/* As FxT's. */
+/* The clock that FxT uses. */
 static int64_t read_clock(void)
 {
     struct timespec t;
@@ -336,7 +336,7 @@ int64_t comm_clock_ahead(comm *c, bool shared)
 
 void comm_library(text *out)
 {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING]; /* a line, or several */
+    char version[MPI_MAX_LIBRARY_VERSION_STRING]; /* one line or several */
     int length;
     MPI_Get_library_version(version, &length);
     text_add(out, "%.*s", (int)strcspn(version, ",\n"), version);
@@ -383,7 +383,7 @@ trama_status comm_open(const void *communicator, comm *c)
 const void *comm_from_fortran(int handle)
 {
     (void)handle;
-    return ""; /* given, which comm_open refuses */
+    return ""; /* not NULL: comm_open refuses it */
 }
 
 void comm_before_finalize(comm *c, void (*end)(void *arg), void *arg)

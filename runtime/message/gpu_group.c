@@ -9,14 +9,14 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-/* What the rank of a new group's first member tells the others. */
+/* The message from the rank of a new group's first member to all others. */
 typedef struct invitation {
     ncclUniqueId id;
     int n;        /* 0: none */
     int places[]; /* [n] */
 } invitation;
 
-/* All ranks' invitations: `most` of each, of `bytes` bytes. */
+/* All ranks' invitations: `most` from each rank, each of `bytes` bytes. */
 typedef struct invitations {
     int most;
     size_t bytes;
@@ -44,14 +44,14 @@ static trama_status refused(const char *what, ncclResult_t result)
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "%s: %s", what, ncclGetErrorString(result));
 }
 
-/* ---- Meeting ---- */
+/* ---- Exchange of invitations ---- */
 
 static bool leads(const trama_context *c, const int *places)
 {
     return c->place.machine->places[places[0]].rank == c->comm.rank;
 }
 
-/* How many invitations each rank sends at most, and how large they are. */
+/* Agrees on the most invitations of a rank, and on their size. */
 static trama_status agree_sizes(trama_context *c, int n, const int *size, const int *const *places, invitations *in)
 {
     int mine[2] = {0, 0}, *all = trama_alloc(2 * (size_t)c->comm.ranks * sizeof *all);
@@ -102,8 +102,8 @@ static trama_status exchange(trama_context *c, int n, const int *size, const int
     return status;
 }
 
-/* The one that comes next in the order of places, which is the same everywhere: so nobody waits for one who waits for
- * another group. */
+/* The next invitation in the order of places. All ranks take this order, so no two ranks wait for each other in
+ * different groups. */
 static const invitation *next(const trama_context *c, const invitations *in, const invitation *after)
 {
     const invitation *found = NULL;
@@ -116,7 +116,7 @@ static const invitation *next(const trama_context *c, const invitations *in, con
     return found;
 }
 
-/* ---- Making ---- */
+/* ---- Making groups ---- */
 
 static trama_status open_group(trama_context *c, const invitation *to)
 {
@@ -144,7 +144,7 @@ static trama_status open_group(trama_context *c, const invitation *to)
     return !status && result ? refused("NCCL does not join GPUs", result) : status;
 }
 
-/* What runs meanwhile might wait for what NCCL holds up. */
+/* Makes groups while nothing is in flight: a task could wait for one that NCCL's setup blocks. */
 static trama_status meet(trama_context *c, int n, const int *size, const int *const *places)
 {
     invitations in = {0};

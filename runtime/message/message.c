@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages: detached StarPU-MPI requests, each with a pooled record in a list ordered by age, for the watchdog. */
+/* Messages: detached StarPU-MPI requests. Each has a pooled record in a list ordered by age, for the watchdog. */
 #include "message.h"
 
 #include <assert.h>
@@ -101,8 +101,8 @@ static void close_record(void *arg)
     fence_signal(f);
 }
 
-/* StarPU-MPI keeps 100 bytes for every (rank, tag) that it has ever seen, so calls share tags in turn. StarPU's traces
- * match messages by receiver and tag alone, so the sender is part of it. */
+/* StarPU-MPI keeps 100 bytes for every (rank, tag) that it has ever seen, so tags are reused after MESSAGE_CALLS calls.
+ * StarPU's traces match messages by receiver and tag alone, so the sender is part of the tag. */
 static int64_t tag_on_the_wire(int sender, int64_t tag)
 {
     const int64_t tags = (int64_t)MESSAGE_CALLS << MESSAGE_TAG_BITS;

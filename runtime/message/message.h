@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between ranks over handles, through StarPU-MPI on the context's own communicator. It does not know what a
- * message means, nor when to send it. */
+/* Messages between ranks over handles, through StarPU-MPI on the context's communicator. It knows neither the meaning
+ * nor the time of a message. */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
@@ -8,29 +8,30 @@
 
 #include "fence.h"
 
-/* A tag is call << MESSAGE_TAG_BITS | index of the message in its (sender, receiver) pair. The messages under way of
- * all ranks together span fewer than MESSAGE_CALLS calls: tags are used again after so many. */
+/* A tag is call << MESSAGE_TAG_BITS | index of the message in its (sender, receiver) pair. The messages in flight on
+ * all ranks span fewer than MESSAGE_CALLS calls, after which tags are reused. */
 enum { MESSAGE_TAG_BITS = 24, MESSAGE_CALLS = 256 };
 #define MESSAGE_TAG_LIMIT (INT64_C(1) << 62)
 
 typedef struct envelope {
-    int rank; /* the other one */
+    int rank; /* the other rank */
     int64_t tag;
-    int priority;      /* of messages that are ready the one with more is posted first */
-    const char *label; /* of what, for the watchdog; borrowed until it completes */
-    int64_t step;      /* the same */
-    bool rendezvous;      /* sent when the receiver is ready, if it is large: else StarPU-MPI may need memory for it there */
+    int priority;      /* of the ready messages the one with the highest priority is posted first */
+    const char *label; /* name of the value, for the watchdog; borrowed until the message completes */
+    int64_t step;      /* for the watchdog */
+    bool rendezvous;   /* send a message of more than 1 MiB only when the receiver is ready; else StarPU-MPI may need
+                          memory for it there */
 } envelope;
 
 /* Posts an asynchronous send (it reads the handle) or receive (it writes it), ordered with tasks by the handle's
- * sequential consistency. Counts one on the fence now and completes when the handle may be overwritten (send) or read
- * (receive); later tasks need not wait for that. Sender and receiver give the same tag and a handle of as many bytes (<
- * 2 GiB); a (rank, tag) is unique while under way. Inside a context_wake bracket. Where there is no other rank (or no
- * MPI) neither may be called. */
+ * sequential consistency. Adds one to the fence, which completes when the handle may be overwritten (send) or read
+ * (receive); later tasks on the handle need no wait for it. Sender and receiver give the same tag and handles of the
+ * same size, below 2 GiB. A (rank, tag) is unique among the messages in flight. Inside a context_wake bracket. Not with
+ * one rank, nor without MPI. */
 void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f);
 void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f);
 
-/* Appends the oldest `most` messages under way, one a line: "receive of w1 from rank 2, step 17, 4096 bytes, since 31
+/* Appends the oldest `most` messages in flight, one a line: "receive of w1 from rank 2, step 17, 4096 bytes, since 31
  * s". */
 void message_missing(trama_context *c, int most, text *out);
 
