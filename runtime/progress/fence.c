@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fences: an atomic count each, one lock and one condition variable for all, pooled for the life of the process. */
+/* Fences: an atomic count each; one lock and one condition variable for all; a pool until the context ends. */
 #include "fence.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "state.h"
 
-/* state = OWNED while the holder keeps it, plus what is under way. Who brings it to 0 recycles it. */
+/* state: OWNED until fence_free, plus the count in flight. The call that brings it to 0 recycles the fence. */
 struct fence {
     trama_context *context;
     atomic_long state;
@@ -105,7 +105,7 @@ void fence_signal(void *arg)
     if (last && atomic_load(&c->fences.under_way) == 0)
         rest_when_idle(c);
     pthread_mutex_unlock(&runtime_lock);
-    if (awaited) /* after the unlock: on the same core, a waiter that wakes would block on the lock at once */
+    if (awaited) /* after the unlock: a waiter that wakes on the same core would block on the lock at once */
         pthread_cond_broadcast(&completed);
 }
 
@@ -128,7 +128,7 @@ static struct timespec as_timespec(int64_t ns)
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-/* Waits until *count's count is 0. The log is called without the lock. */
+/* Waits until COUNT(*count) is 0. It calls the log without the lock. */
 static void wait_for(trama_context *c, const atomic_long *count, const char *what)
 {
     int64_t patience = (int64_t)c->config.watchdog * 1000000000, quiet_since = runtime_now();
@@ -155,9 +155,8 @@ static void wait_for(trama_context *c, const atomic_long *count, const char *wha
     pthread_mutex_unlock(&runtime_lock);
 }
 
-/* Sleeping and waking costs 10 us, more than a short run takes. Where the rank has a core to spare, the caller
- * therefore polls for a moment first, if the wait before was as short; it yields, so that a worker of the same core
- * goes on. */
+/* Sleeping and waking costs 10 us, more than a short run takes. So a caller polls for 50 us first, where the rank has
+ * several cores of its own and the wait before was as short. It yields, so that a worker on the same core goes on. */
 static bool ends_soon(const trama_context *c, const atomic_long *count)
 {
     if (c->cores.cores < 2 || c->cores.shared || atomic_load(&c->fences.last_wait) > poll_for)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fence counts what is under way: tasks, messages, acquires. It waits without spinning and says what is missing. It
- * does not know what the things are. */
+/* A fence counts tasks, messages and acquires in flight, without knowing them. A wait for it sleeps, and reports when
+ * nothing completes. */
 #ifndef FENCE_H
 #define FENCE_H
 
@@ -8,29 +8,29 @@
 
 typedef struct fence fence;
 
-/* A fence with nothing under way, from a pool. One thread adds, waits and frees; any thread completes. Fences are
+/* A fence with nothing in flight, from a pool. One thread adds, waits and frees; any thread completes. Fences are
  * independent of each other. */
 fence *fence_new(trama_context *c);
 
-/* n more will complete. Before the things are submitted, inside a context_wake bracket. */
+/* Adds n to the count. Call it before the n are submitted, inside a context_wake bracket. */
 void fence_add(fence *f, int n);
 
-/* One has completed. Fits starpu_task.callback_func with callback_arg = the fence. From any thread, never blocks on
- * StarPU. After the last completion the fence may be gone: do not touch it. */
+/* Notes that one has completed. A function for starpu_task.callback_func, with callback_arg the fence. Any thread may
+ * call it; it never blocks on StarPU. After the last completion the fence may be recycled: do not use it. */
 void fence_signal(void *f);
 
-/* Nothing is under way. All that completed happened before this returns true. */
+/* Whether nothing is in flight. Where it returns true, the caller sees the effects of all completed work. */
 bool fence_done(const fence *f);
 
-/* Waits until nothing is under way; wakes the workers itself. `what` names the wait ("trama_read of loss"). Every
- * config.watchdog seconds without any completion it has that reported (watchdog.c), and goes on waiting.
- * OK always; E_ORDER if called from a worker (a codelet or callback), which could never return. */
+/* Waits until nothing is in flight, and wakes the workers. `what` names the wait ("trama_read of loss"). Every
+ * config.watchdog seconds without any completion, watchdog_report is called and the wait goes on. TRAMA_OK; E_ORDER in
+ * a worker (a codelet or callback), where the wait could never end. */
 trama_status fence_wait(trama_context *c, fence *f, const char *what);
 
-/* Gives it back, NULL is allowed. Things may still be under way: it is then recycled by the last completion. */
+/* Frees the fence; NULL is allowed. While some are in flight, the last completion recycles it. */
 void fence_free(fence *f);
 
-/* Waits for everything that is under way in the context, as fence_wait does. */
+/* Waits until nothing is in flight in the whole context, as fence_wait does. */
 trama_status fence_wait_all(trama_context *c, const char *what);
 
 #endif

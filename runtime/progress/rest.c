@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rest: workers sleep while nothing is under way and nobody submits. An idle worker itself finds that the time has come
- * (a StarPU idle hook, registered only while it has), so there is no thread, no timer and no cost per task. Where
- * StarPU-MPI's thread drives a worker, it sleeps only when no request is pending and must not while work is under way:
- * a receive from oneself is kept pending then, and completed by a message to oneself. */
+/* Rest: workers sleep while nothing is in flight and no bracket is open. An idle worker finds that it is time, by a
+ * StarPU idle hook that is registered only from the last completion on. So rest needs no thread and no timer, and costs
+ * nothing per task. StarPU-MPI's thread, where it drives a worker, sleeps only when no request is pending, and must not
+ * sleep while work is in flight: the rank keeps a receive from itself pending then, and completes it by a message to
+ * itself. */
 #include <assert.h>
 #include <sched.h>
 
@@ -12,13 +13,14 @@
 #include <starpu_mpi.h>
 #endif
 
-/* A loop that waits for each step must not put the workers to sleep between two of them. */
+/* So long, because a loop that waits for each step must not put the workers to sleep between two steps. */
 static const int64_t rest_after = 2000000; /* ns */
 
-/* StarPU's workers spin. Those that yield leave their core at once to the main thread, another rank or another program
- * that wants it, instead of at the end of their time slice (3 ms instead of 0.05 on a busy machine). Where MPI yields,
- * worker 0 that its thread drives does so already, and twice is too often where ranks share a core. A hook costs each
- * idle worker 32 atomics on one shared line, so large ranks, whose main thread finds some core, do without. */
+/* StarPU's idle workers spin. A hook makes them yield, so that the main thread, another rank or another program gets
+ * the core at once instead of after their time slice (0.05 ms instead of 3 on a busy machine). Where MPI yields, worker
+ * 0, which StarPU-MPI's thread drives, yields already; a second yield is too much where ranks share a core. A hook
+ * costs each idle worker 32 atomics on one cache line. So ranks with more workers than this have none: their main
+ * thread finds a free core. */
 static const int yield_up_to = 16;
 
 #define KEEP_TAG (MESSAGE_TAG_LIMIT + 1)
@@ -48,8 +50,8 @@ static bool idle(trama_context *c)
     return atomic_load(&c->rest.depth) == 0 && atomic_load(&c->fences.under_way) == 0;
 }
 
-/* Under the lock. A bracket that opens meanwhile either is seen here or sees that awake is false and waits for the
- * lock. */
+/* Under the lock. A bracket that opens at the same time is either seen here, or sees that awake is false and waits for
+ * the lock. */
 static void go_to_rest(trama_context *c)
 {
     atomic_store(&c->rest.awake, false);
@@ -170,7 +172,7 @@ void rest_now(trama_context *c)
     pthread_mutex_unlock(&runtime_lock);
 }
 
-/* Afterwards StarPU-MPI may end. */
+/* Drops the handles of these messages, so that StarPU-MPI may end. */
 static void forget_thread(trama_context *c)
 {
     if (!c->driver.driven)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A watchdog for calls that block inside MPI or StarPU-MPI, where nothing can be asked meanwhile: a thread that lives
- * as long as the call. What else waits is reported by watchdog.c and agree.c, from the thread that waits. */
+/* A watchdog for calls that block inside MPI or StarPU-MPI: a thread that lives as long as the call. Other waits report
+ * from the waiting thread, by watchdog.c and agree.c. */
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
@@ -41,7 +41,7 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* It takes no signals: they are the host's. */
+/* The thread takes no signals: they are for the host's threads. */
 static bool start_thread(vigil *v)
 {
     sigset_t all, before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said, and done, when nothing has ended for config.watchdog seconds. */
+/* The report of a wait in which nothing has ended for config.watchdog seconds. */
 #include "gpus.h"
 #include "state.h"
 
@@ -7,7 +7,7 @@
 
 enum { PERIODS_TO_STARVE = 3 };
 
-/* What GPUs wait for will never come, and other ranks may wait for them: nothing is left but to end the job. */
+/* The GPUs would wait for ever, and other ranks may wait for them, so the job must end. */
 static _Noreturn void end_job(trama_context *c, const char *what, const char *waits_for, const char *why)
 {
     fatal("rank %d: %s waits for %s: %s", c->comm.rank, what, waits_for, why);
