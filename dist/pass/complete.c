@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion: meshes, then sweeps over the program that only ever add splits. What follows from them is in freeze.c. */
+/* Completion: meshes, then sweeps over the program that only add splits. freeze.c makes layouts of these splits. */
 #include "complete_internal.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static bool lends_mesh(const trama_value *v)
     return v->shape.ndim > 0;
 }
 
-/* A tensor made of scalars alone is where it is used. */
+/* Whether an op makes a tensor of scalars alone. That tensor lies on the mesh of its consumer. */
 static bool awaits_consumer(const trama_node *node)
 {
     bool made_of_scalars = node->op->n_out > 0 && lends_mesh(node->out[0]);
@@ -111,7 +111,7 @@ static trama_status spread_meshes(completion *c)
     const trama_program *p = c->program;
     layouts *l = c->l;
     for (bool changed = true, scalars_lend = false; changed || !scalars_lend;) {
-        scalars_lend = !changed; /* when nobody else does */
+        scalars_lend = !changed; /* when no tensor gives a mesh any more */
         changed = false;
         for (int i = 0; i < p->nodes.n; i++) {
             const trama_node *node = p->nodes.at[i];
@@ -146,7 +146,7 @@ static trama_status spread_meshes(completion *c)
 
 /* ---- Sweeps ---- */
 
-/* Operand or result t; an updated value stands for its state, which decides where both lie. */
+/* Operand or result t; for an updated value its state, which decides the layout of both. */
 static const trama_value *tensor_of(const trama_node *node, int t)
 {
     trama_value *v = t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in], *state = value_storage(v);
@@ -203,7 +203,7 @@ static bool sweep_node(completion *c, const trama_node *node)
     return changed;
 }
 
-/* Ops of the first pass keep the order of elements, so what they say of layouts is surest. */
+/* Pass 1 takes the pointwise and shape ops of the forward program, pass 2 all of its ops. */
 static bool in_pass(const trama_node *node, int pass)
 {
     return node->role == NODE_FORWARD && (pass == 2 || node->op->pointwise || node->op->alias ||
@@ -225,9 +225,9 @@ static void sweep(completion *c)
         }
 }
 
-/* ---- All of it ---- */
+/* ---- The whole program ---- */
 
-/* Whether all values can be counted where TRAMA_ANY is that long. */
+/* Whether every value has at most MOST_BYTES where TRAMA_ANY is `nominal`. */
 static bool is_countable(const trama_program *p, int64_t nominal)
 {
     for (int i = 0; i < p->values.n; i++) {
@@ -275,7 +275,7 @@ static void start_layouts(completion *c)
     }
 }
 
-/* Those who hold the one hold the other. */
+/* States that one op updates get the first mask among them, where they have no annotation. */
 static void join_masks(layouts *l, const trama_node *node, const trama_layout *const *given)
 {
     const unsigned char *mask = NULL;
@@ -286,7 +286,7 @@ static void join_masks(layouts *l, const trama_node *node, const trama_layout *c
             l->value[value_storage(node->in[o])->id].mask = mask;
 }
 
-/* State without an annotation lies like the state that it is updated with: an optimizer's like its parameter. */
+/* State without an annotation gets the layout of the state that it is updated with: an optimizer's its parameter's. */
 static void join_states(completion *c)
 {
     const trama_program *p = c->program;
@@ -308,7 +308,7 @@ static void join_states(completion *c)
     }
 }
 
-/* Updated states have no layout of their own: they are where their state is. */
+/* Closes the open axes of all but results, which freezing closes. */
 static void close_leaves(completion *c)
 {
     const trama_program *p = c->program;

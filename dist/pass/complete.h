@@ -10,15 +10,15 @@ typedef struct layouts {
     int n_values, n_nodes;
     const trama_mesh **mesh; /* [n_values] never NULL for a value that is needed */
     trama_layout *value;     /* [n_values] */
-    op_layouts *op; /* [n_nodes]; op.out is what the op makes; where it differs from value, the edge reshards */
+    op_layouts *op; /* [n_nodes]; where op.out, the layouts of results as made, differs from value, the edge reshards */
     char *report;   /* a line for each conflict, "" without one; owned */
 } layouts;
 
-/* The extent that TRAMA_ANY is taken for: nominal, halved until every value has at most MOST_BYTES. */
+/* The extent that stands for TRAMA_ANY: nominal, halved until every value has at most MOST_BYTES. */
 int64_t complete_nominal(const trama_program *program, int64_t nominal);
 
-/* Completes the whole program; TRAMA_ANY is taken as `nominal`. Values without any annotation live on the mesh of one
- * process (id 0), which `single` is. E_LAYOUT where an op meets two meshes: names both, and the op's line. */
+/* Completes the whole program; `nominal` stands for TRAMA_ANY. Values that no annotation gives a mesh are on `single`,
+ * the mesh of process 0 alone. E_LAYOUT where an op has operands on two meshes; it names both and the op's line. */
 trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);
 
 /* The mesh that an op computes on: the one that the user fixed, else that of its operands with dims, else of its scalars,
@@ -30,10 +30,10 @@ trama_status complete_mesh(const trama_node *node, const trama_mesh *const *of, 
 /* The layouts of one more node of a program whose operands are laid out already: forward inference (eager mode). */
 trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result);
 
-/* How a value lies that comes back to where another one is: like it, but whole where that is partial. */
+/* The layout of `other` with R on each axis that is not split, for a value that goes back to its mesh. */
 trama_layout layout_colocated(const trama_layout *other);
 
-void layouts_room(layouts *l, int n_values, int n_nodes); /* makes room, zeroed */
+void layouts_room(layouts *l, int n_values, int n_nodes); /* grows the tables; new entries are zero */
 void layouts_free(layouts *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of completion share: complete.c, freeze.c. */
+/* Shared by the files of completion: complete.c, freeze.c. */
 #ifndef COMPLETE_INTERNAL_H
 #define COMPLETE_INTERNAL_H
 
@@ -11,20 +11,19 @@ typedef struct completion {
     trama_rule *rules; /* with nominal extents */
     const trama_mesh *single;
     unsigned
-        *summed; /* [value id] axes along which a value is summed as soon as it is there, instead of staying partial */
+        *summed; /* [value id] axes along which a value is summed where it is made, instead of staying partial */
     text report;
 } completion;
 
 /* complete_mesh with the meshes found so far. */
 trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh);
 
-/* What is known of operand t: what the user fixed for the op, else the value's own layout on the op's mesh; else NULL.
- */
+/* The layout of operand t as the user fixed it for the op, else that of its value if on the op's mesh, else NULL. */
 const trama_layout *operand_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh);
 
-void close_open_axes(trama_layout *layout); /* what is open becomes R */
+void close_open_axes(trama_layout *layout); /* open axes become R */
 
-/* freeze.c: from the splits that the sweeps found to one layout for each value and for each op's operands. */
+/* freeze.c: makes one layout for each value and each operand of the splits that the sweeps found. */
 trama_status freeze_program(completion *c);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A completed copy of a program, to look at: value by value, and as text. */
+/* A completed copy of a program, read value by value or as text. */
 #include "complete.h"
 #include "marks.h"
 #include "trama_complete.h"
 
 struct trama_completion {
-    const trama_program *asked; /* the user's, whose values are asked for */
+    const trama_program *asked; /* the user's; queries name its values */
     trama_program *of;          /* the copy */
     trama_mesh *single;
     layouts l;
@@ -78,7 +78,7 @@ void trama_completion_destroy(trama_completion **completion)
 
 /* ---- Value by value ---- */
 
-/* The copy of a value, where it was there and is more than an update. */
+/* The copy of the user's value; NULL for an effect and for a value that is newer than the copy. */
 static const trama_value *find(const trama_completion *c, const trama_value *value)
 {
     bool there = c && value && value->program == c->asked && value->id < c->of->values.n;
@@ -112,7 +112,7 @@ int trama_completion_stage(const trama_completion *completion, const trama_value
     return v ? completion->m.stage[v->id] - 1 : TRAMA_NO_STAGE;
 }
 
-/* The layouts that the op computes on which made the value; NULL without an op. */
+/* The layouts of the op that made the value; NULL where no op made it. */
 static const op_layouts *find_op(const trama_completion *c, const trama_value *value)
 {
     const trama_value *v = find(c, value);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Freezing: forward inference, op by op, on the splits that completion found; then where partial results are summed. */
+/* Freezing: forward inference, op by op, on the splits that completion found; then the places where terms are
+ * summed. */
 #include <string.h>
 
 #include "complete_internal.h"
@@ -22,8 +23,8 @@ trama_layout layout_colocated(const trama_layout *other)
     return layout;
 }
 
-/* What a result of no own annotation becomes: what the op makes, on splits that completion gave it what it was given.
- */
+/* The layout of a result: the axes that completion closed as they are; the open ones partial where the op makes terms,
+ * else R. */
 static trama_layout result_layout(const trama_layout *completed, const trama_layout *made)
 {
     trama_layout layout = *completed;
@@ -34,7 +35,7 @@ static trama_layout result_layout(const trama_layout *completed, const trama_lay
     return layout;
 }
 
-/* State is updated where it lies, or not at all. */
+/* Each state must lie in the layout in which the op updates it. */
 static trama_status check_update(const trama_node *node, const layouts *l)
 {
     const op_layouts *op = &l->op[node->id];
@@ -55,8 +56,8 @@ static trama_status check_update(const trama_node *node, const layouts *l)
     return TRAMA_OK;
 }
 
-/* A state with a mask is updated by those who hold it, so they alone compute, and what the op reads comes to them. The
- * first state that is updated decides. */
+/* The holders of a masked state compute its update alone, so the op's operands and results take the mask. The first
+ * updated state that has a mask decides. */
 static trama_status take_mask(const trama_node *node, layouts *l)
 {
     op_layouts *op = &l->op[node->id];
@@ -87,7 +88,7 @@ static bool is_within(const unsigned char *inner, const unsigned char *outer, in
     return true;
 }
 
-/* What the user fixed for the op is what it computes on, masks included. */
+/* The op computes on the layouts that the user fixed for it, masks included, or completion fails. */
 static trama_status keep_fixed(const trama_node *node, const layouts *l)
 {
     op_layouts *op = &l->op[node->id];
@@ -145,7 +146,7 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
         l->mesh[node->in[0]->id] = mesh;
         l->value[node->in[0]->id] = *in[1];
         in[0] = in[1];
-    } else if (node->op->updates) /* state is updated where it lies: it alone decides */
+    } else if (node->op->updates) /* updated states alone decide */
         for (int t = 0; t < node->op->n_in; t++)
             if (!(node->op->updates >> t & 1))
                 in[t] = NULL;
@@ -186,8 +187,8 @@ trama_status complete_node(const trama_node *node, const trama_rule *rule, const
 
 /* ---- Partial results that do not stay partial ---- */
 
-/* A gradient that a target names, or that more than an update reads, lies, where it is partial, like the value that it
- * belongs to. */
+/* A gradient that a target names, or that other ops than an update read, is summed: its partial axes become those of
+ * the value that it belongs to. */
 static void place_gradient(const completion *c, const trama_value *v)
 {
     trama_layout *layout = &c->l->value[v->id];
@@ -213,7 +214,7 @@ static void sum_axes(trama_layout *layout, unsigned axes)
             layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
 }
 
-/* The axes along which a reader needs the sum of what is partial; 0 where it takes the value as it is, or otherwise. */
+/* The axes along which a reader needs the sum of the terms; 0 where its layout differs in nothing, or in more. */
 static unsigned wants_sum(const trama_layout *have, const trama_layout *wants)
 {
     trama_layout whole = *have;
@@ -225,9 +226,9 @@ static unsigned wants_sum(const trama_layout *have, const trama_layout *wants)
     return trama_layout_equal(&whole, wants) ? axes : 0;
 }
 
-/* Where one reader of a value needs the sum and another would go on with the terms, all take the sum: it is exchanged
- * anyway, and what the other one makes of it need not be summed again. Forward values look at forward readers only, so
- * that gradients do not change them. */
+/* Where one reader of a value needs the sum and another could go on with the terms, both take the sum: it is exchanged
+ * anyway, and the results of the second reader then need no sum. Only forward readers count for forward values, so that
+ * gradients do not change these. */
 static bool find_sums(completion *c)
 {
     const trama_program *p = c->program;
@@ -253,7 +254,7 @@ static bool find_sums(completion *c)
     return changed;
 }
 
-/* ---- All of them ---- */
+/* ---- All nodes ---- */
 
 static trama_status freeze_nodes(completion *c)
 {
@@ -271,7 +272,7 @@ static trama_status freeze_nodes(completion *c)
     return status;
 }
 
-/* Each round sums some value earlier, and what is made of it is partial no more. */
+/* Each round sums some values where they are made, so that values made of these are no longer partial. */
 trama_status freeze_program(completion *c)
 {
     size_t bytes = (size_t)c->l->n_values * sizeof *c->l->value;

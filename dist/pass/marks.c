@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks, completed: sweeps that only fill in what is missing. */
+/* Completion of marks: sweeps that only add missing ones. */
 #include "marks.h"
 
 static int later(int a, int b)
@@ -29,7 +29,7 @@ static void forward(const trama_program *p, marks *m)
     }
 }
 
-/* In reverse order, so that the first reader has the last word. */
+/* Goes in reverse order, so that the first reader decides. */
 static void backward(const trama_program *p, marks *m, bool *filled)
 {
     for (int i = p->nodes.n - 1; i >= 0; i--) {

@@ -11,9 +11,9 @@ typedef struct marks {
     bool *offload; /* rests in host memory */
 } marks;
 
-/* An op without a stage takes the latest of its operands', else the first of its readers'; a leaf that of its first
- * reader. Aliases and updated values rest where their state does, and an optimizer's state where its parameter does.
- * E_ARGUMENT where an op of the forward program reads what a later stage makes. */
+/* An op without a stage takes the latest stage of its operands, else that of its first reader; a leaf takes that of its
+ * first reader. Aliases and updated values rest where their state does, and an optimizer's state where its parameter
+ * does. E_ARGUMENT where an op of the forward program reads a result of a later stage. */
 trama_status marks_complete(const trama_program *program, marks *m);
 void marks_free(marks *m);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient merge as a change of the program. Layouts, messages and sums follow from the ops alone: a micro-step adds
- * gradients up as they arise, and who applies them asks for the sum. */
+/* Gradient merge as a change of the program. A micro-step adds gradients to buffers as they arise, and the ops that
+ * apply them ask for the sum. Layouts, messages and sums follow from these ops alone. */
 #include "merge_gradients.h"
 
 #include <string.h>
@@ -8,17 +8,16 @@
 #include "ops.h"
 #include "trama_ops.h"
 
-/* The program at work. */
 typedef struct merger {
     trama_program *program;
-    ARRAY(bool) late;                   /* [node id] applies gradients, or is made of what does */
-    ARRAY(const trama_node *) applying; /* the first of them */
-    /* the target at work */
+    ARRAY(bool) late;                   /* [node id] applies gradients, or reads a result of a late node */
+    ARRAY(const trama_node *) applying; /* the nodes that apply gradients */
+    /* the current target */
     trama_target *target;
     accumulation *made;
-    trama_value *micro_step; /* an effect: all that one does */
+    trama_value *micro_step; /* an effect: the values that one computes */
     trama_value *effect;
-    trama_value *scale[TRAMA_N_DTYPES]; /* in the types of gradients; made when asked for */
+    trama_value *scale[TRAMA_N_DTYPES]; /* by the type of a gradient; made when asked for */
 } merger;
 
 static void make_scalars(merger *m)
@@ -68,7 +67,8 @@ static trama_value *buffer_of(merger *m, const trama_value *parameter, const tra
     return v;
 }
 
-/* A gradient that some target lists is summed for whoever reads it. What is merged is what that is made of. */
+/* The unreduced gradient, which is merged. A gradient that a target lists is summed for its readers, so it becomes an
+ * alias of a new value, and that one takes its op. */
 static trama_value *unfetched(merger *m, trama_value *raw)
 {
     if (!raw->fetched || !raw->node)
@@ -76,7 +76,7 @@ static trama_value *unfetched(merger *m, trama_value *raw)
     trama_value *own = append(m, &trama_op_stop_gradient, 1, &raw);
     if (!own)
         return NULL;
-    trama_node *made = raw->node, *alias = own->node; /* the two change places */
+    trama_node *made = raw->node, *alias = own->node; /* own and raw change places */
     own->node = made;
     own->result = raw->result;
     made->out[own->result] = own;
@@ -88,8 +88,8 @@ static trama_value *unfetched(merger *m, trama_value *raw)
     return own;
 }
 
-/* Gradient i added to its buffer; and to be applied what lies there goes to where the parameter is, terms summed, and
- * is scaled: in this order, so that what is sent is the buffer itself, and the rest is part of the update's task. */
+/* Adds gradient i to its buffer and returns the gradient to apply: the buffer, summed and laid out like the parameter,
+ * then scaled. In this order messages are sent from the buffer, and the scaling is part of the update's task. */
 static trama_value *merged(merger *m, int i)
 {
     trama_value *raw = unfetched(m, m->effect->update.raw.at[i]), *parameter = m->effect->update.trained.at[i];
@@ -189,7 +189,8 @@ static bool is_moved(const merger *m, const bool *needed, int n_nodes, const tra
     return false;
 }
 
-/* What is late reads a state as it was before the micro-step, though it runs behind it; but sums as they are now. */
+/* Late nodes run after the micro-step, but an alias gives them each state as it was before. They read the buffers of
+ * gradients as they are after it. */
 static void keep_old_states(merger *m, const bool *needed, int n_nodes)
 {
     for (int i = 0; i < n_nodes; i++) {
@@ -202,7 +203,7 @@ static void keep_old_states(merger *m, const bool *needed, int n_nodes)
     }
 }
 
-/* What is not late is done in every micro-step, whoever needs it. */
+/* Each micro-step runs all nodes that are not late, also those that only late nodes need. */
 static void split_target(merger *m, trama_target *t, accumulation *made)
 {
     trama_program *p = m->program;
@@ -230,7 +231,7 @@ static void split_target(merger *m, trama_target *t, accumulation *made)
 
 /* ---- Late nodes come last ---- */
 
-/* What the updates were made of comes before what is made of it, which the order of recording no longer says. */
+/* Places the makers of a node's operands, then the node: replaced operands come later in the order of recording. */
 static void place(const merger *m, trama_node *node, bool late, bool *placed, trama_node **order, int *n)
 {
     if (placed[node->id] || m->late.at[node->id] != late)

@@ -5,8 +5,8 @@
 
 #include "program.h"
 
-/* What a cycle is told: whether the buffers keep what they have, the weight of what a micro-step adds, and what the sum
- * is multiplied by in the end. */
+/* Scalars that a run is fed: whether the buffers keep their content (0 or 1), the weight of the gradients of a
+ * micro-step, and the scale of the sum in the end. */
 typedef enum { MERGE_KEEP, MERGE_WEIGHT, MERGE_SCALE, MERGE_SCALARS } merge_scalar;
 
 /* How a target accumulates gradients. */
@@ -15,11 +15,11 @@ typedef struct accumulation {
     trama_value *scalar[MERGE_SCALARS]; /* inputs */
 } accumulation;
 
-/* A target that merges becomes a micro-step: forward, backward, and the addition of each gradient to a buffer, which
- * lies like it. Another target, `apply`, has its name and what was made of the gradients: it reads the buffers instead,
- * and values of the last micro-step where it needs them. Its nodes come behind all others, so numbers of nodes change;
- * those of values and targets do not. Returns a table by the number of the target, which the caller frees; NULL where
- * no target merges. */
+/* A target that merges becomes a micro-step: forward, backward, and the addition of each gradient to a buffer of the
+ * same layout. A second target, `apply`, has its name and the ops that used the gradients: they read the buffers
+ * instead, and values of the last micro-step where they need them. Its nodes come behind all others, so ids of nodes
+ * change; ids of values and targets do not. Returns a table by target id, which the caller frees; NULL where no target
+ * merges. */
 accumulation *merge_gradients(trama_program *program);
 
 #endif
