@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user says of layouts: of values, of one op, of stages, of where a value rests and in what order processes
- * take their places. It steers planning only. */
+/* The user's annotations: layouts of values and of one op, stages, offload, the order of processes. They steer planning
+ * only. */
 #include <string.h>
 
 #include "program.h"
@@ -45,7 +45,7 @@ bool program_is_weighted(const trama_program *program)
     return false;
 }
 
-/* The first process of a mesh from n on; -1 where there is none. */
+/* The first process id of a mesh that is n or more; -1 without one. */
 static int process_beyond(int n, const trama_mesh *mesh)
 {
     for (int i = 0; i < mesh->size; i++)
@@ -211,7 +211,7 @@ static trama_status check_permutation(trama_where where, trama_program *p, int n
     return i == n ? TRAMA_OK : TRAMA_E_ARGUMENT;
 }
 
-/* Whether n processes are all that the meshes so far have. */
+/* Whether the ids of all meshes annotated so far are below n. */
 static bool has_meshes(trama_where where, trama_program *p, int n)
 {
     for (int i = 0; i < p->values.n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Annotations as the user wrote them, read back and taken back. Knows nothing of what completion makes of them. */
+/* Reads back and removes annotations as the user wrote them. It does not know the results of completion. */
 #include "program.h"
 
 const trama_mesh *trama_annotation_mesh(const trama_value *value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs: values, ops appended to them, annotations, targets, errors. Layouts are completed elsewhere. */
+/* Programs: values, the ops that builders append, targets, errors. dist/pass completes layouts. */
 #include "program.h"
 
 #include <assert.h>
@@ -139,13 +139,13 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
     return *ARRAY_PUSH(&program->values) = v;
 }
 
-/* What a builder of a leaf answers. */
+/* The result of a builder of a leaf: NULL where memory was short. */
 static trama_value *leaf(trama_value *v)
 {
     return program_is_short(v->program, v->where, v->name) ? NULL : v;
 }
 
-/* The input or state that has a name already, but for one; NULL. */
+/* The input or state with that name, other than `except`; or NULL. */
 static const trama_value *value_named(const trama_program *p, const char *name, const trama_value *except)
 {
     for (int i = 0; i < p->values.n; i++)
@@ -155,7 +155,7 @@ static const trama_value *value_named(const trama_program *p, const char *name, 
     return NULL;
 }
 
-/* What inputs, state and constants have in common; any_allowed: dims may be TRAMA_ANY. */
+/* The checks that inputs, state and constants share. any_allowed: dims may be TRAMA_ANY. */
 static bool check_leaf(trama_program *p, trama_where where, const char *what, const char *name, trama_dtype dtype,
                        const trama_shape *shape, bool any_allowed)
 {
@@ -309,8 +309,8 @@ static trama_status op_dtypes(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* The element types [n_out] of the results: those that the op says, the first where it says no other, and that of the
- * state where it is updated. */
+/* The element types [n_out] of the results: the op's, or result 0's if the op does not set one; an updated state keeps
+ * its type. */
 static trama_status result_dtypes(const trama_node *node, trama_dtype *dtype)
 {
     for (int i = 0; i < node->op->n_out; i++)
@@ -324,7 +324,7 @@ static trama_status result_dtypes(const trama_node *node, trama_dtype *dtype)
     return status;
 }
 
-/* Whether a tensor can have the shape of result i; the operands are named where it cannot. */
+/* E_SHAPE if no tensor can have the shape of a result; the message names the operands. */
 static trama_status check_result(const trama_node *node, trama_shape shape, trama_dtype dtype)
 {
     text why = {0}, operands = {0};
@@ -399,7 +399,7 @@ trama_value *program_append(trama_program *program, trama_where where, const tra
 
 /* ---- Targets ---- */
 
-/* A value is overwritten by one op at most: two updates of one state would each undo the other. */
+/* At most one op may overwrite a value: of two updates of one state, one would be lost. */
 static bool check_updates(const trama_target *t)
 {
     trama_program *p = t->program;

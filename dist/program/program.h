@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of a program: values, nodes, targets. Everything has a number, so that tables about it stand elsewhere. */
+/* Programs inside dist: values, nodes, targets. Each has a number, which indexes tables of other rooms. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
@@ -10,7 +10,7 @@
 
 typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFFECT } value_kind;
 
-/* The user's layouts for the operands of one op; those of its results are on the results. */
+/* The user's layouts for the operands of one op. The layouts of results are on the results. */
 typedef struct op_fixed {
     const trama_mesh *mesh;
     const trama_mesh *given;             /* the mesh as the user gave it; NULL: by no call of the user's */
@@ -19,7 +19,7 @@ typedef struct op_fixed {
     bool by_scope; /* said for all ops between trama_shard_begin and trama_shard_end */
 } op_fixed;
 
-/* What a node is for. All but those of the forward pass are laid out by forward inference only. */
+/* The role of a node. All but NODE_FORWARD are laid out by forward inference only. */
 typedef enum node_role {
     NODE_FORWARD,
     NODE_GRADIENT, /* made by a gradient, or by the user from what is no longer forward */
@@ -93,7 +93,7 @@ struct trama_value {
     update_value update;
 };
 
-/* Gradients are merged over k micro-steps; k 0: they are not. */
+/* Gradient accumulation over k micro-steps; k 0: none. */
 typedef struct target_merge {
     int64_t k;
     unsigned how; /* trama_merge_kind */
@@ -109,26 +109,26 @@ struct trama_target {
     target_merge merge;
 };
 
-/* The gradients of one loss that were derived so far: by value id, NULL where none. */
+/* The gradients of one loss that were derived so far, by value id; NULL: not derived. */
 typedef struct gradient_table {
     const trama_value *loss;
     ARRAY(trama_value *) of;
 } gradient_table;
 
-/* What trama_merged_gradient gave for the result of trama_minimize. */
+/* A result of trama_merged_gradient, and the result of trama_minimize that it is for. */
 typedef struct merged_gradient {
     trama_value *value;
     const trama_value *minimized;
 } merged_gradient;
 
-/* On which place each process runs, as the user says. */
+/* The user's order: the place of each process. */
 typedef struct process_order {
     int n;      /* 0: nothing was said */
     int *place; /* [n] a permutation */
     trama_where where;
 } process_order;
 
-/* What trama_shard_begin says, until trama_shard_end. */
+/* A scope from trama_shard_begin to trama_shard_end, and its layouts by name. */
 typedef struct scope_layout {
     char *name, *layout; /* of a value, in words */
     bool met;            /* an op of the scope reads or makes a value of that name */
@@ -170,10 +170,10 @@ struct trama_program {
 
 trama_program *program_new(void); /* trama_program_create without its check of memory, within another call */
 
-/* Where memory was short while a builder recorded: E_MEMORY is the program's first error, and true. */
+/* True where memory was short while a builder recorded; E_MEMORY is then an error of the program. */
 bool program_is_short(trama_program *program, trama_where where, const char *call);
 
-/* Keeps the first error on the program; returns NULL for builders to return. */
+/* Keeps the first error on the program. Returns NULL, for builders to return. */
 void *program_fail(trama_program *program, trama_where where, trama_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -185,9 +185,9 @@ void program_node_free(trama_node *node);
 
 /* The program's own copy of a mesh. */
 const trama_mesh *program_mesh(trama_program *program, const trama_mesh *mesh);
-/* The program's own copy with the same names and parents. */
+/* The program's own copy that has the same names and parents. */
 const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *mesh);
-/* Parses a layout in the names of `given`, for the program's copy of that mesh. */
+/* Parses a layout with the axis names of `given`; its mask is that of the program's mesh. */
 trama_status program_layout(trama_program *program, const trama_mesh *given, int ndim, const char *source,
                             trama_layout *layout);
 /* Whether the user's order, where there is one, has all processes of the mesh; keeps the error, in which `call` asks.
@@ -201,10 +201,10 @@ bool scope_lay_out(trama_node *node);
 bool scope_name(trama_where where, trama_value *value);
 trama_status scope_check_closed(trama_where where, const trama_program *program, const char *call);
 void scopes_free(trama_program *program);
-/* Whether some mesh has weights: they are those of the places that processes have in order. */
+/* Whether a mesh has weights. They describe the places that processes have in order. */
 bool program_is_weighted(const trama_program *program);
 
-/* What a result's element type is before the op has said it. */
+/* The element type of a result before the op sets it. */
 #define DTYPE_UNSAID ((trama_dtype)-1)
 
 /* Records an op; NULL operands pass through as NULL. Results are in the node that result 0 names. Then program_run. */
@@ -231,25 +231,25 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
  * NULL: all nodes. */
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules);
 
-/* Whether the value lives from run to run. */
+/* Whether the value is state, which lives from run to run. */
 static inline bool value_is_state(const trama_value *v)
 {
     return v->kind == VALUE_STATE;
 }
-/* Whether no op of a run computes it: it is fed, kept, or made once. */
+/* Whether the value needs no other value of the run: it is fed, kept, constant, or from an op without operands. */
 static inline bool value_is_leaf(const trama_value *v)
 {
     return v->kind == VALUE_INPUT || v->kind == VALUE_STATE || v->kind == VALUE_CONSTANT ||
            (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
 }
-/* The state that a value is or was written over; NULL for others. */
+/* The state that the value is, or over which updates wrote it; NULL for others. */
 trama_value *value_storage(trama_value *value);
 
 void value_text(text *out, const trama_value *value);     /* name and shape, for messages */
 void order_text(text *out, const process_order *order);   /* a line, or nothing */
 void value_in_words(text *out, const trama_value *value); /* all that was said of it, without the user's line */
 
-/* A program in words, without addresses: programs of equal lines compute the same. */
+/* A program as lines without addresses. Programs with equal lines compute the same. */
 typedef struct program_line {
     size_t from; /* its first letter */
     trama_where where;
@@ -273,7 +273,7 @@ static inline bool node_wants(const trama_node *node, int operand)
 }
 /* Whether loss is a float scalar; keeps the error, in which `what` asks. */
 bool program_check_loss(trama_where where, const char *what, trama_value *loss);
-/* Derives the gradients of loss for n values; d[i] may be NULL where there is no path. */
+/* Derives the gradients of loss for n values; d[i] is NULL where loss does not depend on x[i]. */
 bool program_gradients(trama_where where, trama_value *loss, int n, trama_value *const *x, trama_value **d);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program's deep copy: what a compiled program keeps, so that nothing the user does next reaches it. */
+/* The deep copy of a program for a compiled program, which later calls of the user cannot change. */
 #include <string.h>
 
 #include "program.h"
 
-/* The copy of a value that has another one in the same program; NULL for NULL. */
+/* The copy of a value of the original program; NULL for NULL. */
 static trama_value *twin(const trama_program *p, const trama_value *v)
 {
     return v ? p->values.at[v->id] : NULL;
 }
 
-/* The copy of a mesh; the layout, copied bit by bit, gets its mask from there. */
+/* The copy of a mesh. The mask of `layout` is replaced by that of the copied mesh. */
 static const trama_mesh *twin_mesh(const trama_program *p, const trama_program *from, const trama_mesh *mesh,
                                    trama_layout *layout)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs as text, for people and for comparing ranks: all that decides what a program computes is in its lines, and
- * no address is. */
+/* Programs as text, for people and for comparing ranks. The lines contain everything that decides the results, and no
+ * address. */
 #include <string.h>
 
 #include "hash.h"
@@ -8,8 +8,8 @@
 
 /* ---- Attributes ---- */
 
-/* The slots that one name of an op's attributes has: "axis" has one, "perm[8]" eight, and "*factor" one that holds an
- * address. Behind the last name each slot has its number for a name. */
+/* The slots of one name in an op's attributes: "axis" has one, "perm[8]" eight, "*factor" one with an address. A slot
+ * after the last name is named by its number. */
 typedef struct slot_name {
     const char *at;
     int n, slots;
@@ -42,7 +42,7 @@ static bool is_set(const trama_attributes *a, bool real, int slot)
     return real ? a->real[slot] != 0 : a->integer[slot] != 0;
 }
 
-/* What is not 0 of the slots behind one name; returns the slot after them. */
+/* Prints the slots of one name if one is not 0; returns the slot after them. */
 static int slots_text(text *t, const trama_attributes *a, bool real, int slot, const slot_name *name)
 {
     int end = (int)min_i64(slot + name->slots, TRAMA_MAX_ATTRIBUTES), last = end - 1;
@@ -135,7 +135,7 @@ static uint64_t hash_constant(const trama_value *v)
     return hash_bytes(HASH_START, v->data, (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype));
 }
 
-/* What a value is made from. */
+/* Prints the source of a value: input, state, constant, op or update. */
 static void source_text(text *t, const trama_value *v)
 {
     switch (v->kind) {
@@ -195,7 +195,7 @@ static void end_line(program_lines *l, size_t from, trama_where where)
 {
     if (l->words.n == from)
         return;
-    text_add(&l->words, "%c", '\n'); /* becomes its end */
+    text_add(&l->words, "%c", '\n'); /* overwritten by the final 0 */
     l->words.at[l->words.n - 1] = 0;
     *ARRAY_PUSH(&l->lines) = (program_line){from, where};
 }

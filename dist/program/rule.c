@@ -39,7 +39,7 @@ void rule_add_dim(rule_tensor *tensor, int factor)
         dim->factor[dim->n++] = (signed char)factor;
 }
 
-/* One extent that two dims share: TRAMA_ANY yields to a known one. */
+/* Unifies the extents of two dims that share a factor: a known extent replaces TRAMA_ANY. False where they differ. */
 static bool unify(int64_t *extent, int64_t other)
 {
     if (*extent == TRAMA_ANY)
@@ -47,7 +47,8 @@ static bool unify(int64_t *extent, int64_t other)
     return other == TRAMA_ANY || other == *extent;
 }
 
-/* While a rule string is read: the factor of each letter, and of each position of "..." counted from the right. */
+/* The state of reading a rule string: the factor of each letter, and of each position of "..." counted from the
+ * right. */
 typedef struct reading {
     trama_rule *rule;
     const trama_node *node;
@@ -55,14 +56,14 @@ typedef struct reading {
     const char *problem;
 } reading;
 
-/* The first one stands. */
+/* Keeps the first problem. */
 static void complain(reading *r, const char *problem)
 {
     if (!r->problem)
         r->problem = problem;
 }
 
-/* The factor that a rule asks for; a problem where there are as many as a table holds. */
+/* Adds a factor; a problem where the table is full. */
 static int new_factor(reading *r, int64_t extent)
 {
     if (r->rule->n_factors < RULE_MAX_FACTORS)
@@ -82,7 +83,8 @@ static int count_letters(const char *part, size_t n, bool *dots)
     return letters;
 }
 
-/* The factors of "..." come first in rule order; their extents are those of the operands that do not repeat there. */
+/* Adds the factors of "...", which are first in rule order. Each has the extent of an operand that is not repeated
+ * there. */
 static void read_dots(reading *r, const char *string)
 {
     int64_t extents[TRAMA_MAX_NDIM] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -114,20 +116,20 @@ static void operand_dim(reading *r, rule_tensor *tensor, int factor, int64_t ext
     rule_add_dim(tensor, factor);
 }
 
-/* Beyond the ends of a dim it goes on once. */
+/* A dim that wraps around is read at most one extent beyond its ends. */
 static bool reach_fits(const rule_reach *r, int64_t extent)
 {
     return !r->wraps || extent == TRAMA_ANY || (r->before <= extent && r->after <= extent);
 }
 
-/* How many indices, each a stride further, a dim has. */
+/* The number of indices of a dim with a stride: 7 with stride 2 gives 4. */
 static int64_t strided(int64_t extent, int64_t stride)
 {
     return extent == TRAMA_ANY ? TRAMA_ANY : (extent + stride - 1) / stride;
 }
 
-/* A dim that neighbours are read of. One that is read with a stride has as many results as the rule says, or else one
- * for each stride. */
+/* A dim of which neighbours are read. With a stride the factor has the extent of the rule, or else extent / stride
+ * rounded up. */
 static void reached_dim(reading *r, rule_tensor *tensor, int factor, int64_t extent, const rule_dim_text *item)
 {
     const bool own = item->stride > 0;
@@ -168,7 +170,7 @@ static void read_operand(reading *r, rule_tensor *tensor, const char *part, size
     }
 }
 
-/* A letter that no operand has comes with its extent. */
+/* A letter that no operand has must have an extent, as k=3. */
 static void read_result(reading *r, rule_tensor *tensor, const char *part, size_t n)
 {
     rule_dim_text item = {0};
@@ -199,7 +201,7 @@ static void read_marks(trama_rule *rule, const char *marks)
             size_t word = strcspn(marks + from, ",+");
             unsigned set = 0;
             bool known = rule_mark(marks + from, word, &set);
-            assert(known); /* of ops.def, or checked when the op was defined */
+            assert(known); /* from ops.def, or checked by trama_op_define */
             (void)known;
             rule->tensor[t].pass |= set;
             from += word + 1;
@@ -228,7 +230,7 @@ trama_status rule_parse(trama_rule *rule, const char *string, const trama_node *
     return r.problem ? shape_error(node, r.problem) : TRAMA_OK;
 }
 
-/* The factor of a dim that is never split; dims of equal extent may share one. -1: there are no more. */
+/* The factor of a dim that is never split; dims of equal extent share it. -1: the table is full. */
 static int whole_factor(trama_rule *rule, int64_t extent)
 {
     for (int f = 0; f < rule->n_factors && extent != TRAMA_ANY; f++)
@@ -241,7 +243,7 @@ static int whole_factor(trama_rule *rule, int64_t extent)
     return f;
 }
 
-/* An op that says nothing computes on whole operands everywhere; its results have the shape of operand 0. */
+/* The table of an op without a rule: it computes on whole operands, and results have the shape of operand 0. */
 static trama_status replicated(trama_rule *rule, const trama_node *node)
 {
     for (int t = 0; t < node->op->n_in; t++)
@@ -378,7 +380,7 @@ unsigned rule_factors(const trama_rule *rule, int t)
     return set;
 }
 
-/* The leading factor of a dim: the first that is not of extent 1. */
+/* The leading factor of a dim: the first factor whose extent is not 1. */
 static int leading(const trama_rule *rule, const rule_dim *dim)
 {
     for (int i = 0; i < dim->n; i++)

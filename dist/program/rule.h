@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The factor table of one op on given shapes: which factors the dims of its tensors are made of, and what a split or a
- * partial value does. Everything about layouts and tiles follows from it. */
+/* The factor table of one op on given shapes: the factors of each dim, and the effect of splits and partial values.
+ * Layouts and tiles follow from it alone. */
 #ifndef RULE_H
 #define RULE_H
 
@@ -16,17 +16,17 @@ typedef struct rule_factor {
     trama_reduce reduce; /* how terms combine where no result has the factor */
 } rule_factor;
 
-/* A dim is the product of its factors, major first; none: extent 1. */
+/* A dim is the product of its factors, major first; without factors its extent is 1. */
 typedef struct rule_dim {
     signed char n, factor[TRAMA_MAX_NDIM];
 } rule_dim;
 
-/* How far an operand's dim of one factor is read beyond a range of that: range [lo, hi) of the factor needs the indices
- * [stride lo - before, stride (hi - 1) + 1 + after) that the dim has. */
+/* The neighbours that are read of an operand's dim with one factor: range [lo, hi) of the factor needs the indices
+ * [stride lo - before, stride (hi - 1) + 1 + after), cut at the ends of the dim unless it wraps. */
 typedef struct rule_reach {
     int64_t before, after;
     int64_t stride;  /* 0: 1 */
-    bool wraps;      /* beyond the ends of the dim it goes on at the other end */
+    bool wraps;      /* indices beyond an end are those of the other end */
     bool own_extent; /* the dim's extent is not the factor's */
 } rule_reach;
 
@@ -40,7 +40,8 @@ static inline int64_t reach_stride(const rule_reach *r)
     return r->stride ? r->stride : 1;
 }
 
-/* Which partial values of an operand pass to the result: bit k for kind k where the other operands are whole, and: */
+/* The partial values of an operand that pass to the result: bit k for kind k if the other operands are whole, and
+ * flags: */
 enum { PASS_JOINT = 1 << 8, PASS_FALLING = 1 << 9, PASS_LINEAR = 1 << TRAMA_SUM | 1 << TRAMA_AVG,
        PASS_MONOTONE = 1 << TRAMA_MAX | 1 << TRAMA_MIN, PASS_ANY = PASS_LINEAR | PASS_MONOTONE };
 
@@ -65,25 +66,26 @@ trama_status rule_parse(trama_rule *rule, const char *string, const struct trama
 int rule_add_factor(trama_rule *rule, int64_t extent);
 void rule_add_dim(rule_tensor *tensor, int factor); /* factor -1: a dim of extent 1 */
 
-/* Whether an operand is read beyond the ranges of its factors. */
+/* Whether neighbours of operand t are read. */
 bool rule_reaches(const trama_rule *rule, int t);
 
-/* The box of an operand for a box of result 0, where its layout gives it the box own. */
+/* The box of operand t that a box of result 0 needs, if the operand's layout gives the box own. */
 box rule_operand_box(const trama_rule *rule, int t, const box *own, const box *result, const box *whole);
 
-/* The box of an operand that is needed where its factors alone give the box inner. whole: all of the operand. */
+/* The box of operand t with neighbours, for a box inner without them. whole: the whole operand. */
 box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole);
 
-/* The shape of a result (i counts results). */
+/* The shape of result i. */
 trama_shape rule_shape(const trama_rule *rule, int i);
 
-/* Factor extents for concrete operand shapes: known[] for every operand. Dims that share a factor must agree. */
+/* Sets the factor extents from the concrete shapes known[] of all operands. Dims that share a factor must agree. */
 trama_status rule_resolve(trama_rule *rule, const struct trama_node *node, const trama_shape *known);
 
-/* Bit mask of factors that tensor t has. */
+/* Bit mask of the factors of tensor t. */
 unsigned rule_factors(const trama_rule *rule, int t);
 
-/* Whether a factor may be split, and whether only into equal pieces (it is the major part of a dim of several). */
+/* Whether a factor may be split; equal_only: only into equal pieces, since it is the major factor of a dim with
+ * others. */
 bool rule_splittable(const trama_rule *rule, int factor, bool *equal_only);
 
 /* The dim of tensor t whose leading factor this is; -1 without one. */

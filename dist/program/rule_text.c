@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The language of rules. What ops.def says is right; what users write is checked here, before anything relies on it. */
+/* The language of rules: reading, and the checks of users' rules before their use. Rules of ops.def are not checked. */
 #include "rule_text.h"
 
 #include <ctype.h>
@@ -93,7 +93,7 @@ static bool refuse(check *c, const char *string, const char *at, const char *pro
     return false;
 }
 
-/* What follows "{1:2": a stride, or the sign of a dim that goes on at its other end. */
+/* Checks the rest of "{1:2": a stride "*2", or "~" for a dim that wraps around. */
 static const char *check_stride(const char *at, const char **problem)
 {
     if (*at != '*')
@@ -106,7 +106,7 @@ static const char *check_stride(const char *at, const char **problem)
     return at + digits;
 }
 
-/* How far an operand is read: "{1:2}", "{1:2*3}" or "{1:2~}". */
+/* Checks the neighbours of an operand: "{1:2}", "{1:2*3}" or "{1:2~}". */
 static const char *check_reach(check *c, const char *at, unsigned char letter, bool result, bool within,
                                const char **problem)
 {
@@ -131,7 +131,7 @@ static const char *check_reach(check *c, const char *at, unsigned char letter, b
     return at + (*at == '}');
 }
 
-/* A letter, and the extent that may follow it; *problem stays NULL where all is right. */
+/* Checks a letter and its extent. *problem stays NULL without an error. */
 static const char *check_dim(check *c, const char *at, bool result, bool within, bool *seen, const char **problem)
 {
     unsigned char letter = (unsigned char)*at;

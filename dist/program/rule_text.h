@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The language of rules: what a rule string and its partial marks say, word by word. Knows no shapes. */
+/* The language of rules: words of a rule string and of its partial marks. It knows no shapes. */
 #ifndef RULE_TEXT_H
 #define RULE_TEXT_H
 
@@ -14,26 +14,26 @@ bool rule_has_dots(const char *part, size_t n);
 typedef struct rule_dim_text {
     char letter;
     bool whole;     /* in brackets */
-    int64_t extent; /* "k=3"; TRAMA_ANY where nothing is said */
+    int64_t extent; /* "k=3"; TRAMA_ANY without an extent */
     int64_t before, after; /* "i{1:2}" */
-    int64_t stride;        /* "i{1:2*3}"; 0 where nothing is said */
+    int64_t stride;        /* "i{1:2*3}"; 0 without a stride */
     bool wraps;            /* "i{1:2~}" */
 } rule_dim_text;
 
-/* Reads the next dim from *at on, which it moves; false at the end. A zeroed *dim before the first. */
+/* Reads the next dim at *at and moves *at past it; false at the end. *dim must be zeroed before the first. */
 bool rule_next_dim(const char **at, const char *end, rule_dim_text *dim);
 
-/* The set of partial values that a word of the marks stands for; false where there is no such word. */
+/* Sets the partial values of a word of the marks; false for an unknown word. */
 bool rule_mark(const char *word, size_t n, unsigned *set);
 
-/* Whether a string is a rule, and marks are marks, of that many tensors; else says why not. */
+/* Whether a string is a rule, and marks are valid, for that many tensors; if not, adds the reason. */
 bool rule_check(const char *string, int n_in, int n_out, text *why);
 bool rule_check_marks(const char *marks, int n_in, text *why);
 
-/* The operands of which neighbours are read: bit i for operand i. */
+/* Bit i: neighbours of operand i are read. */
 unsigned rule_reaching(const char *string);
 
-/* Whether all that the rule says is "..." and scalars, so that an op may be called pointwise. */
+/* Whether the rule has only "..." and scalars, as a pointwise op must. */
 bool rule_is_pointwise(const char *string);
 
 #endif

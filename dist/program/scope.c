@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user says of all ops between two lines: the mesh that they compute on, and layouts by the names of values.
- */
+/* Scopes: the mesh and the layouts by name for all ops between trama_shard_begin and trama_shard_end. */
 #include <string.h>
 
 #include "program.h"
@@ -31,7 +30,7 @@ static scope_layout *layout_named(const shard_scope *s, const char *name)
     return NULL;
 }
 
-/* Takes the pairs of a name and a layout; false where they are none. */
+/* Stores the pairs of a name and a layout; false for an invalid pair. */
 static bool take_layouts(trama_where where, trama_program *p, shard_scope *s, int n, const char *const *layouts)
 {
     for (int i = 0; i + 1 < n; i += 2) {
@@ -104,7 +103,7 @@ trama_status scope_check_closed(trama_where where, const trama_program *p, const
 
 /* ---- Between them ---- */
 
-/* The layout that the scope has for a value; an open one without. */
+/* The scope's layout for a value; open without one. */
 static bool find_layout(const shard_scope *s, trama_where where, const trama_value *v, trama_layout *layout)
 {
     scope_layout *named = layout_named(s, v->name);
@@ -119,7 +118,7 @@ static bool find_layout(const shard_scope *s, trama_where where, const trama_val
     return true;
 }
 
-/* A result of that name is laid out, unless the user did that already. */
+/* Lays out a result whose name the scope has, unless the user laid it out already. */
 static bool lay_out_result(const shard_scope *s, trama_where where, trama_value *v)
 {
     scope_layout *named = layout_named(s, v->name);
@@ -128,7 +127,7 @@ static bool lay_out_result(const shard_scope *s, trama_where where, trama_value 
     return !named || v->mesh || trama_shard_at(where, v, s->given, named->layout);
 }
 
-/* Ops that only name a value anew, and updates of state, compute nowhere else than where their operand is. */
+/* Whether a scope sets the op's mesh: alias ops compute nothing, and updates compute where their state is. */
 static bool has_place(const trama_node *node)
 {
     return !node->op->alias && !node->op->updates;
