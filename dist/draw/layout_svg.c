@@ -122,7 +122,7 @@ static int draw_notes(drawing *d, int y)
                            d->c->terms > 1
                                ? "+ in a cell stands between the terms of a partial value, a comma between equal copies"
                                : NULL,
-                           d->c->ndim > 2 ? "dims 0 and 1 are drawn; a cell names all who hold a part of it" : NULL};
+                           d->c->ndim > 2 ? "dims 0 and 1 are drawn; a cell names all holders of a part of it" : NULL};
     for (int i = 0; i < 3; i++)
         if (notes[i]) {
             text_add(&d->out, "<text x=\"%d\" y=\"%d\" font-style=\"italic\">%s</text>\n", LEFT, y, notes[i]);

@@ -150,7 +150,7 @@ trama_status comparison_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* ---- Gradients of operands that broadcast are summed over what was repeated ---- */
+/* ---- Gradients of broadcast operands: summed over the repetitions ---- */
 
 trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand)
 {

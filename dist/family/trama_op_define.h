@@ -52,7 +52,7 @@ typedef struct trama_op_gradient trama_op_gradient;
 typedef struct trama_op_definition {
     size_t size;      /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
     const char *name; /* a C identifier of at most 40 characters that no built-in op has; tasks have this name */
-    int n_in, n_out;  /* at least 1, together at most 10, and each at most 8 */
+    int n_in, n_out;  /* each 1 to 8, their sum at most 10 */
     const char *rule; /* in the language above; NULL: from rule_of, or no rule */
     /* Writes a rule that depends on attributes, shapes or element types into rule [room bytes, with the final 0]. */
     trama_status (*rule_of)(const trama_op_use *use, char *rule, size_t room);

@@ -18,7 +18,8 @@ typedef struct op_layouts {
 void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
               const trama_layout *const *out, op_layouts *result, text *report);
 
-/* The axes that split factor f in a tensor's layout, major first, as far as the split survives in the rule. */
+/* The axes that split a factor in a tensor's layout, major first, as far as the rule allows the split; returns their
+ * number. */
 int infer_claim(const trama_rule *rule, const trama_mesh *mesh, int tensor, const trama_layout *layout, int factor,
                 int *axes);
 

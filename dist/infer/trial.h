@@ -15,8 +15,8 @@ typedef struct trial {
     double tolerance; /* of |a - b| / max(1, |b|) */
     /* Sets the elements of an operand, or of one of its terms. */
     void (*values)(void *arg, const trama_node *node, int operand, uint64_t seed, int64_t n, double *at);
-    /* Runs one call on doubles, whatever the views' types; false where the boxes do not fit each other. A result that
-     * is written over an operand has separate memory, which is not initialized. */
+    /* Runs one call on doubles, for views of any type; false where the boxes do not fit each other. A result that is
+     * written over an operand has separate memory, which is not initialized. */
     bool (*run)(void *arg, const trama_call *call);
     void *arg;
 } trial;

@@ -96,7 +96,7 @@ static trama_status check_partials(const trama_layout *layout)
         bool is_linear = reduce_is_linear(reduce);
         if ((is_linear && other) || (!is_linear && (linear || (other && reduce != kind))))
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
-                              "layout: P(%s) beside P(%s) on another axis has no defined value; only sum and avg mix",
+                              "layout: a value cannot be P(%s) on one axis and P(%s) on another; only sum and avg mix",
                               reduce_name(reduce), reduce_name(kind));
         linear |= is_linear;
         other |= !is_linear;
@@ -153,7 +153,7 @@ trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *
         const trama_placement *p = &layout->axis[a];
         if (!is_known(p))
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
-                              "layout: axis %d has a placement of kind %d, reduce %d: there is none", a, (int)p->kind,
+                              "layout: axis %d has an invalid placement, kind %d, reduce %d", a, (int)p->kind,
                               (int)p->reduce);
         if (p->kind == TRAMA_SPLIT && (p->dim < 0 || p->dim >= ndim))
             return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: axis %d splits dim %d of a tensor of %d dims", a, p->dim,

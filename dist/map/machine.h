@@ -11,7 +11,7 @@ enum { MACHINE_DEPTH = 4 };
 typedef struct machine_place {
     int rank;
     int kind;                /* places of equal kind compute equal bits (CPU or GPU, and the BLAS kernel) */
-    bool gpu;                /* its memory is a GPU's: each of its shards is one tile, and messages lie in no shard */
+    bool gpu;                /* a GPU with its memory: each shard there is one tile, and messages use no shard there */
     int workers;             /* tasks that it runs at a time, >= 1; 1 for a GPU */
     int path[MACHINE_DEPTH]; /* position in the tree of distances: node, package, domain, rank on it */
 } machine_place;

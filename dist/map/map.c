@@ -86,7 +86,7 @@ typedef struct search {
     const machine *m;
     int n, places, least; /* processes; places; minimum of processes on a place. A place has at most least + 1 */
     int64_t far;          /* the largest distance */
-    rows traffic;         /* [n] without the process itself */
+    rows traffic;         /* [n] traffic with the other processes */
     rows near;            /* [places] places nearer than far, the place included, with their nearness */
     int64_t *gain;        /* [n, places] of a process at a place, with the others unmoved */
     int64_t *open;        /* [places] free room around a place, weighted by nearness */

@@ -219,16 +219,16 @@ trama_value *program_run(trama_value *result);
 trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);
 
-/* A deep copy with equal ids, so that what the user does next does not reach a compiled program. Its status is E_MEMORY
- * where the system has no room for the constants. */
+/* A deep copy with equal ids, for a compiled program, which later calls of the user must not change. Its status is
+ * E_MEMORY where the system has no room for the constants. */
 trama_program *program_copy(const trama_program *program);
 
 /* Marks in needed[node id] the nodes that the values (effects included) need. */
 void program_closure(const trama_program *program, int n, trama_value *const *values, bool *needed);
 
-/* Concrete shapes of all values from those of the inputs and of results that are not needed (others are taken from the
- * program); rules[node id] gets the resolved factor table. E_SHAPE names the op and the dims that do not agree. needed
- * NULL: all nodes. */
+/* Sets the concrete shapes [value id] of all values. The caller sets those of inputs and of results of nodes that are
+ * not needed. rules[node id] gets the resolved factor table. E_SHAPE names the op and the dims that do not agree.
+ * needed NULL: all nodes. */
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules);
 
 /* Whether the value is state, which lives from run to run. */
@@ -265,13 +265,13 @@ static inline const char *program_line_words(const program_lines *l, int i)
     return l->words.at + l->lines.at[i].from;
 }
 
-/* Gradients for op families: reduces d to the shape of the operand it belongs to, where that was broadcast. */
+/* For gradients of op families: sums d to the shape of its operand if that was broadcast. */
 trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand);
 static inline bool node_wants(const trama_node *node, int operand)
 {
     return node->wants >> operand & 1;
 }
-/* Whether loss is a float scalar; keeps the error, in which `what` asks. */
+/* Whether loss is a float scalar; keeps the error, which names `what`. */
 bool program_check_loss(trama_where where, const char *what, trama_value *loss);
 /* Derives the gradients of loss for n values; d[i] is NULL where loss does not depend on x[i]. */
 bool program_gradients(trama_where where, trama_value *loss, int n, trama_value *const *x, trama_value **d);

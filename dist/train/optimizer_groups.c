@@ -96,7 +96,7 @@ static bool check_groups(trama_where where, trama_program *p, const trama_optimi
 {
     if (o->n_groups < 0 || (o->n_groups && !o->groups))
         return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s has %d groups%s", o->name, o->n_groups,
-                            o->n_groups < 0 ? ", which is no number of them" : ", and their list is NULL"),
+                            o->n_groups < 0 ? ", a negative number" : ", and their list is NULL"),
                false;
     for (int i = 0; i < o->n_groups; i++) {
         const trama_parameter_group *g = &o->groups[i];
