@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling: from the user's program to an executable with initialised state; and its end. */
+/* Compiling: from the user's program to an executable with initialised state; and destroying it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +100,7 @@ trama_status buffers_place(trama_executable *e, const target_form *t)
 
 /* ---- Compile and destroy ---- */
 
-/* Recorded and shown, but nothing runs them yet. */
+/* Refuses marks that a program may record but no executable runs yet. */
 static trama_status refuse_marks(const trama_program *p)
 {
     for (int i = 0; i < p->nodes.n; i++)
@@ -117,8 +117,8 @@ static trama_status refuse_marks(const trama_program *p)
     return TRAMA_OK;
 }
 
-/* Processes that talk much get places that are near, unless the user has put them in order or given them weights, which
- * are for the places that they have in order. */
+/* Maps processes to places by their traffic. The map stays in order where the user orders processes or gives weights,
+ * since weights are for places in order. */
 static void map_processes(trama_executable *e)
 {
     const trama_config *config = context_config(e->context);
@@ -132,7 +132,7 @@ static void map_processes(trama_executable *e)
     e->planning.map = map;
 }
 
-/* What both programs read lies as it does in plain training. */
+/* Gives the leaves that both programs read the layouts of plain training. */
 static void lay_leaves_as_plain(trama_executable *e)
 {
     for (int i = 0; i < e->plain.program->values.n; i++) {
@@ -170,7 +170,7 @@ static trama_status complete_and_place(trama_executable *e)
     return status;
 }
 
-/* What one rank finds without the others. */
+/* The checks that need no other rank. */
 static trama_status check_program(trama_where where, const trama_program *program)
 {
     if (program->status)
@@ -183,7 +183,7 @@ static trama_status check_program(trama_where where, const trama_program *progra
     return status ? status : refuse_marks(program);
 }
 
-/* All ranks have a program that can be compiled, and the same one. */
+/* Checks that each rank's program can be compiled and that all are the same. */
 static trama_status agree(trama_where where, trama_context *context, const trama_program *program)
 {
     trama_status status = context_call(context, where, "trama_compile", "trama_compile()");
@@ -229,7 +229,7 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     return status;
 }
 
-/* Frees everything whatever the others call. */
+/* Begins the collective call; its error does not stop the destruction. */
 static trama_status call_destroy(const trama_executable *e)
 {
     char words[60];

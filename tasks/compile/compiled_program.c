@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snippets: the smallest programs, by which state is initialised, values are fed and read, and eager ops run. */
+/* Single-op programs: they initialise state, feed, read and move values, and run eager ops. */
 #include "compiled_program.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ void compiled_program_destroy(compiled_program **program_)
     *program_ = NULL;
 }
 
-/* A stand-in for a value of the user's program. */
+/* A value of the compiled program that stands for one of the user's program. */
 static trama_value *stand_in(compiled_program *s, const trama_value *v, trama_shape shape, const trama_mesh *mesh,
                              const trama_layout *layout)
 {
@@ -65,7 +65,7 @@ plan_source planning_source(const planning *p, const compiled_plan *of, const la
                          .rank = rank};
 }
 
-/* Concrete shapes and rules of all that the compiled program has. */
+/* Sets the extents and rules of the compiled program's values and nodes. */
 static trama_status resolve(compiled_program *s)
 {
     s->of.shapes = trama_alloc((size_t)s->program->values.n * sizeof *s->of.shapes);
@@ -177,7 +177,7 @@ compiled_program *compile_copy(const planning *p, const trama_value *value, valu
     return s;
 }
 
-/* A value of its own in a compiled program, wherever its content is. */
+/* A value of a compiled program that stands for no value of the user's program, and has no layout. */
 static trama_value *plain_value(compiled_program *s, const char *name, trama_dtype dtype, trama_shape shape)
 {
     trama_value *own = program_value(s->program, NOWHERE, VALUE_INPUT, dtype, shape, name);
@@ -239,7 +239,7 @@ compiled_program *compile_move(const planning *p, const char *name, value_ref fr
     return s;
 }
 
-/* Uniform from the parameter's stream, or constant. */
+/* uniform with the parameter's seed and stream, or fill where low equals high. */
 const trama_op *state_source(const trama_value *v, trama_attributes *a)
 {
     const trama_op *op = v->state.init.low == v->state.init.high ? &trama_op_fill : &trama_op_uniform;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A target as a graph for Graphviz: ops, layouts on the edges, changes of layout drawn in with their bytes. */
+/* A target as a graph for Graphviz: ops, layouts on the edges, changes of layout with their bytes. */
 #include "executable.h"
 
 typedef struct graph {
     const target_form *t;
     const plan *p;
-    char exchange; /* begins their names */
+    char exchange; /* first letter of the names of exchanges */
     text out;
 } graph;
 
@@ -36,7 +36,7 @@ static void layout_words(graph *g, const trama_mesh *mesh, const trama_layout *l
 
 /* ---- Who makes a value in a layout ---- */
 
-/* The exchange that makes it, -1 where its op or leaf does. */
+/* The last exchange that gives the value this layout; -1 where its op or leaf does. */
 static int exchange_of(const graph *g, int value, const trama_mesh *mesh, const trama_layout *layout)
 {
     for (int i = g->p->exchanges.n - 1; i >= 0; i--) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of plans: a table with chains, and who goes when it is full. */
+/* The cache of plans: a hash table with chains, and the plans dropped when it is full. */
 #include "plan_cache.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "hash.h"
 
-/* How many plans one part keeps; 0: any number, since others bound them. */
+/* Most plans of one part; 0: no limit, since other limits bound them. */
 static const int most_of[PLAN_USES] = {[PLAN_TARGET] = 8, [PLAN_INPUT] = 16, [PLAN_OP] = 1024};
 
 /* ---- Finding ---- */
@@ -145,7 +145,7 @@ bool plan_names(const kept_plan *k, const void *of_instance)
     return false;
 }
 
-/* Whether any went. */
+/* Drops the idle plans that `goes` picks; true where it dropped any. */
 static bool drop_once(plan_cache *c, plan_goes *goes, const void *arg)
 {
     int before = c->n;
@@ -164,14 +164,14 @@ static bool drop_once(plan_cache *c, plan_goes *goes, const void *arg)
     return c->n < before;
 }
 
-/* A plan that goes may have held the instance of another. */
+/* A dropped plan may have held the instance of another one, so it repeats. */
 void plan_cache_drop(plan_cache *c, plan_goes *goes, const void *arg)
 {
     while (drop_once(c, goes, arg))
         ;
 }
 
-/* How many plans the key's part has; used: when they were, or NULL. */
+/* Number of plans of the key's part; used [that number]: their times of use, or NULL. */
 static int uses_of_part(const plan_cache *c, const plan_key *key, int64_t *used)
 {
     int n = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether all ranks have recorded the same program; and where they have not, its first line that is another one. Ranks
- * exchange hashes of lines, whose number of rounds grows with the logarithm of the program's length. */
+/* Checks that all ranks have recorded the same program, and finds the first line that differs. Ranks compare hashes of
+ * lines by bisection: log2(lines) rounds. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 static const char call[] = "trama_compile";
 
-/* The hash of the first n lines; lines that a shorter program lacks count as one that no program has. */
+/* The hash of the first n lines; missing lines of a shorter program count as a line that no program has. */
 static uint64_t hash_lines(const program_lines *l, int n)
 {
     uint64_t hash = hash_word(HASH_START, (uint64_t)n);
@@ -18,7 +18,7 @@ static uint64_t hash_lines(const program_lines *l, int n)
     return hash;
 }
 
-/* A line of a rank's program, and where that is compiled. */
+/* A line of a rank's program, its source line, and the line of trama_compile. */
 typedef struct line_card {
     char words[240], place[220], compiled[200];
 } line_card;
@@ -47,7 +47,7 @@ static trama_status report(trama_context *context, const line_card *all, int oth
     return status;
 }
 
-/* The programs of rank 0 and `other` agree in their first `same` lines, and in `most` lines do not. */
+/* Bisects: some rank's program differs from rank 0's within the first `most` lines, none within the first `same`. */
 static trama_status report_first(trama_where where, trama_context *context, const program_lines *l, int most, int other)
 {
     trama_status status = TRAMA_OK;
@@ -67,7 +67,7 @@ static trama_status report_first(trama_where where, trama_context *context, cons
     return status;
 }
 
-/* Lines of the longest program. */
+/* Number of lines of the longest program. */
 static trama_status count_lines(trama_context *context, int mine, int *most)
 {
     int ranks = context_ranks(context), *n = trama_alloc((size_t)ranks * sizeof *n);

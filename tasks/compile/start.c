@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trama_start and trama_stop: the context, and the BLAS and the GPUs that its tasks use. */
+/* trama_start and trama_stop: the context with the BLAS and the GPUs that its tasks use. */
 #include <string.h>
 
 #include "context.h"
@@ -21,7 +21,7 @@ static int list(context_gpu *gpus, int most, const char **why)
 
 static const context_gpus the_gpus = {list, gpu_free_bytes, gpu_start, gpu_stop};
 
-/* A product on a worker waits for ever where the BLAS has no memory for it. */
+/* Refuses to start where OpenBLAS has no memory for its buffers: a product on a worker would wait for ever. */
 static trama_status check_room(trama_context **context)
 {
     size_t bytes = blas_bytes() * (size_t)context_config(*context)->workers;
@@ -36,7 +36,8 @@ trama_status trama_start(const trama_config *config, trama_context **context)
     if (!context)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_start: the context's address is NULL");
     *context = NULL;
-    if (context_check(NOWHERE, "trama_start")) /* before OpenBLAS, whose locks a thread of the parent may have held */
+    if (context_check(NOWHERE, "trama_start")) /* before OpenBLAS is called: in a child of fork a thread of the parent
+                                                  may have held its locks */
         return TRAMA_E_ORDER;
     const char *advice = blas_start(!(config && config->keep_blas_kernels));
     text kind = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each form of a target needs of its program: nodes, and where they find what they read. */
+/* The forms of a target: the nodes that each runs, and the values that these read. */
 #include <string.h>
 
 #include "executable.h"
@@ -12,7 +12,7 @@ static void add_once(value_ids *ids, int value)
     *ARRAY_PUSH(ids) = value;
 }
 
-/* What its nodes read: values that the form before it computes, or else leaves. */
+/* Adds the values that the form's nodes read: those that the form before it computes, or, without one, leaves. */
 static void add_read(target_form *t, const trama_program *p, const target_form *before)
 {
     for (int i = 0; i < p->nodes.n; i++)
@@ -33,7 +33,7 @@ static void carry_on(target_form *t, const trama_program *p, target_form *before
         before->kept[t->leaves.at[i]] = true;
 }
 
-/* before: the form that it goes on from, or NULL. */
+/* before: the form whose values this form reads, or NULL. */
 static void prepare(target_form *t, const trama_target *target, const layouts *l, target_form *before)
 {
     const trama_program *p = target->program;
@@ -56,7 +56,7 @@ static void prepare(target_form *t, const trama_target *target, const layouts *l
     add_read(t, p, NULL);
     for (int i = 0; i < p->nodes.n; i++)
         if (p->nodes.at[i]->op->n_in == 0)
-            t->needed[i] = false; /* done once, at compile */
+            t->needed[i] = false; /* done once, by trama_compile */
 }
 
 trama_status targets_prepare(trama_executable *e, const accumulation *made)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trama: distributed tensors for HPC applications in C. This header brings all others. */
+/* Trama: distributed tensors for HPC applications in C. This header includes every other public header but trama_mpi.h
+ * and trama_cuda.h. */
 #ifndef TRAMA_H
 #define TRAMA_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TRAMA_VERIFY: before a target's plan is used, the plans of all ranks are made here too and looked at together. */
+/* TRAMA_VERIFY: before a target's plan is used, this rank makes the plans of all ranks and verifies them. */
 #include "verify_plan.h"
 
 #include "wrap.h"
 
-/* The leaves are where completion laid them out, whoever filled them; or there in the host's memory. */
+/* Places leaf i in the layout of completion; or in the host's boxes, where it was fed from them without a copy. */
 static void place_leaf(const trama_executable *e, const target_form *t, partition *q, int i)
 {
     int leaf = t->leaves.at[i];

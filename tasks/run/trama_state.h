@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State as a list, for checkpoints by hand. All that a run leaves for the next one is:
+/* State as a list, for checkpoints. A run leaves to the next one:
  *
- * - what trama_state_number lists: parameters, the state that optimizers keep beside them ("w.m", "w.v" of adam, "w.b" of
- *   sgd with momentum), their number of the step, the loss scale and its count, state of one's own, and the buffers of
- *   merged gradients;
- * - where each target that merges gradients is in its cycle: trama_merge_position;
- * - what was fed, which is fed again.
+ * - the values that trama_state_number lists: parameters, the state of their optimizers ("w.m" and "w.v" of adam, "w.b"
+ *   of sgd with momentum, the number of the step), the loss scale and its count, the user's own state, and the buffers
+ *   of merged gradients;
+ * - the position of each target that accumulates gradients in its cycle: trama_merge_position;
+ * - the fed inputs. The program feeds them again.
  *
  * To save:
  *
@@ -17,18 +17,19 @@
  *     }
  *     trama_merge_position(run, train, &position);
  *
- * To go on, in a program that was recorded alike:
+ * To go on, in a program that was recorded by the same calls:
  *
  *     trama_merge_resume(run, train, &position);
  *     while (load(name, data, &bytes))
  *         trama_write(run, trama_state_find(run, name), data, bytes);
  *
- * trama_read and trama_write move global values, so that another mesh or another number of ranks may go on. With
- * trama_read_local and trama_write_local each rank saves its own boxes and nothing moves; the mesh and the ranks are then
- * the same when it goes on. On the mesh that was saved from, either run then has the bits of one that was never
- * stopped, but for one case: within a cycle the buffers of merged gradients hold a term on each process, which trama_read
- * adds up, so that the last bits may differ. Between cycles (position.at is 0) these buffers are not used. Save there, or
- * box by box. */
+ * trama_read and trama_write move global values, so the program may go on with another mesh or another number of ranks.
+ * With trama_read_local and trama_write_local each rank saves its own boxes and no data moves; the program then goes on
+ * with the same mesh and the same ranks.
+ *
+ * On the same mesh the run that goes on has the bits of a run that was never stopped, except in one case. Within a
+ * cycle the buffers of merged gradients hold one term on each process; trama_read adds these terms up, so the last bits
+ * may differ. Save between cycles (position.at is 0), when these buffers are not used, or save box by box. */
 #ifndef TRAMA_STATE_H
 #define TRAMA_STATE_H
 
@@ -36,35 +37,35 @@
 
 TRAMA_API_BEGIN
 
-/* How many values live from run to run, in the order in which they were recorded; number i of them; the one of that
- * name. The values are the executable's own, as long as it lives, and every call that takes a value of its program takes
- * them. The same on all ranks for the same program; buffers of merged gradients come last, once k was above 1
- * (trama_merge_set). Not collective. 0, NULL where there is none. In eager mode the state that was recorded so far. */
+/* The number of values that live from run to run; value i of them, in the order of recording; the one of that name. 0
+ * or NULL where there is none. The values belong to the executable and live as long as it; every call that takes a
+ * value of the executable's program takes them. All ranks get the same list. Buffers of merged gradients come last,
+ * once k was above 1 (trama_merge_set). In eager mode the list has the state recorded so far. Not collective. */
 int trama_state_count(const trama_executable *executable);
 const trama_value *trama_state_number(const trama_executable *executable, int i);
 const trama_value *trama_state_find(const trama_executable *executable, const char *name);
 
-/* The reverse of trama_read_local: replaces box i of this rank of a parameter or state, data [extent of the box] row-major,
- * bytes its size. A box that several processes hold is written by each alike. Nothing moves; not collective. E_ARGUMENT
- * for what is no state, E_SHAPE for other sizes. */
+/* The reverse of trama_read_local: replaces this rank's box i of a parameter or state by data [extent of the box]
+ * row-major, bytes its size. Where several processes hold the same box, each writes the same data. No data moves; not
+ * collective. E_ARGUMENT for a value that is neither parameter nor state, E_SHAPE for another size. */
 #define trama_write_local(executable, state, i, data, bytes)                                                           \
     trama_write_local_at(TRAMA_HERE, executable, state, i, data, bytes)
 trama_status trama_write_local_at(trama_where where, trama_executable *executable, const trama_value *state, int i,
                                   const void *data, size_t bytes);
 
-/* Where a target that merges gradients is. */
+/* The position of a target that accumulates gradients in its cycle. */
 typedef struct trama_merge_cycle {
-    int64_t k, at;     /* micro-steps of a cycle; those of this one that are done, 0 to k - 1 */
-    double first, sum; /* samples of the first of these, and of all of them; no matter where at is 0 */
+    int64_t k, at;     /* micro-steps of a cycle; done micro-steps of this cycle, 0 to k - 1 */
+    double first, sum; /* samples of the first micro-step, and of all done ones; ignored where at is 0 */
 } trama_merge_cycle;
 
-/* Tells it. Not collective. E_ARGUMENT for a target that does not merge. */
+/* Gives that position. Not collective. E_ARGUMENT for a target that does not accumulate gradients. */
 #define trama_merge_position(executable, target, cycle) trama_merge_position_at(TRAMA_HERE, executable, target, cycle)
 trama_status trama_merge_position_at(trama_where where, trama_executable *executable, const trama_target *target,
                                      trama_merge_cycle *cycle);
 
-/* Goes on from there, before the buffers of merged gradients are written: those are made where k is above 1. Collective;
- * all ranks give the same. E_ARGUMENT for numbers that no cycle has. */
+/* Sets that position, and makes the buffers of merged gradients where k is above 1: call it before they are written.
+ * Collective; all ranks give the same cycle. E_ARGUMENT where cycle is impossible, such as at >= k. */
 #define trama_merge_resume(executable, target, cycle) trama_merge_resume_at(TRAMA_HERE, executable, target, cycle)
 trama_status trama_merge_resume_at(trama_where where, trama_executable *executable, const trama_target *target,
                                    const trama_merge_cycle *cycle);
