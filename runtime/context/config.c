@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: a value of the user's configuration, else of the environment, else the default; each within its limits. */
+/* Options: a value from the user's configuration, else from the environment, else the default; each within its
+ * limits. */
 #include "config.h"
 
 #include <errno.h>
@@ -23,11 +24,11 @@ bool config_logs_to_stderr(const trama_config *config)
 }
 
 typedef struct option {
-    const char *name, *variable; /* variable: NULL where the environment has no say */
+    const char *name, *variable; /* variable: NULL where the environment does not set it */
     int64_t standard, most;
 } option;
 
-/* value is what the user gave; 0 asks the environment, then the default. */
+/* value: the user's; 0 takes the environment's, then the default. */
 static trama_status resolve(const option *o, int64_t value, int64_t *result)
 {
     const char *source = o->name, *given = o->variable ? getenv(o->variable) : NULL;

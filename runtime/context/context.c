@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context: its life, what it knows, its log. Everything else of runtime hangs on it. */
+/* The context: its start and end, its facts, its log. */
 #include "context.h"
 
 #include <assert.h>
@@ -11,11 +11,11 @@
 #include "node.h"
 #include "tracing.h"
 
-/* Static, since what completes last may still look at it while it is destroyed. */
+/* Static, since the last completion may still read it while it is destroyed. */
 static trama_context the_context;
 static bool is_live;
 
-/* with_devices: of the buses too, which takes longer. */
+/* with_devices: loads the buses too, which takes longer. */
 static trama_status load_topology(hwloc_topology_t *topology, bool with_devices)
 {
     if (hwloc_topology_init(topology))
@@ -29,7 +29,7 @@ static trama_status load_topology(hwloc_topology_t *topology, bool with_devices)
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "hwloc cannot read this machine's topology");
 }
 
-/* All ranks' cards, or the same error on all. status: of what this rank has looked at before. */
+/* Gathers all ranks' cards, or gives all the same error. status: this rank's so far. */
 static trama_status exchange_cards(trama_context *c, trama_status status, const char *cpu_kind,
                                    const context_gpus *gpus, node_card *cards)
 {
@@ -57,7 +57,7 @@ static trama_status check_options(const trama_context *c, const node_card *cards
     return TRAMA_OK;
 }
 
-/* OpenMPI, for one, binds each of two ranks to a single core of however many. */
+/* Open MPI, for example, binds each of two ranks to a single core by default. */
 static void warn_of_idle_cores(const trama_context *c, const node_card *cards)
 {
     int rank = c->comm.rank, used = node_pus(cards, c->comm.ranks, rank);
@@ -106,7 +106,7 @@ static machine_place describe_place(const trama_context *c, const node_card *car
                            .path = {node_index(cards, r), place->package, place->numa, node_local_rank(cards, r)}};
 }
 
-/* First how many places each rank has, then the places themselves, in rounds of one each. */
+/* Exchanges the number of places of each rank, then the places, one of each rank in a round. */
 static trama_status agree_machine(trama_context *c, const node_card *cards)
 {
     machine *m = c->place.machine = trama_alloc(sizeof *m);
@@ -175,7 +175,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
     if (is_live)
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "a context is live already: trama_stop it first");
     memset(c, 0, sizeof *c);
-    trama_status resolved = config_resolve(config, &c->config); /* an error is told once all ranks can agree on it */
+    trama_status resolved = config_resolve(config, &c->config); /* reported once all ranks can agree on it */
     trama_status status = open_communicator(c, config ? config->communicator : NULL);
     if (status)
         return status;
@@ -200,7 +200,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
     return status;
 }
 
-/* StarPU, and StarPU-MPI, where Trama started them. */
+/* Ends StarPU and StarPU-MPI, where Trama started them. */
 static void end_libraries(trama_context *c)
 {
     rest_stop(c);
@@ -220,7 +220,7 @@ void context_abandon(trama_context *c)
 
 enum { MOST_NAMED = 8 };
 
-/* Whether something lives on the context; the error names it. */
+/* Whether the context has tenants; the error names up to MOST_NAMED of them. */
 static bool has_tenants(trama_context *c)
 {
     text list = {0};
@@ -251,9 +251,9 @@ trama_status context_destroy(trama_context **context)
         return c ? TRAMA_E_ORDER : TRAMA_OK;
     if (has_tenants(c))
         return TRAMA_E_ORDER;
-    trama_status status = context_call(c, NOWHERE, "trama_stop", "trama_stop()"); /* which ends it all the same */
+    trama_status status = context_call(c, NOWHERE, "trama_stop", "trama_stop()"); /* an error does not stop the end */
     fence_wait_all(c, "trama_stop");
-    context_barrier(c, "trama_stop"); /* a rank that left no longer moves the last bytes of its messages */
+    context_barrier(c, "trama_stop"); /* after it left, a rank no longer moves the last bytes of its messages */
     leave_stop();
     gpu_groups_free_tokens(c);
     pool_stop(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context says of itself to people. */
+/* trama_context_describe. */
 #include "state.h"
 
-/* As the system numbers them. */
+/* The system's number of a PU. */
 static int processor(const trama_context *c, int pu)
 {
     hwloc_obj_t at = hwloc_get_obj_by_type(c->topology, HWLOC_OBJ_PU, (unsigned)pu);
@@ -36,7 +36,7 @@ static void allowed_text(text *t, const trama_context *c)
     free(allowed);
 }
 
-/* StarPU itself looks at these first. */
+/* StarPU prefers these variables to Trama's binding. */
 static bool binds_by_variable(const trama_context *c)
 {
     return c->driver.bound && (getenv("STARPU_WORKERS_CPUID") || getenv("STARPU_WORKERS_COREID"));

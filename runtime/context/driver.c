@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StarPU and StarPU-MPI: how they are driven on the cores of this rank, their start and stop, adoption of the host's.
- */
+/* StarPU and StarPU-MPI: their cores, start and stop; adoption of the host's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 #include <starpu_mpi.h>
 #endif
 
-/* A rank with fewer cores than this cannot spare one for StarPU-MPI's thread, which then drives worker 0 as well. */
+/* A rank with fewer cores spares none for StarPU-MPI's thread, which then drives worker 0 as well. */
 enum { CORES_TO_SPARE = 8 };
 
 /* StarPU takes a GPU's memory in chunks of 32 MB for small buffers; of less than this it waits for itself in the end.
@@ -22,8 +21,9 @@ enum { CORES_TO_SPARE = 8 };
 enum { LITTLE_MEMORY = 1 << 30 };
 
 #if TRAMA_HAVE_MPI
-static bool shutdown_ends_starpu; /* starpu_mpi_init_conf was used once, StarPU-MPI never forgets it */
-static int mpi_thread_left;       /* starpu_mpi_get_thread_cpuid() as our own StarPU-MPI left it, plus 1 */
+static bool
+    shutdown_ends_starpu;   /* starpu_mpi_init_conf was called: from then on every end of StarPU-MPI ends StarPU */
+static int mpi_thread_left; /* starpu_mpi_get_thread_cpuid() + 1 after the end of our own StarPU-MPI */
 #endif
 
 static int positive_variable(const char *name)
@@ -32,7 +32,7 @@ static int positive_variable(const char *name)
     return value && atoi(value) > 0 ? atoi(value) : 0;
 }
 
-/* Cuts the rank's cores into places. StarPU-MPI's thread gets a core of its own where one can be spared. */
+/* Divides the rank's cores into places. StarPU-MPI's thread gets its own core where the rank has enough. */
 trama_status driver_prepare(trama_context *c, const place_claim *given)
 {
     place_claim claim = *given;
@@ -70,7 +70,7 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
     return status;
 }
 
-/* STARPU_WORKERS_GETBIND stays as it is: StarPU 1.4.10 frees its sets twice where it changes between two starts. */
+/* It leaves STARPU_WORKERS_GETBIND alone: StarPU 1.4.10 frees its sets twice where that changes between two starts. */
 static void prepare_environment(const trama_context *c)
 {
     environment_set_number("STARPU_SILENT", 1);
@@ -146,7 +146,7 @@ static trama_status start_here(trama_context *c)
     for (const trace_variable *v = trace_variables(c); v->name; v++)
         environment_set(v->name, v->value, v->ours);
     configure(c, &conf);
-    if (getenv("STARPU_FXT_EVENTS")) /* StarPU 1.4.10 looks at it only so */
+    if (getenv("STARPU_FXT_EVENTS")) /* StarPU 1.4.10 reads it only in this call */
         starpu_fxt_autostart_profiling(1);
     guest_enter(&hosts, c->topology, c->allowed);
     int error = start_starpu(c, &conf);
@@ -172,7 +172,8 @@ static trama_status adopt_messages(trama_context *c)
         c->driver.driven_why = "STARPU_MPI_DRIVER_CALL_FREQUENCY is set";
         return TRAMA_OK;
     }
-    if (shutdown_ends_starpu && starpu_init(NULL)) /* else starpu_mpi_shutdown_comm takes the host's reference */
+    /* starpu_mpi_shutdown_comm drops this reference instead of the host's. */
+    if (shutdown_ends_starpu && starpu_init(NULL))
         return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "the program's StarPU does not take a second user");
     prepare_environment(c);
     guest_mode hosts;
@@ -188,7 +189,7 @@ static trama_status adopt_messages(trama_context *c)
     return TRAMA_OK;
 }
 
-/* One place of all CPU workers of the StarPU that the host runs. */
+/* Adopts the host's StarPU: all its CPU workers are one place. */
 static trama_status adopt(trama_context *c)
 {
     int n = (int)starpu_cpu_worker_get_count();
@@ -219,8 +220,7 @@ static void add_worker(trama_context *c, own_place *place, int id)
     c->place.of_worker[id][id / 32] |= bit;
 }
 
-/* Workers in StarPU's order are the cores in ours. Where the rank's places are its GPUs only, cores have workers too.
- */
+/* StarPU's workers are in the order of our cores. Cores have workers even where the rank's places are its GPUs only. */
 static void list_workers(trama_context *c)
 {
     int ids[STARPU_NMAXWORKERS], next = 0, n = c->config.device == TRAMA_GPU ? 0 : c->cores.n;
@@ -259,8 +259,8 @@ trama_status driver_start(trama_context *c)
 }
 
 #if TRAMA_HAVE_MPI
-/* starpu_mpi_shutdown_comm waits for all tasks of the calling thread's scheduling context: where the program's are
- * there too, it gets one without tasks and workers. */
+/* starpu_mpi_shutdown_comm waits for all tasks of the calling thread's scheduling context. With an adopted StarPU these
+ * include the program's, so the thread gets an empty scheduling context for the call. */
 static void stop_starpumpi(const trama_context *c)
 {
     unsigned hosts = starpu_sched_ctx_get_context(), empty = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StarPU's variables: a list of what they were, and the two forms of value that they have. */
+/* StarPU's variables: the values before ours, and checks of the two forms of value, numbers and lists. */
 #include "environment.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 
 static struct {
     const char *name;
-    char *before; /* NULL: not there */
+    char *before; /* NULL: was not set */
 } changed[32];
 static int n_changed;
 
@@ -43,9 +43,9 @@ void environment_restore(void)
     }
 }
 
-/* ---- What the user has set ---- */
+/* ---- The user's values ---- */
 
-/* A number of digits alone, from `least` on; *end is behind it. */
+/* Whether a number of digits only, at least `least`, begins here; *end: the character after it. */
 static bool is_number(const char *at, long least, char **end)
 {
     errno = 0;
@@ -68,11 +68,11 @@ static bool is_list(const char *at)
     return true;
 }
 
-/* Of more than a hundred, those that Trama reads or sets, and those of workers. */
+/* StarPU has over 100 variables. These are the ones that Trama reads or sets, and those of workers. */
 enum { LIST = -1 };
 static const struct {
     const char *name;
-    int least; /* of a number */
+    int least; /* least number, or LIST */
 } known[] = {
     {"STARPU_NCPU", 1},
     {"STARPU_WORKERS_CPUID", LIST},

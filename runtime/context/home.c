@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder of StarPU's measurements. StarPU ends the process where it cannot write there, and without HOME it takes
- * /tmp/.starpu, which another user may own. So it is told a folder that was tried. */
+/* The folder of StarPU's measurements. StarPU ends the process where it cannot write them, and without HOME it takes
+ * /tmp/.starpu, which another user may own. So Trama finds a writable folder and names it to StarPU. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,11 @@
 
 #include "environment.h"
 
-static char *fresh;  /* made for this process, and removed by it; or NULL */
-static pid_t maker;  /* not a child of fork */
-static char *hidden; /* XDG_CACHE_HOME, while StarPU starts */
+static char *fresh;  /* made and removed by this process; or NULL */
+static pid_t maker;  /* the process that made it: a child of fork does not remove it */
+static char *hidden; /* value of XDG_CACHE_HOME while StarPU starts */
 
-/* Makes a folder with all above it, for the user alone. */
+/* Makes a folder and its parents, with access for the user alone. */
 static bool make_folders(const char *path)
 {
     char *part = trama_text_copy(path);
@@ -29,7 +29,7 @@ static bool make_folders(const char *path)
     return made;
 }
 
-/* Whether StarPU can make a file in the folder; errno says why not. */
+/* Whether a file can be made and written in the folder; errno has the reason if not. */
 static bool can_write(const char *folder)
 {
     text path = {0};
@@ -49,7 +49,7 @@ static bool can_write(const char *folder)
     return good;
 }
 
-/* Where StarPU writes, of what is its home. */
+/* Whether StarPU can write its measurements with this STARPU_HOME. */
 static bool is_home(const char *home)
 {
     text path = {0};
@@ -67,7 +67,7 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* StarPU looks at XDG_CACHE_HOME first, and only then at STARPU_HOME. */
+/* StarPU prefers XDG_CACHE_HOME to STARPU_HOME. */
 static void hide_cache(void)
 {
     free(hidden);
@@ -83,7 +83,7 @@ void home_found(void)
     hidden = NULL;
 }
 
-/* The first of the caches that can be written. */
+/* Sets STARPU_HOME to the first of the caches that can be written; false where there is none. */
 static bool find_cache(void)
 {
     static const struct {

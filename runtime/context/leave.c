@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leaving without trama_stop: the program returns from main, calls exit, or unloads the library while a context lives.
- * Destructors of the libraries that tasks use, such as OpenBLAS, come next, so no task may run then. Two stages:
- *   1. a function of atexit waits for the tasks, while the program's own such functions may still call Trama;
- *   2. a destructor, which runs after all of those and before the ones of libraries that Trama depends on, ends StarPU
+/* Ending without trama_stop: the program returns from main, calls exit, or unloads the library while a context lives.
+ * Destructors of the libraries that tasks use, such as OpenBLAS, run next, so no task may run then. Two steps:
+ *   1. a function of atexit waits for the tasks; the program's own functions of atexit may still call Trama;
+ *   2. a destructor, which runs after all of these and before the ones of libraries that Trama depends on, ends StarPU
  *      and MPI where every rank leaves, and else keeps the workers from starting another task.
- * MPI_Finalize of the program is a way out, too: before it, the messages end. Memory and tasks stay until trama_stop.
- * A child of fork has the memory but none of the threads: there both stages do nothing. */
+ * Where the program calls MPI_Finalize, the messages end before it; memory and tasks stay until trama_stop.
+ * In a child of fork both steps do nothing. */
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,13 +14,13 @@
 #include "environment.h"
 #include "tracing.h"
 
-/* Seconds without any progress that a rank that leaves waits for the others, or config.watchdog if that is less. */
+/* Seconds without progress for which a leaving rank waits for the others, or config.watchdog if that is less. */
 enum { PATIENCE = 5 };
 
-static _Atomic(trama_context *) alive; /* what trama_stop has to end */
+static _Atomic(trama_context *) alive; /* the context, until trama_stop */
 static atomic_bool leaving;
 static pthread_t leaver;
-static bool forked; /* a context was alive then */
+static bool forked; /* in a child of fork whose parent had a context */
 
 static void nap(void)
 {
@@ -32,7 +32,7 @@ static int64_t patience(const trama_context *c)
     return c->config.watchdog < PATIENCE ? c->config.watchdog : PATIENCE;
 }
 
-/* The calling thread is a worker in a task, which would wait for itself. */
+/* Whether the calling thread is a worker in a task, which would wait for itself. */
 static bool inside_task(void)
 {
     return starpu_worker_get_id() >= 0;
@@ -43,8 +43,8 @@ static bool quiet(trama_context *c)
     return atomic_load(&c->fences.under_way) == 0 && atomic_load(&c->rest.depth) == 0;
 }
 
-/* Waits until nothing is under way. False where that does not come: the messages of a rank that is gone, or what a
- * thread of the program keeps in the middle of a call. Tasks that can run are waited for as long as they take. */
+/* Waits until nothing is in flight and no bracket is open. False where that will not come: a message of a rank that has
+ * ended is missing, or another thread is in the middle of a call. It waits for ready tasks as long as they take. */
 static bool wait_for_work(trama_context *c)
 {
     const int64_t second = 1000000000, period = c->config.watchdog * second;
@@ -68,7 +68,7 @@ static bool wait_for_work(trama_context *c)
     return true;
 }
 
-/* ---- Where tasks are left ---- */
+/* ---- Holding the workers ---- */
 
 static atomic_int held;
 
@@ -80,8 +80,8 @@ static void hold(void *buffers[], void *arg)
         pause();
 }
 
-/* Gives every worker a task that never ends. A worker that has taken it runs nothing else; and it takes it before what
- * others may run. StarPU-MPI's thread, where it drives a worker, is held as well. */
+/* Gives every worker a task that never ends. A worker takes it before tasks that other workers may run, and then runs
+ * nothing else. StarPU-MPI's thread is held too, where it drives a worker. */
 static void hold_workers(trama_context *c)
 {
     static struct starpu_codelet holding = {
@@ -101,7 +101,7 @@ static void hold_workers(trama_context *c)
         nap();
 }
 
-/* ---- The stages ---- */
+/* ---- The two steps ---- */
 
 static trama_context *left_alive(void)
 {
@@ -118,7 +118,7 @@ static void wait_at_exit(void)
         wait_for_work(c);
 }
 
-/* Only where the log is our own: what a log function of the program needs may have been destroyed. */
+/* Only with the default log: the objects that a log function of the program needs may have been destroyed. */
 static void report(const trama_context *c, bool ready)
 {
     if (!config_logs_to_stderr(&c->config))
@@ -156,7 +156,7 @@ static __attribute__((destructor)) void leave(void)
     room_end();
 }
 
-/* The program calls MPI_Finalize. Where the ranks do not come there together, MPI itself waits for the others. */
+/* Called at the program's MPI_Finalize. Where the ranks do not reach it within the time, MPI waits for the others. */
 static void leave_mpi(void *context)
 {
     trama_context *c = context;
@@ -173,14 +173,14 @@ static void leave_mpi(void *context)
     comm_close(&c->comm);
 }
 
-/* ---- From within ---- */
+/* ---- Calls of the library ---- */
 
 static void be_a_child(void)
 {
     forked |= atomic_exchange(&alive, NULL) != NULL;
 }
 
-/* CUDA ends in a function of atexit, too, and the last one comes first. */
+/* CUDA registers a function of atexit, too. Functions run last first, so ours is registered again once CUDA runs. */
 void leave_start(trama_context *c)
 {
     static bool watched, registered[2]; /* without GPUs, with them */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether there is room to start: StarPU ends the process where a thread cannot be made, and OpenBLAS waits for ever
- * for its buffers, at exit too, in threads that it has made as it was loaded. */
+/* Checks that threads and address space suffice to start: StarPU ends the process where a thread cannot be made;
+ * OpenBLAS waits for ever for its buffers, at exit too, in threads that it makes when it is loaded. */
 #define _GNU_SOURCE /* dladdr, on_exit */
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,12 +13,12 @@
 
 #include "state.h"
 
-static const size_t starpus_own = (size_t)64 << 20;  /* bytes: what its start takes but for stacks, and some */
-static const size_t blas_buffer = (size_t)128 << 20; /* of a thread of OpenBLAS */
+static const size_t starpus_own = (size_t)64 << 20;  /* bytes that its start takes without stacks, and a reserve */
+static const size_t blas_buffer = (size_t)128 << 20; /* bytes of the buffer of an OpenBLAS thread */
 
-/* ---- The end of a process that has none ---- */
+/* ---- The end of a process without room ---- */
 
-static bool ending, starved; /* starved: room was asked for, and there was none */
+static bool ending, starved; /* starved: a check found no room */
 static int status_at_exit;
 
 static void note_status(int status, void *arg)
@@ -28,8 +28,8 @@ static void note_status(int status, void *arg)
     status_at_exit = status;
 }
 
-/* on_exit does not know which library a function is in, so this one stays loaded. Of a shared library's constructor it
- * takes functions too early: those run after all destructors, which is too late where nothing was started. */
+/* on_exit does not know which library a function is in, so this library stays loaded. Registered by a shared library's
+ * constructor, the function runs after all destructors: too late where nothing was started. */
 static void prepare_for_the_end(void)
 {
     static bool prepared;
@@ -51,8 +51,8 @@ static bool can_map(size_t bytes)
     return true;
 }
 
-/* A thread of OpenBLAS that still asks for its buffer would be waited for. Where there is room for those of all cores,
- * none does, even if it has only begun: malloc takes as much again for a new thread. */
+/* Ends the process before OpenBLAS's destructor would wait for a thread that still asks for its buffer. Where the
+ * buffers of all cores fit, twice since malloc takes as much again for a new thread, no thread waits. */
 void room_end(void)
 {
     if (!ending || (!starved && can_map((size_t)sysconf(_SC_NPROCESSORS_ONLN) * 2 * blas_buffer)))
@@ -61,7 +61,7 @@ void room_end(void)
     _exit(status_at_exit);
 }
 
-/* Once OpenBLAS is loaded, whose threads ask for their buffers at once. */
+/* Runs when OpenBLAS is loaded, whose threads then ask for their buffers. */
 static __attribute__((constructor)) void look_at_limit(void)
 {
     struct rlimit limit;
@@ -75,7 +75,7 @@ static void note_starving(void)
     prepare_for_the_end();
 }
 
-/* ---- Asking ---- */
+/* ---- Checks ---- */
 
 static void *wait_for_lock(void *lock)
 {
@@ -84,7 +84,7 @@ static void *wait_for_lock(void *lock)
     return NULL;
 }
 
-/* All at a time, each with its stack, beside what else is needed. Returns 0 or the error. */
+/* Makes n threads at a time, with their stacks, and maps `bytes` bytes more. Returns 0 or the error. */
 static int try_threads(int n, size_t bytes)
 {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -104,7 +104,7 @@ static int try_threads(int n, size_t bytes)
 
 trama_status room_check(int threads)
 {
-    look_at_limit(); /* it may have been set since, and from here on_exit has the order that a shared library needs */
+    look_at_limit(); /* again: the limit may be new, and on_exit in time from here */
     int error = try_threads(threads, starpus_own);
     if (!error)
         return TRAMA_OK;

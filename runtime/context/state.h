@@ -28,17 +28,17 @@ typedef struct own_place {
     int worker[STARPU_NMAXWORKERS]; /* [n] StarPU ids */
     uint32_t mask[MASK_WORDS];
     int package, numa; /* logical indices */
-    int card;          /* of a GPU: its number in the rank's node_card; -1 */
-    int exchanger;     /* of a GPU: StarPU id of the worker of its collectives */
-    shard *token;      /* what these update, so that they run one after the other; NULL before the first */
+    int card;          /* a GPU's number in the rank's node_card; -1: cores */
+    int exchanger;     /* a GPU's StarPU worker for collectives */
+    shard *token;      /* shard that collectives update, so that they run one after the other; NULL before the first */
     char token_data;
 } own_place;
 
 /* A GPU of this rank. */
 typedef struct own_gpu {
-    int device, card;  /* as CUDA numbers it; its number in the rank's node_card */
-    int package, numa; /* logical indices of where it hangs */
-    int pu;            /* of the thread that drives it, -1 where none is to be had */
+    int device, card;  /* CUDA's number; its number in the rank's node_card */
+    int package, numa; /* logical indices of the package and NUMA domain next to it */
+    int pu;            /* of the thread that drives it; -1: none is free */
 } own_gpu;
 
 /* gpus.c: the GPUs of this rank. */
@@ -86,7 +86,7 @@ typedef struct context_driver {
     bool started_starpumpi;
     bool messages; /* StarPU-MPI runs on comm */
     bool driven;   /* StarPU-MPI's thread drives worker 0 */
-    bool bound;    /* workers are bound to cores of their own */
+    bool bound;    /* workers are bound to cores */
     int mpi_pu;    /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
     const char *scheduler;
     const char *workers_why, *driven_why; /* for people */
@@ -145,48 +145,49 @@ struct trama_context {
     pool *pool;
 };
 
-/* One process has one context; what completes late may still touch the lock. */
+/* One for the process, since a late completion may still lock it. */
 extern pthread_mutex_t runtime_lock;
 
-int64_t runtime_now(void); /* ns, monotonic */
-void runtime_condition(pthread_cond_t *condition); /* made, to be waited for on the clock of runtime_now */
+int64_t runtime_now(void);                         /* ns, monotonic */
+void runtime_condition(pthread_cond_t *condition); /* initialises it for timed waits on the clock of runtime_now */
 
 /* driver.c: StarPU and StarPU-MPI for c->cores; or the host's. Fills places[].worker and c->place.machine is not needed yet.
  * driver_prepare decides the mode and cuts c->cores accordingly. */
 trama_status driver_prepare(trama_context *c, const place_claim *claim);
 trama_status driver_start(trama_context *c);
 void driver_stop(trama_context *c);
-void driver_stop_messages(trama_context *c); /* all ranks; StarPU itself stays, and nothing is under way */
+void driver_stop_messages(trama_context *c); /* collective; nothing in flight; StarPU stays */
 
 /* rest.c. rest_start leaves the context at rest. */
 void rest_start(trama_context *c);
-void rest_now(trama_context *c);       /* nothing under way */
-void rest_stop(trama_context *c);      /* nothing under way; workers are awake afterwards */
-void rest_end_messages(trama_context *c); /* nothing under way: StarPU-MPI is about to end, and StarPU stays */
-void rest_when_idle(trama_context *c); /* under runtime_lock, nothing is under way */
+void rest_now(trama_context *c);          /* nothing in flight */
+void rest_stop(trama_context *c);         /* nothing in flight; workers are awake afterwards */
+void rest_end_messages(trama_context *c); /* nothing in flight; before StarPU-MPI ends and StarPU stays */
+void rest_when_idle(trama_context *c);    /* under runtime_lock, nothing in flight */
 
-/* leave.c: the ways out of a process. leave_start and leave_stop bracket the time in which somebody must end the
- * context. leave_hold_others: once the process exits, threads other than the one that does so begin nothing. */
+/* leave.c: the ends of a process. From leave_start to leave_stop it ends the context at exit. leave_hold_others: once
+ * the process exits, it stops every other thread for good. */
 void leave_start(trama_context *c);
 void leave_stop(void);
 void leave_hold_others(void);
 
-/* context.c: what trama_stop does, but for objects that nobody will use, and GPUs: CUDA may be gone. All ranks, nothing
- * under way. */
+/* context.c: does as trama_stop, but frees no memory, and only rests where there are GPUs, since CUDA may have ended.
+ * Collective, nothing in flight. */
 void context_abandon(trama_context *c);
 
-/* watchdog.c: nothing has ended for `waited` ns, while `what` waits. Warns, unless GPUs cannot go on: that ends the job.
- * Where they lack memory it is sure when they have for a while, and no message is waited for. */
+/* watchdog.c: reports that no task or message has ended for `waited` ns while `what` waits. It ends the job where NCCL
+ * has failed, and where GPUs lack memory for three periods of the watchdog and no message is in flight. */
 void watchdog_report(trama_context *c, const char *what, int64_t waited);
 
-/* vigil.c: until vigil_end, every config.watchdog seconds the log is told that `what` waits. For calls that block inside
- * MPI. NULL where no thread can be had, which vigil_end takes. */
+/* vigil.c: until vigil_end, reports to the log every config.watchdog seconds that `what` waits. For calls that block
+ * inside MPI. NULL where no thread can be made; vigil_end takes NULL. */
 typedef struct vigil vigil;
 vigil *vigil_begin(const trama_config *config, const char *what);
 void vigil_end(vigil *v);
 
-/* room.c. E_SYSTEM where so many threads cannot be had, or the memory for StarPU's start. room_end, where that, or
- * context_check_room, has failed and the process exits: it does so at once, with its status. */
+/* room.c. E_SYSTEM where so many threads cannot be made, or the memory for StarPU's start cannot be mapped. room_end:
+ * where that or context_check_room has failed, or OpenBLAS might wait for ever, an exiting process ends at once with
+ * its status. */
 trama_status room_check(int threads);
 void room_end(void);
 

@@ -25,7 +25,8 @@ typedef enum trama_device {
 } trama_device;
 
 /* Options of a context. A zeroed struct takes every default. An environment variable that a comment names replaces a
- * value of 0. All ranks give the same values, except for log, device and gpu_memory. */
+ * value of 0. All ranks give the same values, except for workers, watchdog, device, gpu_memory, keep_blas_kernels, log
+ * and fatal. */
 typedef struct trama_config {
     size_t size; /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
 
