@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_LEFT = 1 << 30 }; /* bytes of a GPU that are left to libraries */
+enum { MOST_LEFT = 1 << 30 }; /* most bytes of a GPU that are left to libraries */
 
 trama_status gpus_wanted(trama_context *c, const context_gpus *gpus)
 {
@@ -29,7 +29,7 @@ void gpus_fill(const trama_context *c, node_card *card)
     }
 }
 
-/* The NUMA node and package that its bus is nearest to; the first where hwloc does not know. */
+/* Sets the NUMA node and package of the GPU's bus; the first ones where hwloc does not know. */
 static void locate(hwloc_topology_t topology, const int *pci, own_gpu *gpu)
 {
     hwloc_obj_t at = hwloc_get_pcidev_by_busid(topology, (unsigned)pci[0], (unsigned)pci[1], (unsigned)pci[2], 0);
@@ -43,7 +43,7 @@ static void locate(hwloc_topology_t topology, const int *pci, own_gpu *gpu)
     gpu->package = at ? (int)at->logical_index : 0;
 }
 
-/* What may be taken of a device that so many ranks share. */
+/* Bytes that this rank's tensors may take of a device with so many sharers. */
 static int64_t room_on(const trama_context *c, int device, int sharers)
 {
     int64_t left = c->gpu.cuda->free_bytes(device), keep = left / 8 < MOST_LEFT ? left / 8 : MOST_LEFT;
@@ -51,7 +51,7 @@ static int64_t room_on(const trama_context *c, int device, int sharers)
     return c->config.gpu_memory && c->config.gpu_memory < room ? c->config.gpu_memory : room;
 }
 
-/* All GPUs of all ranks; *apart: none of them is two ranks'. */
+/* Number of GPUs of all ranks, a shared one for each; *apart: no two ranks share one. */
 static int count(const trama_context *c, const node_card *cards, bool *apart)
 {
     int taken[NODE_MAX_GPUS], all = 0;

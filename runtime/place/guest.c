@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is the host's: its thread's cores, signals and floating-point mode, its handlers of faults. */
+/* Keeps and restores the host's modes: its thread's cores, signals and floating-point mode; its handlers of faults. */
 #include "guest.h"
 
 static void bind_as_allowed(guest_mode *hosts, hwloc_const_bitmap_t allowed)
@@ -12,7 +12,7 @@ static void bind_as_allowed(guest_mode *hosts, hwloc_const_bitmap_t allowed)
     hosts->cores = NULL;
 }
 
-/* Faults are the thread's own, and profilers sample every thread by a timer. */
+/* Faults stay unblocked, since a thread gets its own; so do the timers of profilers, which sample every thread. */
 static void block_signals(sigset_t *before)
 {
     static const int taken[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF, SIGVTALRM};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cards: what the system lets this process use, and who shares a node. */
+/* Cards: the processors, time and GPUs that a process may use; and the ranks that share a node. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "node.h"
 
@@ -21,7 +21,8 @@ static bool read_file(const char *path, char *buffer, size_t size)
     return n > 0;
 }
 
-/* Version 2: "<quota|max> <period>" in cpu.max. Version 1: two files, -1 for no limit. */
+/* The quota of a control group in CPUs, 0 without a limit. Version 2: "<quota|max> <period>" in cpu.max. Version 1: two
+ * files, -1 for no limit. */
 static double quota_of_group(const char *group)
 {
     char path[4200], line[128];
@@ -85,8 +86,8 @@ static void identify_node(node_card *card)
     snprintf(card->node, sizeof card->node, "%s", name);
 }
 
-/* A runtime of OpenMP that binds threads has bound the main thread when it was loaded: the cores of the process are
- * then all of its places. Asking LLVM's binds the calling thread. */
+/* An OpenMP runtime that binds threads binds the main thread when it is loaded, so the cores of all its places count.
+ * LLVM's runtime binds the calling thread when it is asked; the thread gets its binding back. */
 static void add_openmp_places(hwloc_topology_t topology, hwloc_bitmap_t bound)
 {
     int (*places)(void), (*processors)(int);
@@ -214,7 +215,7 @@ static const char *kind_text(const node_card *cards, int rank, int gpu)
     return gpu < 0 ? cards[rank].cpu_kind : cards[rank].gpu[gpu].kind;
 }
 
-/* Kind number i of all ranks' CPUs and then GPUs; NULL behind the last one. */
+/* Kind i in the list of all ranks' CPUs, then all ranks' GPUs; NULL after the last one. */
 static const char *kind_at(const node_card *cards, int n_ranks, int i)
 {
     if (i < n_ranks)

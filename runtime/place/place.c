@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places of one rank: cores into shares, shares into NUMA domains. */
+/* Places of one rank: divides cores into shares, and a share into NUMA domains. */
 #include "place.h"
 
-/* The first allowed PU of each core (of each PU where the topology knows no cores), in topology order; returns how
- * many. */
+/* The first allowed PU of each core, in topology order, and their number; every allowed PU where the topology has no
+ * cores. */
 static int usable_pus(hwloc_topology_t topology, hwloc_const_cpuset_t allowed, int *pu)
 {
     int n = 0;
