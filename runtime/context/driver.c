@@ -21,9 +21,8 @@ enum { CORES_TO_SPARE = 8 };
 enum { LITTLE_MEMORY = 1 << 30 };
 
 #if TRAMA_HAVE_MPI
-static bool
-    shutdown_ends_starpu;   /* starpu_mpi_init_conf was called: from then on every end of StarPU-MPI ends StarPU */
-static int mpi_thread_left; /* starpu_mpi_get_thread_cpuid() + 1 after the end of our own StarPU-MPI */
+static bool shutdown_ends_starpu; /* starpu_mpi_init_conf was called: every end of StarPU-MPI then ends StarPU */
+static int mpi_thread_left;       /* starpu_mpi_get_thread_cpuid() + 1 after the end of our own StarPU-MPI */
 #endif
 
 static int positive_variable(const char *name)

@@ -51,8 +51,8 @@ static bool can_map(size_t bytes)
     return true;
 }
 
-/* Ends the process before OpenBLAS's destructor would wait for a thread that still asks for its buffer. Where the
- * buffers of all cores fit, twice since malloc takes as much again for a new thread, no thread waits. */
+/* Ends the process before OpenBLAS's destructor would wait for a thread that still asks for its buffer. No thread waits
+ * where twice the buffers of all cores fit: malloc takes as much again for a new thread. */
 void room_end(void)
 {
     if (!ending || (!starved && can_map((size_t)sysconf(_SC_NPROCESSORS_ONLN) * 2 * blas_buffer)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder of a trace, what is recorded, and the text about it. */
+/* The folder of a trace, the events of FxT, and the text about_RANK. */
 #define _GNU_SOURCE /* program_invocation_short_name */
 #include "tracing.h"
 
@@ -14,19 +14,19 @@
 
 enum { TRACE_FORM = 1, MOST_PATH = 900 /* StarPU has room for 1024 */ };
 
-/* FxT's, in StarPU where that was built with it: writes what was recorded, and records no more. */
+/* A function of FxT, NULL where StarPU was built without it: writes the recorded events and stops recording. */
 uint64_t fut_endup(const char *file) __attribute__((weak));
-/* Between them lies what is recorded and not yet written. */
+/* FxT's recorded events that are not yet written lie between these two. */
 extern char *volatile fut_first_slot __attribute__((weak));
 extern char *volatile fut_next_slot __attribute__((weak));
 
 static struct {
-    int begun;  /* traces of this process */
-    char *last; /* the events' file of the last one that ended */
+    int begun;  /* traces that this process has begun */
+    char *last; /* events file of the last ended trace */
     char *last_folder;
-    char *now;        /* of the one under way: NULL before StarPU has started */
-    int64_t recorded; /* bytes of events that its file must have at least */
-    int levels;       /* of StarPU's iterations that are pushed */
+    char *now;        /* events file of the running trace; NULL before StarPU has started */
+    int64_t recorded; /* least bytes of its file */
+    int levels;       /* pushed levels of StarPU's iterations */
 } traces;
 
 /* ---- The folder ---- */
@@ -54,7 +54,7 @@ static bool remove_old(const trama_context *c, int rank)
     return there;
 }
 
-/* This rank's, and those of ranks that this run does not have. */
+/* Removes this rank's files; rank 0 also those of ranks that this run does not have. */
 static void remove_earlier_trace(const trama_context *c)
 {
     remove_old(c, c->comm.rank);
@@ -79,14 +79,14 @@ static trama_status make_folder(const trama_context *c)
     return status;
 }
 
-/* Later contexts of a process write beside the first one. */
+/* Later contexts of a process write to FOLDER.2, FOLDER.3, ... */
 static trama_status name_folder(trama_context *c)
 {
     int length = (int)strlen(c->config.trace);
     while (length > 1 && c->config.trace[length - 1] == '/')
         length--;
     text folder = {0};
-    char *here = c->config.trace[0] == '/' ? NULL : getcwd(NULL, 0); /* the program may go elsewhere */
+    char *here = c->config.trace[0] == '/' ? NULL : getcwd(NULL, 0); /* the program may change its working folder */
     text_add(&folder, "%s%s%.*s", here ? here : "", here ? "/" : "", length, c->config.trace);
     free(here);
     if (traces.begun)
@@ -110,7 +110,7 @@ static trama_status check_folder(const trama_context *c)
     return cannot_write(c->trace.folder);
 }
 
-/* ---- The text about it ---- */
+/* ---- The text about_RANK ---- */
 
 static bool append_about(const trama_context *c, const text *lines)
 {
@@ -142,7 +142,7 @@ static char *kept_name(void)
     return text_take(&name);
 }
 
-/* An empty one is moved instead. */
+/* Renames the last trace; FxT then moves an empty file instead. */
 static void set_last_aside(void)
 {
     if (!traces.last)
@@ -165,7 +165,7 @@ static void put_last_back(void)
 
 /* ---- Life ---- */
 
-/* One rank on which the host's StarPU runs is enough: its trace has begun, or not. */
+/* Whether the host's StarPU runs on some rank: it has already begun a trace or none. */
 static bool comes_too_late(trama_context *c)
 {
     char mine = starpu_is_initialized() != 0, *all = trama_alloc((size_t)c->comm.ranks);
@@ -181,7 +181,7 @@ static bool comes_too_late(trama_context *c)
     return any;
 }
 
-/* So far nothing of an earlier trace is touched. */
+/* Checks and makes the folder; it leaves an earlier trace alone. */
 static trama_status prepare(trama_context *c)
 {
     if (!comm_is_world(&c->comm))
@@ -253,7 +253,7 @@ void trace_save(void)
         fut_endup(traces.now);
 }
 
-/* In StarPU 1.4.10 a level that was popped stays as it is, until it is pushed again or the one before it is popped. */
+/* In StarPU 1.4.10 a popped level keeps its value until it is pushed again or the level before it is popped. */
 void trace_step(int64_t step, int64_t micro_step)
 {
     for (; traces.levels > 0; traces.levels--)
@@ -292,7 +292,7 @@ static int64_t bytes_of_events(void)
     return traces.now && !stat(traces.now, &events) ? events.st_size : 0;
 }
 
-/* Where FxT cannot even write its head it ends the program, so that a full disk is told of before. */
+/* FxT ends the program where it cannot write the head of its file, so the warning of a full disk comes before. */
 static void warn_of_full_disk(const trama_context *c, int64_t needed)
 {
     struct statvfs disk;
@@ -317,7 +317,7 @@ void trace_expect(const trama_context *c)
     warn_of_full_disk(c, pending);
 }
 
-/* FxT says nothing of a write that was cut short, as on a full disk. */
+/* FxT does not report a write that was cut short, as on a full disk, so the size of the file is compared. */
 static void end_about(const trama_context *c)
 {
     int64_t written = bytes_of_events();

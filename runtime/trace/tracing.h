@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Traces: StarPU's FxT records them; here it is told to, and each rank leaves beside its events a text, about_RANK,
- * that says what they do not: which program, which ranks and places, and how much there should be. */
+/* Traces: StarPU's FxT records them. This room starts that, and each rank writes a text about_RANK to the folder of the
+ * events. It has facts that the events lack: the program, the ranks and places, and the expected amount of events. */
 #ifndef TRACING_H
 #define TRACING_H
 
@@ -11,14 +11,14 @@
  * some rank there is a warning and no trace. E_SYSTEM, E_ARGUMENT, E_UNSUPPORTED. */
 trama_status trace_start(trama_context *c, trama_status so_far);
 
-/* What the environment tells StarPU, whether or not there is a trace: pairs of a variable and its value, up to NULL. */
+/* The variables for StarPU, with or without a trace; the list ends with a NULL name. */
 typedef struct trace_variable {
     const char *name, *value;
-    bool ours; /* whatever the user has there, which comes back at stop */
+    bool ours; /* set even where the user has set it; the user's value comes back at the stop */
 } trace_variable;
 const trace_variable *trace_variables(const trama_context *c);
 
-/* Collective, at the beginning and at the end: notes how far this rank's clock is ahead of rank 0's. */
+/* Collective, at the beginning and at the end: writes how far this rank's clock is ahead of rank 0's. */
 void trace_clock(trama_context *c);
 
 /* Where StarPU has started, before it ends, and where it has ended; all do nothing without c->trace.folder. Closing
@@ -27,10 +27,10 @@ void trace_open(trama_context *c);
 void trace_expect(const trama_context *c);
 void trace_close(trama_context *c);
 
-/* Keeps what was recorded where the process ends before StarPU does. */
+/* Writes the recorded events where the process ends before StarPU does. */
 void trace_save(void);
 
-/* What is submitted from now on belongs to it; -1: to none. */
+/* Sets the step and micro-step of the tasks submitted from now on; -1: none. */
 void trace_step(int64_t step, int64_t micro_step);
 
 #endif
