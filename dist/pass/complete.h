@@ -21,13 +21,13 @@ int64_t complete_nominal(const trama_program *program, int64_t nominal);
  * the mesh of process 0 alone. E_LAYOUT where an op has operands on two meshes; it names both and the op's line. */
 trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);
 
-/* The mesh that an op computes on: the one that the user fixed, else that of its operands with dims, else of its scalars,
- * else of its results. of [n_in], made: meshes of operands and results, NULL where not known; *mesh is NULL where none is.
- * E_LAYOUT where operands with dims are on different meshes: names both, and the op's line. */
+/* The mesh on which an op computes: the one that the user fixed, else that of its operands with dims, else of its
+ * scalars, else of its results. of [n_in], made: the known meshes of operands and results, else NULL. *mesh is NULL where
+ * none is known. E_LAYOUT where operands with dims are on different meshes; it names both and the op's line. */
 trama_status complete_mesh(const trama_node *node, const trama_mesh *const *of, const trama_mesh *made,
                            const trama_mesh **mesh);
 
-/* The layouts of one more node of a program whose operands are laid out already: forward inference (eager mode). */
+/* Lays out one more node, whose operands are laid out already, by forward inference (eager mode). */
 trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result);
 
 /* The layout of `other` with R on each axis that is not split, for a value that goes back to its mesh. */

@@ -123,7 +123,7 @@ static void merge_effect(merger *m)
     for (int i = from; i < to; i++)
         if (p->nodes.at[i]->role != NODE_FORWARD) /* the run counter counts every run */
             *ARRAY_PUSH(&m->applying) = p->nodes.at[i];
-    for (int i = m->effect->update.raw.n - 1; i >= 0 && !p->status; i--) { /* the last ones are there first */
+    for (int i = m->effect->update.raw.n - 1; i >= 0 && !p->status; i--) { /* the last gradients are made first */
         trama_value *g = merged(m, i);
         for (int k = from; k < to; k++)
             replace(p->nodes.at[k], m->effect->update.raw.at[i], g);
