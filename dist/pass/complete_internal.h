@@ -10,8 +10,7 @@ typedef struct completion {
     layouts *l;
     trama_rule *rules; /* with nominal extents */
     const trama_mesh *single;
-    unsigned
-        *summed; /* [value id] axes along which a value is summed where it is made, instead of staying partial */
+    unsigned *summed; /* [value id] axes along which a value is summed where it is made, instead of staying partial */
     text report;
 } completion;
 
