@@ -24,7 +24,7 @@ struct random_rows {
     int64_t stride[TRAMA_MAX_NDIM];
     int64_t weight[TRAMA_MAX_NDIM]; /* elements of the tensor from one index to the next */
     int64_t first;                  /* number of the first element in the tensor */
-    int64_t rows, n, step;          /* n elements in a row, `step` apart */
+    int64_t rows, n, step;          /* n elements in a row, `step` from one to the next */
 };
 
 /* The place of row number `row` in memory, and the number of its first element in the tensor. */

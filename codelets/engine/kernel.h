@@ -40,7 +40,7 @@ kernel_addition kernel_addition_now(const trama_call *call);
 /* destination = source, element by element; equal extents, dtypes and ndim, any strides. */
 void kernel_copy(const trama_view *destination, const trama_view *source);
 
-/* How terms are combined. An average is a sum with a scale. */
+/* The combination of terms. An average is a sum with a scale. */
 typedef enum { COMBINE_SUM, COMBINE_MAX, COMBINE_MIN } kernel_combine;
 
 /* destination = scale * (sources[0] op sources[1] op ... sources[n-1]), in this order for every element; equal extents

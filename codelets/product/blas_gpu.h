@@ -6,7 +6,7 @@
 #include "gpu.h"
 #include "product.h"
 
-/* `batches` products of one element type, whose matrices are step elements apart in out, x and y. */
+/* `batches` products of one element type; their matrices are `step` elements from one to the next in out, x and y. */
 typedef struct blas_job {
     product p;
     trama_dtype dtype;

@@ -9,7 +9,7 @@
 #include "team.cuh"
 #include "walk.cuh"
 
-/* Lines of n elements, step apart, in N arrays. */
+/* Lines of n elements, `step` from one to the next, in N arrays. */
 template <int N> struct line_walk {
     grid_walk<N> starts; /* of the lines */
     int64_t n, step[N];
