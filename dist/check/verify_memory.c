@@ -34,7 +34,7 @@ static span *find_spans(const plan *p)
     return spans;
 }
 
-/* How a step uses a box of a shard. */
+/* The access of a step to a box of a shard. */
 static step_access access_of(const plan *p, int step, int shard, const box *b)
 {
     step_access found = ACCESS_NONE;
@@ -55,7 +55,7 @@ typedef struct uses {
     int *step; /* [operands] */
 } uses;
 
-/* Of each shard with views, the dim of which its last view has the smallest fraction. */
+/* The dim of each shard with views of which its last view has the smallest fraction; -1 for others. */
 static int *find_dims(const plan *p)
 {
     int *dim = trama_alloc((size_t)p->shards.n * sizeof *dim);

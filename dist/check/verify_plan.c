@@ -123,7 +123,7 @@ static trama_status match(const verification *v)
             return wrong(v, s, "nobody receives it");
         if (!box_equal(&buffer_of(s)->region.box, &buffer_of(r)->region.box) ||
             bytes_of(s->p, &buffer_of(s)->region) != bytes_of(r->p, &buffer_of(r)->region))
-            return wrong(v, s, "another box is received than is sent");
+            return wrong(v, s, "its receiver expects another box than its sender sends");
         if (is_bundle(s) != is_bundle(r) ||
             (is_bundle(s) && !same_parts(s->p, buffer_of(s)->region.shard, r->p, buffer_of(r)->region.shard)))
             return wrong(v, s, "other messages are taken out of it than were put in");
@@ -160,7 +160,7 @@ static int compare_parts(const void *a, const void *b)
     return order ? order : plan_member(t->p, step_of(t)) - plan_member(u->p, step_of(u));
 }
 
-/* How many collectives of the same place with the same group come before one. */
+/* The number of collectives before a step that have the same place and the same group. */
 static int number_of(const plan *p, int step)
 {
     const plan_step *s = &p->steps.at[step];
@@ -240,7 +240,7 @@ static trama_status match_parts(const verification *v)
             if (!same_collective(first, t))
                 return wrong_part(v, t, "another member takes part in another collective there");
             if (!buffers_fit(t))
-                return wrong_part(v, t, "its buffers are not what it moves");
+                return wrong_part(v, t, "its buffers do not fit the elements that it moves");
         }
     }
     return TRAMA_OK;

@@ -71,8 +71,8 @@ static trama_status take_mask(const trama_node *node, layouts *l)
         op->in[t].mask = mask;
         if (layout_check(op->mesh, node->in[t]->shape.ndim, &op->in[t], false)) {
             char *why = trama_text_copy(trama_error());
-            trama_fail(node->where, TRAMA_E_LAYOUT, "%s where its state is: operand %d (%s): %s", node->op->name, t,
-                       node->in[t]->name, why);
+            trama_fail(node->where, TRAMA_E_LAYOUT, "%s computes under the mask of its state: operand %d (%s): %s",
+                       node->op->name, t, node->in[t]->name, why);
             free(why);
             return TRAMA_E_LAYOUT;
         }
@@ -226,7 +226,7 @@ static unsigned wants_sum(const trama_layout *have, const trama_layout *wants)
     return trama_layout_equal(&whole, wants) ? axes : 0;
 }
 
-/* Where one reader of a value needs the sum and another could go on with the terms, both take the sum: it is exchanged
+/* If one reader of a value needs the sum and another could go on with the terms, both take the sum: it is exchanged
  * anyway, and the results of the second reader then need no sum. Only forward readers count for forward values, so that
  * gradients do not change these. */
 static bool find_sums(completion *c)

@@ -9,7 +9,7 @@
  * micro-step, and the scale of the sum in the end. */
 typedef enum { MERGE_KEEP, MERGE_WEIGHT, MERGE_SCALE, MERGE_SCALARS } merge_scalar;
 
-/* How a target accumulates gradients. */
+/* The accumulation of a target's gradients. */
 typedef struct accumulation {
     trama_target *apply;                /* ends a cycle; NULL: the target does not accumulate */
     trama_value *scalar[MERGE_SCALARS]; /* inputs */

@@ -58,7 +58,7 @@ int choose_holder(const exchange *x, const int_list *holders, int target, int64_
     return -1;
 }
 
-/* Of two terms with several holders each, a target that is holder number h of one takes the other from its holder
+/* With two terms of several holders each, a target that is holder number h of one takes the other from its holder
  * number h, on the same line of the mesh; so holders serve as many targets each. */
 int term_holder(const exchange *x, const group *g, int term, int i)
 {
