@@ -29,7 +29,7 @@ struct partition {
     bool *ends;     /* [value id] only updates are computed from it; NULL likewise */
     int next;       /* bucket of the exchanges that are made now; -1: their messages are not bundled */
     int hops;       /* exchanges made in it so far: each may need the one before */
-    bool flat;      /* all places are equally far from each other */
+    bool flat;      /* all places have the same distance from each other */
     int kinds;      /* of places, numbered from 0 */
     ARRAY(chosen) choices;
     op_layouts **op; /* [node id] layouts of a node that only some holders of its results compute; NULL: as completed */
