@@ -22,8 +22,8 @@ int64_t complete_nominal(const trama_program *program, int64_t nominal);
 trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);
 
 /* The mesh on which an op computes: the one that the user fixed, else that of its operands with dims, else of its
- * scalars, else of its results. of [n_in], made: the known meshes of operands and results, else NULL. *mesh is NULL where
- * none is known. E_LAYOUT where operands with dims are on different meshes; it names both and the op's line. */
+ * scalars, else of its results. of [n_in], made: the known meshes of operands and results, else NULL. *mesh is NULL
+ * where none is known. E_LAYOUT where operands with dims are on different meshes; it names both and the op's line. */
 trama_status complete_mesh(const trama_node *node, const trama_mesh *const *of, const trama_mesh *made,
                            const trama_mesh **mesh);
 
