@@ -49,7 +49,7 @@ static bool may_clear(trama_where where, const trama_value *value)
     trama_program *p = value->program;
     if (value->node && value->node->op == &trama_op_reshard)
         return program_fail(p, where, TRAMA_E_LAYOUT,
-                            "annotation_clear of %s: its layout is what trama_reshard (%s:%d) makes; leave that out",
+                            "annotation_clear of %s: trama_reshard (%s:%d) makes its layout; remove that call instead",
                             value->name, value->where.file, value->where.line),
                false;
     if (value->computed)

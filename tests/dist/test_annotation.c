@@ -231,7 +231,7 @@ START_TEST(the_layout_of_a_reshard_is_not_taken_back)
     trama_value *moved = trama_reshard(input("x", 4, 6), mesh, "dp,-");
     ck_assert_ptr_null(trama_annotation_clear(moved));
     ck_assert_int_eq(trama_program_status(p), TRAMA_E_LAYOUT);
-    ck_assert_ptr_nonnull(strstr(trama_program_error(p), "what trama_reshard ("));
+    ck_assert_ptr_nonnull(strstr(trama_program_error(p), "trama_reshard ("));
 }
 END_TEST
 
