@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { LANES = 4 /* multiplications that do not wait for each other */ };
+enum { LANES = 4 /* independent multiplications */ };
 
 uint64_t hash_bytes(uint64_t hash, const void *at, size_t bytes)
 {

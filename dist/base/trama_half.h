@@ -53,7 +53,7 @@ static inline TRAMA_HOST_DEVICE float trama_float_of_bf16(trama_bf16 x)
     return trama_float_of_bits((uint32_t)x.bits << 16);
 }
 
-/* Rounds to nearest even; larger numbers become infinity, NaN stays NaN. */
+/* Rounds to nearest even, above the range of bf16 to infinity; NaN stays NaN. */
 static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_float(float x)
 {
     const uint32_t bits = trama_bits_of_float(x);
@@ -88,7 +88,7 @@ static inline TRAMA_HOST_DEVICE float trama_float_of_f16(trama_f16 x)
 #endif
 }
 
-/* Rounds to nearest even; from 65520 on to infinity; NaN stays NaN. Below 2^-14 the addition of 0.5, whose last bit is
+/* Rounds to nearest even, from 65520 on to infinity; NaN stays NaN. Below 2^-14 the addition of 0.5, whose last bit is
  * 2^-24, rounds. */
 static inline TRAMA_HOST_DEVICE trama_f16 trama_f16_of_float(float x)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Meshes: creation, coordinates, pieces of an axis. Knows no tensors. The text form is in mesh_text.c. */
+/* Meshes: creation, coordinates, pieces of an axis. It knows no tensors. The text form is in mesh_text.c. */
 #include "mesh.h"
 
 #include <ctype.h>

@@ -78,9 +78,9 @@ trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const un
                                trama_layout *layout);
 
 /* The box that the process at a row-major position of the mesh holds: offset and extent [shape.ndim]; an empty box has
- * an extent of 0. *term gets the process's row-major coordinate along the partial axes, 0 without partial axes; term
- * may be NULL. *held is false where the mask removes the process. E_LAYOUT for a layout that is open or does not fit,
- * E_ARGUMENT for a position outside of the mesh. */
+ * an extent of 0. *term gets the process's row-major coordinate along the partial axes, 0 without partial axes; *held
+ * is false where the mask removes the process. term and held may be NULL. E_LAYOUT for a layout that is open or does
+ * not fit, E_ARGUMENT for a position outside of the mesh. */
 trama_status trama_layout_box(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int position,
                               int64_t *offset, int64_t *extent, int *term, bool *held);
 

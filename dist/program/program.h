@@ -41,7 +41,7 @@ typedef struct trama_node {
     unsigned wants; /* while gradients are derived: operands whose gradient is asked for */
 } trama_node;
 
-/* A call of the user's that said how a value lies. */
+/* The user's call that annotated a value. */
 typedef struct annotation {
     const trama_mesh *given; /* the mesh with the user's names and parent; NULL: by no call of the user's */
     trama_where where;
@@ -55,7 +55,7 @@ typedef struct state_value {
     bool terms;     /* may be partial: it lies like the value that it is updated with */
 } state_value;
 
-/* A gradient. */
+/* The part of a value that is a gradient. */
 typedef struct gradient_value {
     const trama_value *of; /* the value that it is the gradient of; NULL */
     const trama_value
@@ -63,7 +63,7 @@ typedef struct gradient_value {
     bool reduce_at_once; /* where it is partial, lies as `of` does: more than an update reads it */
 } gradient_value;
 
-/* VALUE_EFFECT: the updated values that it stands for; and of trama_minimize: */
+/* Of a VALUE_EFFECT: the values that it updates, and for trama_minimize the rest. */
 typedef struct update_value {
     ARRAY(trama_value *) updated;
     ARRAY(trama_value *) trained, raw; /* parameters, and their gradients as they are derived */
@@ -190,13 +190,12 @@ const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *m
 /* Parses a layout with the axis names of `given`; its mask is that of the program's mesh. */
 trama_status program_layout(trama_program *program, const trama_mesh *given, int ndim, const char *source,
                             trama_layout *layout);
-/* Whether the user's order, where there is one, has all processes of the mesh; keeps the error, in which `call` asks.
- */
+/* Whether the user's order, if there is one, has all processes of the mesh; keeps the error, which names `call`. */
 bool program_has_order(trama_where where, trama_program *program, const char *call, const char *name,
                        const trama_mesh *mesh);
 
-/* scope.c: a node that was appended gets what its scope says, and so does a value that got another name; false where
- * the program keeps an error of that. E_ORDER where a scope is open, in which `call` asks. */
+/* scope.c: apply the open scope to an appended node, and to a renamed value; false with an error on the program.
+ * scope_check_closed is E_ORDER, with `call` in the message, where a scope is open. */
 bool scope_lay_out(trama_node *node);
 bool scope_name(trama_where where, trama_value *value);
 trama_status scope_check_closed(trama_where where, const trama_program *program, const char *call);
@@ -207,15 +206,15 @@ bool program_is_weighted(const trama_program *program);
 /* The element type of a result before the op sets it. */
 #define DTYPE_UNSAID ((trama_dtype)-1)
 
-/* Records an op; NULL operands pass through as NULL. Results are in the node that result 0 names. Then program_run. */
+/* Records an op without program_run, and returns result 0, whose node has the others. A NULL operand gives NULL. */
 trama_value *program_record(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);
 
-/* The op that made a result has all of its annotations: the session runs it, where the program has one. Returns the
- * result, NULL where the program keeps an error. */
+/* Ends the annotations of the op that made the result: the program's session, if there is one, runs the op. Returns the
+ * result, or NULL where the program keeps an error. */
 trama_value *program_run(trama_value *result);
 
-/* Both: an op without annotations of its own. */
+/* program_record, then program_run, for an op without further annotations. */
 trama_value *program_append(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rule strings and factor tables. Knows dims and factors, no meshes. */
+/* Rule strings and factor tables. It knows dims and factors, no meshes. */
 #include "rule.h"
 
 #include <assert.h>

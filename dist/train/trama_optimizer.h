@@ -113,7 +113,7 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
 /* A scalar of the step of `minimized`; a target that lists it lets the user read it. E_ARGUMENT where the optimizer
  * does not have it. */
 typedef enum trama_step_part {
-    TRAMA_STEP_NUMBER, /* i64, from 1; if the rule asks for it */
+    TRAMA_STEP_NUMBER, /* i64, from 1; if the rule or the schedule uses it */
     TRAMA_STEP_LR,     /* f64; with a schedule */
     TRAMA_STEP_NORM,   /* f64, of all gradients before clip_norm; with clip_norm */
     TRAMA_STEP_TAKEN,  /* u8, 1 if the step is taken; with a loss scale */
