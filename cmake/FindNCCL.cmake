@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# NCCL::nccl, searched where CUDA is as well.
+# Defines NCCL::nccl; the folders of CUDA are searched, too.
 find_package(CUDAToolkit QUIET)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})

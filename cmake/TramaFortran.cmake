@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Fortran module trama: a library of its own beside trama's, target trama::fortran. fortran.py writes a part of it, out
-# of the public headers. Modules differ from compiler to compiler, so all sources are installed too.
+# The Fortran module trama: the library trama_fortran, target trama::fortran. fortran.py writes a part of it from the
+# public headers. Module files differ between compilers, so all sources are installed, too.
 set(written "${PROJECT_BINARY_DIR}/fortran-sources")
 set(generated "${written}/trama_types.f90" "${written}/trama_raw.f90" "${written}/trama_calls.f90")
 set(by_hand support values layouts own wraps trama)
@@ -15,7 +15,7 @@ set(sources ${generated} ${by_hand} tasks/fortran/array.c)
 add_library(trama_fortran ${sources})
 add_library(trama::fortran ALIAS trama_fortran)
 set(TRAMA_FORTRAN_FLAGS "")
-if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU") # which takes what an assignment allocates for uninitialized
+if(CMAKE_Fortran_COMPILER_ID STREQUAL "GNU") # which warns of variables that an assignment allocates
     set(TRAMA_FORTRAN_FLAGS
         $<$<COMPILE_LANGUAGE:Fortran>:-std=f2008ts;-Wall;-Wextra;-Wpedantic>
         $<$<COMPILE_LANGUAGE:Fortran>:-Wno-compare-reals;-Wno-function-elimination>
@@ -29,7 +29,7 @@ target_include_directories(trama_fortran INTERFACE
     $<BUILD_INTERFACE:${modules}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trama/fortran>)
 target_link_libraries(trama_fortran PUBLIC trama)
 
-# Array descriptors are the Fortran compiler's. A C compiler of another make does not find GNU's header by itself.
+# The Fortran compiler defines array descriptors. A C compiler of another vendor does not find GNU's header.
 include(CheckIncludeFile)
 check_include_file(ISO_Fortran_binding.h TRAMA_HAVE_FORTRAN_BINDING)
 if(NOT TRAMA_HAVE_FORTRAN_BINDING AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
@@ -39,7 +39,7 @@ if(NOT TRAMA_HAVE_FORTRAN_BINDING AND CMAKE_Fortran_COMPILER_ID STREQUAL "GNU")
     target_include_directories(trama_fortran PRIVATE "${PROJECT_BINARY_DIR}/fortran-binding")
 endif()
 
-# The example shares its communicator with Trama where there is mpi_f08 for this compiler.
+# The example shares its communicator with Trama where this compiler has mpi_f08.
 set(TRAMA_FORTRAN_MPI 0)
 if(TRAMA_WITH_MPI)
     find_package(MPI QUIET COMPONENTS Fortran)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Joins the rooms into the library, gathers its public headers (trama.h, trama_*.h), and says how it is installed.
+# Joins the rooms into the library, gathers its public headers (trama.h, trama_*.h), and installs both.
 include(CMakePackageConfigHelpers)
 
 file(GLOB_RECURSE public_headers CONFIGURE_DEPENDS
     dist/trama_*.h runtime/trama_*.h tasks/compile/trama.h tasks/trama_*.h)
-foreach(other MPI CUDA) # headers with types of other libraries, which trama.h does not include
+foreach(other MPI CUDA) # headers with types of other libraries; trama.h does not include them
     string(TOLOWER ${other} name)
     if(NOT TRAMA_WITH_${other})
         list(FILTER public_headers EXCLUDE REGEX "/trama_${name}[.]h$")
@@ -45,7 +45,7 @@ if(NOT BUILD_SHARED_LIBS)
         "$<TARGET_FILE:trama>" "${CMAKE_READELF}" "${CMAKE_OBJCOPY}" VERBATIM)
 endif()
 
-# What pkg-config says: all of it written out, since StarPU may lie where pkg-config does not look.
+# The libraries for pkg-config, written out, since pkg-config may not find StarPU.
 set(pc_libs ${TRAMA_STARPUMPI_LDFLAGS} ${TRAMA_STARPU_LDFLAGS} ${TRAMA_HWLOC_LDFLAGS} ${TRAMA_CBLAS_LDFLAGS})
 list(APPEND pc_libs ${MPI_C_LIBRARIES})
 if(TRAMA_WITH_CUDA)
@@ -80,7 +80,7 @@ write_basic_package_version_file(tramaConfigVersion.cmake COMPATIBILITY SameMino
 install(TARGETS trama EXPORT trama)
 install(FILES ${public_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${PROJECT_BINARY_DIR}/trama.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-if(NOT TRAMA_CUDA_STANDIN) # which is never installed
+if(NOT TRAMA_CUDA_STANDIN) # a build with the stand-in is never installed
     install(EXPORT trama NAMESPACE trama:: FILE tramaTargets.cmake DESTINATION "${TRAMA_CMAKE_DIR}")
 endif()
 install(FILES "${PROJECT_BINARY_DIR}/tramaConfig.cmake" "${PROJECT_BINARY_DIR}/tramaConfigVersion.cmake"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The reference manual, out of the public headers: target `manual` makes <build>/manual/html and man pages in
-# <build>/manual/man, where there are Doxygen and Python. Installed (component manual) where it was made.
+# The reference manual of the public headers. Target `manual` makes <build>/manual/html and man pages in
+# <build>/manual/man; it needs Doxygen and Python. A manual that was made is installed (component manual).
 find_package(Doxygen QUIET)
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(DOXYGEN_FOUND AND Python3_Interpreter_FOUND)

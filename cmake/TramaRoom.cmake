@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room: one folder, one object library, an include path of its own and of the rooms that it may see.
+# A room: one object library, with the include paths of its folders and of the rooms that it may see.
 
 add_library(trama_flags INTERFACE)
 target_compile_definitions(trama_flags INTERFACE
@@ -10,8 +10,8 @@ target_compile_options(trama_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>)
 
 # trama_room(<name> [FOLDERS <folder>...] [WITHOUT <file>...] [SEES <room>...] [LINKS <target>...])
-# Compiles every *.c (and *.cu, with CUDA) of its folders, if there is any: this folder, or the FOLDERS in it, which see
-# each other. WITHOUT: files there that are not the room's.
+# Compiles every *.c (and *.cu, with CUDA) of this folder, or of the FOLDERS in it, which see each other. A room may have
+# no source. WITHOUT: files that are not compiled into the room.
 function(trama_room name)
     cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "FOLDERS;WITHOUT;SEES;LINKS")
     set(own "${CMAKE_CURRENT_SOURCE_DIR}")
@@ -49,8 +49,8 @@ function(trama_room name)
     endif()
 endfunction()
 
-# trama_math(<room>): pointwise loops vectorise, and every value stays that of IEEE 754 (so never -ffast-math). With GPUs
-# there is no a * b + c in one rounding on either side, so that both give the same bits.
+# trama_math(<room>): lets pointwise loops vectorise, while every value stays that of IEEE 754 (so never -ffast-math).
+# With GPUs, a * b + c has two roundings on CPU and GPU, so that both give the same bits.
 function(trama_math name)
     if(TARGET ${name})
         target_compile_options(${name} PRIVATE

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes Fortran modules out of the public headers, as the C compiler reads them: trama_types (constants and types),
+"""Writes Fortran modules from the public headers after the C preprocessor: trama_types (constants and types),
 trama_raw (the functions as C has them) and trama_calls (the functions as Fortran programs call them).
 Usage: fortran.py FOLDER C_COMPILER INCLUDE_FOLDER SOURCE.f90...
 
@@ -14,8 +14,8 @@ import fortran_headers
 
 
 def constants(headers):
-    """An enumerator that is named as a function gets, with all of its enum, the enum's name in front: Fortran does not
-    tell TRAMA_SUM from trama_sum."""
+    """Where an enumerator has the name of a function, all enumerators of its enum get the enum's name in front: for
+    Fortran TRAMA_SUM and trama_sum are one name."""
     functions = {f.friendly for f in headers.functions}
     for enum, values in headers.enums:
         clash = any(name.lower() in functions for name, _ in values)
@@ -36,8 +36,8 @@ def fields(headers, struct):
 
 
 def types(headers, defined):
-    """A handle is a pointer to what only C sees; other types are C's, field by field, and begin as zeros. Those that
-    are named as a constant are left out: halves are integers of 16 bits here."""
+    """A handle is a pointer to an object of C. Other types have C's fields, with zeros as defaults. Types with the
+    name of a constant are left out: halves are 16-bit integers here."""
     named = {name.lower() for _, values in headers.enums for name, _ in values}
     for handle in headers.handles:
         yield from (f"type, public :: {handle}", "    type(c_ptr) :: at = c_null_ptr", "end type")
@@ -62,8 +62,8 @@ def interface(headers, f):
 
 
 def pointers(headers):
-    """How a kernel gets a box as an array: a procedure for each type that elements have in Fortran, and for each rank,
-    since gfortran reads what a pointer was before where the rank is assumed."""
+    """Procedures that give a kernel a box as an array: one for each element type and each rank, since with an assumed
+    rank gfortran reads the old value of a pointer."""
     listed = re.findall(r'X\((\w+), "\w+", (\w+)\)', next(text for name, _, text in headers.macros if name == "TRAMA_DTYPE_LIST"))
     kinds = {fortran_headers.NUMBERS.get(c_type, "integer(c_int16_t)"): name.removeprefix("TRAMA_").lower()
              for name, c_type in listed}
@@ -93,14 +93,14 @@ def pointers(headers):
                 yield "end function"
 
 
-# Calls that are operators, where there are such calls; commuted ones also take the number first.
+# Calls that become operators, where the headers have them; commuted ones also take the number first.
 OPERATORS = {"+": ("trama_add", "trama_add_scalar"), "-": ("trama_sub", "trama_neg", "trama_sub_scalar", "trama_scalar_sub"),
              "*": ("trama_mul", "trama_scale"), "/": ("trama_div", "trama_div_scalar", "trama_scalar_div")}
 COMMUTED = ("trama_add_scalar", "trama_scale")
 
 
 def operators(made):
-    """The interfaces, and the functions that commute."""
+    """The interfaces of operators, and the functions with the number first."""
     names = {call.name for call in made}
     commuted = [name for name in COMMUTED if name in names]
     interfaces, functions = [], []
@@ -117,7 +117,7 @@ def operators(made):
 
 
 def folded(lines, depth):
-    """Indented, and continued where a line is longer than Fortran takes."""
+    """Indents lines, and continues those that are too long for Fortran."""
     for line in lines:
         line = "    " * depth + line
         while len(line) > 120:

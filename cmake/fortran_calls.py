@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How one C function is called from Fortran. Each rule takes the next parameters of it, where they are of its pattern,
-and says which argument a program gives for them, and what becomes of it on the way. A function with a parameter of which no
-rule knows is not made."""
+"""Makes the Fortran procedure of one C function. Each rule takes the next parameters where they fit its pattern, and
+adds the argument that a program gives for them and its conversion. A function with a parameter that fits no rule is not
+made."""
 import re
 from dataclasses import dataclass, field
 
 import fortran_headers
 
-FROM_ONE = {"i", "axis", "from"}  # counted from 0 in C; processes, their ids and ranks are from 0 in Fortran too
+FROM_ONE = {"i", "axis", "from"}  # count from 0 in C, from 1 in Fortran; ids, ranks from 0 in both
 WIDE = {"int64_t", "uint64_t", "size_t"}
 
 
 @dataclass
 class Call:
-    """A procedure under way; {kind} stands for the kind of wide integers."""
+    """A procedure in the making; {kind} stands for the kind of wide integers."""
     headers: object
     function: object
     arguments: list = field(default_factory=list)
@@ -23,7 +23,7 @@ class Call:
     actual: list = field(default_factory=list)
     after: list = field(default_factory=list)
     values: list = field(default_factory=list)  # arguments that are trama_value, in order
-    array: str = ""                             # what is checked before the call
+    array: str = ""                             # the check before the call
     wide: bool = False                          # some are wide integers
     variants: list = field(default_factory=lambda: [("", {})])
     name: str = ""
@@ -46,7 +46,7 @@ def place(c, p, rest):
 
 
 def reduction(c, p, rest):
-    """int n, const int *dims, bool keep_dim: of all dims, of one, or of a list."""
+    """int n, const int *dims, bool keep_dim: no dims (all), one dim, or a list."""
     if p.type == "int" and [q.name for q in rest[:2]] == ["dims", "keep_dim"]:
         listed_dims(c)
         c.arguments += ["{dims}", "keep_dim"]
@@ -59,7 +59,7 @@ def reduction(c, p, rest):
 
 
 def listed_dims(c):
-    """Dims are checked with the value, which becomes none where it has no such dim."""
+    """Checks dims against the value, which becomes empty where it has no such dim."""
     c.keep("integer(c_int), target", "dims_c(TRAMA_MAX_NDIM)")
     c.keep("integer(c_int)", "n")
     c.keep("type(c_ptr)", "of")
@@ -109,7 +109,7 @@ def texts(c, p, rest):
 
 
 def array(c, p, rest):
-    """[dtype, shape,] data [, bytes or shape]: an array of any type and rank knows all of them."""
+    """[dtype, shape,] data [, bytes or shape]: one array of any type and rank, which has all of these."""
     given = [q.type + q.name for q in (p, *rest)]
     start = 2 if given[:2] == ["trama_dtypedtype", "trama_shapeshape"] else 0
     if len(given) <= start or given[start] != "void *data":
@@ -153,7 +153,7 @@ def box(c, p, rest):
 
 
 def start_values(c, p, rest):
-    """const trama_init *init: uniform in [low, high); high is low where it is not given, and both are 0."""
+    """const trama_init *init: uniform in [low, high); high defaults to low, and low to 0."""
     if p.type == "trama_init *":
         for name, kind in (("low", "real(c_double)"), ("high", "real(c_double)"), ("seed", "integer({kind})"),
                            ("stream", "integer({kind})")):
@@ -335,7 +335,7 @@ def finished(c):
 
 
 def fixed(c_type, given):
-    """The Fortran of an argument that a macro does not leave to its user; None where no rule knows it."""
+    """The Fortran text of an argument that a macro fixes; None where no rule fits."""
     if given == "TRAMA_SCALAR":
         return "shape_of([integer(c_int64_t) ::])"
     if c_type == "double" and re.fullmatch(r"-?[\d.]+", given):
@@ -345,7 +345,7 @@ def fixed(c_type, given):
 
 
 def made_of_macro(headers, name, parameters, text):
-    """A macro that is a function with some of its arguments given, as trama_add_scalar(x, number) is
+    """A macro that is a function with some arguments fixed, as trama_add_scalar(x, number) is
     trama_affine_at(TRAMA_HERE, x, 1, number)."""
     match = re.fullmatch(r"(trama_\w+_at)\(TRAMA_HERE, (.*)\)", text)
     f = next((f for f in headers.functions if match and f.name == match[1]), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the public headers behind the C compiler's preprocessor: enums, structs, functions."""
+"""Reads the public headers after the C preprocessor: enums, structs, functions."""
 import re
 import subprocess
 import sys
@@ -15,23 +15,23 @@ NUMBERS = {"int": "integer(c_int)", "unsigned": "integer(c_int)", "unsigned int"
 
 
 class Unknown(Exception):
-    """A type that Fortran has not."""
+    """A type that Fortran does not have."""
 
 
 @dataclass
 class Declared:
-    """A parameter or a field: its type without const, a pointer's with its stars, "()" a function's."""
+    """A parameter or a field: its type without const, with the stars of a pointer; "()" for a function pointer."""
     type: str
     name: str
     constant: bool = False
     extent: str = ""
-    is_list: bool = False  # const char *const *, trama_value *const *: pointers that are given
+    is_list: bool = False  # const char *const *, trama_value *const *: an array of pointers from the caller
 
 
 @dataclass
 class Function:
     name: str
-    result: str  # "char *" is the caller's, "const char *" the library's
+    result: str  # the caller owns a "char *", the library a "const char *"
     parameters: list
     friendly: str = ""
     raw: str = ""
@@ -98,7 +98,7 @@ def statements(text):
 
 
 def split(text):
-    """At the commas outside brackets."""
+    """Splits at the commas outside brackets."""
     parts = re.split(r",\s*(?![^(]*\))", text.strip())
     return [part.strip() for part in parts if part.strip()]
 
@@ -116,7 +116,7 @@ def declared(text):
 
 
 def fields_of(body):
-    """Declarators that share a type become fields of their own."""
+    """Separates declarators that share a type."""
     for text in filter(None, (part.strip() for part in body.split(";"))):
         if "(*" in text:
             yield declared(text)
@@ -166,7 +166,7 @@ def is_known(headers, f):
 
 
 def named(headers):
-    """As a program calls it: by the macro that has the place, where there is one."""
+    """Sets the name by which programs call a function: its macro that passes the place, where it has one."""
     macros = {}
     for name, _, text in headers.macros:
         if called := re.match(r"(trama_\w+_at)\(TRAMA_HERE", text):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a public header as people do, and prints it as Doxygen wants it, line for line (its INPUT_FILTER); or writes
-man pages, one for each function, macro and type, into a folder.
+"""Converts the comments of a public header to Doxygen's form, line for line (as its INPUT_FILTER); or writes man pages,
+one for each function, macro and type, into a folder.
 Usage: manual.py HEADER | manual.py --man FOLDER VERSION HEADER...
 
-A comment describes what follows it up to the next blank line or comment; one behind a declaration describes that, and
-the one above it does too where it ends with a colon.
-A builder's macro and its function with _at become one declaration, the macro's name with the function's types."""
+A comment describes all declarations after it, up to the next blank line or comment. A comment behind a declaration
+describes that declaration alone, together with the comment above where that ends with a colon.
+A builder's macro and its function with _at become one declaration: the macro's name with the function's types."""
 import os
 import re
 import sys
@@ -21,7 +21,7 @@ builders = set()  # functions that a macro stands for
 
 
 def split(text):
-    """At the commas outside all brackets."""
+    """Splits at the commas outside all brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
@@ -37,7 +37,7 @@ def code_of(text):
 
 
 def hide_cplusplus():
-    """Drops conditionals, and what only C++ sees."""
+    """Drops conditionals, and the lines for C++ only."""
     hidden = False
     for i, line in enumerate(lines):
         if re.match(r"#\s*ifdef __cplusplus", line):
@@ -84,7 +84,7 @@ def statements():
 
 
 def learn(text):
-    """Lists and prototypes."""
+    """Notes lists and prototypes, for later declarations."""
     flat = re.sub(r"\s+", " ", code_of(text).replace("\\\n", " ")).strip()
     if match := re.match(r"#define (TRAMA_\w+)\(X\) (.*)", flat):
         lists[match[1]] = re.findall(r"X\((\w+)(?:, ([^)]*))?\)", flat)
@@ -101,7 +101,7 @@ def learn(text):
 
 
 def as_declaration(text):
-    """The macro's name and parameters with the types that its function has."""
+    """The declaration of a macro: its name and parameters with the types of its function."""
     flat = re.sub(r"\s+", " ", code_of(text).replace("\\\n", " ")).strip()
     match = re.match(r"#define (trama_\w+)\((.*?)\) (\w+_at)\((TRAMA_HERE.*)\)$", flat)
     if not match or match[3] not in functions:
@@ -121,7 +121,7 @@ def as_declaration(text):
 
 
 def written_out(text, between):
-    """With the items of the lists that an enum is made of."""
+    """The text with the items of an enum's lists written out."""
     def items(match):
         return between.join(f'{item}, /* {rest.replace(chr(34), "")} */' for item, rest in lists[match[1]])
     text = re.sub(r"^(#define \w+_ENUM.*|#(undef.*)?)$", "", text, flags=re.M)
@@ -129,7 +129,7 @@ def written_out(text, between):
 
 
 def members(first, text):
-    """A struct or an enum: comments inside become Doxygen's."""
+    """Converts the comments inside a struct or an enum."""
     text = written_out(text, " ")
     if "{" not in text or "enum" not in text.split("{")[0]:
         text = re.sub(r"(?m)^([ \t]+)/\*((?:(?!\*/).)*)\*/\n(.*,.*;)$", one_by_one_below, text)
@@ -142,7 +142,7 @@ def members(first, text):
 
 
 def one_by_one(match):
-    """Fields that share a type and a comment."""
+    """Separates fields that share a type and a comment."""
     comment = " ".join(match[3].split())
     fields = " ".join(f"{match[1]}{name}; /* {comment} */" for name in split(match[2]))
     return fields + "\n" * match[0].count("\n")
@@ -158,7 +158,7 @@ def put(first, text):
 
 
 def describe(first, text, comment, is_first):
-    """One macro, type or function; what was said before it for others counts where nothing is said of it alone."""
+    """Puts out one macro, type or function, with its own comment, or else the one above that it shares with others."""
     declared = as_declaration(text)
     trailing = re.search(r"/\*((?:(?!\*/).)*)\*/\s*$", text, flags=re.S)
     own = trailing and (declared or not re.match(r"#define|((typedef )?(struct|enum)\b.*\{)", text))
@@ -211,7 +211,7 @@ def roff(text):
 
 
 def description(text):
-    """A comment's text, filled; items of a list on lines of their own."""
+    """A comment's text for a man page, filled; each item of a list begins a line."""
     text = re.sub(r"\n \* ?", "\n", text).strip()
     return re.sub(r"(?m)^- ", ".br\n\\- ", roff(text)).replace("\n\n", "\n.PP\n")
 
