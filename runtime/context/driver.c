@@ -16,8 +16,8 @@
 /* A rank with fewer cores spares none for StarPU-MPI's thread, which then drives worker 0 as well. */
 enum { CORES_TO_SPARE = 8 };
 
-/* StarPU takes a GPU's memory in chunks of 32 MB for small buffers; of less than this it waits for itself in the end.
- */
+/* StarPU takes a GPU's memory in chunks of 32 MB for small buffers. With less memory than this it can wait for ever for
+ * a chunk. */
 enum { LITTLE_MEMORY = 1 << 30 };
 
 #if TRAMA_HAVE_MPI
@@ -106,8 +106,8 @@ static void configure(const trama_context *c, struct starpu_conf *conf)
     conf->use_explicit_workers_cuda_gpuid = c->gpu.n > 0;
     for (int i = 0; i < c->gpu.n; i++) {
         conf->workers_cuda_gpuid[i] = (unsigned)c->gpu.own[i].device;
-        conf->workers_bindid[n++] = /* StarPU counts the threads of GPUs first, and wants a name where it binds none */
-            (unsigned)(c->gpu.own[i].pu >= 0 ? c->gpu.own[i].pu : c->cores.at[0].pu[0]);
+        /* GPU threads come first in StarPU's order, and need a PU even where they are not bound */
+        conf->workers_bindid[n++] = (unsigned)(c->gpu.own[i].pu >= 0 ? c->gpu.own[i].pu : c->cores.at[0].pu[0]);
     }
     conf->nopencl = conf->nhip = conf->nmax_fpga = conf->nmpi_ms = conf->ntcpip_ms = 0;
     conf->reserve_ncpus = 0;
@@ -134,7 +134,7 @@ static trama_status start_here(trama_context *c)
     struct starpu_conf conf;
     guest_mode hosts;
     c->driver.bound = (!c->cores.shared || c->cores.even) && gpus_have_cores(c);
-    /* lws of StarPU 1.4.10 ends the process where workers of GPUs have no core of their own */
+    /* lws of StarPU 1.4.10 ends the process where GPU workers have no core of their own */
     c->driver.scheduler = c->gpu.n ? "prio" : "lws";
     if (getenv("STARPU_SCHED"))
         c->driver.scheduler = getenv("STARPU_SCHED");
@@ -279,7 +279,7 @@ static void stop_starpumpi(const trama_context *c)
 void driver_stop_messages(trama_context *c)
 {
 #if TRAMA_HAVE_MPI
-    /* starpu_mpi_shutdown_comm ends StarPU, too, but for its other users. */
+    /* starpu_mpi_shutdown_comm drops a reference to StarPU as well: starpu_init adds one, so that StarPU stays. */
     if (!c->driver.started_starpumpi || (c->driver.started_starpu && starpu_init(NULL)))
         return;
     stop_starpumpi(c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context from within runtime. Each group of fields belongs to the file that it names; no other file writes it. */
+/* The context for runtime. Each group of fields is a struct; where its comment names a file, no other file writes
+ * it. */
 #ifndef STATE_H
 #define STATE_H
 
@@ -43,14 +44,14 @@ typedef struct own_gpu {
 
 /* gpus.c: the GPUs of this rank. */
 typedef struct context_own_gpus {
-    const context_gpus *cuda; /* NULL where no GPU is wanted, or found */
+    const context_gpus *cuda; /* NULL where no GPU is wanted or found */
     int n_seen, n;
-    context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] by the process */
+    context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] that the process sees */
     own_gpu own[NODE_MAX_GPUS];      /* [n] */
-    int64_t bytes;                   /* that tensors may take of each */
-    int64_t wanted;                  /* of that, by the largest task under way, under runtime_lock */
+    int64_t bytes;                   /* bytes that tensors may take of each */
+    int64_t wanted;                  /* bytes that the largest task in flight needs, under runtime_lock */
     char wanted_by[TRAMA_GPU_TASK_ROOM];
-    int of_all_ranks;          /* GPUs that all ranks take, a shared one for each */
+    int of_all_ranks;          /* sum over the ranks of their GPUs: a shared one counts for each */
     bool exclusive;            /* no GPU is shared by two ranks */
     ARRAY(gpu_group *) groups; /* gpu_group.c */
 } context_own_gpus;
@@ -58,16 +59,16 @@ typedef struct context_own_gpus {
 /* The ranks on this node. */
 typedef struct context_node {
     int ranks;
-    int sharers;  /* ranks with the very same PUs, this one included */
+    int sharers;  /* ranks with the same PUs, this one included */
     double quota; /* CPUs' worth of time of the control groups, 0: no limit */
 } context_node;
 
 /* The places of all ranks, and those of this one. */
 typedef struct context_places {
     machine *machine;
-    int first, n;                       /* the first place of this rank; how many it has */
-    own_place *own;                     /* [n] */
-    uint32_t cpu_mask[MASK_WORDS];      /* workers that are no GPUs */
+    int first, n;                      /* first place and number of places of this rank */
+    own_place *own;                    /* [n] */
+    uint32_t cpu_mask[MASK_WORDS];     /* CPU workers of the rank */
     uint32_t (*of_worker)[MASK_WORDS]; /* [workers] by StarPU id */
 } context_places;
 
@@ -75,8 +76,8 @@ typedef struct context_places {
 typedef struct context_calls {
     context_tenant *tenants; /* the newest first; under runtime_lock */
     int64_t n;
-    char last[200]; /* the line of the program whose call was compared last */
-    char *disorder; /* the message of every later collective call; NULL: calls are in order */
+    char last[200]; /* source line of the last collective call that was compared */
+    char *disorder; /* message of every later collective call, which does nothing else; NULL: none */
     int64_t tasks;  /* submitted */
 } context_calls;
 
@@ -95,16 +96,16 @@ typedef struct context_driver {
 /* tracing.c */
 typedef struct context_trace {
     char *folder;   /* NULL: no trace */
-    bool own_clock; /* not that of rank 0 */
+    bool own_clock; /* another clock than rank 0's: another node */
 } context_trace;
 
 /* rest.c, under runtime_lock but for the atomics */
 typedef struct context_rest_state {
-    atomic_int depth; /* brackets of context_wake */
+    atomic_int depth; /* open brackets of context_wake */
     atomic_bool awake, armed;
     int hook, yield_hook;        /* -1 where not registered */
-    void (*changed)(bool awake); /* NULL: nobody asks */
-    bool mpi_yields;             /* StarPU-MPI's thread, which drives worker 0, gives its core up while it waits */
+    void (*changed)(bool awake); /* NULL: not watched */
+    bool mpi_yields;             /* StarPU-MPI's thread drives worker 0, and yields its core while it waits */
     _Atomic int64_t idle_since;
     starpu_data_handle_t keep_in, keep_out;
     int64_t keep_data[2];
@@ -113,9 +114,9 @@ typedef struct context_rest_state {
 /* fence.c, under runtime_lock but for the atomics */
 typedef struct context_fences {
     atomic_long under_way, completions;
-    _Atomic int64_t last_wait; /* ns that the last wait took */
-    int waiters;               /* threads that wait; more than one only where the host asks for trouble */
-    const atomic_long *waited; /* what the last one waits for: others that complete wake nobody */
+    _Atomic int64_t last_wait; /* ns of the last wait */
+    int waiters;               /* waiting threads; more than one only where several threads use one context */
+    const atomic_long *waited; /* count that the last of them waits for: completions of other fences wake no thread */
     fence *idle;
 } context_fences;
 
@@ -128,7 +129,7 @@ typedef struct context_messages {
 
 struct trama_context {
     trama_config config;
-    char cpu_kind[64]; /* what this rank's CPU places compute with */
+    char cpu_kind[64]; /* name of the arithmetic of this rank's CPU places */
     comm comm;
     hwloc_topology_t topology;
     hwloc_bitmap_t allowed; /* PUs that this rank may use; others may too */
@@ -151,8 +152,8 @@ extern pthread_mutex_t runtime_lock;
 int64_t runtime_now(void);                         /* ns, monotonic */
 void runtime_condition(pthread_cond_t *condition); /* initialises it for timed waits on the clock of runtime_now */
 
-/* driver.c: StarPU and StarPU-MPI for c->cores; or the host's. Fills places[].worker and c->place.machine is not needed yet.
- * driver_prepare decides the mode and cuts c->cores accordingly. */
+/* driver.c: StarPU and StarPU-MPI for c->cores, or the host's. driver_prepare finds c->cores and decides how messages
+ * are driven. driver_start makes c->place.own, without c->place.machine. */
 trama_status driver_prepare(trama_context *c, const place_claim *claim);
 trama_status driver_start(trama_context *c);
 void driver_stop(trama_context *c);

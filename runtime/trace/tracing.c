@@ -242,7 +242,7 @@ void trace_clock(trama_context *c)
         return;
     text line = {0};
     text_add(&line, "clock %lld\n", (long long)comm_clock_ahead(&c->comm, !c->trace.own_clock));
-    make_folder(c); /* FxT ends the program where it is gone */
+    make_folder(c); /* again: FxT ends the program where the folder is missing */
     append_about(c, &line);
     free(text_take(&line));
 }
@@ -324,7 +324,8 @@ static void end_about(const trama_context *c)
     bool whole = written > 0 && written >= traces.recorded;
     text lines = {0};
     text_add(&lines, "tasks %lld\nmessages %lld\n%s\n", (long long)c->calls.tasks,
-             (long long)(c->message.counters.messages_sent + c->message.counters.messages_received), whole ? "ended" : "cut");
+             (long long)(c->message.counters.messages_sent + c->message.counters.messages_received),
+             whole ? "ended" : "cut");
     bool noted = append_about(c, &lines);
     free(text_take(&lines));
     if (!whole)

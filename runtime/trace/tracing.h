@@ -6,9 +6,9 @@
 
 #include "state.h"
 
-/* Collective, before StarPU starts; so_far is this rank's status, and an error of any is one of all where config.trace
- * is given. Names c->trace.folder and makes the folder, from which an earlier trace goes; where the host runs StarPU on
- * some rank there is a warning and no trace. E_SYSTEM, E_ARGUMENT, E_UNSUPPORTED. */
+/* Collective, before StarPU starts. so_far is this rank's status; where config.trace is given, all ranks get an error
+ * of any. Sets c->trace.folder, makes the folder and removes an earlier trace from it. Where the host runs StarPU on
+ * some rank, it warns and there is no trace. E_SYSTEM, E_ARGUMENT, E_UNSUPPORTED. */
 trama_status trace_start(trama_context *c, trama_status so_far);
 
 /* The variables for StarPU, with or without a trace; the list ends with a NULL name. */
@@ -21,8 +21,8 @@ const trace_variable *trace_variables(const trama_context *c);
 /* Collective, at the beginning and at the end: writes how far this rank's clock is ahead of rank 0's. */
 void trace_clock(trama_context *c);
 
-/* Where StarPU has started, before it ends, and where it has ended; all do nothing without c->trace.folder. Closing
- * warns where the file of events is shorter than what was recorded. */
+/* Called after StarPU's start, before its end, and after its end; they do nothing without c->trace.folder. trace_close
+ * warns where the file of events is shorter than the recorded events. */
 void trace_open(trama_context *c);
 void trace_expect(const trama_context *c);
 void trace_close(trama_context *c);

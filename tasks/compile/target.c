@@ -61,7 +61,8 @@ static void prepare(target_form *t, const trama_target *target, const layouts *l
 
 trama_status targets_prepare(trama_executable *e, const accumulation *made)
 {
-    int n = e->plain.program ? e->plain.program->targets.n : e->program->targets.n; /* without those that were made of them */
+    /* without the apply targets that merge_gradients adds */
+    int n = e->plain.program ? e->plain.program->targets.n : e->program->targets.n;
     trama_status status = TRAMA_OK;
     for (int i = 0; i < n; i++) {
         target_state *t = ARRAY_PUSH(&e->targets);
