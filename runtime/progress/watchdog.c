@@ -28,7 +28,7 @@ void watchdog_report(trama_context *c, const char *what, int64_t waited)
     context_log(c, TRAMA_LOG_WARNING,
                 "rank %d: %s waits for %ld tasks and messages; nothing has ended for %lld s%s%s%s%s", c->comm.rank,
                 what, atomic_load(&c->fences.under_way), (long long)(waited / SECOND), gpus && *gpus ? "; " : "",
-                gpus ? gpus : "", messages ? "; the oldest messages under way:\n" : ", and no message is under way",
+                gpus ? gpus : "", messages ? "; the oldest messages in flight:\n" : ", and no message is in flight",
                 messages ? missing : "");
     free(missing);
     free(gpus);

@@ -42,7 +42,8 @@ trama_status verify_target(const trama_executable *e, const target_form *t, cons
         plans[r] = plan_of(e, t, of, r);
     trama_status status = plan_verify((const plan *const *)plans, n, of->program);
     if (!status && !move_alike(plans[rank], of->plan))
-        status = trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d plans '%s' in two ways", rank, t->target->name);
+        status = trama_fail(NOWHERE, TRAMA_E_SYSTEM, "verify: rank %d has two plans of '%s' that move different bytes",
+                            rank, t->target->name);
     for (int r = 0; r < n; r++)
         plan_destroy(&plans[r]);
     free(plans);

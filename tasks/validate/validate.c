@@ -95,7 +95,7 @@ static void note_wrong(validation *v, const combination *c, const op_layouts *in
     describe_call(&line, &v->trial, inferred->in, inferred->out);
     if (isinf(difference))
         text_add(&line, ", and %s",
-                 v->guard.status ? v->guard.message : "what processes compute differs or is not set");
+                 v->guard.status ? v->guard.message : "the results of the processes differ or are not set");
     else
         text_add(&line, ", which differs by %.3g", difference);
     if (!v->found.wrong++)

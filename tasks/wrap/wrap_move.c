@@ -103,8 +103,7 @@ static trama_status check_source(trama_where where, const char *call, const tram
 {
     return w->complete ? TRAMA_OK
                        : trama_fail(where, TRAMA_E_LAYOUT,
-                                    "%s: the boxes of '%s' have %lld of its %lld elements; what is read from has all "
-                                    "of them",
+                                    "%s: the boxes of '%s' have %lld of its %lld elements; a source needs all of them",
                                     call, w->name, (long long)box_index_count(&w->user_boxes),
                                     (long long)trama_shape_count(w->shape));
 }

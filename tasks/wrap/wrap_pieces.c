@@ -96,13 +96,12 @@ static trama_status check_local(const trama_block_cyclic *b, trama_dtype dtype, 
         return trama_fail(NOWHERE, TRAMA_E_DTYPE, "trama_host_boxes_block_cyclic: %d is no element type", (int)dtype);
     if (b->ld < max_i64(1, local))
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                          "trama_host_boxes_block_cyclic: columns stand %lld elements apart, and have %lld",
-                          (long long)b->ld, (long long)local);
+                          "trama_host_boxes_block_cyclic: ld is %lld, but columns have %lld elements", (long long)b->ld,
+                          (long long)local);
     if (!count_times(&bytes, b->ld, MOST_BYTES) || !count_times(&bytes, max_i64(1, local_extent(columns)), MOST_BYTES))
-        return trama_fail(
-            NOWHERE, TRAMA_E_SHAPE,
-            "trama_host_boxes_block_cyclic: %lld columns that stand %lld elements apart have more than 2^60 bytes",
-            (long long)local_extent(columns), (long long)b->ld);
+        return trama_fail(NOWHERE, TRAMA_E_SHAPE,
+                          "trama_host_boxes_block_cyclic: %lld columns at ld %lld have more than 2^60 bytes",
+                          (long long)local_extent(columns), (long long)b->ld);
     if (!count_times(&boxes, runs(columns), INT_MAX))
         return trama_fail(NOWHERE, TRAMA_E_SHAPE,
                           "trama_host_boxes_block_cyclic: %lld x %lld boxes are more than 2^31-1; take larger blocks",
