@@ -131,8 +131,8 @@ trama_status trama_print_at(trama_where where, trama_executable *executable, con
  * trama_text_free frees it. */
 trama_status trama_plan_text(trama_executable *executable, const trama_target *target, bool every_step, char **text);
 
-/* That plan as a graph in Graphviz's language: ops, layouts on the edges, changes of layout with this rank's bytes. Not
- * collective. trama_text_free frees it. */
+/* The plan of trama_plan_text as a graph in Graphviz's language: ops, layouts on the edges, changes of layout with this
+ * rank's bytes. Not collective. trama_text_free frees it. */
 trama_status trama_plan_graph(trama_executable *executable, const trama_target *target, char **dot);
 
 /* The name, shape and layout of a value, then a line for each process of its mesh with its box, and the picture of

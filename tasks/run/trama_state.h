@@ -59,13 +59,15 @@ typedef struct trama_merge_cycle {
     double first, sum; /* samples of the first micro-step, and of all done ones; ignored where at is 0 */
 } trama_merge_cycle;
 
-/* Gives that position. Not collective. E_ARGUMENT for a target that does not accumulate gradients. */
+/* Gives the position of the target in its cycle. Not collective. E_ARGUMENT for a target that does not accumulate
+ * gradients. */
 #define trama_merge_position(executable, target, cycle) trama_merge_position_at(TRAMA_HERE, executable, target, cycle)
 trama_status trama_merge_position_at(trama_where where, trama_executable *executable, const trama_target *target,
                                      trama_merge_cycle *cycle);
 
-/* Sets that position, and makes the buffers of merged gradients where k is above 1: call it before they are written.
- * Collective; all ranks give the same cycle. E_ARGUMENT where cycle is impossible, such as at >= k. */
+/* Sets the position of the target in its cycle, and makes the buffers of merged gradients where k is above 1: call it
+ * before these are written. Collective; all ranks give the same cycle. E_ARGUMENT where cycle is impossible, such as at
+ * >= k. */
 #define trama_merge_resume(executable, target, cycle) trama_merge_resume_at(TRAMA_HERE, executable, target, cycle)
 trama_status trama_merge_resume_at(trama_where where, trama_executable *executable, const trama_target *target,
                                    const trama_merge_cycle *cycle);

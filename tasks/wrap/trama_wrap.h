@@ -29,14 +29,14 @@ typedef struct trama_wrapped trama_wrapped;
 typedef struct trama_host_box {
     void *data;                     /* its first element */
     size_t bytes;                   /* size of the memory from data on; all elements lie within it */
-    int64_t offset[TRAMA_MAX_NDIM]; /* first element of the box in the tensor */
+    int64_t offset[TRAMA_MAX_NDIM]; /* index of the box's first element in the tensor */
     int64_t extent[TRAMA_MAX_NDIM]; /* elements of the box in each dim */
     int64_t stride[TRAMA_MAX_NDIM]; /* in elements, > 0 where the extent is above 1; all 0: row-major, without gaps */
     void *handle; /* a starpu_data_handle_t that the host has registered for the box in main memory; StarPU then orders
                      the host's tasks and Trama's. NULL: none */
 } trama_host_box;
 
-/* What Trama may do with the host's memory. */
+/* Trama's access to the host's memory. */
 typedef enum trama_access {
     TRAMA_READ_WRITE, /* read and written */
     TRAMA_READ_ONLY   /* never written; data may point to constant memory */
@@ -45,8 +45,8 @@ typedef enum trama_access {
 /* Makes a tensor [shape] of the boxes that the ranks have in their memory; shape has no TRAMA_ANY. Collective: all
  * ranks give the same name, dtype, shape and access; n and pieces [n] are this rank's boxes. Boxes of one rank are
  * disjoint, in the tensor and in memory. Boxes of two ranks are disjoint or equal; equal boxes hold equal values.
- * Elements that no box covers are never read or written; a tensor with such elements can be read into only. name is for
- * messages and traces. The call reads, writes and copies no element.
+ * Elements that no box covers are never read or written; values can only be read into a tensor with such elements. name
+ * is for messages and traces. The call reads, writes and copies no element.
  *
  * Errors, the same on all ranks; *wrapped is then unchanged: E_ARGUMENT (NULL, a buffer too small for its box, strides
  * by which elements share memory, data that are not aligned to their element type, arguments that differ between
@@ -59,8 +59,8 @@ trama_status trama_wrap_at(trama_where where, trama_context *context, const char
 
 /* Waits for all work on the tensor, gives the buffers back to the host and nulls *wrapped; NULL is allowed. Collective.
  * The buffers then hold the values last read into them. An input that was fed from the tensor without a copy must be
- * fed again: until then a run that needs it answers E_ORDER. trama_stop refuses to end a context with a tensor that was
- * not released. */
+ * fed again: until then a run that needs it answers E_ORDER. trama_stop answers E_ORDER before every tensor was
+ * released. */
 trama_status trama_release(trama_wrapped **wrapped);
 
 /* Waits for all submitted work on the tensor. Not collective. E_KERNEL where a value of an executable was read into the
@@ -73,8 +73,8 @@ trama_status trama_wait_wrapped(trama_wrapped *wrapped);
 
 /* Gives an input its data for later runs, as trama_feed does. Where every box of the input's layout lies in one of the
  * same rank's boxes, no data is copied: runs read the host's memory with the values that it has when they run.
- * Otherwise the call reshards the values of now into buffers of the input. *copied tells the two cases apart, the same
- * on all ranks; copied may be NULL. E_LAYOUT where no box covers an element; E_UNSUPPORTED in eager mode (use
+ * Otherwise the call reshards the values of now into buffers of the input. *copied is true in the second case, the same
+ * on all ranks; copied may be NULL. E_LAYOUT where an element is in no box; E_UNSUPPORTED in eager mode (use
  * trama_write_wrapped there), and for a partial input. */
 #define trama_feed_wrapped(executable, input, wrapped, copied)                                                         \
     trama_feed_wrapped_at(TRAMA_HERE, executable, input, wrapped, copied)
@@ -87,14 +87,14 @@ trama_status trama_feed_wrapped_at(trama_where where, trama_executable *executab
 trama_status trama_read_wrapped_at(trama_where where, trama_executable *executable, const trama_value *value,
                                    trama_wrapped *wrapped);
 
-/* Reshards the host's boxes into a parameter or state. E_LAYOUT where no box covers an element; E_UNSUPPORTED for
+/* Reshards the host's boxes into a parameter or state. E_LAYOUT where an element is in no box; E_UNSUPPORTED for
  * partial state. In eager mode it waits until that is done. */
 #define trama_write_wrapped(executable, state, wrapped) trama_write_wrapped_at(TRAMA_HERE, executable, state, wrapped)
 trama_status trama_write_wrapped_at(trama_where where, trama_executable *executable, const trama_value *state,
                                     trama_wrapped *wrapped);
 
 /* Copies one wrapped tensor into another, from one distribution to the other, without an executable: each rank receives
- * each element that it lacks once. The only memory in addition are staging buffers (trama_config.staging_bytes). */
+ * each element that it lacks once. It takes no other memory than staging buffers (trama_config.staging_bytes). */
 #define trama_reshard_wrapped(from, to) trama_reshard_wrapped_at(TRAMA_HERE, from, to)
 trama_status trama_reshard_wrapped_at(trama_where where, trama_wrapped *from, trama_wrapped *to);
 
