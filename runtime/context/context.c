@@ -53,7 +53,9 @@ static trama_status check_options(const trama_context *c, const node_card *cards
         if (cards[r].options != cards[0].options)
             return trama_fail(
                 NOWHERE, TRAMA_E_ARGUMENT,
-                "ranks 0 and %d were given different options (max_in_flight, max_tiles, grain, nominal or trace)", r);
+                "ranks 0 and %d were given different options; only workers, watchdog, device, gpu_memory, "
+                "keep_blas_kernels, log and fatal may differ",
+                r);
     return TRAMA_OK;
 }
 
