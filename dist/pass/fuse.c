@@ -116,3 +116,33 @@ void fuse_program(const trama_program *program, const bool *needed, const layout
     free(f.calls);
     free(f.ended);
 }
+
+/* Whether nobody but the op's own readers asks for a result: it is not kept, and lies as the op makes it. */
+static bool may_be_internal(const trama_node *node, int o, const bool *kept, const layouts *l)
+{
+    const int value = node->out[o]->id;
+    const op_layouts *op = &l->op[node->id];
+    return !kept[value] && !node->op->updates && !node->op->alias && l->mesh[value] == op->mesh &&
+           trama_layout_equal(&l->value[value], &op->out[o]);
+}
+
+bool *fuse_internal(const trama_program *program, const bool *needed, const bool *kept, const layouts *l,
+                    const int *leader)
+{
+    const int n = program->nodes.n;
+    bool *internal = trama_alloc((size_t)program->values.n * sizeof *internal);
+    int *members = trama_alloc((size_t)n * sizeof *members);
+    for (int i = 0; i < n; i++)
+        members[leader[i]] += needed[i];
+    for (int i = 0; i < n; i++) /* alone in its group, a node has no reader but the user */
+        for (int o = 0; needed[i] && members[leader[i]] > 1 && o < program->nodes.at[i]->op->n_out; o++)
+            internal[program->nodes.at[i]->out[o]->id] = may_be_internal(program->nodes.at[i], o, kept, l);
+    for (int i = 0; i < n; i++)
+        for (int t = 0; needed[i] && t < program->nodes.at[i]->op->n_in; t++) {
+            const trama_value *v = program->nodes.at[i]->in[t];
+            if (!v->node || leader[v->node->id] != leader[i])
+                internal[v->id] = false;
+        }
+    free(members);
+    return internal;
+}

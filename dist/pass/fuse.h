@@ -11,4 +11,9 @@
 void fuse_program(const trama_program *program, const bool *needed, const layouts *l, const trama_shape *shapes,
                   bool enabled, int *leader);
 
+/* [value id] Values that the calls of one group alone see: no dependency stands on them, and they need no place in
+ * memory. kept: values that are read later. The caller frees it. */
+bool *fuse_internal(const trama_program *program, const bool *needed, const bool *kept, const layouts *l,
+                    const int *leader);
+
 #endif

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "fuse.h"
 #include "planner.h"
 #include "priority.h"
 #include "choose.h"
@@ -294,36 +295,6 @@ static void emit_alias(partition *q, const trama_node *node, bool kept)
     *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 
-/* Values that only calls of their own group use. */
-static bool *find_internal(const partition *q, const bool *needed, const int *leader, const bool *kept)
-{
-    const trama_program *p = q->s.program;
-    bool *internal = trama_alloc((size_t)p->values.n);
-    for (int i = 0; i < p->nodes.n; i++) {
-        const trama_node *node = p->nodes.at[i];
-        for (int o = 0; needed[i] && o < node->op->n_out; o++) {
-            int value = node->out[o]->id;
-            internal[value] = !kept[value] && !node->op->updates && !node->op->alias &&
-                              q->s.l->mesh[value] == q->s.l->op[i].mesh &&
-                              trama_layout_equal(&q->s.l->value[value], &q->s.l->op[i].out[o]);
-        }
-    }
-    for (int i = 0; i < p->nodes.n; i++)
-        for (int t = 0; needed[i] && t < p->nodes.at[i]->op->n_in; t++) {
-            const trama_value *v = p->nodes.at[i]->in[t];
-            if (!v->node || leader[v->node->id] != leader[i])
-                internal[v->id] = false;
-        }
-    int *members = trama_alloc((size_t)p->nodes.n * sizeof *members);
-    for (int i = 0; i < p->nodes.n; i++)
-        members[leader[i]] += needed[i];
-    for (int i = 0; i < p->nodes.n; i++) /* alone in its group, a node has no reader but the user */
-        for (int o = 0; needed[i] && members[leader[i]] == 1 && o < p->nodes.at[i]->op->n_out; o++)
-            internal[p->nodes.at[i]->out[o]->id] = false;
-    free(members);
-    return internal;
-}
-
 static bool is_there(const partition *q, const trama_node *node)
 {
     for (int o = 0; o < node->op->n_out; o++)
@@ -336,7 +307,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
 {
     const trama_program *p = q->s.program;
     partition_wish wish = {needed, kept, leader};
-    bool *internal = find_internal(q, needed, leader, kept);
+    bool *internal = fuse_internal(p, needed, kept, q->s.l, leader);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
     q->bucket = trama_alloc((size_t)p->values.n * sizeof *q->bucket);
     q->ends = find_ends(p, needed);
