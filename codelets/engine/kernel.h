@@ -10,9 +10,21 @@
 extern "C" {
 #endif
 
+/* How something is added: state = keep * state + factor * something; keep is 0 or 1, and 0 reads no state. */
+typedef struct kernel_addition {
+    double keep, factor;
+} kernel_addition;
+
+/* cuda functions get views with device pointers, and are NULL where there is none. */
 typedef struct trama_kernel {
     void (*cpu)(const trama_call *call);
-    void (*cuda)(const trama_call *call, const gpu *g); /* views hold device pointers; NULL: no GPU kernel */
+    void (*cuda)(const trama_call *call, const gpu *g);
+    /* Of products alone, else NULL. Add the result, which is of a float type, to the content of out[0], in one pass. */
+    void (*cpu_add)(const trama_call *call, kernel_addition how);
+    void (*cuda_add)(const trama_call *call, kernel_addition how, const gpu *g);
+    /* Runs a product and the n_more calls behind it, its epilogues: at most one of each kind, in the order of
+     * trama_epilogue. The results between are not written. Returns false and does nothing where the BLAS cannot. */
+    bool (*cuda_then)(const trama_call *call, int n_more, const trama_call *more, const gpu *g);
 } trama_kernel;
 
 /* The kernel of a built-in op, from the table that expands from ops.def; NULL for others. */
@@ -23,18 +35,8 @@ const trama_kernel *kernel_of(const trama_op *op);
  * reason. */
 trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, const char **message);
 
-/* An addition: state = keep * state + factor * term. keep is 0 or 1; with 0 the state is not read. */
-typedef struct kernel_addition {
-    double keep, factor;
-} kernel_addition;
-
-/* Adds the result of a call to the content of its out[0], in one pass. NULL where the op has no such kernel. */
-typedef void (*kernel_adder)(const trama_call *call, kernel_addition how);
-kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype);
-
-/* Whether a call adds in[1] to in[0], in place; and the addition, which is found when the call runs, since its operands
- * may hold the factors. */
-bool kernel_is_addition(const trama_call *call);
+/* How a call adds in[1] to in[0], by its op's trama_addition: found when the call runs, since its operands may hold the
+ * factors. */
 kernel_addition kernel_addition_now(const trama_call *call);
 
 /* destination = source, element by element; equal extents, dtypes and ndim, any strides. */
@@ -74,18 +76,9 @@ typedef struct kernel_chain {
     double scale;
 } kernel_chain;
 
-/* Runs the calls in one kernel, which reads and writes each element once and gives the bits of one kernel per call.
- * Returns false and does nothing where one kernel cannot run them: users' own ops, casts, element types that differ or
- * are no floats, results of different extents, more values than fit its registers. */
+/* Runs a FUSED_CHAIN (fused.h) in one kernel, which reads and writes each element once and gives the bits of one kernel
+ * per call. Returns false and does nothing where the chain has more operands, slots or dims than the kernel. */
 bool gpu_chain(const kernel_chain *chain, const gpu *g);
-
-/* Adds a product to the content of out[0]; as kernel_adder. */
-void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g);
-
-/* Runs a product, and as many of the n_more calls behind it as the same kernel can do: the addition of a row and relu,
- * in this order. Only the next call may read a result between, which is not written. Returns the number of calls of
- * `more` that it has run. */
-int gpu_matmul_then(const trama_call *matmul, int n_more, const trama_call *more, const gpu *g);
 
 /* ---- BLAS ------------------------------------------------------------------------------------ */
 

@@ -85,8 +85,10 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
 
 /* The kernels: cpu_NAME for every built-in op. */
 #define OP(name, ...) void cpu_##name(const trama_call *call);
+#define PRODUCT(name, ...)                                                                                             \
+    OP(name, )                                                                                                         \
+    void cpu_##name##_add(const trama_call *call, kernel_addition how);
 #include "ops.def"
-void matmul_add(const trama_call *call, kernel_addition how);
 kernel_addition accumulate_how(const trama_call *call);
 
 #endif

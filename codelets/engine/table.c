@@ -9,6 +9,10 @@
 
 #if TRAMA_HAVE_CUDA
 #define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g);
+#define PRODUCT(name, ...)                                                                                             \
+    OP(name, )                                                                                                         \
+    void cuda_##name##_add(const trama_call *call, kernel_addition how, const gpu *g);                                 \
+    bool cuda_##name##_then(const trama_call *call, int n_more, const trama_call *more, const gpu *g);
 #include "ops.def"
 /* schedule has no GPU kernel: its factor may be a function of the user's. */
 void cuda_schedule(const trama_call *call, const gpu *g) __attribute__((weak));
@@ -17,7 +21,8 @@ void cuda_schedule(const trama_call *call, const gpu *g) __attribute__((weak));
 #define CUDA(name) NULL
 #endif
 
-#define OP(name, ...) {#name, {cpu_##name, CUDA(name)}},
+#define OP(name, ...) {#name, {.cpu = cpu_##name, .cuda = CUDA(name)}},
+#define PRODUCT(name, ...) {#name, {cpu_##name, CUDA(name), cpu_##name##_add, CUDA(name##_add), CUDA(name##_then)}},
 static const struct {
     const char *name;
     trama_kernel kernel;
@@ -52,19 +57,8 @@ trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, cons
     return TRAMA_OK;
 }
 
-kernel_adder kernel_adder_of(const trama_op *op, trama_dtype dtype)
-{
-    return op == &trama_op_matmul && trama_dtype_is_float(dtype) ? matmul_add : NULL;
-}
-
-bool kernel_is_addition(const trama_call *call)
-{
-    return trama_dtype_is_float(call->out[0].dtype) &&
-           (call->op == &trama_op_accumulate || (call->op == &trama_op_sgd && call->attributes->real[UPDATE_LR] != 0));
-}
-
 kernel_addition kernel_addition_now(const trama_call *call)
 {
-    return call->op == &trama_op_accumulate ? accumulate_how(call)
-                                            : (kernel_addition){1, -call->attributes->real[UPDATE_LR]};
+    return call->op->addition == TRAMA_ADDITION_OPERANDS ? accumulate_how(call)
+                                                         : (kernel_addition){1, -call->attributes->real[0]};
 }

@@ -24,7 +24,7 @@ void cpu_matmul(const trama_call *call)
     multiply(call, 1, 0);
 }
 
-void matmul_add(const trama_call *call, kernel_addition how)
+void cpu_matmul_add(const trama_call *call, kernel_addition how)
 {
     multiply(call, how.factor, how.keep);
 }

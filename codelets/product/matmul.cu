@@ -339,63 +339,37 @@ extern "C" void cuda_matmul(const trama_call *call, const gpu *g)
     multiply(call, {0, 1}, g);
 }
 
-void gpu_matmul_add(const trama_call *call, kernel_addition how, const gpu *g)
+extern "C" void cuda_matmul_add(const trama_call *call, kernel_addition how, const gpu *g)
 {
     multiply(call, how, g);
 }
 
 /* ---- With the calls behind it ---------------------------------------------------------------------- */
 
-static bool is_same(const trama_view *a, const trama_view *b)
+/* The row that a call adds to the rows of what was made, as cuBLASLt reads it; NULL where it cannot. */
+static const trama_view *row_of(const trama_call *call, const trama_view *made)
 {
-    bool same = a->data == b->data && a->dtype == b->dtype && a->ndim == b->ndim;
-    for (int d = 0; same && d < a->ndim; d++)
-        same = a->extent[d] == b->extent[d] && (a->extent[d] == 1 || a->stride[d] == b->stride[d]);
-    return same;
+    const trama_view *row = &call->in[call->in[0].data == made->data];
+    const int last = row->ndim - 1;
+    return (row->extent[last] == 1 || row->stride[last] == 1) && (uintptr_t)row->data % 16 == 0 ? row : NULL;
 }
 
-/* The row [n] that a call adds to each row of `made`; NULL: the call does something else. */
-static const trama_view *row_of(const trama_call *call, const trama_view *made, int64_t n)
-{
-    if (call->op != &trama_op_add)
-        return NULL;
-    for (int i = 0; i < 2; i++) {
-        const trama_view *row = &call->in[1 - i];
-        const int last = row->ndim - 1;
-        if (is_same(&call->in[i], made) && last >= 0 && row->extent[last] == n && view_count(row) == n &&
-            (n == 1 || row->stride[last] == 1) && (uintptr_t)row->data % 16 == 0)
-            return row;
-    }
-    return NULL;
-}
-
-int gpu_matmul_then(const trama_call *call, int n_more, const trama_call *more, const gpu *g)
+extern "C" bool cuda_matmul_then(const trama_call *call, int n_more, const trama_call *more, const gpu *g)
 {
     const trama_dtype dtype = call->out[0].dtype;
-    const trama_view *made = &call->out[0];
+    const bool adds = more[0].op->epilogue == TRAMA_EPILOGUE_ROW;
+    const trama_view *row = adds ? row_of(&more[0], &call->out[0]) : NULL;
     matrix_call matrices;
     trama_call whole = *call;
-    product p = product_of(matrix_call_of(call, &matrices));
     grid_walk<3> batch;
-    blas_job job;
-    int done = 0;
 
-    if (n_more > 0 && p.m > 0 && p.n > 0 && p.k > 0 && dtype != TRAMA_F64 && !p.vector_x && !p.vector_y) {
-        const trama_view *row = row_of(&more[0], made, p.n);
-        done = row != NULL;
-        made = row ? &more[0].out[0] : made;
-        const bool relu = done < n_more && more[done].op == &trama_op_relu && is_same(&more[done].in[0], made);
-        whole.out = relu ? more[done].out : made;
-        done += relu;
-        p = product_of(&whole);
-        if (done && batch_of(&whole, &batch) && batch.ndim == 1) {
-            job = job_of(&p, dtype, batch, g);
-            job.bias = row ? row->data : NULL;
-            job.relu = relu;
-            if (job.batches == 1 && blas_run(&job, call, g))
-                return done;
-        }
-    }
-    cuda_matmul(call, g);
-    return 0;
+    whole.out = more[n_more - 1].out;
+    const product p = product_of(matrix_call_of(&whole, &matrices));
+    if (p.m == 0 || p.n == 0 || p.k == 0 || dtype == TRAMA_F64 || p.vector_x || p.vector_y || (adds && !row) ||
+        !batch_of(&whole, &batch) || batch.ndim != 1)
+        return false;
+    blas_job job = job_of(&p, dtype, batch, g);
+    job.bias = row ? row->data : NULL;
+    job.relu = more[n_more - 1].op->epilogue == TRAMA_EPILOGUE_RELU;
+    return job.batches == 1 && blas_run(&job, call, g);
 }

@@ -2,7 +2,6 @@
 /* Runs the work of a task inside a StarPU codelet. */
 #include "work.h"
 
-#include "ops.h"
 #include "work_gpu.h"
 
 enum { CHUNK_BYTES = 16 << 10, WORK_MAX_TERMS = 16 };
@@ -20,11 +19,12 @@ static void run_calls(const work *w)
     if (w->n_terms)
         kernel_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale);
     for (int i = 0; i < w->n_calls; i++)
-        if (w->additions[i].op)
-            kernel_adder_of(w->calls[i].op, w->calls[i].out[0].dtype)(&w->calls[i],
-                                                                      kernel_addition_now(&w->additions[i]));
-        else
+        if (w->fused[i].kind == FUSED_ADDITION) {
+            w->kernels[i]->cpu_add(&w->calls[i], kernel_addition_now(&w->calls[i + 1]));
+            i++;
+        } else {
             run_kernel(w, i, &w->calls[i]);
+        }
 }
 
 static int64_t count(const trama_view *v)
@@ -157,48 +157,22 @@ static bool is_run(const trama_view *v, int64_t n)
     return expected == n;
 }
 
-bool work_join_addition(work *w, int i, bool constant)
-{
-    const trama_call *made = &w->calls[i], *update = &w->calls[i + 1];
-    if (constant && update->op == &trama_op_accumulate)
-        return false;
-    if (!kernel_adder_of(made->op, made->out[0].dtype) || !kernel_is_addition(update) ||
-        update->in[1].data != made->out[0].data || update->in[0].data == made->out[0].data)
-        return false;
-    w->additions[i] = *update;
-    w->calls[i].out = update->out;
-    w->n_calls--;
-    for (int k = i + 1; k < w->n_calls; k++) {
-        w->calls[k] = w->calls[k + 1];
-        w->kernels[k] = w->kernels[k + 1];
-        w->additions[k] = w->additions[k + 1];
-        if (w->where)
-            w->where[k] = w->where[k + 1];
-        if (w->inner) {
-            w->inner[k] = w->inner[k + 1];
-            w->for_next[k] = w->for_next[k + 1];
-        }
-    }
-    return true;
-}
-
 void work_find_chunk(work *w)
 {
-    w->chunk = 0;
-    if (w->n_calls + (w->n_terms > 0) < 2 || w->n_terms > WORK_MAX_TERMS)
-        return;
-    int64_t n = count(&w->calls[0].out[0]);
+    const fused_run all = w->fused[0];
+    const int64_t n = count(&w->calls[0].out[0]);
     size_t size = 1;
+    w->chunk = 0;
+    if ((all.kind != FUSED_CHUNKS && all.kind != FUSED_CHAIN) || all.n < w->n_calls || w->n_terms > WORK_MAX_TERMS)
+        return;
     for (int i = 0; i < w->n_terms; i++)
-        if (!is_run(&w->terms[i], n) || count(w->sum) != n || n < 2)
+        if (!is_run(&w->terms[i], n))
             return;
     for (int i = 0; i < w->n_calls; i++) {
         const trama_call *c = &w->calls[i];
-        if (!c->op->pointwise)
-            return;
         for (int k = 0; k < c->n_in + c->n_out; k++) {
             const trama_view *v = k < c->n_in ? &c->in[k] : &c->out[k - c->n_in];
-            if (!is_run(v, n) || (k >= c->n_in && count(v) != n))
+            if (!is_run(v, n))
                 return;
             size = trama_dtype_size(v->dtype) > size ? trama_dtype_size(v->dtype) : size;
         }

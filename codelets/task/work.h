@@ -5,6 +5,7 @@
 
 #include <starpu.h>
 
+#include "fused.h"
 #include "kernel.h"
 
 /* A kernel has failed, on this thread. */
@@ -51,28 +52,21 @@ struct work {
     trama_where *where;           /* [n_calls] in the user's source */
     work_failed *failed;          /* is told of kernels that fail; NULL: nobody is */
     void *failed_arg;
-    unsigned *inner; /* [n_calls] bit o: result o is for later calls alone, so that a GPU need not write it */
-    bool *for_next;  /* [n_calls] the result is for the next call alone, which writes nothing that this one reads */
-    trama_call *additions; /* [n_calls] op NULL, or what adds the result of a call to state, which is its out[0] */
+    unsigned *inner;  /* [n_calls] bit o: result o is for later calls alone, so that a GPU need not write it */
+    fused_run *fused; /* [n_calls] with calls behind it; of a FUSED_ADDITION out[0] is that of the call behind it */
     int n_views;
     trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one;
                           work_collective: destination, source, both without gaps */
     collective collective;
-    int n_terms;       /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
+    int n_terms; /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
     trama_view *sum, *terms;
     kernel_combine combine; /* work_reduce, sum, work_collective */
     double scale;           /* work_reduce, sum: factor; work_fill: value */
-    int64_t chunk; /* work_compute: elements of a chunk if its calls may walk a contiguous tile chunk by chunk; 0 */
+    int64_t chunk; /* work_compute: elements of a chunk if its calls walk a contiguous tile chunk by chunk; 0 */
     const work_buffer *buffers; /* [n of the task] where views point to; a GPU has them elsewhere */
 };
 
-/* Joins call i, whose result nobody but call i + 1 reads, with it if that adds it to a state: computed right into the
- * state, it is never written out. Returns whether it did; then there is one call less. constant: only if how it is
- * added stands in no operand, which on a GPU would have to be read first. */
-bool work_join_addition(work *w, int i, bool constant);
-
-/* Sets chunk where the sum and all calls are pointwise over equal contiguous views (or scalars), so that a chain of
- * them stays in cache. */
+/* Sets chunk of calls that keep the order of elements, as fused says, where their views are contiguous, or scalars. */
 void work_find_chunk(work *w);
 
 /* Whether a GPU can do all of it. */

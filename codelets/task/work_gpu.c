@@ -29,18 +29,16 @@ static void run_own(const work *w, int i, const gpu *g)
 
 static void run_call(const work *w, int i, const gpu *g)
 {
-    if (w->additions[i].op)
-        gpu_matmul_add(&w->calls[i], kernel_addition_now(&w->additions[i]), g);
-    else if (w->calls[i].op->own)
+    if (w->calls[i].op->own)
         run_own(w, i, g);
     else
         w->kernels[i]->cuda(&w->calls[i], g);
 }
 
-/* All calls from i on in one kernel. */
+/* All calls from i on, and the sum before them, in one kernel. */
 static bool run_chain(const work *w, int i, const gpu *g)
 {
-    const kernel_chain chain = {.n_calls = w->n_calls - i,
+    const kernel_chain chain = {.n_calls = w->fused[i].n,
                                 .calls = w->calls + i,
                                 .inner = w->inner + i,
                                 .n_terms = i ? 0 : w->n_terms,
@@ -48,38 +46,28 @@ static bool run_chain(const work *w, int i, const gpu *g)
                                 .terms = w->terms,
                                 .combine = w->combine,
                                 .scale = w->scale};
-    bool pointwise = chain.n_calls + chain.n_terms > 1;
-    for (int k = i; k < w->n_calls; k++)
-        pointwise = pointwise && w->calls[k].op->pointwise && !w->additions[k].op;
-    return pointwise && gpu_chain(&chain, g);
+    return gpu_chain(&chain, g);
 }
 
-/* A product with what its kernel can do on the way; how many calls that were. */
-static int run_product(const work *w, int i, const gpu *g)
-{
-    int more = 0;
-    while (i + more + 1 < w->n_calls && w->for_next[i + more] && !w->additions[i + more].op)
-        more++;
-    return 1 + gpu_matmul_then(&w->calls[i], more, &w->calls[i + 1], g);
-}
-
-/* The call, or a product and what its kernel does too; how many calls that were. */
+/* A product with what is fused to it, or a call alone; how many calls that were. */
 static int run_some(const work *w, int i, const gpu *g)
 {
-    if (w->calls[i].op == &trama_op_matmul && !w->additions[i].op)
-        return run_product(w, i, g);
-    run_call(w, i, g);
-    return 1;
+    const fused_run f = w->fused[i];
+    if (f.kind == FUSED_ADDITION)
+        w->kernels[i]->cuda_add(&w->calls[i], kernel_addition_now(&w->calls[i + 1]), g);
+    else if (f.kind != FUSED_EPILOGUE || !w->kernels[i]->cuda_then(&w->calls[i], f.n - 1, &w->calls[i + 1], g))
+        return run_call(w, i, g), 1;
+    return f.n;
 }
 
 void work_cuda_compute(const work *w, const gpu *g)
 {
     for (int i = 0, n; i < w->n_calls; i += n) {
         const trama_call *call = &w->calls[i];
-        const bool sums = i == 0 && w->n_terms, chained = run_chain(w, i, g);
-        if (sums && !chained)
+        const bool chained = w->fused[i].kind == FUSED_CHAIN && run_chain(w, i, g);
+        if (i == 0 && w->n_terms && !chained)
             gpu_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale, g);
-        n = chained ? w->n_calls - i : run_some(w, i, g);
+        n = chained ? w->fused[i].n : run_some(w, i, g);
         gpu_check(call);
     }
 }

@@ -39,6 +39,8 @@
                                        ACCEPTS_##types __VA_ARGS__};
 #define COMPARISON(name, flops, domain_x, domain_y, formula)                                                           \
     POINTWISE(BINARY, name, ALL, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
+#define PRODUCT(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, ...)                          \
+    OP(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, .product = true, __VA_ARGS__)
 #define REDUCTION(name, dtype, partial, infer, flops, domain, gradient, ...)                                           \
     OP(name, 1, 1, NULL, partial, infer, dtype, GRADIENT_##gradient(name), "axes keep_dim", flops, __VA_ARGS__)
 #include "ops.def"

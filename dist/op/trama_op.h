@@ -41,6 +41,20 @@ typedef struct trama_call {
     const trama_view *out; /* [n_out]; an updated operand and its result have the same data */
 } trama_call;
 
+/* Whether an op adds a factor times operand 1 to operand 0, the state that it updates; and where the factor stands. */
+typedef enum trama_addition {
+    TRAMA_ADDITION_NONE,      /* it does something else */
+    TRAMA_ADDITION_ATTRIBUTE, /* operand 0 - a operand 1, where a is real attribute 0 */
+    TRAMA_ADDITION_OPERANDS   /* operand 0, or 0 where the scalar operand 2 is 0, + a operand 1, where a is operand 3 */
+} trama_addition;
+
+/* Whether a product's kernel can compute an op that reads the product: the epilogue of the product. */
+typedef enum trama_epilogue {
+    TRAMA_EPILOGUE_NONE, /* it cannot */
+    TRAMA_EPILOGUE_ROW,  /* the op adds its two operands: one is the product, the other a row [n] added to its rows */
+    TRAMA_EPILOGUE_RELU  /* max(operand 0, 0) */
+} trama_epilogue;
+
 struct trama_rule;
 struct trama_node;
 struct trama_value;
@@ -76,6 +90,9 @@ struct trama_op {
     bool pointwise;           /* a result element depends only on the operand elements of its index */
     bool exact;               /* elements are only moved, chosen or converted: their bits are equal on any mesh */
     bool alias;               /* the result is the operand in the layout asked for; nothing is computed */
+    bool product;             /* its kernels can add the result to a state, and compute epilogues on a GPU */
+    trama_addition addition;  /* how it adds to the state that it updates */
+    trama_epilogue epilogue;  /* the epilogue as which a product's kernel can compute it */
 };
 
 TRAMA_API_END

@@ -336,6 +336,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     }
     if (!q->s.options.no_fusion)
         merge_sums(q, kept);
+    fuse_calls(q);
     bundle_messages(q);
     free(q->bucket);
     free(q->ends);

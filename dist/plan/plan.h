@@ -7,6 +7,7 @@
 #include "box_index.h"
 #include "collective_choice.h"
 #include "complete.h"
+#include "fused.h"
 #include "machine.h"
 #include "map.h"
 
@@ -119,6 +120,7 @@ typedef struct plan_call {
     int node;
     signed char in[TRAMA_MAX_OPERANDS]; /* -1: shape only */
     signed char out[TRAMA_MAX_OPERANDS];
+    fused_run fused; /* with calls behind it in its step */
 } plan_call;
 
 typedef struct plan_step {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of partition: partition.c, pieces.c, compute.c, copy_on_overwrite.c, halo.c, heterogeneous.c,
- * fuse_sums.c, messages.c; and by room reshard, whose files make one exchange. */
+ * fuse_sums.c, fuse_calls.c, messages.c; and by room reshard, whose files make one exchange. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -156,6 +156,9 @@ const plan_local_box *halo_find(const compute_group *g, int t, int place, int te
 /* fuse_sums.c: lets the steps that read a sum make it, where they read disjoint parts of it and its value is not
  * kept. */
 void merge_sums(partition *q, const bool *kept);
+
+/* fuse_calls.c: marks each call of a step with the calls behind it that are done with it as one. */
+void fuse_calls(partition *q);
 
 /* messages.c: bundles small messages of exchanges that do not need each other's results; numbers all messages. */
 void bundle_messages(partition *q);

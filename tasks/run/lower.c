@@ -87,26 +87,6 @@ static void find_handles(const instance *in, const plan_step *step, lowering *of
 
 /* ---- Work ---- */
 
-/* Whether the result of call i is seen by call i + 1 alone, which writes nothing that call i reads. */
-static bool is_for_next(const instance *in, const plan_step *step, int i)
-{
-    const plan *p = in->of->plan;
-    const plan_call *made = &p->calls.at[step->call + i];
-    int result = made->out[0];
-    if (p->operands.at[step->operand + result].access != ACCESS_NONE)
-        return false;
-    for (int k = i + 2; k < step->n_calls; k++)
-        for (int t = 0; t < in->of->program->nodes.at[p->calls.at[step->call + k].node]->op->n_in; t++)
-            if (p->calls.at[step->call + k].in[t] == result)
-                return false;
-    const plan_operand *operands = &p->operands.at[step->operand];
-    int written = operands[(int)p->calls.at[step->call + i + 1].out[0]].region.shard;
-    for (int t = 0; t < in->of->program->nodes.at[made->node]->op->n_in; t++)
-        if (made->in[t] >= 0 && operands[(int)made->in[t]].region.shard == written)
-            return false;
-    return true;
-}
-
 static void lower_compute(const instance *in, const plan_step *step, arena *memory, work *w)
 {
     int n_views = 0;
@@ -124,9 +104,8 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->calls = arena_take(memory, n * sizeof *w->calls, expected);
     w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
     w->where = arena_take(memory, n * sizeof *w->where, expected);
-    w->additions = arena_take(memory, n * sizeof *w->additions, expected);
     w->inner = arena_take(memory, n * sizeof *w->inner, expected);
-    w->for_next = arena_take(memory, n * sizeof *w->for_next, expected);
+    w->fused = arena_take(memory, n * sizeof *w->fused, expected);
     w->kind = &work_compute;
     w->failed = in->of->faults ? faults_note : NULL;
     w->failed_arg = in->of->faults;
@@ -142,19 +121,17 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
                 in_views[t] = (trama_view){.dtype = node->in[t]->dtype, .ndim = shape->ndim};
             memcpy(in_views[t].global, shape->dim, sizeof shape->dim);
         }
+        const plan_call *into = call->fused.kind == FUSED_ADDITION ? call + 1 : call;
         for (int o = 0; o < node->op->n_out; o++) {
-            out_views[o] = operands[(int)call->out[o]];
+            out_views[o] = operands[(int)into->out[o]];
             w->inner[i] |= (unsigned)(plan_step_operand(in->of->plan, step, call->out[o])->access == ACCESS_NONE) << o;
         }
-        w->for_next[i] = i + 1 < step->n_calls && is_for_next(in, step, i);
+        w->fused[i] = call->fused;
         w->calls[i] = (trama_call){node->op, &node->attributes, node->op->n_in, node->op->n_out, in_views, out_views};
         w->kernels[i] = kernel_of(node->op);
         w->where[i] = node->where;
         views = out_views + node->op->n_out;
     }
-    for (int i = 0; i + 1 < w->n_calls; i++)
-        if (is_for_next(in, step, i) && work_join_addition(w, i, on_gpu(in, step)))
-            break; /* an update ends a group */
     work_find_chunk(w);
 }
 

@@ -64,9 +64,9 @@ static void check_product(const problem *p, trama_dtype dtype, int variant)
     FOR_EACH(&out, i)
     ck_near(dtype, at(&out, i), wrapped(dtype, naive_product(&x, &y, &out, i, tx, ty)), 1);
     ck_assert(outside_untouched(&out));
-    kernel_adder add = kernel_adder_of(&trama_op_matmul, dtype);
-    ck_assert_int_eq(add != NULL, trama_dtype_is_float(dtype));
-    if (add) { /* a quarter of the product is taken from it again; then three times the product is in its place */
+    void (*add)(const trama_call *, kernel_addition) = kernel_of(&trama_op_matmul)->cpu_add;
+    if (trama_dtype_is_float(dtype)) { /* a quarter of the product is taken from it again; then three times the product
+                                          is in its place */
 
         const trama_view in[] = {x.view, y.view};
         const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
@@ -163,8 +163,8 @@ static void check_vectors(const vector_problem *p, trama_dtype dtype, int orders
     FOR_EACH(&out, i)
     ck_near(dtype, at(&out, i), wrapped(dtype, naive_vectors(p, &x, &y, i)), 1);
     ck_assert(outside_untouched(&out));
-    kernel_adder add = kernel_adder_of(&trama_op_matmul, dtype);
-    if (add) {
+    void (*add)(const trama_call *, kernel_addition) = kernel_of(&trama_op_matmul)->cpu_add;
+    if (trama_dtype_is_float(dtype)) {
         const trama_view in[] = {x.view, y.view};
         const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
         add(&call, (kernel_addition){.keep = 0, .factor = 3});

@@ -10,8 +10,8 @@ static trama_view line(float *data, int64_t n)
     return (trama_view){.data = data, .dtype = TRAMA_F32, .ndim = 1, .extent = {n}, .stride = {1}, .global = {n}};
 }
 
-/* w -= 0.5 (a + b) / 2, with the sum in a buffer that is not written where chunks are */
-static void check_sum(int64_t n, int64_t step, bool chunked)
+/* w -= 0.5 (a + b) / 2, with the sum in a buffer that is not written where chunks are. kept: said to be fused */
+static void check_sum(int64_t n, int64_t step, bool kept, bool chunked)
 {
     static float data[4][2 * N];
     trama_view w = line(data[0], n), sum = line(data[1], n), terms[] = {line(data[2], n), line(data[3], n)};
@@ -19,11 +19,11 @@ static void check_sum(int64_t n, int64_t step, bool chunked)
     trama_view in[] = {w, sum};
     trama_call call = {&trama_op_sgd, &attributes, 2, 1, in, &w};
     const trama_kernel *kernel = kernel_of(call.op);
-    trama_call none = {0};
+    fused_run how = {kept ? FUSED_CHUNKS : FUSED_NOT, 1};
     work job = {.n_calls = 1,
                 .calls = &call,
                 .kernels = &kernel,
-                .additions = &none,
+                .fused = &how,
                 .n_terms = 2,
                 .sum = &sum,
                 .terms = terms,
@@ -47,11 +47,12 @@ static void check_sum(int64_t n, int64_t step, bool chunked)
 
 START_TEST(a_sum_goes_before_the_calls_chunk_by_chunk_or_whole)
 {
-    check_sum(N, 1, true);
-    check_sum(N, 2, false);
-    check_sum(4096, 1, false); /* one chunk alone is none */
-    check_sum(4097, 1, true);
-    check_sum(1, 1, false);
+    check_sum(N, 1, true, true);
+    check_sum(N, 1, false, false);
+    check_sum(N, 2, true, false);
+    check_sum(4096, 1, true, false); /* one chunk alone is none */
+    check_sum(4097, 1, true, true);
+    check_sum(1, 1, true, false);
 }
 END_TEST
 
@@ -64,12 +65,10 @@ START_TEST(a_product_that_is_subtracted_is_computed_into_the_state)
                      vw = {w, TRAMA_F32, 2, {3, 2}, {2, 1}, {0}, {3, 2}};
     const trama_view factors[] = {vx, vg}, update[] = {vw, vd};
     const trama_attributes none = {.integer = {0}}, sgd = {.real = {[UPDATE_LR] = 2}};
-    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vd}, {&trama_op_sgd, &sgd, 2, 1, update, &vw}};
+    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vw}, {&trama_op_sgd, &sgd, 2, 1, update, &vw}};
     const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
-    trama_call additions[2] = {{0}};
-    work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
-    ck_assert(work_join_addition(&job, 0, false));
-    ck_assert_int_eq(job.n_calls, 1);
+    fused_run how[2] = {{FUSED_ADDITION, 2}};
+    work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .fused = how};
     work_compute.cpu(&job);
     static const float wanted[] = {-8, 0, 4, 10, 16, 20}; /* w - 2 x g */
     for (int i = 0; i < 6; i++) {
@@ -87,16 +86,15 @@ START_TEST(a_product_that_is_accumulated_is_computed_into_the_buffer)
     const trama_view vx = {x, TRAMA_F32, 2, {3, 1}, {1, 1}, {0}, {3, 1}},
                      vg = {g, TRAMA_F32, 2, {1, 2}, {2, 1}, {0}, {1, 2}};
     const trama_view vd = {d, TRAMA_F32, 2, {3, 2}, {2, 1}, {0}, {3, 2}},
-                     vm = {m, TRAMA_F32, 2, {3, 2}, {2, 1}, {0}, {3, 2}},
-                     vkeep = {.data = &keep, .dtype = TRAMA_F64}, vweight = {.data = &weight, .dtype = TRAMA_F64};
+                     vm = {m, TRAMA_F32, 2, {3, 2}, {2, 1}, {0}, {3, 2}}, vkeep = {.data = &keep, .dtype = TRAMA_F64},
+                     vweight = {.data = &weight, .dtype = TRAMA_F64};
     const trama_view factors[] = {vx, vg}, update[] = {vm, vd, vkeep, vweight};
     const trama_attributes none = {.integer = {0}};
-    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vd},
+    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vm},
                           {&trama_op_accumulate, &none, 4, 1, update, &vm}};
     const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
-    trama_call additions[2] = {{0}};
-    work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
-    ck_assert(work_join_addition(&job, 0, false));
+    fused_run how[2] = {{FUSED_ADDITION, 2}};
+    work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .fused = how};
     static const float product[] = {4, 5, 8, 10, 12, 15};
     for (int step = 0; step < 3; step++) {
         static const double weights[] = {1, 0.5, 2};
@@ -112,25 +110,6 @@ START_TEST(a_product_that_is_accumulated_is_computed_into_the_buffer)
 }
 END_TEST
 
-START_TEST(what_is_no_such_pair_is_left_alone)
-{
-    float data[4] = {1, 2, 3, 4};
-    const trama_view v = {data, TRAMA_F32, 2, {2, 2}, {2, 1}, {0}, {2, 2}}, in[] = {v, v};
-    const trama_attributes zero = {.real = {[UPDATE_LR] = 0}}, sgd = {.real = {[UPDATE_LR] = 1}};
-    const trama_call product = {&trama_op_matmul, &zero, 2, 1, in, &v}, add = {&trama_op_add, &zero, 2, 1, in, &v};
-    const trama_call still = {&trama_op_sgd, &zero, 2, 1, in, &v}, onto_itself = {&trama_op_sgd, &sgd, 2, 1, in, &v};
-    const trama_call pairs[][2] = {{product, add}, {add, onto_itself}, {product, still}, {product, onto_itself}};
-    for (int i = 0; i < 4; i++) {
-        trama_call calls[] = {pairs[i][0], pairs[i][1]};
-        const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
-        trama_call additions[2] = {{0}};
-        work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .additions = additions};
-        ck_assert(!work_join_addition(&job, 0, false));
-        ck_assert_int_eq(job.n_calls, 2);
-    }
-}
-END_TEST
-
 RUN_TESTS("work", a_sum_goes_before_the_calls_chunk_by_chunk_or_whole,
           a_product_that_is_subtracted_is_computed_into_the_state,
-          a_product_that_is_accumulated_is_computed_into_the_buffer, what_is_no_such_pair_is_left_alone)
+          a_product_that_is_accumulated_is_computed_into_the_buffer)

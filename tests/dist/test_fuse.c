@@ -5,6 +5,7 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_op_define.h"
 #include "trama_ops.h"
 
 static trama_program *p;
@@ -13,6 +14,7 @@ static trama_value *x, *w, *row;
 static simulation *s;
 static machine *table;
 static pair both;
+static bool on_gpu; /* where plan_of runs */
 
 static const trama_init init = {-1, 1, 1, 1};
 static const plan_options coarse = {.grain_flops = 1 << 30, .grain_bytes = 1 << 30},
@@ -20,6 +22,7 @@ static const plan_options coarse = {.grain_flops = 1 << 30, .grain_bytes = 1 << 
 
 static void set_up(void)
 {
+    on_gpu = false;
     p = trama_program_create();
     mesh = trama_mesh_create("2");
     x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(12, 8));
@@ -50,6 +53,7 @@ static const plan *plan_of(int workers, const plan_options *options, int n, tram
     trama_target *t = trama_target_at(TRAMA_HERE, p, name, n, values);
     drop_run();
     table = machine_uniform(1, workers);
+    table->places[0].gpu = on_gpu;
     both = pair_new(p, table, &(simulation_options){.plan = *options}, "fusion");
     s = both.many;
     pair_feed(&both, x, &data);
@@ -244,6 +248,87 @@ START_TEST(planning_twice_gives_the_same_plan)
 }
 END_TEST
 
+/* ---- Calls of one step that are done as one ---- */
+
+/* What the plan says of call i of its one step of several calls. */
+static fused_run fused_at(const plan *plan_, int i)
+{
+    for (int k = 0; k < plan_->steps.n; k++)
+        if (plan_->steps.at[k].kind == STEP_COMPUTE && plan_->steps.at[k].n_calls > 1)
+            return plan_->calls.at[plan_->steps.at[k].call + i].fused;
+    return (fused_run){0};
+}
+
+static void check_fused(const plan *plan_, int i, fused_kind kind, int n)
+{
+    ck_assert_int_eq(fused_at(plan_, i).kind, kind);
+    ck_assert_int_eq(fused_at(plan_, i).n, n);
+}
+
+START_TEST(a_product_is_computed_into_the_state_that_it_is_subtracted_from)
+{
+    const trama_attributes rate = {.real = {0.5}}, still = {.real = {0}};
+    trama_value *product = trama_matmul_trans(x, x, true, false), *in[] = {w, product};
+    trama_value *updated = trama_apply(trama_op_find("sgd"), 2, in, &rate),
+                *same = trama_apply(trama_op_find("sgd"), 2, in, &still);
+    for (int gpu = 0; gpu < 2; gpu++) {
+        on_gpu = gpu;
+        check_fused(PLAN(1, &coarse, updated), 0, FUSED_ADDITION, 2);
+        check_fused(PLAN(1, &coarse, updated, product), 0, FUSED_NOT, 0); /* it is read */
+        check_fused(PLAN(1, &coarse, same), 0, FUSED_NOT, 0); /* times 0 it would lose what is not a number in it */
+    }
+}
+END_TEST
+
+START_TEST(a_gpu_adds_no_product_whose_factor_is_an_operand)
+{
+    trama_value *number = trama_state(p, "number", TRAMA_F64, TRAMA_SCALAR, &init);
+    trama_value *in[] = {w, trama_matmul_trans(x, x, true, false), number, number};
+    trama_value *updated = trama_apply(trama_op_find("accumulate"), 4, in, NULL);
+    check_fused(PLAN(1, &coarse, updated), 0, FUSED_ADDITION, 2);
+    on_gpu = true;
+    check_fused(PLAN(1, &coarse, updated), 0, FUSED_NOT, 0);
+}
+END_TEST
+
+START_TEST(a_product_on_a_gpu_computes_a_row_and_relu_on_the_way)
+{
+    trama_value *column = trama_parameter(p, "column", TRAMA_F64, TRAMA_SHAPE(12, 1), &init);
+    trama_value *one = trama_parameter(p, "one", TRAMA_F64, TRAMA_SHAPE(1, 8), &init);
+    trama_value *both_ = trama_relu(trama_add(trama_matmul(x, w), row)), *swapped = trama_add(row, trama_matmul(x, w)),
+                *turned = trama_add(trama_relu(trama_matmul(x, w)), row),
+                *columns = trama_relu(trama_add(trama_matmul(x, w), column)), *line = trama_matmul(one, w),
+                *twice = trama_add(line, line);
+    check_fused(PLAN(1, &coarse, both_), 0, FUSED_NOT, 0);
+    on_gpu = true;
+    check_fused(PLAN(1, &coarse, both_), 0, FUSED_EPILOGUE, 3);
+    check_fused(PLAN(1, &coarse, both_), 1, FUSED_CHAIN, 2); /* if the BLAS cannot */
+    check_fused(PLAN(1, &coarse, swapped), 0, FUSED_EPILOGUE, 2);
+    check_fused(PLAN(1, &coarse, turned), 0, FUSED_EPILOGUE, 2);
+    check_fused(PLAN(1, &coarse, columns), 0, FUSED_NOT, 0);
+    check_fused(PLAN(1, &coarse, columns), 1, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, twice), 0, FUSED_NOT, 0); /* its row is the product, which is not written then */
+    check_fused(PLAN(1, &coarse, both_, both_->node->in[0]), 0, FUSED_EPILOGUE, 2); /* the sum is read */
+}
+END_TEST
+
+START_TEST(calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_kernel)
+{
+    trama_value *chain = trama_exp(trama_tanh(trama_neg(x))), *rows = trama_exp(trama_add(x, row)),
+                *types = trama_exp(trama_tanh(trama_cast(trama_neg(x), TRAMA_F32)));
+    check_fused(PLAN(1, &coarse, chain), 0, FUSED_CHUNKS, 3);
+    check_fused(PLAN(1, &coarse, rows), 0, FUSED_NOT, 0); /* the row begins again with each row */
+    check_fused(PLAN(1, &coarse, types), 0, FUSED_CHUNKS, 4);
+    on_gpu = true;
+    check_fused(PLAN(1, &coarse, chain), 0, FUSED_CHAIN, 3);
+    check_fused(PLAN(1, &coarse, chain), 1, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, chain), 2, FUSED_NOT, 0);
+    check_fused(PLAN(1, &coarse, rows), 0, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, types), 1, FUSED_NOT, 0);
+    check_fused(PLAN(1, &coarse, types), 2, FUSED_CHAIN, 2);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -263,6 +348,10 @@ int main(void)
         processes_that_share_a_place_compute_equal_boxes_once,
         unequal_boxes_on_one_place_share_its_workers,
         planning_twice_gives_the_same_plan,
+        a_product_is_computed_into_the_state_that_it_is_subtracted_from,
+        a_gpu_adds_no_product_whose_factor_is_an_operand,
+        a_product_on_a_gpu_computes_a_row_and_relu_on_the_way,
+        calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_kernel,
     };
     return suite_run("fuse", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

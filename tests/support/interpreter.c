@@ -150,7 +150,25 @@ static bool enter_step(run *r, walker *k, const plan_step *s)
     return true;
 }
 
-static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c)
+/* A part of what a step computes: indices along a dim of its results, counted from the last one. */
+typedef struct slice {
+    int dim;
+    int64_t from, n; /* n -1: all of it */
+} slice;
+
+/* The part of a region that belongs to it, where calls keep the order of elements. */
+static plan_region slice_of(const plan_region *region, slice part)
+{
+    plan_region p = *region;
+    const int d = p.box.ndim - 1 - part.dim;
+    if (part.n >= 0 && d >= 0 && p.box.n[d] != 1) {
+        p.box.lo[d] += part.from;
+        p.box.n[d] = part.n;
+    }
+    return p;
+}
+
+static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c, slice part)
 {
     const trama_node *node = r->w->program->nodes.at[c->node];
     trama_view in[TRAMA_MAX_OPERANDS] = {0}, out[TRAMA_MAX_OPERANDS] = {0};
@@ -164,30 +182,89 @@ static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c)
         const plan_operand *o = operand_of(k, s, c->in[t]);
         if (k->p->shards.at[o->region.shard].place != s->place)
             return fail(r, k, "an operand is on another place than its op", &o->region);
-        if (o->access == ACCESS_WRITE && !memory_is_known(k->m, &o->region))
-            return fail(r, k, "reads what it only declares to write", &o->region);
-        if (!memory_is_known(k->m, &o->region))
-            return fail(r, k, "an op reads what was never written", &o->region);
-        in[t] = memory_view(k->m, &o->region, shape);
+        const plan_region region = slice_of(&o->region, part);
+        if (o->access == ACCESS_WRITE && !memory_is_known(k->m, &region))
+            return fail(r, k, "reads what it only declares to write", &region);
+        if (!memory_is_known(k->m, &region))
+            return fail(r, k, "an op reads what was never written", &region);
+        in[t] = memory_view(k->m, &region, shape);
     }
     for (int i = 0; i < node->op->n_out; i++) {
         const plan_operand *o = operand_of(k, s, c->out[i]);
         if (o->access == ACCESS_READ)
             return fail(r, k, "writes what it only declares to read", &o->region);
-        out[i] = memory_view(k->m, &o->region, r->shapes[node->out[i]->id]);
+        const plan_region region = slice_of(&o->region, part);
+        out[i] = memory_view(k->m, &region, r->shapes[node->out[i]->id]);
     }
     trama_call call = {node->op, &node->attributes, node->op->n_in, node->op->n_out, in, out};
     reference_call(&call);
     for (int i = 0; i < node->op->n_out; i++) {
-        const plan_region *region = &operand_of(k, s, c->out[i])->region;
-        const box *shard = &k->m->outer[region->shard];
+        const plan_region region = slice_of(&operand_of(k, s, c->out[i])->region, part);
+        const box *shard = &k->m->outer[region.shard];
         bool rounds = !node->op->exact && trama_dtype_is_float(node->out[i]->dtype);
         double error = rounds ? r->w->error * r->w->machine->places[s->place].kind : 0;
-        FOR_EACH_ELEMENT(shard, &region->box, at)
+        FOR_EACH_ELEMENT(shard, &region.box, at)
         {
-            k->m->known[region->shard][at] = 1;
-            k->m->data[region->shard][at] *= 1 + error;
+            k->m->known[region.shard][at] = 1;
+            k->m->data[region.shard][at] *= 1 + error;
         }
+    }
+    return true;
+}
+
+/* A product and what is fused to it: nobody sees the results between, and where it is computed right into a state it
+ * must not read that. */
+static bool run_product(run *r, walker *k, const plan_step *s, const plan_call *c)
+{
+    const plan_operand *last = operand_of(k, s, c[c->fused.n - 1].out[0]);
+    for (int t = 0; c->fused.kind == FUSED_ADDITION && t < r->w->program->nodes.at[c->node]->op->n_in; t++)
+        if (operand_of(k, s, c->in[t])->region.shard == last->region.shard)
+            return fail(r, k, "a product reads the state that it is computed into", &last->region);
+    for (int i = 0; i < c->fused.n; i++) {
+        const plan_operand *made = operand_of(k, s, c[i].out[0]);
+        if (i + 1 < c->fused.n && made->access != ACCESS_NONE)
+            return fail(r, k, "a result that is read elsewhere is fused away", &made->region);
+        if (!run_call(r, k, s, &c[i], (slice){.n = -1}))
+            return false;
+    }
+    for (int i = 0; i + 1 < c->fused.n; i++) {
+        const plan_region *made = &operand_of(k, s, c[i].out[0])->region;
+        forget_box(k, made->shard, &made->box);
+    }
+    return true;
+}
+
+/* Calls that keep the order of elements: all of them on one part of the elements, then on the next. */
+static bool run_elements_of(run *r, walker *k, const plan_step *s, const plan_call *c)
+{
+    const box *b = &operand_of(k, s, c->out[0])->region.box;
+    int d = 0;
+    for (int i = 1; i < b->ndim; i++)
+        d = b->n[i] > b->n[d] ? i : d;
+    const int64_t n = b->ndim ? b->n[d] : 1, first = n > 1 ? n / 2 : n;
+    for (int64_t from = 0; from < n; from += first)
+        for (int i = 0; i < c->fused.n; i++) {
+            const slice part = {b->ndim ? b->ndim - 1 - d : 0, from, from + first < n ? first : n - from};
+            if (!run_call(r, k, s, &c[i], part))
+                return false;
+        }
+    return true;
+}
+
+/* As the step's calls say which of them are one. */
+static bool run_calls(run *r, walker *k, const plan_step *s)
+{
+    const plan_call *calls = &k->p->calls.at[s->call];
+    for (int i = 0, n; i < s->n_calls; i += n) {
+        const fused_run f = calls[i].fused;
+        n = f.kind == FUSED_NOT ? 1 : f.n;
+        if (n < 1 || n > s->n_calls - i)
+            return fail(r, k, "calls are fused that are not there", NULL);
+        bool product = f.kind == FUSED_ADDITION || f.kind == FUSED_EPILOGUE;
+        if (!(product               ? run_product(r, k, s, &calls[i])
+              : f.kind == FUSED_NOT ? run_call(r, k, s, &calls[i], (slice){.n = -1})
+                                    : run_elements_of(r, k, s, &calls[i])))
+            return false;
     }
     return true;
 }
@@ -351,9 +428,8 @@ static bool run_step(run *r, walker *k, const plan_step *s)
     if (s->n_terms &&
         !run_elements(r, k, s, operand_of(k, s, s->sum)->region, s->n_operands - s->n_terms, s->n_operands))
         return false;
-    for (int i = 0; i < s->n_calls; i++)
-        if (!run_call(r, k, s, &k->p->calls.at[s->call + i]))
-            return false;
+    if (!run_calls(r, k, s))
+        return false;
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = operand_of(k, s, i);
         if (o->access == ACCESS_NONE)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which calls of one task are done as one. A plan says it (dist/plan/fuse_calls.c), codelets do it. */
+#ifndef FUSED_H
+#define FUSED_H
+
+typedef enum fused_kind {
+    FUSED_NOT,      /* the call goes alone */
+    FUSED_ADDITION, /* a product and the call that adds its result to a state: it is computed right into the state */
+    FUSED_EPILOGUE, /* a product and its epilogues (trama_epilogue), which its kernel on a GPU computes on the way */
+    FUSED_CHUNKS,   /* all calls, and the sum before them, keep the order of elements: they may go chunk by chunk */
+    FUSED_CHAIN     /* the same of a call and all behind it, over one float type: they are one kernel of a GPU */
+} fused_kind;
+
+/* What begins at a call. Where a kernel cannot do the calls as one, this one goes alone, and the next one says what
+ * begins there. */
+typedef struct fused_run {
+    fused_kind kind;
+    int n; /* calls, this one counted; 0 of FUSED_NOT */
+} fused_run;
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which calls of a step are done as one. Groups of nodes are made before (dist/pass/fuse.c), from the program alone;
+ * what stands here depends on the boxes and buffers that a step has on its place. Traits of the ops decide, and no op
+ * is named. */
+#include "planner.h"
+
+/* A compute step, and its calls. */
+typedef struct step_calls {
+    const plan *p;
+    const trama_program *program;
+    const plan_step *step;
+    plan_call *at; /* [step->n_calls] */
+} step_calls;
+
+static const trama_node *node_of(const step_calls *c, int i)
+{
+    return c->program->nodes.at[c->at[i].node];
+}
+
+static const plan_region *region_of(const step_calls *c, int operand)
+{
+    return &plan_step_operand(c->p, c->step, operand)->region;
+}
+
+/* How often call i reads an operand of the step. */
+static int count_reads(const step_calls *c, int i, int operand)
+{
+    int n = 0;
+    for (int t = 0; t < node_of(c, i)->op->n_in; t++)
+        n += c->at[i].in[t] == operand;
+    return n;
+}
+
+static bool is_internal(const step_calls *c, int operand)
+{
+    return plan_step_operand(c->p, c->step, operand)->access == ACCESS_NONE;
+}
+
+/* Whether call i + 1 alone sees the result of call i, as one of its operands, and writes nothing that call i reads. */
+static bool is_for_next(const step_calls *c, int i)
+{
+    const plan_call *made = &c->at[i];
+    if (i + 1 >= c->step->n_calls || !is_internal(c, made->out[0]) || count_reads(c, i + 1, made->out[0]) != 1)
+        return false;
+    for (int k = i + 2; k < c->step->n_calls; k++)
+        if (count_reads(c, k, made->out[0]))
+            return false;
+    for (int t = 0; t < node_of(c, i)->op->n_in; t++)
+        if (made->in[t] >= 0 && region_of(c, made->in[t])->shard == region_of(c, c->at[i + 1].out[0])->shard)
+            return false;
+    return true;
+}
+
+/* ---- Products ---- */
+
+/* A BLAS that is told a factor of 0 does not multiply, so NaN would be lost. A GPU's kernel takes its factor from the
+ * host, where operands cannot be read. */
+static bool can_add(const step_calls *c, const trama_node *update)
+{
+    return update->op->addition == TRAMA_ADDITION_OPERANDS ? !plan_on_gpu(c->p, c->step->place)
+                                                           : update->attributes.real[0] != 0;
+}
+
+static bool is_addition(const step_calls *c, int i)
+{
+    if (!is_for_next(c, i) || !node_of(c, i + 1)->op->addition)
+        return false;
+    return trama_dtype_is_float(node_of(c, i)->out[0]->dtype) && can_add(c, node_of(c, i + 1)) &&
+           c->at[i + 1].in[1] == c->at[i].out[0];
+}
+
+/* A row [n], possibly with dims of 1 before, of results [.., n]. */
+static bool is_row_of(const box *row, const box *result)
+{
+    return row->ndim && result->ndim && row->n[row->ndim - 1] == result->n[result->ndim - 1] &&
+           box_count(row) == result->n[result->ndim - 1];
+}
+
+/* Whether call i, which reads what call i - 1 makes, can be its epilogue `kind`. */
+static bool is_epilogue(const step_calls *c, int i, trama_epilogue kind)
+{
+    const int made = c->at[i - 1].out[0], other = c->at[i].in[c->at[i].in[0] == made];
+    return node_of(c, i)->op->epilogue == kind &&
+           (kind != TRAMA_EPILOGUE_ROW || is_row_of(&region_of(c, other)->box, &region_of(c, made)->box));
+}
+
+/* Calls behind product i that its kernel computes: one of each kind of epilogue at most, in the order of the kinds. */
+static int count_epilogues(const step_calls *c, int i)
+{
+    int n = 0;
+    for (trama_epilogue kind = TRAMA_EPILOGUE_ROW; kind <= TRAMA_EPILOGUE_RELU; kind++)
+        n += is_for_next(c, i + n) && is_epilogue(c, i + n + 1, kind);
+    return n;
+}
+
+static fused_run fuse_product(const step_calls *c, int i)
+{
+    if (is_addition(c, i))
+        return (fused_run){FUSED_ADDITION, 2};
+    const int more = plan_on_gpu(c->p, c->step->place) ? count_epilogues(c, i) : 0;
+    return more ? (fused_run){FUSED_EPILOGUE, 1 + more} : (fused_run){0};
+}
+
+/* ---- Calls that keep the order of elements ---- */
+
+/* Whether call i is element by element what the step's first result is: n elements each, but for operands of one. */
+static bool keeps_order(const step_calls *c, int i, int64_t n)
+{
+    const trama_op *op = node_of(c, i)->op;
+    for (int t = 0; t < op->n_in; t++) {
+        const int64_t count = c->at[i].in[t] < 0 ? 0 : box_count(&region_of(c, c->at[i].in[t])->box);
+        if (count != n && count != 1)
+            return false;
+    }
+    for (int o = 0; o < op->n_out; o++)
+        if (box_count(&region_of(c, c->at[i].out[o])->box) != n)
+            return false;
+    return op->pointwise;
+}
+
+/* Whether one kernel of a GPU can compute call i among others over elements of a type. Scalars of updates may be of
+ * any. */
+static bool is_of_chain(const step_calls *c, int i, trama_dtype dtype)
+{
+    const trama_node *node = node_of(c, i);
+    bool same = node->op->pointwise && !node->op->own && trama_dtype_is_float(dtype);
+    for (int t = 0; t < node->op->n_in && !node->op->updates; t++)
+        same = same && node->in[t]->dtype == dtype;
+    for (int o = 0; o < node->op->n_out; o++)
+        same = same && node->out[o]->dtype == dtype;
+    return same;
+}
+
+static void fuse_elements(const step_calls *c)
+{
+    const plan_step *s = c->step;
+    const int64_t n = box_count(&region_of(c, c->at[0].out[0])->box);
+    bool chunks = n > 1;
+    for (int i = 0; i < s->n_calls && chunks; i++)
+        chunks = keeps_order(c, i, n);
+    const bool whole = !s->n_terms || box_count(&region_of(c, s->sum)->box) == n;
+    if (chunks && whole)
+        c->at[0].fused = (fused_run){FUSED_CHUNKS, s->n_calls};
+    const trama_dtype dtype = node_of(c, s->n_calls - 1)->out[0]->dtype;
+    for (int i = s->n_calls - 1; i >= 0 && plan_on_gpu(c->p, s->place) && is_of_chain(c, i, dtype); i--)
+        if (i ? s->n_calls - i > 1 : whole)
+            c->at[i].fused = (fused_run){FUSED_CHAIN, s->n_calls - i};
+}
+
+void fuse_calls(partition *q)
+{
+    for (int i = 0; i < q->p->steps.n; i++) {
+        const plan_step *s = &q->p->steps.at[i];
+        if (s->kind != STEP_COMPUTE || s->n_calls + (s->n_terms > 0) < 2)
+            continue;
+        const step_calls c = {q->p, q->s.program, s, &q->p->calls.at[s->call]};
+        for (int k = 0; k < s->n_calls; k++)
+            if (node_of(&c, k)->op->product)
+                c.at[k].fused = fuse_product(&c, k);
+        fuse_elements(&c);
+    }
+}
