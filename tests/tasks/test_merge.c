@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient merge in one rank: k micro-batches are one batch, whatever the mesh, the sizes, and where a cycle ends. */
-#include "merging_cases.h"
+#include "merging.h"
 #include "program.h"
 
 static const cycle single[] = {{{11}}, {{7}}}, uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
@@ -359,5 +359,4 @@ TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples
       a_cycle_of_one_is_plain_training, gradients_are_applied_when_a_cycle_ends,
       merged_gradients_read_as_of_the_last_step_applied, micro_steps_that_sync_keep_less,
       what_is_applied_reads_the_last_micro_step, plans_of_cycles_are_shown_whatever_ran,
-      a_cycle_resumed_elsewhere_is_not_flushed_without_what_it_goes_on_with, k_goes_from_one_to_more_and_back,
-      MERGING_CASES)
+      a_cycle_resumed_elsewhere_is_not_flushed_without_what_it_goes_on_with, k_goes_from_one_to_more_and_back)

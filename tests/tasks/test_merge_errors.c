@@ -50,13 +50,12 @@ START_TEST(targets_that_cannot_merge_are_refused)
     REFUSE(trama_gradient_merge(b.net.train, -3, TRAMA_MERGE_SUM), TRAMA_E_ARGUMENT, "k is -3", "1 or more");
     REFUSE(trama_gradient_merge(b.net.train, 2, 8), TRAMA_E_ARGUMENT, "AVG", "TRAMA_MERGE_SUM");
     REFUSE(trama_gradient_merge(b.net.eval, 2, AVG), TRAMA_E_ARGUMENT, "'eval'", "nothing to merge");
-    REFUSE(trama_gradient_merge(trama_target_create(b.net.program, "state", trama_assign(b.w, trama_neg(b.w))), 2,
-                                AVG),
+    REFUSE(trama_gradient_merge(trama_target_create(b.net.program, "state", trama_assign(b.w, trama_neg(b.w))), 2, AVG),
            TRAMA_E_ARGUMENT, "'state'", "trama_minimize");
-    REFUSE_AFTER(trama_gradient_merge(b.net.train, 2, AVG), trama_gradient_merge(b.net.train, 4, AVG),
-                 TRAMA_E_ARGUMENT, "'train' merges already", __FILE__);
-    REFUSE_AFTER(trama_gradient_merge(b.net.train, 1, AVG), trama_gradient_merge(b.net.train, 1, AVG),
-                 TRAMA_E_ARGUMENT, "'train' merges already", __FILE__);
+    REFUSE_AFTER(trama_gradient_merge(b.net.train, 2, AVG), trama_gradient_merge(b.net.train, 4, AVG), TRAMA_E_ARGUMENT,
+                 "'train' merges already", __FILE__);
+    REFUSE_AFTER(trama_gradient_merge(b.net.train, 1, AVG), trama_gradient_merge(b.net.train, 1, AVG), TRAMA_E_ARGUMENT,
+                 "'train' merges already", __FILE__);
     REFUSE_AFTER(trama_target_create(b.net.program, "again", b.step), trama_gradient_merge(b.net.train, 2, AVG),
                  TRAMA_E_ARGUMENT, "the same trama_minimize", "'again'");
     stop();

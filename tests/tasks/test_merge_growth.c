@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient merge for long: nothing grows, and plans come and go within a cycle. */
-#ifndef MERGING_GROWTH_H
-#define MERGING_GROWTH_H
-
 #include "executable.h"
 #include "merging.h"
 
@@ -12,7 +9,7 @@ typedef struct long_run {
     trama_value *merged, *number;
 } long_run;
 
-static inline long_run long_run_new(const char *mesh, int k)
+static long_run long_run_new(const char *mesh, int k)
 {
     long_run r = {.net = network_untrained(mesh, TRAMA_F64, 3, small_sizes)};
     trama_optimizer adamw = trama_adamw(1e-3);
@@ -35,7 +32,7 @@ typedef struct kept {
     int plans, lowerings, inputs, readers;
 } kept;
 
-static inline kept kept_now(trama_executable *e)
+static kept kept_now(trama_executable *e)
 {
     must(trama_wait(e));
     const plan_cache *c = &e->plans;
@@ -49,7 +46,7 @@ static inline kept kept_now(trama_executable *e)
     return n;
 }
 
-static inline void read_step(const long_run *r, int64_t wanted)
+static void read_step(const long_run *r, int64_t wanted)
 {
     double gradient[17 * 13];
     int64_t number;
@@ -58,7 +55,7 @@ static inline void read_step(const long_run *r, int64_t wanted)
     demand(number == wanted, "%" PRId64 " steps instead of %" PRId64, number, wanted);
 }
 
-static inline void cycles_grow_nothing_on(const char *mesh, int cycles)
+static void cycles_grow_nothing_on(const char *mesh, int cycles)
 {
     static const cycle turns[] = {{{3, 4, 2}}, {{5, 1}}, {{7, 7, 7}}, {{9}}, {{2, 11, 1}}, {{4}}};
     long_run r = long_run_new(mesh, 3);
@@ -101,7 +98,7 @@ START_TEST(a_thousand_cycles_of_any_length_hold_what_the_first_ones_held)
 END_TEST
 
 /* What was merged stays, to the bit, while the plan that made it is no longer among the last ones. */
-static inline void plans_come_and_go_on(const char *mesh)
+static void plans_come_and_go_on(const char *mesh)
 {
     static const cycle turns[] = {
         {{1, 2, 3, 4}}, {{5, 6, 7, 8}}, {{9, 10, 11, 12}}, {{13, 1, 14, 2}}, {{15, 16, 3, 9}}};
@@ -147,4 +144,5 @@ START_TEST(batches_of_more_sizes_than_there_are_plans_follow_plain_loops)
 }
 END_TEST
 
-#endif
+TESTS(a_thousand_cycles_of_any_length_hold_what_the_first_ones_held,
+      batches_of_more_sizes_than_there_are_plans_follow_plain_loops)

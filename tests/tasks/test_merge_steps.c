@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps that are applied, skipped and flushed under a merge whose k changes: what counts them, schedules them and
  * scales their loss, and the boxes of every rank, beside plain loops. */
-#ifndef MERGING_STEPS_H
-#define MERGING_STEPS_H
-
 #include "optimizing.h"
 
 /* n micro-steps of k; flushed where they are fewer. Micro-step `at` has data that are not finite. */
@@ -25,7 +22,7 @@ typedef struct merged_fit {
     const char *on; /* the layout's mesh, for messages */
 } merged_fit;
 
-static inline merged_fit merged_fit_new(const fit_layout *l, const trama_optimizer *o, int k, unsigned how)
+static merged_fit merged_fit_new(const fit_layout *l, const trama_optimizer *o, int k, unsigned how)
 {
     merged_fit m = {.f = fit_of_rows(l, TRAMA_F64, TRAMA_ANY), .o = o, .plain = plain_fit_new()};
     trama_value *listed[1 + TRAMA_N_STEP_PARTS] = {trama_minimize(m.f.loss, o)};
@@ -42,14 +39,14 @@ static inline merged_fit merged_fit_new(const fit_layout *l, const trama_optimiz
     return m;
 }
 
-static inline void merged_fit_free(merged_fit *m)
+static void merged_fit_free(merged_fit *m)
 {
     must(trama_executable_destroy(&m->e));
     fit_free(&m->f);
 }
 
 /* This rank's boxes of every parameter. */
-static inline void compare_boxes(const merged_fit *m, int step, const char *when)
+static void compare_boxes(const merged_fit *m, int step, const char *when)
 {
     for (int p = 0; p < FIT_PARAMETERS; p++) {
         const trama_value *v = m->f.parameter[p];
@@ -72,7 +69,7 @@ static inline void compare_boxes(const merged_fit *m, int step, const char *when
     }
 }
 
-static inline double part_of(const merged_fit *m, trama_step_part part)
+static double part_of(const merged_fit *m, trama_step_part part)
 {
     char room[sizeof(double)];
     const trama_value *v = m->part[part];
@@ -80,7 +77,7 @@ static inline double part_of(const merged_fit *m, trama_step_part part)
     return number_at(room, trama_value_dtype(v), 0);
 }
 
-static inline void demand_part(const merged_fit *m, trama_step_part part, double wanted, int step)
+static void demand_part(const merged_fit *m, trama_step_part part, double wanted, int step)
 {
     static const char *const names[] = {"number", "learning rate", "norm", "flag", "scale"};
     double is = m->part[part] ? part_of(m, part) : wanted;
@@ -89,7 +86,7 @@ static inline void demand_part(const merged_fit *m, trama_step_part part, double
 }
 
 /* Nothing moves within a cycle; what is state has its first content. */
-static inline void demand_still(const merged_fit *m, int step)
+static void demand_still(const merged_fit *m, int step)
 {
     double room;
     if (step == 0)
@@ -99,7 +96,7 @@ static inline void demand_still(const merged_fit *m, int step)
     compare_boxes(m, step, "within the cycle of");
 }
 
-static inline void take_plain_step(merged_fit *m, const merged_step *s, int step)
+static void take_plain_step(merged_fit *m, const merged_step *s, int step)
 {
     bool taken = s->spoil == 0;
     if (taken) {
@@ -115,8 +112,7 @@ static inline void take_plain_step(merged_fit *m, const merged_step *s, int step
 }
 
 /* The rows are cut evenly, as far as that goes. */
-static inline void follow_steps(const fit_layout *l, const trama_optimizer *o, unsigned how, int n,
-                                const merged_step *steps)
+static void follow_steps(const fit_layout *l, const trama_optimizer *o, unsigned how, int n, const merged_step *steps)
 {
     merged_fit m = merged_fit_new(l, o, steps[0].k, how);
     for (int step = 0; step < n; step++) {
@@ -136,7 +132,7 @@ static inline void follow_steps(const fit_layout *l, const trama_optimizer *o, u
     merged_fit_free(&m);
 }
 
-static inline void follow_steps_everywhere(const trama_optimizer *o, int n, const merged_step *steps)
+static void follow_steps_everywhere(const trama_optimizer *o, int n, const merged_step *steps)
 {
     for (int l = 0; l < n_fit_layouts; l++)
         for (int each = 0; each < 2; each++)
@@ -145,7 +141,7 @@ static inline void follow_steps_everywhere(const trama_optimizer *o, int n, cons
 }
 
 /* The schedule is that of warm_cosine. */
-static inline trama_optimizer scheduled(trama_optimizer o)
+static trama_optimizer scheduled(trama_optimizer o)
 {
     o.schedule = trama_schedule_cosine(10, 0.1);
     o.schedule.warmup = 3;
@@ -187,4 +183,5 @@ START_TEST(one_micro_step_that_is_not_finite_skips_its_whole_cycle)
 }
 END_TEST
 
-#endif
+TESTS(schedules_count_steps_that_are_applied_however_long_their_cycles,
+      one_micro_step_that_is_not_finite_skips_its_whole_cycle)

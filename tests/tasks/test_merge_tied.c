@@ -5,9 +5,6 @@
  *     h = relu(x w + b),  z = h w^T + c,  on one mesh;  loss = mean((z v + d - y)^2),  on the same or on another one
  *
  * x [n, 7], w [7, 5], v [7, 3]; c is frozen. */
-#ifndef MERGING_TIED_H
-#define MERGING_TIED_H
-
 #include "descent.h"
 #include "merging.h"
 
@@ -16,7 +13,8 @@ enum { TIED_W, TIED_B, TIED_V, TIED_D, TIED_C, N_TIED };
 
 typedef struct tied_layout {
     const char *mesh, *x, *w;
-    const char *other, *leaves, *comes, *v; /* z leaves for the other mesh, and lies so before if it is said; other NULL: all on one mesh */
+    const char *other, *leaves, *comes,
+        *v; /* z leaves for the other mesh, and lies so before if it is said; other NULL: all on one mesh */
 } tied_layout;
 
 static const tied_layout tied_layouts[] = {
@@ -39,7 +37,7 @@ typedef struct tied {
     trama_value *x, *y, *parameter[N_TIED], *loss;
 } tied;
 
-static inline tied tied_new(const tied_layout *l)
+static tied tied_new(const tied_layout *l)
 {
     static const char *const names[] = {"w", "b", "v", "d", "c"};
     const trama_shape shapes[] = {TRAMA_SHAPE(TIED_IN, TIED_HIDDEN), TRAMA_SHAPE(TIED_HIDDEN),
@@ -66,7 +64,7 @@ static inline tied tied_new(const tied_layout *l)
     return t;
 }
 
-static inline void tied_free(tied *t)
+static void tied_free(tied *t)
 {
     trama_program_destroy(&t->program);
     trama_mesh_destroy(&t->mesh);
@@ -80,7 +78,7 @@ typedef struct plain_tied {
     int64_t steps;
 } plain_tied;
 
-static inline plain_tied plain_tied_new(void)
+static plain_tied plain_tied_new(void)
 {
     plain_tied p = {.parameter = {{.n = TIED_IN * TIED_HIDDEN},
                                   {.n = TIED_HIDDEN},
@@ -94,7 +92,7 @@ static inline plain_tied plain_tied_new(void)
 }
 
 /* Adds the gradients of one row, of which the loss has `share`. */
-static inline void plain_tied_row(plain_tied *p, const double *x, const double *y, double share)
+static void plain_tied_row(plain_tied *p, const double *x, const double *y, double share)
 {
     const double *w = p->parameter[TIED_W].value, *v = p->parameter[TIED_V].value;
     double *dw = p->parameter[TIED_W].gradient, *dv = p->parameter[TIED_V].gradient;
@@ -135,8 +133,7 @@ static inline void plain_tied_row(plain_tied *p, const double *x, const double *
 }
 
 /* A step over n rows; returns the norm of the gradients before they are clipped to norm. */
-static inline double plain_tied_step(plain_tied *p, const trama_optimizer *const *of, int n, const double *x,
-                                     const double *y)
+static double plain_tied_step(plain_tied *p, const trama_optimizer *const *of, int n, const double *x, const double *y)
 {
     for (int i = 0; i < N_TIED; i++)
         memset(p->parameter[i].gradient, 0, sizeof p->parameter[i].gradient);
@@ -152,8 +149,8 @@ static inline double plain_tied_step(plain_tied *p, const trama_optimizer *const
 
 /* ---- Both ---- */
 
-static inline void tied_cycle(trama_executable *e, const tied *t, const trama_target *train, const cycle *c,
-                              const double *x, const double *y)
+static void tied_cycle(trama_executable *e, const tied *t, const trama_target *train, const cycle *c, const double *x,
+                       const double *y)
 {
     for (int i = 0, from = 0; i < cycle_length(c); from += c->batch[i++]) {
         int n = c->batch[i];
@@ -164,7 +161,7 @@ static inline void tied_cycle(trama_executable *e, const tied *t, const trama_ta
 }
 
 /* of: what updates each trained parameter; that of w has the groups, and clips all. */
-static inline void merge_tied_on(const tied_layout *l, unsigned how, const trama_optimizer *const *of, int steps)
+static void merge_tied_on(const tied_layout *l, unsigned how, const trama_optimizer *const *of, int steps)
 {
     static const cycle cycles[] = {{{3, 1, 5, 2}}, {{4, 4, 4, 4}}, {{1, 1, 1, 20}}};
     tied t = tied_new(l);
@@ -220,4 +217,4 @@ START_TEST(tied_and_frozen_parameters_on_one_mesh_and_on_two_are_clipped_togethe
 }
 END_TEST
 
-#endif
+TESTS(tied_and_frozen_parameters_on_one_mesh_and_on_two_are_clipped_together)

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient merge, for one rank and for several: what holds for any values. */
-#ifndef MERGING_CASES_H
-#define MERGING_CASES_H
-
-#include "merging_growth.h"
-#include "merging_steps.h"
-#include "merging_tied.h"
-
-/* ---- Merged gradients ---- */
+/* Gradients of a cycle of micro-steps are those of all its samples, beside plain loops. */
+#include "merging.h"
 
 /* The gradients of a cycle into the plain parameters: of all samples at once, or those of the micro-steps in all. */
-static inline void plain_merge(plain_net *plain, const samples *s, const cycle *c, bool total)
+static void plain_merge(plain_net *plain, const samples *s, const cycle *c, bool total)
 {
     plain_net sum = plain_new(plain->n, plain->size, SEED);
     for (int i = 0, from = 0; total && i < cycle_length(c); from += c->batch[i++]) {
@@ -27,7 +20,7 @@ static inline void plain_merge(plain_net *plain, const samples *s, const cycle *
     plain_free(&sum);
 }
 
-static inline void merged_gradients_on(const char *mesh, unsigned how)
+static void merged_gradients_on(const char *mesh, unsigned how)
 {
     static const cycle cycles[] = {{{17, 1, 30, 9, 7}}, {{1, 1, 60, 1, 1}}, {{13, 13, 12, 13, 13}}};
     bool total = how & TRAMA_MERGE_SUM;
@@ -68,11 +61,4 @@ START_TEST(merged_gradients_are_those_of_all_samples)
 }
 END_TEST
 
-#define MERGING_CASES                                                                                                  \
-    merged_gradients_are_those_of_all_samples, tied_and_frozen_parameters_on_one_mesh_and_on_two_are_clipped_together, \
-        schedules_count_steps_that_are_applied_however_long_their_cycles,                                              \
-        one_micro_step_that_is_not_finite_skips_its_whole_cycle,                                                       \
-        a_thousand_cycles_of_any_length_hold_what_the_first_ones_held,                                                 \
-        batches_of_more_sizes_than_there_are_plans_follow_plain_loops
-
-#endif
+TESTS(merged_gradients_are_those_of_all_samples)
