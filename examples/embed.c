@@ -56,7 +56,7 @@ static double b_of(int64_t i, int64_t j)
     return cos((double)(2 * i + j));
 }
 
-/* What the host computes with OpenMP: before it calls Trama, and after. */
+/* The host computes this with OpenMP, before it calls Trama and after. */
 static void fill_a(matrix *m, int round)
 {
 #pragma omp parallel for

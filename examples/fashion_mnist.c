@@ -219,7 +219,7 @@ typedef struct job {
     bool speaks; /* rank 0 */
 } job;
 
-/* What becomes of the result of one run over so many samples. */
+/* Uses the result of one run over so many samples. */
 typedef void (*use_function)(void *user, double result, int64_t samples);
 
 /* One target's runs over batches of a data set, and their results on the way. */

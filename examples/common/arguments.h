@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the values of command line options. What does not fit ends the program with argp_error, which names option and
+/* Reads the values of command line options. A wrong value ends the program with argp_error, which names option and
  * value. Knows no option by itself. */
 #ifndef EXAMPLES_ARGUMENTS_H
 #define EXAMPLES_ARGUMENTS_H
@@ -8,8 +8,7 @@
 
 #include "trama.h"
 
-/* What a program's parser that takes only options returns for a key that it does not know; an argument ends the
- * program. */
+/* A parser that takes only options returns this for a key that it does not know. An argument ends the program. */
 error_t argument_unknown(int key, const char *text, const struct argp_state *state);
 
 /* A whole number from low to high. */

@@ -8,7 +8,7 @@
 
 #include "trama.h"
 
-/* What the command line said; zeros: nothing, which is adamw at its usual rate. */
+/* Choices of the command line; zeros: none, which is adamw at its usual rate. */
 typedef struct optimizer_options {
     int optimizer, schedule;
     double lr, momentum, clip, loss_scale;

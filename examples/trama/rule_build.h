@@ -10,7 +10,7 @@
 
 enum { MOST_ATTRIBUTES = 8 };
 
-/* What is asked for. The texts are borrowed. */
+/* The op asked for. The texts are borrowed. */
 typedef struct rule_op {
     const struct argp_state *state; /* for messages */
     const char *name;
@@ -23,7 +23,7 @@ typedef struct rule_op {
 /* Prints a line for each op: its name, "operands -> results", its attributes. */
 void list_ops(void);
 
-/* Result 0 of the op, whose operands in0, in1, ... are inputs of the program. What does not fit ends the program with
+/* Result 0 of the op, whose operands in0, in1, ... are inputs of the program. A wrong use ends the program with
  * argp_error. */
 trama_value *build_op(trama_program *program, const rule_op *asked);
 

@@ -130,7 +130,7 @@ static void suspect(trace_wait *w, trace_cause cause, int which, double over)
     }
 }
 
-/* What ended last of all that it waited for. A message's times are rounded: it may seem to arrive a little late. */
+/* Finds the last need of the task to end. A message's times are rounded: it may seem to arrive a little late. */
 static void find_cause(const trace *t, trace_wait *w)
 {
     const trace_task *task = &t->tasks[w->task];

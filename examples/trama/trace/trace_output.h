@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results are made in a scratch folder beside their final names, and get those when all are complete. Whatever happens
- * to the work, the scratch folder goes away. */
+/* Results are made in a scratch folder beside their final names, and get those when all are complete. The
+ * scratch folder goes away however the work ends. */
 #ifndef TRACE_OUTPUT_H
 #define TRACE_OUTPUT_H
 

@@ -262,7 +262,7 @@ static void print_message(const summary *s, const trace_message *m)
     fprintf(s->out, "%s%s%s", bytes_text(m->bytes), *m->text ? " of " : "", m->text);
 }
 
-/* What was over before the wait began, but for a rounding, is not what it waited for. */
+/* A cause that was over before the wait began, but for a rounding, is not told. */
 static void print_cause(const summary *s, const trace_wait *w)
 {
     const trace *t = s->t;

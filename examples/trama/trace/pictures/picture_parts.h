@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pictures and the summary of a trace share: when things lasted that the trace holds by half, spans of
- * steps, lanes for what overlaps, bytes that are text. Knows no format. */
+/* The pictures and the summary of a trace share this: spans of tasks and messages that it holds by half, spans of
+ * steps, lanes for overlaps, bytes that are text. Knows no format. */
 #ifndef PICTURE_PARTS_H
 #define PICTURE_PARTS_H
 
@@ -13,7 +13,7 @@ typedef struct span {
 /* The last time that the trace holds; 0 where it holds none. */
 double trace_last(const trace *t);
 
-/* What has no end lasts until last; what never began, or is of no worker or rank of the trace, is nowhere. */
+/* A span without an end lasts until last; one that never began, or without a worker or rank, is nowhere. */
 span task_span(const trace *t, const trace_task *task, double last);
 span message_span(const trace *t, const trace_message *m, double last);
 
@@ -34,7 +34,7 @@ typedef struct waited {
     double over;
 } waited;
 
-/* What a task waited for that was over last, latest first; returns how many. What has no end stands last. */
+/* The waits of a task that were over last, latest first; returns how many. Those without end stand last. */
 int task_waits(const trace *t, const trace_task *task, waited waits[MOST_WAITS]);
 
 /* In words, "matmul, task 3" or "w1 from rank 0". */

@@ -29,7 +29,7 @@ typedef struct gathered {
 
 /* ---- Tasks ---- */
 
-/* What it waited for, and what came last. */
+/* The waits of a task, and the last one. */
 static void print_waits(const drawing *d, const trace_task *task)
 {
     waited waits[MOST_WAITS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a trace a timeline shows: which steps or times, how much of them each worker is busy and each name takes,
- * and the bars of messages. Knows how wide the plot is, and nothing else of the drawing. */
+/* A timeline's part of a trace: which steps or times, how much of them each worker is busy and each name takes, and
+ * the bars of messages. Knows how wide the plot is, and nothing else of the drawing. */
 #ifndef SVG_VIEW_H
 #define SVG_VIEW_H
 

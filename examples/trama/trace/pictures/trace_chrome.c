@@ -41,7 +41,7 @@ static void put_string(writer *w, const char *text)
     fputc('"', w->out);
 }
 
-/* What follows a key; all but the first of an object or list stand after a comma. */
+/* A comma stands before each part of an object or list but the first. */
 static void put_comma(writer *w)
 {
     fputs(w->more ? "," : "", w->out);
@@ -331,7 +331,7 @@ static int64_t end_of(const slice *s)
     return s->end > s->begin ? s->end - 1 : s->begin;
 }
 
-/* What has not ended gave nothing to anyone. */
+/* Unended tasks and messages begin no flow. */
 static void write_flows(writer *w)
 {
     for (int i = 0; i < w->t->n_messages; i++) {

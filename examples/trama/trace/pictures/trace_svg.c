@@ -90,7 +90,7 @@ static bool has_arrows(const drawing *d)
     return d->v->n_messages <= MOST_ARROWS;
 }
 
-/* What a reader must know to read it right, in notes_height. */
+/* Notes for reading the timeline right, in notes_height. */
 static void draw_notes(const drawing *d, int y)
 {
     enum { OWN = 4 };

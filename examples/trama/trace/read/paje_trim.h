@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* What a trace tells on the way; rank is 0 where the trace is of one. */
+/* Listens during the copy; rank is 0 where the trace is of one. */
 typedef struct paje_listener {
     void *closure;
     void (*worker)(void *closure, int rank, int number); /* for each container of one */
@@ -14,7 +14,7 @@ typedef struct paje_listener {
 } paje_listener;
 
 /* Copies without the columns that came later, Priority of events 20 and 21, HName, X and Y of events 23 and 24, and
- * with MPITAG called Tag again. What is between quotes is one column, whatever it holds. Else, so that StarVZ and
+ * with MPITAG called Tag again. Quoted text is one column, with all that it holds. Else, so that StarVZ and
  * pj_dump read it: names with blanks get quotes where they are defined, the lists of Params and NumaNodes are cut where
  * they are long, a user's thread that drove a worker ends as what it is, and, where the trace is of one process only,
  * links of stolen work are left out. Where MPI's thread polls and drives by turns, hundreds of thousands of times, only

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What those who read a trace share: lists that grow, notes of what is missing, the end. */
+/* The readers of a trace share this: lists that grow, notes of missing parts, the end. */
 #ifndef TRACE_BUILD_H
 #define TRACE_BUILD_H
 

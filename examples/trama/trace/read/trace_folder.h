@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies in the folder of a trace: per rank the file about_R, which Trama writes, and prof_file_*R, StarPU's events.
+/* The folder of a trace holds per rank the file about_R, which Trama writes, and prof_file_*R, StarPU's events.
  * A folder of the latter alone is a trace of some StarPU program. */
 #ifndef TRACE_FOLDER_H
 #define TRACE_FOLDER_H

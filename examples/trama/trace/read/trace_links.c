@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waited for what. A message ends in a job of StarPU's own, on which the tasks depend that use the data; it begins
- * after one that depends on the task that made them. Such jobs are followed until tasks and messages are left; of what
- * comes together in one of them, which may be thousands, the few go on that any figure or picture can need. */
+/* The waits of a trace. A message ends in a job of StarPU's own, on which the tasks depend that use the data; it begins
+ * after one that depends on the task that made them. Such jobs are followed until tasks and messages are left; of the
+ * needs that meet in one of them, which may be thousands, the few go on that any figure or picture can need. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "trace_build.h"
 #include "trace_read.h"
 
-/* Of what something waited for, what matters: what was over last, latest first, and what ends the longest chain of
- * tasks, without and with the time of messages. -1: none. */
+/* The needs that matter: those that were over last, latest first, and those that end the longest chain of tasks,
+ * without and with the time of messages. -1: none. */
 enum { LATEST = 4 };
 
 typedef struct few {
@@ -124,7 +124,7 @@ static int list_few(const few *f, int **list)
 
 /* ---- Walking ---- */
 
-/* What j waited for, once all jobs before it are done: tasks and messages, and through StarPU's own what those did. */
+/* Gathers the tasks and messages that j waited for, also through StarPU's own jobs; all jobs before j are done. */
 static void gather(walk *w, int j)
 {
     const trace_job *job = &w->jobs->jobs[j];

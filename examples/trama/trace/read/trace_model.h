@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a task is for; of its name: "matmul" forward, "matmul.grad", "update.adam", "merge.add", "reshard.copy". */
+/* The role of a task, by its name: "matmul" forward, "matmul.grad", "update.adam", "merge.add", "reshard.copy". */
 typedef enum trace_role { ROLE_FORWARD, ROLE_BACKWARD, ROLE_UPDATE, ROLE_MERGE, ROLE_RESHARD, N_ROLES } trace_role;
 
 typedef struct trace_name {

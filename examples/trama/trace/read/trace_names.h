@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the name of a task says: its role, and a colour of that role's family. */
+/* The name of a task gives its role, and a colour of that role's family. */
 #ifndef TRACE_NAMES_H
 #define TRACE_NAMES_H
 
