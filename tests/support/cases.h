@@ -5,7 +5,7 @@
 
 #include "dense.h"
 
-/* What an operand's elements may be. */
+/* Domains of an operand's elements. */
 typedef enum { REAL, POSITIVE, NONZERO, UNIT, INTEGER, LABEL, STEP, FLAG } domain;
 
 typedef struct op_case op_case;

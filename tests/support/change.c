@@ -122,7 +122,7 @@ static terms reduced_terms(const change *c)
     return t;
 }
 
-/* What is whole becomes P(sum): only the first along the axis gets the value. */
+/* A whole value becomes P(sum): only the first along the axis gets the value. */
 static bool gets_nothing(const change *c, int position)
 {
     bool same = trama_mesh_equal(c->from_mesh, c->to_mesh);
@@ -357,7 +357,7 @@ static void check_bytes(const change *c, memory *const *ranks)
         check_schemes(c, got, total_received(c, ranks));
 }
 
-/* What the plan says of itself. */
+/* Checks the plan's own bounds. */
 static void check_certificate(const change *c, memory *const *ranks)
 {
     terms t = reduced_terms(c);

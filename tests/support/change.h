@@ -28,7 +28,7 @@ struct change {
  * rounds. */
 int64_t change_window(trama_shape shape, int which);
 
-/* What each rank sent and received between places, in elements. */
+/* Elements that a rank sent and received between places. */
 typedef struct change_traffic {
     int64_t sent, received;
 } change_traffic;

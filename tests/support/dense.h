@@ -17,7 +17,7 @@ void dense_free(dense *d);
 /* Seeded, in [low, high]; whole: multiples of 1, so that sums are exact in any order. */
 dense dense_random(trama_shape shape, uint64_t seed, double low, double high, bool whole);
 
-/* What a state starts from, or a constant's data. */
+/* A state's initial value, or a constant's data. */
 dense dense_initial(const trama_value *v);
 
 trama_view dense_view(const dense *d, trama_dtype dtype);

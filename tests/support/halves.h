@@ -5,10 +5,10 @@
 
 #include "trama_base.h"
 
-/* What the bits of a half mean. */
+/* The value of a half's bits. */
 double half_value(trama_dtype dtype, uint16_t bits);
 
-/* The half nearest to x, of two the one with an even last bit, as its value; what is too large is infinite. */
+/* The half nearest to x, of two the one with an even last bit, as its value; a too large x is infinite. */
 double half_round(trama_dtype dtype, double x);
 
 /* The bits of a value that half_round gave. */

@@ -292,7 +292,7 @@ static void count_message(const run *r, const walker *k, const plan_step *s, tra
     }
 }
 
-/* What a copy or sum takes from another place of the rank goes from place to place too. */
+/* A copy or sum from another place of the rank counts as traffic between places too. */
 static void count_between_places(const run *r, const walker *k, const plan_step *s, int first)
 {
     for (int i = first; i < s->n_operands; i++) {

@@ -3,7 +3,7 @@
  *
  * A rank walks its steps in order. A send copies its buffer away at once. A receive is only posted: the message comes
  * into the buffer when a later step touches a tile of it, or when the plan ends, and the rank waits there until it was
- * sent. What a step may see is what it declares: a tile that is written loses what it held, and reading an element that
+ * sent. A step sees only its declared operands: a tile that is written loses what it held, and reading an element that
  * nobody wrote is an error. So are a wait without end, a message without a receiver, and bytes that the plan does not
  * account for.
  *
@@ -36,7 +36,7 @@ int64_t box_place(const box *outer, const box *b, int64_t element);
     for (int64_t element_ = 0, all_ = box_count(b), at = 0;                                                            \
          element_ < all_ && (at = box_place(outer, b, element_), true); element_++)
 
-/* What runs, and where. */
+/* A mapped program. */
 typedef struct world {
     const trama_program *program;
     const machine *machine;

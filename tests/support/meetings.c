@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has come to which collective of a group, and what each then gets. */
+/* Arrivals at the collectives of a group, and each member's result. */
 #include "meetings.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* What kernels are given: a stream, a handle of cuBLASLt, and 4 MiB of workspace. NULL where there is no GPU. */
+/* Kernels get this: a stream, a handle of cuBLASLt, and 4 MiB of workspace. NULL where there is no GPU. */
 const gpu *on_gpu(void);
 
 /* For main: the process ends with 77 and says why where there is no GPU. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the reference ops share: elements by their global index, and the checks of boxes. */
+/* The files of the reference ops share this: elements by their global index, and the checks of boxes. */
 #ifndef REFERENCE_INSIDE_H
 #define REFERENCE_INSIDE_H
 

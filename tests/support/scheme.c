@@ -151,7 +151,7 @@ static trama_layout sliced(const change *c, int dim)
     return l;
 }
 
-/* What a process of the source receives for its slice; it sends as many messages for others. */
+/* A process of the source receives this for its slice; it sends as many messages for others. */
 static scheme to_sum(const change *c, const box *slice, int position)
 {
     int terms;
@@ -160,7 +160,7 @@ static scheme to_sum(const change *c, const box *slice, int position)
     return (scheme){.received = received * box_count(slice), .messages = 2 * received};
 }
 
-/* What a target takes of the slices that it has not; c: from the slices. */
+/* A target takes its parts of slices that it lacks; c: from the slices. */
 static scheme to_deliver(const change *c, const box *slices, int position)
 {
     box wanted = naive_box(c->to_mesh, &c->to, c->shape, position);

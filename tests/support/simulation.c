@@ -344,7 +344,7 @@ static void run_plans(simulation *s, part *ran, const wish *h)
     s->sent.messages += sent.messages;
 }
 
-/* What ends a cycle leaves out what the micro-step has done, of which it only reads state. */
+/* The end of a cycle leaves out the micro-step's nodes, of which it only reads state. */
 static void run_part(simulation *s, const trama_target *target, part *ran)
 {
     const trama_program *p = s->program;

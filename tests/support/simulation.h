@@ -44,14 +44,14 @@ void simulation_write(simulation *s, const trama_value *state, const dense *data
 
 /* A kept value, gathered from its distributed values; the caller frees. */
 dense simulation_value(simulation *s, const trama_value *value);
-/* What is wrong where it cannot be gathered, since replicas differ, say (the caller frees); NULL: nothing. */
+/* The reason why it cannot be gathered, say that replicas differ (the caller frees); NULL: it can. */
 char *simulation_disagreement(simulation *s, const trama_value *value);
 
 /* The same by a plan that reshards it, fresh or not, to a layout. Returns the bytes between ranks. */
 traffic simulation_read(simulation *s, const trama_value *value, const trama_mesh *mesh, const trama_layout *layout,
                         bool fresh, dense *result);
 
-/* What the last run sent, and the plan of a rank in it; of what ends a cycle, NULL where the run was none. */
+/* Traffic of the last run, and a rank's plan in it; the apply plan is NULL where the run was no cycle. */
 traffic simulation_traffic(const simulation *s);
 const plan *simulation_plan(const simulation *s, int rank);
 const plan *simulation_apply_plan(const simulation *s, int rank);
