@@ -24,7 +24,7 @@ typedef struct tensor {
     starpu_data_handle_t handle;
 } tensor;
 
-/* What two ranks each have a term of, and the requests that carry them. */
+/* The terms that two ranks exchange, and the requests that carry them. */
 typedef struct exchange {
     tensor own, other;
     int count, tag;

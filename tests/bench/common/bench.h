@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of the benchmark share: the clock, complaints, and the service by which tests/bench/run lets them
+/* The programs of the benchmark share this: the clock, complaints, and the service by which tests/bench/run lets them
  * work in turns. They report seconds; ratios and intervals are the script's business. */
 #ifndef BENCH_H
 #define BENCH_H
