@@ -86,7 +86,7 @@ START_TEST(looking_leaves_the_kernels_and_the_environment_alone)
 }
 END_TEST
 
-/* What an old OpenBLAS does on a CPU that it does not know. */
+/* An old OpenBLAS does this on a CPU that it does not know. */
 static void fall_back_to_prescott(void)
 {
     setenv("OPENBLAS_CORETYPE", "Prescott", 1);

@@ -51,7 +51,7 @@ START_TEST(long_runs_are_copied_from_any_address_to_any)
 }
 END_TEST
 
-/* What many terms come to: in double, in their order, rounded once. */
+/* Terms are summed in double, in their order, and rounded once. */
 static void check_terms(trama_dtype dtype, int n, size_t workspace, bool gaps)
 {
     trama_view views[41];

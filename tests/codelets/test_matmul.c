@@ -2,7 +2,7 @@
 /* Products against the triple loop in double; entries are multiples of 1/64, so that every sum here is exact. */
 #include "views.h"
 
-/* What stands in for a GPU takes its time: of the variants of a case it runs every so many, and of fewer vectors. */
+/* The stand-in for a GPU is slow: it runs every EACH_VARIANT-th variant of a case, and shorter vectors. */
 #ifdef TESTS_ON_GPU
 enum { EACH_VARIANT = 7, LENGTH = 133 };
 #else
@@ -234,7 +234,7 @@ static void run_part(const tensor *out, const tensor *x, const tensor *y, const 
     run_binary("matmul", with, &parts[0], &parts[1], &parts[2]);
 }
 
-/* What rounds: multiples of 1/64 would not. */
+/* Entries round; multiples of 1/64 do not. */
 static void roughen(tensor *t)
 {
     FOR_EACH(t, i)

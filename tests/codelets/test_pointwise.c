@@ -23,7 +23,7 @@ static double whole_over(double x, double y)
     return y == 0 ? 0 : trunc(x / y);
 }
 
-/* What an integer type keeps of a number in the range of int64. */
+/* A number in the range of int64, wrapped to an integer type. */
 static double wrapped(trama_dtype dtype, double x)
 {
     const int64_t n = trama_dtype_is_float(dtype) ? 0 : (int64_t)x;

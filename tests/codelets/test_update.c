@@ -137,7 +137,7 @@ static const trial trials[] = {
     {"lamb", {.real = {0.1, 0.9, 0.999, 1e-8}}, 3, "ta", lamb_step},
 };
 
-/* What a tensor of the trial holds of an element: w and its state; of lamb the state, w and the direction. */
+/* An element's number in tensor `state` of the trial: w, first, second; of lamb first, second, direction. */
 static double *part_of(const trial *tried, int state, element_state *s)
 {
     bool is_lamb = !strcmp(tried->op, "lamb");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one task does beyond calling kernels: sums before the calls, chunks, products that are computed into a state. */
+/* A task's work beyond calling kernels: sums before the calls, chunks, products that are computed into a state. */
 #include "views.h"
 #include "work.h"
 

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# What stands in for a GPU runs its threads one after the other.
+# The stand-in for a GPU runs its threads one after the other.
 set(TIMEOUT_test_cuda_box 300)
 set(TIMEOUT_test_cuda_ops 600)

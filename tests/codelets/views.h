@@ -185,7 +185,7 @@ static inline bool is_half(trama_dtype dtype)
     return dtype == TRAMA_BF16 || dtype == TRAMA_F16;
 }
 
-/* What a type of real numbers keeps of x, which f32 and f64 are compared with as it is. */
+/* The value of x that a type stores; f32 and f64 are compared with x as it is. */
 static inline double stored(trama_dtype dtype, double x)
 {
     return is_half(dtype) ? half_round(dtype, x) : x;
