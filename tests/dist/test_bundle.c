@@ -171,7 +171,7 @@ START_TEST(what_is_made_of_a_gradient_that_moved_is_no_part_of_its_bundle)
 }
 END_TEST
 
-/* What is sent at the end of a cycle does not wait for what is sent in each micro-step, nor the other way round. */
+/* Messages at the end of a cycle do not wait for those of each micro-step, nor the other way round. */
 START_TEST(what_ends_a_cycle_has_bundles_of_its_own)
 {
     mlp m = mlp_new("dp=2", 2, small, "sgd");

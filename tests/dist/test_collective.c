@@ -15,7 +15,7 @@ enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 /* ---- The rule ---- */
 
-/* What a place takes part in, one after the other. */
+/* Collectives of a place, one after the other. */
 typedef struct expected {
     int n;
     collective_form form[2];

@@ -190,7 +190,7 @@ static void drop_step(plan *p, const plan_step *s)
     p->steps.n--;
 }
 
-/* What is done to the plans, and what the verifier says of it. */
+/* Damages the plans; returns words of the verifier's message. */
 static const char *damage(set *s, int which)
 {
     plan *p = s->plans[1];

@@ -60,7 +60,7 @@ static void expect_value(const trama_value *v, const char *wanted)
     expect_layout(l.mesh[v->id], &l.value[v->id], wanted, v->shape.ndim, v->name);
 }
 
-/* What the op that makes v computes on. */
+/* The layout of an operand of v's op. */
 static void expect_operand(const trama_value *v, int operand, const char *wanted)
 {
     const op_layouts *op = &l.op[v->node->id];

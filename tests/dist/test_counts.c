@@ -62,7 +62,7 @@ START_TEST(data_parallel_training_reduces_each_parameter_once_a_step)
 }
 END_TEST
 
-/* 7*5 + 5 + 5*3 + 3 = 58 elements. Whoever reduces a piece gets 2 terms of it and gives it to 2: 4 M in all. */
+/* 7*5 + 5 + 5*3 + 3 = 58 elements. A process gets 2 terms of its piece and gives it to 2: 4 M in all. */
 START_TEST(pieces_that_do_not_divide_cost_no_more_in_all)
 {
     try("dp=3", 2, uneven, 4, -1, 3 * 4, 4 * 58 * 8);
@@ -129,7 +129,7 @@ END_TEST
 
 /* ---- Merged over micro-steps ---- */
 
-/* What each rank receives in a cycle: what ends it once, the rest k times; and the messages of gradients, both ways. */
+/* Each rank receives these bytes in a cycle, its end once, the rest k times; messages of gradients count both ways. */
 static void expect_cycle(simulation *s, const trama_program *program, int ranks, int k, const char *name,
                          int64_t received, int messages)
 {

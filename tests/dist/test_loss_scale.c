@@ -8,7 +8,7 @@
 #include "descent.h"
 #include "suite.h"
 
-/* What the data of each step have in one place. */
+/* Each step adds its number to one element. */
 static const double spoils[] = {0, 0, INFINITY, NAN, 0, 0, 0, 0, 0, -INFINITY, 0, 0, 0, 0};
 enum { N_STEPS = sizeof spoils / sizeof *spoils };
 

@@ -184,7 +184,7 @@ START_TEST(a_training_step_is_mapped_by_what_it_exchanges)
 }
 END_TEST
 
-/* What the plans of one step really send, by pairs of processes that are on the ranks order[process]. */
+/* The plans' real traffic of one step, by pairs of processes that are on the ranks order[process]. */
 static process_traffic *planned(const mlp *m, int batch, const machine *table, const int *order)
 {
     dense x, y;

@@ -156,7 +156,7 @@ START_TEST(the_norm_of_all_gradients_can_be_read)
 }
 END_TEST
 
-/* What a rank of a step sends, in exchanges of gradients and in bytes; max_tiles 1, one process a rank. */
+/* Messages and bytes of one step over all ranks; max_tiles 1, one process a rank. */
 static traffic traffic_of(const fit_layout *l, const trama_optimizer *o)
 {
     plain_fit plain = plain_fit_new();
@@ -322,7 +322,7 @@ END_TEST
 
 /* ---- Shape of the program, and wrong uses ---- */
 
-/* What products can add to by themselves, and nothing beside it. */
+/* Products can add to an sgd op; minimize makes no other op. */
 START_TEST(plain_sgd_is_one_op_a_parameter)
 {
     fit f = fit_new(&fit_layouts[0], TRAMA_F32);

@@ -46,7 +46,7 @@ static void mark_packing(const plan *p, int bundle, bool *marked)
         }
 }
 
-/* What a region waits for, or all of the bundle that it is in. */
+/* Marks the writers of a region, or of its whole bundle. */
 static void mark_writers(const plan *p, int at, const plan_region *region, bool *marked)
 {
     int first, last, used = plan_used_as(p, region->shard);
@@ -59,7 +59,7 @@ static void mark_writers(const plan *p, int at, const plan_region *region, bool 
         mark_writer(p, at, region->shard, tile, marked);
 }
 
-/* What is sent, and what is only copied or summed for it, found step by step. */
+/* Marks steps that write sent data, also by copies and sums, step by step. */
 static void find_sent(const plan *p, bool *sent)
 {
     for (int i = p->steps.n - 1; i >= 0; i--) {

@@ -40,7 +40,7 @@ START_TEST(random_pairs_whose_processes_share_places_keep_their_values)
 }
 END_TEST
 
-/* What a sample would be poorer without. */
+/* Traits that some samples must have. */
 typedef enum { FULL, AXES_4, WEIGHTED, MASKED, SCALAR, EMPTY, MIXED, ACROSS, N_TRAITS } trait;
 
 static unsigned kinds_of(const trama_layout *l)

@@ -19,7 +19,7 @@ static const double error = 1e-7;
 
 /* ---- Training ---- */
 
-/* What the replicas of any state or kept value disagree on first; the caller frees. NULL: nothing. */
+/* The first disagreement of replicas, of the loss or a state; the caller frees. NULL: none. */
 static char *disagreement(const mlp *m, simulation *s)
 {
     char *wrong = simulation_disagreement(s, m->loss);
@@ -291,7 +291,7 @@ static trama_target *write_moves(trama_program *p, const trama_mesh *mesh)
     return trama_target_create(p, "t", trama_max(y), trama_reshape(y, TRAMA_SHAPE(ROWS * COLUMNS)), half);
 }
 
-/* What moves on from where it was computed goes once, in its last form. */
+/* A result that is transposed goes once, in its last form. */
 static trama_target *write_move_of_tanh(trama_program *p, const trama_mesh *mesh)
 {
     return trama_target_create(p, "t", trama_transpose(trama_tanh(replicated(p, mesh)), NULL));
@@ -303,7 +303,7 @@ static trama_target *write_pieces_of_tanh(trama_program *p, const trama_mesh *me
     return trama_target_create(p, "t", trama_exp(trama_reshard(whole, mesh, "S(0)")));
 }
 
-/* What moves between two that round waits with them. */
+/* A move between two ops that round waits with them. */
 static trama_target *write_move_between(trama_program *p, const trama_mesh *mesh)
 {
     return trama_target_create(p, "t", trama_softmax(trama_transpose(trama_tanh(replicated(p, mesh)), NULL), 0));
