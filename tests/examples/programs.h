@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the examples share: running one as its user does, a scratch folder, a small data set, the main
+/* The tests of the examples share this: running one as its user does, a scratch folder, a small data set, the main
  * function. Knows the examples by their command lines alone. */
 #ifndef PROGRAMS_H
 #define PROGRAMS_H
@@ -40,7 +40,7 @@ __attribute__((format(printf, 1, 2))) static inline const outcome *run(const cha
     return &o;
 }
 
-/* What leaks is told by whole stacks, which is slow: where a program starts MPI itself, the suppressions need them. */
+/* Leaks are told by whole stacks, which is slow: where a program starts MPI itself, the suppressions need them. */
 #define WHOLE_STACKS "ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0 "
 
 /* Before a number of ranks and a program: as root, on any number of cores. */

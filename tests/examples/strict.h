@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a text is made of: values of JSON, elements of XML. */
+/* A part of a text: a value of JSON, an element of XML. */
 typedef struct strict_node {
     char kind;        /* JSON: one of {["0tfn; XML: < */
     int parent;       /* -1: none */
@@ -278,7 +278,7 @@ static inline double xml_double(const strict *s, int element, const char *name)
     return strtod(value, NULL);
 }
 
-/* What stands in an element has this part. */
+/* The content of an element has this part. */
 static inline bool xml_holds(const strict *s, int element, const char *part)
 {
     const char *text = s->text + s->nodes[element].at, *found = strstr(text, part);

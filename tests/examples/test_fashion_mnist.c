@@ -204,7 +204,7 @@ START_TEST(the_default_rates_are_those_of_the_optimizers)
 }
 END_TEST
 
-/* What optimizers compute is tried elsewhere (tests/dist, tests/tasks); here that every mesh takes every option. */
+/* Every mesh takes every option; results of optimizers are tested elsewhere (tests/dist, tests/tasks). */
 START_TEST(optimizers_schedules_and_scales_are_the_same_on_all_meshes)
 {
     static const char *const choices[] = {

@@ -8,7 +8,7 @@ enum { N = 33, HEAT_STEPS = 150 };
 
 static const double PI = 3.14159265358979323846;
 
-/* What it starts as, after a time. */
+/* The exact solution at time t. */
 static double exact(double x, double y, double t)
 {
     return exp(-2 * PI * PI * t) * sin(PI * x) * sin(PI * y) +
@@ -35,7 +35,7 @@ static double plain_error(void)
     return most;
 }
 
-/* What it prints but for the first line, which names the mesh, and the last one, which has the speed. */
+/* The output but for the first line, which names the mesh, and the last one, which has the speed. */
 static const char *middle_of(const char *text)
 {
     static char middle[1024];

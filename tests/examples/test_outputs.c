@@ -90,7 +90,7 @@ static void record_a_trace(void)
     text_of(run("TRAMA_TRACE=%s ./hello_mesh", in_scratch("trace")));
 }
 
-/* What stands before a program: those whose names begin so start MPI themselves. */
+/* Text before a program: those named embed... start MPI themselves. */
 static const char *before(const char *name)
 {
     return strncmp(name, "embed", 5) ? "" : WHOLE_STACKS;

@@ -283,7 +283,7 @@ START_TEST(a_handle_with_many_readers_costs_each_a_little)
 }
 END_TEST
 
-/* Whatever depends on whatever: the longest chain is that of a search through all of it. */
+/* Random dependencies: the longest chain is that of a search through all of them. */
 START_TEST(the_critical_path_is_that_of_the_whole_graph)
 {
     enum { JOBS = 120, DENSE = 6 };

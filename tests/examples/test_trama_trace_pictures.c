@@ -211,7 +211,7 @@ START_TEST(flows_pair_up_and_lead_from_slice_to_slice)
 }
 END_TEST
 
-/* What matters to a reader is what came last. */
+/* The last needs matter most to a reader. */
 START_TEST(of_many_needs_the_last_ones_are_shown)
 {
     model m = model_new(1, 1, 7, 0, plain_names);
