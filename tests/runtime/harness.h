@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of runtime share: a context, plain tasks on it, a log that remembers, the main function. */
+/* The tests of runtime share this: a context, plain tasks on it, a log that remembers, the main function. */
 #ifndef HARNESS_H
 #define HARNESS_H
 

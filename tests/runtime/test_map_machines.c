@@ -33,7 +33,7 @@ static hwloc_topology_t through_xml(const char *description)
     return again;
 }
 
-/* What rank r of n says of itself: nodes are dealt to ranks in blocks, or in turn. */
+/* The cards of n ranks: nodes are dealt to ranks in blocks, or in turn. */
 static node_card *cards_of(hwloc_topology_t t, int nodes, int n, bool in_turn)
 {
     node_card *cards = trama_alloc((size_t)n * sizeof *cards);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a traced context leaves on disk, and what it says where it cannot. What the events mean is tested with the
- * command that reads them. */
+/* A traced context leaves files on disk, and says where it cannot. The events' meaning is tested with the command
+ * that reads them. */
 #include <sys/stat.h>
 #include <sys/wait.h>
 
