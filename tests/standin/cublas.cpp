@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stand-in for CUDA (standin.h): cuBLASLt's products, by naive loops in double, and of cuBLAS the handle. What
- * it takes is what cuBLASLt's documentation says: column-major matrices unless they say row-major, types that go
- * together, alignments and workspace as the algorithm was asked for. What a caller gets wrong ends the process with a
+/* Of the stand-in for CUDA (standin.h): cuBLASLt's products, by naive loops in double, and of cuBLAS the handle. It
+ * takes operands as cuBLASLt's documentation says: column-major matrices unless they say row-major, types that go
+ * together, alignments and workspace as the algorithm was asked for. A caller's mistake ends the process with a
  * message. */
 #include "cublas.h"
 #include "numbers.h"

@@ -80,7 +80,7 @@ const char *place_in(memory &m, char *at, char *text, size_t room)
 
 struct sigaction before;
 
-/* What the calling thread works for: the GPUs whose memory it may touch, and what it has opened. */
+/* The calling thread's GPUs, whose memory it may touch, and the allocations that it opened. */
 thread_local unsigned allowed;
 thread_local std::vector<char *> *touched;
 
@@ -147,7 +147,7 @@ void check_fill(const char *from, const char *to, const char *where, size_t byte
             wrong("a kernel wrote right %s an allocation of %zu bytes", where, bytes);
 }
 
-/* What nobody wrote is NaN, but for the middle of large ones, which is zeros, since pages that are never touched cost
+/* New memory is NaN, but for the middle of a large block, which is zeros, since pages that are never touched cost
  * nothing. */
 void fill(char *first, size_t room)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Of the stand-in for NCCL (nccl.cpp): members of a communicator meet in memory that their processes share. Each lays
  * down what it calls and a copy of its operand; when all have, it is compared, and each takes its result from the
- * copies. Who waits for whom in this process is known, and told when nobody came for a while. */
+ * copies. Waits in this process are known, and told when nobody came for a while. */
 #include "meeting.h"
 #include "numbers.h"
 
@@ -205,7 +205,7 @@ class copy
     size_t bytes;
 };
 
-/* What another has laid down. */
+/* Another's place, mapped. */
 class seen
 {
   public:

@@ -16,7 +16,7 @@ namespace standin
 {
 enum kind { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, REDUCE, SEND, RECV };
 
-/* What one member calls. */
+/* A call of one member. */
 struct call {
     kind what;
     int rank;

@@ -17,8 +17,7 @@ struct ncclComm : member {
 
 namespace
 {
-/* What a group has collected: calls in their order, with the stream of each, and communicators that wait for members.
- */
+/* A group collects calls in their order, with the stream of each, and communicators that wait for members. */
 struct pending {
     ncclComm *comm;
     call mine;

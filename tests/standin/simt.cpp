@@ -45,7 +45,7 @@ struct lane {
     uint64_t value;
 };
 
-/* What one thread of the processor runs: a block at a time. */
+/* One thread of the processor runs one block at a time. */
 struct simulation {
     const char *kernel = "";
     void (*body)(const void *) = nullptr;

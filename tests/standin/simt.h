@@ -46,7 +46,7 @@ extern "C" void simt_order(unsigned order);
  * than a block can have. */
 void simt_run(const char *kernel, dim3 grid, dim3 block, void (*body)(const void *), const void *with);
 
-/* Who runs in the calling thread: "kernel copy, block (0,0,0), thread (3,0,0)", or "the host". */
+/* Names the calling thread: "kernel copy, block (0,0,0), thread (3,0,0)", or "the host". */
 const char *simt_where(void);
 
 template <typename F> void simt_launch(dim3 grid, dim3 block, F f)
@@ -85,7 +85,7 @@ void simt_launch_on(void *stream, const char *kernel, dim3 grid, dim3 block, F f
 
 void simt_barrier(const char *file, int line);
 
-/* What lane `from` of the warp passes as value; the lanes of the mask wait for each other. */
+/* The value of lane `from` of the warp; the lanes of the mask wait for each other. */
 uint64_t simt_exchange(unsigned mask, uint64_t value, int from, const char *file, int line);
 
 #define SIMT_WHERE const char *file = __builtin_FILE(), int line = __builtin_LINE()

@@ -42,7 +42,7 @@ bool fails(const char *what);
 /* From now on every call answers this. */
 void lose(cudaError_t why);
 
-/* What a function of the run time answers; the thread's last error follows. */
+/* The result of a function of the run time; an error becomes the last one. */
 cudaError_t answer(const std::function<cudaError_t()> &call);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */

@@ -94,7 +94,7 @@ handle handle_of(stream *s)
     wrong("a stream that does not exist, or was destroyed");
 }
 
-/* What was submitted to others, and must be done before what is now submitted to s. */
+/* Work of other streams that must be done before new work of s. */
 std::vector<std::pair<handle, uint64_t>> before(const handle &s)
 {
     std::vector<std::pair<handle, uint64_t>> others;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for cuBLASLt, against sums written down for each element: types, orders, transposes, batches,
- * epilogues; and what cuBLASLt would refuse, or would compute wrongly, ends the process. */
+/* The stand-in for cuBLASLt, against sums written down for each element: types, orders, transposes, batches,
+ * epilogues; a call that cuBLASLt would refuse or compute wrongly ends the process. */
 #include "standin.h"
 
 #include <check.h>

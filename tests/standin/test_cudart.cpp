@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for CUDA's run time: memory that only the GPU's own work can touch, copies, streams and events in
+/* The stand-in for CUDA's run time: memory that only the GPU's own work can touch, copies, streams and events in
  * their order, and failures on demand. Mistakes that a real GPU may forgive end the process. */
 #include "simt.h"
 #include "standin.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for NCCL: collective calls of several GPUs give what they should, and every mistake of order, kind,
+/* The stand-in for NCCL: collective calls of several GPUs give what they should, and every mistake of order, kind,
  * count, type, root or buffer ends the process, as does waiting for each other. */
 #include "standin.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for CUDA's threads: every thread runs once, barriers and shuffles do what CUDA's do, and what a GPU
- * would not survive is found. Kernels are written as those of codelets are, and started as they are. */
+/* The stand-in for CUDA's threads: every thread runs once, barriers and shuffles do what CUDA's do, and mistakes
+ * fatal to a GPU are found. Kernels are written as those of codelets are, and started as they are. */
 #include "simt.h"
 
 #include <check.h>
