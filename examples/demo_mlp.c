@@ -11,7 +11,7 @@
 
 enum { BATCH = 16, IN = 784, HIDDEN = 784, OUT = 10 };
 
-/* ---- What may differ ---- */
+/* ---- Variants ---- */
 
 typedef enum parallel { SINGLE, DP, MP, N_PARALLEL } parallel;
 

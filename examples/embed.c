@@ -98,7 +98,7 @@ static double largest_error(const host *h, const matrix *c, int round)
     return worst;
 }
 
-/* ---- What it defines ---- */
+/* ---- Its own op ---- */
 
 /* x / (1 + |x|), element by element; Trama fuses it with what stands before it. */
 static trama_status soft_kernel(const trama_call *call)
@@ -119,7 +119,7 @@ static const trama_op *define_soft(void)
     return op;
 }
 
-/* ---- What it hands over ---- */
+/* ---- Its arrays ---- */
 
 static trama_wrapped *wrap(trama_context *context, const char *name, const matrix *m, trama_access access)
 {

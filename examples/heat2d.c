@@ -137,7 +137,7 @@ static const trama_op_definition diffuse = {.name = "diffuse",
                                             .flops = 6,
                                             .cpu = diffuse_cpu};
 
-/* ---- What is known ---- */
+/* ---- Modes ---- */
 
 static const struct mode {
     int k, l;

@@ -132,7 +132,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-/* ---- What it prints ---- */
+/* ---- Output ---- */
 
 static void print_moves(const trama_reshard_plan *plan, int ndim)
 {

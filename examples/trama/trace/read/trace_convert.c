@@ -110,7 +110,7 @@ static void check_room(const conversion *c, int status)
     closedir(folder);
 }
 
-/* ---- What it says ---- */
+/* ---- Tool output ---- */
 
 /* "Parsing file FILE (rank 1)": the rank that the file holds is the one of its name. */
 static bool is_other_rank(const conversion *c, const char *line)

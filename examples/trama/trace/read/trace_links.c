@@ -226,7 +226,7 @@ static void walk_to(walk *w, int last)
     }
 }
 
-/* ---- What the messages carry ---- */
+/* ---- Content of messages ---- */
 
 typedef struct handle {
     int rank;
