@@ -194,7 +194,7 @@ int main(void)
 #if TRAMA_HAVE_MPI
     int provided, rank;
     MPI_Comm own;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided); /* what Trama needs on several ranks */
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided); /* Trama needs it on several ranks */
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &own);
     host h = {.communicator = &own};

@@ -354,7 +354,7 @@ static training train(const job *j, const dataset *data)
     t.shown = progress_begin(j->speaks, steps);
     t.begun = t.ended = clock_seconds();
     run_batches(&s, steps);
-    must(trama_flush(j->executable, j->m->train)); /* what the last steps gathered */
+    must(trama_flush(j->executable, j->m->train)); /* a cycle that is not full */
     end_stream(&s);
     close_log(j, t.log);
     return t;

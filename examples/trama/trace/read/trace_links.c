@@ -67,7 +67,7 @@ static double over(const walk *w, need_kind kind, int which)
                                   : w->t->messages[which].left;
 }
 
-/* Of the chain that it ends; what had to leave is in none. */
+/* Of the chain that it ends; a send is in none. */
 static double length(const walk *w, need_kind kind, int which, int chain)
 {
     if (kind == NEED_TASK)

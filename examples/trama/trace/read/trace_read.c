@@ -185,7 +185,7 @@ static void find_ends(trace *t)
         trace_note(t, "%d task%s never began", unbegun, unbegun > 1 ? "s were submitted and" : " was submitted and");
 }
 
-/* The first task begins at 0; what is submitted or sent before does so before 0. */
+/* The first task begins at 0; tasks and messages before that begin before 0. */
 static void set_zero(trace *t)
 {
     const double zero = t->began;
