@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of tasks share: a context, demands that end the whole job where a rank fails, a log that remembers,
- * what the process holds, the main function. */
+/* The tests of tasks share this: a context, demands that end the whole job where a rank fails, a log that remembers,
+ * memory of the process, the main function. */
 #ifndef HARNESS_H
 #define HARNESS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host can see of itself, taken before and after: signals, threads, cores, floating point, environment, files.
+/* A host's view of itself, taken before and after: signals, threads, cores, floating point, environment, files.
  * And a host: a pool of threads with cores of their own choice. */
 #ifndef HOSTED_H
 #define HOSTED_H
@@ -190,7 +190,7 @@ static inline void snapshot_free(snapshot *s)
 
 static const int sa_restorer = 0x04000000; /* the C library's own, on some machines */
 
-/* What holds at any time. */
+/* These hold at any time. */
 static inline void demand_undisturbed(const snapshot *a, const snapshot *b, const char *when)
 {
     for (int i = 1; i < NSIG; i++)

@@ -21,7 +21,7 @@ static inline bool on_standin(const trama_context *c)
     return standin;
 }
 
-/* What the program says when it is run with this argument and TRAMA_STANDIN_FAIL; returns what pclose does. */
+/* Runs the program with this argument and TRAMA_STANDIN_FAIL; said: its output. Returns pclose's result. */
 static inline int run_itself(const char *argument, const char *fails, char *said, size_t room)
 {
     char path[1024], command[1200];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who holds what, from the definition of a layout in the public headers alone. */
+/* Local boxes, from the definition of a layout in the public headers alone. */
 #ifndef PIECES_H
 #define PIECES_H
 
 #include "harness.h"
 
-/* Offset and extent of what a process holds of a tensor. */
+/* Offset and extent of a process's local box. */
 typedef struct piece {
     int64_t lo[TRAMA_MAX_NDIM], n[TRAMA_MAX_NDIM];
 } piece;

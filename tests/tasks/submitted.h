@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Trama hands to StarPU, counted there: the function that submits a task stands before StarPU's own, counts and
+/* Counts tasks that Trama hands to StarPU: the function that submits a task stands before StarPU's own, counts and
  * calls it. StarPU's tasks for itself do not count. Included first, after _GNU_SOURCE. */
 #ifndef SUBMITTED_H
 #define SUBMITTED_H

@@ -289,7 +289,7 @@ START_TEST(eager_optimizers_find_the_state_of_the_step_before)
 }
 END_TEST
 
-/* What leaves lies as the op made it; its gradient comes back there. */
+/* A value leaves as the op laid it out; its gradient comes back so. */
 START_TEST(gradients_come_back_from_another_mesh)
 {
     start();

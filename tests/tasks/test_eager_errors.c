@@ -115,7 +115,7 @@ START_TEST(eager_builders_that_fail_name_their_line)
 }
 END_TEST
 
-/* What a state held when it was used is gone after an update: a gradient from it is refused, not wrong. */
+/* A state's value at its use is gone after an update: a gradient from it is refused, not wrong. */
 START_TEST(a_gradient_after_an_update_is_refused)
 {
     start();

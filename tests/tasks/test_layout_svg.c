@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts drawn from C. What is in the drawings is tried where the command makes them, tests/examples. */
+/* Layouts drawn from C. The drawings' content is tested with the command, in tests/examples. */
 #include "harness.h"
 
 static trama_layout layout_of(const trama_mesh *mesh, int ndim, const char *words)

@@ -26,7 +26,7 @@ static long_run long_run_new(const char *mesh, int k)
     return r;
 }
 
-/* What is kept for later, by number. */
+/* Counts of objects kept for later. */
 typedef struct kept {
     shard_pool_state shards;
     int plans, lowerings, inputs, readers;

@@ -36,7 +36,7 @@ START_TEST(each_rank_may_be_a_context_of_its_own)
 }
 END_TEST
 
-/* Who has another colour runs another program, more often. */
+/* Each colour runs another program, color + 1 times. */
 static void run_in_groups(int color, int key)
 {
     MPI_Comm group;

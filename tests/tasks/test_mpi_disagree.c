@@ -281,7 +281,7 @@ END_TEST
 
 /* ---- Calls that are not the same ---- */
 
-/* What the calls below are made on. */
+/* The calls below share this scene. */
 typedef struct scene {
     trama_mesh *mesh;
     trama_program *p;

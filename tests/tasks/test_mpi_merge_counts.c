@@ -5,7 +5,7 @@
 
 #include "merging.h"
 
-/* What this rank submits and moves. */
+/* This rank's tasks and traffic. */
 typedef struct work_done {
     int64_t tasks, messages, bytes;
 } work_done;

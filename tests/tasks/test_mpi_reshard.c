@@ -361,7 +361,7 @@ static void demand_boxes(const pair *p, trama_executable *e, int processes)
     free(data);
 }
 
-/* What ranks gave to MPI, and what they counted themselves, since `before`. */
+/* Checks this rank's traffic in MPI, and its own count, since `before`. */
 static void demand_traffic(const pair *p, int number, const trama_traffic *planned, const wire_count *before,
                            const context_counters *counted)
 {

@@ -103,7 +103,7 @@ START_TEST(two_runs_give_the_same_bits)
 }
 END_TEST
 
-/* What crosses ranks in a step is what the plan says, and stays so. */
+/* Traffic between ranks in a step is as planned, and stays so. */
 START_TEST(a_step_moves_what_its_plan_says)
 {
     start();

@@ -12,7 +12,7 @@ static int below(int n)
     return random_to(&chance, n);
 }
 
-/* What is a rank's own affair. */
+/* A rank's own choices. */
 static uint64_t own_chance = 7;
 
 static int own_below(int n)
@@ -150,7 +150,7 @@ static void array_fill(const host_array *a, int factor)
         for_each(a, &a->pieces[i], fill_one, &(filling){a, &a->pieces[i], factor});
 }
 
-/* What is right is overwritten by what a guard is. */
+/* A correct element becomes a guard (99). */
 static void check_one(void *arg, int64_t at, int64_t number)
 {
     const filling *f = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes in and what comes out: feeding, reading, writing, printing, asking, with one rank and several processes. */
+/* Data goes in and comes out: feeding, reading, writing, printing, asking, with one rank and several processes. */
 #include "network.h"
 #include "pieces.h"
 

@@ -7,7 +7,7 @@
 #include "suite.h"
 #include "trama.h"
 
-/* Who has index i of a dim, and where in the local array: element by element, as the definition says. */
+/* The local index of index i of a dim, or -1: element by element, as the definition says. */
 static int64_t local_of(int64_t i, int64_t block, int grid, int at, int first)
 {
     int64_t local = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What StarPU-MPI hands to MPI, counted there: the functions through which it sends and receives stand before MPI's
+/* Counts messages from StarPU-MPI to MPI: the functions through which it sends and receives stand before MPI's
  * own, count and call them (MPI's profiling interface). Envelopes have a tag of their own and are counted apart. */
 #ifndef WIRE_H
 #define WIRE_H
