@@ -20,7 +20,7 @@ Row = namedtuple("Row", "name group candidate baseline kind target rate")
 Rate = namedtuple("Rate", "amount scale unit")
 
 
-# ---- What is made of two times --------------------------------------------------------------------------------------
+# ---- Figures of two times -------------------------------------------------------------------------------------------
 
 Kind = namedtuple("Kind", "unit how better digits")
 KINDS = {

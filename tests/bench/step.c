@@ -26,7 +26,7 @@ typedef struct training {
     int64_t *labels; /* [SAMPLES] */
 } training;
 
-/* ---- What is run ---- */
+/* ---- Jobs ---- */
 
 static main_job merging(const char *mesh, const char *hidden, int64_t k)
 {

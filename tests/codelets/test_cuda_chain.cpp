@@ -238,7 +238,7 @@ START_TEST(a_chain_gives_the_bits_of_its_calls)
 }
 END_TEST
 
-/* ---- What is not for one kernel ----------------------------------------------------------------- */
+/* ---- Refused chains ----------------------------------------------------------------------------- */
 
 /* relu of a, and op of that. */
 static bool is_taken(const trama_op *op, const std::vector<int64_t> &shape, trama_dtype dtype, trama_dtype last,

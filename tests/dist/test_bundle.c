@@ -190,7 +190,7 @@ START_TEST(what_ends_a_cycle_has_bundles_of_its_own)
 }
 END_TEST
 
-/* ---- What a message waits for ---- */
+/* ---- Waits of a message ---- */
 
 typedef struct held_back {
     const plan *p;

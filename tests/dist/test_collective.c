@@ -107,7 +107,7 @@ static expected rule(const change *c)
     return e;
 }
 
-/* ---- What the plans have ---- */
+/* ---- The plans ---- */
 
 static int n_collective;
 

@@ -174,7 +174,7 @@ START_TEST(a_nonlinear_op_has_its_operand_reduced)
 }
 END_TEST
 
-/* ---- What the user wrote ---- */
+/* ---- The user's layouts ---- */
 
 START_TEST(what_the_user_wrote_is_final_whole_included)
 {
@@ -304,7 +304,7 @@ START_TEST(a_reshard_brings_values_of_two_meshes_together)
 }
 END_TEST
 
-/* ---- What holds for all ---- */
+/* ---- All programs ---- */
 
 /* Splits of two annotations that meet in a chain of transposes, which pass them on and on. */
 START_TEST(the_fixed_point_ends_and_is_one)

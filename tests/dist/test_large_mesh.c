@@ -48,7 +48,7 @@ START_TEST(a_walk_comes_by_the_box_of_each_process)
 }
 END_TEST
 
-/* ---- What summaries take ---- */
+/* ---- Cost of summaries ---- */
 
 static int64_t address_space(void)
 {

@@ -81,7 +81,7 @@ static wanted plain_training(int depth, const int *size, int steps, int epochs, 
     return w;
 }
 
-/* ---- What the program wrote ---- */
+/* ---- The program's output ---- */
 
 static void check_log(const char *mesh, const wanted *w, double tolerance)
 {

@@ -201,7 +201,7 @@ START_TEST(hidden_communication_is_that_of_a_message_of_known_time)
 }
 END_TEST
 
-/* ---- What is written ---- */
+/* ---- Output ---- */
 
 static long size_of(const char *name)
 {
@@ -279,7 +279,7 @@ START_TEST(results_go_where_they_are_asked_for)
 }
 END_TEST
 
-/* ---- What an interrupted run leaves ---- */
+/* ---- Interrupted runs ---- */
 
 START_TEST(a_truncated_trace_gives_what_it_holds)
 {

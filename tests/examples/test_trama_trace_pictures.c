@@ -7,7 +7,7 @@
 #include "strict.h"
 #include "trace_models.h"
 
-/* ---- What is written ---- */
+/* ---- Output ---- */
 
 /* The caller frees. */
 static char *svg_of(const model *m, long first, long last)

@@ -48,7 +48,7 @@ void store(uint32_t type, void *to, int64_t i, double x)
         ((uint16_t *)to)[i] = type == CUDA_R_16F ? to_half(x) : to_bf16(x);
 }
 
-/* ---- What is asked for ----------------------------------------------------------------------- */
+/* ---- Requests -------------------------------------------------------------------------------- */
 
 /* A product, with what it was asked for at the time of the call. */
 struct product {

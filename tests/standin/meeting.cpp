@@ -146,7 +146,7 @@ template <typename F> bool wait_in(guard &held, const clique &c, const std::stri
     return !c.aborted;
 }
 
-/* ---- What is laid down ----------------------------------------------------------------------- */
+/* ---- Shared memory --------------------------------------------------------------------------- */
 
 int new_memory(size_t bytes)
 {

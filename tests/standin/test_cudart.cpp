@@ -45,7 +45,7 @@ static __global__ void write_at(float *to, int at)
     to[at] = 1;
 }
 
-/* ---- What works ------------------------------------------------------------------------------ */
+/* ---- Right uses ------------------------------------------------------------------------------ */
 
 static void check_round_trip(const char *async)
 {
@@ -265,7 +265,7 @@ START_TEST(what_is_to_fail_fails)
 }
 END_TEST
 
-/* ---- What ends the process ------------------------------------------------------------------- */
+/* ---- Ends of the process --------------------------------------------------------------------- */
 
 static void the_host_reads_device_memory(void)
 {

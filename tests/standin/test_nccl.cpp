@@ -102,7 +102,7 @@ template <typename T> void check_type(ncclDataType_t type)
 }
 } // namespace
 
-/* ---- What works ------------------------------------------------------------------------------ */
+/* ---- Right uses ------------------------------------------------------------------------------ */
 
 START_TEST(collective_calls_in_all_types)
 {

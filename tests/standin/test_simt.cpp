@@ -226,7 +226,7 @@ START_TEST(warps_wait_for_themselves)
 }
 END_TEST
 
-/* ---- What a GPU would not survive ------------------------------------------------------------ */
+/* ---- Mistakes fatal to a GPU ----------------------------------------------------------------- */
 
 static __global__ void some_skip_the_barrier(int n)
 {

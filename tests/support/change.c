@@ -16,7 +16,7 @@ int64_t change_window(trama_shape shape, int which)
     return windows[which % (int)(sizeof windows / sizeof *windows)];
 }
 
-/* ---- What it must cost ---- */
+/* ---- The cost ---- */
 
 static bool is_partial(const trama_layout *l, int axis)
 {

@@ -143,7 +143,7 @@ static inline void remember(void *data, trama_log_level level, const char *line)
     snprintf(r->last, sizeof r->last, "%s", line);
 }
 
-/* ---- What the process holds ---- */
+/* ---- Memory of the process ---- */
 
 static inline double seconds(void)
 {

@@ -137,7 +137,7 @@ static inline names entries_of(const char *folder, bool targets)
     return list;
 }
 
-/* ---- What a host can see of itself ---- */
+/* ---- A host's view of itself ---- */
 
 typedef struct snapshot {
     struct sigaction action[NSIG];

@@ -2,7 +2,7 @@
 /* Wrong uses of the API: each answers with its status and a message that names what and where, and changes nothing. */
 #include "harness.h"
 
-/* ---- What must still work after every mistake: s becomes s + sum(x), y = 2 x ---- */
+/* ---- Work after every mistake: s becomes s + sum(x), y = 2 x ---- */
 
 typedef struct work_left {
     trama_mesh *mesh;

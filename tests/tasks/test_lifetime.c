@@ -2,7 +2,7 @@
 /* How long values, readings, plans and programs live. */
 #include "network.h"
 
-/* ---- What lives how long ---- */
+/* ---- Lifetimes ---- */
 
 START_TEST(values_of_a_target_live_until_it_runs_again)
 {

@@ -10,7 +10,7 @@ static bool astray(void)
     return my_rank == n_ranks - 1;
 }
 
-/* ---- What is said, and said again ---- */
+/* ---- Repeated messages ---- */
 
 static char told[1024];
 

@@ -245,7 +245,7 @@ START_TEST(placements_that_a_rule_could_give_are_named)
 }
 END_TEST
 
-/* ---- What cannot be tried ---- */
+/* ---- Impossible trials ---- */
 
 static trama_status always_nan_cpu(const trama_call *call)
 {
