@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One unit is one product C = A B of matrices [n, n] through Trama. On a mesh A, B and C are split in both dims,
- * with 1/p on each of p processes, before and after; what moves between ranks moves inside the unit.
+ * with 1/p on each of p processes, before and after; messages between ranks move inside the unit.
  * Usage: matmul [--n 4096] [--dtype f32] [--mesh r=2,c=2] [--plan summary|steps] */
 #include "bench.h"
 

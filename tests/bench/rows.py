@@ -104,8 +104,8 @@ MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
 OPTIMIZED = "2048,2048"
 CG_SIZES = (8192,)
-# Key: the program's arguments. Each request that completes is held back by so many us; what that may add to a unit,
-# over the sum of these delays.
+# Key: the program's arguments. Each request that completes is held back by DELAY us; a unit grows by less than
+# OVERLAP_GROWTH of these delays.
 OVERLAPS = {"dp": ("dp", "--mesh", "dp=2"), "mp": ("mp", "--mesh", "mp=2")}
 DELAY = 1000
 OVERLAP_GROWTH = 0.2

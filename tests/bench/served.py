@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs in PyTorch share: they are served to tests/bench/run like those in C (common/bench.h)."""
+"""The programs in PyTorch share this: they are served to tests/bench/run like those in C (common/bench.h)."""
 import sys
 import time
 

@@ -106,7 +106,7 @@ START_TEST(neighbours_exchange_borders_only)
     traffic moved = simulation_traffic(both.many);
     ck_assert_int_eq(moved.bytes, (P - 1) * COLUMNS * 8);
     ck_assert_int_eq(moved.messages, P - 1);
-    for (int r = 0; r < P; r++) { /* what is not at a border is read where it lies */
+    for (int r = 0; r < P; r++) { /* only rows at a border are copied */
         const plan *of = simulation_plan(both.many, r);
         int64_t copied = 0;
         for (int i = 0; i < of->steps.n; i++)

@@ -130,7 +130,7 @@ START_TEST(a_reshape_keeps_only_splits_that_stay_boxes)
     check_op("4", trama_reshape(x, TRAMA_SHAPE(1, 6, 1, 4)), GIVEN{"[0,-1]"}, GIVEN{"[0,-1]"}, "[-1,0,-1,-1]");
     check_op("2", trama_reshape(x, TRAMA_SHAPE(4, 6)), GIVEN{"[-1,0]"}, GIVEN{"[-1,-1]"}, "[-1,-1]");
     check_op("2,3", trama_reshape(input("w", TRAMA_SHAPE(6, 4, 6, 9)), TRAMA_SHAPE(6, 6, 4, 3, 3)),
-             GIVEN{"[0,-1,-1,1]"}, GIVEN{"[0,-1,-1,1]"}, "[0,-1,-1,1,-1]"); /* what does not divide stays alone */
+             GIVEN{"[0,-1,-1,1]"}, GIVEN{"[0,-1,-1,1]"}, "[0,-1,-1,1,-1]"); /* indivisible dims stay alone */
     trama_value *fed = trama_reshape(input("fed", TRAMA_SHAPE(TRAMA_ANY, 4, 6)), TRAMA_SHAPE(1, TRAMA_ANY, 6, 4));
     check_op("2", fed, GIVEN{"[0,-1,-1]"}, GIVEN{"[0,-1,-1]"}, "[-1,0,-1,-1]");
     trama_value *any = input("any", TRAMA_SHAPE(TRAMA_ANY, 4));

@@ -37,7 +37,7 @@ START_TEST(those_that_meet_an_interval_are_found_once_each)
         interval all[MOST];
         draw_intervals(&state, &list);
         if (list.n)
-            memcpy(all, list.at, (size_t)list.n * sizeof *all); /* what is its index here */
+            memcpy(all, list.at, (size_t)list.n * sizeof *all); /* before they are sorted */
         intervals_sort(&list);
         for (int group = -1; group <= GROUPS; group++)
             for (int lo = -1; lo < LONG + 2; lo++)

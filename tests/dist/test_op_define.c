@@ -412,7 +412,7 @@ START_TEST(a_gradient_goes_through_an_op_that_has_one_and_else_is_an_error)
     trama_value *turned = trama_apply(wrong, 2, operands, NULL);
     check_error(&p, trama_gradient(trama_sum(turned), x), TRAMA_E_SHAPE, line, "gradient of f: transpose");
     trama_value *through = trama_apply(right, 2, operands, NULL);
-    check_shape(trama_gradient(trama_sum(through), x), TRAMA_SHAPE(1, 5)); /* what was repeated is added up */
+    check_shape(trama_gradient(trama_sum(through), x), TRAMA_SHAPE(1, 5)); /* repeated rows are added up */
     ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
     trama_program_destroy(&p);
     trama_op_destroy(&none);

@@ -170,7 +170,7 @@ START_TEST(a_chain_that_is_longer_than_the_rest_takes_goes_first)
             continue;
         }
         ck_assert_msg(step->priority > 0 && step->priority < last, "product %d of the chain: %d after %d", n,
-                      step->priority, last); /* what is behind it becomes less */
+                      step->priority, last); /* it falls along the chain */
         last = step->priority;
         n++;
     }

@@ -187,7 +187,7 @@ START_TEST(an_idle_context_burns_no_cores)
     context_wake(ctx); /* nothing is submitted */
     context_rest(ctx);
     ck_assert(comes_to_rest());
-    ck_assert_int_eq(shard_acquire(ctx, s, STARPU_R, "host"), TRAMA_OK); /* what the host holds needs no workers */
+    ck_assert_int_eq(shard_acquire(ctx, s, STARPU_R, "host"), TRAMA_OK); /* a shard of the host needs no workers */
     ck_assert(comes_to_rest());
     shard_release(ctx, s);
     fence_free(f);

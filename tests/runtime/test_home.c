@@ -44,7 +44,7 @@ static int start_and_stop(void)
     return context_destroy(&ctx) ? 3 : 0;
 }
 
-/* In a child, whose exit status it returns; what it says is in `said`. settings: pairs of variable and value, to NULL.
+/* In a child, whose exit status it returns; its stderr is in `said`. settings: pairs of variable and value, to NULL.
  */
 static int try_start(uid_t user, const char *const *settings, char *said, size_t room)
 {

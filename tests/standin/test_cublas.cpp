@@ -14,7 +14,7 @@
 
 namespace
 {
-/* One product; what is not set is as cuBLASLt has it. */
+/* One product; defaults are those of cuBLASLt. */
 struct job {
     cudaDataType in = CUDA_R_32F, out = CUDA_R_32F, scale = CUDA_R_32F;
     cublasComputeType_t compute = CUBLAS_COMPUTE_32F;

@@ -193,7 +193,7 @@ START_TEST(ranks_may_be_threads)
 }
 END_TEST
 
-/* Rank `rank` of two processes, with half of the GPUs; what is wrong, if anything. */
+/* Rank `rank` of two processes, with half of the GPUs; 0 where all is well. */
 static int half_of_the_ranks(int rank, const ncclUniqueId &id)
 {
     const int first = rank * GPUS / 2, end = first + GPUS / 2;

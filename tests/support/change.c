@@ -367,7 +367,7 @@ static void check_certificate(const change *c, memory *const *ranks)
         for (int i = 0; i < c->to_mesh->size; i++)
             if (c->machine->places[map_place(c->map, c->to_mesh->ids[i])].rank == r && !gets_nothing(c, i))
                 bound += 8 * change_lacking(c, i);
-        for (int e = 0; e < min_i64(1, p->exchanges.n); e++) /* what follows changes the kind of terms where they are */
+        for (int e = 0; e < min_i64(1, p->exchanges.n); e++) /* the others change the kind of terms in place */
             ck_assert_msg(p->exchanges.at[e].bound == (t.split * t.whole > 1 ? -1 : bound),
                           "%s: rank %d certifies a bound of %lld, it is %lld", change_text(c), r,
                           (long long)p->exchanges.at[e].bound, (long long)bound);

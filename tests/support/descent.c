@@ -74,7 +74,7 @@ static void plain_sgd(const trama_optimizer *o, double lr, int64_t t, plain_tens
     }
 }
 
-/* The moments after gradient g of element i; what Adam moves by. */
+/* Updates the moments by gradient g of element i; Adam's step. */
 static double plain_moments(const trama_optimizer *o, int64_t t, plain_tensor *q, int i, double g)
 {
     q->first[i] = o->beta1 * q->first[i] + (1 - o->beta1) * g;

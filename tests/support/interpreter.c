@@ -122,7 +122,7 @@ static bool lies_well(run *r, walker *k, const plan_step *s, int i)
     return fail(r, k, "takes from another memory what is no tile", &o->region);
 }
 
-/* Written tiles lose what they held; what is declared as read must have been written. */
+/* Written tiles lose their content; operands to read must have been written. */
 static bool enter_step(run *r, walker *k, const plan_step *s)
 {
     for (int i = 0; i < s->n_operands; i++) {

@@ -12,7 +12,7 @@ typedef struct micro_batches {
     int n, blocks, batch, width; /* n <= MOST_MICRO_BATCHES */
     trama_program *program;
     trama_mesh *mesh;
-    trama_target *forward; /* what leaves the last block, of each micro-batch; it needs no feed */
+    trama_target *forward; /* the last block's result of each micro-batch; it needs no feed */
 } micro_batches;
 
 /* The sizes are given; mesh "mp=2". program stays NULL where the mesh is no good; else its status says whether all is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One program on simulated ranks and on one device, step by step; what differs ends the test. */
+/* One program on simulated ranks and on one device, step by step; a difference ends the test. */
 #ifndef PAIR_H
 #define PAIR_H
 

@@ -53,7 +53,7 @@ START_TEST(eager_errors_name_the_value_that_is_meant)
 }
 END_TEST
 
-/* A builder's error stays on the program until it is cleared; what was computed can still be read, and after that used. */
+/* A builder's error stays on the program until it is cleared; its results can still be read, and after that used. */
 static void refuse_eager(int which)
 {
     trama_program *p;

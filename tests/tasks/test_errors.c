@@ -10,7 +10,7 @@ typedef struct work_left {
     trama_value *x, *s, *y, *update;
     trama_target *t;
     trama_executable *e;
-    double sum; /* what s must be */
+    double sum; /* s must be this */
 } work_left;
 
 static work_left begin(void)

@@ -83,7 +83,7 @@ static int victim(const char *fault)
 
 typedef struct job {
     pid_t pid;
-    int out; /* what it says, both streams */
+    int out; /* its output, both streams */
     size_t n;
     char said[1 << 16];
 } job;

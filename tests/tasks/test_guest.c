@@ -184,7 +184,7 @@ END_TEST
 START_TEST(the_blas_is_the_hosts_while_trama_rests)
 {
     if (suite_skips(!openblas_set_num_threads || !openblas_get_num_threads, "threads of OpenBLAS, this BLAS has none"))
-        return; /* what an OpenBLAS over OpenMP may be used for, the snapshots show */
+        return; /* the snapshots show the uses of an OpenBLAS over OpenMP */
     int before = openblas_get_num_threads();
     openblas_set_num_threads(2);
     int hosts = openblas_get_num_threads(); /* 1 where there is one core */

@@ -283,7 +283,7 @@ static void mixed_rows(const mixed *m, int n, const double (*rows)[2], double be
         all[0] += rows[i][0];
         all[1] += rows[i][1];
     }
-    if (n < 3) { /* of k; what is fed meanwhile is nothing to it */
+    if (n < 3) { /* of k; a flush uses no feed */
         must(trama_feed(m->e, m->x, (double[8]){0}, TRAMA_SHAPE(4, 2)));
         must(trama_flush(m->e, m->train));
     }

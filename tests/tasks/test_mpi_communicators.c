@@ -15,7 +15,7 @@ static void start_on(MPI_Comm communicator)
 {
     must(trama_start_mpi(&(trama_config){.max_tiles = 1}, communicator, &ctx));
     my_rank = trama_context_rank(ctx);
-    n_ranks = world; /* who fails ends the job */
+    n_ranks = world; /* a failure ends the job */
 }
 
 static void demand_bits(int program)

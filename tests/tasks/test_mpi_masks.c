@@ -5,7 +5,7 @@
 
 enum { ROWS = 5, COLUMNS = 7, COUNT = ROWS * COLUMNS };
 
-/* On four processes; who holds what: by process, the columns from and to. */
+/* On four processes; local boxes by process: the columns from and to. */
 static const struct {
     const char *mesh, *layout;
     int from[4], to[4];
