@@ -11,7 +11,7 @@ namespace
 {
 enum { NONE = -1 };
 
-/* What is made of a chain: values are the sum (0) and the result of each call (its number + 1). */
+/* The program of a chain: values are the sum (0) and the result of each call (its number + 1). */
 struct draft {
     const kernel_chain *chain;
     const trama_view *array[CHAIN_ARRAYS]; /* array 0 is what is walked */

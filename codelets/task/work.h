@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one task does, ready to run: kernels with their views. It knows no plan; tasks fills it in. */
+/* The work of one task, ready to run: kernels with their views. It knows no plan; tasks fills it in. */
 #ifndef CODELETS_WORK_H
 #define CODELETS_WORK_H
 
@@ -22,7 +22,7 @@ work_buffer work_buffer_of(const void *interface);
 
 typedef struct work work;
 
-/* What GPUs exchange at a time, each of a group having its part in it: NCCL's terms. n members; count elements. */
+/* One exchange of a group of GPUs, in NCCL's terms; each GPU has its part in it. n members; count elements. */
 typedef enum {
     COLLECTIVE_ALL_GATHER,     /* count of each, in the order of members, become n * count on each */
     COLLECTIVE_ALL_TO_ALL,     /* of n * count on each, part i goes to member i, which has part j from member j */

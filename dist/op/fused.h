@@ -11,8 +11,8 @@ typedef enum fused_kind {
     FUSED_CHAIN     /* the same of a call and all behind it, over one float type: they are one kernel of a GPU */
 } fused_kind;
 
-/* What begins at a call. Where a kernel cannot do the calls as one, this one goes alone, and the next one says what
- * begins there. */
+/* A run of calls that begins at this one. Where a kernel cannot do the calls as one, this call goes alone, and the next
+ * call says which run begins there. */
 typedef struct fused_run {
     fused_kind kind;
     int n; /* calls, this one counted; 0 of FUSED_NOT */

@@ -41,7 +41,7 @@ typedef struct target_state {
     merge_cycle cycle;
 } target_state;
 
-/* What runs of the target are submitted as: n forms from the first on. */
+/* The forms that a run of the target is submitted as: n from the first on. */
 typedef struct target_run {
     target_form *form;
     int n;
@@ -184,7 +184,7 @@ trama_status reading_start(trama_where where, const char *call, trama_executable
                            trama_reading **reading);
 /* Readings under way have ended, and know that the executable goes. */
 void readings_end(trama_executable *e);
-/* What a reading reads: its bytes, and its name. */
+/* The bytes of the value that a reading reads, and its name. */
 size_t reading_bytes(const trama_reading *reading);
 const char *reading_name(const trama_reading *reading);
 /* watch.c: what they have under way is dropped, and they know that the executable goes */

@@ -143,7 +143,7 @@ trama_status session_place(trama_executable *e, trama_value *v, const trama_mesh
 
 /* ---- Ops ---- */
 
-/* What can be had anew on any mesh: host arrays and sources without an annotation. They go where they are used. */
+/* Host arrays and sources without an annotation can be made anew on any mesh. They go where they are used. */
 static bool floats(const trama_value *v)
 {
     bool source = v->kind == VALUE_RESULT && v->node->op->n_in == 0 && !v->node->fixed;

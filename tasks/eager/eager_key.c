@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What decides a plan in eager mode: the forms of the operands, by number, and their key in the cache of plans. */
+/* The key of a plan in eager mode: the op and the forms of its operands, which are numbered. */
 #include "eager.h"
 
 #include <string.h>

@@ -40,7 +40,7 @@ void compiled_plan_clear(compiled_plan *b)
     plan_destroy(&b->plan);
 }
 
-/* What an instance imports it may have imported itself. */
+/* An instance may import a shard that its owner has imported too. */
 static struct owner owner_of(instance *in, int number)
 {
     const plan_shard *s = &in->of->plan->shards.at[number];

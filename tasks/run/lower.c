@@ -35,7 +35,7 @@ void lower_free(const instance *in, lowering *l)
 
 /* ---- Handles ---- */
 
-/* What only the calls of one task see has memory of its own on a GPU. */
+/* Values that only the calls of one task see have memory of their own on a GPU. */
 static enum starpu_data_access_mode mode_of(step_access access)
 {
     return access == ACCESS_READ ? STARPU_R : access == ACCESS_WRITE || access == ACCESS_NONE ? STARPU_W : STARPU_RW;
@@ -239,7 +239,7 @@ static void find_buffers(const lowered *l, arena *memory, size_t expected, work 
     w->buffers = buffers;
 }
 
-/* What the host owns may lie in any order, and is not for GPUs. */
+/* The host's own memory may lie in any order, and is not for GPUs. */
 static bool is_of_host(const instance *in, const plan_step *step)
 {
     for (int i = 0; i < step->n_operands; i++)

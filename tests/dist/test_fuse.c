@@ -250,7 +250,7 @@ END_TEST
 
 /* ---- Calls of one step that are done as one ---- */
 
-/* What the plan says of call i of its one step of several calls. */
+/* The answer of the plan for call i of its one step of several calls. */
 static fused_run fused_at(const plan *plan_, int i)
 {
     for (int k = 0; k < plan_->steps.n; k++)

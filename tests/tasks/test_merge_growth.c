@@ -97,7 +97,7 @@ START_TEST(a_thousand_cycles_of_any_length_hold_what_the_first_ones_held)
 }
 END_TEST
 
-/* What was merged stays, to the bit, while the plan that made it is no longer among the last ones. */
+/* Merged values stay, to the bit, while the plan that made it is no longer among the last ones. */
 static void plans_come_and_go_on(const char *mesh)
 {
     static const cycle turns[] = {
