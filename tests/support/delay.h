@@ -8,10 +8,15 @@
 #ifndef DELAY_H
 #define DELAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* From now on; 0, as at the start: no request is held back. From any thread. */
 void delay_set(int64_t us);
+
+/* Whether requests that the calling thread asks about are spared: its collective calls of Trama go on. False at the
+ * start of a thread. */
+void delay_spare_thread(bool spare);
 
 /* Requests that MPI_Test has reported as complete since the start of the process, held back or not. */
 typedef struct delay_counts {
