@@ -22,7 +22,8 @@ typedef struct cost {
 typedef struct search {
     const transfer *t;
     cost direct, best;
-    route *found; /* mesh NULL: none found yet */
+    int64_t probed; /* the most bytes that one of PROBES processes receives directly */
+    route *found;   /* mesh NULL: none found yet */
 } search;
 
 /* ---- The cost of a change ---- */
@@ -99,11 +100,10 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
 
 /* ---- The search ---- */
 
-/* Whether a route costs one of n probes too many bytes: more than twice the most of the direct change, or with sums
- * more than this most and its rounding. */
-static bool is_dearer(const transfer *t, const route *r, int n)
+/* Whether a route costs one of n probes too many bytes: more than twice `most`, the most of them in the direct change,
+ * or with sums more than this most and its rounding. */
+static bool is_dearer(const transfer *t, const route *r, int64_t most, int n)
 {
-    int64_t most = load_directly(t, n).bytes;
     return load_of_route(t, r, n).bytes > (t->reduced ? most + most / ROUNDING : 2 * most);
 }
 
@@ -114,14 +114,23 @@ static bool saves_little(const search *s, int64_t messages)
     return s->t->reduced ? 4 * messages > 3 * s->direct.messages : 2 * messages > s->direct.messages;
 }
 
+static bool is_worse(const search *s, int64_t messages, int64_t bytes)
+{
+    return s->found->mesh &&
+           (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes));
+}
+
 static void try_route(search *s, const route *r)
 {
     const transfer *t = s->t;
     route_hops hops = route_hops_of(r, t);
-    cost a = cost_of(&hops.to), b = cost_of(&hops.from);
+    cost a = cost_of(&hops.to);
+    if (a.bytes > 2 * s->direct.bytes || saves_little(s, a.messages) || is_worse(s, a.messages, a.bytes))
+        return;
+    cost b = cost_of(&hops.from);
     int64_t messages = max_i64(a.messages, b.messages), bytes = a.bytes + b.bytes;
-    if (bytes > 2 * s->direct.bytes || saves_little(s, messages) || (t->reduced && is_dearer(t, r, PROBES)) ||
-        (s->found->mesh && (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes))))
+    if (bytes > 2 * s->direct.bytes || saves_little(s, messages) || is_worse(s, messages, bytes) ||
+        (t->reduced && is_dearer(t, r, s->probed, PROBES)))
         return;
     s->best = (cost){messages, bytes, 0};
     trama_mesh *owned = s->found->owned;
@@ -129,30 +138,41 @@ static void try_route(search *s, const route *r)
     s->found->owned = owned;
 }
 
-/* Tries all placements of the axes from `axis` on; partial only where the source is. turned: later axes cut a dim
- * first. */
-static void try_layouts(search *s, route *r, int axis, bool turned)
+/* Says in which order the axes cut the dims: the earlier axis first, or the later. Returns whether any dim is cut by two
+ * axes, so that the order matters. */
+static bool order_axes(trama_layout *between, bool later_first)
+{
+    bool matters = false;
+    for (int a = 0; a < between->naxes; a++) {
+        int before = 0;
+        for (int b = 0; b < between->naxes && between->axis[a].kind == TRAMA_SPLIT; b++)
+            before += (later_first ? b > a : b < a) && between->axis[b].kind == TRAMA_SPLIT &&
+                      between->axis[b].dim == between->axis[a].dim;
+        between->axis[a].order = before;
+        matters = matters || before > 0;
+    }
+    return matters;
+}
+
+/* Tries all placements of the axes from `axis` on; partial only where the source is. later_first: of the axes that cut
+ * one dim, the later cuts it first; other layouts are left out. */
+static void try_layouts(search *s, route *r, int axis, bool later_first)
 {
     if (axis == r->mesh->ndim) {
-        for (int a = 0; a < axis; a++) {
-            r->between.axis[a].order = 0;
-            for (int b = 0; b < axis && r->between.axis[a].kind == TRAMA_SPLIT; b++)
-                r->between.axis[a].order += (turned ? b > a : b < a) && r->between.axis[b].kind == TRAMA_SPLIT &&
-                                            r->between.axis[b].dim == r->between.axis[a].dim;
-        }
-        try_route(s, r);
+        if (order_axes(&r->between, later_first) || !later_first)
+            try_route(s, r);
         return;
     }
     trama_placement *p = &r->between.axis[axis];
     *p = (trama_placement){.kind = TRAMA_REPLICATE};
-    try_layouts(s, r, axis + 1, turned);
+    try_layouts(s, r, axis + 1, later_first);
     for (int d = 0; d < s->t->whole.ndim; d++) {
         *p = (trama_placement){.kind = TRAMA_SPLIT, .dim = d};
-        try_layouts(s, r, axis + 1, turned);
+        try_layouts(s, r, axis + 1, later_first);
     }
     if (r->from_mesh == r->mesh && r->from.axis[axis].kind == TRAMA_PARTIAL) {
         *p = r->from.axis[axis];
-        try_layouts(s, r, axis + 1, turned);
+        try_layouts(s, r, axis + 1, later_first);
     }
 }
 
@@ -194,6 +214,7 @@ bool find_two_hops(const transfer *t, reshard_part within, route *found)
     s.direct = cost_of(t);
     if (!is_too_many(&s.direct, within))
         return false;
+    s.probed = t->reduced ? load_directly(t, PROBES).bytes : 0;
     try_mesh(&s, t->from_mesh);
     if (!t->one_mesh)
         try_mesh(&s, t->to_mesh);
@@ -203,7 +224,7 @@ bool find_two_hops(const transfer *t, reshard_part within, route *found)
         try_made(&s, as_square(t->to_mesh));
         try_made(&s, heads_of(t->to_mesh));
     }
-    if (found->mesh && !is_dearer(t, found, MOST_ASKED))
+    if (found->mesh && !is_dearer(t, found, load_directly(t, MOST_ASKED).bytes, MOST_ASKED))
         return true;
     trama_mesh_destroy(&found->owned);
     return false;
