@@ -18,7 +18,7 @@ void cpu_fill(const trama_call *call)
             const uint64_t at = first + (uint64_t)i, block = at / 4;                                                   \
             const philox4x32_ctr_t words = stream_words(s, block);                                                     \
             for (unsigned w = at % 4; w < 4 && i < n; w++, i++)                                                        \
-                out[i * step] = OF_REAL_##dtype(uniform_of(s, words.v[w]));                                            \
+                out[i * step] = OF_REAL(dtype, uniform_of(s, words.v[w]));                                            \
         }                                                                                                              \
     }
 EACH_DTYPE(UNIFORM_RUN, )

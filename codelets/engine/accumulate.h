@@ -8,7 +8,7 @@
 
 #include "loop.h"
 
-#define STEP_SUM(dtype, acc, x) ((acc) + (SUM_##dtype)(x))
+#define STEP_SUM(dtype, acc, x) ((acc) + (SUM(dtype))(x))
 #define STEP_TOTAL(dtype, acc, x) ((acc) + (x)) /* of accumulators */
 #define STEP_SQUARE(dtype, acc, x) ((acc) + (double)(x) * (double)(x))
 #define STEP_MAX(dtype, acc, x) MAXIMUM(dtype, acc, x)
@@ -23,10 +23,10 @@
             if (step == 1) {                                                                                           \
                 INDEPENDENT                                                                                            \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    acc[j] = STEP(dtype, acc[j], LOAD_##dtype(x[j]));                                                  \
+                    acc[j] = STEP(dtype, acc[j], LOAD(dtype, x[j]));                                                  \
             } else {                                                                                                   \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    acc[j] = STEP(dtype, acc[j], LOAD_##dtype(x[j * step]));                                           \
+                    acc[j] = STEP(dtype, acc[j], LOAD(dtype, x[j * step]));                                           \
             }                                                                                                          \
         }                                                                                                              \
     }
@@ -42,9 +42,9 @@ enum { LANES = 16 };
         if (step == 1)                                                                                                 \
             for (; i + LANES <= n; i += LANES)                                                                         \
                 _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[j] =                                       \
-                    STEP(dtype, acc[j], LOAD_##dtype(x[i + j]));                                                       \
+                    STEP(dtype, acc[j], LOAD(dtype, x[i + j]));                                                       \
         for (; i < n; i++)                                                                                             \
-            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD_##dtype(x[i * step]));                                   \
+            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                   \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }                                                                                                                  \
     static ACC name##_joined_##dtype(ACC *lane)                                                                        \

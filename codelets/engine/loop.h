@@ -45,7 +45,7 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         const NUMBER_##dtype x = X, y = Y;                                                                             \
         (void)y;                                                                                                       \
-        OUT = STORE_##dtype(EXPANDED(VALUE, name, COMPUTE_##dtype, x, y, with));                                       \
+        OUT = STORE(dtype, EXPANDED(VALUE, name, COMPUTE_##dtype, x, y, with));                                       \
     }
 
 #define UNARY_ROW(dtype, type, name, VALUE)                                                                            \
@@ -55,9 +55,9 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
         const type *a = data[1];                                                                                       \
         (void)with;                                                                                                    \
         if (step[0] == 1 && step[1] == 1) {                                                                            \
-            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i]), 0, out[i])                                                \
+            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i]), 0, out[i])                                                \
         } else {                                                                                                       \
-            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i * step[1]]), 0, out[i * step[0]])                            \
+            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i * step[1]]), 0, out[i * step[0]])                            \
         }                                                                                                              \
     }
 
@@ -66,16 +66,16 @@ void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], con
     {                                                                                                                  \
         type *out = data[0];                                                                                           \
         const type *a = data[1], *b = data[2];                                                                         \
-        const NUMBER_##dtype a0 = LOAD_##dtype(*a), b0 = LOAD_##dtype(*b);                                             \
+        const NUMBER_##dtype a0 = LOAD(dtype, *a), b0 = LOAD(dtype, *b);                                             \
         (void)with;                                                                                                    \
         if (step[0] == 1 && step[1] == 1 && step[2] == 1) {                                                            \
-            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i]), LOAD_##dtype(b[i]), out[i])                               \
+            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i]), LOAD(dtype, b[i]), out[i])                               \
         } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {                                                     \
-            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i]), b0, out[i])                                               \
+            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i]), b0, out[i])                                               \
         } else if (step[0] == 1 && step[1] == 0 && step[2] == 1) {                                                     \
-            ROW_LOOP(VALUE, name, dtype, a0, LOAD_##dtype(b[i]), out[i])                                               \
+            ROW_LOOP(VALUE, name, dtype, a0, LOAD(dtype, b[i]), out[i])                                               \
         } else {                                                                                                       \
-            ROW_LOOP(VALUE, name, dtype, LOAD_##dtype(a[i * step[1]]), LOAD_##dtype(b[i * step[2]]), out[i * step[0]]) \
+            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i * step[1]]), LOAD(dtype, b[i * step[2]]), out[i * step[0]]) \
         }                                                                                                              \
     }
 

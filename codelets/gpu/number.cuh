@@ -11,26 +11,26 @@ template <typename T> struct of;
 #define OF_TYPE(dtype, type, unused)                                                                                   \
     template <> struct of<type> {                                                                                      \
         typedef NUMBER_##dtype number;                                                                                 \
-        typedef SUM_##dtype sum;                                                                                       \
+        typedef SUM(dtype) sum;                                                                                       \
         static __device__ inline number load(type x)                                                                   \
         {                                                                                                              \
-            return LOAD_##dtype(x);                                                                                    \
+            return LOAD(dtype, x);                                                                                    \
         }                                                                                                              \
         template <typename X> static __device__ inline type store(X x)                                                 \
         {                                                                                                              \
-            return STORE_##dtype(x);                                                                                   \
+            return STORE(dtype, x);                                                                                   \
         }                                                                                                              \
         static TRAMA_HOST_DEVICE inline type real(double x)                                                            \
         {                                                                                                              \
-            return OF_REAL_##dtype(x);                                                                                 \
+            return OF_REAL(dtype, x);                                                                                 \
         }                                                                                                              \
         static __device__ inline type divided(sum x, double divisor)                                                   \
         {                                                                                                              \
-            return DIVIDED_##dtype(x, divisor);                                                                        \
+            return QUOTIENT(dtype, x, divisor);                                                                        \
         }                                                                                                              \
         template <typename X> static __device__ inline type scaled(X x, double scale)                                  \
         {                                                                                                              \
-            return SCALED_##dtype(x, scale);                                                                           \
+            return SCALED(dtype, x, scale);                                                                           \
         }                                                                                                              \
         static __device__ inline number lowest()                                                                       \
         {                                                                                                              \
@@ -42,7 +42,7 @@ template <typename T> struct of;
         }                                                                                                              \
         static __device__ inline bool is_nan(number x)                                                                 \
         {                                                                                                              \
-            return IS_NAN_##dtype(x);                                                                                  \
+            return IS_NAN(dtype, x);                                                                                  \
         }                                                                                                              \
         static __device__ inline number larger(number a, number b)                                                     \
         {                                                                                                              \
@@ -72,6 +72,7 @@ EACH_DTYPE(OF_TYPE, )
         f(type());                                                                                                     \
         break;
 WITH_TYPE(with_dtype, EACH_DTYPE)
+WITH_TYPE(with_number, EACH_NUMBER)
 WITH_TYPE(with_float, EACH_FLOAT)
 
 /* Neighbours that are read and written at once. */

@@ -13,8 +13,8 @@
         if (step[0] == 1 && step[1] == 1)                                                                              \
             INDEPENDENT                                                                                                \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i] = CAST(out_dtype, out_type, dtype, a[i]);                                                           \
-        else for (int64_t i = 0; i < n; i++) out[i * step[0]] = CAST(out_dtype, out_type, dtype, a[i * step[1]]);      \
+            out[i] = CAST(out_dtype, dtype, a[i]);                                                           \
+        else for (int64_t i = 0; i < n; i++) out[i * step[0]] = CAST(out_dtype, dtype, a[i * step[1]]);      \
     }
 #define CAST_ROWS(dtype, text, type) EACH_DTYPE(CAST_ROW, dtype, type)
 TRAMA_DTYPE_LIST(CAST_ROWS)

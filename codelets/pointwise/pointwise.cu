@@ -10,7 +10,7 @@ template <typename O, typename T> struct cast_formula;
         static constexpr int operands = 1;                                                                             \
         static __device__ inline out_type of(const type *x, const double *)                                            \
         {                                                                                                              \
-            return CAST(out_dtype, out_type, dtype, x[0]);                                                             \
+            return CAST(out_dtype, dtype, x[0]);                                                             \
         }                                                                                                              \
     };
 #define CAST_FORMULAS(dtype, text, type) EACH_DTYPE(CAST_FORMULA, dtype, type)

@@ -62,10 +62,10 @@ void cpu_schedule(const trama_call *call)
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         NUMBER_##dtype element[n_arrays];                                                                              \
         for (int a = n_results; a < (n_arrays); a++)                                                                   \
-            element[a] = LOAD_##dtype(AT);                                                                             \
+            element[a] = LOAD(dtype, AT);                                                                             \
         EXPANDED(ELEMENT, COMPUTE_##dtype, NUMBER_##dtype, UPDATE_AT)                                                  \
         for (int a = 0; a < (n_results); a++)                                                                          \
-            AT = STORE_##dtype(element[a]);                                                                            \
+            AT = STORE(dtype, element[a]);                                                                            \
     }
 #define UPDATE_AT(a) element[a]
 #define UPDATE_ROWS(EACH, name, n_results, n_tensors, ELEMENT)                                                         \

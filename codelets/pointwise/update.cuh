@@ -53,7 +53,7 @@ static __device__ inline double real_at(trama_dtype dtype, const void *at)
     switch (dtype) {
 #define REAL_CASE(name, type, unused)                                                                                  \
     case name:                                                                                                         \
-        return (double)LOAD_##name(*(const type *)at);
+        return (double)LOAD(name, *(const type *)at);
         EACH_DTYPE(REAL_CASE, )
 #undef REAL_CASE
     default:

@@ -14,8 +14,8 @@
 
 #define DECLARE_ROW(dtype, type, name) static loop_row name##_##dtype;
 
-EACH_DTYPE(DECLARE_ROW, product)
-static loop_row *const product_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, product)};
+EACH_NUMBER(DECLARE_ROW, product)
+static loop_row *const product_rows[TRAMA_N_DTYPES] = {EACH_NUMBER(ROW_ENTRY, product)};
 
 static void multiply(const trama_call *call, double alpha, double beta);
 
@@ -161,7 +161,8 @@ bool product_is_one(const product *p, int64_t n, const int64_t *step, product *w
         for (int64_t i = 0; i < p->m; i++)                                                                             \
             plain_row_##dtype(p, out + i * p->row[0], x + i * p->row[1], y);                                           \
     }
-EACH_NUMBER(PLAIN_PRODUCT, )
+EACH_REAL(PLAIN_PRODUCT, )
+EACH_INTEGER(PLAIN_PRODUCT, )
 
 #define PLAIN_ROW(dtype, type, unused)                                                                                 \
     ROW_SIGNATURE(product_##dtype)                                                                                     \
@@ -265,10 +266,10 @@ enum { BLOCK = 1024, TERMS = 512, HALF_BYTES = 2 };
         type *out = data[0];                                                                                           \
         if (p->beta == 0)                                                                                              \
             for (int64_t i = 0; i < n; i++)                                                                            \
-                out[i * step[0]] = STORE_##dtype(alpha * sum[i * step[1]]);                                            \
+                out[i * step[0]] = STORE(dtype, alpha * sum[i * step[1]]);                                            \
         else                                                                                                           \
             for (int64_t i = 0; i < n; i++)                                                                            \
-                out[i * step[0]] = STORE_##dtype(alpha * sum[i * step[1]] + LOAD_##dtype(out[i * step[0]]));           \
+                out[i * step[0]] = STORE(dtype, alpha * sum[i * step[1]] + LOAD(dtype, out[i * step[0]]));           \
     }
 EACH_HALF(HALF_STORE, )
 static loop_row *const half_store_rows[TRAMA_N_DTYPES] = {EACH_HALF(ROW_ENTRY, half_store)};

@@ -72,7 +72,8 @@ template <typename T> struct wrapped;
     template <> struct wrapped<type> {                                                                                 \
         typedef WRAP_##dtype number;                                                                                   \
     };
-EACH_NUMBER(WRAPPED, )
+EACH_REAL(WRAPPED, )
+EACH_INTEGER(WRAPPED, )
 template <> struct wrapped<trama_bf16> {
     typedef float number;
 };
@@ -124,7 +125,7 @@ static void multiply_plainly(const product *p, trama_dtype dtype, const grid_wal
 {
     tiled_product t = {*p, divisor_of((p->n + TILE - 1) / TILE), divisor_of((p->m + TILE - 1) / TILE), batch};
     const unsigned tiles = (unsigned)(t.across.by * t.down.by * batch.count);
-    with_dtype(dtype,
+    with_number(dtype,
                [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
 }
 

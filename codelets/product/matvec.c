@@ -29,10 +29,10 @@ static double joined(double *lane)
         for (; l + LANES <= k; l += LANES)                                                                             \
             _Pragma("GCC unroll 4") for (int r = 0; r < n; r++)                                                        \
                 _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[r][j] +=                                   \
-                (double)LOAD_##dtype(x[r * row + l + j]) * (double)LOAD_##dtype(y[l + j]);                             \
+                (double)LOAD(dtype, x[r * row + l + j]) * (double)LOAD(dtype, y[l + j]);                             \
         for (; l < k; l++)                                                                                             \
             for (int r = 0; r < n; r++)                                                                                \
-                acc[r][l % LANES] += (double)LOAD_##dtype(x[r * row + l]) * (double)LOAD_##dtype(y[l]);                \
+                acc[r][l % LANES] += (double)LOAD(dtype, x[r * row + l]) * (double)LOAD(dtype, y[l]);                \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }
 
@@ -41,7 +41,7 @@ static double joined(double *lane)
     for (int64_t i = 0; i < m; i++) {                                                                                  \
         double sum = acc[i];                                                                                           \
         _Pragma("GCC unroll 8") for (int t = 0; t < n; t++) sum +=                                                     \
-            (double)LOAD_##dtype(x[ROW + t * column]) * (double)LOAD_##dtype(y[t]);                                    \
+            (double)LOAD(dtype, x[ROW + t * column]) * (double)LOAD(dtype, y[t]);                                    \
         acc[i] = sum;                                                                                                  \
     }
 
@@ -63,7 +63,7 @@ static double joined(double *lane)
     ADD_TERMS(dtype, type, add_terms_##dtype, TERMS)                                                                   \
     static void put_##dtype(const matvec *p, type *out, double sum)                                                    \
     {                                                                                                                  \
-        *out = OF_REAL_##dtype(p->beta == 0 ? p->alpha * sum : p->alpha * sum + (double)LOAD_##dtype(*out));           \
+        *out = OF_REAL(dtype, p->beta == 0 ? p->alpha * sum : p->alpha * sum + (double)LOAD(dtype, *out));           \
     }                                                                                                                  \
     static void by_rows_##dtype(const matvec *p, type *out, const type *x, const type *y)                              \
     {                                                                                                                  \

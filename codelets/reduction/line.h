@@ -32,7 +32,7 @@
             return name##_joined_##dtype(lane);                                                                        \
         }                                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            all = STEP(dtype, all, LOAD_##dtype(x[i * step]));                                                         \
+            all = STEP(dtype, all, LOAD(dtype, x[i * step]));                                                         \
         return all;                                                                                                    \
     }
 #define LINE_MAX(dtype, type, unused) LINE_FOLD(dtype, type, max, NUMBER_##dtype, LOWEST_##dtype, STEP_MAX, STEP_MAX)
@@ -51,7 +51,7 @@ enum { LINE_BLOCK = 16 * LANES };
     {                                                                                                                  \
         const int64_t m = left < LINE_BLOCK ? left : LINE_BLOCK, full = (m + LANES - 1) / LANES * LANES;               \
         for (int64_t j = 0; j < m; j++)                                                                                \
-            terms[j] = LOAD_##dtype(z[j * step]);                                                                      \
+            terms[j] = LOAD(dtype, z[j * step]);                                                                      \
         for (int64_t j = m; j < full; j++)                                                                             \
             terms[j] = LOWEST_##dtype;                                                                                 \
         EXPANDED(EXP_TERMS, COMPUTE_##dtype)(full, terms, 1, terms, 1, top);                                           \

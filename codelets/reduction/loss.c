@@ -31,7 +31,7 @@ static int64_t label_at(const trama_view *labels, int64_t i)
             if (label < 0 || label >= z->extent[1])                                                                    \
                 return NAN;                                                                                            \
             loss += log(exp_sum_##dtype(row, z->stride[1], z->extent[1], &top));                                       \
-            loss += (double)top - LOAD_##dtype(row[label * z->stride[1]]);                                             \
+            loss += (double)top - LOAD(dtype, row[label * z->stride[1]]);                                             \
         }                                                                                                              \
         return loss;                                                                                                   \
     }
@@ -39,7 +39,7 @@ EACH_FLOAT(LOSS, )
 
 #define LOSS_CASE(dtype, type, unused)                                                                                 \
     case dtype:                                                                                                        \
-        *(type *)call->out[0].data = OF_REAL_##dtype(loss_##dtype(z, labels) / batch);                                 \
+        *(type *)call->out[0].data = OF_REAL(dtype, loss_##dtype(z, labels) / batch);                                 \
         break;
 
 void cpu_cross_entropy(const trama_call *call)
@@ -63,14 +63,14 @@ void cpu_cross_entropy(const trama_call *call)
         for (int64_t from = 0; from < n; from += LINE_BLOCK) {                                                         \
             exp_block_##dtype(terms, row + from * step, step, n - from, top);                                          \
             for (int64_t j = from; j < n && j < from + LINE_BLOCK; j++)                                                \
-                to[j * to_step] = OF_REAL_##dtype(factor * terms[j - from] - (j == label ? g : 0));                    \
+                to[j * to_step] = OF_REAL(dtype, factor * terms[j - from] - (j == label ? g : 0));                    \
         }                                                                                                              \
     }                                                                                                                  \
     static void loss_grad_##dtype(const trama_call *call)                                                              \
     {                                                                                                                  \
         const trama_view *z = &call->in[0], *out = &call->out[0];                                                      \
         const int64_t n = z->extent[1];                                                                                \
-        const double g = LOAD_##dtype(*(const type *)call->in[2].data) / (double)z->global[0];                         \
+        const double g = LOAD(dtype, *(const type *)call->in[2].data) / (double)z->global[0];                         \
         for (int64_t i = 0; i < z->extent[0]; i++) {                                                                   \
             const type *row = (const type *)z->data + i * z->stride[0];                                                \
             const int64_t label = label_at(&call->in[1], i);                                                           \

@@ -105,9 +105,9 @@ double reduced_count(const trama_call *call)
     LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                                   \
     INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                               \
     OUTER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)
-#define DIVIDED(dtype, x, divisor) DIVIDED_##dtype(x, divisor)
+#define DIVIDED(dtype, x, divisor) QUOTIENT(dtype, x, divisor)
 #define AS_IT_IS(dtype, x, divisor) (x)
-#define SUM_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, SUM_##dtype, 0, STEP_SUM, STEP_TOTAL, type, DIVIDED)
+#define SUM_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, SUM(dtype), 0, STEP_SUM, STEP_TOTAL, type, DIVIDED)
 #define SQUARE_ROWS(dtype, type, name)                                                                                 \
     REDUCE_ROWS(dtype, type, name, double, 0, STEP_SQUARE, STEP_TOTAL, double, AS_IT_IS)
 #define MAX_ROWS(dtype, type, name)                                                                                    \
@@ -183,9 +183,9 @@ void cpu_mean(const trama_call *call)
             const type *x = (const type *)data[1] + i * step[1];                                                       \
             int64_t best = 0;                                                                                          \
             for (int64_t j = 1; j < r->extent[0]; j++) {                                                               \
-                const NUMBER_##dtype new = LOAD_##dtype(x[j * r->stride[0]]);                                          \
-                const NUMBER_##dtype old = LOAD_##dtype(x[best * r->stride[0]]);                                       \
-                if (new > old || (IS_NAN_##dtype(new) && !IS_NAN_##dtype(old)))                                        \
+                const NUMBER_##dtype new = LOAD(dtype, x[j * r->stride[0]]);                                          \
+                const NUMBER_##dtype old = LOAD(dtype, x[best * r->stride[0]]);                                       \
+                if (new > old || (IS_NAN(dtype, new) && !IS_NAN(dtype, old)))                                        \
                     best = j;                                                                                          \
             }                                                                                                          \
             ((int64_t *)data[0])[i * step[0]] = best;                                                                  \
@@ -206,8 +206,8 @@ void cpu_argmax(const trama_call *call)
 
 /* ---- expand ------------------------------------------------------------------------------------- */
 
-#define QUOTIENT(name, dtype, x, y, with) DIVIDED_##dtype(x, *(const double *)(with))
-ROWS(UNARY_ROW, EACH_DTYPE, quotient, QUOTIENT)
+#define DIVIDED_ROW(name, dtype, x, y, with) QUOTIENT(dtype, x, *(const double *)(with))
+ROWS(UNARY_ROW, EACH_DTYPE, quotient, DIVIDED_ROW)
 
 static double global_count(const trama_view *view)
 {

@@ -31,7 +31,7 @@ typedef struct line {
         for (int64_t from = 0; from < l->n; from += LINE_BLOCK) {                                                      \
             const int64_t m = exp_block_##dtype(terms, x + from * l->step[1], l->step[1], l->n - from, top);           \
             for (int64_t j = 0; j < m; j++)                                                                            \
-                y[(from + j) * l->step[0]] = OF_REAL_##dtype(terms[j] * factor);                                       \
+                y[(from + j) * l->step[0]] = OF_REAL(dtype, terms[j] * factor);                                       \
         }                                                                                                              \
     }
 
@@ -52,12 +52,12 @@ static loop_row *const softmax_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, sof
     {                                                                                                                  \
         double lane[LANES] = {0};                                                                                      \
         for (int64_t i = 0; i < l->n; i++)                                                                             \
-            lane[i % LANES] += (double)LOAD_##dtype(g[i * l->step[1]]) * LOAD_##dtype(y[i * l->step[2]]);              \
+            lane[i % LANES] += (double)LOAD(dtype, g[i * l->step[1]]) * LOAD(dtype, y[i * l->step[2]]);              \
         const double sum = sum_joined_##dtype(lane);                                                                   \
         INDEPENDENT                                                                                                    \
         for (int64_t i = 0; i < l->n; i++)                                                                             \
             out[i * l->step[0]] =                                                                                      \
-                OF_REAL_##dtype(LOAD_##dtype(y[i * l->step[2]]) * (LOAD_##dtype(g[i * l->step[1]]) - sum));            \
+                OF_REAL(dtype, LOAD(dtype, y[i * l->step[2]]) * (LOAD(dtype, g[i * l->step[1]]) - sum));            \
     }                                                                                                                  \
     ROW_SIGNATURE(softmax_grad_##dtype)                                                                                \
     {                                                                                                                  \

@@ -15,9 +15,10 @@ static const char *const names[] = {[COLLECTIVE_ALL_GATHER] = "all-gather",
                                     [COLLECTIVE_BROADCAST] = "broadcast",
                                     [COLLECTIVE_REDUCE_SCATTER] = "reduce-scatter",
                                     [COLLECTIVE_ALL_REDUCE] = "all-reduce"};
-static const ncclDataType_t types[TRAMA_N_DTYPES] = {
+static const ncclDataType_t types[TRAMA_N_DTYPES] = { /* of 16-bit integers, which NCCL does not sum, their bytes */
     [TRAMA_F32] = ncclFloat32, [TRAMA_F64] = ncclFloat64,   [TRAMA_I32] = ncclInt32, [TRAMA_I64] = ncclInt64,
-    [TRAMA_U8] = ncclUint8,    [TRAMA_BF16] = ncclBfloat16, [TRAMA_F16] = ncclHalf};
+    [TRAMA_U8] = ncclUint8,    [TRAMA_BF16] = ncclBfloat16, [TRAMA_F16] = ncclHalf,   [TRAMA_BOOL] = ncclUint8,
+    [TRAMA_I8] = ncclInt8,     [TRAMA_U32] = ncclUint32,    [TRAMA_U64] = ncclUint64};
 static const ncclRedOp_t operations[] = {[COMBINE_SUM] = ncclSum, [COMBINE_MAX] = ncclMax, [COMBINE_MIN] = ncclMin};
 
 /* One call of NCCL. */

@@ -74,6 +74,7 @@ trama_status text_give(text *t, const char *call, char **out);
 
 /* Reads element `at` of an array as a double, and writes x there. The type must hold x; 16-bit types round it. */
 double element_of(trama_dtype dtype, const void *data, int64_t at);
+int64_t element_integer(trama_dtype dtype, const void *data, int64_t at); /* of an integer or bool; u64 by its bits */
 void element_set(trama_dtype dtype, void *data, int64_t at, double x);
 
 /* Adds "[64,any,3]". */

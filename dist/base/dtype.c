@@ -5,13 +5,24 @@
 
 #include "base.h"
 
-enum { FLOATS = 1 << TRAMA_F32 | 1 << TRAMA_F64 | 1 << TRAMA_BF16 | 1 << TRAMA_F16 };
-
 static const struct {
     const char *name;
     size_t size;
+    trama_dtype_kind kind;
 } types[] = {
-#define TYPE_ROW(dtype, text, type) [dtype] = {text, sizeof(type)},
+#define KIND_OF(type)                                                                                                  \
+    _Generic((type){0},                                                                                                \
+        bool: TRAMA_KIND_BOOL,                                                                                         \
+        int8_t: TRAMA_KIND_SIGNED,                                                                                     \
+        int16_t: TRAMA_KIND_SIGNED,                                                                                    \
+        int32_t: TRAMA_KIND_SIGNED,                                                                                    \
+        int64_t: TRAMA_KIND_SIGNED,                                                                                    \
+        uint8_t: TRAMA_KIND_UNSIGNED,                                                                                  \
+        uint16_t: TRAMA_KIND_UNSIGNED,                                                                                 \
+        uint32_t: TRAMA_KIND_UNSIGNED,                                                                                 \
+        uint64_t: TRAMA_KIND_UNSIGNED,                                                                                 \
+        default: TRAMA_KIND_FLOAT)
+#define TYPE_ROW(dtype, text, type) [dtype] = {text, sizeof(type), KIND_OF(type)},
     TRAMA_DTYPE_LIST(TYPE_ROW)
 #undef TYPE_ROW
 };
@@ -31,9 +42,19 @@ const char *trama_dtype_name(trama_dtype dtype)
     return is_known(dtype) ? types[dtype].name : "(unknown)";
 }
 
+trama_dtype_kind trama_dtype_kind_of(trama_dtype dtype)
+{
+    return is_known(dtype) ? types[dtype].kind : (trama_dtype_kind)0;
+}
+
 bool trama_dtype_is_float(trama_dtype dtype)
 {
-    return is_known(dtype) && (FLOATS >> dtype & 1);
+    return trama_dtype_kind_of(dtype) == TRAMA_KIND_FLOAT;
+}
+
+bool trama_dtype_is_integer(trama_dtype dtype)
+{
+    return trama_dtype_kind_of(dtype) & (TRAMA_KIND_SIGNED | TRAMA_KIND_UNSIGNED);
 }
 
 static double float_of_bf16(trama_bf16 x)
@@ -65,6 +86,44 @@ double element_of(trama_dtype dtype, const void *data, int64_t at)
 #undef GET
     default:
         return NAN;
+    }
+}
+
+static int64_t integer_of_double(double x)
+{
+    return (int64_t)x;
+}
+
+static int64_t integer_of_bf16(trama_bf16 x)
+{
+    return (int64_t)trama_float_of_bf16(x);
+}
+
+static int64_t integer_of_f16(trama_f16 x)
+{
+    return (int64_t)trama_float_of_f16(x);
+}
+
+static int64_t integer(int64_t x)
+{
+    return x;
+}
+
+int64_t element_integer(trama_dtype dtype, const void *data, int64_t at)
+{
+    switch (dtype) {
+#define GET(name, text, type)                                                                                          \
+    case name:                                                                                                         \
+        return _Generic((type){0},                                                                                     \
+            trama_bf16: integer_of_bf16,                                                                               \
+            trama_f16: integer_of_f16,                                                                                 \
+            float: integer_of_double,                                                                                  \
+            double: integer_of_double,                                                                                 \
+            default: integer)(((const type *)data)[at]);
+        TRAMA_DTYPE_LIST(GET)
+#undef GET
+    default:
+        return 0;
     }
 }
 

@@ -108,7 +108,8 @@ const char *trama_version(void);
 /* ---- Element types ----------------------------------------------------------------------- */
 
 /* Every element type with its name and its C type. The 16-bit types (trama_half.h) are for storage: ops compute on them
- * in f32, sums of many terms in f64, and round once, to nearest even, when they store the result. */
+ * in f32, sums of many terms in f64, and round once, to nearest even, when they store the result. A bool is 1 or 0 in
+ * one byte; memory with other bytes is not valid. */
 #define TRAMA_DTYPE_LIST(X)                                                                                            \
     X(TRAMA_F32, "f32", float)                                                                                         \
     X(TRAMA_F64, "f64", double)                                                                                        \
@@ -116,7 +117,13 @@ const char *trama_version(void);
     X(TRAMA_I64, "i64", int64_t)                                                                                       \
     X(TRAMA_U8, "u8", uint8_t)                                                                                         \
     X(TRAMA_BF16, "bf16", trama_bf16)                                                                                  \
-    X(TRAMA_F16, "f16", trama_f16)
+    X(TRAMA_F16, "f16", trama_f16)                                                                                     \
+    X(TRAMA_BOOL, "bool", bool)                                                                                        \
+    X(TRAMA_I8, "i8", int8_t)                                                                                          \
+    X(TRAMA_I16, "i16", int16_t)                                                                                       \
+    X(TRAMA_U16, "u16", uint16_t)                                                                                      \
+    X(TRAMA_U32, "u32", uint32_t)                                                                                      \
+    X(TRAMA_U64, "u64", uint64_t)
 
 /* The type of a tensor's elements. */
 typedef enum trama_dtype {
@@ -129,6 +136,15 @@ typedef enum trama_dtype {
 size_t trama_dtype_size(trama_dtype dtype);      /* bytes of one element; 0 for an invalid dtype */
 const char *trama_dtype_name(trama_dtype dtype); /* the name, as "f32"; "(unknown)" for an invalid dtype */
 bool trama_dtype_is_float(trama_dtype dtype);    /* whether it is f32, f64, bf16 or f16 */
+bool trama_dtype_is_integer(trama_dtype dtype);  /* whether it is a signed or an unsigned integer; bool is none */
+/* The kinds of element types. */
+typedef enum trama_dtype_kind {
+    TRAMA_KIND_BOOL = 1,     /* bool */
+    TRAMA_KIND_SIGNED = 2,   /* i8, i16, i32, i64 */
+    TRAMA_KIND_UNSIGNED = 4, /* u8, u16, u32, u64 */
+    TRAMA_KIND_FLOAT = 8     /* f32, f64, bf16, f16 */
+} trama_dtype_kind;
+trama_dtype_kind trama_dtype_kind_of(trama_dtype dtype); /* the kind; 0 for an invalid dtype */
 /* Parses the name of an element type, as "f32"; the message of E_DTYPE lists the known names. */
 trama_status trama_dtype_parse(const char *text, trama_dtype *dtype);
 

@@ -10,11 +10,11 @@ typedef trama_status infer_function(trama_rule *rule, const trama_node *node);
 typedef trama_status dtype_function(const trama_node *node, trama_dtype *dtype);
 typedef void gradient_function(const trama_node *node, trama_value *const *d_out, trama_value **d_in);
 
-infer_function matmul_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer, min_infer,
+infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer, min_infer,
     whole_infer, expand_infer, softmax_infer, transpose_infer, reshape_infer, window_infer, source_infer;
-dtype_function float_dtype, comparison_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype, source_dtype,
+dtype_function comparison_dtype, select_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype, source_dtype,
     draw_dtype, affine_dtype, f64_dtype, tensors_dtype, update_dtype, schedule_dtype;
-gradient_function matmul_gradient, cast_gradient, expand_gradient, softmax_gradient, cross_entropy_gradient,
+gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradient, softmax_gradient, cross_entropy_gradient,
     transpose_gradient, reshape_gradient, window_gradient, reshard_gradient;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;

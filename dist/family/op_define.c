@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "program.h"
-#include "trama_ops.h"
 #include "rule_text.h"
 #include "sized.h"
+#include "trama_ops.h"
 
 enum { MOST_NAME = 40, MOST_RULE = 512 };
 

@@ -15,6 +15,9 @@
         return apply2(where, &trama_op_##name, x, y);                                                                  \
     }
 #define COMPARISON(name, ...) BINARY(name, )
+#define PREDICATE(name, ...) UNARY(name, )
+#define UNARY_BITS(name, ...) UNARY(name, )
+#define BINARY_BITS(name, ...) BINARY(name, )
 #define REDUCTION(name, ...)                                                                                           \
     trama_value *trama_##name##_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)           \
     {                                                                                                                  \
@@ -30,7 +33,16 @@
 #define Z node->out[0]
 #define ATTRIBUTE(slot) node->attributes.real[slot]
 #define APPLY(op, x, y) apply2(node->where, &trama_op_##op, x, y)
+#define APPLY_WITH(op, x, y)                                                                                           \
+    program_append(NULL, node->where, &trama_op_##op, 2, (trama_value *[]){x, y}, &node->attributes)
 #define NEG(x) trama_neg_at(node->where, x)
+#define RELU(x) trama_relu_at(node->where, x)
+#define SIGMOID(x) trama_sigmoid_at(node->where, x)
+#define SIN(x) trama_sin_at(node->where, x)
+#define COS(x) trama_cos_at(node->where, x)
+#define SINH(x) trama_sinh_at(node->where, x)
+#define COSH(x) trama_cosh_at(node->where, x)
+#define RSQRT(x) trama_rsqrt_at(node->where, x)
 #define ABS(x) trama_abs_at(node->where, x)
 #define SIGN(x) trama_sign_at(node->where, x)
 #define SQUARE(x) trama_square_at(node->where, x)
@@ -44,11 +56,26 @@
 #define AFFINE(factor, x, offset) trama_affine_at(node->where, x, factor, offset) /* factor x + offset */
 #define DIV_SCALAR(x, number) trama_div_scalar_at(node->where, x, number)
 #define CAST(x, like) trama_cast_at(node->where, x, like->dtype)
+#define WHERE_POSITIVE(x, a, b) where_positive(node->where, x, a, b)   /* a where x > 0, else b */
+#define SHARE_WHERE_LARGER(x, y) share_where_larger(node->where, x, y) /* 1 where x > y, 0.5 where x is y, else 0 */
 
 /* For reductions: x repeated to the shape of X; that divided by the repetitions; g for the elements equal to Z. */
 #define EXPAND(x) gradient_expand(node, x, false)
 #define EXPAND_AVERAGE(x) gradient_expand(node, x, true)
 #define SHARE(g) gradient_of_extremum(node, g)
+
+static trama_value *where_positive(trama_where where, trama_value *x, trama_value *a, trama_value *b)
+{
+    trama_value *zero = x ? trama_fill_at(where, x->program, x->dtype, TRAMA_SCALAR, 0) : NULL;
+    return trama_select_at(where, trama_greater_at(where, x, zero), a, b);
+}
+
+static trama_value *share_where_larger(trama_where where, trama_value *x, trama_value *y)
+{
+    trama_value *larger = trama_cast_at(where, trama_greater_at(where, x, y), x->dtype),
+                *as_large = trama_cast_at(where, trama_greater_equal_at(where, x, y), x->dtype);
+    return trama_scale_at(where, trama_add_at(where, larger, as_large), 0.5);
+}
 
 /* ---- Gradients ---- */
 

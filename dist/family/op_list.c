@@ -10,8 +10,6 @@
 #define GRADIENT_DX_DY(...) GRADIENT_OF
 #define GRADIENT_DX_THEN_DY(...) GRADIENT_OF
 #define GRADIENT_OF(name) name##_gradient
-#define ACCEPTS_ALL
-#define ACCEPTS_FLOATS .dtype = float_dtype,
 #define OPERANDS_UNARY .n_in = 1, .rule = "...->..."
 #define OPERANDS_BINARY .n_in = 2, .rule = "...,...->..."
 
@@ -36,9 +34,16 @@
                                        .attributes = attributes_,                                                      \
                                        .flops = flops_,                                                                \
                                        .pointwise = true,                                                              \
-                                       ACCEPTS_##types __VA_ARGS__};
+                                       .kinds = types,                                                                 \
+                                       __VA_ARGS__};
 #define COMPARISON(name, flops, domain_x, domain_y, formula)                                                           \
-    POINTWISE(BINARY, name, ALL, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
+    POINTWISE(BINARY, name, 0, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
+#define PREDICATE(name, flops, domain, formula)                                                                        \
+    POINTWISE(UNARY, name, 0, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
+#define UNARY_BITS(name, types, domain, formula)                                                                       \
+    POINTWISE(UNARY, name, types, NULL, "", 1, formula, NONE, .exact = true)
+#define BINARY_BITS(name, types, domain_x, domain_y, formula)                                                          \
+    POINTWISE(BINARY, name, types, NULL, "", 1, formula, NONE, .exact = true)
 #define PRODUCT(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, ...)                          \
     OP(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, .product = true, __VA_ARGS__)
 #define REDUCTION(name, dtype, partial, infer, flops, domain, gradient, ...)                                           \

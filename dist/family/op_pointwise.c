@@ -42,6 +42,45 @@ trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, doubl
     return program_append(NULL, where, &trama_op_clamp, 1, &x, &a);
 }
 
+trama_value *trama_elu_at(trama_where where, trama_value *x, double alpha)
+{
+    trama_attributes a = {.real = {[ELU_ALPHA] = alpha}};
+    return program_append(NULL, where, &trama_op_elu, 1, &x, &a);
+}
+
+trama_value *trama_celu_at(trama_where where, trama_value *x, double alpha)
+{
+    trama_attributes a = {.real = {[ELU_ALPHA] = alpha}};
+    if (x && alpha == 0)
+        return program_fail(x->program, where, TRAMA_E_ARGUMENT, "celu of %s: alpha is 0, and x is divided by it",
+                            x->name);
+    return program_append(NULL, where, &trama_op_celu, 1, &x, &a);
+}
+
+trama_value *trama_leaky_relu_at(trama_where where, trama_value *x, double slope)
+{
+    trama_attributes a = {.real = {[RELU_SLOPE] = slope}};
+    return program_append(NULL, where, &trama_op_leaky_relu, 1, &x, &a);
+}
+
+trama_value *trama_select_at(trama_where where, trama_value *condition, trama_value *x, trama_value *y)
+{
+    trama_value *in[] = {condition ? trama_cast_at(where, condition, TRAMA_BOOL) : NULL, x, y};
+    return program_append(NULL, where, &trama_op_select, 3, in, NULL);
+}
+
+trama_value *trama_masked_fill_at(trama_where where, trama_value *x, trama_value *mask, double number)
+{
+    trama_value *filled = x ? trama_fill_at(where, x->program, x->dtype, TRAMA_SCALAR, number) : NULL;
+    return trama_select_at(where, mask, filled, x);
+}
+
+trama_value *trama_clip_at(trama_where where, trama_value *x, trama_value *low, trama_value *high)
+{
+    trama_value *above = low ? trama_maximum_at(where, x, low) : x;
+    return high ? trama_minimum_at(where, above, high) : above;
+}
+
 trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype)
 {
     if (x && x->dtype == dtype)
@@ -72,6 +111,15 @@ trama_status affine_infer(trama_rule *rule, const trama_node *node)
     rule->tensor[0].pass = pass_of_factor(node->attributes.real[SCALE_FACTOR]);
     if (node->attributes.real[AFFINE_OFFSET] != 0)
         rule->tensor[0].pass &= ~(1u << TRAMA_SUM);
+    return status;
+}
+
+/* Terms of a sum pass the quotient of floats; integers are truncated. */
+trama_status div_infer(trama_rule *rule, const trama_node *node)
+{
+    trama_status status = rule_parse(rule, "...,...->...", node);
+    if (trama_dtype_is_float(node->in[0]->dtype))
+        rule->tensor[0].pass = PASS_LINEAR;
     return status;
 }
 
@@ -130,24 +178,24 @@ trama_status cast_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-trama_status float_dtype(const trama_node *node, trama_dtype *dtype)
-{
-    for (int i = 0; i < node->op->n_in; i++)
-        if (!trama_dtype_is_float(node->in[i]->dtype) || node->in[i]->dtype != node->in[0]->dtype)
-            return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats of one type; %s is %s: cast it",
-                              node->op->name, node->in[i]->name, trama_dtype_name(node->in[i]->dtype));
-    *dtype = node->in[0]->dtype;
-    return TRAMA_OK;
-}
-
 trama_status comparison_dtype(const trama_node *node, trama_dtype *dtype)
 {
-    if (node->in[0]->dtype != node->in[1]->dtype)
-        return trama_fail(node->where, TRAMA_E_DTYPE, "%s of %s (%s) and %s (%s): cast one of them", node->op->name,
-                          node->in[0]->name, trama_dtype_name(node->in[0]->dtype), node->in[1]->name,
-                          trama_dtype_name(node->in[1]->dtype));
-    *dtype = TRAMA_U8;
-    return TRAMA_OK;
+    trama_status status = node_same_dtype(node, dtype);
+    *dtype = TRAMA_BOOL;
+    return status;
+}
+
+trama_status select_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    const trama_value *c = node->in[0], *x = node->in[1], *y = node->in[2];
+    *dtype = x->dtype;
+    if (c->dtype != TRAMA_BOOL)
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s: the condition %s is %s: cast it to bool", node->op->name,
+                          c->name, trama_dtype_name(c->dtype));
+    return x->dtype == y->dtype
+               ? TRAMA_OK
+               : trama_fail(node->where, TRAMA_E_DTYPE, "%s of %s (%s) and %s (%s): cast one of them", node->op->name,
+                            x->name, trama_dtype_name(x->dtype), y->name, trama_dtype_name(y->dtype));
 }
 
 /* ---- Gradients of broadcast operands: summed over the repetitions ---- */
@@ -166,6 +214,15 @@ trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand)
     if (extra > 0)
         d = trama_sum_at(operand->where, d, extra, leading, false);
     return n ? trama_sum_at(operand->where, d, n, repeated, true) : d;
+}
+
+void select_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_value *zero = trama_fill_at(node->where, d_out[0]->program, d_out[0]->dtype, TRAMA_SCALAR, 0);
+    if (node_wants(node, 1))
+        d_in[1] = gradient_unbroadcast(trama_select_at(node->where, node->in[0], d_out[0], zero), node->in[1]);
+    if (node_wants(node, 2))
+        d_in[2] = gradient_unbroadcast(trama_select_at(node->where, node->in[0], zero, d_out[0]), node->in[2]);
 }
 
 void cast_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)

@@ -18,10 +18,19 @@ TRAMA_API_BEGIN
 trama_value *trama_matmul_at(trama_where where, trama_value *x, trama_value *y, bool trans_x, bool trans_y);
 
 /* The pointwise ops of two operands. */
-#define TRAMA_BINARY_OPS(X) X(add) X(sub) X(mul) X(div) X(equal)
+#define TRAMA_BINARY_OPS(X)                                                                                            \
+    X(add)                                                                                                             \
+    X(sub) X(mul) X(div) X(maximum) X(minimum) X(pow) X(mod) X(fmod) X(floor_div) X(atan2) X(hypot) X(copysign)        \
+        X(prelu) X(bitwise_and) X(bitwise_or) X(bitwise_xor) X(left_shift) X(right_shift) X(equal) X(not_equal)        \
+            X(less) X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or) X(logical_xor)
 /* The pointwise ops of one operand. */
 #define TRAMA_UNARY_OPS(X)                                                                                             \
-    X(neg) X(abs) X(sign) X(square) X(sqrt) X(exp) X(log) X(relu) X(gelu) X(tanh) X(sigmoid) X(stop_gradient)
+    X(neg)                                                                                                             \
+    X(abs) X(sign) X(square) X(sqrt) X(exp) X(log) X(relu) X(gelu) X(tanh) X(sigmoid) X(stop_gradient) X(rsqrt)        \
+        X(reciprocal) X(floor) X(ceil) X(round) X(trunc) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh)  \
+            X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(exp2) X(expm1) X(log1p) X(log2) X(log10) X(cbrt) X(silu)       \
+                X(softplus) X(softsign) X(mish) X(gelu_tanh) X(hard_sigmoid) X(hard_swish) X(selu) X(logical_not)      \
+                    X(isnan) X(isinf) X(isfinite) X(bitwise_not)
 #define TRAMA_DECLARE_BINARY(name) trama_value *trama_##name##_at(trama_where where, trama_value *x, trama_value *y);
 #define TRAMA_DECLARE_UNARY(name) trama_value *trama_##name##_at(trama_where where, trama_value *x);
 TRAMA_BINARY_OPS(TRAMA_DECLARE_BINARY)
@@ -29,14 +38,42 @@ TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
 #undef TRAMA_DECLARE_BINARY
 #undef TRAMA_DECLARE_UNARY
 
-/* Pointwise ops of two operands of one dtype, which broadcast. equal gives u8. div takes floats: */
-#define trama_add(x, y) trama_add_at(TRAMA_HERE, x, y)     /* x + y */
-#define trama_sub(x, y) trama_sub_at(TRAMA_HERE, x, y)     /* x - y */
-#define trama_mul(x, y) trama_mul_at(TRAMA_HERE, x, y)     /* x y */
-#define trama_div(x, y) trama_div_at(TRAMA_HERE, x, y)     /* x / y */
-#define trama_equal(x, y) trama_equal_at(TRAMA_HERE, x, y) /* 1 where x is y, else 0 */
+/* Pointwise ops of two operands of one dtype, which broadcast. Integers wrap around; their quotients are truncated, and
+ * those by 0 are 0. atan2, hypot, copysign and prelu take floats; bit operations take integers, the first three bool,
+ * too: */
+#define trama_add(x, y) trama_add_at(TRAMA_HERE, x, y)                 /* x + y */
+#define trama_sub(x, y) trama_sub_at(TRAMA_HERE, x, y)                 /* x - y */
+#define trama_mul(x, y) trama_mul_at(TRAMA_HERE, x, y)                 /* x y */
+#define trama_div(x, y) trama_div_at(TRAMA_HERE, x, y)                 /* x / y */
+#define trama_maximum(x, y) trama_maximum_at(TRAMA_HERE, x, y)         /* the larger of x and y; NaN if one is */
+#define trama_minimum(x, y) trama_minimum_at(TRAMA_HERE, x, y)         /* the smaller of x and y; NaN if one is */
+#define trama_pow(x, y) trama_pow_at(TRAMA_HERE, x, y)                 /* x^y; integers wrap, and x^-1 is truncated */
+#define trama_mod(x, y) trama_mod_at(TRAMA_HERE, x, y)                 /* x - y floor(x / y), which has the sign of y */
+#define trama_fmod(x, y) trama_fmod_at(TRAMA_HERE, x, y)               /* x - y trunc(x / y), which has the sign of x */
+#define trama_floor_div(x, y) trama_floor_div_at(TRAMA_HERE, x, y)     /* floor(x / y); integers by 0 give 0 */
+#define trama_atan2(x, y) trama_atan2_at(TRAMA_HERE, x, y)             /* the angle of the point (y, x) */
+#define trama_hypot(x, y) trama_hypot_at(TRAMA_HERE, x, y)             /* sqrt(x^2 + y^2) */
+#define trama_copysign(x, y) trama_copysign_at(TRAMA_HERE, x, y)       /* |x| with the sign of y */
+#define trama_prelu(x, y) trama_prelu_at(TRAMA_HERE, x, y)             /* x where x > 0, else y x */
+#define trama_bitwise_and(x, y) trama_bitwise_and_at(TRAMA_HERE, x, y) /* x & y */
+#define trama_bitwise_or(x, y) trama_bitwise_or_at(TRAMA_HERE, x, y)   /* x | y */
+#define trama_bitwise_xor(x, y) trama_bitwise_xor_at(TRAMA_HERE, x, y) /* x ^ y */
+#define trama_left_shift(x, y) trama_left_shift_at(TRAMA_HERE, x, y)   /* x << y */
+#define trama_right_shift(x, y) trama_right_shift_at(TRAMA_HERE, x, y) /* x >> y; of signed x with its sign */
 
-/* Pointwise ops of one operand. sqrt, exp, log, gelu, tanh, sigmoid take floats: */
+/* Comparisons and logic of two operands of one dtype, which broadcast, to bool: */
+#define trama_equal(x, y) trama_equal_at(TRAMA_HERE, x, y)                 /* x == y */
+#define trama_not_equal(x, y) trama_not_equal_at(TRAMA_HERE, x, y)         /* x != y */
+#define trama_less(x, y) trama_less_at(TRAMA_HERE, x, y)                   /* x < y */
+#define trama_less_equal(x, y) trama_less_equal_at(TRAMA_HERE, x, y)       /* x <= y */
+#define trama_greater(x, y) trama_greater_at(TRAMA_HERE, x, y)             /* x > y */
+#define trama_greater_equal(x, y) trama_greater_equal_at(TRAMA_HERE, x, y) /* x >= y */
+#define trama_logical_and(x, y) trama_logical_and_at(TRAMA_HERE, x, y)     /* x != 0 and y != 0 */
+#define trama_logical_or(x, y) trama_logical_or_at(TRAMA_HERE, x, y)       /* x != 0 or y != 0 */
+#define trama_logical_xor(x, y) trama_logical_xor_at(TRAMA_HERE, x, y)     /* (x != 0) != (y != 0) */
+
+/* Pointwise ops of one operand. All but neg, abs, sign, square, relu and stop_gradient take floats; gelu_tanh has
+ * Phi(x) = (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: */
 #define trama_neg(x) trama_neg_at(TRAMA_HERE, x)                     /* -x */
 #define trama_abs(x) trama_abs_at(TRAMA_HERE, x)                     /* |x| */
 #define trama_sign(x) trama_sign_at(TRAMA_HERE, x)                   /* -1, 0 or 1 */
@@ -49,6 +86,63 @@ TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
 #define trama_tanh(x) trama_tanh_at(TRAMA_HERE, x)                   /* the hyperbolic tangent */
 #define trama_sigmoid(x) trama_sigmoid_at(TRAMA_HERE, x)             /* 1 / (1 + e^-x) */
 #define trama_stop_gradient(x) trama_stop_gradient_at(TRAMA_HERE, x) /* x, whose gradient is zero */
+#define trama_rsqrt(x) trama_rsqrt_at(TRAMA_HERE, x)                 /* 1 / sqrt(x) */
+#define trama_reciprocal(x) trama_reciprocal_at(TRAMA_HERE, x)       /* 1 / x */
+#define trama_floor(x) trama_floor_at(TRAMA_HERE, x)                 /* the largest integer up to x */
+#define trama_ceil(x) trama_ceil_at(TRAMA_HERE, x)                   /* the least integer from x */
+#define trama_round(x) trama_round_at(TRAMA_HERE, x)                 /* the nearest integer, of two the even one */
+#define trama_trunc(x) trama_trunc_at(TRAMA_HERE, x)                 /* x without its fraction */
+#define trama_sin(x) trama_sin_at(TRAMA_HERE, x)                     /* the sine */
+#define trama_cos(x) trama_cos_at(TRAMA_HERE, x)                     /* the cosine */
+#define trama_tan(x) trama_tan_at(TRAMA_HERE, x)                     /* the tangent */
+#define trama_asin(x) trama_asin_at(TRAMA_HERE, x)                   /* the inverse sine */
+#define trama_acos(x) trama_acos_at(TRAMA_HERE, x)                   /* the inverse cosine */
+#define trama_atan(x) trama_atan_at(TRAMA_HERE, x)                   /* the inverse tangent */
+#define trama_sinh(x) trama_sinh_at(TRAMA_HERE, x)                   /* the hyperbolic sine */
+#define trama_cosh(x) trama_cosh_at(TRAMA_HERE, x)                   /* the hyperbolic cosine */
+#define trama_asinh(x) trama_asinh_at(TRAMA_HERE, x)                 /* the inverse of sinh */
+#define trama_acosh(x) trama_acosh_at(TRAMA_HERE, x)                 /* the inverse of cosh */
+#define trama_atanh(x) trama_atanh_at(TRAMA_HERE, x)                 /* the inverse of tanh */
+#define trama_erf(x) trama_erf_at(TRAMA_HERE, x)                     /* the error function */
+#define trama_erfc(x) trama_erfc_at(TRAMA_HERE, x)                   /* 1 - erf(x) */
+#define trama_exp2(x) trama_exp2_at(TRAMA_HERE, x)                   /* 2^x */
+#define trama_expm1(x) trama_expm1_at(TRAMA_HERE, x)                 /* e^x - 1 */
+#define trama_log1p(x) trama_log1p_at(TRAMA_HERE, x)                 /* the logarithm of 1 + x */
+#define trama_log2(x) trama_log2_at(TRAMA_HERE, x)                   /* the logarithm to base 2 */
+#define trama_log10(x) trama_log10_at(TRAMA_HERE, x)                 /* the logarithm to base 10 */
+#define trama_cbrt(x) trama_cbrt_at(TRAMA_HERE, x)                   /* the cube root */
+#define trama_silu(x) trama_silu_at(TRAMA_HERE, x)                   /* x sigmoid(x), also called swish */
+#define trama_softplus(x) trama_softplus_at(TRAMA_HERE, x)           /* log(1 + e^x) */
+#define trama_softsign(x) trama_softsign_at(TRAMA_HERE, x)           /* x / (1 + |x|) */
+#define trama_mish(x) trama_mish_at(TRAMA_HERE, x)                   /* x tanh(softplus(x)) */
+#define trama_gelu_tanh(x) trama_gelu_tanh_at(TRAMA_HERE, x)         /* gelu with Phi(x) by tanh (see below) */
+#define trama_hard_sigmoid(x) trama_hard_sigmoid_at(TRAMA_HERE, x)   /* min(max(x / 6 + 1 / 2, 0), 1) */
+#define trama_hard_swish(x) trama_hard_swish_at(TRAMA_HERE, x)       /* x hard_sigmoid(x) */
+#define trama_selu(x) trama_selu_at(TRAMA_HERE, x)                   /* 1.0507 x, below 0 1.0507 1.6733 (e^x - 1) */
+
+/* Predicates, to bool, and the bits of integers and bool: */
+#define trama_logical_not(x) trama_logical_not_at(TRAMA_HERE, x) /* x == 0 */
+#define trama_isnan(x) trama_isnan_at(TRAMA_HERE, x)             /* whether x is NaN */
+#define trama_isinf(x) trama_isinf_at(TRAMA_HERE, x)             /* whether x is inf or -inf */
+#define trama_isfinite(x) trama_isfinite_at(TRAMA_HERE, x)       /* whether x is neither */
+#define trama_bitwise_not(x) trama_bitwise_not_at(TRAMA_HERE, x) /* ~x; of bool its opposite */
+
+#define trama_elu(x, alpha) trama_elu_at(TRAMA_HERE, x, alpha) /* x, below 0 alpha (e^x - 1), of floats */
+trama_value *trama_elu_at(trama_where where, trama_value *x, double alpha);
+#define trama_celu(x, alpha) trama_celu_at(TRAMA_HERE, x, alpha) /* x, below 0 alpha (e^(x / alpha) - 1), of floats */
+trama_value *trama_celu_at(trama_where where, trama_value *x, double alpha);
+#define trama_leaky_relu(x, slope) trama_leaky_relu_at(TRAMA_HERE, x, slope) /* x, below 0 slope x, of floats */
+trama_value *trama_leaky_relu_at(trama_where where, trama_value *x, double slope);
+
+/* x where the condition is not 0, else y. All three broadcast; x and y have one dtype, the condition any. */
+#define trama_select(condition, x, y) trama_select_at(TRAMA_HERE, condition, x, y)
+trama_value *trama_select_at(trama_where where, trama_value *condition, trama_value *x, trama_value *y);
+/* The number where mask is not 0, else x; mask broadcasts. */
+#define trama_masked_fill(x, mask, number) trama_masked_fill_at(TRAMA_HERE, x, mask, number)
+trama_value *trama_masked_fill_at(trama_where where, trama_value *x, trama_value *mask, double number);
+/* min(max(x, low), high), where low and high broadcast; a NULL limit is none. */
+#define trama_clip(x, low, high) trama_clip_at(TRAMA_HERE, x, low, high)
+trama_value *trama_clip_at(trama_where where, trama_value *x, trama_value *low, trama_value *high);
 
 #define trama_scale(x, factor) trama_scale_at(TRAMA_HERE, x, factor) /* factor x */
 trama_value *trama_scale_at(trama_where where, trama_value *x, double factor);
@@ -61,7 +155,7 @@ trama_value *trama_affine_at(trama_where where, trama_value *x, double factor, d
  * trama_scale gives products. Both divisions take floats. For other ops trama_scalar makes a value of a number, which
  * broadcasts:
  *
- *     trama_value *kept = trama_scalar_sub(1, trama_equal(labels, trama_scalar(program, TRAMA_I64, 3)));
+ *     trama_value *others = trama_not_equal(labels, trama_scalar(program, TRAMA_I64, 3));
  */
 #define trama_add_scalar(x, number) trama_affine_at(TRAMA_HERE, x, 1, number)    /* x + number */
 #define trama_sub_scalar(x, number) trama_affine_at(TRAMA_HERE, x, 1, -(number)) /* x - number */
@@ -105,7 +199,11 @@ extern "C++" template <int n> constexpr const int *trama_dims_list(const int (&d
 #define TRAMA_DIMS(...) trama_dims_count({__VA_ARGS__}), trama_dims_list({__VA_ARGS__})
 #else
 /* The two arguments n and dims of a reduction: trama_sum_over(x, TRAMA_DIMS(0, 2), true) */
-#define TRAMA_DIMS(...) (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[]){__VA_ARGS__}
+#define TRAMA_DIMS(...)                                                                                                \
+    (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)), (const int[])                                             \
+    {                                                                                                                  \
+        __VA_ARGS__                                                                                                    \
+    }
 #endif
 trama_value *trama_sum_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 trama_value *trama_mean_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
@@ -188,8 +286,8 @@ trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtyp
 trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);
 trama_value *trama_result(trama_value *value, int i); /* result i of the op that made value, or NULL */
-const trama_op *trama_op_find(const char *name); /* built-in op of that name, or NULL */
-const trama_op *trama_op_number(int i);          /* built-in op i from 0; NULL from their number on */
+const trama_op *trama_op_find(const char *name);      /* built-in op of that name, or NULL */
+const trama_op *trama_op_number(int i);               /* built-in op i from 0; NULL from their number on */
 
 TRAMA_API_END
 #endif

@@ -8,6 +8,14 @@
 #define OP(name, ...) extern const trama_op trama_op_##name;
 #include "ops.def"
 
+/* The kinds of element types that ops take, in the words of ops.def. */
+enum {
+    FLOATS = TRAMA_KIND_FLOAT,
+    INTEGERS = TRAMA_KIND_SIGNED | TRAMA_KIND_UNSIGNED,
+    BITS = INTEGERS | TRAMA_KIND_BOOL,
+    NUMBERS = INTEGERS | FLOATS
+};
+
 /* All built-in ops in the order of ops.def, and their number. */
 extern const trama_op *const trama_ops[];
 extern const int trama_n_ops;
@@ -29,6 +37,8 @@ enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */
 enum { SCALE_FACTOR, AFFINE_OFFSET };                   /* scale, affine; real */
 enum { SCALAR_NUMBER };                                 /* div_scalar, scalar_div; real */
 enum { CLAMP_LOW, CLAMP_HIGH };                         /* real */
+enum { ELU_ALPHA };                                     /* elu, celu; real */
+enum { RELU_SLOPE };                                    /* leaky_relu; real */
 enum { UPDATE_LR };                                     /* sgd; real */
 /* schedule; LR and NUMBERS are real */
 enum { SCHEDULE_WARMUP, SCHEDULE_FACTOR, SCHEDULE_LR = 0, SCHEDULE_NUMBERS };

@@ -83,6 +83,7 @@ struct trama_op {
     /* Names of the integer slots in order, then of the reals: "trans_x trans_y | ". "perm[8]" names 8 slots. "*f" names
      * a slot with an address, which is neither printed nor compared over the ranks. */
     const char *attributes;
+    unsigned kinds;           /* trama_dtype_kind of element types that the operands may have, or'ed; 0: any */
     double flops;             /* per point of the op's factor space */
     unsigned updates;         /* bit i: result i is written over operand i */
     bool follows;             /* operand 0, an updated state, is laid out like operand 1 */

@@ -296,10 +296,8 @@ static bool check_operands(trama_program *p, trama_where where, const trama_op *
     return true;
 }
 
-static trama_status op_dtypes(const trama_node *node, trama_dtype *dtype)
+trama_status node_same_dtype(const trama_node *node, trama_dtype *dtype)
 {
-    if (node->op->dtype)
-        return node->op->dtype(node, dtype);
     for (int i = 1; i < node->op->n_in; i++)
         if (node->in[i]->dtype != node->in[0]->dtype)
             return trama_fail(node->where, TRAMA_E_DTYPE, "%s of %s (%s) and %s (%s): cast one of them", node->op->name,
@@ -307,6 +305,32 @@ static trama_status op_dtypes(const trama_node *node, trama_dtype *dtype)
                               trama_dtype_name(node->in[i]->dtype));
     *dtype = node->op->n_in ? node->in[0]->dtype : TRAMA_F32;
     return TRAMA_OK;
+}
+
+/* E_DTYPE for an operand whose element type the op does not take. */
+static trama_status check_kinds(const trama_node *node)
+{
+    static const char *const kinds[] = {"bool", "signed integers", "unsigned integers", "floats"};
+    text taken = {0};
+    const trama_value *x = NULL;
+    for (int i = 0; i < node->op->n_in && node->op->kinds && !x; i++)
+        if (!(trama_dtype_kind_of(node->in[i]->dtype) & node->op->kinds))
+            x = node->in[i];
+    if (!x)
+        return TRAMA_OK;
+    for (int k = 0; k < 4; k++)
+        if (node->op->kinds >> k & 1)
+            text_add(&taken, "%s%s", taken.n ? ", " : "", kinds[k]);
+    trama_fail(node->where, TRAMA_E_DTYPE, "%s takes %s; %s is %s: cast it", node->op->name, taken.at, x->name,
+               trama_dtype_name(x->dtype));
+    free(taken.at);
+    return TRAMA_E_DTYPE;
+}
+
+static trama_status op_dtypes(const trama_node *node, trama_dtype *dtype)
+{
+    trama_status status = check_kinds(node);
+    return status ? status : node->op->dtype ? node->op->dtype(node, dtype) : node_same_dtype(node, dtype);
 }
 
 /* The element types [n_out] of the results: the op's, or result 0's if the op does not set one; an updated state keeps

@@ -206,6 +206,9 @@ bool program_is_weighted(const trama_program *program);
 /* The element type of a result before the op sets it. */
 #define DTYPE_UNSAID ((trama_dtype)-1)
 
+/* The element type of the operands, f32 without operands; E_DTYPE where they have several. */
+trama_status node_same_dtype(const trama_node *node, trama_dtype *dtype);
+
 /* Records an op without program_run, and returns result 0, whose node has the others. A NULL operand gives NULL. */
 trama_value *program_record(trama_program *program, trama_where where, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);

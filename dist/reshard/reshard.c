@@ -169,6 +169,13 @@ static transfer transfer_from(partition *q, int source, const trama_mesh *mesh, 
     return transfer_between(from->mesh, &from->layout, mesh, layout, &whole, element);
 }
 
+/* Whether NCCL sums elements of the value's type; it moves any by their bytes. */
+static bool nccl_sums_type(const partition *q, int value)
+{
+    trama_dtype dtype = q->s.program->values.at[value]->dtype;
+    return dtype != TRAMA_BOOL && dtype != TRAMA_I16 && dtype != TRAMA_U16;
+}
+
 static bool are_distinct(const partition *q, const trama_mesh *one, const trama_mesh *other)
 {
     return map_is_distinct(q->s.map, one) && map_is_distinct(q->s.map, other);
@@ -216,7 +223,7 @@ static void reshard(partition *q, int source, const request *r)
     const reshard_setting s = {.distinct = are_distinct(q, x.t.from_mesh, x.t.to_mesh),
                                .within = r->within,
                                .collectives = together,
-                               .nccl_sums = q->s.options.nccl_sums,
+                               .nccl_sums = q->s.options.nccl_sums && nccl_sums_type(q, x.value),
                                .root = together ? find_root(&x) : -1};
     reshard_choice c = reshard_choose(&x.t, &s);
     x.t = c.t;

@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
      "how it lies: R,S(0), or per dim mp,- or [1,-1]; partial P(sum), masked mask{1,0}", 0},
     {"to", OPTION_TO, "LAYOUT", 0, "how it shall lie", 0},
     {"to-mesh", OPTION_TO_MESH, "SPEC", 0, "the mesh of --to [that of --mesh]", 0},
-    {"dtype", 'd', "TYPE", 0, "f32, f64, i32, i64, u8, bf16 or f16 [f32]", 0},
+    {"dtype", 'd', "TYPE", 0, "f32, f64, bf16, f16, bool, i8, i16, i32, i64, u8, u16, u32 or u64 [f32]", 0},
     {"moves", OPTION_MOVES, NULL, 0, "print each move, in an order in which they could be done", 0},
     {"svg", OPTION_SVG, "FILE", 0,
      "draw into a file how many bytes go from which process to which; of at most 1024 processes", 0},

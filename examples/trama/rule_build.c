@@ -326,14 +326,29 @@ static void refuse(const rule_op *asked, const char *message)
     argp_error(asked->state, "%s%s: %s", asked->name, words, message);
 }
 
+static size_t common_letters(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* Names the ops that begin like the unknown one, longest beginnings only. */
 static void refuse_name(const rule_op *asked)
 {
-    char names[1024] = "";
+    char names[512] = "";
+    size_t most = 2;
+    for (int i = 0; trama_op_number(i); i++)
+        if (common_letters(asked->name, trama_op_number(i)->name) > most)
+            most = common_letters(asked->name, trama_op_number(i)->name);
     for (int i = 0; trama_op_number(i); i++) {
         size_t length = strlen(names);
-        snprintf(names + length, sizeof names - length, " %s", trama_op_number(i)->name);
+        if (common_letters(asked->name, trama_op_number(i)->name) == most)
+            snprintf(names + length, sizeof names - length, " %s", trama_op_number(i)->name);
     }
-    argp_error(asked->state, "there is no op '%s'; there are%s", asked->name, names);
+    argp_error(asked->state, "there is no op '%s'; --list names all%s%s", asked->name,
+               *names ? ", similar ones are" : "", names);
 }
 
 trama_value *build_op(trama_program *program, const rule_op *asked)

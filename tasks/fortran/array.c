@@ -24,7 +24,11 @@ trama_status trama_fortran_view(const trama_call *call, bool result, int i, cons
                                 trama_view *view);
 trama_status trama_fortran_point(const trama_call *call, bool result, int i, CFI_cdesc_t *array, const int64_t *line);
 
-/* The trama_dtype of a Fortran type, or -1. Halves are 16-bit integers in Fortran: `wanted` says which half. */
+/* Whether elements of a type of Fortran, which has the first dtype, may be those of the second (foreign.c). */
+bool trama_fortran_stands_for(int dtype, int for_dtype);
+
+/* The trama_dtype of a Fortran type, or -1: `wanted` where the type may stand for it. Fortran has no unsigned integers
+ * and no halves; its integers of the same size stand for them. */
 static int dtype_of(CFI_type_t type, int wanted)
 {
     static const struct {
@@ -34,11 +38,13 @@ static int dtype_of(CFI_type_t type, int wanted)
                  {CFI_type_double, TRAMA_F64},
                  {CFI_type_int32_t, TRAMA_I32},
                  {CFI_type_int64_t, TRAMA_I64},
-                 {CFI_type_int8_t, TRAMA_U8}};
+                 {CFI_type_int8_t, TRAMA_I8},
+                 {CFI_type_int16_t, TRAMA_I16},
+                 {CFI_type_Bool, TRAMA_BOOL}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].type == type)
-            return (int)known[i].dtype;
-    return type == CFI_type_int16_t && (wanted == TRAMA_BF16 || wanted == TRAMA_F16) ? wanted : -1;
+            return trama_fortran_stands_for((int)known[i].dtype, wanted) ? wanted : (int)known[i].dtype;
+    return -1;
 }
 
 /* extent and stride (in bytes) [at most TRAMA_MAX_NDIM dims]; an extent of -1 is unknown. */
@@ -124,8 +130,7 @@ void trama_fortran_give_back(lent_array *lent, bool scatters, const CFI_cdesc_t 
 trama_status trama_fortran_point(const trama_call *call, bool result, int i, CFI_cdesc_t *array, const int64_t *line)
 {
     trama_view view;
-    trama_status status =
-        trama_fortran_view(call, result, i, line, dtype_of(array->type, TRAMA_BF16), array->rank, &view);
+    trama_status status = trama_fortran_view(call, result, i, line, dtype_of(array->type, -1), array->rank, &view);
     if (status)
         return status;
     array->base_addr = view.data;

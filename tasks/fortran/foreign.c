@@ -32,7 +32,13 @@ trama_status trama_fortran_feed_local(trama_where where, trama_executable *execu
                                       trama_shape shape, int n, const fortran_piece *pieces);
 trama_status trama_fortran_block_cyclic(trama_where where, const int *descriptor, const int *grid,
                                         const fortran_piece *local, int most, int *n, fortran_piece *pieces);
+bool trama_fortran_stands_for(int dtype, int for_dtype);
 TRAMA_API_END
+
+#define NO_SUCH_TYPE                                                                                                   \
+    "Trama has no such element type; there are real(c_float), real(c_double), logical(c_bool), integer(c_int8_t), "    \
+    "integer(c_int16_t), integer(c_int32_t) and integer(c_int64_t), which also stand for unsigned integers and the "   \
+    "bits of bf16 and f16 where the value or dtype= says so"
 
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context)
 {
@@ -44,15 +50,21 @@ trama_status trama_start_fortran(const trama_config *config, int communicator, t
     return trama_start(&with, context);
 }
 
+/* Fortran has no unsigned integers and no halves: integers of the same size have their bits. */
+bool trama_fortran_stands_for(int dtype, int for_dtype)
+{
+    const trama_dtype of = (trama_dtype)dtype, to = (trama_dtype)for_dtype;
+    const bool has_bits = trama_dtype_kind_of(to) == TRAMA_KIND_UNSIGNED || to == TRAMA_BF16 || to == TRAMA_F16;
+    return dtype == for_dtype || (trama_dtype_kind_of(of) == TRAMA_KIND_SIGNED && has_bits &&
+                                  trama_dtype_size(of) == trama_dtype_size(to));
+}
+
 /* The message for a refused array, by the status that its descriptor gave. */
 static const char *text_of(trama_status status)
 {
     switch ((int)status) {
     case TRAMA_E_DTYPE:
-        return "Trama has no such element type; there are real(c_float), real(c_double), integer(c_int32_t), "
-               "integer(c_int64_t), integer(c_int8_t) for u8, and integer(c_int16_t) for the bits of bf16 and f16, "
-               "where "
-               "the value or dtype= says which";
+        return NO_SUCH_TYPE;
     case TRAMA_E_SHAPE:
         return "the array has more than 8 dims, or is of assumed size; a section of it has an extent: a(:, :n)";
     default:
@@ -107,10 +119,8 @@ static trama_status check_array(trama_where where, const char *name, trama_dtype
     int64_t size = (int64_t)trama_dtype_size(dtype);
     if (f->dtype < 0)
         return trama_fail(where, TRAMA_E_DTYPE,
-                          "trama_wrap: '%s': box %d: Trama has no such element type; there are real(c_float), "
-                          "real(c_double), integer(c_int32_t), integer(c_int64_t), and integer(c_int8_t) for u8",
-                          name, i);
-    if (f->dtype != (int)dtype)
+                          "trama_wrap: '%s': box %d: " NO_SUCH_TYPE, name, i);
+    if (!trama_fortran_stands_for(f->dtype, (int)dtype))
         return trama_fail(where, TRAMA_E_DTYPE, "trama_wrap: '%s': box %d: the array is %s, but the tensor is %s", name,
                           i, trama_dtype_name((trama_dtype)f->dtype), trama_dtype_name(dtype));
     if (f->ndim != ndim || f->places != ndim)

@@ -5,6 +5,7 @@
 TRAMA_API_BEGIN
 trama_status trama_fortran_view(const trama_call *call, bool result, int i, const int64_t *line, int dtype, int rank,
                                 trama_view *view);
+bool trama_fortran_stands_for(int dtype, int for_dtype); /* foreign.c */
 int64_t trama_fortran_lines(const trama_call *call);
 trama_status trama_fortran_kernel_fail(const char *text);
 trama_status trama_fortran_refuse(const trama_op_use *use, trama_status status, const char *text);
@@ -66,8 +67,7 @@ trama_status trama_fortran_view(const trama_call *call, bool result, int i, cons
     if (i < 1 || i > (result ? call->n_out : call->n_in))
         return trama_kernel_fail("there is no %s %d", kind, i);
     *view = result ? call->out[i - 1] : call->in[i - 1];
-    bool is_half = view->dtype == TRAMA_BF16 || view->dtype == TRAMA_F16;
-    if (dtype != (int)view->dtype && !(is_half && dtype == TRAMA_BF16))
+    if (!trama_fortran_stands_for(dtype, (int)view->dtype))
         return trama_kernel_fail("%s %d is %s, which the kernel does not take", kind, i, trama_dtype_name(view->dtype));
     if (line && (*line < 1 || *line > trama_fortran_lines(call)))
         return trama_kernel_fail("there is no line %lld", (long long)*line);

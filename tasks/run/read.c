@@ -253,27 +253,20 @@ trama_status trama_read_local(trama_executable *e, const trama_value *value, int
 
 static void number_text(text *out, const void *data, trama_dtype dtype, int64_t i)
 {
-    switch (dtype) {
-    case TRAMA_F32:
-        text_add(out, "%.9g", (double)((const float *)data)[i]);
+    static const int digits[TRAMA_N_DTYPES] = { /* enough for distinct texts of distinct numbers */
+        [TRAMA_F32] = 9, [TRAMA_F64] = 17, [TRAMA_BF16] = 4, [TRAMA_F16] = 5};
+    switch (trama_dtype_kind_of(dtype)) {
+    case TRAMA_KIND_FLOAT:
+        text_add(out, "%.*g", digits[dtype], element_of(dtype, data, i));
         break;
-    case TRAMA_F64:
-        text_add(out, "%.17g", ((const double *)data)[i]);
+    case TRAMA_KIND_UNSIGNED:
+        text_add(out, "%llu", (unsigned long long)element_integer(dtype, data, i));
         break;
-    case TRAMA_BF16: /* enough digits for distinct texts of distinct numbers */
-        text_add(out, "%.4g", element_of(dtype, data, i));
-        break;
-    case TRAMA_F16:
-        text_add(out, "%.5g", element_of(dtype, data, i));
-        break;
-    case TRAMA_I32:
-        text_add(out, "%d", ((const int32_t *)data)[i]);
-        break;
-    case TRAMA_I64:
-        text_add(out, "%lld", (long long)((const int64_t *)data)[i]);
+    case TRAMA_KIND_BOOL:
+        text_add(out, "%s", element_integer(dtype, data, i) ? "true" : "false");
         break;
     default:
-        text_add(out, "%u", ((const uint8_t *)data)[i]);
+        text_add(out, "%lld", (long long)element_integer(dtype, data, i));
         break;
     }
 }

@@ -48,6 +48,8 @@ static double kept(trama_dtype dtype, double x)
         return trama_float_of_bf16(trama_bf16_of_double(x));
     case TRAMA_F16:
         return trama_float_of_f16(trama_f16_of_double(x));
+    case TRAMA_BOOL:
+        return x != 0;
     default:
         return x;
     }

@@ -55,7 +55,7 @@ class array
         randoms random = {seed};
         for (int64_t i = 0; i < count(); i++) {
             const double x = random.next() * 18 - 9;
-            put(i, dtype == TRAMA_U8 ? std::fabs(x * 20) : x);
+            put(i, dtype == TRAMA_BOOL ? x > 0 : dtype == TRAMA_U8 ? std::fabs(x * 20) : x);
         }
     }
     array(const array &other) : view(other.view), bytes(other.bytes), start(other.start)
@@ -91,7 +91,7 @@ class array
         switch (view.dtype) {
 #define PUT(name, type, unused)                                                                                        \
     case name:                                                                                                         \
-        ((type *)view.data)[at] = OF_REAL_##name(x);                                                                   \
+        ((type *)view.data)[at] = OF_REAL(name, x);                                                                   \
         break;
             EACH_DTYPE(PUT, )
 #undef PUT
@@ -124,7 +124,7 @@ class array
         switch (view.dtype) {
 #define NUMBER(name, type, unused)                                                                                     \
     case name:                                                                                                         \
-        return (double)LOAD_##name(*(const type *)(memory + at));
+        return (double)LOAD(name, *(const type *)(memory + at));
             EACH_DTYPE(NUMBER, )
 #undef NUMBER
         default:

@@ -79,10 +79,10 @@ static void check_terms(trama_dtype dtype, int n, size_t workspace, bool gaps)
 
 START_TEST(many_terms_find_room_in_any_workspace)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
         for (int gaps = 0; gaps < 2; gaps++)
             for (int n = 4; n <= 40; n += 9)
-                if (dtype != TRAMA_U8) { /* the sum of forty is beyond it */
+                if (dtype != TRAMA_U8 && dtype != TRAMA_I8) { /* the sum of forty is beyond them */
                     check_terms((trama_dtype)dtype, n, 0, gaps);
                     check_terms((trama_dtype)dtype, n, 1024, gaps);
                 }

@@ -120,9 +120,9 @@ static void check_followed(trama_dtype dtype, order how, bool adds, bool swapped
 
 START_TEST(a_row_and_relu_join_the_product)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype)) {
         const bool joins = trama_dtype_is_float((trama_dtype)dtype) && dtype != TRAMA_F64;
-        if (dtype == TRAMA_U8)
+        if (is_unsigned((trama_dtype)dtype) || trama_dtype_size((trama_dtype)dtype) == 1) /* the result is beyond them */
             continue;
         for (int swapped = 0; swapped < 2; swapped++) {
             check_followed((trama_dtype)dtype, PACKED, true, swapped, true, joins);

@@ -109,7 +109,7 @@ static tensor operand_of(const tried_op *c, const trama_node *node, int i, order
     FOR_EACH(&t, index)
     {
         const double x = values.at[next++];
-        put(&t, index, t.view.dtype == TRAMA_U8 ? fabs(x) : x);
+        put(&t, index, is_unsigned(t.view.dtype) ? fabs(x) : x);
     }
     dense_free(&values);
     return t;

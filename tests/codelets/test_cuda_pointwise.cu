@@ -21,7 +21,7 @@ struct tried_op {
     int operands;
     unsigned dtypes; /* bits */
 };
-#define POINTWISE(form, name, ...) extern "C" cuda_kernel cuda_##name;
+#define OP(name, ...) extern "C" cuda_kernel cuda_##name;
 #include "ops.def"
 #define BIT(dtype, type, unused) | 1u << dtype
 #define ROW(operands, name, types) {&trama_op_##name, cuda_##name, operands, 0 EACH_##types(BIT, )},
@@ -29,6 +29,16 @@ struct tried_op {
 #define OPERANDS_BINARY 2
 static const tried_op ops[] = {
 #define POINTWISE(form, name, types, ...) ROW(OPERANDS_##form, name, types)
+#define UNARY_BITS(name, types, ...) ROW(1, name, types)
+#define BINARY_BITS(name, types, ...) ROW(2, name, types)
+#include "ops.def"
+};
+static const trama_op *const comparisons[] = {
+#define COMPARISON(name, ...) &trama_op_##name,
+#include "ops.def"
+};
+static const trama_op *const predicates[] = {
+#define PREDICATE(name, ...) &trama_op_##name,
 #include "ops.def"
 };
 
@@ -36,7 +46,16 @@ static const tried_op ops[] = {
 static double units_of(const trama_op *op, trama_dtype dtype)
 {
     const bool is_gelu = op == &trama_op_gelu || op == &trama_op_gelu_grad;
-    const bool calls_libm =
+    static const trama_op *const math[] = {
+#define UNARY_MATH(name, ...) &trama_op_##name,
+#define BINARY_MATH(name, ...) &trama_op_##name,
+#define POINTWISE_MATH(form, name, ...) &trama_op_##name,
+#include "ops.def"
+        &trama_op_softplus};
+    bool calls_libm = false;
+    for (const trama_op *one : math)
+        calls_libm |= op == one;
+    calls_libm |=
         op == &trama_op_log || op == &trama_op_adam || op == &trama_op_lamb || (is_gelu && dtype == TRAMA_F64);
     return calls_libm && !simt_order ? 8 : 0;
 }
@@ -150,7 +169,7 @@ START_TEST(special_numbers_give_the_bits_of_the_cpu)
 }
 END_TEST
 
-START_TEST(equal_and_cast_know_all_element_types)
+START_TEST(comparisons_and_casts_know_all_element_types)
 {
     for (int from = 0; from < TRAMA_N_DTYPES; from++)
         each_trial([&](const trial &t) {
@@ -160,7 +179,12 @@ START_TEST(equal_and_cast_know_all_element_types)
                 x.put(i, 2);
             for (int64_t i = 0; i < y.count(); i += 2)
                 y.put(i, 2);
-            compare(&trama_op_equal, reals(), array(TRAMA_U8, t.shape[0], t.how[0], 1), {&x, &y}, t.what);
+            for (const trama_op *op : comparisons)
+                compare(op, reals(), array(TRAMA_BOOL, t.shape[0], t.how[0], 1), {&x, &y}, t.what);
+            for (const trama_op *op : predicates)
+                compare(op, reals(), array(TRAMA_BOOL, t.shape[0], t.how[0], 1), {&x}, t.what);
+            array c(TRAMA_BOOL, t.shape[1], t.how[1], 5);
+            compare(&trama_op_select, reals(), array(d, t.shape[0], t.how[0], 1), {&c, &x, &y}, t.what);
             for (int to = 0; to < TRAMA_N_DTYPES; to++)
                 compare(&trama_op_cast, reals(), array((trama_dtype)to, t.shape[0], t.how[0], 1), {&x}, t.what);
         });
@@ -328,7 +352,7 @@ int main(void)
     const TTest *const tests[] = {the_table_has_every_kernel,
                                   every_op_gives_the_bits_of_the_cpu,
                                   special_numbers_give_the_bits_of_the_cpu,
-                                  equal_and_cast_know_all_element_types,
+                                  comparisons_and_casts_know_all_element_types,
                                   copies_and_what_a_scalar_turns_off,
                                   updates_give_the_bits_of_the_cpu,
                                   scalars_of_updates_have_any_element_type,

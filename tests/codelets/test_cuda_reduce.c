@@ -48,7 +48,7 @@ static void check(trama_dtype dtype, order how, trama_shape shape, int64_t mask,
     FOR_EACH(&want, i)
     {
         const double value = at(&want, i);
-        ck_near(dtype, at(&out, i), dtype == TRAMA_U8 ? fmod(value, 256) : value, 1);
+        ck_near(dtype, at(&out, i), what ? value : element_wrapped(dtype, value), 1);
     }
     ck_assert(outside_untouched(&out));
     tensor_free(&x);
@@ -58,7 +58,7 @@ static void check(trama_dtype dtype, order how, trama_shape shape, int64_t mask,
 
 START_TEST(lines_of_several_segments_are_summed)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
         for (int what = 0; what < 2; what++) {
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(9, 1500), 2, what); /* several teams in a block */
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 8192), 2, what);
@@ -72,7 +72,7 @@ END_TEST
 
 START_TEST(columns_of_several_segments_are_summed)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
         for (int what = 0; what < 2; what++) {
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(300, 72), 1, what);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(257, 37), 1, what);

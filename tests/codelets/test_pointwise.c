@@ -23,20 +23,6 @@ static double whole_over(double x, double y)
     return y == 0 ? 0 : trunc(x / y);
 }
 
-/* A number in the range of int64, wrapped to an integer type. */
-static double wrapped(trama_dtype dtype, double x)
-{
-    const int64_t n = trama_dtype_is_float(dtype) ? 0 : (int64_t)x;
-    switch (dtype) {
-    case TRAMA_I32:
-        return (int32_t)(uint32_t)n;
-    case TRAMA_U8:
-        return (uint8_t)n;
-    default:
-        return x;
-    }
-}
-
 static const struct {
     int out, x, y; /* ndim */
     int64_t out_dim[4], x_dim[4], y_dim[4];
@@ -67,7 +53,7 @@ static void check_binary(const char *name, trama_dtype dtype, int b, int orders,
 
     run_binary(name, NULL, &out, &x, &y);
     FOR_EACH(&out, i)
-    ck_near(dtype, at(&out, i), wrapped(dtype, expected(at_broadcast(&x, &out, i), at_broadcast(&y, &out, i))), 1);
+    ck_near(dtype, at(&out, i), element_wrapped(dtype, expected(at_broadcast(&x, &out, i), at_broadcast(&y, &out, i))), 1);
     ck_assert(outside_untouched(&out));
     tensor_free(&out);
     tensor_free(&x);
@@ -76,7 +62,7 @@ static void check_binary(const char *name, trama_dtype dtype, int b, int orders,
 
 static void check_binary_everywhere(const char *name, double (*real)(double, double), double (*whole)(double, double))
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
         for (int b = 0; b < N_BROADCASTS; b++)
             for (int orders = 0; orders < N_ORDERS * N_ORDERS * N_ORDERS; orders += 3)
                 check_binary(name, (trama_dtype)dtype, b, orders,
@@ -143,7 +129,7 @@ static void check_unary(const char *name, bool floats_only, bool positive, doubl
 {
     const trama_shape shapes[] = {TRAMA_SCALAR, TRAMA_SHAPE(41), TRAMA_SHAPE(5, 7), TRAMA_SHAPE(3, 2, 9),
                                   TRAMA_SHAPE(4, 0, 2)};
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
             for (int orders = 0; orders < N_ORDERS * N_ORDERS; orders++) {
                 if (floats_only && !trama_dtype_is_float((trama_dtype)dtype))
@@ -155,7 +141,7 @@ static void check_unary(const char *name, bool floats_only, bool positive, doubl
                 put(&x, i, fabs(at(&x, i)));
                 run_unary(name, NULL, &out, &x);
                 FOR_EACH(&out, i)
-                ck_near((trama_dtype)dtype, at(&out, i), wrapped((trama_dtype)dtype, expected(at(&x, i))), units);
+                ck_near((trama_dtype)dtype, at(&out, i), element_wrapped((trama_dtype)dtype, expected(at(&x, i))), units);
                 ck_assert(outside_untouched(&out));
                 tensor_free(&x);
                 tensor_free(&out);
@@ -225,7 +211,7 @@ END_TEST
 START_TEST(scale_multiplies_and_truncates_integers)
 {
     const trama_attributes by = {.real = {[SCALE_FACTOR] = -0.75}};
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype)) {
         tensor x = tensor_random((trama_dtype)dtype, SPARSE, TRAMA_SHAPE(3, 21), 4);
         tensor y = tensor_new((trama_dtype)dtype, TURNED, TRAMA_SHAPE(3, 21));
         run_unary("scale", &by, &y, &x);
@@ -233,10 +219,7 @@ START_TEST(scale_multiplies_and_truncates_integers)
         {
             const double want = at(&x, i) * -0.75;
             ck_near((trama_dtype)dtype, at(&y, i),
-                    dtype == TRAMA_U8                          ? 0
-                    : trama_dtype_is_float((trama_dtype)dtype) ? want
-                                                               : trunc(want),
-                    1);
+                    element_held((trama_dtype)dtype, want), 1);
         }
         tensor_free(&x);
         tensor_free(&y);
@@ -244,17 +227,12 @@ START_TEST(scale_multiplies_and_truncates_integers)
 }
 END_TEST
 
-static double wrapped_to(trama_dtype dtype, double x)
-{
-    return dtype == TRAMA_U8 ? x - 256 * floor(x / 256) : x;
-}
-
 /* Numbers that are added are exact in every type, so that x - 3 and 5 - x are to the bit those of two tensors. */
 START_TEST(affine_is_a_product_and_a_sum_in_the_operands_type)
 {
     static const double numbers[][2] = {{1, 3}, {1, -3}, {-1, 5}, {0, 2}, {3, -2}};
     for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
-        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
             for (int how = 0; how < N_ORDERS; how++) {
                 const trama_attributes with = {
                     .real = {[SCALE_FACTOR] = numbers[n][0], [AFFINE_OFFSET] = numbers[n][1]}};
@@ -264,7 +242,7 @@ START_TEST(affine_is_a_product_and_a_sum_in_the_operands_type)
                 FOR_EACH(&y, i)
                 {
                     const double want = numbers[n][0] * at(&x, i) + numbers[n][1];
-                    ck_near((trama_dtype)dtype, at(&y, i), wrapped_to((trama_dtype)dtype, want), 1);
+                    ck_near((trama_dtype)dtype, at(&y, i), element_wrapped((trama_dtype)dtype, want), 1);
                 }
                 ck_assert(outside_untouched(&y));
                 tensor_free(&x);
@@ -318,12 +296,11 @@ START_TEST(cast_goes_between_all_types)
             run_unary("cast", NULL, &y, &x);
             FOR_EACH(&y, i)
             {
-                double want = at(&x, i);
-                if (!trama_dtype_is_float((trama_dtype)to))
-                    want = trunc(want);
-                if (to == TRAMA_U8 && want < 0)
-                    want = trama_dtype_is_float((trama_dtype)from) ? 0 : want + 256;
-                ck_near((trama_dtype)to, at(&y, i), want, 1);
+                const double want = at(&x, i);
+                ck_near((trama_dtype)to, at(&y, i),
+                        trama_dtype_is_float((trama_dtype)from) ? element_held((trama_dtype)to, want)
+                                                                : element_wrapped((trama_dtype)to, want),
+                        1);
             }
             ck_assert(outside_untouched(&y));
             tensor_free(&x);
@@ -335,20 +312,15 @@ END_TEST
 START_TEST(cast_of_reals_holds_to_the_range_and_nan_is_0)
 {
     static const double values[] = {1e30, -1e30, INFINITY, -INFINITY, NAN, 30.75};
-    static const double want[][6] = {
-        {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, 30},
-        {0x1p63, -0x1p63, 0x1p63, -0x1p63, 0, 30}, /* INT64_MAX reads as 2^63 */
-        {255, 0, 255, 0, 0, 30},
-    };
     for (int from = 0; from < TRAMA_N_DTYPES; from = next_float(from))
-        for (int to = TRAMA_I32; to <= TRAMA_U8; to++) {
+        for (int to = TRAMA_I32; to < TRAMA_N_DTYPES; to = next_number(to)) {
             tensor x = tensor_new((trama_dtype)from, PACKED, TRAMA_SHAPE(6)),
                    y = tensor_new((trama_dtype)to, PACKED, TRAMA_SHAPE(6));
             for (int i = 0; i < 6; i++)
                 PUT(&x, values[i], i);
             run_unary("cast", NULL, &y, &x);
-            for (int i = 0; i < 6; i++)
-                ck_assert_double_eq(AT(&y, i), want[to - TRAMA_I32][i]);
+            for (int i = 0; i < 6 && !trama_dtype_is_float((trama_dtype)to); i++)
+                ck_assert_double_eq(AT(&y, i), element_held((trama_dtype)to, values[i])); /* INT64_MAX reads as 2^63 */
             tensor_free(&x);
             tensor_free(&y);
         }
@@ -360,7 +332,7 @@ START_TEST(equal_gives_1_where_operands_agree_and_nan_never_does)
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
         tensor x = tensor_random((trama_dtype)dtype, TURNED, TRAMA_SHAPE(6, 8), 6);
         tensor y = tensor_random((trama_dtype)dtype, PACKED, TRAMA_SHAPE(8), 7);
-        tensor out = tensor_new(TRAMA_U8, BLOCK, TRAMA_SHAPE(6, 8));
+        tensor out = tensor_new(TRAMA_BOOL, BLOCK, TRAMA_SHAPE(6, 8));
         for (int i = 0; i < 8; i += 3)
             PUT(&x, AT(&y, i), 2, i);
         if (dtype == TRAMA_F64)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "halves.h"
+#include "elements.h"
 #include "kernel.h"
 #include "loop.h"
 #include "ops.h"
@@ -60,49 +60,6 @@ static inline void *element(const trama_view *v, const int64_t *index)
     return (char *)v->data + at * (int64_t)trama_dtype_size(v->dtype);
 }
 
-static inline double read_as(trama_dtype dtype, const void *from)
-{
-    switch (dtype) {
-    case TRAMA_F32:
-        return *(const float *)from;
-    case TRAMA_F64:
-        return *(const double *)from;
-    case TRAMA_I32:
-        return *(const int32_t *)from;
-    case TRAMA_I64:
-        return (double)*(const int64_t *)from;
-    case TRAMA_BF16:
-    case TRAMA_F16:
-        return half_value(dtype, *(const uint16_t *)from);
-    default:
-        return *(const uint8_t *)from;
-    }
-}
-
-static inline void write_as(trama_dtype dtype, void *to, double x)
-{
-    switch (dtype) {
-    case TRAMA_F32:
-        *(float *)to = (float)x;
-        break;
-    case TRAMA_F64:
-        *(double *)to = x;
-        break;
-    case TRAMA_I32:
-        *(int32_t *)to = (int32_t)x;
-        break;
-    case TRAMA_I64:
-        *(int64_t *)to = (int64_t)x;
-        break;
-    case TRAMA_BF16:
-    case TRAMA_F16:
-        *(uint16_t *)to = half_bits(dtype, half_round(dtype, x));
-        break;
-    default:
-        *(uint8_t *)to = (uint8_t)x;
-    }
-}
-
 static inline double at(const tensor *t, const int64_t *index)
 {
     return read_as(t->view.dtype, element(&t->view, index));
@@ -147,14 +104,17 @@ static inline bool next_index(const tensor *t, int64_t *index)
 #define FOR_EACH(t, index)                                                                                             \
     for (int64_t index[TRAMA_MAX_NDIM] = {0}, more = count_of(t) > 0; more; more = next_index(t, index))
 
-/* Small numbers with signs (not for u8), exact in every type. */
+/* Small numbers, exact in every type, with signs where it has them. */
 static inline void scramble(tensor *t, uint64_t seed)
 {
     FOR_EACH(t, index)
     {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        const double whole = (double)(seed >> 40) / (1 << 24) * 18 - (t->view.dtype == TRAMA_U8 ? 0 : 9);
-        put(t, index, trama_dtype_is_float(t->view.dtype) ? rint(whole * 32) / 64 : trunc(whole));
+        const double whole = (double)(seed >> 40) / (1 << 24) * 18 - (is_unsigned(t->view.dtype) ? 0 : 9);
+        put(t, index,
+            trama_dtype_is_float(t->view.dtype) ? rint(whole * 32) / 64
+            : t->view.dtype == TRAMA_BOOL       ? fmod(trunc(whole), 2)
+                                                : trunc(whole));
     }
 }
 
@@ -189,15 +149,6 @@ static inline bool is_half(trama_dtype dtype)
 static inline double stored(trama_dtype dtype, double x)
 {
     return is_half(dtype) ? half_round(dtype, x) : x;
-}
-
-/* The next element type of real numbers; the first is 0. */
-static inline int next_float(int dtype)
-{
-    do
-        dtype++;
-    while (dtype < TRAMA_N_DTYPES && !trama_dtype_is_float((trama_dtype)dtype));
-    return dtype;
 }
 
 /* Equal up to `units` roundings of the type, relative to the larger of 1 and want; NaN equals NaN. Halves are what such

@@ -343,6 +343,9 @@ START_TEST(ops)
     PASSES(trama_##name##_at(W, NULL, x));                                                                             \
     PASSES(trama_##name##_at(W, x, NULL));
 #define COMPARISON(name, ...) BINARY(name, )
+#define PREDICATE(name, ...) UNARY(name, )
+#define UNARY_BITS(name, ...) UNARY(name, )
+#define BINARY_BITS(name, ...) BINARY(name, )
 #define REDUCTION(name, ...)                                                                                           \
     PASSES(trama_##name##_at(W, NULL, 1, dims, false));                                                                \
     SAYS(p, trama_##name##_at(W, x, 1, NULL, false));
@@ -355,6 +358,16 @@ START_TEST(ops)
     PASSES(trama_div_scalar_at(W, NULL, 2));
     PASSES(trama_scalar_div_at(W, 2, NULL));
     PASSES(trama_clamp_at(W, NULL, 0, 1));
+    PASSES(trama_elu_at(W, NULL, 1));
+    PASSES(trama_celu_at(W, NULL, 1));
+    PASSES(trama_leaky_relu_at(W, NULL, 1));
+    PASSES(trama_select_at(W, NULL, x, x));
+    PASSES(trama_select_at(W, x, NULL, x));
+    PASSES(trama_select_at(W, x, x, NULL));
+    PASSES(trama_masked_fill_at(W, NULL, x, 0));
+    PASSES(trama_masked_fill_at(W, x, NULL, 0));
+    PASSES(trama_clip_at(W, NULL, x, x));
+    ck_assert_ptr_eq(trama_clip_at(W, x, NULL, NULL), x);
     PASSES(trama_cast_at(W, NULL, TRAMA_F32));
     PASSES(trama_argmax_at(W, NULL, 0, false));
     PASSES(trama_softmax_at(W, NULL, 0));

@@ -280,24 +280,30 @@ START_TEST(a_wrong_use_is_named)
 }
 END_TEST
 
-/* A line each; the message for a name that is none says the same names. */
 START_TEST(the_list_names_every_op_with_its_attributes)
 {
     static const char *const lines[] = {"matmul             2 -> 1  trans_x trans_y\n", "relu               1 -> 1\n",
                                         "expand             2 -> 1  axis keepdim\n",
                                         "uniform            0 -> 1  shape\n", "adam               7 -> 3\n"};
-    const char *wrong = run("./trama rule matmull --mesh 2")->text;
-    char *names = strdup(strstr(wrong, "there are ") + 10), *rest = NULL;
+    static const char *const ops[] = {
+#define OP(name, ...) #name,
+#include "ops.def"
+    };
     const char *text = text_of(run("./trama rule --list"));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         ck_assert_msg(contains(text, lines[i]), "no '%s' in %.4000s", lines[i], text);
-    strtok_r(names, "\n", &rest);
-    for (char *name = strtok_r(names, " ", &rest); name;
-         name = strtok_r(NULL, " ", &rest), text += strcspn(text, "\n") + 1)
-        ck_assert_msg(!strncmp(text, name, strlen(name)) && text[strlen(name)] == ' ', "%s is not at %.40s", name,
-                      text);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++, text += strcspn(text, "\n") + 1)
+        ck_assert_msg(!strncmp(text, ops[i], strlen(ops[i])) && text[strlen(ops[i])] == ' ', "%s is not at %.40s",
+                      ops[i], text);
     ck_assert_str_eq(text, "");
-    free(names);
+}
+END_TEST
+
+START_TEST(an_unknown_op_hears_the_similar_names)
+{
+    ck_assert(contains(run("./trama rule matmull --mesh 2")->text, "similar ones are matmul\n"));
+    ck_assert(contains(run("./trama rule logical_nor --mesh 2")->text, "similar ones are logical_not\n"));
+    ck_assert(contains(run("./trama rule xyz --mesh 2")->text, "there is no op 'xyz'; --list names all\n"));
 }
 END_TEST
 
@@ -323,4 +329,4 @@ END_TEST
 TESTS(matmul_gives_the_reference_cases, other_rules_give_the_reference_cases, attributes_change_the_rule,
       splits_broadcast_and_meet, partial_values_pass_where_the_op_allows, every_form_of_a_layout_is_taken,
       the_other_ops_are_known, operands_follow_from_results, a_wrong_use_is_named,
-      the_list_names_every_op_with_its_attributes, help_names_every_option)
+      the_list_names_every_op_with_its_attributes, an_unknown_op_hears_the_similar_names, help_names_every_option)

@@ -3,6 +3,7 @@
 #include "cases.h"
 #include "trama_ops.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,15 @@ static dense nonzero(trama_shape shape, uint64_t seed)
     dense d = dense_random(shape, seed, -1.5, 1.5, false);
     for (int64_t i = 0; i < trama_shape_count(shape); i++)
         d.at[i] += d.at[i] < 0 ? -0.5 : 0.5;
+    return d;
+}
+
+/* A third each: finite, infinite, NaN. */
+static dense special(trama_shape shape, uint64_t seed)
+{
+    dense d = dense_random(shape, seed, -3, 2, true);
+    for (int64_t i = 0; i < trama_shape_count(shape); i++)
+        d.at[i] = d.at[i] > 0 ? NAN : d.at[i] < -1 ? copysign(INFINITY, d.at[i] + 2.5) : d.at[i];
     return d;
 }
 
@@ -33,6 +43,12 @@ dense dense_of_domain(trama_shape shape, domain d, int64_t classes, uint64_t see
         return dense_random(shape, seed, 0, (double)(classes ? classes - 1 : 0), true);
     case FLAG:
         return dense_random(shape, seed, 0, 1, true);
+    case WIDE:
+        return dense_random(shape, seed, -5, 5, false);
+    case SPECIAL:
+        return special(shape, seed);
+    case ABOVE_1:
+        return dense_random(shape, seed, 1.5, 4, false);
     case STEP:
         return dense_random(shape, seed, 1, 5, true);
     default:
@@ -114,9 +130,21 @@ static trama_value *binary(trama_program *p, const op_case *c, int variant)
     const int64_t *n = sizes[variant];
     trama_shape shapes[] = {plane(variant), TRAMA_SHAPE(n[1]), TRAMA_SHAPE(n[0], 1), TRAMA_SCALAR};
     trama_value *in[2];
+    bool bits = !(trama_op_find(c->op)->kinds & TRAMA_KIND_FLOAT) && trama_op_find(c->op)->kinds;
     for (int i = 0; i < 2; i++)
-        in[i] = operand(p, TRAMA_F64, shapes[c->integer[i]]);
-    return apply(p, c, 2, in, NULL);
+        in[i] = operand(p, bits ? TRAMA_I64 : TRAMA_F64, shapes[c->integer[i]]);
+    return apply(p, c, 2, in, &(trama_attributes){.real = {c->real}});
+}
+
+/* integer: the shapes of condition, x and y, as in binary. */
+static trama_value *selection(trama_program *p, const op_case *c, int variant)
+{
+    const int64_t *n = sizes[variant];
+    trama_shape shapes[] = {plane(variant), TRAMA_SHAPE(n[1]), TRAMA_SHAPE(n[0], 1), TRAMA_SCALAR};
+    trama_value *in[3];
+    for (int i = 0; i < 3; i++)
+        in[i] = operand(p, i ? TRAMA_F64 : TRAMA_BOOL, shapes[c->integer[i]]);
+    return apply(p, c, 3, in, NULL);
 }
 
 /* integer: trans_x, trans_y, batch dims of x and y: 0 none, 1 one, 2 one of extent 1. */
@@ -280,6 +308,9 @@ const op_case op_cases[] = {
 #define UNARY(name, types, partial, flops, domain, ...) {#name, #name, {domain}, unary, {0}, 0},
 #define BINARY(name, types, partial, flops, x, y, ...) BROADCAST(name, x, y)
 #define COMPARISON(name, flops, x, y, ...) BROADCAST(name, x, y)
+#define PREDICATE(name, flops, domain, ...) {#name, #name, {domain}, unary, {0}, 0},
+#define UNARY_BITS(name, types, domain, ...) {#name, #name, {domain}, unary, {1}, 0},
+#define BINARY_BITS(name, types, x, y, ...) BROADCAST(name, x, y)
 #define BROADCAST(name, x, y)                                                                                          \
     {#name, #name, {x, y}, binary, {0, 0}, 0},                                                                         \
     {#name " of a row", #name, {x, y}, binary, {0, 1}, 0},                                                             \
@@ -325,6 +356,23 @@ const op_case op_cases[] = {
     {"cast f64 to i32", "cast", {REAL}, cast, {TRAMA_F64, TRAMA_I32}, 0},
     {"cast i32 to f64", "cast", {INTEGER}, cast, {TRAMA_I32, TRAMA_F64}, 0},
     {"cast i32 to u8", "cast", {INTEGER}, cast, {TRAMA_I32, TRAMA_U8}, 0},
+    {"elu", "elu", {REAL}, unary, {0}, 0.7},
+    {"celu", "celu", {REAL}, unary, {0}, 0.7},
+    {"leaky_relu", "leaky_relu", {REAL}, unary, {0}, 0.1},
+    {"elu_grad", "elu_grad", {REAL, REAL}, binary, {0, 0}, 0.7},
+    {"celu_grad", "celu_grad", {REAL, REAL}, binary, {0, 0}, 0.7},
+    {"leaky_relu_grad", "leaky_relu_grad", {REAL, REAL}, binary, {0, 0}, 0.1},
+    {"select", "select", {FLAG, REAL, REAL}, selection, {0, 0, 0}, 0},
+    {"select of a row by a column", "select", {FLAG, REAL, REAL}, selection, {2, 1, 0}, 0},
+    {"select of a scalar", "select", {FLAG, REAL, REAL}, selection, {0, 3, 0}, 0},
+    {"pow_slope_x", "pow_slope_x", {POSITIVE, REAL}, binary, {0, 0}, 0},
+    {"pow_slope_y", "pow_slope_y", {POSITIVE, REAL}, binary, {0, 0}, 0},
+    GRADIENT(silu_grad, REAL),
+    GRADIENT(mish_grad, REAL),
+    GRADIENT(gelu_tanh_grad, REAL),
+    GRADIENT(hard_sigmoid_grad, WIDE),
+    GRADIENT(hard_swish_grad, WIDE),
+    GRADIENT(selu_grad, REAL),
     GRADIENT(relu_grad, REAL),
     GRADIENT(gelu_grad, REAL),
     GRADIENT(tanh_grad, UNIT),

@@ -5,8 +5,8 @@
 
 #include "dense.h"
 
-/* Domains of an operand's elements. */
-typedef enum { REAL, POSITIVE, NONZERO, UNIT, INTEGER, LABEL, STEP, FLAG } domain;
+/* Domains of an operand's elements. SPECIAL: some are NaN or infinite. */
+typedef enum { REAL, POSITIVE, NONZERO, UNIT, INTEGER, LABEL, STEP, FLAG, ABOVE_1, WIDE, SPECIAL } domain;
 
 typedef struct op_case op_case;
 struct op_case {

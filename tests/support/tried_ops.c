@@ -4,6 +4,7 @@
 #include "trama_ops.h"
 
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 #define NONE .attributes = {{0}, {0}}
@@ -18,11 +19,18 @@
 #define POSITIVE "p"
 #define NONZERO "p"
 #define INTEGER "s"
+#define UNIT "u"
+#define ABOVE_1 "a"
+#define WIDE "w"
+#define SPECIAL "n"
 
 const tried_op tried_ops[] = {
 #define UNARY(name, types, partial, flops, domain, ...) {#name, "7x5", domain, NONE},
 #define BINARY(name, types, partial, flops, x, y, ...) BROADCAST(name, x, y)
 #define COMPARISON(name, flops, x, y, ...) BROADCAST(name, x, y)
+#define PREDICATE(name, flops, domain, ...) {#name, "7x5", domain, NONE},
+#define UNARY_BITS(name, types, domain, ...) {#name, "7x5", domain, NONE},
+#define BINARY_BITS(name, types, x, y, ...) BROADCAST(name, x, y)
 #define BROADCAST(name, x, y)                                                                                          \
     {#name, "7x5,7x5", x y, NONE}, {#name, "5,7x5", x y, NONE}, {#name, "7x1,1x5", x y, NONE},                         \
         {#name, "3x7x1,5", x y, NONE},
@@ -67,6 +75,23 @@ const tried_op tried_ops[] = {
     {"stop_gradient", "7x5", "r", NONE},
     {"sigmoid", "2x1", "r", NONE},
     {"relu_grad", "7x5,7x5", "rr", NONE},
+    {"elu", "7x5", "r", REALS(0.7)},
+    {"celu", "7x5", "r", REALS(0.7)},
+    {"leaky_relu", "7x5", "r", REALS(0.1)},
+    {"silu_grad", "7x5,7x5", "rr", NONE},
+    {"mish_grad", "7x5,7x5", "rr", NONE},
+    {"gelu_tanh_grad", "7x5,7x5", "rr", NONE},
+    {"hard_sigmoid_grad", "7x5,7x5", "rw", NONE},
+    {"hard_swish_grad", "7x5,7x5", "rw", NONE},
+    {"selu_grad", "7x5,7x5", "rr", NONE},
+    {"elu_grad", "7x5,7x5", "rr", REALS(0.7)},
+    {"celu_grad", "7x5,7x5", "rr", REALS(0.7)},
+    {"leaky_relu_grad", "7x5,7x5", "rr", REALS(0.1)},
+    {"pow_slope_x", "7x5,7x5", "pr", NONE},
+    {"pow_slope_y", "7x5,7x5", "pr", NONE},
+    {"select", "7x5,7x5,7x5", "brr", NONE},
+    {"select", "5,7x1,1x5", "brr", NONE},
+    {"select", "7x5,,7x5", "brr", NONE},
     {"gelu_grad", "7x5,7x5", "rr", NONE},
     {"tanh_grad", "7x5,7x5", "rr", NONE},
     {"sigmoid_grad", "7x5,7x5", "rr", NONE},
@@ -125,6 +150,16 @@ static trama_shape shape_from(const char **at)
     return shape;
 }
 
+/* Small integers, infinities and NaN in turns. */
+static dense special(trama_shape shape, uint64_t seed)
+{
+    static const double odd[] = {NAN, INFINITY, -INFINITY};
+    dense d = dense_random(shape, seed, -2, 2, true);
+    for (int64_t i = 0; i < trama_shape_count(shape); i += 2)
+        d.at[i] = odd[i / 2 % 3];
+    return d;
+}
+
 dense tried_op_operand(const tried_op *c, int operand, trama_shape shape, uint64_t seed)
 {
     switch (c->domain[operand]) {
@@ -134,6 +169,16 @@ dense tried_op_operand(const tried_op *c, int operand, trama_shape shape, uint64
         return dense_random(shape, seed, 0, 2, true);
     case 's':
         return dense_random(shape, seed, -2, 2, true);
+    case 'w':
+        return dense_random(shape, seed, -5, 5, false);
+    case 'n':
+        return special(shape, seed);
+    case 'u':
+        return dense_random(shape, seed, -0.9, 0.9, false);
+    case 'a':
+        return dense_random(shape, seed, 1.5, 4, false);
+    case 'b':
+        return dense_random(shape, seed, 0, 1, true);
     case 'c':
         return dense_random(shape, seed, 2, 5, true);
     default:
@@ -149,7 +194,10 @@ trama_node *tried_op_node(const tried_op *c, trama_program *program)
     ck_assert_msg(op && (int)strlen(c->domain) == op->n_in, "%s: a wrong case", c->op);
     for (int i = 0; i < op->n_in; i++) {
         char domain = c->domain[i], name[] = {(char)('a' + i), 0};
-        trama_dtype dtype = strchr("lc", domain) ? TRAMA_I64 : domain == 's' ? TRAMA_I32 : TRAMA_F64;
+        trama_dtype dtype = strchr("lc", domain) ? TRAMA_I64
+                            : domain == 's'      ? TRAMA_I32
+                            : domain == 'b'      ? TRAMA_BOOL
+                                                 : TRAMA_F64;
         in[i] = op->updates >> i & 1 ? trama_state(program, name, dtype, shape_from(&shapes), NULL)
                                      : trama_input(program, name, dtype, shape_from(&shapes));
     }
@@ -167,7 +215,7 @@ trama_node *tried_op_node_of(const tried_op *c, trama_dtype dtype, bool scalars_
     for (int i = 0; i < op->n_in; i++) {
         const trama_value *m = model->in[i];
         const char name[] = {(char)('a' + i), 0};
-        const bool counts = strchr("lc", c->domain[i]) != NULL;
+        const bool counts = strchr("lcb", c->domain[i]) != NULL;
         const trama_dtype own = counts || (scalars_are_doubles && m->shape.ndim == 0) ? m->dtype : dtype;
         in[i] = op->updates >> i & 1 ? trama_state(p, name, own, m->shape, NULL) : trama_input(p, name, own, m->shape);
     }

@@ -5,7 +5,7 @@
 
 #include "dense.h"
 
-/* shapes: "7x5,5x3", one an operand; domain, a letter an operand: real, positive, labels 0..2 (i64), small integers,
+/* shapes: "7x5,5x3", one an operand; domain, a letter an operand: real, positive, unit (below 1 in size), above 1, wide, with NaN and infinities, bool, labels 0..2 (i64), small integers,
  * which repeat (i32), count (i64). */
 typedef struct tried_op {
     const char *op, *shapes, *domain;

@@ -22,7 +22,7 @@ contains
 
     subroutine pointwise_ops_are_fortrans_functions()
         real(c_double) :: a(5), b(5)
-        integer(c_int8_t) :: truth(5)
+        logical(c_bool) :: truth(5)
         type(trama_program) :: p
         type(trama_value) :: x, y, v(18)
         type(trama_executable) :: run
@@ -42,7 +42,7 @@ contains
         call value_is(run, v(3), a * b)
         call value_is(run, v(4), a / b)
         call must(trama_read(run, v(5), truth))
-        call demand(all((truth == 1) .eqv. (a == b)), "other equal elements")
+        call demand(all(truth .eqv. (a == b)), "other equal elements")
         call value_is(run, v(6), -a)
         call value_is(run, v(7), abs(a))
         call value_is(run, v(8), merge(0d0, sign(1d0, a), a == 0))
@@ -205,12 +205,15 @@ contains
         call demand(all(halves == trama_f16_of_float(real(a, c_float))), "another rounding to f16")
         call must(trama_read(run, v(4), whole))
         call demand(all(whole == int(a)), "a constant of bf16 that has changed")
-        call refused(trama_read(run, v(1), halves), TRAMA_E_DTYPE, "no such element type")
+        call refused(trama_read(run, v(1), halves), TRAMA_E_DTYPE, "the array is i16")
         call close_all(run, p)
         p = trama_program_create()
         x = trama_constant(p, bits)
-        call demand(.not. c_associated(x%at) .and. trama_program_status(p) == TRAMA_E_DTYPE, "16 bits of no type")
-        call has(trama_program_error(p), "dtype=")
+        call demand(trama_value_dtype(x) == TRAMA_I16, "16 bits that are no integer")
+        x = trama_constant(p, bits, dtype=TRAMA_U16)
+        call demand(trama_value_dtype(x) == TRAMA_U16, "16 bits that are not what dtype= says")
+        x = trama_constant(p, [.true._c_bool, .false._c_bool])
+        call demand(trama_value_dtype(x) == TRAMA_BOOL, "logicals that are not bool")
         call trama_program_destroy(p)
     end subroutine
 
@@ -289,7 +292,8 @@ contains
         call must(trama_read_wait(reading, one))
         call demand(one == 300 .and. .not. c_associated(reading%at), "another total")
         call refused(trama_read(run, x, room), TRAMA_E_SHAPE, "")
-        call refused(trama_feed(run, x, [.true._c_bool]), TRAMA_E_DTYPE, "no such element type")
+        call refused(trama_feed(run, x, [.true._c_bool]), TRAMA_E_DTYPE, "the array is bool")
+        call refused(trama_feed(run, x, [.true.]), TRAMA_E_DTYPE, "no such element type")
         call close_all(run, p)
     end subroutine
 

@@ -264,7 +264,7 @@ contains
         type(trama_optimizer) :: optimizer
         type(trama_loss_scale) :: scale
         type(trama_value) :: taken, scaled
-        integer(c_int8_t) :: is_taken
+        logical(c_bool) :: is_taken
         real(c_double) :: found
         scale = trama_loss_scale_dynamic()
         call demand(scale%initial == 65536 .and. scale%interval == 2000, "another scale")
@@ -278,7 +278,7 @@ contains
         call step(1, samples)
         call must(trama_read(run, taken, is_taken))
         call must(trama_read(run, scaled, found))
-        call demand(is_taken == 1 .and. found == 131072, "a step that is not taken")
+        call demand(is_taken .and. found == 131072, "a step that is not taken")
         call weights_are(start - 0.25d0 * gradient_of(start, 0d0, 1, samples), 1d-12, "another step of a scaled loss")
         call close_all(run, p)
     end subroutine

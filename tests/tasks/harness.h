@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "halves.h"
+#include "elements.h"
 #include "shard.h"
 #include "trama.h"
 
@@ -198,46 +198,12 @@ static inline double relative(double a, double b)
 /* Element i of a buffer of any dtype. */
 static inline double number_at(const void *data, trama_dtype dtype, int64_t i)
 {
-    switch (dtype) {
-    case TRAMA_F32:
-        return (double)((const float *)data)[i];
-    case TRAMA_F64:
-        return ((const double *)data)[i];
-    case TRAMA_I32:
-        return ((const int32_t *)data)[i];
-    case TRAMA_I64:
-        return (double)((const int64_t *)data)[i];
-    case TRAMA_BF16:
-    case TRAMA_F16:
-        return half_value(dtype, ((const uint16_t *)data)[i]);
-    default:
-        return ((const uint8_t *)data)[i];
-    }
+    return read_as(dtype, (const char *)data + (size_t)i * trama_dtype_size(dtype));
 }
 
 static inline void set_number(void *data, trama_dtype dtype, int64_t i, double x)
 {
-    switch (dtype) {
-    case TRAMA_F32:
-        ((float *)data)[i] = (float)x;
-        break;
-    case TRAMA_F64:
-        ((double *)data)[i] = x;
-        break;
-    case TRAMA_I32:
-        ((int32_t *)data)[i] = (int32_t)x;
-        break;
-    case TRAMA_I64:
-        ((int64_t *)data)[i] = (int64_t)x;
-        break;
-    case TRAMA_BF16:
-    case TRAMA_F16:
-        ((uint16_t *)data)[i] = half_bits(dtype, half_round(dtype, x));
-        break;
-    default:
-        ((uint8_t *)data)[i] = (uint8_t)x;
-        break;
-    }
+    write_as(dtype, (char *)data + (size_t)i * trama_dtype_size(dtype), x);
 }
 
 /* ---- The main function ---- */

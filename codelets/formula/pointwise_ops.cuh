@@ -22,16 +22,23 @@
         break;
 #define UNARY(name, types, ...) POINTWISE(UNARY, name, types, )
 #define BINARY(name, types, ...) POINTWISE(BINARY, name, types, )
-#define COMPARISON(name, ...)                                                                                          \
-    FORMULA_OF_OP(COMPARISON, EACH_DTYPE, name)                                                                        \
+#define UNARY_MATH(...) UNARY(__VA_ARGS__)
+#define BINARY_MATH(...) BINARY(__VA_ARGS__)
+#define POINTWISE_MATH(...) POINTWISE(__VA_ARGS__)
+#define UNARY_BITS(name, types, ...) POINTWISE(UNARY, name, types, )
+#define BINARY_BITS(name, types, ...) POINTWISE(BINARY, name, types, )
+#define COMPARISON(name, ...) TO_BOOL(COMPARISON, name)
+#define PREDICATE(name, ...) TO_BOOL(PREDICATE, name)
+#define TO_BOOL(form, name)                                                                                            \
+    FORMULA_OF_OP(form, EACH_DTYPE, name)                                                                              \
     extern "C" void cuda_##name(const trama_call *call, const gpu *g)                                                  \
     {                                                                                                                  \
-        const trama_view *in[] = {&call->in[0], &call->in[1]};                                                         \
-        if (in[0]->dtype != in[1]->dtype || call->out[0].dtype != TRAMA_U8)                                            \
-            kernel_impossible(call, "the result is u8, the operands are of one element type");                         \
+        const trama_view *in[] = {&call->in[0], &call->in[call->n_in - 1]};                                            \
+        if (in[0]->dtype != in[1]->dtype || call->out[0].dtype != TRAMA_BOOL)                                          \
+            kernel_impossible(call, "the result is bool, the operands are of one element type");                       \
         with_dtype(in[0]->dtype, [&](auto x) {                                                                         \
             typedef decltype(x) type;                                                                                  \
-            pointwise_run<name##_formula<type>, uint8_t, type>(&call->out[0], in, call->attributes->real, g);          \
+            pointwise_run<name##_formula<type>, bool, type>(&call->out[0], in, call->attributes->real, g);             \
         });                                                                                                            \
     }
 

@@ -13,22 +13,24 @@
 #define FORMULA_OF_OP(form, EACH, name)                                                                                \
     template <typename T> struct name##_formula;                                                                       \
     EACH(form##_FORMULA, name)
-#define UNARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 1, LOAD_##dtype(x[0]))
-#define BINARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 2, LOAD_##dtype(x[1]))
+#define UNARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 1, LOAD(dtype, x[0]))
+#define BINARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 2, LOAD(dtype, x[1]))
 #define FORMULA_TYPE(dtype, type, name, n_operands, SECOND)                                                            \
     template <> struct name##_formula<type> {                                                                          \
         static constexpr int operands = n_operands;                                                                    \
         static __device__ inline type of(const type *x, const double *with)                                            \
         {                                                                                                              \
-            return STORE_##dtype(FORMULA_OF(name, COMPUTE_##dtype)(LOAD_##dtype(x[0]), SECOND, with));                 \
+            return STORE(dtype, FORMULA_OF(name, COMPUTE_##dtype)(LOAD(dtype, x[0]), SECOND, with));                 \
         }                                                                                                              \
     };
-#define COMPARISON_FORMULA(dtype, type, name)                                                                          \
+#define COMPARISON_FORMULA(dtype, type, name) BOOL_TYPE(dtype, type, name, 2, LOAD(dtype, x[1]))
+#define PREDICATE_FORMULA(dtype, type, name) BOOL_TYPE(dtype, type, name, 1, 0)
+#define BOOL_TYPE(dtype, type, name, n_operands, SECOND)                                                               \
     template <> struct name##_formula<type> {                                                                          \
-        static constexpr int operands = 2;                                                                             \
-        static __device__ inline uint8_t of(const type *x, const double *with)                                         \
+        static constexpr int operands = n_operands;                                                                    \
+        static __device__ inline bool of(const type *x, const double *with)                                            \
         {                                                                                                              \
-            return FORMULA_OF(name, COMPUTE_##dtype)(LOAD_##dtype(x[0]), LOAD_##dtype(x[1]), with);                    \
+            return FORMULA_OF(name, COMPUTE_##dtype)(LOAD(dtype, x[0]), SECOND, with);                                 \
         }                                                                                                              \
     };
 

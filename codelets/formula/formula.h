@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The formulas of ops.def as functions, for cores and GPUs: formula_exp_TRAMA_F32(x, y, with), for each type that is
+ * computed in. with: the reals of the op's attributes. This file defines the words of formulas. Division of integers
+ * truncates, and by zero gives 0. */
+#ifndef CODELETS_FORMULA_H
+#define CODELETS_FORMULA_H
+
+#include "exponential.h"
+#include "ops.h"
+
+/* Words that depend on the kind of the type. formula_typed.h gives them the type: formulas write ABS(x). */
+#define ABS_OF(dtype, x) BY_KIND(ABS, dtype)(dtype, x)
+#define ABS_REAL(dtype, x) MATH_##dtype(fabs)(x)
+#define ABS_SIGNED(dtype, x) ((x) < 0 ? 0 - (WRAP_##dtype)(x) : (WRAP_##dtype)(x))
+#define ABS_UNSIGNED(dtype, x) (x)
+#define SIGN_OF(dtype, x) BY_KIND(SIGN, dtype)(dtype, x)
+#define SIGN_REAL(dtype, x) ((x) != (x) ? (x) : (NUMBER_##dtype)(((x) > 0) - ((x) < 0)))
+#define SIGN_SIGNED(dtype, x) (((x) > 0) - ((x) < 0))
+#define SIGN_UNSIGNED(dtype, x) ((x) > 0)
+#define DIVIDE_OF(dtype, x, y) BY_KIND(DIVIDE, dtype)(x, y)
+#define CLAMP(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
+
+#define IS_NAN_OF(dtype, x) IS_NAN(dtype, x)
+#define IS_INF_OF(dtype, x) BY_KIND(IS_INF, dtype)(x)
+#define IS_INF_REAL(x) ((x) == INFINITY || (x) == -INFINITY)
+#define IS_INF_SIGNED(x) 0
+#define IS_INF_UNSIGNED(x) 0
+#define IS_INF_BOOL(x) 0
+
+/* ---- Division, powers and bits ---- */
+
+/* Python's division: the remainder has the sign of y, and the quotient fits it. */
+FORMULA int64_t modulo_signed(int64_t x, int64_t y)
+{
+    const int64_t rest = y == 0 || y == -1 ? 0 : x % y;
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+#define MODULO_OF_REAL(dtype, type, unused)                                                                            \
+    FORMULA type modulo_##dtype(type x, type y)                                                                        \
+    {                                                                                                                  \
+        const type rest = MATH_##dtype(fmod)(x, y);                                                                    \
+        return rest == 0 ? MATH_##dtype(copysign)(rest, y) : (rest < 0) != (y < 0) ? rest + y : rest;                  \
+    }                                                                                                                  \
+    FORMULA type floor_divide_##dtype(type x, type y)                                                                  \
+    {                                                                                                                  \
+        const type quotient = (x - modulo_##dtype(x, y)) / y;                                                          \
+        return y == 0 || IS_INF_REAL(quotient) ? MATH_##dtype(floor)(x / y) : MATH_##dtype(rint)(quotient);            \
+    }
+EACH_REAL(MODULO_OF_REAL, )
+#define MODULO_OF(dtype, x, y) BY_KIND(MODULO, dtype)(dtype, x, y)
+#define MODULO_REAL(dtype, x, y) modulo_##dtype(x, y)
+#define MODULO_SIGNED(dtype, x, y) modulo_signed(x, y)
+#define MODULO_UNSIGNED(dtype, x, y) ((y) == 0 ? 0 : (x) % (y))
+#define REMAINDER_OF(dtype, x, y) BY_KIND(REMAINDER, dtype)(dtype, x, y)
+#define REMAINDER_REAL(dtype, x, y) MATH_##dtype(fmod)(x, y)
+#define REMAINDER_SIGNED(dtype, x, y) ((y) == 0 || (y) == -1 ? 0 : (x) % (y))
+#define REMAINDER_UNSIGNED(dtype, x, y) ((y) == 0 ? 0 : (x) % (y))
+#define FLOOR_DIVIDE_OF(dtype, x, y) BY_KIND(FLOOR_DIVIDE, dtype)(dtype, x, y)
+#define FLOOR_DIVIDE_REAL(dtype, x, y) floor_divide_##dtype(x, y)
+#define FLOOR_DIVIDE_SIGNED(dtype, x, y)                                                                               \
+    (divide_signed(x, y) - ((y) != 0 && (y) != -1 && (x) % (y) != 0 && ((x) < 0) != ((y) < 0)))
+#define FLOOR_DIVIDE_UNSIGNED(dtype, x, y) divide_unsigned(x, y)
+
+/* x^y modulo 2^64 by repeated squares; of a negative y the reciprocal, truncated. */
+FORMULA uint64_t power_unsigned(uint64_t x, uint64_t y)
+{
+    uint64_t power = 1;
+    for (; y; y >>= 1, x *= x)
+        power *= y & 1 ? x : 1;
+    return power;
+}
+FORMULA int64_t power_signed(int64_t x, int64_t y)
+{
+    if (y < 0)
+        return x == 1 || (x == -1 && y % 2 == 0) ? 1 : x == -1 ? -1 : 0;
+    return (int64_t)power_unsigned((uint64_t)x, (uint64_t)y);
+}
+#define POWER_OF(dtype, x, y) BY_KIND(POWER, dtype)(dtype, x, y)
+#define POWER_REAL(dtype, x, y) MATH_##dtype(pow)(x, y)
+#define POWER_SIGNED(dtype, x, y) power_signed(x, y)
+#define POWER_UNSIGNED(dtype, x, y) power_unsigned(x, y)
+
+#define BIT_NOT_OF(dtype, x) BY_KIND(BIT_NOT, dtype)(x)
+#define BIT_NOT_SIGNED(x) (~(x))
+#define BIT_NOT_UNSIGNED(x) (~(x))
+#define BIT_NOT_BOOL(x) (!(x))
+#define IS_BIT_OF(type, y) ((uint64_t)(y) < 8 * sizeof(type))
+#define SHIFT_LEFT_OF(type, x, y) (IS_BIT_OF(type, y) ? (type)((uint64_t)(x) << (y)) : 0)
+#define SHIFT_RIGHT_OF(dtype, x, y) BY_KIND(SHIFT_RIGHT, dtype)(NUMBER_##dtype, x, y)
+#define SHIFT_RIGHT_SIGNED(type, x, y) (IS_BIT_OF(type, y) ? (type)((x) >> (y)) : (x) < 0 ? (type)-1 : 0)
+#define SHIFT_RIGHT_UNSIGNED(type, x, y) (IS_BIT_OF(type, y) ? (type)((x) >> (y)) : 0)
+
+#define LARGER_OF(dtype, x, y) MAXIMUM(dtype, x, y)
+#define SMALLER_OF(dtype, x, y) MINIMUM(dtype, x, y)
+
+/* ---- Scaling and casts ---- */
+
+/* Floats are scaled in their own type, integers in double, so that a factor below 1 counts. */
+#define SCALE_OF(dtype, x, factor) BY_KIND(SCALE, dtype)(dtype, x, factor)
+#define SCALE_REAL(dtype, x, factor) ((x) * (NUMBER_##dtype)(factor))
+#define SCALE_SIGNED(dtype, x, factor) OF_REAL_SIGNED(dtype, (double)(x) * (factor))
+#define SCALE_UNSIGNED(dtype, x, factor) OF_REAL_UNSIGNED(dtype, (double)(x) * (factor))
+
+/* w - lr g, in the same types */
+#define DESCENT_OF(dtype, w, g, lr) BY_KIND(DESCENT, dtype)(dtype, w, g, lr)
+#define DESCENT_REAL(dtype, w, g, lr) ((w) - (NUMBER_##dtype)(lr) * (g))
+#define DESCENT_SIGNED(dtype, w, g, lr) OF_REAL_SIGNED(dtype, (double)(w) - (lr) * (double)(g))
+#define DESCENT_UNSIGNED(dtype, w, g, lr) OF_REAL_UNSIGNED(dtype, (double)(w) - (lr) * (double)(g))
+
+/* A double attribute as an operand of +, - and *. */
+#define NUMBER_OF_OF(dtype, number) BY_KIND(NUMBER_OF, dtype)(dtype, number)
+#define NUMBER_OF_REAL(dtype, number) ((NUMBER_##dtype)(number))
+#define NUMBER_OF_SIGNED(dtype, number) ((WRAP_##dtype)(int64_t)(number))
+#define NUMBER_OF_UNSIGNED(dtype, number) ((WRAP_##dtype)(int64_t)(number))
+
+/* From one element type to another: reals are rounded or truncated, integers keep their lowest bits; a bool is whether
+ * the element is not 0. */
+#define CAST(out_dtype, dtype, x) BY_KIND(CAST, dtype)(out_dtype, LOAD(dtype, x))
+#define CAST_REAL(out_dtype, x) OF_REAL(out_dtype, x)
+#define CAST_HALF(out_dtype, x) OF_REAL(out_dtype, x)
+#define CAST_SIGNED(out_dtype, x) STORE(out_dtype, x)
+#define CAST_UNSIGNED(out_dtype, x) STORE(out_dtype, x)
+#define CAST_BOOL(out_dtype, x) STORE(out_dtype, x)
+
+/* ---- Activations --------------------------------------------------------------------------------- */
+
+/* The normal distribution at x, given e = exp(-x^2/2). For f32 erfc(z) = e t p(t), t = 1/(1 + z/2), with p the
+ * polynomial through the exact values in 13 Chebyshev points of 0..1 (error 2e-9); for f64 libm's. */
+FORMULA float normal_cdf_TRAMA_F32(float x, float e)
+{
+    static const float p[] = {0.2820947920034086f,  0.28209471553609405f,  0.24683683353185504f,  0.17623899714294328f,
+                              0.08428571845716021f, -0.00559183696300206f, -0.06577722275082298f, 0.024762004544162507f,
+                              -0.2800418715171064f, 0.5878506987145729f,   -0.5104317601878906f,  0.21373257947257884f,
+                              -0.03605364879141343f};
+    const float t = 1 / (1 + fabsf(x) * 0.35355339059327376220f);
+    float sum = p[12];
+    sum = sum * t + p[11], sum = sum * t + p[10], sum = sum * t + p[9], sum = sum * t + p[8];
+    sum = sum * t + p[7], sum = sum * t + p[6], sum = sum * t + p[5], sum = sum * t + p[4];
+    sum = sum * t + p[3], sum = sum * t + p[2], sum = sum * t + p[1], sum = sum * t + p[0];
+    const float tail = 0.5f * e * t * sum;
+    return x > 0 ? 1 - tail : tail;
+}
+
+FORMULA double normal_cdf_TRAMA_F64(double x, double e)
+{
+    (void)e;
+    return 0.5 * erfc(x * -0.70710678118654752440);
+}
+
+#define GELU_OF(dtype, type, unused)                                                                                   \
+    FORMULA type gelu_of_##dtype(type x)                                                                               \
+    {                                                                                                                  \
+        return x * normal_cdf_##dtype(x, exp_of_##dtype((type)-0.5 * x * x));                                          \
+    }                                                                                                                  \
+    FORMULA type gelu_slope_##dtype(type x)                                                                            \
+    {                                                                                                                  \
+        const type e = exp_of_##dtype((type)-0.5 * x * x), inverse_sqrt_2_pi = (type)0.39894228040143267794;           \
+        return normal_cdf_##dtype(x, e) + x * e * inverse_sqrt_2_pi;                                                   \
+    }
+EACH_REAL(GELU_OF, )
+
+/* exp of a negative number only, so that it never overflows */
+#define SIGMOID_OF(dtype, type, unused)                                                                                \
+    FORMULA type sigmoid_of_##dtype(type x)                                                                            \
+    {                                                                                                                  \
+        const type e = exp_of_##dtype(-MATH_##dtype(fabs)(x));                                                         \
+        return (x < 0 ? e : 1) / (1 + e);                                                                              \
+    }
+EACH_REAL(SIGMOID_OF, )
+
+/* The slope of x sigmoid(x); log(1 + e^x), which never overflows; gelu by tanh, and its slope. */
+#define SELU_ALPHA 1.6732632423543772848
+#define SELU_SCALE 1.0507009873554804934
+#define SMOOTH_OF(dtype, type, unused)                                                                                 \
+    FORMULA type silu_slope_of_##dtype(type x)                                                                         \
+    {                                                                                                                  \
+        const type s = sigmoid_of_##dtype(x);                                                                          \
+        return s * (1 + x * (1 - s));                                                                                  \
+    }                                                                                                                  \
+    FORMULA type softplus_of_##dtype(type x)                                                                           \
+    {                                                                                                                  \
+        return (x < 0 ? 0 : x) + MATH_##dtype(log1p)(exp_of_##dtype(-MATH_##dtype(fabs)(x)));                          \
+    }                                                                                                                  \
+    FORMULA type mish_slope_of_##dtype(type x)                                                                         \
+    {                                                                                                                  \
+        const type t = tanh_of_##dtype(softplus_of_##dtype(x));                                                        \
+        return t + x * (1 - t * t) * sigmoid_of_##dtype(x);                                                            \
+    }                                                                                                                  \
+    FORMULA type gelu_tanh_of_##dtype(type x)                                                                          \
+    {                                                                                                                  \
+        return (type)0.5 * x * (1 + tanh_of_##dtype((type)0.79788456080286535588 * (x + (type)0.044715 * x * x * x))); \
+    }                                                                                                                  \
+    FORMULA type gelu_tanh_slope_of_##dtype(type x)                                                                    \
+    {                                                                                                                  \
+        const type t = tanh_of_##dtype((type)0.79788456080286535588 * (x + (type)0.044715 * x * x * x));               \
+        const type inner = (type)0.79788456080286535588 * (1 + (type)0.134145 * x * x);                                \
+        return (type)0.5 * (1 + t) + (type)0.5 * x * (1 - t * t) * inner;                                              \
+    }
+EACH_REAL(SMOOTH_OF, )
+
+/* ---- The functions --------------------------------------------------------------------------------- */
+
+#define FORMULA_OF(name, dtype) FORMULA_OF_(name, dtype)
+#define FORMULA_OF_(name, dtype) formula_##name##_##dtype
+#define JOINED(word, dtype) JOINED_(word, dtype)
+#define JOINED_(word, dtype) word##dtype
+
+/* The types that an op has kernels for, by its column `types` in ops.def: EACH_NUMBERS lists them, and IN(NUMBERS) of
+ * formula_typed.h keeps its argument where DTYPE is one of them. */
+#define EACH_NUMBERS EACH_NUMBER
+#define EACH_FLOATS EACH_FLOAT
+#define EACH_INTEGERS EACH_INTEGER
+#define EACH_BITS(X, ...) EACH_INTEGER(X, __VA_ARGS__) EACH_BOOL(X, __VA_ARGS__)
+#define NUMBERS_REAL KEEP
+#define NUMBERS_SIGNED KEEP
+#define NUMBERS_UNSIGNED KEEP
+#define NUMBERS_BOOL DROP
+#define FLOATS_REAL KEEP
+#define FLOATS_SIGNED DROP
+#define FLOATS_UNSIGNED DROP
+#define FLOATS_BOOL DROP
+#define INTEGERS_REAL DROP
+#define INTEGERS_SIGNED KEEP
+#define INTEGERS_UNSIGNED KEEP
+#define INTEGERS_BOOL DROP
+#define BITS_REAL DROP
+#define BITS_SIGNED KEEP
+#define BITS_UNSIGNED KEEP
+#define BITS_BOOL KEEP
+#define KEEP(...) __VA_ARGS__
+#define DROP(...)
+
+#define DTYPE TRAMA_F32
+#include "formula_typed.h"
+#define DTYPE TRAMA_F64
+#include "formula_typed.h"
+#define DTYPE TRAMA_I8
+#include "formula_typed.h"
+#define DTYPE TRAMA_I16
+#include "formula_typed.h"
+#define DTYPE TRAMA_I32
+#include "formula_typed.h"
+#define DTYPE TRAMA_I64
+#include "formula_typed.h"
+#define DTYPE TRAMA_U8
+#include "formula_typed.h"
+#define DTYPE TRAMA_U16
+#include "formula_typed.h"
+#define DTYPE TRAMA_U32
+#include "formula_typed.h"
+#define DTYPE TRAMA_U64
+#include "formula_typed.h"
+#define DTYPE TRAMA_BOOL
+#include "formula_typed.h"
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The forms of ops.def as kernels for cores: a file that includes this and then a part of the list defines cpu_NAME for
+ * all pointwise ops of that part. */
+#ifndef CODELETS_POINTWISE_OPS_H
+#define CODELETS_POINTWISE_OPS_H
+
+#include "formula.h"
+#include "kernel.h"
+#include "loop.h"
+
+#define FORMULA_VALUE(name, dtype, x, y, with) formula_##name##_##dtype(x, y, with)
+
+#define POINTWISE(form, name, types, ...)                                                                              \
+    ROWS(form##_ROW, EACH_##types, name, FORMULA_VALUE)                                                                \
+    void cpu_##name(const trama_call *call)                                                                            \
+    {                                                                                                                  \
+        loop_call(call, name##_rows, call->attributes->real);                                                          \
+    }
+#define UNARY(name, types, ...) POINTWISE(UNARY, name, types, )
+#define BINARY(name, types, ...) POINTWISE(BINARY, name, types, )
+
+#define UNARY_MATH(...) UNARY(__VA_ARGS__)
+#define BINARY_MATH(...) BINARY(__VA_ARGS__)
+#define POINTWISE_MATH(...) POINTWISE(__VA_ARGS__)
+#define UNARY_BITS(name, types, ...) POINTWISE(UNARY, name, types, )
+#define BINARY_BITS(name, types, ...) POINTWISE(BINARY, name, types, )
+
+#define COMPARISON_ROW(dtype, type, name, VALUE)                                                                       \
+    ROW_SIGNATURE(name##_##dtype)                                                                                      \
+    {                                                                                                                  \
+        bool *out = data[0];                                                                                           \
+        const type *a = data[1], *b = data[2];                                                                         \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            out[i * step[0]] = EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i * step[1]]),                     \
+                                        LOAD(dtype, b[i * step[2]]), with);                                            \
+    }
+#define COMPARISON(name, ...)                                                                                          \
+    ROWS(COMPARISON_ROW, EACH_DTYPE, name, FORMULA_VALUE)                                                              \
+    void cpu_##name(const trama_call *call)                                                                            \
+    {                                                                                                                  \
+        const trama_view *a = &call->in[0], *b = &call->in[1];                                                         \
+        if (a->dtype != b->dtype || call->out[0].dtype != TRAMA_BOOL)                                                  \
+            kernel_impossible(call, "the result is bool, the operands are of one element type");                       \
+        loop_run(3, (const trama_view *[]){&call->out[0], a, b}, name##_rows[a->dtype], NULL);                         \
+    }
+
+#define PREDICATE_ROW(dtype, type, name, VALUE)                                                                        \
+    ROW_SIGNATURE(name##_##dtype)                                                                                      \
+    {                                                                                                                  \
+        bool *out = data[0];                                                                                           \
+        const type *a = data[1];                                                                                       \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            out[i * step[0]] = EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i * step[1]]), 0, with);           \
+    }
+#define PREDICATE(name, ...)                                                                                           \
+    ROWS(PREDICATE_ROW, EACH_DTYPE, name, FORMULA_VALUE)                                                               \
+    void cpu_##name(const trama_call *call)                                                                            \
+    {                                                                                                                  \
+        if (call->out[0].dtype != TRAMA_BOOL)                                                                          \
+            kernel_impossible(call, "the result is bool");                                                             \
+        loop_run(2, (const trama_view *[]){&call->out[0], &call->in[0]}, name##_rows[call->in[0].dtype], NULL);        \
+    }
+
+#endif
