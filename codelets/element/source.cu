@@ -100,7 +100,7 @@ static void uniform(const trama_call *call, const int64_t *step, const gpu *g)
     r.step_of_run = step;
     if (r.n == 0 || r.rows == 0)
         return;
-    with_dtype(call->out[0].dtype, [&](auto zero) {
+    with_float(call->out[0].dtype, [&](auto zero) {
         GPU_LAUNCH(uniform_blocks<decltype(zero)>, gpu_blocks(all, THREADS, g), THREADS, g, r);
     });
 }
@@ -113,4 +113,28 @@ extern "C" void cuda_uniform(const trama_call *call, const gpu *g)
 extern "C" void cuda_draw(const trama_call *call, const gpu *g)
 {
     uniform(call, (const int64_t *)call->in[0].data, g);
+}
+
+template <typename T> __global__ void arange_elements(random_rows r, double start, double by)
+{
+    const int64_t threads = (int64_t)gridDim.x * blockDim.x, all = r.rows * r.n;
+    for (int64_t item = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; item < all; item += threads) {
+        const int64_t row = quotient(r.items, item), i = item - row * r.n;
+        int64_t at, index;
+        row_start(r, row, &at, &index);
+        ((T *)r.data)[at + i * r.step] = of<T>::real(start + by * (double)(index + i));
+    }
+}
+
+extern "C" void cuda_arange(const trama_call *call, const gpu *g)
+{
+    random_rows r = rows_of(whole_rows(call->out[0]));
+    const double *real = call->attributes->real;
+    if (r.n == 0 || r.rows == 0)
+        return;
+    r.items = divisor_of(r.n); /* an element each */
+    with_number(call->out[0].dtype, [&](auto zero) {
+        GPU_LAUNCH(arange_elements<decltype(zero)>, gpu_blocks(r.rows * r.n, THREADS, g), THREADS, g, r,
+                   real[ARANGE_START], real[ARANGE_STEP]);
+    });
 }

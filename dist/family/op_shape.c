@@ -306,6 +306,13 @@ trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtyp
     return source(where, program, &trama_op_fill, NULL, dtype, shape, &a);
 }
 
+trama_value *trama_arange_at(trama_where where, trama_program *program, trama_dtype dtype, int64_t n, double start,
+                             double step)
+{
+    trama_attributes a = {.real = {[ARANGE_START] = start, [ARANGE_STEP] = step}};
+    return source(where, program, &trama_op_arange, NULL, dtype, TRAMA_SHAPE(n), &a);
+}
+
 trama_status source_infer(trama_rule *rule, const trama_node *node)
 {
     trama_shape shape;
@@ -319,9 +326,8 @@ trama_status source_infer(trama_rule *rule, const trama_node *node)
 trama_status source_dtype(const trama_node *node, trama_dtype *dtype)
 {
     int64_t type = node->attributes.integer[SOURCE_DTYPE];
-    bool wrong =
-        type < 0 || type >= TRAMA_N_DTYPES || (node->op != &trama_op_fill && !trama_dtype_is_float((trama_dtype)type));
-    if (wrong)
+    const unsigned kinds = node->op == &trama_op_fill ? ~0u : node->op == &trama_op_arange ? NUMBERS : FLOATS;
+    if (type < 0 || type >= TRAMA_N_DTYPES || !(trama_dtype_kind_of((trama_dtype)type) & kinds))
         return trama_fail(node->where, TRAMA_E_DTYPE, "%s: element type %lld does not fit", node->op->name,
                           (long long)type);
     *dtype = (trama_dtype)type;

@@ -282,6 +282,11 @@ trama_value *trama_run_counter_at(trama_where where, trama_program *program);
 trama_value *trama_fill_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                            double value);
 
+/* The n numbers start, start + step, ..., computed in double. */
+#define trama_arange(program, dtype, n, start, step) trama_arange_at(TRAMA_HERE, program, dtype, n, start, step)
+trama_value *trama_arange_at(trama_where where, trama_program *program, trama_dtype dtype, int64_t n, double start,
+                             double step);
+
 /* Applies any op by its descriptor; attributes NULL: zeros. Returns result 0; trama_result returns the others. */
 trama_value *trama_apply_at(trama_where where, trama_program *program, const trama_op *op, int n_in,
                             trama_value *const *in, const trama_attributes *attributes);

@@ -33,7 +33,7 @@ enum { SHAPE_NDIM, SHAPE_DIM }; /* transpose, reshape: DIM is the first of ndim 
 enum { WINDOW_DIM, WINDOW_OFFSET = WINDOW_DIM + TRAMA_MAX_NDIM };
 enum { CAST_DTYPE };
 enum { SOURCE_DTYPE, SOURCE_NDIM, SOURCE_DIM, SOURCE_SEED = SOURCE_DIM + TRAMA_MAX_NDIM, SOURCE_STREAM, SOURCE_STEP };
-enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH }; /* real */
+enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH, ARANGE_START = 0, ARANGE_STEP }; /* real */
 enum { SCALE_FACTOR, AFFINE_OFFSET };                   /* scale, affine; real */
 enum { SCALAR_NUMBER };                                 /* div_scalar, scalar_div; real */
 enum { CLAMP_LOW, CLAMP_HIGH };                         /* real */

@@ -144,6 +144,7 @@ typedef struct shard_scope {
 typedef struct program_session program_session;
 struct program_session {
     void (*run)(program_session *session, trama_node *node);
+    const trama_mesh *(*mesh_of)(const program_session *session, const trama_value *computed);
     bool started; /* a value was computed or placed, so that processes have their places */
 };
 

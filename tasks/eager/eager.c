@@ -342,6 +342,11 @@ static void run_recorded(program_session *session, trama_node *node)
 
 /* ---- Life ---- */
 
+static const trama_mesh *mesh_of_computed(const program_session *session, const trama_value *v)
+{
+    return ((const eager_session *)session)->e->l.mesh[v->id];
+}
+
 void session_end(trama_executable *e)
 {
     eager_session *s = e->session;
@@ -369,7 +374,7 @@ trama_status trama_eager(trama_context *context, trama_program **program, trama_
     trama_program *p = trama_program_create();
     executable_begin(NOWHERE, context, p, &e);
     e->session = trama_alloc(sizeof *e->session);
-    *e->session = (eager_session){.base.run = run_recorded, .e = e};
+    *e->session = (eager_session){.base = {.run = run_recorded, .mesh_of = mesh_of_computed}, .e = e};
     p->session = &e->session->base;
     *program = p;
     *executable = e;

@@ -6,6 +6,7 @@
 
 #include "suite.h"
 #include "trama_complete.h"
+#include "trama_composed.h"
 #include "trama_op_define.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
@@ -206,6 +207,8 @@ START_TEST(leaves)
     SAYS(p, trama_constant_at(W, p, TRAMA_F64, TRAMA_SCALAR, NULL));
     ck_assert_ptr_nonnull(trama_constant_at(W, p, TRAMA_F64, TRAMA_SHAPE(0), NULL));
     SAYS(p, trama_fill_at(W, NULL, TRAMA_F64, shape, 0));
+    SAYS(p, trama_arange_at(W, NULL, TRAMA_F64, 3, 0, 1));
+    SAYS(p, trama_eye_at(W, NULL, TRAMA_F64, 3, 3));
     SAYS(p, trama_uniform_at(W, NULL, TRAMA_F64, shape, 0, 1, 0, 0));
     SAYS(p, trama_uniform_fixed_at(W, NULL, TRAMA_F64, shape, 0, 1, 0, 0, 0));
     SAYS(p, trama_run_counter_at(W, NULL));
@@ -358,6 +361,29 @@ START_TEST(ops)
     PASSES(trama_div_scalar_at(W, NULL, 2));
     PASSES(trama_scalar_div_at(W, 2, NULL));
     PASSES(trama_clamp_at(W, NULL, 0, 1));
+    PASSES(trama_squeeze_at(W, NULL, 1));
+    PASSES(trama_unsqueeze_at(W, NULL, 1));
+    PASSES(trama_flatten_at(W, NULL, 0, 1));
+    PASSES(trama_one_hot_at(W, NULL, 3, TRAMA_F32));
+    PASSES(trama_tril_at(W, NULL, 0));
+    PASSES(trama_triu_at(W, NULL, 0));
+    PASSES(trama_log_softmax_at(W, NULL, 0));
+    PASSES(trama_outer_at(W, NULL, x));
+    PASSES(trama_outer_at(W, trama_slice_at(W, x, 0, 0, 1), NULL));
+    PASSES(trama_any_true_at(W, NULL, 1, dims, false));
+    SAYS(p, trama_any_true_at(W, x, 1, NULL, false));
+    PASSES(trama_all_true_at(W, NULL, 1, dims, false));
+    SAYS(p, trama_all_true_at(W, x, 1, NULL, false));
+    PASSES(trama_norm_1_at(W, NULL, 1, dims, false));
+    SAYS(p, trama_norm_1_at(W, x, 1, NULL, false));
+    PASSES(trama_norm_2_at(W, NULL, 1, dims, false));
+    SAYS(p, trama_norm_2_at(W, x, 1, NULL, false));
+    PASSES(trama_log_sum_exp_at(W, NULL, 1, dims, false));
+    SAYS(p, trama_log_sum_exp_at(W, x, 1, NULL, false));
+    PASSES(trama_variance_at(W, NULL, 1, dims, false, 0));
+    SAYS(p, trama_variance_at(W, x, 1, NULL, false, 0));
+    PASSES(trama_deviation_at(W, NULL, 1, dims, false, 0));
+    SAYS(p, trama_deviation_at(W, x, 1, NULL, false, 0));
     PASSES(trama_elu_at(W, NULL, 1));
     PASSES(trama_celu_at(W, NULL, 1));
     PASSES(trama_leaky_relu_at(W, NULL, 1));

@@ -259,6 +259,8 @@ static trama_value *windowed(trama_program *p, const op_case *c, int variant)
 
 static trama_value *source(trama_program *p, const op_case *c, int variant)
 {
+    if (c->integer[0] == 2)
+        return trama_arange(p, TRAMA_F64, block(variant).dim[0] * 7, -1, 0.5);
     return c->integer[0] ? trama_uniform_fixed(p, TRAMA_F64, block(variant), -1, 2, 0x123456789abcdef, 3, 1)
                          : trama_fill(p, TRAMA_F64, block(variant), 2.5);
 }
@@ -399,6 +401,7 @@ const op_case op_cases[] = {
     {"reshape cuts a dim", "reshape", {REAL}, reshaped, {3}, 0},
     {"reshape mixes dims", "reshape", {REAL}, reshaped, {4}, 0},
     {"fill", "fill", {REAL}, source, {0}, 0},
+    {"arange", "arange", {REAL}, source, {2}, 0},
     {"uniform", "uniform", {REAL}, source, {1}, 0},
     {"draw", "draw", {STEP}, drawn, {0}, 0},
     {"assign", "assign", {REAL, REAL}, update, {2, 1, 0}, 0},

@@ -103,6 +103,13 @@ static void run_random(const trama_call *call, uint32_t step)
                                                linear(&call->out[0], &i)));
 }
 
+void run_arange(const trama_call *call)
+{
+    point i;
+    FOR_EACH(&call->out[0], &i)
+    put(call, 0, &i, real(call, ARANGE_START) + real(call, ARANGE_STEP) * (double)linear(&call->out[0], &i));
+}
+
 void run_uniform(const trama_call *call)
 {
     run_random(call, (uint32_t)integer(call, SOURCE_STEP));

@@ -120,6 +120,7 @@ const tried_op tried_ops[] = {
     {"window", "7x5", "r", WINDOW(2, 2, 9, 0)},
     {"reshard", "7x5", "r", NONE},
     {"fill", "", "", {SOURCE(7, 5), .real = {1.5}}},
+    {"arange", "", "", {SOURCE(7, 5), .real = {-1, 0.5}}},
     {"uniform", "", "", {SOURCE(7, 5), .real = {-1, 2}}},
     {"draw", "", "c", {SOURCE(7, 5), .real = {-1, 2}}},
     {"assign", "7x5,7x5", "rr", NONE},
