@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network trained eagerly: beside the same program recorded, and over many iterations. With a live context. */
-#ifndef EAGER_TRAINING_H
-#define EAGER_TRAINING_H
-
+/* A network and optimizers in eager mode, on one rank and on several: beside the same program recorded, and for long.
+ */
 #include "eager_harness.h"
 
 /* ---- The same network, recorded and eager ---- */
@@ -13,7 +11,7 @@ typedef struct model {
     trama_value *w[3], *b[3], *x, *y, *loss, *dw[3];
 } model;
 
-static inline void model_parameters(model *m, trama_program *p, const trama_mesh *mesh)
+static void model_parameters(model *m, trama_program *p, const trama_mesh *mesh)
 {
     for (int l = 0; l < 3; l++) {
         char name[16];
@@ -28,7 +26,7 @@ static inline void model_parameters(model *m, trama_program *p, const trama_mesh
     }
 }
 
-static inline void model_data(model *m, trama_program *p, const trama_mesh *mesh)
+static void model_data(model *m, trama_program *p, const trama_mesh *mesh)
 {
     float x[BATCH * 20];
     int64_t y[BATCH];
@@ -43,7 +41,7 @@ static inline void model_data(model *m, trama_program *p, const trama_mesh *mesh
     shard_along(m->y, mesh, "dp", "S(0)");
 }
 
-static inline trama_value *model_step(model *m)
+static trama_value *model_step(model *m)
 {
     trama_value *h = m->x;
     for (int l = 0; l < 3; l++) {
@@ -57,7 +55,7 @@ static inline trama_value *model_step(model *m)
     return trama_minimize(m->loss, &sgd);
 }
 
-static inline void trace_model(trace *t, trama_executable *e, const model *m)
+static void trace_model(trace *t, trama_executable *e, const model *m)
 {
     trace_read(t, e, m->loss, sizeof(float));
     for (int l = 0; l < 3; l++) {
@@ -68,7 +66,7 @@ static inline void trace_model(trace *t, trama_executable *e, const model *m)
     }
 }
 
-static inline trace trace_recorded(const trama_mesh *mesh, int steps)
+static trace trace_recorded(const trama_mesh *mesh, int steps)
 {
     model m;
     trace t = {0};
@@ -87,7 +85,7 @@ static inline trace trace_recorded(const trama_mesh *mesh, int steps)
     return t;
 }
 
-static inline trace trace_eager(const trama_mesh *mesh, int steps)
+static trace trace_eager(const trama_mesh *mesh, int steps)
 {
     model m;
     trace t = {0};
@@ -105,7 +103,7 @@ static inline trace trace_eager(const trama_mesh *mesh, int steps)
 }
 
 /* On GPUs a product with what follows it may be summed by another algorithm than the product alone. */
-static inline bool same_number(float a, float b)
+static bool same_number(float a, float b)
 {
     const machine *places = context_machine(ctx);
     bool gpus = false;
@@ -114,7 +112,7 @@ static inline bool same_number(float a, float b)
     return gpus ? fabsf(a - b) <= 1e-4f * fabsf(b) + 1e-6f : !memcmp(&a, &b, sizeof a);
 }
 
-static inline void eager_equals_recorded(const char *spec)
+static void eager_equals_recorded(const char *spec)
 {
     trama_mesh *mesh = mesh_of(spec);
     enum { STEPS = 8 };
@@ -132,6 +130,70 @@ static inline void eager_equals_recorded(const char *spec)
     trama_mesh_destroy(&mesh);
 }
 
+START_TEST(eager_training_has_the_bits_of_recorded_training)
+{
+    static const char *const meshes[] = {"1", "dp=2", "mp=2", "dp=2,mp=2", "dp=3", "mp=3", "dp=[5,1],mp=[1,2]"};
+    start();
+    for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++)
+        eager_equals_recorded(meshes[i]);
+    stop();
+}
+END_TEST
+
+START_TEST(eager_tiles_have_the_bits_of_recorded_tiles)
+{
+    start_with(&(trama_config){.max_tiles = 3, .workers = 2, .grain_flops = 1, .grain_bytes = 1});
+    eager_equals_recorded("1");
+    eager_equals_recorded("dp=2,mp=2");
+    stop();
+}
+END_TEST
+
+/* Steps of an optimizer with state: five recorded ones, or five eager ones, each recorded anew. */
+static void fit(bool is_eager, double *result)
+{
+    trama_program *p = NULL;
+    trama_executable *e = NULL;
+    trama_target *step = NULL;
+    const double data[] = {1, 2, 3, 4, 5, 7};
+    trama_init init = {-1, 1, 1, 0};
+    trama_optimizer adamw = trama_adamw(0.01);
+    if (is_eager)
+        must(trama_eager(ctx, &p, &e));
+    else
+        p = trama_program_create();
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(2, 1), &init);
+    int mark = trama_program_mark(p);
+    for (int i = 0; i < 5; i++) {
+        if (is_eager || i == 0) {
+            trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(3, 2), data);
+            trama_value *done = trama_minimize(trama_mean(trama_square(trama_matmul(x, w))), &adamw);
+            demand(done, "step %d: %s", i, trama_program_error(p));
+            step = is_eager ? NULL : trama_target_create(p, "step", done);
+        }
+        if (is_eager)
+            must(trama_program_rewind(p, mark));
+        else if (i == 0)
+            must(trama_compile(ctx, p, &e));
+        if (!is_eager)
+            must(trama_run(e, step));
+    }
+    must(trama_read(e, w, result, 2 * sizeof *result));
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+}
+
+START_TEST(eager_optimizers_find_the_state_of_the_step_before)
+{
+    double recorded[2], eagerly[2];
+    start();
+    fit(false, recorded);
+    fit(true, eagerly);
+    stop();
+    demand(!memcmp(recorded, eagerly, sizeof recorded), "%.17g and %.17g", recorded[0], eagerly[0]);
+}
+END_TEST
+
 /* ---- Growth ---- */
 
 typedef struct footprint {
@@ -140,13 +202,13 @@ typedef struct footprint {
     int64_t memory;
 } footprint;
 
-static inline footprint footprint_of(const eager *g)
+static footprint footprint_of(const eager *g)
 {
     must(trama_wait(g->e));
     return (footprint){shard_pool(ctx), g->e->plans.n, g->e->session->forms.n, memory_now()};
 }
 
-static inline void eager_iteration(eager *g, model *m, int mark, bool read)
+static void eager_iteration(eager *g, model *m, int mark, bool read)
 {
     float factor = 0.5f, loss;
     demand(model_step(m), "%s", trama_program_error(g->p));
@@ -156,7 +218,7 @@ static inline void eager_iteration(eager *g, model *m, int mark, bool read)
     must(trama_program_rewind(g->p, mark));
 }
 
-static inline void eager_does_not_grow(const char *spec, int iterations)
+static void eager_does_not_grow(const char *spec, int iterations)
 {
     trama_mesh *mesh = mesh_of(spec);
     eager g = eager_begin();
@@ -173,7 +235,8 @@ static inline void eager_does_not_grow(const char *spec, int iterations)
     footprint end = footprint_of(&g);
     demand(end.entries == warm.entries && end.forms == warm.forms, "%d plans and %d forms become %d and %d",
            warm.entries, warm.forms, end.entries, end.forms);
-    demand(end.pool.made - warm.pool.made < 3 * MAX_OUTSTANDING && end.pool.used == warm.pool.used, /* as ops happen to be under way */
+    demand(end.pool.made - warm.pool.made < 3 * MAX_OUTSTANDING &&
+               end.pool.used == warm.pool.used, /* as ops happen to be under way */
            "%" PRId64 " shards made, %" PRId64 " in use become %" PRId64 " and %" PRId64, warm.pool.made,
            warm.pool.used, end.pool.made, end.pool.used);
     demand(SANITIZED || end.memory - warm.memory < 1 << 20, "%" PRId64 " bytes in %d iterations",
@@ -182,4 +245,43 @@ static inline void eager_does_not_grow(const char *spec, int iterations)
     trama_mesh_destroy(&mesh);
 }
 
-#endif
+/* A thousand on one rank. */
+START_TEST(iterations_do_not_grow)
+{
+    start();
+    if (n_ranks == 1)
+        eager_does_not_grow("1", SANITIZED ? 100 : 1000);
+    else
+        eager_does_not_grow("mp=2", SANITIZED ? 50 : 200);
+    eager_does_not_grow("dp=2,mp=2", SANITIZED ? 50 : n_ranks == 1 ? 300 : 200);
+    stop();
+}
+END_TEST
+
+/* More ops than may be under way, without a read between them. */
+static void eager_long_chain(const char *spec, int n)
+{
+    trama_mesh *mesh = mesh_of(spec);
+    eager g = eager_begin();
+    trama_value *x = trama_tensor(g.p, TRAMA_I64, TRAMA_SHAPE(3), ((int64_t[]){1, 2, 3}), mesh, "S(0)"), *y = x;
+    for (int i = 0; i < n; i++)
+        y = i % 2 ? trama_add(x, y) : trama_add(y, x);
+    demand_value(&g, y, (double[]){n + 1, 2 * n + 2, 3 * n + 3}, "a long chain");
+    eager_end_now(&g);
+    trama_mesh_destroy(&mesh);
+}
+
+START_TEST(many_ops_may_be_under_way)
+{
+    start();
+    if (n_ranks == 1)
+        eager_long_chain("1", SANITIZED ? 1000 : 3000);
+    else
+        eager_long_chain("1:1", SANITIZED ? 300 : 1000);
+    eager_long_chain("2", SANITIZED ? 300 : 1000);
+    stop();
+}
+END_TEST
+
+TESTS(eager_training_has_the_bits_of_recorded_training, eager_tiles_have_the_bits_of_recorded_tiles,
+      eager_optimizers_find_the_state_of_the_step_before, iterations_do_not_grow, many_ops_may_be_under_way)
