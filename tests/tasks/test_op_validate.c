@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama_op_validate on right and wrong rules, and on kernels that do not do what their op promises. No context lives.
  */
+#include "harness.h"
 #include "own_ops.h"
 
 static trama_program *p;

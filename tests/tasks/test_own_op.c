@@ -1,32 +1,155 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of one's own in one rank: forward, gradients, fusion, tiles, eager mode, names of tasks, kernels that fail. */
-#define _GNU_SOURCE /* RTLD_NEXT */
-#include <dlfcn.h>
-
-#include "fence.h"
+/* Ops of one's own on one rank and on several: forward, gradients, tiles, eager mode, results of several types. */
+#include "harness.h"
 #include "own_ops.h"
-#include <starpu.h>
 
-/* ---- Names of tasks, noted where they are submitted ---- */
+/* ---- A program of them: loss = sum_b d_b^2 + s_b, with y, s = rows(gate(x, w)), d = dot(y, w) ---- */
 
-static int n_named;
-static const char *named;
+enum { B = 7, K = 5, N_POWERS = 4 };
 
-#undef starpu_task_submit /* where StarPU traces, a macro around the function */
-int starpu_task_submit(struct starpu_task *task)
+typedef struct plain_own {
+    double y[B * K], s[B], d[B], loss;
+    int64_t positive[B];
+} plain_own;
+
+static double start_x(int i)
 {
-    int (*theirs)(struct starpu_task *) = (int (*)(struct starpu_task *))dlsym(RTLD_NEXT, "starpu_task_submit");
-    n_named += named && task->name && !strcmp(task->name, named);
-    return theirs(task);
+    return 0.3 + 0.1 * (i % 11) - (i % 3 == 0 ? 0.7 : 0);
 }
 
-/* ---- Right results ---- */
+static plain_own plainly(const double *x, const double *w)
+{
+    plain_own r = {.loss = 0};
+    for (int b = 0; b < B; b++) {
+        for (int k = 0; k < K; k++) {
+            r.y[b * K + k] = x[b * K + k] * w[k] + w[k] * w[k];
+            r.s[b] += r.y[b * K + k];
+            r.positive[b] += x[b * K + k] > 0;
+        }
+        for (int k = 0; k < K; k++)
+            r.d[b] += (r.y[b * K + k] /= r.s[b]) * w[k];
+        r.loss += r.d[b] * r.d[b] + r.s[b];
+    }
+    return r;
+}
 
+static double slope_of(double *x, double *w, double *at)
+{
+    double before = *at, h = 1e-5, high, low;
+    *at = before + h;
+    high = plainly(x, w).loss;
+    *at = before - h;
+    low = plainly(x, w).loss;
+    *at = before;
+    return (high - low) / (2 * h);
+}
+
+static void demand_near(const char *mesh, const char *layout, const char *what, int n, const double *got,
+                        const double *wanted, double tolerance)
+{
+    for (int i = 0; i < n; i++)
+        demand(fabs(got[i] - wanted[i]) <= tolerance * fmax(1, fabs(wanted[i])),
+               "%s, x as %s: %s[%d] is %.15g, not %.15g", mesh, layout, what, i, got[i], wanted[i]);
+}
+
+#define read_near(value, name, wanted, tolerance)                                                                      \
+    do {                                                                                                               \
+        double got_[sizeof(wanted) / sizeof(double)];                                                                  \
+        must(trama_read(e, value, got_, sizeof got_));                                                                 \
+        demand_near(spec, layout, name, (int)(sizeof got_ / sizeof *got_), got_, wanted, tolerance);                   \
+    } while (0)
+
+/* Forward, gradients, several results, new dims, other types, an update: as plain loops. eager: at once. */
+static void own_program(const char *spec, const char *layout, bool eager)
+{
+    double x0[B * K], w0[K], dx[B * K], dw[K], powers[B * N_POWERS], running[B];
+    for (int i = 0; i < B * K; i++)
+        x0[i] = start_x(i);
+    for (int k = 0; k < K; k++)
+        w0[k] = 0.5 + 0.25 * k;
+    plain_own plain = plainly(x0, w0);
+    for (int i = 0; i < B * K; i++)
+        dx[i] = slope_of(x0, w0, &x0[i]);
+    for (int k = 0; k < K; k++)
+        dw[k] = slope_of(x0, w0, &w0[k]);
+    for (int i = 0; i < B * N_POWERS; i++)
+        powers[i] = pow(plain.s[i / N_POWERS], 1 + i % N_POWERS);
+    define_own();
+    trama_mesh *mesh = mesh_of(spec);
+    trama_program *p = NULL;
+    trama_executable *e = NULL;
+    if (eager)
+        must(trama_eager(ctx, &p, &e));
+    else
+        p = trama_program_create();
+    trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(B, K), x0);
+    trama_value *w = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(K), w0);
+    trama_value *state = trama_state(p, "running", TRAMA_F64, TRAMA_SHAPE(B), NULL);
+    trama_shard(x, mesh, layout);
+    trama_value *y =
+        trama_apply(own[ROWS], 1, (trama_value *[]){trama_apply(own[GATE], 2, (trama_value *[]){x, w}, NULL)}, NULL);
+    trama_value *s = trama_result(y, 1), *d = trama_apply(own[DOT], 2, (trama_value *[]){y, w}, NULL);
+    trama_value *loss = trama_add(trama_sum(trama_square(d)), trama_sum(s));
+    trama_value *gx = trama_gradient(loss, x), *gw = trama_gradient(loss, w);
+    trama_value *n = trama_apply(own[POSITIVE], 1, &x, NULL);
+    trama_value *pw = trama_apply(own[POWERS], 1, &s, &(trama_attributes){.integer = {N_POWERS}});
+    trama_value *update = NULL;
+    for (int i = 0; i < B; i++)
+        running[i] = 0;
+    if (eager) {
+        for (int i = 0; i < 2; i++)
+            trama_apply(own[BLEND], 2, (trama_value *[]){state, s}, NULL);
+    } else {
+        update = trama_apply(own[BLEND], 2, (trama_value *[]){state, s}, NULL);
+        trama_target *t = trama_target_create(p, "t", y, s, d, loss, gx, gw, n, pw, update);
+        demand(t, "%s, x as %s: %s", spec, layout, trama_program_error(p));
+        e = compile(p);
+        for (int i = 0; i < 2; i++)
+            must(trama_run(e, t));
+    }
+    for (int i = 0; i < 2; i++)
+        for (int b = 0; b < B; b++)
+            running[b] = running[b] / 2 + plain.s[b];
+    int64_t positive[B];
+    double losses[1] = {plain.loss};
+    must(trama_program_status(p));
+    read_near(y, "y", plain.y, 1e-12);
+    read_near(s, "s", plain.s, 1e-12);
+    read_near(d, "d", plain.d, 1e-12);
+    read_near(loss, "loss", losses, 1e-12);
+    read_near(gx, "dx", dx, 1e-7);
+    read_near(gw, "dw", dw, 1e-7);
+    read_near(pw, "powers", powers, 1e-12);
+    read_near(state, "running", running, 1e-12);
+    must(trama_read(e, n, positive, sizeof positive));
+    for (int b = 0; b < B; b++)
+        demand(positive[b] == plain.positive[b], "%s, x as %s: row %d has %d", spec, layout, b, (int)positive[b]);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    destroy_own();
+}
+
+static const struct {
+    const char *mesh, *layout;
+} own_layouts[] = {{"1", "R"},           {"2", "S(0)"},        {"2", "S(1)"},        {"3", "R"},       {"4", "S(0)"},
+                   {"2,2", "S(0),S(1)"}, {"2,2", "S(1),S(0)"}, {"2,3", "S(0),S(0)"}, {"3,2", "R,S(1)"}};
+enum { N_OWN_LAYOUTS = sizeof own_layouts / sizeof *own_layouts };
+
+static void own_programs(bool eager)
+{
+    for (int i = 0; i < N_OWN_LAYOUTS; i++)
+        own_program(own_layouts[i].mesh, own_layouts[i].layout, eager);
+}
+
+/* Ranks compare their calls, and plans are verified, the second time. */
 START_TEST(own_ops_give_what_plain_loops_give_in_every_layout)
 {
-    start();
-    own_programs(false);
-    stop();
+    for (int checked = 0; checked < 2; checked++) {
+        start_with(&(trama_config){.check_calls = checked, .verify = checked});
+        own_programs(false);
+        stop();
+    }
 }
 END_TEST
 
@@ -43,9 +166,11 @@ END_TEST
 
 START_TEST(own_ops_run_at_once_in_eager_mode)
 {
-    start();
-    own_programs(true);
-    stop();
+    for (int checked = 0; checked < 2; checked++) {
+        start_with(&(trama_config){.check_calls = checked, .verify = checked});
+        own_programs(true);
+        stop();
+    }
 }
 END_TEST
 
@@ -108,160 +233,5 @@ START_TEST(results_of_several_types_are_each_moved_and_read_in_their_own)
 }
 END_TEST
 
-/* ---- As built-in ops ---- */
-
-static void gate_of_itself(const trama_op_gradient *g)
-{
-    trama_value *both[] = {trama_op_result_gradient(g, 0), trama_op_operand(g, 1)};
-    trama_op_set_gradient(g, 0, trama_apply_at(g->where, NULL, g->op, 2, both, NULL));
-}
-
-static trama_value *chain(trama_value *x, trama_value *w, const trama_op *op, int n)
-{
-    for (int i = 0; i < n; i++)
-        x = op ? trama_apply(op, 2, (trama_value *[]){trama_relu(x), w}, NULL) : trama_mul(trama_relu(x), w);
-    return x;
-}
-
-static trama_traffic traffic_of(const trama_op *op, int *forward, int *gradient)
-{
-    trama_traffic traffic = {0};
-    trama_mesh *mesh = mesh_of("2");
-    trama_program *p = trama_program_create();
-    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(64, 32)), mesh, "S(0)");
-    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(64, 32), &(trama_init){.low = 1, .high = 1});
-    trama_value *loss = trama_sum(chain(x, w, op, 3));
-    trama_target *t = trama_target_create(p, "t", trama_gradient(loss, x), loss);
-    trama_executable *e = compile(p);
-    double *zeros = calloc(64 * 32, sizeof *zeros);
-    must(trama_feed(e, x, zeros, TRAMA_SHAPE(64, 32)));
-    int *const counts[] = {forward, gradient};
-    for (int i = 0; i < 2; i++) {
-        named = op ? i ? "gate.grad" : "gate" : NULL;
-        n_named = 0;
-        must(trama_run(e, t));
-        *counts[i] = n_named;
-    }
-    named = NULL;
-    must(trama_target_traffic(e, t, &traffic));
-    free(zeros);
-    must(trama_executable_destroy(&e));
-    trama_program_destroy(&p);
-    trama_mesh_destroy(&mesh);
-    return traffic;
-}
-
-START_TEST(an_own_pointwise_op_joins_chains_as_a_built_in_one)
-{
-    static const int64_t grains[] = {0, 1};
-    const trama_op *op = NULL;
-    int forward, gradient;
-    must(trama_op_define(&(trama_op_definition){.name = "gate",
-                                                .n_in = 2,
-                                                .n_out = 1,
-                                                .rule = "...,...->...",
-                                                .partial = "linear,linear",
-                                                .cpu = gate_cpu,
-                                                .gradient = gate_of_itself,
-                                                .flops = 5,
-                                                .pointwise = true},
-                         &op));
-    for (int fused = 0; fused < 2; fused++)
-        for (int g = 0; g < 2; g++) {
-            start_with(&(trama_config){
-                .no_fusion = !fused, .max_tiles = 2, .grain_flops = grains[g], .grain_bytes = grains[g]});
-            trama_traffic theirs = traffic_of(NULL, &forward, &gradient), mine = traffic_of(op, &forward, &gradient);
-            demand(mine.tasks == theirs.tasks && mine.steps == theirs.steps && mine.messages == theirs.messages,
-                   "fused %d: %d tasks, a built-in op has %d", fused, mine.tasks, theirs.tasks);
-            demand(forward > 0 && (fused || gradient > 0), /* fused, all is one task */
-                   "fused %d: %d tasks are called gate, %d gate.grad", fused, forward, gradient);
-            stop();
-        }
-    trama_op_destroy(&op);
-}
-END_TEST
-
-/* ---- Kernels that fail ---- */
-
-START_TEST(a_failure_is_logged_once_and_comes_back_from_every_call)
-{
-    picky f;
-    double y[N_PICKY];
-    trama_reading *reading = NULL;
-    picky_begin(&f, "2", picky_cpu);
-    must(picky_run(&f, -1));
-    must(trama_read(f.e, f.y, y, sizeof y));
-    demand(y[7] == 7 && !f.log.lines, "it fails for nothing");
-    must(picky_run(&f, 5));
-    expect(trama_wait(f.e), TRAMA_E_KERNEL, f.place, "rank 0: 13 is no number to work with");
-    demand(f.log.lines == 1 && f.log.level == TRAMA_LOG_ERROR && strstr(f.log.last, f.place), "%d lines: %s",
-           f.log.lines, f.log.last);
-    expect(picky_run(&f, -1), TRAMA_E_KERNEL, f.place);
-    expect(trama_run(f.e, f.t), TRAMA_E_KERNEL, f.place);
-    expect(trama_read(f.e, f.y, y, sizeof y), TRAMA_E_KERNEL, f.place);
-    expect(trama_read_start(f.e, f.y, &reading), TRAMA_E_KERNEL, f.place);
-    expect(trama_wait(f.e), TRAMA_E_KERNEL, f.place);
-    demand(y[7] == 7 && !reading, "an error that gives something");
-    demand(f.log.lines == 1, "%d lines are logged", f.log.lines);
-    must(trama_executable_destroy(&f.e)); /* it was told */
-    picky_end(&f);
-}
-END_TEST
-
-START_TEST(a_kernel_may_fail_without_a_word_and_destroy_tells_what_nobody_heard)
-{
-    picky f;
-    picky_begin(&f, "2", mute_cpu);
-    must(picky_run(&f, 2));
-    expect(trama_executable_destroy(&f.e), TRAMA_E_KERNEL, f.place);
-    demand(!f.e, "it is not destroyed");
-    picky_end(&f);
-    picky_begin(&f, "1", mute_cpu);
-    must(picky_run(&f, 2));
-    expect(trama_read(f.e, f.sum, &(double){0}, sizeof(double)), TRAMA_E_KERNEL, f.place);
-    must(trama_executable_destroy(&f.e));
-    picky_end(&f);
-}
-END_TEST
-
-static trama_status silent_cpu(const trama_call *call)
-{
-    (void)call;
-    return TRAMA_E_MEMORY;
-}
-
-START_TEST(a_status_without_a_message_is_told_by_its_text)
-{
-    picky f;
-    picky_begin(&f, "1", silent_cpu);
-    must(picky_run(&f, -1));
-    expect(trama_wait(f.e), TRAMA_E_KERNEL, f.place, trama_status_text(TRAMA_E_MEMORY));
-    must(trama_executable_destroy(&f.e));
-    picky_end(&f);
-}
-END_TEST
-
-START_TEST(a_failure_in_eager_mode_ends_the_program)
-{
-    picky f;
-    trama_program *p;
-    trama_executable *e;
-    double data[] = {1, 13, 2}, got[3];
-    picky_begin(&f, "1", picky_cpu);
-    must(trama_executable_destroy(&f.e));
-    must(trama_eager(ctx, &p, &e));
-    trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(3), data), *y = trama_apply(f.op, 1, &x, NULL);
-    demand(y != NULL, "%s", trama_program_error(p));
-    expect(trama_read(e, y, got, sizeof got), TRAMA_E_KERNEL, "picky", "13 is no number");
-    demand(!trama_relu(x) && trama_program_status(p) == TRAMA_E_KERNEL, "a program that goes on");
-    must(trama_executable_destroy(&e));
-    trama_program_destroy(&p);
-    picky_end(&f);
-}
-END_TEST
-
 TESTS(own_ops_give_what_plain_loops_give_in_every_layout, own_ops_give_what_plain_loops_give_in_the_smallest_tiles,
-      own_ops_run_at_once_in_eager_mode, results_of_several_types_are_each_moved_and_read_in_their_own,
-      an_own_pointwise_op_joins_chains_as_a_built_in_one, a_failure_is_logged_once_and_comes_back_from_every_call,
-      a_kernel_may_fail_without_a_word_and_destroy_tells_what_nobody_heard,
-      a_status_without_a_message_is_told_by_its_text, a_failure_in_eager_mode_ends_the_program)
+      own_ops_run_at_once_in_eager_mode, results_of_several_types_are_each_moved_and_read_in_their_own)
