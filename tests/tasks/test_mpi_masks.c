@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State with a mask: who holds it, what is read, written, assigned and trained, beside plain loops. Trainings with
- * every optimizer are in test_mpi_optimizer.c, checkpoints in test_mpi_checkpoint.c. */
+ * every optimizer are in test_optimizer.c, checkpoints in test_mpi_checkpoint.c. */
 #include "harness.h"
 
 enum { ROWS = 5, COLUMNS = 7, COUNT = ROWS * COLUMNS };
