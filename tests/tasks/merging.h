@@ -112,17 +112,4 @@ static inline void merge_beside_plain(const char *mesh, trama_dtype dtype, bool 
     merge_how_beside_plain(mesh, dtype, adamw, k, TRAMA_MERGE_AVG, n_cycles, cycles, steps, tolerance);
 }
 
-static const cycle even[] = {{{6, 6, 6, 6}}, {{8, 8}}, {{3, 3, 3, 3, 3, 3, 3, 3}}};
-enum { N_EVEN = sizeof even / sizeof *even };
-
-/* On every mesh, in 2, 4 and 8 equal micro-steps; sanitized in one of these. */
-static inline void merge_everywhere(unsigned how, trama_dtype dtype, bool adamw, int steps, double tolerance)
-{
-    for (int i = 0; i < N_MESHES; i++)
-        for (int c = 0; c < N_EVEN; c++)
-            if (!SANITIZED || c == i % N_EVEN)
-                merge_how_beside_plain(meshes[i], dtype, adamw, cycle_length(&even[c]), how, 1, &even[c], steps,
-                                       tolerance);
-}
-
 #endif

@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient merge in one rank: k micro-batches are one batch, whatever the mesh, the sizes, and where a cycle ends. */
+/* Gradient merge on one rank and on several: k micro-batches are one batch, whatever the mesh, the sizes, and where a
+ * cycle ends. */
 #include "merging.h"
 #include "program.h"
 
+static const cycle even[] = {{{6, 6, 6, 6}}, {{8, 8}}, {{3, 3, 3, 3, 3, 3, 3, 3}}};
+enum { N_EVEN = sizeof even / sizeof *even };
 static const cycle single[] = {{{11}}, {{7}}}, uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
 
+/* On every mesh, in 2, 4 and 8 equal micro-steps; sanitized in one of these. */
+static void merge_everywhere(unsigned how, trama_dtype dtype, bool adamw, int steps, double tolerance)
+{
+    for (int i = 0; i < N_MESHES; i++)
+        for (int c = 0; c < N_EVEN; c++)
+            if (!SANITIZED || c == i % N_EVEN)
+                merge_how_beside_plain(meshes[i], dtype, adamw, cycle_length(&even[c]), how, 1, &even[c], steps,
+                                       tolerance);
+}
+
+/* Over ranks, with fewer steps where the dtype or the kind of merge is another one. */
 START_TEST(k_micro_batches_are_one_batch)
 {
     start();
+    const int adamw_steps = SANITIZED && n_ranks == 1 ? 10 : n_ranks > 1 ? 20 : 100;
     merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
-    merge_everywhere(TRAMA_MERGE_SYNC_EACH, TRAMA_F64, false, SANITIZED ? 10 : 30, 1e-10);
-    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F64, true, SANITIZED ? 10 : 100, 1e-10);
+    merge_everywhere(TRAMA_MERGE_SYNC_EACH, TRAMA_F64, false, SANITIZED || n_ranks > 1 ? 10 : 30, 1e-10);
+    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F64, true, adamw_steps, 1e-10);
     stop();
 }
 END_TEST
@@ -19,7 +34,7 @@ START_TEST(uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flus
 {
     start();
     for (int i = 0; i < N_MESHES; i++)
-        merge_beside_plain(meshes[i], TRAMA_F64, i % 2, 4, 4, uneven, 24, 1e-10);
+        merge_beside_plain(meshes[i], TRAMA_F64, i % 2, 4, 4, uneven, n_ranks > 1 ? 16 : 24, 1e-10);
     stop();
 }
 END_TEST
@@ -54,7 +69,7 @@ START_TEST(a_cycle_of_one_is_plain_training)
             network merged = merging_network(meshes[i], TRAMA_F32, adamw, 1),
                     plain = network_new(meshes[i], TRAMA_F32, adamw, 3, small_sizes);
             plain.e = compile(plain.program);
-            for (int step = 0; step < 20; step++) {
+            for (int step = 0; step < (n_ranks > 1 ? 4 : 20); step++) {
                 samples s = samples_new(&merged, cycle_samples(&single[step % 2]), step);
                 run_cycle(&merged, &s, &single[step % 2]);
                 run_cycle(&plain, &s, &single[step % 2]);
@@ -175,12 +190,16 @@ START_TEST(micro_steps_that_sync_keep_less)
 {
     start();
     for (int i = 0; i < N_MESHES; i++) {
-        merge_how_beside_plain(meshes[i], TRAMA_F64, false, 4, TRAMA_MERGE_SYNC_EACH, 1, even, 10, 1e-10);
-        merge_how_beside_plain(meshes[i], TRAMA_F64, true, 4, TRAMA_MERGE_SYNC_EACH, 4, uneven, 10, 1e-10);
+        merge_how_beside_plain(meshes[i], TRAMA_F64, false, 4, TRAMA_MERGE_SYNC_EACH, 1, even, n_ranks > 1 ? 4 : 10,
+                               1e-10);
+        merge_how_beside_plain(meshes[i], TRAMA_F64, true, 4, TRAMA_MERGE_SYNC_EACH, 4, uneven, n_ranks > 1 ? 4 : 10,
+                               1e-10);
     }
-    size_t whole = 64 * 256 * sizeof(double), terms = bytes_of_split_weight(TRAMA_MERGE_AVG),
-           synced = bytes_of_split_weight(TRAMA_MERGE_SYNC_EACH);
-    demand(terms >= synced + 3 * whole - 4096, "%zu bytes with terms, %zu without", terms, synced);
+    if (n_ranks == 1) { /* which then has the boxes of all processes */
+        size_t whole = 64 * 256 * sizeof(double), terms = bytes_of_split_weight(TRAMA_MERGE_AVG),
+               synced = bytes_of_split_weight(TRAMA_MERGE_SYNC_EACH);
+        demand(terms >= synced + 3 * whole - 4096, "%zu bytes with terms, %zu without", terms, synced);
+    }
     stop();
 }
 END_TEST
@@ -229,134 +248,7 @@ START_TEST(k_goes_from_one_to_more_and_back)
 }
 END_TEST
 
-/* A target that lists what is made of its merged gradient and of what each micro-step computes. */
-typedef struct mixed {
-    trama_program *program;
-    trama_mesh *mesh;
-    trama_value *x, *total;             /* [n, 2]; the sum of it, which is not listed */
-    trama_value *scaled, *old, *shaped; /* the merged gradient times the total, and times that of the run before; its
-                                           sum times the sums of rows [1, n] */
-    trama_target *train;
-    trama_executable *e;
-} mixed;
-
-static const char *const mixed_on[][2] = {{"1", "R"}, {"2", "S(0)"}, {"2", "S(1)"}, {"2,2", "S(0),S(1)"}};
-enum { N_MIXED = sizeof mixed_on / sizeof *mixed_on };
-
-static mixed mixed_new(const char *const *on, int64_t k)
-{
-    mixed m = {.program = trama_program_create(), .mesh = trama_mesh_create(on[0])};
-    m.x = trama_input(m.program, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
-    trama_value *w = trama_parameter(m.program, "w", TRAMA_F64, TRAMA_SHAPE(2), NULL);
-    trama_value *seen = trama_state(m.program, "seen", TRAMA_F64, TRAMA_SCALAR, NULL);
-    trama_shard(m.x, m.mesh, on[1]);
-    trama_value *rows = trama_sum_over(m.x, 1, (int[]){1}, false);
-    trama_value *loss = trama_mean(trama_sum_over(trama_mul(m.x, w), 1, (int[]){1}, false));
-    trama_optimizer sgd = trama_sgd(1);
-    trama_value *step = trama_minimize(loss, &sgd), *merged = trama_merged_gradient(step, w);
-    m.total = trama_sum(rows);
-    m.scaled = trama_mul(merged, m.total);
-    m.old = trama_mul(merged, seen);
-    m.shaped = trama_mul(trama_sum(merged), trama_reshape(rows, TRAMA_SHAPE(1, TRAMA_ANY)));
-    m.train = trama_target_create(m.program, "train", step, m.scaled, m.old, m.shaped, trama_assign(seen, m.total));
-    trama_gradient_merge(m.train, k, TRAMA_MERGE_SUM);
-    m.e = compile(m.program);
-    return m;
-}
-
-static void mixed_free(mixed *m)
-{
-    must(trama_executable_destroy(&m->e));
-    trama_program_destroy(&m->program);
-    trama_mesh_destroy(&m->mesh);
-}
-
-/* n micro-steps of one row each, behind one whose columns add up to `before`. */
-static void mixed_rows(const mixed *m, int n, const double (*rows)[2], double before)
-{
-    double g[2], all[2] = {0}, now = before;
-    for (int i = 0; i < n; i++) {
-        must(trama_feed(m->e, m->x, rows[i], TRAMA_SHAPE(1, 2)));
-        must(trama_run(m->e, m->train));
-        before = now;
-        now = rows[i][0] + rows[i][1];
-        all[0] += rows[i][0];
-        all[1] += rows[i][1];
-    }
-    if (n < 3) { /* of k; a flush uses no feed */
-        must(trama_feed(m->e, m->x, (double[8]){0}, TRAMA_SHAPE(4, 2)));
-        must(trama_flush(m->e, m->train));
-    }
-    for (int old = 0; old < 2; old++) {
-        double by = old ? before : now;
-        must(trama_read(m->e, old ? m->old : m->scaled, g, sizeof g));
-        demand(g[0] == by * all[0] && g[1] == by * all[1], "%g %g, not %g times %g %g", g[0], g[1], by, all[0], all[1]);
-    }
-    must(trama_read(m->e, m->shaped, g, sizeof *g));
-    demand(g[0] == (all[0] + all[1]) * now, "%g of rows", g[0]);
-    demand(trama_read(m->e, m->total, g, sizeof *g) == TRAMA_E_NOT_KEPT, "%s", trama_error());
-}
-
-/* Also where the cycle is flushed. */
-START_TEST(what_is_applied_reads_the_last_micro_step)
-{
-    static const double rows[][2] = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
-    start_with(&(trama_config){.verify = true});
-    for (int i = 0; i < N_MIXED; i++) {
-        mixed m = mixed_new(mixed_on[i], 3);
-        mixed_rows(&m, 3, rows, 0);
-        mixed_rows(&m, 2, &rows[1], 11);
-        mixed_rows(&m, 3, rows, 11);
-        mixed_free(&m);
-    }
-    stop();
-}
-END_TEST
-
-/* Both parts of it, before the first run and after one with other extents. */
-START_TEST(plans_of_cycles_are_shown_whatever_ran)
-{
-    start();
-    for (int i = 0; i < N_MIXED; i++) {
-        mixed m = mixed_new(mixed_on[i], 3);
-        for (int rows = 1; rows < 4; rows++) {
-            char *words = NULL, *dot = NULL;
-            trama_traffic moved;
-            must(trama_feed(m.e, m.x, (double[8]){0}, TRAMA_SHAPE(rows, 2)));
-            must(trama_plan_text(m.e, m.train, true, &words));
-            const char *apply = strstr(words, "the last micro-step of a cycle goes on:\n");
-            demand(apply && apply > words && strstr(apply, "compute"), "%s", words);
-            must(trama_plan_graph(m.e, m.train, &dot));
-            demand(!strncmp(dot, "digraph", 7) && !strstr(dot + 7, "digraph"), "%s", dot);
-            must(trama_target_traffic(m.e, m.train, &moved));
-            demand(moved.apply_tasks > 0 && moved.tasks > moved.apply_tasks, "%d tasks, %d of them to apply",
-                   moved.tasks, moved.apply_tasks);
-            trama_text_free(&words);
-            trama_text_free(&dot);
-            if (rows == 1)
-                must(trama_run(m.e, m.train));
-        }
-        mixed_free(&m);
-    }
-    stop();
-}
-END_TEST
-
-/* There is no last micro-step then. */
-START_TEST(a_cycle_resumed_elsewhere_is_not_flushed_without_what_it_goes_on_with)
-{
-    start();
-    mixed m = mixed_new(mixed_on[0], 3);
-    const trama_merge_cycle begun = {.k = 3, .at = 1, .first = 1, .sum = 1};
-    must(trama_merge_resume(m.e, m.train, &begun));
-    expect_here(trama_flush(m.e, m.train), TRAMA_E_ORDER, "trama_flush", "trama_merge_resume");
-    mixed_free(&m);
-    stop();
-}
-END_TEST
-
 TESTS(k_micro_batches_are_one_batch, uneven_micro_batches_count_by_their_samples_and_short_cycles_are_flushed,
       a_cycle_of_one_is_plain_training, gradients_are_applied_when_a_cycle_ends,
       merged_gradients_read_as_of_the_last_step_applied, micro_steps_that_sync_keep_less,
-      what_is_applied_reads_the_last_micro_step, plans_of_cycles_are_shown_whatever_ran,
-      a_cycle_resumed_elsewhere_is_not_flushed_without_what_it_goes_on_with, k_goes_from_one_to_more_and_back)
+      k_goes_from_one_to_more_and_back)

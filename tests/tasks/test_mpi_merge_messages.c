@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradient merge over ranks: values beside plain loops, and what crosses ranks when. */
+/* Gradient merge over ranks: what crosses ranks when. */
 #include "merging.h"
-
-static const cycle uneven[] = {{{5, 7, 1, 4}}, {{3}}, {{6, 2, 9, 9}}, {{4, 4, 1}}};
-
-START_TEST(k_micro_batches_are_one_batch)
-{
-    start();
-    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
-    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F64, true, 20, 1e-10);
-    merge_everywhere(TRAMA_MERGE_SYNC_EACH, TRAMA_F64, false, 10, 1e-10);
-    for (int i = 0; i < N_MESHES; i++)
-        merge_beside_plain(meshes[i], TRAMA_F64, i % 2, 4, 4, uneven, 16, 1e-10);
-    stop();
-}
-END_TEST
 
 /* Messages and bytes of this rank in one run. */
 static context_counters of_run(network *net, const samples *s, int from, int n)
@@ -64,4 +50,4 @@ START_TEST(gradients_cross_ranks_once_a_cycle)
 }
 END_TEST
 
-TESTS(k_micro_batches_are_one_batch, gradients_cross_ranks_once_a_cycle)
+TESTS(gradients_cross_ranks_once_a_cycle)
