@@ -1,178 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NULL for every pointer of every function that needs no context. */
-#include "nulls.h"
-
+/* NULL for every pointer of every function of programs, ops and optimizers that needs no context. */
 #include <math.h>
 
-#include "suite.h"
+#include "null_program.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
 #include "trama_op_define.h"
-#include "trama_ops.h"
 #include "trama_optimizer.h"
-#include "trama_reshard_plan.h"
 #include "trama_rule.h"
 
 #define W TRAMA_HERE
-
-static trama_program *p;
-static trama_value *x, *w, *loss; /* [4,6] fed, [6,3] a parameter, a scalar */
-static trama_mesh *mesh;
-static trama_layout layout;
-static trama_shape shape;
-
-static void set_up(void)
-{
-    p = trama_program_create();
-    mesh = trama_mesh_create("a=2,b=2");
-    shape = TRAMA_SHAPE(4, 6);
-    x = trama_input(p, "x", TRAMA_F64, shape);
-    w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(6, 3), NULL);
-    loss = trama_mean(trama_matmul(x, w));
-    ck_assert(loss && !trama_layout_parse(mesh, 2, "S(0),R", &layout));
-}
-
-static void tear_down(void)
-{
-    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
-    trama_program_destroy(&p);
-    trama_mesh_destroy(&mesh);
-}
-
-/* ---- Shapes, meshes, layouts ---- */
-
-START_TEST(shapes_and_types)
-{
-    trama_dtype dtype;
-    REFUSES(trama_dtype_parse(NULL, &dtype));
-    REFUSES(trama_dtype_parse("f32", NULL));
-    GIVES(-1, trama_shape_of(1, NULL).ndim);
-    trama_text_free(NULL);
-    GIVES(0, trama_shape_of(0, NULL).ndim);
-}
-END_TEST
-
-START_TEST(meshes)
-{
-    int two[] = {2}, ids[] = {0, 1};
-    const char *names[] = {"a"}, *unnamed[] = {NULL};
-    trama_mesh *none = NULL, *made;
-    SAYS(p, trama_mesh_create(NULL));
-    SAYS(p, trama_mesh_create_ids(1, NULL, names, ids));
-    ck_assert_ptr_nonnull(made = trama_mesh_create_ids(1, two, NULL, NULL));
-    trama_mesh_destroy(&made);
-    ck_assert_ptr_nonnull(made = trama_mesh_create_ids(1, two, unnamed, ids));
-    trama_mesh_destroy(&made);
-    SAYS(p, trama_mesh_child(NULL, 1, two, names, ids));
-    SAYS(p, trama_mesh_child(mesh, 1, NULL, names, ids));
-    SAYS(p, trama_mesh_child(mesh, 1, two, names, NULL));
-    ck_assert_ptr_nonnull(made = trama_mesh_child(mesh, 1, two, NULL, ids));
-    trama_mesh_destroy(&made);
-    SAYS(p, trama_mesh_weighted(NULL, 0, two));
-    SAYS(p, trama_mesh_weighted(mesh, 0, NULL));
-    GIVES(0, trama_mesh_weight(NULL, 0, 0));
-    trama_mesh_destroy(NULL);
-    trama_mesh_destroy(&none);
-    GIVES(0, trama_mesh_ndim(NULL));
-    GIVES(0, trama_mesh_size(NULL));
-    GIVES(0, trama_mesh_extent(NULL, 0));
-    GIVES(NULL, trama_mesh_axis_name(NULL, 0));
-    GIVES(-1, trama_mesh_id(NULL, 0));
-    PASSES(trama_mesh_parent(NULL));
-    GIVES(false, trama_mesh_equal(NULL, mesh));
-    GIVES(false, trama_mesh_equal(mesh, NULL));
-    SAYS(p, trama_mesh_text(NULL));
-}
-END_TEST
-
-START_TEST(texts_of_layouts)
-{
-    trama_layout made = layout;
-    int mapping[] = {0, -1};
-    unsigned char mask[] = {1, 1, 1, 1};
-    REFUSES(trama_layout_parse(NULL, 2, "R,R", &made));
-    REFUSES(trama_layout_parse(mesh, 2, NULL, &made));
-    REFUSES(trama_layout_parse(mesh, 2, "R,R", NULL));
-    SAYS(p, trama_layout_text(NULL, &layout));
-    SAYS(p, trama_layout_text(mesh, NULL));
-    SAYS(p, trama_layout_mapping(NULL, 2, &layout));
-    SAYS(p, trama_layout_mapping(mesh, 2, NULL));
-    REFUSES(trama_layout_from_mapping(NULL, 2, mapping, &made));
-    REFUSES(trama_layout_from_mapping(mesh, 2, NULL, &made));
-    TAKES(trama_layout_from_mapping(mesh, 0, NULL, &made));
-    REFUSES(trama_layout_from_mapping(mesh, 2, mapping, NULL));
-    made = layout;
-    REFUSES(trama_layout_mask(NULL, 2, mask, &made));
-    TAKES(trama_layout_mask(mesh, 2, NULL, &made));
-    REFUSES(trama_layout_mask(mesh, 2, mask, NULL));
-    GIVES(false, trama_layout_equal(NULL, &layout));
-    GIVES(false, trama_layout_equal(&layout, NULL));
-}
-END_TEST
-
-START_TEST(boxes_of_layouts)
-{
-    int64_t offset[2], extent[2];
-    int term;
-    bool held;
-    char *words = NULL;
-    REFUSES(trama_layout_box(NULL, &layout, shape, 0, offset, extent, &term, &held));
-    REFUSES(trama_layout_box(mesh, NULL, shape, 0, offset, extent, &term, &held));
-    REFUSES(trama_layout_box(mesh, &layout, shape, 0, NULL, extent, &term, &held));
-    REFUSES(trama_layout_box(mesh, &layout, shape, 0, offset, NULL, &term, &held));
-    TAKES(trama_layout_box(mesh, &layout, shape, 0, offset, extent, NULL, &held));
-    TAKES(trama_layout_box(mesh, &layout, shape, 0, offset, extent, &term, NULL));
-    REFUSES(trama_layout_describe(NULL, &layout, shape, &words));
-    REFUSES(trama_layout_describe(mesh, NULL, shape, &words));
-    REFUSES(trama_layout_describe(mesh, &layout, shape, NULL));
-    REFUSES(trama_layout_describe_some(NULL, &layout, shape, 0, 1, &words));
-    REFUSES(trama_layout_describe_some(mesh, NULL, shape, 0, 1, &words));
-    REFUSES(trama_layout_describe_some(mesh, &layout, shape, 0, 1, NULL));
-    REFUSES(trama_layout_summary(NULL, &layout, shape, &words));
-    REFUSES(trama_layout_summary(mesh, NULL, shape, &words));
-    REFUSES(trama_layout_summary(mesh, &layout, shape, NULL));
-    ck_assert_ptr_null(words);
-}
-END_TEST
-
-static void tell(void *closure, int made, int processes)
-{
-    ck_assert(!closure && made <= processes);
-}
-
-START_TEST(plans_of_a_change_of_layout)
-{
-    trama_reshard_plan *plan = NULL;
-    trama_reshard_lack lack;
-    const trama_move *moves;
-    REFUSES(trama_reshard_plan_create(NULL, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_create(mesh, NULL, mesh, &layout, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_create(mesh, &layout, NULL, &layout, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_create(mesh, &layout, mesh, NULL, TRAMA_F32, shape, &plan));
-    REFUSES(trama_reshard_plan_create(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL));
-    REFUSES(trama_reshard_plan_told(NULL, &layout, mesh, &layout, TRAMA_F32, shape, tell, &lack, &plan));
-    REFUSES(trama_reshard_plan_told(mesh, NULL, mesh, &layout, TRAMA_F32, shape, tell, &lack, &plan));
-    REFUSES(trama_reshard_plan_told(mesh, &layout, NULL, &layout, TRAMA_F32, shape, tell, &lack, &plan));
-    REFUSES(trama_reshard_plan_told(mesh, &layout, mesh, NULL, TRAMA_F32, shape, tell, &lack, &plan));
-    REFUSES(trama_reshard_plan_told(mesh, &layout, mesh, &layout, TRAMA_F32, shape, tell, &lack, NULL));
-    TAKES(trama_reshard_plan_told(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL, &lack, &plan));
-    trama_reshard_plan_destroy(&plan);
-    TAKES(trama_reshard_plan_told(mesh, &layout, mesh, &layout, TRAMA_F32, shape, tell, NULL, &plan));
-    trama_reshard_plan_destroy(&plan);
-    REFUSES(trama_reshard_lacking(NULL, &layout, mesh, &layout, TRAMA_F32, shape, &lack));
-    REFUSES(trama_reshard_lacking(mesh, NULL, mesh, &layout, TRAMA_F32, shape, &lack));
-    REFUSES(trama_reshard_lacking(mesh, &layout, NULL, &layout, TRAMA_F32, shape, &lack));
-    REFUSES(trama_reshard_lacking(mesh, &layout, mesh, NULL, TRAMA_F32, shape, &lack));
-    REFUSES(trama_reshard_lacking(mesh, &layout, mesh, &layout, TRAMA_F32, shape, NULL));
-    trama_reshard_plan_destroy(NULL);
-    trama_reshard_plan_destroy(&plan);
-    GIVES(0, trama_reshard_plan_moves(NULL, &moves));
-    GIVES(0, trama_reshard_plan_cost(NULL).processes);
-    TAKES(trama_reshard_plan_create(mesh, &layout, mesh, &layout, TRAMA_F32, shape, &plan));
-    GIVES(0, trama_reshard_plan_moves(plan, NULL));
-    trama_reshard_plan_destroy(&plan);
-}
-END_TEST
 
 /* ---- Programs ---- */
 
@@ -522,15 +359,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        shapes_and_types,
-        meshes,
-        texts_of_layouts,
-        boxes_of_layouts,
         programs,
         leaves,
         annotations,
         ops,
-        plans_of_a_change_of_layout,
         optimizers,
         ops_of_ones_own,
         questions_about_values,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whether tests/*/test_nulls.c call every function of the public headers with NULL for each of its pointers.
+# Whether tests/*/test_nulls*.c call every function of the public headers with NULL for each of its pointers.
 # Functions that are defined in a header are for kernels, which are given their pointers, and are left out.
 # Usage: nulls.py COMPILER SOURCE... -- FLAG...
 import re
