@@ -2,9 +2,10 @@
 /* Changes of layout over real ranks, a seeded sample: any mesh to any mesh, uneven, weighted, nested in any order,
  * masked, partial. Values are equal; MPI is given what was planned, and without sums of terms the least there is. */
 #include "pieces.h"
+#include "random_layouts.h"
 #include "wire.h"
 
-enum { PAIRS = 100, MOST_PROCESSES = 64 };
+enum { PAIRS = 100 };
 
 /* How the value that is resharded came into its layout. */
 typedef enum { FED, RESHARDED, MULTIPLIED } origin;
@@ -27,118 +28,7 @@ static uint64_t chance = 20240611;
 
 static int below(int n)
 {
-    return random_to(&chance, n);
-}
-
-/* ---- Random meshes, layouts, tensors; the same on all ranks ---- */
-
-/* The same processes, some axes with weights; takes the mesh. */
-static trama_mesh *with_weights(trama_mesh *mesh)
-{
-    for (int a = 0; a < trama_mesh_ndim(mesh); a++) {
-        int weights[MOST_PROCESSES];
-        if (below(4))
-            continue;
-        for (int i = 0; i < trama_mesh_extent(mesh, a); i++)
-            weights[i] = 1 + below(4);
-        trama_mesh *weighted = trama_mesh_weighted(mesh, a, weights);
-        demand(weighted, "%s", trama_error());
-        trama_mesh_destroy(&mesh);
-        mesh = weighted;
-    }
-    return mesh;
-}
-
-/* Up to `most` processes out of `pool`, in any order. */
-static trama_mesh *random_mesh(int most, int pool)
-{
-    int ids[MOST_PROCESSES], extent[4], ndim = 1 + below(4), size = 1;
-    for (int i = 0; i < pool; i++)
-        ids[i] = i;
-    for (int i = 0; i < pool && below(2); i++) { /* half of the meshes in order */
-        int k = i + below(pool - i), id = ids[i];
-        ids[i] = ids[k];
-        ids[k] = id;
-    }
-    for (int a = 0; a < ndim; a++) {
-        extent[a] = 1 + below(3) + below(2);
-        if (a == ndim - 1 && !below(3))
-            extent[a] = most;
-        while (size * extent[a] > most)
-            extent[a]--;
-        size *= extent[a];
-    }
-    trama_mesh *mesh = trama_mesh_create_ids(ndim, extent, NULL, ids);
-    demand(mesh, "%s", trama_error());
-    return with_weights(mesh);
-}
-
-/* A dim for each axis that splits one, and the orders in which axes split one dim. */
-static void random_splits(int naxes, int ndim, const bool *partial, int *dim, int *order)
-{
-    for (int a = 0; a < naxes; a++) {
-        dim[a] = partial[a] || !ndim || !below(3) ? -1 : below(ndim);
-        order[a] = 0;
-        if (dim[a] < 0)
-            continue;
-        for (int b = 0; b < a; b++)
-            order[a] += dim[b] == dim[a];
-        int first = below(order[a] + 1); /* goes in anywhere */
-        for (int b = 0; b < a; b++)
-            order[b] += dim[b] == dim[a] && order[b] >= first;
-        order[a] = first;
-    }
-}
-
-/* Whether a process is the first along the axes that replicate: a mask may take away all others. */
-static bool is_first_replica(const trama_mesh *mesh, const bool *partial, const int *dim, int position)
-{
-    for (int a = 0; a < trama_mesh_ndim(mesh); a++)
-        if (!partial[a] && dim[a] < 0 && coordinate_of(mesh, position, a))
-            return false;
-    return true;
-}
-
-static void random_layout(const trama_mesh *mesh, int ndim, bool with_partials, char *out, trama_layout *l)
-{
-    static const char *const kinds[] = {"P(sum)", "P(max)", "P(min)", "P(avg)"};
-    const char *kind = kinds[below(4)];
-    int dim[TRAMA_MAX_AXES], order[TRAMA_MAX_AXES], naxes = trama_mesh_ndim(mesh), n = 0;
-    bool partial[TRAMA_MAX_AXES];
-    for (int a = 0; a < naxes; a++)
-        partial[a] = with_partials && !below(2);
-    random_splits(naxes, ndim, partial, dim, order);
-    for (int a = 0; a < naxes; a++) {
-        n += sprintf(out + n, "%s%s", a ? "," : "", partial[a] ? kind : dim[a] < 0 ? "R" : "");
-        if (dim[a] >= 0)
-            n += sprintf(out + n, "S(%d)[%d]", dim[a], order[a]);
-    }
-    if (!below(3)) {
-        n += sprintf(out + n, " mask{");
-        for (int i = 0; i < trama_mesh_size(mesh); i++)
-            n += sprintf(out + n, "%s%d", i ? "," : "", below(3) || is_first_replica(mesh, partial, dim, i));
-        sprintf(out + n, "}");
-    }
-    must(trama_layout_parse(mesh, ndim, out, l));
-}
-
-static trama_shape random_shape(bool large)
-{
-    static const int64_t extents[] = {0, 1, 2, 3, 5, 7, 8, 11};
-    trama_shape shape = {.ndim = below(9) ? 1 + below(3) : 0};
-    if (large)
-        return below(2) ? TRAMA_SHAPE(70001) : TRAMA_SHAPE(3, 211, 97);
-    for (int d = 0; d < shape.ndim; d++)
-        shape.dim[d] = extents[(below(8) ? 1 : 0) + below(7)];
-    return shape;
-}
-
-static double *random_numbers(int64_t n)
-{
-    double *data = malloc((size_t)n * sizeof *data + 1);
-    for (int64_t i = 0; i < n; i++)
-        data[i] = below(201) - 100;
-    return data;
+    return chance_below(&chance, n);
 }
 
 /* ---- Pairs ---- */
@@ -167,8 +57,8 @@ static void multiplied_pair(pair *p, trama_program *program, int number)
     must(trama_layout_parse(p->from_mesh, 2, p->from, &p->from_layout));
     p->in[0] = trama_shard(add_input(program, number, 0, p->dtype, TRAMA_SHAPE(m, k)), p->from_mesh, a);
     p->in[1] = trama_shard(add_input(program, number, 1, p->dtype, TRAMA_SHAPE(k, n)), p->from_mesh, b);
-    p->fed[0] = random_numbers(m * k);
-    p->fed[1] = random_numbers(k * n);
+    p->fed[0] = random_numbers(&chance, m * k);
+    p->fed[1] = random_numbers(&chance, k * n);
     p->data = calloc((size_t)(m * n), sizeof *p->data);
     for (int64_t i = 0; i < m * n; i++)
         for (int64_t j = 0; j < k; j++)
@@ -178,9 +68,9 @@ static void multiplied_pair(pair *p, trama_program *program, int number)
 
 static void fed_pair(pair *p, trama_program *program, int number)
 {
-    p->shape = random_shape(number % 12 == 5);
-    random_layout(p->from_mesh, p->shape.ndim, p->origin == RESHARDED, p->from, &p->from_layout);
-    p->data = random_numbers(trama_shape_count(p->shape));
+    p->shape = random_shape(&chance, number % 12 == 5);
+    random_layout(&chance, p->from_mesh, p->shape.ndim, p->origin == RESHARDED, p->from, &p->from_layout);
+    p->data = random_numbers(&chance, trama_shape_count(p->shape));
     p->fed[0] = p->data;
     p->in[0] = add_input(program, number, 0, p->dtype, p->shape);
     if (p->origin == FED)
@@ -195,16 +85,16 @@ static pair random_pair(trama_program *program, int number, int most, int pool)
     char name[32];
     pair p = {.origin = (origin)(number % 5 < 3 ? FED : number % 5 - 2)};
     p.dtype = dtypes[p.origin == FED ? below(5) : below(2)];
-    p.from_mesh = random_mesh(most, pool);
+    p.from_mesh = random_mesh(&chance, most, pool);
     char *same = trama_mesh_text(p.from_mesh);
-    p.to_mesh = below(2) ? random_mesh(most, pool) : trama_mesh_create(same);
+    p.to_mesh = below(2) ? random_mesh(&chance, most, pool) : trama_mesh_create(same);
     free(same);
     if (p.origin == MULTIPLIED)
         multiplied_pair(&p, program, number);
     else
         fed_pair(&p, program, number);
     bool to_partial = !trama_dtype_is_float(p.dtype) ? false : !below(4);
-    random_layout(p.to_mesh, p.shape.ndim, to_partial, p.to, &p.to_layout);
+    random_layout(&chance, p.to_mesh, p.shape.ndim, to_partial, p.to, &p.to_layout);
     p.y = trama_reshard(p.x, p.to_mesh, p.to);
     snprintf(name, sizeof name, "t%d", number);
     p.t = trama_target_create(program, name, p.y);
