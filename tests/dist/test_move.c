@@ -7,6 +7,7 @@
 
 #include "change.h"
 #include "partition.h"
+#include "stating.h"
 #include "suite.h"
 #include "verify_plan.h"
 
@@ -18,14 +19,6 @@ typedef struct side {
     const trama_mesh *mesh; /* NULL: stated */
     trama_layout layout;
 } side;
-
-static void state_box(box_index *s, const machine *m, int rank, const box *b)
-{
-    int number = 0;
-    for (int i = 0; i < s->at.n; i++)
-        number += s->at.at[i].rank == rank;
-    *ARRAY_PUSH(&s->at) = (indexed_box){.b = *b, .place = machine_first_place(m, rank), .rank = rank, .number = number};
-}
 
 /* Cuts a box at random places until it is to be left; then it goes to a rank, and sometimes to another one as well. */
 static void deal(box_index *s, const machine *m, box b, int depth, uint64_t *seed)
@@ -379,28 +372,6 @@ START_TEST(what_lies_as_a_layout_says_is_not_copied)
 }
 END_TEST
 
-/* ---- Tables of boxes ---- */
-
-START_TEST(overlaps_are_found_and_copies_are_none)
-{
-    machine *m = machine_uniform(3, 1);
-    int one, other;
-    for (int third = 0; third < 3; third++) {
-        box_index s = {0};
-        state_box(&s, m, 0, &(box){2, {0, 0}, {3, 4}});
-        state_box(&s, m, 1, &(box){2, {3, 0}, {2, 4}});
-        box added[] = {{2, {3, 0}, {2, 4}}, {2, {2, 3}, {1, 1}}, {2, {3, 0}, {2, 4}}};
-        state_box(&s, m, third == 2 ? 1 : 2, &added[third]);
-        box_index_sort(&s);
-        ck_assert_int_eq(box_index_overlap(&s, &one, &other), third > 0);
-        if (third == 0)
-            ck_assert_int_eq(box_index_count(&s), 20);
-        box_index_free(&s);
-    }
-    machine_destroy(&m);
-}
-END_TEST
-
 int main(void)
 {
     const TTest *tests[] = {
@@ -409,7 +380,6 @@ int main(void)
         layouts_to_stated_boxes,
         partial_values_arrive_whole,
         what_lies_as_a_layout_says_is_not_copied,
-        overlaps_are_found_and_copies_are_none,
     };
     return suite_run("move", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }
