@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "flow.h"
+#include "verify_calls.h"
 
 typedef struct message {
     int from, to;
@@ -434,6 +435,8 @@ trama_status plan_verify(const plan *const *plans, int n, const trama_program *p
         status = room(plans[r]);
     for (int r = 0; r < n && !status; r++)
         status = order(plans[r], program);
+    for (int r = 0; r < n && !status; r++)
+        status = calls_verify(plans[r], program);
     if (!status)
         status = run(&v);
     ARRAY_FREE(&v.sends);

@@ -8,7 +8,8 @@
 /* Verifies the plans [n] of ranks 0 .. n-1: each send has one receive of its number with the same box, and each receive
  * a send; all members of a collective take part in it alike; each exchange moves as many bytes as it says, and has no
  * more message buffers; shards that lie in one memory are used in turn; shards of GPUs are one tile each, read from
- * other memories as plan_misplaced allows; all ranks come to their end, where a step waits for earlier steps on its
+ * other memories as plan_misplaced allows; calls that are done as one fit the kind of their run (fused.h), and no other
+ * step reads a value that a step keeps to itself; all ranks come to their end, where a step waits for earlier steps on its
  * tiles (see flow.h) and a receive for its send. Else E_SYSTEM, with a message that names rank and value. */
 trama_status plan_verify(const plan *const *plans, int n, const trama_program *program);
 

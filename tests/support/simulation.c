@@ -10,6 +10,7 @@
 #include "fuse.h"
 #include "merge_gradients.h"
 #include "partition.h"
+#include "verify_calls.h"
 
 /* One target's part of a run. */
 typedef struct part {
@@ -333,6 +334,7 @@ static void run_plans(simulation *s, part *ran, const wish *h)
         for (int i = 0; i < p->values.n; i++)
             from[i] = h->inputs[i] ? ran->inputs[r] : s->initial[r];
         ran->plans[r] = target_plan(s, r, ran->input_plans, h);
+        ck_assert_msg(!calls_verify(ran->plans[r], p), "%s", trama_error());
         ran->memories[r] = memory_new(ran->plans[r], from);
     }
     free(from);
