@@ -49,8 +49,9 @@ typedef enum trama_access {
  * is for messages and traces. The call reads, writes and copies no element.
  *
  * Errors, the same on all ranks; *wrapped is then unchanged: E_ARGUMENT (NULL, a buffer too small for its box, strides
- * by which elements share memory, data that are not aligned to their element type, arguments that differ between
- * ranks), E_SHAPE (a box outside the tensor), E_LAYOUT (boxes that overlap; the message names both). */
+ * by which elements share memory, two boxes that share memory (the message names both), data that are not aligned to
+ * their element type, arguments that differ between ranks), E_SHAPE (a box outside the tensor), E_LAYOUT (boxes that
+ * overlap; the message names both). */
 #define trama_wrap(context, name, dtype, shape, n, pieces, access, wrapped)                                            \
     trama_wrap_at(TRAMA_HERE, context, name, dtype, shape, n, pieces, access, wrapped)
 trama_status trama_wrap_at(trama_where where, trama_context *context, const char *name, trama_dtype dtype,

@@ -34,6 +34,11 @@ trama_status boxes_gather(trama_where where, trama_wrapped *w, int n, const tram
 /* The strides of a box: row-major where all given ones are 0. */
 void boxes_strides(const trama_host_box *piece, int ndim, int64_t *stride);
 
+/* wrap_memory.c: finds two of a rank's boxes [n] of elements of `size` bytes that share an element in memory; the boxes
+ * are right on their own. Sorts the boxes, and compares those whose areas meet: exactly where their strides are equal;
+ * else it may give up after many steps, and finds no pair then. */
+bool boxes_share_memory(int n, const trama_host_box *pieces, int ndim, size_t size, int *one, int *other);
+
 /* Begins a collective call on a wrapped tensor, by context_call; `to` names the target of a move, or is NULL.
  * wrap_agree does so for trama_wrap, and gives all ranks the error that one rank found in its boxes. */
 trama_status wrapped_call(trama_where where, trama_context *context, const char *call, const char *name,

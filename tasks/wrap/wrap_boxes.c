@@ -110,17 +110,19 @@ static trama_status check_piece(trama_where where, const trama_wrapped *w, int i
     return TRAMA_OK;
 }
 
-/* Refuses two boxes with the same first element, among at most 64. Spans may overlap: block-cyclic boxes interleave in
- * memory. */
 static trama_status check_memory(trama_where where, const trama_wrapped *w, int n, const trama_host_box *pieces)
 {
-    for (int i = 0; i < n && n <= 64; i++)
-        for (int k = 0; k < i; k++) {
-            box a = box_of(&pieces[i], w->shape.ndim), b = box_of(&pieces[k], w->shape.ndim);
-            if (box_count(&a) && box_count(&b) && pieces[i].data == pieces[k].data)
-                return wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &a, "another box has the same data");
-        }
-    return TRAMA_OK;
+    int i, k;
+    if (!boxes_share_memory(n, pieces, w->shape.ndim, trama_dtype_size(w->dtype), &i, &k))
+        return TRAMA_OK;
+    const box one = box_of(&pieces[i], w->shape.ndim), other = box_of(&pieces[k], w->shape.ndim);
+    text t = {0};
+    text_add(&t, "it shares elements in memory with box %d, ", k);
+    box_text(&t, &other);
+    text_add(&t, "; give each box memory of its own, or correct its data and strides");
+    trama_status status = wrong_box(where, TRAMA_E_ARGUMENT, w->name, i, &one, t.at);
+    free(t.at);
+    return status;
 }
 
 trama_status boxes_check(trama_where where, const trama_wrapped *w, int n, const trama_host_box *pieces)

@@ -43,6 +43,10 @@ START_TEST(what_does_not_fit_is_refused)
     if (n_ranks == 1)
         expect(try_wrap(shape, 2, two), TRAMA_E_LAYOUT, "box 0 of rank 0, [0:5,0:4]", "box 1 of rank 0, [4:8,0:4]",
                "overlap");
+    two[0].extent[0] = 4;
+    two[1].data = data + 15; /* the last element of the first box */
+    expect(try_wrap(shape, 2, two), TRAMA_E_ARGUMENT, "test_mpi_wrap_errors.c", "box 0, [0:4,0:4]", "box 1, [4:8,0:4]",
+           "memory of its own");
     expect(try_wrap(shape, -1, two), TRAMA_E_ARGUMENT, "negative");
     expect(try_wrap(TRAMA_SHAPE(TRAMA_ANY), 0, NULL), TRAMA_E_SHAPE, "it must be known");
     trama_wrapped *w = NULL;
