@@ -30,10 +30,13 @@ typedef struct trama_kernel {
 /* The kernel of a built-in op, from the table that expands from ops.def; NULL for others. */
 const trama_kernel *kernel_of(const trama_op *op);
 
-/* Runs an op's kernel: kernel_of(call->op), or the CPU function of a user's own op. Only the latter can fail: its
- * results but updated states are then NaN (integers 0), and *message, valid until the thread's next call, gives the
- * reason. */
+/* Runs an op's kernel: kernel_of(call->op), or the CPU function of a user's own op. The latter may fail; a built-in one
+ * answers E_MEMORY where the system refuses its scratch memory (scratch.h). The results but updated states are then NaN
+ * (integers 0), and *message, valid until the thread's next call, gives the reason. */
 trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, const char **message);
+
+/* Runs kernel->cpu_add. E_MEMORY as of kernel_run; the state is then as before. */
+trama_status kernel_add(const trama_kernel *kernel, const trama_call *call, kernel_addition how, const char **message);
 
 /* How a call adds in[1] to in[0], by its op's trama_addition: found when the call runs, since its operands may hold the
  * factors. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table from the name of an op to its kernel; it expands from ops.def. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel.h"
 #include "loop.h"
 #include "ops.h"
+#include "scratch.h"
 
 #if TRAMA_HAVE_CUDA
 #define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g);
@@ -38,15 +40,31 @@ const trama_kernel *kernel_of(const trama_op *op)
     return NULL;
 }
 
+/* Results that a failed kernel has not made; updated states stay as they are. */
+static void poison(const trama_call *call)
+{
+    for (int o = 0; o < call->n_out; o++)
+        if (!(call->op->updates >> o & 1))
+            kernel_fill(&call->out[o], NAN);
+}
+
 static trama_status run_own(const trama_call *call, const char **message)
 {
     own_op_forget_message();
     trama_status status = call->op->own(call);
-    for (int o = 0; status && o < call->n_out; o++)
-        if (!(call->op->updates >> o & 1))
-            kernel_fill(&call->out[o], NAN);
+    if (status)
+        poison(call);
     *message = status ? own_op_message(status) : NULL;
     return status;
+}
+
+static trama_status check_scratch(const char **message)
+{
+    static _Thread_local char text[80];
+    const size_t bytes = scratch_refused();
+    snprintf(text, sizeof text, "the system refuses it %zu bytes of memory", bytes);
+    *message = bytes ? text : NULL;
+    return bytes ? TRAMA_E_MEMORY : TRAMA_OK;
 }
 
 trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, const char **message)
@@ -54,7 +72,16 @@ trama_status kernel_run(const trama_kernel *kernel, const trama_call *call, cons
     if (call->op->own)
         return run_own(call, message);
     kernel->cpu(call);
-    return TRAMA_OK;
+    trama_status status = check_scratch(message);
+    if (status)
+        poison(call);
+    return status;
+}
+
+trama_status kernel_add(const trama_kernel *kernel, const trama_call *call, kernel_addition how, const char **message)
+{
+    kernel->cpu_add(call, how);
+    return check_scratch(message);
 }
 
 kernel_addition kernel_addition_now(const trama_call *call)

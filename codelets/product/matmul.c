@@ -11,6 +11,7 @@
 #include "matvec.h"
 #include "ops.h"
 #include "product.h"
+#include "scratch.h"
 
 #define DECLARE_ROW(dtype, type, name) static loop_row name##_##dtype;
 
@@ -37,6 +38,8 @@ static void multiply(const trama_call *call, double alpha, double beta)
     product p = product_of(call);
     trama_view batch[3];
 
+    scratch memory = {0};
+    p.scratch = &memory;
     p.alpha = alpha;
     p.beta = beta;
     if (p.k == 0 && beta == 0)
@@ -51,6 +54,7 @@ static void multiply(const trama_call *call, double alpha, double beta)
         view[a] = &batch[a];
     }
     loop_run(3, view, product_rows[call->out[0].dtype], &p);
+    scratch_free(&memory);
 }
 
 static void steps_of(product *p, int array, const trama_view *view, bool transposed)
@@ -127,6 +131,7 @@ product product_turned(const product *p)
         .beta = p->beta,
         .row = {p->column[0], p->column[2], p->column[1]},
         .column = {p->row[0], p->row[2], p->row[1]},
+        .scratch = p->scratch,
     };
 }
 
@@ -177,7 +182,7 @@ EACH_INTEGER(PLAIN_ROW, )
 
 /* A matrix as BLAS reads it, row-major; transposed if its columns are contiguous and its rows are not. */
 typedef struct matrix {
-    void *data, *packed;
+    void *data;
     CBLAS_TRANSPOSE transpose;
     int ld;
 } matrix;
@@ -189,8 +194,11 @@ static int leading(int64_t lines, int64_t n, int64_t line_step, int64_t step)
     return (n > 1 && step != 1) || ld < least || ld > INT_MAX ? 0 : (int)ld;
 }
 
-static matrix matrix_of(const void *data, trama_dtype dtype, int64_t rows, int64_t columns, int64_t row, int64_t column)
+/* Operand 1 or 2 of a product; data is NULL where there is no memory for a packed copy. */
+static matrix matrix_of(const product *p, int operand, const void *data, trama_dtype dtype)
 {
+    const int64_t rows = operand == 1 ? p->m : p->k, columns = operand == 1 ? p->k : p->n;
+    const int64_t row = p->row[operand], column = p->column[operand];
     matrix a = {.data = (void *)(uintptr_t)data, .transpose = CblasNoTrans};
 
     if ((a.ld = leading(rows, columns, row, column)))
@@ -199,9 +207,11 @@ static matrix matrix_of(const void *data, trama_dtype dtype, int64_t rows, int64
     if ((a.ld = leading(columns, rows, column, row)))
         return a;
     const trama_view from = {a.data, dtype, 2, {rows, columns}, {row, column}, {0}, {rows, columns}};
-    a.data = a.packed = trama_resize(NULL, (size_t)(rows * columns) * trama_dtype_size(dtype));
+    a.data = scratch_take(p->scratch, operand, (size_t)(rows * columns) * trama_dtype_size(dtype));
     a.transpose = CblasNoTrans;
     a.ld = (int)columns;
+    if (!a.data)
+        return a;
     const trama_view to = {a.data, dtype, 2, {rows, columns}, {columns, 1}, {0}, {rows, columns}};
     kernel_copy(&to, &from);
     return a;
@@ -214,27 +224,26 @@ static bool fits_blas(const product *p)
 
 /* Into out if its rows, or else its columns, are contiguous; otherwise into a packed copy of out first. */
 #define BLAS_PRODUCT(dtype, type, gemm)                                                                                \
-    static void into_rows_##dtype(const product *p, type *out, int ld, const type *x, const type *y)                   \
+    static bool into_rows_##dtype(const product *p, type *out, int ld, const type *x, const type *y)                   \
     {                                                                                                                  \
-        const matrix a = matrix_of(x, dtype, p->m, p->k, p->row[1], p->column[1]);                                     \
-        const matrix b = matrix_of(y, dtype, p->k, p->n, p->row[2], p->column[2]);                                     \
+        const matrix a = matrix_of(p, 1, x, dtype), b = matrix_of(p, 2, y, dtype);                                     \
+        if (!a.data || !b.data)                                                                                        \
+            return false;                                                                                              \
         const int threads = blas_enter();                                                                              \
         gemm(CblasRowMajor, a.transpose, b.transpose, (int)p->m, (int)p->n, (int)p->k, (type)p->alpha, a.data, a.ld,   \
              b.data, b.ld, (type)p->beta, out, ld);                                                                    \
         blas_leave(threads);                                                                                           \
-        free(a.packed);                                                                                                \
-        free(b.packed);                                                                                                \
+        return true;                                                                                                   \
     }                                                                                                                  \
     static void through_copy_##dtype(const product *p, type *out, const type *x, const type *y)                        \
     {                                                                                                                  \
-        type *packed = trama_resize(NULL, (size_t)(p->m * p->n) * sizeof *packed);                                     \
+        type *packed = scratch_take(p->scratch, 0, (size_t)(p->m * p->n) * sizeof *packed);                            \
         const trama_view from = {packed, dtype, 2, {p->m, p->n}, {p->n, 1}, {0}, {p->m, p->n}};                        \
         const trama_view to = {out, dtype, 2, {p->m, p->n}, {p->row[0], p->column[0]}, {0}, {p->m, p->n}};             \
-        if (p->beta != 0)                                                                                              \
+        if (packed && p->beta != 0)                                                                                    \
             kernel_copy(&from, &to);                                                                                   \
-        into_rows_##dtype(p, packed, (int)p->n, x, y);                                                                 \
-        kernel_copy(&to, &from);                                                                                       \
-        free(packed);                                                                                                  \
+        if (packed && into_rows_##dtype(p, packed, (int)p->n, x, y))                                                   \
+            kernel_copy(&to, &from);                                                                                   \
     }                                                                                                                  \
     static void blas_##dtype(const product *p, type *out, const type *x, const type *y)                                \
     {                                                                                                                  \
@@ -293,29 +302,30 @@ static void half_load(product *part, int a, float *to, const void *from, trama_d
     cpu_cast(&(trama_call){.n_in = 1, .n_out = 1, .in = &source, .out = &copy});
 }
 
-/* sum [m, n] = x y. scratch: room for the operands' parts. */
-static void half_sum(const product *p, float *sum, float *scratch, const char *x, const char *y, trama_dtype dtype)
+/* sum [m, n] = x y. parts: room for the operands' parts. */
+static void half_sum(const product *p, float *sum, float *parts, const char *x, const char *y, trama_dtype dtype)
 {
     for (int64_t l = 0; l < p->k; l += TERMS) {
         product part = *p;
         part.k = min_i64(TERMS, p->k - l);
         part.alpha = 1;
         part.beta = l > 0;
+        part.scratch = NULL; /* the BLAS takes these operands as they are */
         part.row[0] = p->n;
         part.column[0] = 1;
-        half_load(&part, 1, scratch, x + l * p->column[1] * HALF_BYTES, dtype);
-        half_load(&part, 2, scratch + p->m * part.k, y + l * p->row[2] * HALF_BYTES, dtype);
-        blas_TRAMA_F32(&part, sum, scratch, scratch + p->m * part.k);
+        half_load(&part, 1, parts, x + l * p->column[1] * HALF_BYTES, dtype);
+        half_load(&part, 2, parts + p->m * part.k, y + l * p->row[2] * HALF_BYTES, dtype);
+        blas_TRAMA_F32(&part, sum, parts, parts + p->m * part.k);
     }
 }
 
 static void half_product(const product *p, char *out, const char *x, const char *y, trama_dtype dtype)
 {
     const int64_t m = min_i64(p->m, BLOCK), n = min_i64(p->n, BLOCK), k = min_i64(p->k, TERMS);
-    float *sum = trama_resize(NULL, (size_t)(m * n + m * k + k * n) * sizeof *sum);
+    float *sum = scratch_take(p->scratch, 0, (size_t)(m * n + m * k + k * n) * sizeof *sum);
     product block = *p;
 
-    for (int64_t i = 0; i < p->m; i += m)
+    for (int64_t i = 0; i < p->m && sum; i += m)
         for (int64_t j = 0; j < p->n; j += n) {
             block.m = min_i64(m, p->m - i);
             block.n = min_i64(n, p->n - j);
@@ -326,7 +336,6 @@ static void half_product(const product *p, char *out, const char *x, const char 
             const trama_view from = matrix_view(sum, TRAMA_F32, block.m, block.n, block.n, 1);
             loop_run(2, (const trama_view *[]){&to, &from}, half_store_rows[dtype], p);
         }
-    free(sum);
 }
 
 #define HALF_PRODUCT(dtype, type, unused)                                                                              \
@@ -342,7 +351,9 @@ EACH_HALF(HALF_PRODUCT, )
     static void vector_##dtype(const product *p, type *out, const type *x, const type *y)                              \
     {                                                                                                                  \
         const product o = p->vector_y ? *p : product_turned(p);                                                        \
-        const matvec v = {o.m, o.k, o.alpha, o.beta, o.row[0], o.row[1], o.column[1], o.row[2]};                       \
+        matvec v = {o.m, o.k, o.alpha, o.beta, o.row[0], o.row[1], o.column[1], o.row[2], NULL};                       \
+        if (v.y != 1 && v.k > 1 && !(v.packed = scratch_take(p->scratch, 0, (size_t)v.k * sizeof(type))))              \
+            return;                                                                                                    \
         matvec_##dtype(&v, out, p->vector_y ? x : y, p->vector_y ? y : x);                                             \
     }
 EACH_FLOAT(VECTOR_PRODUCT, )

@@ -93,14 +93,12 @@ static double joined(double *lane)
     }                                                                                                                  \
     void matvec_##dtype(const matvec *p, type *out, const type *x, const type *y)                                      \
     {                                                                                                                  \
-        type *packed = NULL;                                                                                           \
         if (p->y != 1 && p->k > 1) {                                                                                   \
-            packed = trama_resize(NULL, (size_t)p->k * sizeof *packed);                                                \
+            type *packed = p->packed;                                                                                  \
             for (int64_t l = 0; l < p->k; l++)                                                                         \
                 packed[l] = y[l * p->y];                                                                               \
             y = packed;                                                                                                \
         }                                                                                                              \
         (p->column == 1 ? by_rows_##dtype : by_columns_##dtype)(p, out, x, y);                                         \
-        free(packed);                                                                                                  \
     }
 EACH_FLOAT(MATVEC, )

@@ -12,6 +12,7 @@ typedef struct matvec {
     int64_t m, k;
     double alpha, beta;
     int64_t out, row, column, y; /* steps: of out, of x along each dim, of y */
+    void *packed;                /* [k], room for a copy of y, where y is not 1 and k above 1 */
 } matvec;
 
 #define MATVEC_OF(dtype, type, unused) void matvec_##dtype(const matvec *p, type *out, const type *x, const type *y);

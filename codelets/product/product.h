@@ -9,6 +9,8 @@
 extern "C" {
 #endif
 
+struct scratch;
+
 /* out [m, n] = alpha x [m, k] y [k, n] + beta out, each with the steps of its rows and columns. beta is 0 or 1.
  * Products of integers are called with alpha 1 and beta 0 only. */
 typedef struct product {
@@ -16,6 +18,7 @@ typedef struct product {
     double alpha, beta;
     int64_t row[3], column[3]; /* of out, x, y */
     bool vector_x, vector_y;   /* the whole tensors, not this part only, have one row of x, or one column of y */
+    struct scratch *scratch;   /* of the call, on CPUs; not owned */
 } product;
 
 /* A product with vectors as one of matrices: x [k] is a row, y [k] a column, and out has the dims that it lacks. */

@@ -6,12 +6,25 @@
 
 enum { CHUNK_BYTES = 16 << 10, WORK_MAX_TERMS = 16 };
 
+static void report(const work *w, int number, trama_status status, const char *message)
+{
+    if (status && w->failed)
+        w->failed(w->failed_arg, w->where[number], w->calls[number].op, status, message);
+}
+
 static void run_kernel(const work *w, int number, const trama_call *call)
 {
     const char *message;
     trama_status status = kernel_run(w->kernels[number], call, &message);
-    if (status && w->failed)
-        w->failed(w->failed_arg, w->where[number], call->op, status, message);
+    report(w, number, status, message);
+}
+
+static void run_addition(const work *w, int number)
+{
+    const char *message;
+    trama_status status =
+        kernel_add(w->kernels[number], &w->calls[number], kernel_addition_now(&w->calls[number + 1]), &message);
+    report(w, number, status, message);
 }
 
 static void run_calls(const work *w)
@@ -20,7 +33,7 @@ static void run_calls(const work *w)
         kernel_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale);
     for (int i = 0; i < w->n_calls; i++)
         if (w->fused[i].kind == FUSED_ADDITION) {
-            w->kernels[i]->cpu_add(&w->calls[i], kernel_addition_now(&w->calls[i + 1]));
+            run_addition(w, i);
             i++;
         } else {
             run_kernel(w, i, &w->calls[i]);

@@ -209,7 +209,7 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
     executable_begin(where, context, own, &e);
     e->owns_program = true;
     for (int i = 0; i < own->nodes.n; i++)
-        e->kernels.may_fail |= own->nodes.at[i]->op->own != NULL;
+        executable_note_kernel(e, own->nodes.at[i]);
     if (made)
         e->plain.program = program_copy(program);
     if (made && e->plain.program->status) /* no memory */

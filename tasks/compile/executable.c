@@ -166,14 +166,22 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
 
 trama_status executable_agree(trama_executable *e, const char *call)
 {
-    if (!e->kernels.may_fail)
+    if (!e->kernels.may_fail && context_ranks(e->context) > 1)
         return TRAMA_OK;
     if (e->kernels.refusal)
-        return trama_fail(NOWHERE, TRAMA_E_KERNEL, "%s", e->kernels.refusal);
+        return trama_fail(NOWHERE, e->kernels.status, "%s", e->kernels.refusal);
     trama_status status = context_agree(e->context, call, faults_status(&e->kernels.faults));
-    if (status == TRAMA_E_KERNEL)
+    if (status == TRAMA_E_KERNEL || status == TRAMA_E_MEMORY) {
         e->kernels.refusal = trama_text_copy(trama_error());
+        e->kernels.status = status;
+    }
     return status;
+}
+
+void executable_note_kernel(trama_executable *e, const trama_node *node)
+{
+    const trama_dtype dtype = node->out[0]->dtype;
+    e->kernels.may_fail |= node->op->own || (node->op->product && (dtype == TRAMA_F16 || dtype == TRAMA_BF16));
 }
 
 trama_status executable_fault(trama_executable *e)

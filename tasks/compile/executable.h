@@ -70,9 +70,11 @@ typedef struct submitted_runs {
 
 /* Kernels that fail. */
 typedef struct failing_kernels {
-    bool may_fail; /* the program has ops that users defined */
+    bool may_fail; /* on several ranks: kernels are users' own, or take scratch memory, so that the ranks have to agree
+                    */
     faults faults; /* of this rank */
     char *refusal; /* the message of every later call, once all ranks know of a failure; NULL */
+    trama_status status; /* of these calls */
 } failing_kernels;
 
 /* Objects of the user's that have to know when the executable goes. */
@@ -120,17 +122,19 @@ void executable_shrink(trama_executable *e, const plan_key *key);
 /* Records where a value is, and holds the instance until it is elsewhere. */
 void executable_put(trama_executable *e, int value, value_ref at);
 
-/* Every collective call begins with it. E_KERNEL where all ranks know that a kernel failed; E_ORDER where the ranks
- * make different calls, as context_call finds by the words. Else nothing. */
+/* Every collective call begins with it. E_KERNEL or E_MEMORY where all ranks know that a kernel failed; E_ORDER where
+ * the ranks make different calls, as context_call finds by the words. Else nothing. */
 trama_status executable_begin_call(trama_executable *e, trama_where where, const char *call, const char *words);
 /* The same for a call on a value or target, by name and number; shape NULL: it is given none. */
 trama_status executable_call(trama_executable *e, trama_where where, const char *call, const char *name, int id,
                              const trama_shape *shape);
 
-/* Collective, all runs that matter being done: E_KERNEL on all ranks where a kernel failed on one. Costs nothing where
- * none can. */
+/* Collective, all runs that matter being done: the status of a failed kernel (faults.h) on all ranks where one failed
+ * on one. Costs nothing where none can. */
 trama_status executable_agree(trama_executable *e, const char *call);
-/* Not collective: E_KERNEL where a kernel failed on this rank. */
+/* Notes whether the kernel of a node can fail: a user's own, or a product that takes scratch memory in any layout. */
+void executable_note_kernel(trama_executable *e, const trama_node *node);
+/* Not collective: the status of a kernel that failed on this rank. */
 trama_status executable_fault(trama_executable *e);
 
 /* Waits until one more run, of so many steps, may be under way. */
@@ -166,8 +170,9 @@ typedef void target_look(const target_form *t, target_kind kind, const plan *p, 
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg);
 
-/* eager.c, of the executable's session. session_place: a value that was only declared gets its content, on the mesh where
- * it has no own. session_copy: the plan of a compile_copy. session_wait: all ops have completed. session_end frees it. */
+/* eager.c, of the executable's session. session_place: a value that was only declared gets its content, on the mesh
+ * where it has no own. session_copy: the plan of a compile_copy. session_wait: all ops have completed. session_end
+ * frees it. */
 trama_status session_place(trama_executable *e, trama_value *value, const trama_mesh *mesh);
 trama_status session_copy(trama_executable *e, const trama_value *value, value_ref at, const trama_mesh *mesh,
                           const trama_layout *layout, kept_plan **found);
@@ -176,8 +181,8 @@ void session_end(trama_executable *e);
 
 /* Fills in the program's struct, as far as it goes. */
 trama_status traffic_write(const char *call, const trama_traffic *own, trama_traffic *given);
-/* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this rank's is
- * the one that it uses; E_SYSTEM says what does not. */
+/* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this
+ * rank's is the one that it uses; E_SYSTEM says what does not. */
 trama_status verify_target(const trama_executable *e, const target_form *t, const compiled_plan *of);
 /* trama_read_start under the name of another call. */
 trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
@@ -191,7 +196,7 @@ const char *reading_name(const trama_reading *reading);
 void watches_end(trama_executable *e);
 /* read.c: box i of a distributed value; and as it is told to the user. E_ARGUMENT where there is none */
 trama_status dist_value_piece(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
-                           const plan_local_box **piece);
+                              const plan_local_box **piece);
 trama_status piece_box(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
                        int64_t *offset, int64_t *extent);
 /* feed.c */

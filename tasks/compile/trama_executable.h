@@ -9,7 +9,11 @@
  * the rank and the kernel's message. On that rank trama_wait, trama_read_wait and trama_read_local, which are not
  * collective, then answer E_KERNEL. The next trama_read or trama_print answers E_KERNEL on all ranks, with that
  * message, and so does every later collective call, which does nothing else. With one rank the next call answers it.
- * trama_executable_destroy frees everything all the same, and answers E_KERNEL if no call has before. */
+ * trama_executable_destroy frees everything all the same, and answers E_KERNEL if no call has before.
+ *
+ * The same holds, with E_MEMORY for E_KERNEL, for a built-in product whose scratch memory the system refuses on a CPU:
+ * products of halves take at most 8 MiB, products of host memory without a contiguous dim a copy of it. Such a product
+ * writes nothing into a state, and NaN elsewhere. */
 #ifndef TRAMA_EXECUTABLE_H
 #define TRAMA_EXECUTABLE_H
 

@@ -330,7 +330,7 @@ static void run_recorded(program_session *session, trama_node *node)
 {
     trama_executable *e = ((eager_session *)session)->e;
     lay_colocated(e, node);
-    e->kernels.may_fail |= node->op->own != NULL;
+    executable_note_kernel(e, node);
     if (node->op->n_in == 0)
         return; /* placed when first used, on the mesh where that is */
     trama_status status = call_op(e, node);

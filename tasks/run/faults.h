@@ -11,13 +11,14 @@
 typedef struct faults {
     const trama_context *context; /* its log gets the message */
     atomic_bool claimed, told;    /* told: the message is complete and final */
+    trama_status status;          /* E_KERNEL; E_MEMORY of a built-in op whose kernel got no memory */
     char message[900];
 } faults;
 
 /* A function for work.failed, arg a faults *; any thread may call it. It keeps and logs the first failure. */
 void faults_note(void *arg, trama_where where, const trama_op *op, trama_status status, const char *message);
 
-/* E_KERNEL with the message where a kernel has failed, else TRAMA_OK. */
+/* The status, with the message, where a kernel has failed, else TRAMA_OK. */
 trama_status faults_status(const faults *f);
 
 #endif

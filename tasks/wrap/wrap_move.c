@@ -176,6 +176,7 @@ trama_status trama_feed_wrapped_at(trama_where where, trama_executable *e, const
     kept_plan *v = view_for(e, w, own);
     if (copied)
         *copied = !v->s;
+    e->kernels.may_fail |= v->s && w->user_boxes.strided; /* a product may need a packed copy */
     if (v->s)
         return feed_view(e, w, own, v);
     status = input_buffers(e, own, w->shape, &f);
