@@ -100,9 +100,12 @@ void blas_leave(int before);
 
 const char *blas_kernel_name(void); /* "SkylakeX", or "unknown" */
 
-/* Bytes of address space that each thread takes at its first call of the BLAS, which without them does not return; 0:
- * not known. */
-size_t blas_bytes(void);
+/* Bytes of address space that n threads at a time need for the BLAS, beside those that it has reserved; 0: not known.
+ * A call that cannot get them does not return. */
+size_t blas_bytes(int n);
+
+/* Lets the BLAS take them now, where it can, and keep them. */
+void blas_reserve(int n);
 
 #ifdef __cplusplus
 }

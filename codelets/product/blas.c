@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base.h"
 #include "kernel.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -28,6 +29,8 @@ extern void openblas_set_num_threads(int n) __attribute__((weak));
 extern int openblas_get_parallel(void) __attribute__((weak)); /* 0: serial, 1: threads, 2: OpenMP's */
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
+extern void *blas_memory_alloc(int unused) __attribute__((weak));
+extern void blas_memory_free(void *buffer) __attribute__((weak));
 
 /* Keeps the BLAS in programs that start Trama but link no kernel, so that they can tell its name. */
 __attribute__((used)) static float (*const the_blas)(int, const float *, int, const float *, int) = cblas_sdot;
@@ -35,6 +38,7 @@ __attribute__((used)) static float (*const the_blas)(int, const float *, int, co
 typedef enum { CPU_OTHER, CPU_AVX2, CPU_AVX512 } cpu_level;
 
 static int host_threads; /* 0: the BLAS is the host's */
+static int reserved;     /* buffers that the BLAS keeps, by blas_reserve */
 
 /* For a BLAS whose threads are OpenMP's: each calling thread has its own number of them, which its loops use as
  * well. */
@@ -118,13 +122,27 @@ const char *blas_kernel_name(void)
 }
 
 /* OpenBLAS's BUFFER_SIZE where kernels are chosen at run time. */
-size_t blas_bytes(void)
+size_t blas_bytes(int n)
 {
 #if defined(__x86_64__)
-    return gotoblas_dynamic_init ? (size_t)128 << 20 : 0;
+    return gotoblas_dynamic_init && n > reserved ? (size_t)(n - reserved) * ((size_t)128 << 20) : 0;
 #else
     return 0;
 #endif
+}
+
+/* OpenBLAS keeps buffers that were freed, for any thread. */
+void blas_reserve(int n)
+{
+    if (!blas_memory_alloc || !blas_memory_free || n <= reserved)
+        return;
+    void **buffer = trama_alloc((size_t)n * sizeof *buffer);
+    for (int i = 0; i < n; i++)
+        buffer[i] = blas_memory_alloc(0);
+    for (int i = 0; i < n; i++)
+        blas_memory_free(buffer[i]);
+    free(buffer);
+    reserved = n;
 }
 
 /* The CPU that the kernels in use need. A name that is not listed is of another architecture or newer than this

@@ -47,6 +47,9 @@ trama_status context_check(trama_where where, const char *call);
 /* E_SYSTEM, naming `what`, where the process cannot map so many more bytes of address space. */
 trama_status context_check_room(size_t bytes, const char *what);
 
+/* Whether the address space of the process is limited, as by ulimit -v. */
+bool context_has_limited_room(void);
+
 /* An object that must end before the context: a part of each executable and wrapped tensor. */
 typedef struct context_tenant {
     const char *what;            /* "an executable"; borrowed, as all texts here */

@@ -61,11 +61,16 @@ void room_end(void)
     _exit(status_at_exit);
 }
 
+bool context_has_limited_room(void)
+{
+    struct rlimit limit;
+    return !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /* Runs when OpenBLAS is loaded, whose threads then ask for their buffers. */
 static __attribute__((constructor)) void look_at_limit(void)
 {
-    struct rlimit limit;
-    if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+    if (context_has_limited_room())
         prepare_for_the_end();
 }
 

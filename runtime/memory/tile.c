@@ -91,14 +91,15 @@ static void drop(shard *s)
 
 static trama_status allocate(trama_context *c, shard *s, buffer *memory)
 {
-    if (too_large(s))
-        return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
-                          "a tile of a shard of %lld elements has more than 2^32 of them: cut it into more",
-                          (long long)s->count);
     if (!buffer_make(c->topology, c->place.own[s->place - c->place.first].numa, s->bytes, memory))
         return trama_fail(NOWHERE, TRAMA_E_MEMORY, "no memory for a shard of %zu bytes", s->bytes);
     s->data = memory->data;
-    return TRAMA_OK;
+    if (!too_large(s))
+        return TRAMA_OK;
+    buffer_free(memory);
+    return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
+                      "a tile of a shard of %zu bytes, %lld elements, has more than 2^32 of them: cut it into more",
+                      s->bytes, (long long)s->count);
 }
 
 trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory)

@@ -21,13 +21,17 @@ static int list(context_gpu *gpus, int most, const char **why)
 
 static const context_gpus the_gpus = {list, gpu_free_bytes, gpu_start, gpu_stop};
 
-/* Refuses to start where OpenBLAS has no memory for its buffers: a product on a worker would wait for ever. */
+/* Refuses to start where OpenBLAS has no memory for its buffers: a product on a worker would wait for ever. Where
+ * address space is limited, OpenBLAS takes them before tensors take the rest. */
 static trama_status check_room(trama_context **context)
 {
-    size_t bytes = blas_bytes() * (size_t)context_config(*context)->workers;
-    trama_status status = context_agree(*context, "trama_start", context_check_room(bytes, "the buffers of OpenBLAS"));
+    const int workers = context_config(*context)->workers;
+    trama_status status =
+        context_agree(*context, "trama_start", context_check_room(blas_bytes(workers), "the buffers of OpenBLAS"));
     if (status)
         context_destroy(context);
+    else if (context_has_limited_room())
+        blas_reserve(workers);
     return status;
 }
 
