@@ -209,6 +209,35 @@ trama_value *trama_parameter_at(trama_where where, trama_program *program, const
     return v;
 }
 
+static void *copy_of(const void *data, size_t bytes)
+{
+    void *copy = trama_try_alloc(bytes);
+    return copy && bytes ? memcpy(copy, data, bytes) : copy;
+}
+
+trama_value *trama_initial_at(trama_where where, trama_value *state, const void *data)
+{
+    if (!state)
+        return NULL;
+    size_t bytes = (size_t)trama_shape_count(state->shape) * trama_dtype_size(state->dtype);
+    if (!value_is_state(state))
+        return program_fail(state->program, where, TRAMA_E_ARGUMENT,
+                            "initial content of %s: it is no parameter and no state", state->name);
+    if (!data && bytes)
+        return program_fail(state->program, where, TRAMA_E_ARGUMENT, "initial content of %s: the data is NULL",
+                            state->name);
+    if (state->computed)
+        return program_fail(state->program, where, TRAMA_E_ORDER,
+                            "initial content of %s: it is placed already; use trama_write", state->name);
+    void *copy = copy_of(data, bytes);
+    if (!copy)
+        return program_fail(state->program, where, TRAMA_E_MEMORY,
+                            "initial content of %s: no memory for a copy of its %zu bytes", state->name, bytes);
+    free(state->data);
+    state->data = copy;
+    return state;
+}
+
 trama_value *trama_constant_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,
                                const void *data)
 {
@@ -219,11 +248,11 @@ trama_value *trama_constant_at(trama_where where, trama_program *program, trama_
     size_t bytes = (size_t)trama_shape_count(shape) * trama_dtype_size(dtype);
     if (!data && bytes)
         return program_fail(program, where, TRAMA_E_ARGUMENT, "constant: the data is NULL");
-    void *copy = trama_try_alloc(bytes);
+    void *copy = copy_of(data, bytes);
     if (!copy)
         return program_fail(program, where, TRAMA_E_MEMORY, "constant: no memory for a copy of its %zu bytes", bytes);
     trama_value *v = program_value(program, where, VALUE_CONSTANT, dtype, shape, name);
-    v->data = bytes ? memcpy(copy, data, bytes) : copy;
+    v->data = copy;
     return leaf(v);
 }
 

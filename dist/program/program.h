@@ -81,7 +81,7 @@ struct trama_value {
     trama_where where;
     trama_node *node; /* VALUE_RESULT: its op, and which result it is */
     int result;
-    void *data;             /* VALUE_CONSTANT */
+    void *data;             /* VALUE_CONSTANT; VALUE_STATE: the initial content, NULL: by state.init */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
     trama_layout layout;    /* with it */
     annotation annotated;

@@ -119,20 +119,22 @@ void order_text(text *out, const process_order *order)
         text_add(out, "  # %s:%d\n", order->where.file, order->where.line);
 }
 
+static uint64_t hash_data(const trama_value *v)
+{
+    return hash_bytes(HASH_START, v->data, (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype));
+}
+
 static void state_text(text *t, const trama_value *v)
 {
     const trama_init *init = &v->state.init;
     text_add(t, "%s", v->state.trainable ? "parameter" : "state");
-    if (init->low != init->high)
+    if (v->data)
+        text_add(t, " #%016llx", (unsigned long long)hash_data(v));
+    else if (init->low != init->high)
         text_add(t, " from %.17g to %.17g, seed %llu, stream %llu", init->low, init->high,
                  (unsigned long long)init->seed, (unsigned long long)init->stream);
     else if (init->low != 0)
         text_add(t, " of %.17g", init->low);
-}
-
-static uint64_t hash_constant(const trama_value *v)
-{
-    return hash_bytes(HASH_START, v->data, (size_t)trama_shape_count(v->shape) * trama_dtype_size(v->dtype));
 }
 
 /* Prints the source of a value: input, state, constant, op or update. */
@@ -148,7 +150,7 @@ static void source_text(text *t, const trama_value *v)
     case VALUE_CONSTANT:
         text_add(t, "constant");
         if (v->data)
-            text_add(t, " #%016llx", (unsigned long long)hash_constant(v));
+            text_add(t, " #%016llx", (unsigned long long)hash_data(v));
         break;
     case VALUE_RESULT:
         node_line(t, v->node);

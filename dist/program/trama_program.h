@@ -70,6 +70,12 @@ trama_value *trama_parameter_at(trama_where where, trama_program *program, const
 trama_value *trama_state_at(trama_where where, trama_program *program, const char *name, trama_dtype dtype,
                             trama_shape shape, const trama_init *init);
 
+/* The initial content of a parameter or state, in place of its trama_init: data [shape] row-major, of its dtype, the
+ * same on every rank; copied now. A later call replaces it. Returns the value. E_ARGUMENT for a value that is no state,
+ * E_ORDER in eager mode once the value is placed. */
+#define trama_initial(state, /* data */...) trama_initial_at(TRAMA_HERE, state, __VA_ARGS__)
+trama_value *trama_initial_at(trama_where where, trama_value *state, const void *data);
+
 /* A host array of count(shape) elements, row-major. It is copied now and replicated on the mesh where it is used. */
 #define trama_constant(program, dtype, shape, data) trama_constant_at(TRAMA_HERE, program, dtype, shape, data)
 trama_value *trama_constant_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,

@@ -42,14 +42,8 @@ static trama_status place_source(trama_executable *e, const trama_value *v, cons
     return status;
 }
 
-static trama_status place_state(trama_executable *e, const trama_value *v)
-{
-    trama_attributes a;
-    const trama_op *op = state_source(v, &a);
-    return place_source(e, v, op, &a);
-}
-
-static trama_status place_constant(trama_executable *e, const trama_value *v)
+/* Copies the host array of a constant or state into the layout of the value. */
+static trama_status place_data(trama_executable *e, const trama_value *v)
 {
     instance *in = NULL;
     compiled_program *s = compile_feed(&e->planning, v, v->shape, e->l.mesh[v->id], &e->l.value[v->id]);
@@ -69,14 +63,22 @@ trama_status state_may_lie(const trama_value *v, const trama_layout *layout)
     return TRAMA_OK;
 }
 
+static trama_status place_state(trama_executable *e, const trama_value *v)
+{
+    trama_status status = state_may_lie(v, &e->l.value[v->id]);
+    if (status || v->data)
+        return status ? status : place_data(e, v);
+    trama_attributes a;
+    const trama_op *op = state_source(v, &a);
+    return place_source(e, v, op, &a);
+}
+
 static trama_status place(trama_executable *e, const trama_value *v)
 {
-    if (v->kind == VALUE_STATE) {
-        trama_status status = state_may_lie(v, &e->l.value[v->id]);
-        return status ? status : place_state(e, v);
-    }
+    if (v->kind == VALUE_STATE)
+        return place_state(e, v);
     if (v->kind == VALUE_CONSTANT)
-        return place_constant(e, v);
+        return place_data(e, v);
     return place_source(e, v, v->node->op, &v->node->attributes);
 }
 

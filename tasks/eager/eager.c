@@ -90,7 +90,7 @@ static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_pl
     eager_key key;
     memset(&key, 0, sizeof key);
     key_layout(&key, mesh, layout);
-    if (v->kind == VALUE_STATE)
+    if (v->kind == VALUE_STATE && !v->data)
         key.op = state_source(v, &key.attributes);
     else if (v->kind == VALUE_RESULT) {
         key.op = v->node->op;
@@ -133,9 +133,9 @@ trama_status session_place(trama_executable *e, trama_value *v, const trama_mesh
     if (status)
         return status;
     executable_put(e, v->id, (value_ref){in, k->s->result});
-    if (v->kind == VALUE_CONSTANT) {
+    if (v->kind == VALUE_CONSTANT || v->data) {
         instance_release(&in);
-        return host_to_value(e->at[v->id], v->data, v->shape, "trama_constant");
+        return host_to_value(e->at[v->id], v->data, v->shape, value_is_state(v) ? "trama_initial" : "trama_constant");
     }
     submit(e, in);
     return TRAMA_OK;

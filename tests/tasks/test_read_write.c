@@ -314,7 +314,64 @@ START_TEST(state_is_written_in_every_layout)
 }
 END_TEST
 
+static void start_with_content(trama_dtype dtype, const char *layout)
+{
+    trama_mesh *mesh = mesh_of("dp=2,mp=2");
+    trama_program *p = trama_program_create();
+    int64_t data[21], read[21]; /* room for any dtype */
+    size_t bytes = 21 * trama_dtype_size(dtype);
+    trama_value *s = trama_shard(trama_state(p, "s", dtype, TRAMA_SHAPE(3, 7), NULL), mesh, layout);
+    fill_numbers(data, dtype, 21);
+    demand(trama_initial(s, data) == s, "%s", trama_error());
+    trama_target *t = trama_target_create(p, "t", trama_assign(s, twice_of(s)));
+    trama_executable *e = compile(p);
+    must(trama_read(e, s, read, bytes));
+    demand(!memcmp(read, data, bytes), "%s %s: another first content", layout, trama_dtype_name(dtype));
+    must(trama_run(e, t));
+    must(trama_read(e, s, read, bytes));
+    for (int i = 0; i < 21; i++)
+        demand(number_at(read, dtype, i) == element_wrapped(dtype, 2 * number_at(data, dtype, i)), "%s %s: element %d doubled", layout,
+               trama_dtype_name(dtype), i);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+
+START_TEST(state_starts_with_the_content_of_a_host_array)
+{
+    static const char *const layouts[] = {"R,R", "S(0),R", "S(0),S(1)", "S(1),S(1)"};
+    start();
+    for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++)
+        for (int d = 0; d < TRAMA_N_DTYPES; d++)
+            start_with_content((trama_dtype)d, layouts[k]);
+    stop();
+}
+END_TEST
+
+START_TEST(the_last_first_content_counts_in_eager_mode_too)
+{
+    trama_program *p;
+    trama_executable *e;
+    double data[2] = {3, 4}, read[2];
+    start();
+    must(trama_eager(ctx, &p, &e));
+    trama_value *s = trama_state(p, "s", TRAMA_F64, TRAMA_SHAPE(2), NULL);
+    trama_initial(s, (double[]){1, 2});
+    trama_initial(s, data);
+    trama_value *twice = trama_add(s, s);
+    must(trama_read(e, twice, read, sizeof read));
+    demand(read[0] == 6 && read[1] == 8, "%g %g", read[0], read[1]);
+    demand(!trama_initial(s, data) && trama_program_status(p) == TRAMA_E_ORDER, "%s", trama_error());
+    trama_program_clear_error(p);
+    demand(!trama_initial(twice, data) && trama_program_status(p) == TRAMA_E_ARGUMENT, "%s", trama_error());
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
 TESTS(every_dtype_shape_and_layout_reads_back, what_the_host_gives_is_the_value_in_partial_layouts_too,
       numbers_that_are_none_come_through, boxes_are_fed_and_read_as_the_layout_cuts_them,
       a_local_box_of_a_partial_value_is_one_term, a_named_gradient_is_local_where_its_value_is,
-      an_op_computes_where_its_mask_lets_it, state_is_written_in_every_layout)
+      an_op_computes_where_its_mask_lets_it, state_is_written_in_every_layout,
+      state_starts_with_the_content_of_a_host_array, the_last_first_content_counts_in_eager_mode_too)
