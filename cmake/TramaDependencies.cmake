@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The libraries that Trama links, found the same way in its build and in an installed tramaConfig.cmake.
-# Reads TRAMA_WITH_MPI, TRAMA_WITH_CUDA and TRAMA_WITH_NCCL.
+# Reads TRAMA_WITH_MPI, TRAMA_WITH_CUDA, TRAMA_WITH_NCCL and TRAMA_WITH_ONNX.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(TRAMA_STARPU REQUIRED QUIET IMPORTED_TARGET starpu-1.4>=1.4)
@@ -19,4 +19,7 @@ if(TRAMA_WITH_CUDA)
 endif()
 if(TRAMA_WITH_NCCL)
     find_package(NCCL REQUIRED QUIET)
+endif()
+if(TRAMA_WITH_ONNX)
+    pkg_check_modules(TRAMA_PROTOBUF_C REQUIRED QUIET IMPORTED_TARGET libprotobuf-c)
 endif()

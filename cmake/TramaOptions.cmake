@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL and TRAMA_FORTRAN (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
+# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL, TRAMA_FORTRAN and TRAMA_ONNX (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
 
-foreach(name MPI CUDA NCCL FORTRAN)
+foreach(name MPI CUDA NCCL FORTRAN ONNX)
     set(TRAMA_${name} AUTO CACHE STRING "Build with ${name}: AUTO (where it is found), ON, OFF")
     set_property(CACHE TRAMA_${name} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -88,6 +88,18 @@ if(NOT TRAMA_FORTRAN STREQUAL "OFF")
 endif()
 trama_choose(FORTRAN ${found} "no Fortran compiler, or no Python 3, which writes the module's sources")
 
+set(found OFF)
+if(NOT TRAMA_ONNX STREQUAL "OFF")
+    pkg_check_modules(TRAMA_PROTOBUF_C QUIET libprotobuf-c)
+    find_program(TRAMA_PROTOC_C protoc-c)
+    find_file(TRAMA_ONNX_SCHEMA onnx/onnx.proto)
+    mark_as_advanced(TRAMA_PROTOC_C TRAMA_ONNX_SCHEMA)
+    if(TRAMA_PROTOBUF_C_FOUND AND TRAMA_PROTOC_C AND TRAMA_ONNX_SCHEMA)
+        set(found ON)
+    endif()
+endif()
+trama_choose(ONNX ${found} "no protobuf-c, no protoc-c, or no onnx/onnx.proto")
+
 if(TRAMA_WITH_FORTRAN)
     enable_language(Fortran)
 endif()
@@ -99,4 +111,4 @@ if(TRAMA_WITH_CUDA AND NOT TRAMA_CUDA_STANDIN)
     endif()
     enable_language(CUDA)
 endif()
-message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}")
+message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}, ONNX ${TRAMA_WITH_ONNX}")

@@ -5,6 +5,7 @@
 
 int command_info(int argc, char **argv);
 int command_layout(int argc, char **argv);
+int command_onnx(int argc, char **argv);
 int command_reshard(int argc, char **argv);
 int command_rule(int argc, char **argv);
 int command_trace(int argc, char **argv);

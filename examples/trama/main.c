@@ -16,6 +16,7 @@ static const struct command {
 } commands[] = {
     {"info", "which Trama this is, and what it uses of this machine", command_info},
     {"layout", "who holds what of a tensor, in words and drawn", command_layout},
+    {"onnx", "an ONNX model on a mesh: its layouts, its plan, its results", command_onnx},
     {"reshard", "what a change of layout moves, between whom, and the least possible", command_reshard},
     {"rule", "which layouts an op computes on, from those at hand", command_rule},
     {"trace", "what a run did: a summary and pictures of its trace", command_trace},

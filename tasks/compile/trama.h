@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trama: distributed tensors for HPC applications in C. This header includes every other public header but trama_mpi.h
- * and trama_cuda.h. */
+/* Trama: distributed tensors for HPC applications in C. This header includes every other public header but trama_mpi.h,
+ * trama_cuda.h and trama_onnx.h. */
 #ifndef TRAMA_H
 #define TRAMA_H
 

@@ -5,6 +5,7 @@
 #include "null_program.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
+#include "trama_onnx.h"
 #include "trama_op_define.h"
 #include "trama_optimizer.h"
 #include "trama_rule.h"
@@ -43,6 +44,9 @@ START_TEST(leaves)
     SAYS(p, trama_constant_at(W, NULL, TRAMA_F64, TRAMA_SCALAR, &number));
     SAYS(p, trama_constant_at(W, p, TRAMA_F64, TRAMA_SCALAR, NULL));
     ck_assert_ptr_nonnull(trama_constant_at(W, p, TRAMA_F64, TRAMA_SHAPE(0), NULL));
+    trama_value *state = trama_state_at(W, p, "s2", TRAMA_F32, shape, NULL);
+    SAYS(p, trama_initial_at(W, state, NULL));
+    PASSES(trama_initial_at(W, NULL, &number));
     SAYS(p, trama_fill_at(W, NULL, TRAMA_F64, shape, 0));
     SAYS(p, trama_arange_at(W, NULL, TRAMA_F64, 3, 0, 1));
     SAYS(p, trama_eye_at(W, NULL, TRAMA_F64, 3, 3));
@@ -356,6 +360,29 @@ START_TEST(optimizers)
 }
 END_TEST
 
+START_TEST(imported_models)
+{
+    trama_onnx *none = NULL;
+    trama_onnx_source source = {.model = NULL}, empty = {.model = ""};
+    trama_onnx_options dims = {.n_dims = 1}, constants = {.n_constants = 1};
+    SAYS(p, trama_onnx_load_at(W, NULL, "model.onnx", NULL));
+    SAYS(p, trama_onnx_load_at(W, p, NULL, &dims));
+    SAYS(p, trama_onnx_load_at(W, p, "model.onnx", NULL));
+    SAYS(p, trama_onnx_create_at(W, NULL, &empty, NULL));
+    SAYS(p, trama_onnx_create_at(W, p, NULL, NULL));
+    SAYS(p, trama_onnx_create_at(W, p, &source, NULL));
+    SAYS(p, trama_onnx_create_at(W, p, &empty, &dims));
+    SAYS(p, trama_onnx_create_at(W, p, &empty, &constants));
+    trama_onnx_destroy(NULL);
+    trama_onnx_destroy(&none);
+    GIVES(0, trama_onnx_count(NULL, TRAMA_ONNX_INPUTS));
+    PASSES(trama_onnx_number(NULL, TRAMA_ONNX_INPUTS, 0));
+    PASSES(trama_onnx_name(NULL, TRAMA_ONNX_INPUTS, 0));
+    PASSES(trama_onnx_find(NULL, "x"));
+    PASSES(trama_onnx_find(none, NULL));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -371,6 +398,7 @@ int main(void)
         completions,
         targets_and_gradients,
         ops_by_their_descriptors,
+        imported_models,
     };
     return suite_run("nulls", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops of ONNX that cut, join and rearrange tensors. */
+#include <math.h>
+
+#include "onnx_windows.h"
+
+/* ---- Windows ---- */
+
+/* The window of x along one dim; x itself where it is all of it. */
+static trama_value *cut(onnx_node *n, trama_value *x, int dim, int64_t from, int64_t extent)
+{
+    bool whole = x && from == 0 && extent == x->shape.dim[dim];
+    return whole ? x : trama_slice_at(n->where, x, dim, from, extent);
+}
+
+/* x [.., before + x + after, ..] with zeros around */
+ONNX_BUILD(build_concat)
+{
+    int64_t total = 0, from = 0;
+    int dim = -1;
+    for (int i = 0; i < node_inputs(n); i++) {
+        trama_shape shape = node_shape(n, i);
+        dim = node_dim(n, attribute_int(n, "axis", 1), shape.ndim);
+        if (dim < 0)
+            return;
+        if (shape.dim[dim] == TRAMA_ANY && node_inputs(n) > 1)
+            node_fail(n, TRAMA_E_UNSUPPORTED, "operand %d has an extent in dim %d that is only known when fed", i, dim);
+        total += shape.dim[dim];
+    }
+    if (node_inputs(n) == 1)
+        out[0] = node_in(n, 0);
+    for (int i = 0; i < node_inputs(n) && node_inputs(n) > 1; i++) {
+        int64_t extent = node_shape(n, i).dim[dim];
+        trama_value *padded = trama_pad_at(n->where, node_in(n, i), dim, from, total - from - extent);
+        out[0] = i ? trama_add_at(n->where, out[0], padded) : padded;
+        from += extent;
+    }
+}
+
+/* The extents of the parts: given, or equal but for a smaller last one. */
+static onnx_ints parts_of(onnx_node *n, int64_t extent)
+{
+    onnx_ints parts = node_list(n, "split", 1);
+    if (parts.given)
+        return parts;
+    int64_t count = attribute_int(n, "num_outputs", (int64_t)n->proto->n_output);
+    if (count < 1 || count > ONNX_LIST || extent < 0) {
+        node_fail(n, TRAMA_E_UNSUPPORTED, "%lld parts of the extent %lld", (long long)count, (long long)extent);
+        return parts;
+    }
+    int64_t part = (extent + count - 1) / count;
+    for (; parts.n < count; parts.n++, extent -= part)
+        parts.at[parts.n] = min_i64(part, max_i64(extent, 0));
+    return parts;
+}
+
+ONNX_BUILD(build_split)
+{
+    trama_value *x = node_in(n, 0);
+    int dim = x ? node_dim(n, attribute_int(n, "axis", 0), x->shape.ndim) : -1;
+    if (dim < 0)
+        return;
+    onnx_ints parts = parts_of(n, x->shape.dim[dim]);
+    int64_t from = 0;
+    for (int i = 0; i < parts.n; from += parts.at[i++])
+        if (i < (int)n->proto->n_output)
+            out[i] = cut(n, x, dim, from, parts.at[i]);
+    if (from != x->shape.dim[dim] || parts.n != (int)n->proto->n_output)
+        node_fail(n, TRAMA_E_SHAPE, "%d parts of %lld elements for %zu outputs of %lld", parts.n, (long long)from,
+                  n->proto->n_output, (long long)x->shape.dim[dim]);
+}
+
+ONNX_BUILD(build_slice)
+{
+    trama_value *x = node_in(n, 0);
+    slice_range ranges[TRAMA_MAX_NDIM];
+    if (!x || !slice_ranges(n, x->shape, ranges))
+        return;
+    out[0] = x;
+    for (int d = 0; d < x->shape.ndim; d++)
+        if (ranges[d].step < 1)
+            out[0] = build_steps(n, out[0], d, &ranges[d]);
+        else if (ranges[d].step > 1)
+            out[0] = window_along(n, out[0], d, ranges[d].from, ranges[d].extent, ranges[d].step);
+        else
+            out[0] = cut(n, out[0], d, ranges[d].from, ranges[d].extent);
+}
+
+/* ---- Pad ---- */
+
+/* The zeros around x become `value`: ones are padded by the same window, and show where x is. */
+static trama_value *fill_around(onnx_node *n, trama_value *x, trama_value *padded, const int64_t *offset, double value)
+{
+    if (value == 0 || !x || !padded)
+        return padded;
+    if (!isfinite(value) || trama_shape_count(x->shape) < 0)
+        return node_fail(n, TRAMA_E_UNSUPPORTED, "a value that is not finite, or extents that are only known when fed");
+    trama_value *ones = trama_fill_at(n->where, n->graph->program, x->dtype, x->shape, 1);
+    trama_value *there = trama_window_at(n->where, ones, offset, padded->shape);
+    return trama_add_at(n->where, padded, trama_affine_at(n->where, there, -value, value));
+}
+
+/* Adds the pads of the dims that operand 3 names, or of all dims, to offset and shape. */
+static bool pad_window(onnx_node *n, trama_shape in, int64_t *offset, trama_shape *shape)
+{
+    onnx_ints pads = node_list(n, attribute_has(n, "paddings") ? "paddings" : "pads", 1),
+              axes = node_ints(n, 3, "axes");
+    int count = axes.given ? axes.n : in.ndim;
+    if (pads.n != 2 * count)
+        return node_fail(n, TRAMA_E_SHAPE, "%d pads for %d dims", pads.n, count);
+    *shape = in;
+    for (int i = 0; i < count; i++) {
+        int d = axes.given ? node_dim(n, axes.at[i], in.ndim) : i;
+        int64_t before = pads.at[i], after = pads.at[i + count], extent = d < 0 ? 0 : in.dim[d];
+        bool fits = before > -MOST_BYTES && before < MOST_BYTES && after > -MOST_BYTES && after < MOST_BYTES;
+        if (d < 0 || !fits || (extent == TRAMA_ANY && (before || after)))
+            return node_fail(n, TRAMA_E_UNSUPPORTED, "pads %lld and %lld of dim %d", (long long)before,
+                             (long long)after, d);
+        offset[d] = -before;
+        shape->dim[d] = extent == TRAMA_ANY ? extent : max_i64(extent + before + after, 0);
+    }
+    return true;
+}
+
+ONNX_BUILD(build_pad)
+{
+    trama_value *x = node_in(n, 0);
+    int64_t offset[TRAMA_MAX_NDIM] = {0};
+    trama_shape shape;
+    double value;
+    if (!node_number(n, 2, attribute_real(n, "value", 0), &value))
+        node_fail(n, TRAMA_E_UNSUPPORTED, "the value must be a constant number");
+    if (!x || !pad_window(n, x->shape, offset, &shape))
+        return;
+    if (!attribute_is(n, "mode", "constant", "constant"))
+        out[0] = build_repeating_pad(n, x, offset, shape);
+    else
+        out[0] = fill_around(n, x, trama_window_at(n->where, x, offset, shape), offset, value);
+}
+
+/* ---- One-hot ---- */
+
+/* Indices count from the end where they are negative. */
+ONNX_BUILD(build_one_hot)
+{
+    trama_value *indices = node_in(n, 0);
+    const host_tensor *values = node_host(n, 2);
+    double depth;
+    if (!indices || !node_number(n, 1, 0, &depth) || !values || values->count != 2 || depth < 1 || depth > 1e9) {
+        node_fail(n, TRAMA_E_UNSUPPORTED, "depth and values must be constants");
+        return;
+    }
+    int ndim = indices->shape.ndim + 1, dim = node_dim(n, attribute_int(n, "axis", -1), ndim);
+    trama_shape shape = {.ndim = ndim};
+    if (dim < 0 || ndim > TRAMA_MAX_NDIM)
+        return;
+    for (int d = 0, from = 0; d < ndim; d++)
+        shape.dim[d] = d == dim ? 1 : indices->shape.dim[from++];
+    trama_value *index = trama_reshape_at(n->where, trama_cast_at(n->where, indices, TRAMA_I64), shape);
+    trama_value *ahead = build_arange(n, TRAMA_I64, (int64_t)depth, ndim, dim);
+    trama_value *behind = trama_affine_at(n->where, ahead, 1, -depth);
+    trama_value *hit =
+        trama_logical_or_at(n->where, trama_equal_at(n->where, index, ahead), trama_equal_at(n->where, index, behind));
+    double off = host_get(values, 0).r, on = host_get(values, 1).r;
+    out[0] = trama_affine_at(n->where, trama_cast_at(n->where, hit, values->dtype), on - off, off);
+}
+
+/* ---- Blocks of an image ---- */
+
+/* Reshapes x [n, c, h, w] to 6 dims, permutes them, and reshapes them to 4. */
+static trama_value *rearrange(onnx_node *n, trama_value *x, trama_shape apart, const int *perm, trama_shape whole)
+{
+    return trama_reshape_at(n->where, trama_transpose_at(n->where, trama_reshape_at(n->where, x, apart), perm), whole);
+}
+
+static bool block_size(onnx_node *n, const trama_value *x, int64_t *b)
+{
+    *b = attribute_int(n, "blocksize", 0);
+    return x && ((*b >= 1 && *b < 1 << 15 && x->shape.ndim == 4) ||
+                 node_fail(n, TRAMA_E_SHAPE, "'blocksize' is below 1, or operand 0 has not 4 dims"));
+}
+
+ONNX_BUILD(build_space_to_depth)
+{
+    trama_value *x = node_in(n, 0);
+    int64_t b;
+    if (!block_size(n, x, &b))
+        return;
+    const int64_t *d = x->shape.dim;
+    out[0] = rearrange(n, x, TRAMA_SHAPE(d[0], d[1], d[2] / b, b, d[3] / b, b), (const int[]){0, 3, 5, 1, 2, 4},
+                       TRAMA_SHAPE(d[0], d[1] * b * b, d[2] / b, d[3] / b));
+}
+
+ONNX_BUILD(build_depth_to_space)
+{
+    trama_value *x = node_in(n, 0);
+    int64_t b;
+    if (!block_size(n, x, &b))
+        return;
+    const int64_t *d = x->shape.dim, c = d[1] / (b * b);
+    trama_shape whole = TRAMA_SHAPE(d[0], c, d[2] * b, d[3] * b);
+    if (attribute_is(n, "mode", "DCR", "DCR"))
+        out[0] = rearrange(n, x, TRAMA_SHAPE(d[0], b, b, c, d[2], d[3]), (const int[]){0, 3, 4, 1, 5, 2}, whole);
+    else if (attribute_is(n, "mode", "DCR", "CRD"))
+        out[0] = rearrange(n, x, TRAMA_SHAPE(d[0], c, b, b, d[2], d[3]), (const int[]){0, 1, 4, 2, 5, 3}, whole);
+    else
+        node_fail(n, TRAMA_E_ARGUMENT, "'mode' is neither DCR nor CRD");
+}

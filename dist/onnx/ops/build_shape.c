@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops of ONNX that give a tensor another shape, or repeat it; and constants that builders need. */
+#include "onnx_ops.h"
+
+#include <string.h>
+
+/* ---- For other files ---- */
+
+trama_value *build_constant(onnx_node *n, trama_dtype dtype, trama_shape shape, const double *data)
+{
+    host_tensor *t = host_create(dtype, shape);
+    if (!t)
+        return node_fail(n, TRAMA_E_MEMORY, "there is no memory for a constant");
+    for (int64_t i = 0; i < t->count; i++)
+        element_set(dtype, t->data, i, data[i]);
+    trama_value *v = trama_constant_at(n->where, n->graph->program, dtype, shape, t->data);
+    host_free(t);
+    return v;
+}
+
+trama_value *build_arange(onnx_node *n, trama_dtype dtype, int64_t count, int ndim, int dim)
+{
+    if (count == TRAMA_ANY)
+        return node_fail(n, TRAMA_E_UNSUPPORTED, "the extent of dim %d is only known when fed", dim);
+    enum { MOST = 1 << 26 };
+    double *data = count <= MOST ? trama_try_alloc((size_t)count * sizeof *data) : NULL;
+    if (!data)
+        return node_fail(n, TRAMA_E_MEMORY, "there is no memory for %lld numbers", (long long)count);
+    trama_shape shape = {.ndim = ndim};
+    for (int d = 0; d < ndim; d++)
+        shape.dim[d] = d == dim ? count : 1;
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (double)i;
+    trama_value *v = build_constant(n, dtype, shape, data);
+    free(data);
+    return v;
+}
+
+trama_value *build_reshaped(onnx_node *n, trama_value *x, int at, int ndim)
+{
+    if (!x)
+        return NULL;
+    if (x->shape.ndim > 1)
+        return node_fail(n, TRAMA_E_SHAPE, "'%s' has %d dims instead of 1", x->name, x->shape.ndim);
+    trama_shape shape = {.ndim = ndim};
+    for (int d = 0; d < ndim; d++)
+        shape.dim[d] = d == at && x->shape.ndim ? x->shape.dim[0] : 1;
+    return trama_reshape_at(n->where, x, shape);
+}
+
+/* The shape of x and another one together, aligned at the right: extents of 1 give way. */
+static trama_shape together(trama_shape a, trama_shape b)
+{
+    trama_shape shape = a.ndim > b.ndim ? a : b;
+    for (int d = 1; d <= a.ndim && d <= b.ndim; d++)
+        if (shape.dim[shape.ndim - d] == 1)
+            shape.dim[shape.ndim - d] = a.dim[a.ndim - d] == 1 ? b.dim[b.ndim - d] : a.dim[a.ndim - d];
+    return shape;
+}
+
+/* x times ones, whose extents are 1 where x does not repeat. */
+trama_value *build_broadcast(onnx_node *n, trama_value *x, trama_shape shape)
+{
+    if (!x)
+        return NULL;
+    trama_shape ones = together(x->shape, shape);
+    if (trama_shape_equal(ones, x->shape))
+        return x;
+    for (int d = 1; d <= x->shape.ndim; d++)
+        if (x->shape.dim[x->shape.ndim - d] != 1)
+            ones.dim[ones.ndim - d] = 1;
+    return trama_mul_at(n->where, x, trama_fill_at(n->where, n->graph->program, x->dtype, ones, 1));
+}
+
+/* ---- Reshape ---- */
+
+/* Counts the dims of a shape but `without`: the product of the known ones, and the number of the others. */
+static int64_t known_count(trama_shape shape, int without, int *any)
+{
+    int64_t count = 1;
+    *any = 0;
+    for (int d = 0; d < shape.ndim; d++)
+        if (d != without && shape.dim[d] == TRAMA_ANY)
+            ++*any;
+        else if (d != without && !count_times(&count, shape.dim[d], MOST_BYTES))
+            return 0;
+    return count;
+}
+
+/* The extent of the one dim `at` that a target leaves open: -1. */
+static int64_t rest_of(onnx_node *n, trama_shape in, trama_shape out, int at)
+{
+    int any_in, any_out;
+    int64_t all = known_count(in, -1, &any_in), others = known_count(out, at, &any_out);
+    if (any_in == any_out + 1 && all == others)
+        return TRAMA_ANY;
+    if (any_in == any_out && others && all % others == 0)
+        return all / others;
+    node_fail(n, TRAMA_E_SHAPE, "the extent -1 of the target cannot be worked out");
+    return 0;
+}
+
+static bool target_shape(onnx_node *n, trama_shape in, trama_shape *shape)
+{
+    onnx_ints list = node_list(n, "shape", 1);
+    int rest = -1;
+    if (list.n > TRAMA_MAX_NDIM)
+        return node_fail(n, TRAMA_E_UNSUPPORTED, "the target has %d dims, and %d are the most", list.n, TRAMA_MAX_NDIM);
+    *shape = (trama_shape){.ndim = list.n};
+    for (int d = 0; d < list.n; d++) {
+        bool copied = !list.open[d] && list.at[d] == 0 && !attribute_int(n, "allowzero", 0);
+        shape->dim[d] = list.open[d] ? TRAMA_ANY : copied && d < in.ndim ? in.dim[d] : list.at[d];
+        bool left = !list.open[d] && list.at[d] == -1;
+        if (list.at[d] < -1 || (copied && d >= in.ndim) || (left && rest >= 0))
+            return node_fail(n, TRAMA_E_SHAPE, "dim %d of the target is %lld", d, (long long)list.at[d]);
+        rest = left ? d : rest;
+    }
+    if (rest >= 0)
+        shape->dim[rest] = rest_of(n, in, *shape, rest);
+    return !n->graph->program->status;
+}
+
+/* Of several dims that are only known when fed a reshape keeps the order. So the extents that the target takes from
+ * shapes, and the dims that it copies, must be those of x in that order; the extent -1 is the one that is left. */
+static bool open_dims_agree(onnx_node *n, const trama_value *x, trama_shape target)
+{
+    onnx_ints list = node_list(n, "shape", 1);
+    int any, from = 0;
+    known_count(x->shape, -1, &any);
+    for (int d = 0; d < target.ndim && any > 1; d++) {
+        if (target.dim[d] != TRAMA_ANY)
+            continue;
+        while (from < x->shape.ndim && x->shape.dim[from] != TRAMA_ANY)
+            from++;
+        if (from == x->shape.ndim)
+            break; /* the reshape says that the numbers of dims differ */
+        int wanted = list.open[d] ? list.open[d] : list.at[d] ? 0 : onnx_origin(n->graph, x, d);
+        if (wanted && wanted != onnx_origin(n->graph, x, from++))
+            return node_fail(
+                n, TRAMA_E_UNSUPPORTED,
+                "dim %d of the target is another extent than the one of operand 0 in its place, and both are "
+                "only known when fed; give dims extents in the options",
+                d);
+        from += !wanted;
+    }
+    return true;
+}
+
+ONNX_BUILD(build_reshape)
+{
+    trama_value *x = node_in(n, 0);
+    trama_shape shape;
+    if (x && target_shape(n, x->shape, &shape) && open_dims_agree(n, x, shape))
+        out[0] = trama_reshape_at(n->where, x, shape);
+}
+
+ONNX_FOLD(fold_reshape)
+{
+    trama_shape shape;
+    const host_tensor *t = node_host(n, 0);
+    if (!target_shape(n, t->shape, &shape))
+        return NULL;
+    if (trama_shape_count(shape) != t->count)
+        return node_fail(n, TRAMA_E_SHAPE, "the target has another number of elements");
+    host_tensor *copy = fold_copy(n);
+    if (copy)
+        copy->shape = shape;
+    return copy;
+}
+
+/* The product of dims; TRAMA_ANY where one is, and the others are 1. */
+static int64_t merged(onnx_node *n, trama_shape shape, int from, int to)
+{
+    int64_t product = 1;
+    bool any = false;
+    for (int d = from; d < to; d++)
+        shape.dim[d] == TRAMA_ANY && !any ? (void)(any = true) : (void)(product *= shape.dim[d]);
+    if (any && product != 1)
+        node_fail(n, TRAMA_E_UNSUPPORTED, "a dim that is known when fed only would be merged with others");
+    return any ? TRAMA_ANY : product;
+}
+
+ONNX_BUILD(build_flatten)
+{
+    trama_value *x = node_in(n, 0);
+    int64_t axis = attribute_int(n, "axis", 1);
+    int ndim = x ? x->shape.ndim : 0, at = axis == ndim ? ndim : x ? node_dim(n, axis, ndim) : -1;
+    if (at >= 0)
+        out[0] = trama_reshape_at(n->where, x, TRAMA_SHAPE(merged(n, x->shape, 0, at), merged(n, x->shape, at, ndim)));
+}
+
+/* ---- Extents of 1 ---- */
+
+trama_shape shape_without(trama_shape shape, unsigned dims)
+{
+    trama_shape left = {0};
+    for (int d = 0; d < shape.ndim; d++)
+        if (!(dims >> d & 1))
+            left.dim[left.ndim++] = shape.dim[d];
+    return left;
+}
+
+static bool squeezed(onnx_node *n, trama_shape in, trama_shape *shape)
+{
+    onnx_ints axes = node_list(n, "axes", 1);
+    unsigned dims = node_dims(n, &axes, in.ndim);
+    for (int d = 0; d < in.ndim; d++) {
+        dims |= !axes.given && in.dim[d] == 1 ? 1u << d : 0;
+        if ((dims >> d & 1) && in.dim[d] != 1)
+            return node_fail(n, TRAMA_E_SHAPE, "dim %d has the extent %lld, not 1", d, (long long)in.dim[d]);
+    }
+    *shape = shape_without(in, dims);
+    return !n->graph->program->status;
+}
+
+static bool unsqueezed(onnx_node *n, trama_shape in, trama_shape *shape)
+{
+    onnx_ints axes = node_list(n, "axes", 1);
+    if (in.ndim + axes.n > TRAMA_MAX_NDIM)
+        return node_fail(n, TRAMA_E_UNSUPPORTED, "the result has %d dims, and %d are the most", in.ndim + axes.n,
+                         TRAMA_MAX_NDIM);
+    *shape = (trama_shape){.ndim = in.ndim + axes.n};
+    unsigned dims = node_dims(n, &axes, shape->ndim);
+    for (int d = 0, from = 0; d < shape->ndim; d++)
+        shape->dim[d] = dims >> d & 1 || from == in.ndim ? 1 : in.dim[from++];
+    return !n->graph->program->status;
+}
+
+typedef bool reshaping(onnx_node *n, trama_shape in, trama_shape *shape);
+
+static void build_reshaping(onnx_node *n, reshaping *to, trama_value **out)
+{
+    trama_value *x = node_in(n, 0);
+    trama_shape shape;
+    if (x && to(n, x->shape, &shape))
+        out[0] = trama_reshape_at(n->where, x, shape);
+}
+
+static host_tensor *fold_reshaping(onnx_node *n, reshaping *to)
+{
+    trama_shape shape;
+    host_tensor *t = to(n, node_shape(n, 0), &shape) ? fold_copy(n) : NULL;
+    if (t)
+        t->shape = shape;
+    return t;
+}
+
+ONNX_BUILD(build_squeeze)
+{
+    build_reshaping(n, squeezed, out);
+}
+
+ONNX_FOLD(fold_squeeze)
+{
+    return fold_reshaping(n, squeezed);
+}
+
+ONNX_BUILD(build_unsqueeze)
+{
+    build_reshaping(n, unsqueezed, out);
+}
+
+ONNX_FOLD(fold_unsqueeze)
+{
+    return fold_reshaping(n, unsqueezed);
+}
+
+/* ---- Transpose ---- */
+
+static bool permutation(onnx_node *n, int ndim, int *perm)
+{
+    onnx_ints list = attribute_ints(n, "perm");
+    if (list.given && list.n != ndim)
+        return node_fail(n, TRAMA_E_SHAPE, "'perm' has %d dims instead of %d", list.n, ndim);
+    node_dims(n, &list, ndim);
+    for (int d = 0; d < ndim; d++)
+        perm[d] = list.given ? (int)list.at[d] : ndim - 1 - d;
+    return !n->graph->program->status;
+}
+
+ONNX_BUILD(build_transpose)
+{
+    int perm[TRAMA_MAX_NDIM];
+    trama_value *x = node_in(n, 0);
+    if (x && permutation(n, x->shape.ndim, perm))
+        out[0] = trama_transpose_at(n->where, x, perm);
+}
+
+/* ---- Repetition ---- */
+
+/* A list of extents as a shape; an extent that is only known when fed is 1, since it does not repeat. */
+static bool extents(onnx_node *n, const onnx_ints *list, trama_shape *shape)
+{
+    text why = {0};
+    if (list->n > TRAMA_MAX_NDIM)
+        return node_fail(n, TRAMA_E_UNSUPPORTED, "the result has %d dims, and %d are the most", list->n,
+                         TRAMA_MAX_NDIM);
+    *shape = (trama_shape){.ndim = list->n};
+    for (int d = 0; d < list->n; d++)
+        shape->dim[d] = list->open[d] ? 1 : list->at[d];
+    bool fits = shape_check(*shape, TRAMA_F64, false, &why);
+    if (!fits)
+        node_fail(n, TRAMA_E_SHAPE, "extents of operand 1: %s", why.at);
+    free(why.at);
+    return fits;
+}
+
+static bool is_extent_of(onnx_node *n, const trama_value *x, int d, int origin)
+{
+    return d >= 0 && x->shape.dim[d] == TRAMA_ANY && onnx_origin(n->graph, x, d) == origin;
+}
+
+ONNX_BUILD(build_expand)
+{
+    trama_value *x = node_in(n, 0);
+    onnx_ints list = node_ints(n, 1, "shape");
+    trama_shape shape;
+    for (int i = 0; x && i < list.n; i++)
+        if (list.open[i] && !is_extent_of(n, x, x->shape.ndim - list.n + i, list.open[i]))
+            node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d would repeat as often as is only known when fed", i);
+    if (x && extents(n, &list, &shape))
+        out[0] = build_broadcast(n, x, shape);
+}
+
+/* [a, b] by [1, r]: to [a, 1, b], repeated to [a, r, b], to [a, r b] */
+ONNX_BUILD(build_tile)
+{
+    trama_value *x = node_in(n, 0);
+    onnx_ints repeats = node_ints(n, 1, "repeats");
+    trama_shape apart = {0}, repeated = {0}, whole = x ? x->shape : TRAMA_SCALAR;
+    if (!x || n->graph->program->status)
+        return;
+    if (repeats.n != whole.ndim)
+        node_fail(n, TRAMA_E_SHAPE, "%d repetitions of %d dims", repeats.n, whole.ndim);
+    for (int d = 0; d < whole.ndim && d < repeats.n; d++) {
+        if (apart.ndim + 2 > TRAMA_MAX_NDIM || repeats.at[d] < 0 || (repeats.at[d] != 1 && whole.dim[d] == TRAMA_ANY)) {
+            node_fail(n, TRAMA_E_UNSUPPORTED, "%lld repetitions of dim %d", (long long)repeats.at[d], d);
+            return;
+        }
+        if (repeats.at[d] != 1) {
+            apart.dim[apart.ndim++] = 1;
+            repeated.dim[repeated.ndim++] = repeats.at[d];
+        }
+        apart.dim[apart.ndim++] = repeated.dim[repeated.ndim++] = whole.dim[d];
+        if (repeats.at[d] != 1 && !count_times(&whole.dim[d], repeats.at[d], MOST_BYTES))
+            node_fail(n, TRAMA_E_SHAPE, "dim %d repeated has too many elements", d);
+    }
+    trama_value *y = build_broadcast(n, trama_reshape_at(n->where, x, apart), repeated);
+    out[0] = trama_reshape_at(n->where, y, whole);
+}
+
+ONNX_BUILD(build_constant_of_shape)
+{
+    onnx_ints list = node_ints(n, 0, "shape");
+    trama_shape shape;
+    host_tensor *value = fold_fill_value(n);
+    for (int i = 0; i < list.n; i++)
+        if (list.open[i])
+            node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is only known when fed", i);
+    if (value && extents(n, &list, &shape))
+        out[0] = trama_fill_at(n->where, n->graph->program, value->dtype, shape, host_get(value, 0).r);
+    host_free(value);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builders and folds that onnx_ops.def names. */
+#ifndef ONNX_OPS_H
+#define ONNX_OPS_H
+
+#include "onnx.h"
+
+typedef void onnx_builder(onnx_node *n, trama_value **out);
+typedef host_tensor *onnx_folder(onnx_node *n);
+typedef number onnx_of_numbers(const number *operand);
+typedef trama_value *onnx_along(onnx_node *n, trama_value *x, int dim);
+typedef trama_value *onnx_reducer(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
+
+/* build_pointwise.c, build_activation.c */
+onnx_builder build_unary, build_binary, build_binary_by_axis, build_first, build_reciprocal, build_not, build_where,
+    build_triangle, build_power, build_clip, build_sum, build_mean, build_cast, build_cast_like, build_dropout;
+onnx_builder build_leaky_relu, build_prelu, build_elu, build_celu, build_hard_sigmoid, build_hard_swish, build_softplus,
+    build_softsign, build_gelu, build_along, build_along_rows;
+/* build_reduce.c */
+onnx_builder build_matmul, build_gemm, build_reduce, build_global_pool;
+onnx_reducer reduce_l1, reduce_l2, reduce_sum_square, reduce_product, reduce_log_sum, reduce_log_sum_exp;
+/* build_order.c, build_take.c */
+onnx_builder build_extremes, build_compare, build_is_nan, build_is_infinite, build_thresholded_relu, build_shrink,
+    build_place, build_cumulative_sum, build_gather;
+/* build_conv.c, build_pool.c */
+onnx_builder build_conv, build_conv_transpose, build_average_pool, build_max_pool;
+/* build_norm.c */
+onnx_builder build_batch_norm, build_instance_norm, build_layer_norm, build_mean_variance_norm, build_lrn,
+    build_nll_loss, build_cross_entropy_loss;
+/* build_shape.c, build_move.c */
+onnx_builder build_constant_of_shape, build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose,
+    build_expand, build_tile;
+onnx_builder build_concat, build_split, build_slice, build_pad, build_one_hot, build_space_to_depth,
+    build_depth_to_space;
+/* The elements of a Slice along one dim; step 1 for a whole dim. False with an error. */
+typedef struct slice_range {
+    int64_t from, extent, step;
+} slice_range;
+bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges);
+trama_value *build_steps(onnx_node *n, trama_value *x, int dim, const slice_range *range);
+/* Element i of dim `dim` of the result is element indices[i] of x; in few runs of neighbours, else an error. */
+trama_value *build_take(onnx_node *n, trama_value *x, int dim, int64_t count, const int64_t *indices);
+/* x [..] to shape, whose element i is element i + offset of x where that is, else repeated by the attribute mode. */
+trama_value *build_repeating_pad(onnx_node *n, trama_value *x, const int64_t *offset, trama_shape shape);
+/* The larger, or by another reducer the smaller, of two operands that broadcast; NaN where one is. */
+trama_value *build_extreme(onnx_node *n, trama_value *x, trama_value *y, onnx_reducer *reduce);
+/* The value of a ConstantOfShape, [1]; NULL with an error. */
+host_tensor *fold_fill_value(onnx_node *n);
+/* Of one dim, for build_along: log_softmax is log(softmax(x)), hardmax 1 at the first largest element, else 0. */
+onnx_along along_softmax, along_log_softmax, along_hardmax;
+/* fold_number.c, fold_shape.c */
+onnx_folder fold_numbers, fold_cast, fold_copy, fold_product, fold_range;
+onnx_of_numbers number_add, number_sub, number_mul, number_div, number_equal, number_where, number_max, number_min,
+    number_neg, number_abs, number_less, number_greater, number_sqrt, number_floor, number_ceil, number_not;
+onnx_folder fold_constant, fold_constant_of_shape, fold_shape, fold_size, fold_eye, fold_reshape, fold_squeeze,
+    fold_unsqueeze, fold_transpose, fold_concat, fold_slice, fold_gather;
+
+#endif
