@@ -1,68 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maxima, comparisons and places of maxima of ONNX; cumulative sums. */
+/* Infinities, thresholds and places of maxima of ONNX; cumulative sums. */
 #include "onnx_ops.h"
 
 #include <math.h>
 
-/* ---- Of two operands ---- */
-
-/* x as element i of two along a new dim 0, beside a zero */
-static trama_value *one_of_two(onnx_node *n, trama_value *x, int i)
-{
-    if (!x)
-        return NULL;
-    trama_shape shape = {.ndim = x->shape.ndim + 1, .dim = {1}};
-    if (shape.ndim > TRAMA_MAX_NDIM)
-        return node_fail(n, TRAMA_E_UNSUPPORTED, "operands of %d dims", x->shape.ndim);
-    for (int d = 0; d < x->shape.ndim; d++)
-        shape.dim[d + 1] = x->shape.dim[d];
-    return trama_pad_at(n->where, trama_reshape_at(n->where, x, shape), 0, i, 1 - i);
-}
-
-trama_value *build_extreme(onnx_node *n, trama_value *x, trama_value *y, onnx_reducer *reduce)
-{
-    const int over = 0;
-    if (!x || !y)
-        return NULL;
-    if (x->dtype != y->dtype)
-        return node_fail(n, TRAMA_E_DTYPE, "operands of %s and %s", trama_dtype_name(x->dtype),
-                         trama_dtype_name(y->dtype));
-    trama_value *wide_x = build_broadcast(n, x, y->shape), *wide_y = build_broadcast(n, y, x->shape);
-    trama_value *first = one_of_two(n, wide_x, 0), *second = one_of_two(n, wide_y, 1);
-    return reduce(n->where, trama_add_at(n->where, first, second), 1, &over, false);
-}
-
-ONNX_BUILD(build_extremes)
-{
-    out[0] = node_in(n, 0);
-    for (int i = 1; i < node_inputs(n); i++)
-        out[0] = build_extreme(n, out[0], node_in(n, i), n->op->reduce);
-}
-
-/* 1 where x is the extreme of x and y; with `strict` only where they differ. NaN is neither. */
-static trama_value *is_extreme(onnx_node *n, trama_value *x, trama_value *y, onnx_reducer *reduce, bool strict)
-{
-    trama_value *reached = trama_equal_at(n->where, build_extreme(n, x, y, reduce), x);
-    return strict ? trama_logical_and_at(n->where, reached, trama_not_equal_at(n->where, x, y)) : reached;
-}
-
-ONNX_BUILD(build_compare)
-{
-    trama_value *x = node_in(n, 0);
-    out[0] = is_extreme(n, x, node_in(n, 1), n->op->reduce, n->op->numbers[0] != 0);
-}
-
-/* ---- Of a number ---- */
+/* ---- Infinities ---- */
 
 static trama_value *scalar_like(onnx_node *n, const trama_value *x, double value)
 {
-    return trama_fill_at(n->where, n->graph->program, x->dtype, TRAMA_SCALAR, value);
-}
-
-ONNX_BUILD(build_is_nan)
-{
-    trama_value *x = node_in(n, 0);
-    out[0] = trama_isnan_at(n->where, x);
+    return x ? trama_fill_at(n->where, n->graph->program, x->dtype, TRAMA_SCALAR, value) : NULL;
 }
 
 ONNX_BUILD(build_is_infinite)
@@ -71,34 +17,30 @@ ONNX_BUILD(build_is_infinite)
     bool above = attribute_int(n, "detect_positive", 1), below = attribute_int(n, "detect_negative", 1);
     if (!above && !below)
         node_fail(n, TRAMA_E_UNSUPPORTED, "it detects nothing");
-    else if (x)
-        out[0] = trama_equal_at(n->where, above && below ? trama_abs_at(n->where, x) : x,
-                                scalar_like(n, x, above ? INFINITY : -INFINITY));
+    else if (above && below)
+        out[0] = trama_isinf_at(n->where, x);
+    else
+        out[0] = trama_equal_at(n->where, x, scalar_like(n, x, above ? INFINITY : -INFINITY));
 }
 
-/* x - bias where x is above the threshold, which is not negative; else 0, also for infinite x. */
-static trama_value *above(onnx_node *n, trama_value *x, double threshold, double bias)
-{
-    if (!x)
-        return NULL;
-    if (threshold < 0)
-        return node_fail(n, TRAMA_E_UNSUPPORTED, "the threshold %g is negative", threshold);
-    trama_value *is_above = is_extreme(n, x, scalar_like(n, x, threshold), trama_max_at, true);
-    trama_value *beyond = trama_affine_at(n->where, trama_relu_at(n->where, x), 1, -bias);
-    return trama_mul_at(n->where, beyond, trama_cast_at(n->where, is_above, x->dtype));
-}
+/* ---- Thresholds ---- */
 
 ONNX_BUILD(build_thresholded_relu)
 {
-    out[0] = above(n, node_in(n, 0), attribute_real(n, "alpha", 1), 0);
+    trama_value *x = node_in(n, 0);
+    trama_value *above = trama_greater_at(n->where, x, scalar_like(n, x, attribute_real(n, "alpha", 1)));
+    out[0] = trama_select_at(n->where, above, x, scalar_like(n, x, 0));
 }
 
+/* x + bias below -lambd, x - bias above lambd, 0 between */
 ONNX_BUILD(build_shrink)
 {
-    trama_value *x = node_in(n, 0);
-    double threshold = attribute_real(n, "lambd", 0.5), bias = attribute_real(n, "bias", 0);
-    trama_value *high = above(n, x, threshold, bias);
-    out[0] = trama_sub_at(n->where, high, above(n, trama_neg_at(n->where, x), threshold, bias));
+    trama_value *x = node_in(n, 0), *zero = scalar_like(n, x, 0);
+    const double threshold = attribute_real(n, "lambd", 0.5), bias = attribute_real(n, "bias", 0);
+    trama_value *above = trama_greater_at(n->where, x, scalar_like(n, x, threshold)),
+                *below = trama_less_at(n->where, x, scalar_like(n, x, -threshold));
+    trama_value *high = trama_select_at(n->where, above, trama_affine_at(n->where, x, 1, -bias), zero);
+    out[0] = trama_select_at(n->where, below, trama_affine_at(n->where, x, 1, bias), high);
 }
 
 /* ---- Places of extremes ---- */

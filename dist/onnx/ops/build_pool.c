@@ -73,7 +73,7 @@ static trama_value *maximum(onnx_node *n, trama_value *x, int dim, const window_
         step = min_i64(taps, d->kernel - taps);
         length -= step * d->dilation;
         trama_value *left = window_along(n, y, dim, 0, length, 1);
-        y = build_extreme(n, left, window_along(n, y, dim, step * d->dilation, length, 1), trama_max_at);
+        y = trama_maximum_at(n->where, left, window_along(n, y, dim, step * d->dilation, length, 1));
     }
     return window_along(n, y, dim, 0, d->out, d->stride);
 }

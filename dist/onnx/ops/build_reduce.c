@@ -30,17 +30,12 @@ ONNX_BUILD(build_gemm)
 
 /* ---- Reductions ---- */
 
-trama_value *reduce_l1(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
-{
-    return trama_sum_at(where, trama_abs_at(where, x), n, dims, keep_dim);
-}
-
 trama_value *reduce_sum_square(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
 {
     return trama_sum_at(where, trama_square_at(where, x), n, dims, keep_dim);
 }
 
-trama_value *reduce_l2(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
+trama_value *reduce_norm_2(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
 {
     return trama_sqrt_at(where, reduce_sum_square(where, x, n, dims, keep_dim));
 }
@@ -48,14 +43,6 @@ trama_value *reduce_l2(trama_where where, trama_value *x, int n, const int *dims
 trama_value *reduce_log_sum(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
 {
     return trama_log_at(where, trama_sum_at(where, x, n, dims, keep_dim));
-}
-
-trama_value *reduce_log_sum_exp(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
-{
-    trama_value *most = trama_stop_gradient_at(where, trama_max_at(where, x, n, dims, true));
-    trama_value *above = trama_stop_gradient_at(where, trama_max_at(where, x, n, dims, keep_dim));
-    trama_value *below = trama_exp_at(where, trama_sub_at(where, x, most));
-    return trama_add_at(where, reduce_log_sum(where, below, n, dims, keep_dim), above);
 }
 
 /* Along one dim: halves multiply each other, and an odd last element waits. */

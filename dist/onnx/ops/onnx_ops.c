@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of ops, expanded from onnx_ops.def, and its look-up. */
 #include "onnx_ops.h"
+#include "trama_composed.h"
 
 #include <string.h>
 

@@ -12,15 +12,14 @@ typedef trama_value *onnx_along(onnx_node *n, trama_value *x, int dim);
 typedef trama_value *onnx_reducer(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 
 /* build_pointwise.c, build_activation.c */
-onnx_builder build_unary, build_binary, build_binary_by_axis, build_first, build_reciprocal, build_not, build_where,
-    build_triangle, build_power, build_clip, build_sum, build_mean, build_cast, build_cast_like, build_dropout;
-onnx_builder build_leaky_relu, build_prelu, build_elu, build_celu, build_hard_sigmoid, build_hard_swish, build_softplus,
-    build_softsign, build_gelu, build_along, build_along_rows;
+onnx_builder build_unary, build_binary, build_binary_by_axis, build_first, build_many, build_mod, build_shift,
+    build_where, build_triangle, build_power, build_clip, build_mean, build_cast, build_cast_like, build_dropout;
+onnx_builder build_leaky_relu, build_prelu, build_elu, build_celu, build_hard_sigmoid, build_gelu, build_along, build_along_rows;
 /* build_reduce.c */
 onnx_builder build_matmul, build_gemm, build_reduce, build_global_pool;
-onnx_reducer reduce_l1, reduce_l2, reduce_sum_square, reduce_product, reduce_log_sum, reduce_log_sum_exp;
+onnx_reducer reduce_sum_square, reduce_norm_2, reduce_product, reduce_log_sum;
 /* build_order.c, build_take.c */
-onnx_builder build_extremes, build_compare, build_is_nan, build_is_infinite, build_thresholded_relu, build_shrink,
+onnx_builder build_is_infinite, build_thresholded_relu, build_shrink,
     build_place, build_cumulative_sum, build_gather;
 /* build_conv.c, build_pool.c */
 onnx_builder build_conv, build_conv_transpose, build_average_pool, build_max_pool;
@@ -42,8 +41,6 @@ trama_value *build_steps(onnx_node *n, trama_value *x, int dim, const slice_rang
 trama_value *build_take(onnx_node *n, trama_value *x, int dim, int64_t count, const int64_t *indices);
 /* x [..] to shape, whose element i is element i + offset of x where that is, else repeated by the attribute mode. */
 trama_value *build_repeating_pad(onnx_node *n, trama_value *x, const int64_t *offset, trama_shape shape);
-/* The larger, or by another reducer the smaller, of two operands that broadcast; NaN where one is. */
-trama_value *build_extreme(onnx_node *n, trama_value *x, trama_value *y, onnx_reducer *reduce);
 /* The value of a ConstantOfShape, [1]; NULL with an error. */
 host_tensor *fold_fill_value(onnx_node *n);
 /* Of one dim, for build_along: log_softmax is log(softmax(x)), hardmax 1 at the first largest element, else 0. */
