@@ -78,7 +78,7 @@ static double soft(double x)
     return x / (1 + fabs(x));
 }
 
-/* The largest difference to what plain loops say, over all ranks. */
+/* The largest difference to the result of plain loops, over all ranks. */
 static double largest_error(const host *h, const matrix *c, int round)
 {
     double worst = 0;
@@ -100,7 +100,7 @@ static double largest_error(const host *h, const matrix *c, int round)
 
 /* ---- Its own op ---- */
 
-/* x / (1 + |x|), element by element; Trama fuses it with what stands before it. */
+/* x / (1 + |x|), element by element; Trama fuses it with the op before it. */
 static trama_status soft_kernel(const trama_call *call)
 {
     int64_t i[TRAMA_MAX_NDIM];

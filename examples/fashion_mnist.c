@@ -29,7 +29,7 @@ typedef struct options {
     optimizer_options optimizer;
     plan_form plan; /* print it, and do not train */
     sampler_order order;
-    trama_dtype dtype, compute; /* of what is kept; in which layers compute */
+    trama_dtype dtype, compute; /* of parameters and their states; of the layers' computation */
     uint64_t seed;
     const char *data, *log;
 } options;

@@ -208,8 +208,8 @@ static bool tell(const char *what, double error, double bound)
     return good;
 }
 
-/* The scheme's error in a mode is below steps |e - g| max(e, |g|)^(steps - 1), with g what a step leaves and e what it
- * should, where Taylor's theorem gives |e - g| <= (lambda dt)^2 / 2 + dt pi^4 (k^4 + l^4) h^2 / 12. A step rounds by at
+/* The scheme's error in a mode is below steps |e - g| max(e, |g|)^(steps - 1), with g the factor of a step and e the exact
+ * factor, where Taylor's theorem gives |e - g| <= (lambda dt)^2 / 2 + dt pi^4 (k^4 + l^4) h^2 / 12. A step rounds by at
  * most 3 epsilon of the largest value. */
 static bool check(int64_t n, int64_t steps, const double *u)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first lesson: a mesh, a tensor on it, a reshard, print. Any number of MPI ranks print the same:
- * examples/run hello_mesh, or examples/run --ranks 4 hello_mesh; with --plan, what moves between whom. */
+ * examples/run hello_mesh, or examples/run --ranks 4 hello_mesh; with --plan, it prints the messages. */
 #include <stdio.h>
 #include <stdlib.h>
 

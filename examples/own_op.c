@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops of one's own: Huber's loss (1964), element by element, and rows divided by their root mean square (Zhang and
  * Sennrich 2019), which must be whole. Their rules are tried first; then a line is fitted to 64 rows, split over two
- * processes, of which one in eight is far off. examples/run own_op, or examples/run --ranks 2 own_op; with --plan, what
- * a step moves. */
+ * processes, of which one in eight is far off. examples/run own_op, or examples/run --ranks 2 own_op; with --plan,
+ * it prints the messages of a step. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static fit record(const trama_mesh *mesh, const trama_op *rows, const trama_op *
     return f;
 }
 
-/* Row i, and what it should give: twice its first element minus its last, far off in each eighth row. */
+/* Feeds row i and its target: twice its first element minus its last, and far from that in each eighth row. */
 static trama_status feed(trama_executable *e, const fit *f)
 {
     double x[ROWS][WIDTH], y[ROWS];

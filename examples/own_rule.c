@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An update rule of one's own: AdaGrad (Duchi, Hazan, Singer 2011), written as ops. A line is fitted to 64 points,
  * split over two processes; an update takes its gradient from two micro-steps of 32 points. examples/run own_rule, or
- * examples/run --ranks 2 own_rule; with --plan, what a step moves. */
+ * examples/run --ranks 2 own_rule; with --plan, it prints the messages of a step. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -155,7 +155,7 @@ trama_mesh *argument_mesh(const struct argp_state *state, const char *option, co
         char known[128] = "";
         for (int i = 0; i < n; i++)
             snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s=N", i ? ", " : "", names[i]);
-        argp_error(state, "%s '%s': axis %d is %s; this program knows what to do with %s", option, text, axis,
+        argp_error(state, "%s '%s': axis %d is %s; this program supports %s", option, text, axis,
                    name ? name : "without a name", known);
     }
     return mesh;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The halves of a data set and the batches they are taken in: where the files are, what must hold of them, which sample
- * comes when. */
+/* The halves of a data set: finding and checking the files, and the order of samples in batches. */
 #include "dataset.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of a command that trains: which optimizer, and what is done to rate and gradients. */
+/* The options of a command that trains: the optimizer, its rate, clipping and scaling of gradients. */
 #ifndef EXAMPLES_OPTIMIZER_OPTIONS_H
 #define EXAMPLES_OPTIMIZER_OPTIONS_H
 

@@ -19,7 +19,7 @@ progress progress_begin(bool shown, int64_t steps);
 /* So many steps are done, with so many samples in all; the loss is the last one's. */
 void progress_tell(progress *p, int64_t done, int64_t samples, double loss);
 
-/* So many of the steps of other work are done; `what` names them. The bar goes away with the last step. */
+/* Shows how many steps of other work are done; `what` names them. The bar goes away with the last step. */
 void progress_count(progress *p, int64_t done, const char *what);
 
 #endif

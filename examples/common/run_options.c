@@ -11,10 +11,10 @@ enum { KEY_PLAN = 0x1000, KEY_TRACE, KEY_DEVICE }; /* beyond the keys of the pro
 
 static const struct argp_option options[] = {
     {"plan", KEY_PLAN, "FORM", OPTION_ARG_OPTIONAL,
-     "Print what a run does on rank 0, and stop: table (the default), steps, or dot for Graphviz", 0},
+     "Print the plan of a run on rank 0, and stop: table (the default), steps, or dot for Graphviz", 0},
     {"device", KEY_DEVICE, "KIND", 0,
      "Run on the cores (cpu, the default), on the GPUs (gpu), or on both as places of one mesh (auto)", 0},
-    {"trace", KEY_TRACE, "FOLDER", 0, "Record what runs when, for: trama trace FOLDER", 0},
+    {"trace", KEY_TRACE, "FOLDER", 0, "Record tasks and messages with their times, for: trama trace FOLDER", 0},
     {0},
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options that the examples share: --plan, what a run does is printed and nothing runs; --trace, what runs is
- * recorded; --device, on what it runs. */
+/* The options that the examples share: --plan prints the plan of a run, and nothing runs; --trace records the
+ * run; --device chooses cores or GPUs. */
 #ifndef EXAMPLES_RUN_OPTIONS_H
 #define EXAMPLES_RUN_OPTIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trama info: the library, and what it makes of this machine. */
+/* trama info: the library, and its use of this machine. */
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trama layout: who holds what of a tensor, in words, in a picture of characters, and as SVG. */
+/* trama layout: the boxes of a tensor on each process, in words, in a picture of characters, and as SVG. */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
     {"all", OPTION_ALL, NULL, 0, "a line for each process, however many there are", 0},
     {0}};
 
-static const char doc[] = "Says who holds what of a tensor.\v"
+static const char doc[] = "Shows the box of a tensor that each process holds.\v"
                           "Each process has a line with its place in the mesh and its box in global indices, as "
                           "[0:4,0:5], and, of a partial value, "
                           "which term it holds; of more than 64 processes there is a summary, "
@@ -40,7 +40,7 @@ typedef struct request {
     trama_layout layout;
 } request;
 
-/* The options say it only together: a layout needs its mesh. */
+/* Reads the options after all are known: a layout needs its mesh. */
 static void understand(struct argp_state *state, request *r)
 {
     if (!r->mesh_text || !r->shape_text || !r->layout_text)
@@ -53,7 +53,7 @@ static void understand(struct argp_state *state, request *r)
                    trama_mesh_size(r->mesh), MOST_DRAWN);
     for (int a = 0; a < r->layout.naxes; a++)
         if (r->layout.axis[a].kind == TRAMA_OPEN)
-            argp_error(state, "--layout '%s': axis %d is open (?), so nobody knows who holds what", r->layout_text, a);
+            argp_error(state, "--layout '%s': axis %d is open (?), so the boxes are not known", r->layout_text, a);
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)

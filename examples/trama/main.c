@@ -14,12 +14,12 @@ static const struct command {
     const char *name, *purpose;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"info", "which Trama this is, and what it uses of this machine", command_info},
-    {"layout", "who holds what of a tensor, in words and drawn", command_layout},
+    {"info", "the version of Trama, and its use of this machine", command_info},
+    {"layout", "the boxes of a tensor on each process, in words and drawn", command_layout},
     {"onnx", "an ONNX model on a mesh: its layouts, its plan, its results", command_onnx},
-    {"reshard", "what a change of layout moves, between whom, and the least possible", command_reshard},
-    {"rule", "which layouts an op computes on, from those at hand", command_rule},
-    {"trace", "what a run did: a summary and pictures of its trace", command_trace},
+    {"reshard", "the messages of a change of layout, and the lower bound of their bytes", command_reshard},
+    {"rule", "the layouts that an op computes on, given some of them", command_rule},
+    {"trace", "a summary and pictures of a run, from its trace", command_trace},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

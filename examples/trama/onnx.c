@@ -18,7 +18,7 @@ enum { KEY_DIM = 256, KEY_CONSTANT, MOST_PAIRS = 256, MOST_PRINTED = 8, NOMINAL 
 static const struct argp_option options[] = {
     {"mesh", 'm', "SPEC", 0, "the mesh, as 2,3 or dp=2,mp=3, with weights as dp=[3,1] [one process]", 0},
     {"shard", 's', "NAME=LAYOUT", 0,
-     "how an input, a parameter or another value lies on the mesh: x=S(0),R or x=[dp,-]; what nobody lays out is "
+     "how an input, a parameter or another value lies on the mesh: x=S(0),R or x=[dp,-]; other values are "
      "completed",
      0},
     {"dim", KEY_DIM, "NAME=EXTENT", 0, "the extent of a dim that has a name", 0},

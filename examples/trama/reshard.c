@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trama reshard: what a change of layout moves, between whom, and how far that is from the least possible. */
+/* trama reshard: the messages of a change of layout, and their bytes over the lower bound. */
 #include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,8 +38,8 @@ static const char doc[] = "Plans the change of a tensor's layout, for every proc
                           "R`: the most that any process "
                           "receives, the most that any lacks and so has to receive, and their ratio; where partial "
                           "values are combined, L and R are "
-                          "`-`. Of more than 64 processes no plan is made unless --all is given: then what processes "
-                          "lack is counted, all of them exactly, and the most is the lower bound L.";
+                          "`-`. Of more than 64 processes no plan is made unless --all is given: instead the bytes "
+                          "that each process lacks are counted exactly, and the most is the lower bound L.";
 
 typedef struct order {
     const char *mesh, *to_mesh, *shape, *from, *to, *svg;
@@ -76,7 +76,7 @@ static void read_order(struct argp_state *state, order *o)
     o->read.to = argument_layout(state, "--to", o->to, o->read.to_mesh, o->read.shape.ndim);
 }
 
-/* A plan for each is what these two need. */
+/* --moves and --svg need a plan for each process. */
 static void check_size(struct argp_state *state, const order *o)
 {
     const int size = trama_mesh_size(o->read.from_mesh), to_size = trama_mesh_size(o->read.to_mesh);
@@ -166,7 +166,7 @@ static void print_lack(const trama_reshard_lack *lack)
 {
     printf("%d processes; no plan is made for so many: --all makes one for each\n", lack->processes);
     if (lack->lacking < 0) {
-        printf("a layout is partial: what has to be received is known from a plan only\n"
+        printf("a layout is partial: only a plan tells the bytes that have to be received\n"
                "bytes per process max -, lower bound -, ratio -\n");
         return;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws who sends how much to whom: one square a pair, darker for more bytes, the bytes in the tooltip. */
+/* Draws the bytes that each process sends to each other: one square a pair, darker for more bytes, with a tooltip. */
 #include "reshard_svg.h"
 
 #include <errno.h>

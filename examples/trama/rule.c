@@ -24,9 +24,9 @@ static const struct argp_option options[] = {
     {0}};
 
 static const char doc[] =
-    "Says what the rule of an op makes of layouts: a line for each operand and result, with the mesh axis that splits "
-    "each dim, -1 for none, and the axes along which it is partial.\v"
-    "OP is one of those that --list names, with the attributes that it may have:\n"
+    "Shows the layouts that the rule of an op infers: a line for each operand and result, with the mesh axis that "
+    "splits each dim, -1 for none, and the axes along which it is partial.\v"
+    "OP is a name of --list, with the attributes that it may have:\n"
     "  trans_x=1 trans_y=1    operands are transposed\n"
     "  axis=0,2               dims [none: all are reduced]; of argmax and softmax one [-1, the last]\n"
     "  keepdim=1              reduced dims stay, with extent 1\n"
@@ -35,7 +35,7 @@ static const char doc[] =
     "  dtype=f64              of the result [f32]\n"
     "  factor=-2 offset=1     [1, 0]\n"
     "  scalar=3               the operand that is a number [1]\n"
-    "Every split that can stay stays, and what is not split may become split, which costs nothing.";
+    "Every split that can stay stays. A dim that is not split may become split, which costs nothing.";
 
 /* An operand or result as the user wrote it. */
 typedef struct tensors {

@@ -223,10 +223,10 @@ START_TEST(of_many_needs_the_last_ones_are_shown)
     char *text = chrome_of(&m), *svg = svg_of(&m, -1, -1);
     strict s = json_parse(text);
     ck_assert_msg(contains(text, "\"waited_for\":[\"matmul, task 105\",\"matmul, task 104\",\"matmul, task 103\","
-                                 "\"matmul, task 102\",\"and what was over before these\"]"),
+                                 "\"matmul, task 102\",\"and earlier ones\"]"),
                   "%s", text);
     ck_assert(contains(svg, "waited for matmul, task 105; matmul, task 104; matmul, task 103; matmul, task 102; and "
-                            "what was over before these\nthe last of it: matmul, task 105, done "));
+                            "earlier ones\nthe last of it: matmul, task 105, done "));
     ck_assert_int_eq(count_flows(&s, "dependency", "matmul", "matmul.grad"), 4);
     free(s.nodes);
     free(text);

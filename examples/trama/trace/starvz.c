@@ -141,7 +141,7 @@ static bool in_path(const char *program)
     return false;
 }
 
-/* Its first phase leaves files of its own beside what it reads, so it gets links to that. */
+/* Its first phase writes files into the folder of its inputs, so it gets links to these inputs in a scratch folder. */
 static char *lend_files(const char *folder, const char *scratch)
 {
     static const char *const names[] = {"paje.trace", "tasks.rec", "data.rec", "comms.rec", "dag.dot", "papi.rec"};

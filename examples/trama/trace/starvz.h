@@ -10,8 +10,8 @@
 /* Writes starvz.yaml: a colour for each name, and the panels that a trace of its number of ranks has data for. */
 void starvz_configure(const trace *t, FILE *out);
 
-/* Has StarVZ, where it is installed, draw the files of `folder`, working in `scratch`, into starvz.png of the latter.
- * Says in one line on out what came of it; returns whether the picture is there. */
+/* Lets StarVZ, where it is installed, draw the files of `folder` into starvz.png in `scratch`. Prints the outcome as one line
+ * on out; returns whether the picture is there. */
 bool starvz_draw(const trace *t, const char *folder, const char *scratch, FILE *out);
 
 #endif

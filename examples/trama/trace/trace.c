@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trama trace: what a run did, from the events that it left in a folder. */
+/* trama trace: shows a run, from the events that it left in a folder. */
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
@@ -29,20 +29,18 @@ static const struct argp_option options[] = {
     {0}};
 
 static const char doc[] =
-    "Shows what a run did, from the events that it left in FOLDER: run a program with TRAMA_TRACE=FOLDER, then this.\v"
-    "Prints a summary: the makespan and its bounds, the workers' time by role, op and place, what is moved and how "
-    "much "
-    "of that is hidden behind computation, and the tasks that workers waited for longest, with what they waited "
-    "for.\n\n"
+    "Shows a run, from the events that it left in FOLDER: run a program with TRAMA_TRACE=FOLDER, then this.\v"
+    "Prints a summary: the makespan and its bounds, the workers' time by role, op and place, bytes moved, the "
+    "part of communication that is hidden behind computation, and the tasks that workers waited for longest, with "
+    "the causes.\n\n"
     "Writes into FOLDER\n"
     "  paje.trace, tasks.rec, data.rec, comms.rec, dag.dot   for StarVZ and ViTE\n"
     "  timeline.svg  tasks and messages of some steps, for browsers\n"
     "  trace.json    the whole of it for ui.perfetto.dev and chrome://tracing\n"
     "  starvz.yaml   StarVZ's configuration, with a colour for each op\n"
     "  starvz.png    StarVZ's picture, where it is installed\n\n"
-    "The files of all ranks must lie in FOLDER. What an interrupted run left is shown, with what is missing. A folder "
-    "of "
-    "another StarPU program's prof_file_* is read as well. TRAMA_FXT_TOOL=FILE is the starpu_fxt_tool to be used.";
+    "The files of all ranks must lie in FOLDER. The trace of an interrupted run is shown, with a list of missing "
+    "parts. A folder of another StarPU program's prof_file_* is read as well. TRAMA_FXT_TOOL=FILE is the starpu_fxt_tool to be used.";
 
 static const char *const results[] = {"paje.trace", "tasks.rec",  "data.rec",    "comms.rec",    "dag.dot",
                                       "papi.rec",   "starvz.png", "starvz.yaml", "timeline.svg", "trace.json"};
@@ -147,7 +145,7 @@ static void print_unknown_steps(const trace *t, const trace_picture *asked)
     free(steps);
 }
 
-/* All that is made here is in the scratch folder, so that what has its final name is whole. */
+/* Makes all files in the scratch folder, so that a file with its final name is whole. */
 static int look_at_trace(const char *scratch, void *closure)
 {
     static const char *const picture[] = {"starvz.png"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of a trace: how busy, what bounds it, how much of the communication is hidden, who waited. The trace holds
+/* Figures of a trace: busy times, bounds, the hidden part of communication, waits. The trace holds
  * when a receiver took a message, which may be later than when it came. */
 #ifndef TRACE_FIGURES_H
 #define TRACE_FIGURES_H

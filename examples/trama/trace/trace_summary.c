@@ -290,7 +290,7 @@ static void print_cause(const summary *s, const trace_wait *w)
         fputs("submitted late: the program had not asked for it yet", s->out);
         break;
     case CAUSE_UNKNOWN:
-        fputs("the trace does not say for what", s->out);
+        fputs("the trace does not tell the cause", s->out);
     }
     if (w->cause != CAUSE_UNKNOWN && idle > 0.1 * all)
         fprintf(s->out, "; then it was ready for %.3f ms, and no worker took it", idle);

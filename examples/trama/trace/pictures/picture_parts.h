@@ -23,7 +23,8 @@ typedef struct trace_step {
     int n_tasks;
 } trace_step;
 
-/* Of the tasks that ended and, where asked for, of those that began only, for no time; by number; the caller frees. */
+/* Steps of the tasks that ended, by number; with_unended: also of tasks that only began, as spans without length. The
+ * caller frees them. */
 trace_step *trace_steps(const trace *t, bool with_unended, int *n);
 
 enum { MOST_WAITS = 4 };
@@ -34,7 +35,7 @@ typedef struct waited {
     double over;
 } waited;
 
-/* The waits of a task that were over last, latest first; returns how many. Those without end stand last. */
+/* The waits of a task that ended last, latest first, and after these the waits without an end; returns their number. */
 int task_waits(const trace *t, const trace_task *task, waited waits[MOST_WAITS]);
 
 /* In words, "matmul, task 3" or "w1 from rank 0". */

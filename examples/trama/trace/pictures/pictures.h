@@ -18,7 +18,7 @@ typedef struct trace_picture {
  * so much of its time. */
 bool trace_write_svg(const trace *t, const trace_picture *options, FILE *out);
 
-/* Trace events in JSON, for ui.perfetto.dev and chrome://tracing: the whole trace, with what waited for what as flows.
+/* Trace events in JSON, for ui.perfetto.dev and chrome://tracing: the whole trace, with waits as flows.
  * A process is a rank, its id one more than the rank, since viewers take process 0 and thread 0 for the kernel's.
  * They refuse times before 0: a trace that has some is shown later by so much, which otherData.time_0_at_ms tells. */
 bool trace_write_chrome(const trace *t, FILE *out);

@@ -40,7 +40,7 @@ static void print_waits(const drawing *d, const trace_task *task)
         svg_print(d->out, "%s%s", i ? "; " : "\nwaited for ", text);
     }
     if (task->n_needs + task->n_messages > n)
-        svg_print(d->out, "; and what was over before these");
+        svg_print(d->out, "; and earlier ones");
     if (n && task->began >= waits[0].over) {
         wait_text(d->t, &waits[0], text);
         svg_print(d->out, "\nthe last of it: %s, done %s before", text, DURATION(task->began - waits[0].over));

@@ -33,10 +33,10 @@ static inline double x_of(const drawing *d, double ms)
 
 void draw_tasks(const drawing *d);
 
-/* Of what is sent and not yet taken, at the receiver. */
+/* Bars of messages that are sent and not yet taken, at the receiver. */
 void draw_message_bars(const drawing *d);
 
-/* From sender to receiver, of what was sent and arrived in the time shown. */
+/* Arrows from sender to receiver, of messages that were sent and arrived in the time shown. */
 void draw_arrows(const drawing *d);
 
 #endif

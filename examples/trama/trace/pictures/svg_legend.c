@@ -10,7 +10,7 @@
 
 enum { COLUMNS = 5, LINE = 17, GAP = 24, LETTER = 6, MOST_ROWS = 12 };
 
-/* A group's heading, one of its names, or what stands for idleness and messages. */
+/* A group's heading, one of its names, or an entry for idleness or messages. */
 typedef enum line_kind { LINE_ROLE, LINE_NAME, LINE_REST, LINE_IDLE, LINE_MESSAGES } line_kind;
 
 typedef struct line {

@@ -39,10 +39,10 @@ typedef struct view {
 view *view_new(const trace *t, const trace_picture *options, double plot);
 void view_destroy(view **v);
 
-/* Whether any of it lies in what is shown. */
+/* Whether any part of s is shown. */
 bool view_has(const view *v, span s);
 
-/* As far as it is shown. */
+/* The part of s that is shown. */
 span view_part(const view *v, span s);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct writer {
     const trace *t;
     FILE *out;
     double last;
-    int64_t zero;             /* ns at which time 0 of the trace is shown, as viewers refuse what is before 0 */
+    int64_t zero;             /* ns at which time 0 of the trace is shown, as viewers refuse negative times */
     bool more;                /* an event, or a field of one, stands before */
     int first_lane;           /* thread of a rank's first lane of messages */
     lanes *messages;          /* [n_ranks] */
@@ -216,7 +216,7 @@ static void name_all(writer *w)
         char name[40];
         snprintf(name, sizeof name, "rank %d", rank);
         name_process(w, rank + 1, name);
-        /* One thread of messages stands there even where none came or left. */
+        /* A rank has one thread of messages even without messages. */
         name_lanes(w, rank + 1, w->first_lane, "messages", w->messages[rank].n ? w->messages[rank].n : 1);
     }
     for (int i = 0; i < w->t->n_workers; i++) {
@@ -242,7 +242,7 @@ static void write_waits(writer *w, const trace_task *task)
     }
     if (task->n_needs + task->n_messages > n) {
         put_comma(w);
-        put_string(w, "and what was over before these");
+        put_string(w, "and earlier ones");
     }
     put_close(w, ']');
 }

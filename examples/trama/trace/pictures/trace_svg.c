@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws the timeline: what is busy has a colour, what is idle has none. Without scripts; tooltips tell the rest. */
+/* Draws the timeline: busy times have a colour, idle times have none. It has tooltips, and no scripts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
     RANK_GAP = 10,
     LETTER = 7, /* about as wide */
     NOTE = 16,
-    MOST_ARROWS = 200, /* more hide what they cross */
+    MOST_ARROWS = 200, /* more arrows would hide the bars */
     MOST_NOTES = 4
 };
 

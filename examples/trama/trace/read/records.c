@@ -17,7 +17,7 @@ typedef struct record_field {
 struct records {
     FILE *file;
     int n;
-    record_field fields[MOST_FIELDS + 1]; /* the last one is for what is too much */
+    record_field fields[MOST_FIELDS + 1]; /* the last one takes all fields beyond MOST_FIELDS */
 };
 
 records *records_open(const char *path)

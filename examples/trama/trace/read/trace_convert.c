@@ -26,7 +26,7 @@ typedef struct conversion {
     const trace_folder *folder;
     const char *into;
     char *tool, *log;
-    char **events;   /* [ranks] what the tool reads of each */
+    char **events;   /* [ranks] the file of events of each, which the tool reads */
     char words[256]; /* the tool's last complaint */
     trace *t;
     int *flushes; /* [ranks] how often events were written during the run */
@@ -129,7 +129,7 @@ static bool is_other_rank(const conversion *c, const char *line)
     return false;
 }
 
-/* Whether a run of the tool went well; keeps what it said. */
+/* Whether a run of the tool went well; keeps its last complaint. */
 static bool went_well(conversion *c, int status, int *unmatched, bool *strangers)
 {
     char *line = NULL;
@@ -179,7 +179,7 @@ static void leave_out(conversion *c, bool *with, int rank)
                c->words);
 }
 
-/* Each file alone, then, if that is not enough, one more at a time: what the tool stumbles over is left out. */
+/* Tries each file alone, then, if that is not enough, one more at a time. Leaves out files that make the tool fail. */
 static void find_readable(conversion *c, bool *with)
 {
     int n = c->folder->n_ranks, unmatched;

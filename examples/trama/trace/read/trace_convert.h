@@ -5,10 +5,10 @@
 
 #include "trace_folder.h"
 
-/* Makes paje.trace, trimmed for StarVZ, tasks.rec, data.rec, comms.rec, dag.dot and whatever else the tool makes in
- * the folder `into`. A rank whose events the tool cannot read is left out and noted; so is what the tool complains
- * of. Adds the workers that the trace holds, and drops those of ranks that are not read. Returns the rank where only
- * one was read, or -1: then the files speak of no ranks. Ends the program where nothing can be read, or `into` does
+/* Makes paje.trace, trimmed for StarVZ, tasks.rec, data.rec, comms.rec, dag.dot and the other files of the tool in
+ * the folder `into`. A rank whose events the tool cannot read is left out and noted; complaints of the tool are noted,
+ * too. Adds the workers that the trace holds, and drops those of ranks that are not read. Returns the rank where only
+ * one was read (then the files name no ranks), or -1. Ends the program where nothing can be read, or `into` does
  * not hold it. */
 int trace_convert(const trace_folder *folder, const char *into, trace *t);
 

@@ -28,11 +28,11 @@ static inline int64_t trace_rank_clock(const trace_rank *r, int i)
     return r->clock[r->n_clocks > 1 ? i : 0];
 }
 
-/* Fills the trace's program, ranks and workers, and notes what the folder lacks. Ends the program where the folder
- * cannot be read, is none of a trace, or is of another version. The path is borrowed. */
+/* Fills the trace's program, ranks and workers, and notes missing files. Ends the program where the folder
+ * cannot be read, holds no trace, or is of another version. The path is borrowed. */
 void trace_folder_read(trace_folder *folder, const char *path, trace *t);
 
-/* Notes where the trace holds other than as many tasks as a rank says that it submitted. */
+/* Notes each rank whose number of tasks in the trace differs from the number that it submitted. */
 void trace_folder_compare(const trace_folder *folder, trace *t);
 
 void trace_folder_destroy(trace_folder *folder);

@@ -185,7 +185,7 @@ static void finish(walk *w, int j)
 {
     const trace_job *job = &w->jobs->jobs[j];
     if (job->received < 0)
-        gather(w, j); /* a message stands for what came before it */
+        gather(w, j); /* readers of a received buffer need the message only */
     if (job->task >= 0)
         finish_task(w, j);
     else

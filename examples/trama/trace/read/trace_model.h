@@ -21,7 +21,7 @@ typedef struct trace_worker {
     char *text; /* "rank 0, worker 1" */
 } trace_worker;
 
-/* Times are in ms of the common clock, from the first begin of a task that ended: what came before is below 0. */
+/* Times are in ms of the common clock, from the first begin of a task that ended: earlier times are below 0. */
 /* Chains of tasks that need each other, over messages too, which take no time in the first. */
 typedef enum trace_chain { CHAIN_OF_TASKS, CHAIN_WITH_MESSAGES, N_CHAINS } trace_chain;
 
@@ -33,10 +33,10 @@ typedef struct trace_task {
     double gflop;
     int priority;
     long step, micro_step;   /* -1: outside any */
-    /* Of many that it waited for those that were over last, and those that end the longest chains of tasks. */
+    /* Of its waits: those that ended last, and those that end the longest chains of tasks. */
     int n_needs, *needs;     /* tasks, in its rank */
     int n_messages, *messages; /* that had to arrive */
-    int n_sends, *sends;     /* messages that had to leave before it could overwrite what they carry */
+    int n_sends, *sends;     /* messages that had to leave before it could overwrite their data */
     double chain[N_CHAINS];    /* ms of the longest that ends with it */
 } trace_task;
 
@@ -45,7 +45,7 @@ typedef struct trace_message {
     double sent, arrived; /* arrived: and taken by the receiver, which may be late */
     double left;  /* when the sender was done with it, NAN where unknown */
     int64_t bytes;
-    char *text;   /* of what: the handle's name, "" where unknown */
+    char *text;   /* name of the handle that is sent, "" where unknown */
     int made_by;  /* the task whose result it carries; -1 where unknown */
 } trace_message;
 
@@ -55,7 +55,7 @@ typedef struct trace_missing {
 
 typedef struct trace {
     char *program;
-    int n_ranks, n_read;     /* of the run; of them those whose events were read, which alone have workers */
+    int n_ranks, n_read;     /* of the run; whose events were read: only these have workers */
     int n_names, n_workers, n_tasks, n_messages, n_missing;
     trace_name *names;
     trace_worker *workers;   /* by rank, then number */

@@ -32,7 +32,7 @@ static int name_index(trace *t, const char *text)
     return t->n_names++;
 }
 
-/* StarPU's own are its acquisitions and synchronizations, and what has no name at all. */
+/* Tasks of StarPU itself: acquisitions, synchronizations, and tasks without a name. */
 static bool is_own(const char *name)
 {
     return !name || !*name || !strncmp(name, "_starpu_", 8) || !strncmp(name, "starpu_", 7);

@@ -19,8 +19,8 @@ typedef struct trace_jobs {
     trace_job *jobs; /* by rank, then number */
 } trace_jobs;
 
-/* Reads the files of a folder as trace_convert left them; only is what that returned. Fills names, workers, tasks and
- * messages, and notes what is missing in them. Ends the program where there is no task that ran. */
+/* Reads the files of a folder as trace_convert left them; only: its result. Fills names, workers, tasks and
+ * messages, and notes missing entries. Ends the program where no task ran. */
 void trace_read(const char *folder, int only, trace *t);
 
 /* Of trace_links.c: fills messages, and needs, messages and sends of each task. */
