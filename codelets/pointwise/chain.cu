@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of pointwise calls in one kernel. What is computed stands in a small program that all threads read alike: of
- * each step an op, where its operands are, and where its result goes. */
+/* Chains of pointwise calls in one kernel. All threads read the same small program: for
+ * each step the op, the places of its operands, and the place of its result. */
 #include "chain.cuh"
 
 #include <math.h>
@@ -14,7 +14,7 @@ enum { NONE = -1 };
 /* The program of a chain: values are the sum (0) and the result of each call (its number + 1). */
 struct draft {
     const kernel_chain *chain;
-    const trama_view *array[CHAIN_ARRAYS]; /* array 0 is what is walked */
+    const trama_view *array[CHAIN_ARRAYS]; /* the walk follows array 0 */
     int n_arrays, n_slots;
     int slot_of_value[1 + CHAIN_STEPS];
     int8_t slot_of_array[CHAIN_ARRAYS];

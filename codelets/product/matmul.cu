@@ -347,7 +347,7 @@ extern "C" void cuda_matmul_add(const trama_call *call, kernel_addition how, con
 
 /* ---- With the calls behind it ---------------------------------------------------------------------- */
 
-/* The row that a call adds to the rows of what was made, as cuBLASLt reads it; NULL where it cannot. */
+/* The row that a call adds to the rows of `made`; NULL where cuBLASLt cannot read it. */
 static const trama_view *row_of(const trama_call *call, const trama_view *made)
 {
     const trama_view *row = &call->in[call->in[0].data == made->data];

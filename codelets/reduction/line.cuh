@@ -17,8 +17,8 @@ template <int N> struct line_walk {
     int neighbours; /* log2 of the number of neighbours that a thread takes */
 };
 
-/* Elements of f32, or of other types in as many registers, that a thread holds: of short lines, of those that a team
- * can still hold, and of longer ones, part after part. */
+/* Elements of f32, or of other types in as many registers, that a thread holds: of short lines, of lines that a team
+ * can hold whole, and of longer ones, part after part. */
 enum { SHORT = 4, WHOLE = 16, PART = 8, MOST_THREADS = 512, FEW_THREADS = 256 };
 template <typename T> constexpr int held_of(int words)
 {

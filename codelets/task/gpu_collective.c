@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives among GPUs, by NCCL, on the worker's own stream. It knows communicators and buffers, not who is in them.
- */
+/* Collectives among GPUs, by NCCL, on the worker's own stream. It knows communicators and buffers, not ranks. */
 #include "work_gpu.h"
 
 #if TRAMA_HAVE_CUDA
@@ -26,7 +25,7 @@ typedef struct exchange {
     const collective *c;
     char *to;
     const char *from;
-    size_t count, bytes; /* of what each member gives */
+    size_t count, bytes; /* that each member gives */
     ncclDataType_t type;
     ncclRedOp_t operation;
     cudaStream_t stream;
@@ -70,7 +69,7 @@ static ncclResult_t (*const calls[])(const exchange *x) = {[COLLECTIVE_ALL_GATHE
                                                            [COLLECTIVE_REDUCE_SCATTER] = reduce_scatter,
                                                            [COLLECTIVE_ALL_REDUCE] = all_reduce};
 
-/* The other members wait on their GPUs for what this one will never do: the job ends. */
+/* The other members wait on their GPUs for a call that this one will never make: the job ends. */
 static _Noreturn void end_job(const work *w, ncclResult_t result)
 {
     ncclCommAbort(w->collective.comm);

@@ -49,7 +49,7 @@ static bool run_chain(const work *w, int i, const gpu *g)
     return gpu_chain(&chain, g);
 }
 
-/* A product with what is fused to it, or a call alone; how many calls that were. */
+/* Runs a product with the calls fused to it, or one call; returns the number of calls. */
 static int run_some(const work *w, int i, const gpu *g)
 {
     const fused_run f = w->fused[i];
