@@ -10,7 +10,7 @@ typedef struct fusion {
     const layouts *l;
     const trama_shape *shapes;
     int *leader, *external, *calls; /* external, calls [leader]: operands of the group from outside and nodes, so far */
-    bool *ended; /* [leader]: its last node updates state; what may read the old one comes after it */
+    bool *ended; /* [leader]: its last node updates state; nodes that may read the old state come after it */
 } fusion;
 
 static bool same_layout(const fusion *f, const trama_node *node, int t)
@@ -21,8 +21,8 @@ static bool same_layout(const fusion *f, const trama_node *node, int t)
            trama_layout_equal(&f->l->value[v->id], &theirs->out[v->result]);
 }
 
-/* A state that the node updates must not be read by a node that would then run after it instead of before. Those of its
- * own group that are pointwise run before it, on the same elements. */
+/* A state that the node updates must not be read by a node that would then run after it instead of before. Pointwise
+ * nodes of its own group run before it, on the same elements. */
 static bool update_may_move(const fusion *f, const trama_node *node, int leader)
 {
     for (int o = 0; o < node->op->n_out; o++) {
@@ -41,7 +41,7 @@ static bool update_may_move(const fusion *f, const trama_node *node, int leader)
     return true;
 }
 
-/* A scalar that much is reduced to is not worth to wait with that for what else the node reads. */
+/* A reduction to a scalar must not wait for another operand of the node: the group would start later. */
 static bool waits_for_more(const fusion *f, const trama_node *node, int leader)
 {
     const trama_node *lead = f->program->nodes.at[leader];

@@ -6,8 +6,8 @@
 #include "complete.h"
 
 /* leader[node id] gets the id of the first node of its group (its own where it is alone). A pointwise op joins the
- * group of an operand's producer where shapes and layouts are equal, nothing is resharded between them, and what else
- * it needs is there before the leader runs. needed: nodes that run at all. enabled false: everybody is alone. */
+ * group of an operand's producer where shapes and layouts are equal, nothing is resharded between them, and its other
+ * operands are there before the leader runs. needed: nodes that run at all. enabled false: each node is alone. */
 void fuse_program(const trama_program *program, const bool *needed, const layouts *l, const trama_shape *shapes,
                   bool enabled, int *leader);
 

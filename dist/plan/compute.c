@@ -259,8 +259,8 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
     a->flops += points(rule, &r) * node->op->flops;
 }
 
-/* The worker for a small step: the last, by number, of those that made its operands, so that chains of small steps stay
- * on one worker. -1: an operand has several tiles or no such worker, or the step is large. */
+/* The worker for a small step: the last, by number, of the workers that made its operands, so that chains of small
+ * steps stay on one worker. -1: an operand has several tiles or no such worker, or the step is large. */
 static int lane_of_operands(const partition *q, const assembly *a)
 {
     int lane = 0;

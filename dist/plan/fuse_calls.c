@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which calls of a step are done as one. Groups of nodes are made before (dist/pass/fuse.c), from the program alone;
- * what stands here depends on the boxes and buffers that a step has on its place. Traits of the ops decide, and no op
- * is named. */
+ * this file decides by the boxes and buffers that a step has on its place, and by traits of the ops. It names no op. */
 #include "planner.h"
 
 /* A compute step, and its calls. */
@@ -76,7 +75,7 @@ static bool is_row_of(const box *row, const box *result)
            box_count(row) == result->n[result->ndim - 1];
 }
 
-/* Whether call i, which reads what call i - 1 makes, can be its epilogue `kind`. */
+/* Whether call i, which reads the result of call i - 1, can be its epilogue `kind`. */
 static bool is_epilogue(const step_calls *c, int i, trama_epilogue kind)
 {
     const int made = c->at[i - 1].out[0], other = c->at[i].in[c->at[i].in[0] == made];
@@ -103,7 +102,7 @@ static fused_run fuse_product(const step_calls *c, int i)
 
 /* ---- Calls that keep the order of elements ---- */
 
-/* Whether call i is element by element what the step's first result is: n elements each, but for operands of one. */
+/* Whether call i is pointwise over the n elements of the step's first result; its operands have n elements or one. */
 static bool keeps_order(const step_calls *c, int i, int64_t n)
 {
     const trama_op *op = node_of(c, i)->op;

@@ -38,7 +38,7 @@ static bool find_readers(const plan *p, int at, reader_list *readers)
                     return false;
             if (o->region.shard != result)
                 continue;
-            if (box_count(&o->region.box) == 0) /* who takes nothing of it still needs the shard */
+            if (box_count(&o->region.box) == 0) /* a reader of an empty box still needs the shard */
                 return false;
             if (!box_intersect(&plan_step_operand(p, sum, 0)->region.box, &o->region.box, &common))
                 continue;
@@ -55,8 +55,7 @@ static const box *box_read(const plan *p, const reader *r)
     return &plan_step_operand(p, &p->steps.at[r->step], r->which)->region.box;
 }
 
-/* Whether the readers have each element of the sum once: else it is counted to move what nobody takes, or taken twice.
- */
+/* Whether the readers read each element of the sum once: else the sum must move unread elements, or make some twice. */
 static bool share_out(const plan *p, const plan_step *sum, const reader_list *readers)
 {
     int64_t left = box_count(&plan_step_operand(p, sum, 0)->region.box);

@@ -132,7 +132,7 @@ const plan_local_box *halo_find(const compute_group *g, int t, int place, int te
         if (h->pieces.at[i].place == place && h->pieces.at[i].term == term &&
             box_contains(&h->pieces.at[i].region.box, b))
             return &h->pieces.at[i];
-    assert(!"a border's buffer has what it needs");
+    assert(!"a border's buffer has the box");
     return NULL;
 }
 

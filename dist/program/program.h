@@ -22,7 +22,7 @@ typedef struct op_fixed {
 /* The role of a node. All but NODE_FORWARD are laid out by forward inference only. */
 typedef enum node_role {
     NODE_FORWARD,
-    NODE_GRADIENT, /* made by a gradient, or by the user from what is no longer forward */
+    NODE_GRADIENT, /* made by a gradient, or by the user from values that are not forward */
     NODE_MERGE,    /* adds gradients up over micro-steps */
     NODE_UPDATE    /* of an optimizer */
 } node_role;

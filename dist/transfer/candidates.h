@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The routes among which choose.c chooses, and what they cost. */
+/* The routes among which choose.c chooses, and their costs. */
 #ifndef CANDIDATES_H
 #define CANDIDATES_H
 

@@ -52,7 +52,7 @@ typedef struct onnx_op {
     const char *domain, *name;
     int since, until;
     int n_in, most_in, n_out;
-    const char *attributes; /* the names of those that it may have */
+    const char *attributes; /* names of allowed attributes */
     void (*build)(onnx_node *n, trama_value **out);
     host_tensor *(*fold)(onnx_node *n);
     bool fold_shapes; /* the fold needs the shapes of operands only */
