@@ -11,7 +11,7 @@ void environment_set(const char *name, const char *value, bool ours);
 void environment_set_number(const char *name, int value);
 void environment_restore(void); /* undoes all sets */
 
-/* E_ARGUMENT names the variable, its value and what is expected. */
+/* E_ARGUMENT names the variable, its value and the expected form. */
 trama_status environment_check(void);
 
 /* home.c: sets STARPU_HOME to a writable folder for StarPU's measurements: the user's STARPU_HOME; else one of the

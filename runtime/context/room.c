@@ -115,7 +115,7 @@ trama_status room_check(int threads)
         return TRAMA_OK;
     note_starving();
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
-                      "there is no room for %d threads and %zu MB of address space beside what the process has: %s. "
+                      "there is no room for %d more threads and %zu MB more address space in this process: %s. "
                       "Limits are those of ulimit -v and -u, and of the control group; TRAMA_WORKERS asks for less",
                       threads, starpus_own >> 20, strerror(error));
 }

@@ -12,7 +12,7 @@
 
 typedef struct comm {
     int rank, ranks;
-    const char *how; /* for descriptions: who started MPI, or that there is none */
+    const char *how; /* for descriptions: "MPI started by ...", or that there is none */
 #if TRAMA_HAVE_MPI
     MPI_Comm handle; /* a duplicate; MPI_COMM_NULL where ranks is 1 */
 #endif
