@@ -179,8 +179,8 @@ static trama_status check_program(trama_where where, const trama_program *progra
         return trama_fail(NOWHERE, program->status, "%s", program->error);
     if (!program->targets.n)
         return trama_fail(where, TRAMA_E_ARGUMENT,
-                          "trama_compile: the program has no target; name what is to be run "
-                          "with trama_target_create");
+                          "trama_compile: the program has no target; create one for the values to compute "
+                          "(trama_target_create)");
     trama_status status = scope_check_closed(where, program, "trama_compile");
     return status ? status : refuse_marks(program);
 }

@@ -111,7 +111,7 @@ trama_value *executable_value(const trama_executable *e, trama_where where, cons
     return own;
 }
 
-/* Whether the value is what it was when gradients were last applied. */
+/* Whether the value is a result of the end of a cycle: it changes only when gradients are applied. */
 static bool is_applied(const trama_executable *e, int value)
 {
     for (int i = 0; i < e->targets.n; i++) {
@@ -153,8 +153,8 @@ trama_status executable_locate(trama_executable *e, trama_where where, const cha
         return trama_fail(where, TRAMA_E_ORDER, "%s: the input %s was not fed yet", call, own->name);
     if (is_applied(e, id))
         return trama_fail(where, TRAMA_E_NOT_KEPT,
-                          "%s: %s is what it was when gradients were last applied, and they were not yet", call,
-                          own->name);
+                          "%s: %s is computed when gradients are applied, and no gradients were applied yet",
+                          call, own->name);
     if (e->targets.n && own->fetched)
         return trama_fail(where, TRAMA_E_ORDER, "%s: no target that lists %s was run yet", call, own->name);
     return trama_fail(where, TRAMA_E_NOT_KEPT,
@@ -277,7 +277,7 @@ trama_status trama_layout_of(trama_executable *e, const trama_value *value, char
     return TRAMA_OK;
 }
 
-/* A tensor to look at, and what stands above its holders: "w f32[17,13] on dp=2,mp=2 as R,S(0)". */
+/* A tensor to look at, and the heading above its holders: "w f32[17,13] on dp=2,mp=2 as R,S(0)". */
 typedef struct sight {
     const trama_mesh *mesh;
     const trama_layout *layout;

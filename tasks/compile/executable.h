@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside of an executable: where each value is, the compiled targets, what is in flight. */
+/* Inside of an executable: the places of values, the compiled targets, the runs in flight. */
 #ifndef EXECUTABLE_H
 #define EXECUTABLE_H
 
@@ -26,14 +26,14 @@ typedef struct target_form {
     value_ids leaves;    /* inputs, constants, state and sources that it reads; before them: */
     int carried;         /* the first ones are values of the run that it goes on from, */
     instance *from;      /* which is in this instance, held; NULL: nothing is carried */
-    value_ids results;   /* what is kept of what it computes */
+    value_ids results;   /* computed values that are kept */
     kept_plan *last;     /* the plan that ran last */
     ARRAY(int64_t) fed;  /* shapes and hosts of its inputs: the bytes of its key */
 } target_form;
 
-/* Forms of a target that shares state with itself. TARGET_RUN: what it computes, or a micro-step where it accumulates
- * gradients; and there TARGET_APPLY: what ends a cycle of micro-steps, and goes on from the last of them; TARGET_PLAIN:
- * a cycle of one micro-step, in the program without accumulation. */
+/* Forms of a target, which share their state. TARGET_RUN: the whole target, or a micro-step where it accumulates
+ * gradients. Only then there are TARGET_APPLY, the end of a cycle, which goes on from its last micro-step, and
+ * TARGET_PLAIN, a cycle of one micro-step, in the program without accumulation. */
 typedef enum { TARGET_RUN, TARGET_APPLY, TARGET_PLAIN, TARGET_FORMS } target_kind;
 
 typedef struct target_state {
@@ -142,7 +142,7 @@ trama_status executable_make_room(trama_executable *e, int steps, const char *ca
 /* Waits for run number i, if it may be under way. */
 trama_status executable_wait_run(trama_executable *e, int64_t i, const char *call);
 
-/* where: the user's call, for messages of what lives on. */
+/* where: the user's call, for messages about an executable that is not destroyed. */
 trama_status executable_begin(trama_where where, trama_context *context, trama_program *program,
                               trama_executable **made);
 
@@ -153,7 +153,7 @@ trama_status same_program(trama_where where, trama_context *context, const trama
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout);
 /* The buffers of merged gradients that the target has, where it has none yet. */
 trama_status buffers_place(trama_executable *e, const target_form *t);
-/* cycle.c: what the next run of a target is. Scalars are fed; the cycle becomes *next when the run is submitted. */
+/* cycle.c: prepares the next run of a target. It feeds scalars; the cycle becomes *next when the run is submitted. */
 trama_status cycle_begin(trama_executable *e, target_state *t);
 trama_status cycle_feed(trama_where where, trama_executable *e, target_state *t, bool flush, merge_cycle *next);
 /* target.c. made: by target, NULL where none accumulates */
@@ -164,15 +164,15 @@ trama_status target_submit(trama_where where, trama_executable *e, target_state 
 trama_status target_find(trama_where where, trama_executable *e, const trama_target *target, const char *call,
                          target_state **found);
 void targets_free(trama_executable *e);
-/* Hands the target's plan for the extents fed last to a function; where it accumulates gradients that of a micro-step,
- * then that of what ends a cycle. Not collective, nothing is submitted. */
+/* Hands the target's plan for the extents fed last to a function. Where the target accumulates gradients, hands it the
+ * plan of a micro-step, then the plan of the end of a cycle. Not collective; submits nothing. */
 typedef void target_look(const target_form *t, target_kind kind, const plan *p, void *arg);
 trama_status target_look_at(trama_executable *e, const trama_target *target, const char *call, target_look *look,
                             void *arg);
 
-/* eager.c, of the executable's session. session_place: a value that was only declared gets its content, on the mesh
- * where it has no own. session_copy: the plan of a compile_copy. session_wait: all ops have completed. session_end
- * frees it. */
+/* eager.c, of the executable's session. session_place: gives a declared value its content, on the given mesh
+ * where it has none of its own. session_copy: the plan of a compile_copy. session_wait: all ops have completed.
+ * session_end frees it. */
 trama_status session_place(trama_executable *e, trama_value *value, const trama_mesh *mesh);
 trama_status session_copy(trama_executable *e, const trama_value *value, value_ref at, const trama_mesh *mesh,
                           const trama_layout *layout, kept_plan **found);
@@ -181,8 +181,8 @@ void session_end(trama_executable *e);
 
 /* Fills in the program's struct, as far as it goes. */
 trama_status traffic_write(const char *call, const trama_traffic *own, trama_traffic *given);
-/* verify_ranks.c: under config.verify, the plans of all ranks for a target, made again here, fit together and this
- * rank's is the one that it uses; E_SYSTEM says what does not. */
+/* verify_ranks.c: under config.verify, makes the plans of all ranks for a target again, and checks that they fit each
+ * other and that this rank uses its own. E_SYSTEM names the mismatch. */
 trama_status verify_target(const trama_executable *e, const target_form *t, const compiled_plan *of);
 /* trama_read_start under the name of another call. */
 trama_status reading_start(trama_where where, const char *call, trama_executable *e, const trama_value *value,
@@ -192,7 +192,7 @@ void readings_end(trama_executable *e);
 /* The bytes of the value that a reading reads, and its name. */
 size_t reading_bytes(const trama_reading *reading);
 const char *reading_name(const trama_reading *reading);
-/* watch.c: what they have under way is dropped, and they know that the executable goes */
+/* watch.c: drops the readings of watches, and tells the watches that the executable is destroyed. */
 void watches_end(trama_executable *e);
 /* read.c: box i of a distributed value; and as it is told to the user. E_ARGUMENT where there is none */
 trama_status dist_value_piece(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
@@ -200,8 +200,8 @@ trama_status dist_value_piece(trama_where where, const char *call, const plan_di
 trama_status piece_box(trama_where where, const char *call, const plan_dist_value *h, int i, const char *name,
                        int64_t *offset, int64_t *extent);
 /* feed.c */
-/* Whether it is an input that can have the shape; its buffers for that; and from now on it is in a copy of them that no
- * run under way reads. */
+/* input_check: an error unless the value is an input that can have the shape. input_buffers: its buffers for that
+ * shape. input_take: the input moves to a copy of them that no run in flight reads. */
 trama_status input_check(trama_where where, trama_executable *e, const char *call, const trama_value *value,
                          trama_shape shape);
 trama_status input_buffers(trama_executable *e, const trama_value *own, trama_shape shape, kept_plan **found);

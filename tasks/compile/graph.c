@@ -34,7 +34,7 @@ static void layout_words(graph *g, const trama_mesh *mesh, const trama_layout *l
     free(t.at);
 }
 
-/* ---- Who makes a value in a layout ---- */
+/* ---- The maker of a value in a layout ---- */
 
 /* The last exchange that gives the value this layout; -1 where its op or leaf does. */
 static int exchange_of(const graph *g, int value, const trama_mesh *mesh, const trama_layout *layout)

@@ -156,7 +156,7 @@ typedef struct trama_traffic {
     int64_t bytes_received, bytes_sent; /* in messages and in collectives */
     int64_t bound;    /* bytes that this rank must receive at least for layouts without partials: the elements that its
                          processes lack, where the processes of one place share theirs */
-    int steps, tasks; /* steps of the plan; those of them that are no messages */
+    int steps, tasks; /* steps of the plan; steps that are no messages */
     int64_t apply_messages;                       /* received and sent */
     int64_t apply_received, apply_sent;           /* bytes in these messages */
     int apply_tasks;                              /* steps that are no messages */

@@ -8,7 +8,7 @@
 #include "host.h"
 #include "trama_eager.h"
 
-/* ---- What is under way ---- */
+/* ---- Ops in flight ---- */
 
 static void land_first(trama_executable *e)
 {
@@ -309,7 +309,7 @@ static void lay_colocated(const trama_executable *e, const trama_node *node)
     v->layout = layout_colocated(&e->l.value[colocated->id]);
 }
 
-/* The op in words, and what its operands are that no op has made. */
+/* Begins the call, with the op and the operands that no op has made in words. */
 static trama_status call_op(trama_executable *e, const trama_node *node)
 {
     text words = {0};

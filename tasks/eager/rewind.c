@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks, and forgetting what an eager program recorded since. */
+/* Marks, and rewinding an eager program to a mark. */
 #include <string.h>
 
 #include "eager.h"
@@ -55,7 +55,7 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     }
 }
 
-/* Before the op of a kept value is forgotten: what was only declared gets its content, an updated value is where its
+/* Called before the op of a kept value is forgotten. A declared value gets its content; an updated value is where its
  * state is. */
 static trama_status settle(trama_executable *e, trama_value *v)
 {

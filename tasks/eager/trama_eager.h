@@ -7,13 +7,14 @@
 
 TRAMA_API_BEGIN
 
-/* A program and its executable in eager mode: each op that is appended is laid out by forward inference and submitted at
- * once. Collective, as are all builders of this program. Inputs are not used: host arrays come in by trama_constant or
- * trama_tensor. trama_read, trama_read_local, trama_print and trama_write take any of its values. trama_executable_destroy
- * ends it; the program, which the caller destroys, comes after. */
+/* A program and its executable in eager mode: each op that is appended is laid out by forward inference and submitted
+ * at once. Collective, as are all builders of this program. Inputs are not used: host arrays come in by trama_constant
+ * or trama_tensor. trama_read, trama_read_local, trama_print and trama_write take any of its values. The caller calls
+ * trama_executable_destroy first, then trama_program_destroy. */
 trama_status trama_eager(trama_context *context, trama_program **program, trama_executable **executable);
 
-/* Forgets what was recorded since the mark, but for what trama_keep keeps, so that a loop does not grow. */
+/* trama_program_mark answers a mark; trama_program_rewind forgets all values and ops recorded since, except values that
+ * trama_keep keeps. A loop that rewinds does not grow. */
 int trama_program_mark(trama_program *program);
 trama_status trama_program_rewind(trama_program *program, int mark);
 trama_value *trama_keep(trama_value *value); /* until the program ends; a kept value survives every rewind */

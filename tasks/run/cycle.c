@@ -168,7 +168,7 @@ trama_status trama_merge_resume_at(trama_where where, trama_executable *e, const
         status =
             trama_fail(where, TRAMA_E_ARGUMENT,
                        "%s: target '%s' cannot be at micro-step %lld of %lld with %g samples, %g of them in the first; "
-                       "give what trama_merge_position told",
+                       "give the cycle that trama_merge_position answered",
                        call, target->name, (long long)cycle->at, (long long)cycle->k, cycle->sum, cycle->first);
     trama_shape steps = TRAMA_SHAPE(cycle->k, cycle->at);
     if (!status)

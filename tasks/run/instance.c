@@ -120,7 +120,7 @@ static trama_status bind_shards(instance *in)
             const plan_shard *s = &p->shards.at[i];
             shard **bound = &in->shards[slot * p->shards.n + i];
             if (s->source == SHARD_IMPORT || s->source == SHARD_HOST || s->within >= 0)
-                continue; /* what is the host's is bound by who has wrapped it */
+                continue; /* the call that wraps the host's memory binds it */
             if (s->source == SHARD_TOKEN) {
                 *bound = gpu_groups_token(in->context, s->place);
                 continue;
@@ -173,7 +173,7 @@ static const plan_step *largest_on_gpu(trama_context *context, const plan *p, in
     return largest;
 }
 
-/* Tensors come and go on a GPU, but what one task uses must be there together. */
+/* Tensors come to a GPU and leave it, but all operands of one task must fit there at once. */
 static trama_status check_gpus(trama_context *context, compiled_plan *of)
 {
     const plan *p = of->plan;
@@ -332,8 +332,8 @@ static void count_uses(const instance *in, lowering *l)
     }
 }
 
-/* StarPU remembers readers of a handle until somebody writes; what nobody writes has to be told to forget: seldom,
- * since what reads it next depends on that. */
+/* StarPU remembers the readers of a handle until the next write. A handle without writes needs a call to forget them;
+ * the call is rare, since the next readers depend on it. */
 static void forget_readers(const instance *in, const lowering *l, fence *f)
 {
     for (int i = 0; i < l->n_used; i++) {

@@ -8,7 +8,7 @@
 
 /* ---- Shards ---- */
 
-/* Within another one that may change with what is fed. */
+/* Whether the shard lies within another one that may change with a feed. */
 static bool is_own(const instance *in, int number)
 {
     int within = in->of->plan->shards.at[number].within;
@@ -198,7 +198,7 @@ static const char *compute_name(const trama_node *node, arena *memory, size_t ex
     return name;
 }
 
-/* The op that a group is called after: the first that is more than pointwise, or else what takes most an element. */
+/* The op that a group is called after: the first that is not pointwise, or else the one with most flops an element. */
 static const trama_node *main_node(const instance *in, const plan_step *step)
 {
     const trama_node *chosen = NULL;
@@ -248,8 +248,8 @@ static bool is_of_host(const instance *in, const plan_step *step)
     return false;
 }
 
-/* Which workers may run it: one lane of the place, or all of the place; GPUs have one for collectives. What a GPU has
- * no kernel for a CPU worker does, and what only orders others nobody. */
+/* Which workers may run it: one lane of the place, or all of the place; GPUs have one for collectives. A CPU worker
+ * runs tasks without a GPU kernel. A step that only orders others runs on no worker. */
 static void hold(const instance *in, const plan_step *step, const work *w, struct starpu_task *task)
 {
     const trama_context *c = in->context;

@@ -85,7 +85,7 @@ static double tolerance(const trama_node *node)
     return most;
 }
 
-/* ---- What is wrong ---- */
+/* ---- Wrong results ---- */
 
 static void note_wrong(validation *v, const combination *c, const op_layouts *inferred, double difference)
 {
@@ -134,7 +134,7 @@ static bool check_inferred(validation *v, const combination *c)
     return true;
 }
 
-/* ---- What is missing ---- */
+/* ---- Missing layouts ---- */
 
 /* A rule cannot express partial state, nor partial values of an op with several results. P(avg) follows from P(sum). */
 static bool may_be_given(const trama_node *node, const trama_layout *l)
