@@ -102,6 +102,7 @@ START_TEST(a_product_without_scratch_memory_is_an_error_of_its_executable_alone)
     stop();
     trama_program_destroy(&p);
     trama_program_destroy(&other);
+    trama_op_destroy(&op);
 }
 END_TEST
 
