@@ -91,7 +91,7 @@ static void demand_still(const merged_fit *m, int step)
     double room;
     if (step == 0)
         expect_here(trama_read(m->e, m->part[TRAMA_STEP_LR], &room, 8), TRAMA_E_NOT_KEPT,
-                    "gradients were last applied");
+                    "no gradients were applied yet");
     demand_part(m, TRAMA_STEP_NUMBER, (double)m->plain.steps, step - 1);
     compare_boxes(m, step, "within the cycle of");
 }
