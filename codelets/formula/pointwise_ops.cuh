@@ -5,6 +5,7 @@
 #define CODELETS_POINTWISE_OPS_CUH
 
 #include "formula.cuh"
+#include "pointwise_forms.h"
 #include "pointwise.cuh"
 
 #define POINTWISE(form, name, types, ...)                                                                              \
@@ -20,13 +21,6 @@
     case dtype:                                                                                                        \
         pointwise_run<name##_formula<type>, type, type>(&call->out[0], in, call->attributes->real, g);                 \
         break;
-#define UNARY(name, types, ...) POINTWISE(UNARY, name, types, )
-#define BINARY(name, types, ...) POINTWISE(BINARY, name, types, )
-#define UNARY_MATH(...) UNARY(__VA_ARGS__)
-#define BINARY_MATH(...) BINARY(__VA_ARGS__)
-#define POINTWISE_MATH(...) POINTWISE(__VA_ARGS__)
-#define UNARY_BITS(name, types, ...) POINTWISE(UNARY, name, types, )
-#define BINARY_BITS(name, types, ...) POINTWISE(BINARY, name, types, )
 #define COMPARISON(name, ...) TO_BOOL(COMPARISON, name)
 #define PREDICATE(name, ...) TO_BOOL(PREDICATE, name)
 #define TO_BOOL(form, name)                                                                                            \

@@ -7,6 +7,7 @@
 #include "formula.h"
 #include "kernel.h"
 #include "loop.h"
+#include "pointwise_forms.h"
 
 #define FORMULA_VALUE(name, dtype, x, y, with) formula_##name##_##dtype(x, y, with)
 
@@ -16,14 +17,6 @@
     {                                                                                                                  \
         loop_call(call, name##_rows, call->attributes->real);                                                          \
     }
-#define UNARY(name, types, ...) POINTWISE(UNARY, name, types, )
-#define BINARY(name, types, ...) POINTWISE(BINARY, name, types, )
-
-#define UNARY_MATH(...) UNARY(__VA_ARGS__)
-#define BINARY_MATH(...) BINARY(__VA_ARGS__)
-#define POINTWISE_MATH(...) POINTWISE(__VA_ARGS__)
-#define UNARY_BITS(name, types, ...) POINTWISE(UNARY, name, types, )
-#define BINARY_BITS(name, types, ...) POINTWISE(BINARY, name, types, )
 
 #define COMPARISON_ROW(dtype, type, name, VALUE)                                                                       \
     ROW_SIGNATURE(name##_##dtype)                                                                                      \

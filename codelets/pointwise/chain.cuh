@@ -27,18 +27,14 @@ template <int E> constexpr int chain_blocks = E == 8 ? 5 : E == 2 ? 6 : 8;
 #define CHAIN_UPDATE_CODE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) CHAIN_##name,
 enum chain_code {
 #define POINTWISE(form, name, ...) CHAIN_##name,
-#define POINTWISE_MATH(...)
-#define UNARY_MATH(...)
-#define BINARY_MATH(...)
+#define WITHOUT_MATH
 #include "ops.def"
     CHAIN_assign,
     GPU_UPDATE_OPS(CHAIN_UPDATE_CODE)
 };
 
 #define POINTWISE(form, name, types, ...) FORMULA_OF_OP(form, EACH_##types, name)
-#define POINTWISE_MATH(...)
-#define UNARY_MATH(...)
-#define BINARY_MATH(...)
+#define WITHOUT_MATH
 #include "ops.def"
 
 /* Of two operands, assign reads the last one only. */
@@ -59,9 +55,7 @@ struct chain_op {
 #define CHAIN_UPDATE_ROW(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) {&trama_op_##name, n_tensors, true},
 static const chain_op chain_ops[] = {
 #define POINTWISE(form, name, ...) {&trama_op_##name, name##_formula<float>::operands, false},
-#define POINTWISE_MATH(...)
-#define UNARY_MATH(...)
-#define BINARY_MATH(...)
+#define WITHOUT_MATH
 #include "ops.def"
     {&trama_op_assign, 1, false}, GPU_UPDATE_OPS(CHAIN_UPDATE_ROW)};
 
@@ -160,9 +154,7 @@ static __device__ inline pack<T, E> chain_result(int op, const pack<T, E> (&x)[2
     case CHAIN_##name:                                                                                                 \
         return pack_made<name##_formula<T>, T>(x, with);
 #define POINTWISE(form, name, ...) CHAIN_CASE(name)
-#define POINTWISE_MATH(...)
-#define UNARY_MATH(...)
-#define BINARY_MATH(...)
+#define WITHOUT_MATH
 #include "ops.def"
         CHAIN_CASE(assign)
 #undef CHAIN_CASE

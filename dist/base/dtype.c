@@ -89,11 +89,6 @@ double element_of(trama_dtype dtype, const void *data, int64_t at)
     }
 }
 
-static int64_t integer_of_double(double x)
-{
-    return (int64_t)x;
-}
-
 static int64_t integer_of_bf16(trama_bf16 x)
 {
     return (int64_t)trama_float_of_bf16(x);
@@ -114,12 +109,7 @@ int64_t element_integer(trama_dtype dtype, const void *data, int64_t at)
     switch (dtype) {
 #define GET(name, text, type)                                                                                          \
     case name:                                                                                                         \
-        return _Generic((type){0},                                                                                     \
-            trama_bf16: integer_of_bf16,                                                                               \
-            trama_f16: integer_of_f16,                                                                                 \
-            float: integer_of_double,                                                                                  \
-            double: integer_of_double,                                                                                 \
-            default: integer)(((const type *)data)[at]);
+        return BY_TYPE(type, integer_of_bf16, integer_of_f16, integer)(((const type *)data)[at]);
         TRAMA_DTYPE_LIST(GET)
 #undef GET
     default:

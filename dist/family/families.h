@@ -25,6 +25,9 @@ gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradie
 trama_value *gradient_expand(const trama_node *node, trama_value *x, bool average);
 trama_value *gradient_of_extremum(const trama_node *node, trama_value *g);
 
+/* A scalar of the element type of x, on whose program it is; NULL for NULL. */
+trama_value *scalar_like(trama_where where, trama_value *x, double number);
+
 /* Append an op of one or two operands without attributes. */
 trama_value *apply1(trama_where where, const trama_op *op, trama_value *x);
 trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama_value *y);

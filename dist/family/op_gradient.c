@@ -66,8 +66,7 @@
 
 static trama_value *where_positive(trama_where where, trama_value *x, trama_value *a, trama_value *b)
 {
-    trama_value *zero = x ? trama_fill_at(where, x->program, x->dtype, TRAMA_SCALAR, 0) : NULL;
-    return trama_select_at(where, trama_greater_at(where, x, zero), a, b);
+    return trama_select_at(where, trama_greater_at(where, x, scalar_like(where, x, 0)), a, b);
 }
 
 static trama_value *share_where_larger(trama_where where, trama_value *x, trama_value *y)

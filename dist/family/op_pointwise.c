@@ -69,10 +69,14 @@ trama_value *trama_select_at(trama_where where, trama_value *condition, trama_va
     return program_append(NULL, where, &trama_op_select, 3, in, NULL);
 }
 
+trama_value *scalar_like(trama_where where, trama_value *x, double number)
+{
+    return x ? trama_fill_at(where, x->program, x->dtype, TRAMA_SCALAR, number) : NULL;
+}
+
 trama_value *trama_masked_fill_at(trama_where where, trama_value *x, trama_value *mask, double number)
 {
-    trama_value *filled = x ? trama_fill_at(where, x->program, x->dtype, TRAMA_SCALAR, number) : NULL;
-    return trama_select_at(where, mask, filled, x);
+    return trama_select_at(where, mask, scalar_like(where, x, number), x);
 }
 
 trama_value *trama_clip_at(trama_where where, trama_value *x, trama_value *low, trama_value *high)
@@ -218,7 +222,7 @@ trama_value *gradient_unbroadcast(trama_value *d, trama_value *operand)
 
 void select_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    trama_value *zero = trama_fill_at(node->where, d_out[0]->program, d_out[0]->dtype, TRAMA_SCALAR, 0);
+    trama_value *zero = scalar_like(node->where, d_out[0], 0);
     if (node_wants(node, 1))
         d_in[1] = gradient_unbroadcast(trama_select_at(node->where, node->in[0], d_out[0], zero), node->in[1]);
     if (node_wants(node, 2))

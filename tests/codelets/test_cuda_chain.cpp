@@ -18,9 +18,7 @@ struct tried_op {
     int results, tensors, scalars;
 };
 #define POINTWISE(form, name, ...) extern "C" cuda_kernel cuda_##name;
-#define POINTWISE_MATH(...)
-#define UNARY_MATH(...)
-#define BINARY_MATH(...)
+#define WITHOUT_MATH
 #include "ops.def"
 #define DECLARE_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) extern "C" cuda_kernel cuda_##name;
 #define UPDATE_ROW(EACH, name, n_results, n_tensors, n_scalars, ELEMENT)                                               \
@@ -30,9 +28,7 @@ UPDATE_OPS(DECLARE_UPDATE) extern "C" cuda_kernel cuda_assign, cuda_assign_if, c
 #define OPERANDS_BINARY 2
 static const tried_op ops[] = {
 #define POINTWISE(form, name, ...) {&trama_op_##name, cuda_##name, 1, OPERANDS_##form, 0},
-#define POINTWISE_MATH(...)
-#define UNARY_MATH(...)
-#define BINARY_MATH(...)
+#define WITHOUT_MATH
 #include "ops.def"
     {&trama_op_assign, cuda_assign, 1, 2, 0}};
 static const tried_op updates[] = {UPDATE_OPS(UPDATE_ROW){&trama_op_accumulate, cuda_accumulate, 1, 2, 2},

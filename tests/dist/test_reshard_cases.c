@@ -88,7 +88,7 @@ START_TEST(one_target_takes_a_large_box_from_several_holders)
 }
 END_TEST
 
-/* Two nodes of two ranks: replicas on both, and whoever lacks the tensor takes it from its own node. */
+/* Two nodes of two ranks have a replica each. A rank without the tensor receives it from its own node. */
 START_TEST(a_target_takes_what_it_lacks_from_the_nearest_holder)
 {
     machine_place places[4];

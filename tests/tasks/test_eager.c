@@ -224,7 +224,7 @@ static void eager_takes_host_arrays(const char *spec)
     trama_mesh_destroy(&mesh);
 }
 
-/* A host array goes where it is used, whoever looked at it before, and wherever it was used before. */
+/* A host array goes to the mesh of its op, although it was read, and used on another mesh, before. */
 static void eager_lends_host_arrays(const char *first, const char *second)
 {
     trama_mesh *a = mesh_of(first), *b = mesh_of(second);

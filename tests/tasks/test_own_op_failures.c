@@ -89,7 +89,7 @@ START_TEST(a_failure_is_logged_once_and_comes_back_from_every_call)
 }
 END_TEST
 
-/* x is split over two processes; the second half is on the last rank of those that have one. */
+/* x is split over two processes. The last rank that has a process holds the second half. */
 static const char *spread(void)
 {
     return n_ranks == 2 ? "2" : "4";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is fed, written and read, in every dtype, shape and layout, whole and by local boxes. */
+/* Values are fed, written and read in every dtype, shape and layout, whole and by local boxes. */
 #include "network.h"
 #include "pieces.h"
 

@@ -164,7 +164,7 @@ static long least_room(void)
     return more;
 }
 
-/* Whatever an intermediate leaves of the address space, also less than a buffer of OpenBLAS. */
+/* An intermediate may leave any part of the address space, also less than a buffer of OpenBLAS. */
 START_TEST(an_intermediate_that_does_not_fit_is_an_error_of_its_run_alone)
 {
     const long least = least_room() + 64;
