@@ -11,19 +11,19 @@
 
 #if TRAMA_HAVE_CUDA
 #define OP(name, ...) void cuda_##name(const trama_call *call, const gpu *g);
+#define HOST(name, ...)
 #define PRODUCT(name, ...)                                                                                             \
     OP(name, )                                                                                                         \
     void cuda_##name##_add(const trama_call *call, kernel_addition how, const gpu *g);                                 \
     bool cuda_##name##_then(const trama_call *call, int n_more, const trama_call *more, const gpu *g);
 #include "ops.def"
-/* schedule has no GPU kernel: its factor may be a function of the user's. */
-void cuda_schedule(const trama_call *call, const gpu *g) __attribute__((weak));
 #define CUDA(name) cuda_##name
 #else
 #define CUDA(name) NULL
 #endif
 
 #define OP(name, ...) {#name, {.cpu = cpu_##name, .cuda = CUDA(name)}},
+#define HOST(name, ...) {#name, {.cpu = cpu_##name}},
 #define PRODUCT(name, ...) {#name, {cpu_##name, CUDA(name), cpu_##name##_add, CUDA(name##_add), CUDA(name##_then)}},
 static const struct {
     const char *name;

@@ -44,6 +44,8 @@
     POINTWISE(UNARY, name, types, NULL, "", 1, formula, NONE, .exact = true)
 #define BINARY_BITS(name, types, domain_x, domain_y, formula)                                                          \
     POINTWISE(BINARY, name, types, NULL, "", 1, formula, NONE, .exact = true)
+#define HOST(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, ...)                             \
+    OP(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, .cpu_only = true, __VA_ARGS__)
 #define PRODUCT(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, ...)                          \
     OP(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, .product = true, __VA_ARGS__)
 #define REDUCTION(name, dtype, partial, infer, flops, domain, gradient, ...)                                           \

@@ -269,7 +269,8 @@ void list_ops(void)
     for (int i = 0; trama_op_number(i); i++) {
         const trama_op *op = trama_op_number(i);
         const char *attributes = what_is_known(op->name).attributes;
-        printf("%-18s %d -> %d%s%s\n", op->name, op->n_in, op->n_out, *attributes ? "  " : "", attributes);
+        printf("%-18s %d -> %d%s%s%s\n", op->name, op->n_in, op->n_out, *attributes ? "  " : "", attributes,
+               op->cpu_only ? "  (CPU only)" : "");
     }
 }
 

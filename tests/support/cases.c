@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of op calls. */
-#include "cases.h"
-#include "trama_ops.h"
+#include "cases_inside.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t sizes[N_VARIANTS][3] = {{5, 7, 11}, {7, 5, 13}, {1, 5, 3}, {2, 1, 4},
-                                             {0, 3, 2},  {3, 0, 5},  {4, 6, 2}, {1, 1, 1}};
+const int64_t sizes[N_VARIANTS][3] = {{5, 7, 11}, {7, 5, 13}, {1, 5, 3}, {2, 1, 4},
+                                      {0, 3, 2},  {3, 0, 5},  {4, 6, 2}, {1, 1, 1}};
 
 /* Away from 0 on both sides. */
 static dense nonzero(trama_shape shape, uint64_t seed)
@@ -64,7 +63,7 @@ int64_t case_classes(const trama_node *node)
 
 /* ---- Operands ---- */
 
-static trama_value *operand(trama_program *p, trama_dtype dtype, trama_shape shape)
+trama_value *operand(trama_program *p, trama_dtype dtype, trama_shape shape)
 {
     char name[16];
     snprintf(name, sizeof name, "x%d", p->values.n);
@@ -78,17 +77,17 @@ static trama_value *state(trama_program *p, trama_dtype dtype, trama_shape shape
     return trama_state(p, name, dtype, shape, NULL);
 }
 
-static trama_shape plane(int variant)
+trama_shape plane(int variant)
 {
     return trama_shape_of(2, sizes[variant]);
 }
 
-static trama_shape block(int variant)
+trama_shape block(int variant)
 {
     return trama_shape_of(3, sizes[variant]);
 }
 
-static trama_value *apply(trama_program *p, const op_case *c, int n, trama_value *const *in, const trama_attributes *a)
+trama_value *apply(trama_program *p, const op_case *c, int n, trama_value *const *in, const trama_attributes *a)
 {
     return trama_apply_at(TRAMA_HERE, p, trama_op_find(c->op), n, in, a);
 }
@@ -196,67 +195,6 @@ static trama_value *expansion(trama_program *p, const op_case *c, int variant)
     return apply(p, c, 2, in, &(trama_attributes){.integer = {c->integer[0], c->integer[1], c->integer[2]}});
 }
 
-/* integer: the dim, operands. */
-static trama_value *normalised(trama_program *p, const op_case *c, int variant)
-{
-    trama_value *in[2];
-    for (int i = 0; i < c->integer[1]; i++)
-        in[i] = operand(p, TRAMA_F64, block(variant));
-    return apply(p, c, (int)c->integer[1], in, &(trama_attributes){.integer = {[SOFTMAX_AXIS] = c->integer[0]}});
-}
-
-static trama_value *loss(trama_program *p, const op_case *c, int variant)
-{
-    trama_shape z = plane(variant);
-    z.dim[1] = z.dim[1] ? z.dim[1] : 1; /* without a class there is no label */
-    trama_value *in[3] = {operand(p, TRAMA_F64, z), operand(p, TRAMA_I64, TRAMA_SHAPE(z.dim[0]))};
-    in[2] = c->integer[0] == 3 ? operand(p, TRAMA_F64, TRAMA_SCALAR) : NULL;
-    return apply(p, c, (int)c->integer[0], in, NULL);
-}
-
-/* integer: the permutation. */
-static trama_value *transposed(trama_program *p, const op_case *c, int variant)
-{
-    trama_value *x = operand(p, TRAMA_F64, block(variant));
-    return trama_transpose(x, ((int[]){(int)c->integer[0], (int)c->integer[1], (int)c->integer[2]}));
-}
-
-/* integer: 0 joins the first dims, 1 joins the last, 2 adds dims of 1, 3 cuts dim 0 into 2 (6) x a, 4 mixes dims. */
-static trama_value *reshaped(trama_program *p, const op_case *c, int variant)
-{
-    const int64_t *n = sizes[variant];
-    switch (c->integer[0]) {
-    case 0:
-        return trama_reshape(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(n[0] * n[1], n[2]));
-    case 1:
-        return trama_reshape(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(n[0], n[1] * n[2]));
-    case 2:
-        return trama_reshape(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(1, n[0], 1, n[1], n[2], 1));
-    case 3:
-        return trama_reshape(operand(p, TRAMA_F64, TRAMA_SHAPE(6 * n[0], n[1])), TRAMA_SHAPE(6, n[0], n[1]));
-    default:
-        return trama_reshape(operand(p, TRAMA_F64, TRAMA_SHAPE(4, 6, n[0])), TRAMA_SHAPE(6, 4, n[0]));
-    }
-}
-
-/* integer: 0 a slice of the first dim, 1 padding of the last, 2 a shift, 3 all dims at once. */
-static trama_value *windowed(trama_program *p, const op_case *c, int variant)
-{
-    trama_shape shape = block(variant);
-    trama_value *x = operand(p, TRAMA_F64, shape);
-    int64_t n = shape.dim[0];
-    switch (c->integer[0]) {
-    case 0:
-        return trama_slice(x, 0, n > 1, n > 2 ? n - 2 : n - (n > 1));
-    case 1:
-        return trama_pad(x, 2, 1, 2);
-    case 2:
-        return trama_shift(x, 0, -1);
-    default:
-        return trama_window(x, ((int64_t[]){-1, 1, 2}), TRAMA_SHAPE(n + 3, shape.dim[1], 4));
-    }
-}
-
 static trama_value *source(trama_program *p, const op_case *c, int variant)
 {
     if (c->integer[0] == 2)
@@ -303,10 +241,10 @@ static trama_value *update(trama_program *p, const op_case *c, int variant)
     return apply(p, c, n, in, &(trama_attributes){.integer = {c->integer[3]}, .real = {0.1, 0.9, 0.99, 1e-3}});
 }
 
+/* clang-format off */
 #define GRADIENT(op, y) {#op, #op, {REAL, y}, binary, {0, 0}, 0}
 
 const op_case op_cases[] = {
-    /* clang-format off */
 #define UNARY(name, types, partial, flops, domain, ...) {#name, #name, {domain}, unary, {0}, 0},
 #define BINARY(name, types, partial, flops, x, y, ...) BROADCAST(name, x, y)
 #define COMPARISON(name, flops, x, y, ...) BROADCAST(name, x, y)
@@ -323,7 +261,6 @@ const op_case op_cases[] = {
     {#name " of dim 1", #name, {domain}, reduction, {2, 0}, 0},                                                        \
     {#name " of dims 0 and 2, kept", #name, {domain}, reduction, {5, 1}, 0},
 #include "ops.def"
-    /* clang-format on */
     {"matmul", "matmul", {REAL, REAL}, product, {0, 0, 0, 0}, 0},
     {"matmul x'", "matmul", {REAL, REAL}, product, {1, 0, 0, 0}, 0},
     {"matmul y'", "matmul", {REAL, REAL}, product, {0, 1, 0, 0}, 0},
@@ -384,22 +321,6 @@ const op_case op_cases[] = {
     {"expand to all", "expand", {REAL, REAL}, expansion, {7, 0, 0}, 0},
     {"expand to dim 1", "expand", {REAL, REAL}, expansion, {2, 0, 0}, 0},
     {"expand to dims 0 and 2, kept, average", "expand", {REAL, REAL}, expansion, {5, 1, 1}, 0},
-    {"softmax of dim 0", "softmax", {REAL}, normalised, {0, 1}, 0},
-    {"softmax of dim 2", "softmax", {REAL}, normalised, {2, 1}, 0},
-    {"softmax_grad of dim 1", "softmax_grad", {REAL, POSITIVE}, normalised, {1, 2}, 0},
-    {"cross_entropy", "cross_entropy", {REAL, LABEL}, loss, {2}, 0},
-    {"cross_entropy_grad", "cross_entropy_grad", {REAL, LABEL, REAL}, loss, {3}, 0},
-    {"transpose 2 0 1", "transpose", {REAL}, transposed, {2, 0, 1}, 0},
-    {"transpose 1 0 2", "transpose", {REAL}, transposed, {1, 0, 2}, 0},
-    {"window: slice", "window", {REAL}, windowed, {0}, 0},
-    {"window: pad", "window", {REAL}, windowed, {1}, 0},
-    {"window: shift", "window", {REAL}, windowed, {2}, 0},
-    {"window in all dims", "window", {REAL}, windowed, {3}, 0},
-    {"reshape joins the first dims", "reshape", {REAL}, reshaped, {0}, 0},
-    {"reshape joins the last dims", "reshape", {REAL}, reshaped, {1}, 0},
-    {"reshape adds dims of 1", "reshape", {REAL}, reshaped, {2}, 0},
-    {"reshape cuts a dim", "reshape", {REAL}, reshaped, {3}, 0},
-    {"reshape mixes dims", "reshape", {REAL}, reshaped, {4}, 0},
     {"fill", "fill", {REAL}, source, {0}, 0},
     {"arange", "arange", {REAL}, source, {2}, 0},
     {"uniform", "uniform", {REAL}, source, {1}, 0},
@@ -416,5 +337,10 @@ const op_case op_cases[] = {
     {"adam", "adam", {REAL, REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 3, 3}, 0},
     {"adam, decoupled", "adam", {REAL, REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 3, 3, 1}, 0},
     {"lamb", "lamb", {REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 2, 2}, 0},
+#define CASE(...) {__VA_ARGS__},
+#define TRIED(...)
+#include "network_cases.def"
+#include "shape_cases.def"
 };
+/* clang-format on */
 const int n_op_cases = (int)(sizeof op_cases / sizeof *op_cases);

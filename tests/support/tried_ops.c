@@ -102,22 +102,6 @@ const tried_op tried_ops[] = {
     {"argmax", "1x2", "r", INTEGERS(1, 0)},
     {"expand", "5,7x5", "rr", INTEGERS(1, 0, 0)},
     {"expand", "7x1x3,7x5x3", "rr", INTEGERS(2, 1, 1)},
-    {"softmax", "7x5", "r", INTEGERS(1)},
-    {"softmax", "3x7x5", "r", INTEGERS(1)},
-    {"softmax_grad", "7x5,7x5", "rr", INTEGERS(0)},
-    {"cross_entropy", "7x3,7", "rl", NONE},
-    {"cross_entropy", "2x3,2", "rl", NONE},
-    {"cross_entropy_grad", "7x3,7,", "rlr", NONE},
-    {"transpose", "7x5x3", "r", INTEGERS(3, 2, 0, 1)},
-    {"reshape", "7x5", "r", INTEGERS(1, 35)},
-    {"reshape", "6x4", "r", INTEGERS(3, 2, 3, 4)},
-    {"reshape", "6x5x4", "r", INTEGERS(2, 6, 20)},
-    {"reshape", "1x6", "r", INTEGERS(2, 6, 1)},
-    {"reshape", "6x10", "r", INTEGERS(2, 4, 15)},
-    {"window", "7x5", "r", WINDOW(5, 5, 1, 0)},
-    {"window", "7x5", "r", WINDOW(7, 8, -2, -3)},
-    {"window", "7x5", "r", WINDOW(7, 4, 3, -2)},
-    {"window", "7x5", "r", WINDOW(2, 2, 9, 0)},
     {"reshard", "7x5", "r", NONE},
     {"fill", "", "", {SOURCE(7, 5), .real = {1.5}}},
     {"arange", "", "", {SOURCE(7, 5), .real = {-1, 0.5}}},
@@ -136,6 +120,10 @@ const tried_op tried_ops[] = {
     {"adam", "7x5,7x5,7x5,7x5,,,", "rrprrcc", REALS(0.01, 0.9, 0.999, 1e-8)},
     {"adam", "7x5,7x5,7x5,7x5,,,", "rrprrcc", {.integer = {1}, .real = {0.01, 0.9, 0.999, 1e-8}}},
     {"lamb", "7x5,7x5,7x5,7x5,,", "rprrcc", REALS(0.01, 0.9, 0.999, 1e-8)},
+#define TRIED(...) {__VA_ARGS__},
+#define CASE(...)
+#include "network_cases.def"
+#include "shape_cases.def"
 };
 const int n_tried_ops = sizeof tried_ops / sizeof *tried_ops;
 
