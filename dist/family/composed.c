@@ -168,8 +168,7 @@ static const trama_mesh *mesh_of(const trama_value *v)
     return v->mesh || !session || !v->computed ? v->mesh : session->mesh_of(session, v);
 }
 
-/* The pattern on the mesh of x, replicated. In a compiled program it has no mesh yet, and completion finds one. */
-static trama_value *pattern_for(trama_where where, trama_value *pattern, trama_value *x)
+trama_value *pattern_for(trama_where where, trama_value *pattern, trama_value *x)
 {
     const trama_mesh *mesh = pattern ? mesh_of(x) : NULL, *its = pattern ? mesh_of(pattern) : NULL;
     if (!mesh || !its || trama_mesh_equal(its, mesh))

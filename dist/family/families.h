@@ -16,6 +16,12 @@ dtype_function comparison_dtype, select_dtype, cast_dtype, argmax_dtype, expand_
     draw_dtype, affine_dtype, f64_dtype, tensors_dtype, update_dtype, schedule_dtype;
 gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradient, softmax_gradient, cross_entropy_gradient,
     transpose_gradient, reshape_gradient, window_gradient, reshard_gradient;
+/* dist/array */
+infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
+    scatter_along_infer, concat_infer, stride_infer, flip_infer;
+dtype_function index_dtype, scatter_dtype;
+gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, gather_along_grad_gradient,
+    scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"
@@ -27,6 +33,10 @@ trama_value *gradient_of_extremum(const trama_node *node, trama_value *g);
 
 /* A scalar of the element type of x, on whose program it is; NULL for NULL. */
 trama_value *scalar_like(trama_where where, trama_value *x, double number);
+
+/* The pattern, computed of sources alone, on the mesh of x, replicated. In a compiled program it has no mesh yet, and
+ * completion finds one. */
+trama_value *pattern_for(trama_where where, trama_value *pattern, trama_value *x);
 
 /* Append an op of one or two operands without attributes. */
 trama_value *apply1(trama_where where, const trama_op *op, trama_value *x);

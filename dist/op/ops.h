@@ -31,6 +31,10 @@ enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE }; /* reductions, argmax, ex
 enum { SOFTMAX_AXIS };
 enum { SHAPE_NDIM, SHAPE_DIM }; /* transpose, reshape: DIM is the first of ndim slots */
 enum { WINDOW_DIM, WINDOW_OFFSET = WINDOW_DIM + TRAMA_MAX_NDIM };
+enum { INDEX_AXIS, SCATTER_HOW };              /* gather, scatter and their like */
+enum { CONCAT_AXIS };
+enum { STRIDE_STEP };                          /* the first of a slot for each dim */
+enum { FLIP_AXES };                            /* a bit mask of dims */
 enum { CAST_DTYPE };
 enum { SOURCE_DTYPE, SOURCE_NDIM, SOURCE_DIM, SOURCE_SEED = SOURCE_DIM + TRAMA_MAX_NDIM, SOURCE_STREAM, SOURCE_STEP };
 enum { SOURCE_VALUE = 0, SOURCE_LOW = 0, SOURCE_HIGH, ARANGE_START = 0, ARANGE_STEP }; /* real */

@@ -55,6 +55,15 @@ typedef enum trama_epilogue {
     TRAMA_EPILOGUE_RELU  /* max(operand 0, 0) */
 } trama_epilogue;
 
+/* How a scatter joins an element of x and the elements with its index, in the order of the indices. */
+typedef enum trama_scatter_how {
+    TRAMA_SCATTER_SET,      /* the last of them */
+    TRAMA_SCATTER_ADD,      /* their sum */
+    TRAMA_SCATTER_MULTIPLY, /* their product */
+    TRAMA_SCATTER_MAX,      /* the largest; NaN if one is */
+    TRAMA_SCATTER_MIN       /* the smallest; NaN if one is */
+} trama_scatter_how;
+
 struct trama_rule;
 struct trama_node;
 struct trama_value;

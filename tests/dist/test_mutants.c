@@ -261,6 +261,21 @@ static const struct {
     {"softmax_grad of dim 1: gives tensor a factor 0.1", "a dim that is whole is never split, whatever its factor"},
     {"softmax_grad of dim 1: gives tensor a factor 1.1", "a dim that is whole is never split, whatever its factor"},
     {"softmax_grad of dim 1: gives tensor a factor 2.1", "a dim that is whole is never split, whatever its factor"},
+    {"flip of dim 1: gives tensor a factor 0.1", "a dim that is whole is never split, whatever its factor"},
+    {"flip of dim 1: gives tensor a factor 1.1", "a dim that is whole is never split, whatever its factor"},
+    {"flip of dims 0 and 2: gives tensor a factor", "a dim that is whole is never split, whatever its factor"},
+    {"scatter that sets in dim 1: gives tensor a factor 1.0", "a dim that is whole is never split, whatever its factor"},
+    {"scatter that sets in dim 1: gives tensor a factor 2.1", "a dim that is whole is never split, whatever its factor"},
+    {"scatter that multiplies in dim 0: gives tensor a factor 1.", "a dim that is whole is never split"},
+    {"scatter that multiplies in dim 0: gives tensor a factor 2.0", "a dim that is whole is never split"},
+    {"scatter that multiplies in dim 0: gives tensor a factor 2.1", "a dim that is whole is never split"},
+    {"scatter_along that sets in dim 1: gives tensor a factor 1.1", "a dim that is whole is never split"},
+    {"scatter_along that sets in dim 1: gives tensor a factor 2.1", "a dim that is whole is never split"},
+    {"scatter_along, max in dim 0: gives tensor a factor 1.0", "a dim that is whole is never split"},
+    {"scatter_along, max in dim 0: gives tensor a factor 2.0", "a dim that is whole is never split"},
+    {"gather_grad of dim 0: gives tensor a factor 2.0", "of that operand the shape alone is read"},
+    {"gather_grad of dim 1 by a matrix: gives tensor a factor 2.1", "of that operand the shape alone is read"},
+    {"gather_along_grad of dim 1: gives tensor a factor 2.1", "of that operand the shape alone is read"},
     {"cross_entropy: gives tensor a factor 0.1", "a dim that is whole is never split, whatever its factor"},
     {"cross_entropy_grad: gives tensor a factor 0.1", "a dim that is whole is never split, whatever its factor"},
     {"cross_entropy_grad: gives tensor a factor 3.1", "a dim that is whole is never split, whatever its factor"},
@@ -326,7 +341,7 @@ START_TEST(every_mutant_of_a_rule_is_killed)
     for (int i = 0; i < n_op_cases; i++)
         made += try_case(&op_cases[i], &survivors);
     ck_assert_int_gt(made, 1000);
-    ck_assert_msg(!survivors.n, "of %d mutants these survive:\n%.3000s", made, survivors.at);
+    ck_assert_msg(!survivors.n, "of %d mutants these survive:\n%.4000s", made, survivors.at);
     free(survivors.at);
 }
 END_TEST

@@ -217,6 +217,12 @@ static const struct {
     {"expand to all: P(", "the split that the shape operand brings is worth more"},
     {"expand to dim 1: ", "the split that the shape operand brings is worth more"},
     {"expand to dims 0 and 2, kept, average: ", "the split that the shape operand brings is worth more"},
+    {"concat of ", "averages and extrema beside splits or of several operands are not worth a rule"},
+    {"scatter that sets in dim 1: P(m", "P(max) of both is not worth a rule"},
+    {"scatter_along that sets in dim 1: P(m", "P(max) of both is not worth a rule"},
+    {"scatter_along, max in dim 0: P(max) R P(max)", "P(max) of both is not worth a rule"},
+    {"gather_grad", "the split that the shape operand brings is worth more"},
+    {"gather_along_grad", "the split that the shape operand brings is worth more"},
     {"assign: P(", "state is never partial"},
     {"increment: P(", "state is never partial"},
     {"accumulate: R R R P(avg)", "the weight is everybody's"},
@@ -273,7 +279,7 @@ START_TEST(no_right_placement_is_refused_without_a_reason)
         }
         ARRAY_FREE(&found.at);
     }
-    ck_assert_msg(missing.n == 0, "placements that are right but refused:\n%.3000s", missing.at);
+    ck_assert_msg(missing.n == 0, "placements that are right but refused:\n%.4000s", missing.at);
     free(missing.at);
 }
 END_TEST

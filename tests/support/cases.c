@@ -40,6 +40,8 @@ dense dense_of_domain(trama_shape shape, domain d, int64_t classes, uint64_t see
         return dense_random(shape, seed, -3, 3, true);
     case LABEL:
         return dense_random(shape, seed, 0, (double)(classes ? classes - 1 : 0), true);
+    case INDEX:
+        return dense_random(shape, seed, -3, 3, true);
     case FLAG:
         return dense_random(shape, seed, 0, 1, true);
     case WIDE:
@@ -339,6 +341,7 @@ const op_case op_cases[] = {
     {"lamb", "lamb", {REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 2, 2}, 0},
 #define CASE(...) {__VA_ARGS__},
 #define TRIED(...)
+#include "index_cases.def"
 #include "network_cases.def"
 #include "shape_cases.def"
 };

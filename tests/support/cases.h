@@ -5,8 +5,8 @@
 
 #include "dense.h"
 
-/* Domains of an operand's elements. SPECIAL: some are NaN or infinite. */
-typedef enum { REAL, POSITIVE, NONZERO, UNIT, INTEGER, LABEL, STEP, FLAG, ABOVE_1, WIDE, SPECIAL } domain;
+/* Domains of an operand's elements. INDEX: into a dim of at least 4 elements, from either end. SPECIAL: some are NaN or infinite. */
+typedef enum { REAL, POSITIVE, NONZERO, UNIT, INTEGER, INDEX, LABEL, STEP, FLAG, ABOVE_1, WIDE, SPECIAL } domain;
 
 typedef struct op_case op_case;
 struct op_case {

@@ -5,10 +5,13 @@
 
 #include "cases.h"
 #include "ops.h"
+#include "trama_array.h"
 #include "trama_ops.h"
 
 typedef trama_value *case_builder(trama_program *p, const op_case *c, int variant);
 
+case_builder gathered, gathered_along, gathered_grad, scattered, scattered_along, joined, strided,
+    flipped;                                  /* cases_index.c */
 case_builder normalised, loss;               /* cases_network.c */
 case_builder transposed, reshaped, windowed; /* cases_shape.c */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cases, and how to build them. */
 #include "tried_ops.h"
+#include "trama_array.h"
 #include "trama_ops.h"
 
 #include <check.h>
@@ -122,6 +123,7 @@ const tried_op tried_ops[] = {
     {"lamb", "7x5,7x5,7x5,7x5,,", "rprrcc", REALS(0.01, 0.9, 0.999, 1e-8)},
 #define TRIED(...) {__VA_ARGS__},
 #define CASE(...)
+#include "index_cases.def"
 #include "network_cases.def"
 #include "shape_cases.def"
 };

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements by index, joins, and other arrangements of the elements of tensors. trama_program.h tells errors; dims are
+ * negative from the end, shapes are global. An index is i32 or i64; other integers are cast. Indices count from the end
+ * where they are negative. One that is not there reads NaN, 0 of integers, and writes nothing. */
+#ifndef TRAMA_ARRAY_H
+#define TRAMA_ARRAY_H
+
+#include "trama_op.h"
+#include "trama_program.h"
+
+TRAMA_API_BEGIN
+
+/* ---- Elements by index ---- */
+
+/* Parts of x along dim, in the order of an index of any dims: x [5, 7], index [2, 3], dim 0 -> [2, 3, 7], where element
+ * (i, j, k) is x[index[i, j], k]. Where dim is split, each process reads the indices that it has, and the result is a
+ * sum of terms: x is not gathered. The gradient of x adds up the gradients of one index, in the order of the indices.
+ */
+#define trama_gather(x, index, dim) trama_gather_at(TRAMA_HERE, x, index, dim)
+trama_value *trama_gather_at(trama_where where, trama_value *x, trama_value *index, int dim);
+/* Rows of a table [n, width] for tokens [...] -> [..., width]. */
+#define trama_embedding(table, tokens) trama_embedding_at(TRAMA_HERE, table, tokens)
+trama_value *trama_embedding_at(trama_where where, trama_value *table, trama_value *tokens);
+/* Element by element: x [5, 7], index [5, 3], dim 1 -> [5, 3], where element (i, j) is x[i, index[i, j]]. All dims but
+ * dim are those of x. */
+#define trama_gather_along(x, index, dim) trama_gather_along_at(TRAMA_HERE, x, index, dim)
+trama_value *trama_gather_along_at(trama_where where, trama_value *x, trama_value *index, int dim);
+/* Tuples of indices: the last dim of the index [..., k] stands for k dims of x behind its first `batch` dims, which
+ * both have. x [4, 5, 7], index [3, 2], batch 0 -> [3, 7], where row i is x[index[i, 0], index[i, 1]]. */
+#define trama_gather_nd(x, index, batch) trama_gather_nd_at(TRAMA_HERE, x, index, batch)
+trama_value *trama_gather_nd_at(trama_where where, trama_value *x, trama_value *index, int batch);
+
+/* x with elements of u put in, and joined as `how` says (trama_op.h), where a gather of the same index would read: x
+ * [5, 7], index [3], u [3, 7], dim 0 -> [5, 7]. u has the shape of that gather. Set and add have gradients; of a set, u
+ * gets those of all its elements, whether or not another of the same index came later. */
+#define trama_scatter(x, index, u, dim, how) trama_scatter_at(TRAMA_HERE, x, index, u, dim, how)
+trama_value *trama_scatter_at(trama_where where, trama_value *x, trama_value *index, trama_value *u, int dim,
+                              trama_scatter_how how);
+#define trama_scatter_along(x, index, u, dim, how) trama_scatter_along_at(TRAMA_HERE, x, index, u, dim, how)
+trama_value *trama_scatter_along_at(trama_where where, trama_value *x, trama_value *index, trama_value *u, int dim,
+                                    trama_scatter_how how);
+#define trama_scatter_nd(x, index, u, how) trama_scatter_nd_at(TRAMA_HERE, x, index, u, how)
+trama_value *trama_scatter_nd_at(trama_where where, trama_value *x, trama_value *index, trama_value *u,
+                                 trama_scatter_how how);
+
+/* ---- Joins and parts ---- */
+
+/* n values, one behind the other along dim; other extents are equal: [2, 3], [4, 3], dim 0 -> [6, 3]. Each process
+ * reads of them no more than its part of the result needs. */
+#define trama_concat(dim, n, x) trama_concat_at(TRAMA_HERE, dim, n, x)
+trama_value *trama_concat_at(trama_where where, int dim, int n, trama_value *const *x);
+/* n values of one shape along a new dim: two of [3] at dim 0 -> [2, 3]. */
+#define trama_stack(dim, n, x) trama_stack_at(TRAMA_HERE, dim, n, x)
+trama_value *trama_stack_at(trama_where where, int dim, int n, trama_value *const *x);
+/* Part i, from 0 on, of the parts of x along dim; the last ones may be smaller: 7 in 3 parts gives 3, 3 and 1.
+ * trama_slice takes parts of any extent. */
+#define trama_part(x, dim, parts, i) trama_part_at(TRAMA_HERE, x, dim, parts, i)
+trama_value *trama_part_at(trama_where where, trama_value *x, int dim, int parts, int i);
+/* `extent` elements of x: from, from + step, ...; the step may be negative, as in 9, 7, 5. */
+#define trama_slice_by(x, dim, from, extent, step) trama_slice_by_at(TRAMA_HERE, x, dim, from, extent, step)
+trama_value *trama_slice_by_at(trama_where where, trama_value *x, int dim, int64_t from, int64_t extent, int64_t step);
+/* The diagonals of the matrices of the last two dims: 0 the main one, 1 the one above it. [4, 3, 5], 1 -> [4, 3] */
+#define trama_diagonal(x, offset) trama_diagonal_at(TRAMA_HERE, x, offset)
+trama_value *trama_diagonal_at(trama_where where, trama_value *x, int64_t offset);
+
+/* ---- Order and repetition ---- */
+
+/* x in reverse order along dims [n]. */
+#define trama_flip(x, /* n, dims */...) trama_flip_at(TRAMA_HERE, x, __VA_ARGS__)
+trama_value *trama_flip_at(trama_where where, trama_value *x, int n, const int *dims);
+/* Element i goes to i + by; those beyond the end come in at the other end. */
+#define trama_roll(x, dim, by) trama_roll_at(TRAMA_HERE, x, dim, by)
+trama_value *trama_roll_at(trama_where where, trama_value *x, int dim, int64_t by);
+/* x in a shape that it broadcasts to: [3, 1] -> [2, 3, 5]. All extents are known. */
+#define trama_broadcast_to(x, shape) trama_broadcast_to_at(TRAMA_HERE, x, shape)
+trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shape shape);
+#define trama_repeat(x, dim, times) trama_repeat_at(TRAMA_HERE, x, dim, times) /* a b -> a b a b */
+trama_value *trama_repeat_at(trama_where where, trama_value *x, int dim, int64_t times);
+#define trama_repeat_each(x, dim, times) trama_repeat_each_at(TRAMA_HERE, x, dim, times) /* a b -> a a b b */
+trama_value *trama_repeat_each_at(trama_where where, trama_value *x, int dim, int64_t times);
+
+/* The elements of a pad. */
+typedef enum trama_pad_mode {
+    TRAMA_PAD_CONSTANT, /* the value */
+    TRAMA_PAD_EDGE,     /* a b c -> a a | a b c | c c */
+    TRAMA_PAD_REFLECT,  /* a b c -> c b | a b c | b a, and on to and fro */
+    TRAMA_PAD_WRAP      /* a b c -> b c | a b c | a b, and round again */
+} trama_pad_mode;
+/* x with elements before and after it along dim. The value is for TRAMA_PAD_CONSTANT; trama_pad adds zeros. */
+#define trama_pad_with(x, dim, before, after, mode, value)                                                             \
+    trama_pad_with_at(TRAMA_HERE, x, dim, before, after, mode, value)
+trama_value *trama_pad_with_at(trama_where where, trama_value *x, int dim, int64_t before, int64_t after,
+                               trama_pad_mode mode, double value);
+
+/* Blocks of images: x [batch, c, h, w] -> [batch, c block^2, h / block, w / block], and back. Channel (i block + j) c +
+ * k has the elements at row i and column j of the blocks of channel k. */
+#define trama_space_to_depth(x, block) trama_space_to_depth_at(TRAMA_HERE, x, block)
+trama_value *trama_space_to_depth_at(trama_where where, trama_value *x, int64_t block);
+#define trama_depth_to_space(x, block) trama_depth_to_space_at(TRAMA_HERE, x, block)
+trama_value *trama_depth_to_space_at(trama_where where, trama_value *x, int64_t block);
+
+TRAMA_API_END
+#endif
