@@ -2,7 +2,8 @@
 /* Ops of ONNX that cut, join and rearrange tensors. */
 #include <math.h>
 
-#include "onnx_windows.h"
+#include "onnx_ops.h"
+#include "trama_array.h"
 
 /* ---- Windows ---- */
 
@@ -13,28 +14,17 @@ static trama_value *cut(onnx_node *n, trama_value *x, int dim, int64_t from, int
     return whole ? x : trama_slice_at(n->where, x, dim, from, extent);
 }
 
-/* x [.., before + x + after, ..] with zeros around */
 ONNX_BUILD(build_concat)
 {
-    int64_t total = 0, from = 0;
+    trama_value **x = trama_alloc((size_t)node_inputs(n) * sizeof *x);
     int dim = -1;
-    for (int i = 0; i < node_inputs(n); i++) {
-        trama_shape shape = node_shape(n, i);
-        dim = node_dim(n, attribute_int(n, "axis", 1), shape.ndim);
-        if (dim < 0)
-            return;
-        if (shape.dim[dim] == TRAMA_ANY && node_inputs(n) > 1)
-            node_fail(n, TRAMA_E_UNSUPPORTED, "operand %d has an extent in dim %d that is only known when fed", i, dim);
-        total += shape.dim[dim];
-    }
-    if (node_inputs(n) == 1)
-        out[0] = node_in(n, 0);
-    for (int i = 0; i < node_inputs(n) && node_inputs(n) > 1; i++) {
-        int64_t extent = node_shape(n, i).dim[dim];
-        trama_value *padded = trama_pad_at(n->where, node_in(n, i), dim, from, total - from - extent);
-        out[0] = i ? trama_add_at(n->where, out[0], padded) : padded;
-        from += extent;
-    }
+    for (int i = 0; i < node_inputs(n); i++)
+        x[i] = node_in(n, i);
+    if (node_inputs(n) && x[0])
+        dim = node_dim(n, attribute_int(n, "axis", 1), x[0]->shape.ndim);
+    if (dim >= 0)
+        out[0] = trama_concat_at(n->where, dim, node_inputs(n), x);
+    free(x);
 }
 
 /* The extents of the parts: given, or equal but for a smaller last one. */
@@ -78,64 +68,64 @@ ONNX_BUILD(build_slice)
         return;
     out[0] = x;
     for (int d = 0; d < x->shape.ndim; d++)
-        if (ranges[d].step < 1)
-            out[0] = build_steps(n, out[0], d, &ranges[d]);
-        else if (ranges[d].step > 1)
-            out[0] = window_along(n, out[0], d, ranges[d].from, ranges[d].extent, ranges[d].step);
-        else
+        if (ranges[d].step == 1)
             out[0] = cut(n, out[0], d, ranges[d].from, ranges[d].extent);
+        else
+            out[0] = trama_slice_by_at(n->where, out[0], d, ranges[d].from, ranges[d].extent, ranges[d].step);
 }
 
 /* ---- Pad ---- */
 
-/* The zeros around x become `value`: ones are padded by the same window, and show where x is. */
-static trama_value *fill_around(onnx_node *n, trama_value *x, trama_value *padded, const int64_t *offset, double value)
-{
-    if (value == 0 || !x || !padded)
-        return padded;
-    if (!isfinite(value) || trama_shape_count(x->shape) < 0)
-        return node_fail(n, TRAMA_E_UNSUPPORTED, "a value that is not finite, or extents that are only known when fed");
-    trama_value *ones = trama_fill_at(n->where, n->graph->program, x->dtype, x->shape, 1);
-    trama_value *there = trama_window_at(n->where, ones, offset, padded->shape);
-    return trama_add_at(n->where, padded, trama_affine_at(n->where, there, -value, value));
-}
-
-/* Adds the pads of the dims that operand 3 names, or of all dims, to offset and shape. */
-static bool pad_window(onnx_node *n, trama_shape in, int64_t *offset, trama_shape *shape)
+/* The pads of each dim: of those that operand 3 names, or of all. */
+static bool pads_of(onnx_node *n, trama_shape in, int64_t *before, int64_t *after)
 {
     onnx_ints pads = node_list(n, attribute_has(n, "paddings") ? "paddings" : "pads", 1),
               axes = node_ints(n, 3, "axes");
     int count = axes.given ? axes.n : in.ndim;
     if (pads.n != 2 * count)
         return node_fail(n, TRAMA_E_SHAPE, "%d pads for %d dims", pads.n, count);
-    *shape = in;
     for (int i = 0; i < count; i++) {
         int d = axes.given ? node_dim(n, axes.at[i], in.ndim) : i;
-        int64_t before = pads.at[i], after = pads.at[i + count], extent = d < 0 ? 0 : in.dim[d];
-        bool fits = before > -MOST_BYTES && before < MOST_BYTES && after > -MOST_BYTES && after < MOST_BYTES;
-        if (d < 0 || !fits || (extent == TRAMA_ANY && (before || after)))
-            return node_fail(n, TRAMA_E_UNSUPPORTED, "pads %lld and %lld of dim %d", (long long)before,
-                             (long long)after, d);
-        offset[d] = -before;
-        shape->dim[d] = extent == TRAMA_ANY ? extent : max_i64(extent + before + after, 0);
+        int64_t first = pads.at[i], last = pads.at[i + count], extent = d < 0 ? 0 : in.dim[d];
+        bool fits = first > -MOST_BYTES && first < MOST_BYTES && last > -MOST_BYTES && last < MOST_BYTES;
+        if (d < 0 || !fits || (extent == TRAMA_ANY && (first || last)))
+            return node_fail(n, TRAMA_E_UNSUPPORTED, "pads %lld and %lld of dim %d", (long long)first, (long long)last,
+                             d);
+        before[d] = first;
+        after[d] = last;
     }
     return true;
 }
 
+/* x with pads at both ends of one dim; negative ones take elements away. */
+static trama_value *pad_dim(onnx_node *n, trama_value *x, int d, int64_t before, int64_t after, trama_pad_mode mode,
+                            double value)
+{
+    const int64_t extent = x->shape.dim[d], more_before = max_i64(before, 0), more_after = max_i64(after, 0);
+    if (more_before || more_after)
+        x = trama_pad_with_at(n->where, x, d, more_before, more_after, mode, value);
+    const int64_t kept = max_i64(extent + before + after, 0);
+    return x && (before < 0 || after < 0) ? cut(n, x, d, max_i64(-before, 0), kept) : x;
+}
+
 ONNX_BUILD(build_pad)
 {
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"}; /* as trama_pad_mode */
     trama_value *x = node_in(n, 0);
-    int64_t offset[TRAMA_MAX_NDIM] = {0};
-    trama_shape shape;
+    int64_t before[TRAMA_MAX_NDIM] = {0}, after[TRAMA_MAX_NDIM] = {0};
+    int mode = 0;
     double value;
     if (!node_number(n, 2, attribute_real(n, "value", 0), &value))
         node_fail(n, TRAMA_E_UNSUPPORTED, "the value must be a constant number");
-    if (!x || !pad_window(n, x->shape, offset, &shape))
+    while (mode < 4 && !attribute_is(n, "mode", "constant", modes[mode]))
+        mode++;
+    if (mode == 4)
+        node_fail(n, TRAMA_E_UNSUPPORTED, "'mode' is none of constant, edge, reflect and wrap");
+    if (!x || mode == 4 || !pads_of(n, x->shape, before, after))
         return;
-    if (!attribute_is(n, "mode", "constant", "constant"))
-        out[0] = build_repeating_pad(n, x, offset, shape);
-    else
-        out[0] = fill_around(n, x, trama_window_at(n->where, x, offset, shape), offset, value);
+    for (int d = 0; x && d < x->shape.ndim; d++)
+        x = pad_dim(n, x, d, before[d], after[d], (trama_pad_mode)mode, value);
+    out[0] = x;
 }
 
 /* ---- One-hot ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops of ONNX that give a tensor another shape, or repeat it; and constants that builders need. */
 #include "onnx_ops.h"
+#include "trama_array.h"
 
 #include <string.h>
 
@@ -66,6 +67,8 @@ trama_value *build_broadcast(onnx_node *n, trama_value *x, trama_shape shape)
     trama_shape ones = together(x->shape, shape);
     if (trama_shape_equal(ones, x->shape))
         return x;
+    if (trama_shape_count(ones) >= 0)
+        return trama_broadcast_to_at(n->where, x, ones);
     for (int d = 1; d <= x->shape.ndim; d++)
         if (x->shape.dim[x->shape.ndim - d] != 1)
             ones.dim[ones.ndim - d] = 1;
@@ -322,31 +325,16 @@ ONNX_BUILD(build_expand)
         out[0] = build_broadcast(n, x, shape);
 }
 
-/* [a, b] by [1, r]: to [a, 1, b], repeated to [a, r, b], to [a, r b] */
 ONNX_BUILD(build_tile)
 {
     trama_value *x = node_in(n, 0);
     onnx_ints repeats = node_ints(n, 1, "repeats");
-    trama_shape apart = {0}, repeated = {0}, whole = x ? x->shape : TRAMA_SCALAR;
-    if (!x || n->graph->program->status)
-        return;
-    if (repeats.n != whole.ndim)
-        node_fail(n, TRAMA_E_SHAPE, "%d repetitions of %d dims", repeats.n, whole.ndim);
-    for (int d = 0; d < whole.ndim && d < repeats.n; d++) {
-        if (apart.ndim + 2 > TRAMA_MAX_NDIM || repeats.at[d] < 0 || (repeats.at[d] != 1 && whole.dim[d] == TRAMA_ANY)) {
-            node_fail(n, TRAMA_E_UNSUPPORTED, "%lld repetitions of dim %d", (long long)repeats.at[d], d);
-            return;
-        }
-        if (repeats.at[d] != 1) {
-            apart.dim[apart.ndim++] = 1;
-            repeated.dim[repeated.ndim++] = repeats.at[d];
-        }
-        apart.dim[apart.ndim++] = repeated.dim[repeated.ndim++] = whole.dim[d];
-        if (repeats.at[d] != 1 && !count_times(&whole.dim[d], repeats.at[d], MOST_BYTES))
-            node_fail(n, TRAMA_E_SHAPE, "dim %d repeated has too many elements", d);
-    }
-    trama_value *y = build_broadcast(n, trama_reshape_at(n->where, x, apart), repeated);
-    out[0] = trama_reshape_at(n->where, y, whole);
+    if (x && repeats.n != x->shape.ndim)
+        node_fail(n, TRAMA_E_SHAPE, "%d repetitions of %d dims", repeats.n, x->shape.ndim);
+    for (int d = 0; x && d < repeats.n && !n->graph->program->status; d++)
+        if (repeats.at[d] != 1)
+            x = trama_repeat_at(n->where, x, d, repeats.at[d]);
+    out[0] = x;
 }
 
 ONNX_BUILD(build_constant_of_shape)

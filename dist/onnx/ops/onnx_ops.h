@@ -18,9 +18,10 @@ onnx_builder build_leaky_relu, build_prelu, build_elu, build_celu, build_hard_si
 /* build_reduce.c */
 onnx_builder build_matmul, build_gemm, build_reduce, build_global_pool;
 onnx_reducer reduce_sum_square, reduce_norm_2, reduce_product, reduce_log_sum;
-/* build_order.c, build_take.c */
+/* build_order.c, build_index.c */
 onnx_builder build_is_infinite, build_thresholded_relu, build_shrink,
-    build_place, build_cumulative_sum, build_gather;
+    build_place, build_cumulative_sum, build_gather, build_gather_elements, build_gather_nd,
+    build_scatter_elements, build_scatter_nd;
 /* build_conv.c, build_pool.c */
 onnx_builder build_conv, build_conv_transpose, build_average_pool, build_max_pool;
 /* build_norm.c */
@@ -36,11 +37,6 @@ typedef struct slice_range {
     int64_t from, extent, step;
 } slice_range;
 bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges);
-trama_value *build_steps(onnx_node *n, trama_value *x, int dim, const slice_range *range);
-/* Element i of dim `dim` of the result is element indices[i] of x; in few runs of neighbours, else an error. */
-trama_value *build_take(onnx_node *n, trama_value *x, int dim, int64_t count, const int64_t *indices);
-/* x [..] to shape, whose element i is element i + offset of x where that is, else repeated by the attribute mode. */
-trama_value *build_repeating_pad(onnx_node *n, trama_value *x, const int64_t *offset, trama_shape shape);
 /* The value of a ConstantOfShape, [1]; NULL with an error. */
 host_tensor *fold_fill_value(onnx_node *n);
 /* Of one dim, for build_along: log_softmax is log(softmax(x)), hardmax 1 at the first largest element, else 0. */
