@@ -103,6 +103,8 @@ MERGE_COST = 1.03  # a micro-step's time over that of one that is not merged
 MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
 OPTIMIZED = "2048,2048"
+SUBJECTS = ("softmax", "log_softmax", "softmax_columns", "gelu", "tanh", "sin", "where", "sum_rows", "sum_columns", "max_rows",
+            "max_columns", "concat", "gather", "gather_along", "embedding", "embedding_gradient")
 CG_SIZES = (8192,)
 # Key: the program's arguments. Each request that completes is held back by DELAY us; a unit grows by less than
 # OVERLAP_GROWTH of these delays.
@@ -165,6 +167,8 @@ class Catalogue(Rows):
             self.add_merge_cost(hidden, batch)
         for optimizer in OPTIMIZERS:
             self.add_optimizer(optimizer, torch)
+        for subject in SUBJECTS:
+            self.add_subject(subject, torch)
         for n in CG_SIZES:
             self.add_cg(n)
         for cores in (2, 1):
@@ -253,6 +257,11 @@ class Catalogue(Rows):
         arguments = [optimizer, "--hidden", OPTIMIZED]
         self.group(name, "PyTorch", torch_program(torch, "torch_optimizer", *arguments), 30, 20, 1)
         self.add(name, name, "trama", program("optimizer", *arguments), "time", 1)
+
+    def add_subject(self, subject, torch):
+        name = "ops." + subject
+        self.group(name, "PyTorch", torch_program(torch, "torch_ops", subject), 30, 20, 1)
+        self.add(name, name, "trama", program("ops", subject), "time", 1)
 
     def add_cg(self, n):
         name, sizes = f"cg.{n}", ["--n", str(n)]

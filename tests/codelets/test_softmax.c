@@ -45,6 +45,30 @@ START_TEST(softmax_holds_along_each_dim)
 }
 END_TEST
 
+START_TEST(the_order_in_memory_does_not_change_bits)
+{
+    const trama_shape shape = TRAMA_SHAPE(37, 3, 70);
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
+        for (int axis = 0; axis < 3; axis++)
+            for (int o = 1; o < N_ORDERS; o++) {
+                const trama_attributes attributes = {.integer = {[SOFTMAX_AXIS] = axis}};
+                tensor x = tensor_random((trama_dtype)dtype, PACKED, shape, 1), packed = x;
+                tensor moved = tensor_new((trama_dtype)dtype, (order)o, shape);
+                tensor y = tensor_new((trama_dtype)dtype, PACKED, shape),
+                       other = tensor_new((trama_dtype)dtype, (order)o, shape);
+                kernel_copy(&moved.view, &packed.view);
+                run_unary("softmax", &attributes, &y, &x);
+                run_unary("softmax", &attributes, &other, &moved);
+                FOR_EACH(&y, i)
+                ck_assert(at(&y, i) == at(&other, i));
+                tensor_free(&x);
+                tensor_free(&moved);
+                tensor_free(&y);
+                tensor_free(&other);
+            }
+}
+END_TEST
+
 START_TEST(softmax_grad_holds_along_each_dim)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
@@ -83,5 +107,5 @@ START_TEST(softmax_of_large_numbers_does_not_overflow_and_knows_minus_infinity)
 }
 END_TEST
 
-RUN_TESTS("softmax", softmax_holds_along_each_dim, softmax_grad_holds_along_each_dim,
-          softmax_of_large_numbers_does_not_overflow_and_knows_minus_infinity)
+RUN_TESTS("softmax", softmax_holds_along_each_dim, the_order_in_memory_does_not_change_bits,
+          softmax_grad_holds_along_each_dim, softmax_of_large_numbers_does_not_overflow_and_knows_minus_infinity)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The ops of ops.c in PyTorch, one process, all cores, on the same shapes."""
+import argparse
+import os
+
+import torch
+import torch.nn.functional as F
+
+from served import serve, timed
+
+ROWS, COLUMNS, TABLE, TOKENS, WIDTH = 8192, 1024, 32768, 8192, 512
+
+
+def data(*shape):
+    return torch.rand(shape) * 2 - 1
+
+
+def of_matrix(op):
+    """A case of one matrix."""
+    def case():
+        x = data(ROWS, COLUMNS)
+        return lambda: op(x)
+    return case
+
+
+def concat():
+    x, y = data(ROWS, COLUMNS), data(ROWS, COLUMNS)
+    return lambda: torch.cat((x, y), 1)
+
+
+def gather():
+    x, index = data(ROWS, COLUMNS), torch.randint(COLUMNS, (COLUMNS,))
+    return lambda: torch.index_select(x, 1, index)
+
+
+def gather_along():
+    x, index = data(ROWS, COLUMNS), torch.randint(COLUMNS, (ROWS, COLUMNS))
+    return lambda: torch.gather(x, 1, index)
+
+
+def embedding():
+    table, tokens = data(TABLE, WIDTH), torch.randint(TABLE, (TOKENS,))
+    return lambda: F.embedding(tokens, table)
+
+
+def embedding_gradient():
+    table, tokens = data(TABLE, WIDTH).requires_grad_(), torch.randint(TABLE, (TOKENS,))
+    return lambda: torch.autograd.grad(F.embedding(tokens, table).sum(), table)
+
+
+CASES = {
+    "softmax": of_matrix(lambda x: torch.softmax(x, 1)),
+    "log_softmax": of_matrix(lambda x: torch.log_softmax(x, 1)),
+    "softmax_columns": of_matrix(lambda x: torch.softmax(x, 0)),
+    "gelu": of_matrix(F.gelu),
+    "tanh": of_matrix(torch.tanh),
+    "sin": of_matrix(torch.sin),
+    "where": of_matrix(lambda x: torch.where(x > 0, x, -1.0)),
+    "sum_rows": of_matrix(lambda x: x.sum(1)),
+    "sum_columns": of_matrix(lambda x: x.sum(0)),
+    "max_rows": of_matrix(lambda x: x.amax(1)),
+    "max_columns": of_matrix(lambda x: x.amax(0)),
+    "concat": concat,
+    "gather": gather,
+    "gather_along": gather_along,
+    "embedding": embedding,
+    "embedding_gradient": embedding_gradient,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("op", choices=CASES)
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    unit = CASES[parser.parse_args().op]()
+    serve(lambda n: timed(unit, n))
+
+
+if __name__ == "__main__":
+    main()
