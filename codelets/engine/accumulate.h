@@ -11,6 +11,8 @@
 #define STEP_SUM(dtype, acc, x) ((acc) + (SUM(dtype))(x))
 #define STEP_TOTAL(dtype, acc, x) ((acc) + (x)) /* of accumulators */
 #define STEP_SQUARE(dtype, acc, x) ((acc) + (double)(x) * (double)(x))
+#define STEP_PRODUCT(dtype, acc, x) ((acc) * (SUM(dtype))(x))
+#define STEP_FACTOR(dtype, acc, x) ((acc) * (x)) /* of accumulators */
 #define STEP_MAX(dtype, acc, x) MAXIMUM(dtype, acc, x)
 #define STEP_MIN(dtype, acc, x) MINIMUM(dtype, acc, x)
 

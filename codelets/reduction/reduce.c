@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, means and extremes over some dims, argmax, and expand, which repeats along them.
+/* Sums, means, products and extremes over some dims, argmax, and expand, which repeats along them.
  * The order of terms depends on the reduced dims alone, never on how the others are cut or where they lie: with the
  * last dim among the reduced, element j of it goes to lane j mod LANES, and lanes are combined pairwise; otherwise
  * row-major. */
@@ -108,6 +108,8 @@ double reduced_count(const trama_call *call)
 #define DIVIDED(dtype, x, divisor) QUOTIENT(dtype, x, divisor)
 #define AS_IT_IS(dtype, x, divisor) (x)
 #define SUM_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, SUM(dtype), 0, STEP_SUM, STEP_TOTAL, type, DIVIDED)
+#define PRODUCT_ROWS(dtype, type, name)                                                                                \
+    REDUCE_ROWS(dtype, type, name, SUM(dtype), 1, STEP_PRODUCT, STEP_FACTOR, type, DIVIDED)
 #define SQUARE_ROWS(dtype, type, name)                                                                                 \
     REDUCE_ROWS(dtype, type, name, double, 0, STEP_SQUARE, STEP_TOTAL, double, AS_IT_IS)
 #define MAX_ROWS(dtype, type, name)                                                                                    \
@@ -115,6 +117,7 @@ double reduced_count(const trama_call *call)
 #define MIN_ROWS(dtype, type, name)                                                                                    \
     REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, HIGHEST_##dtype, STEP_MIN, STEP_MIN, type, DIVIDED)
 EACH_DTYPE(SUM_ROWS, sum)
+EACH_NUMBER(PRODUCT_ROWS, prod)
 EACH_FLOAT(SQUARE_ROWS, sum_square)
 EACH_DTYPE(MAX_ROWS, max)
 EACH_DTYPE(MIN_ROWS, min)
@@ -125,6 +128,7 @@ typedef struct reduce_rows {
 #define REDUCE_TABLE(name, EACH)                                                                                       \
     static const reduce_rows name##_rows = {{EACH(ROW_ENTRY, name##_inner)}, {EACH(ROW_ENTRY, name##_outer)}};
 REDUCE_TABLE(sum, EACH_DTYPE)
+REDUCE_TABLE(prod, EACH_NUMBER)
 REDUCE_TABLE(sum_square, EACH_FLOAT)
 REDUCE_TABLE(max, EACH_DTYPE)
 REDUCE_TABLE(min, EACH_DTYPE)
@@ -163,6 +167,7 @@ static void reduce(const trama_call *call, const reduce_rows *rows, double divis
         reduce(call, &name##_rows, 1);                                                                                 \
     }
 REDUCE_OP(sum)
+REDUCE_OP(prod)
 REDUCE_OP(sum_square)
 REDUCE_OP(max)
 REDUCE_OP(min)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, means and extremes over some dims, argmax, and expand, on a GPU. Lines are reduced where the last dim is among
+/* Sums, means, products and extremes over some dims, argmax, and expand, on a GPU. Lines are reduced where the last dim is among
  * the reduced, else columns. */
 #include "kernel.h"
 #include "ops.h"
@@ -23,6 +23,27 @@ template <typename T> struct sum_of {
     static __device__ inline void put(T *to, kept a, const reduction &r)
     {
         *to = of<T>::divided(a, r.average_over);
+    }
+};
+
+template <typename T> struct prod_of {
+    typedef T in, out;
+    typedef typename of<T>::sum kept;
+    static __device__ inline kept none()
+    {
+        return 1;
+    }
+    static __device__ inline kept with(kept a, T x, int64_t, const reduction &)
+    {
+        return a * (kept)of<T>::load(x);
+    }
+    static __device__ inline kept join(kept a, kept b)
+    {
+        return a * b;
+    }
+    static __device__ inline void put(T *to, kept a, const reduction &)
+    {
+        *to = of<T>::divided(a, 1);
     }
 };
 
@@ -159,6 +180,7 @@ template <typename F> static void reduce(const trama_call *call, double divisor,
         with_kind(call->in[0].dtype, [&](auto zero) { reduce<name##_of<decltype(zero)>>(call, divisor, g); });         \
     }
 REDUCE_OP(sum, with_dtype, 1)
+REDUCE_OP(prod, with_dtype, 1)
 REDUCE_OP(sum_square, with_float, 1)
 REDUCE_OP(max, with_dtype, 1)
 REDUCE_OP(min, with_dtype, 1)

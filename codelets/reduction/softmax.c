@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax along one whole dim. Sums are kept in double and taken in an order that depends on that dim's extent alone.
  */
+#include "along.h"
 #include "line.h"
 #include "ops.h"
-
-/* The lines along the dim: [n] elements, their steps in the result and the operands. */
-typedef struct line {
-    int64_t n, step[3];
-} line;
 
 #define SOFTMAX_LINE(dtype, type, unused)                                                                              \
     FAST static void line_scale_##dtype(int64_t n, type *y, int64_t step, double factor)                               \
@@ -15,21 +11,21 @@ typedef struct line {
         for (int64_t i = 0; i < n; i++)                                                                                \
             y[i * step] = (type)(y[i * step] * factor);                                                                \
     }                                                                                                                  \
-    static void softmax_line_##dtype(const line *l, type *y, const type *x)                                            \
+    static void softmax_line_##dtype(const along *l, type *y, const type *x)                                           \
     {                                                                                                                  \
-        line_exp_##dtype(l->n, y, l->step[0], x, l->step[1], line_max_##dtype(l->n, x, l->step[1]));                   \
-        line_scale_##dtype(l->n, y, l->step[0], 1 / line_sum_##dtype(l->n, y, l->step[0]));                            \
+        line_exp_##dtype(l->n[0], y, l->step[0], x, l->step[1], line_max_##dtype(l->n[0], x, l->step[1]));             \
+        line_scale_##dtype(l->n[0], y, l->step[0], 1 / line_sum_##dtype(l->n[0], y, l->step[0]));                      \
     }
 
 /* A half cannot keep exp(x - top) until its sum is known, so it is computed once for the sum and once for the result.
  */
 #define SOFTMAX_HALF_LINE(dtype, type, unused)                                                                         \
-    static void softmax_line_##dtype(const line *l, type *y, const type *x)                                            \
+    static void softmax_line_##dtype(const along *l, type *y, const type *x)                                           \
     {                                                                                                                  \
         NUMBER_##dtype terms[LINE_BLOCK], top;                                                                         \
-        const double factor = 1 / exp_sum_##dtype(x, l->step[1], l->n, &top);                                          \
-        for (int64_t from = 0; from < l->n; from += LINE_BLOCK) {                                                      \
-            const int64_t m = exp_block_##dtype(terms, x + from * l->step[1], l->step[1], l->n - from, top);           \
+        const double factor = 1 / exp_sum_##dtype(x, l->step[1], l->n[0], &top);                                       \
+        for (int64_t from = 0; from < l->n[0]; from += LINE_BLOCK) {                                                   \
+            const int64_t m = exp_block_##dtype(terms, x + from * l->step[1], l->step[1], l->n[0] - from, top);        \
             for (int64_t j = 0; j < m; j++)                                                                            \
                 y[(from + j) * l->step[0]] = OF_REAL(dtype, terms[j] * factor);                                       \
         }                                                                                                              \
@@ -90,14 +86,14 @@ static loop_row *const softmax_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, sof
 
 /* y (g - sum of g y) */
 #define SOFTMAX_GRAD_LINE(dtype, type, unused)                                                                         \
-    FAST static void softmax_grad_line_##dtype(const line *l, type *out, const type *g, const type *y)                 \
+    FAST static void softmax_grad_line_##dtype(const along *l, type *out, const type *g, const type *y)                \
     {                                                                                                                  \
         double lane[LANES] = {0};                                                                                      \
-        for (int64_t i = 0; i < l->n; i++)                                                                             \
+        for (int64_t i = 0; i < l->n[0]; i++)                                                                          \
             lane[i % LANES] += (double)LOAD(dtype, g[i * l->step[1]]) * LOAD(dtype, y[i * l->step[2]]);              \
         const double sum = sum_joined_##dtype(lane);                                                                   \
         INDEPENDENT                                                                                                    \
-        for (int64_t i = 0; i < l->n; i++)                                                                             \
+        for (int64_t i = 0; i < l->n[0]; i++)                                                                          \
             out[i * l->step[0]] =                                                                                      \
                 OF_REAL(dtype, LOAD(dtype, y[i * l->step[2]]) * (LOAD(dtype, g[i * l->step[1]]) - sum));            \
     }                                                                                                                  \
@@ -110,22 +106,9 @@ static loop_row *const softmax_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, sof
 EACH_FLOAT(SOFTMAX_GRAD_LINE, )
 static loop_row *const softmax_grad_rows[TRAMA_N_DTYPES] = {EACH_FLOAT(ROW_ENTRY, softmax_grad)};
 
-/* Runs rows over all dims but the axis, which they get as a line. */
 static void along_axis(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES])
 {
-    const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];
-    const trama_view *arrays[] = {&call->out[0], &call->in[0], call->n_in > 1 ? &call->in[1] : NULL}, *view[3];
-    trama_view start[3];
-    line l = {.n = call->out[0].extent[axis]};
-
-    if (!rows[call->out[0].dtype])
-        kernel_impossible(call, "softmax is for real numbers");
-    for (int a = 0; a <= call->n_in; a++) {
-        start[a] = view_without(arrays[a], axis);
-        view[a] = &start[a];
-        l.step[a] = arrays[a]->stride[axis];
-    }
-    loop_run(call->n_in + 1, view, rows[call->out[0].dtype], &l);
+    along_run(call, (int)call->attributes->integer[SOFTMAX_AXIS], rows[call->out[0].dtype], NULL);
 }
 
 void cpu_softmax(const trama_call *call)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements by index, joins, and other arrangements of the elements of tensors. trama_program.h tells errors; dims are
- * negative from the end, shapes are global. An index is i32 or i64; other integers are cast. Indices count from the end
- * where they are negative. One that is not there reads NaN, 0 of integers, and writes nothing. */
+/* Elements by index, joins, other arrangements of the elements of tensors, and ops along one dim. trama_program.h tells
+ * errors; dims are negative from the end, shapes are global. An index is i32 or i64; other integers are cast. Indices
+ * count from the end where they are negative. One that is not there reads NaN, 0 of integers, and writes nothing. */
 #ifndef TRAMA_ARRAY_H
 #define TRAMA_ARRAY_H
 
@@ -98,6 +98,24 @@ trama_value *trama_pad_with_at(trama_where where, trama_value *x, int dim, int64
 trama_value *trama_space_to_depth_at(trama_where where, trama_value *x, int64_t block);
 #define trama_depth_to_space(x, block) trama_depth_to_space_at(TRAMA_HERE, x, block)
 trama_value *trama_depth_to_space_at(trama_where where, trama_value *x, int64_t block);
+
+/* ---- Along one dim, which completion keeps whole on each process ---- */
+
+/* Cumulative sum and product of numbers along dim, in the shape of x: [1, 2, 3] -> [1, 3, 6] and [1, 2, 6]. With
+ * reverse they begin with the last element: sums [6, 5, 3]. With exclusive, element i is the result over the elements
+ * before it: sums [0, 1, 3]. f32 and halves are added and multiplied in f64 and rounded once; integers wrap around. The
+ * gradient of the product is right where elements are 0. */
+#define trama_cumsum(x, dim) trama_cumsum_at(TRAMA_HERE, x, dim, false, false)
+#define trama_cumsum_over(x, dim, exclusive, reverse) trama_cumsum_at(TRAMA_HERE, x, dim, exclusive, reverse)
+trama_value *trama_cumsum_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);
+#define trama_cumprod(x, dim) trama_cumprod_at(TRAMA_HERE, x, dim, false, false)
+#define trama_cumprod_over(x, dim, exclusive, reverse) trama_cumprod_at(TRAMA_HERE, x, dim, exclusive, reverse)
+trama_value *trama_cumprod_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);
+
+/* The linear recurrence y_i = b_i + a_i y_(i-1) along dim, with y_(-1) = 0, of floats a and b of one shape, which is
+ * that of the result. With reverse it begins with the last element: y_i = b_i + a_i y_(i+1). Computed in f64. */
+#define trama_recurrence(a, b, dim, reverse) trama_recurrence_at(TRAMA_HERE, a, b, dim, reverse)
+trama_value *trama_recurrence_at(trama_where where, trama_value *a, trama_value *b, int dim, bool reverse);
 
 TRAMA_API_END
 #endif

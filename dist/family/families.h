@@ -18,18 +18,21 @@ gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradie
     transpose_gradient, reshape_gradient, window_gradient, reshard_gradient;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
-    scatter_along_infer, concat_infer, stride_infer, flip_infer;
+    scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer;
 dtype_function index_dtype, scatter_dtype;
 gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, gather_along_grad_gradient,
-    scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient;
+    scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient,
+    cumsum_gradient, cumprod_gradient, recurrence_gradient;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"
 
 /* For gradients of reductions. gradient_expand repeats x along the reduced dims to the shape of the operand; average
- * divides by the repetitions. gradient_of_extremum gives g in equal shares to the elements equal to the extremum. */
+ * divides by the repetitions. gradient_of_extremum gives g in equal shares to the elements equal to the extremum.
+ * gradient_product_of_others is, for each element, the product of the others over the reduced dims. */
 trama_value *gradient_expand(const trama_node *node, trama_value *x, bool average);
 trama_value *gradient_of_extremum(const trama_node *node, trama_value *g);
+trama_value *gradient_product_of_others(const trama_node *node, trama_value *x);
 
 /* A scalar of the element type of x, on whose program it is; NULL for NULL. */
 trama_value *scalar_like(trama_where where, trama_value *x, double number);

@@ -59,10 +59,12 @@
 #define WHERE_POSITIVE(x, a, b) where_positive(node->where, x, a, b)   /* a where x > 0, else b */
 #define SHARE_WHERE_LARGER(x, y) share_where_larger(node->where, x, y) /* 1 where x > y, 0.5 where x is y, else 0 */
 
-/* For reductions: x repeated to the shape of X; that divided by the repetitions; g for the elements equal to Z. */
+/* For reductions: x repeated to the shape of X; that divided by the repetitions; g for the elements equal to Z;
+ * the products of the other elements. */
 #define EXPAND(x) gradient_expand(node, x, false)
 #define EXPAND_AVERAGE(x) gradient_expand(node, x, true)
 #define SHARE(g) gradient_of_extremum(node, g)
+#define PRODUCT_OF_OTHERS(x) gradient_product_of_others(node, x)
 
 static trama_value *where_positive(trama_where where, trama_value *x, trama_value *a, trama_value *b)
 {

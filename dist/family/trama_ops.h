@@ -172,8 +172,8 @@ trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, doubl
 trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype);
 
 /* Reductions over dims [n], negative from the end; n 0: all dims. keep_dim leaves extents of 1. The short forms reduce
- * all dims to a scalar. mean and sum_square take floats; sum_square gives f64. Over no element sum is 0, max -inf, min
- * +inf. TRAMA_DIMS gives n and dims:
+ * all dims to a scalar. mean and sum_square take floats, prod numbers; sum_square gives f64. Over no element sum is 0,
+ * prod 1, max -inf, min +inf. Completion keeps the dims of a prod whole on each process. TRAMA_DIMS gives n and dims:
  *
  *     trama_value *sums = trama_sum_over(x, TRAMA_DIMS(0, -1), false);
  */
@@ -182,11 +182,13 @@ trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype)
 #define trama_sum_square(x) trama_sum_square_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_max(x) trama_max_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_min(x) trama_min_at(TRAMA_HERE, x, 0, NULL, false)
+#define trama_prod(x) trama_prod_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_sum_over(x, /* n, dims, keep_dim */...) trama_sum_at(TRAMA_HERE, x, __VA_ARGS__)
 #define trama_mean_over(x, /* n, dims, keep_dim */...) trama_mean_at(TRAMA_HERE, x, __VA_ARGS__)
 #define trama_sum_square_over(x, /* n, dims, keep_dim */...) trama_sum_square_at(TRAMA_HERE, x, __VA_ARGS__)
 #define trama_max_over(x, /* n, dims, keep_dim */...) trama_max_at(TRAMA_HERE, x, __VA_ARGS__)
 #define trama_min_over(x, /* n, dims, keep_dim */...) trama_min_at(TRAMA_HERE, x, __VA_ARGS__)
+#define trama_prod_over(x, /* n, dims, keep_dim */...) trama_prod_at(TRAMA_HERE, x, __VA_ARGS__)
 #ifdef __cplusplus
 extern "C++" template <int n> constexpr int trama_dims_count(const int (&)[n])
 {
@@ -210,6 +212,7 @@ trama_value *trama_mean_at(trama_where where, trama_value *x, int n, const int *
 trama_value *trama_sum_square_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 trama_value *trama_max_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 trama_value *trama_min_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
+trama_value *trama_prod_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 
 /* Index (i64) of the first largest element along dim (negative from the end); keep_dim leaves an extent of 1. */
 #define trama_argmax(x, dim) trama_argmax_at(TRAMA_HERE, x, dim, false)

@@ -100,6 +100,10 @@ static const struct {
     {&trama_op_lamb, "weight_decay", UPDATE_WEIGHT_DECAY},
     {&trama_op_lamb, "beta1", ADAM_BETA1},
     {&trama_op_lamb, "eps", ADAM_EPS},
+    {&trama_op_recurrence, "axis", SCAN_AXIS},
+    {&trama_op_recurrence, "exclusive", SCAN_EXCLUSIVE},
+    {&trama_op_recurrence, "reverse", SCAN_REVERSE},
+    {&trama_op_recurrence, "late", SCAN_LATE},
 };
 
 START_TEST(slots_are_where_the_list_names_them)

@@ -344,6 +344,7 @@ const op_case op_cases[] = {
 #include "index_cases.def"
 #include "network_cases.def"
 #include "shape_cases.def"
+#include "scan_cases.def"
 };
 /* clang-format on */
 const int n_op_cases = (int)(sizeof op_cases / sizeof *op_cases);

@@ -102,6 +102,18 @@ void run_mean(const trama_call *call)
     sum_scaled(call, repetitions(call, &call->in[0]));
 }
 
+void run_prod(const trama_call *call)
+{
+    point i;
+    agree_kept(call, &call->in[0], &call->out[0]);
+    fill_result(call, 1);
+    FOR_EACH(&call->in[0], &i)
+    {
+        point r = reduced(call, &i);
+        *element(call, &call->out[0], &r) *= get(call, 0, &i);
+    }
+}
+
 void run_sum_square(const trama_call *call)
 {
     point i;

@@ -126,6 +126,7 @@ const tried_op tried_ops[] = {
 #include "index_cases.def"
 #include "network_cases.def"
 #include "shape_cases.def"
+#include "scan_cases.def"
 };
 const int n_tried_ops = sizeof tried_ops / sizeof *tried_ops;
 
