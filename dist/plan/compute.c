@@ -62,8 +62,8 @@ static double points(const trama_rule *rule, const factor_range *r)
     return n;
 }
 
-/* The factor ranges of a node for one box of its first result, on the process at a position. */
-static factor_range node_ranges(const compute_group *g, const trama_node *node, int position, const box *result)
+/* The factor ranges of a node for one box of a result, tensor t of its rule, on the process at a position. */
+static factor_range ranges_for(const compute_group *g, const trama_node *node, int position, int t, const box *result)
 {
     const partition *q = g->q;
     const trama_rule *rule = &q->s.rules[node->id];
@@ -72,65 +72,97 @@ static factor_range node_ranges(const compute_group *g, const trama_node *node, 
         r.lo[f] = 0;
         r.n[f] = rule->factor[f].extent;
     }
-    for (int t = 0; t < rule->n_in; t++) {
-        box b, whole = partition_whole(q, node->in[t]->id);
-        if (node->op->shape_only >> t & 1)
+    for (int i = 0; i < rule->n_in; i++) {
+        box b, whole = partition_whole(q, node->in[i]->id);
+        if (node->op->shape_only >> i & 1)
             continue; /* the result has all its factors */
-        layout_box(g->mesh, &layouts_of(q, node->id)->in[t], &whole, position, &b);
-        ranges_from(rule, t, &b, &r);
+        layout_box(g->mesh, &layouts_of(q, node->id)->in[i], &whole, position, &b);
+        ranges_from(rule, i, &b, &r);
     }
-    ranges_from(rule, rule->n_in, result, &r);
+    ranges_from(rule, t, result, &r);
     return r;
 }
 
-/* Work of one piece of the leader's result, to decide how many tiles it is worth. */
-static double piece_work(const compute_group *g, const box *out, int position)
+/* The same for a box of result 0. */
+static factor_range node_ranges(const compute_group *g, const trama_node *node, int position, const box *result)
+{
+    return ranges_for(g, node, position, g->q->s.rules[node->id].n_in, result);
+}
+
+/* Work of one piece of a result of the leader, to decide how many tiles it is worth. */
+static double piece_work(const compute_group *g, int t, const box *out, int position)
 {
     const trama_node *node = g->nodes.at[0];
-    factor_range r = node_ranges(g, node, position, out);
+    factor_range r = ranges_for(g, node, position, t, out);
     return points(&g->q->s.rules[node->id], &r) * node->op->flops;
 }
 
-/* Whether the rule lets the result be cut along its dim: the factor leads wherever it stands and may be split. */
-static bool may_cut(const trama_rule *rule, int dim)
+/* The factor along which the rule lets tiles be cut that are cut along a dim of a result: it may be split, and leads
+ * wherever it stands in each result. A result without it would be a sum over tiles. -1: none. */
+static int cut_factor(const trama_rule *rule, int t, int dim)
 {
-    bool equal_only;
-    for (int f = 0; f < rule->n_factors; f++)
-        if (rule_dim_of(rule, rule->n_in, f) == dim)
-            return rule_splittable(rule, f, &equal_only) &&
-                   minor_extent(rule, &rule->tensor[rule->n_in].dim[dim], f) == 1;
-    return false;
+    bool equal_only, may = true;
+    int f = 0;
+    while (f < rule->n_factors && rule_dim_of(rule, t, f) != dim)
+        f++;
+    for (int o = rule->n_in; o < rule->n_in + rule->n_out && f < rule->n_factors; o++) {
+        int d = rule_dim_of(rule, o, f);
+        may &= d >= 0 && minor_extent(rule, &rule->tensor[o].dim[d], f) == 1;
+    }
+    return f < rule->n_factors && may && rule_splittable(rule, f, &equal_only) ? f : -1;
 }
 
-/* Cuts a result into tiles, as any shard. One of several terms is cut into the parts that are sent and summed at a
- * time, so that one part can be sent while the next is computed, and none is packed; with more than two terms these are
- * the slices that targets exchange. */
-static void result_cut(const compute_group *g, const plan_dist_value *h, const plan_local_box *piece, trama_dtype dtype,
-                       int *dim, int *parts)
+/* The dim of a result along which its box is cut: one with room for all parts, with equal work in them, and the longest
+ * of these. -1: the rule lets none be cut. */
+static int cut_dim_of(const trama_rule *rule, int t, const box *b, int parts)
+{
+    int best = -1;
+    int64_t best_room = 0;
+    bool best_equal = false;
+    for (int d = 0; d < b->ndim; d++) {
+        int f = cut_factor(rule, t, d);
+        int64_t room = min_i64(b->n[d], parts);
+        bool equal = f >= 0 && !rule->factor[f].cut_last;
+        if (f < 0 || (best >= 0 && (room != best_room     ? room < best_room
+                                    : equal != best_equal ? best_equal
+                                                          : b->n[d] <= b->n[best])))
+            continue;
+        best = d;
+        best_room = room;
+        best_equal = equal;
+    }
+    return best;
+}
+
+/* Cuts a result, tensor t of the leader's rule, into tiles. One of several terms is cut into the parts that are sent
+ * and summed at a time, so that one part can be sent while the next is computed, and none is packed; with more than two
+ * terms these are the slices that targets exchange. */
+static void result_cut(const compute_group *g, const plan_dist_value *h, const plan_local_box *piece, int t,
+                       trama_dtype dtype, int *dim, int *parts)
 {
     const box *b = &piece->region.box;
     const trama_rule *rule = &g->q->s.rules[g->leader];
     int terms = axes_size(g->mesh, layout_axes(&h->layout, TRAMA_PARTIAL));
-    partition_cut(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, b, piece->position), dim,
-                  parts);
+    *parts =
+        partition_worth(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, t, b, piece->position));
+    *dim = cut_dim_of(rule, t, b, *parts);
+    *parts = *dim < 0 ? 1 : (int)max_i64(1, min_i64(*parts, b->n[*dim]));
     int64_t bytes = box_count(b) * (int64_t)trama_dtype_size(dtype);
     int sent = terms > 2 && terms <= MAX_TILES && bytes >= g->q->s.options.grain_bytes ? terms
                : terms == 2 ? partition_sum_tiles(g->q, bytes)
                             : 1;
     int slices = box_slice_dim(b, sent);
-    if (sent > 1 && *parts <= sent && b->n[slices] >= sent && may_cut(rule, slices)) {
+    if (sent > 1 && *parts <= sent && b->n[slices] >= sent && cut_factor(rule, t, slices) >= 0) {
         *dim = slices;
         *parts = sent;
     }
-    if (*parts > 1 && !may_cut(rule, *dim))
-        *parts = 1;
 }
 
 /* Makes the distributed value of a result in a layout. */
 static void make_result(compute_group *g, const trama_node *node, int o, const trama_layout *layout, bool internal)
 {
     partition *q = g->q;
-    int value = node->out[o]->id;
+    int value = node->out[o]->id, t = q->s.rules[g->leader].n_in + (node == g->nodes.at[0] ? o : 0);
     plan_dist_value h = {.value = value, .mesh = g->mesh, .layout = *layout};
     box whole = partition_whole(q, value);
     partition_pieces(q, g->mesh, layout, &whole, &h);
@@ -145,7 +177,7 @@ static void make_result(compute_group *g, const trama_node *node, int o, const t
             continue;
         }
         int dim, parts;
-        result_cut(g, &h, piece, node->out[o]->dtype, &dim, &parts);
+        result_cut(g, &h, piece, t, node->out[o]->dtype, &dim, &parts);
         piece->region.shard = partition_shard(q, internal ? SHARD_INTERNAL : SHARD_OWN, value, piece->place,
                                               &piece->region.box, dim, parts);
     }
@@ -401,6 +433,28 @@ static const plan_shard *tiles_of(const compute_group *g, const plan_local_box *
     return finest;
 }
 
+/* Where a process has nothing of result 0 but something of another result, such as a term to which it adds nothing, the
+ * op runs for that one. */
+static void emit_without_first(compute_group *g)
+{
+    partition *q = g->q;
+    const trama_node *node = g->nodes.at[0];
+    const op_layouts *op = layouts_of(q, g->leader);
+    const box whole = partition_whole(q, node->out[0]->id);
+    bool *done = trama_alloc((size_t)g->mesh->size);
+    for (int o = 1; o < node->op->n_out; o++)
+        for (int k = 0; k < find_dist_value(q->p, node->out[o]->id, g->mesh, &op->out[o])->pieces.n; k++) {
+            const plan_local_box piece = find_dist_value(q->p, node->out[o]->id, g->mesh, &op->out[o])->pieces.at[k];
+            box first;
+            layout_box(g->mesh, &op->out[0], &whole, piece.position, &first);
+            if (done[piece.position] || box_count(&first) || !box_count(&piece.region.box))
+                continue;
+            done[piece.position] = true;
+            emit_tile(g, &piece, &first, -1);
+        }
+    free(done);
+}
+
 void compute_tiles(compute_group *g)
 {
     partition *q = g->q;
@@ -435,4 +489,5 @@ void compute_tiles(compute_group *g)
                 emit_tile(g, &piece, &b, cut == &shard ? lane_of(q, piece.place, before + tile, total) : -1);
         }
     }
+    emit_without_first(g);
 }

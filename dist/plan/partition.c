@@ -116,12 +116,12 @@ void partition_follow(partition *q, const plan *before)
 }
 
 /* New shards for all pieces of a distributed value. */
-static void make_shards(partition *q, plan_dist_value *h, shard_source source, double work)
+static void make_shards(partition *q, plan_dist_value *h, shard_source source)
 {
     for (int i = 0; i < h->pieces.n; i++) {
         plan_local_box *piece = &h->pieces.at[i];
         int dim, parts, pieces = pieces_on(h, piece->place);
-        partition_cut(q, &piece->region.box, q->s.program->values.at[h->value]->dtype, piece->place, pieces, work, &dim,
+        partition_cut(q, &piece->region.box, q->s.program->values.at[h->value]->dtype, piece->place, pieces, &dim,
                       &parts);
         piece->region.shard = partition_shard(q, source, h->value, piece->place, &piece->region.box, dim, parts);
     }
@@ -132,7 +132,7 @@ void partition_input(partition *q, int value)
     plan_dist_value h = {.value = value, .mesh = q->s.l->mesh[value], .layout = q->s.l->value[value]};
     box whole = partition_whole(q, value);
     partition_pieces(q, h.mesh, &h.layout, &whole, &h);
-    make_shards(q, &h, SHARD_INPUT, 0);
+    make_shards(q, &h, SHARD_INPUT);
     *ARRAY_PUSH(&q->p->dist_values) = h;
 }
 

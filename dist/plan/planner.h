@@ -67,10 +67,13 @@ void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *
 /* Pieces of the distributed value on a place. */
 int pieces_on(const plan_dist_value *h, int place);
 
-/* Cuts a shard into tiles along its longest dim: as many as its bytes, or `work` flops, are worth by the grain, and at
- * most the tiles of the place divided by the `pieces` there. */
-void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work,
-                   int *cut_dim, int *cut_parts);
+/* The tiles that a box is worth: by its bytes, or `work` flops, and the grain; at most the tiles of the place divided by
+ * the `pieces` there. */
+int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work);
+
+/* Cuts a shard along its longest dim into as many tiles as it is worth. */
+void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, int *cut_dim,
+                   int *cut_parts);
 
 /* The number of parts into which a sum is cut, by the bytes of one term or operand. Each part is a task of its own. */
 int partition_sum_tiles(const partition *q, int64_t bytes);

@@ -13,6 +13,7 @@ enum { RULE_MAX_FACTORS = 2 * TRAMA_MAX_NDIM, RULE_MAX_TENSORS = 10 };
 typedef struct rule_factor {
     int64_t extent;      /* TRAMA_ANY until fed */
     bool whole;          /* must not be split */
+    bool cut_last;       /* its parts take unequal work: tiles are cut along it where no other dim serves */
     trama_reduce reduce; /* how terms combine where no result has the factor */
 } rule_factor;
 

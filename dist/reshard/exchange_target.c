@@ -34,7 +34,7 @@ static void visit_seam(void *arg, const box *piece, const int *coordinate)
 static void target_cut(const exchange *x, const plan_local_box *t, int pieces, int *dim, int *parts)
 {
     const box *b = &t->region.box;
-    partition_cut(x->q, b, x->q->s.program->values.at[x->value]->dtype, t->place, pieces, 0, dim, parts);
+    partition_cut(x->q, b, x->q->s.program->values.at[x->value]->dtype, t->place, pieces, dim, parts);
     if (box_count(b) == 0 || x->t.own || !gets_value(x, t->position))
         return;
     seams s = {.dim = -1};

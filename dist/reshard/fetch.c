@@ -24,7 +24,7 @@ void partition_user_boxes(partition *q, int value, const box_index *user_boxes)
         int dim, parts;
         if (s->rank != q->s.rank)
             continue;
-        partition_cut(q, &s->b, dtype, s->place, n, 0, &dim, &parts);
+        partition_cut(q, &s->b, dtype, s->place, n, &dim, &parts);
         int shard = partition_shard(q, SHARD_HOST, value, s->place, &s->b, dim, user_boxes->handled ? 1 : parts);
         q->p->shards.at[shard].host = true;
         q->p->shards.at[shard].strided = user_boxes->strided;
