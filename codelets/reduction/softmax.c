@@ -34,17 +34,17 @@
 /* Lines that lie beside each other, element by element: m of them, in the order of terms of line_sum. */
 enum { ACROSS = 64 };
 #define SOFTMAX_ACROSS(dtype, type, unused)                                                                            \
-    FAST static void softmax_across_##dtype(const line *l, type *y, const type *x, int64_t m)                          \
+    FAST static void softmax_across_##dtype(const along *l, type *y, const type *x, int64_t m)                          \
     {                                                                                                                  \
-        const int64_t lanes = l->n > LANES ? LANES : 1;                                                                \
+        const int64_t lanes = l->n[0] > LANES ? LANES : 1;                                                                \
         type top[ACROSS];                                                                                              \
         double sum[LANES][ACROSS] = {{0}};                                                                             \
         for (int64_t j = 0; j < m; j++)                                                                                \
             top[j] = LOWEST_##dtype;                                                                                   \
-        for (int64_t i = 0; i < l->n; i++)                                                                             \
+        for (int64_t i = 0; i < l->n[0]; i++)                                                                             \
             for (int64_t j = 0; j < m; j++)                                                                            \
                 top[j] = MAXIMUM(dtype, top[j], x[i * l->step[1] + j]);                                                \
-        for (int64_t i = 0; i < l->n; i++) {                                                                           \
+        for (int64_t i = 0; i < l->n[0]; i++) {                                                                           \
             INDEPENDENT                                                                                                \
             for (int64_t j = 0; j < m; j++)                                                                            \
                 y[i * l->step[0] + j] = exp_of_##dtype(x[i * l->step[1] + j] - top[j]);                                \
@@ -57,7 +57,7 @@ enum { ACROSS = 64 };
                     sum[i][j] += sum[i + half][j];                                                                     \
         for (int64_t j = 0; j < m; j++)                                                                                \
             sum[0][j] = 1 / sum[0][j];                                                                                 \
-        for (int64_t i = 0; i < l->n; i++)                                                                             \
+        for (int64_t i = 0; i < l->n[0]; i++)                                                                             \
             for (int64_t j = 0; j < m; j++)                                                                            \
                 y[i * l->step[0] + j] = (type)((double)y[i * l->step[0] + j] * sum[0][j]);                             \
     }
@@ -69,8 +69,8 @@ EACH_REAL(SOFTMAX_ACROSS, )
 #define SOFTMAX_ROW(dtype, type, unused)                                                                               \
     ROW_SIGNATURE(softmax_##dtype)                                                                                     \
     {                                                                                                                  \
-        void (*const across)(const line *, type *, const type *, int64_t) = BY_KIND(ACROSS, dtype)(dtype);             \
-        const line *l = with;                                                                                          \
+        void (*const across)(const along *, type *, const type *, int64_t) = BY_KIND(ACROSS, dtype)(dtype);             \
+        const along *l = with;                                                                                          \
         if (across && n > 1 && step[0] == 1 && step[1] == 1) {                                                         \
             for (int64_t i = 0; i < n; i += ACROSS)                                                                    \
                 across(l, (type *)data[0] + i, (const type *)data[1] + i, n - i < ACROSS ? n - i : ACROSS);            \

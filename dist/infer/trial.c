@@ -305,27 +305,37 @@ op_layouts infer_combination(const trial *t, const combination *c)
     return result;
 }
 
-static void each_from(const trial *t, int operand, combination *c, combination_visit *visit, void *arg)
+/* Whether the operand lies as operand 0 does, as those of an update of state. */
+bool is_alike(const trial *t, int operand)
+{
+    return t->node->op->updates && operand > 0 && t->node->in[operand]->shape.ndim;
+}
+
+/* most: of the operands from this one on, those that may be other than replicated. equal: those before lie equally. */
+static void each_from(const trial *t, int operand, int most, bool equal, combination *c, combination_visit *visit,
+                      void *arg)
 {
     if (operand == t->node->op->n_in) {
         visit(arg, t, c);
         return;
     }
     layout_list list = {0};
-    bool alike = t->node->op->updates && operand > 0 && t->node->in[operand]->shape.ndim;
+    const bool alike = is_alike(t, operand);
     every_layout(t->mesh, t->node->in[operand]->shape.ndim, true, &list);
     for (int i = 0; i < list.n; i++) {
+        const bool other = !alike && (layout_has(&list.at[i], TRAMA_SPLIT) || layout_has(&list.at[i], TRAMA_PARTIAL));
         c->in[operand] = list.at[i];
-        if (!alike || trama_layout_equal(&c->in[operand], &c->in[0]))
-            each_from(t, operand + 1, c, visit, arg);
+        const bool as_first = trama_layout_equal(&c->in[operand], &c->in[0]), still = equal && as_first;
+        if (alike ? as_first : most >= other || still)
+            each_from(t, operand + 1, most - other, still, c, visit, arg);
     }
     ARRAY_FREE(&list);
 }
 
-void each_combination(const trial *t, combination_visit *visit, void *arg)
+void each_combination(const trial *t, int most, combination_visit *visit, void *arg)
 {
     combination c = {0};
-    each_from(t, 0, &c, visit, arg);
+    each_from(t, 0, most, true, &c, visit, arg);
 }
 
 bool is_refused(const trial *t, const combination *c)

@@ -39,10 +39,13 @@ op_layouts infer_combination(const trial *t, const combination *c);
 /* Whether inference removes a split or partial value of an operand; it may split a replicated one. One mesh axis. */
 bool is_refused(const trial *t, const combination *c);
 
-/* Visits all combinations of the operands' layouts on the mesh. Of an update of state the operands with dims have equal
- * layouts. */
+/* Visits all combinations of the operands' layouts on the mesh in which at most `most` operands are split or partial, or
+ * all lie equally. Of an update of state the operands with dims have equal layouts, and count as one. */
 typedef void combination_visit(void *arg, const trial *t, const combination *c);
-void each_combination(const trial *t, combination_visit *visit, void *arg);
+void each_combination(const trial *t, int most, combination_visit *visit, void *arg);
+
+/* Whether the operand has the layout of operand 0 in each of them. */
+bool is_alike(const trial *t, int operand);
 
 void describe_call(text *out, const trial *t, const trama_layout *in, const trama_layout *results); /* NULL: not said */
 

@@ -237,8 +237,8 @@ static void try_one_axis(validation *v, const trama_mesh *mesh, const trama_mesh
     v->trial.mesh = mesh;
     v->other.mesh = other;
     v->all = v->passed = 0;
-    each_combination(&v->trial, count_one, &v->all);
-    each_combination(&v->trial, visit, v);
+    each_combination(&v->trial, TRAMA_MAX_OPERANDS, count_one, &v->all);
+    each_combination(&v->trial, TRAMA_MAX_OPERANDS, visit, v);
 }
 
 static void try_two_axes(validation *v, const trama_mesh *mesh)

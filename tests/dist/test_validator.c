@@ -49,7 +49,7 @@ START_TEST(what_inference_chooses_is_right_for_every_combination_on_one_axis)
                 trama_mesh *mesh = trama_mesh_create(meshes[m]);
                 trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
                 if (suite_is_long() || variant < 5 || (i + variant + m) % 3 == 0)
-                    each_combination(&s, visit_wrong, NULL);
+                    each_combination(&s, operands_at_once(&s), visit_wrong, NULL);
                 trama_mesh_destroy(&mesh);
                 trama_program_destroy(&p);
             }
@@ -252,7 +252,7 @@ static void collect(const op_case *c, refusals *found, int *samples)
                 trama_value *result = c->build(p, c, variant);
                 trama_mesh *mesh = trama_mesh_create(meshes[m]);
                 trial s = trial_of(c, result->node, &result->node->rule, mesh, 77 * (uint64_t)seed);
-                each_combination(&s, visit_missing, found);
+                each_combination(&s, operands_at_once(&s), visit_missing, found);
                 trama_mesh_destroy(&mesh);
                 trama_program_destroy(&p);
             }

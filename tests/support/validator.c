@@ -32,3 +32,20 @@ trial trial_of(const op_case *c, const trama_node *node, const trama_rule *rule,
                    .run = run,
                    .arg = (void *)c};
 }
+
+int operands_at_once(const trial *t)
+{
+    const int many = 1000, n = t->node->op->n_in;
+    double sets[TRAMA_MAX_OPERANDS + 1] = {1}, all = 1; /* combinations in which so many are */
+    int most = 0;
+    for (int i = 0; i < n; i++) {
+        layout_list list = {0};
+        every_layout(t->mesh, t->node->in[i]->shape.ndim, true, &list);
+        for (int k = i; k >= 0 && !is_alike(t, i); k--)
+            sets[k + 1] += sets[k] * (list.n - 1);
+        ARRAY_FREE(&list);
+    }
+    while (most < n && (most < 2 || all + sets[most + 1] <= many))
+        all += sets[++most];
+    return most;
+}

@@ -9,4 +9,8 @@
 /* The case's call, appended as node, under a rule (the node's, or another to be judged). */
 trial trial_of(const op_case *c, const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, uint64_t seed);
 
+/* The most operands that are split or partial at once in combinations that tests try: all, or as many as give 1,000
+ * combinations, and at least two. */
+int operands_at_once(const trial *t);
+
 #endif
