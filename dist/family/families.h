@@ -23,6 +23,10 @@ dtype_function index_dtype, scatter_dtype;
 gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, gather_along_grad_gradient,
     scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient,
     cumsum_gradient, cumprod_gradient, recurrence_gradient;
+/* dist/network */
+infer_function attention_infer;
+dtype_function attention_dtype;
+gradient_function attention_gradient;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"

@@ -4,6 +4,7 @@
 #ifndef TRAMA_H
 #define TRAMA_H
 
+#include "trama_attention.h"
 #include "trama_base.h"
 #include "trama_complete.h"
 #include "trama_context.h"

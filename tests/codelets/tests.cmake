@@ -3,3 +3,4 @@
 set(TIMEOUT_test_cuda_box 300)
 set(TIMEOUT_test_cuda_ops 600)
 set(REFUSES_MEMORY_test_scratch ON)
+set(REFUSES_MEMORY_test_attention ON)

@@ -38,6 +38,8 @@ static const struct {
     {&trama_op_expand, "keep_dim", REDUCE_KEEP_DIM},
     {&trama_op_expand, "average", EXPAND_AVERAGE},
     {&trama_op_softmax, "axis", SOFTMAX_AXIS},
+    {&trama_op_attention, "causal", ATTENTION_CAUSAL},
+    {&trama_op_attention, "scale", ATTENTION_SCALE},
     {&trama_op_softmax_grad, "axis", SOFTMAX_AXIS},
     {&trama_op_elu, "alpha", ELU_ALPHA},
     {&trama_op_elu_grad, "alpha", ELU_ALPHA},

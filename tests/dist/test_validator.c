@@ -232,6 +232,20 @@ static const struct {
     {"descend: ", "state is never partial"},
     {"momentum", "state is never partial"},
     {"adam", "state is never partial"},
+    {"attention: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention, causal: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention, heads in groups: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention, one group: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention_masked: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention_masked by a row: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention_grad: R R R R", "no partial value passes an op of several results"},
+    {"attention_grad: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention_grad, heads in groups: R R R R", "no partial value passes an op of several results"},
+    {"attention_grad, heads in groups: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention_grad, one group: R R R R", "no partial value passes an op of several results"},
+    {"attention_grad, one group: R R P(avg)", "no partial value passes an op of several results"},
+    {"attention_masked_grad: R R R R R", "no partial value passes an op of several results"},
+    {"attention_masked_grad: R R P(avg)", "no partial value passes an op of several results"},
 };
 
 static bool is_accepted(const char *name)

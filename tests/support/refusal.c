@@ -4,7 +4,6 @@
 #include "refusal.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t n, size_t size);
@@ -13,6 +12,7 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *memory, size_t bytes);
 
+static _Thread_local size_t asked_bytes;
 static _Thread_local long asked, refused, first = -1, last = -1; /* requests in [first, last) are refused */
 
 static bool may_have(size_t bytes)
@@ -21,6 +21,7 @@ static bool may_have(size_t bytes)
         return true;
     const bool no = asked >= first && asked < last;
     asked++;
+    asked_bytes += bytes;
     refused += no;
     return !no;
 }
@@ -43,6 +44,7 @@ void *__wrap_realloc(void *memory, size_t bytes)
 void refuse(long at, long n)
 {
     asked = refused = 0;
+    asked_bytes = 0;
     first = at;
     last = at + n;
 }
@@ -50,6 +52,11 @@ void refuse(long at, long n)
 long refusal_asked(void)
 {
     return asked;
+}
+
+size_t refusal_bytes(void)
+{
+    return asked_bytes;
 }
 
 long refusal_refused(void)

@@ -4,6 +4,8 @@
 #ifndef REFUSAL_H
 #define REFUSAL_H
 
+#include <stddef.h>
+
 enum {
     RESERVE = 4 << 20 /* dist/base/memory.c: the request for it is nobody's own, and granted where one is refused */
 };
@@ -12,5 +14,6 @@ enum {
 void refuse(long first, long n);
 long refusal_asked(void);   /* requests since refuse() */
 long refusal_refused(void); /* those of them that were refused */
+size_t refusal_bytes(void); /* the bytes of all of them */
 
 #endif

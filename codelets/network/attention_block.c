@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of scores, and the functions of attention for each element type. */
+#include <cblas.h>
+
+#include "attention.h"
+#include "line.h"
+#include "ops.h"
+
+/* ---- Elements ---- */
+
+#define ROW_OF(type, m, r) ((type *)(m).data + (r) * (m).row)
+
+#define ATTENTION_ELEMENTS(dtype, type, unused)                                                                        \
+    FAST static void load_##dtype(void *to, attention_matrix from, int64_t rows, int64_t columns)                      \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            NUMBER_##dtype *y = (NUMBER_##dtype *)to + r * columns;                                                    \
+            const type *x = ROW_OF(type, from, r);                                                                     \
+            for (int64_t c = 0; c < columns; c++)                                                                      \
+                y[c] = LOAD(dtype, x[c * from.column]);                                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FAST static void store_##dtype(attention_matrix to, const void *from, int64_t rows, int64_t columns,               \
+                                   const double *factor)                                                               \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            const NUMBER_##dtype *x = (const NUMBER_##dtype *)from + r * columns,                                      \
+                                 by = (NUMBER_##dtype)(factor ? factor[r] : 1);                                        \
+            type *y = ROW_OF(type, to, r);                                                                             \
+            for (int64_t c = 0; c < columns; c++)                                                                      \
+                y[c * to.column] = STORE(dtype, x[c] * by);                                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FAST static void add_mask_##dtype(void *scores, attention_matrix mask, int64_t rows, int64_t columns)              \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            NUMBER_##dtype *s = (NUMBER_##dtype *)scores + r * ATTENTION_COLUMNS;                                      \
+            const type *x = ROW_OF(type, mask, r);                                                                     \
+            for (int64_t c = 0; c < columns; c++)                                                                      \
+                s[c] += LOAD(dtype, x[c * mask.column]);                                                               \
+        }                                                                                                              \
+    }
+EACH_FLOAT(ATTENTION_ELEMENTS, )
+
+/* ---- Numbers ---- */
+
+#define ATTENTION_NUMBERS(dtype, type, unused)                                                                         \
+    FAST static void hide_##dtype(void *scores, attention_matrix mask, int64_t rows, int64_t columns)                  \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            type *s = (type *)scores + r * ATTENTION_COLUMNS;                                                          \
+            const bool *x = ROW_OF(bool, mask, r);                                                                     \
+            for (int64_t c = 0; c < columns; c++)                                                                      \
+                s[c] = x[c * mask.column] ? s[c] : -INFINITY;                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void keep_##dtype(attention_matrix to, const double *from, int64_t rows)                                    \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++)                                                                             \
+            *ROW_OF(type, to, r) = (type)from[r];                                                                      \
+    }                                                                                                                  \
+    FAST static void scale_row_##dtype(type *x, int64_t n, double by)                                                  \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            x[i] *= (type)by;                                                                                          \
+    }                                                                                                                  \
+    static void soften_##dtype(void *scores, int64_t rows, int64_t columns, const int64_t *length, double *top,        \
+                               double *sum, void *out, int64_t e)                                                      \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            type *s = (type *)scores + r * ATTENTION_COLUMNS;                                                          \
+            const double before = top[r], most = line_max_##dtype(length[r], s, 1);                                    \
+            top[r] = MAXIMUM(TRAMA_F64, before, most);                                                                 \
+            const int64_t n = top[r] == -INFINITY ? 0 : length[r];                                                     \
+            line_exp_##dtype(n, s, 1, s, 1, (type)top[r]);                                                             \
+            memset(s + n, 0, (size_t)(columns - n) * sizeof *s);                                                       \
+            if (n && top[r] != before) {                                                                               \
+                const double by = exp(before - top[r]);                                                                \
+                scale_row_##dtype((type *)out + r * e, e, by);                                                         \
+                sum[r] *= by;                                                                                          \
+            }                                                                                                          \
+            sum[r] += line_sum_##dtype(n, s, 1);                                                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FAST static void slope_row_##dtype(type *p, type *slope, int64_t n, type lse, type delta)                          \
+    {                                                                                                                  \
+        INDEPENDENT                                                                                                    \
+        for (int64_t c = 0; c < n; c++) {                                                                              \
+            p[c] = exp_of_##dtype(p[c] - lse);                                                                         \
+            slope[c] = p[c] * (slope[c] - delta);                                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void derive_##dtype(void *scores, void *slopes, int64_t rows, int64_t columns, const int64_t *length,       \
+                               attention_matrix lse, attention_matrix delta)                                           \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            type *p = (type *)scores + r * ATTENTION_COLUMNS, *slope = (type *)slopes + r * ATTENTION_COLUMNS;         \
+            const type sum = *ROW_OF(type, lse, r);                                                                    \
+            const int64_t n = sum == -INFINITY ? 0 : length[r];                                                        \
+            slope_row_##dtype(p, slope, n, sum, *ROW_OF(type, delta, r));                                              \
+            memset(p + n, 0, (size_t)(columns - n) * sizeof *p);                                                       \
+            memset(slope + n, 0, (size_t)(columns - n) * sizeof *slope);                                               \
+        }                                                                                                              \
+    }
+EACH_REAL(ATTENTION_NUMBERS, )
+
+#define ATTENTION_PRODUCT(dtype, type, gemm)                                                                           \
+    static void multiply_##dtype(bool a_turned, bool b_turned, int64_t m, int64_t n, int64_t k, double alpha,          \
+                                 const void *a, int64_t lda, const void *b, int64_t ldb, bool first, void *c,          \
+                                 int64_t ldc)                                                                          \
+    {                                                                                                                  \
+        if (m == 0 || n == 0)                                                                                          \
+            return;                                                                                                    \
+        const int threads = blas_enter();                                                                              \
+        gemm(CblasRowMajor, a_turned ? CblasTrans : CblasNoTrans, b_turned ? CblasTrans : CblasNoTrans, (int)m,        \
+             (int)n, (int)k, (type)alpha, a, (int)lda, b, (int)ldb, first ? 0 : 1, c, (int)ldc);                       \
+        blas_leave(threads);                                                                                           \
+    }
+ATTENTION_PRODUCT(TRAMA_F32, float, cblas_sgemm)
+ATTENTION_PRODUCT(TRAMA_F64, double, cblas_dgemm)
+
+/* ---- Types ---- */
+
+#define OF_NUMBER(function, dtype) EXPANDED(OF_NUMBER_, function, COMPUTE_##dtype)
+#define OF_NUMBER_(function, dtype) function##_##dtype
+#define ATTENTION_TYPE(dtype, type, unused)                                                                            \
+    [dtype] = {sizeof(NUMBER_##dtype),                                                                                 \
+               dtype == COMPUTE_##dtype,                                                                               \
+               load_##dtype,                                                                                           \
+               store_##dtype,                                                                                          \
+               add_mask_##dtype,                                                                                       \
+               OF_NUMBER(hide, dtype),                                                                                 \
+               OF_NUMBER(multiply, dtype),                                                                             \
+               OF_NUMBER(soften, dtype),                                                                               \
+               OF_NUMBER(keep, dtype),                                                                                 \
+               OF_NUMBER(derive, dtype)},
+static const attention_type types[TRAMA_N_DTYPES] = {EACH_FLOAT(ATTENTION_TYPE, )};
+
+/* ---- Calls ---- */
+
+attention attention_of(const trama_call *call, bool masked)
+{
+    const trama_view *q = &call->in[0], *k = &call->in[1], *v = &call->in[2];
+    const int h = q->ndim - 3, g = k->ndim - 3;
+    attention a = {.type = &types[q->dtype], .masked = masked, .mask = masked ? call->in[3].dtype : q->dtype};
+    if (!a.type->size)
+        kernel_impossible(call, "attention is for real numbers");
+    a.n = q->extent[h + 1];
+    a.m = k->extent[g + 1];
+    a.d = q->extent[h + 2];
+    a.e = v->extent[v->ndim - 1];
+    a.groups = k->extent[g];
+    a.heads = k->global[g] == 1 ? q->extent[h] : k->global[g] ? q->global[h] / k->global[g] : 0;
+    a.scale = call->attributes->real[ATTENTION_SCALE];
+    if (a.scale == 0)
+        a.scale = 1 / sqrt((double)max_i64(1, q->global[h + 2]));
+    a.ahead = call->attributes->integer[ATTENTION_CAUSAL] ? q->offset[h + 1] - k->offset[g + 1] + 1 : a.m;
+    return a;
+}
+
+attention_array attention_array_of(const attention *a, const trama_view *view, int trailing, trama_view *groups)
+{
+    attention_array array = {.first = {view->data, trama_dtype_size(view->dtype), 0, 0}};
+    const int row = view->ndim - trailing, column = view->ndim - 1, h = row - 1;
+    *groups = *view;
+    groups->ndim = row > 0 ? row : 0;
+    if (row >= 0 && view->extent[row] != 1)
+        array.first.row = view->stride[row];
+    if (trailing == 2 && column >= 0 && view->extent[column] != 1)
+        array.first.column = view->stride[column];
+    if (h >= 0 && a->heads != 1 && view->extent[h] == a->groups * a->heads) {
+        array.head = view->stride[h];
+        groups->extent[h] = a->groups;
+        groups->stride[h] = view->stride[h] * a->heads;
+    }
+    return array;
+}
+
+attention_matrix attention_at(const attention_array *array, int64_t head, int64_t i, int64_t j)
+{
+    attention_matrix m = array->first;
+    m.data += (head * array->head + i * m.row + j * m.column) * (int64_t)m.size;
+    return m;
+}
+
+bool attention_take(const attention *a, scratch *memory, int n, const int64_t *numbers, void **part)
+{
+    size_t bytes = 0, at = 0;
+    for (int i = 0; i < n; i++)
+        bytes += (size_t)numbers[i] * a->type->size;
+    char *all = scratch_take(memory, 0, bytes);
+    for (int i = 0; i < n && all; i++) {
+        part[i] = all + at;
+        at += (size_t)numbers[i] * a->type->size;
+    }
+    return all != NULL;
+}
+
+const void *attention_numbers(const attention *a, attention_matrix m, int64_t rows, int64_t columns, void *copy,
+                              int64_t *ld)
+{
+    *ld = max_i64(1, columns);
+    if (a->type->direct && (m.column == 1 || columns <= 1) && (rows <= 1 || (m.row >= *ld && m.row <= INT32_MAX))) {
+        *ld = rows <= 1 ? *ld : m.row;
+        return m.data;
+    }
+    a->type->load(copy, m, rows, columns);
+    return copy;
+}
+
+int64_t attention_visible(const attention *a, int64_t i)
+{
+    return max_i64(0, min_i64(a->m, i - 1 + a->ahead));
+}
+
+void attention_scores(const attention *a, attention_block *b, const attention_array *mask, int64_t head, void *scores)
+{
+    a->type->multiply(false, true, b->rows, b->columns, a->d, a->scale, b->q, b->ldq, b->k, b->ldk, true, scores,
+                      ATTENTION_COLUMNS);
+    if (a->masked)
+        (a->mask == TRAMA_BOOL ? a->type->hide : a->type->add_mask)(scores, attention_at(mask, head, b->i, b->j),
+                                                                    b->rows, b->columns);
+    for (int64_t r = 0; r < b->rows; r++)
+        b->length[r] = max_i64(0, min_i64(b->columns, b->i + r + a->ahead - b->j));
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention in layouts: values and gradients on ranks as on one device, messages, tiles, and wrong calls. */
+#include <check.h>
+#include <string.h>
+
+#include "pair.h"
+#include "suite.h"
+#include "trama_attention.h"
+#include "trama_ops.h"
+
+/* Shapes [batch, heads, n, d], [batch, groups, m, d], [batch, groups, m, e]. */
+typedef struct setup {
+    trama_program *p;
+    trama_value *in[3], *out, *d[3];
+    trama_target *t;
+} setup;
+
+static setup setup_new(int64_t heads, int64_t groups, int64_t n, int64_t m, bool causal)
+{
+    setup s = {.p = trama_program_create()};
+    s.in[0] = trama_input(s.p, "q", TRAMA_F64, TRAMA_SHAPE(2, heads, n, 3));
+    s.in[1] = trama_input(s.p, "k", TRAMA_F64, TRAMA_SHAPE(2, groups, m, 3));
+    s.in[2] = trama_input(s.p, "v", TRAMA_F64, TRAMA_SHAPE(2, groups, m, 5));
+    s.out = trama_attention_with(s.in[0], s.in[1], s.in[2], NULL, causal, 0);
+    trama_value *loss = trama_sum(trama_square(s.out));
+    for (int i = 0; i < 3; i++)
+        s.d[i] = trama_gradient(loss, s.in[i]);
+    s.t = trama_target_create(s.p, "t", s.out, s.d[0], s.d[1], s.d[2]);
+    ck_assert_msg(s.t != NULL, "%s", trama_program_error(s.p));
+    return s;
+}
+
+static void try_layouts(setup *s, const char *mesh_text, const char *q, const char *k, const char *v, const char *name)
+{
+    trama_mesh *mesh = trama_mesh_create(mesh_text);
+    const char *const texts[3] = {q, k, v};
+    dense data[3];
+    for (int i = 0; i < 3; i++) {
+        if (texts[i])
+            ck_assert_msg(trama_shard(s->in[i], mesh, texts[i]) != NULL, "%s", trama_program_error(s->p));
+        data[i] = dense_random(s->in[i]->shape, (uint64_t)i + 1, -1, 1, false);
+    }
+    pair_try(s->p, s->t, 3, s->in, data, 4, 1e-12, name);
+    for (int i = 0; i < 3; i++)
+        dense_free(&data[i]);
+    trama_program_destroy(&s->p);
+    trama_mesh_destroy(&mesh);
+}
+
+START_TEST(any_split_gives_the_values_of_one_device)
+{
+    static const struct {
+        const char *mesh, *q, *k, *v;
+    } tried[] = {
+        {"2", "S(0)", NULL, NULL},
+        {"2", "S(1)", NULL, NULL},
+        {"3", "S(1)", "S(1)", "S(1)"},
+        {"2", "S(2)", NULL, NULL},
+        {"4", "S(2)", "S(2)", "S(2)"},
+        {"2,2", "S(0),S(1)", NULL, NULL},
+        {"2", NULL, "S(2)", NULL},
+        {"2,2", "S(1),S(2)", NULL, NULL},
+        {"3", "S(3)", "S(3)", "S(3)"},
+        {"2", NULL, NULL, "P(sum)"},
+        {"2,2", "S(2),S(1)", "R,S(1)", "R,S(2)"},
+    };
+    static const int64_t heads[][4] = {{4, 4, 7, 6}, {4, 2, 5, 9}, {3, 1, 2, 3}};
+    for (int h = 0; h < 3; h++)
+        for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+            setup s = setup_new(heads[h][0], heads[h][1], heads[h][2], heads[h][3], h % 2 == 0);
+            try_layouts(&s, tried[i].mesh, tried[i].q, tried[i].k, tried[i].v, "attention");
+        }
+}
+END_TEST
+
+/* One query and three processes: two of them have no query, and still a term of the gradients of keys and values. */
+START_TEST(a_process_without_a_query_gives_a_term_of_zeros)
+{
+    setup s = setup_new(2, 2, 1, 4, false);
+    try_layouts(&s, "3", "S(2)", "R", "R", "one query");
+}
+END_TEST
+
+/* Messages of one run, forward and backward. */
+static int messages(setup *s, const char *mesh_text, const char *layout)
+{
+    trama_mesh *mesh = trama_mesh_create(mesh_text);
+    machine *m = machine_uniform(trama_mesh_size(mesh), 1);
+    ck_assert_ptr_nonnull(trama_shard(s->in[0], mesh, layout));
+    simulation_options o = {.plan = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1}};
+    simulation *sim = simulation_new(s->p, m, &o);
+    for (int i = 0; i < 3; i++) {
+        dense data = dense_random(s->in[i]->shape, 1, -1, 1, false);
+        simulation_feed(sim, s->in[i], &data);
+        dense_free(&data);
+    }
+    simulation_run(sim, s->t);
+    const int n = simulation_traffic(sim).messages;
+    simulation_destroy(&sim);
+    machine_destroy(&m);
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&s->p);
+    return n;
+}
+
+START_TEST(split_heads_and_batches_take_no_message)
+{
+    setup s = setup_new(4, 4, 7, 6, true), groups = setup_new(4, 2, 7, 6, true), batch = setup_new(4, 4, 7, 6, false);
+    ck_assert_int_eq(messages(&s, "mp=4", "S(1)"), 0);
+    ck_assert_int_eq(messages(&groups, "mp=2", "S(1)"), 0);
+    ck_assert_int_eq(messages(&batch, "dp=2", "S(0)"), 0);
+}
+END_TEST
+
+/* Tiles of two workers are cut along heads: the queries of a causal call take unequal work, and are a sum in dk. */
+static void expect_tiles(const plan *p, const trama_program *program, const char *op, int dim)
+{
+    int n = 0;
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        if (s->kind != STEP_COMPUTE || strcmp(program->nodes.at[p->calls.at[s->call].node]->op->name, op))
+            continue;
+        const plan_operand *result = &p->operands.at[s->operand + p->calls.at[s->call].out[0]];
+        ck_assert_int_eq(s->lane, n);
+        n++;
+        ck_assert_int_eq(result->region.box.n[dim], 2);
+        ck_assert_int_eq(result->region.box.n[2], 64);
+    }
+    ck_assert_int_eq(n, 2);
+}
+
+START_TEST(two_workers_take_half_of_the_heads_each)
+{
+    setup s = setup_new(4, 4, 64, 64, true);
+    trama_mesh *mesh = trama_mesh_create("1");
+    machine *m = machine_uniform(1, 2);
+    ck_assert_ptr_nonnull(trama_shard(s.in[0], mesh, "R"));
+    simulation_options o = {.plan = {.grain_flops = 1, .grain_bytes = 1}};
+    simulation *sim = simulation_new(s.p, m, &o);
+    for (int i = 0; i < 3; i++) {
+        dense data = dense_random(s.in[i]->shape, 1, -1, 1, false);
+        simulation_feed(sim, s.in[i], &data);
+        dense_free(&data);
+    }
+    simulation_run(sim, s.t);
+    expect_tiles(simulation_plan(sim, 0), s.p, "attention", 1);
+    expect_tiles(simulation_plan(sim, 0), s.p, "attention_grad", 1);
+    simulation_destroy(&sim);
+    machine_destroy(&m);
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&s.p);
+}
+END_TEST
+
+START_TEST(gradients_that_are_asked_for_one_by_one_are_computed_once)
+{
+    setup s = setup_new(2, 2, 3, 3, false);
+    int n = 0;
+    for (int i = 0; i < s.p->nodes.n; i++)
+        n += s.p->nodes.at[i]->op == trama_op_find("attention_grad");
+    ck_assert_int_eq(n, 1);
+    trama_program_destroy(&s.p);
+}
+END_TEST
+
+/* ---- Wrong calls ---- */
+
+static void refuse_call(trama_status status, const char *words, trama_shape k, trama_dtype dtype, double scale)
+{
+    trama_program *p = trama_program_create();
+    trama_value *q = trama_input(p, "q", TRAMA_F32, TRAMA_SHAPE(4, 7, 3)), *keys = trama_input(p, "keys", dtype, k);
+    trama_value *mask = trama_input(p, "mask", TRAMA_F64, TRAMA_SHAPE(7, 7));
+    ck_assert_ptr_null(trama_attention_with(q, keys, keys, scale == 2 ? mask : NULL, false, scale));
+    ck_assert_int_eq(trama_program_status(p), status);
+    ck_assert_msg(strstr(trama_program_error(p), words) && strstr(trama_program_error(p), "test_attention_layouts.c"),
+                  "%s", trama_program_error(p));
+    trama_program_destroy(&p);
+}
+
+START_TEST(wrong_operands_are_refused_in_words)
+{
+    refuse_call(TRAMA_E_SHAPE, "no multiple of those of keys", TRAMA_SHAPE(3, 7, 3), TRAMA_F32, 0);
+    refuse_call(TRAMA_E_SHAPE, "needs heads, keys and features", TRAMA_SHAPE(7, 3), TRAMA_F32, 0);
+    refuse_call(TRAMA_E_SHAPE, "the dims do not agree", TRAMA_SHAPE(4, 7, 2), TRAMA_F32, 0);
+    refuse_call(TRAMA_E_DTYPE, "keys is f64", TRAMA_SHAPE(4, 7, 3), TRAMA_F64, 0);
+    refuse_call(TRAMA_E_DTYPE, "a mask is bool", TRAMA_SHAPE(4, 7, 3), TRAMA_F32, 2);
+    refuse_call(TRAMA_E_ARGUMENT, "must be finite", TRAMA_SHAPE(4, 7, 3), TRAMA_F32, 1.0 / 0.0);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        any_split_gives_the_values_of_one_device,
+        a_process_without_a_query_gives_a_term_of_zeros,
+        split_heads_and_batches_take_no_message,
+        two_workers_take_half_of_the_heads_each,
+        gradients_that_are_asked_for_one_by_one_are_computed_once,
+        wrong_operands_are_refused_in_words,
+    };
+    return suite_run("attention_layouts", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
