@@ -9,7 +9,7 @@
 #include "scratch.h"
 
 /* The most queries and keys of a block. Its scores stay in the cache of a core. */
-enum { ATTENTION_ROWS = 64, ATTENTION_COLUMNS = 256 };
+enum { ATTENTION_ROWS = 64, ATTENTION_COLUMNS = 512 };
 
 /* A matrix of elements: (i, j) at data + size * (i row + j column). */
 typedef struct attention_matrix {

@@ -81,11 +81,7 @@ class Training:
         return timed(self.step, n)
 
 
-def rank_main(rank, args, meeting, pipe):
-    import torch.distributed as dist
-
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=args.ranks)
+def make_training(args):
     torch.manual_seed(1)
     net = network(args.sizes)
     batch = args.batch
@@ -94,23 +90,31 @@ def rank_main(rank, args, meeting, pipe):
         batch //= args.ranks
     else:
         net = tensor_parallel(net, args.ranks)
-    training = Training(net, batch, args.merge)
+    return Training(net, batch, args.merge)
+
+
+def rank_main(rank, args, make, meeting, pipe):
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=args.ranks)
+    work = make(args)
     pipe.send("ready")
     while (n := pipe.recv()) is not None:
-        pipe.send(training.run(n))
+        pipe.send(work.run(n))
     dist.destroy_process_group()
 
 
 class Ranks:
-    """The processes of a distributed run; each sleeps on its pipe until it is told to run."""
+    """The processes of a distributed run, in each of which make(args) has the work; they sleep until told to run."""
 
-    def __init__(self, args):
+    def __init__(self, args, make):
         context = multiprocessing.get_context("spawn")
         self.folder = tempfile.TemporaryDirectory()
         self.pipes, self.processes = [], []
         for rank in range(args.ranks):
             ours, theirs = context.Pipe()
-            process = context.Process(target=rank_main, args=(rank, args, self.folder.name + "/meeting", theirs),
+            process = context.Process(target=rank_main, args=(rank, args, make, self.folder.name + "/meeting", theirs),
                                       daemon=True)
             process.start()
             theirs.close()
@@ -150,7 +154,7 @@ def main():
         worker = Training(network(args.sizes), args.batch, args.merge)
     else:
         os.environ["OMP_NUM_THREADS"] = "1"
-        worker = Ranks(args)
+        worker = Ranks(args, make_training)
     serve(worker.run)
     if args.mode != "single":
         worker.end()
