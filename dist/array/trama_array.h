@@ -43,6 +43,20 @@ trama_value *trama_scatter_along_at(trama_where where, trama_value *x, trama_val
 trama_value *trama_scatter_nd_at(trama_where where, trama_value *x, trama_value *index, trama_value *u,
                                  trama_scatter_how how);
 
+/* ---- Einstein's sums ---- */
+
+/* The sum over all indices that the result has not, of the products of n operands (1 to 32), as numpy's einsum:
+ *
+ *     trama_einsum("bij,bjk->bik", 2, ((trama_value *[]){x, y}))    products of matrices
+ *     trama_einsum("ii", 1, &x)                                     the trace
+ *
+ * A letter stands for a dim, "..." for further dims in front, which align at the right; a letter that an operand has
+ * twice takes its diagonal. Extents of 1 broadcast. Without "->" the result has the dims of "..." and then the letters
+ * that stand once, in the order of the alphabet. Of up to 5 operands the order of products with the fewest
+ * multiplications is taken, of more opt_einsum's greedy one. E_ARGUMENT for a text that does not fit the operands. */
+#define trama_einsum(letters, n, x) trama_einsum_at(TRAMA_HERE, letters, n, x)
+trama_value *trama_einsum_at(trama_where where, const char *letters, int n, trama_value *const *x);
+
 /* ---- Joins and parts ---- */
 
 /* n values, one behind the other along dim; other extents are equal: [2, 3], [4, 3], dim 0 -> [6, 3]. Each process

@@ -38,6 +38,9 @@ START_TEST(joins_and_parts)
     trama_value *two[] = {x, NULL};
     PASSES(trama_concat_at(W, 0, 2, two));
     SAYS(NULL, trama_concat_at(W, 0, 2, NULL));
+    PASSES(trama_einsum_at(W, "ij,ij", 2, two));
+    SAYS(NULL, trama_einsum_at(W, "ij", 1, NULL));
+    SAYS(p, trama_einsum_at(W, NULL, 1, two));
     PASSES(trama_stack_at(W, 0, 2, two));
     SAYS(NULL, trama_stack_at(W, 0, 2, NULL));
     PASSES(trama_part_at(W, NULL, 0, 2, 0));

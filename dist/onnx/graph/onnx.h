@@ -127,6 +127,8 @@ int64_t attribute_int(onnx_node *n, const char *name, int64_t otherwise);
 double attribute_real(onnx_node *n, const char *name, double otherwise);
 onnx_ints attribute_ints(onnx_node *n, const char *name);
 /* Whether a text attribute, or `otherwise` without it, is the word. */
+/* The text of an attribute that must be there, which the caller frees; NULL with an error. */
+char *attribute_text(onnx_node *n, const char *name);
 bool attribute_is(onnx_node *n, const char *name, const char *otherwise, const char *word);
 const Onnx__AttributeProto *attribute_find(onnx_node *n, const char *name);
 

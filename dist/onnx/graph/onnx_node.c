@@ -194,6 +194,17 @@ bool attribute_is(onnx_node *n, const char *name, const char *otherwise, const c
     return a->s.len == strlen(word) && !memcmp(a->s.data, word, a->s.len);
 }
 
+char *attribute_text(onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *a = typed(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, "string");
+    char *copy = a && !memchr(a->s.data, 0, a->s.len) ? trama_try_alloc(a->s.len + 1) : NULL;
+    if (!copy)
+        return node_fail(n, TRAMA_E_ARGUMENT, "'%s' is not there, or no text", name);
+    memcpy(copy, a->s.data, a->s.len);
+    copy[a->s.len] = 0;
+    return copy;
+}
+
 onnx_ints node_list(onnx_node *n, const char *attribute, int i)
 {
     return attribute_has(n, attribute) ? attribute_ints(n, attribute) : node_ints(n, i, attribute);

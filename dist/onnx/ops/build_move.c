@@ -14,17 +14,32 @@ static trama_value *cut(onnx_node *n, trama_value *x, int dim, int64_t from, int
     return whole ? x : trama_slice_at(n->where, x, dim, from, extent);
 }
 
-ONNX_BUILD(build_concat)
+/* All operands, which the caller frees. */
+static trama_value **all_of(onnx_node *n)
 {
     trama_value **x = trama_alloc((size_t)node_inputs(n) * sizeof *x);
-    int dim = -1;
     for (int i = 0; i < node_inputs(n); i++)
         x[i] = node_in(n, i);
-    if (node_inputs(n) && x[0])
-        dim = node_dim(n, attribute_int(n, "axis", 1), x[0]->shape.ndim);
+    return x;
+}
+
+ONNX_BUILD(build_concat)
+{
+    trama_value **x = all_of(n);
+    int dim = node_inputs(n) && x[0] ? node_dim(n, attribute_int(n, "axis", 1), x[0]->shape.ndim) : -1;
     if (dim >= 0)
         out[0] = trama_concat_at(n->where, dim, node_inputs(n), x);
     free(x);
+}
+
+ONNX_BUILD(build_einsum)
+{
+    char *equation = attribute_text(n, "equation");
+    trama_value **x = all_of(n);
+    if (equation)
+        out[0] = trama_einsum_at(n->where, equation, node_inputs(n), x);
+    free(x);
+    free(equation);
 }
 
 /* The extents of the parts: given, or equal but for a smaller last one. */

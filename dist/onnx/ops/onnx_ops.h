@@ -30,7 +30,7 @@ onnx_builder build_batch_norm, build_instance_norm, build_layer_norm, build_mean
 /* build_shape.c, build_move.c */
 onnx_builder build_constant_of_shape, build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose,
     build_expand, build_tile;
-onnx_builder build_concat, build_split, build_slice, build_pad, build_one_hot, build_space_to_depth,
+onnx_builder build_einsum, build_concat, build_split, build_slice, build_pad, build_one_hot, build_space_to_depth,
     build_depth_to_space;
 /* The elements of a Slice along one dim; step 1 for a whole dim. False with an error. */
 typedef struct slice_range {
