@@ -19,7 +19,7 @@ static scan scan_of(const along *a)
 {
     const int64_t *flags = a->call->attributes->integer;
     scan s = {.n = a->n[0], .exclusive = flags[SCAN_EXCLUSIVE], .late = flags[SCAN_LATE]};
-    for (int i = 0; i < 1 + a->call->n_in; i++) {
+    for (int i = 0; i < a->call->n_out + a->call->n_in; i++) {
         s.step[i] = flags[SCAN_REVERSE] ? -a->step[i] : a->step[i];
         s.first[i] = flags[SCAN_REVERSE] && s.n ? (s.n - 1) * a->step[i] : 0;
     }
@@ -103,3 +103,56 @@ static scan scan_of(const along *a)
 SCAN_OP(cumsum, EACH_NUMBER, SUM_SCAN)
 SCAN_OP(cumprod, EACH_NUMBER, PRODUCT_SCAN)
 SCAN_OP(recurrence, EACH_FLOAT, RECURRENCE_SCAN)
+
+/* ---- Extremes so far, and their indices ---- */
+
+/* The first element is taken, then each that is more than all before it. */
+#define EXTREME_LOOP(dtype, type, NONE, MORE, most, m, ACROSS)                                                         \
+    {                                                                                                                  \
+        NUMBER_##dtype best[most];                                                                                     \
+        int64_t place[most];                                                                                           \
+        for (int64_t j = 0; j < (m); j++) {                                                                            \
+            best[j] = NONE;                                                                                            \
+            place[j] = s->n;                                                                                           \
+        }                                                                                                              \
+        for (int64_t i = 0; i < s->n; i++) {                                                                           \
+            type *restrict y = (type *)data[0] + s->first[0] + i * s->step[0];                                         \
+            int64_t *restrict at = (int64_t *)data[1] + s->first[1] + i * s->step[1];                                  \
+            const type *x = (const type *)data[2] + s->first[2] + i * s->step[2];                                      \
+            const int64_t here = s->step[0] < 0 ? s->n - 1 - i : i;                                                    \
+            INDEPENDENT                                                                                                \
+            for (int64_t j = 0; j < (m); j++) {                                                                        \
+                const NUMBER_##dtype now = LOAD(dtype, x[j * ACROSS(2)]), before = best[j];                            \
+                const int64_t place_before = place[j];                                                                 \
+                const bool take = (i == 0) | (now MORE before) | (IS_NAN(dtype, now) & !IS_NAN(dtype, before));        \
+                best[j] = take ? now : before;                                                                         \
+                place[j] = take ? here : place_before;                                                                 \
+                y[j * ACROSS(0)] = STORE(dtype, s->exclusive ? before : best[j]);                                      \
+                at[j * ACROSS(1)] = s->exclusive ? place_before : place[j];                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#define EXTREME_ROW(dtype, type, name, NONE, MORE)                                                                     \
+    FAST static void name##_neighbours_##dtype(const scan *s, int64_t m, void *const *data)                            \
+    {                                                                                                                  \
+        EXTREME_LOOP(dtype, type, NONE, MORE, NEIGHBOURS, m, SIDE_BY_SIDE)                                             \
+    }                                                                                                                  \
+    static void name##_line_##dtype(const scan *s, void *const *data){                                                 \
+        EXTREME_LOOP(dtype, type, NONE, MORE, 1, 1, SIDE_BY_SIDE)} ROW_SIGNATURE(name##_##dtype)                       \
+    {                                                                                                                  \
+        const scan s = scan_of(with);                                                                                  \
+        const bool neighbours = step[0] == 1 && step[1] == 1 && step[2] == 1;                                          \
+        for (int64_t from = 0, m; from < n; from += m) {                                                               \
+            void *here[] = {(type *)data[0] + from * step[0], (int64_t *)data[1] + from * step[1],                     \
+                            (type *)data[2] + from * step[2]};                                                         \
+            m = !neighbours ? 1 : n - from < NEIGHBOURS ? n - from : NEIGHBOURS;                                       \
+            if (neighbours)                                                                                            \
+                name##_neighbours_##dtype(&s, m, here);                                                                \
+            else                                                                                                       \
+                name##_line_##dtype(&s, here);                                                                         \
+        }                                                                                                              \
+    }
+#define LARGEST_SCAN(dtype, type, name) EXTREME_ROW(dtype, type, name, LOWEST_##dtype, >)
+#define LEAST_SCAN(dtype, type, name) EXTREME_ROW(dtype, type, name, HIGHEST_##dtype, <)
+SCAN_OP(cummax, EACH_DTYPE, LARGEST_SCAN)
+SCAN_OP(cummin, EACH_DTYPE, LEAST_SCAN)

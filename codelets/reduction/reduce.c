@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, means, products and extremes over some dims, argmax, and expand, which repeats along them.
+/* Sums, means, products and extremes over some dims, and expand, which repeats along them.
  * The order of terms depends on the reduced dims alone, never on how the others are cut or where they lie: with the
  * last dim among the reduced, element j of it goes to lane j mod LANES, and lanes are combined pairwise; otherwise
  * row-major. */
@@ -176,37 +176,6 @@ REDUCE_OP(min)
 void cpu_mean(const trama_call *call)
 {
     reduce(call, &sum_rows, reduced_count(call));
-}
-
-/* ---- argmax ------------------------------------------------------------------------------------- */
-
-#define ARGMAX_ROW(dtype, type, unused)                                                                                \
-    ROW_SIGNATURE(argmax_##dtype)                                                                                      \
-    {                                                                                                                  \
-        const reduction *r = with;                                                                                     \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const type *x = (const type *)data[1] + i * step[1];                                                       \
-            int64_t best = 0;                                                                                          \
-            for (int64_t j = 1; j < r->extent[0]; j++) {                                                               \
-                const NUMBER_##dtype new = LOAD(dtype, x[j * r->stride[0]]);                                          \
-                const NUMBER_##dtype old = LOAD(dtype, x[best * r->stride[0]]);                                       \
-                if (new > old || (IS_NAN(dtype, new) && !IS_NAN(dtype, old)))                                        \
-                    best = j;                                                                                          \
-            }                                                                                                          \
-            ((int64_t *)data[0])[i * step[0]] = best;                                                                  \
-        }                                                                                                              \
-    }
-EACH_DTYPE(ARGMAX_ROW, )
-static loop_row *const argmax_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, argmax)};
-
-void cpu_argmax(const trama_call *call)
-{
-    reduction r = {.divisor = 1};
-    const trama_view kept = reduction_split(call, &r);
-
-    if (call->out[0].dtype != TRAMA_I64 || r.ndim != 1)
-        kernel_impossible(call, "the index of a maximum is an i64 along one dim");
-    loop_run(2, (const trama_view *[]){&call->out[0], &kept}, argmax_rows[call->in[0].dtype], &r);
 }
 
 /* ---- expand ------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, means, products and extremes over some dims, argmax, and expand, on a GPU. Lines are reduced where the last dim is among
+/* Sums, means, products and extremes over some dims, argmax, argmin, and expand, on a GPU. Lines are reduced where the last dim is among
  * the reduced, else columns. */
 #include "kernel.h"
 #include "ops.h"
@@ -120,32 +120,39 @@ template <typename N> static __device__ inline indexed<N> shuffled(indexed<N> va
     return {shuffled(value.number, with), shuffled(value.at, with)};
 }
 
-/* The first of the largest; NaN is larger than all. */
-template <typename T> struct argmax_of {
+/* The first of the largest, or least; NaN is both. With r.last terms are numbered from the end. */
+template <typename T, bool least> struct place_of {
     typedef T in;
     typedef int64_t out;
     typedef typename of<T>::number number;
     typedef indexed<number> kept;
+    static __device__ inline int64_t counted(int64_t at, const reduction &r)
+    {
+        return r.last ? r.terms.count - 1 - at : at;
+    }
     static __device__ inline kept none()
     {
         return {0, -1};
     }
-    static __device__ inline kept with(kept a, T x, int64_t at, const reduction &)
+    static __device__ inline kept with(kept a, T x, int64_t at, const reduction &r)
     {
-        return join(a, {of<T>::load(x), at});
+        return join(a, {of<T>::load(x), counted(at, r)});
     }
     static __device__ inline kept join(kept a, kept b)
     {
         const bool a_nan = of<T>::is_nan(a.number), b_nan = of<T>::is_nan(b.number);
-        const bool after = a.at < 0 || b.number > a.number || (b_nan && !a_nan);
+        const bool more = least ? b.number < a.number : b.number > a.number;
+        const bool after = a.at < 0 || more || (b_nan && !a_nan);
         const bool same = b.number == a.number || (b_nan && a_nan);
         return b.at >= 0 && (after || (same && b.at < a.at)) ? b : a;
     }
-    static __device__ inline void put(int64_t *to, kept a, const reduction &)
+    static __device__ inline void put(int64_t *to, kept a, const reduction &r)
     {
-        *to = a.at < 0 ? 0 : a.at;
+        *to = a.at < 0 ? 0 : counted(a.at, r);
     }
 };
+template <typename T> using argmax_of = place_of<T, false>;
+template <typename T> using argmin_of = place_of<T, true>;
 
 /* Whether the last dim of more than one element is reduced. */
 static bool reduces_lines(const trama_call *call)
@@ -157,7 +164,7 @@ static bool reduces_lines(const trama_call *call)
 }
 
 /* Divides the dims of the operand into the reduced and the kept. */
-template <typename F> static void reduce(const trama_call *call, double divisor, const gpu *g)
+template <typename F> static void reduce(const trama_call *call, double divisor, const gpu *g, bool last = false)
 {
     const trama_view *in = &call->in[0], kept = kept_view(call);
     const trama_view *const views[2] = {&call->out[0], &kept};
@@ -165,6 +172,7 @@ template <typename F> static void reduce(const trama_call *call, double divisor,
 
     r.terms = row_major_one();
     r.average_over = divisor;
+    r.last = last;
     for (int d = 0; d < in->ndim; d++)
         if (is_reduced(call, d))
             row_major_add(&r.terms, in->extent[d], in->stride[d]);
@@ -180,7 +188,7 @@ template <typename F> static void reduce(const trama_call *call, double divisor,
         with_kind(call->in[0].dtype, [&](auto zero) { reduce<name##_of<decltype(zero)>>(call, divisor, g); });         \
     }
 REDUCE_OP(sum, with_dtype, 1)
-REDUCE_OP(prod, with_dtype, 1)
+REDUCE_OP(prod, with_number, 1)
 REDUCE_OP(sum_square, with_float, 1)
 REDUCE_OP(max, with_dtype, 1)
 REDUCE_OP(min, with_dtype, 1)
@@ -192,12 +200,17 @@ extern "C" void cuda_mean(const trama_call *call, const gpu *g)
     with_dtype(call->in[0].dtype, [&](auto zero) { reduce<sum_of<decltype(zero)>>(call, count, g); });
 }
 
-extern "C" void cuda_argmax(const trama_call *call, const gpu *g)
-{
-    if (call->out[0].dtype != TRAMA_I64 || __builtin_popcountll((uint64_t)call->attributes->integer[REDUCE_AXES]) != 1)
-        kernel_impossible(call, "the index of a maximum is an i64 along one dim");
-    with_dtype(call->in[0].dtype, [&](auto zero) { reduce<argmax_of<decltype(zero)>>(call, 1, g); });
-}
+#define PLACE_OP(name)                                                                                                 \
+    extern "C" void cuda_##name(const trama_call *call, const gpu *g)                                                  \
+    {                                                                                                                  \
+        const int64_t axes = call->attributes->integer[REDUCE_AXES];                                                   \
+        const bool last = call->attributes->integer[ARGMAX_LAST];                                                      \
+        if (call->out[0].dtype != TRAMA_I64 || __builtin_popcountll((uint64_t)axes) != 1)                              \
+            kernel_impossible(call, "the index of an extreme is an i64 along one dim");                                \
+        with_dtype(call->in[0].dtype, [&](auto zero) { reduce<name##_of<decltype(zero)>>(call, 1, g, last); });        \
+    }
+PLACE_OP(argmax)
+PLACE_OP(argmin)
 
 /* ---- expand ------------------------------------------------------------------------------------- */
 

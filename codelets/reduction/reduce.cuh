@@ -26,6 +26,7 @@ struct reduction {
     int64_t part_step, segment_step;
     void *parts; /* the outcome of each segment, where there are several */
     int team;
+    bool last;   /* of equal elements the last counts */
     bool packed; /* neighbours in the last dim can be read as packs */
 };
 

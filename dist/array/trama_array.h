@@ -131,5 +131,28 @@ trama_value *trama_cumprod_at(trama_where where, trama_value *x, int dim, bool e
 #define trama_recurrence(a, b, dim, reverse) trama_recurrence_at(TRAMA_HERE, a, b, dim, reverse)
 trama_value *trama_recurrence_at(trama_where where, trama_value *a, trama_value *b, int dim, bool reverse);
 
+/* Ops that choose elements along dim. Result 0 has the elements, result 1 (trama_result) their indices, i64. NaN is larger
+ * than all numbers, so that it is last in ascending order. The gradient goes to the elements that were chosen. */
+
+/* x in ascending or descending order along dim; equal elements keep their order. trama_argsort gives the indices. */
+#define trama_sort(x, dim, descending) trama_sort_at(TRAMA_HERE, x, dim, descending)
+trama_value *trama_sort_at(trama_where where, trama_value *x, int dim, bool descending);
+#define trama_argsort(x, dim, descending) trama_argsort_at(TRAMA_HERE, x, dim, descending)
+trama_value *trama_argsort_at(trama_where where, trama_value *x, int dim, bool descending);
+/* The k largest elements, the largest first, or the k least, the least first: [5, 9], k 3, dim 1 -> [5, 3]. Of equal
+ * elements those with lower indices come first. The extent of dim must be known and at least k, E_SHAPE otherwise. */
+#define trama_top_k(x, k, dim, largest) trama_top_k_at(TRAMA_HERE, x, k, dim, largest)
+trama_value *trama_top_k_at(trama_where where, trama_value *x, int64_t k, int dim, bool largest);
+/* The largest, or least, element so far along dim: [1, 3, 2] -> [1, 3, 3]; exclusive and reverse as of trama_cumsum. Of
+ * equal elements the first gives the index and gets the gradient, where PyTorch takes the last. NaN is both the largest
+ * and the least. With exclusive the first result is -inf, or inf, of integers the lowest or highest number; its index is
+ * the extent of dim. */
+#define trama_cummax(x, dim) trama_cummax_at(TRAMA_HERE, x, dim, false, false)
+#define trama_cummax_over(x, dim, exclusive, reverse) trama_cummax_at(TRAMA_HERE, x, dim, exclusive, reverse)
+trama_value *trama_cummax_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);
+#define trama_cummin(x, dim) trama_cummin_at(TRAMA_HERE, x, dim, false, false)
+#define trama_cummin_over(x, dim, exclusive, reverse) trama_cummin_at(TRAMA_HERE, x, dim, exclusive, reverse)
+trama_value *trama_cummin_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);
+
 TRAMA_API_END
 #endif

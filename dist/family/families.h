@@ -10,19 +10,19 @@ typedef trama_status infer_function(trama_rule *rule, const trama_node *node);
 typedef trama_status dtype_function(const trama_node *node, trama_dtype *dtype);
 typedef void gradient_function(const trama_node *node, trama_value *const *d_out, trama_value **d_in);
 
-infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer, min_infer,
-    whole_infer, expand_infer, softmax_infer, transpose_infer, reshape_infer, window_infer, source_infer;
-dtype_function comparison_dtype, select_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype, source_dtype,
-    draw_dtype, affine_dtype, f64_dtype, tensors_dtype, update_dtype, schedule_dtype;
-gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradient, softmax_gradient, cross_entropy_gradient,
-    transpose_gradient, reshape_gradient, window_gradient, reshard_gradient;
+infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer,
+    min_infer, whole_infer, expand_infer, softmax_infer, transpose_infer, reshape_infer, window_infer, source_infer;
+dtype_function comparison_dtype, select_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype,
+    source_dtype, draw_dtype, affine_dtype, f64_dtype, tensors_dtype, update_dtype, schedule_dtype;
+gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradient, softmax_gradient,
+    cross_entropy_gradient, transpose_gradient, reshape_gradient, window_gradient, reshard_gradient;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
-    scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer;
-dtype_function index_dtype, scatter_dtype;
+    scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer;
+dtype_function index_dtype, scatter_dtype, places_dtype;
 gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, gather_along_grad_gradient,
-    scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient,
-    cumsum_gradient, cumprod_gradient, recurrence_gradient;
+    scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient, cumsum_gradient,
+    cumprod_gradient, recurrence_gradient, places_gradient;
 /* dist/network */
 infer_function attention_infer;
 dtype_function attention_dtype;

@@ -36,10 +36,23 @@ trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, 
     return program_append(NULL, where, op, 1, &x, &a);
 }
 
-trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim, bool keep_dim)
+static trama_value *place_of(trama_where where, const trama_op *op, trama_value *x, int dim, bool keep_dim, bool last)
 {
-    return reduce_dims(where, &trama_op_argmax, x, 1, &dim, keep_dim);
+    trama_attributes a = {.integer = {[REDUCE_KEEP_DIM] = keep_dim, [ARGMAX_LAST] = last}};
+    if (!x || !dim_mask(where, op->name, x, 1, &dim, &a.integer[REDUCE_AXES]))
+        return NULL;
+    return program_append(NULL, where, op, 1, &x, &a);
 }
+
+#define DEFINE_PLACE(builder, op, last)                                                                                \
+    trama_value *builder(trama_where where, trama_value *x, int dim, bool keep_dim)                                    \
+    {                                                                                                                  \
+        return place_of(where, &op, x, dim, keep_dim, last);                                                           \
+    }
+DEFINE_PLACE(trama_argmax_at, trama_op_argmax, false)
+DEFINE_PLACE(trama_argmin_at, trama_op_argmin, false)
+DEFINE_PLACE(trama_argmax_last_at, trama_op_argmax, true)
+DEFINE_PLACE(trama_argmin_last_at, trama_op_argmin, true)
 
 trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim)
 {

@@ -214,10 +214,18 @@ trama_value *trama_max_at(trama_where where, trama_value *x, int n, const int *d
 trama_value *trama_min_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 trama_value *trama_prod_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 
-/* Index (i64) of the first largest element along dim (negative from the end); keep_dim leaves an extent of 1. */
+/* Index (i64) of the largest, or least, element along dim (negative from the end); keep_dim leaves an extent of 1. Of
+ * equal elements it is the first, or with argmax_last and argmin_last the last. NaN is the largest and the least. */
 #define trama_argmax(x, dim) trama_argmax_at(TRAMA_HERE, x, dim, false)
+#define trama_argmin(x, dim) trama_argmin_at(TRAMA_HERE, x, dim, false)
 #define trama_argmax_over(x, dim, keep_dim) trama_argmax_at(TRAMA_HERE, x, dim, keep_dim)
+#define trama_argmin_over(x, dim, keep_dim) trama_argmin_at(TRAMA_HERE, x, dim, keep_dim)
+#define trama_argmax_last(x, dim, keep_dim) trama_argmax_last_at(TRAMA_HERE, x, dim, keep_dim)
+#define trama_argmin_last(x, dim, keep_dim) trama_argmin_last_at(TRAMA_HERE, x, dim, keep_dim)
 trama_value *trama_argmax_at(trama_where where, trama_value *x, int dim, bool keep_dim);
+trama_value *trama_argmin_at(trama_where where, trama_value *x, int dim, bool keep_dim);
+trama_value *trama_argmax_last_at(trama_where where, trama_value *x, int dim, bool keep_dim);
+trama_value *trama_argmin_last_at(trama_where where, trama_value *x, int dim, bool keep_dim);
 
 /* Softmax along dim (negative from the end). Completion keeps this dim whole on each process. */
 #define trama_softmax(x, dim) trama_softmax_at(TRAMA_HERE, x, dim)

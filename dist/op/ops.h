@@ -27,7 +27,8 @@ void own_op_forget_message(void);
 
 /* Slots of attributes->integer, or of attributes->real where marked so. */
 enum { MATMUL_TRANS_X, MATMUL_TRANS_Y };
-enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE }; /* reductions, argmax, expand; axes is a bit mask of dims */
+/* reductions, argmax, argmin, expand; axes is a bit mask of dims */
+enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE, ARGMAX_LAST = EXPAND_AVERAGE };
 enum { SOFTMAX_AXIS };
 enum { SHAPE_NDIM, SHAPE_DIM }; /* transpose, reshape: DIM is the first of ndim slots */
 enum { WINDOW_DIM, WINDOW_OFFSET = WINDOW_DIM + TRAMA_MAX_NDIM };
@@ -53,5 +54,6 @@ enum { ADAM_DECOUPLED };
 enum { UPDATE_WEIGHT_DECAY, MOMENTUM_FACTOR, ADAM_BETA1 = MOMENTUM_FACTOR, ADAM_BETA2, ADAM_EPS };
 enum { SCAN_AXIS, SCAN_EXCLUSIVE, SCAN_REVERSE, SCAN_LATE };
 enum { ATTENTION_CAUSAL, ATTENTION_SCALE = 0 }; /* the scale is real */
+enum { SORT_AXIS, SORT_DESCENDING, TOP_K };
 
 #endif

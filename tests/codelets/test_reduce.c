@@ -190,49 +190,60 @@ START_TEST(the_bits_of_a_sum_do_not_depend_on_how_kept_dims_are_cut)
 }
 END_TEST
 
-static int64_t first_largest(const tensor *x, int64_t row, int dim)
+/* flags: least, last. */
+static int64_t place_of(const tensor *x, int64_t row, int dim, int flags)
 {
     int64_t best = 0;
-    for (int64_t j = 1; j < x->view.extent[dim]; j++)
-        if (AT(x, dim ? row : j, dim ? j : row) > AT(x, dim ? row : best, dim ? best : row))
+    for (int64_t j = 1; j < x->view.extent[dim]; j++) {
+        const double now = AT(x, dim ? row : j, dim ? j : row), before = AT(x, dim ? row : best, dim ? best : row);
+        if ((flags & 1 ? now < before : now > before) || (flags & 2 && now == before))
             best = j;
+    }
     return best;
 }
 
-START_TEST(argmax_gives_the_first_of_equals_along_any_dim)
+static void check_places(trama_dtype dtype, order how, int dim, int keep, int flags)
+{
+    const trama_attributes attributes = {
+        .integer = {[REDUCE_AXES] = 1 << dim, [REDUCE_KEEP_DIM] = keep, [ARGMAX_LAST] = flags >> 1}};
+    tensor x = tensor_random(dtype, how, TRAMA_SHAPE(141, 29), 3);
+    tensor out = tensor_new(TRAMA_I64, dim ? BLOCK : PACKED, result_shape(&x, 1 << dim, keep));
+    run_unary(flags & 1 ? "argmin" : "argmax", &attributes, &out, &x);
+    FOR_EACH(&out, i)
+    ck_assert(at(&out, i) == (double)place_of(&x, keep ? i[1 - dim] : i[0], dim, flags));
+    ck_assert(outside_untouched(&out));
+    tensor_free(&x);
+    tensor_free(&out);
+}
+
+START_TEST(argmax_and_argmin_give_the_first_or_the_last_of_equals_along_any_dim)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         for (int how = 0; how < N_ORDERS; how++)
             for (int dim = 0; dim < 2; dim++)
-                for (int keep = 0; keep < 2; keep++) {
-                    const trama_attributes attributes = {
-                        .integer = {[REDUCE_AXES] = 1 << dim, [REDUCE_KEEP_DIM] = keep}};
-                    tensor x = tensor_random((trama_dtype)dtype, (order)how, TRAMA_SHAPE(41, 29), 3);
-                    tensor out = tensor_new(TRAMA_I64, BLOCK, result_shape(&x, 1 << dim, keep));
-                    run_unary("argmax", &attributes, &out, &x);
-                    FOR_EACH(&out, i)
-                    ck_assert(at(&out, i) == (double)first_largest(&x, keep ? i[1 - dim] : i[0], dim));
-                    ck_assert(outside_untouched(&out));
-                    tensor_free(&x);
-                    tensor_free(&out);
-                }
+                for (int flags = 0; flags < 8; flags++)
+                    check_places((trama_dtype)dtype, (order)how, dim, flags >> 2, flags & 3);
 }
 END_TEST
 
-START_TEST(argmax_takes_the_first_nan_for_the_largest)
+START_TEST(argmax_and_argmin_take_the_first_or_last_nan)
 {
-    const trama_attributes attributes = {.integer = {[REDUCE_AXES] = 1}};
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype)) {
-        tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(6)),
-               out = tensor_new(TRAMA_I64, PACKED, TRAMA_SCALAR);
-        const double values[] = {1, INFINITY, NAN, INFINITY, NAN, 2};
-        for (int i = 0; i < 6; i++)
-            PUT(&x, values[i], i);
-        run_unary("argmax", &attributes, &out, &x);
-        ck_assert(AT(&out, 0) == 2);
-        tensor_free(&x);
-        tensor_free(&out);
-    }
+    const double values[] = {1, INFINITY, NAN, INFINITY, NAN, -INFINITY};
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
+        for (int flags = 0; flags < 4; flags++)
+            for (int dim = 0; dim < 2; dim++) {
+                const trama_attributes attributes = {
+                    .integer = {[REDUCE_AXES] = 1 << dim, [ARGMAX_LAST] = flags >> 1}};
+                tensor x = tensor_new((trama_dtype)dtype, PACKED, dim ? TRAMA_SHAPE(2, 6) : TRAMA_SHAPE(6, 2)),
+                       out = tensor_new(TRAMA_I64, PACKED, TRAMA_SHAPE(2));
+                FOR_EACH(&x, i)
+                put(&x, i, values[i[dim]]);
+                run_unary(flags & 1 ? "argmin" : "argmax", &attributes, &out, &x);
+                for (int i = 0; i < 2; i++)
+                    ck_assert(AT(&out, i) == (flags & 2 ? 4 : 2));
+                tensor_free(&x);
+                tensor_free(&out);
+            }
 }
 END_TEST
 
@@ -275,5 +286,5 @@ END_TEST
 RUN_TESTS("reduce", sum_holds_over_any_dims, mean_divides_by_the_global_extents, sum_square_is_f64,
           max_and_min_hold_over_any_dims_and_of_nothing_are_the_extremes, max_and_min_propagate_nan_from_anywhere,
           sums_of_f32_lose_nothing_to_small_terms, the_bits_of_a_sum_do_not_depend_on_how_kept_dims_are_cut,
-          argmax_gives_the_first_of_equals_along_any_dim, argmax_takes_the_first_nan_for_the_largest,
+          argmax_and_argmin_give_the_first_or_the_last_of_equals_along_any_dim, argmax_and_argmin_take_the_first_or_last_nan,
           expand_repeats_and_averages_over_the_global_repetitions)

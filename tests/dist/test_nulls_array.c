@@ -63,8 +63,22 @@ START_TEST(arrangements)
 }
 END_TEST
 
+START_TEST(along_a_dim)
+{
+    PASSES(trama_cumsum_at(W, NULL, 0, false, false));
+    PASSES(trama_cumprod_at(W, NULL, 0, false, false));
+    PASSES(trama_recurrence_at(W, NULL, x, 0, false));
+    PASSES(trama_recurrence_at(W, x, NULL, 0, false));
+    PASSES(trama_cummax_at(W, NULL, 0, false, false));
+    PASSES(trama_cummin_at(W, NULL, 0, false, false));
+    PASSES(trama_sort_at(W, NULL, 0, false));
+    PASSES(trama_argsort_at(W, NULL, 0, false));
+    PASSES(trama_top_k_at(W, NULL, 1, 0, true));
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {elements_by_index, joins_and_parts, arrangements};
+    const TTest *tests[] = {elements_by_index, joins_and_parts, arrangements, along_a_dim};
     return suite_run("nulls_array", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

@@ -179,7 +179,7 @@ static trama_value *vectors(trama_program *p, const op_case *c, int variant)
     return apply(p, c, 2, in, &(trama_attributes){.integer = {form == 2, form == 1}});
 }
 
-/* integer: mask of dims, keep_dim. */
+/* integer: mask of dims, keep_dim, and for argmin last. */
 static trama_value *reduction(trama_program *p, const op_case *c, int variant)
 {
     trama_value *x = operand(p, TRAMA_F64, block(variant));
@@ -320,6 +320,7 @@ const op_case op_cases[] = {
     GRADIENT(sigmoid_grad, POSITIVE),
     {"argmax of dim 0", "argmax", {REAL}, reduction, {1, 0}, 0},
     {"argmax of dim 2, kept", "argmax", {REAL}, reduction, {4, 1}, 0},
+    {"argmin of dim 1, the last", "argmin", {INTEGER}, reduction, {2, 0, 1}, 0},
     {"expand to all", "expand", {REAL, REAL}, expansion, {7, 0, 0}, 0},
     {"expand to dim 1", "expand", {REAL, REAL}, expansion, {2, 0, 0}, 0},
     {"expand to dims 0 and 2, kept, average", "expand", {REAL, REAL}, expansion, {5, 1, 1}, 0},

@@ -11,10 +11,10 @@
 typedef trama_value *case_builder(trama_program *p, const op_case *c, int variant);
 
 case_builder gathered, gathered_along, gathered_grad, scattered, scattered_along, joined, strided,
-    flipped;                                  /* cases_index.c */
+    flipped;                                 /* cases_index.c */
 case_builder normalised, loss;               /* cases_network.c */
-case_builder scanned;                        /* cases_scan.c */
-case_builder attended, attention_derived;     /* cases_attention.c */
+case_builder attended, attention_derived;    /* cases_attention.c */
+case_builder scanned, chosen;                /* cases_scan.c */
 case_builder transposed, reshaped, windowed; /* cases_shape.c */
 
 extern const int64_t sizes[N_VARIANTS][3];

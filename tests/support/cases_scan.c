@@ -14,3 +14,11 @@ trama_value *scanned(trama_program *p, const op_case *c, int variant)
         a.integer[i] = c->integer[i];
     return apply(p, c, n, in, &a);
 }
+
+/* integer: dim, descending. Half of the elements. */
+trama_value *chosen(trama_program *p, const op_case *c, int variant)
+{
+    trama_value *x = operand(p, TRAMA_F64, block(variant));
+    const int64_t k = (x->shape.dim[c->integer[0]] + 1) / 2;
+    return apply(p, c, 1, &x, &(trama_attributes){.integer = {c->integer[0], c->integer[1], k}});
+}

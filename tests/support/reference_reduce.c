@@ -150,7 +150,7 @@ void run_min(const trama_call *call)
     extremum(call, false);
 }
 
-void run_argmax(const trama_call *call)
+static void run_place(const trama_call *call, bool least)
 {
     const trama_view *x = &call->in[0];
     int dim = 0;
@@ -164,9 +164,20 @@ void run_argmax(const trama_call *call)
         point r = reduced(call, &i), best = i;
         double *y = element(call, &call->out[0], &r);
         best.at[dim] = (int64_t)*y;
-        if (*y < 0 || get(call, 0, &i) > get(call, 0, &best))
+        double now = get(call, 0, &i), before = *y < 0 ? NAN : get(call, 0, &best);
+        if (*y < 0 || (least ? now < before : now > before) || (integer(call, ARGMAX_LAST) && now == before))
             *y = (double)i.at[dim];
     }
+}
+
+void run_argmax(const trama_call *call)
+{
+    run_place(call, false);
+}
+
+void run_argmin(const trama_call *call)
+{
+    run_place(call, true);
 }
 
 void run_expand(const trama_call *call)

@@ -75,3 +75,76 @@ void run_recurrence(const trama_call *call)
         put(call, 0, &i, sum);
     }
 }
+
+/* ---- Chosen elements ---- */
+
+static bool is_before(double a, double b, bool descending)
+{
+    return descending ? a > b : a < b;
+}
+
+/* The extreme of the elements up to i, or before it: the first of equals. */
+static void run_extreme(const trama_call *call, bool max)
+{
+    point i;
+    agree_lines(call);
+    agree_all(call, &call->out[1], &call->out[0], 0);
+    FOR_EACH(&call->out[0], &i)
+    {
+        const int64_t n = call->in[0].global[axis_of(call)];
+        double most = max ? -INFINITY : INFINITY;
+        int64_t at = n;
+        for (int64_t k = 0; k < place(call, &i) + !integer(call, SCAN_EXCLUSIVE); k++) {
+            const double x = element_of_line(call, 0, i, k);
+            if (at < n && !is_before(x, most, max))
+                continue;
+            most = x;
+            at = integer(call, SCAN_REVERSE) ? n - 1 - k : k;
+        }
+        put(call, 0, &i, most);
+        put(call, 1, &i, (double)at);
+    }
+}
+
+void run_cummax(const trama_call *call)
+{
+    run_extreme(call, true);
+}
+
+void run_cummin(const trama_call *call)
+{
+    run_extreme(call, false);
+}
+
+/* Each element goes to the place that is the number of those before it. */
+void run_sort(const trama_call *call)
+{
+    const int axis = axis_of(call);
+    const int64_t n = call->in[0].global[axis], k = call->out[0].extent[axis];
+    const bool descending = integer(call, SORT_DESCENDING);
+    point i;
+    if (call->in[0].extent[axis] != n || k != call->out[0].global[axis])
+        impossible(call, "a dim that must be whole is not");
+    for (int o = 0; o < 2; o++)
+        for (int d = 0; d < call->in[0].ndim; d++)
+            if (d != axis)
+                agree(call, &call->in[0], d, &call->out[o], d);
+    FOR_EACH(&call->in[0], &i)
+    {
+        point other = i, to = i;
+        to.at[axis] = 0;
+        for (other.at[axis] = 0; other.at[axis] < n; other.at[axis]++) {
+            const double a = get(call, 0, &other), b = get(call, 0, &i);
+            to.at[axis] += is_before(a, b, descending) || (a == b && other.at[axis] < i.at[axis]);
+        }
+        if (to.at[axis] >= k)
+            continue;
+        put(call, 0, &to, get(call, 0, &i));
+        put(call, 1, &to, (double)i.at[axis]);
+    }
+}
+
+void run_top_k(const trama_call *call)
+{
+    run_sort(call);
+}

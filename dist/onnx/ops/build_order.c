@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Infinities, thresholds and places of maxima of ONNX; cumulative sums. */
+/* Infinities and thresholds of ONNX; places of maxima, cumulative sums and the first k along a dim. */
 #include "onnx_ops.h"
+#include "trama_array.h"
 
 #include <math.h>
 
@@ -43,41 +44,28 @@ ONNX_BUILD(build_shrink)
     out[0] = trama_select_at(n->where, below, trama_affine_at(n->where, x, 1, bias), high);
 }
 
-/* ---- Places of extremes ---- */
+/* ---- Along one dim ---- */
 
-/* The greatest of the numbers 0, 1, .. n - 1, or of the reverse, where x is the extreme of its dim. */
-static trama_value *greatest_place(onnx_node *n, trama_value *x, int dim, bool keep_dim, bool reverse)
+/* The dim of an attribute `axis`; -1 with an error, or without an operand. */
+static int axis_of(onnx_node *n, const trama_value *x, int64_t otherwise)
 {
-    int64_t extent = x->shape.dim[dim];
-    trama_value *place = build_arange(n, TRAMA_I64, extent, x->shape.ndim, dim);
-    if (reverse)
-        place = trama_affine_at(n->where, place, -1, (double)(extent - 1));
-    trama_value *hit = trama_equal_at(n->where, x, n->op->reduce(n->where, x, 1, &dim, true));
-    trama_value *places = trama_mul_at(n->where, trama_cast_at(n->where, hit, TRAMA_I64), place);
-    return trama_max_at(n->where, places, 1, &dim, keep_dim);
+    return x ? node_dim(n, attribute_int(n, "axis", otherwise), x->shape.ndim) : -1;
 }
 
-/* The first place of a maximum is an op of Trama; that of a minimum of floats is the one of their negatives. */
 ONNX_BUILD(build_place)
 {
     trama_value *x = node_in(n, 0);
-    int dim = x ? node_dim(n, attribute_int(n, "axis", 0), x->shape.ndim) : -1;
-    bool keep_dim = attribute_int(n, "keepdims", 1), last = attribute_int(n, "select_last_index", 0);
+    const int dim = axis_of(n, x, 0);
+    const bool keep_dim = attribute_int(n, "keepdims", 1), last = attribute_int(n, "select_last_index", 0);
+    const bool largest = n->op->reduce == trama_max_at;
     if (dim < 0)
         return;
-    if (!last && n->op->reduce == trama_max_at)
-        out[0] = trama_argmax_at(n->where, x, dim, keep_dim);
-    else if (!last && trama_dtype_is_float(x->dtype))
-        out[0] = trama_argmax_at(n->where, trama_neg_at(n->where, x), dim, keep_dim);
+    if (last)
+        out[0] = (largest ? trama_argmax_last_at : trama_argmin_last_at)(n->where, x, dim, keep_dim);
     else
-        out[0] = greatest_place(n, x, dim, keep_dim, !last);
-    if (!last && n->op->reduce != trama_max_at && !trama_dtype_is_float(x->dtype))
-        out[0] = trama_affine_at(n->where, out[0], -1, (double)(x->shape.dim[dim] - 1));
+        out[0] = (largest ? trama_argmax_at : trama_argmin_at)(n->where, x, dim, keep_dim);
 }
 
-/* ---- Cumulative sums ---- */
-
-/* Sums of 1, 2, 4, .. elements that end at each place. */
 ONNX_BUILD(build_cumulative_sum)
 {
     trama_value *x = node_in(n, 0);
@@ -85,14 +73,20 @@ ONNX_BUILD(build_cumulative_sum)
     if (!node_number(n, 1, 0, &axis))
         node_fail(n, TRAMA_E_UNSUPPORTED, "operand 1 (axis) must be a constant");
     int dim = x ? node_dim(n, (int64_t)axis, x->shape.ndim) : -1;
-    int64_t forward = attribute_int(n, "reverse", 0) ? -1 : 1;
+    if (dim >= 0)
+        out[0] = trama_cumsum_at(n->where, x, dim, attribute_int(n, "exclusive", 0), attribute_int(n, "reverse", 0));
+}
+
+/* The elements are in order whether or not the node asks for that. */
+ONNX_BUILD(build_top_k)
+{
+    trama_value *x = node_in(n, 0);
+    const int dim = axis_of(n, x, -1);
+    double k;
+    if (!node_number(n, 1, (double)attribute_int(n, "k", 0), &k))
+        node_fail(n, TRAMA_E_UNSUPPORTED, "operand 1 (K) must be a constant");
     if (dim < 0)
         return;
-    if (x->shape.dim[dim] == TRAMA_ANY) {
-        node_fail(n, TRAMA_E_UNSUPPORTED, "the extent of dim %d is only known when fed", dim);
-        return;
-    }
-    out[0] = attribute_int(n, "exclusive", 0) ? trama_shift_at(n->where, x, dim, forward) : x;
-    for (int64_t by = 1; by < x->shape.dim[dim]; by *= 2)
-        out[0] = trama_add_at(n->where, out[0], trama_shift_at(n->where, out[0], dim, by * forward));
+    out[0] = trama_top_k_at(n->where, x, (int64_t)k, dim, attribute_int(n, "largest", 1));
+    out[1] = trama_result(out[0], 1);
 }

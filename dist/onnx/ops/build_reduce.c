@@ -45,42 +45,6 @@ trama_value *reduce_log_sum(trama_where where, trama_value *x, int n, const int 
     return trama_log_at(where, trama_sum_at(where, x, n, dims, keep_dim));
 }
 
-/* Along one dim: halves multiply each other, and an odd last element waits. */
-static trama_value *product_along(trama_where where, trama_value *x, int dim)
-{
-    trama_value *odd = NULL;
-    int64_t extent = x->shape.dim[dim];
-    if (extent == TRAMA_ANY)
-        return program_fail(x->program, where, TRAMA_E_UNSUPPORTED,
-                            "a product over dim %d, which is known when fed only", dim);
-    if (!extent) {
-        trama_shape ones = x->shape;
-        ones.dim[dim] = 1;
-        return trama_fill_at(where, x->program, x->dtype, ones, 1);
-    }
-    for (; extent > 1 && x; extent /= 2) {
-        if (extent % 2) {
-            trama_value *last = trama_slice_at(where, x, dim, extent - 1, 1);
-            odd = odd ? trama_mul_at(where, odd, last) : last;
-        }
-        trama_value *low = trama_slice_at(where, x, dim, 0, extent / 2);
-        x = trama_mul_at(where, low, trama_slice_at(where, x, dim, extent / 2, extent / 2));
-    }
-    return odd ? trama_mul_at(where, x, odd) : x;
-}
-
-trama_value *reduce_product(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
-{
-    unsigned set = 0;
-    int ndim = x ? x->shape.ndim : 0;
-    for (int i = 0; i < n; i++)
-        set |= 1u << dims[i];
-    for (int d = 0; d < ndim && x; d++)
-        if (!n || set >> d & 1)
-            x = product_along(where, x, d);
-    return !x || keep_dim ? x : trama_reshape_at(where, x, n ? shape_without(x->shape, set) : TRAMA_SCALAR);
-}
-
 ONNX_BUILD(build_reduce)
 {
     trama_value *x = node_in(n, 0);
@@ -93,7 +57,7 @@ ONNX_BUILD(build_reduce)
     if (n->graph->program->status)
         return;
     if (!axes.n && attribute_int(n, "noop_with_empty_axes", 0)) {
-        onnx_reducer *const same[] = {trama_sum_at, trama_mean_at, trama_max_at, trama_min_at};
+        onnx_reducer *const same[] = {trama_sum_at, trama_mean_at, trama_max_at, trama_min_at, trama_prod_at};
         for (size_t i = 0; i < sizeof same / sizeof *same; i++)
             out[0] = n->op->reduce == same[i] ? x : out[0];
         if (!out[0])
