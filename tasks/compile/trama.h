@@ -19,6 +19,7 @@
 #include "trama_ops.h"
 #include "trama_composed.h"
 #include "trama_array.h"
+#include "trama_network.h"
 #include "trama_optimizer.h"
 #include "trama_program.h"
 #include "trama_reshard_plan.h"
