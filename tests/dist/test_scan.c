@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of products where elements are 0, and second derivatives of ops along a dim. */
+/* Ops along a dim: gradients where elements are 0 or equal, second derivatives, and wrong calls. */
 #include <check.h>
 #include <math.h>
+#include <string.h>
 
 #include "single.h"
 #include "suite.h"
@@ -95,6 +96,57 @@ START_TEST(cumprod_has_a_second_derivative)
 }
 END_TEST
 
+/* The places by hand. */
+START_TEST(the_first_of_equals_gets_the_gradient_of_a_cumulative_maximum)
+{
+    const double x_at[] = {1, 3, 3, 2, 5}, w[] = {1, 10, 100, 1000, 10000};
+    trama_program *p;
+    trama_value *x = line(&p);
+    expect_gradient(p, x, trama_cummax(x, 0), x_at, w, (double[]){1, 1110, 0, 0, 10000});
+    trama_program_destroy(&p);
+    x = line(&p); /* -inf 1 3 3 3 */
+    expect_gradient(p, x, trama_cummax_over(x, 0, true, false), x_at, w, (double[]){10, 11100, 0, 0, 0});
+    trama_program_destroy(&p);
+    x = line(&p); /* 1 2 2 2 5 */
+    expect_gradient(p, x, trama_cummin_over(x, 0, false, true), x_at, w, (double[]){1, 0, 0, 1110, 10000});
+    trama_program_destroy(&p);
+}
+END_TEST
+
+START_TEST(chosen_elements_get_the_gradients_of_their_places)
+{
+    const double x_at[] = {1, 7, 3, 9, 5}, w[] = {1, 10, 100, 1000, 10000};
+    trama_program *p;
+    trama_value *x = line(&p);
+    expect_gradient(p, x, trama_top_k(x, 2, 0, true), x_at, w, (double[]){0, 10, 0, 1, 0});
+    trama_program_destroy(&p);
+    x = line(&p); /* 1 3 5 7 9 */
+    expect_gradient(p, x, trama_sort(x, -1, false), x_at, w, (double[]){1, 1000, 10, 10000, 100});
+    trama_program_destroy(&p);
+    x = line(&p); /* the slope of squares of the chosen ones has a slope, too */
+    trama_value *first = trama_gradient(trama_sum(trama_square(trama_top_k(x, 2, 0, true))), x);
+    expect_gradient(p, x, first, x_at, w, (double[]){0, 20, 0, 2000, 0});
+    trama_program_destroy(&p);
+}
+END_TEST
+
+START_TEST(a_wrong_k_is_refused_with_the_extent)
+{
+    trama_program *p;
+    trama_value *x = line(&p);
+    for (int64_t k = -1; k <= N + 1; k += N + 2) {
+        ck_assert_ptr_null(trama_top_k(x, k, 0, true));
+        ck_assert_msg(strstr(trama_program_error(p), "and dim 0 has 5 elements") != NULL, "%s", trama_program_error(p));
+        trama_program_clear_error(p);
+    }
+    ck_assert_ptr_null(trama_top_k(trama_input(p, "y", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY)), 1, 0, true));
+    ck_assert_msg(strstr(trama_program_error(p), "only known when fed") != NULL, "%s", trama_program_error(p));
+    trama_program_clear_error(p);
+    ck_assert_ptr_null(trama_argsort(x, 3, false));
+    trama_program_destroy(&p);
+}
+END_TEST
+
 START_TEST(wrong_calls_name_the_op_and_the_dim)
 {
     trama_program *p;
@@ -114,7 +166,11 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {the_gradient_of_a_product_is_right_with_one_zero_and_with_two,
-                                  the_gradient_of_cumprod_is_right_at_zeros, cumprod_has_a_second_derivative,
+                                  the_gradient_of_cumprod_is_right_at_zeros,
+                                  cumprod_has_a_second_derivative,
+                                  the_first_of_equals_gets_the_gradient_of_a_cumulative_maximum,
+                                  chosen_elements_get_the_gradients_of_their_places,
+                                  a_wrong_k_is_refused_with_the_extent,
                                   wrong_calls_name_the_op_and_the_dim};
     return suite_run("scan", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }
