@@ -74,6 +74,18 @@ CASE(embedding, trama_value *w = data(r, "w", TRAMA_SHAPE(TABLE, WIDTH));
 CASE(embedding_gradient, trama_value *w = data(r, "w", TRAMA_SHAPE(TABLE, WIDTH));
      gradients(r, trama_embedding(w, indices(r, TRAMA_SHAPE(TOKENS), TABLE)), w, NULL);)
 
+/* Causal attention of 1,024 queries and keys of 64 features, 8 heads, batch 4. */
+static trama_value *attend(record *r, trama_value **in)
+{
+    const char *const names[] = {"q", "kk", "vvv"}; /* of different lengths, which choose the numbers */
+    for (int i = 0; i < 3; i++)
+        in[i] = data(r, names[i], TRAMA_SHAPE(4, 8, 1024, 64));
+    return trama_attention_causal(in[0], in[1], in[2]);
+}
+CASE(attention, trama_value *in[3]; r->out[0] = attend(r, in);)
+CASE(attention_gradient, trama_value *in[3]; trama_value *loss = trama_sum(attend(r, in));
+     for (int i = 0; i < 3; i++) r->out[i] = trama_gradient(loss, in[i]);)
+
 static const struct subject {
     const char *name;
     void (*record)(record *r);
@@ -94,6 +106,8 @@ static const struct subject {
     {"gather_along", gather_along},
     {"embedding", embedding},
     {"embedding_gradient", embedding_gradient},
+    {"attention", attention},
+    {"attention_gradient", attention_gradient},
 };
 enum { N_SUBJECTS = sizeof subjects / sizeof *subjects };
 

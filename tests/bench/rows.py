@@ -104,7 +104,8 @@ MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
 OPTIMIZED = "2048,2048"
 SUBJECTS = ("softmax", "log_softmax", "softmax_columns", "gelu", "tanh", "sin", "where", "sum_rows", "sum_columns", "max_rows",
-            "max_columns", "concat", "gather", "gather_along", "embedding", "embedding_gradient")
+            "max_columns", "concat", "gather", "gather_along", "embedding", "embedding_gradient",
+            "attention", "attention_gradient")
 CG_SIZES = (8192,)
 # Key: the program's arguments. Each request that completes is held back by DELAY us; a unit grows by less than
 # OVERLAP_GROWTH of these delays.
@@ -169,6 +170,7 @@ class Catalogue(Rows):
             self.add_optimizer(optimizer, torch)
         for subject in SUBJECTS:
             self.add_subject(subject, torch)
+        self.add_block(torch)
         for n in CG_SIZES:
             self.add_cg(n)
         for cores in (2, 1):
@@ -262,6 +264,12 @@ class Catalogue(Rows):
         name = "ops." + subject
         self.group(name, "PyTorch", torch_program(torch, "torch_ops", subject), 30, 20, 1)
         self.add(name, name, "trama", program("ops", subject), "time", 1)
+
+    def add_block(self, torch):
+        self.group("block", "PyTorch", torch_program(torch, "torch_block"), 15, 2, 1)
+        self.add("block", "block", "trama", program("block"), "time", 0.85)
+        self.group("block.tp", "TP", torch_program(torch, "torch_block", "--mode", "tp"), 15, 2, 1)
+        self.add("block.tp", "block.tp", "trama", on_ranks(2, program("block", "--mesh", "mp=2")), "time", 0.7)
 
     def add_cg(self, n):
         name, sizes = f"cg.{n}", ["--n", str(n)]

@@ -3,6 +3,7 @@
 """The ops of ops.c in PyTorch, one process, all cores, on the same shapes."""
 import argparse
 import os
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -49,6 +50,15 @@ def embedding_gradient():
     return lambda: torch.autograd.grad(F.embedding(tokens, table).sum(), table)
 
 
+def attention(gradient):
+    """Causal, of batch 4, 8 heads, 1,024 queries and keys of 64 features."""
+    def case():
+        in_ = [data(4, 8, 1024, 64).requires_grad_(gradient) for _ in range(3)]
+        forward = partial(F.scaled_dot_product_attention, *in_, is_causal=True)
+        return (lambda: torch.autograd.grad(forward().sum(), in_)) if gradient else forward
+    return case
+
+
 CASES = {
     "softmax": of_matrix(lambda x: torch.softmax(x, 1)),
     "log_softmax": of_matrix(lambda x: torch.log_softmax(x, 1)),
@@ -66,6 +76,8 @@ CASES = {
     "gather_along": gather_along,
     "embedding": embedding,
     "embedding_gradient": embedding_gradient,
+    "attention": attention(False),
+    "attention_gradient": attention(True),
 }
 
 
