@@ -22,6 +22,7 @@ typedef struct programs {
 static const char *const known[][2] = {
     {"fashion_mnist", "--steps 1 --data %s"},
     {"heat2d", "--n 16 --steps 2"},
+    {"transformer", "--steps 1 --length 4 --text %s/negative.onnx"},
     {"trama info", ""},
     {"trama layout", "--mesh 2 --shape 4 --layout R"},
     {"trama onnx", "%s/negative.onnx"},

@@ -4,7 +4,7 @@ if(TRAMA_EXAMPLES)
     add_dependencies(tests_examples examples)
     if(c_flags MATCHES "sanitize=address")
         foreach(program cg hello_mesh embed own_rule own_op heat2d demo_mlp fashion_mnist slow_input
-                trama_command)
+                transformer trama_command)
             target_sources(${program} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/support/sanitizers/keep_loaded.c")
         endforeach()
     endif()
