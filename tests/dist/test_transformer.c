@@ -32,7 +32,7 @@ static network network_new(const char *mesh, bool beside)
     n.x = trama_parameter(n.p, "x", TRAMA_F64, TRAMA_SHAPE(BATCH * LENGTH, FEATURES), &init);
     trama_value *h = n.x;
     for (int i = 0; i < BLOCKS; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "block%d", i);
         transformer_block b = transformer_block_new(h, name, own);
         h = b.out;
