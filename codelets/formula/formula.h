@@ -6,6 +6,7 @@
 #define CODELETS_FORMULA_H
 
 #include "exponential.h"
+#include "logarithm.h"
 #include "ops.h"
 
 /* Words that depend on the kind of the type. formula_typed.h gives them the type: formulas write ABS(x). */
@@ -147,6 +148,29 @@ FORMULA double normal_cdf_TRAMA_F64(double x, double e)
     return 0.5 * erfc(x * -0.70710678118654752440);
 }
 
+/* erf: for f32 below 1 Taylor's series, 2 / sqrt(pi) x (1 - x^2 / 3 + x^4 / (2! 5) - ...), above it by the normal
+ * distribution; for f64 libm's. Within 4 units in the last place (test_logarithm). */
+FORMULA float erf_of_TRAMA_F32(float x)
+{
+#define ERF_TERM(n, factorial) ((n) % 2 ? -1 : 1) * 1.12837916709551257390f / ((factorial) * (2.0f * (n) + 1))
+    static const float p[] = {ERF_TERM(0, 1),     ERF_TERM(1, 1),      ERF_TERM(2, 2),       ERF_TERM(3, 6),
+                              ERF_TERM(4, 24),    ERF_TERM(5, 120),    ERF_TERM(6, 720),     ERF_TERM(7, 5040),
+                              ERF_TERM(8, 40320), ERF_TERM(9, 362880), ERF_TERM(10, 3628800)};
+#undef ERF_TERM
+    const float size = fabsf(x), z = size > 4 ? 4 : size, square = z * z;
+    float sum = p[10];
+    sum = sum * square + p[9], sum = sum * square + p[8], sum = sum * square + p[7], sum = sum * square + p[6];
+    sum = sum * square + p[5], sum = sum * square + p[4], sum = sum * square + p[3], sum = sum * square + p[2];
+    sum = sum * square + p[1], sum = sum * square + p[0];
+    const float tail = 2 * normal_cdf_TRAMA_F32(z * -1.41421356237309504880f, exp_of_TRAMA_F32(-square));
+    return size < 1 ? x * sum : copysignf(1 - tail, x);
+}
+
+FORMULA double erf_of_TRAMA_F64(double x)
+{
+    return erf(x);
+}
+
 #define GELU_OF(dtype, type, unused)                                                                                   \
     FORMULA type gelu_of_##dtype(type x)                                                                               \
     {                                                                                                                  \
@@ -179,7 +203,8 @@ EACH_REAL(SIGMOID_OF, )
     }                                                                                                                  \
     FORMULA type softplus_of_##dtype(type x)                                                                           \
     {                                                                                                                  \
-        return (x < 0 ? 0 : x) + MATH_##dtype(log1p)(exp_of_##dtype(-MATH_##dtype(fabs)(x)));                          \
+        const type e = exp_of_##dtype(-MATH_##dtype(fabs)(x)), u = 1 + e;                                              \
+        return (x < 0 ? 0 : x) + log_plus_##dtype(u, (e - (u - 1)) / u);                                               \
     }                                                                                                                  \
     FORMULA type mish_slope_of_##dtype(type x)                                                                         \
     {                                                                                                                  \

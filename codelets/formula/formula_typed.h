@@ -11,6 +11,11 @@
 #define SIGN(x) EXPANDED(SIGN_OF, DTYPE, x)
 #define DIVIDE(x, y) EXPANDED(DIVIDE_OF, DTYPE, x, y)
 #define EXP(x) JOINED(exp_of_, DTYPE)(x)
+#define EXP2(x) JOINED(exp2_of_, DTYPE)(x)
+#define EXPM1(x) JOINED(expm1_of_, DTYPE)(x)
+#define LOG(x) JOINED(log_of_, DTYPE)(x)
+#define LOG1P(x) JOINED(log1p_of_, DTYPE)(x)
+#define ERF(x) JOINED(erf_of_, DTYPE)(x)
 #define TANH(x) JOINED(tanh_of_, DTYPE)(x)
 #define SIGMOID(x) JOINED(sigmoid_of_, DTYPE)(x)
 #define GELU(x) JOINED(gelu_of_, DTYPE)(x)
@@ -59,6 +64,11 @@
 #undef SIGN
 #undef DIVIDE
 #undef EXP
+#undef EXP2
+#undef EXPM1
+#undef LOG
+#undef LOG1P
+#undef ERF
 #undef TANH
 #undef SIGMOID
 #undef GELU

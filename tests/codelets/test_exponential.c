@@ -1,46 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp and tanh against libm in a wider type, over bit patterns of the whole range. */
-#include <float.h>
-
+/* exp, exp2, expm1 and tanh over the whole range, and at the ends. */
 #include "exponential.h"
-#include "views.h"
-
-/* The distance in units in the last place of want's type (min_exponent and digits as in float.h). */
-static double units_off(double got, long double want, int min_exponent, int digits)
-{
-    int exponent;
-    frexpl(want, &exponent);
-    if (exponent < min_exponent)
-        exponent = min_exponent;
-    return (double)(fabsl(got - want) / ldexpl(1, exponent - digits));
-}
-
-static void check_f32(float (*f)(float), double (*exact)(double), double most)
-{
-    for (uint32_t word = 0; word < 0xff800000; word += 16411) {
-        float x;
-        memcpy(&x, &word, sizeof x);
-        const float want = (float)exact(x), got = f(x);
-        if (isinf(want) || isnan(want))
-            ck_assert_msg(isnan(want) ? isnan(got) : got == want, "%a: %a, not %a", x, got, want);
-        else
-            ck_assert_msg(units_off(got, (long double)exact(x), FLT_MIN_EXP, FLT_MANT_DIG) <= most, "%a: %a, not %a", x,
-                          got, want);
-    }
-}
-
-static void check_f64(double (*f)(double), long double (*exact)(long double), double most)
-{
-    for (uint64_t word = 0; word < 0xfff0000000000000; word += 0x0001ffffdeadbeef) {
-        double x;
-        memcpy(&x, &word, sizeof x);
-        const double want = (double)exact(x), got = f(x);
-        if (isinf(want) || isnan(want))
-            ck_assert_msg(isnan(want) ? isnan(got) : got == want, "%a: %a, not %a", x, got, want);
-        else
-            ck_assert_msg(units_off(got, exact(x), DBL_MIN_EXP, DBL_MANT_DIG) <= most, "%a: %a, not %a", x, got, want);
-    }
-}
+#include "sweep.h"
 
 static float exp_float(float x)
 {
@@ -58,6 +19,37 @@ static double tanh_double(double x)
 {
     return tanh_of_TRAMA_F64(x);
 }
+
+static float exp2_float(float x)
+{
+    return exp2_of_TRAMA_F32(x);
+}
+static float expm1_float(float x)
+{
+    return expm1_of_TRAMA_F32(x);
+}
+static double exp2_double(double x)
+{
+    return exp2_of_TRAMA_F64(x);
+}
+static double expm1_double(double x)
+{
+    return expm1_of_TRAMA_F64(x);
+}
+
+START_TEST(exp2_is_within_2_units_over_the_whole_range)
+{
+    check_f32(exp2_float, exp2, 2);
+    check_f64(exp2_double, exp2l, 2);
+}
+END_TEST
+
+START_TEST(expm1_is_within_4_units_over_the_whole_range)
+{
+    check_f32(expm1_float, expm1, 4);
+    check_f64(expm1_double, expm1l, 4);
+}
+END_TEST
 
 START_TEST(exp_is_within_2_units_over_the_whole_range)
 {
@@ -80,9 +72,13 @@ START_TEST(ends_and_zeros_are_exact)
     ck_assert(exp_double(INFINITY) == INFINITY && exp_double(-INFINITY) == 0 && isnan(exp_double(NAN)));
     ck_assert(tanh_float(INFINITY) == 1 && tanh_float(-INFINITY) == -1 && isnan(tanh_float(NAN)));
     ck_assert(tanh_double(INFINITY) == 1 && tanh_double(-INFINITY) == -1 && isnan(tanh_double(NAN)));
+    ck_assert(exp2_float(10) == 1024 && exp2_float(-149) == 0x1p-149f && exp2_double(-1074) == 0x1p-1074);
+    ck_assert(expm1_float(INFINITY) == INFINITY && expm1_float(-INFINITY) == -1 && isnan(expm1_float(NAN)));
+    ck_assert(expm1_double(-INFINITY) == -1 && signbit(expm1_float(-0.0f)) && signbit(expm1_double(-0.0)));
     ck_assert(tanh_float(0) == 0 && signbit(tanh_float(-0.0f)) && signbit(tanh_double(-0.0)));
 }
 END_TEST
 
-RUN_TESTS("exponential", exp_is_within_2_units_over_the_whole_range, tanh_is_within_4_units_over_the_whole_range,
+RUN_TESTS("exponential", exp2_is_within_2_units_over_the_whole_range, expm1_is_within_4_units_over_the_whole_range,
+          exp_is_within_2_units_over_the_whole_range, tanh_is_within_4_units_over_the_whole_range,
           ends_and_zeros_are_exact)
