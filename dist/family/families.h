@@ -24,9 +24,9 @@ gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, 
     scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient, cumsum_gradient,
     cumprod_gradient, recurrence_gradient, places_gradient;
 /* dist/network */
-infer_function attention_infer;
-dtype_function attention_dtype;
-gradient_function attention_gradient;
+infer_function attention_infer, norm_infer, norm_grad_infer;
+dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
+gradient_function attention_gradient, norm_gradient, norm_grad_gradient;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"

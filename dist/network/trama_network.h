@@ -51,6 +51,20 @@ trama_value *trama_huber_loss_at(trama_where where, trama_value *x, trama_value 
 
 /* ---- Layers ---- */
 
+/* Layer norm over the last `dims` dims: (x - mean) / sqrt(variance + eps), times weight plus bias, which broadcast and
+ * may be NULL. eps >= 0, usually 1e-5. Means are sums in double. These dims are never split, all others may be. */
+#define trama_layer_norm(x, dims, weight, bias, eps) trama_layer_norm_at(TRAMA_HERE, x, dims, weight, bias, eps)
+trama_value *trama_layer_norm_at(trama_where where, trama_value *x, int dims, trama_value *weight, trama_value *bias,
+                                 double eps);
+/* x / sqrt(mean of x^2 + eps), times weight. */
+#define trama_rms_norm(x, dims, weight, eps) trama_rms_norm_at(TRAMA_HERE, x, dims, weight, eps)
+trama_value *trama_rms_norm_at(trama_where where, trama_value *x, int dims, trama_value *weight, double eps);
+/* The layer norm of each group of channels of x [batch, channels, ..], with weight and bias [channels] or NULL. As many
+ * groups as channels: instance norm. */
+#define trama_group_norm(x, groups, weight, bias, eps) trama_group_norm_at(TRAMA_HERE, x, groups, weight, bias, eps)
+trama_value *trama_group_norm_at(trama_where where, trama_value *x, int64_t groups, trama_value *weight,
+                                 trama_value *bias, double eps);
+
 /* Elements of x become 0 with the given probability, 0 <= probability < 1, and the others are divided by 1 -
  * probability. They are chosen by trama_uniform with this seed and stream: the same ones on every mesh, others in each
  * run. A target for inference has no dropout: leave the call out there, or give the probability 0. All extents of x are

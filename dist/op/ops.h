@@ -53,6 +53,7 @@ enum { ADAM_DECOUPLED };
 /* descend, momentum, adam, lamb; real */
 enum { UPDATE_WEIGHT_DECAY, MOMENTUM_FACTOR, ADAM_BETA1 = MOMENTUM_FACTOR, ADAM_BETA2, ADAM_EPS };
 enum { SCAN_AXIS, SCAN_EXCLUSIVE, SCAN_REVERSE, SCAN_LATE };
+enum { NORM_AXIS, NORM_CENTRED, NORM_EPS = 0 };     /* eps is real */
 enum { ATTENTION_CAUSAL, ATTENTION_SCALE = 0 }; /* the scale is real */
 enum { SORT_AXIS, SORT_DESCENDING, TOP_K };
 

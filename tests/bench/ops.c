@@ -86,6 +86,18 @@ CASE(attention, trama_value *in[3]; r->out[0] = attend(r, in);)
 CASE(attention_gradient, trama_value *in[3]; trama_value *loss = trama_sum(attend(r, in));
      for (int i = 0; i < 3; i++) r->out[i] = trama_gradient(loss, in[i]);)
 
+CASE(layer_norm, trama_value *x = matrix(r), *w = data(r, "w", TRAMA_SHAPE(COLUMNS)),
+     *b = data(r, "bb", TRAMA_SHAPE(COLUMNS));
+     r->out[0] = trama_layer_norm(x, 1, w, b, 1e-5);)
+CASE(layer_norm_gradient, trama_value *x = matrix(r), *w = data(r, "w", TRAMA_SHAPE(COLUMNS)),
+     *b = data(r, "bb", TRAMA_SHAPE(COLUMNS));
+     gradients(r, trama_layer_norm(x, 1, w, b, 1e-5), x, w);)
+ONE(rms_norm, trama_rms_norm(x, 1, NULL, 1e-5))
+ONE(cumsum, trama_cumsum(x, 1))
+ONE(cumsum_columns, trama_cumsum(x, 0))
+ONE(top_k, trama_top_k(x, 64, 1, true))
+ONE(sort, trama_sort(x, 1, false))
+
 static const struct subject {
     const char *name;
     void (*record)(record *r);
@@ -104,6 +116,13 @@ static const struct subject {
     {"concat", concat},
     {"gather", gather},
     {"gather_along", gather_along},
+    {"layer_norm", layer_norm},
+    {"layer_norm_gradient", layer_norm_gradient},
+    {"rms_norm", rms_norm},
+    {"cumsum", cumsum},
+    {"cumsum_columns", cumsum_columns},
+    {"top_k", top_k},
+    {"sort", sort},
     {"embedding", embedding},
     {"embedding_gradient", embedding_gradient},
     {"attention", attention},

@@ -40,6 +40,16 @@ def gather_along():
     return lambda: torch.gather(x, 1, index)
 
 
+def layer_norm():
+    x, w, b = data(ROWS, COLUMNS), data(COLUMNS), data(COLUMNS)
+    return lambda: F.layer_norm(x, (COLUMNS,), w, b)
+
+
+def layer_norm_gradient():
+    x, w, b = (data(*shape).requires_grad_() for shape in ((ROWS, COLUMNS), (COLUMNS,), (COLUMNS,)))
+    return lambda: torch.autograd.grad(F.layer_norm(x, (COLUMNS,), w, b).sum(), (x, w))
+
+
 def embedding():
     table, tokens = data(TABLE, WIDTH), torch.randint(TABLE, (TOKENS,))
     return lambda: F.embedding(tokens, table)
@@ -74,6 +84,13 @@ CASES = {
     "concat": concat,
     "gather": gather,
     "gather_along": gather_along,
+    "layer_norm": layer_norm,
+    "layer_norm_gradient": layer_norm_gradient,
+    "rms_norm": of_matrix(lambda x: F.rms_norm(x, (COLUMNS,), eps=1e-5)),
+    "cumsum": of_matrix(lambda x: torch.cumsum(x, 1)),
+    "cumsum_columns": of_matrix(lambda x: torch.cumsum(x, 0)),
+    "top_k": of_matrix(lambda x: torch.topk(x, 64, 1)),
+    "sort": of_matrix(lambda x: torch.sort(x, 1)),
     "embedding": embedding,
     "embedding_gradient": embedding_gradient,
     "attention": attention(False),

@@ -27,6 +27,12 @@ END_TEST
 
 START_TEST(layers)
 {
+    PASSES(trama_layer_norm_at(W, NULL, 1, x, x, 1e-5));
+    ck_assert(trama_layer_norm_at(W, x, 1, NULL, x, 1e-5) && trama_layer_norm_at(W, x, 1, x, NULL, 1e-5));
+    PASSES(trama_rms_norm_at(W, NULL, 1, x, 1e-5));
+    ck_assert(trama_rms_norm_at(W, x, 1, NULL, 1e-5));
+    PASSES(trama_group_norm_at(W, NULL, 1, x, x, 1e-5));
+    ck_assert(trama_group_norm_at(W, x, 3, NULL, NULL, 1e-5));
     PASSES(trama_dropout_at(W, NULL, 0.5, 1, 2));
     PASSES(trama_glu_at(W, NULL, 0));
     PASSES(trama_swiglu_at(W, NULL, 0));

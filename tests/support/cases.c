@@ -344,6 +344,7 @@ const op_case op_cases[] = {
 #define TRIED(...)
 #include "index_cases.def"
 #include "network_cases.def"
+#include "norm_cases.def"
 #include "attention_cases.def"
 #include "shape_cases.def"
 #include "scan_cases.def"

@@ -198,6 +198,50 @@ START_TEST(dropout_leaves_the_same_elements_on_every_mesh)
 }
 END_TEST
 
+/* (x - mean) / sqrt(variance + eps) of n elements, `step` apart; mean 0 unless centred. */
+static void norm_of(const double *x, int n, int step, double eps, bool centred, double *y)
+{
+    double mean = 0, squares = 0;
+    for (int i = 0; i < n && centred; i++)
+        mean += x[i * step] / n;
+    for (int i = 0; i < n; i++)
+        squares += (x[i * step] - mean) * (x[i * step] - mean) / n;
+    for (int i = 0; i < n; i++)
+        y[i * step] = (x[i * step] - mean) / sqrt(squares + eps);
+}
+
+START_TEST(norms_bring_lines_and_groups_to_mean_0_and_variance_1)
+{
+    start();
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        setting s = setting_of(forms[f]);
+        double layer[ROWS][COLUMNS], rms[ROWS][COLUMNS], all[ROWS][COLUMNS], groups[ROWS][6];
+        for (int i = 0; i < ROWS; i++) {
+            norm_of(numbers[i], COLUMNS, 1, 0.1, true, layer[i]);
+            norm_of(numbers[i], COLUMNS, 1, 0.2, false, rms[i]);
+            for (int g = 0; g < 2; g++)
+                norm_of(&numbers[i][3 * g], 3, 1, 0.1, true, &groups[i][3 * g]);
+            for (int j = 0; j < COLUMNS; j++) {
+                layer[i][j] = layer[i][j] * weights[j] + weights[COLUMNS - 1 - j];
+                rms[i][j] *= weights[j];
+            }
+            for (int j = 0; j < 6; j++)
+                groups[i][j] *= weights[j];
+        }
+        norm_of(numbers[0], ROWS * COLUMNS, 1, 0, true, all[0]);
+        trama_value *w = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(COLUMNS), weights, s.mesh, "R,R");
+        trama_value *b = trama_flip(w, TRAMA_DIMS(0)), *even = trama_slice(s.x, 1, 0, 6);
+        check(&s, trama_layer_norm(s.x, 1, w, b, 0.1), TRAMA_SHAPE(ROWS, COLUMNS), layer[0], "layer_norm");
+        check(&s, trama_layer_norm(s.x, 2, NULL, NULL, 0), TRAMA_SHAPE(ROWS, COLUMNS), all[0], "layer_norm of all");
+        check(&s, trama_rms_norm(s.x, 1, w, 0.2), TRAMA_SHAPE(ROWS, COLUMNS), rms[0], "rms_norm");
+        check(&s, trama_group_norm(even, 2, trama_slice(w, 0, 0, 6), NULL, 0.1), TRAMA_SHAPE(ROWS, 6), groups[0],
+              "group_norm");
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(gates_multiply_the_halves_of_a_dim)
 {
     start();
@@ -263,6 +307,9 @@ START_TEST(wrong_calls_are_refused_with_the_reason)
     REFUSED(trama_nll_loss(x, trama_sum_over(x, TRAMA_DIMS(1), false), 1, NULL, -1, TRAMA_LOSS_MEAN), "integer labels");
     REFUSED(trama_huber_loss(x, x, 0, TRAMA_LOSS_MEAN), "delta 0; it is above 0");
     REFUSED(trama_dropout(x, 1, 0, 0), "probability 1; it is 0 or more, below 1");
+    REFUSED(trama_layer_norm(x, 3, NULL, NULL, 1e-5), "layer_norm of x over 3 dims, eps 1e-05: it has 2 dims");
+    REFUSED(trama_rms_norm(x, 1, NULL, -1), "eps is 0 or more");
+    REFUSED(trama_group_norm(x, 2, NULL, NULL, 0), "2 groups of its 5 channels");
     REFUSED(trama_glu(x, 1), "glu of x: dim 1 is not there, or has no even extent");
     REFUSED(trama_rotary(x, 1e4, 0, false), "the last one even");
     trama_program_destroy(&p);
@@ -272,5 +319,5 @@ END_TEST
 TESTS(cross_entropy_holds_for_weights_smoothing_and_ignored_labels,
       the_gradient_of_cross_entropy_is_softmax_less_one_hot, labels_that_are_no_class_give_nan,
       losses_of_pairs_of_numbers_hold, binary_cross_entropy_of_large_logits_does_not_overflow,
-      dropout_leaves_the_same_elements_on_every_mesh, gates_multiply_the_halves_of_a_dim,
-      rotary_turns_pairs_by_their_position, wrong_calls_are_refused_with_the_reason)
+      dropout_leaves_the_same_elements_on_every_mesh, norms_bring_lines_and_groups_to_mean_0_and_variance_1,
+      gates_multiply_the_halves_of_a_dim, rotary_turns_pairs_by_their_position, wrong_calls_are_refused_with_the_reason)

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layer norm and its like: the op norm, its gradient, and the builders that flatten dims and apply weights. */
+#include "families.h"
+#include "trama_composed.h"
+#include "trama_network.h"
+
+/* ---- Rules ---- */
+
+/* All tensors have the dims of operand 0 but `reduced`, whose axis has the extent 1. The axis is never split. */
+static trama_status lines_infer(trama_rule *rule, const trama_node *node, int reduced)
+{
+    const trama_shape *x = &node->in[0]->shape;
+    const int64_t axis = node->attributes.integer[NORM_AXIS];
+    if (axis < 0 || axis >= x->ndim)
+        return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axis is %lld, and it has %d dims", node->op->name,
+                          node->in[0]->name, (long long)axis, x->ndim);
+    for (int d = 0; d < x->ndim; d++) {
+        int f = rule_add_factor(rule, x->dim[d]);
+        rule->factor[f].whole = d == axis;
+        for (int t = 0; t < rule->n_in + rule->n_out; t++)
+            rule_add_dim(&rule->tensor[t], t == reduced && d == axis ? -1 : f);
+    }
+    for (int t = 1; t < rule->n_in; t++) {
+        trama_shape wanted = *x;
+        wanted.dim[axis] = t == reduced ? 1 : x->dim[axis];
+        if (!trama_shape_equal(wanted, node->in[t]->shape))
+            return trama_fail(node->where, TRAMA_E_SHAPE, "%s: the shape of %s does not fit that of %s", node->op->name,
+                              node->in[t]->name, node->in[0]->name);
+    }
+    return TRAMA_OK;
+}
+
+trama_status norm_infer(trama_rule *rule, const trama_node *node)
+{
+    return lines_infer(rule, node, 2);
+}
+
+trama_status norm_grad_infer(trama_rule *rule, const trama_node *node)
+{
+    return lines_infer(rule, node, 2);
+}
+
+static trama_dtype scale_dtype(trama_dtype dtype)
+{
+    return dtype == TRAMA_F64 ? TRAMA_F64 : TRAMA_F32;
+}
+
+trama_status norm_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    dtype[0] = node->in[0]->dtype;
+    dtype[1] = scale_dtype(dtype[0]);
+    return TRAMA_OK;
+}
+
+trama_status norm_grad_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    *dtype = node->in[0]->dtype;
+    if (node->in[1]->dtype == *dtype && node->in[2]->dtype == scale_dtype(*dtype))
+        return TRAMA_OK;
+    return trama_fail(node->where, TRAMA_E_DTYPE, "norm_grad of %s: the types of %s and %s do not fit",
+                      node->in[0]->name, node->in[1]->name, node->in[2]->name);
+}
+
+/* ---- Builders ---- */
+
+/* The norm of the last `dims` dims, as one dim. */
+static trama_value *normalised(trama_where where, const char *name, trama_value *x, int dims, double eps, bool centred)
+{
+    if (dims < 1 || dims > x->shape.ndim || !(eps >= 0))
+        return program_fail(x->program, where, TRAMA_E_ARGUMENT,
+                            "%s of %s over %d dims, eps %g: it has %d dims, and eps is 0 or more", name, x->name, dims,
+                            eps, x->shape.ndim);
+    const int first = x->shape.ndim - dims;
+    trama_value *flat = dims > 1 ? trama_flatten_at(where, x, first, -1) : x;
+    const trama_attributes a = {.integer = {[NORM_AXIS] = first, [NORM_CENTRED] = centred}, .real = {[NORM_EPS] = eps}};
+    trama_value *y = flat ? program_append(NULL, where, &trama_op_norm, 1, &flat, &a) : NULL;
+    return y && dims > 1 ? trama_reshape_at(where, y, x->shape) : y;
+}
+
+static trama_value *with_weights(trama_where where, trama_value *y, trama_value *weight, trama_value *bias)
+{
+    y = weight ? trama_mul_at(where, y, weight) : y;
+    return bias ? trama_add_at(where, y, bias) : y;
+}
+
+trama_value *trama_layer_norm_at(trama_where where, trama_value *x, int dims, trama_value *weight, trama_value *bias,
+                                 double eps)
+{
+    return x ? with_weights(where, normalised(where, "layer_norm", x, dims, eps, true), weight, bias) : NULL;
+}
+
+trama_value *trama_rms_norm_at(trama_where where, trama_value *x, int dims, trama_value *weight, double eps)
+{
+    return x ? with_weights(where, normalised(where, "rms_norm", x, dims, eps, false), weight, NULL) : NULL;
+}
+
+/* [channels] as [channels, 1, ..] for x [batch, channels, ..]. */
+static trama_value *of_channels(trama_where where, const trama_value *x, trama_value *v)
+{
+    trama_shape shape = {.ndim = x->shape.ndim - 1, .dim = {v ? v->shape.dim[0] : 0}};
+    for (int d = 1; d < shape.ndim; d++)
+        shape.dim[d] = 1;
+    return v ? trama_reshape_at(where, v, shape) : NULL;
+}
+
+trama_value *trama_group_norm_at(trama_where where, trama_value *x, int64_t groups, trama_value *weight,
+                                 trama_value *bias, double eps)
+{
+    if (!x)
+        return NULL;
+    const int64_t channels = x->shape.ndim > 1 ? x->shape.dim[1] : 0;
+    if (channels < 1 || groups < 1 || channels % groups)
+        return program_fail(x->program, where, TRAMA_E_SHAPE,
+                            "group_norm of %s: %lld groups of its %lld channels, the extent of dim 1", x->name,
+                            (long long)groups, (long long)channels);
+    trama_shape apart = {.ndim = x->shape.ndim + 1, .dim = {x->shape.dim[0], groups, channels / groups}};
+    if (apart.ndim > TRAMA_MAX_NDIM)
+        return program_fail(x->program, where, TRAMA_E_SHAPE, "group_norm of %s: it has too many dims", x->name);
+    for (int d = 2; d < x->shape.ndim; d++)
+        apart.dim[d + 1] = x->shape.dim[d];
+    trama_value *y = trama_reshape_at(where, x, apart);
+    y = y ? normalised(where, "group_norm", y, apart.ndim - 2, eps, true) : NULL;
+    return with_weights(where, y ? trama_reshape_at(where, y, x->shape) : NULL, of_channels(where, x, weight),
+                        of_channels(where, x, bias));
+}
+
+/* ---- Gradients ---- */
+
+static trama_value *mean_of_line(const trama_node *node, trama_value *x)
+{
+    const int axis = (int)node->attributes.integer[NORM_AXIS];
+    return trama_mean_at(node->where, x, 1, &axis, true);
+}
+
+/* dr/dx = -r^2 y / n */
+void norm_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_where where = node->where;
+    trama_value *y = node->out[0], *r = node->out[1];
+    trama_attributes a = node->attributes;
+    a.real[NORM_EPS] = 0;
+    if (d_out[0])
+        d_in[0] = program_append(NULL, where, &trama_op_norm_grad, 3, (trama_value *[]){d_out[0], y, r}, &a);
+    if (!d_out[1])
+        return;
+    const int64_t n = node->in[0]->shape.dim[node->attributes.integer[NORM_AXIS]];
+    trama_value *slope =
+        trama_scale_at(where, trama_mul_at(where, d_out[1], trama_square_at(where, r)), -1.0 / (double)n);
+    trama_value *through_r = trama_mul_at(where, y, trama_cast_at(where, slope, y->dtype));
+    d_in[0] = d_in[0] ? trama_add_at(where, d_in[0], through_r) : through_r;
+}
+
+/* u: the gradient of r (g - mean g - y mean(g y)), whose map of g is its own adjoint. */
+void norm_grad_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_where where = node->where;
+    trama_value *u = d_out[0], *g = node->in[0], *y = node->in[1], *r = node->in[2];
+    trama_value *scale = trama_cast_at(where, r, y->dtype);
+    d_in[0] = program_append(NULL, where, &trama_op_norm_grad, 3, (trama_value *[]){u, y, r}, &node->attributes);
+    trama_value *of_g = trama_mul_at(where, u, mean_of_line(node, trama_mul_at(where, g, y)));
+    trama_value *of_u = trama_mul_at(where, g, mean_of_line(node, trama_mul_at(where, u, y)));
+    d_in[1] = trama_neg_at(where, trama_mul_at(where, scale, trama_add_at(where, of_g, of_u)));
+    const int axis = (int)node->attributes.integer[NORM_AXIS];
+    trama_value *sum = trama_sum_at(where, trama_mul_at(where, u, node->out[0]), 1, &axis, true);
+    d_in[2] = trama_div_at(where, trama_cast_at(where, sum, r->dtype), r);
+}
