@@ -12,23 +12,13 @@ typedef struct factor_range {
     int64_t lo[RULE_MAX_FACTORS], n[RULE_MAX_FACTORS];
 } factor_range;
 
-/* The product of the extents of a dim's factors without the leading one. */
-static int64_t minor_extent(const trama_rule *rule, const rule_dim *dim, int leading)
-{
-    int64_t extent = 1;
-    for (int i = 0; i < dim->n; i++)
-        if (dim->factor[i] != leading)
-            extent *= rule->factor[(int)dim->factor[i]].extent;
-    return extent;
-}
-
 static void ranges_from(const trama_rule *rule, int t, const box *b, factor_range *r)
 {
     for (int f = 0; f < rule->n_factors; f++) {
         int d = rule_dim_of(rule, t, f);
         if (d < 0 || !reach_is_none(&rule->tensor[t].reach[d]))
             continue; /* the result gives the range of a dim that is read beyond it */
-        int64_t minor = minor_extent(rule, &rule->tensor[t].dim[d], f);
+        int64_t minor = cut_minor_extent(rule, &rule->tensor[t].dim[d], f);
         r->lo[f] = minor ? b->lo[d] / minor : 0;
         r->n[f] = minor ? b->n[d] / minor : 0;
     }
@@ -47,7 +37,7 @@ static box box_from(const trama_rule *rule, int t, const factor_range *r, const 
                 leading = f;
         if (leading < 0)
             continue;
-        int64_t minor = minor_extent(rule, &tensor->dim[d], leading);
+        int64_t minor = cut_minor_extent(rule, &tensor->dim[d], leading);
         b.lo[d] = r->lo[leading] * minor;
         b.n[d] = r->n[leading] * minor;
     }
@@ -95,43 +85,6 @@ static double piece_work(const compute_group *g, int t, const box *out, int posi
     const trama_node *node = g->nodes.at[0];
     factor_range r = ranges_for(g, node, position, t, out);
     return points(&g->q->s.rules[node->id], &r) * node->op->flops;
-}
-
-/* The factor along which the rule lets tiles be cut that are cut along a dim of a result: it may be split, and leads
- * wherever it stands in each result. A result without it would be a sum over tiles. -1: none. */
-static int cut_factor(const trama_rule *rule, int t, int dim)
-{
-    bool equal_only, may = true;
-    int f = 0;
-    while (f < rule->n_factors && rule_dim_of(rule, t, f) != dim)
-        f++;
-    for (int o = rule->n_in; o < rule->n_in + rule->n_out && f < rule->n_factors; o++) {
-        int d = rule_dim_of(rule, o, f);
-        may &= d >= 0 && minor_extent(rule, &rule->tensor[o].dim[d], f) == 1;
-    }
-    return f < rule->n_factors && may && rule_splittable(rule, f, &equal_only) ? f : -1;
-}
-
-/* The dim of a result along which its box is cut: one with room for all parts, with equal work in them, and the longest
- * of these. -1: the rule lets none be cut. */
-static int cut_dim_of(const trama_rule *rule, int t, const box *b, int parts)
-{
-    int best = -1;
-    int64_t best_room = 0;
-    bool best_equal = false;
-    for (int d = 0; d < b->ndim; d++) {
-        int f = cut_factor(rule, t, d);
-        int64_t room = min_i64(b->n[d], parts);
-        bool equal = f >= 0 && !rule->factor[f].cut_last;
-        if (f < 0 || (best >= 0 && (room != best_room     ? room < best_room
-                                    : equal != best_equal ? best_equal
-                                                          : b->n[d] <= b->n[best])))
-            continue;
-        best = d;
-        best_room = room;
-        best_equal = equal;
-    }
-    return best;
 }
 
 /* Cuts a result, tensor t of the leader's rule, into tiles. One of several terms is cut into the parts that are sent
@@ -349,7 +302,7 @@ static int summed_factor(const trama_rule *rule, int t, const factor_range *r, i
             bool equal_only;
             if (rule_dim_of(rule, t, f) == d && rule_dim_of(rule, rule->n_in, f) < 0 && r->n[f] >= n &&
                 rule->factor[f].reduce != TRAMA_AVG && rule_splittable(rule, f, &equal_only) &&
-                minor_extent(rule, &rule->tensor[t].dim[d], f) == 1)
+                cut_minor_extent(rule, &rule->tensor[t].dim[d], f) == 1)
                 return f;
         }
     return -1;

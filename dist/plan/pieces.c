@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "planner.h"
-#include "thresholds.h"
 
 /* ---- Pieces ---- */
 
@@ -79,34 +78,6 @@ plan_dist_value *find_dist_value(plan *p, int value, const trama_mesh *mesh, con
 }
 
 /* ---- Shards and steps ---- */
-
-int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work)
-{
-    int64_t most = q->s.options.max_tiles ? q->s.options.max_tiles : q->s.machine->places[place].workers;
-    most = max_i64(1, most / max_i64(1, pieces));
-    double bytes = (double)box_count(b) * (double)trama_dtype_size(dtype);
-    double worth = bytes / (double)max_i64(1, q->s.options.grain_bytes);
-    double by_work = work / (double)max_i64(1, q->s.options.grain_flops);
-    worth = by_work > worth ? by_work : worth;
-    return (int)max_i64(1, worth < (double)most ? (int64_t)worth : most);
-}
-
-void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, int *cut_dim,
-                   int *cut_parts)
-{
-    int dim = 0;
-    for (int d = 1; d < b->ndim; d++)
-        if (b->n[d] > b->n[dim])
-            dim = d;
-    *cut_dim = b->ndim ? dim : -1;
-    *cut_parts = b->ndim ? (int)max_i64(1, min_i64(partition_worth(q, b, dtype, place, pieces, 0), b->n[dim])) : 1;
-}
-
-int partition_sum_tiles(const partition *q, int64_t bytes)
-{
-    int64_t least = q->s.options.sum_tile ? q->s.options.sum_tile : SUM_TILE;
-    return (int)max_i64(1, min_i64(MAX_TILES, bytes / least));
-}
 
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts)
 {

@@ -78,6 +78,17 @@ void partition_cut(const partition *q, const box *b, trama_dtype dtype, int plac
 /* The number of parts into which a sum is cut, by the bytes of one term or operand. Each part is a task of its own. */
 int partition_sum_tiles(const partition *q, int64_t bytes);
 
+/* The product of the extents of a dim's factors without the leading one. */
+int64_t cut_minor_extent(const trama_rule *rule, const rule_dim *dim, int leading);
+
+/* The factor along which the rule lets tiles be cut that are cut along a dim of a result: it may be split, and leads
+ * wherever it stands in each result. A result without it would be a sum over tiles. -1: none. */
+int cut_factor(const trama_rule *rule, int t, int dim);
+
+/* The dim of a result along which its box is cut: one with room for all parts, with equal work in them, and the longest
+ * of these. -1: the rule lets none be cut. */
+int cut_dim_of(const trama_rule *rule, int t, const box *b, int parts);
+
 /* Adds a shard. On a GPU it is one tile for any cut_parts. */
 int partition_shard(partition *q, shard_source source, int value, int place, const box *b, int cut_dim, int cut_parts);
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many tiles a box is worth, and along which dim it is cut into them. */
+#include "planner.h"
+#include "thresholds.h"
+
+int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work)
+{
+    int64_t most = q->s.options.max_tiles ? q->s.options.max_tiles : q->s.machine->places[place].workers;
+    most = max_i64(1, most / max_i64(1, pieces));
+    double bytes = (double)box_count(b) * (double)trama_dtype_size(dtype);
+    double worth = bytes / (double)max_i64(1, q->s.options.grain_bytes);
+    double by_work = work / (double)max_i64(1, q->s.options.grain_flops);
+    worth = by_work > worth ? by_work : worth;
+    return (int)max_i64(1, worth < (double)most ? (int64_t)worth : most);
+}
+
+void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, int *cut_dim,
+                   int *cut_parts)
+{
+    int dim = 0;
+    for (int d = 1; d < b->ndim; d++)
+        if (b->n[d] > b->n[dim])
+            dim = d;
+    *cut_dim = b->ndim ? dim : -1;
+    *cut_parts = b->ndim ? (int)max_i64(1, min_i64(partition_worth(q, b, dtype, place, pieces, 0), b->n[dim])) : 1;
+}
+
+int partition_sum_tiles(const partition *q, int64_t bytes)
+{
+    int64_t least = q->s.options.sum_tile ? q->s.options.sum_tile : SUM_TILE;
+    return (int)max_i64(1, min_i64(MAX_TILES, bytes / least));
+}
+
+int64_t cut_minor_extent(const trama_rule *rule, const rule_dim *dim, int leading)
+{
+    int64_t extent = 1;
+    for (int i = 0; i < dim->n; i++)
+        if (dim->factor[i] != leading)
+            extent *= rule->factor[(int)dim->factor[i]].extent;
+    return extent;
+}
+
+int cut_factor(const trama_rule *rule, int t, int dim)
+{
+    bool equal_only, may = true;
+    int f = 0;
+    while (f < rule->n_factors && rule_dim_of(rule, t, f) != dim)
+        f++;
+    for (int o = rule->n_in; o < rule->n_in + rule->n_out && f < rule->n_factors; o++) {
+        int d = rule_dim_of(rule, o, f);
+        may &= d >= 0 && cut_minor_extent(rule, &rule->tensor[o].dim[d], f) == 1;
+    }
+    return f < rule->n_factors && may && rule_splittable(rule, f, &equal_only) ? f : -1;
+}
+
+int cut_dim_of(const trama_rule *rule, int t, const box *b, int parts)
+{
+    int best = -1;
+    int64_t best_room = 0;
+    bool best_equal = false;
+    for (int d = 0; d < b->ndim; d++) {
+        int f = cut_factor(rule, t, d);
+        int64_t room = min_i64(b->n[d], parts);
+        bool equal = f >= 0 && !rule->factor[f].cut_last;
+        if (f < 0 || (best >= 0 && (room != best_room     ? room < best_room
+                                    : equal != best_equal ? best_equal
+                                                          : b->n[d] <= b->n[best])))
+            continue;
+        best = d;
+        best_room = room;
+        best_equal = equal;
+    }
+    return best;
+}
