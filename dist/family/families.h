@@ -26,7 +26,7 @@ gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, 
 /* dist/network */
 infer_function attention_infer, norm_infer, norm_grad_infer;
 dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
-gradient_function attention_gradient, norm_gradient, norm_grad_gradient;
+gradient_function attention_gradient, attention_grad_gradient, norm_gradient, norm_grad_gradient;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "families.h"
-#include "trama_composed.h"
+#include "attention_scores.h"
 
 trama_value *trama_attention_at(trama_where where, trama_value *q, trama_value *k, trama_value *v, trama_value *mask,
                                 bool causal, double scale)
@@ -28,7 +27,7 @@ static bool is_gradient(const trama_node *node)
     return node->op->n_out == 3;
 }
 
-static trama_value *mask_of(const trama_node *node)
+trama_value *attention_mask(const trama_node *node)
 {
     return node->op->n_in == 4 || node->op->n_in == 7 ? node->in[3] : NULL;
 }
@@ -43,7 +42,7 @@ static trama_status dtype_error(const trama_node *node, const trama_value *v, co
 
 trama_status attention_dtype(const trama_node *node, trama_dtype *dtype)
 {
-    const trama_value *q = node->in[0], *mask = mask_of(node);
+    const trama_value *q = node->in[0], *mask = attention_mask(node);
     const trama_dtype sums = q->dtype == TRAMA_F64 ? TRAMA_F64 : TRAMA_F32;
     const int n = node->op->n_in;
     if (!trama_dtype_is_float(q->dtype))
@@ -74,7 +73,7 @@ static const char *groups_letter(const trama_node *node)
 /* A dim of the mask that has extent 1 where the scores have more is repeated: it has a letter of its own. */
 static void mask_letters(const trama_node *node, const char *m, char *string, size_t room)
 {
-    const trama_shape *mask = &mask_of(node)->shape, *q = &node->in[0]->shape, *k = &node->in[1]->shape;
+    const trama_shape *mask = &attention_mask(node)->shape, *q = &node->in[0]->shape, *k = &node->in[1]->shape;
     const int64_t full[3] = {q->dim[q->ndim - 3], q->dim[q->ndim - 2], k->dim[k->ndim - 2]};
     const char *own[3] = {"[x]", "[y]", "[z]"}, *letters[3] = {"h", "n", m};
     size_t n = 0;
@@ -125,8 +124,8 @@ trama_status attention_infer(trama_rule *rule, const trama_node *node)
     if (status)
         return status;
     const bool gradient = is_gradient(node);
-    const char *g = groups_letter(node), *m = gradient ? "m" : "[m]", *comma = mask_of(node) ? "," : "";
-    if (mask_of(node))
+    const char *g = groups_letter(node), *m = gradient ? "m" : "[m]", *comma = attention_mask(node) ? "," : "";
+    if (attention_mask(node))
         mask_letters(node, m, mask, sizeof mask);
     int n = snprintf(string, sizeof string, "...hn[d],...%s%s[d],...%s%s[e]%s%s", g, m, g, m, comma, mask);
     if (gradient)
@@ -155,48 +154,6 @@ static trama_value *sum_of_products(trama_where where, trama_value *x, trama_val
     return reduce_dims(where, &trama_op_sum, trama_mul_at(where, x, y), 1, &last, false);
 }
 
-/* x y' for x [.., heads, n, f] and y [.., groups, m, f]. Of several groups, heads become two dims meanwhile, so that y
- * repeats for the heads of each. */
-static trama_value *scores_of(trama_where where, trama_value *x, trama_value *y)
-{
-    const int h = x->shape.ndim - 3;
-    const int64_t heads = x->shape.dim[h], groups = y->shape.dim[y->shape.ndim - 3];
-    if (groups == heads || groups == 1)
-        return trama_matmul_at(where, x, y, false, true);
-    trama_shape shape = x->shape;
-    memmove(&shape.dim[h + 1], &shape.dim[h], (size_t)(shape.ndim++ - h) * sizeof *shape.dim);
-    shape.dim[h] = groups;
-    shape.dim[h + 1] = heads / groups;
-    x = trama_reshape_at(where, x, shape);
-    trama_value *scores = trama_matmul_at(where, x, trama_unsqueeze_at(where, y, -3), false, true);
-    return scores ? trama_flatten_at(where, scores, -4, -3) : NULL;
-}
-
-/* The gradient of a mask that is added: p (g v' - delta), where p = exp(scale q k' + mask - lse), of the shape of all
- * scores. */
-static trama_value *mask_gradient(const trama_node *node, trama_value *lse, trama_value *delta, trama_value *g)
-{
-    trama_where where = node->where;
-    trama_value *of[5] = {node->in[0], node->in[1], g, node->in[2], node->in[3]};
-    const int64_t d = of[0]->shape.dim[of[0]->shape.ndim - 1];
-    double scale = node->attributes.real[ATTENTION_SCALE];
-    for (int i = 0; i < 5; i++)
-        of[i] = of[i]->dtype == lse->dtype ? of[i] : trama_cast_at(where, of[i], lse->dtype);
-    if (scale == 0 && d == TRAMA_ANY)
-        return program_fail(lse->program, where, TRAMA_E_SHAPE,
-                            "attention of %s: the gradient of a mask needs its number of features, or a scale",
-                            of[0]->name);
-    trama_value *s = trama_scale_at(where, scores_of(where, of[0], of[1]), scale == 0 ? 1 / sqrt((double)d) : scale);
-    trama_value *sums = trama_masked_fill_at(where, lse, trama_isinf_at(where, lse), 0); /* of rows without a key */
-    trama_value *p =
-        trama_exp_at(where, trama_sub_at(where, trama_add_at(where, s, of[4]), trama_unsqueeze_at(where, sums, -1)));
-    if (node->attributes.integer[ATTENTION_CAUSAL])
-        p = trama_tril_at(where, p, 0);
-    trama_value *slope = trama_sub_at(where, scores_of(where, of[2], of[3]), trama_unsqueeze_at(where, delta, -1));
-    trama_value *d_mask = trama_mul_at(where, p, slope);
-    return node->in[3]->dtype == lse->dtype ? d_mask : trama_cast_at(where, d_mask, node->in[3]->dtype);
-}
-
 /* A node that computes the gradients for the gradient g of the result; NULL: none yet. */
 static trama_value *derived_before(const trama_node *node, const trama_value *g)
 {
@@ -213,7 +170,7 @@ static trama_value *derived_before(const trama_node *node, const trama_value *g)
 /* The gradients of q, k and v, by one op. */
 static trama_value *derive(const trama_node *node, trama_value *delta, trama_value *g)
 {
-    trama_value *in[7], *mask = mask_of(node);
+    trama_value *in[7], *mask = attention_mask(node);
     int n = 0;
     for (; n < node->op->n_in; n++)
         in[n] = node->in[n];
@@ -228,7 +185,7 @@ static trama_value *derive(const trama_node *node, trama_value *delta, trama_val
 void attention_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     trama_where where = node->where;
-    trama_value *out = node->out[0], *lse = node->out[1], *mask = mask_of(node);
+    trama_value *out = node->out[0], *lse = node->out[1], *mask = attention_mask(node);
     trama_value *g = d_out[0] ? d_out[0] : trama_scale_at(where, out, 0), *delta = NULL;
     trama_value *d = d_out[1] ? NULL : derived_before(node, g);
     const bool wants_mask = mask && node_wants(node, 3) && trama_dtype_is_float(mask->dtype);
@@ -237,7 +194,7 @@ void attention_gradient(const trama_node *node, trama_value *const *d_out, trama
     if (d_out[1])
         delta = trama_sub_at(where, delta, d_out[1]);
     if (wants_mask)
-        d_in[3] = gradient_unbroadcast(mask_gradient(node, lse, delta, g), mask);
+        d_in[3] = attention_mask_gradient(node, delta, g);
     if (!d && node->wants & 7)
         d = derive(node, delta, g);
     for (int i = 0; d && i < 3; i++)

@@ -16,10 +16,10 @@ TRAMA_API_BEGIN
  * operands and result grows as n + m.
  *
  * mask: NULL, or a value that broadcasts to [.., heads, n, m]. Of type bool, a query attends to the keys where it is
- * true; of the type of q, it is added to the scores. Its gradient alone takes memory for all scores.
- * causal: query i attends to keys 0 to i only, counted from the first of both as in PyTorch, whatever n and m are.
- * scale: finite; 0 stands for 1 / sqrt(d).
- * A query that may attend to no key gets zeros, as in PyTorch, and passes no gradient on.
+ * true; of the type of q, it is added to the scores. Only the gradient of such a mask, and second derivatives, take
+ * memory for all scores. causal: query i attends to keys 0 to i only, counted from the first of both as in PyTorch,
+ * whatever n and m are. scale: finite; 0 stands for 1 / sqrt(d). A query that may attend to no key gets zeros, as in
+ * PyTorch, and passes no gradient on.
  *
  * The leading dims, groups and n may be split without a message, heads / groups only where groups is 1. m, d and e are
  * never split: a rank needs all keys and values of its queries.

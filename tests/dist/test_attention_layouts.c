@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention in layouts: values and gradients on ranks as on one device, messages, tiles, and wrong calls. */
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 #include "pair.h"
@@ -80,6 +81,75 @@ START_TEST(a_process_without_a_query_gives_a_term_of_zeros)
     try_layouts(&s, "3", "S(2)", "R", "R", "one query");
 }
 END_TEST
+
+/* ---- Second derivatives ---- */
+
+/* The sum of the squares of all first gradients, of whose gradient by q, k and v one element in three is compared with
+ * central differences. */
+static double squares_at(single *one, const trama_target *t, const trama_value *loss, const trama_value *x, dense *data)
+{
+    single_feed(one, x, data);
+    single_run(one, t);
+    return single_value(one, loss)->at[0];
+}
+
+static void try_second(int64_t heads, int64_t groups, bool causal, bool masked)
+{
+    trama_program *p = trama_program_create();
+    trama_value *in[4] = {trama_input(p, "q", TRAMA_F64, TRAMA_SHAPE(2, heads, 5, 3)),
+                          trama_input(p, "k", TRAMA_F64, TRAMA_SHAPE(2, groups, 4, 3)),
+                          trama_input(p, "v", TRAMA_F64, TRAMA_SHAPE(2, groups, 4, 2)),
+                          trama_input(p, "mask", TRAMA_F64, TRAMA_SHAPE(heads, 1, 4))};
+    trama_value *out = trama_attention_with(in[0], in[1], in[2], masked ? in[3] : NULL, causal, 0), *d[4], *sum = NULL;
+    const int n = masked ? 4 : 3;
+    trama_value *first = trama_sum(trama_mul(trama_square(out), out));
+    for (int i = 0; i < n; i++) {
+        trama_value *squares = trama_sum(trama_square(trama_gradient(first, in[i])));
+        sum = sum ? trama_add(sum, squares) : squares;
+    }
+    for (int i = 0; i < n; i++)
+        d[i] = trama_gradient(sum, in[i]);
+    trama_target *t = masked ? trama_target_create(p, "t", sum, d[0], d[1], d[2], d[3])
+                             : trama_target_create(p, "t", sum, d[0], d[1], d[2]);
+    ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+    single *one = single_new(p);
+    dense data[4];
+    for (int i = 0; i < n; i++) {
+        data[i] = dense_random(in[i]->shape, (uint64_t)i + 1, -1, 1, false);
+        single_feed(one, in[i], &data[i]);
+    }
+    single_run(one, t);
+    for (int i = 0; i < n; i++) {
+        dense derived = dense_copy(single_value(one, d[i]));
+        for (int64_t k = 0; k < trama_shape_count(derived.shape); k += 3) {
+            const double h = 1e-5, x = data[i].at[k];
+            data[i].at[k] = x + h;
+            const double above = squares_at(one, t, sum, in[i], &data[i]);
+            data[i].at[k] = x - h;
+            const double slope = (above - squares_at(one, t, sum, in[i], &data[i])) / (2 * h);
+            data[i].at[k] = x;
+            squares_at(one, t, sum, in[i], &data[i]);
+            ck_assert_msg(fabs(slope - derived.at[k]) < 1e-6 * fmax(1, fabs(slope)), "operand %d, %lld: %g, not %g", i,
+                          (long long)k, derived.at[k], slope);
+        }
+        dense_free(&derived);
+    }
+    for (int i = 0; i < n; i++)
+        dense_free(&data[i]);
+    single_destroy(&one);
+    trama_program_destroy(&p);
+}
+
+START_TEST(gradients_of_gradients_are_their_slopes)
+{
+    try_second(2, 2, true, false);
+    try_second(4, 2, false, false);
+    try_second(2, 1, true, true);
+    try_second(4, 2, true, true);
+}
+END_TEST
+
+/* ---- Messages and tiles ---- */
 
 /* Messages of one run, forward and backward. */
 static int messages(setup *s, const char *mesh_text, const char *layout)
@@ -193,6 +263,7 @@ int main(void)
     const TTest *tests[] = {
         any_split_gives_the_values_of_one_device,
         a_process_without_a_query_gives_a_term_of_zeros,
+        gradients_of_gradients_are_their_slopes,
         split_heads_and_batches_take_no_message,
         two_workers_take_half_of_the_heads_each,
         gradients_that_are_asked_for_one_by_one_are_computed_once,
