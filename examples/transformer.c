@@ -145,10 +145,7 @@ static trama_value *constant(model *m, const char *name, int block, double numbe
 /* Each row of x with mean 0 and variance 1, then scaled and moved (Ba et al. 2016). */
 static trama_value *norm(model *m, const char *scale, const char *offset, int block, trama_value *x)
 {
-    trama_value *centred = trama_sub(x, trama_mean_over(x, TRAMA_DIMS(1), true));
-    trama_value *variance = trama_mean_over(trama_square(centred), TRAMA_DIMS(1), true);
-    trama_value *even = trama_mul(centred, trama_rsqrt(trama_add_scalar(variance, 1e-5)));
-    return trama_add(trama_mul(even, constant(m, scale, block, 1)), constant(m, offset, block, 0));
+    return trama_layer_norm(x, 1, constant(m, scale, block, 1), constant(m, offset, block, 0), 1e-5);
 }
 
 static trama_value *weight(model *m, const char *name, int block, int64_t in, int64_t out)

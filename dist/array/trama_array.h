@@ -47,8 +47,8 @@ trama_value *trama_scatter_nd_at(trama_where where, trama_value *x, trama_value 
 
 /* The sum over all indices that the result has not, of the products of n operands (1 to 32), as numpy's einsum:
  *
- *     trama_einsum("bij,bjk->bik", 2, ((trama_value *[]){x, y}))    products of matrices
- *     trama_einsum("ii", 1, &x)                                     the trace
+ *     trama_value *products = trama_einsum("bij,bjk->bik", 2, ((trama_value *[]){x, y}));
+ *     trama_value *trace = trama_einsum("ii", 1, &x);
  *
  * A letter stands for a dim, "..." for further dims in front, which align at the right; a letter that an operand has
  * twice takes its diagonal. Extents of 1 broadcast. Without "->" the result has the dims of "..." and then the letters

@@ -19,7 +19,7 @@ typedef enum trama_loss_form {
 
 /* Cross entropy: logits z with the classes along dim, labels in the shape of z without dim. The loss of a sample is
  *
- *     -(1 - smoothing) w[label] log p[label] - smoothing / classes sum of w[c] log p[c],  p = softmax of z along dim,
+ *   -(1 - smoothing) w[label] log p[label] - smoothing / classes sum of w[c] log p[c],  p = softmax of z along dim,
  *
  * as PyTorch's. weights: [classes], or NULL for ones. smoothing: 0 to 1. Samples whose label is `ignored`, which need
  * be no class, have the loss 0 and do not count in the mean. Other labels that are no class give NaN. Where dim is

@@ -8,6 +8,7 @@
 #include "program.h"
 #include "trama_attention.h"
 #include "trama_composed.h"
+#include "trama_network.h"
 #include "trama_ops.h"
 
 static void add_parameter(transformer_block *b, trama_value *x, int which, const char *name, const char *of, int64_t in,
@@ -26,10 +27,7 @@ static void add_parameter(transformer_block *b, trama_value *x, int which, const
 
 static trama_value *norm(trama_value *x, trama_value *const *p)
 {
-    trama_value *centred = trama_sub(x, trama_mean_over(x, 1, (int[]){1}, true));
-    trama_value *variance = trama_mean_over(trama_square(centred), 1, (int[]){1}, true);
-    trama_value *scaled = trama_mul(centred, trama_rsqrt(trama_add_scalar(variance, 1e-5)));
-    return trama_add(trama_mul(scaled, p[0]), p[1]);
+    return trama_layer_norm(x, 1, p[0], p[1], 1e-5);
 }
 
 static trama_value *linear(trama_value *x, trama_value *const *p)
