@@ -44,4 +44,11 @@ static inline void check(setting *s, trama_value *v, trama_shape shape, const do
                "%s: element %" PRId64 " is %.17g instead of %.17g", what, i, is[i], wanted[i]);
 }
 
+/* The call on the program p fails with a message that has the words, which the program then forgets. */
+#define REFUSED(call, wanted)                                                                                          \
+    do {                                                                                                               \
+        demand(!(call) && strstr(trama_program_error(p), wanted), "%s: %s", #call, trama_program_error(p));            \
+        trama_program_clear_error(p);                                                                                  \
+    } while (0)
+
 #endif

@@ -290,12 +290,6 @@ END_TEST
 
 /* ---- Wrong calls ---- */
 
-#define REFUSED(call, wanted)                                                                                          \
-    do {                                                                                                               \
-        demand(!(call) && strstr(trama_program_error(p), wanted), "%s: %s", #call, trama_program_error(p));            \
-        trama_program_clear_error(p);                                                                                  \
-    } while (0)
-
 START_TEST(wrong_calls_are_refused_with_the_reason)
 {
     trama_program *p = trama_program_create();
