@@ -35,6 +35,7 @@ static const char doc[] =
     "  dtype=f64              of the result [f32]\n"
     "  factor=-2 offset=1     [1, 0]\n"
     "  scalar=3               the operand that is a number [1]\n"
+    "  NAME=N,N               of other ops, by the names of --list, which trama_ops.h and its like explain [0]\n"
     "Every split that can stay stays. A dim that is not split may become split, which costs nothing.";
 
 /* An operand or result as the user wrote it. */

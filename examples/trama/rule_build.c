@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the name of an op to the op in a program. Ops with attributes, or with operands that are not f32, stand in one
- * table; reductions, and ops without attributes, need nothing but their name. */
+/* From the name of an op to the op in a program. Ops whose attributes have another form here than in the library, or
+ * with operands that are not f32, stand in one table; others take their attributes by the names of the library. */
 #include "rule_build.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const char *value_of(const building *b, const char *name)
 
 static const char *option_of(const char *name)
 {
-    static char option[32];
+    static char option[48];
     snprintf(option, sizeof option, "--attr %s", name);
     return option;
 }
@@ -111,20 +111,44 @@ static trama_value *build_softmax(const building *b)
     return trama_softmax_at(nowhere, b->in[0], one_dim(b));
 }
 
-/* The first slot of an integer attribute: its place among the names of the op, of which "shape[8]" has eight. */
+/* The slots of an attribute: its place among the names of the op, of which "shape[8]" has eight; reals stand behind a
+ * bar. */
+typedef struct slots {
+    bool real;
+    int first, count;
+} slots;
+
+/* Goes on to the next name, its n letters at *at; false behind the last one. All zero to begin with. */
+static bool next_slots(const char **at, size_t *n, slots *s)
+{
+    *at += strcspn(*at, " ");
+    *at += strspn(*at, " ");
+    s->first += s->count;
+    if (**at == '|') {
+        *at += strspn(*at, "| ");
+        *s = (slots){.real = true};
+    }
+    *n = strcspn(*at, " [");
+    s->count = (*at)[*n] == '[' ? atoi(*at + *n + 1) : 1;
+    return **at;
+}
+
+static slots slots_of(const trama_op *op, const char *name, size_t length)
+{
+    char names[256];
+    const char *at = names;
+    slots s = {0};
+    size_t n;
+    snprintf(names, sizeof names, " %s", op->attributes);
+    while (next_slots(&at, &n, &s))
+        if (n == length && !strncmp(at, name, n))
+            return s;
+    abort(); /* the table below and ops.def differ */
+}
+
 static int slot_of(const trama_op *op, const char *name)
 {
-    size_t length = strlen(name);
-    int slot = 0;
-    for (const char *at = op->attributes; *at && *at != '|'; slot++) {
-        size_t n = strcspn(at, " [");
-        if (n == length && !strncmp(at, name, n))
-            return slot;
-        slot += at[n] == '[' ? atoi(at + n + 1) - 1 : 0;
-        at += strcspn(at, " ");
-        at += strspn(at, " ");
-    }
-    abort(); /* the table below and ops.def differ */
+    return slots_of(op, name, strlen(name)).first;
 }
 
 static trama_value *apply(const building *b, const trama_attributes *attributes)
@@ -220,9 +244,22 @@ static trama_value *build_draw(const building *b)
     return apply(b, &a);
 }
 
-static trama_value *build_plain(const building *b)
+/* Attributes by their names in ops.def: one number, or as many as the name has slots, the others being 0. */
+static trama_value *build_by_name(const building *b)
 {
-    return apply(b, NULL);
+    trama_attributes a = {0};
+    for (int i = 0; i < b->asked->n_attributes; i++) {
+        const char *text = b->asked->attribute[i], *numbers = strchr(text, '=') + 1;
+        const slots s = slots_of(b->op, text, (size_t)(numbers - 1 - text));
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)(numbers - 1 - text), text);
+        if (s.real)
+            a.real[s.first] = argument_number(b->asked->state, option_of(name), numbers);
+        else
+            argument_list(b->asked->state, option_of(name), numbers, INT64_MIN, INT64_MAX, s.count,
+                          &a.integer[s.first]);
+    }
+    return apply(b, &a);
 }
 
 /* ---- The op ---- */
@@ -249,9 +286,30 @@ static const known_op known_ops[] = {
     {"fill", "shape", build_fill, 0},
     {"uniform", "shape", build_uniform, 0},
     {"draw", "shape", build_draw, 1 << 0},
-    {"cross_entropy", "", build_plain, 1 << 1},
-    {"cross_entropy_grad", "", build_plain, 1 << 1},
+    {"cross_entropy", "", build_by_name, 1 << 1},
+    {"cross_entropy_grad", "", build_by_name, 1 << 1},
+    {"gather", "axis", build_by_name, 1 << 1},
+    {"gather_along", "axis", build_by_name, 1 << 1},
+    {"gather_grad", "axis", build_by_name, 1 << 1},
+    {"gather_along_grad", "axis", build_by_name, 1 << 1},
+    {"scatter", "axis how", build_by_name, 1 << 1},
+    {"scatter_along", "axis how", build_by_name, 1 << 1},
 };
+
+/* The names of an op's attributes, with blanks between; kept until the next call. */
+static const char *names_of(const trama_op *op)
+{
+    static char words[256];
+    char names[256];
+    const char *at = names;
+    slots s = {0};
+    size_t n, length = 0;
+    snprintf(names, sizeof names, " %s", op->attributes ? op->attributes : "");
+    words[0] = 0;
+    while (next_slots(&at, &n, &s))
+        length += (size_t)snprintf(words + length, sizeof words - length, "%s%.*s", length ? " " : "", (int)n, at);
+    return words;
+}
 
 static known_op what_is_known(const char *name)
 {
@@ -261,7 +319,7 @@ static known_op what_is_known(const char *name)
     const trama_op *op = trama_op_find(name);
     if (op && !strcmp(op->attributes, "axes keep_dim"))
         return (known_op){.name = name, .attributes = "axis keepdim", .build = build_reduction};
-    return (known_op){.name = name, .attributes = "", .build = build_plain};
+    return (known_op){.name = name, .attributes = op ? names_of(op) : "", .build = build_by_name};
 }
 
 void list_ops(void)

@@ -67,6 +67,12 @@ START_TEST(attributes_change_the_rule)
         {"max --mesh 2,3 --in 8,6:1,0 --attr axis=1", "in0 [1,0]\nout0 [1] P{0:max}\n"},
         {"min --mesh 2,3 --in 8,6:1,0 --attr axis=-2 --attr keepdim=0", "in0 [1,0]\nout0 [0] P{1:min}\n"},
         {"argmax --mesh 2,3 --in 8,6:0,1", "in0 [0,-1]\nout0 [0]\n"},
+        {"gather --mesh 2,3 --in 8,6:0,1 --in 5", "in0 [0,1]\nin1 [-1]\nout0 [-1,1] P{0:sum}\n"},
+        {"gather --mesh 2 --in 8,6:-1,-1 --in 5:0 --attr axis=1", "in0 [-1,-1]\nin1 [0]\nout0 [-1,0]\n"},
+        {"concat2 --mesh 2 --in 4,6:-1,0 --in 4,2:-1,0 --attr axis=1", "in0 [-1,0]\nin1 [-1,0]\nout0 [-1,0]\n"},
+        {"window --mesh 2 --in 8:0 --attr dim=6 --attr offset=1", "in0 [0]\nout0 [0]\n"},
+        {"clamp --mesh 2 --in 8:0 --attr low=-1.5 --attr high=2", "in0 [0]\nout0 [0]\n"},
+        {"norm --mesh 2,3 --in 8,6:0,1 --attr axis=1 --attr eps=0.1", "in0 [0,-1]\nout0 [0,-1]\nout1 [0,-1]\n"},
         {"argmax --mesh 2,3 --in 8,6:0,1 --attr axis=0", "in0 [-1,1]\nout0 [1]\n"},
         {"softmax --mesh 2,3 --in 8,6:0,1", "in0 [0,-1]\nout0 [0,-1]\n"},
         {"softmax_grad --mesh 2,3 --in 8,6:0,1 --in 8,6 --attr axis=0", "in0 [-1,1]\nin1 [-1,1]\nout0 [-1,1]\n"},
@@ -284,7 +290,9 @@ START_TEST(the_list_names_every_op_with_its_attributes)
 {
     static const char *const lines[] = {"matmul             2 -> 1  trans_x trans_y\n", "relu               1 -> 1\n",
                                         "expand             2 -> 1  axis keepdim\n",
-                                        "uniform            0 -> 1  shape\n", "adam               7 -> 3\n"};
+                                        "uniform            0 -> 1  shape\n",
+                                        "gather             2 -> 1  axis  (CPU only)\n",
+                                        "adam               7 -> 3  decoupled weight_decay beta1 beta2 eps\n"};
     static const char *const ops[] = {
 #define OP(name, ...) #name,
 #include "ops.def"
