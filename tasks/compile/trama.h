@@ -20,6 +20,7 @@
 #include "trama_composed.h"
 #include "trama_array.h"
 #include "trama_network.h"
+#include "trama_random.h"
 #include "trama_optimizer.h"
 #include "trama_program.h"
 #include "trama_reshard_plan.h"
