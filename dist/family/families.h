@@ -15,7 +15,8 @@ infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_in
 dtype_function comparison_dtype, select_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype,
     source_dtype, draw_dtype, affine_dtype, f64_dtype, tensors_dtype, update_dtype, schedule_dtype;
 gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradient, softmax_gradient,
-    cross_entropy_gradient, transpose_gradient, reshape_gradient, window_gradient, reshard_gradient;
+    softmax_grad_gradient, cross_entropy_gradient, cross_entropy_grad_gradient, transpose_gradient, reshape_gradient,
+    window_gradient, reshard_gradient;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
     scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer;

@@ -56,6 +56,12 @@
 #define AFFINE(factor, x, offset) trama_affine_at(node->where, x, factor, offset) /* factor x + offset */
 #define DIV_SCALAR(x, number) trama_div_scalar_at(node->where, x, number)
 #define CAST(x, like) trama_cast_at(node->where, x, like->dtype)
+#define TANH(x) trama_tanh_at(node->where, x)
+#define LOG(x) trama_log_at(node->where, x)
+#define ZERO(x) scalar_like(node->where, x, 0)
+/* Of op_grad(X, Y) = X f'(Y): G X f''(Y). */
+#define SECOND(op) second_##op(node->where, MUL(G, X), Y)
+#define SLOPE_OF_SLOPES(x, y) slope_of_slopes(node->where, x, y)       /* of x^y by x and y: x^(y - 1) (1 + y log x) */
 #define WHERE_POSITIVE(x, a, b) where_positive(node->where, x, a, b)   /* a where x > 0, else b */
 #define SHARE_WHERE_LARGER(x, y) share_where_larger(node->where, x, y) /* 1 where x > y, 0.5 where x is y, else 0 */
 
@@ -69,6 +75,56 @@
 static trama_value *where_positive(trama_where where, trama_value *x, trama_value *a, trama_value *b)
 {
     return trama_select_at(where, trama_greater_at(where, x, scalar_like(where, x, 0)), a, b);
+}
+
+/* ---- Second derivatives f''(x), times g ---- */
+
+/* s (1 - s) (2 + x (1 - 2 s)), s the sigmoid */
+static trama_value *second_silu(trama_where where, trama_value *g, trama_value *x)
+{
+    trama_value *s = trama_sigmoid_at(where, x);
+    trama_value *factor = trama_mul_at(where, x, trama_affine_at(where, s, -2, 1));
+    trama_value *scaled = trama_mul_at(where, g, trama_affine_at(where, factor, 1, 2));
+    return apply2(where, &trama_op_sigmoid_grad, scaled, s);
+}
+
+/* s (1 - t^2) (2 + x (1 - s - 2 t s)), s the sigmoid, t = tanh(softplus(x)) */
+static trama_value *second_mish(trama_where where, trama_value *g, trama_value *x)
+{
+    trama_value *s = trama_sigmoid_at(where, x), *t = trama_tanh_at(where, trama_softplus_at(where, x));
+    trama_value *both = trama_mul_at(where, s, trama_affine_at(where, t, 2, 1)); /* s + 2 t s */
+    trama_value *factor = trama_mul_at(where, x, trama_affine_at(where, both, -1, 1));
+    trama_value *scaled = trama_mul_at(where, trama_mul_at(where, g, s), trama_affine_at(where, factor, 1, 2));
+    return apply2(where, &trama_op_tanh_grad, scaled, t);
+}
+
+/* (2 - x^2) e^(-x^2 / 2) / sqrt(2 pi) */
+static trama_value *second_gelu(trama_where where, trama_value *g, trama_value *x)
+{
+    trama_value *square = trama_square_at(where, x);
+    trama_value *bell =
+        trama_scale_at(where, trama_exp_at(where, trama_scale_at(where, square, -0.5)), 0.3989422804014327);
+    return trama_mul_at(where, trama_mul_at(where, g, bell), trama_affine_at(where, square, -1, 2));
+}
+
+/* (1 - t^2) (u' + x (u'' / 2 - t u'^2)), t = tanh(u), u = c (x + a x^3), c = sqrt(2 / pi), a = 0.044715 */
+static trama_value *second_gelu_tanh(trama_where where, trama_value *g, trama_value *x)
+{
+    const double c = 0.7978845608028654, a = 0.044715;
+    trama_value *square = trama_square_at(where, x);
+    trama_value *t = trama_tanh_at(where, trama_mul_at(where, x, trama_affine_at(where, square, c * a, c)));
+    trama_value *slope = trama_affine_at(where, square, 3 * c * a, c);
+    trama_value *bend =
+        trama_sub_at(where, trama_scale_at(where, x, 3 * c * a), trama_mul_at(where, t, trama_square_at(where, slope)));
+    trama_value *sum = trama_add_at(where, slope, trama_mul_at(where, x, bend));
+    return apply2(where, &trama_op_tanh_grad, trama_mul_at(where, g, sum), t);
+}
+
+static trama_value *slope_of_slopes(trama_where where, trama_value *x, trama_value *y)
+{
+    trama_value *less = trama_affine_at(where, y, 1, -1);
+    return trama_add_at(where, trama_pow_at(where, x, less),
+                        trama_mul_at(where, y, apply2(where, &trama_op_pow_slope_y, x, less)));
 }
 
 static trama_value *share_where_larger(trama_where where, trama_value *x, trama_value *y)

@@ -208,6 +208,34 @@ void softmax_gradient(const trama_node *node, trama_value *const *d_out, trama_v
     d_in[0] = program_append(NULL, node->where, &trama_op_softmax_grad, 2, in, &node->attributes);
 }
 
+/* Of y (g - sum of g y), which is its own adjoint in g. */
+void softmax_grad_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_where where = node->where;
+    trama_value *u = d_out[0], *g = node->in[0], *y = node->in[1];
+    const int axis = (int)node->attributes.integer[SOFTMAX_AXIS];
+    d_in[0] = program_append(NULL, where, &trama_op_softmax_grad, 2, (trama_value *[]){u, y}, &node->attributes);
+    trama_value *of_g = trama_sum_at(where, trama_mul_at(where, g, y), 1, &axis, true);
+    trama_value *of_u = trama_sum_at(where, trama_mul_at(where, u, y), 1, &axis, true);
+    d_in[1] = trama_sub_at(where, trama_mul_at(where, u, trama_sub_at(where, g, of_g)), trama_mul_at(where, g, of_u));
+}
+
+/* Of g / batch (softmax(z) - one-hot). The batch is counted, since it may be known only when fed. */
+void cross_entropy_grad_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
+{
+    trama_where where = node->where;
+    trama_value *u = d_out[0], *z = node->in[0], *labels = node->in[1], *g = node->in[2];
+    const trama_attributes along = {.integer = {[SOFTMAX_AXIS] = 1}};
+    trama_value *each = trama_cast_at(where, trama_equal_at(where, labels, labels), z->dtype);
+    trama_value *in[] = {u, trama_softmax_at(where, z, 1)};
+    trama_value *through = program_append(NULL, where, &trama_op_softmax_grad, 2, in, &along);
+    trama_value *share = trama_div_at(where, g, trama_sum_at(where, each, 0, NULL, false));
+    d_in[0] = trama_mul_at(where, through, share);
+    trama_value *alone[] = {z, labels, scalar_like(where, g, 1)};
+    trama_value *of_one = program_append(NULL, where, &trama_op_cross_entropy_grad, 3, alone, NULL);
+    d_in[2] = trama_sum_at(where, trama_mul_at(where, u, of_one), 0, NULL, false);
+}
+
 void cross_entropy_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     trama_value *in[] = {node->in[0], node->in[1], d_out[0]};

@@ -127,6 +127,24 @@ START_TEST(every_op_with_a_gradient_has_a_case)
 }
 END_TEST
 
+/* Built-in ops of floats without a gradient end a path in silence, so they are constant almost everywhere, or no
+ * functions of floats at all. */
+START_TEST(ops_without_a_gradient_are_constant_almost_everywhere)
+{
+    static const char *const constant[] = {
+        "sign",  "floor",      "ceil",     "round",         "trunc",       "floor_div",  "equal",       "not_equal",
+        "less",  "less_equal", "greater",  "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
+        "isnan", "isinf",      "isfinite", "stop_gradient", "argmax",      "argmin",     "draw",        "schedule"};
+    for (int i = 0; i < trama_n_ops; i++) {
+        const trama_op *op = trama_ops[i];
+        bool known = op->gradient || op->updates || !op->n_in || (op->kinds && !(op->kinds & TRAMA_KIND_FLOAT));
+        for (size_t k = 0; k < sizeof constant / sizeof *constant; k++)
+            known |= !strcmp(op->name, constant[k]);
+        ck_assert_msg(known, "%s has no gradient", op->name);
+    }
+}
+END_TEST
+
 /* ---- Split operands ---- */
 
 /* R or a split along each axis, digit by digit of `number`; the axes that split something are added to *split. */
@@ -322,6 +340,7 @@ int main(void)
     const TTest *tests[] = {
         the_gradients_of_every_op_are_the_slopes_of_the_loss,
         every_op_with_a_gradient_has_a_case,
+        ops_without_a_gradient_are_constant_almost_everywhere,
         gradients_from_every_split_along_one_axis_are_those_of_one_device,
         gradients_from_splits_along_two_axes_are_those_of_one_device,
         a_value_used_several_times_collects_all_its_gradients,
