@@ -148,11 +148,11 @@ END_TEST
 /* ---- Split operands ---- */
 
 /* R or a split along each axis, digit by digit of `number`; the axes that split something are added to *split. */
-static void shard_operand(trama_value *v, const trama_mesh *mesh, int *number, unsigned *split)
+static void shard_operand(trama_value *v, const trama_mesh *mesh, int64_t *number, unsigned *split)
 {
     char layout[64] = "";
     for (int a = 0; a < trama_mesh_ndim(mesh); a++) {
-        int digit = *number % (v->shape.ndim + 1);
+        int digit = (int)(*number % (v->shape.ndim + 1));
         *number /= v->shape.ndim + 1;
         *split |= (unsigned)(digit > 0) << a;
         size_t n = strlen(layout);
@@ -161,9 +161,9 @@ static void shard_operand(trama_value *v, const trama_mesh *mesh, int *number, u
     ck_assert_msg(trama_shard(v, mesh, layout) != NULL, "%s: %s", layout, trama_program_error(v->program));
 }
 
-static int count_placements(const setup *s, const trama_mesh *mesh)
+static int64_t count_placements(const setup *s, const trama_mesh *mesh)
 {
-    int n = 1;
+    int64_t n = 1;
     for (int i = 0; i < s->node->op->n_in; i++)
         for (int a = 0; a < trama_mesh_ndim(mesh); a++)
             n *= s->node->in[i]->shape.ndim + 1;
@@ -191,14 +191,15 @@ static void check_axes(const simulation *s, const trama_mesh *mesh, unsigned spl
     }
 }
 
-static void try_placement(const tried_op *c, const trama_mesh *mesh, int number)
+static void try_placement(const tried_op *c, const trama_mesh *mesh, int64_t number)
 {
     setup s = setup_new(c);
     machine *m = machine_uniform(trama_mesh_size(mesh), 1);
     simulation_options o = {.plan = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1}};
     unsigned split = 0;
     char name[96];
-    snprintf(name, sizeof name, "%s of %s, placement %d of %d axes", c->op, c->shapes, number, trama_mesh_ndim(mesh));
+    snprintf(name, sizeof name, "%s of %s, placement %lld of %d axes", c->op, c->shapes, (long long)number,
+             trama_mesh_ndim(mesh));
     for (int i = 0; i < s.node->op->n_in; i++)
         shard_operand(s.node->in[i], mesh, &number, &split);
     add_loss(&s);
@@ -213,6 +214,7 @@ static void try_placement(const tried_op *c, const trama_mesh *mesh, int number)
     setup_free(&s);
 }
 
+/* At most `most` of an op, or, in the long run, 10,000. */
 static void try_placements(const char *shape, int most)
 {
     trama_mesh *mesh = trama_mesh_create(shape);
@@ -220,8 +222,8 @@ static void try_placements(const char *shape, int most)
         if (!is_differentiable(&tried_ops[c]))
             continue;
         setup s = setup_new(&tried_ops[c]);
-        int n = count_placements(&s, mesh), step = suite_is_long() ? 1 : n / most + 1;
-        for (int number = 0; number < n; number += step)
+        int64_t n = count_placements(&s, mesh), step = n / (suite_is_long() ? 10000 : most) + 1;
+        for (int64_t number = 0; number < n; number += step)
             try_placement(&tried_ops[c], mesh, number);
         setup_free(&s);
     }
