@@ -176,7 +176,7 @@ static void fill_views(const splitting *s, whole *const *tensors, const box *box
         trama_dtype dtype = tensor_value(node, i)->dtype;
         box all = box_whole(tensor_value(node, i)->shape);
         if (i < s->n_in && rule_reaches(s->t->rule, i)) {
-            box needed = rule_operand_box(s->t->rule, i, &boxes[i], &boxes[s->n_in], &all);
+            box needed = rule_operand_box(s->t->rule, i, boxes, &all);
             views[i] = reached_view(tensors[i], dtype, &needed, &copies[i]);
         } else {
             views[i] = view_of(tensors[i], dtype, &boxes[i]);

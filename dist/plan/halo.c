@@ -31,13 +31,8 @@ static int result_dim(const trama_rule *rule, int t, int d)
     return rule_dim_of(rule, rule->n_in, rule->tensor[t].dim[d].factor[0]);
 }
 
-/* x / by, rounded up; x may be negative. */
-static int64_t up(int64_t x, int64_t by)
-{
-    return x > 0 ? (x + by - 1) / by : x / by;
-}
-
-/* Cuts a box of the result to the part that needs no more of operand t than the process holds. */
+/* Cuts a box of the result to the part that needs no more of operand t than the process holds. Dims that are summed cut
+ * nothing: the whole part needs them. */
 static void keep_inside(const compute_group *g, int t, int position, box *inside)
 {
     const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
@@ -47,11 +42,12 @@ static void keep_inside(const compute_group *g, int t, int position, box *inside
         int e = reach_is_none(r) ? -1 : result_dim(rule, t, d);
         if (e < 0)
             continue;
-        int64_t lo = inside->lo[e], hi = lo + inside->n[e], end = own.lo[d] + own.n[d], stride = reach_stride(r);
+        int64_t lo = inside->lo[e], hi = lo + inside->n[e], end = own.lo[d] + own.n[d];
+        const int64_t stride = reach_stride(r), per = reach_per(r);
         if (own.lo[d] > 0 || r->wraps)
-            lo = max_i64(lo, up(own.lo[d] + r->before, stride));
+            lo = max_i64(lo, divide_up(per * (own.lo[d] - 1) + 1 + r->before, stride));
         if (end < whole.n[d] || r->wraps)
-            hi = min_i64(hi, up(end - r->after, stride));
+            hi = min_i64(hi, divide_up(per * end - r->after, stride));
         inside->lo[e] = lo;
         inside->n[e] = max_i64(hi - lo, 0);
     }
@@ -97,12 +93,12 @@ static void want(const compute_group *g, int t, int position, box_index *wanted)
         return;
     layout_box(g->mesh, out, &all, position, &result);
     int n = box_count(&result) ? halo_parts(g, position, &result, parts) : 0;
-    for (int i = 1; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         int place = place_of(q, g->mesh, position);
         indexed_box s = {.place = place, .rank = q->s.machine->places[place].rank};
         s.term = term_of(g->mesh, &layouts_of(q, node->id)->in[t], position);
         s.b = compute_operand_box(g, t, position, &parts[i]);
-        if (box_count(&s.b) && !box_contains(&own, &s.b))
+        if (box_count(&parts[i]) && box_count(&s.b) && !box_contains(&own, &s.b))
             *ARRAY_PUSH(&wanted->at) = s;
     }
 }

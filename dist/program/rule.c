@@ -290,17 +290,25 @@ static int64_t dim_extent(const trama_rule *rule, const rule_dim *dim)
     return extent;
 }
 
-box rule_operand_box(const trama_rule *rule, int t, const box *own, const box *result, const box *whole)
+/* The range of a factor that a process computes: that of any dim of it of which no neighbours are read. */
+static void factor_range(const trama_rule *rule, int factor, const box *boxes, int64_t *lo, int64_t *n)
 {
-    box inner = *own;
-    for (int d = 0; d < own->ndim; d++) {
-        const rule_dim *dim = &rule->tensor[t].dim[d];
-        int e = reach_is_none(&rule->tensor[t].reach[d]) ? -1 : rule_dim_of(rule, rule->n_in, dim->factor[0]);
-        if (e < 0)
+    for (int t = rule->n_in + rule->n_out - 1; t >= 0; t--) {
+        int d = rule_dim_of(rule, t, factor);
+        if (d < 0 || !reach_is_none(&rule->tensor[t].reach[d]))
             continue;
-        inner.lo[d] = result->lo[e];
-        inner.n[d] = result->n[e];
+        *lo = boxes[t].lo[d];
+        *n = boxes[t].n[d];
+        return;
     }
+}
+
+box rule_operand_box(const trama_rule *rule, int t, const box *boxes, const box *whole)
+{
+    box inner = boxes[t];
+    for (int d = 0; d < inner.ndim; d++)
+        if (!reach_is_none(&rule->tensor[t].reach[d]))
+            factor_range(rule, rule->tensor[t].dim[d].factor[0], boxes, &inner.lo[d], &inner.n[d]);
     return rule_reached(rule, t, &inner, whole);
 }
 
@@ -319,8 +327,8 @@ box rule_reached(const trama_rule *rule, int t, const box *inner, const box *who
         const rule_reach *r = &rule->tensor[t].reach[d];
         if (reach_is_none(r))
             continue;
-        int64_t lo = reach_stride(r) * b.lo[d] - r->before;
-        int64_t hi = reach_stride(r) * (b.lo[d] + b.n[d] - 1) + 1 + r->after;
+        int64_t lo = divide_up(reach_stride(r) * b.lo[d] - r->before, reach_per(r));
+        int64_t hi = divide_up(reach_stride(r) * (b.lo[d] + b.n[d] - 1) + 1 + r->after, reach_per(r));
         if (b.n[d] == 0)
             hi = lo;
         if (!r->wraps) {

@@ -22,11 +22,13 @@ typedef struct rule_dim {
     signed char n, factor[TRAMA_MAX_NDIM];
 } rule_dim;
 
-/* The neighbours that are read of an operand's dim with one factor: range [lo, hi) of the factor needs the indices
- * [stride lo - before, stride (hi - 1) + 1 + after), cut at the ends of the dim unless it wraps. */
+/* The neighbours that are read of an operand's dim with one factor: range [lo, hi) of the factor needs the indices from
+ * (stride lo - before) / per, rounded up, to (stride (hi - 1) + after) / per, rounded down, cut at the ends of the dim
+ * unless it wraps. */
 typedef struct rule_reach {
     int64_t before, after;
     int64_t stride;  /* 0: 1 */
+    int64_t per;     /* 0: 1 */
     bool wraps;      /* indices beyond an end are those of the other end */
     bool own_extent; /* the dim's extent is not the factor's */
 } rule_reach;
@@ -41,10 +43,26 @@ static inline int64_t reach_stride(const rule_reach *r)
     return r->stride ? r->stride : 1;
 }
 
+static inline int64_t reach_per(const rule_reach *r)
+{
+    return r->per ? r->per : 1;
+}
+
+/* x / by, rounded up; x may be negative. */
+static inline int64_t divide_up(int64_t x, int64_t by)
+{
+    return x > 0 ? (x + by - 1) / by : x / by;
+}
+
 /* The partial values of an operand that pass to the result: bit k for kind k if the other operands are whole, and
  * flags: */
-enum { PASS_JOINT = 1 << 8, PASS_FALLING = 1 << 9, PASS_LINEAR = 1 << TRAMA_SUM | 1 << TRAMA_AVG,
-       PASS_MONOTONE = 1 << TRAMA_MAX | 1 << TRAMA_MIN, PASS_ANY = PASS_LINEAR | PASS_MONOTONE };
+enum {
+    PASS_JOINT = 1 << 8,
+    PASS_FALLING = 1 << 9,
+    PASS_LINEAR = 1 << TRAMA_SUM | 1 << TRAMA_AVG,
+    PASS_MONOTONE = 1 << TRAMA_MAX | 1 << TRAMA_MIN,
+    PASS_ANY = PASS_LINEAR | PASS_MONOTONE
+};
 
 typedef struct rule_tensor {
     int ndim;
@@ -70,8 +88,8 @@ void rule_add_dim(rule_tensor *tensor, int factor); /* factor -1: a dim of exten
 /* Whether neighbours of operand t are read. */
 bool rule_reaches(const trama_rule *rule, int t);
 
-/* The box of operand t that a box of result 0 needs, if the operand's layout gives the box own. */
-box rule_operand_box(const trama_rule *rule, int t, const box *own, const box *result, const box *whole);
+/* The box of operand t that a process needs, whose layouts give it the boxes of operands and results. */
+box rule_operand_box(const trama_rule *rule, int t, const box *boxes, const box *whole);
 
 /* The box of operand t with neighbours, for a box inner without them. whole: the whole operand. */
 box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole);
