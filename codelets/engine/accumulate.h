@@ -16,19 +16,30 @@
 #define STEP_MAX(dtype, acc, x) MAXIMUM(dtype, acc, x)
 #define STEP_MIN(dtype, acc, x) MINIMUM(dtype, acc, x)
 
-/* acc[j] = acc[j] STEP x[r, j] for r = 0, 1, ... < rows: element (r, j) of x at r * row_step + j * step. */
+/* acc[j] = acc[j] STEP x[r, j] for r = 0, 1, ... < rows: element (r, j) of x at r * row_step + j * step. Four rows at a
+ * time read and write the accumulators once. */
 #define ACCUMULATE(dtype, type, name, ACC, STEP)                                                                       \
     FAST static void name##_columns_##dtype(ACC *acc, int64_t n, const type *x, int64_t step, int64_t rows,            \
                                             int64_t row_step)                                                          \
     {                                                                                                                  \
-        for (int64_t r = 0; r < rows; r++, x += row_step) {                                                            \
+        int64_t r = 0;                                                                                                 \
+        for (; step == 1 && r + 4 <= rows; r += 4, x += 4 * row_step) {                                                \
+            const type *x1 = x + row_step, *x2 = x1 + row_step, *x3 = x2 + row_step;                                   \
+            INDEPENDENT                                                                                                \
+            for (int64_t j = 0; j < n; j++) {                                                                          \
+                const ACC one = STEP(dtype, acc[j], LOAD(dtype, x[j])), two = STEP(dtype, one, LOAD(dtype, x1[j]));    \
+                const ACC three = STEP(dtype, two, LOAD(dtype, x2[j]));                                                \
+                acc[j] = STEP(dtype, three, LOAD(dtype, x3[j]));                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (; r < rows; r++, x += row_step) {                                                                         \
             if (step == 1) {                                                                                           \
                 INDEPENDENT                                                                                            \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    acc[j] = STEP(dtype, acc[j], LOAD(dtype, x[j]));                                                  \
+                    acc[j] = STEP(dtype, acc[j], LOAD(dtype, x[j]));                                                   \
             } else {                                                                                                   \
                 for (int64_t j = 0; j < n; j++)                                                                        \
-                    acc[j] = STEP(dtype, acc[j], LOAD(dtype, x[j * step]));                                           \
+                    acc[j] = STEP(dtype, acc[j], LOAD(dtype, x[j * step]));                                            \
             }                                                                                                          \
         }                                                                                                              \
     }
@@ -44,9 +55,9 @@ enum { LANES = 16 };
         if (step == 1)                                                                                                 \
             for (; i + LANES <= n; i += LANES)                                                                         \
                 _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[j] =                                       \
-                    STEP(dtype, acc[j], LOAD(dtype, x[i + j]));                                                       \
+                    STEP(dtype, acc[j], LOAD(dtype, x[i + j]));                                                        \
         for (; i < n; i++)                                                                                             \
-            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                   \
+            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                    \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }                                                                                                                  \
     static ACC name##_joined_##dtype(ACC *lane)                                                                        \
@@ -55,6 +66,25 @@ enum { LANES = 16 };
             for (int j = 0; j < half; j++)                                                                             \
                 lane[j] = STEP_ACC(dtype, lane[j], lane[j + half]);                                                    \
         return lane[0];                                                                                                \
+    }
+
+/* The same for AT_ONCE lines at a time, `by` elements apart, whose elements are neighbours: each waits for its last
+ * step while the others go on. */
+enum { AT_ONCE = 4 };
+#define LANES_OF_LINES(dtype, type, name, ACC, STEP)                                                                   \
+    FAST static void name##_lines_##dtype(ACC(*lane)[LANES], const type *x, int64_t by, int64_t n)                     \
+    {                                                                                                                  \
+        int64_t i = 0;                                                                                                 \
+        ACC acc[AT_ONCE][LANES];                                                                                       \
+        memcpy(acc, lane, sizeof acc);                                                                                 \
+        for (; i + LANES <= n; i += LANES)                                                                             \
+            _Pragma("GCC unroll 4") for (int l = 0; l < AT_ONCE; l++)                                                  \
+                _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[l][j] =                                    \
+                    STEP(dtype, acc[l][j], LOAD(dtype, x[l * by + i + j]));                                            \
+        for (; i < n; i++)                                                                                             \
+            for (int l = 0; l < AT_ONCE; l++)                                                                          \
+                acc[l][i % LANES] = STEP(dtype, acc[l][i % LANES], LOAD(dtype, x[l * by + i]));                        \
+        memcpy(lane, acc, sizeof acc);                                                                                 \
     }
 
 #endif
