@@ -25,9 +25,10 @@ gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, 
     scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient, cumsum_gradient,
     cumprod_gradient, recurrence_gradient, places_gradient;
 /* dist/network */
-infer_function attention_infer, norm_infer, norm_grad_infer;
+infer_function attention_infer, norm_infer, norm_grad_infer, conv_infer, pool_infer;
 dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
-gradient_function attention_gradient, attention_grad_gradient, norm_gradient, norm_grad_gradient;
+gradient_function attention_gradient, attention_grad_gradient, norm_gradient, norm_grad_gradient, conv_gradient,
+    pool_gradient;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"
@@ -45,6 +46,9 @@ trama_value *scalar_like(trama_where where, trama_value *x, double number);
 /* The pattern, computed of sources alone, on the mesh of x, replicated. In a compiled program it has no mesh yet, and
  * completion finds one. */
 trama_value *pattern_for(trama_where where, trama_value *pattern, trama_value *x);
+
+/* v, [channels] or NULL, as [channels, 1, ..] for x [n, channels, ..]. */
+trama_value *along_channels(trama_where where, const trama_value *x, trama_value *v);
 
 /* Append an op of one or two operands without attributes. */
 trama_value *apply1(trama_where where, const trama_op *op, trama_value *x);

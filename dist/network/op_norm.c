@@ -94,9 +94,11 @@ trama_value *trama_rms_norm_at(trama_where where, trama_value *x, int dims, tram
     return x ? with_weights(where, normalised(where, "rms_norm", x, dims, eps, false), weight, NULL) : NULL;
 }
 
-/* [channels] as [channels, 1, ..] for x [batch, channels, ..]. */
-static trama_value *of_channels(trama_where where, const trama_value *x, trama_value *v)
+trama_value *along_channels(trama_where where, const trama_value *x, trama_value *v)
 {
+    if (v && !trama_shape_equal(v->shape, TRAMA_SHAPE(x->shape.dim[1])))
+        return program_fail(x->program, where, TRAMA_E_SHAPE, "%s has not the shape [%lld], the channels of %s",
+                            v->name, (long long)x->shape.dim[1], x->name);
     trama_shape shape = {.ndim = x->shape.ndim - 1, .dim = {v ? v->shape.dim[0] : 0}};
     for (int d = 1; d < shape.ndim; d++)
         shape.dim[d] = 1;
@@ -120,8 +122,61 @@ trama_value *trama_group_norm_at(trama_where where, trama_value *x, int64_t grou
         apart.dim[d + 1] = x->shape.dim[d];
     trama_value *y = trama_reshape_at(where, x, apart);
     y = y ? normalised(where, "group_norm", y, apart.ndim - 2, eps, true) : NULL;
-    return with_weights(where, y ? trama_reshape_at(where, y, x->shape) : NULL, of_channels(where, x, weight),
-                        of_channels(where, x, bias));
+    return with_weights(where, y ? trama_reshape_at(where, y, x->shape) : NULL, along_channels(where, x, weight),
+                        along_channels(where, x, bias));
+}
+
+static bool has_channels(trama_where where, const char *name, const trama_value *x, double eps)
+{
+    if (x->shape.ndim >= 2 && eps >= 0)
+        return true;
+    program_fail(x->program, where, TRAMA_E_ARGUMENT,
+                 "%s of %s with %d dims, eps %g: it needs [n, channels, ..] and eps of 0 or more", name, x->name,
+                 x->shape.ndim, eps);
+    return false;
+}
+
+trama_value *trama_batch_norm_at(trama_where where, trama_value *x, trama_value *weight, trama_value *bias, double eps,
+                                 trama_value **mean, trama_value **variance)
+{
+    int dims[TRAMA_MAX_NDIM], n = 0;
+    if (!x || !has_channels(where, "batch_norm", x, eps))
+        return NULL;
+    for (int d = 0; d < x->shape.ndim; d++)
+        if (d != 1)
+            dims[n++] = d;
+    const trama_shape channels = TRAMA_SHAPE(x->shape.dim[1]);
+    trama_value *m = trama_mean_at(where, x, n, dims, true), *centred = trama_sub_at(where, x, m);
+    trama_value *squares = trama_square_at(where, centred), *v = trama_mean_at(where, squares, n, dims, true);
+    trama_value *scale = trama_rsqrt_at(where, trama_affine_at(where, v, 1, eps));
+    if (mean)
+        *mean = m ? trama_reshape_at(where, m, channels) : NULL;
+    if (variance)
+        *variance = squares ? trama_variance_at(where, x, n, dims, false, 1) : NULL;
+    return with_weights(where, trama_mul_at(where, centred, scale), along_channels(where, x, weight),
+                        along_channels(where, x, bias));
+}
+
+trama_value *trama_batch_norm_with_at(trama_where where, trama_value *x, trama_value *mean, trama_value *variance,
+                                      trama_value *weight, trama_value *bias, double eps)
+{
+    if (!x || !mean || !variance || !has_channels(where, "batch_norm", x, eps))
+        return NULL;
+    trama_value *scale = trama_rsqrt_at(where, trama_affine_at(where, variance, 1, eps));
+    trama_value *centred = trama_sub_at(where, x, along_channels(where, x, mean));
+    return with_weights(where, trama_mul_at(where, centred, along_channels(where, x, scale)),
+                        along_channels(where, x, weight), along_channels(where, x, bias));
+}
+
+trama_value *trama_running_at(trama_where where, trama_value *state, trama_value *value, double momentum)
+{
+    if (!state || !value)
+        return NULL;
+    if (!(momentum >= 0 && momentum <= 1))
+        return program_fail(state->program, where, TRAMA_E_ARGUMENT, "running of %s: the momentum is %g, not 0 to 1",
+                            state->name, momentum);
+    trama_value *kept = trama_scale_at(where, state, 1 - momentum);
+    return trama_assign_at(where, state, trama_add_at(where, kept, trama_scale_at(where, value, momentum)));
 }
 
 /* ---- Gradients ---- */

@@ -65,6 +65,24 @@ trama_value *trama_rms_norm_at(trama_where where, trama_value *x, int dims, tram
 trama_value *trama_group_norm_at(trama_where where, trama_value *x, int64_t groups, trama_value *weight,
                                  trama_value *bias, double eps);
 
+/* Batch norm (Ioffe and Szegedy 2015) of x [n, channels, ..]: each channel less its mean, divided by sqrt(variance +
+ * eps), times weight plus bias, [channels] or NULL. The statistics are those of x over all dims but the channels, over
+ * all processes that the batch is split over. *mean and *variance, unless NULL, become the statistics [channels]; this
+ * variance is divided by one element less, as PyTorch keeps it. trama_batch_norm_with takes statistics [channels] that
+ * are given: those of trama_running, for inference. */
+#define trama_batch_norm(x, weight, bias, eps, mean, variance)                                                         \
+    trama_batch_norm_at(TRAMA_HERE, x, weight, bias, eps, mean, variance)
+trama_value *trama_batch_norm_at(trama_where where, trama_value *x, trama_value *weight, trama_value *bias, double eps,
+                                 trama_value **mean, trama_value **variance);
+#define trama_batch_norm_with(x, mean, variance, weight, bias, eps)                                                    \
+    trama_batch_norm_with_at(TRAMA_HERE, x, mean, variance, weight, bias, eps)
+trama_value *trama_batch_norm_with_at(trama_where where, trama_value *x, trama_value *mean, trama_value *variance,
+                                      trama_value *weight, trama_value *bias, double eps);
+/* Updates a state to (1 - momentum) state + momentum value; both have one shape, and 0 <= momentum <= 1. A target that
+ * trains names the result. */
+#define trama_running(state, value, momentum) trama_running_at(TRAMA_HERE, state, value, momentum)
+trama_value *trama_running_at(trama_where where, trama_value *state, trama_value *value, double momentum);
+
 /* Elements of x become 0 with the given probability, 0 <= probability < 1, and the others are divided by 1 -
  * probability. They are chosen by trama_uniform with this seed and stream: the same ones on every mesh, others in each
  * run. A target for inference has no dropout: leave the call out there, or give the probability 0. All extents of x are

@@ -55,6 +55,8 @@ enum { UPDATE_WEIGHT_DECAY, MOMENTUM_FACTOR, ADAM_BETA1 = MOMENTUM_FACTOR, ADAM_
 enum { SCAN_AXIS, SCAN_EXCLUSIVE, SCAN_REVERSE, SCAN_LATE };
 enum { NORM_AXIS, NORM_CENTRED, NORM_EPS = 0 };     /* eps is real */
 enum { ATTENTION_CAUSAL, ATTENTION_SCALE = 0 }; /* the scale is real */
+/* Convolutions and pools: the first of a slot for each spatial dim, but for the groups */
+enum { CONV_STRIDE, CONV_DILATION = 3, CONV_BEFORE = 6, CONV_EXTENT = 9, CONV_GROUPS = 12, POOL_KERNEL = 12 };
 enum { SORT_AXIS, SORT_DESCENDING, TOP_K };
 
 #endif

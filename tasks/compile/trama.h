@@ -5,6 +5,7 @@
 #define TRAMA_H
 
 #include "trama_attention.h"
+#include "trama_convolution.h"
 #include "trama_base.h"
 #include "trama_complete.h"
 #include "trama_context.h"

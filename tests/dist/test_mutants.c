@@ -62,8 +62,7 @@ static bool is_same(const trama_rule *a, const trama_rule *b)
             (splits && a->factor[f].reduce != b->factor[f].reduce))
             return false;
         for (int t = 0; t < a->n_in + a->n_out && splits; t++)
-            if (rule_dim_of(a, t, f) != rule_dim_of(b, t, f) ||
-                ((rule_factors(a, t) ^ rule_factors(b, t)) >> f & 1))
+            if (rule_dim_of(a, t, f) != rule_dim_of(b, t, f) || ((rule_factors(a, t) ^ rule_factors(b, t)) >> f & 1))
                 return false;
     }
     for (int t = 0; t < a->n_in; t++)
@@ -85,12 +84,22 @@ static bool is_mark(const trama_rule *rule, const trama_node *node, int operand,
     return bit <= TRAMA_MIN;
 }
 
+/* Whether splitting a factor can mean anything: an operand has it, or there is none. */
+static bool is_given(const trama_rule *rule, int factor)
+{
+    bool given = rule->n_in == 0;
+    for (int t = 0; t < rule->n_in; t++)
+        given |= rule_factors(rule, t) >> factor & 1;
+    return given;
+}
+
 typedef ARRAY(mutation) mutation_list;
 
 static void list_mutations(const trama_rule *rule, const trama_node *node, mutation_list *list)
 {
     for (int f = 0; f < rule->n_factors; f++) {
-        *ARRAY_PUSH(list) = (mutation){FLIP_WHOLE, f, 0, 0};
+        if (is_given(rule, f))
+            *ARRAY_PUSH(list) = (mutation){FLIP_WHOLE, f, 0, 0};
         for (int k = 0; k < 4; k++)
             if (is_reduced(rule, node, f) && !rule->factor[f].whole && k != (int)rule->factor[f].reduce)
                 *ARRAY_PUSH(list) = (mutation){REDUCE_OTHERWISE, f, 0, k};
@@ -221,8 +230,10 @@ static const struct {
     {"less_equal: flips a mark of operand 1.0 3", "test_validator.c says why extrema do not pass"},
     {"less_equal of a row: flips a mark of operand 1.0 2", "test_validator.c says why extrema do not pass"},
     {"less_equal of a row: flips a mark of operand 1.0 3", "test_validator.c says why extrema do not pass"},
-    {"less_equal of a column and a row: flips a mark of operand 1.0 2", "test_validator.c says why extrema do not pass"},
-    {"less_equal of a column and a row: flips a mark of operand 1.0 3", "test_validator.c says why extrema do not pass"},
+    {"less_equal of a column and a row: flips a mark of operand 1.0 2",
+     "test_validator.c says why extrema do not pass"},
+    {"less_equal of a column and a row: flips a mark of operand 1.0 3",
+     "test_validator.c says why extrema do not pass"},
     {"less_equal of a scalar: flips a mark of operand 1.0 2", "test_validator.c says why extrema do not pass"},
     {"less_equal of a scalar: flips a mark of operand 1.0 3", "test_validator.c says why extrema do not pass"},
     {"greater: flips a mark of operand 0.0 2", "test_validator.c says why extrema do not pass"},
@@ -237,8 +248,10 @@ static const struct {
     {"greater_equal: flips a mark of operand 0.0 3", "test_validator.c says why extrema do not pass"},
     {"greater_equal of a row: flips a mark of operand 0.0 2", "test_validator.c says why extrema do not pass"},
     {"greater_equal of a row: flips a mark of operand 0.0 3", "test_validator.c says why extrema do not pass"},
-    {"greater_equal of a column and a row: flips a mark of operand 0.0 2", "test_validator.c says why extrema do not pass"},
-    {"greater_equal of a column and a row: flips a mark of operand 0.0 3", "test_validator.c says why extrema do not pass"},
+    {"greater_equal of a column and a row: flips a mark of operand 0.0 2",
+     "test_validator.c says why extrema do not pass"},
+    {"greater_equal of a column and a row: flips a mark of operand 0.0 3",
+     "test_validator.c says why extrema do not pass"},
     {"greater_equal of a scalar: flips a mark of operand 0.0 2", "test_validator.c says why extrema do not pass"},
     {"greater_equal of a scalar: flips a mark of operand 0.0 3", "test_validator.c says why extrema do not pass"},
     {"elu: flips a mark", "test_validator.c says why it does not pass"},

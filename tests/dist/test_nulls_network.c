@@ -33,6 +33,17 @@ START_TEST(layers)
     ck_assert(trama_rms_norm_at(W, x, 1, NULL, 1e-5));
     PASSES(trama_group_norm_at(W, NULL, 1, x, x, 1e-5));
     ck_assert(trama_group_norm_at(W, x, 3, NULL, NULL, 1e-5));
+    trama_value *vector = trama_mean_at(W, x, 1, (int[]){0}, false);
+    PASSES(trama_batch_norm_at(W, NULL, vector, vector, 1e-5, NULL, NULL));
+    ck_assert(trama_batch_norm_at(W, x, NULL, vector, 1e-5, NULL, NULL) &&
+              trama_batch_norm_at(W, x, vector, NULL, 1e-5, NULL, NULL));
+    PASSES(trama_batch_norm_with_at(W, NULL, vector, vector, vector, vector, 1e-5));
+    PASSES(trama_batch_norm_with_at(W, x, NULL, vector, vector, vector, 1e-5));
+    PASSES(trama_batch_norm_with_at(W, x, vector, NULL, vector, vector, 1e-5));
+    ck_assert(trama_batch_norm_with_at(W, x, vector, vector, NULL, vector, 1e-5) &&
+              trama_batch_norm_with_at(W, x, vector, vector, vector, NULL, 1e-5));
+    PASSES(trama_running_at(W, NULL, vector, 0.1));
+    PASSES(trama_running_at(W, vector, NULL, 0.1));
     PASSES(trama_dropout_at(W, NULL, 0.5, 1, 2));
     PASSES(trama_glu_at(W, NULL, 0));
     PASSES(trama_swiglu_at(W, NULL, 0));

@@ -345,6 +345,7 @@ const op_case op_cases[] = {
 #include "index_cases.def"
 #include "network_cases.def"
 #include "norm_cases.def"
+#include "window_cases.def"
 #include "attention_cases.def"
 #include "shape_cases.def"
 #include "scan_cases.def"

@@ -13,6 +13,7 @@ typedef trama_value *case_builder(trama_program *p, const op_case *c, int varian
 case_builder gathered, gathered_along, gathered_grad, scattered, scattered_along, joined, strided,
     flipped;                                 /* cases_index.c */
 case_builder normed, norm_derived;           /* cases_norm.c */
+case_builder convolved, pooled;              /* cases_window.c */
 case_builder normalised, loss;               /* cases_network.c */
 case_builder attended, attention_derived;    /* cases_attention.c */
 case_builder scanned, chosen;                /* cases_scan.c */

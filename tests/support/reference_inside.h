@@ -42,7 +42,8 @@ static inline bool next(const trama_view *v, point *i)
     return false;
 }
 
-#define FOR_EACH(view, i) for (bool some_ = first(view, i); some_; some_ = next(view, i))
+#define FOR_EACH_AS(more, view, i) for (bool more = first(view, i); more; more = next(view, i))
+#define FOR_EACH(view, i) FOR_EACH_AS(some_, view, i)
 
 /* Kernels know extents only, so where two tensors share a dim their boxes must be the same there, if it is not
  * repeated. */

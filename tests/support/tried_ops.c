@@ -131,6 +131,7 @@ const tried_op tried_ops[] = {
 #include "index_cases.def"
 #include "network_cases.def"
 #include "norm_cases.def"
+#include "window_cases.def"
 #include "attention_cases.def"
 #include "shape_cases.def"
 #include "scan_cases.def"

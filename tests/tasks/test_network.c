@@ -242,6 +242,39 @@ START_TEST(norms_bring_lines_and_groups_to_mean_0_and_variance_1)
 }
 END_TEST
 
+START_TEST(batch_norm_takes_the_statistics_of_columns)
+{
+    start();
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        setting s = setting_of(forms[f]);
+        double trained[ROWS][COLUMNS], given[ROWS][COLUMNS], means[COLUMNS], variances[COLUMNS];
+        for (int j = 0; j < COLUMNS; j++) {
+            double mean = 0, squares = 0;
+            for (int i = 0; i < ROWS; i++)
+                mean += numbers[i][j] / ROWS;
+            for (int i = 0; i < ROWS; i++)
+                squares += (numbers[i][j] - mean) * (numbers[i][j] - mean);
+            for (int i = 0; i < ROWS; i++) {
+                trained[i][j] = (numbers[i][j] - mean) / sqrt(squares / ROWS + 0.1) * weights[j] + 1;
+                given[i][j] = (numbers[i][j] - 1) / sqrt(weights[j] + 0.1) * weights[j];
+            }
+            means[j] = mean;
+            variances[j] = squares / (ROWS - 1);
+        }
+        trama_value *w = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(COLUMNS), weights, s.mesh, "R,R"), *mean, *variance;
+        trama_value *one = trama_affine(w, 0, 1);
+        check(&s, trama_batch_norm(s.x, w, one, 0.1, &mean, &variance), TRAMA_SHAPE(ROWS, COLUMNS), trained[0],
+              "batch_norm");
+        check(&s, mean, TRAMA_SHAPE(COLUMNS), means, "its mean");
+        check(&s, variance, TRAMA_SHAPE(COLUMNS), variances, "its variance");
+        check(&s, trama_batch_norm_with(s.x, one, w, w, NULL, 0.1), TRAMA_SHAPE(ROWS, COLUMNS), given[0],
+              "batch_norm_with");
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(gates_multiply_the_halves_of_a_dim)
 {
     start();
@@ -304,6 +337,10 @@ START_TEST(wrong_calls_are_refused_with_the_reason)
     REFUSED(trama_layer_norm(x, 3, NULL, NULL, 1e-5), "layer_norm of x over 3 dims, eps 1e-05: it has 2 dims");
     REFUSED(trama_rms_norm(x, 1, NULL, -1), "eps is 0 or more");
     REFUSED(trama_group_norm(x, 2, NULL, NULL, 0), "2 groups of its 5 channels");
+    REFUSED(trama_batch_norm(y, NULL, NULL, 0, NULL, NULL), "batch_norm of y with 1 dims");
+    REFUSED(trama_batch_norm(x, NULL, NULL, -1, NULL, NULL), "eps -1");
+    REFUSED(trama_batch_norm(x, y, NULL, 0, NULL, NULL), "y has not the shape [5], the channels of");
+    REFUSED(trama_running(x, x, 2), "the momentum is 2, not 0 to 1");
     REFUSED(trama_glu(x, 1), "glu of x: dim 1 is not there, or has no even extent");
     REFUSED(trama_rotary(x, 1e4, 0, false), "the last one even");
     trama_program_destroy(&p);
@@ -314,4 +351,5 @@ TESTS(cross_entropy_holds_for_weights_smoothing_and_ignored_labels,
       the_gradient_of_cross_entropy_is_softmax_less_one_hot, labels_that_are_no_class_give_nan,
       losses_of_pairs_of_numbers_hold, binary_cross_entropy_of_large_logits_does_not_overflow,
       dropout_leaves_the_same_elements_on_every_mesh, norms_bring_lines_and_groups_to_mean_0_and_variance_1,
-      gates_multiply_the_halves_of_a_dim, rotary_turns_pairs_by_their_position, wrong_calls_are_refused_with_the_reason)
+      batch_norm_takes_the_statistics_of_columns, gates_multiply_the_halves_of_a_dim,
+      rotary_turns_pairs_by_their_position, wrong_calls_are_refused_with_the_reason)

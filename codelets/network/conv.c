@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and its gradients. The sums over channels and places of the kernel are products of packed weights and of
+ * columns of elements, which are packed a block at a time, so that memory does not grow with the images. */
+#include "conv.h"
+
+#include <string.h>
+
+#include "loop.h"
+#include "ops.h"
+
+/* ---- y of x and w, and x of y and w ---- */
+
+/* One group: rows of `w`, each the sum over columns and places of w times the elements of `from`, at positions of the
+ * grid of `to`. */
+typedef struct group {
+    conv_array from, to;
+    int64_t from_channel, to_channel; /* the first */
+    conv_weights w;
+    conv_grid grid;
+} group;
+
+/* Packs rows k, k + 1, .. of the columns that the positions of the runs read. */
+static void pack_columns(const conv *v, const group *g, int64_t k, int64_t rows, int64_t runs)
+{
+    conv_at at = conv_from(v, k);
+    for (int64_t i = 0; i < rows; i++, conv_next(v, &at))
+        v->type->read((char *)v->b + (size_t)(i * v->most_columns) * v->type->size, 1, &g->from,
+                      g->from_channel + at.channel, v->taps, at.t, v->runs, runs);
+}
+
+static void run_rows(conv *v, const group *g, int64_t first)
+{
+    const int64_t summed = g->w.columns * conv_places(v), positions = conv_positions(&g->grid), rows = g->w.rows;
+    v->type->pack(v->a, &g->w, v->taps);
+    for (int64_t p = 0; p < positions; p += v->most_columns) {
+        const int64_t n = least(v->most_columns, positions - p), runs = conv_runs(v, &g->grid, p, n);
+        conv_clear(v, rows);
+        for (int64_t k = 0; k < summed; k += v->most_summed) {
+            const int64_t part = least(v->most_summed, summed - k);
+            pack_columns(v, g, k, part, runs);
+            conv_multiply(v, rows, n, part, (char *)v->a + (size_t)(k * BLOCK_ROWS) * v->type->size,
+                          summed * BLOCK_ROWS);
+        }
+        for (int64_t row = 0; row < rows; row++)
+            v->type->store((char *)v->c + (size_t)(row * v->most_columns) * v->type->size, &g->to,
+                           g->to_channel + first + row, &g->grid, v->runs, runs);
+    }
+}
+
+/* Memory for the packed weights of as many rows as are taken at a time. */
+static bool take_weights(conv *v, bool out)
+{
+    const int64_t rows = out ? v->out : v->in, columns = out ? v->in : v->out;
+    const int64_t blocks = (least(CONV_ROWS, rows) + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    return conv_take(v, blocks * BLOCK_ROWS * columns * v->w.space[0] * v->w.space[1] * v->w.space[2]);
+}
+
+/* All groups, for the taps and the grid that are set; out: rows of the product are out channels. */
+static void run_groups(conv *v, conv_grid grid, bool out)
+{
+    const int64_t rows = out ? v->out : v->in, columns = out ? v->in : v->out;
+    for (int64_t i = 0; i < v->groups; i++)
+        for (int64_t first = 0; first < rows; first += CONV_ROWS) {
+            group g = {.from = out ? v->x : v->y,
+                       .to = out ? v->y : v->x,
+                       .from_channel = i * columns,
+                       .to_channel = i * rows,
+                       .grid = grid};
+            const int64_t at = i * v->out * v->w.step[0] + first * v->w.step[out ? 0 : 1];
+            g.w = (conv_weights){.data = v->w.data + at * (int64_t)trama_dtype_size(v->dtype),
+                                 .rows = least(CONV_ROWS, rows - first),
+                                 .columns = columns,
+                                 .row_step = v->w.step[out ? 0 : 1],
+                                 .column_step = v->w.step[out ? 1 : 0]};
+            for (int d = 0; d < CONV_SPACE; d++)
+                g.w.place_step[d] = v->w.space_step[d];
+            run_rows(v, &g, first);
+        }
+}
+
+/* All places of the kernel, as positions of y read x. */
+static void tap_all(conv *v)
+{
+    for (int d = 0; d < CONV_SPACE; d++) {
+        conv_taps *taps = &v->taps[d];
+        taps->n = v->w.space[d];
+        taps->step = v->stride[d];
+        for (int64_t k = 0; k < taps->n; k++) {
+            taps->at[k] = k;
+            taps->offset[k] = v->y.offset[d] * v->stride[d] - v->before[d] + k * v->dilation[d] - v->x.offset[d];
+        }
+    }
+}
+
+static conv_grid grid_of(const conv_array *y)
+{
+    conv_grid grid = {.images = y->n[0]};
+    for (int d = 0; d < CONV_SPACE; d++) {
+        grid.n[d] = y->space[d];
+        grid.by[d] = 1;
+    }
+    return grid;
+}
+
+void cpu_conv(const trama_call *call)
+{
+    conv v;
+    if (conv_start(&v, call, 0, 1, 2) && take_weights(&v, true)) {
+        tap_all(&v);
+        run_groups(&v, grid_of(&v.y), true);
+    }
+    conv_end(&v);
+}
+
+/* Elements phase, phase + stride, .. of x along dim d are read by those places of the kernel, stride apart, that lead
+ * to a whole position of y. */
+static void tap_phase(conv *v, int d, int64_t phase, conv_grid *grid)
+{
+    conv_taps *taps = &v->taps[d];
+    grid->n[d] = (v->x.space[d] - phase + v->stride[d] - 1) / v->stride[d];
+    grid->first[d] = phase;
+    grid->by[d] = v->stride[d];
+    taps->n = 0;
+    taps->step = 1;
+    for (int64_t k = 0; k < v->w.space[d]; k++) {
+        const int64_t at = v->x.offset[d] + phase + v->before[d] - k * v->dilation[d];
+        if (at % v->stride[d])
+            continue;
+        taps->at[taps->n] = k;
+        taps->offset[taps->n++] = at / v->stride[d] - v->y.offset[d];
+    }
+}
+
+void cpu_conv_transposed(const trama_call *call)
+{
+    conv v;
+    int64_t phases[CONV_SPACE], phase[CONV_SPACE];
+    if (conv_start(&v, call, 2, 1, 0) && take_weights(&v, false)) {
+        conv_grid grid = {.images = v.x.n[0]};
+        for (int d = 0; d < CONV_SPACE; d++)
+            phases[d] = least(v.stride[d], v.x.space[d]);
+        for (phase[0] = 0; phase[0] < phases[0]; phase[0]++)
+            for (phase[1] = 0; phase[1] < phases[1]; phase[1]++)
+                for (phase[2] = 0; phase[2] < phases[2]; phase[2]++) {
+                    for (int d = 0; d < CONV_SPACE; d++)
+                        tap_phase(&v, d, phase[d], &grid);
+                    run_groups(&v, grid, false);
+                }
+    }
+    conv_end(&v);
+}
+
+/* ---- w of x and y ---- */
+
+/* Columns [from, from + n) of channels and places of one group; rows are its out channels. */
+static void sum_columns(conv *v, const conv_weights *w, int64_t out, int64_t in, int64_t from, int64_t n)
+{
+    const conv_grid grid = grid_of(&v->y);
+    const int64_t positions = conv_positions(&grid), size = (int64_t)v->type->size;
+    conv_clear(v, w->rows);
+    for (int64_t p = 0; p < positions; p += v->most_summed) {
+        const int64_t part = least(v->most_summed, positions - p), runs = conv_runs(v, &grid, p, part);
+        for (int64_t row = 0; row < w->rows; row++)
+            v->type->load((char *)v->a + (row / BLOCK_ROWS * v->most_summed * BLOCK_ROWS + row % BLOCK_ROWS) * size,
+                          BLOCK_ROWS, &v->y, out + row, &grid, v->runs, runs);
+        conv_at at = conv_from(v, from);
+        for (int64_t i = 0; i < n; i++, conv_next(v, &at))
+            v->type->read((char *)v->b + i * size, v->most_columns, &v->x, in + at.channel, v->taps, at.t, v->runs,
+                          runs);
+        conv_multiply(v, w->rows, n, part, v->a, v->most_summed * BLOCK_ROWS);
+    }
+    conv_at at = conv_from(v, from);
+    for (int64_t i = 0; i < n; i++, conv_next(v, &at)) {
+        v->place[i] = at.channel * w->column_step;
+        for (int d = 0; d < CONV_SPACE; d++)
+            v->place[i] += at.t[d] * v->w.space_step[d];
+    }
+    v->type->unpack(v->c, v->most_columns, w, v->place, n);
+}
+
+void cpu_conv_weights(const trama_call *call)
+{
+    conv v;
+    if (conv_start(&v, call, 0, 2, 1) && conv_take(&v, CONV_ROWS * v.most_summed)) {
+        tap_all(&v);
+        const int64_t columns = v.in * conv_places(&v);
+        memset(v.a, 0, (size_t)(CONV_ROWS * v.most_summed) * v.type->size);
+        for (int64_t g = 0; g < v.groups; g++)
+            for (int64_t row = 0; row < v.out; row += CONV_ROWS) {
+                const int64_t out = g * v.out + row;
+                const conv_weights w = {.data = v.w.data + out * v.w.step[0] * (int64_t)trama_dtype_size(v.dtype),
+                                        .rows = least(CONV_ROWS, v.out - row),
+                                        .columns = v.in,
+                                        .row_step = v.w.step[0],
+                                        .column_step = v.w.step[1]};
+                for (int64_t from = 0; from < columns; from += v.most_columns)
+                    sum_columns(&v, &w, out, g * v.in, from, least(v.most_columns, columns - from));
+            }
+    }
+    conv_end(&v);
+}

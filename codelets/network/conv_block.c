@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packed operands of convolutions, and the products of them. */
+#include <string.h>
+
+#include "conv.h"
+#include "loop.h"
+#include "ops.h"
+
+/* ---- Elements ---- */
+
+void conv_inside(int64_t first, int64_t step, int64_t n, int64_t extent, int64_t *lo, int64_t *hi)
+{
+    const int64_t last = first + step * (n - 1);
+    *lo = 0;
+    *hi = n;
+    if (first < 0)
+        *lo = least(n, (-first + step - 1) / step);
+    if (last >= extent)
+        *hi = first >= extent ? 0 : (extent - first + step - 1) / step;
+    *hi = most(*lo, *hi);
+}
+
+#define AT(type, array, image, channel)                                                                                \
+    ((type *)(array)->data + (image) * (array)->step[0] + (channel) * (array)->step[1])
+
+#define CONV_ELEMENTS(dtype, type, unused)                                                                             \
+    FORMULA void copy_##dtype(NUMBER_##dtype *to, int64_t step, const type *from, int64_t by, int64_t n)               \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            to[i * step] = LOAD(dtype, from[i * by]);                                                                  \
+    }                                                                                                                  \
+    FORMULA void read_row_##dtype(NUMBER_##dtype *to, int64_t step, const type *from, int64_t by, int64_t lo,          \
+                                  int64_t hi, int64_t n)                                                               \
+    {                                                                                                                  \
+        for (int64_t i = 0; i < lo; i++)                                                                               \
+            to[i * step] = 0;                                                                                          \
+        if (step == 1 && by == 1)                                                                                      \
+            copy_##dtype(to + lo, 1, from + lo, 1, hi - lo);                                                           \
+        else if (by == 1)                                                                                              \
+            copy_##dtype(to + lo * step, step, from + lo, 1, hi - lo);                                                 \
+        else                                                                                                           \
+            copy_##dtype(to + lo * step, step, from + lo * by, by, hi - lo);                                           \
+        for (int64_t i = hi; i < n; i++)                                                                               \
+            to[i * step] = 0;                                                                                          \
+    }                                                                                                                  \
+    FAST static void read_##dtype(void *to, int64_t step, const conv_array *x, int64_t channel, const conv_taps *taps, \
+                                  const int64_t *t, const conv_run *runs, int64_t n_runs)                              \
+    {                                                                                                                  \
+        for (const conv_run *r = runs; r < runs + n_runs; r++) {                                                       \
+            const type *from = AT(const type, x, r->image, channel);                                                   \
+            int64_t at[CONV_SPACE], lo = 0, hi = 0;                                                                    \
+            for (int d = 0; d < CONV_SPACE; d++) {                                                                     \
+                at[d] = taps[d].offset[t[d]] + taps[d].step * r->i[d];                                                 \
+                from += at[d] * x->space_step[d];                                                                      \
+            }                                                                                                          \
+            if (at[0] >= 0 && at[0] < x->space[0] && at[1] >= 0 && at[1] < x->space[1])                                \
+                conv_inside(at[2], taps[2].step, r->count, x->space[2], &lo, &hi);                                     \
+            read_row_##dtype((NUMBER_##dtype *)to + r->at * step, step, from, taps[2].step * x->space_step[2], lo, hi, \
+                             r->count);                                                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FORMULA type *place_##dtype(const conv_array *y, int64_t channel, const conv_grid *grid, const conv_run *r)        \
+    {                                                                                                                  \
+        type *place = AT(type, y, r->image, channel);                                                                  \
+        for (int d = 0; d < CONV_SPACE; d++)                                                                           \
+            place += (grid->first[d] + grid->by[d] * r->i[d]) * y->space_step[d];                                      \
+        return place;                                                                                                  \
+    }                                                                                                                  \
+    FAST static void load_##dtype(void *to, int64_t step, const conv_array *y, int64_t channel, const conv_grid *grid, \
+                                  const conv_run *runs, int64_t n_runs)                                                \
+    {                                                                                                                  \
+        for (const conv_run *r = runs; r < runs + n_runs; r++)                                                         \
+            read_row_##dtype((NUMBER_##dtype *)to + r->at * step, step, place_##dtype(y, channel, grid, r),            \
+                             grid->by[2] * y->space_step[2], 0, r->count, r->count);                                   \
+    }                                                                                                                  \
+    FAST static void store_row_##dtype(type *to, int64_t step, const NUMBER_##dtype *from, int64_t n)                  \
+    {                                                                                                                  \
+        if (step == 1)                                                                                                 \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                to[i] = STORE(dtype, from[i]);                                                                         \
+        else                                                                                                           \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                to[i * step] = STORE(dtype, from[i]);                                                                  \
+    }                                                                                                                  \
+    static void store_##dtype(const void *from, const conv_array *y, int64_t channel, const conv_grid *grid,           \
+                              const conv_run *runs, int64_t n_runs)                                                    \
+    {                                                                                                                  \
+        for (const conv_run *r = runs; r < runs + n_runs; r++)                                                         \
+            store_row_##dtype(place_##dtype(y, channel, grid, r), grid->by[2] * y->space_step[2],                      \
+                              (const NUMBER_##dtype *)from + r->at, r->count);                                         \
+    }                                                                                                                  \
+    static void pack_##dtype(void *to, const conv_weights *w, const conv_taps *taps)                                   \
+    {                                                                                                                  \
+        NUMBER_##dtype *next = to;                                                                                     \
+        for (int64_t row = 0; row < w->rows; row += BLOCK_ROWS)                                                        \
+            for (int64_t c = 0; c < w->columns; c++)                                                                   \
+                for (int64_t i = 0; i < taps[0].n; i++)                                                                \
+                    for (int64_t j = 0; j < taps[1].n; j++)                                                            \
+                        for (int64_t k = 0; k < taps[2].n; k++) {                                                      \
+                            const type *from = (const type *)w->data + row * w->row_step + c * w->column_step +        \
+                                               taps[0].at[i] * w->place_step[0] + taps[1].at[j] * w->place_step[1] +   \
+                                               taps[2].at[k] * w->place_step[2];                                       \
+                            for (int r = 0; r < BLOCK_ROWS; r++)                                                       \
+                                *next++ = row + r < w->rows ? LOAD(dtype, from[r * w->row_step]) : 0;                  \
+                        }                                                                                              \
+    }                                                                                                                  \
+    static void unpack_##dtype(const void *from, int64_t ld, const conv_weights *w, const int64_t *place, int64_t n)   \
+    {                                                                                                                  \
+        for (int64_t row = 0; row < w->rows; row++) {                                                                  \
+            type *to = (type *)w->data + row * w->row_step;                                                            \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                to[place[i]] = STORE(dtype, ((const NUMBER_##dtype *)from)[row * ld + i]);                             \
+        }                                                                                                              \
+    }
+EACH_FLOAT(CONV_ELEMENTS, )
+
+#define ADD_OF_TRAMA_F64 block_add_f64
+#define ADD_OF_TRAMA_F32 block_add_f32
+#define ADD_OF_TRAMA_BF16 block_add_f32
+#define ADD_OF_TRAMA_F16 block_add_f32
+#define CONV_TYPE(dtype, type, unused)                                                                                 \
+    [dtype] = {sizeof(NUMBER_##dtype), BLOCK_PARTS * BLOCK_BYTES / sizeof(NUMBER_##dtype),                             \
+               ADD_OF_##dtype,         read_##dtype,                                                                   \
+               load_##dtype,           store_##dtype,                                                                  \
+               pack_##dtype,           unpack_##dtype},
+static const conv_type types[TRAMA_N_DTYPES] = {EACH_FLOAT(CONV_TYPE, )};
+
+/* ---- Calls ---- */
+
+conv_array conv_array_of(const trama_view *view)
+{
+    conv_array a = {.data = view->data};
+    for (int d = 0; d < CONV_SPACE; d++)
+        a.space[d] = 1;
+    for (int d = 0; d < 2; d++) {
+        a.n[d] = view->extent[d];
+        a.step[d] = view->stride[d];
+    }
+    for (int d = 2; d < view->ndim; d++) {
+        const int to = d + CONV_SPACE - view->ndim;
+        a.space[to] = view->extent[d];
+        a.space_step[to] = view->stride[d];
+        a.offset[to] = view->offset[d];
+    }
+    return a;
+}
+
+int64_t conv_attribute(const trama_call *call, int slot, int d, int64_t leading)
+{
+    const int first = CONV_SPACE - (call->in[0].ndim - 2);
+    return d < first ? leading : call->attributes->integer[slot + d - first];
+}
+
+static int64_t elements(const conv_array *a)
+{
+    return a->space[0] * a->space[1] * a->space[2];
+}
+
+static int64_t *take_numbers(int64_t **next, int64_t n)
+{
+    int64_t *numbers = *next;
+    *next += n;
+    return numbers;
+}
+
+bool conv_start(conv *v, const trama_call *call, int x, int w, int y)
+{
+    const trama_view *tensors[3] = {&call->in[0], &call->in[1], &call->out[0]};
+    const int64_t groups = call->attributes->integer[CONV_GROUPS];
+    *v = (conv){.dtype = call->out[0].dtype,
+                .type = &types[call->out[0].dtype],
+                .x = conv_array_of(tensors[x]),
+                .w = conv_array_of(tensors[w]),
+                .y = conv_array_of(tensors[y])};
+    if (!v->type->size)
+        kernel_impossible(call, "a convolution is for floats");
+    for (int d = 0; d < CONV_SPACE; d++) {
+        v->stride[d] = conv_attribute(call, CONV_STRIDE, d, 1);
+        v->dilation[d] = conv_attribute(call, CONV_DILATION, d, 1);
+        v->before[d] = conv_attribute(call, CONV_BEFORE, d, 0);
+    }
+    const int64_t out = tensors[w]->global[0] / groups;
+    v->groups = groups == 1 ? 1 : out ? v->w.n[0] / out : 0;
+    v->in = v->w.n[1];
+    v->out = groups == 1 ? v->w.n[0] : out;
+    const int64_t weights = v->w.space[0] * v->w.space[1] * v->w.space[2] * most(v->in, v->out);
+    const int64_t positions = v->y.n[0] * most(elements(&v->x), elements(&v->y));
+    v->most_columns =
+        least(CONV_BLOCKS, (most(weights, positions) + v->type->columns - 1) / v->type->columns) * v->type->columns;
+    v->most_summed = least(CONV_SUMMED, most(weights, v->most_columns));
+    const int64_t rows = (least(CONV_ROWS, most(v->in, v->out)) + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+    int64_t places = 0;
+    for (int d = 0; d < CONV_SPACE; d++)
+        places += v->w.space[d];
+    const size_t numbers = v->type->size * (size_t)v->most_columns;
+    char *all = scratch_take(&v->memory, 0, numbers * (size_t)(v->most_summed + rows));
+    const int64_t runs = most(v->most_columns, v->most_summed);
+    v->runs =
+        scratch_take(&v->memory, 1,
+                     (size_t)runs * sizeof *v->runs + ((size_t)places * 2 + (size_t)v->most_columns) * sizeof(int64_t));
+    if (!all || !v->runs)
+        return false;
+    v->b = all;
+    v->c = all + numbers * (size_t)v->most_summed;
+    memset(v->b, 0, numbers * (size_t)v->most_summed);
+    int64_t *next = (int64_t *)(v->runs + runs);
+    for (int d = 0; d < CONV_SPACE; d++) {
+        v->taps[d].at = take_numbers(&next, v->w.space[d]);
+        v->taps[d].offset = take_numbers(&next, v->w.space[d]);
+    }
+    v->place = take_numbers(&next, v->most_columns);
+    return true;
+}
+
+void conv_end(conv *v)
+{
+    scratch_free(&v->memory);
+}
+
+bool conv_take(conv *v, int64_t numbers)
+{
+    v->a = scratch_take(&v->memory, 2, v->type->size * (size_t)(numbers > 0 ? numbers : 1));
+    return v->a;
+}
+
+/* ---- Positions and places ---- */
+
+int64_t conv_positions(const conv_grid *grid)
+{
+    return grid->images * grid->n[0] * grid->n[1] * grid->n[2];
+}
+
+int64_t conv_runs(const conv *v, const conv_grid *grid, int64_t from, int64_t n)
+{
+    int64_t runs = 0;
+    for (int64_t at = 0; at < n; runs++) {
+        conv_run *r = &v->runs[runs];
+        int64_t rest = from + at;
+        for (int d = CONV_SPACE - 1; d >= 0; rest /= grid->n[d--])
+            r->i[d] = rest % grid->n[d];
+        r->image = rest;
+        r->at = at;
+        r->count = grid->n[2] - r->i[2] < n - at ? grid->n[2] - r->i[2] : n - at;
+        at += r->count;
+    }
+    return runs;
+}
+
+int64_t conv_places(const conv *v)
+{
+    return v->taps[0].n * v->taps[1].n * v->taps[2].n;
+}
+
+conv_at conv_from(const conv *v, int64_t i)
+{
+    conv_at at = {.channel = i / conv_places(v)};
+    i %= conv_places(v);
+    for (int d = CONV_SPACE - 1; d >= 0; i /= v->taps[d--].n)
+        at.t[d] = i % v->taps[d].n;
+    return at;
+}
+
+void conv_next(const conv *v, conv_at *at)
+{
+    for (int d = CONV_SPACE - 1; d >= 0; d--) {
+        if (++at->t[d] < v->taps[d].n)
+            return;
+        at->t[d] = 0;
+    }
+    at->channel++;
+}
+
+/* ---- Products ---- */
+
+void conv_multiply(const conv *v, int64_t rows, int64_t columns, int64_t k, const void *a, int64_t a_step)
+{
+    block_add *add = v->type->add();
+    const int64_t size = (int64_t)v->type->size, ld = v->most_columns;
+    const int64_t part = v->type->columns / BLOCK_PARTS;
+    for (int64_t row = 0; row < rows; row += BLOCK_ROWS)
+        for (int64_t column = 0; column < columns; column += v->type->columns)
+            add((int)least(BLOCK_PARTS, (columns - column + part - 1) / part), k,
+                (const char *)a + row / BLOCK_ROWS * a_step * size, (const char *)v->b + column * size, ld,
+                (char *)v->c + (row * ld + column) * size, ld);
+}
+
+void conv_clear(const conv *v, int64_t rows)
+{
+    rows = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+    memset(v->c, 0, (size_t)(rows * v->most_columns) * v->type->size);
+}
