@@ -92,6 +92,19 @@ CASE(layer_norm, trama_value *x = matrix(r), *w = data(r, "w", TRAMA_SHAPE(COLUM
 CASE(layer_norm_gradient, trama_value *x = matrix(r), *w = data(r, "w", TRAMA_SHAPE(COLUMNS)),
      *b = data(r, "bb", TRAMA_SHAPE(COLUMNS));
      gradients(r, trama_layer_norm(x, 1, w, b, 1e-5), x, w);)
+
+/* A convolution of 16 images of 28 x 28, from 64 to 128 channels, and pools of 16 of 112 x 112 with 64. */
+static trama_value *convolve(record *r, trama_value **in)
+{
+    in[0] = data(r, "x", TRAMA_SHAPE(16, 64, 28, 28));
+    in[1] = data(r, "ww", TRAMA_SHAPE(128, 64, 3, 3));
+    return trama_conv(in[0], in[1], NULL, (&(trama_windows){.before = {1, 1}, .after = {1, 1}}));
+}
+CASE(conv, trama_value *in[2]; r->out[0] = convolve(r, in);)
+CASE(conv_gradient, trama_value *in[2]; trama_value *y = convolve(r, in); gradients(r, y, in[0], in[1]);)
+static const trama_windows pools = {.kernel = {3, 3}, .stride = {2, 2}, .before = {1, 1}, .after = {1, 1}};
+CASE(max_pool, r->out[0] = trama_max_pool(data(r, "x", TRAMA_SHAPE(16, 64, 112, 112)), &pools);)
+CASE(mean_pool, r->out[0] = trama_mean_pool(data(r, "x", TRAMA_SHAPE(16, 64, 112, 112)), &pools);)
 ONE(rms_norm, trama_rms_norm(x, 1, NULL, 1e-5))
 ONE(cumsum, trama_cumsum(x, 1))
 ONE(cumsum_columns, trama_cumsum(x, 0))
@@ -119,6 +132,10 @@ static const struct subject {
     {"layer_norm", layer_norm},
     {"layer_norm_gradient", layer_norm_gradient},
     {"rms_norm", rms_norm},
+    {"conv", conv},
+    {"conv_gradient", conv_gradient},
+    {"max_pool", max_pool},
+    {"mean_pool", mean_pool},
     {"cumsum", cumsum},
     {"cumsum_columns", cumsum_columns},
     {"top_k", top_k},

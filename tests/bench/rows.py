@@ -105,8 +105,8 @@ OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
 OPTIMIZED = "2048,2048"
 SUBJECTS = ("softmax", "log_softmax", "softmax_columns", "gelu", "tanh", "sin", "where", "sum_rows", "sum_columns", "max_rows",
             "max_columns", "concat", "gather", "gather_along", "embedding", "embedding_gradient",
-            "attention", "attention_gradient", "layer_norm", "layer_norm_gradient", "rms_norm", "cumsum", "cumsum_columns", "top_k",
-            "sort")
+            "attention", "attention_gradient", "layer_norm", "layer_norm_gradient", "rms_norm", "conv", "conv_gradient",
+            "max_pool", "mean_pool", "cumsum", "cumsum_columns", "top_k", "sort")
 CG_SIZES = (8192,)
 # Key: the program's arguments. Each request that completes is held back by DELAY us; a unit grows by less than
 # OVERLAP_GROWTH of these delays.

@@ -69,6 +69,22 @@ def attention(gradient):
     return case
 
 
+def conv(gradient):
+    """Of 16 images of 28 x 28, from 64 to 128 channels."""
+    def case():
+        x, w = data(16, 64, 28, 28).requires_grad_(gradient), data(128, 64, 3, 3).requires_grad_(gradient)
+        forward = partial(F.conv2d, x, w, padding=1)
+        return (lambda: torch.autograd.grad(forward().sum(), (x, w))) if gradient else forward
+    return case
+
+
+def pool(op, **options):
+    def case():
+        x = data(16, 64, 112, 112)
+        return lambda: op(x, 3, 2, 1, **options)
+    return case
+
+
 CASES = {
     "softmax": of_matrix(lambda x: torch.softmax(x, 1)),
     "log_softmax": of_matrix(lambda x: torch.log_softmax(x, 1)),
@@ -87,6 +103,10 @@ CASES = {
     "layer_norm": layer_norm,
     "layer_norm_gradient": layer_norm_gradient,
     "rms_norm": of_matrix(lambda x: F.rms_norm(x, (COLUMNS,), eps=1e-5)),
+    "conv": conv(False),
+    "conv_gradient": conv(True),
+    "max_pool": pool(F.max_pool2d),
+    "mean_pool": pool(F.avg_pool2d, count_include_pad=False),
     "cumsum": of_matrix(lambda x: torch.cumsum(x, 1)),
     "cumsum_columns": of_matrix(lambda x: torch.cumsum(x, 0)),
     "top_k": of_matrix(lambda x: torch.topk(x, 64, 1)),
