@@ -10,10 +10,11 @@
 #include "commands.h"
 #include "must.h"
 #include "npy.h"
+#include "progress.h"
 #include "run_options.h"
 #include "trama_onnx.h"
 
-enum { KEY_DIM = 256, KEY_CONSTANT, MOST_PAIRS = 256, MOST_PRINTED = 8, NOMINAL = 64 };
+enum { KEY_DIM = 256, KEY_CONSTANT, KEY_TIME, MOST_PAIRS = 256, MOST_PRINTED = 8, NOMINAL = 64 };
 
 static const struct argp_option options[] = {
     {"mesh", 'm', "SPEC", 0, "the mesh, as 2,3 or dp=2,mp=3, with weights as dp=[3,1] [one process]", 0},
@@ -27,6 +28,7 @@ static const struct argp_option options[] = {
      "an input that is a constant, a file .npy: ops need some operands known, such as the target of Reshape", 0},
     {"output", 'o', "FOLDER", 0, "write the outputs there, as NAME.npy, with _ for letters that names of files lack",
      0},
+    {"time", KEY_TIME, "N", 0, "run N more times after the first one, and print the median of their times", 0},
     {0}};
 
 static const char doc[] =
@@ -50,6 +52,7 @@ typedef struct request {
     const char *file, *mesh_text, *folder;
     pairs shards, dims, inputs, constants;
     plan_form plan;
+    int64_t timed; /* runs */
     trama_mesh *mesh;
     trama_program *program;
     trama_onnx *model;
@@ -87,6 +90,8 @@ static void understand(struct argp_state *state, request *r)
         argp_error(state, "--shard '%s': --mesh is missing", r->shards.at[0].name);
     if (r->folder && !r->inputs.n)
         argp_error(state, "--output '%s': only with --input", r->folder);
+    if (r->timed && (!r->inputs.n || r->plan))
+        argp_error(state, "--time %lld: only with --input, and not with --plan", (long long)r->timed);
     if (r->mesh_text)
         r->mesh = argument_mesh(state, "--mesh", r->mesh_text, 0, NULL);
     for (int i = 0; i < r->dims.n; i++)
@@ -114,6 +119,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case 'o':
         r->folder = text;
+        return 0;
+    case KEY_TIME:
+        r->timed = argument_integer(state, "--time", text, 1, 1 << 20);
         return 0;
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &r->plan;
@@ -289,9 +297,33 @@ static void print_output(request *r, const char *name, trama_value *y)
     trama_text_free(&text);
 }
 
+static int earlier(const void *x, const void *y)
+{
+    return *(const double *)x > *(const double *)y ? 1 : -1;
+}
+
+/* Prints the median of the times of runs one after the other, each until its last task has ended. */
+static void time_runs(request *r)
+{
+    double *seconds = must_allocate(r->timed, sizeof *seconds);
+    for (int64_t i = 0; i < r->timed; i++) {
+        const double start = clock_seconds();
+        must(trama_run(r->run, r->target));
+        must(trama_wait(r->run));
+        seconds[i] = clock_seconds() - start;
+    }
+    qsort(seconds, (size_t)r->timed, sizeof *seconds, earlier);
+    if (trama_context_rank(r->context) == 0)
+        printf("median of %lld runs: %.3f ms\n", (long long)r->timed, 1e3 * seconds[r->timed / 2]);
+    free(seconds);
+}
+
 static void give_outputs(request *r)
 {
     must(trama_run(r->run, r->target));
+    must(trama_wait(r->run));
+    if (r->timed)
+        time_runs(r);
     for (int i = 0; i < trama_onnx_count(r->model, TRAMA_ONNX_OUTPUTS); i++) {
         const char *name = trama_onnx_name(r->model, TRAMA_ONNX_OUTPUTS, i);
         trama_value *y = trama_onnx_number(r->model, TRAMA_ONNX_OUTPUTS, i);
