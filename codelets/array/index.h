@@ -23,7 +23,7 @@ static inline indexed_dim indexed_dim_of(const trama_view *v, int d)
 }
 
 /* The place of an index in the box, or one of the names above. */
-static inline int64_t place(const indexed_dim *d, int64_t index)
+static TRAMA_HOST_DEVICE inline int64_t place(const indexed_dim *d, int64_t index)
 {
     const int64_t at = index < 0 ? index + d->global : index, inside = at - d->offset;
     if (at < 0 || at >= d->global)
@@ -31,7 +31,7 @@ static inline int64_t place(const indexed_dim *d, int64_t index)
     return inside >= 0 && inside < d->extent ? inside : ELSEWHERE;
 }
 
-static inline int64_t index_at(const void *data, int64_t i, bool wide)
+static TRAMA_HOST_DEVICE inline int64_t index_at(const void *data, int64_t i, bool wide)
 {
     return wide ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
 }

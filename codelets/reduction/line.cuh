@@ -7,11 +7,13 @@
 
 #include "number.cuh"
 #include "team.cuh"
+#include "view.h"
 #include "walk.cuh"
 
-/* Lines of n elements, `step` from one to the next, in N arrays. */
+/* Lines of n elements, `step` from one to the next, in N arrays, of which the last ones may have a number a line. */
 template <int N> struct line_walk {
     grid_walk<N> starts; /* of the lines */
+    int whole;           /* arrays that have lines */
     int64_t n, step[N];
     int team;
     int neighbours; /* log2 of the number of neighbours that a thread takes */
@@ -190,7 +192,7 @@ static inline bool is_last(const trama_view *view, int d)
 template <int N> static bool has_packs(const line_walk<N> &l, size_t size, int neighbours)
 {
     int64_t all = l.n;
-    for (int a = 0; a < N; a++) {
+    for (int a = 0; a < l.whole; a++) {
         if (l.step[a] != 1 || (uintptr_t)l.starts.data[a] % (neighbours * size))
             return false;
         for (int d = 0; d < l.starts.ndim; d++)
@@ -240,5 +242,41 @@ template <typename T, int N, typename F> static void with_columns(line_walk<N> l
     else
         launch(l, constant<held_of<T>(PART)>(), constant<false>());
 }
+
+/* The lines of views along an axis, walked over all other dims; their extent is that of view 0. The first `whole`
+ * views have lines, the others a number for each. False where there are none. */
+template <int N> static bool line_walk_of(line_walk<N> *l, const trama_view *const (&view)[N], int axis, int whole = N)
+{
+    const trama_view *views[N];
+    trama_view starts[N];
+    *l = {};
+    l->whole = whole;
+    l->n = view[0]->extent[axis];
+    for (int a = 0; a < N; a++) {
+        starts[a] = view_without(view[a], axis);
+        views[a] = &starts[a];
+        l->step[a] = view[a]->stride[axis];
+    }
+    return l->n > 0 && grid_walk_of(&l->starts, views);
+}
+
+/* Launches a kernel <T, E, V, HELD, TEAM> on a line_walk<N> and further arguments. last: the axis is the last dim. */
+#define LAUNCH_LINES(kernel, T, N, lines, last, ...)                                                                   \
+    do {                                                                                                               \
+        if (last)                                                                                                      \
+            with_rows<T>(lines, [&](const line_walk<N> &l, auto held, auto pack, auto whole, int threads) {            \
+                const int64_t teams = threads / l.team, blocks = (l.starts.count + teams - 1) / teams;                 \
+                LAUNCH_OF_LINES(                                                                                       \
+                    (kernel<T, decltype(held)::value, decltype(pack)::value, decltype(whole)::value, row_team>),       \
+                    (unsigned)blocks, threads, l, __VA_ARGS__);                                                        \
+            });                                                                                                        \
+        else                                                                                                           \
+            with_columns<T>(lines, [&](const line_walk<N> &l, auto held, auto whole) {                                 \
+                const int64_t blocks = (l.starts.count + column_team::ACROSS - 1) / column_team::ACROSS;               \
+                LAUNCH_OF_LINES((kernel<T, decltype(held)::value, 1, decltype(whole)::value, column_team>),            \
+                                (unsigned)blocks, dim3(column_team::ACROSS, column_team::LANES), l, __VA_ARGS__);      \
+            });                                                                                                        \
+    } while (0)
+#define LAUNCH_OF_LINES(kernel, blocks, threads, l, g, ...) GPU_LAUNCH(kernel, blocks, threads, g, l, ##__VA_ARGS__)
 
 #endif

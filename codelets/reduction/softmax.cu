@@ -70,48 +70,19 @@ __global__ void __launch_bounds__(MOST_THREADS) softmax_grad_lines(line_walk<3> 
     }
 }
 
-/* The lines along the axis, walked over all other dims. False where there are none. */
-template <int N> static bool lines_of(const trama_call *call, line_walk<N> *l)
-{
-    const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];
-    const trama_view *views[N];
-    trama_view starts[N];
-
-    *l = {};
-    l->n = call->out[0].extent[axis];
-    for (int a = 0; a < N; a++) {
-        const trama_view *view = a == 0 ? &call->out[0] : &call->in[a - 1];
-        starts[a] = view_without(view, axis);
-        views[a] = &starts[a];
-        l->step[a] = view->stride[axis];
-    }
-    return l->n > 0 && grid_walk_of(&l->starts, views);
-}
-
-#define SOFTMAX_OP(name, arrays)                                                                                       \
+#define SOFTMAX_OP(name, arrays, ...)                                                                                  \
     template <typename T> static void name(const trama_call *call, const gpu *g)                                       \
     {                                                                                                                  \
+        const trama_view *const views[arrays] = {__VA_ARGS__};                                                         \
+        const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];                                                 \
         line_walk<arrays> lines;                                                                                       \
-        if (!lines_of(call, &lines))                                                                                   \
-            return;                                                                                                    \
-        if (is_last(&call->out[0], (int)call->attributes->integer[SOFTMAX_AXIS]))                                      \
-            with_rows<T>(lines, [&](const line_walk<arrays> &l, auto held, auto pack, auto whole, int threads) {       \
-                typedef decltype(held) E;                                                                              \
-                const int64_t teams = threads / l.team, blocks = (l.starts.count + teams - 1) / teams;                 \
-                GPU_LAUNCH((name##_lines<T, E::value, decltype(pack)::value, decltype(whole)::value, row_team>),       \
-                           (unsigned)blocks, threads, g, l);                                                           \
-            });                                                                                                        \
-        else                                                                                                           \
-            with_columns<T>(lines, [&](const line_walk<arrays> &l, auto held, auto whole) {                            \
-                const int64_t blocks = (l.starts.count + column_team::ACROSS - 1) / column_team::ACROSS;               \
-                GPU_LAUNCH((name##_lines<T, decltype(held)::value, 1, decltype(whole)::value, column_team>),           \
-                           (unsigned)blocks, dim3(column_team::ACROSS, column_team::LANES), g, l);                     \
-            });                                                                                                        \
+        if (line_walk_of(&lines, views, axis))                                                                         \
+            LAUNCH_LINES(name##_lines, T, arrays, lines, is_last(views[0], axis), g);                                  \
     }                                                                                                                  \
     extern "C" void cuda_##name(const trama_call *call, const gpu *g)                                                  \
     {                                                                                                                  \
         if (!with_float(call->out[0].dtype, [&](auto zero) { name<decltype(zero)>(call, g); }))                        \
             kernel_impossible(call, "softmax is for real numbers");                                                    \
     }
-SOFTMAX_OP(softmax, 2)
-SOFTMAX_OP(softmax_grad, 3)
+SOFTMAX_OP(softmax, 2, &call->out[0], &call->in[0])
+SOFTMAX_OP(softmax_grad, 3, &call->out[0], &call->in[0], &call->in[1])
