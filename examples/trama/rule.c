@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "must.h"
 #include "rule_build.h"
+#include "rule_sample.h"
 
 static const struct argp_option options[] = {
     {"mesh", 'm', "SPEC", 0, "the mesh, as 2,3 or dp=2,mp=3, with weights as dp=[3,1]", 0},
@@ -20,7 +21,7 @@ static const struct argp_option options[] = {
     {"out", 'o', "SHAPE:LAYOUT", 0, "a result, in order; with --backward", 0},
     {"attr", 'a', "NAME=VALUE", 0, "an attribute of the op", 0},
     {"backward", 'b', NULL, 0, "infer from the results: how would the operands have to lie?", 0},
-    {"list", 'l', NULL, 0, "name all ops, with the numbers of their operands and results, and their attributes", 0},
+    {"list", 'l', NULL, 0, "name all ops: operands and results, the dims that may be split, attributes", 0},
     {0}};
 
 static const char doc[] =
@@ -32,10 +33,13 @@ static const char doc[] =
     "  keepdim=1              reduced dims stay, with extent 1\n"
     "  perm=1,0               of dims [reversed]\n"
     "  shape=72,3             of the result\n"
-    "  dtype=f64              of the result [f32]\n"
+    "  dtype=f32              of the result [f64]\n"
     "  factor=-2 offset=1     [1, 0]\n"
     "  scalar=3               the operand that is a number [1]\n"
     "  NAME=N,N               of other ops, by the names of --list, which trama_ops.h and its like explain [0]\n"
+    "--list has a letter for each dim of the operands of a call: s, a split of it stays; p, it stays, and a result is "
+    "a "
+    "partial value; -, the dim is gathered.\n"
     "Every split that can stay stays. A dim that is not split may become split, which costs nothing.";
 
 /* An operand or result as the user wrote it. */
@@ -153,7 +157,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         r->backward = true;
         return 0;
     case 'l':
-        list_ops();
+        list_ops(state);
         exit(EXIT_SUCCESS);
     case ARGP_KEY_ARG:
         if (r->op)

@@ -193,7 +193,7 @@ static trama_value *build_reshape(const building *b)
 static trama_value *build_cast(const building *b)
 {
     const char *text = value_of(b, "dtype");
-    trama_dtype dtype = TRAMA_F32;
+    trama_dtype dtype = TRAMA_F64;
     if (text && trama_dtype_parse(text, &dtype))
         argp_error(b->asked->state, "--attr dtype '%s': %s", text, trama_error());
     return trama_cast_at(nowhere, b->in[0], dtype);
@@ -268,32 +268,37 @@ typedef struct known_op {
     const char *name, *attributes;
     trama_value *(*build)(const building *b);
     unsigned integers; /* bit i: operand i is i64, not f32 */
+    unsigned bools;    /* bit i: it is bool */
 } known_op;
 
+#define WINDOWS "stride dilation before extent kernel"
 static const known_op known_ops[] = {
-    {"matmul", "trans_x trans_y", build_matmul, 0},
-    {"argmax", "axis keepdim", build_argmax, 0},
-    {"expand", "axis keepdim", build_reduction, 0},
-    {"softmax", "axis", build_softmax, 0},
-    {"softmax_grad", "axis", build_softmax_grad, 0},
-    {"transpose", "perm", build_transpose, 0},
-    {"reshape", "shape", build_reshape, 0},
-    {"cast", "dtype", build_cast, 0},
-    {"scale", "factor", build_scale, 0},
-    {"affine", "factor offset", build_affine, 0},
-    {"div_scalar", "scalar", build_div_scalar, 0},
-    {"scalar_div", "scalar", build_scalar_div, 0},
-    {"fill", "shape", build_fill, 0},
-    {"uniform", "shape", build_uniform, 0},
-    {"draw", "shape", build_draw, 1 << 0},
-    {"cross_entropy", "", build_by_name, 1 << 1},
-    {"cross_entropy_grad", "", build_by_name, 1 << 1},
-    {"gather", "axis", build_by_name, 1 << 1},
-    {"gather_along", "axis", build_by_name, 1 << 1},
-    {"gather_grad", "axis", build_by_name, 1 << 1},
-    {"gather_along_grad", "axis", build_by_name, 1 << 1},
-    {"scatter", "axis how", build_by_name, 1 << 1},
-    {"scatter_along", "axis how", build_by_name, 1 << 1},
+    {"matmul", "trans_x trans_y", .build = build_matmul},
+    {"argmax", "axis keepdim", .build = build_argmax},
+    {"expand", "axis keepdim", .build = build_reduction},
+    {"softmax", "axis", .build = build_softmax},
+    {"softmax_grad", "axis", .build = build_softmax_grad},
+    {"transpose", "perm", .build = build_transpose},
+    {"reshape", "shape", .build = build_reshape},
+    {"cast", "dtype", .build = build_cast},
+    {"scale", "factor", .build = build_scale},
+    {"affine", "factor offset", .build = build_affine},
+    {"div_scalar", "scalar", .build = build_div_scalar},
+    {"scalar_div", "scalar", .build = build_scalar_div},
+    {"fill", "shape", .build = build_fill},
+    {"uniform", "shape", .build = build_uniform},
+    {"draw", "shape", .build = build_draw, .integers = 1 << 0},
+    {"cross_entropy", "", .build = build_by_name, .integers = 1 << 1},
+    {"cross_entropy_grad", "", .build = build_by_name, .integers = 1 << 1},
+    {"gather", "axis", .build = build_by_name, .integers = 1 << 1},
+    {"gather_along", "axis", .build = build_by_name, .integers = 1 << 1},
+    {"gather_grad", "axis", .build = build_by_name, .integers = 1 << 1},
+    {"gather_along_grad", "axis", .build = build_by_name, .integers = 1 << 1},
+    {"scatter", "axis how", .build = build_by_name, .integers = 1 << 1},
+    {"scatter_along", "axis how", .build = build_by_name, .integers = 1 << 1},
+    {"max_unpool", WINDOWS, .build = build_by_name, .integers = 1 << 1},
+    {"max_pool_at", WINDOWS, .build = build_by_name, .integers = 1 << 1},
+    {"select", "", .build = build_by_name, .bools = 1 << 0},
 };
 
 /* The names of an op's attributes, with blanks between; kept until the next call. */
@@ -322,14 +327,9 @@ static known_op what_is_known(const char *name)
     return (known_op){.name = name, .attributes = op ? names_of(op) : "", .build = build_by_name};
 }
 
-void list_ops(void)
+const char *op_attributes(const char *name)
 {
-    for (int i = 0; trama_op_number(i); i++) {
-        const trama_op *op = trama_op_number(i);
-        const char *attributes = what_is_known(op->name).attributes;
-        printf("%-18s %d -> %d%s%s%s\n", op->name, op->n_in, op->n_out, *attributes ? "  " : "", attributes,
-               op->cpu_only ? "  (CPU only)" : "");
-    }
+    return what_is_known(name).attributes;
 }
 
 /* Whether the words, with blanks between, hold the n letters as one. */
@@ -360,13 +360,22 @@ static void check_attributes(const rule_op *asked, const known_op *known)
     }
 }
 
+/* f32, where the op takes floats. */
+static trama_dtype dtype_of(const building *b, const known_op *known, int operand)
+{
+    if (known->bools >> operand & 1)
+        return TRAMA_BOOL;
+    const bool floats = !b->op->kinds || (b->op->kinds & TRAMA_KIND_FLOAT);
+    return known->integers >> operand & 1 || !floats ? TRAMA_I64 : TRAMA_F32;
+}
+
 /* Inputs, or state where the op writes its result over them. */
-static void make_operands(building *b, unsigned integers)
+static void make_operands(building *b, const known_op *known)
 {
     for (int i = 0; i < b->asked->n_in; i++) {
         char name[16];
         snprintf(name, sizeof name, "in%d", i);
-        trama_dtype dtype = integers >> i & 1 ? TRAMA_I64 : TRAMA_F32;
+        trama_dtype dtype = dtype_of(b, known, i);
         b->in[i] = b->op->updates >> i & 1 ? trama_state_at(nowhere, b->program, name, dtype, b->asked->in[i], NULL)
                                            : trama_input_at(nowhere, b->program, name, dtype, b->asked->in[i]);
     }
@@ -421,7 +430,7 @@ trama_value *build_op(trama_program *program, const rule_op *asked)
         argp_error(asked->state, "%s takes %d --in, not %d", asked->name, b.op->n_in, asked->n_in);
     known_op known = what_is_known(asked->name);
     check_attributes(asked, &known);
-    make_operands(&b, known.integers);
+    make_operands(&b, &known);
     trama_value *result = trama_program_status(program) ? NULL : known.build(&b);
     if (!result)
         refuse(asked, trama_program_error(program));

@@ -20,8 +20,8 @@ typedef struct rule_op {
     const char *attribute[MOST_ATTRIBUTES];  /* "name=value" */
 } rule_op;
 
-/* Prints a line for each op: its name, "operands -> results", its attributes. */
-void list_ops(void);
+/* The names of an op's attributes, with blanks between; kept until the next call. */
+const char *op_attributes(const char *name);
 
 /* Result 0 of the op, whose operands in0, in1, ... are inputs of the program. A wrong use ends the program with
  * argp_error. */

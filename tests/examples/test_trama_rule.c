@@ -286,13 +286,19 @@ START_TEST(a_wrong_use_is_named)
 }
 END_TEST
 
-START_TEST(the_list_names_every_op_with_its_attributes)
+START_TEST(the_list_names_every_op_with_its_splits_and_attributes)
 {
-    static const char *const lines[] = {"matmul             2 -> 1  trans_x trans_y\n", "relu               1 -> 1\n",
-                                        "expand             2 -> 1  axis keepdim\n",
-                                        "uniform            0 -> 1  shape\n",
-                                        "gather             2 -> 1  axis  (CPU only)\n",
-                                        "adam               7 -> 3  decoupled weight_decay beta1 beta2 eps\n"};
+    static const char *const lines[] = {
+        "matmul             2 -> 1  sp,ps  trans_x trans_y\n",
+        "relu               1 -> 1  ss\n",
+        "bitwise_and        2 -> 1  ss,ss\n",
+        "expand             2 -> 1  s,ss  axis keepdim\n",
+        "uniform            0 -> 1    shape\n",
+        "gather             2 -> 1  ps,s  axis\n",
+        "softmax            1 -> 1  s-  axis\n",
+        "conv               2 -> 1  spss,sp--  stride dilation before extent groups  (CPU only)\n",
+        "adam               7 -> 3  ss,ss,ss,ss,,,  decoupled weight_decay beta1 beta2 eps\n",
+    };
     static const char *const ops[] = {
 #define OP(name, ...) #name,
 #include "ops.def"
@@ -337,4 +343,5 @@ END_TEST
 TESTS(matmul_gives_the_reference_cases, other_rules_give_the_reference_cases, attributes_change_the_rule,
       splits_broadcast_and_meet, partial_values_pass_where_the_op_allows, every_form_of_a_layout_is_taken,
       the_other_ops_are_known, operands_follow_from_results, a_wrong_use_is_named,
-      the_list_names_every_op_with_its_attributes, an_unknown_op_hears_the_similar_names, help_names_every_option)
+      the_list_names_every_op_with_its_splits_and_attributes, an_unknown_op_hears_the_similar_names,
+      help_names_every_option)
