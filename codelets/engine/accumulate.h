@@ -55,9 +55,9 @@ enum { LANES = 16 };
         if (step == 1)                                                                                                 \
             for (; i + LANES <= n; i += LANES)                                                                         \
                 _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[j] =                                       \
-                    STEP(dtype, acc[j], LOAD(dtype, x[i + j]));                                                        \
+                    STEP(dtype, acc[j], LOAD(dtype, x[i + j]));                                                       \
         for (; i < n; i++)                                                                                             \
-            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                    \
+            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                   \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }                                                                                                                  \
     static ACC name##_joined_##dtype(ACC *lane)                                                                        \
@@ -66,25 +66,6 @@ enum { LANES = 16 };
             for (int j = 0; j < half; j++)                                                                             \
                 lane[j] = STEP_ACC(dtype, lane[j], lane[j + half]);                                                    \
         return lane[0];                                                                                                \
-    }
-
-/* The same for AT_ONCE lines at a time, `by` elements apart, whose elements are neighbours: each waits for its last
- * step while the others go on. */
-enum { AT_ONCE = 4 };
-#define LANES_OF_LINES(dtype, type, name, ACC, STEP)                                                                   \
-    FAST static void name##_lines_##dtype(ACC(*lane)[LANES], const type *x, int64_t by, int64_t n)                     \
-    {                                                                                                                  \
-        int64_t i = 0;                                                                                                 \
-        ACC acc[AT_ONCE][LANES];                                                                                       \
-        memcpy(acc, lane, sizeof acc);                                                                                 \
-        for (; i + LANES <= n; i += LANES)                                                                             \
-            _Pragma("GCC unroll 4") for (int l = 0; l < AT_ONCE; l++)                                                  \
-                _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[l][j] =                                    \
-                    STEP(dtype, acc[l][j], LOAD(dtype, x[l * by + i + j]));                                            \
-        for (; i < n; i++)                                                                                             \
-            for (int l = 0; l < AT_ONCE; l++)                                                                          \
-                acc[l][i % LANES] = STEP(dtype, acc[l][i % LANES], LOAD(dtype, x[l * by + i]));                        \
-        memcpy(lane, acc, sizeof acc);                                                                                 \
     }
 
 #endif

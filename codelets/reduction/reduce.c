@@ -64,24 +64,13 @@ double reduced_count(const trama_call *call)
 
 /* ---- Sum, mean, max, min ------------------------------------------------------------------------ */
 
-/* The last dim is reduced: one result at a time, or AT_ONCE of them. */
+/* The last dim is reduced: one result at a time. */
 #define INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                           \
     ROW_SIGNATURE(name##_inner_##dtype)                                                                                \
     {                                                                                                                  \
         const reduction *r = with;                                                                                     \
         const int64_t rows = reduction_rows(r), last = r->ndim - 1;                                                    \
-        int64_t i = 0;                                                                                                 \
-        for (; r->stride[last] == 1 && i + AT_ONCE <= n; i += AT_ONCE) {                                               \
-            const type *x = (const type *)data[1] + i * step[1];                                                       \
-            ACC lane[AT_ONCE][LANES];                                                                                  \
-            for (int j = 0; j < AT_ONCE * LANES; j++)                                                                  \
-                lane[j / LANES][j % LANES] = INIT;                                                                     \
-            for (int64_t row = 0; row < rows; row++)                                                                   \
-                name##_lines_##dtype(lane, x + reduction_row(r, row), step[1], r->extent[last]);                       \
-            for (int l = 0; l < AT_ONCE; l++)                                                                          \
-                ((OUT *)data[0])[(i + l) * step[0]] = RESULT(dtype, name##_joined_##dtype(lane[l]), r->divisor);       \
-        }                                                                                                              \
-        for (; i < n; i++) {                                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
             const type *x = (const type *)data[1] + i * step[1];                                                       \
             ACC lane[LANES];                                                                                           \
             for (int j = 0; j < LANES; j++)                                                                            \
@@ -114,7 +103,6 @@ double reduced_count(const trama_call *call)
 #define REDUCE_ROWS(dtype, type, name, ACC, INIT, STEP, STEP_ACC, OUT, RESULT)                                         \
     ACCUMULATE(dtype, type, name, ACC, STEP)                                                                           \
     LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                                   \
-    LANES_OF_LINES(dtype, type, name, ACC, STEP)                                                                       \
     INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                               \
     OUTER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)
 #define DIVIDED(dtype, x, divisor) QUOTIENT(dtype, x, divisor)
