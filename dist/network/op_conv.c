@@ -80,6 +80,8 @@ trama_status conv_infer(trama_rule *rule, const trama_node *node)
     rule_add_dim(tw, c);
     for (int d = 0; d < spatial; d++) {
         const int64_t kernel = w ? w->dim[SPACE + d] : node->attributes.integer[CONV_EXTENT + d];
+        if (kernel < 1 || kernel > INT64_C(1) << 30)
+            return shape_error(node, "a kernel needs 1 to 2^30 elements along each spatial dim");
         windows_add_dim(rule, node, d, window_of(&node->attributes, d, kernel), 1u << r.x, 1u << r.y);
         rule_add_dim(tw, add_factor(rule, kernel, true));
     }

@@ -84,17 +84,19 @@ static bool has_element(const trama_windows *w, int d, int64_t n, int64_t i, boo
     return inside <= last && inside < n;
 }
 
-/* Whether all windows have an element of x; *all: all their elements are. */
+/* Whether all windows have an element of x; *all: all their elements are. The first window and the last one tell,
+ * unless those that begin before x step over it. */
 static bool have_elements(const trama_windows *w, const trama_value *x, int *d, bool *all)
 {
     *all = true;
     for (*d = 0; *d < x->shape.ndim - SPACE; ++*d) {
         const int64_t n = x->shape.dim[SPACE + *d], windows = windows_count(w, *d, n);
         for (int64_t i = 0; i < windows; i++) {
-            bool whole;
+            bool whole, steps_over = i * w->stride[*d] < w->before[*d] && n < w->dilation[*d];
             if (!has_element(w, *d, n, i, &whole))
                 return false;
             *all &= whole;
+            i = steps_over || i == windows - 1 ? i : windows - 2;
         }
     }
     return true;
@@ -138,8 +140,8 @@ static trama_value *counts(trama_where where, trama_value *x, trama_windows w)
         shape.dim[SPACE + d] += w.before[d] + w.after[d];
         counting.before[d] = counting.after[d] = 0;
     }
-    trama_value *ones = pattern_for(where, trama_fill_at(where, x->program, x->dtype, shape, 1), x);
-    return ones ? append(where, &trama_op_sum_pool, ones, &counting) : NULL;
+    trama_value *ones = trama_fill_at(where, x->program, x->dtype, shape, 1);
+    return ones ? pattern_for(where, append(where, &trama_op_sum_pool, ones, &counting), x) : NULL;
 }
 
 trama_value *trama_mean_pool_at(trama_where where, trama_value *x, const trama_windows *windows)

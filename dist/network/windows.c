@@ -6,8 +6,8 @@
 
 enum { SPACE = 2 }; /* the first spatial dim */
 
-/* Extents and places stay far below 2^63 in sums of products of two. */
-static const int64_t MOST = INT64_C(1) << 30, MOST_EXTENT = INT64_C(1) << 40;
+/* Products of a step and an extent, or a step and a kernel, stay below 2^63. */
+static const int64_t MOST = INT64_C(1) << 30, MOST_STEP = INT64_C(1) << 22, MOST_EXTENT = INT64_C(1) << 40;
 
 window_dim window_of(const trama_attributes *a, int d, int64_t kernel)
 {
@@ -28,8 +28,9 @@ trama_status windows_check(const trama_node *node, int ndim)
                           "%s of %s: it has %d dims; 3 to 5 are needed: [n, channels, space ..]", node->op->name,
                           node->in[0]->name, ndim);
     for (int d = 0; d < ndim - SPACE; d++)
-        if (!within(a->integer[CONV_STRIDE + d], 1, MOST) || !within(a->integer[CONV_DILATION + d], 1, MOST) ||
-            !within(a->integer[CONV_BEFORE + d], -MOST, MOST) || !within(a->integer[CONV_EXTENT + d], 0, MOST_EXTENT))
+        if (!within(a->integer[CONV_STRIDE + d], 1, MOST_STEP) ||
+            !within(a->integer[CONV_DILATION + d], 1, MOST_STEP) || !within(a->integer[CONV_BEFORE + d], -MOST, MOST) ||
+            !within(a->integer[CONV_EXTENT + d], 0, MOST_EXTENT))
             return trama_fail(node->where, TRAMA_E_SHAPE,
                               "%s of %s: stride, dilation, before or extent of spatial dim %d is out of range",
                               node->op->name, node->in[0]->name, d);
@@ -86,8 +87,8 @@ static const char *problem_of(const trama_windows *w, int d, const int64_t *kern
         return "the kernel is not that of the weights; leave it 0";
     if (!within(w->kernel[d], 1, MOST))
         return "the kernel needs 1 to 2^30 elements";
-    if (!within(w->stride[d], 1, MOST) || !within(w->dilation[d], 1, MOST))
-        return "strides and dilations are 1 to 2^30";
+    if (!within(w->stride[d], 1, MOST_STEP) || !within(w->dilation[d], 1, MOST_STEP))
+        return "strides and dilations are 1 to 2^22";
     if (!within(w->before[d], -MOST, MOST) || !within(w->after[d], -MOST, MOST) || !within(w->more[d], 0, MOST))
         return "before and after are at most 2^30, and more is not negative";
     return NULL;

@@ -201,6 +201,27 @@ START_TEST(any_split_gives_the_values_of_one_device)
 }
 END_TEST
 
+/* The number of images is known when they are fed. */
+START_TEST(a_batch_of_any_size_is_convolved)
+{
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2,2");
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2, 5, 6));
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(3, 2, 3, 3), &(trama_init){-1, 1, 3, 4});
+    ck_assert_ptr_nonnull(trama_shard(x, mesh, "S(0),S(2)"));
+    trama_value *y = trama_max_pool(trama_conv(x, w, NULL, NULL), (&(trama_windows){.kernel = {2, 2}}));
+    trama_target *t = trama_target_create(p, "t", y, trama_gradient(trama_sum(trama_square(y)), w));
+    ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+    for (int images = 0; images < 6; images += 5) {
+        dense data = dense_random(TRAMA_SHAPE(images, 2, 5, 6), 3, -1, 1, false);
+        pair_try(p, t, 1, &x, &data, 4, 1e-10, "a batch");
+        dense_free(&data);
+    }
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 /* The bytes that two processes receive in a convolution, or in the gradient of its weights. */
 static int64_t received(bool gradient, const char *layout)
 {
@@ -359,6 +380,8 @@ START_TEST(wrong_windows_are_refused_in_words)
     refuse(TRAMA_E_SHAPE, "groups of equal size", image, kernel, (trama_windows){.groups = 3});
     refuse(TRAMA_E_SHAPE, "groups of equal size", image, kernel, (trama_windows){.groups = -1});
     refuse(TRAMA_E_ARGUMENT, "strides and dilations", image, kernel, (trama_windows){.stride = {-1, 1}});
+    refuse(TRAMA_E_ARGUMENT, "are 1 to 2^22", image, kernel, (trama_windows){.dilation = {1, INT64_MAX}});
+    refuse(TRAMA_E_ARGUMENT, "the kernel needs 1 to 2^30", image, TRAMA_SHAPE(2, 4, 0, 3), none);
     refuse(TRAMA_E_ARGUMENT, "leave it 0", image, kernel, (trama_windows){.kernel = {3, 2}});
     refuse(TRAMA_E_ARGUMENT, "is only known when fed", TRAMA_SHAPE(1, 4, TRAMA_ANY, 8), kernel, none);
     refuse(TRAMA_E_ARGUMENT, "at most 2^30", image, kernel, (trama_windows){.before = {INT64_MIN, 0}});
@@ -374,6 +397,7 @@ int main(void)
     const TTest *tests[] = {
         values_and_gradients_are_those_of_naive_loops,
         any_split_gives_the_values_of_one_device,
+        a_batch_of_any_size_is_convolved,
         split_images_exchange_their_border_rows,
         pools_split_over_ranks_give_the_values_of_one_device,
         pools_are_those_of_pytorch,

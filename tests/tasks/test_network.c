@@ -275,6 +275,52 @@ START_TEST(batch_norm_takes_the_statistics_of_columns)
 }
 END_TEST
 
+/* A padded 3 x 3 convolution, the mean of 2 x 2 windows that begin outside, and the largest of 5 x 7, in eager mode. */
+START_TEST(windows_of_an_image_hold)
+{
+    enum { UP = ROWS / 2 + 1, LEFT = COLUMNS / 2 + 1 };
+    start();
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        setting s = setting_of(forms[f]);
+        double sums[ROWS][COLUMNS], means[UP][LEFT], most = numbers[0][0];
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++) {
+                sums[i][j] = 1;
+                for (int k = i - 1; k <= i + 1; k++)
+                    for (int l = j - 1; l <= j + 1; l++)
+                        if (k >= 0 && k < ROWS && l >= 0 && l < COLUMNS)
+                            sums[i][j] += weights[2 * (k - i + 1) + l - j + 1] * numbers[k][l];
+                most = fmax(most, numbers[i][j]);
+            }
+        for (int i = 0; i < UP; i++)
+            for (int j = 0; j < LEFT; j++) {
+                double sum = 0, count = 0;
+                for (int k = 2 * i - 1; k <= 2 * i; k++)
+                    for (int l = 2 * j - 1; l <= 2 * j; l++)
+                        if (k >= 0 && k < ROWS && l >= 0 && l < COLUMNS) {
+                            sum += numbers[k][l];
+                            count++;
+                        }
+                means[i][j] = sum / count;
+            }
+        const double kernel[3][3] = {{weights[0], weights[1], weights[2]},
+                                     {weights[2], weights[3], weights[4]},
+                                     {weights[4], weights[5], weights[6]}};
+        trama_value *image = trama_reshape(s.x, TRAMA_SHAPE(1, 1, ROWS, COLUMNS));
+        trama_value *w = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(1, 1, 3, 3), kernel, s.mesh, "R,R");
+        trama_value *b = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(1), (const double[]){1}, s.mesh, "R,R");
+        check(&s, trama_conv(image, w, b, (&(trama_windows){.before = {1, 1}, .after = {1, 1}})),
+              TRAMA_SHAPE(1, 1, ROWS, COLUMNS), sums[0], "conv");
+        check(&s, trama_mean_pool(image, (&(trama_windows){.kernel = {2, 2}, .before = {1, 1}, .up = true})),
+              TRAMA_SHAPE(1, 1, UP, LEFT), means[0], "mean_pool");
+        check(&s, trama_max_pool(image, (&(trama_windows){.kernel = {ROWS, COLUMNS}})), TRAMA_SHAPE(1, 1, 1, 1), &most,
+              "max_pool");
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(gates_multiply_the_halves_of_a_dim)
 {
     start();
@@ -351,5 +397,5 @@ TESTS(cross_entropy_holds_for_weights_smoothing_and_ignored_labels,
       the_gradient_of_cross_entropy_is_softmax_less_one_hot, labels_that_are_no_class_give_nan,
       losses_of_pairs_of_numbers_hold, binary_cross_entropy_of_large_logits_does_not_overflow,
       dropout_leaves_the_same_elements_on_every_mesh, norms_bring_lines_and_groups_to_mean_0_and_variance_1,
-      batch_norm_takes_the_statistics_of_columns, gates_multiply_the_halves_of_a_dim,
+      batch_norm_takes_the_statistics_of_columns, windows_of_an_image_hold, gates_multiply_the_halves_of_a_dim,
       rotary_turns_pairs_by_their_position, wrong_calls_are_refused_with_the_reason)
