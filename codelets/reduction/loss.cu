@@ -108,22 +108,6 @@ __global__ void __launch_bounds__(MOST_THREADS)
     }
 }
 
-/* Rows [batch, n] of the views. False where there are none. */
-template <int N> static bool rows_of(line_walk<N> *l, const trama_view *const (&rows)[N])
-{
-    const trama_view *views[N];
-    trama_view starts[N];
-
-    *l = {};
-    l->n = rows[0]->extent[1];
-    for (int a = 0; a < N; a++) {
-        starts[a] = view_without(rows[a], 1);
-        views[a] = &starts[a];
-        l->step[a] = rows[a]->stride[1];
-    }
-    return grid_walk_of(&l->starts, views);
-}
-
 static label_row labels_of(const trama_view *labels)
 {
     return {labels->data, labels->dtype, labels->stride[0]};
@@ -137,7 +121,7 @@ template <typename T> static void cross_entropy(const trama_call *call, const gp
     line_walk<1> lines;
     unsigned blocks = 0;
 
-    if (rows_of(&lines, {z}))
+    if (line_walk_of(&lines, {z}, 1))
         with_rows<T>(lines, [&](const line_walk<1> &l, auto held, auto pack, auto whole, int threads) {
             const int64_t teams = threads / l.team, wanted = (l.starts.count + teams - 1) / teams;
             blocks = (unsigned)(wanted < MOST_BLOCKS ? wanted : MOST_BLOCKS);
@@ -161,7 +145,7 @@ template <typename T> static void cross_entropy_grad(const trama_call *call, con
     const T *g_of_loss = (const T *)call->in[2].data;
     line_walk<2> lines;
 
-    if (!rows_of(&lines, {&call->out[0], &call->in[0]}))
+    if (!line_walk_of(&lines, {&call->out[0], &call->in[0]}, 1))
         return;
     with_rows<T>(lines, [&](const line_walk<2> &l, auto held, auto pack, auto whole, int threads) {
         const int64_t teams = threads / l.team, blocks = (l.starts.count + teams - 1) / teams;
