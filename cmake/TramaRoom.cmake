@@ -54,7 +54,7 @@ endfunction()
 function(trama_math name)
     if(TARGET ${name})
         target_compile_options(${name} PRIVATE
-            $<$<COMPILE_LANGUAGE:C>:-fno-math-errno;-fno-trapping-math> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
+            $<$<COMPILE_LANGUAGE:C>:-fno-math-errno;-fno-trapping-math;-fcx-fortran-rules> $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>)
         if(TRAMA_WITH_CUDA)
             target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>)
         endif()

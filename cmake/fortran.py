@@ -64,7 +64,8 @@ def interface(headers, f):
 def pointers(headers):
     """Procedures that give a kernel a box as an array: one for each element type and each rank, since with an assumed
     rank gfortran reads the old value of a pointer."""
-    listed = re.findall(r'X\((\w+), "\w+", (\w+)\)', next(text for name, _, text in headers.macros if name == "TRAMA_DTYPE_LIST"))
+    lists = "".join(text for name, _, text in headers.macros if name in ("TRAMA_REAL_DTYPE_LIST", "TRAMA_COMPLEX_DTYPE_LIST"))
+    listed = re.findall(r'X\((\w+), "\w+", (\w+)\)', lists)
     kinds = {fortran_headers.NUMBERS.get(c_type, "integer(c_int16_t)"): name.removeprefix("TRAMA_").lower()
              for name, c_type in listed}
     ranks = {rank: f"({', '.join(':' * rank)})" if rank else "" for rank in range(9)}

@@ -58,6 +58,17 @@ def reduction(c, p, rest):
         return 3
 
 
+def dims(c, p, rest):
+    """int n, const int *dims: a list."""
+    if p.type == "int" and rest and rest[0].name == "dims" and rest[0].constant and c.values:
+        listed_dims(c)
+        c.before.append(f'call set_dims("{c.function.friendly}", of, dims_c, n, dims)')
+        c.take("dims", "integer, intent(in)", "n")
+        c.declared[-1] += "(:)"
+        c.actual.append("c_loc(dims_c)")
+        return 2
+
+
 def listed_dims(c):
     """Checks dims against the value, which becomes empty where it has no such dim."""
     c.keep("integer(c_int), target", "dims_c(TRAMA_MAX_NDIM)")
@@ -272,7 +283,7 @@ def pointer(c, p, rest):
         return 1
 
 
-RULES = (place, reduction, handles, numbers, texts, array, box, start_values, shape, dim, handle, text, scalar, result, struct,
+RULES = (place, reduction, dims, handles, numbers, texts, array, box, start_values, shape, dim, handle, text, scalar, result, struct,
          callback, pointer)
 
 

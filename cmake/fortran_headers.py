@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 NUMBERS = {"int": "integer(c_int)", "unsigned": "integer(c_int)", "unsigned int": "integer(c_int)",
            "int64_t": "integer(c_int64_t)", "uint64_t": "integer(c_int64_t)", "int32_t": "integer(c_int32_t)",
            "uint32_t": "integer(c_int32_t)", "uint8_t": "integer(c_int8_t)", "int8_t": "integer(c_int8_t)", "int16_t": "integer(c_int16_t)", "uint16_t": "integer(c_int16_t)", "unsigned char": "integer(c_int8_t)",
-           "size_t": "integer(c_size_t)", "float": "real(c_float)", "double": "real(c_double)", "bool": "logical(c_bool)"}
+           "size_t": "integer(c_size_t)", "float": "real(c_float)", "double": "real(c_double)", "bool": "logical(c_bool)",
+           "trama_c64": "complex(c_float_complex)", "trama_c128": "complex(c_double_complex)"}
 
 
 class Unknown(Exception):

@@ -165,9 +165,9 @@ typedef struct scattering {
         case TRAMA_SCATTER_MULTIPLY:                                                                                   \
             return STORE(dtype, (WRAP_OF(dtype))x * (WRAP_OF(dtype))y);                                                \
         case TRAMA_SCATTER_MAX:                                                                                        \
-            return STORE(dtype, MAXIMUM(dtype, x, y));                                                                 \
+            return STORE(dtype, EXTREME(dtype, MAXIMUM, x, y));                                                                 \
         case TRAMA_SCATTER_MIN:                                                                                        \
-            return STORE(dtype, MINIMUM(dtype, x, y));                                                                 \
+            return STORE(dtype, EXTREME(dtype, MINIMUM, x, y));                                                                 \
         default:                                                                                                       \
             return new;                                                                                                \
         }                                                                                                              \
@@ -199,7 +199,15 @@ typedef struct scattering {
 #define WRAP_OF_SIGNED(dtype) uint64_t
 #define WRAP_OF_UNSIGNED(dtype) uint64_t
 #define WRAP_OF_BOOL(dtype) uint64_t
-EACH_DTYPE(JOIN, )
+#define WRAP_OF_COMPLEX(dtype) NUMBER_##dtype
+#define EXTREME(dtype, WHICH, x, y) BY_KIND(EXTREME, dtype)(WHICH, dtype, x, y)
+#define EXTREME_REAL(WHICH, dtype, x, y) WHICH(dtype, x, y)
+#define EXTREME_HALF(WHICH, dtype, x, y) WHICH(dtype, x, y)
+#define EXTREME_SIGNED(WHICH, dtype, x, y) WHICH(dtype, x, y)
+#define EXTREME_UNSIGNED(WHICH, dtype, x, y) WHICH(dtype, x, y)
+#define EXTREME_BOOL(WHICH, dtype, x, y) WHICH(dtype, x, y)
+#define EXTREME_COMPLEX(WHICH, dtype, x, y) (y) /* planning refuses it */
+EACH_ELEMENT(JOIN, )
 
 static trama_scatter_how how_of(const trama_call *call)
 {
@@ -208,7 +216,7 @@ static trama_scatter_how how_of(const trama_call *call)
 
 void cpu_scatter(const trama_call *call)
 {
-    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, scatter)};
+    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, scatter)};
     const trama_view *index = &call->in[1], *u = &call->in[2], *out = &call->out[0];
     const int axis = indexed_axis(call);
     const indexed_dim dim = indexed_dim_of(out, axis);
@@ -224,7 +232,7 @@ void cpu_scatter(const trama_call *call)
 
 void cpu_scatter_along(const trama_call *call)
 {
-    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, scatter_along)};
+    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, scatter_along)};
     const trama_view *index = &call->in[1], *out = &call->out[0], to = repeated(out, indexed_axis(call));
     const scattering s = {
         .dim = indexed_dim_of(out, indexed_axis(call)), .wide = index->dtype == TRAMA_I64, .how = how_of(call)};

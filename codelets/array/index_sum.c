@@ -66,11 +66,11 @@ enum { SUM_BLOCK = 256, LINE_BLOCK = 8 };
             }                                                                                                          \
         }                                                                                                              \
     }
-EACH_DTYPE(SUM_ROW, )
+EACH_ELEMENT(SUM_ROW, )
 
 void cpu_gather_grad(const trama_call *call)
 {
-    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, gather_grad)};
+    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, gather_grad)};
     const trama_view *g = &call->in[0], *index = &call->in[1], *out = &call->out[0];
     const int axis = indexed_axis(call);
     const indexed_dim dim = indexed_dim_of(out, axis), places_only = {dim.global, dim.offset, dim.extent, 1};
@@ -116,11 +116,11 @@ typedef struct line_sums {
                     ((type *)data[0])[k * s->dim.step + (from + j) * step[0]] = SCALED(dtype, acc[k * block + j], 1);  \
         }                                                                                                              \
     }
-EACH_DTYPE(LINE_SUM_ROW, )
+EACH_ELEMENT(LINE_SUM_ROW, )
 
 void cpu_gather_along_grad(const trama_call *call)
 {
-    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, gather_along_grad)};
+    static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, gather_along_grad)};
     const trama_view *g = &call->in[0], *index = &call->in[1], *out = &call->out[0];
     const int axis = indexed_axis(call);
     const trama_view to = view_without_dims(out, axis, 1), from = view_without_dims(g, axis, 1),

@@ -23,8 +23,8 @@
             for (int64_t i = 0; i < n; i++)                                                                            \
                 out[i * step[0]] = a[i * step[1]];                                                                     \
     }
-EACH_DTYPE(COPY_ROW, )
-static loop_row *const copy_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, copy)};
+EACH_ELEMENT(COPY_ROW, )
+static loop_row *const copy_rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, copy)};
 
 /* A plane whose rows are contiguous in one of the two views and whose columns are in the other. */
 typedef struct plane {
@@ -40,7 +40,7 @@ enum { PLANE_BLOCK = 16 };
             for (int64_t r = 0; r < rows; r++)                                                                         \
                 out[c * p->out_step + r] = in[r * p->in_step + c];                                                     \
     }
-EACH_DTYPE(PLANE_BLOCK_COPY, )
+EACH_ELEMENT(PLANE_BLOCK_COPY, )
 
 static int64_t block_extent(int64_t whole, int64_t from)
 {
@@ -60,8 +60,8 @@ static int64_t block_extent(int64_t whole, int64_t from)
                                         block_extent(p->rows, r), block_extent(p->columns, c));                        \
         }                                                                                                              \
     }
-EACH_DTYPE(PLANE_ROW, )
-static loop_row *const plane_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, plane)};
+EACH_ELEMENT(PLANE_ROW, )
+static loop_row *const plane_rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, plane)};
 
 /* The last dim of stride 1 that is long enough for blocks to pay, or -1. */
 static int contiguous_dim(const trama_view *view)
@@ -147,12 +147,12 @@ typedef struct combination {
 #define COMBINE_EXTREMES(dtype, type, name, STEP)                                                                      \
     ACCUMULATE(dtype, type, name, NUMBER_##dtype, STEP)                                                                \
     COMBINE_PAIR(dtype, type, name, NUMBER_##dtype, STEP) COMBINE_ROW(dtype, type, name, NUMBER_##dtype)
-EACH_DTYPE(COMBINE_SUMS, sum)
+EACH_ELEMENT(COMBINE_SUMS, sum)
 EACH_DTYPE(COMBINE_EXTREMES, max, STEP_MAX)
 EACH_DTYPE(COMBINE_EXTREMES, min, STEP_MIN)
 
 static loop_row *const combine_rows[][TRAMA_N_DTYPES] = {
-    [COMBINE_SUM] = {EACH_DTYPE(ROW_ENTRY, sum)},
+    [COMBINE_SUM] = {EACH_ELEMENT(ROW_ENTRY, sum)},
     [COMBINE_MAX] = {EACH_DTYPE(ROW_ENTRY, max)},
     [COMBINE_MIN] = {EACH_DTYPE(ROW_ENTRY, min)},
 };
@@ -180,8 +180,8 @@ void kernel_reduce(const trama_view *destination, int n, const trama_view *sourc
         for (int64_t i = 0; i < n; i++)                                                                                \
             out[i * step[0]] = value;                                                                                  \
     }
-EACH_DTYPE(FILL_ROW, )
-static loop_row *const fill_rows[TRAMA_N_DTYPES] = {EACH_DTYPE(ROW_ENTRY, fill)};
+EACH_ELEMENT(FILL_ROW, )
+static loop_row *const fill_rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, fill)};
 
 void kernel_fill(const trama_view *destination, double value)
 {

@@ -216,6 +216,7 @@ struct combination {
     int64_t first, count; /* units of the walk */
     void *kept;           /* [count units] */
     double scale;
+    int part; /* of complex elements: 0 real, 1 imaginary */
 };
 
 template <typename T> struct combine_sum {
@@ -274,13 +275,27 @@ template <typename T, typename F, int N> __global__ void combine_terms(combinati
     }
 }
 
+/* Of a complex view the real (0) or imaginary (1) parts; a real view itself. */
+static trama_view part_of(trama_view v, int part)
+{
+    if (trama_dtype_kind_of(v.dtype) != TRAMA_KIND_COMPLEX)
+        return v;
+    v.dtype = v.dtype == TRAMA_C64 ? TRAMA_F32 : TRAMA_F64;
+    v.data = (char *)v.data + part * trama_dtype_size(v.dtype);
+    for (int d = 0; d < v.ndim; d++)
+        v.stride[d] *= 2;
+    return v;
+}
+
 /* The walk over the destination and n terms. The destination stands for each term that is missing to TERMS. */
 static bool terms_walk(combination *c, const trama_view *destination, int n, const trama_view *sources)
 {
+    trama_view parts[1 + TERMS];
     const trama_view *views[1 + TERMS];
-    views[0] = destination;
-    for (int s = 0; s < TERMS; s++)
-        views[1 + s] = s < n ? &sources[s] : destination;
+    for (int s = 0; s <= TERMS; s++) {
+        parts[s] = part_of(s > 0 && s <= n ? sources[s - 1] : *destination, c->part);
+        views[s] = &parts[s];
+    }
     c->n = n;
     return grid_walk_of(&c->walk, views);
 }
@@ -311,10 +326,12 @@ static void combine_slab(const trama_view *destination, int n, const trama_view 
 }
 
 template <typename T, typename F>
-static void combine_all(const trama_view *destination, int n, const trama_view *sources, double scale, const gpu *g)
+static void combine_all(const trama_view *destination, int n, const trama_view *sources, double scale, const gpu *g,
+                        int part = 0)
 {
     const int64_t room = (int64_t)(g->workspace_bytes / sizeof(typename F::kept)) / pack_of<T> * pack_of<T>;
     combination c = {};
+    c.part = part;
 
     if (!terms_walk(&c, destination, n < TERMS ? n : TERMS, sources))
         return;
@@ -330,6 +347,12 @@ static void combine_all(const trama_view *destination, int n, const trama_view *
 void gpu_reduce(const trama_view *destination, int n, const trama_view *sources, kernel_combine combine, double scale,
                 const gpu *g)
 {
+    for (int part = 0; part < 2; part++) { /* complex numbers have sums, and no extremes */
+        if (destination->dtype == TRAMA_C64)
+            combine_all<float, combine_sum<float>>(destination, n, sources, scale, g, part);
+        if (destination->dtype == TRAMA_C128)
+            combine_all<double, combine_sum<double>>(destination, n, sources, scale, g, part);
+    }
     with_dtype(destination->dtype, [&](auto zero) {
         typedef decltype(zero) T;
         if (combine == COMBINE_MAX)
@@ -359,6 +382,11 @@ void gpu_fill(const trama_view *destination, double value, const gpu *g)
     unsigned char bytes[16];
     grid_walk<1> w;
 
+    if (trama_dtype_kind_of(destination->dtype) == TRAMA_KIND_COMPLEX) {
+        const trama_view real = part_of(*destination, 0), imaginary = part_of(*destination, 1);
+        gpu_fill(&real, value, g);
+        return gpu_fill(&imaginary, 0, g);
+    }
     if (!grid_walk_of(&w, &destination))
         return;
     with_dtype(destination->dtype, [&](auto element) {

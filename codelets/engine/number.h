@@ -4,6 +4,9 @@
 #ifndef CODELETS_NUMBER_H
 #define CODELETS_NUMBER_H
 
+#ifndef __cplusplus
+#include <complex.h>
+#endif
 #include <math.h>
 
 #include "trama_base.h"
@@ -25,6 +28,9 @@
 #define EACH_FLOAT(X, ...) EACH_REAL(X, __VA_ARGS__) EACH_HALF(X, __VA_ARGS__)
 #define EACH_NUMBER(X, ...) EACH_FLOAT(X, __VA_ARGS__) EACH_INTEGER(X, __VA_ARGS__)
 #define EACH_DTYPE(X, ...) EACH_NUMBER(X, __VA_ARGS__) EACH_BOOL(X, __VA_ARGS__)
+#define EACH_COMPLEX(X, ...) X(TRAMA_C64, trama_c64, __VA_ARGS__) X(TRAMA_C128, trama_c128, __VA_ARGS__)
+/* All types; EACH_DTYPE is without the complex ones, which GPUs do not compute. */
+#define EACH_ELEMENT(X, ...) EACH_DTYPE(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
 
 /* The kind of each type. BY_KIND(WORD, dtype) is WORD_REAL for TRAMA_F32: words that depend on the kind stand below. */
 #define KIND_TRAMA_F32 REAL
@@ -40,6 +46,8 @@
 #define KIND_TRAMA_U32 UNSIGNED
 #define KIND_TRAMA_U64 UNSIGNED
 #define KIND_TRAMA_BOOL BOOL
+#define KIND_TRAMA_C64 COMPLEX
+#define KIND_TRAMA_C128 COMPLEX
 #define BY_KIND(word, dtype) BY_KIND_(word, KIND_##dtype)
 #define BY_KIND_(word, kind) BY_KIND__(word, kind)
 #define BY_KIND__(word, kind) word##_##kind
@@ -59,6 +67,8 @@
 #define NUMBER_TRAMA_U32 uint32_t
 #define NUMBER_TRAMA_U64 uint64_t
 #define NUMBER_TRAMA_BOOL bool
+#define NUMBER_TRAMA_C64 trama_c64
+#define NUMBER_TRAMA_C128 trama_c128
 #define COMPUTE_TRAMA_F32 TRAMA_F32
 #define COMPUTE_TRAMA_F64 TRAMA_F64
 #define COMPUTE_TRAMA_BF16 TRAMA_F32
@@ -72,12 +82,15 @@
 #define COMPUTE_TRAMA_U32 TRAMA_U32
 #define COMPUTE_TRAMA_U64 TRAMA_U64
 #define COMPUTE_TRAMA_BOOL TRAMA_BOOL
+#define COMPUTE_TRAMA_C64 TRAMA_C64
+#define COMPUTE_TRAMA_C128 TRAMA_C128
 #define LOAD(dtype, x) BY_KIND(LOAD, dtype)(dtype, x)
 #define LOAD_REAL(dtype, x) (x)
 #define LOAD_HALF(dtype, x) FLOAT_OF_##dtype(x)
 #define LOAD_SIGNED(dtype, x) (x)
 #define LOAD_UNSIGNED(dtype, x) (x)
 #define LOAD_BOOL(dtype, x) (x)
+#define LOAD_COMPLEX(dtype, x) (x)
 #define FLOAT_OF_TRAMA_BF16(x) trama_float_of_bf16(x)
 #define FLOAT_OF_TRAMA_F16(x) trama_float_of_f16(x)
 #define STORE(dtype, x) BY_KIND(STORE, dtype)(dtype, x)
@@ -86,6 +99,7 @@
 #define STORE_SIGNED(dtype, x) ((NUMBER_##dtype)(x))
 #define STORE_UNSIGNED(dtype, x) ((NUMBER_##dtype)(x))
 #define STORE_BOOL(dtype, x) ((x) != 0)
+#define STORE_COMPLEX(dtype, x) ((NUMBER_##dtype)(x))
 #define HALF_OF_TRAMA_BF16(x) bf16_of(x)
 #define HALF_OF_TRAMA_F16(x) f16_of(x)
 
@@ -127,18 +141,27 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 #define WRAP_TRAMA_U32 uint32_t
 #define WRAP_TRAMA_U64 uint64_t
 #define WRAP_TRAMA_BOOL uint32_t
+#define WRAP_TRAMA_C64 trama_c64
+#define WRAP_TRAMA_C128 trama_c128
 
-/* The type in which many terms are summed: f32 and halves in double, integers modulo 2^64. */
+/* The type of the parts of a complex number. */
+#define PART_TRAMA_C64 float
+#define PART_TRAMA_C128 double
+
+/* The type in which many terms are summed: f32 and halves in double, complex in c128, integers modulo 2^64. */
 #define SUM(dtype) BY_KIND(SUM, dtype)
 #define SUM_REAL double
 #define SUM_HALF double
 #define SUM_SIGNED uint64_t
 #define SUM_UNSIGNED uint64_t
 #define SUM_BOOL uint64_t
+#define SUM_COMPLEX trama_c128
 
 /* The function of libm for the type: MATH_TRAMA_F32(exp) is expf. */
 #define MATH_TRAMA_F32(function) function##f
 #define MATH_TRAMA_F64(function) function
+#define MATH_TRAMA_C64(function) c##function##f
+#define MATH_TRAMA_C128(function) c##function
 
 /* Whether a NUMBER is NaN. */
 #define IS_NAN(dtype, x) BY_KIND(IS_NAN, dtype)(x)
@@ -191,6 +214,7 @@ FORMULA uint64_t divide_unsigned(uint64_t x, uint64_t y)
 #define DIVIDE_REAL(x, y) ((x) / (y))
 #define DIVIDE_SIGNED(x, y) divide_signed(x, y)
 #define DIVIDE_UNSIGNED(x, y) divide_unsigned(x, y)
+#define DIVIDE_COMPLEX(x, y) ((x) / (y))
 
 /* A real as an integer within low..high; high may be the largest of 64 bits, which no double equals. */
 FORMULA int64_t signed_of_real(double x, int64_t low, int64_t high)
@@ -209,6 +233,7 @@ FORMULA uint64_t unsigned_of_real(double x, uint64_t high)
 #define OF_REAL_SIGNED(dtype, x) ((NUMBER_##dtype)signed_of_real(x, LOWEST_##dtype, HIGHEST_##dtype))
 #define OF_REAL_UNSIGNED(dtype, x) ((NUMBER_##dtype)unsigned_of_real(x, HIGHEST_##dtype))
 #define OF_REAL_BOOL(dtype, x) ((x) != 0)
+#define OF_REAL_COMPLEX(dtype, x) ((NUMBER_##dtype)(x))
 
 /* A sum or an extreme, multiplied or divided by a real, as an element. Integers are modulo 2^64, and then read as
  * signed or unsigned. */
@@ -219,6 +244,7 @@ FORMULA uint64_t unsigned_of_real(double x, uint64_t high)
     ((scale) == 1 ? (NUMBER_##dtype)(x) : OF_REAL_SIGNED(dtype, (double)(int64_t)(x) * (scale)))
 #define SCALED_UNSIGNED(dtype, x, scale)                                                                               \
     ((scale) == 1 ? (NUMBER_##dtype)(x) : OF_REAL_UNSIGNED(dtype, (double)(uint64_t)(x) * (scale)))
+#define SCALED_COMPLEX(dtype, x, scale) ((NUMBER_##dtype)((x) * (scale)))
 #define SCALED_BOOL(dtype, x, scale) ((x) != 0 && (scale) != 0)
 #define QUOTIENT(dtype, x, divisor) BY_KIND(QUOTIENT, dtype)(dtype, x, divisor)
 #define QUOTIENT_REAL(dtype, x, divisor) ((NUMBER_##dtype)((x) / (divisor)))
@@ -226,5 +252,6 @@ FORMULA uint64_t unsigned_of_real(double x, uint64_t high)
 #define QUOTIENT_SIGNED(dtype, x, divisor) ((NUMBER_##dtype)divide_signed((int64_t)(x), (int64_t)(divisor)))
 #define QUOTIENT_UNSIGNED(dtype, x, divisor) ((NUMBER_##dtype)divide_unsigned((uint64_t)(x), (uint64_t)(divisor)))
 #define QUOTIENT_BOOL(dtype, x, divisor) ((x) != 0)
+#define QUOTIENT_COMPLEX(dtype, x, divisor) ((NUMBER_##dtype)((x) / (divisor)))
 
 #endif

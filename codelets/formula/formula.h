@@ -99,29 +99,33 @@ FORMULA int64_t power_signed(int64_t x, int64_t y)
 /* Floats are scaled in their own type, integers in double, so that a factor below 1 counts. */
 #define SCALE_OF(dtype, x, factor) BY_KIND(SCALE, dtype)(dtype, x, factor)
 #define SCALE_REAL(dtype, x, factor) ((x) * (NUMBER_##dtype)(factor))
+#define SCALE_COMPLEX(dtype, x, factor) ((x) * (PART_##dtype)(factor))
 #define SCALE_SIGNED(dtype, x, factor) OF_REAL_SIGNED(dtype, (double)(x) * (factor))
 #define SCALE_UNSIGNED(dtype, x, factor) OF_REAL_UNSIGNED(dtype, (double)(x) * (factor))
 
 /* w - lr g, in the same types */
 #define DESCENT_OF(dtype, w, g, lr) BY_KIND(DESCENT, dtype)(dtype, w, g, lr)
 #define DESCENT_REAL(dtype, w, g, lr) ((w) - (NUMBER_##dtype)(lr) * (g))
+#define DESCENT_COMPLEX(dtype, w, g, lr) ((w) - (PART_##dtype)(lr) * (g))
 #define DESCENT_SIGNED(dtype, w, g, lr) OF_REAL_SIGNED(dtype, (double)(w) - (lr) * (double)(g))
 #define DESCENT_UNSIGNED(dtype, w, g, lr) OF_REAL_UNSIGNED(dtype, (double)(w) - (lr) * (double)(g))
 
 /* A double attribute as an operand of +, - and *. */
 #define NUMBER_OF_OF(dtype, number) BY_KIND(NUMBER_OF, dtype)(dtype, number)
 #define NUMBER_OF_REAL(dtype, number) ((NUMBER_##dtype)(number))
+#define NUMBER_OF_COMPLEX(dtype, number) ((PART_##dtype)(number))
 #define NUMBER_OF_SIGNED(dtype, number) ((WRAP_##dtype)(int64_t)(number))
 #define NUMBER_OF_UNSIGNED(dtype, number) ((WRAP_##dtype)(int64_t)(number))
 
 /* From one element type to another: reals are rounded or truncated, integers keep their lowest bits; a bool is whether
- * the element is not 0. */
+ * the element is not 0. A complex number becomes none but a complex one. */
 #define CAST(out_dtype, dtype, x) BY_KIND(CAST, dtype)(out_dtype, LOAD(dtype, x))
 #define CAST_REAL(out_dtype, x) OF_REAL(out_dtype, x)
 #define CAST_HALF(out_dtype, x) OF_REAL(out_dtype, x)
 #define CAST_SIGNED(out_dtype, x) STORE(out_dtype, x)
 #define CAST_UNSIGNED(out_dtype, x) STORE(out_dtype, x)
 #define CAST_BOOL(out_dtype, x) STORE(out_dtype, x)
+#define CAST_COMPLEX(out_dtype, x) STORE(out_dtype, x)
 
 /* ---- Activations --------------------------------------------------------------------------------- */
 
@@ -223,6 +227,21 @@ EACH_REAL(SIGMOID_OF, )
     }
 EACH_REAL(SMOOTH_OF, )
 
+/* ---- Complex numbers, by libm ---- */
+
+#ifndef __cplusplus
+#define COMPLEX_OF(dtype, type, unused)                                                                                \
+    FORMULA type exp_of_##dtype(type x)                                                                                \
+    {                                                                                                                  \
+        return MATH_##dtype(exp)(x);                                                                                   \
+    }                                                                                                                  \
+    FORMULA type log_of_##dtype(type x)                                                                                \
+    {                                                                                                                  \
+        return MATH_##dtype(log)(x);                                                                                   \
+    }
+EACH_COMPLEX(COMPLEX_OF, )
+#endif
+
 /* ---- The functions --------------------------------------------------------------------------------- */
 
 #define FORMULA_OF(name, dtype) FORMULA_OF_(name, dtype)
@@ -236,6 +255,13 @@ EACH_REAL(SMOOTH_OF, )
 #define EACH_FLOATS EACH_FLOAT
 #define EACH_INTEGERS EACH_INTEGER
 #define EACH_BITS(X, ...) EACH_INTEGER(X, __VA_ARGS__) EACH_BOOL(X, __VA_ARGS__)
+#ifdef __cplusplus /* which has no complex numbers of C */
+#define EACH_FIELD EACH_NUMBER
+#define EACH_ANALYTIC EACH_FLOAT
+#else
+#define EACH_FIELD(X, ...) EACH_NUMBER(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
+#define EACH_ANALYTIC(X, ...) EACH_FLOAT(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
+#endif
 #define NUMBERS_REAL KEEP
 #define NUMBERS_SIGNED KEEP
 #define NUMBERS_UNSIGNED KEEP
@@ -252,6 +278,25 @@ EACH_REAL(SMOOTH_OF, )
 #define BITS_SIGNED KEEP
 #define BITS_UNSIGNED KEEP
 #define BITS_BOOL KEEP
+#define NUMBERS_COMPLEX DROP
+#define FLOATS_COMPLEX DROP
+#define INTEGERS_COMPLEX DROP
+#define BITS_COMPLEX DROP
+#define FIELD_REAL KEEP
+#define FIELD_SIGNED KEEP
+#define FIELD_UNSIGNED KEEP
+#define FIELD_BOOL DROP
+#define FIELD_COMPLEX KEEP
+#define ANALYTIC_REAL KEEP
+#define ANALYTIC_SIGNED DROP
+#define ANALYTIC_UNSIGNED DROP
+#define ANALYTIC_BOOL DROP
+#define ANALYTIC_COMPLEX KEEP
+#define REALS_REAL KEEP
+#define REALS_SIGNED KEEP
+#define REALS_UNSIGNED KEEP
+#define REALS_BOOL KEEP
+#define REALS_COMPLEX DROP
 #define KEEP(...) __VA_ARGS__
 #define DROP(...)
 
@@ -277,5 +322,11 @@ EACH_REAL(SMOOTH_OF, )
 #include "formula_typed.h"
 #define DTYPE TRAMA_BOOL
 #include "formula_typed.h"
+#ifndef __cplusplus
+#define DTYPE TRAMA_C64
+#include "formula_typed.h"
+#define DTYPE TRAMA_C128
+#include "formula_typed.h"
+#endif
 
 #endif

@@ -49,8 +49,9 @@
     }
 #define POINTWISE(form, name, types, partial, attributes, flops, formula, ...)                                         \
     IN(types)(FUNCTION(NUMBER, name, formula))
-#define COMPARISON(name, flops, domain_x, domain_y, formula) FUNCTION(bool, name, formula)
-#define PREDICATE(name, flops, domain, formula) FUNCTION(bool, name, formula)
+#define COMPARISON(name, flops, domain_x, domain_y, formula) IN(REALS)(FUNCTION(bool, name, formula))
+#define EQUALITY(name, flops, domain_x, domain_y, formula) FUNCTION(bool, name, formula)
+#define PREDICATE(name, flops, domain, formula) IN(REALS)(FUNCTION(bool, name, formula))
 #define UNARY_BITS(name, types, domain, formula) IN(types)(FUNCTION(NUMBER, name, formula))
 #define BINARY_BITS(name, types, domain_x, domain_y, formula) IN(types)(FUNCTION(NUMBER, name, formula))
 #include "ops.def"

@@ -22,6 +22,7 @@
         pointwise_run<name##_formula<type>, type, type>(&call->out[0], in, call->attributes->real, g);                 \
         break;
 #define COMPARISON(name, ...) TO_BOOL(COMPARISON, name)
+#define EQUALITY(...) COMPARISON(__VA_ARGS__)
 #define PREDICATE(name, ...) TO_BOOL(PREDICATE, name)
 #define TO_BOOL(form, name)                                                                                            \
     FORMULA_OF_OP(form, EACH_DTYPE, name)                                                                              \

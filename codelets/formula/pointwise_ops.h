@@ -27,8 +27,10 @@
             out[i * step[0]] = EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i * step[1]]),                     \
                                         LOAD(dtype, b[i * step[2]]), with);                                            \
     }
-#define COMPARISON(name, ...)                                                                                          \
-    ROWS(COMPARISON_ROW, EACH_DTYPE, name, FORMULA_VALUE)                                                              \
+#define COMPARISON(name, ...) COMPARING(name, EACH_DTYPE)
+#define EQUALITY(name, ...) COMPARING(name, EACH_ELEMENT)
+#define COMPARING(name, EACH)                                                                                          \
+    ROWS(COMPARISON_ROW, EACH, name, FORMULA_VALUE)                                                                    \
     void cpu_##name(const trama_call *call)                                                                            \
     {                                                                                                                  \
         const trama_view *a = &call->in[0], *b = &call->in[1];                                                         \

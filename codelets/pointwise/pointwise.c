@@ -16,12 +16,16 @@
             out[i] = CAST(out_dtype, dtype, a[i]);                                                           \
         else for (int64_t i = 0; i < n; i++) out[i * step[0]] = CAST(out_dtype, dtype, a[i * step[1]]);      \
     }
-#define CAST_ROWS(dtype, text, type) EACH_DTYPE(CAST_ROW, dtype, type)
-TRAMA_DTYPE_LIST(CAST_ROWS)
+#define CAST_ROWS(dtype, text, type) EACH_ELEMENT(CAST_ROW, dtype, type)
+#define COMPLEX_CAST_ROWS(dtype, text, type) EACH_COMPLEX(CAST_ROW, dtype, type)
+TRAMA_REAL_DTYPE_LIST(CAST_ROWS)
+TRAMA_COMPLEX_DTYPE_LIST(COMPLEX_CAST_ROWS)
 
 #define CAST_TO(out_dtype, out_type, dtype) [out_dtype] = cast_##dtype##_##out_dtype,
-#define CAST_FROM(dtype, text, type) [dtype] = {EACH_DTYPE(CAST_TO, dtype)},
-static loop_row *const cast_rows[TRAMA_N_DTYPES][TRAMA_N_DTYPES] = {TRAMA_DTYPE_LIST(CAST_FROM)};
+#define CAST_FROM(dtype, text, type) [dtype] = {EACH_ELEMENT(CAST_TO, dtype)},
+#define CAST_FROM_COMPLEX(dtype, text, type) [dtype] = {EACH_COMPLEX(CAST_TO, dtype)},
+static loop_row *const cast_rows[TRAMA_N_DTYPES][TRAMA_N_DTYPES] = {
+    TRAMA_REAL_DTYPE_LIST(CAST_FROM) TRAMA_COMPLEX_DTYPE_LIST(CAST_FROM_COMPLEX)};
 
 void cpu_cast(const trama_call *call)
 {

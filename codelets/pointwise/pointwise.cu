@@ -14,7 +14,7 @@ template <typename O, typename T> struct cast_formula;
         }                                                                                                              \
     };
 #define CAST_FORMULAS(dtype, text, type) EACH_DTYPE(CAST_FORMULA, dtype, type)
-TRAMA_DTYPE_LIST(CAST_FORMULAS)
+TRAMA_REAL_DTYPE_LIST(CAST_FORMULAS)
 
 extern "C" void cuda_cast(const trama_call *call, const gpu *g)
 {

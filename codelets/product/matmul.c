@@ -16,7 +16,9 @@
 #define DECLARE_ROW(dtype, type, name) static loop_row name##_##dtype;
 
 EACH_NUMBER(DECLARE_ROW, product)
-static loop_row *const product_rows[TRAMA_N_DTYPES] = {EACH_NUMBER(ROW_ENTRY, product)};
+EACH_COMPLEX(DECLARE_ROW, product)
+static loop_row *const product_rows[TRAMA_N_DTYPES] = {
+    EACH_NUMBER(ROW_ENTRY, product) EACH_COMPLEX(ROW_ENTRY, product)};
 
 static void multiply(const trama_call *call, double alpha, double beta);
 
@@ -115,6 +117,8 @@ product product_of(const trama_call *call)
     steps_of(&p, 0, out, false);
     steps_of(&p, 1, x, trans_x);
     steps_of(&p, 2, &call->in[1], trans_y);
+    p.conjugate[1] = call->attributes->integer[MATMUL_TRANS_X] == TRAMA_CONJ_TRANS;
+    p.conjugate[2] = call->attributes->integer[MATMUL_TRANS_Y] == TRAMA_CONJ_TRANS;
     p.vector_y = out->global[out->ndim - 1] == 1;
     /* Rows that share y are the rows of one product with it. */
     p.vector_x = !p.vector_y && out->global[out->ndim - 2] == 1 && batches(out) == batches(&call->in[1]);
@@ -131,6 +135,7 @@ product product_turned(const product *p)
         .beta = p->beta,
         .row = {p->column[0], p->column[2], p->column[1]},
         .column = {p->row[0], p->row[2], p->row[1]},
+        .conjugate = {false, p->conjugate[2], p->conjugate[1]},
         .scratch = p->scratch,
     };
 }
@@ -148,17 +153,23 @@ bool product_is_one(const product *p, int64_t n, const int64_t *step, product *w
 
 /* ---- Plain loops -------------------------------------------------------------------------------- */
 
+/* An element of an operand, or its conjugate. */
+#define READ(dtype, operand, x) BY_KIND(READ, dtype)(dtype, operand, x)
+#define READ_REAL(dtype, operand, x) (x)
+#define READ_SIGNED(dtype, operand, x) (x)
+#define READ_UNSIGNED(dtype, operand, x) (x)
+#define READ_COMPLEX(dtype, operand, x) (p->conjugate[operand] ? ~(x) : (x)) /* ~ is GNU C for the conjugate */
 #define PLAIN_PRODUCT(dtype, type, unused)                                                                             \
     static void plain_row_##dtype(const product *p, type *out, const type *x, const type *y)                           \
     {                                                                                                                  \
         for (int64_t j = 0; j < p->n && p->beta == 0; j++)                                                             \
             out[j * p->column[0]] = 0;                                                                                 \
         for (int64_t l = 0; l < p->k; l++) {                                                                           \
-            const type at = x[l * p->column[1]];                                                                       \
-            const WRAP_##dtype factor = (WRAP_##dtype)(p->alpha == 1 ? at : (type)(p->alpha * (double)at));            \
+            const type at = READ(dtype, 1, x[l * p->column[1]]);                                                                       \
+            const WRAP_##dtype factor = (WRAP_##dtype)(p->alpha == 1 ? at : (type)(p->alpha * (SUM(dtype))at));        \
             for (int64_t j = 0; j < p->n; j++)                                                                         \
                 out[j * p->column[0]] = (type)((WRAP_##dtype)out[j * p->column[0]] +                                   \
-                                               factor * (WRAP_##dtype)y[l * p->row[2] + j * p->column[2]]);            \
+                                               factor * (WRAP_##dtype)READ(dtype, 2, y[l * p->row[2] + j * p->column[2]])); \
         }                                                                                                              \
     }                                                                                                                  \
     static void plain_##dtype(const product *p, type *out, const type *x, const type *y)                               \
@@ -168,6 +179,7 @@ bool product_is_one(const product *p, int64_t n, const int64_t *step, product *w
     }
 EACH_REAL(PLAIN_PRODUCT, )
 EACH_INTEGER(PLAIN_PRODUCT, )
+EACH_COMPLEX(PLAIN_PRODUCT, )
 
 #define PLAIN_ROW(dtype, type, unused)                                                                                 \
     ROW_SIGNATURE(product_##dtype)                                                                                     \
@@ -194,16 +206,26 @@ static int leading(int64_t lines, int64_t n, int64_t line_step, int64_t step)
     return (n > 1 && step != 1) || ld < least || ld > INT_MAX ? 0 : (int)ld;
 }
 
-/* Operand 1 or 2 of a product; data is NULL where there is no memory for a packed copy. */
+static void conjugate(void *data, int64_t n, trama_dtype dtype)
+{
+    for (int64_t i = 0; i < n && dtype == TRAMA_C64; i++)
+        ((trama_c64 *)data)[i] = ~((trama_c64 *)data)[i];
+    for (int64_t i = 0; i < n && dtype == TRAMA_C128; i++)
+        ((trama_c128 *)data)[i] = ~((trama_c128 *)data)[i];
+}
+
+/* Operand 1 or 2 of a product; data is NULL where there is no memory for a packed copy. BLAS conjugates what it
+ * transposes. */
 static matrix matrix_of(const product *p, int operand, const void *data, trama_dtype dtype)
 {
     const int64_t rows = operand == 1 ? p->m : p->k, columns = operand == 1 ? p->k : p->n;
     const int64_t row = p->row[operand], column = p->column[operand];
+    const bool conjugated = p->conjugate[operand];
     matrix a = {.data = (void *)(uintptr_t)data, .transpose = CblasNoTrans};
 
-    if ((a.ld = leading(rows, columns, row, column)))
+    if (!conjugated && (a.ld = leading(rows, columns, row, column)))
         return a;
-    a.transpose = CblasTrans;
+    a.transpose = conjugated ? CblasConjTrans : CblasTrans;
     if ((a.ld = leading(columns, rows, column, row)))
         return a;
     const trama_view from = {a.data, dtype, 2, {rows, columns}, {row, column}, {0}, {rows, columns}};
@@ -214,6 +236,8 @@ static matrix matrix_of(const product *p, int operand, const void *data, trama_d
         return a;
     const trama_view to = {a.data, dtype, 2, {rows, columns}, {columns, 1}, {0}, {rows, columns}};
     kernel_copy(&to, &from);
+    if (conjugated)
+        conjugate(a.data, rows * columns, dtype);
     return a;
 }
 
@@ -223,15 +247,15 @@ static bool fits_blas(const product *p)
 }
 
 /* Into out if its rows, or else its columns, are contiguous; otherwise into a packed copy of out first. */
-#define BLAS_PRODUCT(dtype, type, gemm)                                                                                \
+#define BLAS_PRODUCT(dtype, type, gemm, SCALAR)                                                                                \
     static bool into_rows_##dtype(const product *p, type *out, int ld, const type *x, const type *y)                   \
     {                                                                                                                  \
         const matrix a = matrix_of(p, 1, x, dtype), b = matrix_of(p, 2, y, dtype);                                     \
         if (!a.data || !b.data)                                                                                        \
             return false;                                                                                              \
         const int threads = blas_enter();                                                                              \
-        gemm(CblasRowMajor, a.transpose, b.transpose, (int)p->m, (int)p->n, (int)p->k, (type)p->alpha, a.data, a.ld,   \
-             b.data, b.ld, (type)p->beta, out, ld);                                                                    \
+        gemm(CblasRowMajor, a.transpose, b.transpose, (int)p->m, (int)p->n, (int)p->k, SCALAR(type, p->alpha), a.data, \
+             a.ld, b.data, b.ld, SCALAR(type, p->beta), out, ld);                                                                    \
         blas_leave(threads);                                                                                           \
         return true;                                                                                                   \
     }                                                                                                                  \
@@ -259,8 +283,12 @@ static bool fits_blas(const product *p)
         else                                                                                                           \
             through_copy_##dtype(p, out, x, y);                                                                        \
     }
-BLAS_PRODUCT(TRAMA_F32, float, cblas_sgemm)
-BLAS_PRODUCT(TRAMA_F64, double, cblas_dgemm)
+#define BY_VALUE(type, x) (type)(x)
+#define BY_ADDRESS(type, x) &(type){x}
+BLAS_PRODUCT(TRAMA_F32, float, cblas_sgemm, BY_VALUE)
+BLAS_PRODUCT(TRAMA_F64, double, cblas_dgemm, BY_VALUE)
+BLAS_PRODUCT(TRAMA_C64, trama_c64, cblas_cgemm, BY_ADDRESS)
+BLAS_PRODUCT(TRAMA_C128, trama_c128, cblas_zgemm, BY_ADDRESS)
 
 /* ---- Halves: blocks of f32, which the BLAS adds up over all of k, and which are rounded once ----------- */
 
@@ -369,3 +397,13 @@ EACH_FLOAT(VECTOR_PRODUCT, )
                 (const type *)data[2] + b * step[2]);                                                                  \
     }
 EACH_FLOAT(BLAS_ROW, )
+#define COMPLEX_ROW(dtype, type, unused)                                                                               \
+    ROW_SIGNATURE(product_##dtype)                                                                                     \
+    {                                                                                                                  \
+        product whole;                                                                                                 \
+        const bool one = product_is_one(with, n, step, &whole);                                                        \
+        for (int64_t b = 0; b < (one ? 1 : n); b++)                                                                    \
+            blas_##dtype(one ? &whole : with, (type *)data[0] + b * step[0], (const type *)data[1] + b * step[1],      \
+                         (const type *)data[2] + b * step[2]);                                                         \
+    }
+EACH_COMPLEX(COMPLEX_ROW, )

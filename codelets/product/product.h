@@ -17,6 +17,7 @@ typedef struct product {
     int64_t m, n, k;
     double alpha, beta;
     int64_t row[3], column[3]; /* of out, x, y */
+    bool conjugate[3];         /* x, y: their elements are conjugated; [0] is false */
     bool vector_x, vector_y;   /* the whole tensors, not this part only, have one row of x, or one column of y */
     struct scratch *scratch;   /* of the call, on CPUs; not owned */
 } product;

@@ -116,7 +116,7 @@ double reduced_count(const trama_call *call)
     REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, LOWEST_##dtype, STEP_MAX, STEP_MAX, type, DIVIDED)
 #define MIN_ROWS(dtype, type, name)                                                                                    \
     REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, HIGHEST_##dtype, STEP_MIN, STEP_MIN, type, DIVIDED)
-EACH_DTYPE(SUM_ROWS, sum)
+EACH_ELEMENT(SUM_ROWS, sum)
 EACH_NUMBER(PRODUCT_ROWS, prod)
 EACH_FLOAT(SQUARE_ROWS, sum_square)
 EACH_DTYPE(MAX_ROWS, max)
@@ -127,7 +127,7 @@ typedef struct reduce_rows {
 } reduce_rows;
 #define REDUCE_TABLE(name, EACH)                                                                                       \
     static const reduce_rows name##_rows = {{EACH(ROW_ENTRY, name##_inner)}, {EACH(ROW_ENTRY, name##_outer)}};
-REDUCE_TABLE(sum, EACH_DTYPE)
+REDUCE_TABLE(sum, EACH_ELEMENT)
 REDUCE_TABLE(prod, EACH_NUMBER)
 REDUCE_TABLE(sum_square, EACH_FLOAT)
 REDUCE_TABLE(max, EACH_DTYPE)
@@ -181,7 +181,7 @@ void cpu_mean(const trama_call *call)
 /* ---- expand ------------------------------------------------------------------------------------- */
 
 #define DIVIDED_ROW(name, dtype, x, y, with) QUOTIENT(dtype, x, *(const double *)(with))
-ROWS(UNARY_ROW, EACH_DTYPE, quotient, DIVIDED_ROW)
+ROWS(UNARY_ROW, EACH_ELEMENT, quotient, DIVIDED_ROW)
 
 static double global_count(const trama_view *view)
 {

@@ -148,11 +148,24 @@ work_buffer work_buffer_of(const void *interface)
     return (work_buffer){(char *)m->ptr, m->nx * size, m->ny, m->ld * size};
 }
 
+/* Kernels for GPUs compute no complex numbers. */
+static bool has_complex(const trama_call *call)
+{
+    bool has = false;
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        const trama_view *v = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+        has |= trama_dtype_kind_of(v->dtype) == TRAMA_KIND_COMPLEX;
+    }
+    return has;
+}
+
 bool work_on_gpu(const work *w)
 {
     bool can = w->kind->cuda;
-    for (int i = 0; w->kind == &work_compute && i < w->n_calls; i++)
-        can = can && (w->calls[i].op->own ? w->calls[i].op->own_cuda != NULL : w->kernels[i]->cuda != NULL);
+    for (int i = 0; w->kind == &work_compute && i < w->n_calls; i++) {
+        const trama_call *call = &w->calls[i];
+        can = can && (call->op->own ? call->op->own_cuda != NULL : w->kernels[i]->cuda && !has_complex(call));
+    }
     return can;
 }
 

@@ -134,6 +134,9 @@ trama_status scatter_dtype(const trama_node *node, trama_dtype *dtype)
         return trama_fail(node->where, TRAMA_E_ARGUMENT,
                           "%s: how is %lld; it is set, multiply, max or min, and trama_%s adds", node->op->name,
                           (long long)how, node->op->name);
+    if (trama_dtype_kind_of(x->dtype) == TRAMA_KIND_COMPLEX && how >= TRAMA_SCATTER_MAX)
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s: %s is %s, whose elements have no order: set or multiply",
+                          node->op->name, x->name, trama_dtype_name(x->dtype));
     return index_dtype(node, dtype);
 }
 

@@ -72,6 +72,10 @@ char *text_take(text *t);
 char *text_result(text *t, const char *call);
 trama_status text_give(text *t, const char *call, char **out);
 
+/* The type of the parts of a complex number, and their number, 2; of a real type itself, and 1. */
+trama_dtype dtype_part(trama_dtype dtype);
+int dtype_parts(trama_dtype dtype);
+
 /* Reads element `at` of an array as a double, and writes x there. The type must hold x; 16-bit types round it. */
 double element_of(trama_dtype dtype, const void *data, int64_t at);
 int64_t element_integer(trama_dtype dtype, const void *data, int64_t at); /* of an integer or bool; u64 by its bits */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element types. */
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,17 +12,19 @@ static const struct {
     trama_dtype_kind kind;
 } types[] = {
 #define KIND_OF(type)                                                                                                  \
-    _Generic((type){0},                                                                                                \
-        bool: TRAMA_KIND_BOOL,                                                                                         \
-        int8_t: TRAMA_KIND_SIGNED,                                                                                     \
-        int16_t: TRAMA_KIND_SIGNED,                                                                                    \
-        int32_t: TRAMA_KIND_SIGNED,                                                                                    \
-        int64_t: TRAMA_KIND_SIGNED,                                                                                    \
-        uint8_t: TRAMA_KIND_UNSIGNED,                                                                                  \
-        uint16_t: TRAMA_KIND_UNSIGNED,                                                                                 \
-        uint32_t: TRAMA_KIND_UNSIGNED,                                                                                 \
-        uint64_t: TRAMA_KIND_UNSIGNED,                                                                                 \
-        default: TRAMA_KIND_FLOAT)
+    _Generic((type){0}, bool                                                                                           \
+             : TRAMA_KIND_BOOL, int8_t                                                                                 \
+             : TRAMA_KIND_SIGNED, int16_t                                                                              \
+             : TRAMA_KIND_SIGNED, int32_t                                                                              \
+             : TRAMA_KIND_SIGNED, int64_t                                                                              \
+             : TRAMA_KIND_SIGNED, uint8_t                                                                              \
+             : TRAMA_KIND_UNSIGNED, uint16_t                                                                           \
+             : TRAMA_KIND_UNSIGNED, uint32_t                                                                           \
+             : TRAMA_KIND_UNSIGNED, uint64_t                                                                           \
+             : TRAMA_KIND_UNSIGNED, trama_c64                                                                          \
+             : TRAMA_KIND_COMPLEX, trama_c128                                                                          \
+             : TRAMA_KIND_COMPLEX, default                                                                             \
+             : TRAMA_KIND_FLOAT)
 #define TYPE_ROW(dtype, text, type) [dtype] = {text, sizeof(type), KIND_OF(type)},
     TRAMA_DTYPE_LIST(TYPE_ROW)
 #undef TYPE_ROW
@@ -57,6 +60,16 @@ bool trama_dtype_is_integer(trama_dtype dtype)
     return trama_dtype_kind_of(dtype) & (TRAMA_KIND_SIGNED | TRAMA_KIND_UNSIGNED);
 }
 
+trama_dtype dtype_part(trama_dtype dtype)
+{
+    return dtype == TRAMA_C64 ? TRAMA_F32 : dtype == TRAMA_C128 ? TRAMA_F64 : dtype;
+}
+
+int dtype_parts(trama_dtype dtype)
+{
+    return trama_dtype_kind_of(dtype) == TRAMA_KIND_COMPLEX ? 2 : 1;
+}
+
 static double float_of_bf16(trama_bf16 x)
 {
     return trama_float_of_bf16(x);
@@ -67,13 +80,20 @@ static double float_of_f16(trama_f16 x)
     return trama_float_of_f16(x);
 }
 
+/* Of a complex number its real part. */
+static double real_of(double _Complex x)
+{
+    return creal(x);
+}
+
 static double number(double x)
 {
     return x;
 }
 
 /* clang-format off */
-#define BY_TYPE(type, bf16, f16, other) _Generic((type){0}, trama_bf16: bf16, trama_f16: f16, default: other)
+#define BY_TYPE(type, bf16, f16, complex_, other) \
+    _Generic((type){0}, trama_bf16: bf16, trama_f16: f16, trama_c64: complex_, trama_c128: complex_, default: other)
 /* clang-format on */
 
 double element_of(trama_dtype dtype, const void *data, int64_t at)
@@ -81,7 +101,7 @@ double element_of(trama_dtype dtype, const void *data, int64_t at)
     switch (dtype) {
 #define GET(name, text, type)                                                                                          \
     case name:                                                                                                         \
-        return BY_TYPE(type, float_of_bf16, float_of_f16, number)(((const type *)data)[at]);
+        return BY_TYPE(type, float_of_bf16, float_of_f16, real_of, number)(((const type *)data)[at]);
         TRAMA_DTYPE_LIST(GET)
 #undef GET
     default:
@@ -99,6 +119,11 @@ static int64_t integer_of_f16(trama_f16 x)
     return (int64_t)trama_float_of_f16(x);
 }
 
+static int64_t integer_of_complex(double _Complex x)
+{
+    return (int64_t)creal(x);
+}
+
 static int64_t integer(int64_t x)
 {
     return x;
@@ -109,7 +134,7 @@ int64_t element_integer(trama_dtype dtype, const void *data, int64_t at)
     switch (dtype) {
 #define GET(name, text, type)                                                                                          \
     case name:                                                                                                         \
-        return BY_TYPE(type, integer_of_bf16, integer_of_f16, integer)(((const type *)data)[at]);
+        return BY_TYPE(type, integer_of_bf16, integer_of_f16, integer_of_complex, integer)(((const type *)data)[at]);
         TRAMA_DTYPE_LIST(GET)
 #undef GET
     default:
@@ -122,7 +147,7 @@ void element_set(trama_dtype dtype, void *data, int64_t at, double x)
     switch (dtype) {
 #define SET(name, text, type)                                                                                          \
     case name:                                                                                                         \
-        ((type *)data)[at] = BY_TYPE(type, trama_bf16_of_double, trama_f16_of_double, number)(x);                      \
+        ((type *)data)[at] = BY_TYPE(type, trama_bf16_of_double, trama_f16_of_double, number, number)(x);              \
         break;
         TRAMA_DTYPE_LIST(SET)
 #undef SET

@@ -107,10 +107,22 @@ const char *trama_version(void);
 
 /* ---- Element types ----------------------------------------------------------------------- */
 
-/* Every element type with its name and its C type. The 16-bit types (trama_half.h) are for storage: ops compute on them
- * in f32, sums of many terms in f64, and round once, to nearest even, when they store the result. A bool is 1 or 0 in
- * one byte; memory with other bytes is not valid. */
-#define TRAMA_DTYPE_LIST(X)                                                                                            \
+/* A complex number: its real part, then its imaginary part. In C it is a complex type, with the arithmetic of C. In C++
+ * it is a struct of the same layout, as std::complex. */
+#ifdef __cplusplus
+typedef struct trama_c64 {
+    float re, im;
+} trama_c64;
+typedef struct trama_c128 {
+    double re, im;
+} trama_c128;
+#else
+typedef float _Complex trama_c64;   /* two f32 */
+typedef double _Complex trama_c128; /* two f64 */
+#endif
+
+/* Every element type but the complex ones, as in TRAMA_DTYPE_LIST. */
+#define TRAMA_REAL_DTYPE_LIST(X)                                                                                       \
     X(TRAMA_F32, "f32", float)                                                                                         \
     X(TRAMA_F64, "f64", double)                                                                                        \
     X(TRAMA_I32, "i32", int32_t)                                                                                       \
@@ -125,6 +137,18 @@ const char *trama_version(void);
     X(TRAMA_U32, "u32", uint32_t)                                                                                      \
     X(TRAMA_U64, "u64", uint64_t)
 
+/* The complex ones. */
+#define TRAMA_COMPLEX_DTYPE_LIST(X)                                                                                    \
+    X(TRAMA_C64, "c64", trama_c64)                                                                                     \
+    X(TRAMA_C128, "c128", trama_c128)
+
+/* Every element type with its name and its C type. The 16-bit types (trama_half.h) are for storage: ops compute on them
+ * in f32, sums of many terms in f64, and round once, to nearest even, when they store the result. A bool is 1 or 0 in
+ * one byte; memory with other bytes is not valid. */
+#define TRAMA_DTYPE_LIST(X)                                                                                            \
+    TRAMA_REAL_DTYPE_LIST(X)                                                                                           \
+    TRAMA_COMPLEX_DTYPE_LIST(X)
+
 /* The type of a tensor's elements. */
 typedef enum trama_dtype {
 #define TRAMA_DTYPE_ENUM(name, text, type) name,
@@ -135,14 +159,15 @@ typedef enum trama_dtype {
 
 size_t trama_dtype_size(trama_dtype dtype);      /* bytes of one element; 0 for an invalid dtype */
 const char *trama_dtype_name(trama_dtype dtype); /* the name, as "f32"; "(unknown)" for an invalid dtype */
-bool trama_dtype_is_float(trama_dtype dtype);    /* whether it is f32, f64, bf16 or f16 */
+bool trama_dtype_is_float(trama_dtype dtype);    /* whether it is f32, f64, bf16 or f16; complex is none */
 bool trama_dtype_is_integer(trama_dtype dtype);  /* whether it is a signed or an unsigned integer; bool is none */
 /* The kinds of element types. */
 typedef enum trama_dtype_kind {
     TRAMA_KIND_BOOL = 1,     /* bool */
     TRAMA_KIND_SIGNED = 2,   /* i8, i16, i32, i64 */
     TRAMA_KIND_UNSIGNED = 4, /* u8, u16, u32, u64 */
-    TRAMA_KIND_FLOAT = 8     /* f32, f64, bf16, f16 */
+    TRAMA_KIND_FLOAT = 8,    /* f32, f64, bf16, f16 */
+    TRAMA_KIND_COMPLEX = 16  /* c64, c128 */
 } trama_dtype_kind;
 trama_dtype_kind trama_dtype_kind_of(trama_dtype dtype); /* the kind; 0 for an invalid dtype */
 /* Parses the name of an element type, as "f32"; the message of E_DTYPE lists the known names. */

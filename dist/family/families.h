@@ -13,17 +13,19 @@ typedef void gradient_function(const trama_node *node, trama_value *const *d_out
 infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer,
     min_infer, whole_infer, expand_infer, softmax_infer, transpose_infer, reshape_infer, window_infer, source_infer;
 dtype_function comparison_dtype, select_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype,
-    source_dtype, draw_dtype, affine_dtype, f64_dtype, tensors_dtype, update_dtype, schedule_dtype;
+    source_dtype, draw_dtype, affine_dtype, part_dtype, complex_of_dtype, f64_dtype, tensors_dtype, update_dtype,
+    schedule_dtype;
 gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradient, softmax_gradient,
     softmax_grad_gradient, cross_entropy_gradient, cross_entropy_grad_gradient, transpose_gradient, reshape_gradient,
-    window_gradient, reshard_gradient;
+    window_gradient, reshard_gradient, conj_gradient, real_gradient, imag_gradient, complex_of_gradient,
+    magnitude_gradient;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
-    scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer;
-dtype_function index_dtype, scatter_dtype, places_dtype;
+    scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer, rfft_infer;
+dtype_function index_dtype, scatter_dtype, places_dtype, rfft_dtype;
 gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, gather_along_grad_gradient,
     scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient, cumsum_gradient,
-    cumprod_gradient, recurrence_gradient, places_gradient;
+    cumprod_gradient, recurrence_gradient, places_gradient, fft_gradient, rfft_gradient;
 /* dist/network */
 infer_function attention_infer, norm_infer, norm_grad_infer, conv_infer, pool_infer;
 dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
@@ -39,6 +41,8 @@ gradient_function attention_gradient, attention_grad_gradient, norm_gradient, no
 trama_value *gradient_expand(const trama_node *node, trama_value *x, bool average);
 trama_value *gradient_of_extremum(const trama_node *node, trama_value *g);
 trama_value *gradient_product_of_others(const trama_node *node, trama_value *x);
+
+bool is_complex(const trama_value *x);
 
 /* A scalar of the element type of x, on whose program it is; NULL for NULL. */
 trama_value *scalar_like(trama_where where, trama_value *x, double number);

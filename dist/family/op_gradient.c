@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builders and gradients of the ops whose columns in ops.def define them. */
 #include "families.h"
+#include "trama_complex.h"
 
 /* ---- Builders ---- */
 
@@ -28,9 +29,9 @@
 /* ---- The words of the gradient column ---- */
 
 #define G d_out[0]
-#define X node->in[0]
-#define Y node->in[1]
-#define Z node->out[0]
+#define X conjugate(node, node->in[0])
+#define Y conjugate(node, node->in[1])
+#define Z conjugate(node, node->out[0])
 #define ATTRIBUTE(slot) node->attributes.real[slot]
 #define APPLY(op, x, y) apply2(node->where, &trama_op_##op, x, y)
 #define APPLY_WITH(op, x, y)                                                                                           \
@@ -55,7 +56,7 @@
 #define SCALE(x, factor) trama_scale_at(node->where, x, factor)
 #define AFFINE(factor, x, offset) trama_affine_at(node->where, x, factor, offset) /* factor x + offset */
 #define DIV_SCALAR(x, number) trama_div_scalar_at(node->where, x, number)
-#define CAST(x, like) trama_cast_at(node->where, x, like->dtype)
+#define CAST(x, like) trama_cast_at(node->where, x, (like)->dtype)
 #define TANH(x) trama_tanh_at(node->where, x)
 #define LOG(x) trama_log_at(node->where, x)
 #define ZERO(x) scalar_like(node->where, x, 0)
@@ -71,6 +72,12 @@
 #define EXPAND_AVERAGE(x) gradient_expand(node, x, true)
 #define SHARE(g) gradient_of_extremum(node, g)
 #define PRODUCT_OF_OTHERS(x) gradient_product_of_others(node, x)
+
+/* The gradient of a complex function is conj(f'(x)) times g, and all f here have conj(f'(x)) = f'(conj(x)). */
+static trama_value *conjugate(const trama_node *node, trama_value *x)
+{
+    return trama_conj_at(node->where, x);
+}
 
 static trama_value *where_positive(trama_where where, trama_value *x, trama_value *a, trama_value *b)
 {

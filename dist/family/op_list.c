@@ -38,6 +38,8 @@
                                        __VA_ARGS__};
 #define COMPARISON(name, flops, domain_x, domain_y, formula)                                                           \
     POINTWISE(BINARY, name, 0, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
+#define EQUALITY(name, flops, domain_x, domain_y, formula)                                                             \
+    POINTWISE(BINARY, name, ANY_KIND, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
 #define PREDICATE(name, flops, domain, formula)                                                                        \
     POINTWISE(UNARY, name, 0, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
 #define UNARY_BITS(name, types, domain, formula)                                                                       \

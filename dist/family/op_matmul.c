@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "families.h"
+#include "trama_complex.h"
 
 /* A vector has only the contracted dim. */
 trama_status matmul_infer(trama_rule *rule, const trama_node *node)
@@ -26,7 +27,33 @@ trama_status matmul_infer(trama_rule *rule, const trama_node *node)
 
 trama_value *trama_matmul_at(trama_where where, trama_value *x, trama_value *y, bool trans_x, bool trans_y)
 {
-    trama_attributes a = {.integer = {[MATMUL_TRANS_X] = trans_x, [MATMUL_TRANS_Y] = trans_y}};
+    return trama_matmul_op_at(where, x, y, trans_x ? TRAMA_TRANS : TRAMA_NO_TRANS,
+                              trans_y ? TRAMA_TRANS : TRAMA_NO_TRANS);
+}
+
+static trama_value *refuse_op(trama_where where, const trama_value *x, trama_transposition op)
+{
+    return program_fail(x->program, where, TRAMA_E_ARGUMENT,
+                        "matmul: %d is no way to read %s; there are TRAMA_NO_TRANS, TRAMA_TRANS and TRAMA_CONJ_TRANS",
+                        (int)op, x->name);
+}
+
+/* Of a real operand the conjugate is not asked for, so that equal products have equal attributes. */
+static trama_transposition plain(const trama_value *x, trama_transposition op)
+{
+    return op == TRAMA_CONJ_TRANS && !is_complex(x) ? TRAMA_TRANS : op;
+}
+
+trama_value *trama_matmul_op_at(trama_where where, trama_value *x, trama_value *y, trama_transposition op_x,
+                                trama_transposition op_y)
+{
+    if (!x || !y)
+        return NULL;
+    if ((unsigned)op_x > TRAMA_CONJ_TRANS)
+        return refuse_op(where, x, op_x);
+    if ((unsigned)op_y > TRAMA_CONJ_TRANS)
+        return refuse_op(where, y, op_y);
+    trama_attributes a = {.integer = {[MATMUL_TRANS_X] = plain(x, op_x), [MATMUL_TRANS_Y] = plain(y, op_y)}};
     return program_append(NULL, where, &trama_op_matmul, 2, (trama_value *[]){x, y}, &a);
 }
 
@@ -55,21 +82,52 @@ static trama_value *gradient_of(trama_where where, trama_value *d, trama_value *
     return operand->shape.ndim == 1 ? trama_reshape_at(where, d, operand->shape) : d;
 }
 
-/* out = op(x) op(y): dx = G op(y)', dy = op(x)' G; transposed operands swap roles. Vectors are matrices of one row or
- * one column. */
+/* A matrix as a product reads it. */
+typedef struct factor {
+    trama_value *value;
+    trama_transposition op;
+} factor;
+
+/* conj(op(value)), and its transposed matrix. A conjugate that no product reads so is made. */
+static factor conjugate(trama_where where, factor f)
+{
+    if (f.op == TRAMA_NO_TRANS || !is_complex(f.value))
+        return (factor){trama_conj_at(where, f.value), f.op};
+    return (factor){f.value, f.op == TRAMA_TRANS ? TRAMA_CONJ_TRANS : TRAMA_TRANS};
+}
+
+static factor adjoint(trama_where where, factor f)
+{
+    if (f.op == TRAMA_TRANS)
+        return (factor){trama_conj_at(where, f.value), TRAMA_NO_TRANS};
+    return (factor){f.value, f.op == TRAMA_NO_TRANS ? TRAMA_CONJ_TRANS : TRAMA_NO_TRANS};
+}
+
+static trama_value *times(trama_where where, factor x, factor y)
+{
+    return trama_matmul_op_at(where, x.value, y.value, x.op, y.op);
+}
+
+/* out = A B, A = op(x), B = op(y): dA = G B^H, dB = A^H G; dx and dy are their transposes where op transposes. */
 void matmul_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     trama_where where = node->where;
     bool row = node->in[0]->shape.ndim == 1, column = node->in[1]->shape.ndim == 1;
-    bool tx = node->attributes.integer[MATMUL_TRANS_X], ty = node->attributes.integer[MATMUL_TRANS_Y];
     trama_value *x = matrix(where, node->in[0], row, false), *y = matrix(where, node->in[1], false, column);
-    trama_value *g = matrix(where, d_out[0], row, column);
+    trama_value *out = matrix(where, d_out[0], row, column);
+    const factor a = {x, (trama_transposition)node->attributes.integer[MATMUL_TRANS_X]},
+                 b = {y, (trama_transposition)node->attributes.integer[MATMUL_TRANS_Y]}, g = {out, TRAMA_NO_TRANS},
+                 g_trans = {out, TRAMA_TRANS}, g_adjoint = {out, TRAMA_CONJ_TRANS};
     if (node_wants(node, 0)) {
-        trama_value *d = tx ? trama_matmul_at(where, y, g, ty, true) : trama_matmul_at(where, g, y, false, !ty);
+        trama_value *d = a.op == TRAMA_NO_TRANS ? times(where, g, adjoint(where, b))
+                         : a.op == TRAMA_TRANS  ? times(where, conjugate(where, b), g_trans)
+                                                : times(where, b, g_adjoint);
         d_in[0] = gradient_of(where, d, x, node->in[0]);
     }
     if (node_wants(node, 1)) {
-        trama_value *d = ty ? trama_matmul_at(where, g, x, true, tx) : trama_matmul_at(where, x, g, !tx, false);
+        trama_value *d = b.op == TRAMA_NO_TRANS ? times(where, adjoint(where, a), g)
+                         : b.op == TRAMA_TRANS  ? times(where, g_trans, conjugate(where, a))
+                                                : times(where, g_adjoint, a);
         d_in[1] = gradient_of(where, d, y, node->in[1]);
     }
 }

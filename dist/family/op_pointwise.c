@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "families.h"
+#include "trama_complex.h"
 
 trama_value *trama_stop_gradient_at(trama_where where, trama_value *x)
 {
@@ -103,7 +104,9 @@ static unsigned pass_of_factor(double factor)
 trama_status scale_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = rule_parse(rule, "...->...", node);
-    if (trama_dtype_is_float(node->in[0]->dtype))
+    if (is_complex(node->in[0]))
+        rule->tensor[0].pass = PASS_LINEAR;
+    else if (trama_dtype_is_float(node->in[0]->dtype))
         rule->tensor[0].pass = pass_of_factor(node->attributes.real[SCALE_FACTOR]);
     return status;
 }
@@ -122,7 +125,7 @@ trama_status affine_infer(trama_rule *rule, const trama_node *node)
 trama_status div_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = rule_parse(rule, "...,...->...", node);
-    if (trama_dtype_is_float(node->in[0]->dtype))
+    if (trama_dtype_is_float(dtype_part(node->in[0]->dtype)))
         rule->tensor[0].pass = PASS_LINEAR;
     return status;
 }
@@ -146,7 +149,7 @@ trama_status affine_dtype(const trama_node *node, trama_dtype *dtype)
 {
     const trama_value *x = node->in[0];
     const double factor = node->attributes.real[SCALE_FACTOR], offset = node->attributes.real[AFFINE_OFFSET];
-    if (!trama_dtype_is_float(x->dtype) && !(is_integer(factor) && is_integer(offset)))
+    if (!trama_dtype_is_float(dtype_part(x->dtype)) && !(is_integer(factor) && is_integer(offset)))
         return trama_fail(
             node->where, TRAMA_E_DTYPE,
             "affine of %s: %g times it plus %g is not of its type, %s, as they are no integers below 2^53; "
@@ -156,9 +159,12 @@ trama_status affine_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* Whether `to` represents every number of `from`; bf16 and f16 do not represent each other. */
+/* Whether `to` represents every number of `from`, both floats or parts of complex numbers; bf16 and f16 do not represent
+ * each other. */
 static bool holds(trama_dtype to, trama_dtype from)
 {
+    to = dtype_part(to);
+    from = dtype_part(from);
     return to == from || trama_dtype_size(to) > trama_dtype_size(from);
 }
 
@@ -169,6 +175,8 @@ trama_status cast_infer(trama_rule *rule, const trama_node *node)
     trama_dtype from = node->in[0]->dtype, to = (trama_dtype)node->attributes.integer[CAST_DTYPE];
     if (trama_dtype_is_float(from) && trama_dtype_is_float(to))
         rule->tensor[0].pass = holds(to, from) ? PASS_ANY : PASS_MONOTONE;
+    else if (trama_dtype_is_float(dtype_part(from)) && trama_dtype_is_float(dtype_part(to)))
+        rule->tensor[0].pass = holds(to, from) ? PASS_LINEAR : 0;
     return status;
 }
 
@@ -178,6 +186,11 @@ trama_status cast_dtype(const trama_node *node, trama_dtype *dtype)
     if (to < 0 || to >= TRAMA_N_DTYPES)
         return trama_fail(node->where, TRAMA_E_DTYPE, "cast of %s: %lld is no element type", node->in[0]->name,
                           (long long)to);
+    if (is_complex(node->in[0]) && trama_dtype_kind_of((trama_dtype)to) != TRAMA_KIND_COMPLEX)
+        return trama_fail(node->where, TRAMA_E_DTYPE,
+                          "cast of %s: %s is no complex type, and a cast drops no imaginary part: take trama_real, "
+                          "trama_imag or trama_abs",
+                          node->in[0]->name, trama_dtype_name((trama_dtype)to));
     *dtype = (trama_dtype)to;
     return TRAMA_OK;
 }
@@ -229,7 +242,9 @@ void select_gradient(const trama_node *node, trama_value *const *d_out, trama_va
         d_in[2] = gradient_unbroadcast(trama_select_at(node->where, node->in[0], zero, d_out[0]), node->in[2]);
 }
 
+/* The imaginary part of a real operand is 0, whatever the gradient of the result says. */
 void cast_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    d_in[0] = trama_cast_at(node->where, d_out[0], node->in[0]->dtype);
+    trama_value *d = is_complex(node->in[0]) ? d_out[0] : trama_real_at(node->where, d_out[0]);
+    d_in[0] = trama_cast_at(node->where, d, node->in[0]->dtype);
 }

@@ -326,7 +326,7 @@ trama_status source_infer(trama_rule *rule, const trama_node *node)
 trama_status source_dtype(const trama_node *node, trama_dtype *dtype)
 {
     int64_t type = node->attributes.integer[SOURCE_DTYPE];
-    const unsigned kinds = node->op == &trama_op_fill ? ~0u : node->op == &trama_op_arange ? NUMBERS : FLOATS;
+    const unsigned kinds = node->op == &trama_op_fill ? ANY_KIND : node->op == &trama_op_arange ? NUMBERS : FLOATS;
     if (type < 0 || type >= TRAMA_N_DTYPES || !(trama_dtype_kind_of((trama_dtype)type) & kinds))
         return trama_fail(node->where, TRAMA_E_DTYPE, "%s: element type %lld does not fit", node->op->name,
                           (long long)type);

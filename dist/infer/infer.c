@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layout inference over factor tables, the same for every op. */
-#include "infer.h"
+#include "infer_inside.h"
 
 #include <string.h>
 
 #include "choose.h"
-
-typedef struct axis_list {
-    int n, axes[TRAMA_MAX_AXES];
-} axis_list;
-
-typedef struct inference {
-    const trama_node *node;
-    const trama_rule *rule;
-    const trama_mesh *mesh;
-    int n_tensors;
-    const trama_layout *given[RULE_MAX_TENSORS]; /* NULL: unknown */
-    axis_list split[RULE_MAX_FACTORS];           /* the outcome: axes of each factor */
-    unsigned taken;                              /* axes given to a factor */
-    text *report;
-} inference;
 
 int infer_claim(const trama_rule *rule, const trama_mesh *mesh, int tensor, const trama_layout *layout, int factor,
                 int *axes)
@@ -42,7 +27,7 @@ static bool list_equal(const axis_list *a, const axis_list *b)
     return a->n == b->n && !memcmp(a->axes, b->axes, (size_t)a->n * sizeof *a->axes);
 }
 
-static bool is_used(const inference *q, int t)
+bool infer_uses(const inference *q, int t)
 {
     return q->given[t] && !(t < q->rule->n_in && (q->node->op->shape_only >> t & 1));
 }
@@ -74,7 +59,7 @@ static int64_t candidate_cost(const inference *q, int factor, const axis_list *c
     int64_t cost = 0;
     for (int t = 0; t < q->n_tensors; t++) {
         int dim = rule_dim_of(q->rule, t, factor);
-        if (dim < 0 || !is_used(q, t))
+        if (dim < 0 || !infer_uses(q, t))
             continue;
         trama_layout wanted = *q->given[t];
         wanted.mask = NULL;
@@ -275,15 +260,21 @@ static void claim_results(inference *q)
         }
 }
 
-static void attempt(const inference *start, bool results_first, op_layouts *r)
+/* The ways to infer: the splits of operands come first, or those of known results; and what splits a dim that must be
+ * whole splits nothing, or another dim. */
+typedef enum { OPERANDS_FIRST, RESULTS_FIRST, MOVED, N_WAYS } way;
+
+static void attempt(const inference *start, way how, op_layouts *r)
 {
     inference q = *start;
     const trama_rule *rule = q.rule;
-    if (results_first)
+    if (how == RESULTS_FIRST)
         claim_results(&q);
     for (int f = 0; f < rule->n_factors; f++)
         if (is_computed(&q, f) && !q.split[f].n)
             decide_factor(&q, f);
+    if (how == MOVED)
+        infer_move(&q);
     *r = (op_layouts){.mesh = q.mesh};
     for (int t = 0; t < rule->n_in; t++)
         r->in[t] = split_layout(&q, t);
@@ -297,7 +288,7 @@ static int64_t attempt_cost(const inference *q, const op_layouts *r)
 {
     int64_t cost = 0;
     for (int t = 0; t < q->n_tensors; t++) {
-        if (!is_used(q, t))
+        if (!infer_uses(q, t))
             continue;
         bool result = t >= q->rule->n_in;
         const trama_layout *computed = result ? &r->out[t - q->rule->n_in] : &r->in[t];
@@ -331,23 +322,27 @@ static bool same_layouts(const inference *q, const op_layouts *a, const op_layou
     return true;
 }
 
-/* If known results are split, infers twice, with the operands' splits or the results' splits first, and takes the
- * cheaper: an operand may use an axis for a summed factor that a result needs for its split. */
+/* Infers in each way that can matter, and takes the one with the fewest received bytes, at a tie the first: an operand
+ * may use an axis for a summed factor that a result needs for its split. */
 void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
-              const trama_layout *const *out, op_layouts *result, text *report)
+              const trama_layout *const *out, bool moves, op_layouts *result, text *report)
 {
     inference q = {.node = node, .rule = rule, .mesh = mesh, .n_tensors = rule->n_in + rule->n_out};
     for (int t = 0; t < rule->n_in; t++)
         q.given[t] = in[t];
     for (int t = 0; t < rule->n_out; t++)
         q.given[rule->n_in + t] = out ? out[t] : NULL;
-    bool results_first = false;
-    if (results_are_split(&q)) {
+    const bool matters[N_WAYS] = {[RESULTS_FIRST] = results_are_split(&q), [MOVED] = moves && infer_may_move(&q)};
+    way best = OPERANDS_FIRST;
+    for (way how = RESULTS_FIRST; how < N_WAYS; how++) {
         op_layouts other;
-        attempt(&q, false, result);
-        attempt(&q, true, &other);
-        results_first = !same_layouts(&q, result, &other) && attempt_cost(&q, &other) < attempt_cost(&q, result);
+        if (!matters[how])
+            continue;
+        attempt(&q, best, result);
+        attempt(&q, how, &other);
+        if (!same_layouts(&q, result, &other) && attempt_cost(&q, &other) < attempt_cost(&q, result))
+            best = how;
     }
     q.report = report;
-    attempt(&q, results_first, result);
+    attempt(&q, best, result);
 }

@@ -9,16 +9,23 @@
 
 typedef struct whole {
     trama_shape shape;
-    double *at; /* row-major */
+    int width;  /* doubles of an element: a complex one has two */
+    double *at; /* [count, width] row-major */
 } whole;
 
-static whole whole_new(trama_shape shape)
+static whole whole_new(trama_shape shape, trama_dtype dtype)
 {
-    int64_t n = trama_shape_count(shape);
-    whole w = {shape, trama_alloc((size_t)n * sizeof *w.at)};
+    whole w = {.shape = shape, .width = dtype_parts(dtype)};
+    const int64_t n = trama_shape_count(shape) * w.width;
+    w.at = trama_alloc((size_t)n * sizeof *w.at);
     for (int64_t i = 0; i < n; i++)
         w.at[i] = NAN;
     return w;
+}
+
+static int64_t doubles_of(const whole *w)
+{
+    return trama_shape_count(w->shape) * w->width;
 }
 
 /* The box of a process within a whole tensor. */
@@ -34,14 +41,14 @@ static trama_view view_of(const whole *w, trama_dtype dtype, const box *b)
         first += b->lo[d] * stride;
         stride *= w->shape.dim[d];
     }
-    v.data = w->at + first;
+    v.data = w->at + first * w->width;
     return v;
 }
 
 static double difference(const whole *a, const whole *b)
 {
     double most = 0;
-    for (int64_t i = 0; i < trama_shape_count(a->shape); i++) {
+    for (int64_t i = 0; i < doubles_of(a); i++) {
         double x = a->at[i], y = b->at[i];
         if (x == y || (isnan(x) && isnan(y)))
             continue;
@@ -60,12 +67,12 @@ typedef struct spread {
     whole *terms; /* [n] */
 } spread;
 
-static spread spread_new(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape)
+static spread spread_new(const trama_mesh *mesh, const trama_layout *layout, const trama_value *value)
 {
     spread s = {.mesh = mesh, .layout = layout, .n = axes_size(mesh, layout_axes(layout, TRAMA_PARTIAL))};
     s.terms = trama_alloc((size_t)s.n * sizeof *s.terms);
     for (int i = 0; i < s.n; i++)
-        s.terms[i] = whole_new(shape);
+        s.terms[i] = whole_new(value->shape, value->dtype);
     return s;
 }
 
@@ -95,9 +102,9 @@ static double combined(trama_reduce how, double a, double b)
     return reduce_is_linear(how) ? a + b : isnan(a) || isnan(b) ? NAN : how == TRAMA_MAX ? fmax(a, b) : fmin(a, b);
 }
 
-static whole value_of(const spread *s)
+static whole value_of(const spread *s, trama_dtype dtype)
 {
-    whole value = whole_new(s->terms[0].shape);
+    whole value = whole_new(s->terms[0].shape, dtype);
     trama_reduce how = TRAMA_SUM;
     double parts = 1;
     for (int a = 0; a < s->mesh->ndim; a++)
@@ -105,7 +112,7 @@ static whole value_of(const spread *s)
             how = s->layout->axis[a].reduce;
             parts *= how == TRAMA_AVG ? s->mesh->shape[a] : 1;
         }
-    for (int64_t i = 0; i < trama_shape_count(value.shape); i++) {
+    for (int64_t i = 0; i < doubles_of(&value); i++) {
         value.at[i] = s->terms[0].at[i];
         for (int k = 1; k < s->n; k++)
             value.at[i] = combined(how, value.at[i], s->terms[k].at[i]);
@@ -137,10 +144,13 @@ static bool store_box(const splitting *s, whole *term, const whole *local, const
             at += rest % b->n[d] * from.stride[d];
             rest /= b->n[d];
         }
-        double x = ((double *)from.data)[at], *y = (double *)to.data + at;
-        if (!isnan(*y) && !isnan(x) && fabs(*y - x) > s->t->tolerance * fmax(1, fabs(x)))
-            return false;
-        *y = x;
+        for (int part = 0; part < term->width; part++) {
+            double x = ((double *)from.data)[at * term->width + part],
+                   *y = (double *)to.data + at * term->width + part;
+            if (!isnan(*y) && !isnan(x) && fabs(*y - x) > s->t->tolerance * fmax(1, fabs(x)))
+                return false;
+            *y = x;
+        }
     }
     return true;
 }
@@ -148,7 +158,7 @@ static bool store_box(const splitting *s, whole *term, const whole *local, const
 /* Copies an operand's box with its neighbours out of the whole tensor, which wraps around. */
 static trama_view reached_view(const whole *from, trama_dtype dtype, const box *b, whole *copy)
 {
-    *copy = whole_new(trama_shape_of(b->ndim, b->n));
+    *copy = whole_new(trama_shape_of(b->ndim, b->n), dtype);
     for (int64_t k = 0; k < box_count(b); k++) {
         int64_t at = 0, rest = k, scale = 1;
         for (int d = b->ndim - 1; d >= 0; d--) {
@@ -157,7 +167,7 @@ static trama_view reached_view(const whole *from, trama_dtype dtype, const box *
             scale *= n;
             rest /= b->n[d];
         }
-        copy->at[k] = from->at[at];
+        memcpy(&copy->at[k * copy->width], &from->at[at * copy->width], (size_t)copy->width * sizeof *copy->at);
     }
     box all = box_whole(copy->shape);
     trama_view v = view_of(copy, dtype, &all);
@@ -191,10 +201,10 @@ static bool run_on_whole(const splitting *s, whole *results)
     whole operands[TRAMA_MAX_OPERANDS], copies[TRAMA_MAX_OPERANDS] = {0}, *tensors[2 * TRAMA_MAX_OPERANDS];
     box boxes[2 * TRAMA_MAX_OPERANDS];
     for (int i = 0; i < s->n_in + s->n_out; i++) {
-        trama_shape shape = tensor_value(node, i)->shape;
-        boxes[i] = box_whole(shape);
+        const trama_value *v = tensor_value(node, i);
+        boxes[i] = box_whole(v->shape);
         tensors[i] = i < s->n_in ? &operands[i] : &results[i - s->n_in];
-        *tensors[i] = i < s->n_in ? value_of(&s->tensor[i]) : whole_new(shape);
+        *tensors[i] = i < s->n_in ? value_of(&s->tensor[i], v->dtype) : whole_new(v->shape, v->dtype);
     }
     fill_views(s, tensors, boxes, views, copies);
     bool ran =
@@ -218,7 +228,7 @@ static bool run_process(const splitting *s, int position)
         box all = box_whole(v->shape);
         layout_box(s->t->mesh, s->tensor[i].layout, &all, position, &boxes[i]);
         if (i >= s->n_in)
-            locals[i - s->n_in] = whole_new(v->shape);
+            locals[i - s->n_in] = whole_new(v->shape, v->dtype);
         tensors[i] = i < s->n_in ? term_of(&s->tensor[i], position) : &locals[i - s->n_in];
     }
     fill_views(s, tensors, boxes, views, copies);
@@ -241,7 +251,7 @@ static double compare_results(const splitting *s, const whole *expected)
 {
     double most = 0;
     for (int o = 0; o < s->n_out; o++) {
-        whole got = value_of(&s->tensor[s->n_in + o]);
+        whole got = value_of(&s->tensor[s->n_in + o], s->t->node->out[o]->dtype);
         most = fmax(most, difference(&got, &expected[o]));
         free(got.at);
     }
@@ -254,11 +264,11 @@ double trial_difference(const trial *t, const trama_layout *in, const trama_layo
     splitting s = {.t = t, .n_in = node->op->n_in, .n_out = node->op->n_out};
     whole expected[TRAMA_MAX_OPERANDS];
     for (int i = 0; i < s.n_in + s.n_out; i++) {
-        trama_shape shape = tensor_value(node, i)->shape;
-        s.tensor[i] = spread_new(t->mesh, i < s.n_in ? &in[i] : &out[i - s.n_in], shape);
-        for (int k = 0; i < s.n_in && k < s.tensor[i].n; k++)
-            t->values(t->arg, node, i, t->seed + (uint64_t)(100 * i + k), trama_shape_count(shape),
-                      s.tensor[i].terms[k].at);
+        s.tensor[i] = spread_new(t->mesh, i < s.n_in ? &in[i] : &out[i - s.n_in], tensor_value(node, i));
+        for (int k = 0; i < s.n_in && k < s.tensor[i].n; k++) {
+            const whole *term = &s.tensor[i].terms[k];
+            t->values(t->arg, node, i, t->seed + (uint64_t)(100 * i + k), doubles_of(term), term->at);
+        }
     }
     bool ran = run_on_whole(&s, expected);
     for (int position = 0; position < t->mesh->size && ran; position++)
@@ -277,6 +287,20 @@ bool is_right(const trial *t, const trama_layout *in, const trama_layout *out)
 }
 
 /* ---- Combinations of placements ---- */
+
+void trial_layouts(const trama_mesh *mesh, const trama_value *value, bool partials, layout_list *list)
+{
+    int kept = list->n;
+    every_layout(mesh, value->shape.ndim, partials, list);
+    for (int i = kept; i < list->n; i++) {
+        bool orders = false; /* complex numbers have no extremes */
+        for (int a = 0; a < mesh->ndim && dtype_parts(value->dtype) > 1; a++)
+            orders |= list->at[i].axis[a].kind == TRAMA_PARTIAL && !reduce_is_linear(list->at[i].axis[a].reduce);
+        if (!orders)
+            list->at[kept++] = list->at[i];
+    }
+    list->n = kept;
+}
 
 void describe_call(text *out, const trial *t, const trama_layout *in, const trama_layout *results)
 {
@@ -301,7 +325,7 @@ op_layouts infer_combination(const trial *t, const combination *c)
     op_layouts result;
     for (int i = 0; i < t->node->op->n_in; i++)
         given[i] = &c->in[i];
-    infer_op(t->node, t->rule, t->mesh, given, NULL, &result, NULL);
+    infer_op(t->node, t->rule, t->mesh, given, NULL, true, &result, NULL);
     return result;
 }
 
@@ -321,7 +345,7 @@ static void each_from(const trial *t, int operand, int most, bool equal, combina
     }
     layout_list list = {0};
     const bool alike = is_alike(t, operand);
-    every_layout(t->mesh, t->node->in[operand]->shape.ndim, true, &list);
+    trial_layouts(t->mesh, t->node->in[operand], true, &list);
     for (int i = 0; i < list.n; i++) {
         const bool other = !alike && (layout_has(&list.at[i], TRAMA_SPLIT) || layout_has(&list.at[i], TRAMA_PARTIAL));
         c->in[operand] = list.at[i];

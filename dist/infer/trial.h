@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A trial of one op: its call is split over simulated processes, each of which runs its part, and the results are
- * recombined. All elements are doubles here; a function of the caller runs a call. */
+ * recombined. All elements are doubles here, complex ones two of them; a function of the caller runs a call. */
 #ifndef TRIAL_H
 #define TRIAL_H
 
@@ -13,7 +13,7 @@ typedef struct trial {
     const trama_mesh *mesh;
     uint64_t seed;    /* of the operands' elements */
     double tolerance; /* of |a - b| / max(1, |b|) */
-    /* Sets the elements of an operand, or of one of its terms. */
+    /* Sets the n doubles of the elements of an operand, or of one of its terms. */
     void (*values)(void *arg, const trama_node *node, int operand, uint64_t seed, int64_t n, double *at);
     /* Runs one call on doubles, for views of any type; false where the boxes do not fit each other. A result that is
      * written over an operand has separate memory, which is not initialized. */
@@ -38,6 +38,9 @@ op_layouts infer_combination(const trial *t, const combination *c);
 
 /* Whether inference removes a split or partial value of an operand; it may split a replicated one. One mesh axis. */
 bool is_refused(const trial *t, const combination *c);
+
+/* Appends every layout that the value can have on the mesh; partials: also the partial ones that its type allows. */
+void trial_layouts(const trama_mesh *mesh, const trama_value *value, bool partials, layout_list *list);
 
 /* Visits all combinations of the operands' layouts on the mesh in which at most `most` operands are split or partial, or
  * all lie equally. Of an update of state the operands with dims have equal layouts, and count as one. */

@@ -13,7 +13,12 @@ enum {
     FLOATS = TRAMA_KIND_FLOAT,
     INTEGERS = TRAMA_KIND_SIGNED | TRAMA_KIND_UNSIGNED,
     BITS = INTEGERS | TRAMA_KIND_BOOL,
-    NUMBERS = INTEGERS | FLOATS
+    NUMBERS = INTEGERS | FLOATS,
+    COMPLEXES = TRAMA_KIND_COMPLEX,
+    FIELD = NUMBERS | COMPLEXES,       /* arithmetic */
+    ANALYTIC = FLOATS | COMPLEXES,     /* functions of real and of complex numbers */
+    REALS = NUMBERS | TRAMA_KIND_BOOL, /* the kinds of ops that state none */
+    ANY_KIND = REALS | COMPLEXES
 };
 
 /* All built-in ops in the order of ops.def, and their number. */
@@ -52,6 +57,8 @@ enum { MOMENTUM_NESTEROV };
 enum { ADAM_DECOUPLED };
 /* descend, momentum, adam, lamb; real */
 enum { UPDATE_WEIGHT_DECAY, MOMENTUM_FACTOR, ADAM_BETA1 = MOMENTUM_FACTOR, ADAM_BETA2, ADAM_EPS };
+/* fft has inverse, rfft and irfft the extent of the real line */
+enum { FOURIER_AXIS, FOURIER_INVERSE, FOURIER_EXTENT = FOURIER_INVERSE, FOURIER_FACTOR = 0, FOURIER_INNER };
 enum { SCAN_AXIS, SCAN_EXCLUSIVE, SCAN_REVERSE, SCAN_LATE };
 enum { NORM_AXIS, NORM_CENTRED, NORM_EPS = 0 };     /* eps is real */
 enum { ATTENTION_CAUSAL, ATTENTION_SCALE = 0 }; /* the scale is real */

@@ -64,6 +64,13 @@ typedef enum trama_scatter_how {
     TRAMA_SCATTER_MIN       /* the smallest; NaN if one is */
 } trama_scatter_how;
 
+/* The attributes trans_x and trans_y of matmul: how it reads an operand. */
+typedef enum trama_transposition {
+    TRAMA_NO_TRANS,  /* as it is */
+    TRAMA_TRANS,     /* the transposed matrix */
+    TRAMA_CONJ_TRANS /* the conjugate of the transposed matrix; of a real one the transposed */
+} trama_transposition;
+
 struct trama_rule;
 struct trama_node;
 struct trama_value;
@@ -92,7 +99,7 @@ struct trama_op {
     /* Names of the integer slots in order, then of the reals: "trans_x trans_y | ". "perm[8]" names 8 slots. "*f" names
      * a slot with an address, which is neither printed nor compared over the ranks. */
     const char *attributes;
-    unsigned kinds;           /* trama_dtype_kind of element types that the operands may have, or'ed; 0: any */
+    unsigned kinds;           /* trama_dtype_kind of element types that the operands may have, or'ed; 0: all but complex, of an op of one's own all */
     double flops;             /* per point of the op's factor space */
     unsigned updates;         /* bit i: result i is written over operand i */
     bool follows;             /* operand 0, an updated state, is laid out like operand 1 */

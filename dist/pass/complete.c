@@ -193,7 +193,7 @@ static bool sweep_node(completion *c, const trama_node *node)
             given[t] = operand_layout(l, node, t, mesh);
     }
     op_layouts inferred;
-    infer_op(node, &c->rules[node->id], mesh, given, given + node->op->n_in, &inferred, NULL);
+    infer_op(node, &c->rules[node->id], mesh, given, given + node->op->n_in, true, &inferred, NULL);
     bool changed = false;
     for (int t = 0; t < n; t++) {
         bool result = t >= node->op->n_in;
@@ -300,7 +300,7 @@ static void join_states(completion *c)
         for (int o = 0; o < node->op->n_out; o++)
             if ((node->op->updates >> o & 1) && c->l->mesh[node->in[o]->id] == mesh)
                 given[o] = &c->l->value[value_storage(node->in[o])->id];
-        infer_op(node, &c->rules[i], mesh, given, NULL, &inferred, NULL);
+        infer_op(node, &c->rules[i], mesh, given, NULL, true, &inferred, NULL);
         for (int o = 0; o < node->op->n_out; o++)
             if (given[o])
                 adopt(c->l, value_storage(node->in[o]), &inferred.in[o]);

@@ -150,7 +150,7 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
         for (int t = 0; t < node->op->n_in; t++)
             if (!(node->op->updates >> t & 1))
                 in[t] = NULL;
-    infer_op(node, rule, mesh, in, out, op, report);
+    infer_op(node, rule, mesh, in, out, true, op, report);
     status = take_mask(node, l);
     if (!status)
         status = check_update(node, l);

@@ -11,11 +11,12 @@
 
 static bool is_exact(const trama_node *node)
 {
+    const unsigned rounded = TRAMA_KIND_FLOAT | TRAMA_KIND_COMPLEX;
     bool integers = true;
     for (int t = 0; t < node->op->n_in; t++)
-        integers &= !trama_dtype_is_float(node->in[t]->dtype);
+        integers &= !(trama_dtype_kind_of(node->in[t]->dtype) & rounded);
     for (int o = 0; o < node->op->n_out; o++)
-        integers &= !trama_dtype_is_float(node->out[o]->dtype);
+        integers &= !(trama_dtype_kind_of(node->out[o]->dtype) & rounded);
     return node->op->exact || integers;
 }
 

@@ -64,6 +64,19 @@ bool program_has_order(trama_where where, trama_program *p, const char *call, co
     return process < 0;
 }
 
+/* Complex numbers have no order. */
+bool program_combines(trama_where where, trama_program *p, const char *call, const trama_value *value,
+                      const trama_mesh *mesh, const trama_layout *layout)
+{
+    bool orders = false;
+    for (int a = 0; a < mesh->ndim && trama_dtype_kind_of(value->dtype) == TRAMA_KIND_COMPLEX; a++)
+        orders |= layout->axis[a].kind == TRAMA_PARTIAL && !reduce_is_linear(layout->axis[a].reduce);
+    if (orders)
+        program_fail(p, where, TRAMA_E_LAYOUT, "%s of %s: %s has no largest and no smallest element: use P(sum)", call,
+                     value->name, trama_dtype_name(value->dtype));
+    return !orders;
+}
+
 trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_mesh *mesh, const char *layout)
 {
     if (!value)
@@ -84,6 +97,8 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
     trama_layout parsed;
     if (program_layout(p, mesh, value->shape.ndim, layout, &parsed))
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: %s", value->name, trama_error());
+    if (!program_combines(where, p, "shard", value, own, &parsed))
+        return NULL;
     if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
         return program_fail(p, where, TRAMA_E_LAYOUT,
                             "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
@@ -143,6 +158,8 @@ trama_value *trama_shard_op_at(trama_where where, trama_value *value, const tram
         if (layouts[t] && program_layout(p, mesh, node->in[t]->shape.ndim, layouts[t], &fixed->in[t]))
             program_fail(p, where, TRAMA_E_LAYOUT, "shard_op of %s: operand %d (%s): %s", node->op->name, t,
                          node->in[t]->name, trama_error());
+        if (!p->status)
+            program_combines(where, p, "shard_op", node->in[t], fixed->mesh, &fixed->in[t]);
     }
     for (int o = 0; o < node->op->n_out && !p->status; o++)
         if (layouts[node->op->n_in + o])

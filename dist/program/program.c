@@ -194,6 +194,11 @@ trama_value *trama_state_at(trama_where where, trama_program *program, const cha
     if (init && init->stream > UINT32_MAX)
         return program_fail(program, where, TRAMA_E_ARGUMENT, "parameter '%s': stream %llu is above 2^32-1", name,
                             (unsigned long long)init->stream);
+    if (init && init->low != init->high && !trama_dtype_is_float(dtype))
+        return program_fail(program, where, TRAMA_E_DTYPE,
+                            "parameter '%s': random numbers from %g to %g are those of floats, and it is %s; give it "
+                            "numbers by trama_initial",
+                            name, init->low, init->high, trama_dtype_name(dtype));
     trama_value *v = program_value(program, where, VALUE_STATE, dtype, shape, name);
     if (init)
         v->state.init = *init;
@@ -339,16 +344,17 @@ trama_status node_same_dtype(const trama_node *node, trama_dtype *dtype)
 /* E_DTYPE for an operand whose element type the op does not take. */
 static trama_status check_kinds(const trama_node *node)
 {
-    static const char *const kinds[] = {"bool", "signed integers", "unsigned integers", "floats"};
+    static const char *const kinds[] = {"bool", "signed integers", "unsigned integers", "floats", "complex numbers"};
+    const unsigned takes = node->op->kinds ? node->op->kinds : node->op->own ? ANY_KIND : REALS;
     text taken = {0};
     const trama_value *x = NULL;
-    for (int i = 0; i < node->op->n_in && node->op->kinds && !x; i++)
-        if (!(trama_dtype_kind_of(node->in[i]->dtype) & node->op->kinds))
+    for (int i = 0; i < node->op->n_in && !x; i++)
+        if (!(trama_dtype_kind_of(node->in[i]->dtype) & takes))
             x = node->in[i];
     if (!x)
         return TRAMA_OK;
-    for (int k = 0; k < 4; k++)
-        if (node->op->kinds >> k & 1)
+    for (int k = 0; k < 5; k++)
+        if (takes >> k & 1)
             text_add(&taken, "%s%s", taken.n ? ", " : "", kinds[k]);
     trama_fail(node->where, TRAMA_E_DTYPE, "%s takes %s; %s is %s: cast it", node->op->name, taken.at, x->name,
                trama_dtype_name(x->dtype));
@@ -413,7 +419,7 @@ trama_value *program_record(trama_program *program, trama_where where, const tra
     trama_dtype dtype[TRAMA_MAX_OPERANDS];
     trama_status status = result_dtypes(node, dtype);
     if (!status)
-        status = rule_build(&node->rule, node);
+        status = rule_build(&node->rule, node, dtype);
     for (int i = 0; i < op->n_out && !status; i++)
         status = check_result(node, rule_shape(&node->rule, i), dtype[i]);
     if (status) {

@@ -191,6 +191,9 @@ const trama_mesh *program_given_mesh(trama_program *program, const trama_mesh *m
 /* Parses a layout with the axis names of `given`; its mask is that of the program's mesh. */
 trama_status program_layout(trama_program *program, const trama_mesh *given, int ndim, const char *source,
                             trama_layout *layout);
+/* Whether elements of the value can be combined as its partial axes say; else the program fails. */
+bool program_combines(trama_where where, trama_program *program, const char *call, const trama_value *value,
+                      const trama_mesh *mesh, const trama_layout *layout);
 /* Whether the user's order, if there is one, has all processes of the mesh; keeps the error, which names `call`. */
 bool program_has_order(trama_where where, trama_program *program, const char *call, const char *name,
                        const trama_mesh *mesh);

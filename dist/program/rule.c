@@ -258,7 +258,18 @@ static trama_status replicated(trama_rule *rule, const trama_node *node)
     return TRAMA_OK;
 }
 
-trama_status rule_build(trama_rule *rule, const trama_node *node)
+/* Complex numbers have none. */
+static void drop_extremes(trama_rule *rule, const trama_node *node, const trama_dtype *dtype)
+{
+    bool complex = false;
+    for (int o = 0; o < node->op->n_out; o++)
+        complex |= dtype_parts(dtype[o]) > 1;
+    for (int i = 0; i < node->op->n_in; i++)
+        if (complex || dtype_parts(node->in[i]->dtype) > 1)
+            rule->tensor[i].pass &= ~(unsigned)PASS_MONOTONE;
+}
+
+trama_status rule_build(trama_rule *rule, const trama_node *node, const trama_dtype *dtype)
 {
     const trama_op *op = node->op;
     memset(rule, 0, sizeof *rule);
@@ -270,6 +281,8 @@ trama_status rule_build(trama_rule *rule, const trama_node *node)
                                      : replicated(rule, node);
     if (!status)
         read_marks(rule, op->partial);
+    if (!status)
+        drop_extremes(rule, node, dtype);
     for (int i = 0; !status && i < op->n_out; i++)
         if ((op->updates >> i & 1) && !trama_shape_equal(rule_shape(rule, i), node->in[i]->shape))
             status = shape_error(node, "the state that is updated has another shape than the result");

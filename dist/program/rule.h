@@ -78,7 +78,7 @@ typedef struct trama_rule {
 } trama_rule;
 
 /* The rule of a node from its descriptor, attributes and operand shapes. Errors name op and shapes. */
-trama_status rule_build(trama_rule *rule, const struct trama_node *node);
+trama_status rule_build(trama_rule *rule, const struct trama_node *node, const trama_dtype *dtype);
 
 /* For infer functions: reads a rule string against the operand shapes of the node. */
 trama_status rule_parse(trama_rule *rule, const char *string, const struct trama_node *node);

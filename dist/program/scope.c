@@ -115,7 +115,7 @@ static bool find_layout(const shard_scope *s, trama_where where, const trama_val
         return program_fail(v->program, where, TRAMA_E_LAYOUT, "shard_begin (%s:%d): the layout of %s: %s",
                             s->where.file, s->where.line, v->name, trama_error()),
                false;
-    return true;
+    return program_combines(where, v->program, "shard_begin", v, s->mesh, layout);
 }
 
 /* Lays out a result whose name the scope has, unless the user laid it out already. */

@@ -50,7 +50,8 @@ trama_value *trama_input_at(trama_where where, trama_program *program, const cha
                             trama_shape shape);
 
 /* The initial content of a parameter: element i is low + (high - low) * u(i). u(i) in [0, 1) are the numbers of
- * trama_uniform_fixed at step 0 for this seed and stream; the mesh does not matter. low == high gives a constant. */
+ * trama_uniform_fixed at step 0 for this seed and stream; the mesh does not matter. low == high gives a constant;
+ * other ranges are of floats. */
 typedef struct trama_init {
     double low, high;      /* the range */
     uint64_t seed, stream; /* of the random numbers */

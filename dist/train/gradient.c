@@ -30,7 +30,7 @@ static void mark_path(trama_where where, const trama_program *p, const trama_val
         for (int t = 0; t < node->op->n_in; t++)
             depends |= on_path[node->in[t]->id] && !(node->op->shape_only >> t & 1);
         for (int o = 0; o < node->op->n_out && depends; o++)
-            real |= on_path[node->out[o]->id] |= trama_dtype_is_float(node->out[o]->dtype);
+            real |= on_path[node->out[o]->id] |= trama_dtype_is_float(dtype_part(node->out[o]->dtype));
         if (real && !node->op->gradient)
             return no_gradient(where, loss, node), free(above);
     }
@@ -192,7 +192,7 @@ trama_value *trama_gradient_at(trama_where where, trama_value *loss, trama_value
     if (x->program != loss->program || x->kind == VALUE_EFFECT)
         return program_fail(loss->program, where, TRAMA_E_ARGUMENT, "gradient: %s is no value of the loss's program",
                             x->name);
-    if (!trama_dtype_is_float(x->dtype))
+    if (!trama_dtype_is_float(dtype_part(x->dtype)))
         return program_fail(loss->program, where, TRAMA_E_DTYPE, "gradient: %s is %s, which has no gradient", x->name,
                             trama_dtype_name(x->dtype));
     trama_value *d = NULL;

@@ -360,11 +360,13 @@ static void check_attributes(const rule_op *asked, const known_op *known)
     }
 }
 
-/* f32, where the op takes floats. */
+/* f32, where the op takes floats, and c64 where it takes complex numbers alone. */
 static trama_dtype dtype_of(const building *b, const known_op *known, int operand)
 {
     if (known->bools >> operand & 1)
         return TRAMA_BOOL;
+    if (b->op->kinds == TRAMA_KIND_COMPLEX)
+        return TRAMA_C64;
     const bool floats = !b->op->kinds || (b->op->kinds & TRAMA_KIND_FLOAT);
     return known->integers >> operand & 1 || !floats ? TRAMA_I64 : TRAMA_F32;
 }

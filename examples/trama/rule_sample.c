@@ -26,6 +26,8 @@ static const struct sample {
     {"stride", "4,6", "step=2,1"},
     {"flip", "4,6", "axes=1"},
     {"top_k", "4,6", "k=2"},
+    {"rfft", "4,6", "axis=1 n=6"},
+    {"irfft", "4,4", "axis=1 n=6"},
     {"attention", "2,4,6,8 2,4,10,8 2,4,10,12", ""},
     {"attention_masked", "2,4,6,8 2,4,10,8 2,4,10,12 6,10", ""},
     {"attention_grad", "2,4,6,8 2,4,10,8 2,4,10,12 2,4,6 2,4,6 2,4,6,12", ""},

@@ -5,6 +5,7 @@
 #define TRAMA_H
 
 #include "trama_attention.h"
+#include "trama_complex.h"
 #include "trama_convolution.h"
 #include "trama_base.h"
 #include "trama_complete.h"
@@ -12,6 +13,7 @@
 #include "trama_drawing.h"
 #include "trama_eager.h"
 #include "trama_executable.h"
+#include "trama_fourier.h"
 #include "trama_layout.h"
 #include "trama_mesh.h"
 #include "trama_op.h"

@@ -40,6 +40,8 @@ static int dtype_of(CFI_type_t type, int wanted)
                  {CFI_type_int64_t, TRAMA_I64},
                  {CFI_type_int8_t, TRAMA_I8},
                  {CFI_type_int16_t, TRAMA_I16},
+                 {CFI_type_float_Complex, TRAMA_C64},
+                 {CFI_type_double_Complex, TRAMA_C128},
                  {CFI_type_Bool, TRAMA_BOOL}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].type == type)

@@ -36,8 +36,8 @@ bool trama_fortran_stands_for(int dtype, int for_dtype);
 TRAMA_API_END
 
 #define NO_SUCH_TYPE                                                                                                   \
-    "Trama has no such element type; there are real(c_float), real(c_double), logical(c_bool), integer(c_int8_t), "    \
-    "integer(c_int16_t), integer(c_int32_t) and integer(c_int64_t), which also stand for unsigned integers and the "   \
+    "Trama has no such element type; there are real(c_float), real(c_double), complex(c_float_complex), "               \
+    "complex(c_double_complex), logical(c_bool), integer(c_int8_t), integer(c_int16_t), integer(c_int32_t) and integer(c_int64_t), which also stand for unsigned integers and the "   \
     "bits of bf16 and f16 where the value or dtype= says so"
 
 trama_status trama_start_fortran(const trama_config *config, int communicator, trama_context **context)

@@ -8,7 +8,7 @@ module trama_values
     use trama_calls
     implicit none
     private
-    public :: trama_start, trama_matmul, trama_transpose, trama_window, trama_minimize, trama_optimizer_define
+    public :: trama_start, trama_matmul, trama_matmul_op, trama_transpose, trama_window, trama_minimize, trama_optimizer_define
 
     interface trama_window
         module procedure window_i4, window_i8
@@ -40,6 +40,13 @@ contains
         type(trama_value), intent(in) :: x, y
         logical, intent(in), optional :: trans_x, trans_y
         z%at = raw_matmul(here(), y%at, x%at, chosen(trans_y), chosen(trans_x)) ! in row-major order the product is y x
+    end function
+
+    !> The product of trama_matmul with op_x(x) and op_y(y), as TRAMA_CONJ_TRANS, the conjugate of the transposed matrix.
+    type(trama_value) function trama_matmul_op(x, y, op_x, op_y) result(z)
+        type(trama_value), intent(in) :: x, y
+        integer, intent(in) :: op_x, op_y
+        z%at = raw_matmul_op(here(), y%at, x%at, int(op_y, c_int), int(op_x, c_int))
     end function
 
     !> Dim d of the result is dim perm(d) of x; without perm the dims are reversed.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading: a planned reshard to every rank, then a copy out. */
+#include <complex.h>
 #include <string.h>
 
 #include "base.h"
@@ -254,11 +255,17 @@ trama_status trama_read_local(trama_executable *e, const trama_value *value, int
 static void number_text(text *out, const void *data, trama_dtype dtype, int64_t i)
 {
     static const int digits[TRAMA_N_DTYPES] = { /* enough for distinct texts of distinct numbers */
-        [TRAMA_F32] = 9, [TRAMA_F64] = 17, [TRAMA_BF16] = 4, [TRAMA_F16] = 5};
+        [TRAMA_F32] = 9, [TRAMA_F64] = 17, [TRAMA_BF16] = 4, [TRAMA_F16] = 5,
+        [TRAMA_C64] = 9, [TRAMA_C128] = 17};
     switch (trama_dtype_kind_of(dtype)) {
     case TRAMA_KIND_FLOAT:
         text_add(out, "%.*g", digits[dtype], element_of(dtype, data, i));
         break;
+    case TRAMA_KIND_COMPLEX: { /* as numpy: (1-2j) */
+        const double _Complex z = dtype == TRAMA_C64 ? ((const trama_c64 *)data)[i] : ((const trama_c128 *)data)[i];
+        text_add(out, "(%.*g%+.*gj)", digits[dtype], creal(z), digits[dtype], cimag(z));
+        break;
+    }
     case TRAMA_KIND_UNSIGNED:
         text_add(out, "%llu", (unsigned long long)element_integer(dtype, data, i));
         break;

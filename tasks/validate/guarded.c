@@ -57,22 +57,27 @@ static trama_view guarded(const trama_call *call, const trama_view *box, double 
         n *= 3 * most;
     }
     v.data = *memory = trama_alloc((size_t)n * trama_dtype_size(v.dtype));
-    for (int64_t i = 0; i < n; i++)
-        element_set(v.dtype, v.data, i, trama_dtype_is_float(v.dtype) ? NAN : around);
+    const trama_dtype part = dtype_part(v.dtype);
+    for (int64_t i = 0; i < n * dtype_parts(v.dtype); i++)
+        element_set(part, v.data, i, trama_dtype_is_float(part) ? NAN : around);
     v.data = (char *)v.data + first * (int64_t)trama_dtype_size(v.dtype);
     return v;
 }
 
 static void copy_in(const trama_view *to, const trama_view *doubles)
 {
-    for (int64_t k = 0; k < count(doubles); k++)
-        element_set(to->dtype, to->data, place(to, k), ((const double *)doubles->data)[place(doubles, k)]);
+    const int width = dtype_parts(to->dtype);
+    for (int64_t k = 0; k < count(doubles) * width; k++)
+        element_set(dtype_part(to->dtype), to->data, place(to, k / width) * width + k % width,
+                    ((const double *)doubles->data)[place(doubles, k / width) * width + k % width]);
 }
 
 static void copy_out(const trama_view *doubles, const trama_view *from)
 {
-    for (int64_t k = 0; k < count(doubles); k++)
-        ((double *)doubles->data)[place(doubles, k)] = element_of(from->dtype, from->data, place(from, k));
+    const int width = dtype_parts(from->dtype);
+    for (int64_t k = 0; k < count(doubles) * width; k++)
+        ((double *)doubles->data)[place(doubles, k / width) * width + k % width] =
+            element_of(dtype_part(from->dtype), from->data, place(from, k / width) * width + k % width);
 }
 
 typedef struct packed {
@@ -147,7 +152,7 @@ static trama_view piece(const trama_view *whole, int64_t from, int64_t n, int64_
     v.extent[0] = v.global[0] = n;
     v.stride[0] = 1;
     v.offset[0] = 0;
-    v.data = (double *)whole->data + from;
+    v.data = (double *)whole->data + from * dtype_parts(whole->dtype);
     return v;
 }
 

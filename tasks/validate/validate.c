@@ -34,7 +34,7 @@ static uint64_t random_bits(uint64_t *state)
 
 static trama_value_range range_of(const validation *v, int operand)
 {
-    bool real = trama_dtype_is_float(v->node->in[operand]->dtype);
+    bool real = trama_dtype_is_float(dtype_part(v->node->in[operand]->dtype));
     return v->ranges ? v->ranges[operand] : real ? (trama_value_range){-2, 2} : (trama_value_range){0, 3};
 }
 
@@ -57,7 +57,7 @@ static double kept(trama_dtype dtype, double x)
 
 static void values(void *arg, const trama_node *node, int operand, uint64_t seed, int64_t n, double *at)
 {
-    trama_dtype dtype = node->in[operand]->dtype;
+    trama_dtype dtype = dtype_part(node->in[operand]->dtype);
     trama_value_range range = range_of(arg, operand);
     for (int64_t i = 0; i < n; i++) {
         double u = (double)(random_bits(&seed) >> 11) * 0x1p-53;
@@ -79,9 +79,9 @@ static double tolerance(const trama_node *node)
     static const double of[TRAMA_N_DTYPES] = {[TRAMA_F32] = 1e-4, [TRAMA_BF16] = 0x1p-4, [TRAMA_F16] = 0x1p-7};
     double most = 1e-9;
     for (int i = 0; i < node->op->n_in; i++)
-        most = fmax(most, of[node->in[i]->dtype]);
+        most = fmax(most, of[dtype_part(node->in[i]->dtype)]);
     for (int o = 0; o < node->op->n_out; o++)
-        most = fmax(most, of[node->out[o]->dtype]);
+        most = fmax(most, of[dtype_part(node->out[o]->dtype)]);
     return most;
 }
 
@@ -113,7 +113,7 @@ static bool has_average_of_integers(const validation *v, const combination *c)
     bool has = false;
     for (int i = 0; i < v->node->op->n_in; i++)
         for (int a = 0; a < v->trial.mesh->ndim; a++)
-            has |= !trama_dtype_is_float(v->node->in[i]->dtype) && c->in[i].axis[a].kind == TRAMA_PARTIAL &&
+            has |= !trama_dtype_is_float(dtype_part(v->node->in[i]->dtype)) && c->in[i].axis[a].kind == TRAMA_PARTIAL &&
                    c->in[i].axis[a].reduce == TRAMA_AVG;
     return has;
 }
@@ -195,7 +195,7 @@ static void check_refused(validation *v, const combination *c)
     for (int i = 0; i < node->op->n_in; i++)
         if (!may_be_given(node, &c->in[i]))
             return;
-    every_layout(v->trial.mesh, node->out[0]->shape.ndim, true, &candidates);
+    trial_layouts(v->trial.mesh, node->out[0], true, &candidates);
     for (int i = 0; i < candidates.n; i++) {
         trama_layout out[TRAMA_MAX_OPERANDS];
         bool fits = may_be_given(node, &candidates.at[i]);
@@ -250,7 +250,7 @@ static void try_two_axes(validation *v, const trama_mesh *mesh)
         for (int i = 0; i < v->node->op->n_in; i++) {
             layout_list list = {0};
             bool alike = v->node->op->updates && i > 0 && v->node->in[i]->shape.ndim;
-            every_layout(mesh, v->node->in[i]->shape.ndim, true, &list);
+            trial_layouts(mesh, v->node->in[i], true, &list);
             c.in[i] = alike ? c.in[0] : list.at[random_bits(&seed) % (uint64_t)list.n];
             ARRAY_FREE(&list);
         }
@@ -286,7 +286,7 @@ static void whole_call(validation *v, tensors *w)
     for (int i = 0; i < op->n_in + op->n_out; i++) {
         const trama_value *value = i < op->n_in ? v->node->in[i] : v->node->out[i - op->n_in];
         box whole = box_whole(value->shape), b = i < op->n_in ? rule_reached(&v->node->rule, i, &whole, &whole) : whole;
-        int64_t n = box_count(&b), stride = 1;
+        int64_t n = box_count(&b) * dtype_parts(value->dtype), stride = 1;
         w->at[i] = trama_alloc((size_t)n * sizeof(double));
         if (i < op->n_in)
             values(v, v->node, i, 5 + (uint64_t)i, n, w->at[i]);
@@ -313,7 +313,7 @@ static bool has_numbers(const validation *v, const tensors *w)
 {
     bool all = true;
     for (int o = 0; o < v->node->op->n_out; o++) {
-        int64_t n = trama_shape_count(v->node->out[o]->shape);
+        int64_t n = trama_shape_count(v->node->out[o]->shape) * dtype_parts(v->node->out[o]->dtype);
         bool some = n == 0;
         for (int64_t i = 0; i < n; i++)
             some |= !isnan(w->at[v->node->op->n_in + o][i]);
@@ -358,7 +358,7 @@ static void try_pieces(validation *v)
     whole_call(v, &parts);
     bool ran = guarded_run(&v->guard, &one.call) && guarded_run_in_pieces(&v->guard, &parts.call);
     for (int o = v->node->op->n_in; ran && o < v->node->op->n_in + v->node->op->n_out; o++)
-        for (int64_t i = 0; i < trama_shape_count(v->node->out[0]->shape); i++)
+        for (int64_t i = 0; i < trama_shape_count(v->node->out[0]->shape) * dtype_parts(v->node->out[0]->dtype); i++)
             if (!(isnan(one.at[o][i]) && isnan(parts.at[o][i])))
                 most = fmax(most, fabs(one.at[o][i] - parts.at[o][i]));
     v->found.tried++;

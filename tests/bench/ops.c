@@ -111,6 +111,30 @@ ONE(cumsum_columns, trama_cumsum(x, 0))
 ONE(top_k, trama_top_k(x, 64, 1, true))
 ONE(sort, trama_sort(x, 1, false))
 
+/* Numbers of both signs in both parts. */
+static trama_value *complex_data(record *r, trama_shape shape)
+{
+    trama_value *z = trama_state(r->p, "z", TRAMA_C64, shape, NULL);
+    const int64_t count = trama_shape_count(shape);
+    float(*parts)[2] = malloc((size_t)count * sizeof *parts);
+    for (int64_t i = 0, x = 1; parts && i < 2 * count; i++, x = x * 48271 % 2147483647)
+        parts[i / 2][i % 2] = (float)x / 1073741824.0F - 1;
+    if (!parts || !trama_initial(z, parts))
+        bench_fail("no complex numbers");
+    free(parts);
+    return z;
+}
+CASE(complex_mul, trama_value *z = complex_data(r, TRAMA_SHAPE(ROWS, COLUMNS / 2)); r->out[0] = trama_mul(z, z);)
+CASE(complex_matmul, trama_value *z = complex_data(r, TRAMA_SHAPE(COLUMNS, COLUMNS));
+     r->out[0] = trama_matmul_op(z, z, TRAMA_CONJ_TRANS, TRAMA_NO_TRANS);)
+CASE(fft, trama_value *z = complex_data(r, TRAMA_SHAPE(ROWS, COLUMNS / 2));
+     r->out[0] = trama_fft(z, TRAMA_DIMS(1), TRAMA_FOURIER_BACKWARD);)
+CASE(fft_cube, trama_value *z = complex_data(r, TRAMA_SHAPE(128, 128, 128));
+     r->out[0] = trama_fft(z, 0, NULL, TRAMA_FOURIER_BACKWARD);)
+CASE(fft_line, trama_value *z = complex_data(r, TRAMA_SHAPE(1 << 20));
+     r->out[0] = trama_fft(z, 0, NULL, TRAMA_FOURIER_BACKWARD);)
+ONE(rfft, trama_rfft(x, TRAMA_DIMS(1), TRAMA_FOURIER_BACKWARD))
+
 static const struct subject {
     const char *name;
     void (*record)(record *r);
@@ -144,6 +168,12 @@ static const struct subject {
     {"embedding_gradient", embedding_gradient},
     {"attention", attention},
     {"attention_gradient", attention_gradient},
+    {"complex_mul", complex_mul},
+    {"complex_matmul", complex_matmul},
+    {"fft", fft},
+    {"fft_cube", fft_cube},
+    {"fft_line", fft_line},
+    {"rfft", rfft},
 };
 enum { N_SUBJECTS = sizeof subjects / sizeof *subjects };
 

@@ -103,7 +103,7 @@ MERGE_COST = 1.03  # a micro-step's time over that of one that is not merged
 MERGED_BYTES = {f"merge.bytes.{ranks}.k{k}": (ranks, k) for ranks, ks in MERGES.items() for k in ks if k > 1}
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "lamb", "clip")
 OPTIMIZED = "2048,2048"
-SUBJECTS = ("softmax", "log_softmax", "softmax_columns", "gelu", "tanh", "sin", "where", "sum_rows", "sum_columns", "max_rows",
+SUBJECTS = ("complex_mul", "complex_matmul", "fft", "fft_cube", "fft_line", "rfft", "softmax", "log_softmax", "softmax_columns", "gelu", "tanh", "sin", "where", "sum_rows", "sum_columns", "max_rows",
             "max_columns", "concat", "gather", "gather_along", "embedding", "embedding_gradient",
             "attention", "attention_gradient", "layer_norm", "layer_norm_gradient", "rms_norm", "conv", "conv_gradient",
             "max_pool", "mean_pool", "cumsum", "cumsum_columns", "top_k", "sort")

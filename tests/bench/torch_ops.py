@@ -85,6 +85,13 @@ def pool(op, **options):
     return case
 
 
+def of_complex(shape, op):
+    def case():
+        z = torch.complex(data(*shape), data(*shape))
+        return lambda: op(z)
+    return case
+
+
 CASES = {
     "softmax": of_matrix(lambda x: torch.softmax(x, 1)),
     "log_softmax": of_matrix(lambda x: torch.log_softmax(x, 1)),
@@ -115,6 +122,12 @@ CASES = {
     "embedding_gradient": embedding_gradient,
     "attention": attention(False),
     "attention_gradient": attention(True),
+    "complex_mul": of_complex((ROWS, COLUMNS // 2), lambda z: z * z),
+    "complex_matmul": of_complex((COLUMNS, COLUMNS), lambda z: z.mH @ z),
+    "fft": of_complex((ROWS, COLUMNS // 2), torch.fft.fft),
+    "fft_cube": of_complex((128, 128, 128), torch.fft.fftn),
+    "fft_line": of_complex((1 << 20,), torch.fft.fft),
+    "rfft": of_matrix(torch.fft.rfft),
 }
 
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copying, combining and filling boxes in every type and memory order. */
+#include <complex.h>
+
 #include "views.h"
 #ifdef TESTS_ON_GPU
 #include "on_gpu_boxes.h"
@@ -41,6 +43,42 @@ START_TEST(a_source_with_strides_of_0_is_repeated)
 }
 END_TEST
 
+START_TEST(copies_sums_and_fills_of_complex_numbers_keep_both_parts)
+{
+    for (int how = 0; how < N_ORDERS; how++) {
+        tensor terms[3], sum = tensor_new(TRAMA_C64, (order)how, TRAMA_SHAPE(33, 35)),
+                         copy = tensor_new(TRAMA_C64, TURNED, TRAMA_SHAPE(33, 35));
+        trama_view views[3];
+        for (int s = 0; s < 3; s++) {
+            terms[s] = tensor_new(TRAMA_C64, (order)((how + s) % N_ORDERS), TRAMA_SHAPE(33, 35));
+            FOR_EACH(&terms[s], i)
+            *(trama_c64 *)element(&terms[s].view, i) = CMPLXF((float)i[0], (float)(s - i[1]));
+            views[s] = terms[s].view;
+        }
+        kernel_reduce(&sum.view, 3, views, COMBINE_SUM, 0.5);
+        kernel_copy(&copy.view, &sum.view);
+        FOR_EACH(&copy, i)
+        {
+            const trama_c64 z = *(trama_c64 *)element(&copy.view, i);
+            ck_assert(crealf(z) == 1.5F * (float)i[0] && cimagf(z) == 1.5F * (float)(1 - i[1]));
+        }
+        kernel_fill(&copy.view, 7);
+        FOR_EACH(&copy, i)
+        ck_assert(*(trama_c64 *)element(&copy.view, i) == 7);
+        ck_assert(outside_untouched(&sum) && outside_untouched(&copy));
+        for (int s = 0; s < 3; s++)
+            tensor_free(&terms[s]);
+        tensor_free(&sum);
+        tensor_free(&copy);
+    }
+}
+END_TEST
+
+static bool is_complex(int dtype)
+{
+    return trama_dtype_kind_of((trama_dtype)dtype) == TRAMA_KIND_COMPLEX;
+}
+
 static double joined(kernel_combine combine, double a, double b)
 {
     return combine == COMBINE_SUM ? a + b : combine == COMBINE_MAX ? fmax(a, b) : fmin(a, b);
@@ -78,7 +116,7 @@ START_TEST(reduce_combines_any_number_of_sources)
     static const int counts[] = {1, 2, 3, 15, 16, 40};
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
         for (int c = 0; c < 6; c++)
-            for (int combine = COMBINE_SUM; combine <= COMBINE_MIN; combine++)
+            for (int combine = COMBINE_SUM; combine <= (is_complex(dtype) ? COMBINE_SUM : COMBINE_MIN); combine++)
                 for (int variant = 0; variant < N_ORDERS; variant++) {
                     check_reduce((trama_dtype)dtype, counts[c], (kernel_combine)combine, 1, variant);
                     check_reduce((trama_dtype)dtype, counts[c], (kernel_combine)combine, 0.25, variant);
@@ -161,14 +199,16 @@ START_TEST(fill_converts_the_value_and_keeps_to_the_box)
             ck_assert(at(&x, i) == (dtype == TRAMA_BOOL ? 1 : 7));
             kernel_fill(&x.view, NAN);
             FOR_EACH(&x, i)
-            ck_assert(trama_dtype_is_float((trama_dtype)dtype) ? isnan(at(&x, i)) : at(&x, i) == (dtype == TRAMA_BOOL));
+            ck_assert(trama_dtype_is_float((trama_dtype)dtype) || is_complex(dtype)
+                          ? isnan(at(&x, i))
+                          : at(&x, i) == (dtype == TRAMA_BOOL));
             ck_assert(outside_untouched(&x));
             tensor_free(&x);
         }
 }
 END_TEST
 
-RUN_TESTS("box", copies_are_exact_between_any_strides, a_source_with_strides_of_0_is_repeated,
-          reduce_combines_any_number_of_sources, the_destination_may_be_any_of_the_sources,
-          terms_are_taken_in_the_order_of_the_sources, extremes_propagate_nan_from_any_source,
-          fill_converts_the_value_and_keeps_to_the_box)
+RUN_TESTS("box", copies_sums_and_fills_of_complex_numbers_keep_both_parts, copies_are_exact_between_any_strides,
+          a_source_with_strides_of_0_is_repeated, reduce_combines_any_number_of_sources,
+          the_destination_may_be_any_of_the_sources, terms_are_taken_in_the_order_of_the_sources,
+          extremes_propagate_nan_from_any_source, fill_converts_the_value_and_keeps_to_the_box)

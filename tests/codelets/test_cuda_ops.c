@@ -212,7 +212,7 @@ static void try_case(const tried_op *c)
 {
     if (!kernel_of(trama_op_find(c->op))->cuda)
         return;
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < N_REAL_DTYPES; dtype++)
         for (int doubles = 0; doubles < 2; doubles++) {
             trama_program *p = trama_program_create();
             const trama_node *node = tried_op_node_of(c, (trama_dtype)dtype, doubles, p);

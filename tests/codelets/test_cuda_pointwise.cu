@@ -135,7 +135,7 @@ END_TEST
 START_TEST(every_op_gives_the_bits_of_the_cpu)
 {
     for (const tried_op &tried : ops)
-        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+        for (int dtype = 0; dtype < TRAMA_C64; dtype++)
             if (tried.dtypes >> dtype & 1)
                 each_trial([&](const trial &t) {
                     const trama_dtype d = (trama_dtype)dtype;
@@ -153,7 +153,7 @@ START_TEST(special_numbers_give_the_bits_of_the_cpu)
                               1e-40, -1e-310, 3e38, 1e308, 88.8, -104,     0x1p-149};
     const int n = sizeof numbers / sizeof numbers[0];
     for (const tried_op &tried : ops)
-        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
+        for (int dtype = 0; dtype < TRAMA_C64; dtype++) {
             if (!(tried.dtypes >> dtype & 1))
                 continue;
             const trama_dtype d = (trama_dtype)dtype;
@@ -171,7 +171,7 @@ END_TEST
 
 START_TEST(comparisons_and_casts_know_all_element_types)
 {
-    for (int from = 0; from < TRAMA_N_DTYPES; from++)
+    for (int from = 0; from < TRAMA_C64; from++)
         each_trial([&](const trial &t) {
             const trama_dtype d = (trama_dtype)from;
             array x(d, t.shape[1], t.how[1], 4), y(d, t.shape[2], t.how[2], 4);
@@ -185,7 +185,7 @@ START_TEST(comparisons_and_casts_know_all_element_types)
                 compare(op, reals(), array(TRAMA_BOOL, t.shape[0], t.how[0], 1), {&x}, t.what);
             array c(TRAMA_BOOL, t.shape[1], t.how[1], 5);
             compare(&trama_op_select, reals(), array(d, t.shape[0], t.how[0], 1), {&c, &x, &y}, t.what);
-            for (int to = 0; to < TRAMA_N_DTYPES; to++)
+            for (int to = 0; to < TRAMA_C64; to++)
                 compare(&trama_op_cast, reals(), array((trama_dtype)to, t.shape[0], t.how[0], 1), {&x}, t.what);
         });
 }
@@ -193,12 +193,12 @@ END_TEST
 
 START_TEST(copies_and_what_a_scalar_turns_off)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < TRAMA_C64; dtype++)
         each_trial([&](const trial &t) {
             const trama_dtype d = (trama_dtype)dtype;
             array s(d, t.shape[0], t.how[0], 1), x(d, t.shape[2], t.how[2], 2), same(d, t.shape[0], t.how[1], 3);
             compare(&trama_op_assign, reals(), s, {&s, &x}, t.what);
-            for (int kind = 0; kind < TRAMA_N_DTYPES; kind++)
+            for (int kind = 0; kind < TRAMA_C64; kind++)
                 for (int apply = 0; apply < 2; apply++) {
                     array flag((trama_dtype)kind, {}, PACKED, 1);
                     flag.put(0, apply);
@@ -282,7 +282,7 @@ END_TEST
 START_TEST(scalars_of_updates_have_any_element_type)
 {
     for (const tried_update &tried : updates)
-        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
+        for (int dtype = 0; dtype < TRAMA_C64; dtype++) {
             std::vector<double> scalars((size_t)tried.scalars, 2);
             compare_update(tried, TRAMA_F32, trials[5], scalars, (trama_dtype)dtype, false);
         }

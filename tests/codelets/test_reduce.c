@@ -83,7 +83,7 @@ static void check_shape_of_reduction(kind what, trama_dtype dtype, trama_shape s
 
 static void check_kind(kind what, bool integers)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
+    for (int dtype = 0; dtype < N_REAL_DTYPES; dtype++) {
         if (!integers && !trama_dtype_is_float((trama_dtype)dtype))
             continue;
         check_shape_of_reduction(what, (trama_dtype)dtype, TRAMA_SCALAR);
@@ -218,7 +218,7 @@ static void check_places(trama_dtype dtype, order how, int dim, int keep, int fl
 
 START_TEST(argmax_and_argmin_give_the_first_or_the_last_of_equals_along_any_dim)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < N_REAL_DTYPES; dtype++)
         for (int how = 0; how < N_ORDERS; how++)
             for (int dim = 0; dim < 2; dim++)
                 for (int flags = 0; flags < 8; flags++)
@@ -249,7 +249,7 @@ END_TEST
 
 START_TEST(expand_repeats_and_averages_over_the_global_repetitions)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < N_REAL_DTYPES; dtype++)
         for (int64_t mask = 0; mask < 8; mask++)
             for (int flags = 0; flags < 4 * N_ORDERS; flags++) {
                 const bool keep = flags & 1, average = (flags & 2) && dtype != TRAMA_BOOL;

@@ -38,7 +38,7 @@ static void check(const char *op, trama_dtype dtype, order how, trama_shape shap
 
 static void check_all(const char *op)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < N_REAL_DTYPES; dtype++)
         for (int how = 0; how < N_ORDERS && dtype != TRAMA_BOOL; how++)
             for (int flags = 0; flags < 4; flags++) {
                 const int64_t first[] = {0, flags & 1, flags >> 1}, last[] = {1, flags & 1, flags >> 1};

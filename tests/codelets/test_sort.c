@@ -48,7 +48,7 @@ static void check_all(const tensor *x)
 /* Few different numbers, so that most are equal to others. */
 START_TEST(equal_elements_keep_their_order_in_every_type)
 {
-    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++)
+    for (int dtype = 0; dtype < N_REAL_DTYPES; dtype++)
         for (int64_t n = 0; n < 700; n = n * 3 + 1) {
             tensor x = tensor_random((trama_dtype)dtype, (order)(n % N_ORDERS), TRAMA_SHAPE(2, n), (uint64_t)n + 1);
             check_all(&x);
@@ -73,7 +73,7 @@ END_TEST
 /* Every element is a candidate for the first k: those that come later are smaller. */
 START_TEST(the_worst_order_for_candidates_gives_the_first_k)
 {
-    for (int dtype = TRAMA_F32; dtype < TRAMA_N_DTYPES; dtype++) {
+    for (int dtype = TRAMA_F32; dtype < N_REAL_DTYPES; dtype++) {
         if (trama_dtype_size((trama_dtype)dtype) < 4)
             continue;
         tensor x = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(1, 1500));

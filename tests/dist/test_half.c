@@ -130,7 +130,7 @@ START_TEST(types_have_names_and_unknown_ones_hear_them_all)
     ck_assert_int_eq(trama_dtype_size(TRAMA_BF16), 2);
     ck_assert_int_eq(trama_dtype_size(TRAMA_F16), 2);
     ck_assert_int_eq(trama_dtype_parse("half", &dtype), TRAMA_E_DTYPE);
-    ck_assert_str_eq(trama_error(), "element type 'half' is not known; there are: f32 f64 i32 i64 u8 bf16 f16 bool i8 i16 u16 u32 u64");
+    ck_assert_str_eq(trama_error(), "element type 'half' is not known; there are: f32 f64 i32 i64 u8 bf16 f16 bool i8 i16 u16 u32 u64 c64 c128");
 }
 END_TEST
 

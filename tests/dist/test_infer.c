@@ -6,6 +6,7 @@
 
 #include "infer.h"
 #include "suite.h"
+#include "trama_array.h"
 #include "trama_ops.h"
 
 static trama_program *p;
@@ -44,8 +45,8 @@ static void expect(const trama_mesh *mesh, int ndim, const trama_layout *l, cons
 }
 
 /* Infers the op of `result`; given[] and in[] per operand, NULL: unknown, not looked at. */
-static void check_op(const char *mesh_text_, trama_value *result, const char *const *given, const char *const *in,
-                     const char *out)
+static void check_inferred(bool moves, const char *mesh_text_, trama_value *result, const char *const *given,
+                           const char *const *in, const char *out)
 {
     ck_assert_msg(result != NULL, "%s", trama_program_error(p));
     const trama_node *node = result->node;
@@ -58,7 +59,7 @@ static void check_op(const char *mesh_text_, trama_value *result, const char *co
             layouts[t] = open_layout(mesh, node->in[t]->shape.ndim, given[t]);
             known[t] = &layouts[t];
         }
-    infer_op(node, &node->rule, mesh, known, NULL, &inferred, NULL);
+    infer_op(node, &node->rule, mesh, known, NULL, moves, &inferred, NULL);
     for (int t = 0; t < node->op->n_in; t++)
         if (in[t])
             expect(mesh, node->in[t]->shape.ndim, &inferred.in[t], in[t], node->in[t]->name);
@@ -68,6 +69,19 @@ static void check_op(const char *mesh_text_, trama_value *result, const char *co
 
 #define GIVEN (const char *const[])
 static const char *const mesh_23 = "2,3:0,1,2,3,4,5";
+
+static void check_op(const char *mesh_text_, trama_value *result, const char *const *given, const char *const *in,
+                     const char *out)
+{
+    check_inferred(false, mesh_text_, result, given, in, out);
+}
+
+/* As plans have it. */
+static void check_planned(const char *mesh_text_, trama_value *result, const char *const *given, const char *const *in,
+                          const char *out)
+{
+    check_inferred(true, mesh_text_, result, given, in, out);
+}
 
 START_TEST(the_published_matmul_table)
 {
@@ -103,6 +117,21 @@ START_TEST(the_published_sum_reshape_and_softmax)
     check_op(mesh_23, trama_reshape(w, TRAMA_SHAPE(72, 3, 16, 24)), GIVEN{"[0,-1,1,-1]"}, GIVEN{"[0,-1,1,-1]"},
              "[0,1,-1,-1]");
     check_op("2,4", trama_softmax(x, -1), GIVEN{"[1,-1,0]"}, GIVEN{"[1,-1,-1]"}, "[1,-1,-1]");
+}
+END_TEST
+
+/* An exchange gives a process (p - 1) / p of its part of the dim, a gather p - 1 parts. */
+START_TEST(plans_move_the_split_of_a_whole_dim_to_the_largest_pieces)
+{
+    trama_value *x = input("x", TRAMA_SHAPE(8, 24, 6));
+    check_planned("4", trama_softmax(x, 0), GIVEN{"[0,-1,-1]"}, GIVEN{"[-1,0,-1]"}, "[-1,0,-1]");
+    check_planned("2,4", trama_softmax(x, 1), GIVEN{"[0,1,-1]"}, GIVEN{"[0+1,-1,-1]"}, "[0+1,-1,-1]");
+    check_planned("2,2", trama_softmax(x, 1), GIVEN{"[0,1,-1]"}, GIVEN{"[0,-1,1]"}, "[0,-1,1]");
+    check_planned("2,3", trama_softmax(x, 2), GIVEN{"[-1,-1,0+1]"}, GIVEN{"[-1,0+1,-1]"}, "[-1,0+1,-1]");
+    check_planned("8", trama_softmax(input("row", TRAMA_SHAPE(64)), 0), GIVEN{"[0]"}, GIVEN{"[-1]"}, "[-1]");
+    check_planned("8", trama_softmax(input("few", TRAMA_SHAPE(3, 64)), 1), GIVEN{"[-1,0]"}, GIVEN{"[-1,-1]"}, "[-1,-1]");
+    check_planned("4", trama_cumsum(x, 2), GIVEN{"[-1,-1,0]"}, GIVEN{"[-1,0,-1]"}, "[-1,0,-1]");
+    check_op("4", trama_cumsum(x, 2), GIVEN{"[-1,-1,0]"}, GIVEN{"[-1,-1,-1]"}, "[-1,-1,-1]");
 }
 END_TEST
 
@@ -300,6 +329,7 @@ int main(void)
         the_published_batched_transposed_matmul,
         the_published_add,
         the_published_sum_reshape_and_softmax,
+        plans_move_the_split_of_a_whole_dim_to_the_largest_pieces,
         several_axes_on_one_dim_stay_in_their_order,
         a_reshape_keeps_only_splits_that_stay_boxes,
         a_reshape_keeps_a_split_by_weights_where_the_weights_divide,

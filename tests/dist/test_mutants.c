@@ -77,6 +77,9 @@ static bool is_mark(const trama_rule *rule, const trama_node *node, int operand,
     unsigned pass = rule->tensor[operand].pass;
     if (node->op->shape_only >> operand & 1 || node->op->n_out != 1) /* of several results no partial value passes */
         return false;
+    const bool complex = dtype_parts(node->in[operand]->dtype) > 1 || dtype_parts(node->out[0]->dtype) > 1;
+    if (complex && bit >= TRAMA_MAX && 1u << bit != PASS_JOINT) /* there are no extremes */
+        return false;
     if (1u << bit == PASS_FALLING)
         return pass & PASS_MONOTONE;
     if (1u << bit == PASS_JOINT) /* takes effect only if all operands have it */
@@ -162,7 +165,7 @@ static void judge_source(const trial *mutant, verdict *v)
     for (int i = 0; i < list.n; i++) {
         const trama_layout *out[TRAMA_MAX_OPERANDS] = {&list.at[i]};
         op_layouts now;
-        infer_op(mutant->node, mutant->rule, mutant->mesh, (const trama_layout *[]){NULL}, out, &now, NULL);
+        infer_op(mutant->node, mutant->rule, mutant->mesh, (const trama_layout *[]){NULL}, out, true, &now, NULL);
         v->killed |= !trama_layout_equal(&now.out[0], &list.at[i]) || !is_right(mutant, now.in, now.out);
     }
     ARRAY_FREE(&list);
@@ -286,6 +289,7 @@ static const struct {
     {"tanh_grad: flips a mark of operand 0.0 3", "the sign of 1 - y^2 is known to nobody"},
     {"gather_grad of dim 0: gives tensor a factor 2.0", "of that operand the shape alone is read"},
     {"gather_grad of dim 1 by a matrix: gives tensor a factor 2.1", "of that operand the shape alone is read"},
+    {"gather_grad of c128: gives tensor a factor 2.0", "of that operand the shape alone is read"},
     {"gather_along_grad of dim 1: gives tensor a factor 2.1", "of that operand the shape alone is read"},
     {"top_k of dim 1: flips whole of factor 2", "only results have it, and they want nothing here"},
     {"top_k of dim 0, the least: flips whole of factor 1", "only results have it, and they want nothing here"},

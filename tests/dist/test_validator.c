@@ -70,7 +70,7 @@ START_TEST(what_inference_chooses_is_right_on_several_axes)
             combination c;
             for (int t = 0; t < result->node->op->n_in; t++) {
                 layout_list list = {0};
-                every_layout(mesh, result->node->in[t]->shape.ndim, true, &list);
+                trial_layouts(mesh, result->node->in[t], true, &list);
                 bool alike = result->node->op->updates && t > 0 && result->node->in[t]->shape.ndim;
                 c.in[t] = alike ? c.in[0] : list.at[random_below(&seed, list.n)];
                 ARRAY_FREE(&list);
@@ -91,11 +91,11 @@ START_TEST(a_result_wanted_in_pieces_is_made_in_pieces)
         trama_mesh *mesh = trama_mesh_create("2,3");
         trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
         layout_list list = {0};
-        every_layout(mesh, result->shape.ndim, false, &list);
+        trial_layouts(mesh, result, false, &list);
         for (int k = 0; k < list.n; k++) {
             const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {&list.at[k]};
             op_layouts inferred;
-            infer_op(result->node, &result->node->rule, mesh, in, out, &inferred, NULL);
+            infer_op(result->node, &result->node->rule, mesh, in, out, true, &inferred, NULL);
             ck_assert_msg(is_right(&s, inferred.in, inferred.out), "%s", op_cases[i].name);
             if (result->node->op->n_in == 0)
                 ck_assert(trama_layout_equal(&inferred.out[0], &list.at[k]));
@@ -152,7 +152,7 @@ static void visit_missing(void *arg, const trial *s, const combination *c)
         for (int i = 0; i < r->right.n; i++)
             *ARRAY_PUSH(&candidates) = r->right.at[i];
     else
-        every_layout(s->mesh, s->node->out[0]->shape.ndim, true, &candidates);
+        trial_layouts(s->mesh, s->node->out[0], true, &candidates);
     r->right.n = 0;
     r->samples++;
     for (int i = 0; i < candidates.n; i++) {
@@ -216,6 +216,9 @@ static const struct {
     {"tanh_grad: P(m", "a gradient is no maximum or minimum"},
     {"expand to all: P(", "the split that the shape operand brings is worth more"},
     {"expand to dim 1: ", "the split that the shape operand brings is worth more"},
+    {"equal of c128: ", "of 0 and 1, of which the cases are, the mean of two is 0 or 1 where both are"},
+    {"not_equal of c128, a column and a row: ", "the same"},
+    {"expand of c128 to dim 1: ", "the split that the shape operand brings is worth more"},
     {"expand to dims 0 and 2, kept, average: ", "the split that the shape operand brings is worth more"},
     {"concat of ", "averages and extrema beside splits or of several operands are not worth a rule"},
     {"scatter that sets in dim 1: P(m", "P(max) of both is not worth a rule"},

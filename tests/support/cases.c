@@ -65,11 +65,13 @@ int64_t case_classes(const trama_node *node)
 
 /* ---- Operands ---- */
 
+static trama_dtype type_of_f64 = TRAMA_F64; /* the type that operands of f64 get */
+
 trama_value *operand(trama_program *p, trama_dtype dtype, trama_shape shape)
 {
     char name[16];
     snprintf(name, sizeof name, "x%d", p->values.n);
-    return trama_input(p, name, dtype, shape);
+    return trama_input(p, name, dtype == TRAMA_F64 ? type_of_f64 : dtype, shape);
 }
 
 static trama_value *state(trama_program *p, trama_dtype dtype, trama_shape shape)
@@ -243,6 +245,45 @@ static trama_value *update(trama_program *p, const op_case *c, int variant)
     return apply(p, c, n, in, &(trama_attributes){.integer = {c->integer[3]}, .real = {0.1, 0.9, 0.99, 1e-3}});
 }
 
+/* integer: axis, inverse, or whether the extent of the real line is odd; real: inner. */
+static trama_value *fourier(trama_program *p, const op_case *c, int variant)
+{
+    const int axis = (int)c->integer[0];
+    trama_shape shape = block(variant);
+    trama_attributes a = {.integer = {axis, c->integer[1]}, .real = {0.5, c->real}};
+    if (strcmp(c->op, "fft")) { /* an extent of 1 or more, even or odd as told */
+        const int64_t n = shape.dim[axis] / 2 * 2 + (c->integer[1] ? 1 : 2);
+        a.integer[FOURIER_EXTENT] = n;
+        shape.dim[axis] = strcmp(c->op, "rfft") ? n / 2 + 1 : n;
+    }
+    trama_value *x = operand(p, TRAMA_F64, shape);
+    return apply(p, c, 1, &x, &a);
+}
+
+/* Builders of calls with c128 in the place of f64. */
+#define WITH_COMPLEX(builder)                                                                                           \
+    static trama_value *builder##_of_complex(trama_program *p, const op_case *c, int variant)                          \
+    {                                                                                                                  \
+        type_of_f64 = TRAMA_C128;                                                                                      \
+        trama_value *result = builder(p, c, variant);                                                                  \
+        type_of_f64 = TRAMA_F64;                                                                                       \
+        return result;                                                                                                 \
+    }
+WITH_COMPLEX(unary)
+WITH_COMPLEX(fourier)
+WITH_COMPLEX(binary)
+WITH_COMPLEX(scalars)
+WITH_COMPLEX(reduction)
+WITH_COMPLEX(expansion)
+WITH_COMPLEX(product)
+WITH_COMPLEX(vectors)
+WITH_COMPLEX(selection)
+WITH_COMPLEX(transposed)
+WITH_COMPLEX(gathered)
+WITH_COMPLEX(gathered_grad)
+WITH_COMPLEX(scattered)
+WITH_COMPLEX(flipped)
+
 /* clang-format off */
 #define GRADIENT(op, y) {#op, #op, {REAL, y}, binary, {0, 0}, 0}
 
@@ -288,6 +329,7 @@ const op_case op_cases[] = {
     {"affine of integers", "affine", {INTEGER}, scalars, {TRAMA_I64}, 3},
     {"div_scalar", "div_scalar", {REAL}, scalars, {TRAMA_F64}, -3},
     {"scalar_div", "scalar_div", {NONZERO}, scalars, {TRAMA_F64}, -3},
+    {"abs", "abs", {REAL}, unary, {0}, 0},
     {"neg of integers", "neg", {INTEGER}, unary, {1}, 0},
     {"clamp", "clamp", {REAL}, clamp, {0}, 0},
     {"cast f32 to f64", "cast", {REAL}, cast, {TRAMA_F32, TRAMA_F64}, 0},
@@ -341,7 +383,9 @@ const op_case op_cases[] = {
     {"adam, decoupled", "adam", {REAL, REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 3, 3, 1}, 0},
     {"lamb", "lamb", {REAL, POSITIVE, REAL, REAL, STEP, FLAG}, update, {4, 2, 2}, 0},
 #define CASE(...) {__VA_ARGS__},
+#define OF_COMPLEX(builder) builder##_of_complex
 #define TRIED(...)
+#include "complex_cases.def"
 #include "index_cases.def"
 #include "network_cases.def"
 #include "norm_cases.def"

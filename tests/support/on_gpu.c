@@ -205,12 +205,15 @@ static void run_call(const trama_view *device, const gpu *g, void *with)
 bool on_gpu_call(const trama_call *call)
 {
     trama_view views[2 * TRAMA_MAX_OPERANDS];
-    if (!kernel_of(call->op)->cuda)
-        return false;
+    bool complex = false; /* GPUs compute no complex numbers */
     for (int i = 0; i < call->n_out; i++)
         views[i] = call->out[i];
     for (int i = 0; i < call->n_in; i++)
         views[call->n_out + i] = call->in[i];
+    for (int i = 0; i < call->n_out + call->n_in; i++)
+        complex |= trama_dtype_kind_of(views[i].dtype) == TRAMA_KIND_COMPLEX;
+    if (complex || !kernel_of(call->op)->cuda)
+        return false;
     on_gpu_run(call->n_out + call->n_in, call->n_out, views, run_call, (void *)call);
     return true;
 }

@@ -28,7 +28,8 @@ void reference_call(const trama_call *call)
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (ops[i].op == call->op) {
-            ops[i].run(call);
+            if (!run_complex(call, ops[i].run))
+                ops[i].run(call);
             return;
         }
     impossible(call, "the reference does not know it");

@@ -7,7 +7,8 @@
 
 #include "trama_op.h"
 
-/* Runs one call. All data are doubles whatever the views' dtypes (labels and indices too), at any strides; casts to
+/* Runs one call. All data are doubles whatever the views' dtypes (labels and indices too), two of complex ones, at any
+ * strides, counted in elements; casts to
  * integer types still cut. Aborts with a message where an operand does not hold what the result needs. */
 void reference_call(const trama_call *call);
 

@@ -12,6 +12,9 @@
 #define OP(name, ...) void run_##name(const trama_call *call);
 #include "ops.def"
 
+/* Runs a call with complex operands or results; false where it has none. */
+bool run_complex(const trama_call *call, void (*run)(const trama_call *call));
+
 /* Ends the program, or the attempt. */
 _Noreturn void impossible(const trama_call *call, const char *problem);
 
@@ -74,7 +77,7 @@ static inline double *element(const trama_call *call, const trama_view *v, const
             impossible(call, "an operand's box lacks an element that the result's box needs");
         at += (wanted - v->offset[d]) * v->stride[d];
     }
-    return (double *)v->data + at;
+    return (double *)v->data + at * (trama_dtype_kind_of(v->dtype) == TRAMA_KIND_COMPLEX ? 2 : 1);
 }
 
 static inline double get(const trama_call *call, int operand, const point *i)

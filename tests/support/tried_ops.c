@@ -56,6 +56,7 @@ const tried_op tried_ops[] = {
     {"matmul", "0,0", "rr", NONE},
     {"matmul", "1,1x2", "rr", NONE},
     {"add", "2x0,1", "rr", NONE},
+    {"abs", "7x5", "r", NONE},
     {"scale", "7x5", "r", REALS(2.5)},
     {"scale", "7x5", "r", REALS(-1.5)},
     {"scale", "7x5", "r", REALS(0)},

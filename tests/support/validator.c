@@ -9,7 +9,7 @@
 static void values(void *arg, const trama_node *node, int operand, uint64_t seed, int64_t n, double *at)
 {
     const op_case *c = arg;
-    dense d = dense_of_domain(node->in[operand]->shape, c->domains[operand], case_classes(node), seed);
+    dense d = dense_of_domain(TRAMA_SHAPE(n), c->domains[operand], case_classes(node), seed);
     memcpy(at, d.at, (size_t)n * sizeof *at);
     dense_free(&d);
 }
@@ -40,7 +40,7 @@ int operands_at_once(const trial *t)
     int most = 0;
     for (int i = 0; i < n; i++) {
         layout_list list = {0};
-        every_layout(t->mesh, t->node->in[i]->shape.ndim, true, &list);
+        trial_layouts(t->mesh, t->node->in[i], true, &list);
         for (int k = i; k >= 0 && !is_alike(t, i); k--)
             sets[k + 1] += sets[k] * (list.n - 1);
         ARRAY_FREE(&list);

@@ -9,6 +9,7 @@ program test_fortran_ops
     call reductions_take_dims()
     call shapes_are_fortrans()
     call products_are_transposed()
+    call complex_numbers_are_fortrans()
     call losses_count_labels_from_zero()
     call numbers_are_converted()
     call random_numbers_are_philox()
@@ -157,6 +158,52 @@ contains
         call run_once(p, [z], run)
         call must(trama_read(run, z, c))
         call demand(maxval(abs(c - matmul(transpose(a), transpose(b)))) < 1d-14, "another product of transposes")
+        call close_all(run, p)
+    end subroutine
+
+    ! The first dim of a Fortran array is transformed, and the half of a real spectrum lies along it.
+    subroutine complex_numbers_are_fortrans()
+        integer, parameter :: n = 6, m = 4
+        complex(c_double_complex) :: z(n, m), spectrum(n, m), product(m, m), half(n / 2 + 1, m)
+        complex(c_float_complex) :: small(3)
+        real(c_double) :: parts(n, m), angle
+        type(trama_program) :: p
+        type(trama_value) :: x, v(7)
+        type(trama_executable) :: run
+        integer :: i, j, k
+
+        z = reshape([(cmplx(cos(1d0 * i), sin(2d0 * i), c_double_complex), i = 1, size(z))], shape(z))
+        p = trama_program_create()
+        x = trama_constant(p, z)
+        v = [trama_fft(x, [1], TRAMA_FOURIER_BACKWARD), trama_matmul_op(x, x, TRAMA_CONJ_TRANS, TRAMA_NO_TRANS), &
+            trama_abs(x), trama_real(x), &
+            trama_rfft(trama_imag(x), [1], TRAMA_FOURIER_BACKWARD), &
+            trama_ifft(trama_fft(x, [1, 2], TRAMA_FOURIER_ORTHO), [1, 2], TRAMA_FOURIER_ORTHO), &
+            trama_conj(trama_constant(p, [(1., 2.), (3., -4.), (0., 1.)]))]
+        call run_once(p, v, run)
+        call must(trama_read(run, v(1), spectrum))
+        do j = 1, m
+            do k = 0, n - 1
+                do i = 0, n - 1
+                    angle = -2 * acos(-1d0) * i * k / n
+                    spectrum(k + 1, j) = spectrum(k + 1, j) - z(i + 1, j) * cmplx(cos(angle), sin(angle), c_double_complex)
+                end do
+            end do
+        end do
+        call demand(maxval(abs(spectrum)) < 1d-13, "another transform")
+        call must(trama_read(run, v(2), product))
+        call demand(maxval(abs(product - matmul(conjg(transpose(z)), z))) < 1d-13, "another product with the adjoint")
+        call must(trama_read(run, v(3), parts))
+        call demand(maxval(abs(parts - abs(z))) < 1d-14, "other magnitudes")
+        call must(trama_read(run, v(4), parts))
+        call demand(all(parts == real(z)), "other real parts")
+        call must(trama_read(run, v(5), half))
+        call demand(maxval(abs(half(1, :) - sum(aimag(z), 1))) < 1d-13, "another half of a spectrum")
+        call must(trama_read(run, v(6), spectrum))
+        call demand(maxval(abs(spectrum - z)) < 1d-14, "not there and back")
+        call must(trama_read(run, v(7), small))
+        call demand(all(small == [(1., -2.), (3., 4.), (0., -1.)]), "other conjugates")
+        call refused(trama_read(run, v(7), parts), TRAMA_E_DTYPE, "the array is f64")
         call close_all(run, p)
     end subroutine
 

@@ -215,8 +215,8 @@ START_TEST(wrong_calls_are_refused_with_the_reason)
     REFUSED(trama_outer(x, x), "has 2 dims, and not 1");
     REFUSED(trama_one_hot(x, 3, TRAMA_F32), "labels are integers");
     REFUSED(trama_tril(trama_sum_over(x, TRAMA_DIMS(0), false), 0), "the last two dims are a matrix");
-    REFUSED(trama_sum(trama_less(x, x)), "sum takes signed integers, unsigned integers, floats; less");
-    REFUSED(trama_sin(trama_cast(x, TRAMA_I32)), "sin takes floats; cast");
+    REFUSED(trama_sum(trama_less(x, x)), "sum takes signed integers, unsigned integers, floats, complex numbers; less");
+    REFUSED(trama_sin(trama_cast(x, TRAMA_I32)), "sin takes floats, complex numbers; cast");
     REFUSED(trama_left_shift(x, x), "left_shift takes signed integers, unsigned integers; x is f32");
     trama_program_destroy(&p);
 }

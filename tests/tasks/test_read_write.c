@@ -30,7 +30,7 @@ static void read_back(const shape_case *c, const char *layout, trama_dtype dtype
     trama_mesh *mesh = mesh_of("dp=2,mp=2");
     trama_program *p = trama_program_create();
     trama_value *x = trama_shard(trama_input(p, "x", dtype, c->shape), mesh, layout);
-    trama_value *twice = twice_of(x), *wide = trama_cast(x, TRAMA_F64);
+    trama_value *twice = twice_of(x), *wide = trama_cast(trama_real(x), TRAMA_F64);
     trama_target *t = trama_target_create(p, "t", twice, wide);
     trama_executable *e = compile(p);
     int64_t n = trama_shape_count(c->shape);
@@ -292,7 +292,7 @@ START_TEST(state_is_written_in_every_layout)
             trama_value *s = trama_shard(trama_state(p, "s", dtype, TRAMA_SHAPE(3, 7), NULL), mesh, layouts[k]);
             trama_target *t = trama_target_create(p, "t", trama_assign(s, twice_of(s)));
             trama_executable *e = compile(p);
-            int64_t data[21], read[21]; /* room for any dtype */
+            int64_t data[42], read[42]; /* room for any dtype */
             size_t bytes = 21 * trama_dtype_size(dtype);
             memset(data, 0, sizeof data);
             must(trama_read(e, s, read, bytes));
@@ -318,7 +318,7 @@ static void start_with_content(trama_dtype dtype, const char *layout)
 {
     trama_mesh *mesh = mesh_of("dp=2,mp=2");
     trama_program *p = trama_program_create();
-    int64_t data[21], read[21]; /* room for any dtype */
+    int64_t data[42], read[42]; /* room for any dtype */
     size_t bytes = 21 * trama_dtype_size(dtype);
     trama_value *s = trama_shard(trama_state(p, "s", dtype, TRAMA_SHAPE(3, 7), NULL), mesh, layout);
     fill_numbers(data, dtype, 21);

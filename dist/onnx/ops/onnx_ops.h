@@ -14,14 +14,14 @@ typedef trama_value *onnx_reducer(trama_where where, trama_value *x, int n, cons
 /* build_pointwise.c, build_activation.c */
 onnx_builder build_unary, build_binary, build_binary_by_axis, build_first, build_many, build_mod, build_shift,
     build_where, build_triangle, build_power, build_clip, build_mean, build_cast, build_cast_like, build_dropout;
-onnx_builder build_leaky_relu, build_prelu, build_elu, build_celu, build_hard_sigmoid, build_gelu, build_along, build_along_rows;
+onnx_builder build_leaky_relu, build_prelu, build_elu, build_celu, build_hard_sigmoid, build_gelu, build_along,
+    build_along_rows;
 /* build_reduce.c */
 onnx_builder build_matmul, build_gemm, build_reduce, build_global_pool;
 onnx_reducer reduce_sum_square, reduce_norm_2, reduce_log_sum;
 /* build_order.c, build_index.c */
-onnx_builder build_is_infinite, build_thresholded_relu, build_shrink,
-    build_place, build_cumulative_sum, build_top_k, build_gather, build_gather_elements, build_gather_nd,
-    build_scatter_elements, build_scatter_nd;
+onnx_builder build_is_infinite, build_thresholded_relu, build_shrink, build_place, build_cumulative_sum, build_dft,
+    build_top_k, build_gather, build_gather_elements, build_gather_nd, build_scatter_elements, build_scatter_nd;
 /* build_conv.c, build_pool.c */
 onnx_builder build_conv, build_conv_transpose, build_average_pool, build_max_pool;
 /* build_norm.c */

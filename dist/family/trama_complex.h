@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Complex tensors: c64 with parts of f32, c128 with parts of f64. In C their elements are `float _Complex` and
+ * `double _Complex`, in Fortran complex(c_float_complex) and complex(c_double_complex), in C++ std::complex.
+ *
+ * Arithmetic, the functions of trama_ops.h from sqrt to atanh, equal, select, sums, means, products of matrices, and
+ * all ops that move elements take complex operands as they take real ones. Both operands have one type: trama_cast
+ * makes complex numbers of real ones. Ops that need an order, as max, refuse complex operands, and there is no P(max).
+ *
+ * Gradients follow PyTorch's convention: the gradient of a real loss L by z = a + ib is dL/da + i dL/db, so that
+ * z - lr * gradient descends. (JAX gives its conjugate.) The loss itself is real: trama_real or trama_abs ends the
+ * complex part. A gradient goes through y = f(z) with a complex derivative f' as conj(f'(z)) times that of y.
+ *
+ * Complex numbers are computed on cores; beside a GPU they are moved to a CPU worker. trama_program.h tells errors of
+ * builders. */
+#ifndef TRAMA_COMPLEX_H
+#define TRAMA_COMPLEX_H
+
+#include "trama_op.h"
+#include "trama_program.h"
+
+TRAMA_API_BEGIN
+
+/* re + i im of two operands of f32 or of f64, which broadcast: c64 or c128. */
+#define trama_complex(re, im) trama_complex_at(TRAMA_HERE, re, im)
+trama_value *trama_complex_at(trama_where where, trama_value *re, trama_value *im);
+/* The parts a and b of z = a + ib, f32 or f64. Of a real operand: itself, and zeros. */
+#define trama_real(z) trama_real_at(TRAMA_HERE, z)
+trama_value *trama_real_at(trama_where where, trama_value *z);
+#define trama_imag(z) trama_imag_at(TRAMA_HERE, z)
+trama_value *trama_imag_at(trama_where where, trama_value *z);
+/* a - ib; of a real operand itself. */
+#define trama_conj(z) trama_conj_at(TRAMA_HERE, z)
+trama_value *trama_conj_at(trama_where where, trama_value *z);
+/* The angle of z in -pi to pi, f32 or f64; its gradient at 0 is NaN. trama_abs of trama_ops.h gives |z|. */
+#define trama_angle(z) trama_angle_at(TRAMA_HERE, z)
+trama_value *trama_angle_at(trama_where where, trama_value *z);
+
+/* The product of trama_matmul with op_x(x) and op_y(y): trama_matmul_op(z, z, TRAMA_CONJ_TRANS, TRAMA_NO_TRANS) is z^H
+ * z.
+ */
+#define trama_matmul_op(x, y, op_x, op_y) trama_matmul_op_at(TRAMA_HERE, x, y, op_x, op_y)
+trama_value *trama_matmul_op_at(trama_where where, trama_value *x, trama_value *y, trama_transposition op_x,
+                                trama_transposition op_y);
+
+TRAMA_API_END
+#endif
