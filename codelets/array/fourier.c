@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fft, rfft and irfft along one dim: blocks of lines go into planes of real and imaginary parts, are transformed side
  * by side, and come out. */
+#include <string.h>
+
 #include "along.h"
 #include "fourier_line.h"
 #include "ops.h"
 
 /* LINES: the most lines of a block. BYTES: of its planes, where a line leaves room for more than one. */
-enum { LINES = 16, BYTES = 512 << 10 };
+enum { LINES = 32, BYTES = 512 << 10 };
 
 /* A call's tables and planes. */
 typedef struct transform {

@@ -35,21 +35,38 @@ static void NAME(turns)(int64_t n, void *table)
     }
 }
 
+/* Numbers of lines to a plane and back, in the order in which they lie in memory: lines that lie a power of two apart
+ * share the sets of a cache. */
+#define EACH_NUMBER_OF_LINES(n, m, step, across, assignment)                                                           \
+    if ((across) < (step))                                                                                             \
+        for (int64_t k = 0; k < (n); k++)                                                                              \
+            for (int64_t l = 0; l < (m); l++)                                                                          \
+                assignment;                                                                                            \
+    else                                                                                                               \
+        for (int64_t l = 0; l < (m); l++)                                                                              \
+            for (int64_t k = 0; k < (n); k++)                                                                          \
+                assignment;
+static void NAME(take)(int64_t n, int64_t m, TYPE *restrict plane, const TYPE *restrict x, int64_t step, int64_t across)
+{
+    EACH_NUMBER_OF_LINES(n, m, step, across, plane[k * m + l] = x[k * step + l * across])
+}
+
+static void NAME(give)(int64_t n, int64_t m, const TYPE *restrict plane, TYPE *restrict out, int64_t step,
+                       int64_t across, TYPE factor)
+{
+    EACH_NUMBER_OF_LINES(n, m, step, across, out[k * step + l * across] = factor * plane[k * m + l])
+}
+#undef EACH_NUMBER_OF_LINES
+
 static void NAME(fft_lines)(const transform *t, const NAME(lines) * b)
 {
     const TYPE factor = (TYPE)t->factor;
     NAME(planes) z = NAME(planes_of)(t, 0);
-    for (int64_t k = 0; k < t->n; k++)
-        for (int64_t l = 0; l < b->m; l++) {
-            z.re[k * b->m + l] = b->x[k * b->x_step + l * b->x_across];
-            z.im[k * b->m + l] = b->x[k * b->x_step + l * b->x_across + 1];
-        }
+    NAME(take)(t->n, b->m, z.re, b->x, b->x_step, b->x_across);
+    NAME(take)(t->n, b->m, z.im, b->x + 1, b->x_step, b->x_across);
     z = NAME(transformed)(t, b->m);
-    for (int64_t k = 0; k < t->n; k++)
-        for (int64_t l = 0; l < b->m; l++) {
-            b->out[k * b->out_step + l * b->out_across] = factor * z.re[k * b->m + l];
-            b->out[k * b->out_step + l * b->out_across + 1] = factor * z.im[k * b->m + l];
-        }
+    NAME(give)(t->n, b->m, z.re, b->out, b->out_step, b->out_across, factor);
+    NAME(give)(t->n, b->m, z.im, b->out + 1, b->out_step, b->out_across, factor);
 }
 
 /* The spectrum X of an even number n = 2 h of real x_j is that, Z, of h complex z_j = x_2j + i x_2j+1:
@@ -61,12 +78,11 @@ static void NAME(rfft_lines)(const transform *t, const NAME(lines) * b)
     const bool even = t->n % 2 == 0;
     const TYPE *turn = t->turn;
     NAME(planes) z = NAME(planes_of)(t, 0);
-    for (int64_t k = 0; k < (even ? h : t->n); k++)
-        for (int64_t l = 0; l < m; l++) {
-            const TYPE *x = b->x + (even ? 2 * k : k) * b->x_step + l * b->x_across;
-            z.re[k * m + l] = x[0];
-            z.im[k * m + l] = even ? x[b->x_step] : 0;
-        }
+    NAME(take)(even ? h : t->n, m, z.re, b->x, (even + 1) * b->x_step, b->x_across);
+    if (even)
+        NAME(take)(h, m, z.im, b->x + b->x_step, 2 * b->x_step, b->x_across);
+    else
+        memset(z.im, 0, (size_t)(t->n * m) * sizeof *z.im);
     z = NAME(transformed)(t, m);
     for (int64_t k = 0; k <= h; k++) {
         const int64_t at = even ? k % h : k, mirror = even ? (h - k) % h : k;
@@ -116,13 +132,9 @@ static void NAME(irfft_lines)(const transform *t, const NAME(lines) * b)
         }
     }
     z = NAME(transformed)(t, m);
-    for (int64_t k = 0; k < (even ? h : t->n); k++)
-        for (int64_t l = 0; l < m; l++) {
-            TYPE *out = b->out + (even ? 2 * k : k) * b->out_step + l * b->out_across;
-            out[0] = factor * z.re[k * m + l];
-            if (even)
-                out[b->out_step] = factor * z.im[k * m + l];
-        }
+    NAME(give)(even ? h : t->n, m, z.re, b->out, (even + 1) * b->out_step, b->out_across, factor);
+    if (even)
+        NAME(give)(h, m, z.im, b->out + b->out_step, 2 * b->out_step, b->out_across, factor);
 }
 
 /* Rows of along_run, a block of lines at a time. out_parts, x_parts: 2 of complex numbers. */
