@@ -5,7 +5,7 @@
  * Lists of dims have n entries, each dim once, negative from the end; n 0 stands for all dims. TRAMA_DIMS of
  * trama_ops.h gives n and dims:
  *
- *     trama_value *spectrum = trama_fft(z, TRAMA_DIMS(0, 1), TRAMA_FOURIER_BACKWARD);
+ *     trama_value *spectrum = trama_rfft(x, TRAMA_DIMS(0, 1), TRAMA_FOURIER_BACKWARD);
  *
  * Extents of these dims are known, and any: lengths with prime factors above 13 take more time. A split of a dim moves
  * to another dim while it is transformed: where `dims` are all those of a tensor that is split along its first dim, and

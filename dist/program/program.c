@@ -356,8 +356,9 @@ static trama_status check_kinds(const trama_node *node)
     for (int k = 0; k < 5; k++)
         if (takes >> k & 1)
             text_add(&taken, "%s%s", taken.n ? ", " : "", kinds[k]);
-    trama_fail(node->where, TRAMA_E_DTYPE, "%s takes %s; %s is %s: cast it", node->op->name, taken.at, x->name,
-               trama_dtype_name(x->dtype));
+    trama_fail(node->where, TRAMA_E_DTYPE, "%s takes %s; %s is %s: %s", node->op->name, taken.at, x->name,
+               trama_dtype_name(x->dtype),
+               dtype_parts(x->dtype) > 1 ? "take trama_real, trama_imag or trama_abs of it" : "cast it");
     free(taken.at);
     return TRAMA_E_DTYPE;
 }

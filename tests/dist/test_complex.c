@@ -55,7 +55,7 @@ END_TEST
 
 START_TEST(an_op_without_a_complex_kernel_refuses_the_operand)
 {
-    check_refused(trama_relu(z), "z is c64");
+    check_refused(trama_relu(z), "z is c64: take trama_real");
 }
 END_TEST
 
