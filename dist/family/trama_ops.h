@@ -75,7 +75,7 @@ TRAMA_UNARY_OPS(TRAMA_DECLARE_UNARY)
 /* Pointwise ops of one operand. All but neg, abs, sign, square, relu and stop_gradient take floats; gelu_tanh has
  * Phi(x) = (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2: */
 #define trama_neg(x) trama_neg_at(TRAMA_HERE, x)                     /* -x */
-#define trama_abs(x) trama_abs_at(TRAMA_HERE, x)                     /* |x| */
+#define trama_abs(x) trama_abs_at(TRAMA_HERE, x)                     /* |x|; of complex x real */
 #define trama_sign(x) trama_sign_at(TRAMA_HERE, x)                   /* -1, 0 or 1 */
 #define trama_square(x) trama_square_at(TRAMA_HERE, x)               /* x^2 */
 #define trama_sqrt(x) trama_sqrt_at(TRAMA_HERE, x)                   /* the square root */
@@ -168,6 +168,7 @@ trama_value *trama_scalar_div_at(trama_where where, double number, trama_value *
 
 #define trama_clamp(x, low, high) trama_clamp_at(TRAMA_HERE, x, low, high) /* min(max(x, low), high), of floats */
 trama_value *trama_clamp_at(trama_where where, trama_value *x, double low, double high);
+/* A complex x is cast to complex types alone. */
 #define trama_cast(x, dtype) trama_cast_at(TRAMA_HERE, x, dtype) /* x cast as in C, floats to nearest even */
 trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype);
 
