@@ -14,10 +14,16 @@ static const char *const names[] = {[COLLECTIVE_ALL_GATHER] = "all-gather",
                                     [COLLECTIVE_BROADCAST] = "broadcast",
                                     [COLLECTIVE_REDUCE_SCATTER] = "reduce-scatter",
                                     [COLLECTIVE_ALL_REDUCE] = "all-reduce"};
-static const ncclDataType_t types[TRAMA_N_DTYPES] = { /* of 16-bit integers, which NCCL does not sum, their bytes */
-    [TRAMA_F32] = ncclFloat32, [TRAMA_F64] = ncclFloat64,   [TRAMA_I32] = ncclInt32, [TRAMA_I64] = ncclInt64,
-    [TRAMA_U8] = ncclUint8,    [TRAMA_BF16] = ncclBfloat16, [TRAMA_F16] = ncclHalf,   [TRAMA_BOOL] = ncclUint8,
-    [TRAMA_I8] = ncclInt8,     [TRAMA_U32] = ncclUint32,    [TRAMA_U64] = ncclUint64};
+/* An element as units of a type that NCCL has. It sums no 16-bit integers, and moves their bytes. */
+static const struct unit {
+    ncclDataType_t type;
+    int in_element;
+} units[TRAMA_N_DTYPES] = {
+    [TRAMA_F32] = {ncclFloat32, 1}, [TRAMA_F64] = {ncclFloat64, 1}, [TRAMA_I32] = {ncclInt32, 1},
+    [TRAMA_I64] = {ncclInt64, 1},   [TRAMA_U8] = {ncclUint8, 1},    [TRAMA_BF16] = {ncclBfloat16, 1},
+    [TRAMA_F16] = {ncclHalf, 1},    [TRAMA_BOOL] = {ncclUint8, 1},  [TRAMA_I8] = {ncclInt8, 1},
+    [TRAMA_U32] = {ncclUint32, 1},  [TRAMA_U64] = {ncclUint64, 1},  [TRAMA_I16] = {ncclUint8, 2},
+    [TRAMA_U16] = {ncclUint8, 2},   [TRAMA_C64] = {ncclFloat32, 2}, [TRAMA_C128] = {ncclFloat64, 2}};
 static const ncclRedOp_t operations[] = {[COMBINE_SUM] = ncclSum, [COMBINE_MAX] = ncclMax, [COMBINE_MIN] = ncclMin};
 
 /* One call of NCCL. */
@@ -25,7 +31,7 @@ typedef struct exchange {
     const collective *c;
     char *to;
     const char *from;
-    size_t count, bytes; /* that each member gives */
+    size_t count, bytes; /* units and bytes that each member gives */
     ncclDataType_t type;
     ncclRedOp_t operation;
     cudaStream_t stream;
@@ -85,9 +91,9 @@ void work_cuda_collective(const work *w, const gpu *g)
     const exchange x = {.c = c,
                         .to = w->views[0].data,
                         .from = w->views[1].data,
-                        .count = (size_t)c->count,
+                        .count = (size_t)c->count * (size_t)units[dtype].in_element,
                         .bytes = (size_t)c->count * trama_dtype_size(dtype),
-                        .type = types[dtype],
+                        .type = units[dtype].type,
                         .operation = operations[w->combine],
                         .stream = g->stream};
     ncclResult_t result = calls[c->kind](&x);

@@ -39,28 +39,35 @@ static const path paths[] = {{"4", "S(0)", "R", 1, 1},
                              {"2,2", "S(0),S(1)", "R,S(1)", 1, 1},
                              {"2,2", "R,S(0)", "R,S(1)", 1, 1}};
 
-static void demand_same(const float *got, const float *expected, trama_shape shape, const path *p)
+static const trama_dtype types[] = {TRAMA_F32, TRAMA_I16, TRAMA_C64, TRAMA_C128};
+
+/* Of complex elements the imaginary part is told apart from the real one. */
+static void put(void *data, trama_dtype dtype, int64_t i, double x)
 {
-    for (int64_t i = 0; i < trama_shape_count(shape); i++)
-        demand(got[i] == expected[i], "%s, %s -> %s: element %d is %g instead of %g", p->mesh, p->from, p->to, (int)i,
-               got[i], expected[i]);
+    set_number(data, dtype, i, x);
+    if (dtype == TRAMA_C64)
+        ((float *)data)[2 * i + 1] = (float)(3 * x);
+    if (dtype == TRAMA_C128)
+        ((double *)data)[2 * i + 1] = 3 * x;
 }
 
-static void try_path(const path *p, bool nccl)
+static void try_path(const path *p, trama_dtype dtype, bool nccl)
 {
-    float data[ROWS * COLUMNS], twice[ROWS * COLUMNS], got[ROWS * COLUMNS];
+    enum { ROOM = 16 }; /* bytes of an element of any type */
+    char data[ROWS * COLUMNS * ROOM], twice[ROWS * COLUMNS * ROOM], got[ROWS * COLUMNS * ROOM],
+        ones[ROWS * ROWS * ROOM];
+    const size_t bytes = ROWS * COLUMNS * trama_dtype_size(dtype);
     for (int i = 0; i < ROWS * COLUMNS; i++) {
-        data[i] = (float)(i % 31 - 11);
-        twice[i] = 2 * data[i];
+        put(data, dtype, i, i % 31 - 11);
+        put(twice, dtype, i, 2 * (i % 31 - 11));
     }
-    float ones[ROWS * ROWS];
     for (int i = 0; i < ROWS * ROWS; i++)
-        ones[i] = i % (ROWS + 1) ? 0 : 2;
+        set_number(ones, dtype, i, i % (ROWS + 1) ? 0 : 2);
     bool sums = p->from[0] == 'P';
     trama_mesh *mesh = mesh_of(p->mesh);
     trama_program *program = trama_program_create();
-    trama_value *x = trama_input(program, "x", TRAMA_F32, TRAMA_SHAPE(ROWS, COLUMNS));
-    trama_value *a = trama_input(program, "a", TRAMA_F32, TRAMA_SHAPE(ROWS, ROWS));
+    trama_value *x = trama_input(program, "x", dtype, TRAMA_SHAPE(ROWS, COLUMNS));
+    trama_value *a = trama_input(program, "a", dtype, TRAMA_SHAPE(ROWS, ROWS));
     trama_shard(x, mesh, sums ? "S(0)" : p->from);
     trama_shard(a, mesh, sums ? "S(1)" : *p->mesh == '4' ? "R" : "R,R");
     trama_value *y = sums ? trama_shard(trama_matmul(a, x), mesh, "P") : trama_add(x, x);
@@ -72,14 +79,19 @@ static void try_path(const path *p, bool nccl)
         if (sums)
             must(trama_feed(e, a, ones, TRAMA_SHAPE(ROWS, ROWS)));
         must(trama_run(e, target));
-        must(trama_read(e, z, got, sizeof got));
-        demand_same(got, twice, TRAMA_SHAPE(ROWS, COLUMNS), p);
+        must(trama_read(e, z, got, bytes));
+        for (int64_t i = 0; i < ROWS * COLUMNS; i++)
+            demand(!memcmp(&got[(size_t)i * (bytes / (ROWS * COLUMNS))], &twice[(size_t)i * (bytes / (ROWS * COLUMNS))],
+                           bytes / (ROWS * COLUMNS)),
+                   "%s, %s, %s -> %s: element %d is %g instead of %g", trama_dtype_name(dtype), p->mesh, p->from, p->to,
+                   (int)i, number_at(got, dtype, i), number_at(twice, dtype, i));
     }
     trama_traffic traffic = {0};
     must(trama_target_traffic(e, target, &traffic));
-    int expected = 4 / n_ranks * (nccl ? p->nccl : p->collectives);
-    demand(traffic.collectives == expected, "%s, %s -> %s: %d collectives instead of %d", p->mesh, p->from, p->to,
-           traffic.collectives, expected);
+    /* NCCL has no sums of 16-bit integers */
+    int expected = 4 / n_ranks * (nccl && dtype != TRAMA_I16 ? p->nccl : p->collectives);
+    demand(traffic.collectives == expected, "%s, %s, %s -> %s: %d collectives instead of %d", trama_dtype_name(dtype),
+           p->mesh, p->from, p->to, traffic.collectives, expected);
     trama_executable_destroy(&e);
     trama_program_destroy(&program);
     trama_mesh_destroy(&mesh);
@@ -91,7 +103,8 @@ START_TEST(every_kind_of_collective_gives_what_was_fed)
         if (!start_gpus(nccl))
             return;
         for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-            try_path(&paths[i], nccl);
+            for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+                try_path(&paths[i], types[t], nccl);
         stop();
     }
 }
@@ -120,7 +133,7 @@ static int exchange_and_fail(void)
 {
     setenv("TRAMA_WATCHDOG", "1", 1);
     if (start_gpus(false))
-        try_path(&paths[0], false);
+        try_path(&paths[0], TRAMA_F32, false);
     return 0;
 }
 
