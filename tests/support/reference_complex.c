@@ -2,12 +2,12 @@
 /* Reference ops of complex numbers. Those that are linear in each part run once for the real parts and once for the
  * imaginary ones, as of real numbers; the others are here. */
 #include <complex.h>
-#include <stdlib.h>
 
-#include "base.h"
 #include "reference_inside.h"
 
 typedef double _Complex z128;
+
+enum { MOST_PRODUCTS = 1 << 14 }; /* elements of a product */
 
 static bool is_complex(const trama_view *v)
 {
@@ -124,7 +124,9 @@ static void run_product(const trama_call *call, void (*run)(const trama_call *ca
     int64_t n = 1;
     for (int d = 0; d < call->out[0].ndim; d++)
         n *= call->out[0].extent[d];
-    double *products = trama_alloc((size_t)(4 * n + 1) * sizeof *products);
+    static double products[4 * MOST_PRODUCTS]; /* an attempt may end in any of the four */
+    if (n > MOST_PRODUCTS)
+        impossible(call, "the reference has no room for it");
     for (int k = 0; k < 4; k++) { /* parts k / 2 of x and k % 2 of y */
         trama_view in[2] = {part_of(&call->in[0], k / 2), part_of(&call->in[1], k % 2)}, out = call->out[0];
         int64_t stride = 1;
@@ -148,7 +150,6 @@ static void run_product(const trama_call *call, void (*run)(const trama_call *ca
                     CMPLX(products[k] - x * y * products[3 * n + k], y * products[n + k] + x * products[2 * n + k]));
         k++;
     }
-    free(products);
 }
 
 /* ---- Fourier transforms, by their definition ---- */
