@@ -27,18 +27,34 @@ static void keep_rows(const forward *f, int64_t head, int64_t i, int64_t rows, c
     f->a.type->keep(attention_at(&f->at[LSE], head, i, 0), lse, rows);
 }
 
+/* Starts rows; those that earlier calls left are over their sums, whose maximum is then lse. */
+static void take_up_rows(const forward *f, int64_t head, int64_t i, int64_t rows, double *top, double *sum)
+{
+    const attention_type *t = f->a.type;
+    if (f->a.goes_on) {
+        t->load(f->part[RESULT], attention_at(&f->at[OUT], head, i, 0), rows, f->a.e);
+        t->recall(top, attention_at(&f->at[LSE], head, i, 0), rows);
+    } else {
+        memset(f->part[RESULT], 0, (size_t)(rows * f->a.e) * t->size);
+        for (int64_t r = 0; r < rows; r++)
+            top[r] = -INFINITY;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        sum[r] = top[r] == -INFINITY ? 0 : 1;
+}
+
 /* A block of queries from i on, of one head. */
 static void run_rows(const forward *f, int64_t head, int64_t i)
 {
     const attention *a = &f->a;
     const size_t size = a->type->size;
     attention_block b = {.i = i, .rows = min_i64(a->n - i, ATTENTION_ROWS), .ldk = f->ldk};
-    double top[ATTENTION_ROWS], sum[ATTENTION_ROWS] = {0};
-    for (int64_t r = 0; r < b.rows; r++)
-        top[r] = -INFINITY;
-    memset(f->part[RESULT], 0, (size_t)(b.rows * a->e) * size);
-    b.q = attention_numbers(a, attention_at(&f->at[Q], head, i, 0), b.rows, a->d, f->part[QUERIES], &b.ldq);
+    double top[ATTENTION_ROWS], sum[ATTENTION_ROWS];
     const int64_t visible = attention_visible(a, i + b.rows);
+    if (a->goes_on && !visible)
+        return;
+    take_up_rows(f, head, i, b.rows, top, sum);
+    b.q = attention_numbers(a, attention_at(&f->at[Q], head, i, 0), b.rows, a->d, f->part[QUERIES], &b.ldq);
     for (b.j = 0; b.j < visible; b.j += ATTENTION_COLUMNS) {
         b.columns = min_i64(visible - b.j, ATTENTION_COLUMNS);
         b.k = (const char *)f->k + (size_t)(b.j * f->ldk) * size;

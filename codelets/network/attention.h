@@ -43,8 +43,9 @@ typedef struct attention_type {
      * maximum; sum[i] and row i of out [rows, e] are scaled to it, and the sum gets the row. */
     void (*soften)(void *scores, int64_t rows, int64_t columns, const int64_t *length, double *top, double *sum,
                    void *out, int64_t e);
-    /* A column of numbers. */
+    /* A column of numbers, written and read. */
     void (*keep)(attention_matrix to, const double *from, int64_t rows);
+    void (*recall)(double *to, attention_matrix from, int64_t rows);
     /* Of row i the first length[i] scores become p = exp(score - lse[i]), and slopes p (slope - delta[i]); the others
      * 0, and all where lse[i] is -infinity. */
     void (*derive)(void *scores, void *slopes, int64_t rows, int64_t columns, const int64_t *length,
@@ -58,7 +59,7 @@ typedef struct attention {
     int64_t ahead;                     /* query i sees the keys before i + ahead */
     double scale;
     trama_dtype mask; /* its type, of masked calls */
-    bool masked;
+    bool masked, goes_on;
 } attention;
 
 /* Reads the operands q, k, v, and the mask where it is masked. */

@@ -59,6 +59,11 @@ EACH_FLOAT(ATTENTION_ELEMENTS, )
         for (int64_t r = 0; r < rows; r++)                                                                             \
             *ROW_OF(type, to, r) = (type)from[r];                                                                      \
     }                                                                                                                  \
+    static void recall_##dtype(double *to, attention_matrix from, int64_t rows)                                        \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++)                                                                             \
+            to[r] = (double)*ROW_OF(type, from, r);                                                                    \
+    }                                                                                                                  \
     FAST static void scale_row_##dtype(type *x, int64_t n, double by)                                                  \
     {                                                                                                                  \
         for (int64_t i = 0; i < n; i++)                                                                                \
@@ -133,6 +138,7 @@ ATTENTION_PRODUCT(TRAMA_F64, double, cblas_dgemm)
                OF_NUMBER(multiply, dtype),                                                                             \
                OF_NUMBER(soften, dtype),                                                                               \
                OF_NUMBER(keep, dtype),                                                                                 \
+               OF_NUMBER(recall, dtype),                                                                               \
                OF_NUMBER(derive, dtype)},
 static const attention_type types[TRAMA_N_DTYPES] = {EACH_FLOAT(ATTENTION_TYPE, )};
 
@@ -142,7 +148,10 @@ attention attention_of(const trama_call *call, bool masked)
 {
     const trama_view *q = &call->in[0], *k = &call->in[1], *v = &call->in[2];
     const int h = q->ndim - 3, g = k->ndim - 3;
-    attention a = {.type = &types[q->dtype], .masked = masked, .mask = masked ? call->in[3].dtype : q->dtype};
+    attention a = {.type = &types[q->dtype],
+                   .masked = masked,
+                   .goes_on = call->goes_on,
+                   .mask = masked ? call->in[3].dtype : q->dtype};
     if (!a.type->size)
         kernel_impossible(call, "attention is for real numbers");
     a.n = q->extent[h + 1];

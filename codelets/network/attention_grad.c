@@ -47,10 +47,15 @@ static void run_rows(const backward *f, int64_t head, int64_t i)
     const attention *a = &f->a;
     attention_block b = {.i = i, .rows = min_i64(a->n - i, ATTENTION_ROWS), .ldk = f->ldk};
     int64_t ldg;
+    const int64_t visible = attention_visible(a, i + b.rows);
+    if (a->goes_on && !visible)
+        return;
     b.q = attention_numbers(a, attention_at(&f->at[Q], head, i, 0), b.rows, a->d, f->part[QUERIES], &b.ldq);
     const void *g = attention_numbers(a, attention_at(&f->at[G], head, i, 0), b.rows, a->e, f->part[GRADIENTS], &ldg);
-    memset(f->part[D_QUERIES], 0, (size_t)(b.rows * a->d) * a->type->size);
-    const int64_t visible = attention_visible(a, i + b.rows);
+    if (a->goes_on)
+        a->type->load(f->part[D_QUERIES], attention_at(&f->at[DQ], head, i, 0), b.rows, a->d);
+    else
+        memset(f->part[D_QUERIES], 0, (size_t)(b.rows * a->d) * a->type->size);
     for (b.j = 0; b.j < visible; b.j += ATTENTION_COLUMNS) {
         b.columns = min_i64(visible - b.j, ATTENTION_COLUMNS);
         b.k = number_at(a, f->k, b.j * f->ldk);

@@ -208,7 +208,7 @@ static bool run_on_whole(const splitting *s, whole *results)
     }
     fill_views(s, tensors, boxes, views, copies);
     bool ran =
-        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in});
+        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in, false});
     for (int i = 0; i < s->n_in; i++) {
         free(operands[i].at);
         free(copies[i].at);
@@ -236,7 +236,7 @@ static bool run_process(const splitting *s, int position)
         if (node->op->shape_only >> i & 1)
             views[i].data = NULL;
     bool right =
-        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in});
+        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in, false});
     for (int i = 0; i < s->n_in; i++)
         free(copies[i].at);
     for (int o = 0; o < s->n_out; o++) {

@@ -137,6 +137,9 @@ trama_status attention_infer(trama_rule *rule, const trama_node *node)
         const trama_shape *q = &node->in[0]->shape, *k = &node->in[1]->shape;
         divide_heads(rule, q->dim[q->ndim - 3], k->dim[k->ndim - 3], q->ndim - 3, k->ndim - 3);
         rule->factor[(int)rule->tensor[0].dim[q->ndim - 2].factor[0]].cut_last = true;
+        /* Halves would be rounded at each turn. */
+        rule->factor[(int)rule->tensor[1].dim[k->ndim - 2].factor[0]].in_turn =
+            node->in[0]->dtype == TRAMA_F32 || node->in[0]->dtype == TRAMA_F64;
     }
     return status;
 }

@@ -22,7 +22,10 @@ TRAMA_API_BEGIN
  * PyTorch, and passes no gradient on.
  *
  * The leading dims, groups and n may be split without a message, heads / groups only where groups is 1. m, d and e are
- * never split: a rank needs all keys and values of its queries.
+ * never split: a rank needs all keys and values of its queries. Keys and values whose m is split, as the queries' n is,
+ * arrive in parts. Of f32 and f64, a rank takes each part as it comes, while it computes with the one before (the order
+ * of a ring: Liu et al. 2023), and sends the parts of their gradients likewise; halves wait for all keys, since each
+ * part would round them. Where heads or leading dims can take the split over and that moves fewer bytes, they do.
  *
  * trama_result(result, 1) is the logarithm of the sum of exp(scale q k' + mask) over the keys, [.., heads, n]: f32, of
  * f64 operands f64; -inf where there is no key.

@@ -39,6 +39,7 @@ typedef struct trama_call {
     int n_in, n_out;       /* operands and results */
     const trama_view *in;  /* [n_in]; a shape-only operand has data NULL */
     const trama_view *out; /* [n_out]; an updated operand and its result have the same data */
+    bool goes_on; /* results hold those of other parts of what the op goes through, and take up this one */
 } trama_call;
 
 /* Whether an op adds a factor times operand 1 to operand 0, the state that it updates; and where the factor stands. */

@@ -2,6 +2,8 @@
 /* The fusion pass. It changes no value, only which steps become one. */
 #include "fuse.h"
 
+#include "rule.h"
+
 enum { MAX_EXTERNAL = 24, MAX_CALLS = 64 }; /* a group's operands from outside (handles of its tasks), and its nodes */
 
 typedef struct fusion {
@@ -9,8 +11,10 @@ typedef struct fusion {
     const bool *needed;
     const layouts *l;
     const trama_shape *shapes;
+    const trama_rule *rules;
     int *leader, *external, *calls; /* external, calls [leader]: operands of the group from outside and nodes, so far */
-    bool *ended; /* [leader]: its last node updates state; nodes that may read the old state come after it */
+    bool *ended; /* [leader]: its last node updates state, so that nodes which may read the old state come after it; or
+                    it takes parts of an operand in turn, and has its result behind the last */
 } fusion;
 
 static bool same_layout(const fusion *f, const trama_node *node, int t)
@@ -76,12 +80,28 @@ static bool may_join(const fusion *f, const trama_node *node, int leader, int *f
            !waits_for_more(f, node, leader) && update_may_move(f, node, leader);
 }
 
+/* Whether an operand is gathered along a factor that the node may take in turn. */
+static bool takes_in_turn(const fusion *f, const trama_node *node)
+{
+    const trama_rule *rule = &f->rules[node->id];
+    for (int t = 0; t < rule->n_in; t++)
+        for (int k = 0; k < rule->n_factors; k++) {
+            const int d = rule->factor[k].in_turn ? rule_dim_of(rule, t, k) : -1;
+            const trama_layout *from = &f->l->value[node->in[t]->id], *to = &f->l->op[node->id].in[t];
+            for (int a = 0; d >= 0 && a < from->naxes; a++)
+                if (from->axis[a].kind == TRAMA_SPLIT && from->axis[a].dim == d &&
+                    (a >= to->naxes || to->axis[a].kind == TRAMA_REPLICATE))
+                    return true;
+        }
+    return false;
+}
+
 static void place_node(fusion *f, const trama_node *node)
 {
     f->leader[node->id] = node->id;
     f->external[node->id] = node->op->n_in;
     f->calls[node->id] = 1;
-    f->ended[node->id] = node->op->updates != 0;
+    f->ended[node->id] = node->op->updates != 0 || takes_in_turn(f, node);
     if (!node->op->pointwise || node->op->n_in == 0)
         return;
     for (int t = 0; t < node->op->n_in; t++) {
@@ -101,9 +121,9 @@ static void place_node(fusion *f, const trama_node *node)
 }
 
 void fuse_program(const trama_program *program, const bool *needed, const layouts *l, const trama_shape *shapes,
-                  bool enabled, int *leader)
+                  const trama_rule *rules, bool enabled, int *leader)
 {
-    fusion f = {.program = program, .needed = needed, .l = l, .shapes = shapes, .leader = leader};
+    fusion f = {.program = program, .needed = needed, .l = l, .shapes = shapes, .rules = rules, .leader = leader};
     f.external = trama_alloc((size_t)program->nodes.n * sizeof *f.external);
     f.calls = trama_alloc((size_t)program->nodes.n * sizeof *f.calls);
     f.ended = trama_alloc((size_t)program->nodes.n * sizeof *f.ended);

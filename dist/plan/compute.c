@@ -89,7 +89,7 @@ static double piece_work(const compute_group *g, int t, const box *out, int posi
 
 /* Cuts a result, tensor t of the leader's rule, into tiles. One of several terms is cut into the parts that are sent
  * and summed at a time, so that one part can be sent while the next is computed, and none is packed; with more than two
- * terms these are the slices that targets exchange. */
+ * terms these are the slices that targets exchange. A term that is made in turns is cut as they are. */
 static void result_cut(const compute_group *g, const plan_dist_value *h, const plan_local_box *piece, int t,
                        trama_dtype dtype, int *dim, int *parts)
 {
@@ -100,6 +100,8 @@ static void result_cut(const compute_group *g, const plan_dist_value *h, const p
         partition_worth(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, t, b, piece->position));
     *dim = cut_dim_of(rule, t, b, *parts);
     *parts = *dim < 0 ? 1 : (int)max_i64(1, min_i64(*parts, b->n[*dim]));
+    if (terms > 1 && *parts == 1 && turns_cut(g, piece, t, dim, parts))
+        return;
     int64_t bytes = box_count(b) * (int64_t)trama_dtype_size(dtype);
     int sent = terms > 2 && terms <= MAX_TILES && bytes >= g->q->s.options.grain_bytes ? terms
                : terms == 2 ? partition_sum_tiles(g->q, bytes)
@@ -204,12 +206,14 @@ box compute_operand_box(const compute_group *g, int t, int position, const box *
     return box_from(&g->q->s.rules[node->id], t, &r, &whole);
 }
 
-/* The part of a piece that one step computes: a tile of the result, or the term of a part of a summed factor. */
+/* The part of a piece that one step computes: a tile of the result; or the term of a part of a summed factor, or what a
+ * part of a factor that is taken in turn gives to the tile. */
 typedef struct portion {
     box tile;
-    int summed;           /* factor; -1 */
+    int factor;           /* -1: all of the tile */
     int64_t lo, n;        /* the part of the factor */
-    plan_region *partial; /* the region for its term */
+    plan_region *partial; /* the region for its term; NULL: the tile */
+    bool goes_on;         /* behind another part */
 } portion;
 
 static void add_call(compute_group *g, assembly *a, const trama_node *node, int position, int place,
@@ -218,11 +222,11 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
     partition *q = g->q;
     const trama_rule *rule = &q->s.rules[node->id];
     factor_range r = node_ranges(g, node, position, &part->tile);
-    if (part->summed >= 0) {
-        r.lo[part->summed] += part->lo;
-        r.n[part->summed] = part->n;
+    if (part->factor >= 0) {
+        r.lo[part->factor] = part->lo;
+        r.n[part->factor] = part->n;
     }
-    plan_call call = {.node = node->id};
+    plan_call call = {.node = node->id, .goes_on = part->goes_on};
     for (int t = 0; t < rule->n_in; t++)
         call.in[t] = node->op->shape_only >> t & 1
                          ? -1
@@ -236,7 +240,8 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
         plan_region region = {piece->region.shard, box_from(rule, rule->n_in + o, &r, &whole)};
         if (part->partial)
             region = *part->partial;
-        bool updates = node->op->updates >> o & 1;
+        bool updates =
+            node->op->updates >> o & 1 || (part->goes_on && rule_dim_of(rule, rule->n_in + o, part->factor) < 0);
         call.out[o] = add_operand(a, q->p, region, updates ? ACCESS_UPDATE : write_access(q->p, &region));
     }
     *ARRAY_PUSH(&q->p->calls) = call;
@@ -286,7 +291,18 @@ static void emit_portion(compute_group *g, const plan_local_box *piece, const po
 
 static void emit_tile(compute_group *g, const plan_local_box *piece, const box *tile, int lane)
 {
-    emit_portion(g, piece, &(portion){.tile = *tile, .summed = -1}, lane);
+    portion part = {.tile = *tile, .factor = -1};
+    in_turns of;
+    if (!turns_find(g, piece->position, tile, &of)) {
+        emit_portion(g, piece, &part, lane);
+        return;
+    }
+    part.factor = of.factor;
+    for (int i = 0; i < of.parts; i++) {
+        turns_part(g, &of, i, &part.lo, &part.n);
+        part.goes_on = i > 0;
+        emit_portion(g, piece, &part, lane);
+    }
 }
 
 /* ---- Sums of large operands to small results ---- */
@@ -341,11 +357,12 @@ static void emit_sum(compute_group *g, const plan_local_box *piece, int factor, 
     factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
     plan_operand operands[MAX_TILES + 1] = {{piece->region, write_access(q->p, &piece->region)}};
     for (int i = 0; i < parts; i++) {
-        portion part = {.tile = piece->region.box, .summed = factor};
+        portion part = {.tile = piece->region.box, .factor = factor};
         plan_region partial = {partition_shard(q, SHARD_OWN, node->out[0]->id, piece->place, &part.tile, -1, 1),
                                part.tile};
         part.partial = &partial;
         piece_of(r.n[factor], parts, i, &part.lo, &part.n);
+        part.lo += r.lo[factor];
         emit_portion(g, piece, &part, -1);
         operands[i + 1] = (plan_operand){partial, ACCESS_READ};
     }

@@ -49,6 +49,7 @@ typedef struct plan_shard {
     box box;
     int cut_dim, cut_parts; /* tiles: balanced pieces of the box along a dim; cut_parts 1: one tile, as on all GPUs */
     bool summed;            /* a sum with large tiles; the terms of each tile arrive on their own */
+    bool arrives;           /* each tile is a box of another distributed value, and arrives on its own */
     bool host;              /* in memory of the host program, also on a GPU's place where the rank has no other place */
     bool strided;           /* of the host: its elements may lie in any order, so messages are packed */
     int import;
@@ -120,6 +121,7 @@ typedef struct plan_call {
     int node;
     signed char in[TRAMA_MAX_OPERANDS]; /* -1: shape only */
     signed char out[TRAMA_MAX_OPERANDS];
+    bool goes_on;    /* from the call of another step: the results that lack the factor taken in turn hold its results */
     fused_run fused; /* with calls behind it in its step */
 } plan_call;
 

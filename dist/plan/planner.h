@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of partition: partition.c, pieces.c, compute.c, copy_on_overwrite.c, halo.c, heterogeneous.c,
- * fuse_sums.c, fuse_calls.c, messages.c; and by room reshard, whose files make one exchange. */
+ * fuse_sums.c, fuse_calls.c, messages.c,
+ * turns.c; and by room reshard, whose files make one exchange. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -140,6 +141,20 @@ void compute_results(compute_group *g, const bool *internal);
 void compute_tiles(compute_group *g);
 /* The box of operand t of the first node that a box of its result needs. */
 box compute_operand_box(const compute_group *g, int t, int position, const box *result);
+
+/* turns.c: an op that takes the parts of a factor in turn, since an operand arrives in tiles of them. */
+typedef struct in_turns {
+    int factor, parts;
+    int shard, dim; /* of the operand that arrives; its dim with the factor */
+    int first;      /* the tile that is taken first; the others follow downwards, and go on at the other end */
+} in_turns;
+/* Whether the group's op on the process at a position does so for a box of its first result. */
+bool turns_find(const compute_group *g, int position, const box *result, in_turns *found);
+/* Cuts a piece of a result, tensor t of the rule, as the parts come, so that each can be sent behind its turn. Returns
+ * false and does nothing where the result lacks the factor. */
+bool turns_cut(const compute_group *g, const plan_local_box *piece, int t, int *dim, int *parts);
+/* The part of the factor that is taken as number i. */
+void turns_part(const compute_group *g, const in_turns *of, int i, int64_t *lo, int64_t *n);
 
 /* heterogeneous.c: masks the group's results where only some of their places compute them; then masks an operand from
  * outside that does not exist in its completed layout. */

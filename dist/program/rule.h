@@ -14,6 +14,7 @@ typedef struct rule_factor {
     int64_t extent;      /* TRAMA_ANY until fed */
     bool whole;          /* must not be split */
     bool cut_last;       /* its parts take unequal work: tiles are cut along it where no other dim serves */
+    bool in_turn;        /* calls may take its parts one after the other: each goes on from the results that lack it */
     trama_reduce reduce; /* how terms combine where no result has the factor */
 } rule_factor;
 

@@ -23,20 +23,25 @@ static void visit_seam(void *arg, const box *piece, const int *coordinate)
         s->first = *piece;
         memcpy(s->at, coordinate, sizeof s->at);
     }
-    if (s->n <= MAX_TILES && s->dim >= -1) {
-        s->lo[s->n] = piece->lo[s->dim < 0 ? 0 : s->dim];
-        s->length[s->n] = piece->n[s->dim < 0 ? 0 : s->dim];
+    if (s->n == 1 && s->dim >= 0) { /* the first one's dim is not known before */
+        s->lo[0] = s->first.lo[s->dim];
+        s->length[0] = s->first.n[s->dim];
+    }
+    if (s->n <= MAX_TILES && s->dim >= 0) {
+        s->lo[s->n] = piece->lo[s->dim];
+        s->length[s->n] = piece->n[s->dim];
     }
     s->n++;
 }
 
-/* Cuts a target shard into tiles as messages arrive, so that these need no unpacking; else as any shard is cut. */
-static void target_cut(const exchange *x, const plan_local_box *t, int pieces, int *dim, int *parts)
+/* Cuts a target shard into tiles as messages arrive, so that these need no unpacking; else as any shard is cut. Returns
+ * whether each tile is the box of one source. */
+static bool target_cut(const exchange *x, const plan_local_box *t, int pieces, int *dim, int *parts)
 {
     const box *b = &t->region.box;
     partition_cut(x->q, b, x->q->s.program->values.at[x->value]->dtype, t->place, pieces, dim, parts);
     if (box_count(b) == 0 || x->t.own || !gets_value(x, t->position))
-        return;
+        return false;
     seams s = {.dim = -1};
     layout_overlaps(x->t.from_mesh, &x->t.from, &x->t.whole, b, visit_seam, &s);
     group g = {.region = *b, .to_box = *b, .kept = kept_of(x, x->t.to_mesh, t->position)};
@@ -54,19 +59,20 @@ static void target_cut(const exchange *x, const plan_local_box *t, int pieces, i
             *parts = n;
         }
         group_free(&g);
-        return;
+        return false;
     }
     if (s.dim < 0 || s.n > MAX_TILES || x->t.reduced)
-        return;
+        return false;
     for (int i = 0; i < s.n; i++) {
         int64_t lo, length, from_lo = max_i64(s.lo[i], b->lo[s.dim]);
         int64_t to = min_i64(s.lo[i] + s.length[i], b->lo[s.dim] + b->n[s.dim]);
         piece_of(b->n[s.dim], s.n, i, &lo, &length);
         if (b->lo[s.dim] + lo != from_lo || to - from_lo != length)
-            return;
+            return false;
     }
     *dim = s.dim;
     *parts = s.n;
+    return true;
 }
 
 /* Whether a target piece is a part of a source piece on its place, so that it needs no buffer. */
@@ -112,10 +118,11 @@ void make_targets(exchange *x)
         if (t->region.shard >= 0 || try_alias(x, t) || same_as_before(x, h, i))
             continue;
         int dim, parts;
-        target_cut(x, t, pieces_on(h, t->place), &dim, &parts);
+        const bool arrives = target_cut(x, t, pieces_on(h, t->place), &dim, &parts);
         t->region.shard = partition_shard(q, SHARD_OWN, x->value, t->place, &t->region.box, dim, parts);
         q->p->shards.at[t->region.shard].summed =
             x->t.reduced && parts <= partition_sum_tiles(q, region_bytes(x, &t->region.box));
+        q->p->shards.at[t->region.shard].arrives = arrives;
         if (x->t.own || !gets_value(x, t->position)) {
             exchange_step *s = add_step(x, CLEAR, STEP_FILL, t->place);
             s->n = 1;

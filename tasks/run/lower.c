@@ -127,7 +127,8 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
             w->inner[i] |= (unsigned)(plan_step_operand(in->of->plan, step, call->out[o])->access == ACCESS_NONE) << o;
         }
         w->fused[i] = call->fused;
-        w->calls[i] = (trama_call){node->op, &node->attributes, node->op->n_in, node->op->n_out, in_views, out_views};
+        w->calls[i] = (trama_call){
+            node->op, &node->attributes, node->op->n_in, node->op->n_out, in_views, out_views, call->goes_on};
         w->kernels[i] = kernel_of(node->op);
         w->where[i] = node->where;
         views = out_views + node->op->n_out;

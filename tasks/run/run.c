@@ -87,7 +87,7 @@ static trama_status resolve_target(const trama_executable *e, const target_form 
 static void plan_target(const trama_executable *e, target_form *t, const compiled_plan *before, compiled_plan *of)
 {
     plan_source source = planning_source(&e->planning, of, t->l, e->planning.rank);
-    fuse_program(of->program, t->needed, t->l, of->shapes, !e->planning.options.no_fusion, t->leader);
+    fuse_program(of->program, t->needed, t->l, of->shapes, of->rules, !e->planning.options.no_fusion, t->leader);
     partition *q = partition_begin(&source);
     for (int i = 0, as; i < t->leaves.n; i++) {
         const compiled_plan *leaf = leaf_of(e, t, before, i, &as);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work beside messages, which may take longer than they need (delay.h).
- * Usage: overlap dp|alone|mp [--mesh SPEC] [--delay 0] [--count N] [--plan summary|steps]
+ * Usage: overlap dp|alone|mp|sequence [--mesh SPEC] [--delay 0] [--count N] [--plan summary|steps]
  *   dp        one unit is a step of the main job, without feeding it [--hidden 1024,1024,1024] [--batch 512]
  *             [--optimizer sgd|adamw]
  *   alone     the same on each rank for itself, on its share of the cores; without --delay and --count
  *   mp        micro-batches through column-then-row blocks [--micro 6] [--blocks 3] [--batch 128] [--width 1024]
+ *   sequence  causal attention of one head over a sequence that is split, forward and backward [--length 4096]
  *   --delay  microseconds by which each request of MPI that completes is held back; 0: none
  *   --count  each rank prints how many of its requests completed in N units, instead of being served */
 #define _GNU_SOURCE
@@ -134,14 +135,37 @@ static void serve_mp(int argc, char **argv, trama_context *context)
     micro_batches_free(&m);
 }
 
+static void serve_sequence(int argc, char **argv, trama_context *context)
+{
+    const trama_shape shape = TRAMA_SHAPE(1, 1, bench_number(argc, argv, "length", 4096), 64);
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create(bench_option(argc, argv, "mesh", "sp=2"));
+    trama_value *in[3], *results[4];
+    for (int i = 0; i < 3; i++)
+        in[i] = trama_shard(trama_parameter(p, (const char *[]){"q", "k", "v"}[i], TRAMA_F32, shape,
+                                            &(trama_init){-1, 1, 1, (uint64_t)i}),
+                            mesh, "S(2)");
+    results[0] = trama_attention_with(in[0], in[1], in[2], NULL, true, 0);
+    trama_value *loss = trama_sum(trama_square(results[0]));
+    for (int i = 0; i < 3; i++)
+        results[i + 1] = trama_gradient(loss, in[i]);
+    bench_target t = {.target = trama_target_at(TRAMA_HERE, p, "step", 4, results)};
+    if (!t.target)
+        bench_fail("%s", mesh ? trama_program_error(p) : trama_error());
+    bench_try(trama_compile(context, p, &t.executable), "compile");
+    serve(argc, argv, &t);
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    bool alone = !strcmp(what, "alone"), blocks = !strcmp(what, "mp");
-    if (!alone && !blocks && strcmp(what, "dp"))
-        bench_fail("usage: overlap dp|alone|mp");
+    bool alone = !strcmp(what, "alone"), blocks = !strcmp(what, "mp"), sequence = !strcmp(what, "sequence");
+    if (!alone && !blocks && !sequence && strcmp(what, "dp"))
+        bench_fail("usage: overlap dp|alone|mp|sequence");
     trama_context *context = start(alone);
-    (blocks ? serve_mp : serve_dp)(argc, argv, context);
+    (blocks ? serve_mp : sequence ? serve_sequence : serve_dp)(argc, argv, context);
     bench_try(trama_stop(&context), "stop");
 #if TRAMA_HAVE_MPI
     MPI_Finalize();

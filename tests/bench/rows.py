@@ -110,7 +110,7 @@ SUBJECTS = ("complex_mul", "complex_matmul", "fft", "fft_cube", "fft_line", "rff
 CG_SIZES = (8192,)
 # Key: the program's arguments. Each request that completes is held back by DELAY us; a unit grows by less than
 # OVERLAP_GROWTH of these delays.
-OVERLAPS = {"dp": ("dp", "--mesh", "dp=2"), "mp": ("mp", "--mesh", "mp=2")}
+OVERLAPS = {"dp": ("dp", "--mesh", "dp=2"), "mp": ("mp", "--mesh", "mp=2"), "sequence": ("sequence", "--mesh", "sp=2")}
 DELAY = 1000
 OVERLAP_GROWTH = 0.2
 HIDDEN = {"hidden.2": 2, "hidden.4": 4}  # ranks

@@ -67,7 +67,7 @@ static const trama_op *op_of(const sizes *s, bool gradient)
 
 static void run(call_arrays *a, const trama_op *op, trama_view *views, void (*with)(const trama_call *))
 {
-    const trama_call call = {op, &a->attributes, a->n_in, a->n_out, views + a->n_out, views};
+    const trama_call call = {op, &a->attributes, a->n_in, a->n_out, views + a->n_out, views, false};
     with(&call);
 }
 
@@ -144,6 +144,69 @@ START_TEST(several_blocks_give_what_the_reference_gives)
             compare(&s, (trama_dtype)dtype, (order)((int)i % N_ORDERS), false);
             compare(&s, (trama_dtype)dtype, (order)((int)(i + 1) % N_ORDERS), true);
         }
+}
+END_TEST
+
+/* ---- Keys in turn ---- */
+
+/* Cuts a dim of the view, counted from its last, to [from, from + n). */
+static void cut(trama_view *v, int last, int64_t from, int64_t n)
+{
+    const int d = v->ndim - 1 - last;
+    v->data = (char *)v->data + from * v->stride[d] * (int64_t)trama_dtype_size(v->dtype);
+    v->offset[d] = from;
+    v->extent[d] = n;
+}
+
+/* The kernel on three parts of the keys, the last part first, each going on from the one before. */
+static void run_in_turn(call_arrays *a, const sizes *s, const trama_op *op, bool gradient)
+{
+    const int64_t bound[] = {0, s->m / 3, s->m / 3, s->m / 2, s->m}; /* one part is empty */
+    for (int k = 3; k >= 0; k--) {
+        trama_view views[MOST];
+        for (int i = 0; i < a->n_out + a->n_in; i++) {
+            const bool keys = i == a->n_out + 1 || i == a->n_out + 2 || (gradient && (i == 1 || i == 2));
+            views[i] = a->at[i].view;
+            if (keys || (s->mask != NO_MASK && i == a->n_out + 3))
+                cut(&views[i], keys, bound[k], bound[k + 1] - bound[k]);
+        }
+        const trama_call call = {op, &a->attributes, a->n_in, a->n_out, views + a->n_out, views, k < 3};
+        run_call(&call);
+    }
+}
+
+/* Halves go through all keys at once: each turn would round their results. */
+START_TEST(keys_in_turn_give_what_all_keys_give)
+{
+    for (size_t i = 0; i < sizeof several_blocks / sizeof *several_blocks; i++)
+        for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype))
+            for (int gradient = 0; gradient < 2; gradient++) {
+                sizes s = several_blocks[i];
+                if (is_half((trama_dtype)dtype))
+                    continue;
+                s.mask = s.mask == TRAMA_F32 ? dtype : s.mask;
+                const order how = (order)((int)i % N_ORDERS);
+                call_arrays whole = arrays_of(&s, (trama_dtype)dtype, how, gradient);
+                call_arrays parts = arrays_of(&s, (trama_dtype)dtype, how, gradient);
+                if (gradient) {
+                    set_lse(&s, (trama_dtype)dtype, how, &whole);
+                    set_lse(&s, (trama_dtype)dtype, how, &parts);
+                }
+                run_kernel(&whole, op_of(&s, gradient));
+                run_in_turn(&parts, &s, op_of(&s, gradient), gradient);
+                for (int o = 0; o < whole.n_out; o++) {
+                    FOR_EACH(&whole.at[o], index)
+                    {
+                        const double got = at(&parts.at[o], index), want = at(&whole.at[o], index);
+                        ck_assert_msg(near(whole.at[o].view.dtype, got, want, 8192),
+                                      "%s, %s, result %d: %.9g, not %.9g", op_of(&s, gradient)->name,
+                                      trama_dtype_name((trama_dtype)dtype), o, got, want);
+                    }
+                    ck_assert(outside_untouched(&parts.at[o]));
+                }
+                arrays_free(&whole);
+                arrays_free(&parts);
+            }
 }
 END_TEST
 
@@ -320,6 +383,6 @@ START_TEST(memory_does_not_grow_with_the_number_of_scores)
 }
 END_TEST
 
-RUN_TESTS("attention", several_blocks_give_what_the_reference_gives, values_and_gradients_are_those_of_pytorch,
-          a_query_without_a_key_gives_zeros_and_takes_no_gradient, not_a_number_stays_one,
-          memory_does_not_grow_with_the_number_of_scores)
+RUN_TESTS("attention", several_blocks_give_what_the_reference_gives, keys_in_turn_give_what_all_keys_give,
+          values_and_gradients_are_those_of_pytorch, a_query_without_a_key_gives_zeros_and_takes_no_gradient,
+          not_a_number_stays_one, memory_does_not_grow_with_the_number_of_scores)

@@ -51,7 +51,7 @@ static void check_added(trama_dtype dtype, int variant, size_t workspace, kernel
            out = tensor_random(dtype, (order)(variant / 16), TRAMA_SHAPE(m, n), 3),
            was = tensor_random(dtype, PACKED, TRAMA_SHAPE(m, n), 3);
     const trama_view views[] = {out.view, x.view, y.view};
-    const trama_call call = {&trama_op_matmul, &none, 2, 1, views + 1, views};
+    const trama_call call = {&trama_op_matmul, &none, 2, 1, views + 1, views, false};
     run with = {.calls = &call, .n_calls = 1, .how = how, .workspace = workspace, .add = true};
     on_gpu_run(3, 1, views, run_product, &with);
     FOR_EACH(&out, i)
@@ -146,7 +146,7 @@ START_TEST(tf32_is_used_where_it_is_asked_for)
         FOR_EACH(&y, i)
         put(&y, i, 1);
         const trama_view views[] = {out.view, x.view, y.view};
-        const trama_call call = {&trama_op_matmul, &none, 2, 1, views + 1, views};
+        const trama_call call = {&trama_op_matmul, &none, 2, 1, views + 1, views, false};
         run with = {.calls = &call, .n_calls = 1, .tf32 = tf32};
         on_gpu_run(3, 1, views, run_product, &with);
         FOR_EACH(&out, i)

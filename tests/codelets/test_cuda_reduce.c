@@ -109,7 +109,7 @@ START_TEST(a_small_workspace_gives_the_same_bits)
         tensor usual = tensor_new(TRAMA_F64, PACKED, TRAMA_SHAPE(lines ? 9 : 72)),
                small = tensor_new(TRAMA_F64, PACKED, TRAMA_SHAPE(lines ? 9 : 72));
         const trama_view views[] = {small.view, x.view};
-        const trama_call call = {&op, &attributes, 1, 1, views + 1, views};
+        const trama_call call = {&op, &attributes, 1, 1, views + 1, views, false};
         FOR_EACH(&x, i)
         put(&x, i, sin(1000 * at(&x, i) + (double)(i[0] + i[1])));
         run_unary("sum", &attributes, &usual, &x);

@@ -64,7 +64,7 @@ static void check_product(const problem *p, trama_dtype dtype, int variant)
                                           is in its place */
 
         const trama_view in[] = {x.view, y.view};
-        const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
+        const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view, false};
         add(&call, (kernel_addition){.keep = 1, .factor = -0.25});
         FOR_EACH(&out, i)
         ck_near(dtype, at(&out, i),
@@ -161,7 +161,7 @@ static void check_vectors(const vector_problem *p, trama_dtype dtype, int orders
     void (*add)(const trama_call *, kernel_addition) = kernel_of(&trama_op_matmul)->cpu_add;
     if (trama_dtype_is_float(dtype)) {
         const trama_view in[] = {x.view, y.view};
-        const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view};
+        const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view, false};
         add(&call, (kernel_addition){.keep = 0, .factor = 3});
         FOR_EACH(&out, i)
         ck_near(dtype, at(&out, i), 3 * naive_vectors(p, &x, &y, i), 1);

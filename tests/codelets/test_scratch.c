@@ -34,7 +34,7 @@ static void fill(arrays *a, const product_case *c, const trama_op *op)
     a->y = tensor_random(c->dtype, c->how, TRAMA_SHAPE(BATCH, c->k, c->n), 2);
     a->in[0] = a->x.view;
     a->in[1] = a->y.view;
-    a->call = (trama_call){op, &plain, 2, 1, a->in, &a->out.view};
+    a->call = (trama_call){op, &plain, 2, 1, a->in, &a->out.view, false};
 }
 
 static void arrays_free(arrays *a)

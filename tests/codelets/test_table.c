@@ -57,7 +57,7 @@ static kernel_addition add(const trama_op *op, double w[4], double d[4], double 
     const trama_attributes rate = {.real = {weight}};
     trama_view views[] = {
         view_of(w, 2, 2), view_of(d, 2, 2), {.data = &keep, .dtype = TRAMA_F64}, {.data = &weight, .dtype = TRAMA_F64}};
-    const trama_call call = {op, &rate, op->n_in, 1, views, views};
+    const trama_call call = {op, &rate, op->n_in, 1, views, views, false};
     kernel_of(op)->cpu(&call);
     return kernel_addition_now(&call);
 }
@@ -94,7 +94,7 @@ START_TEST(an_epilogue_is_a_row_that_is_added_or_relu)
         const trama_attributes none = {.integer = {0}};
         if (!op->epilogue)
             continue;
-        kernel_of(op)->cpu(&(trama_call){op, &none, op->n_in, 1, in, &out});
+        kernel_of(op)->cpu(&(trama_call){op, &none, op->n_in, 1, in, &out, false});
         for (int k = 0; k < 4; k++)
             ck_assert_double_eq(y[k], op->epilogue == TRAMA_EPILOGUE_ROW ? x[k] + row[k % 2] : fmax(x[k], 0));
         n++;

@@ -17,7 +17,7 @@ static void check_sum(int64_t n, int64_t step, bool kept, bool chunked)
     trama_view w = line(data[0], n), sum = line(data[1], n), terms[] = {line(data[2], n), line(data[3], n)};
     const trama_attributes attributes = {.real = {[UPDATE_LR] = 0.5}};
     trama_view in[] = {w, sum};
-    trama_call call = {&trama_op_sgd, &attributes, 2, 1, in, &w};
+    trama_call call = {&trama_op_sgd, &attributes, 2, 1, in, &w, false};
     const trama_kernel *kernel = kernel_of(call.op);
     fused_run how = {kept ? FUSED_CHUNKS : FUSED_NOT, 1};
     work job = {.n_calls = 1,
@@ -65,7 +65,8 @@ START_TEST(a_product_that_is_subtracted_is_computed_into_the_state)
                      vw = {w, TRAMA_F32, 2, {3, 2}, {2, 1}, {0}, {3, 2}};
     const trama_view factors[] = {vx, vg}, update[] = {vw, vd};
     const trama_attributes none = {.integer = {0}}, sgd = {.real = {[UPDATE_LR] = 2}};
-    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vw}, {&trama_op_sgd, &sgd, 2, 1, update, &vw}};
+    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vw, false},
+                          {&trama_op_sgd, &sgd, 2, 1, update, &vw, false}};
     const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
     fused_run how[2] = {{FUSED_ADDITION, 2}};
     work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .fused = how};
@@ -90,8 +91,8 @@ START_TEST(a_product_that_is_accumulated_is_computed_into_the_buffer)
                      vweight = {.data = &weight, .dtype = TRAMA_F64};
     const trama_view factors[] = {vx, vg}, update[] = {vm, vd, vkeep, vweight};
     const trama_attributes none = {.integer = {0}};
-    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vm},
-                          {&trama_op_accumulate, &none, 4, 1, update, &vm}};
+    trama_call calls[] = {{&trama_op_matmul, &none, 2, 1, factors, &vm, false},
+                          {&trama_op_accumulate, &none, 4, 1, update, &vm, false}};
     const trama_kernel *kernels[] = {kernel_of(calls[0].op), kernel_of(calls[1].op)};
     fused_run how[2] = {{FUSED_ADDITION, 2}};
     work job = {.n_calls = 2, .calls = calls, .kernels = kernels, .fused = how};

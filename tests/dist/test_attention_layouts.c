@@ -58,6 +58,8 @@ START_TEST(any_split_gives_the_values_of_one_device)
         {"3", "S(1)", "S(1)", "S(1)"},
         {"2", "S(2)", NULL, NULL},
         {"4", "S(2)", "S(2)", "S(2)"},
+        {"3", "S(2)", "S(2)", "S(2)"},
+        {"2,2", "S(2),S(0)", "S(2),S(0)", "S(2),S(0)"},
         {"2,2", "S(0),S(1)", NULL, NULL},
         {"2", NULL, "S(2)", NULL},
         {"2,2", "S(1),S(2)", NULL, NULL},
@@ -222,6 +224,66 @@ START_TEST(two_workers_take_half_of_the_heads_each)
 }
 END_TEST
 
+/* The n parts of the keys that the steps of an op on one rank read, one tile of keys and one of values each: from the
+ * rank's own part downwards, or, of the gradient, ending with it. Steps behind the first go on from their results. */
+static void expect_turns(const plan *p, const trama_program *program, const char *op, int n, int updated)
+{
+    int turn = 0, before = !strcmp(op, "attention_grad");
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        const plan_call *c = s->kind == STEP_COMPUTE ? &p->calls.at[s->call] : NULL;
+        if (!c || strcmp(program->nodes.at[c->node]->op->name, op))
+            continue;
+        const int64_t part = 16 / n, from = (p->rank + n - before - turn + n) % n * part;
+        for (int t = 1; t <= 2; t++) {
+            const plan_operand *o = plan_step_operand(p, s, c->in[t]);
+            int first, last;
+            plan_tiles(&p->shards.at[o->region.shard], &o->region.box, &first, &last);
+            ck_assert_int_eq(first, last);
+            ck_assert_int_eq(o->region.box.lo[2], from);
+            ck_assert_int_eq(o->region.box.n[2], part);
+        }
+        ck_assert(c->goes_on == (turn > 0));
+        for (int o = 0; o < program->nodes.at[c->node]->op->n_out; o++)
+            ck_assert_int_eq(plan_step_operand(p, s, c->out[o])->access,
+                             turn && o < updated ? ACCESS_UPDATE : ACCESS_WRITE);
+        turn++;
+    }
+    ck_assert_int_eq(turn, n);
+}
+
+/* One head and two batches cannot be split, so that processes with a part of the queries need all keys and values. */
+START_TEST(split_sequences_take_the_keys_in_turn_as_they_arrive)
+{
+    for (int n = 4; n <= 8; n += 4) {
+        setup s = setup_new(1, 1, 16, 16, true);
+        trama_mesh *mesh = trama_mesh_create(n == 4 ? "4" : "8");
+        machine *m = machine_uniform(n, 1);
+        for (int i = 0; i < 3; i++)
+            ck_assert_ptr_nonnull(trama_shard(s.in[i], mesh, "S(2)"));
+        simulation_options o = {.plan = {.grain_flops = 1, .grain_bytes = 1}};
+        simulation *sim = simulation_new(s.p, m, &o);
+        for (int i = 0; i < 3; i++) {
+            dense data = dense_random(s.in[i]->shape, 1, -1, 1, false);
+            simulation_feed(sim, s.in[i], &data);
+            dense_free(&data);
+        }
+        simulation_run(sim, s.t);
+        for (int rank = 0; rank < n; rank++) {
+            expect_turns(simulation_plan(sim, rank), s.p, "attention", n, 2);
+            expect_turns(simulation_plan(sim, rank), s.p, "attention_grad", n, 1);
+        }
+        /* (p - 1) / p of keys and values, and of their gradients' terms, on each process. */
+        const int64_t numbers = 2 * 16 * (3 + 5);
+        ck_assert_int_eq(simulation_traffic(sim).bytes, (n - 1) * 2 * numbers * 8);
+        simulation_destroy(&sim);
+        machine_destroy(&m);
+        trama_mesh_destroy(&mesh);
+        trama_program_destroy(&s.p);
+    }
+}
+END_TEST
+
 START_TEST(gradients_that_are_asked_for_one_by_one_are_computed_once)
 {
     setup s = setup_new(2, 2, 3, 3, false);
@@ -266,6 +328,7 @@ int main(void)
         gradients_of_gradients_are_their_slopes,
         split_heads_and_batches_take_no_message,
         two_workers_take_half_of_the_heads_each,
+        split_sequences_take_the_keys_in_turn_as_they_arrive,
         gradients_that_are_asked_for_one_by_one_are_computed_once,
         wrong_operands_are_refused_in_words,
     };

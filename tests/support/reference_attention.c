@@ -65,13 +65,19 @@ static double score(const head_call *h, int64_t i, int64_t j)
     return call->in[MASK].dtype != TRAMA_BOOL ? sum + mask : mask != 0 ? sum : -INFINITY;
 }
 
-/* Row i of the result, as a sum over keys that is divided at the end. */
-static double add_values(const head_call *h, int64_t i, int64_t keys)
+/* Row i of the result, as a sum over keys that is divided at the end; before: such a sum over the keys of earlier
+ * calls, by which their row was divided. */
+static double add_values(const head_call *h, int64_t i, double before)
 {
     const trama_call *call = h->call;
-    const int64_t e = call->out[0].global[call->out[0].ndim - 1];
-    double sum = 0;
-    for (int64_t j = 0; j < keys; j++) {
+    const trama_view *k = &call->in[KEY];
+    const int64_t e = call->out[0].global[call->out[0].ndim - 1], first = k->offset[k->ndim - 2];
+    double sum = before;
+    for (int64_t l = 0; l < e; l++) {
+        point o = at(h, false, i, l);
+        *element(call, &call->out[0], &o) *= before;
+    }
+    for (int64_t j = first; j < first + k->extent[k->ndim - 2]; j++) {
         const double p = exp(score(h, i, j));
         sum += p;
         for (int64_t l = 0; l < e; l++) {
@@ -89,19 +95,18 @@ static double add_values(const head_call *h, int64_t i, int64_t keys)
 static void run_forward(const trama_call *call)
 {
     head_call h = head_call_of(call);
-    const trama_view *k = &call->in[KEY], *lse = &call->out[1];
-    const int64_t keys = k->global[k->ndim - 2];
+    const trama_view *lse = &call->out[1];
     point i;
-    if (k->extent[k->ndim - 2] != keys)
-        impossible(call, "some keys are missing");
     for (int d = 0; d < lse->ndim; d++)
         agree(call, lse, d, &call->out[0], d);
-    fill_result(call, 0);
+    if (!call->goes_on)
+        fill_result(call, 0);
     FOR_EACH(lse, &i)
     {
         h.b = i;
         h.b.ndim--;
-        put(call, 1, &i, log(add_values(&h, i.at[i.ndim - 1], keys)));
+        const double before = call->goes_on ? exp(*element(call, lse, &i)) : 0;
+        put(call, 1, &i, log(add_values(&h, i.at[i.ndim - 1], before)));
     }
 }
 
@@ -151,7 +156,7 @@ static void run_backward(const trama_call *call)
         agree(call, k, k->ndim - d, &call->out[1], call->out[1].ndim - d);
         agree(call, &call->in[VALUE], call->in[VALUE].ndim - d, &call->out[2], call->out[2].ndim - d);
     }
-    for (int o = 0; o < 3; o++)
+    for (int o = call->goes_on; o < 3; o++) /* the gradients of queries have terms of all calls */
         FOR_EACH(&call->out[o], &i)
     put(call, o, &i, 0);
     FOR_EACH(lse, &i)

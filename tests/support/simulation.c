@@ -367,7 +367,7 @@ static void run_part(simulation *s, const trama_target *target, part *ran)
     for (int i = 0; i < target->values.n; i++)
         h.kept[target->values.at[i]->id] = true;
     ck_assert_msg(!program_resolve(p, h.needed, s->shapes, s->rules), "%s", trama_error());
-    fuse_program(p, h.needed, &s->l, s->shapes, !s->options.plan.no_fusion, h.leader);
+    fuse_program(p, h.needed, &s->l, s->shapes, s->rules, !s->options.plan.no_fusion, h.leader);
     run_plans(s, ran, &h);
     free(done);
     free(h.needed);

@@ -99,7 +99,7 @@ plan *target_plans_leaves(const target_plans *p, int rank)
 plan *target_plans_plan(target_plans *p, int rank, const plan *leaves)
 {
     bench_try(program_resolve(p->program, p->needed, p->shapes, p->rules), "shapes");
-    fuse_program(p->program, p->needed, &p->l, p->shapes, true, p->leader);
+    fuse_program(p->program, p->needed, &p->l, p->shapes, p->rules, true, p->leader);
     partition *q = begin(p, rank);
     for (int i = 0; i < p->program->values.n; i++)
         if (p->leaf[i])
