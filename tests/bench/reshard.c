@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One unit is one change of layout of an f32 matrix [n, n], which is split by rows, on a mesh of all ranks.
- * Usage: reshard [--n 8192] [--to S(1)] [--mesh 2] [--plan summary|steps] */
+/* One unit is one change of layout of an f32 matrix [n, n], which lies split by rows or `--from`, on a mesh of all
+ * ranks. Usage: reshard [--n 8192] [--from S(0)] [--to S(1)] [--mesh 2] [--plan summary|steps] */
 #include "bench.h"
 
 int main(int argc, char **argv)
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     trama_program *program = trama_program_create();
     trama_init init = {-1, 1, 1, 0};
     trama_value *x = trama_state(program, "x", TRAMA_F32, TRAMA_SHAPE(n, n), &init);
-    trama_shard(x, mesh, "S(0)");
+    trama_shard(x, mesh, bench_option(argc, argv, "from", "S(0)"));
     trama_value *y = trama_reshard(x, mesh, bench_option(argc, argv, "to", "S(1)"));
     bench_serve_program(program, trama_target_create(program, "change", y), bench_option(argc, argv, "plan", NULL));
     trama_program_destroy(&program);
