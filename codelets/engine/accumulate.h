@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many terms into one accumulator per element, in a fixed order. Sums of f32 and of halves are kept in double, those of
- * integers modulo 2^64. */
+/* The order of terms of every reduction on cores: of many terms into one accumulator per element, and along lines. It
+ * is fixed, so that a sum has the same bits however its operand is cut along other dims. Sums of f32 and of halves are
+ * kept in double, those of integers modulo 2^64. */
 #ifndef CODELETS_ACCUMULATE_H
 #define CODELETS_ACCUMULATE_H
 
@@ -44,28 +45,63 @@
         }                                                                                                              \
     }
 
-/* Along a line: element i joins lane i mod LANES, and in the end the lanes are joined pairwise. */
+/* Along a line: element i joins lane i mod LANES, and in the end the lanes are joined pairwise. Where the order of
+ * terms is FREE, as that of maxima, every second LANES neighbours have lanes of their own, so that none waits for the
+ * one before. */
 enum { LANES = 16 };
-#define LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                               \
+#define LANES_STEP(dtype, lane, x, STEP)                                                                               \
+    _Pragma("GCC unroll 1") for (int j_ = 0; j_ < LANES; j_++) lane[j_] = STEP(dtype, lane[j_], LOAD(dtype, (x)[j_]))
+#define LANES_OF(dtype, type, name, ACC, FREE, STEP, STEP_ACC)                                                         \
     FAST static void name##_lanes_##dtype(ACC *lane, const type *x, int64_t step, int64_t n)                           \
     {                                                                                                                  \
         int64_t i = 0;                                                                                                 \
-        ACC acc[LANES];                                                                                                \
+        ACC acc[LANES], odd[LANES];                                                                                    \
         memcpy(acc, lane, sizeof acc);                                                                                 \
-        if (step == 1)                                                                                                 \
-            for (; i + LANES <= n; i += LANES)                                                                         \
-                _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[j] =                                       \
-                    STEP(dtype, acc[j], LOAD(dtype, x[i + j]));                                                       \
+        if (FREE && step == 1 && n >= 2 * LANES) {                                                                     \
+            memcpy(odd, lane, sizeof odd);                                                                             \
+            for (; i + 2 * LANES <= n; i += 2 * LANES) {                                                               \
+                LANES_STEP(dtype, acc, x + i, STEP);                                                                   \
+                LANES_STEP(dtype, odd, x + i + LANES, STEP);                                                           \
+            }                                                                                                          \
+            for (int j = 0; j < LANES; j++)                                                                            \
+                acc[j] = STEP_ACC(dtype, acc[j], odd[j]);                                                              \
+        }                                                                                                              \
+        for (; step == 1 && i + LANES <= n; i += LANES)                                                                \
+            LANES_STEP(dtype, acc, x + i, STEP);                                                                       \
         for (; i < n; i++)                                                                                             \
-            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                   \
+            acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                    \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }                                                                                                                  \
-    static ACC name##_joined_##dtype(ACC *lane)                                                                        \
+    static inline ACC name##_joined_##dtype(ACC *lane)                                                                 \
     {                                                                                                                  \
         for (int half = LANES / 2; half > 0; half /= 2)                                                                \
             for (int j = 0; j < half; j++)                                                                             \
                 lane[j] = STEP_ACC(dtype, lane[j], lane[j + half]);                                                    \
         return lane[0];                                                                                                \
     }
+
+/* The pairwise sum of LANES sums, in place. */
+static inline double lanes_joined(double *lane)
+{
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
+}
+
+/* Sets sum to that of an expression of i, 0 <= i < n, in the same lanes. */
+#define SUM_OF_LINE(sum, n, expression)                                                                                \
+    do {                                                                                                               \
+        double lane_[LANES] = {0};                                                                                     \
+        int64_t from_ = 0;                                                                                             \
+        for (; from_ + LANES <= (n); from_ += LANES)                                                                   \
+            for (int64_t j_ = 0; j_ < LANES; j_++) {                                                                   \
+                const int64_t i = from_ + j_;                                                                          \
+                lane_[j_] += expression;                                                                               \
+            }                                                                                                          \
+        for (int64_t i = from_; i < (n); i++)                                                                          \
+            lane_[i - from_] += expression;                                                                            \
+        (sum) = lanes_joined(lane_);                                                                                   \
+    } while (0)
 
 #endif

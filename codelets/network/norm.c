@@ -7,24 +7,6 @@
 #include "line.h"
 #include "ops.h"
 
-/* The sum of f(i) over a line by lanes, joined pairwise; f is an expression of i. */
-#define SUM_OF_LINE(sum, n, expression)                                                                                \
-    do {                                                                                                               \
-        double lane_[LANES] = {0};                                                                                     \
-        int64_t from_ = 0;                                                                                             \
-        for (; from_ + LANES <= (n); from_ += LANES)                                                                   \
-            for (int64_t j_ = 0; j_ < LANES; j_++) {                                                                   \
-                const int64_t i = from_ + j_;                                                                          \
-                lane_[j_] += expression;                                                                               \
-            }                                                                                                          \
-        for (int64_t i = from_; i < (n); i++)                                                                          \
-            lane_[i - from_] += expression;                                                                            \
-        for (int half_ = LANES / 2; half_ > 0; half_ /= 2)                                                             \
-            for (int j_ = 0; j_ < half_; j_++)                                                                         \
-                lane_[j_] += lane_[j_ + half_];                                                                        \
-        (sum) = lane_[0];                                                                                              \
-    } while (0)
-
 /* Lines whose elements follow each other (step 1) get a copy of the loops for that. */
 #define NORM_LINE(dtype, type, unused)                                                                                 \
     FORMULA double norm_of_##dtype(int64_t n, type *y, int64_t to, const type *x, int64_t step, double eps,            \

@@ -7,18 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accumulate.h"
 #include "base.h"
-#include "loop.h"
 
-enum { LANES = 16, ROWS = 4, TERMS = 8, COLUMNS = 4096 };
-
-static double joined(double *lane)
-{
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int j = 0; j < half; j++)
-            lane[j] += lane[j + half];
-    return lane[0];
-}
+enum { ROWS = 4, TERMS = 8, COLUMNS = 4096 };
 
 /* n rows, whose elements are neighbours: term l goes to lane l mod LANES. */
 #define LANES_OF_ROWS(dtype, type, name, n)                                                                            \
@@ -29,10 +21,10 @@ static double joined(double *lane)
         for (; l + LANES <= k; l += LANES)                                                                             \
             _Pragma("GCC unroll 4") for (int r = 0; r < n; r++)                                                        \
                 _Pragma("GCC unroll 1") for (int j = 0; j < LANES; j++) acc[r][j] +=                                   \
-                (double)LOAD(dtype, x[r * row + l + j]) * (double)LOAD(dtype, y[l + j]);                             \
+                (double)LOAD(dtype, x[r * row + l + j]) * (double)LOAD(dtype, y[l + j]);                               \
         for (; l < k; l++)                                                                                             \
             for (int r = 0; r < n; r++)                                                                                \
-                acc[r][l % LANES] += (double)LOAD(dtype, x[r * row + l]) * (double)LOAD(dtype, y[l]);                \
+                acc[r][l % LANES] += (double)LOAD(dtype, x[r * row + l]) * (double)LOAD(dtype, y[l]);                  \
         memcpy(lane, acc, sizeof acc);                                                                                 \
     }
 
@@ -41,7 +33,7 @@ static double joined(double *lane)
     for (int64_t i = 0; i < m; i++) {                                                                                  \
         double sum = acc[i];                                                                                           \
         _Pragma("GCC unroll 8") for (int t = 0; t < n; t++) sum +=                                                     \
-            (double)LOAD(dtype, x[ROW + t * column]) * (double)LOAD(dtype, y[t]);                                    \
+            (double)LOAD(dtype, x[ROW + t * column]) * (double)LOAD(dtype, y[t]);                                      \
         acc[i] = sum;                                                                                                  \
     }
 
@@ -63,7 +55,7 @@ static double joined(double *lane)
     ADD_TERMS(dtype, type, add_terms_##dtype, TERMS)                                                                   \
     static void put_##dtype(const matvec *p, type *out, double sum)                                                    \
     {                                                                                                                  \
-        *out = OF_REAL(dtype, p->beta == 0 ? p->alpha * sum : p->alpha * sum + (double)LOAD(dtype, *out));           \
+        *out = OF_REAL(dtype, p->beta == 0 ? p->alpha * sum : p->alpha * sum + (double)LOAD(dtype, *out));             \
     }                                                                                                                  \
     static void by_rows_##dtype(const matvec *p, type *out, const type *x, const type *y)                              \
     {                                                                                                                  \
@@ -72,7 +64,7 @@ static double joined(double *lane)
             n = i + ROWS <= p->m ? ROWS : 1;                                                                           \
             (n == ROWS ? rows_##dtype : row_##dtype)(lane, p->k, x + i * p->row, p->row, y);                           \
             for (int64_t r = 0; r < n; r++)                                                                            \
-                put_##dtype(p, out + (i + r) * p->out, joined(lane[r]));                                               \
+                put_##dtype(p, out + (i + r) * p->out, lanes_joined(lane[r]));                                         \
         }                                                                                                              \
     }                                                                                                                  \
     static void by_columns_##dtype(const matvec *p, type *out, const type *x, const type *y)                           \

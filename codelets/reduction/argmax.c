@@ -47,7 +47,7 @@ EACH_DTYPE(FIND, )
 
 /* Neighbouring results go side by side, others one after the other. */
 #define PLACE_ROWS(dtype, type, name, NONE, MORE, STEP)                                                                \
-    LANES_OF(dtype, type, name, NUMBER_##dtype, STEP, STEP)                                                            \
+    LANES_OF(dtype, type, name, NUMBER_##dtype, true, STEP, STEP)                                                      \
     static int64_t name##_line_##dtype(const place_search *p, const type *x)                                           \
     {                                                                                                                  \
         NUMBER_##dtype lane[LANES];                                                                                    \

@@ -20,8 +20,8 @@
         }                                                                                                              \
     }
 /* A result over a line by lanes; over a line of at most LANES elements one element after the other. */
-#define LINE_FOLD(dtype, type, name, ACC, INIT, STEP, STEP_ACC)                                                        \
-    LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                                   \
+#define LINE_FOLD(dtype, type, name, ACC, INIT, FREE, STEP, STEP_ACC)                                                  \
+    LANES_OF(dtype, type, name, ACC, FREE, STEP, STEP_ACC)                                                             \
     static inline ACC line_##name##_##dtype(int64_t n, const type *x, int64_t step)                                    \
     {                                                                                                                  \
         ACC lane[LANES], all = INIT;                                                                                   \
@@ -32,11 +32,12 @@
             return name##_joined_##dtype(lane);                                                                        \
         }                                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                                                \
-            all = STEP(dtype, all, LOAD(dtype, x[i * step]));                                                         \
+            all = STEP(dtype, all, LOAD(dtype, x[i * step]));                                                          \
         return all;                                                                                                    \
     }
-#define LINE_MAX(dtype, type, unused) LINE_FOLD(dtype, type, max, NUMBER_##dtype, LOWEST_##dtype, STEP_MAX, STEP_MAX)
-#define LINE_SUM(dtype, type, unused) LINE_FOLD(dtype, type, sum, double, 0, STEP_SUM, STEP_TOTAL)
+#define LINE_MAX(dtype, type, unused)                                                                                  \
+    LINE_FOLD(dtype, type, max, NUMBER_##dtype, LOWEST_##dtype, true, STEP_MAX, STEP_MAX)
+#define LINE_SUM(dtype, type, unused) LINE_FOLD(dtype, type, sum, double, 0, false, STEP_SUM, STEP_TOTAL)
 EACH_REAL(LINE_EXP, )
 EACH_FLOAT(LINE_MAX, )
 EACH_FLOAT(LINE_SUM, )
@@ -51,7 +52,7 @@ enum { LINE_BLOCK = 16 * LANES };
     {                                                                                                                  \
         const int64_t m = left < LINE_BLOCK ? left : LINE_BLOCK, full = (m + LANES - 1) / LANES * LANES;               \
         for (int64_t j = 0; j < m; j++)                                                                                \
-            terms[j] = LOAD(dtype, z[j * step]);                                                                      \
+            terms[j] = LOAD(dtype, z[j * step]);                                                                       \
         for (int64_t j = m; j < full; j++)                                                                             \
             terms[j] = LOWEST_##dtype;                                                                                 \
         EXPANDED(EXP_TERMS, COMPUTE_##dtype)(full, terms, 1, terms, 1, top);                                           \

@@ -9,7 +9,7 @@
 #include "kernel.h"
 #include "ops.h"
 
-enum { COLUMNS = 512 };
+enum { COLUMNS = 512, SIDE_BY_SIDE = 8 };
 
 /* The reduced dims of an operand, at least one. loop_run walks the kept dims. */
 typedef struct reduction {
@@ -64,20 +64,26 @@ double reduced_count(const trama_call *call)
 
 /* ---- Sum, mean, max, min ------------------------------------------------------------------------ */
 
-/* The last dim is reduced: one result at a time. */
+/* The last dim is reduced: the lanes of some results are joined side by side, since each joining waits for itself. */
 #define INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                           \
     ROW_SIGNATURE(name##_inner_##dtype)                                                                                \
     {                                                                                                                  \
         const reduction *r = with;                                                                                     \
         const int64_t rows = reduction_rows(r), last = r->ndim - 1;                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            const type *x = (const type *)data[1] + i * step[1];                                                       \
-            ACC lane[LANES];                                                                                           \
-            for (int j = 0; j < LANES; j++)                                                                            \
-                lane[j] = INIT;                                                                                        \
-            for (int64_t row = 0; row < rows; row++)                                                                   \
-                name##_lanes_##dtype(lane, x + reduction_row(r, row), r->stride[last], r->extent[last]);               \
-            ((OUT *)data[0])[i * step[0]] = RESULT(dtype, name##_joined_##dtype(lane), r->divisor);                    \
+        for (int64_t from = 0, m; from < n; from += m) {                                                               \
+            const type *x = (const type *)data[1] + from * step[1];                                                    \
+            OUT *out = (OUT *)data[0] + from * step[0];                                                                \
+            ACC lane[SIDE_BY_SIDE][LANES];                                                                             \
+            m = n - from < SIDE_BY_SIDE ? n - from : SIDE_BY_SIDE;                                                     \
+            for (int64_t i = 0; i < m; i++) {                                                                          \
+                for (int j = 0; j < LANES; j++)                                                                        \
+                    lane[i][j] = INIT;                                                                                 \
+                for (int64_t row = 0; row < rows; row++)                                                               \
+                    name##_lanes_##dtype(lane[i], x + i * step[1] + reduction_row(r, row), r->stride[last],            \
+                                         r->extent[last]);                                                             \
+            }                                                                                                          \
+            for (int64_t i = 0; i < m; i++)                                                                            \
+                out[i * step[0]] = RESULT(dtype, name##_joined_##dtype(lane[i]), r->divisor);                          \
         }                                                                                                              \
     }
 
@@ -100,22 +106,23 @@ double reduced_count(const trama_call *call)
         }                                                                                                              \
     }
 
-#define REDUCE_ROWS(dtype, type, name, ACC, INIT, STEP, STEP_ACC, OUT, RESULT)                                         \
+#define REDUCE_ROWS(dtype, type, name, ACC, INIT, FREE, STEP, STEP_ACC, OUT, RESULT)                                   \
     ACCUMULATE(dtype, type, name, ACC, STEP)                                                                           \
-    LANES_OF(dtype, type, name, ACC, STEP, STEP_ACC)                                                                   \
+    LANES_OF(dtype, type, name, ACC, FREE, STEP, STEP_ACC)                                                             \
     INNER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)                                                               \
     OUTER_ROW(dtype, type, name, ACC, INIT, OUT, RESULT)
 #define DIVIDED(dtype, x, divisor) QUOTIENT(dtype, x, divisor)
 #define AS_IT_IS(dtype, x, divisor) (x)
-#define SUM_ROWS(dtype, type, name) REDUCE_ROWS(dtype, type, name, SUM(dtype), 0, STEP_SUM, STEP_TOTAL, type, DIVIDED)
+#define SUM_ROWS(dtype, type, name)                                                                                    \
+    REDUCE_ROWS(dtype, type, name, SUM(dtype), 0, false, STEP_SUM, STEP_TOTAL, type, DIVIDED)
 #define PRODUCT_ROWS(dtype, type, name)                                                                                \
-    REDUCE_ROWS(dtype, type, name, SUM(dtype), 1, STEP_PRODUCT, STEP_FACTOR, type, DIVIDED)
+    REDUCE_ROWS(dtype, type, name, SUM(dtype), 1, false, STEP_PRODUCT, STEP_FACTOR, type, DIVIDED)
 #define SQUARE_ROWS(dtype, type, name)                                                                                 \
-    REDUCE_ROWS(dtype, type, name, double, 0, STEP_SQUARE, STEP_TOTAL, double, AS_IT_IS)
+    REDUCE_ROWS(dtype, type, name, double, 0, false, STEP_SQUARE, STEP_TOTAL, double, AS_IT_IS)
 #define MAX_ROWS(dtype, type, name)                                                                                    \
-    REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, LOWEST_##dtype, STEP_MAX, STEP_MAX, type, DIVIDED)
+    REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, LOWEST_##dtype, true, STEP_MAX, STEP_MAX, type, DIVIDED)
 #define MIN_ROWS(dtype, type, name)                                                                                    \
-    REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, HIGHEST_##dtype, STEP_MIN, STEP_MIN, type, DIVIDED)
+    REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, HIGHEST_##dtype, true, STEP_MIN, STEP_MIN, type, DIVIDED)
 EACH_ELEMENT(SUM_ROWS, sum)
 EACH_NUMBER(PRODUCT_ROWS, prod)
 EACH_FLOAT(SQUARE_ROWS, sum_square)
