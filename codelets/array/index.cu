@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gather on a GPU: a thread for each element of the result. Sums of the elements of one index run on CPUs. */
+/* Gather on a GPU: a thread for each element of the result. */
 #include "index.h"
 #include "unit.cuh"
 #include "walk.cuh"

@@ -65,9 +65,9 @@ static const trama_op *op_of(const sizes *s, bool gradient)
                     : (masked ? &trama_op_attention_masked : &trama_op_attention);
 }
 
-static void run(call_arrays *a, const trama_op *op, trama_view *views, void (*with)(const trama_call *))
+static void run(call_arrays *a, const trama_op *op, trama_view *views, bool goes_on, void (*with)(const trama_call *))
 {
-    const trama_call call = {op, &a->attributes, a->n_in, a->n_out, views + a->n_out, views, false};
+    const trama_call call = {op, &a->attributes, a->n_in, a->n_out, views + a->n_out, views, goes_on};
     with(&call);
 }
 
@@ -83,7 +83,7 @@ static void run_reference(call_arrays *a, const trama_op *op, dense *d)
         d[i].at[next++] = i < a->n_out ? 0 : at(&a->at[i], index);
         views[i] = dense_view(&d[i], v->dtype);
     }
-    run(a, op, views, reference_call);
+    run(a, op, views, false, reference_call);
 }
 
 static void run_kernel(call_arrays *a, const trama_op *op)
@@ -91,7 +91,7 @@ static void run_kernel(call_arrays *a, const trama_op *op)
     trama_view views[MOST];
     for (int i = 0; i < a->n_out + a->n_in; i++)
         views[i] = a->at[i].view;
-    run(a, op, views, run_call);
+    run(a, op, views, false, run_call);
 }
 
 /* The sizes of a gradient's terms: lse is that of the scores, so that the probabilities add up to 1. */
@@ -170,8 +170,7 @@ static void run_in_turn(call_arrays *a, const sizes *s, const trama_op *op, bool
             if (keys || (s->mask != NO_MASK && i == a->n_out + 3))
                 cut(&views[i], keys, bound[k], bound[k + 1] - bound[k]);
         }
-        const trama_call call = {op, &a->attributes, a->n_in, a->n_out, views + a->n_out, views, k < 3};
-        run_call(&call);
+        run(a, op, views, k < 3, run_call);
     }
 }
 

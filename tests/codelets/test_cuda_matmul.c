@@ -91,8 +91,9 @@ static void check_followed(trama_dtype dtype, order how, bool adds, bool swapped
                           swapped ? product.view : row.view,
                           last.view,
                           first->view};
-    trama_call calls[3] = {{&trama_op_matmul, &none, 2, 1, NULL, NULL}, {&trama_op_add, &none, 2, 1, NULL, NULL}};
-    const trama_call then = {&trama_op_relu, &none, 1, 1, NULL, NULL};
+    trama_call calls[3] = {{&trama_op_matmul, &none, 2, 1, NULL, NULL, false},
+                           {&trama_op_add, &none, 2, 1, NULL, NULL, false}};
+    const trama_call then = {&trama_op_relu, &none, 1, 1, NULL, NULL, false};
     int n_calls = 1 + adds, n_views = 3 + 3 * adds;
     if (relu) {
         calls[n_calls++] = then;
@@ -122,7 +123,8 @@ START_TEST(a_row_and_relu_join_the_product)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype)) {
         const bool joins = trama_dtype_is_float((trama_dtype)dtype) && dtype != TRAMA_F64;
-        if (is_unsigned((trama_dtype)dtype) || trama_dtype_size((trama_dtype)dtype) == 1) /* the result is beyond them */
+        if (is_unsigned((trama_dtype)dtype) ||
+            trama_dtype_size((trama_dtype)dtype) == 1) /* the result is beyond them */
             continue;
         for (int swapped = 0; swapped < 2; swapped++) {
             check_followed((trama_dtype)dtype, PACKED, true, swapped, true, joins);
