@@ -86,12 +86,12 @@ static scan scan_of(const along *a)
     (void)b;                                                                                                           \
     state[j] = next;
 #define NEXT_RECURRENCE(dtype, ACROSS)                                                                                 \
-    const double factor = LOAD(dtype, x[j * ACROSS(1)]);                                                               \
-    const double next = LOAD(dtype, b[j * ACROSS(2)]) + (s->late ? before : factor * before);                          \
+    const SUM(dtype) factor = LOAD(dtype, x[j * ACROSS(1)]);                                                           \
+    const SUM(dtype) next = LOAD(dtype, b[j * ACROSS(2)]) + (s->late ? before : factor * before);                      \
     state[j] = s->late ? factor * next : next;
 #define SUM_SCAN(dtype, type, name) SCAN_ROW(dtype, type, name, SUM(dtype), 0, NEXT_SUM)
 #define PRODUCT_SCAN(dtype, type, name) SCAN_ROW(dtype, type, name, SUM(dtype), 1, NEXT_PRODUCT)
-#define RECURRENCE_SCAN(dtype, type, name) SCAN_ROW(dtype, type, name, double, 0, NEXT_RECURRENCE)
+#define RECURRENCE_SCAN(dtype, type, name) SCAN_ROW(dtype, type, name, SUM(dtype), 0, NEXT_RECURRENCE)
 
 #define SCAN_OP(name, EACH, KIND)                                                                                      \
     EACH(KIND, name)                                                                                                   \
@@ -100,9 +100,9 @@ static scan scan_of(const along *a)
     {                                                                                                                  \
         along_run(call, (int)call->attributes->integer[SCAN_AXIS], name##_rows[call->out[0].dtype], NULL);             \
     }
-SCAN_OP(cumsum, EACH_NUMBER, SUM_SCAN)
-SCAN_OP(cumprod, EACH_NUMBER, PRODUCT_SCAN)
-SCAN_OP(recurrence, EACH_FLOAT, RECURRENCE_SCAN)
+SCAN_OP(cumsum, EACH_FIELD, SUM_SCAN)
+SCAN_OP(cumprod, EACH_FIELD, PRODUCT_SCAN)
+SCAN_OP(recurrence, EACH_ANALYTIC, RECURRENCE_SCAN)
 
 /* ---- Extremes so far, and their indices ---- */
 

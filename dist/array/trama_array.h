@@ -126,7 +126,7 @@ trama_value *trama_cumsum_at(trama_where where, trama_value *x, int dim, bool ex
 #define trama_cumprod_over(x, dim, exclusive, reverse) trama_cumprod_at(TRAMA_HERE, x, dim, exclusive, reverse)
 trama_value *trama_cumprod_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);
 
-/* The linear recurrence y_i = b_i + a_i y_(i-1) along dim, with y_(-1) = 0, of floats a and b of one shape, which is
+/* The linear recurrence y_i = b_i + a_i y_(i-1) along dim, with y_(-1) = 0, of floats or complex a and b of one shape, which is
  * that of the result. With reverse it begins with the last element: y_i = b_i + a_i y_(i+1). Computed in f64. */
 #define trama_recurrence(a, b, dim, reverse) trama_recurrence_at(TRAMA_HERE, a, b, dim, reverse)
 trama_value *trama_recurrence_at(trama_where where, trama_value *a, trama_value *b, int dim, bool reverse);

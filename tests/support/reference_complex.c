@@ -200,6 +200,56 @@ static bool run_fourier(const trama_call *call)
     return true;
 }
 
+/* ---- Products of many ---- */
+
+/* Element number k of the line through i, in the order of the op. */
+static z128 scanned_element(const trama_call *call, int operand, point i, int64_t k)
+{
+    const int axis = (int)integer(call, SCAN_AXIS);
+    i.at[axis] = integer(call, SCAN_REVERSE) ? call->in[0].global[axis] - 1 - k : k;
+    return get_complex(call, operand, &i);
+}
+
+/* y_i = b_i + a_i y_j, one after the other: with b = 0 behind y_0 = 1, a product. */
+static bool run_scan(const trama_call *call)
+{
+    const bool product = call->op == &trama_op_cumprod, late = !product && integer(call, SCAN_LATE);
+    const int axis = (int)integer(call, SCAN_AXIS);
+    point i;
+    if (!product && call->op != &trama_op_recurrence)
+        return false;
+    if (call->in[0].extent[axis] != call->in[0].global[axis])
+        impossible(call, "a dim that must be whole is not");
+    FOR_EACH(&call->out[0], &i)
+    {
+        const int64_t at = integer(call, SCAN_REVERSE) ? call->in[0].global[axis] - 1 - i.at[axis] : i.at[axis];
+        z128 y = product;
+        for (int64_t k = 0; k < at + !integer(call, SCAN_EXCLUSIVE); k++) {
+            const z128 a = late && k == 0 ? 0 : scanned_element(call, 0, i, k - late);
+            y = y * a + (product ? 0 : scanned_element(call, 1, i, k));
+        }
+        put_complex(call, 0, &i, y);
+    }
+    return true;
+}
+
+static bool run_product_over_dims(const trama_call *call)
+{
+    point i;
+    if (call->op != &trama_op_prod)
+        return false;
+    agree_kept(call, &call->in[0], &call->out[0]);
+    FOR_EACH(&call->out[0], &i)
+    put_complex(call, 0, &i, 1);
+    FOR_EACH(&call->in[0], &i)
+    {
+        const point r = reduced(call, &i);
+        const double *at = element(call, &call->out[0], &r);
+        put_complex(call, 0, &r, CMPLX(at[0], at[1]) * get_complex(call, 0, &i));
+    }
+    return true;
+}
+
 /* ---- Which is which ---- */
 
 /* Ops without complex numbers in them, whatever types they are given. */
@@ -237,7 +287,7 @@ bool run_complex(const trama_call *call, void (*run)(const trama_call *call))
             return run_formula(call, formulas[i].formula), true;
     if (call->op == &trama_op_matmul)
         run_product(call, run);
-    else if (!run_fourier(call))
+    else if (!run_fourier(call) && !run_scan(call) && !run_product_over_dims(call))
         run_on_parts(call, run);
     return true;
 }

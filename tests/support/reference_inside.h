@@ -107,4 +107,9 @@ static inline void fill_result(const trama_call *call, double x)
     put(call, 0, &i, x);
 }
 
+/* Of a reduction: the index without the reduced dims, or with 0 in their place; and that its views agree in the others.
+ */
+point reduced(const trama_call *call, const point *full);
+void agree_kept(const trama_call *call, const trama_view *full, const trama_view *few);
+
 #endif

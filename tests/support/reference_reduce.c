@@ -50,8 +50,7 @@ void run_matmul(const trama_call *call)
 
 /* ---- Reductions ---- */
 
-/* The index without the reduced dims, or with 0 in their place. */
-static point reduced(const trama_call *call, const point *full)
+point reduced(const trama_call *call, const point *full)
 {
     point r = {0};
     for (int d = 0; d < full->ndim; d++) {
@@ -62,7 +61,7 @@ static point reduced(const trama_call *call, const point *full)
     return r;
 }
 
-static void agree_kept(const trama_call *call, const trama_view *full, const trama_view *few)
+void agree_kept(const trama_call *call, const trama_view *full, const trama_view *few)
 {
     for (int d = 0, k = 0; d < full->ndim; d++) {
         bool gone = integer(call, REDUCE_AXES) >> d & 1;

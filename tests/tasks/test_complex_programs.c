@@ -252,6 +252,41 @@ START_TEST(gradients_of_functions_are_slopes_by_both_parts)
 }
 END_TEST
 
+/* The real part of the sum of factor times cumulative sums and products, recurrences and products of rows. */
+static double scans_in_c(const void *with)
+{
+    z128 sum = 0;
+    (void)with;
+    for (int i = 0; i < M; i++) {
+        z128 total = 0, before = 1, y = 0;
+        for (int k = 0; k < K; k++) {
+            const z128 z = x_at[i][k];
+            total += z;
+            y = conj(z) + z * y;
+            sum += factor * (total + before + y);
+            before *= z;
+        }
+        sum += factor * before;
+    }
+    return creal(sum);
+}
+
+START_TEST(gradients_along_rows_are_slopes_by_both_parts)
+{
+    start();
+    for (int form = 0; form < 4; form++) {
+        setting s = begin(forms[form]);
+        trama_value *by = trama_tensor(s.g.p, TRAMA_C128, TRAMA_SCALAR, &factor, s.mesh, "R,R");
+        trama_value *scans = trama_add(trama_cumsum(s.x, 1), trama_cumprod_over(s.x, 1, true, false));
+        trama_value *y = trama_sum(trama_add(scans, trama_recurrence(s.x, trama_conj(s.x), 1, false)));
+        y = trama_add(y, trama_sum(trama_prod_over(s.x, TRAMA_DIMS(1), false)));
+        check_gradient(&s, trama_real(trama_mul(y, by)), scans_in_c, NULL, "along rows");
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 /* The sum of |op(x) op(x)|. */
 static double product_in_c(const void *with)
 {
@@ -361,5 +396,5 @@ END_TEST
 
 TESTS(arithmetic_parts_and_sums_are_those_of_c, products_read_their_operands_in_all_ways,
       real_products_take_the_adjoint_as_the_transposed, gradients_of_functions_are_slopes_by_both_parts,
-      gradients_of_products_are_slopes_by_both_parts, gradients_go_through_sums_choices_and_moves,
-      gradients_are_those_of_pytorch, a_complex_parameter_descends)
+      gradients_along_rows_are_slopes_by_both_parts, gradients_of_products_are_slopes_by_both_parts,
+      gradients_go_through_sums_choices_and_moves, gradients_are_those_of_pytorch, a_complex_parameter_descends)
