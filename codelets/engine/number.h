@@ -30,9 +30,14 @@
 #define EACH_DTYPE(X, ...) EACH_NUMBER(X, __VA_ARGS__) EACH_BOOL(X, __VA_ARGS__)
 #define EACH_COMPLEX(X, ...) X(TRAMA_C64, trama_c64, __VA_ARGS__) X(TRAMA_C128, trama_c128, __VA_ARGS__)
 /* All types; EACH_DTYPE is without the complex ones, which GPUs do not compute. */
+#define EACH_ELEMENT(X, ...) EACH_DTYPE(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
+#ifdef __cplusplus /* which has no complex numbers of C */
+#define EACH_FIELD EACH_NUMBER
+#define EACH_ANALYTIC EACH_FLOAT
+#else
 #define EACH_FIELD(X, ...) EACH_NUMBER(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
 #define EACH_ANALYTIC(X, ...) EACH_FLOAT(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
-#define EACH_ELEMENT(X, ...) EACH_DTYPE(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
+#endif
 
 /* The kind of each type. BY_KIND(WORD, dtype) is WORD_REAL for TRAMA_F32: words that depend on the kind stand below. */
 #define KIND_TRAMA_F32 REAL

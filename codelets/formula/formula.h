@@ -255,13 +255,6 @@ EACH_COMPLEX(COMPLEX_OF, )
 #define EACH_FLOATS EACH_FLOAT
 #define EACH_INTEGERS EACH_INTEGER
 #define EACH_BITS(X, ...) EACH_INTEGER(X, __VA_ARGS__) EACH_BOOL(X, __VA_ARGS__)
-#ifdef __cplusplus /* which has no complex numbers of C */
-#define EACH_FIELD EACH_NUMBER
-#define EACH_ANALYTIC EACH_FLOAT
-#else
-#define EACH_FIELD(X, ...) EACH_NUMBER(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
-#define EACH_ANALYTIC(X, ...) EACH_FLOAT(X, __VA_ARGS__) EACH_COMPLEX(X, __VA_ARGS__)
-#endif
 #define NUMBERS_REAL KEEP
 #define NUMBERS_SIGNED KEEP
 #define NUMBERS_UNSIGNED KEEP
