@@ -165,9 +165,9 @@ typedef struct scattering {
         case TRAMA_SCATTER_MULTIPLY:                                                                                   \
             return STORE(dtype, (WRAP_OF(dtype))x * (WRAP_OF(dtype))y);                                                \
         case TRAMA_SCATTER_MAX:                                                                                        \
-            return STORE(dtype, EXTREME(dtype, MAXIMUM, x, y));                                                                 \
+            return STORE(dtype, EXTREME(dtype, MAXIMUM, x, y));                                                        \
         case TRAMA_SCATTER_MIN:                                                                                        \
-            return STORE(dtype, EXTREME(dtype, MINIMUM, x, y));                                                                 \
+            return STORE(dtype, EXTREME(dtype, MINIMUM, x, y));                                                        \
         default:                                                                                                       \
             return new;                                                                                                \
         }                                                                                                              \
@@ -209,11 +209,6 @@ typedef struct scattering {
 #define EXTREME_COMPLEX(WHICH, dtype, x, y) (y) /* planning refuses it */
 EACH_ELEMENT(JOIN, )
 
-static trama_scatter_how how_of(const trama_call *call)
-{
-    return (trama_scatter_how)call->attributes->integer[SCATTER_HOW];
-}
-
 void cpu_scatter(const trama_call *call)
 {
     static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, scatter)};
@@ -223,7 +218,7 @@ void cpu_scatter(const trama_call *call)
     const trama_view to = view_without_dims(out, axis, 1), from = view_without_dims(u, axis, index->ndim);
     places p;
     if (places_of(&p, index, u, axis, &dim)) {
-        const scattering s = {.places = &p, .how = how_of(call)};
+        const scattering s = {.places = &p, .how = scatter_how(call)};
         kernel_copy(out, &call->in[0]);
         loop_run(2, (const trama_view *[]){&to, &from}, rows[out->dtype], &s);
     }
@@ -235,7 +230,7 @@ void cpu_scatter_along(const trama_call *call)
     static loop_row *const rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, scatter_along)};
     const trama_view *index = &call->in[1], *out = &call->out[0], to = repeated(out, indexed_axis(call));
     const scattering s = {
-        .dim = indexed_dim_of(out, indexed_axis(call)), .wide = index->dtype == TRAMA_I64, .how = how_of(call)};
+        .dim = indexed_dim_of(out, indexed_axis(call)), .wide = index->dtype == TRAMA_I64, .how = scatter_how(call)};
     kernel_copy(out, &call->in[0]);
     loop_run(3, (const trama_view *[]){&call->in[2], index, &to}, rows[out->dtype], &s);
 }

@@ -41,6 +41,11 @@ static inline int indexed_axis(const trama_call *call)
     return (int)call->attributes->integer[INDEX_AXIS];
 }
 
+static inline trama_scatter_how scatter_how(const trama_call *call)
+{
+    return (trama_scatter_how)call->attributes->integer[SCATTER_HOW];
+}
+
 /* ---- Lists of places ---- */
 
 /* The indices in row-major order: the offsets in memory of index i in the tensor that has the dim, or a name of places,
@@ -50,11 +55,19 @@ typedef struct places {
     scratch memory;
 } places;
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* part: the view that has the dims of the index at axis. False where there is no memory. scratch_free(&p->memory) frees
  * it in both cases. */
 bool places_of(places *p, const trama_view *index, const trama_view *part, int axis, const indexed_dim *dim);
 
 /* A view without n dims from d on, at their first elements. */
 trama_view view_without_dims(const trama_view *v, int d, int n);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

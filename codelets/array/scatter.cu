@@ -118,24 +118,13 @@ static row_major indices_of(const trama_view *index, const int64_t *stride)
     return order;
 }
 
-static trama_view without(const trama_view *v, int from, int n)
-{
-    trama_view rest = *v;
-    rest.ndim = v->ndim - n;
-    for (int d = from; d < rest.ndim; d++) {
-        rest.extent[d] = v->extent[d + n];
-        rest.stride[d] = v->stride[d + n];
-    }
-    return rest;
-}
-
 /* Joins the elements x [A, I, B] by an index [I] to what out [A, n, B] holds. */
 template <typename J, typename T>
 static void join_whole(const trama_call *call, const trama_view *index, const trama_view *x, J how, const gpu *g)
 {
     const trama_view *out = &call->out[0];
     const int axis = indexed_axis(call);
-    const trama_view to = without(out, axis, 1), from = without(x, axis, index->ndim);
+    const trama_view to = view_without_dims(out, axis, 1), from = view_without_dims(x, axis, index->ndim);
     const trama_view *const views[2] = {&to, &from};
     const indexed_dim dim = indexed_dim_of(out, axis);
     const row_major order = indices_of(index, index->stride), part = indices_of(index, x->stride + axis);
@@ -167,17 +156,12 @@ extern "C" void cuda_gather_grad(const trama_call *call, const gpu *g)
     });
 }
 
-static trama_scatter_how how_of(const trama_call *call)
-{
-    return (trama_scatter_how)call->attributes->integer[SCATTER_HOW];
-}
-
 extern "C" void cuda_scatter(const trama_call *call, const gpu *g)
 {
     gpu_copy(&call->out[0], &call->in[0], g);
     with_dtype(call->out[0].dtype, [&](auto x) {
         typedef decltype(x) T;
-        join_whole<joining<T>, T>(call, &call->in[1], &call->in[2], joining<T>{how_of(call)}, g);
+        join_whole<joining<T>, T>(call, &call->in[1], &call->in[2], joining<T>{scatter_how(call)}, g);
     });
 }
 
@@ -233,6 +217,6 @@ extern "C" void cuda_scatter_along(const trama_call *call, const gpu *g)
     gpu_copy(&call->out[0], &call->in[0], g);
     with_dtype(call->out[0].dtype, [&](auto x) {
         typedef decltype(x) T;
-        join_along<joining<T>, T>(call, &call->in[1], &call->in[2], joining<T>{how_of(call)}, g);
+        join_along<joining<T>, T>(call, &call->in[1], &call->in[2], joining<T>{scatter_how(call)}, g);
     });
 }

@@ -51,6 +51,10 @@
 enum { LANES = 16 };
 #define LANES_STEP(dtype, lane, x, STEP)                                                                               \
     _Pragma("GCC unroll 1") for (int j_ = 0; j_ < LANES; j_++) lane[j_] = STEP(dtype, lane[j_], LOAD(dtype, (x)[j_]))
+#define JOIN_LANES(dtype, lane, STEP_ACC)                                                                              \
+    for (int half_ = LANES / 2; half_ > 0; half_ /= 2)                                                                 \
+        for (int j_ = 0; j_ < half_; j_++)                                                                             \
+            lane[j_] = STEP_ACC(dtype, lane[j_], lane[j_ + half_]);
 #define LANES_OF(dtype, type, name, ACC, FREE, STEP, STEP_ACC)                                                         \
     FAST static void name##_lanes_##dtype(ACC *lane, const type *x, int64_t step, int64_t n)                           \
     {                                                                                                                  \
@@ -74,18 +78,14 @@ enum { LANES = 16 };
     }                                                                                                                  \
     static inline ACC name##_joined_##dtype(ACC *lane)                                                                 \
     {                                                                                                                  \
-        for (int half = LANES / 2; half > 0; half /= 2)                                                                \
-            for (int j = 0; j < half; j++)                                                                             \
-                lane[j] = STEP_ACC(dtype, lane[j], lane[j + half]);                                                    \
+        JOIN_LANES(dtype, lane, STEP_ACC)                                                                              \
         return lane[0];                                                                                                \
     }
 
 /* The pairwise sum of LANES sums, in place. */
 static inline double lanes_joined(double *lane)
 {
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int j = 0; j < half; j++)
-            lane[j] += lane[j + half];
+    JOIN_LANES(TRAMA_F64, lane, STEP_TOTAL)
     return lane[0];
 }
 

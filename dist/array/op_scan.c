@@ -81,20 +81,15 @@ void cumsum_gradient(const trama_node *node, trama_value *const *d_out, trama_va
     d_in[0] = program_append(NULL, node->where, &trama_op_cumsum, 1, &d_out[0], &a);
 }
 
-/* conj(x) of complex x: gradients have conjugate factors (trama_complex.h). */
-static trama_value *conjugate(const trama_node *node, trama_value *x)
-{
-    return trama_conj_at(node->where, x);
-}
-
 /* The product of the elements before i, times the sum over the results from i on of their gradients times their
- * factors behind i, which is a recurrence. No element is divided by, so that zeros are none of its business. */
+ * factors behind i, which is a recurrence. No element is divided by, so that zeros are none of its business. Factors
+ * of complex gradients are conjugate (trama_complex.h). */
 void cumprod_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     const bool exclusive = node->attributes.integer[SCAN_EXCLUSIVE];
     trama_attributes before = node->attributes;
     before.integer[SCAN_EXCLUSIVE] = true;
-    trama_value *x = conjugate(node, node->in[0]);
+    trama_value *x = trama_conj_at(node->where, node->in[0]);
     trama_value *product = program_append(NULL, node->where, &trama_op_cumprod, 1, &x, &before);
     d_in[0] = trama_mul_at(node->where, product, recurrence(node, x, d_out[0], true, exclusive, !exclusive));
 }
@@ -102,18 +97,19 @@ void cumprod_gradient(const trama_node *node, trama_value *const *d_out, trama_v
 /* With s_i = b_i + a_i s_j: the gradient of b_i is that of s_i, and the gradient of a_i is that times s_j. */
 void recurrence_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    trama_value *a = conjugate(node, node->in[0]), *g = d_out[0];
+    trama_value *a = trama_conj_at(node->where, node->in[0]), *g = d_out[0];
     const bool exclusive = node->attributes.integer[SCAN_EXCLUSIVE], late = node->attributes.integer[SCAN_LATE];
     trama_value *d = recurrence(node, a, g, true, exclusive, !exclusive && !late);
     d_in[1] = d;
     if (!node_wants(node, 0))
         return;
-    trama_value *s = conjugate(node, node->out[0]);
+    trama_value *s = trama_conj_at(node->where, node->out[0]);
     if (late)
         d_in[0] = trama_mul_at(node->where, recurrence(node, a, g, true, true, false), s);
     else
-        d_in[0] = trama_mul_at(node->where, d,
-                               exclusive ? s : recurrence(node, a, conjugate(node, node->in[1]), false, true, false));
+        d_in[0] = trama_mul_at(
+            node->where, d,
+            exclusive ? s : recurrence(node, a, trama_conj_at(node->where, node->in[1]), false, true, false));
 }
 
 /* For the gradient of a product over dims: the product of all other elements of these dims, dim by dim. */

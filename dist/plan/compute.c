@@ -180,21 +180,28 @@ static signed char add_operand(assembly *a, const plan *p, plan_region region, s
     return (signed char)a->n++;
 }
 
-static plan_region operand_region(const compute_group *g, const trama_node *node, int t, int position, int place,
-                                  const factor_range *r)
+const plan_local_box *compute_operand(const compute_group *g, const trama_node *node, int t, int position)
 {
     const partition *q = g->q;
-    const trama_value *v = node->in[t];
     const trama_layout *layout = &layouts_of(q, node->id)->in[t];
-    const plan_dist_value *h = find_dist_value(q->p, v->id, g->mesh, layout);
-    box b, whole = partition_whole(q, v->id);
+    const plan_dist_value *h = find_dist_value(q->p, node->in[t]->id, g->mesh, layout);
+    box b, whole = partition_whole(q, node->in[t]->id);
     layout_box(g->mesh, layout, &whole, position, &b);
-    const plan_local_box *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
+    const plan_local_box *piece = find_piece(h, place_of(q, g->mesh, position), &b, term_of(g->mesh, layout, position));
     assert(piece && "an operand is where its op runs");
-    plan_region region = {piece->region.shard, box_from(&q->s.rules[node->id], t, r, &whole)};
-    if (node == g->nodes.at[0] && rule_reaches(&q->s.rules[node->id], t) && box_count(&region.box) &&
-        !box_contains(&b, &region.box))
-        region.shard = halo_find(g, t, place, term_of(g->mesh, layout, position), &region.box)->region.shard;
+    return piece;
+}
+
+static plan_region operand_region(const compute_group *g, const trama_node *node, int t, int position,
+                                  const factor_range *r)
+{
+    const trama_rule *rule = &g->q->s.rules[node->id];
+    const plan_local_box *piece = compute_operand(g, node, t, position);
+    const box whole = partition_whole(g->q, node->in[t]->id);
+    plan_region region = {piece->region.shard, box_from(rule, t, r, &whole)};
+    if (node == g->nodes.at[0] && rule_reaches(rule, t) && box_count(&region.box) &&
+        !box_contains(&piece->region.box, &region.box))
+        region.shard = halo_find(g, t, piece->place, piece->term, &region.box)->region.shard;
     return region;
 }
 
@@ -230,7 +237,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
     for (int t = 0; t < rule->n_in; t++)
         call.in[t] = node->op->shape_only >> t & 1
                          ? -1
-                         : add_operand(a, q->p, operand_region(g, node, t, position, place, &r), ACCESS_READ);
+                         : add_operand(a, q->p, operand_region(g, node, t, position, &r), ACCESS_READ);
     for (int o = 0; o < rule->n_out; o++) {
         const trama_layout *layout = &layouts_of(q, node->id)->out[o];
         const plan_dist_value *h = find_dist_value(q->p, node->out[o]->id, g->mesh, layout);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of partition: partition.c, pieces.c, compute.c, copy_on_overwrite.c, halo.c, heterogeneous.c,
- * fuse_sums.c, fuse_calls.c, messages.c,
- * turns.c; and by room reshard, whose files make one exchange. */
+ * fuse_sums.c, fuse_calls.c, messages.c, turns.c; and by room reshard, whose files make one exchange. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -139,6 +138,8 @@ typedef struct compute_group {
  * then its steps. */
 void compute_results(compute_group *g, const bool *internal);
 void compute_tiles(compute_group *g);
+/* The piece of operand t, in the layout in which the op reads it, on the process at a position. */
+const plan_local_box *compute_operand(const compute_group *g, const trama_node *node, int t, int position);
 /* The box of operand t of the first node that a box of its result needs. */
 box compute_operand_box(const compute_group *g, int t, int position, const box *result);
 

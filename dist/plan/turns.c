@@ -28,22 +28,18 @@ bool turns_find(const compute_group *g, int position, const box *result, in_turn
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
     const trama_rule *rule = &q->s.rules[node->id];
-    const int place = place_of(q, g->mesh, position);
     for (int t = 0; t < rule->n_in && g->nodes.n == 1; t++) {
-        const trama_layout *layout = &layouts_of(q, node->id)->in[t];
         for (int f = 0; f < rule->n_factors; f++) {
             const int d = rule->factor[f].in_turn ? rule_dim_of(rule, t, f) : -1;
             if (d < 0 || rule->tensor[t].dim[d].n != 1)
                 continue;
-            box b, whole = partition_whole(q, node->in[t]->id);
-            layout_box(g->mesh, layout, &whole, position, &b);
-            const plan_dist_value *h = find_dist_value(q->p, node->in[t]->id, g->mesh, layout);
-            const int at = find_piece(h, place, &b, term_of(g->mesh, layout, position))->region.shard;
-            const plan_shard *shard = &q->p->shards.at[at];
-            if (!shard->arrives || shard->cut_dim != d || shard->cut_parts < 2 || !box_equal(&shard->box, &b))
+            const plan_local_box *piece = compute_operand(g, node, t, position);
+            const plan_shard *shard = &q->p->shards.at[piece->region.shard];
+            if (!shard->arrives || shard->cut_dim != d || shard->cut_parts < 2 ||
+                !box_equal(&shard->box, &piece->region.box))
                 continue;
-            *found = (in_turns){.factor = f, .dim = d, .parts = shard->cut_parts, .shard = at};
-            found->first = first_part(g, result, found, whole.ndim);
+            *found = (in_turns){.factor = f, .dim = d, .parts = shard->cut_parts, .shard = piece->region.shard};
+            found->first = first_part(g, result, found, shard->box.ndim);
             return true;
         }
     }

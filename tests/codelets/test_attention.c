@@ -158,7 +158,7 @@ static void cut(trama_view *v, int last, int64_t from, int64_t n)
     v->extent[d] = n;
 }
 
-/* The kernel on three parts of the keys, the last part first, each going on from the one before. */
+/* The kernel on four parts of the keys, the last part first, each going on from the one before. */
 static void run_in_turn(call_arrays *a, const sizes *s, const trama_op *op, bool gradient)
 {
     const int64_t bound[] = {0, s->m / 3, s->m / 3, s->m / 2, s->m}; /* one part is empty */

@@ -153,6 +153,19 @@ END_TEST
 
 /* ---- Messages and tiles ---- */
 
+/* Runs the target once on random operands. */
+static simulation *simulate(const setup *s, const machine *m, const simulation_options *o)
+{
+    simulation *sim = simulation_new(s->p, m, o);
+    for (int i = 0; i < 3; i++) {
+        dense data = dense_random(s->in[i]->shape, 1, -1, 1, false);
+        simulation_feed(sim, s->in[i], &data);
+        dense_free(&data);
+    }
+    simulation_run(sim, s->t);
+    return sim;
+}
+
 /* Messages of one run, forward and backward. */
 static int messages(setup *s, const char *mesh_text, const char *layout)
 {
@@ -160,13 +173,7 @@ static int messages(setup *s, const char *mesh_text, const char *layout)
     machine *m = machine_uniform(trama_mesh_size(mesh), 1);
     ck_assert_ptr_nonnull(trama_shard(s->in[0], mesh, layout));
     simulation_options o = {.plan = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1}};
-    simulation *sim = simulation_new(s->p, m, &o);
-    for (int i = 0; i < 3; i++) {
-        dense data = dense_random(s->in[i]->shape, 1, -1, 1, false);
-        simulation_feed(sim, s->in[i], &data);
-        dense_free(&data);
-    }
-    simulation_run(sim, s->t);
+    simulation *sim = simulate(s, m, &o);
     const int n = simulation_traffic(sim).messages;
     simulation_destroy(&sim);
     machine_destroy(&m);
@@ -208,13 +215,7 @@ START_TEST(two_workers_take_half_of_the_heads_each)
     machine *m = machine_uniform(1, 2);
     ck_assert_ptr_nonnull(trama_shard(s.in[0], mesh, "R"));
     simulation_options o = {.plan = {.grain_flops = 1, .grain_bytes = 1}};
-    simulation *sim = simulation_new(s.p, m, &o);
-    for (int i = 0; i < 3; i++) {
-        dense data = dense_random(s.in[i]->shape, 1, -1, 1, false);
-        simulation_feed(sim, s.in[i], &data);
-        dense_free(&data);
-    }
-    simulation_run(sim, s.t);
+    simulation *sim = simulate(&s, m, &o);
     expect_tiles(simulation_plan(sim, 0), s.p, "attention", 1);
     expect_tiles(simulation_plan(sim, 0), s.p, "attention_grad", 1);
     simulation_destroy(&sim);
@@ -262,13 +263,7 @@ START_TEST(split_sequences_take_the_keys_in_turn_as_they_arrive)
         for (int i = 0; i < 3; i++)
             ck_assert_ptr_nonnull(trama_shard(s.in[i], mesh, "S(2)"));
         simulation_options o = {.plan = {.grain_flops = 1, .grain_bytes = 1}};
-        simulation *sim = simulation_new(s.p, m, &o);
-        for (int i = 0; i < 3; i++) {
-            dense data = dense_random(s.in[i]->shape, 1, -1, 1, false);
-            simulation_feed(sim, s.in[i], &data);
-            dense_free(&data);
-        }
-        simulation_run(sim, s.t);
+        simulation *sim = simulate(&s, m, &o);
         for (int rank = 0; rank < n; rank++) {
             expect_turns(simulation_plan(sim, rank), s.p, "attention", n, 2);
             expect_turns(simulation_plan(sim, rank), s.p, "attention_grad", n, 1);
