@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002 }; /* StarPU-MPI uses 42 to 44 */
+enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002, GATHER_TAG = 7003 }; /* StarPU-MPI uses 42 to 44 */
 
 static bool initialised_here, yields;
 static pid_t initialiser; /* the process that initialised MPI: a child of fork does not end it */
@@ -203,36 +203,66 @@ static double now(void)
 }
 
 /* Waits without occupying a core, which workers of this rank or other ranks may need. */
-static int wait_for(MPI_Request *request, comm_patience patience)
+static int wait_for(MPI_Request both[2], comm_patience patience, double start, int *reports)
 {
-    int done = 0, error, reports = 0;
-    double start = now();
-    for (int turn = 0; !(error = MPI_Test(request, &done, MPI_STATUS_IGNORE)) && !done; turn++) {
+    int done = 0, error;
+    for (int turn = 0; !(error = MPI_Testall(2, both, &done, MPI_STATUSES_IGNORE)) && !done; turn++) {
         if (turn < 200) {
             sched_yield();
             continue;
         }
         nanosleep(&(struct timespec){.tv_nsec = turn < 1000 ? 20000 : 200000}, NULL);
-        if (now() - start > (double)(reports + 1) * patience.seconds)
-            patience.late(patience.data, ++reports * patience.seconds);
+        if (now() - start > (double)(*reports + 1) * patience.seconds)
+            patience.late(patience.data, ++*reports * patience.seconds);
     }
     return error;
 }
 
+/* Bruck's all-gather: before a round, a rank holds the parts of `held` ranks, from its own on, and receives those of as
+ * many ranks behind them. MPI_Iallgather does not serve: in Open MPI 4.1.4, while StarPU-MPI's thread called MPI too,
+ * three of four ranks were seen to wait in it for ever. */
+static int gather_in_rounds(comm *c, char *parts, size_t bytes, comm_patience patience)
+{
+    const double start = now();
+    int reports = 0;
+    for (int held = 1; held < c->ranks; held *= 2) {
+        MPI_Request both[2];
+        const int n = 2 * held <= c->ranks ? held : c->ranks - held, count = (int)(bytes * (size_t)n);
+        const int from = (c->rank + held) % c->ranks, to = (c->rank + c->ranks - held) % c->ranks;
+        int error = MPI_Irecv(parts + bytes * (size_t)held, count, MPI_BYTE, from, GATHER_TAG, c->handle, &both[0]);
+        if (error || (error = MPI_Isend(parts, count, MPI_BYTE, to, GATHER_TAG, c->handle, &both[1])) ||
+            (error = wait_for(both, patience, start, &reports)))
+            return error;
+    }
+    return MPI_SUCCESS;
+}
+
+static void reverse(char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        const char byte = bytes[i];
+        bytes[i] = bytes[n - 1 - i];
+        bytes[n - 1 - i] = byte;
+    }
+}
+
 trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience)
 {
-    MPI_Request request;
     if (c->ranks == 1) {
         memcpy(all, mine, bytes);
         return TRAMA_OK;
     }
     if (!comm_is_open(c))
         return trama_fail(NOWHERE, TRAMA_E_ORDER, "MPI has been finalised");
-    if (bytes > INT_MAX)
+    if (bytes > INT_MAX / (size_t)c->ranks)
         return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED, "a collective exchange of %zu bytes a rank", bytes);
-    if (MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, c->handle, &request) ||
-        wait_for(&request, patience))
-        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "MPI_Iallgather failed");
+    memcpy(all, mine, bytes);
+    if (gather_in_rounds(c, all, bytes, patience))
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "an exchange between all ranks failed in MPI");
+    const size_t total = bytes * (size_t)c->ranks, own = bytes * (size_t)c->rank;
+    reverse(all, total); /* the parts go round, so that rank 0's is the first */
+    reverse(all, own);
+    reverse((char *)all + own, total - own);
     return TRAMA_OK;
 }
 

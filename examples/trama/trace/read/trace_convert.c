@@ -185,12 +185,11 @@ static void find_readable(conversion *c, bool *with)
     int n = c->folder->n_ranks, unmatched;
     bool strangers, *some = must_allocate(n, sizeof *some);
     for (int r = 0; r < n; r++) {
-        memset(some, 0, (size_t)n * sizeof *some);
         some[r] = with[r];
         if (with[r] && !convert_ranks(c, some, &unmatched, &strangers))
             leave_out(c, with, r);
+        some[r] = false;
     }
-    memset(some, 0, (size_t)n * sizeof *some);
     bool well = count(n, with) && convert_ranks(c, with, &unmatched, &strangers);
     for (int r = 0; !well && r < n; r++) {
         some[r] = with[r];
