@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion: meshes, then sweeps over the program that only add splits. freeze.c makes layouts of these splits. */
+/* Completion: meshes (meshes.c), then sweeps over the program that only add splits. freeze.c makes layouts of these
+ * splits. */
 #include "complete_internal.h"
 
 #include <string.h>
@@ -35,113 +36,6 @@ void layouts_free(layouts *l)
     free(l->op);
     free(l->report);
     *l = (layouts){0};
-}
-
-/* ---- Meshes: from operands, else from the first consumer, else from scalars, else the mesh of one process ---- */
-
-static bool lends_mesh(const trama_value *v)
-{
-    return v->shape.ndim > 0;
-}
-
-/* Whether an op makes a tensor of scalars alone. That tensor lies on the mesh of its consumer. */
-static bool awaits_consumer(const trama_node *node)
-{
-    bool made_of_scalars = node->op->n_out > 0 && lends_mesh(node->out[0]);
-    for (int t = 0; t < node->op->n_in; t++)
-        made_of_scalars &= !lends_mesh(node->in[t]);
-    return made_of_scalars;
-}
-
-trama_status complete_mesh(const trama_node *node, const trama_mesh *const *of, const trama_mesh *made,
-                           const trama_mesh **mesh)
-{
-    const trama_value *from = NULL;
-    *mesh = node->fixed ? node->fixed->mesh : NULL;
-    if (*mesh)
-        return TRAMA_OK;
-    for (int pass = 0; pass < 2 && !*mesh; pass++) {
-        if (pass == 1 && awaits_consumer(node))
-            *mesh = made;
-        for (int t = 0; t < node->op->n_in; t++) {
-            const trama_value *v = node->in[t];
-            const trama_mesh *m = of[t];
-            if (!m || (pass == 0) != lends_mesh(v))
-                continue;
-            if (*mesh && m != *mesh && pass == 0) {
-                text names = {0};
-                mesh_text(&names, *mesh);
-                text_add(&names, " and ");
-                mesh_text(&names, m);
-                trama_fail(node->where, TRAMA_E_LAYOUT,
-                           "%s: %s and %s are on different meshes, %s; bring one over by trama_reshard", node->op->name,
-                           from->name, v->name, names.at);
-                free(names.at);
-                return TRAMA_E_LAYOUT;
-            }
-            if (!*mesh) {
-                *mesh = m;
-                from = v;
-            }
-        }
-    }
-    if (!*mesh)
-        *mesh = made;
-    return TRAMA_OK;
-}
-
-trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh)
-{
-    const trama_mesh *of[TRAMA_MAX_OPERANDS];
-    for (int t = 0; t < node->op->n_in; t++)
-        of[t] = l->mesh[node->in[t]->id];
-    return complete_mesh(node, of, node->op->n_out ? l->mesh[node->out[0]->id] : NULL, mesh);
-}
-
-static bool give_mesh(layouts *l, const trama_value *v, const trama_mesh *mesh)
-{
-    if (l->mesh[v->id])
-        return false;
-    l->mesh[v->id] = mesh;
-    return true;
-}
-
-static trama_status spread_meshes(completion *c)
-{
-    const trama_program *p = c->program;
-    layouts *l = c->l;
-    for (bool changed = true, scalars_lend = false; changed || !scalars_lend;) {
-        scalars_lend = !changed; /* when no tensor gives a mesh any more */
-        changed = false;
-        for (int i = 0; i < p->nodes.n; i++) {
-            const trama_node *node = p->nodes.at[i];
-            const trama_mesh *mesh;
-            if (awaits_consumer(node) && !scalars_lend)
-                continue;
-            trama_status status = node_mesh(l, node, &mesh);
-            if (status)
-                return status;
-            for (int o = 0; o < node->op->n_out; o++) {
-                const trama_value *colocated = node->out[o]->gradient.colocated;
-                const trama_mesh *own = colocated ? l->mesh[colocated->id] : mesh;
-                changed |= own && give_mesh(l, node->out[o], own);
-            }
-            if (mesh && node->op->follows)
-                changed |= give_mesh(l, node->in[0], mesh);
-        }
-        for (int i = 0; i < p->nodes.n && !changed; i++) {
-            const trama_node *node = p->nodes.at[i];
-            const trama_mesh *mesh;
-            node_mesh(l, node, &mesh);
-            if (!mesh && node->op->n_out)
-                mesh = l->mesh[node->out[0]->id];
-            for (int t = 0; mesh && t < node->op->n_in && !node->op->alias; t++)
-                changed |= give_mesh(l, node->in[t], mesh);
-        }
-    }
-    for (int i = 0; i < p->values.n; i++)
-        give_mesh(l, p->values.at[i], c->single);
-    return TRAMA_OK;
 }
 
 /* ---- Sweeps ---- */

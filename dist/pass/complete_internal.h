@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of completion: complete.c, freeze.c. */
+/* Shared by the files of completion: complete.c, meshes.c, freeze.c. */
 #ifndef COMPLETE_INTERNAL_H
 #define COMPLETE_INTERNAL_H
 
@@ -16,6 +16,9 @@ typedef struct completion {
 
 /* complete_mesh with the meshes found so far. */
 trama_status node_mesh(const layouts *l, const trama_node *node, const trama_mesh **mesh);
+
+/* meshes.c: the mesh of each value. E_LAYOUT where an op has operands on two. */
+trama_status spread_meshes(completion *c);
 
 /* The layout of operand t as the user fixed it for the op, else that of its value if on the op's mesh, else NULL. */
 const trama_layout *operand_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh);

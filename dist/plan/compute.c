@@ -136,7 +136,7 @@ static void make_result(compute_group *g, const trama_node *node, int o, const t
         piece->region.shard = partition_shard(q, internal ? SHARD_INTERNAL : SHARD_OWN, value, piece->place,
                                               &piece->region.box, dim, parts);
     }
-    *ARRAY_PUSH(&q->p->dist_values) = h;
+    plan_add(q->p, h);
 }
 
 /* Distributed values of the results, in the layout that the op makes; shards where the op does not update state. An

@@ -56,6 +56,7 @@ plan *partition_end(partition **partition_)
     ARRAY_FREE(&q->locals);
     ARRAY_FREE(&q->choices);
     free(q->seen);
+    hash_table_free(&q->by_shard);
     free(q);
     *partition_ = NULL;
     return p;
@@ -98,7 +99,7 @@ void partition_import(partition *q, int value, const plan *other, int as)
         piece.region.shard = import_shard(q, value, other, theirs, i);
         *ARRAY_PUSH(&h.pieces) = piece;
     }
-    *ARRAY_PUSH(&q->p->dist_values) = h;
+    plan_add(q->p, h);
 }
 
 void partition_follow(partition *q, const plan *before)
@@ -133,7 +134,7 @@ void partition_input(partition *q, int value)
     box whole = partition_whole(q, value);
     partition_pieces(q, h.mesh, &h.layout, &whole, &h);
     make_shards(q, &h, SHARD_INPUT);
-    *ARRAY_PUSH(&q->p->dist_values) = h;
+    plan_add(q->p, h);
 }
 
 static int64_t cost_from(const partition *q, const plan_dist_value *h, const trama_layout *layout)
@@ -149,10 +150,8 @@ static int best_source(const partition *q, int value, const trama_mesh *mesh, co
 {
     int best = -1;
     int64_t least = 0;
-    for (int i = 0; i < q->p->dist_values.n; i++) {
+    for (int probe = 0, i; (i = plan_next_of(q->p, value, &probe)) >= 0;) {
         const plan_dist_value *h = &q->p->dist_values.at[i];
-        if (h->value != value)
-            continue;
         if (best < 0) {
             best = i;
             least = -1;
@@ -292,7 +291,7 @@ static void emit_alias(partition *q, const trama_node *node, bool kept)
     plan_dist_value h = {.value = value, .mesh = from->mesh, .layout = from->layout, .inside = from->inside};
     for (int i = 0; i < from->pieces.n; i++)
         *ARRAY_PUSH(&h.pieces) = from->pieces.at[i];
-    *ARRAY_PUSH(&q->p->dist_values) = h;
+    plan_add(q->p, h);
 }
 
 static bool is_there(const partition *q, const trama_node *node)
@@ -303,10 +302,24 @@ static bool is_there(const partition *q, const trama_node *node)
     return true;
 }
 
+static int64_t *find_last_reads(const trama_program *p, const bool *needed, const int *leader)
+{
+    int64_t *last = trama_alloc((size_t)max_i64(1, p->values.n) * sizeof *last);
+    memset(last, -1, (size_t)p->values.n * sizeof *last);
+    for (int i = 0; i < p->nodes.n; i++) {
+        const trama_node *node = p->nodes.at[i];
+        for (int t = 0; needed[i] && t < node->op->n_in; t++)
+            if (!(node->op->shape_only >> t & 1))
+                last[node->in[t]->id] = max_i64(last[node->in[t]->id], read_order(leader, i));
+    }
+    return last;
+}
+
 void partition_run(partition *q, const bool *needed, const int *leader, const bool *kept)
 {
     const trama_program *p = q->s.program;
-    partition_wish wish = {needed, kept, leader};
+    int64_t *last_read = find_last_reads(p, needed, leader);
+    partition_wish wish = {needed, kept, leader, last_read};
     bool *internal = fuse_internal(p, needed, kept, q->s.l, leader);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
     q->bucket = trama_alloc((size_t)p->values.n * sizeof *q->bucket);
@@ -347,5 +360,6 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     free(q->op);
     q->op = NULL;
     free(last);
+    free(last_read);
     free(internal);
 }

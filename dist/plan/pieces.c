@@ -69,9 +69,9 @@ int pieces_on(const plan_dist_value *h, int place)
 
 plan_dist_value *find_dist_value(plan *p, int value, const trama_mesh *mesh, const trama_layout *layout)
 {
-    for (int i = 0; i < p->dist_values.n; i++) {
+    for (int probe = 0, i; (i = plan_next_of(p, value, &probe)) >= 0;) {
         plan_dist_value *h = &p->dist_values.at[i];
-        if (h->value == value && h->mesh == mesh && trama_layout_equal(&h->layout, layout))
+        if (h->mesh == mesh && trama_layout_equal(&h->layout, layout))
             return h;
     }
     return NULL;

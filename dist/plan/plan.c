@@ -16,6 +16,7 @@ void plan_destroy(plan **plan_)
     ARRAY_FREE(&p->calls);
     ARRAY_FREE(&p->steps);
     ARRAY_FREE(&p->dist_values);
+    hash_table_free(&p->by_value);
     ARRAY_FREE(&p->exchanges);
     ARRAY_FREE(&p->imports);
     for (int i = 0; i < p->meshes.n; i++)
@@ -32,12 +33,43 @@ void plan_destroy(plan **plan_)
     *plan_ = NULL;
 }
 
+/* ---- Distributed values ---- */
+
+static uint64_t hash_of_value(int value)
+{
+    return hash_word(HASH_START, (uint64_t)value);
+}
+
+plan_dist_value *plan_add(plan *p, plan_dist_value h)
+{
+    plan_dist_value *added = ARRAY_PUSH(&p->dist_values);
+    *added = h;
+    hash_table_add(&p->by_value, hash_of_value(h.value), p->dist_values.n - 1);
+    return added;
+}
+
+void plan_remove(plan *p, int dist_value)
+{
+    plan_dist_value *at = &p->dist_values.at[dist_value];
+    memmove(at, at + 1, (size_t)(--p->dist_values.n - dist_value) * sizeof *at);
+    hash_table_clear(&p->by_value);
+    for (int i = 0; i < p->dist_values.n; i++)
+        hash_table_add(&p->by_value, hash_of_value(p->dist_values.at[i].value), i);
+}
+
+int plan_next_of(const plan *p, int value, int *probe)
+{
+    int i = 0;
+    while ((i = hash_table_find(&p->by_value, hash_of_value(value), probe)) >= 0)
+        if (p->dist_values.at[i].value == value)
+            break;
+    return i;
+}
+
 const plan_dist_value *plan_find(const plan *p, int value)
 {
-    for (int i = 0; i < p->dist_values.n; i++)
-        if (p->dist_values.at[i].value == value)
-            return &p->dist_values.at[i];
-    return NULL;
+    int probe = 0, first = plan_next_of(p, value, &probe);
+    return first < 0 ? NULL : &p->dist_values.at[first];
 }
 
 void plan_prefer(plan *p, int value, int dist_value)

@@ -10,6 +10,7 @@
 #include "fused.h"
 #include "machine.h"
 #include "map.h"
+#include "hash_table.h"
 
 /* The options of planning that a user may set, and facts about GPUs. */
 typedef struct plan_options {
@@ -20,8 +21,8 @@ typedef struct plan_options {
     int64_t sum_tile;      /* least bytes of the part of a sum that is a task of its own; 0: SUM_TILE */
     int64_t staging_bytes; /* bytes of the staging buffer: message buffers of one change of layout on a place; 0:
                               STAGING_BYTES */
-    bool collectives; /* GPUs can run collectives: changes of layout among them use these where they can */
-    bool nccl_sums;   /* and sum in them, in any order: replicas are equal, but other meshes give other bits */
+    bool collectives;      /* GPUs can run collectives: changes of layout among them use these where they can */
+    bool nccl_sums;        /* and sum in them, in any order: replicas are equal, but other meshes give other bits */
 } plan_options;
 
 /* The source of a shard's buffer. */
@@ -121,7 +122,7 @@ typedef struct plan_call {
     int node;
     signed char in[TRAMA_MAX_OPERANDS]; /* -1: shape only */
     signed char out[TRAMA_MAX_OPERANDS];
-    bool goes_on;    /* from the call of another step: the results that lack the factor taken in turn hold its results */
+    bool goes_on; /* from the call of another step: the results that lack the factor taken in turn hold its results */
     fused_run fused; /* with calls behind it in its step */
 } plan_call;
 
@@ -159,9 +160,9 @@ typedef struct plan_exchange {
     trama_layout from, to;
     int64_t received, sent;                   /* bytes between places, of this rank */
     int64_t together_received, together_sent; /* of these in collectives: the least that members need */
-    int64_t bound; /* bytes that the processes of this rank lack; -1 with partial values */
-    int64_t least; /* the least bytes that this rank must receive: as bound, but processes of one place share their
-                      boxes; -1 with partial values */
+    int64_t bound;                            /* bytes that the processes of this rank lack; -1 with partial values */
+    int64_t least;      /* the least bytes that this rank must receive: as bound, but processes of one place share their
+                           boxes; -1 with partial values */
     int64_t buffers;    /* bytes of message buffers of this rank */
     int messages;       /* received and sent; a bundle counts in the exchange of its first message */
     int bundled;        /* messages received and sent as parts of bundles */
@@ -185,6 +186,7 @@ typedef struct plan {
     ARRAY(plan_call) calls;
     ARRAY(plan_step) steps;
     ARRAY(plan_dist_value) dist_values; /* imported ones, and all that were made; see plan_find */
+    hash_table by_value;                     /* numbers of dist_values; see plan_next_of */
     ARRAY(plan_exchange) exchanges;
     ARRAY(plan_import) imports;
     ARRAY(trama_mesh *) meshes;   /* made for routes */
@@ -194,6 +196,16 @@ typedef struct plan {
 } plan;
 
 void plan_destroy(plan **p);
+
+/* Adds a distributed value behind all others, and owns its pieces. It returns their address, which moves. */
+plan_dist_value *plan_add(plan *p, plan_dist_value h);
+
+/* Removes one whose pieces another has, and numbers those behind it anew. */
+void plan_remove(plan *p, int dist_value);
+
+/* The numbers of the value's distributed values, one a call, in the order of adding; -1: there is none any more. *probe
+ * is 0 before the first call. */
+int plan_next_of(const plan *p, int value, int *probe);
 
 /* The value's first distributed value, which has its completed layout; NULL where the plan has none. */
 const plan_dist_value *plan_find(const plan *p, int value);

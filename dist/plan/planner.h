@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of partition: partition.c, pieces.c, compute.c, copy_on_overwrite.c, halo.c, heterogeneous.c,
- * fuse_sums.c, fuse_calls.c, messages.c, turns.c; and by room reshard, whose files make one exchange. */
+ * turns.c, and those in finish; and by room reshard, whose files make one exchange. */
 #ifndef PARTITION_INTERNAL_H
 #define PARTITION_INTERNAL_H
 
@@ -25,16 +25,18 @@ typedef struct chosen {
 struct partition {
     plan_source s;
     plan *p;
-    int *bucket;      /* [value id] exchanges of ends that it needs, one behind the other; NULL outside partition_run */
-    bool *ends;     /* [value id] only updates are computed from it; NULL likewise */
-    int next;       /* bucket of the exchanges that are made now; -1: their messages are not bundled */
-    int hops;       /* exchanges made in it so far: each may need the one before */
-    bool flat;      /* all places have the same distance from each other */
-    int kinds;      /* of places, numbered from 0 */
+    int *bucket; /* [value id] exchanges of ends that it needs, one behind the other; NULL outside partition_run */
+    bool *ends;  /* [value id] only updates are computed from it; NULL likewise */
+    int next;    /* bucket of the exchanges that are made now; -1: their messages are not bundled */
+    int hops;    /* exchanges made in it so far: each may need the one before */
+    bool flat;   /* all places have the same distance from each other */
+    int kinds;   /* of places, numbered from 0 */
     ARRAY(chosen) choices;
     op_layouts **op; /* [node id] layouts of a node that only some holders of its results compute; NULL: as completed */
     ARRAY(local_positions) locals;
     int *seen, stamp; /* [n_places] scratch of places_of */
+    hash_table by_shard;   /* copy_on_overwrite.c: values whose pieces lie in a shard, of the first `entered` dist_values */
+    int entered;
 };
 
 const local_positions *partition_locals(partition *q, const trama_mesh *mesh);
@@ -67,8 +69,8 @@ void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *
 /* Pieces of the distributed value on a place. */
 int pieces_on(const plan_dist_value *h, int place);
 
-/* The tiles that a box is worth: by its bytes, or `work` flops, and the grain; at most the tiles of the place divided by
- * the `pieces` there. */
+/* The tiles that a box is worth: by its bytes, or `work` flops, and the grain; at most the tiles of the place divided
+ * by the `pieces` there. */
 int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work);
 
 /* Cuts a shard along its longest dim into as many tiles as it is worth. */
@@ -114,7 +116,14 @@ const plan_local_box *find_piece(const plan_dist_value *h, int place, const box 
 typedef struct partition_wish {
     const bool *needed, *kept;
     const int *leader;
+    const int64_t *last_read; /* [value id] the order (read_order) of the last node that reads it; -1: none does */
 } partition_wish;
+
+/* Where a node stands among those that run: groups one behind the other, then the nodes of a group. */
+static inline int64_t read_order(const int *leader, int node)
+{
+    return (int64_t)leader[node] << 32 | node;
+}
 
 /* copy_on_overwrite.c: copies values that an updating node overwrites though they are read later. install_old_copies
  * comes behind the node's steps. */
@@ -183,20 +192,20 @@ void halo_free(compute_group *g);
 /* The buffer that has a box of an operand on a place. */
 const plan_local_box *halo_find(const compute_group *g, int t, int place, int term, const box *b);
 
-/* fuse_sums.c: lets the steps that read a sum make it, where they read disjoint parts of it and its value is not
+/* finish/fuse_sums.c: lets the steps that read a sum make it, where they read disjoint parts of it and its value is not
  * kept. */
 void merge_sums(partition *q, const bool *kept);
 
-/* fuse_calls.c: marks each call of a step with the calls behind it that are done with it as one. */
+/* finish/fuse_calls.c: marks each call of a step with the calls behind it that are done with it as one. */
 void fuse_calls(partition *q);
 
-/* messages.c: bundles small messages of exchanges that do not need each other's results; numbers all messages. */
+/* finish/messages.c: bundles small messages of exchanges that do not need each other's results; numbers all messages. */
 void bundle_messages(partition *q);
 void number_messages(plan *p);
 
 /* reshard.c: makes a distributed value, the plan's last, from another one of the same value. */
 void reshard_dist_value(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
-                     bool fresh);
+                        bool fresh);
 /* The same into a distributed value that has its shards. */
 void reshard_into(partition *q, int source, int target, int node);
 

@@ -64,6 +64,7 @@ void trama_program_destroy(trama_program **program)
     scopes_free(p);
     ARRAY_FREE(&p->given);
     ARRAY_FREE(&p->values);
+    hash_table_free(&p->names);
     ARRAY_FREE(&p->nodes);
     ARRAY_FREE(&p->targets);
     ARRAY_FREE(&p->meshes);
@@ -145,13 +146,26 @@ static trama_value *leaf(trama_value *v)
     return program_is_short(v->program, v->where, v->name) ? NULL : v;
 }
 
-/* The input or state with that name, other than `except`; or NULL. */
-static const trama_value *value_named(const trama_program *p, const char *name, const trama_value *except)
+static void add_name(trama_program *p, const trama_value *v)
 {
-    for (int i = 0; i < p->values.n; i++)
-        if (p->values.at[i] && p->values.at[i] != except && p->values.at[i]->kind <= VALUE_STATE &&
-            !strcmp(p->values.at[i]->name, name))
-            return p->values.at[i];
+    if (v && v->kind <= VALUE_STATE)
+        hash_table_add(&p->names, hash_text(HASH_START, v->name), v->id);
+}
+
+trama_value *program_leaf_named(trama_program *p, const char *name, const trama_value *except)
+{
+    if (p->names.n > 2 * p->values.n + 64) { /* most entries are those of values that are gone */
+        hash_table_clear(&p->names);
+        p->named = 0;
+    }
+    for (; p->named < p->values.n; p->named++)
+        add_name(p, p->values.at[p->named]);
+    const uint64_t hash = hash_text(HASH_START, name);
+    for (int probe = 0, i; (i = hash_table_find(&p->names, hash, &probe)) >= 0;) {
+        trama_value *v = i < p->values.n ? p->values.at[i] : NULL;
+        if (v && v != except && v->kind <= VALUE_STATE && !strcmp(v->name, name))
+            return v;
+    }
     return NULL;
 }
 
@@ -171,7 +185,7 @@ static bool check_leaf(trama_program *p, trama_where where, const char *what, co
     free(why.at);
     if (why.n)
         return false;
-    const trama_value *other = value_named(p, name, NULL);
+    const trama_value *other = program_leaf_named(p, name, NULL);
     if (other)
         program_fail(p, where, TRAMA_E_ARGUMENT, "%s: the name '%s' is taken (%s:%d)", what, name, other->where.file,
                      other->where.line);
@@ -283,12 +297,13 @@ trama_value *trama_value_rename_at(trama_where where, trama_value *value, const 
     if (!name || !*name)
         return program_fail(value->program, where, TRAMA_E_ARGUMENT, "rename of %s: the new name is %s", value->name,
                             name ? "empty" : "NULL");
-    const trama_value *other = value->kind <= VALUE_STATE ? value_named(value->program, name, value) : NULL;
+    const trama_value *other = value->kind <= VALUE_STATE ? program_leaf_named(value->program, name, value) : NULL;
     if (other)
         return program_fail(value->program, where, TRAMA_E_ARGUMENT, "rename of %s: the name '%s' is taken (%s:%d)",
                             value->name, name, other->where.file, other->where.line);
     free(value->name);
     value->name = trama_text_copy(name);
+    add_name(value->program, value);
     return scope_name(where, value) ? value : NULL;
 }
 

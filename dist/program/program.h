@@ -6,6 +6,7 @@
 #include "layout.h"
 #include "ops.h"
 #include "rule.h"
+#include "hash_table.h"
 #include "trama_program.h"
 
 typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFFECT } value_kind;
@@ -152,6 +153,8 @@ struct trama_program {
     trama_status status;
     char *error;
     ARRAY(trama_value *) values;
+    hash_table names; /* of inputs and state among the values 0 .. named - 1; entries may be old ones */
+    int named;
     ARRAY(trama_node *) nodes;
     ARRAY(trama_target *) targets;
     ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
@@ -177,6 +180,9 @@ bool program_is_short(trama_program *program, trama_where where, const char *cal
 /* Keeps the first error on the program. Returns NULL, for builders to return. */
 void *program_fail(trama_program *program, trama_where where, trama_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The input or state with that name, other than `except`; or NULL. */
+trama_value *program_leaf_named(trama_program *p, const char *name, const trama_value *except);
 
 trama_value *program_value(trama_program *program, trama_where where, value_kind kind, trama_dtype dtype,
                            trama_shape shape, const char *name);

@@ -31,7 +31,7 @@ void partition_user_boxes(partition *q, int value, const box_index *user_boxes)
         *ARRAY_PUSH(&h.pieces) =
             (plan_local_box){.place = s->place, .position = s->number, .region = {.shard = shard, .box = s->b}};
     }
-    *ARRAY_PUSH(&q->p->dist_values) = h;
+    plan_add(q->p, h);
 }
 
 /* The user box of the same rank that contains a box; NULL: none. */
@@ -93,7 +93,7 @@ bool partition_inside(partition *q, int user_boxes, int value, const trama_mesh 
         if (r->shard < 0) /* an empty box of a rank that has none */
             r->shard = partition_shard(q, SHARD_OWN, value, h.pieces.at[i].place, &r->box, -1, 1);
     }
-    *ARRAY_PUSH(&q->p->dist_values) = h;
+    plan_add(q->p, h);
     return true;
 }
 

@@ -94,7 +94,7 @@ static int dist_value_as(partition *q, int number, const trama_mesh *mesh, const
     plan_dist_value h = {.value = same->value, .mesh = mesh, .layout = *layout, .inside = same->inside};
     for (int i = 0; i < q->p->dist_values.at[number].pieces.n; i++)
         *ARRAY_PUSH(&h.pieces) = q->p->dist_values.at[number].pieces.at[i];
-    *ARRAY_PUSH(&q->p->dist_values) = h;
+    plan_add(q->p, h);
     return q->p->dist_values.n - 1;
 }
 
@@ -234,8 +234,7 @@ static void reshard(partition *q, int source, const request *r)
     x.in_place = c.form == RESHARD_IN_PLACE;
     x.fresh = r->fresh;
     x.target = q->p->dist_values.n;
-    plan_dist_value *h = ARRAY_PUSH(&q->p->dist_values);
-    *h = (plan_dist_value){.value = x.value, .mesh = r->mesh, .layout = *r->layout};
+    plan_dist_value *h = plan_add(q->p, (plan_dist_value){.value = x.value, .mesh = r->mesh, .layout = *r->layout});
     h->inside = layout_has(r->layout, TRAMA_SPLIT) && !x.t.reduced && (x.inside || !x.fresh); /* see try_alias */
     partition_pieces(q, r->mesh, r->layout, &x.t.whole, h);
     make_exchange(&x, c.form == RESHARD_COLLECTIVE ? &c.collective : NULL, r->node);

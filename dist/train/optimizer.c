@@ -44,17 +44,14 @@ static trama_value *state_named(const trama_updates *all, const char *name, tram
                                 double initial)
 {
     trama_program *p = all->program;
-    for (int i = 0; i < p->values.n; i++) {
-        trama_value *v = p->values.at[i];
-        if (!v || v->kind != VALUE_STATE || strcmp(v->name, name))
-            continue;
-        if (p->session || i >= all->first_value)
-            return v;
-        return program_fail(p, all->where, TRAMA_E_ARGUMENT,
-                            "minimize: the state '%s' is there already (%s:%d): another optimizer updates it", name,
-                            v->where.file, v->where.line);
-    }
-    return trama_state_at(all->where, p, name, dtype, shape, &(trama_init){.low = initial, .high = initial});
+    trama_value *v = program_leaf_named(p, name, NULL);
+    if (!v || v->kind != VALUE_STATE)
+        return trama_state_at(all->where, p, name, dtype, shape, &(trama_init){.low = initial, .high = initial});
+    if (p->session || v->id >= all->first_value)
+        return v;
+    return program_fail(p, all->where, TRAMA_E_ARGUMENT,
+                        "minimize: the state '%s' is there already (%s:%d): another optimizer updates it", name,
+                        v->where.file, v->where.line);
 }
 
 /* State of the whole optimizer. In a recorded program a number makes the name unique. */

@@ -136,6 +136,7 @@ trama_status trama_program_rewind(trama_program *p, int mark)
     for (int i = next; i < e->l.n_values && i < end; i++)
         e->l.mesh[i] = NULL, e->l.value[i] = (trama_layout){0};
     p->values.n = next;
+    p->named = (int)min_i64(p->named, mark);
     free(all);
     ARRAY_FREE(&survivors);
     return TRAMA_OK;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hash by which ranks are compared: equal contents have equal hashes, and small differences show. */
+/* The hash by which ranks are compared: equal contents have equal hashes, and small differences show. And the table of
+ * numbers by hash. */
 #include <stdint.h>
 #include <string.h>
 
 #include "hash.h"
+#include "hash_table.h"
 #include "suite.h"
 
 enum { MOST = 100 };
@@ -52,8 +54,34 @@ START_TEST(length_and_order_count)
 }
 END_TEST
 
+/* Hashes that meet in one place of the table, at its end too, and each added three times while it grows. */
+START_TEST(a_table_finds_all_numbers_of_a_hash_in_their_order)
+{
+    enum { N = 500, TIMES = 3 };
+    hash_table t = {0};
+    int none = 0;
+    ck_assert_int_eq(hash_table_find(&t, 7, &none), -1);
+    for (int time = 0; time < TIMES; time++)
+        for (int i = 0; i < N; i++)
+            hash_table_add(&t, (uint64_t)(i % 2 ? i : i * 1024 - 1), time * N + i);
+    for (int i = 0; i < N; i++) {
+        int probe = 0;
+        for (int time = 0; time < TIMES; time++)
+            ck_assert_int_eq(hash_table_find(&t, (uint64_t)(i % 2 ? i : i * 1024 - 1), &probe), time * N + i);
+        ck_assert_int_eq(hash_table_find(&t, (uint64_t)(i % 2 ? i : i * 1024 - 1), &probe), -1);
+    }
+    hash_table_clear(&t);
+    none = 0;
+    ck_assert_int_eq(hash_table_find(&t, 7, &none), -1);
+    hash_table_add(&t, 7, 0);
+    ck_assert_int_eq(hash_table_find(&t, 7, &none), 0);
+    hash_table_free(&t);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {equal_bytes_have_one_hash_wherever_they_lie, every_bit_counts, length_and_order_count};
+    const TTest *tests[] = {equal_bytes_have_one_hash_wherever_they_lie, every_bit_counts, length_and_order_count,
+                            a_table_finds_all_numbers_of_a_hash_in_their_order};
     return suite_run("hash", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -114,6 +114,20 @@ END_TEST
 
 /* ---- Ops ---- */
 
+START_TEST(a_name_that_a_leaf_gave_up_is_free)
+{
+    trama_program *q = trama_program_create();
+    trama_value *v = trama_input(q, "x", TRAMA_F32, TRAMA_SHAPE(2));
+    for (int i = 0; i < 200; i++) /* more names than values */
+        ck_assert_ptr_eq(trama_value_rename(v, i % 2 ? "x" : "z"), v);
+    ck_assert_ptr_nonnull(trama_value_rename(v, "y"));
+    ck_assert_ptr_nonnull(trama_input(q, "x", TRAMA_F32, TRAMA_SHAPE(2)));
+    ck_assert_ptr_nonnull(trama_input(q, "z", TRAMA_F32, TRAMA_SHAPE(2)));
+    ck_assert_ptr_null(trama_input(q, "y", TRAMA_F32, TRAMA_SHAPE(2)));
+    trama_program_destroy(&q);
+}
+END_TEST
+
 START_TEST(operands_that_do_not_fit_are_named_with_their_shapes)
 {
     WRONG(TRAMA_E_SHAPE, "x f64[4,6]", trama_matmul(x, x));
@@ -297,6 +311,7 @@ int main(void)
     const TTest *tests[] = {
         shapes_of_leaves_are_checked,
         names_types_and_data_of_leaves_are_checked,
+        a_name_that_a_leaf_gave_up_is_free,
         without_a_program_there_is_a_message_and_no_value,
         operands_that_do_not_fit_are_named_with_their_shapes,
         dims_and_permutations_are_checked,

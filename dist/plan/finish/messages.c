@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "planner.h"
+#include "hash_table.h"
 #include "thresholds.h"
+#include "uses.h"
 
 /* ---- Their order ---- */
 
@@ -116,9 +118,11 @@ typedef struct bundling {
     int *packed;   /* [shard] the copy that fills a message; -1 */
     bool *kept;    /* [shard] that copy stays, though it is part of a bundle */
     candidates found;
+    plan_uses uses;
     int *others; /* [shard] steps that name it, without that copy and bundled messages */
     ARRAY(insertion) added;
     ARRAY(sent_bundle) sent;
+    hash_table sent_by_parts;
 } bundling;
 
 static bool is_message(const plan *p, int shard)
@@ -178,18 +182,22 @@ static togethers find_together(bundling *b)
 
 /* ---- Sources of sent parts ---- */
 
-/* Whether a step writes, or also reads, a tile of the region. */
-static bool uses(const plan *p, const plan_step *s, const plan_region *r, bool also_reads)
+/* Whether one of the steps from .. to - 1 writes, or also reads, a tile of the region. */
+static bool uses(const bundling *b, int from, int to, const plan_region *r, bool also_reads)
 {
+    const plan *p = b->q->p;
     const plan_shard *shard = &p->shards.at[r->shard];
-    int first, last, from, to;
+    int first, last, lo, hi;
     plan_tiles(shard, &r->box, &first, &last);
-    for (int k = 0; k < s->n_operands; k++) {
-        const plan_operand *o = plan_step_operand(p, s, k);
-        if ((o->access == ACCESS_READ && !also_reads) || o->region.shard != r->shard)
+    for (int i = plan_uses_from(&b->uses, r->shard, from); i < b->uses.of[r->shard].n; i++) {
+        const plan_use use = b->uses.of[r->shard].at[i];
+        if (use.step >= to)
+            break;
+        const plan_operand *o = plan_step_operand(p, &p->steps.at[use.step], use.which);
+        if (o->access == ACCESS_READ && !also_reads)
             continue;
-        plan_tiles(shard, &o->region.box, &from, &to);
-        if (from <= last && first <= to)
+        plan_tiles(shard, &o->region.box, &lo, &hi);
+        if (lo <= last && first <= hi)
             return true;
     }
     return false;
@@ -202,8 +210,7 @@ static void look_at_source(bundling *b, candidate *c, int at)
     const plan *p = b->q->p;
     int shard = c->from.shard, packed = is_message_buffer(p, shard) ? b->packed[shard] : -1;
     plan_region source = packed >= 0 ? plan_step_operand(p, &p->steps.at[packed], 1)->region : c->from;
-    for (int i = packed >= 0 ? packed + 1 : c->at; i < at && !c->early; i++)
-        c->early = uses(p, &p->steps.at[i], &source, false);
+    c->early = uses(b, packed >= 0 ? packed + 1 : c->at, at, &source, false);
     if (packed >= 0 && c->early)
         b->kept[shard] = true;
 }
@@ -270,17 +277,31 @@ static void insert_message(bundling *b, int at, const plan_step *like, int bundl
     insert(b, at, like, like->kind, 1, &o);
 }
 
+static uint64_t hash_of_parts(const bundling *b, const together *of)
+{
+    const candidate *c = &b->found.at[of->first];
+    uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)of->n), (uint64_t)c->step->place);
+    for (int k = 0; k < of->n; k++)
+        hash = hash_word(hash_word(hash, (uint64_t)c[k].from.shard), (uint64_t)c[k].step->exchange);
+    return hash;
+}
+
+static bool are_same(const bundling *b, const together *one, const together *other)
+{
+    const candidate *mine = &b->found.at[one->first], *theirs = &b->found.at[other->first];
+    bool same = one->n == other->n && mine->step->place == theirs->step->place;
+    for (int k = 0; same && k < one->n; k++)
+        same = mine[k].from.shard == theirs[k].from.shard && box_equal(&mine[k].from.box, &theirs[k].from.box) &&
+               mine[k].step->exchange == theirs[k].step->exchange;
+    return same;
+}
+
 static const sent_bundle *sent_before(const bundling *b, const together *of)
 {
-    for (int i = 0; i < b->sent.n; i++) {
-        const candidate *mine = &b->found.at[of->first], *theirs = &b->found.at[b->sent.at[i].of.first];
-        bool same = b->sent.at[i].of.n == of->n && mine[0].step->place == theirs[0].step->place;
-        for (int k = 0; same && k < of->n; k++)
-            same = mine[k].from.shard == theirs[k].from.shard && box_equal(&mine[k].from.box, &theirs[k].from.box) &&
-                   mine[k].step->exchange == theirs[k].step->exchange;
-        if (same)
+    const uint64_t hash = hash_of_parts(b, of);
+    for (int probe = 0, i; (i = hash_table_find(&b->sent_by_parts, hash, &probe)) >= 0;)
+        if (are_same(b, of, &b->sent.at[i].of))
             return &b->sent.at[i];
-    }
     return NULL;
 }
 
@@ -314,17 +335,9 @@ static void send_together(bundling *b, const together *of)
     if (copies.n)
         insert(b, of->at, parts[0].step, STEP_COPY, copies.n, copies.at);
     insert_message(b, of->at, parts[0].step, bundle);
+    hash_table_add(&b->sent_by_parts, hash_of_parts(b, of), b->sent.n);
     *ARRAY_PUSH(&b->sent) = (sent_bundle){bundle, *of};
     ARRAY_FREE(&copies);
-}
-
-/* Whether a step between the bundle's receive and the part's own still uses the region that the part overwrites. */
-static bool is_late(const plan *p, const together *of, const candidate *part, const plan_region *to)
-{
-    for (int i = of->at; i < part->at; i++)
-        if (uses(p, &p->steps.at[i], to, true))
-            return true;
-    return false;
 }
 
 /* One copy unpacks most parts where the bundle arrives; late parts have copies of their own. */
@@ -339,7 +352,7 @@ static void receive_together(bundling *b, const together *of)
         plan_operand copy[] = {to, {{part, to.region.box}, ACCESS_READ}};
         if (part == to.region.shard)
             continue;
-        if (is_late(b->q->p, of, &parts[i], &to.region))
+        if (uses(b, of->at, parts[i].at, &to.region, true)) /* late: it is still in use */
             insert(b, parts[i].at, parts[i].step, STEP_COPY, 2, copy);
         else
             for (int k = 0; k < 2; k++)
@@ -406,6 +419,7 @@ void bundle_messages(partition *q)
     b.packed = trama_alloc((size_t)n_shards * sizeof *b.packed);
     b.others = trama_alloc((size_t)n_shards * sizeof *b.others);
     b.kept = trama_alloc((size_t)n_shards);
+    b.uses = plan_find_uses(q->p);
     look_at_uses(&b);
     togethers list = find_together(&b);
     look_at_sources(&b, &list);
@@ -415,12 +429,14 @@ void bundle_messages(partition *q)
         drop_packing(&b, n_shards);
         rebuild(&b);
     }
+    plan_uses_free(&b.uses);
     free(b.dropped);
     free(b.packed);
     free(b.others);
     free(b.kept);
     ARRAY_FREE(&b.added);
     ARRAY_FREE(&b.sent);
+    hash_table_free(&b.sent_by_parts);
     ARRAY_FREE(&b.found);
     ARRAY_FREE(&list);
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long one rank takes to plan a step of a decoder of real size, phase by phase; it runs no step. Prints
+ *   record gradients complete leaves plan   in seconds,  then  ops steps messages buffer_bytes
+ * Usage: decoder [--mesh dp=16,pp=8,mp=8] [--rank 511] [--layers 96] [--heads 96] [--hidden 12288] [--seq 2048]
+ * [--vocab 50304] */
+#include "decoder.h"
+
+#include <stdio.h>
+
+#include "bench.h"
+#include "target_plans.h"
+
+static int64_t buffer_bytes(const plan *made)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < made->shards.n; i++) {
+        const plan_shard *s = &made->shards.at[i];
+        if (s->source != SHARD_VIEW && s->source != SHARD_IMPORT && s->within < 0)
+            bytes += box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
+    }
+    return bytes;
+}
+
+int main(int argc, char **argv)
+{
+    const decoder_sizes sizes = {.layers = bench_number(argc, argv, "layers", 96),
+                                 .sequences = 1,
+                                 .length = bench_number(argc, argv, "seq", 2048),
+                                 .features = bench_number(argc, argv, "hidden", 12288),
+                                 .heads = bench_number(argc, argv, "heads", 96),
+                                 .words = bench_number(argc, argv, "vocab", 50304)};
+    double at[6] = {bench_now()};
+    decoder d = decoder_new(bench_option(argc, argv, "mesh", "dp=16,pp=8,mp=8"), sizes);
+    const int rank = bench_number(argc, argv, "rank", 511) % trama_mesh_size(d.mesh);
+    at[1] = bench_now();
+    decoder_train(&d);
+    at[2] = bench_now();
+    target_plans p = target_plans_new(d.program, d.train, trama_mesh_size(d.mesh), 1);
+    target_plans_complete(&p);
+    at[3] = bench_now();
+    plan *leaves = target_plans_leaves(&p, rank);
+    at[4] = bench_now();
+    plan *made = target_plans_plan(&p, rank, leaves);
+    at[5] = bench_now();
+    const plan_totals totals = plan_count(made);
+    for (int i = 0; i < 5; i++)
+        printf("%.6f ", at[i + 1] - at[i]);
+    printf("%d %d %d %lld\n", d.program->nodes.n, totals.steps, totals.messages, (long long)buffer_bytes(made));
+    plan_destroy(&made);
+    plan_destroy(&leaves);
+    target_plans_free(&p);
+    decoder_free(&d);
+    return 0;
+}
