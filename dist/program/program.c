@@ -535,22 +535,23 @@ trama_target *trama_target_at(trama_where where, trama_program *program, const c
 
 /* ---- Whole programs ---- */
 
-static void need_value(const trama_value *v, bool *needed)
-{
-    for (int i = 0; i < v->update.updated.n; i++)
-        need_value(v->update.updated.at[i], needed);
-    if (!v->node || needed[v->node->id])
-        return;
-    needed[v->node->id] = true;
-    for (int i = 0; i < v->node->op->n_in; i++)
-        need_value(v->node->in[i], needed);
-}
-
 void program_closure(const trama_program *program, int n, trama_value *const *values, bool *needed)
 {
     (void)program;
+    ARRAY(const trama_value *) left = {0}; /* a list, since a chain of ops may be longer than the stack is deep */
     for (int i = 0; i < n; i++)
-        need_value(values[i], needed);
+        *ARRAY_PUSH(&left) = values[i];
+    while (left.n) {
+        const trama_value *v = left.at[--left.n];
+        for (int i = 0; i < v->update.updated.n; i++)
+            *ARRAY_PUSH(&left) = v->update.updated.at[i];
+        if (!v->node || needed[v->node->id])
+            continue;
+        needed[v->node->id] = true;
+        for (int i = 0; i < v->node->op->n_in; i++)
+            *ARRAY_PUSH(&left) = v->node->in[i];
+    }
+    ARRAY_FREE(&left);
 }
 
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules)
