@@ -33,12 +33,12 @@ trama_status trama_rule_infer_at(trama_where where, const trama_value *value, co
         status = check(where, mesh, node->in[t], operands[t] = &in[t]);
     for (int o = 0; o < node->op->n_out && out && !status; o++)
         status = check(where, mesh, node->out[o], results[o] = &out[o]);
-    for (int f = 0; f < node->rule.n_factors && !status; f++)
-        if (node->rule.factor[f].extent == TRAMA_ANY)
+    for (int f = 0; f < node->rule->n_factors && !status; f++)
+        if (node->rule->factor[f].extent == TRAMA_ANY)
             status = trama_fail(where, TRAMA_E_SHAPE, "rule: %s has dims that are only known when fed", node->op->name);
     if (status)
         return status;
-    infer_op(node, &node->rule, mesh, operands, out ? results : NULL, false, &inferred, NULL);
+    infer_op(node, node->rule, mesh, operands, out ? results : NULL, false, &inferred, NULL);
     for (int t = 0; t < node->op->n_in && inferred_in; t++)
         inferred_in[t] = inferred.in[t];
     for (int o = 0; o < node->op->n_out && inferred_out; o++)

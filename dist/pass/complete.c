@@ -87,7 +87,7 @@ static bool sweep_node(completion *c, const trama_node *node)
             given[t] = operand_layout(l, node, t, mesh);
     }
     op_layouts inferred;
-    infer_op(node, &c->rules[node->id], mesh, given, given + node->op->n_in, true, &inferred, NULL);
+    infer_op(node, c->rules.of[node->id], mesh, given, given + node->op->n_in, true, &inferred, NULL);
     bool changed = false;
     for (int t = 0; t < n; t++) {
         bool result = t >= node->op->n_in;
@@ -146,10 +146,13 @@ int64_t complete_nominal(const trama_program *program, int64_t nominal)
 static void nominal_rules(completion *c, int64_t nominal)
 {
     for (int i = 0; i < c->program->nodes.n; i++) {
-        c->rules[i] = c->program->nodes.at[i]->rule;
-        for (int f = 0; f < c->rules[i].n_factors; f++)
-            if (c->rules[i].factor[f].extent == TRAMA_ANY)
-                c->rules[i].factor[f].extent = nominal;
+        const trama_rule *own = c->program->nodes.at[i]->rule;
+        trama_rule rule;
+        memcpy(&rule, own, sizeof rule);
+        for (int f = 0; f < rule.n_factors; f++)
+            if (rule.factor[f].extent == TRAMA_ANY)
+                rule.factor[f].extent = nominal;
+        node_rules_set(&c->rules, i, own, &rule);
     }
 }
 
@@ -194,7 +197,7 @@ static void join_states(completion *c)
         for (int o = 0; o < node->op->n_out; o++)
             if ((node->op->updates >> o & 1) && c->l->mesh[node->in[o]->id] == mesh)
                 given[o] = &c->l->value[value_storage(node->in[o])->id];
-        infer_op(node, &c->rules[i], mesh, given, NULL, true, &inferred, NULL);
+        infer_op(node, c->rules.of[i], mesh, given, NULL, true, &inferred, NULL);
         for (int o = 0; o < node->op->n_out; o++)
             if (given[o])
                 adopt(c->l, value_storage(node->in[o]), &inferred.in[o]);
@@ -216,7 +219,7 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     completion c = {.program = program, .l = result, .single = single};
     *result = (layouts){0};
     layouts_room(result, program->values.n, program->nodes.n);
-    c.rules = trama_alloc((size_t)program->nodes.n * sizeof *c.rules);
+    c.rules = node_rules_new(program->nodes.n);
     c.summed = trama_alloc((size_t)program->values.n * sizeof *c.summed);
     start_values(&c);
     nominal_rules(&c, complete_nominal(program, nominal));
@@ -229,7 +232,7 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
         status = freeze_program(&c);
     }
     result->report = text_take(&c.report);
-    free(c.rules);
+    node_rules_free(&c.rules);
     free(c.summed);
     if (!status)
         status = memory_status(NOWHERE, "completing the layouts");

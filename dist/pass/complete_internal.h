@@ -8,7 +8,7 @@
 typedef struct completion {
     const trama_program *program;
     layouts *l;
-    trama_rule *rules; /* with nominal extents */
+    node_rules rules; /* with nominal extents */
     const trama_mesh *single;
     unsigned *summed; /* [value id] axes along which a value is summed where it is made, instead of staying partial */
     text report;

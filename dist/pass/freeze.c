@@ -263,7 +263,7 @@ static trama_status freeze_nodes(completion *c)
     c->report.n = 0;
     for (int i = 0; i < p->nodes.n && !status; i++) {
         const trama_node *node = p->nodes.at[i];
-        status = freeze_node(node, &c->rules[i], c->single, c->l, &c->report);
+        status = freeze_node(node, c->rules.of[i], c->single, c->l, &c->report);
         for (int o = 0; o < node->op->n_out; o++) {
             sum_axes(&c->l->value[node->out[o]->id], c->summed[node->out[o]->id]);
             place_gradient(c, node->out[o]);

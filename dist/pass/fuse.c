@@ -11,7 +11,7 @@ typedef struct fusion {
     const bool *needed;
     const layouts *l;
     const trama_shape *shapes;
-    const trama_rule *rules;
+    const trama_rule *const *rules;
     int *leader, *external, *calls; /* external, calls [leader]: operands of the group from outside and nodes, so far */
     bool *ended; /* [leader]: its last node updates state, so that nodes which may read the old state come after it; or
                     it takes parts of an operand in turn, and has its result behind the last */
@@ -83,7 +83,7 @@ static bool may_join(const fusion *f, const trama_node *node, int leader, int *f
 /* Whether an operand is gathered along a factor that the node may take in turn. */
 static bool takes_in_turn(const fusion *f, const trama_node *node)
 {
-    const trama_rule *rule = &f->rules[node->id];
+    const trama_rule *rule = f->rules[node->id];
     for (int t = 0; t < rule->n_in; t++)
         for (int k = 0; k < rule->n_factors; k++) {
             const int d = rule->factor[k].in_turn ? rule_dim_of(rule, t, k) : -1;
@@ -121,7 +121,7 @@ static void place_node(fusion *f, const trama_node *node)
 }
 
 void fuse_program(const trama_program *program, const bool *needed, const layouts *l, const trama_shape *shapes,
-                  const trama_rule *rules, bool enabled, int *leader)
+                  const trama_rule *const *rules, bool enabled, int *leader)
 {
     fusion f = {.program = program, .needed = needed, .l = l, .shapes = shapes, .rules = rules, .leader = leader};
     f.external = trama_alloc((size_t)program->nodes.n * sizeof *f.external);

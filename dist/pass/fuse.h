@@ -10,7 +10,7 @@
  * operands are there before the leader runs. needed: nodes that run at all. rules
  * [node id]: of nodes that run, resolved. enabled false: each node is alone. */
 void fuse_program(const trama_program *program, const bool *needed, const layouts *l, const trama_shape *shapes,
-                  const trama_rule *rules, bool enabled, int *leader);
+                  const trama_rule *const *rules, bool enabled, int *leader);
 
 /* [value id] Values that the calls of one group alone see: no dependency stands on them, and they need no place in
  * memory. kept: values that are read later. The caller frees it. */

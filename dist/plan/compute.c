@@ -56,7 +56,7 @@ static double points(const trama_rule *rule, const factor_range *r)
 static factor_range ranges_for(const compute_group *g, const trama_node *node, int position, int t, const box *result)
 {
     const partition *q = g->q;
-    const trama_rule *rule = &q->s.rules[node->id];
+    const trama_rule *rule = q->s.rules[node->id];
     factor_range r;
     for (int f = 0; f < rule->n_factors; f++) {
         r.lo[f] = 0;
@@ -76,7 +76,7 @@ static factor_range ranges_for(const compute_group *g, const trama_node *node, i
 /* The same for a box of result 0. */
 static factor_range node_ranges(const compute_group *g, const trama_node *node, int position, const box *result)
 {
-    return ranges_for(g, node, position, g->q->s.rules[node->id].n_in, result);
+    return ranges_for(g, node, position, g->q->s.rules[node->id]->n_in, result);
 }
 
 /* Work of one piece of a result of the leader, to decide how many tiles it is worth. */
@@ -84,7 +84,7 @@ static double piece_work(const compute_group *g, int t, const box *out, int posi
 {
     const trama_node *node = g->nodes.at[0];
     factor_range r = ranges_for(g, node, position, t, out);
-    return points(&g->q->s.rules[node->id], &r) * node->op->flops;
+    return points(g->q->s.rules[node->id], &r) * node->op->flops;
 }
 
 /* Cuts a result, tensor t of the leader's rule, into tiles. One of several terms is cut into the parts that are sent
@@ -94,7 +94,7 @@ static void result_cut(const compute_group *g, const plan_dist_value *h, const p
                        trama_dtype dtype, int *dim, int *parts)
 {
     const box *b = &piece->region.box;
-    const trama_rule *rule = &g->q->s.rules[g->leader];
+    const trama_rule *rule = g->q->s.rules[g->leader];
     int terms = axes_size(g->mesh, layout_axes(&h->layout, TRAMA_PARTIAL));
     *parts =
         partition_worth(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, t, b, piece->position));
@@ -117,7 +117,7 @@ static void result_cut(const compute_group *g, const plan_dist_value *h, const p
 static void make_result(compute_group *g, const trama_node *node, int o, const trama_layout *layout, bool internal)
 {
     partition *q = g->q;
-    int value = node->out[o]->id, t = q->s.rules[g->leader].n_in + (node == g->nodes.at[0] ? o : 0);
+    int value = node->out[o]->id, t = q->s.rules[g->leader]->n_in + (node == g->nodes.at[0] ? o : 0);
     plan_dist_value h = {.value = value, .mesh = g->mesh, .layout = *layout};
     box whole = partition_whole(q, value);
     partition_pieces(q, g->mesh, layout, &whole, &h);
@@ -195,7 +195,7 @@ const plan_local_box *compute_operand(const compute_group *g, const trama_node *
 static plan_region operand_region(const compute_group *g, const trama_node *node, int t, int position,
                                   const factor_range *r)
 {
-    const trama_rule *rule = &g->q->s.rules[node->id];
+    const trama_rule *rule = g->q->s.rules[node->id];
     const plan_local_box *piece = compute_operand(g, node, t, position);
     const box whole = partition_whole(g->q, node->in[t]->id);
     plan_region region = {piece->region.shard, box_from(rule, t, r, &whole)};
@@ -210,7 +210,7 @@ box compute_operand_box(const compute_group *g, int t, int position, const box *
     const trama_node *node = g->nodes.at[0];
     box whole = partition_whole(g->q, node->in[t]->id);
     factor_range r = node_ranges(g, node, position, result);
-    return box_from(&g->q->s.rules[node->id], t, &r, &whole);
+    return box_from(g->q->s.rules[node->id], t, &r, &whole);
 }
 
 /* The part of a piece that one step computes: a tile of the result; or the term of a part of a summed factor, or what a
@@ -227,7 +227,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
                      const portion *part)
 {
     partition *q = g->q;
-    const trama_rule *rule = &q->s.rules[node->id];
+    const trama_rule *rule = q->s.rules[node->id];
     factor_range r = node_ranges(g, node, position, &part->tile);
     if (part->factor >= 0) {
         r.lo[part->factor] = part->lo;
@@ -338,7 +338,7 @@ static int summed_parts(const compute_group *g, const plan_local_box *piece, int
 {
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const trama_rule *rule = &q->s.rules[node->id];
+    const trama_rule *rule = q->s.rules[node->id];
     if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE ||
         halo_reaches(g) || plan_on_gpu(q->p, piece->place))
         return 1;
@@ -360,7 +360,7 @@ static void emit_sum(compute_group *g, const plan_local_box *piece, int factor, 
 {
     partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const trama_rule *rule = &q->s.rules[node->id];
+    const trama_rule *rule = q->s.rules[node->id];
     factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
     plan_operand operands[MAX_TILES + 1] = {{piece->region, write_access(q->p, &piece->region)}};
     for (int i = 0; i < parts; i++) {

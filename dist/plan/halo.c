@@ -8,7 +8,7 @@
 
 bool halo_reaches(const compute_group *g)
 {
-    const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
+    const trama_rule *rule = g->q->s.rules[g->nodes.at[0]->id];
     for (int t = 0; t < rule->n_in; t++)
         if (rule_reaches(rule, t))
             return true;
@@ -35,7 +35,7 @@ static int result_dim(const trama_rule *rule, int t, int d)
  * nothing: the whole part needs them. */
 static void keep_inside(const compute_group *g, int t, int position, box *inside)
 {
-    const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
+    const trama_rule *rule = g->q->s.rules[g->nodes.at[0]->id];
     box whole, own = held(g, t, position, &whole);
     for (int d = 0; d < own.ndim; d++) {
         const rule_reach *r = &rule->tensor[t].reach[d];
@@ -55,7 +55,7 @@ static void keep_inside(const compute_group *g, int t, int position, box *inside
 
 int halo_parts(const compute_group *g, int position, const box *result, box *parts)
 {
-    const trama_rule *rule = &g->q->s.rules[g->nodes.at[0]->id];
+    const trama_rule *rule = g->q->s.rules[g->nodes.at[0]->id];
     box inside = *result, rest = *result;
     int n = 1;
     parts[0] = *result;
@@ -107,7 +107,7 @@ void halo_fetch(compute_group *g)
 {
     partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const trama_rule *rule = &q->s.rules[node->id];
+    const trama_rule *rule = q->s.rules[node->id];
     for (int t = 0; t < rule->n_in; t++) {
         box_index wanted = {0};
         if (!rule_reaches(rule, t))

@@ -10,8 +10,8 @@
 typedef struct plan_source {
     const trama_program *program;
     const layouts *l;
-    const trama_shape *shapes; /* [value id] concrete */
-    const trama_rule *rules;   /* [node id] resolved; only of nodes that run */
+    const trama_shape *shapes;      /* [value id] concrete */
+    const trama_rule *const *rules; /* [node id] resolved; only of nodes that run */
     const process_map *map;
     const machine *machine;
     plan_options options;
@@ -53,7 +53,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
 /* A distributed value of the value in any layout on any mesh: one that exists, else a new one, which is the plan's
  * last. fresh: always a new one, in buffers of its own. node: the op that asks for it; -1: the user. */
 const plan_dist_value *partition_reshard(partition *q, int value, const trama_mesh *mesh, const trama_layout *layout,
-                                      int node, bool fresh);
+                                         int node, bool fresh);
 
 /* Numbers the messages, sets priorities, and gives the plan to the caller. */
 plan *partition_end(partition **q);

@@ -20,14 +20,14 @@ static int first_part(const compute_group *g, const box *result, const in_turns 
     const box whole = partition_whole(g->q, node->out[0]->id);
     const int d = result->ndim - ndim + of->dim;
     const int own = d < 0 || whole.n[d] == 0 ? 0 : (int)min_i64(result->lo[d] * of->parts / whole.n[d], of->parts - 1);
-    return is_in_results(&g->q->s.rules[node->id], of->factor) ? (own + of->parts - 1) % of->parts : own;
+    return is_in_results(g->q->s.rules[node->id], of->factor) ? (own + of->parts - 1) % of->parts : own;
 }
 
 bool turns_find(const compute_group *g, int position, const box *result, in_turns *found)
 {
     const partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
-    const trama_rule *rule = &q->s.rules[node->id];
+    const trama_rule *rule = q->s.rules[node->id];
     for (int t = 0; t < rule->n_in && g->nodes.n == 1; t++) {
         for (int f = 0; f < rule->n_factors; f++) {
             const int d = rule->factor[f].in_turn ? rule_dim_of(rule, t, f) : -1;
@@ -48,7 +48,7 @@ bool turns_find(const compute_group *g, int position, const box *result, in_turn
 
 bool turns_cut(const compute_group *g, const plan_local_box *piece, int t, int *dim, int *parts)
 {
-    const trama_rule *rule = &g->q->s.rules[g->leader];
+    const trama_rule *rule = g->q->s.rules[g->leader];
     in_turns of;
     if (!turns_find(g, piece->position, &piece->region.box, &of))
         return false;

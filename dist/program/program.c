@@ -36,8 +36,10 @@ void program_value_free(trama_value *v)
 
 void program_node_free(trama_node *node)
 {
-    if (node)
-        free(node->fixed);
+    if (!node)
+        return;
+    rule_pool_release(&node->program->rules, node->rule);
+    free(node->fixed);
     free(node);
 }
 
@@ -66,6 +68,7 @@ void trama_program_destroy(trama_program **program)
     ARRAY_FREE(&p->values);
     hash_table_free(&p->names);
     ARRAY_FREE(&p->nodes);
+    rule_pool_free(&p->rules);
     ARRAY_FREE(&p->targets);
     ARRAY_FREE(&p->meshes);
     ARRAY_FREE(&p->gradients);
@@ -432,16 +435,19 @@ trama_value *program_record(trama_program *program, trama_where where, const tra
         if (node->role == NODE_FORWARD && in[i]->node && in[i]->node->role != NODE_FORWARD)
             node->role = NODE_GRADIENT;
     }
+    trama_rule rule;
     trama_dtype dtype[TRAMA_MAX_OPERANDS];
+    memset(&rule, 0, sizeof rule);
     trama_status status = result_dtypes(node, dtype);
     if (!status)
-        status = rule_build(&node->rule, node, dtype);
+        status = rule_build(&rule, node, dtype);
     for (int i = 0; i < op->n_out && !status; i++)
-        status = check_result(node, rule_shape(&node->rule, i), dtype[i]);
+        status = check_result(node, rule_shape(&rule, i), dtype[i]);
     if (status) {
         free(node);
         return keep_error(program, status);
     }
+    node->rule = rule_pool_take(&program->rules, &rule);
     node->id = program->nodes.n;
     *ARRAY_PUSH(&program->nodes) = node;
     for (int i = 0; i < op->n_out; i++) {
@@ -449,7 +455,7 @@ trama_value *program_record(trama_program *program, trama_where where, const tra
         if (op->updates >> i & 1)
             value_storage(in[i])->state.updated_by = node->id + 1;
         snprintf(name, sizeof name, "%s%d", op->name, program->values.n);
-        node->out[i] = program_value(program, where, VALUE_RESULT, dtype[i], rule_shape(&node->rule, i), name);
+        node->out[i] = program_value(program, where, VALUE_RESULT, dtype[i], rule_shape(&rule, i), name);
         node->out[i]->node = node;
         node->out[i]->result = i;
     }
@@ -554,7 +560,7 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
     ARRAY_FREE(&left);
 }
 
-trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules)
+trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, node_rules *rules)
 {
     for (int i = 0; i < program->values.n; i++) {
         const trama_value *v = program->values.at[i];
@@ -569,12 +575,14 @@ trama_status program_resolve(const trama_program *program, const bool *needed, t
         trama_shape known[TRAMA_MAX_OPERANDS];
         for (int t = 0; t < node->op->n_in; t++)
             known[t] = shapes[node->in[t]->id];
-        rules[i] = node->rule;
-        trama_status status = rule_resolve(&rules[i], node, known);
+        trama_rule rule;
+        memcpy(&rule, node->rule, sizeof rule);
+        trama_status status = rule_resolve(&rule, node, known);
         if (status)
             return status;
+        node_rules_set(rules, i, node->rule, &rule);
         for (int o = 0; o < node->op->n_out; o++) {
-            shapes[node->out[o]->id] = rule_shape(&rules[i], o);
+            shapes[node->out[o]->id] = rule_shape(&rule, o);
             status = check_result(node, shapes[node->out[o]->id], node->out[o]->dtype);
             if (status)
                 return status;

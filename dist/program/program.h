@@ -3,10 +3,10 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
+#include "hash_table.h"
 #include "layout.h"
 #include "ops.h"
-#include "rule.h"
-#include "hash_table.h"
+#include "rule_pool.h"
 #include "trama_program.h"
 
 typedef enum { VALUE_INPUT, VALUE_STATE, VALUE_CONSTANT, VALUE_RESULT, VALUE_EFFECT } value_kind;
@@ -34,7 +34,7 @@ typedef struct trama_node {
     const trama_op *op;
     trama_attributes attributes;
     trama_value *in[TRAMA_MAX_OPERANDS], *out[TRAMA_MAX_OPERANDS];
-    trama_rule rule;
+    const trama_rule *rule; /* of the program's pool */
     trama_where where;
     op_fixed *fixed; /* owned; NULL: the rule decides */
     int stage;       /* 1 + the pipeline stage; 0: none */
@@ -156,6 +156,7 @@ struct trama_program {
     hash_table names; /* of inputs and state among the values 0 .. named - 1; entries may be old ones */
     int named;
     ARRAY(trama_node *) nodes;
+    rule_pool rules; /* of the nodes */
     ARRAY(trama_target *) targets;
     ARRAY(trama_mesh *) meshes; /* own copies, equal ones once */
     ARRAY(trama_mesh *) given;  /* own copies of meshes that differ from their equals by names or parents */
@@ -241,7 +242,7 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
 /* Sets the concrete shapes [value id] of all values. The caller sets those of inputs and of results of nodes that are
  * not needed. rules[node id] gets the resolved factor table. E_SHAPE names the op and the dims that do not agree.
  * needed NULL: all nodes. */
-trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, trama_rule *rules);
+trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, node_rules *rules);
 
 /* Whether the value is state, which lives from run to run. */
 static inline bool value_is_state(const trama_value *v)

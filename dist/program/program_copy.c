@@ -69,6 +69,7 @@ static trama_node *copy_node(const trama_node *node, trama_program *p, const tra
     trama_node *c = trama_alloc(sizeof *c);
     *c = *node;
     c->program = p;
+    c->rule = rule_pool_take(&p->rules, node->rule);
     if (node->fixed)
         c->fixed = copy_fixed(node->fixed, node->op->n_in, p, from);
     for (int i = 0; i < c->op->n_in; i++)

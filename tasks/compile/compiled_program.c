@@ -58,7 +58,7 @@ plan_source planning_source(const planning *p, const compiled_plan *of, const la
     return (plan_source){.program = of->program,
                          .l = l,
                          .shapes = of->shapes,
-                         .rules = of->rules,
+                         .rules = of->rules.of,
                          .map = p->map,
                          .machine = p->machine,
                          .options = p->options,
@@ -69,10 +69,10 @@ plan_source planning_source(const planning *p, const compiled_plan *of, const la
 static trama_status resolve(compiled_program *s)
 {
     s->of.shapes = trama_alloc((size_t)s->program->values.n * sizeof *s->of.shapes);
-    s->of.rules = trama_alloc((size_t)max_i64(1, s->program->nodes.n) * sizeof *s->of.rules);
+    s->of.rules = node_rules_new(s->program->nodes.n);
     for (int i = 0; i < s->program->values.n; i++)
         s->of.shapes[i] = s->program->values.at[i]->shape;
-    return program_resolve(s->program, NULL, s->of.shapes, s->of.rules);
+    return program_resolve(s->program, NULL, s->of.shapes, &s->of.rules);
 }
 
 /* The plan of the compiled program's one node. */
@@ -118,7 +118,7 @@ trama_status compile_op(const planning *p, const trama_node *node, const value_r
             own->fixed = trama_alloc(sizeof *own->fixed);
             *own->fixed = *node->fixed;
         }
-        status = complete_node(own, &s->of.rules[0], single, &s->l);
+        status = complete_node(own, s->of.rules.of[0], single, &s->l);
     }
     if (status)
         return compiled_program_destroy(&s), status;

@@ -35,7 +35,7 @@ void compiled_plan_clear(compiled_plan *b)
     free(b->names);
     free(b->groups);
     free(b->forms);
-    free(b->rules);
+    node_rules_free(&b->rules);
     free(b->shapes);
     plan_destroy(&b->plan);
 }

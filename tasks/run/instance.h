@@ -37,7 +37,7 @@ typedef struct lowering {
         shard *s;
         int reads; /* by one submission */
         bool writes;
-    } *used;    /* [n_used] */
+    } * used;   /* [n_used] */
     int *slots; /* [imports] the slot of each owner in use */
 } lowering;
 
@@ -45,7 +45,7 @@ typedef struct lowering {
 typedef struct compiled_plan {
     const trama_program *program;
     plan *plan;
-    trama_rule *rules;        /* [node id] */
+    node_rules rules;
     trama_shape *shapes;      /* [value id] */
     int *forms;               /* [value id] eager mode: equal numbers for values of one form (eager_key.c) */
     int users;                /* instances */
@@ -70,7 +70,7 @@ struct instance {
     struct owner {
         instance *in; /* the instance that made the shard; held */
         int shard;
-    } *owners;                 /* [plan->imports] */
+    } * owners;                /* [plan->imports] */
     arena memory;              /* of all fields above */
     ARRAY(lowering) lowerings; /* one for each choice of slots of the imports */
 };

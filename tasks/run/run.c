@@ -74,20 +74,20 @@ static trama_status resolve_target(const trama_executable *e, const target_form 
     of->program = p;
     of->faults = e->planning.faults;
     of->shapes = trama_alloc((size_t)p->values.n * sizeof *of->shapes);
-    of->rules = trama_alloc((size_t)max_i64(1, p->nodes.n) * sizeof *of->rules);
+    of->rules = node_rules_new(p->nodes.n);
     for (int i = 0; i < p->values.n; i++)
         of->shapes[i] = p->values.at[i]->shape;
     for (int i = 0, as; i < t->leaves.n; i++) {
         const compiled_plan *leaf = leaf_of(e, t, before, i, &as);
         of->shapes[t->leaves.at[i]] = leaf->shapes[as];
     }
-    return program_resolve(p, t->needed, of->shapes, of->rules);
+    return program_resolve(p, t->needed, of->shapes, &of->rules);
 }
 
 static void plan_target(const trama_executable *e, target_form *t, const compiled_plan *before, compiled_plan *of)
 {
     plan_source source = planning_source(&e->planning, of, t->l, e->planning.rank);
-    fuse_program(of->program, t->needed, t->l, of->shapes, of->rules, !e->planning.options.no_fusion, t->leader);
+    fuse_program(of->program, t->needed, t->l, of->shapes, of->rules.of, !e->planning.options.no_fusion, t->leader);
     partition *q = partition_begin(&source);
     for (int i = 0, as; i < t->leaves.n; i++) {
         const compiled_plan *leaf = leaf_of(e, t, before, i, &as);

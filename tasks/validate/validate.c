@@ -285,7 +285,7 @@ static void whole_call(validation *v, tensors *w)
     const trama_op *op = v->node->op;
     for (int i = 0; i < op->n_in + op->n_out; i++) {
         const trama_value *value = i < op->n_in ? v->node->in[i] : v->node->out[i - op->n_in];
-        box whole = box_whole(value->shape), b = i < op->n_in ? rule_reached(&v->node->rule, i, &whole, &whole) : whole;
+        box whole = box_whole(value->shape), b = i < op->n_in ? rule_reached(v->node->rule, i, &whole, &whole) : whole;
         int64_t n = box_count(&b) * dtype_parts(value->dtype), stride = 1;
         w->at[i] = trama_alloc((size_t)n * sizeof(double));
         if (i < op->n_in)
@@ -403,7 +403,7 @@ trama_status trama_op_validate_at(trama_where where, const trama_value *value, c
     validation v = {.where = where, .node = value->node, .ranges = ranges};
     v.trial = (trial){.name = v.node->op->name,
                       .node = v.node,
-                      .rule = &v.node->rule,
+                      .rule = v.node->rule,
                       .tolerance = tolerance(v.node),
                       .values = values,
                       .run = run,

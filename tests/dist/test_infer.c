@@ -59,7 +59,7 @@ static void check_inferred(bool moves, const char *mesh_text_, trama_value *resu
             layouts[t] = open_layout(mesh, node->in[t]->shape.ndim, given[t]);
             known[t] = &layouts[t];
         }
-    infer_op(node, &node->rule, mesh, known, NULL, moves, &inferred, NULL);
+    infer_op(node, node->rule, mesh, known, NULL, moves, &inferred, NULL);
     for (int t = 0; t < node->op->n_in; t++)
         if (in[t])
             expect(mesh, node->in[t]->shape.ndim, &inferred.in[t], in[t], node->in[t]->name);
@@ -129,7 +129,8 @@ START_TEST(plans_move_the_split_of_a_whole_dim_to_the_largest_pieces)
     check_planned("2,2", trama_softmax(x, 1), GIVEN{"[0,1,-1]"}, GIVEN{"[0,-1,1]"}, "[0,-1,1]");
     check_planned("2,3", trama_softmax(x, 2), GIVEN{"[-1,-1,0+1]"}, GIVEN{"[-1,0+1,-1]"}, "[-1,0+1,-1]");
     check_planned("8", trama_softmax(input("row", TRAMA_SHAPE(64)), 0), GIVEN{"[0]"}, GIVEN{"[-1]"}, "[-1]");
-    check_planned("8", trama_softmax(input("few", TRAMA_SHAPE(3, 64)), 1), GIVEN{"[-1,0]"}, GIVEN{"[-1,-1]"}, "[-1,-1]");
+    check_planned("8", trama_softmax(input("few", TRAMA_SHAPE(3, 64)), 1), GIVEN{"[-1,0]"}, GIVEN{"[-1,-1]"},
+                  "[-1,-1]");
     check_planned("4", trama_cumsum(x, 2), GIVEN{"[-1,-1,0]"}, GIVEN{"[-1,0,-1]"}, "[-1,0,-1]");
     check_op("4", trama_cumsum(x, 2), GIVEN{"[-1,-1,0]"}, GIVEN{"[-1,-1,-1]"}, "[-1,-1,-1]");
 }

@@ -103,7 +103,7 @@ static layouts l;
 static machine *table;
 static process_map *map;
 static trama_shape shapes[2];
-static trama_rule rules[1];
+static node_rules rules;
 static plan *plans[2];
 static memory *memories[2];
 
@@ -120,9 +120,10 @@ static void set_up(void)
     table = machine_uniform(2, 2);
     map = map_by_order(2, NULL, table);
     shapes[0] = x->shape;
-    ck_assert(!program_resolve(p, NULL, shapes, rules));
+    rules = node_rules_new(p->nodes.n);
+    ck_assert(!program_resolve(p, NULL, shapes, &rules));
     for (int r = 0; r < 2; r++) {
-        plan_source source = {p, &l, shapes, rules, map, table, {.max_tiles = 2, .grain_flops = 1, .grain_bytes = 1},
+        plan_source source = {p, &l, shapes, rules.of, map, table, {.max_tiles = 2, .grain_flops = 1, .grain_bytes = 1},
                               r};
         partition *q = partition_begin(&source);
         partition_input(q, x->id);
@@ -138,6 +139,7 @@ static void tear_down(void)
         memory_destroy(&memories[r]);
         plan_destroy(&plans[r]);
     }
+    node_rules_free(&rules);
     layouts_free(&l);
     map_destroy(&map);
     machine_destroy(&table);

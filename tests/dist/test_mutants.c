@@ -183,8 +183,8 @@ static bool is_killed(const op_case *c, const mutation *m)
         trama_program *p = trama_program_create();
         const trama_node *node = c->build(p, c, trials[i % 4].variant)->node;
         trama_mesh *mesh = trama_mesh_create(trials[i % 4].mesh);
-        trama_rule rule = mutated(&node->rule, m);
-        trial original = trial_of(c, node, &node->rule, mesh, 91 * (uint64_t)(i + 1)), mutant = original;
+        trama_rule rule = mutated(node->rule, m);
+        trial original = trial_of(c, node, node->rule, mesh, 91 * (uint64_t)(i + 1)), mutant = original;
         mutant.rule = &rule;
         v.original = &original;
         if (node->op->n_in)
@@ -319,13 +319,13 @@ static int try_case(const op_case *c, text *survivors)
     const trama_node *node = c->build(p, c, 0)->node;
     mutation_list list = {0};
     int n;
-    list_mutations(&node->rule, node, &list);
+    list_mutations(node->rule, node, &list);
     n = list.n;
     for (int i = 0; i < list.n; i++) {
         const mutation *m = &list.at[i];
-        const trama_rule rule = mutated(&node->rule, m);
+        const trama_rule rule = mutated(node->rule, m);
         char line[160];
-        if (is_same(&rule, &node->rule))
+        if (is_same(&rule, node->rule))
             continue;
         snprintf(line, sizeof line, "%s: %s %d.%d %d", c->name, kind_names[m->kind], m->where, m->dim, m->to);
         if (!is_killed(c, m) && !is_equivalent(line))

@@ -117,17 +117,17 @@ START_TEST(results_of_fed_extents_are_counted_when_they_are_known)
     trama_value *c = trama_mul(a, b);
     ck_assert_ptr_nonnull(c);
     trama_shape *shapes = trama_alloc((size_t)p->values.n * sizeof *shapes);
-    trama_rule *rules = trama_alloc((size_t)p->nodes.n * sizeof *rules);
+    node_rules rules = node_rules_new(p->nodes.n);
     for (int i = 0; i < p->values.n; i++)
         shapes[i] = p->values.at[i]->shape;
     shapes[a->id] = TRAMA_SHAPE(INT64_C(1) << 30, 1);
-    ck_assert_int_eq(program_resolve(p, NULL, shapes, rules), TRAMA_E_SHAPE);
+    ck_assert_int_eq(program_resolve(p, NULL, shapes, &rules), TRAMA_E_SHAPE);
     ck_assert_ptr_nonnull(strstr(trama_error(), "2^60 bytes"));
     ck_assert_ptr_nonnull(strstr(trama_error(), "test_sizes.c"));
     shapes[a->id] = TRAMA_SHAPE(INT64_C(1) << 10, 1);
-    ck_assert_int_eq(program_resolve(p, NULL, shapes, rules), TRAMA_OK);
+    ck_assert_int_eq(program_resolve(p, NULL, shapes, &rules), TRAMA_OK);
     free(shapes);
-    free(rules);
+    node_rules_free(&rules);
 }
 END_TEST
 

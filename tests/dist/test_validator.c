@@ -56,7 +56,7 @@ START_TEST(what_inference_chooses_is_right_for_every_combination_on_one_axis)
                 trama_value *result = op_cases[i].build(p, &op_cases[i], variant);
                 ck_assert_msg(result != NULL, "%s: %s", op_cases[i].name, trama_program_error(p));
                 trama_mesh *mesh = trama_mesh_create(meshes[m]);
-                trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
+                trial s = trial_of(&op_cases[i], result->node, result->node->rule, mesh, 1);
                 const int all = is_complex_call(result->node) || suite_is_sanitized() ? 1 : 5;
                 const int share = suite_is_sanitized() ? 9 : 3; /* builds without a sanitizer run beside it */
                 if (suite_is_long() || variant < all || (i + variant + m) % share == 0)
@@ -78,7 +78,7 @@ START_TEST(what_inference_chooses_is_right_on_several_axes)
             trama_value *result = op_cases[i].build(p, &op_cases[i], random_below(&seed, N_VARIANTS));
             trama_mesh *mesh = trama_mesh_create(meshes[random_below(&seed, 7)]);
             k += is_complex_call(result->node) && !suite_is_long() ? 4 : 0;
-            trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
+            trial s = trial_of(&op_cases[i], result->node, result->node->rule, mesh, 1);
             combination c;
             for (int t = 0; t < result->node->op->n_in; t++) {
                 layout_list list = {0};
@@ -101,13 +101,13 @@ START_TEST(a_result_wanted_in_pieces_is_made_in_pieces)
         trama_program *p = trama_program_create();
         trama_value *result = op_cases[i].build(p, &op_cases[i], 0);
         trama_mesh *mesh = trama_mesh_create("2,3");
-        trial s = trial_of(&op_cases[i], result->node, &result->node->rule, mesh, 1);
+        trial s = trial_of(&op_cases[i], result->node, result->node->rule, mesh, 1);
         layout_list list = {0};
         trial_layouts(mesh, result, false, &list);
         for (int k = 0; k < list.n; k++) {
             const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {&list.at[k]};
             op_layouts inferred;
-            infer_op(result->node, &result->node->rule, mesh, in, out, true, &inferred, NULL);
+            infer_op(result->node, result->node->rule, mesh, in, out, true, &inferred, NULL);
             ck_assert_msg(is_right(&s, inferred.in, inferred.out), "%s", op_cases[i].name);
             if (result->node->op->n_in == 0)
                 ck_assert(trama_layout_equal(&inferred.out[0], &list.at[k]));
@@ -306,7 +306,7 @@ static void collect(const op_case *c, refusals *found, int *samples)
                 trama_program *p = trama_program_create();
                 trama_value *result = c->build(p, c, variant);
                 trama_mesh *mesh = trama_mesh_create(meshes[m]);
-                trial s = trial_of(c, result->node, &result->node->rule, mesh, 77 * (uint64_t)seed);
+                trial s = trial_of(c, result->node, result->node->rule, mesh, 77 * (uint64_t)seed);
                 each_combination(&s, operands_at_once(&s), visit_missing, found);
                 trama_mesh_destroy(&mesh);
                 trama_program_destroy(&p);

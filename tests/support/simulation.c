@@ -27,7 +27,7 @@ struct simulation {
     process_map *map;
     layouts l;
     trama_shape *shapes;             /* [value] */
-    trama_rule *rules;               /* [node] of the last run */
+    node_rules rules;                /* [node] of the last run */
     dense *fed;                      /* [value] */
     plan **initial_plans;            /* [rank] */
     memory **initial;                /* [rank] */
@@ -53,7 +53,7 @@ static partition *begin(const simulation *s, int rank)
     plan_source source = {.program = s->program,
                           .l = &s->l,
                           .shapes = s->shapes,
-                          .rules = s->rules,
+                          .rules = s->rules.of,
                           .map = s->map,
                           .machine = &s->seen,
                           .options = s->options.plan,
@@ -137,7 +137,7 @@ static void start(simulation *s)
     for (int i = 0; i < p->values.n; i++)
         s->shapes[i] = p->values.at[i]->shape;
     for (int i = 0; i < p->nodes.n; i++)
-        s->rules[i] = p->nodes.at[i]->rule;
+        s->rules.of[i] = p->nodes.at[i]->rule;
     for (int r = 0; r < s->machine->n_ranks; r++) {
         s->initial_plans[r] = initial_plan(s, r);
         s->initial[r] = memory_new(s->initial_plans[r], NULL);
@@ -185,7 +185,7 @@ simulation *simulation_new(const trama_program *program, const machine *m, const
     s->single = trama_mesh_create("1");
     s->shapes = trama_alloc(values * sizeof *s->shapes);
     s->fed = trama_alloc(values * sizeof *s->fed);
-    s->rules = trama_alloc(nodes * sizeof *s->rules);
+    s->rules = node_rules_new((int)nodes);
     s->initial_plans = trama_alloc(ranks * sizeof *s->initial_plans);
     s->initial = trama_alloc(ranks * sizeof *s->initial);
     for (int i = 0; i < 2; i++)
@@ -244,8 +244,8 @@ void simulation_destroy(simulation **s_)
     }
     for (int i = 0; i < s->program->values.n; i++)
         dense_free(&s->fed[i]);
+    node_rules_free(&s->rules);
     void *owned[] = {s->shapes,
-                     s->rules,
                      s->fed,
                      s->initial_plans,
                      s->initial,
@@ -366,8 +366,8 @@ static void run_part(simulation *s, const trama_target *target, part *ran)
     }
     for (int i = 0; i < target->values.n; i++)
         h.kept[target->values.at[i]->id] = true;
-    ck_assert_msg(!program_resolve(p, h.needed, s->shapes, s->rules), "%s", trama_error());
-    fuse_program(p, h.needed, &s->l, s->shapes, s->rules, !s->options.plan.no_fusion, h.leader);
+    ck_assert_msg(!program_resolve(p, h.needed, s->shapes, &s->rules), "%s", trama_error());
+    fuse_program(p, h.needed, &s->l, s->shapes, s->rules.of, !s->options.plan.no_fusion, h.leader);
     run_plans(s, ran, &h);
     free(done);
     free(h.needed);

@@ -81,7 +81,7 @@ void single_run(single *s, const trama_target *target)
     const trama_program *p = s->program;
     bool *needed = trama_alloc((size_t)p->nodes.n);
     trama_shape *shapes = trama_alloc((size_t)p->values.n * sizeof *shapes);
-    trama_rule *rules = trama_alloc((size_t)p->nodes.n * sizeof *rules);
+    node_rules rules = node_rules_new(p->nodes.n);
     program_closure(p, target->values.n, target->values.at, needed);
     for (int i = 0; i < p->values.n; i++) {
         const trama_value *v = p->values.at[i];
@@ -91,7 +91,7 @@ void single_run(single *s, const trama_target *target)
         if (v->kind == VALUE_CONSTANT)
             set(&s->values[i], dense_initial(v));
     }
-    if (program_resolve(p, needed, shapes, rules))
+    if (program_resolve(p, needed, shapes, &rules))
         abort();
     for (int i = 0; i < p->nodes.n; i++)
         if (needed[i])
@@ -101,5 +101,5 @@ void single_run(single *s, const trama_target *target)
             store_updates(s, p->nodes.at[i]);
     free(needed);
     free(shapes);
-    free(rules);
+    node_rules_free(&rules);
 }

@@ -20,9 +20,10 @@ static bool find_factor(const rule_tensor *t, int factor, int *dim)
 static bool step_back(const trama_value **v, int *d)
 {
     const trama_node *node = (*v)->node;
-    const rule_dim *dim = (*v)->kind == VALUE_RESULT ? &node->rule.tensor[node->op->n_in + (*v)->result].dim[*d] : NULL;
+    const rule_dim *dim =
+        (*v)->kind == VALUE_RESULT ? &node->rule->tensor[node->op->n_in + (*v)->result].dim[*d] : NULL;
     for (int i = 0; dim && dim->n == 1 && i < node->op->n_in; i++)
-        if (find_factor(&node->rule.tensor[i], dim->factor[0], d)) {
+        if (find_factor(&node->rule->tensor[i], dim->factor[0], d)) {
             *v = node->in[i];
             return true;
         }

@@ -50,7 +50,7 @@ target_plans target_plans_new(const trama_program *program, const trama_target *
     p.leaf = trama_alloc(values);
     p.leader = trama_alloc(nodes * sizeof *p.leader);
     p.shapes = trama_alloc(values * sizeof *p.shapes);
-    p.rules = trama_alloc(nodes * sizeof *p.rules);
+    p.rules = node_rules_new(program->nodes.n);
     find_needs(&p);
     feed(&p, any);
     return p;
@@ -58,9 +58,10 @@ target_plans target_plans_new(const trama_program *program, const trama_target *
 
 void target_plans_free(target_plans *p)
 {
-    void *owned[] = {p->needed, p->kept, p->leaf, p->leader, p->shapes, p->rules};
+    void *owned[] = {p->needed, p->kept, p->leaf, p->leader, p->shapes};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
+    node_rules_free(&p->rules);
     layouts_free(&p->l);
     map_destroy(&p->map);
     machine_destroy(&p->machine);
@@ -79,7 +80,7 @@ static partition *begin(const target_plans *p, int rank)
     plan_source source = {.program = p->program,
                           .l = &p->l,
                           .shapes = p->shapes,
-                          .rules = p->rules,
+                          .rules = p->rules.of,
                           .map = p->map,
                           .machine = p->machine,
                           .options = p->options,
@@ -98,8 +99,8 @@ plan *target_plans_leaves(const target_plans *p, int rank)
 
 plan *target_plans_plan(target_plans *p, int rank, const plan *leaves)
 {
-    bench_try(program_resolve(p->program, p->needed, p->shapes, p->rules), "shapes");
-    fuse_program(p->program, p->needed, &p->l, p->shapes, p->rules, true, p->leader);
+    bench_try(program_resolve(p->program, p->needed, p->shapes, &p->rules), "shapes");
+    fuse_program(p->program, p->needed, &p->l, p->shapes, p->rules.of, true, p->leader);
     partition *q = begin(p, rank);
     for (int i = 0; i < p->program->values.n; i++)
         if (p->leaf[i])

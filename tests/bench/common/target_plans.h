@@ -15,7 +15,7 @@ typedef struct target_plans {
     bool *needed, *kept, *leaf; /* [node], [value], [value] */
     int *leader;                /* [node] */
     trama_shape *shapes;        /* [value] */
-    trama_rule *rules;          /* [node] */
+    node_rules rules;
     trama_mesh *single;
 } target_plans;
 
