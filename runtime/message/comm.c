@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002, GATHER_TAG = 7003 }; /* StarPU-MPI uses 42 to 44 */
-
 static bool initialised_here, yields;
 static pid_t initialiser; /* the process that initialised MPI: a child of fork does not end it */
 static const char *const yielding = "OMPI_MCA_mpi_yield_when_idle";

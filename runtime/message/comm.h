@@ -8,6 +8,8 @@
 
 #if TRAMA_HAVE_MPI
 #include <mpi.h>
+
+enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002, GATHER_TAG = 7003 }; /* of its own messages; StarPU-MPI uses 42 to 44 */
 #endif
 
 typedef struct comm {

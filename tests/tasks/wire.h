@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts messages from StarPU-MPI to MPI: the functions through which it sends and receives stand before MPI's
- * own, count and call them (MPI's profiling interface). Envelopes have a tag of their own and are counted apart. */
+ * own, count and call them (MPI's profiling interface). Envelopes have a tag of their own and are counted apart; the
+ * messages by which ranks agree (comm_gather) carry no tensor and are not counted. */
 #ifndef WIRE_H
 #define WIRE_H
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+
+#include "comm.h"
 
 #if TRAMA_HAVE_MPI
 #include <starpu_mpi.h>
@@ -36,16 +39,16 @@ static inline int64_t wire_size(int count, MPI_Datatype type)
     return (int64_t)count * size;
 }
 
-static inline bool wire_is_self(int rank, MPI_Comm comm)
+static inline bool wire_is_self(int rank, MPI_Comm on)
 {
     int own = -1;
-    PMPI_Comm_rank(comm, &own);
+    PMPI_Comm_rank(on, &own);
     return rank == own;
 }
 
-static inline void wire_sends(int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+static inline void wire_sends(int count, MPI_Datatype type, int to, int tag, MPI_Comm on)
 {
-    if (wire_is_self(to, comm))
+    if (wire_is_self(to, on) || tag == GATHER_TAG)
         return;
     if (tag == starpu_mpi_get_communication_tag()) {
         wire_envelopes++;
@@ -55,31 +58,31 @@ static inline void wire_sends(int count, MPI_Datatype type, int to, int tag, MPI
     wire_bytes_sent += wire_size(count, type);
 }
 
-int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm on)
 {
-    wire_sends(count, type, to, tag, comm);
-    return PMPI_Send(data, count, type, to, tag, comm);
+    wire_sends(count, type, to, tag, on);
+    return PMPI_Send(data, count, type, to, tag, on);
 }
 
-int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm on, MPI_Request *request)
 {
-    wire_sends(count, type, to, tag, comm);
-    return PMPI_Isend(data, count, type, to, tag, comm, request);
+    wire_sends(count, type, to, tag, on);
+    return PMPI_Isend(data, count, type, to, tag, on, request);
 }
 
-int MPI_Issend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Issend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm on, MPI_Request *request)
 {
-    wire_sends(count, type, to, tag, comm);
-    return PMPI_Issend(data, count, type, to, tag, comm, request);
+    wire_sends(count, type, to, tag, on);
+    return PMPI_Issend(data, count, type, to, tag, on, request);
 }
 
-int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm on, MPI_Request *request)
 {
-    if (tag != starpu_mpi_get_communication_tag() && !wire_is_self(from, comm)) {
+    if (tag != starpu_mpi_get_communication_tag() && tag != GATHER_TAG && !wire_is_self(from, on)) {
         wire_messages_received++;
         wire_bytes_received += wire_size(count, type);
     }
-    return PMPI_Irecv(data, count, type, from, tag, comm, request);
+    return PMPI_Irecv(data, count, type, from, tag, on, request);
 }
 
 #else
