@@ -20,10 +20,11 @@
 
 static trama_context *ctx;
 static int my_rank, n_ranks = 1;
+static bool checking; /* within Check's run; a child that a test starts is not */
 
 /* ---- Demands ---- */
 
-/* Of several ranks the others would wait for this one: the job ends at once. */
+/* Of several ranks the others would wait for this one: the job ends at once. So does a program without Check's run. */
 __attribute__((format(printf, 3, 4), noreturn)) static inline void fail_at(const char *file, int line,
                                                                            const char *format, ...)
 {
@@ -32,7 +33,7 @@ __attribute__((format(printf, 3, 4), noreturn)) static inline void fail_at(const
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    if (n_ranks > 1) {
+    if (n_ranks > 1 || !checking) {
         fprintf(stderr, "%s:%d: rank %d: %s\n", file, line, my_rank, message);
         fflush(NULL);
         _exit(EXIT_FAILURE);
@@ -226,7 +227,9 @@ static inline int run_tests(const char *name, const TTest *const *tests, int n)
     }
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK);
+    checking = true;
     srunner_run_all(runner, CK_NORMAL);
+    checking = false;
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
