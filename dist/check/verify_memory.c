@@ -227,10 +227,44 @@ static bool shard_is_disjoint(const plan *p, const memory *m, int shard)
     return s->source != SHARD_MESSAGE || message_is_disjoint(p, &m->messages, m->spans, m->chains, shard);
 }
 
+static bool can_take_over(const plan_shard *s, const plan_shard *first)
+{
+    return s->source == SHARD_OWN && first->source == SHARD_OWN && first->reuses < 0 && plan_has_form_of(s, first);
+}
+
+static int base_of(const plan *p, int shard)
+{
+    while (p->shards.at[shard].within >= 0)
+        shard = p->shards.at[shard].within;
+    return shard;
+}
+
+/* A shard that takes over the buffer of one of another form, or while that one, or another that takes it over, is used:
+ * once a buffer has another owner, it does not come back. */
+static int find_early_reuse(const plan *p)
+{
+    int found = -1, *owner = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *owner);
+    bool *gone = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *gone);
+    memset(owner, -1, (size_t)p->shards.n * sizeof *owner);
+    for (int i = 0; i < p->steps.n && found < 0; i++)
+        for (int k = 0; k < 2 * p->steps.at[i].n_operands; k++) { /* twice: one step does not use both */
+            const int shard = base_of(p, operand(p, i, k % p->steps.at[i].n_operands)->region.shard);
+            const int first = p->shards.at[shard].reuses, buffer = first < 0 ? shard : first, before = owner[buffer];
+            if (gone[shard] || (first >= 0 && !can_take_over(&p->shards.at[shard], &p->shards.at[first])))
+                found = shard;
+            if (before >= 0 && before != shard)
+                gone[before] = true;
+            owner[buffer] = shard;
+        }
+    free(owner);
+    free(gone);
+    return found;
+}
+
 int plan_unordered(const plan *p)
 {
-    int found = -1;
     span *spans = find_spans(p);
+    int found = find_early_reuse(p);
     memory m = {spans, find_chains(p, spans), find_uses(p), find_messages(p)};
     for (int i = 0; i < p->shards.n && found < 0; i++)
         if (!shard_is_disjoint(p, &m, i))
@@ -273,18 +307,13 @@ int plan_misplaced(const plan *p)
     return -1;
 }
 
-static int64_t bytes_of(const plan_shard *s)
-{
-    return box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
-}
-
 int64_t plan_message_buffers(const plan *p)
 {
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         bytes += s->within < 0 && (s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW || s->source == SHARD_BUNDLE)
-                     ? bytes_of(s)
+                     ? plan_shard_bytes(s)
                      : 0;
     }
     return bytes;
@@ -295,8 +324,9 @@ int64_t plan_memory(const plan *p, int place)
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        if (s->place == place && s->source != SHARD_INPUT && s->source != SHARD_IMPORT && s->within < 0)
-            bytes += bytes_of(s);
+        if (s->place == place && s->source != SHARD_INPUT && s->source != SHARD_IMPORT && s->within < 0 &&
+            s->reuses < 0)
+            bytes += plan_shard_bytes(s);
     }
     return bytes;
 }

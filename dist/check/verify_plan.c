@@ -313,7 +313,7 @@ static trama_status complain(const plan *p, const trama_program *program, int sh
 
 static trama_status order(const plan *p, const trama_program *program)
 {
-    trama_status status = complain(p, program, plan_unordered(p), ", a message, while its memory is used otherwise");
+    trama_status status = complain(p, program, plan_unordered(p), " while its memory is used otherwise");
     return status ? status : complain(p, program, plan_misplaced(p), " as a GPU's memory does not allow");
 }
 

@@ -91,7 +91,8 @@ int partition_shard(partition *q, shard_source source, int value, int place, con
                              .cut_dim = cut_parts > 1 ? cut_dim : -1,
                              .cut_parts = cut_parts,
                              .import = -1,
-                             .within = -1};
+                             .within = -1,
+                             .reuses = -1};
     *ARRAY_PUSH(&q->p->shards) = made;
     return q->p->shards.n - 1;
 }
@@ -99,8 +100,12 @@ int partition_shard(partition *q, shard_source source, int value, int place, con
 plan_step *partition_step(partition *q, step_kind kind, int place, int n, const plan_operand *operands)
 {
     plan_step *s = ARRAY_PUSH(&q->p->steps);
-    *s = (plan_step){
-        .kind = kind, .place = place, .lane = lane_at(q, place), .operand = q->p->operands.n, .n_operands = n};
+    *s = (plan_step){.kind = kind,
+                     .place = place,
+                     .lane = lane_at(q, place),
+                     .operand = q->p->operands.n,
+                     .n_operands = n,
+                     .exchanges_before = q->p->exchanges.n};
     for (int i = 0; i < n; i++)
         *ARRAY_PUSH(&q->p->operands) = operands[i];
     return s;

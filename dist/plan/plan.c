@@ -26,6 +26,7 @@ void plan_destroy(plan **plan_)
         free(p->groups.at[i].places);
     ARRAY_FREE(&p->groups);
     ARRAY_FREE(&p->gpus);
+    ARRAY_FREE(&p->footprint);
     for (int i = 0; i < p->masks.n; i++)
         free(p->masks.at[i]);
     ARRAY_FREE(&p->masks);
@@ -103,8 +104,14 @@ void plan_tiles(const plan_shard *s, const box *b, int *first, int *last)
 plan_tile_numbers plan_number_tiles(const plan *p)
 {
     plan_tile_numbers numbers = {0, trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *numbers.first)};
-    for (int s = 0; s < p->shards.n; numbers.n += p->shards.at[s++].cut_parts)
-        numbers.first[s] = numbers.n;
+    for (int s = 0; s < p->shards.n; s++)
+        if (p->shards.at[s].reuses < 0) {
+            numbers.first[s] = numbers.n;
+            numbers.n += p->shards.at[s].cut_parts;
+        }
+    for (int s = 0; s < p->shards.n; s++)
+        if (p->shards.at[s].reuses >= 0)
+            numbers.first[s] = numbers.first[p->shards.at[s].reuses];
     return numbers;
 }
 
@@ -115,6 +122,15 @@ plan_range plan_tiles_used(const plan *p, const plan_tile_numbers *numbers, cons
     if (used_as == o->region.shard && o->access != ACCESS_NONE)
         plan_tiles(&p->shards.at[used_as], &o->region.box, &r.first, &r.last);
     return (plan_range){r.first + start, r.last + start};
+}
+
+bool plan_has_form_of(const plan_shard *a, const plan_shard *b)
+{
+    bool same = a->place == b->place && a->dtype == b->dtype && a->box.ndim == b->box.ndim &&
+                a->cut_dim == b->cut_dim && a->cut_parts == b->cut_parts;
+    for (int d = 0; same && d < a->box.ndim; d++)
+        same = a->box.n[d] == b->box.n[d];
+    return same;
 }
 
 int plan_exact_tile(const plan_shard *s, const box *b)
@@ -184,6 +200,8 @@ static void region_text(text *out, const plan *p, const trama_program *program, 
                        : s->source == SHARD_TOKEN ? "token"
                                                   : trama_value_name(program->values.at[s->value]);
     text_add(out, "%s#%d", name, r->shard);
+    if (p->shards.at[r->shard].reuses >= 0)
+        text_add(out, "=%d", p->shards.at[r->shard].reuses);
     box_text(out, &r->box);
 }
 
@@ -243,6 +261,10 @@ void plan_summary(const plan *p, const trama_program *program, text *out)
 {
     plan_totals t = plan_count(p);
     text_add(out, "rank %d: %d steps, %d of them compute, %d shards\n", p->rank, t.steps, t.computes, p->shards.n);
+    for (int i = 0; i < p->footprint.n; i++)
+        if (p->footprint.at[i].bytes)
+            text_add(out, "  buffers on place %d: %lld B, of which a step needs at most %lld B at a time\n", i,
+                     (long long)p->footprint.at[i].bytes, (long long)p->footprint.at[i].live);
     for (int i = 0; i < p->exchanges.n; i++) {
         const plan_exchange *e = &p->exchanges.at[i];
         text from = {0}, to = {0};

@@ -8,9 +8,9 @@
 #include "collective_choice.h"
 #include "complete.h"
 #include "fused.h"
+#include "hash_table.h"
 #include "machine.h"
 #include "map.h"
-#include "hash_table.h"
 
 /* The options of planning that a user may set, and facts about GPUs. */
 typedef struct plan_options {
@@ -56,6 +56,7 @@ typedef struct plan_shard {
     int import;
     int within;   /* view: the shard it lies in; message: the staging buffer or bundle it lies in, or -1 */
     int64_t at;   /* message in a staging buffer or bundle: its first element there */
+    int reuses;   /* own: the shard, used no more, whose buffer it takes over, and which takes over none; -1 */
     int exchange; /* message in a bundle: the exchange that it belongs to */
     int lane;     /* of the step that wrote its one tile last; 0 before, -1: any or several */
 } plan_shard;
@@ -145,8 +146,9 @@ typedef struct plan_step {
     int exchange; /* copy, reduce, fill, collective, send, receive, a compute step's sum: the exchange that it belongs
                      to, in plan->exchanges; -1: none */
     double flops;
-    int priority; /* of the ready steps that with the highest goes first; see priority.h */
-    struct {      /* send, receive: both sides sort by it */
+    int exchanges_before; /* exchanges that there were when the step was made */
+    int priority;         /* of the ready steps that with the highest goes first; see priority.h */
+    struct {              /* send, receive: both sides sort by it */
         int level, term;
         box box;
     } key;
@@ -173,6 +175,12 @@ typedef struct plan_exchange {
     int node;           /* the op that asked for it; -1: the user */
 } plan_exchange;
 
+/* Bytes of the buffers that a plan makes on a place, and the most that its values and messages need at a time: those
+ * that one step or another will read. Values that are kept for other plans need theirs throughout. */
+typedef struct plan_footprint {
+    int64_t bytes, live;
+} plan_footprint;
+
 typedef struct plan_import {
     int value; /* the value whose distributed value it was taken from */
     int piece; /* its index there */
@@ -186,13 +194,14 @@ typedef struct plan {
     ARRAY(plan_call) calls;
     ARRAY(plan_step) steps;
     ARRAY(plan_dist_value) dist_values; /* imported ones, and all that were made; see plan_find */
-    hash_table by_value;                     /* numbers of dist_values; see plan_next_of */
+    hash_table by_value;                /* numbers of dist_values; see plan_next_of */
     ARRAY(plan_exchange) exchanges;
     ARRAY(plan_import) imports;
-    ARRAY(trama_mesh *) meshes;   /* made for routes */
-    ARRAY(bool) gpus;             /* [places] */
-    ARRAY(unsigned char *) masks; /* made for layouts; see heterogeneous.c */
-    ARRAY(plan_group) groups;     /* of all ranks, the same on each */
+    ARRAY(trama_mesh *) meshes;      /* made for routes */
+    ARRAY(bool) gpus;                /* [places] */
+    ARRAY(plan_footprint) footprint; /* [places]; empty where no node runs */
+    ARRAY(unsigned char *) masks;    /* made for layouts; see heterogeneous.c */
+    ARRAY(plan_group) groups;        /* of all ranks, the same on each */
 } plan;
 
 void plan_destroy(plan **p);
@@ -212,6 +221,14 @@ const plan_dist_value *plan_find(const plan *p, int value);
 
 /* Makes plan_find find distributed value number `dist_value` of the value. */
 void plan_prefer(plan *p, int value, int dist_value);
+
+/* Whether two shards have the same place, element type, extents and cut, so that one could lie where the other does. */
+bool plan_has_form_of(const plan_shard *a, const plan_shard *b);
+
+static inline int64_t plan_shard_bytes(const plan_shard *s)
+{
+    return box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
+}
 
 /* Tile i of a shard, as a box; and the range of tiles that a box meets. */
 box plan_tile(const plan_shard *s, int i);
@@ -263,7 +280,7 @@ static inline int plan_used_as(const plan *p, int shard)
     return within >= 0 && p->shards.at[within].source == SHARD_BUNDLE ? within : shard;
 }
 
-/* Numbers for all tiles of a plan: those of a shard follow each other. */
+/* Numbers for all tiles of a plan: those of a shard follow each other. Shards with one buffer have the same. */
 typedef struct plan_tile_numbers {
     int n, *first; /* [shards] */
 } plan_tile_numbers;

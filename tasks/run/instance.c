@@ -129,6 +129,8 @@ static trama_status bind_shards(instance *in)
                 *bound = in->shards[i];
                 continue;
             }
+            if (s->reuses >= 0)
+                continue;
             *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts);
             if (!*bound)
                 return no_memory(in->of->program->values.at[s->value]);
@@ -136,6 +138,9 @@ static trama_status bind_shards(instance *in)
             if (context_machine(in->context)->places[s->place].gpu && is_staging(s))
                 shard_pin(*bound);
         }
+    for (int i = 0; i < in->n_slots * p->shards.n; i++)
+        if (p->shards.at[i % p->shards.n].reuses >= 0)
+            in->shards[i] = in->shards[p->shards.at[i % p->shards.n].reuses];
     bind_lent(in);
     return TRAMA_OK;
 }
@@ -267,7 +272,8 @@ void instance_release(instance **instance_)
         }
     for (int slot = 0; slot < in->n_slots; slot++)
         for (int i = 0; i < p->shards.n; i++)
-            if (p->shards.at[i].source == SHARD_HOST || p->shards.at[i].source == SHARD_TOKEN)
+            if (p->shards.at[i].source == SHARD_HOST || p->shards.at[i].source == SHARD_TOKEN ||
+                p->shards.at[i].reuses >= 0)
                 continue;
             else if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
                 shard_put(in->context, in->shards[slot * p->shards.n + i]);

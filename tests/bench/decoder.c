@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long one rank takes to plan a step of a decoder of real size, phase by phase; it runs no step. Prints
- *   record gradients complete leaves plan   in seconds,  then  ops steps messages buffer_bytes
+ *   record gradients complete leaves plan   in seconds,  then  ops steps messages buffer_bytes live_bytes
  * Usage: decoder [--mesh dp=16,pp=8,mp=8] [--rank 511] [--layers 96] [--heads 96] [--hidden 12288] [--seq 2048]
  * [--vocab 50304] */
 #include "decoder.h"
@@ -10,15 +10,15 @@
 #include "bench.h"
 #include "target_plans.h"
 
-static int64_t buffer_bytes(const plan *made)
+/* The plan's buffers on all places of the rank. */
+static plan_footprint footprint(const plan *made)
 {
-    int64_t bytes = 0;
-    for (int i = 0; i < made->shards.n; i++) {
-        const plan_shard *s = &made->shards.at[i];
-        if (s->source != SHARD_VIEW && s->source != SHARD_IMPORT && s->within < 0)
-            bytes += box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
+    plan_footprint all = {0};
+    for (int i = 0; i < made->footprint.n; i++) {
+        all.bytes += made->footprint.at[i].bytes;
+        all.live += made->footprint.at[i].live;
     }
-    return bytes;
+    return all;
 }
 
 int main(int argc, char **argv)
@@ -45,7 +45,9 @@ int main(int argc, char **argv)
     const plan_totals totals = plan_count(made);
     for (int i = 0; i < 5; i++)
         printf("%.6f ", at[i + 1] - at[i]);
-    printf("%d %d %d %lld\n", d.program->nodes.n, totals.steps, totals.messages, (long long)buffer_bytes(made));
+    const plan_footprint buffers = footprint(made);
+    printf("%d %d %d %lld %lld\n", d.program->nodes.n, totals.steps, totals.messages, (long long)buffers.bytes,
+           (long long)buffers.live);
     plan_destroy(&made);
     plan_destroy(&leaves);
     target_plans_free(&p);

@@ -30,7 +30,7 @@ memory *memory_new(const plan *p, memory *const *kept)
             m->known[i] = kept[from->value]->known[from->shard];
             continue;
         }
-        if (s->within >= 0)
+        if (s->within >= 0 || s->reuses >= 0)
             continue;
         int64_t n = box_count(&s->box);
         m->data[i] = trama_alloc((size_t)n * sizeof(double));
@@ -41,6 +41,10 @@ memory *memory_new(const plan *p, memory *const *kept)
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         m->outer[i] = s->source == SHARD_VIEW ? p->shards.at[s->within].box : s->box;
+        if (s->reuses >= 0) {
+            m->data[i] = m->data[s->reuses];
+            m->known[i] = m->known[s->reuses];
+        }
         if (s->within >= 0) {
             m->data[i] = m->data[s->within] + s->at;
             m->known[i] = m->known[s->within] + s->at;
@@ -53,7 +57,8 @@ void memory_destroy(memory **memory_)
 {
     memory *m = *memory_;
     for (int i = 0; m && i < m->p->shards.n; i++)
-        if (m->p->shards.at[i].source != SHARD_IMPORT && m->p->shards.at[i].within < 0) {
+        if (m->p->shards.at[i].source != SHARD_IMPORT && m->p->shards.at[i].within < 0 &&
+            m->p->shards.at[i].reuses < 0) {
             free(m->data[i]);
             free(m->known[i]);
         }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner.h"
 #include "hash_table.h"
+#include "planner.h"
 #include "thresholds.h"
 #include "uses.h"
 
