@@ -12,7 +12,7 @@ exchange_step *add_step(exchange *x, int phase, step_kind kind, int place)
 {
     exchange_step *s = ARRAY_PUSH(&x->steps);
     s->phase = phase;
-    s->many = -1;
+    s->many = s->behind = -1;
     s->piece = x->piece;
     s->step = (plan_step){.kind = kind, .place = place, .lane = lane_at(x->q, place), .scale = 1};
     return s;
@@ -126,34 +126,6 @@ static bool is_view(const exchange *x, const plan_region *r)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
     return !s->strided && lending(x, s->place, &s->box) && can_lie(x, &s->box, &r->box);
-}
-
-static plan_region message_view(exchange *x, int place, const plan_region *of)
-{
-    int view = partition_shard(x->q, SHARD_VIEW, x->value, place, &of->box, -1, 1);
-    x->q->p->shards.at[view].within = of->shard;
-    return (plan_region){view, of->box};
-}
-
-static void add_order(exchange *x, int phase, int place, const plan_region *region, step_access access,
-                      const plan_region *view, step_access view_access)
-{
-    exchange_step *s = add_step(x, phase, STEP_ORDER, place);
-    s->n = 2;
-    s->operands[0] = (plan_operand){*region, access};
-    s->operands[1] = (plan_operand){*view, view_access};
-}
-
-static void lend_to_sends(exchange *x, int level, int place, const plan_region *region, const plan_region *view)
-{
-    add_order(x, level ? PACK_AGAIN : PACK, place, region, ACCESS_READ, view, ACCESS_WRITE);
-    add_order(x, RETURN, place, region, ACCESS_READ, view, ACCESS_UPDATE);
-}
-
-static void lend_to_receive(exchange *x, int level, int place, const plan_region *region, const plan_region *view)
-{
-    add_order(x, LEND, place, region, write_access(x->q->p, region), view, ACCESS_WRITE);
-    add_order(x, level ? UNPACK_AGAIN : UNPACK, place, region, ACCESS_UPDATE, view, ACCESS_READ);
 }
 
 static void cut_box(exchange *x, const box *b, int64_t most)
@@ -322,7 +294,8 @@ void emit_phases(exchange *x, int number)
     for (int i = 0; i < x->steps.n; i++)
         order[start[x->steps.at[i].round * PHASES + x->steps.at[i].phase]++] = i;
     for (int i = 0; i < x->steps.n; i++)
-        emit(x, &x->steps.at[order[i]], number);
+        if (x->steps.at[order[i]].n) /* else it became a part of another */
+            emit(x, &x->steps.at[order[i]], number);
     free(start);
     free(order);
 }

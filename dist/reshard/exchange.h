@@ -34,7 +34,8 @@ typedef struct exchange_step {
     bool crosses; /* packs elements for another memory of the rank, at step.peer_place: a message without MPI */
     plan_step step;
     plan_operand operands[2];
-    int many; /* reduce: index of its operands in exchange.sources, or -1 */
+    int many;   /* reduce: index of its operands in exchange.sources, or -1 */
+    int behind; /* an earlier step whose round is not behind its own; -1: none */
 } exchange_step;
 
 typedef struct packed {
@@ -168,6 +169,9 @@ void reduce_group(exchange *x, group *g);
 int64_t lacking_bytes(const exchange *x);
 /* The same for its places, on which processes share their boxes: bytes that the rank must receive. */
 int64_t least_bytes(const exchange *x);
+/* Whether the messages of all ranks may be bundled: none that is small is a view, goes in rounds, or goes to a shard
+ * that is cleared first. */
+bool is_small(const exchange *x);
 /* exchange_collective.c: whether each target process has a GPU of its own; the position in the target mesh of the only
  * process that has elements, all of them, or -1. */
 bool is_on_gpus(const exchange *x);
@@ -177,6 +181,13 @@ void add_collectives(exchange *x, const collective_choice *found);
 /* exchange_target.c: makes the shards of the target distributed value, sets its regions, and clears pieces that get no
  * value. */
 void make_targets(exchange *x);
+
+/* exchange_lend.c: a message that lies in a region of a shard; its orders against other uses of the region. */
+plan_region message_view(exchange *x, int place, const plan_region *of);
+void lend_to_sends(exchange *x, int level, int place, const plan_region *region, const plan_region *view);
+void lend_to_receive(exchange *x, int level, int place, const plan_region *region, const plan_region *view);
+/* Merges the orders of each phase that concern the same tiles of a shard, since these are used as a whole. */
+void merge_loans(exchange *x);
 
 /* staging.c: lets message buffers that exceed the staging buffer share its memory, in rounds. */
 void staging_rounds(exchange *x);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes that the processes and places of an exchange lack. They follow from the transfer and the map, without
- * distributed values. */
+/* The bytes that the processes and places of an exchange lack, and the most that they buffer. They follow from the
+ * transfer and the map, without distributed values. */
 #include "exchange.h"
+
+#include "thresholds.h"
 
 /* Bytes that the processes of this rank lack; -1 where terms are summed, which has another bound. */
 int64_t lacking_bytes(const exchange *x)
@@ -85,4 +87,60 @@ int64_t least_bytes(const exchange *x)
     ARRAY_FREE(&from);
     ARRAY_FREE(&to);
     return elements * (int64_t)x->t.element;
+}
+
+/* ---- Buffers that hold the messages of any place ---- */
+
+/* Axes along which processes with unequal coordinates exchange nothing: each line sums on its own, or both layouts cut
+ * a dim by them in the same way. */
+static unsigned still_axes(const transfer *t)
+{
+    unsigned still = t->kept & ~t->own;
+    for (int d = 0; d < t->whole.ndim; d++) {
+        int from[TRAMA_MAX_AXES], to[TRAMA_MAX_AXES];
+        const int n = layout_dim_axes(&t->from, d, from), m = layout_dim_axes(&t->to, d, to);
+        for (int k = 0; k < n && k < m && from[k] == to[k]; k++)
+            still |= 1u << from[k];
+    }
+    return still;
+}
+
+static int64_t most_bytes(const exchange *x, const trama_layout *layout)
+{
+    int64_t most = 0;
+    for (int position = 0; position < x->t.from_mesh->size; position++) {
+        box b;
+        layout_box(x->t.from_mesh, layout, &x->t.whole, position, &b);
+        most = max_i64(most, region_bytes(x, &b));
+    }
+    return most;
+}
+
+/* Whether the messages of a process fit in the staging buffer, where each has a place and all are of one mesh. It sends
+ * each of its peers, and receives from each, at most the smaller of their boxes; and as a target that exchanges slices
+ * of each source box at most its own box. */
+static bool fits_by_peers(const exchange *x)
+{
+    const transfer *t = &x->t;
+    if (!x->distinct || !t->one_mesh || t->from.mask || t->to.mask)
+        return false;
+    const unsigned all = (1u << t->from_mesh->ndim) - 1, moving = all & ~still_axes(t);
+    const int64_t peers = axes_size(t->from_mesh, moving),
+                  sources = axes_size(t->from_mesh, moving & layout_axes(&t->from, TRAMA_SPLIT)),
+                  from = most_bytes(x, &t->from), to = most_bytes(x, &t->to);
+    return 2 * (peers * min_i64(from, to) + to + BUFFER_ALIGNMENT * peers * (1 + sources)) <= staging_bytes(x->q);
+}
+
+/* The same where places share processes: all messages of all processes fit. */
+static bool fits_together(const exchange *x)
+{
+    const int64_t buffer = staging_bytes(x->q), n = x->t.from_mesh->size + x->t.to_mesh->size;
+    return (int64_t)BUFFER_ALIGNMENT * x->t.from_mesh->size * x->t.to_mesh->size <= buffer &&
+           max_i64(region_bytes(x, &x->t.whole), BUFFER_ALIGNMENT) <= buffer / n;
+}
+
+bool is_small(const exchange *x)
+{
+    return staging_bytes(x->q) / VIEW_SHARE > BUNDLE_MESSAGE && !x->t.own && !x->t.fresh_sum &&
+           (fits_together(x) || fits_by_peers(x));
 }

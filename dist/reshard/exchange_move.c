@@ -3,9 +3,12 @@
  * sum. */
 #include "exchange.h"
 
+#include "thresholds.h"
+
 enum {
     SPREAD_BYTES = 256 << 10, /* a target takes a region of this size or more in slices from several holders */
-    MAX_SPREAD = 4
+    MAX_SPREAD = 4,
+    TURN_TERMS = 4 /* the least terms that are summed at a time, if there are more */
 };
 
 static bool is_nothing(const box *b)
@@ -157,31 +160,58 @@ int sum_tiles(const exchange *x, const group *g)
     return n > 1 && g->region.n[box_slice_dim(&g->region, n)] >= n ? n : 1;
 }
 
-/* One target sums one slice of all terms, in their order. For a target of another rank this rank sends its terms. */
-static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
+/* A part of the region that one target sums, its terms in turns: those from `first` on, and the sum of all before. */
+typedef struct sum_turn {
+    int target;
+    box part;
+    int first, n;
+    plan_region so_far;
+    int step; /* in exchange.steps: the one that wrote so_far; -1: none, or another rank's */
+} sum_turn;
+
+/* Adds a term to the operands of the sum, or sends it to the target on another rank. */
+static void add_term(exchange *x, const group *g, const sum_turn *turn, int term)
 {
-    int to = g->targets.at[i], first = x->sources.n, staged_before = x->steps.n;
-    bool mine = is_mine(x->q, to);
-    const plan_local_box *t = mine ? target_piece(x, to, &g->to_box, g->kept) : NULL;
+    const int to = g->targets.at[turn->target], key = g->kept * g->terms + term;
+    const bool mine = is_mine(x->q, to);
+    if (!mine && !g->held_here[term])
+        return;
+    const int from = term_holder(x, g, term, turn->target);
+    const plan_local_box *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
     if (mine) {
-        plan_region region = region_in(t, slice);
+        plan_region region = s ? add_local_copy(x, 0, to, region_in(s, &turn->part), key)
+                               : add_receive_buffer(x, 0, to, from, &turn->part, key);
+        count_between(x, to, &region);
+        *ARRAY_PUSH(&x->sources) = (plan_operand){region, ACCESS_READ};
+    } else if (s) {
+        add_send(x, 0, from, to, region_in(s, &turn->part), key);
+    }
+}
+
+/* Where the sum of a turn goes: the last one's to the target. */
+static plan_region sum_region(exchange *x, const group *g, const sum_turn *turn)
+{
+    const int to = g->targets.at[turn->target];
+    if (turn->first + turn->n == g->terms)
+        return region_in(target_piece(x, to, &g->to_box, g->kept), &turn->part);
+    return (plan_region){partition_shard(x->q, SHARD_OWN, x->value, to, &turn->part, -1, 1), turn->part};
+}
+
+/* Sums the terms of a turn, in their order, behind those before. For a target of another rank this rank sends its
+ * terms. */
+static void sum_terms(exchange *x, const group *g, sum_turn *turn)
+{
+    const int to = g->targets.at[turn->target], first = x->sources.n, staged_before = x->steps.n;
+    const bool mine = is_mine(x->q, to);
+    if (mine) {
+        const plan_region region = sum_region(x, g, turn);
         *ARRAY_PUSH(&x->sources) = (plan_operand){region, write_access(x->q->p, &region)};
+        if (turn->first)
+            *ARRAY_PUSH(&x->sources) = (plan_operand){turn->so_far, ACCESS_READ};
+        turn->so_far = region;
     }
-    for (int term = 0; term < g->terms; term++) {
-        int key = g->kept * g->terms + term;
-        if (!mine && !g->held_here[term])
-            continue;
-        int from = term_holder(x, g, term, i);
-        const plan_local_box *s = is_mine(x->q, from) ? source_piece(x, from, &g->from_box, g->kept, term) : NULL;
-        if (mine) {
-            plan_region region =
-                s ? add_local_copy(x, 0, to, region_in(s, slice), key) : add_receive_buffer(x, 0, to, from, slice, key);
-            count_between(x, to, &region);
-            *ARRAY_PUSH(&x->sources) = (plan_operand){region, ACCESS_READ};
-        } else if (s) {
-            add_send(x, 0, from, to, region_in(s, slice), key);
-        }
-    }
+    for (int k = 0; k < turn->n; k++)
+        add_term(x, g, turn, turn->first + k);
     for (int k = staged_before; k < x->steps.n; k++)
         x->steps.at[k].sums = true;
     if (!mine)
@@ -189,18 +219,42 @@ static void reduce_slice(exchange *x, const group *g, int i, const box *slice)
     exchange_step *s = add_step(x, REDUCE, STEP_REDUCE, to);
     s->many = first;
     s->n = x->sources.n - first;
+    s->behind = turn->step;
     s->step.reduce = x->t.reduce;
-    s->step.scale = x->t.scale;
+    s->step.scale = turn->first + turn->n == g->terms ? x->t.scale : 1;
+    turn->step = x->steps.n - 1;
 }
 
-/* Target number i sums a part of the region, cut again where it is large. */
+/* The turns in which a target sums the terms of a part: one, where their buffers fit or the terms are few. Elements of
+ * less than 4 bytes are summed at once, since they would be rounded after each turn. */
+static int count_turns(const exchange *x, const group *g, const box *part)
+{
+    const int64_t buffer = staging_bytes(x->q), bytes = region_bytes(x, part);
+    if (g->terms <= TURN_TERMS || bytes * g->terms <= buffer / 2 || x->t.element < sizeof(float))
+        return 1;
+    const int64_t message = min_i64(bytes, max_i64(BUFFER_ALIGNMENT, buffer / 4 / TURN_TERMS));
+    const int64_t terms = max_i64(TURN_TERMS, buffer / 4 / message);
+    return (int)((g->terms + terms - 1) / terms);
+}
+
+/* Target number i sums a part of the region: in turns where it is large, and cut again where a turn is. */
 static void reduce_part(exchange *x, const group *g, int i, const box *part)
 {
     if (is_nothing(part))
         return;
-    cut_message(x, part, &g->from_box, NULL, g->terms);
-    for (x->piece = 0; x->piece < x->pieces.n; x->piece++)
-        reduce_slice(x, g, i, &x->pieces.at[x->piece]);
+    const int turns = count_turns(x, g, part);
+    cut_message(x, part, &g->from_box, NULL, (g->terms + turns - 1) / turns);
+    for (int piece = 0; piece < x->pieces.n; piece++) {
+        sum_turn turn = {.target = i, .part = x->pieces.at[piece], .step = -1};
+        for (int k = 0; k < turns; k++) {
+            int64_t first, n;
+            piece_of(g->terms, turns, k, &first, &n);
+            turn.first = (int)first;
+            turn.n = (int)n;
+            x->piece = piece * turns + k;
+            sum_terms(x, g, &turn);
+        }
+    }
 }
 
 void reduce_group(exchange *x, group *g)

@@ -278,6 +278,7 @@ static void move_between(partition *q, const plan_dist_value *source, const plan
                                 .node = node};
     fill_targets(&m);
     send_sources(&m);
+    merge_loans(&m.x);
     staging_rounds(&m.x);
     m.x.count.bucket = may_bundle(&m.x, &to) ? OWN_BUCKET + number : -1;
     m.x.count.least = m.x.count.bound; /* move_region counts places, not processes */

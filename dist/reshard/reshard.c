@@ -98,16 +98,6 @@ static int dist_value_as(partition *q, int number, const trama_mesh *mesh, const
     return q->p->dist_values.n - 1;
 }
 
-/* Whether the messages of all ranks may be bundled: none is a view, goes in rounds, or goes to a shard that is cleared
- * first. */
-static bool is_small(const exchange *x)
-{
-    int64_t buffer = staging_bytes(x->q), n = x->t.from_mesh->size + x->t.to_mesh->size;
-    return buffer / VIEW_SHARE > BUNDLE_MESSAGE && !x->t.own && !x->t.fresh_sum &&
-           (int64_t)BUFFER_ALIGNMENT * x->t.from_mesh->size * x->t.to_mesh->size <= buffer &&
-           max_i64(region_bytes(x, &x->t.whole), BUFFER_ALIGNMENT) <= buffer / n;
-}
-
 /* The bucket of the next exchange; -1: none. All ranks make the same exchanges in one order, so their buckets agree. */
 static int next_bucket(exchange *x)
 {
@@ -121,6 +111,7 @@ static void add_messages(exchange *x)
     walk_pairs(x, false);
     if (!x->in_place) /* else no process lacks elements, and none sends */
         walk_pairs(x, true);
+    merge_loans(x);
     staging_rounds(x);
     x->count.bucket = next_bucket(x);
 }

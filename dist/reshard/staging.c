@@ -194,7 +194,27 @@ static void assign_rounds(staging *w)
     free(used);
 }
 
-/* A step gets the round of its message. A step without one gets the first round, or the last if it follows the sums. */
+/* The round of a step's messages: of the first where it comes before them, else of the last; -1: it has none. */
+static int round_of(staging *w, const exchange_step *s)
+{
+    const exchange *x = w->x;
+    const bool before = s->phase <= PACK || s->phase == PACK_AGAIN;
+    const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
+    int round = -1;
+    for (int k = 0; k < s->n && s->phase != RETURN; k++) {
+        const int shard = operands[k].region.shard;
+        const shard_source source = x->q->p->shards.at[shard].source;
+        if (shard < x->first_shard || (source != SHARD_MESSAGE && source != SHARD_VIEW))
+            continue;
+        const int its = w->rounds.at[*unit_of(w, shard)];
+        if (round < 0 || (before ? its < round : its > round))
+            round = its;
+    }
+    return round;
+}
+
+/* A step gets the round of its messages. A step without one gets the first round, or the last if it follows the sums.
+ */
 static void assign_steps(staging *w)
 {
     exchange *x = w->x;
@@ -204,14 +224,10 @@ static void assign_steps(staging *w)
         exchange_step *s = &x->steps.at[i];
         if (is_message(s))
             continue;
-        s->round = s->phase > REDUCE ? x->rounds : 0;
-        const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
-        for (int k = 0; k < s->n && s->phase != RETURN; k++) {
-            int shard = operands[k].region.shard;
-            shard_source source = x->q->p->shards.at[shard].source;
-            if (shard >= x->first_shard && (source == SHARD_MESSAGE || source == SHARD_VIEW))
-                s->round = w->rounds.at[*unit_of(w, shard)];
-        }
+        const int round = round_of(w, s);
+        s->round = round >= 0 ? round : s->phase > REDUCE ? x->rounds : 0;
+        if (s->behind >= 0)
+            s->round = (int)max_i64(s->round, x->steps.at[s->behind].round);
     }
 }
 
