@@ -300,6 +300,34 @@ START_TEST(small_sums_go_together_whatever_they_are)
 }
 END_TEST
 
+/* 72,000 bytes each: more than 1 / 256 of the window, but a process has messages with its line of 16 only. */
+START_TEST(gradients_on_a_large_mesh_go_together_along_its_lines)
+{
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("dp=16,mp=8");
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(16, 9000)), *w[2];
+    for (int i = 0; i < 2; i++)
+        w[i] = trama_parameter(p, i ? "b" : "w", TRAMA_F64, TRAMA_SHAPE(9000), NULL);
+    trama_shard(x, mesh, "S(0),R");
+    trama_value *loss = trama_mean(trama_square(trama_add(trama_mul(x, w[0]), w[1])));
+    trama_optimizer sgd = trama_sgd(0.1);
+    trama_target *t = trama_target_create(p, "train", trama_minimize(loss, &sgd), loss);
+    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
+    mlp_job j = {.m = {.program = p}, .machine = machine_uniform(128, 1)};
+    j.s = simulation_new(p, j.machine, &(simulation_options){.plan = {.max_tiles = 1, .staging_bytes = 17 << 20}});
+    dense data = dense_random(x->shape, 1, -1, 1, false);
+    simulation_feed(j.s, x, &data);
+    simulation_run(j.s, t);
+    ck_assert_int_eq(count_bundles(simulation_plan(j.s, 77), STEP_SEND), 2 * 15);
+    ck_assert_int_eq(count_bundles(simulation_plan(j.s, 77), STEP_RECEIVE), 2 * 15);
+    dense_free(&data);
+    simulation_destroy(&j.s);
+    machine_destroy(&j.machine);
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&p);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -312,6 +340,7 @@ int main(void)
         what_ends_a_cycle_has_bundles_of_its_own,
         small_sums_go_together_whatever_they_are,
         a_merged_gradient_leaves_while_others_are_computed,
+        gradients_on_a_large_mesh_go_together_along_its_lines,
     };
     return suite_run("bundle", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

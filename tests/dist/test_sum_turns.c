@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of many large terms, which exceed the staging buffer: their terms go in turns, so that messages stay large; and
+ * messages that lie in shards share the steps that order them. Values are checked by change_try. */
+#include <check.h>
+
+#include "change.h"
+#include "planner.h"
+#include "suite.h"
+
+enum { TERMS = 32, WINDOW = 64 << 10 };
+
+static int count(const plan *p, step_kind kind)
+{
+    int n = 0;
+    for (int i = 0; i < p->steps.n; i++)
+        n += p->steps.at[i].kind == kind;
+    return n;
+}
+
+/* From terms to replicas; n: elements of 8 bytes. */
+static void try_sum(const char *mesh, const char *from, int64_t n, int ranks, int64_t window,
+                    void (*look)(const change *c, plan *const *plans))
+{
+    trama_mesh *a = trama_mesh_create(mesh);
+    machine *m = machine_uniform(ranks, 1);
+    process_map *map = map_by_order(a->size, NULL, m);
+    change c = {.from_mesh = a,
+                .to_mesh = a,
+                .to = layout_uniform(a, TRAMA_REPLICATE),
+                .shape = TRAMA_SHAPE(n),
+                .machine = m,
+                .map = map,
+                .max_tiles = 1,
+                .staging_bytes = window,
+                .seed = 7,
+                .look = look};
+    ck_assert_msg(!trama_layout_parse(a, 1, from, &c.from), "%s", trama_error());
+    change_try(&c, NULL);
+    map_destroy(&map);
+    machine_destroy(&m);
+    trama_mesh_destroy(&a);
+}
+
+/* Each process has a slice of 4 KiB: all terms of it are 128 KiB, and four are a quarter of the staging buffer. */
+static void has_eight_turns(const change *c, plan *const *plans)
+{
+    for (int r = 0; r < TERMS; r++) {
+        ck_assert_int_eq(count(plans[r], STEP_REDUCE), TERMS / 4);
+        ck_assert_int_eq(count(plans[r], STEP_SEND), 2 * (TERMS - 1));
+        ck_assert_int_eq(count(plans[r], STEP_RECEIVE), 2 * (TERMS - 1));
+        ck_assert_int_eq(plan_count(plans[r]).messages, 4 * (TERMS - 1));
+        ck_assert_int_le(plans[r]->exchanges.at[0].buffers, WINDOW);
+    }
+}
+
+START_TEST(a_process_sends_two_messages_to_each_other_one)
+{
+    try_sum("32", "P", TERMS * 512, TERMS, WINDOW, has_eight_turns);
+}
+END_TEST
+
+static void has_one_turn(const change *c, plan *const *plans)
+{
+    for (int r = 0; r < c->machine->n_ranks; r++)
+        ck_assert_int_eq(count(plans[r], STEP_REDUCE), 1);
+}
+
+START_TEST(terms_that_fit_are_summed_at_once)
+{
+    try_sum("32", "P", TERMS * 512, TERMS, 4 * WINDOW, has_one_turn);
+}
+END_TEST
+
+/* A shard of one tile is lent to all sends of the terms, to those of the sum, and to all receives, and taken back: six
+ * steps, and one for each round of the staging buffer and one for each half of it. */
+static void has_few_orders(const change *c, plan *const *plans)
+{
+    for (int r = 0; r < c->machine->n_ranks; r++)
+        ck_assert_int_le(count(plans[r], STEP_ORDER), 6 + TERMS / 4 + 2);
+}
+
+START_TEST(messages_in_one_tile_share_their_orders)
+{
+    try_sum("32", "P", TERMS * 512, TERMS, WINDOW, has_few_orders);
+}
+END_TEST
+
+/* Places with several processes have turns without a message; slices are odd or empty, turns and pieces unequal. */
+START_TEST(turns_are_right_wherever_processes_are)
+{
+    static const char *const meshes[][2] = {{"5", "P"},     {"9", "P"},     {"13", "P(max)"}, {"17", "P(avg)"},
+                                            {"3,6", "P,R"}, {"3,6", "P,P"}, {"4,5", "S(0),P"}};
+    static const int64_t sizes[] = {1, 7, 1009, 5000};
+    static const int64_t windows[] = {64, 1024, 16384};
+    for (int i = 0; i < 7; i++)
+        for (int n = 0; n < 4; n++)
+            for (int w = 0; w < 3; w++)
+                for (int ranks = 1; ranks <= 7; ranks += 2)
+                    try_sum(meshes[i][0], meshes[i][1], sizes[n], ranks, windows[w], NULL);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        a_process_sends_two_messages_to_each_other_one,
+        terms_that_fit_are_summed_at_once,
+        messages_in_one_tile_share_their_orders,
+        turns_are_right_wherever_processes_are,
+    };
+    return suite_run("sum_turns", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
