@@ -128,8 +128,11 @@ typedef struct group {
     int_list targets;         /* [n_targets] these places, where they are listed */
 } group;
 
-void group_holders(const exchange *x, group *g, const int *from_coordinate); /* terms, holders, held_here */
-void group_targets(const exchange *x, group *g, const int *to_coordinate);   /* n_targets, targets */
+/* Sets terms, holders and held_here. sends: no target is this rank's, so holders of terms that it lacks may be left
+ * out.
+ */
+void group_holders(const exchange *x, group *g, const int *from_coordinate, bool sends);
+void group_targets(const exchange *x, group *g, const int *to_coordinate); /* n_targets, targets */
 void group_free(group *g);
 bool list_has(const int_list *l, int place);
 

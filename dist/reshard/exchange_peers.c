@@ -77,13 +77,27 @@ int term_holder(const exchange *x, const group *g, int term, int i)
     return from;
 }
 
-void group_holders(const exchange *x, group *g, const int *from_coordinate)
+/* Sets held_here for the terms of this rank's source pieces. */
+static void mark_terms(const exchange *x, group *g)
+{
+    const plan_dist_value *h = &x->q->p->dist_values.at[x->source];
+    for (int i = 0; i < h->pieces.n; i++)
+        g->held_here[reduced_of(x, h->pieces.at[i].position)] = true;
+}
+
+void group_holders(const exchange *x, group *g, const int *from_coordinate, bool sends)
 {
     int at[TRAMA_MAX_AXES];
     g->terms = axes_size(x->t.from_mesh, x->t.reduced);
     g->holders = trama_alloc((size_t)g->terms * sizeof *g->holders);
     g->held_here = trama_alloc((size_t)g->terms * sizeof *g->held_here);
+    const bool own_only = sends && g->terms > 2; /* of two terms, the holder of one depends on the other's */
+    if (own_only)
+        mark_terms(x, g);
     for (int term = 0; term < g->terms; term++) {
+        if (own_only && !g->held_here[term])
+            continue;
+        g->held_here[term] = false;
         memcpy(at, from_coordinate, sizeof at);
         axes_coordinate(x->t.from_mesh, x->t.kept, g->kept, at);
         axes_coordinate(x->t.from_mesh, x->t.reduced, term, at);

@@ -48,7 +48,7 @@ static bool target_cut(const exchange *x, const plan_local_box *t, int pieces, i
     int coordinate[TRAMA_MAX_AXES];
     mesh_coordinate(x->t.to_mesh, t->position, coordinate);
     if (s.n == 1) { /* one source box: its slices, if targets exchange slices */
-        group_holders(x, &g, s.at);
+        group_holders(x, &g, s.at, false);
         group_targets(x, &g, coordinate);
         int n = g.targets.n;
         bool cut = x->t.reduced ? is_sliced(x, &g) : is_scattered(x, &g, 1);

@@ -46,7 +46,7 @@ static void visit_pair(void *arg, const box *piece, const int *coordinate)
     g.number = layout_number(x->t.to_mesh, &x->t.to, &x->t.whole, &g.from_box, &g.to_box);
     if (w->at_source && !reduces && is_served_elsewhere(x, &g, from_coordinate))
         return;
-    group_holders(x, &g, from_coordinate);
+    group_holders(x, &g, from_coordinate, w->at_source);
     if (w->at_source || reduces || !move_own(x, &g)) {
         group_targets(x, &g, g.to_coordinate);
         if (reduces)

@@ -6,6 +6,7 @@
 enum {
     MANY_MESSAGES = 64, /* the most messages below SMALL_BYTES of one process that go directly, else in two hops */
     SMALL_BYTES = 64 << 10,
+    SMALL_TERM = 1 << 20,   /* the same where terms are summed */
     MANY_IN_A_HOP = 16,     /* the same limit inside of one of two hops */
     SLICE_BYTES = 16 << 10, /* a smaller box is not scattered: holders send all of it */
     MESSAGE_BYTES = 64,     /* the cost of a message in bytes: its envelope and its room in a buffer */

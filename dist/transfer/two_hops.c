@@ -48,10 +48,11 @@ static cost cost_of(const transfer *t)
     return most;
 }
 
-static bool is_too_many(const cost *c, reshard_part within)
+/* Two hops of a sum cost no more bytes, so its messages may be larger. */
+static bool is_too_many(const cost *c, const transfer *t, reshard_part within)
 {
     return c->messages > (within == PART_OF_TWO_HOPS ? MANY_IN_A_HOP : MANY_MESSAGES) &&
-           c->bytes / c->received < SMALL_BYTES;
+           c->bytes / c->received < (t->reduced ? SMALL_TERM : SMALL_BYTES);
 }
 
 /* ---- Meshes between ---- */
@@ -116,8 +117,7 @@ static bool saves_little(const search *s, int64_t messages)
 
 static bool is_worse(const search *s, int64_t messages, int64_t bytes)
 {
-    return s->found->mesh &&
-           (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes));
+    return s->found->mesh && (messages > s->best.messages || (messages == s->best.messages && bytes >= s->best.bytes));
 }
 
 static void try_route(search *s, const route *r)
@@ -138,8 +138,8 @@ static void try_route(search *s, const route *r)
     s->found->owned = owned;
 }
 
-/* Says in which order the axes cut the dims: the earlier axis first, or the later. Returns whether any dim is cut by two
- * axes, so that the order matters. */
+/* Says in which order the axes cut the dims: the earlier axis first, or the later. Returns whether any dim is cut by
+ * two axes, so that the order matters. */
 static bool order_axes(trama_layout *between, bool later_first)
 {
     bool matters = false;
@@ -212,7 +212,7 @@ bool find_two_hops(const transfer *t, reshard_part within, route *found)
     if (t->own || new_terms || t->from.mask || t->to.mask)
         return false;
     s.direct = cost_of(t);
-    if (!is_too_many(&s.direct, within))
+    if (!is_too_many(&s.direct, t, within))
         return false;
     s.probed = t->reduced ? load_directly(t, PROBES).bytes : 0;
     try_mesh(&s, t->from_mesh);

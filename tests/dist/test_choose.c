@@ -56,6 +56,17 @@ START_TEST(many_small_messages_go_over_two_hops)
 }
 END_TEST
 
+/* 1,055 slices of 572 KB are summed and passed on: two hops take as many bytes. Larger slices go directly. */
+START_TEST(large_sums_over_many_processes_go_over_two_hops)
+{
+    static const char *const meshes[] = {"32,32", "32,33", "33,32", "33,33"};
+    for (int i = 0; i < 4; i++) {
+        expect(meshes[i], "P,R", meshes[i], "R,R", TRAMA_SHAPE(12288, 12288), true, RESHARD_TWO_HOPS);
+        expect(meshes[i], "P,R", meshes[i], "R,R", TRAMA_SHAPE(4 * 12288, 12288), true, RESHARD_DIRECT);
+    }
+}
+END_TEST
+
 /* Four who have no term take M each of two that summed M/2 each, and not M/4 of two terms and 3/4 M of each other. */
 START_TEST(a_sum_that_others_want_goes_by_slices)
 {
@@ -113,6 +124,7 @@ int main(void)
         nothing_is_sent_where_every_process_has_all,
         few_messages_go_directly,
         many_small_messages_go_over_two_hops,
+        large_sums_over_many_processes_go_over_two_hops,
         a_sum_that_others_want_goes_by_slices,
         a_sum_whose_terms_begin_on_another_axis_goes_by_slices,
         terms_of_another_kind_are_slices_of_sums,
