@@ -10,7 +10,7 @@ typedef struct completion {
     layouts *l;
     node_rules rules; /* with nominal extents */
     const trama_mesh *single;
-    unsigned *summed; /* [value id] axes along which a value is summed where it is made, instead of staying partial */
+    trama_layout *summed; /* [value id] R or S along the axes on which a value is summed where it is made, else open */
     text report;
 } completion;
 
@@ -24,6 +24,13 @@ trama_status spread_meshes(completion *c);
 const trama_layout *operand_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh);
 
 void close_open_axes(trama_layout *layout); /* open axes become R */
+
+/* Gives the partial axes of a layout the placements that `summed` has there, where they are not open. */
+void reduce_terms(trama_layout *layout, const trama_layout *summed);
+
+/* sums.c: finds values whose terms are to be summed where the value is made; false where there is none that
+ * c->summed does not have yet. */
+bool find_sums(completion *c);
 
 /* freeze.c: makes one layout for each value and each operand of the splits that the sweeps found. */
 trama_status freeze_program(completion *c);

@@ -207,53 +207,6 @@ static void place_gradient(const completion *c, const trama_value *v)
     }
 }
 
-static void sum_axes(trama_layout *layout, unsigned axes)
-{
-    for (int a = 0; a < layout->naxes; a++)
-        if ((axes >> a & 1) && layout->axis[a].kind == TRAMA_PARTIAL)
-            layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
-}
-
-/* The axes along which a reader needs the sum of the terms; 0 where its layout differs in nothing, or in more. */
-static unsigned wants_sum(const trama_layout *have, const trama_layout *wants)
-{
-    trama_layout whole = *have;
-    unsigned axes = 0;
-    for (int a = 0; a < have->naxes; a++)
-        if (have->axis[a].kind == TRAMA_PARTIAL && wants->axis[a].kind == TRAMA_REPLICATE)
-            axes |= 1u << a;
-    sum_axes(&whole, axes);
-    return trama_layout_equal(&whole, wants) ? axes : 0;
-}
-
-/* If one reader of a value needs the sum and another could go on with the terms, both take the sum: it is exchanged
- * anyway, and the results of the second reader then need no sum. Only forward readers count for forward values, so that
- * gradients do not change these. */
-static bool find_sums(completion *c)
-{
-    const trama_program *p = c->program;
-    unsigned *wanted = trama_alloc((size_t)p->values.n * sizeof *wanted);
-    bool *passed = trama_alloc((size_t)p->values.n), changed = false;
-    for (int i = 0; i < p->nodes.n; i++)
-        for (int t = 0; t < p->nodes.at[i]->op->n_in; t++) {
-            const trama_value *v = p->nodes.at[i]->in[t];
-            const op_layouts *op = &c->l->op[i];
-            if (!v->node || v->mesh || c->l->mesh[v->id] != op->mesh ||
-                (v->node->role == NODE_FORWARD && p->nodes.at[i]->role != NODE_FORWARD))
-                continue;
-            passed[v->id] |= trama_layout_equal(&c->l->value[v->id], &op->in[t]);
-            wanted[v->id] |= wants_sum(&c->l->value[v->id], &op->in[t]);
-        }
-    for (int i = 0; i < p->values.n; i++)
-        if (passed[i] && wanted[i]) {
-            c->summed[i] |= wanted[i];
-            changed = true;
-        }
-    free(wanted);
-    free(passed);
-    return changed;
-}
-
 /* ---- All nodes ---- */
 
 static trama_status freeze_nodes(completion *c)
@@ -265,14 +218,14 @@ static trama_status freeze_nodes(completion *c)
         const trama_node *node = p->nodes.at[i];
         status = freeze_node(node, c->rules.of[i], c->single, c->l, &c->report);
         for (int o = 0; o < node->op->n_out; o++) {
-            sum_axes(&c->l->value[node->out[o]->id], c->summed[node->out[o]->id]);
+            reduce_terms(&c->l->value[node->out[o]->id], &c->summed[node->out[o]->id]);
             place_gradient(c, node->out[o]);
         }
     }
     return status;
 }
 
-/* Each round sums some values where they are made, so that values made of these are no longer partial. */
+/* Each round sums some values where they are made (sums.c), so that values made of these are no longer partial. */
 trama_status freeze_program(completion *c)
 {
     size_t bytes = (size_t)c->l->n_values * sizeof *c->l->value;

@@ -111,6 +111,44 @@ START_TEST(where_one_reader_needs_the_sum_all_take_it)
 }
 END_TEST
 
+/* z is partial. One reader takes the rows of the sum, another could go on with the terms. */
+START_TEST(rows_of_a_sum_are_made_once_for_all_readers)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(64, 32), "R,S(1)"), *w = tensor("w", TRAMA_SHAPE(32, 48), "R,S(0)");
+    trama_value *z = trama_matmul(x, w), *rows = tensor("rows", TRAMA_SHAPE(64, 48), "R,S(0)");
+    trama_value *m = trama_mul(trama_stop_gradient(z), rows), *n = trama_neg(z);
+    complete();
+    expect_value(z, "R,S(0)");
+    expect_value(m, "R,S(0)");
+    expect_value(n, "R,S(0)");
+}
+END_TEST
+
+/* Two products pass the terms of z on, and a relu behind one of them needs their sum. The sum of z, for as many bytes,
+ * serves both. */
+START_TEST(a_sum_that_is_needed_behind_one_reader_is_made_before_all)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(64, 32), "R,S(1)"), *w = tensor("w", TRAMA_SHAPE(32, 48), "R,S(0)");
+    trama_value *z = trama_matmul(x, w), *row = tensor("row", TRAMA_SHAPE(48), "R,R");
+    trama_value *r = trama_relu(trama_mul(z, row)), *s = trama_sum_over(z, TRAMA_DIMS(0), false);
+    complete();
+    expect_value(z, "R,R");
+    expect_value(r, "R,R");
+    expect_value(s, "R,R");
+}
+END_TEST
+
+/* Both readers of z end in one sum, which is added to terms of another value: all three are summed at once. */
+START_TEST(terms_that_are_added_to_others_stay_terms)
+{
+    trama_value *x = tensor("x", TRAMA_SHAPE(64, 32), "R,S(1)"), *w = tensor("w", TRAMA_SHAPE(32, 48), "R,S(0)");
+    trama_value *z = trama_matmul(x, w), *r = trama_relu(trama_add(trama_scale(z, 2), trama_neg(z)));
+    complete();
+    expect_value(z, "R,P");
+    expect_value(r, "R,R");
+}
+END_TEST
+
 /* ---- Masks ---- */
 
 static const trama_value *named(const char *name)
@@ -170,6 +208,9 @@ int main(void)
         a_named_gradient_lies_like_its_value,
         a_named_gradient_of_a_split_value_is_split_like_it,
         where_one_reader_needs_the_sum_all_take_it,
+        rows_of_a_sum_are_made_once_for_all_readers,
+        a_sum_that_is_needed_behind_one_reader_is_made_before_all,
+        terms_that_are_added_to_others_stay_terms,
     };
     return suite_run("complete_programs", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }
