@@ -3,8 +3,9 @@
 #include "lower.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "step_name.h"
 
 /* ---- Shards ---- */
 
@@ -178,57 +179,17 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
         w->kind = kinds[step->kind];
 }
 
-/* One name for all that an op does in one role. A gradient's own op is one with the product that makes a gradient:
- * "relu_grad" is "relu.grad". */
-static const char *compute_name(const trama_node *node, arena *memory, size_t expected)
-{
-    static const char *const forms[] = {[NODE_FORWARD] = "%.*s",
-                                        [NODE_GRADIENT] = "%.*s.grad",
-                                        [NODE_MERGE] = "merge.%.*s",
-                                        [NODE_UPDATE] = "update.%.*s"};
-    static const char own_gradient[] = "_grad";
-    const char *op = node->op->name;
-    size_t length = strlen(op), tail = sizeof own_gradient - 1;
-    if (node->role == NODE_FORWARD)
-        return op;
-    if (node->role == NODE_GRADIENT && length > tail && !strcmp(op + length - tail, own_gradient))
-        length -= tail;
-    size_t most = length + sizeof "update.";
-    char *name = arena_take(memory, most, expected);
-    snprintf(name, most, forms[node->role], (int)length, op);
-    return name;
-}
-
-/* The op that a group is called after: the first that is not pointwise, or else the one with most flops an element. */
-static const trama_node *main_node(const instance *in, const plan_step *step)
-{
-    const trama_node *chosen = NULL;
-    for (int i = 0; i < step->n_calls; i++) {
-        const trama_node *node = in->of->program->nodes.at[in->of->plan->calls.at[step->call + i].node];
-        if (!node->op->pointwise)
-            return node;
-        if (!chosen || node->op->flops > chosen->op->flops)
-            chosen = node;
-    }
-    return chosen;
-}
-
 static const char *name_of(const instance *in, const plan_step *step, arena *memory)
 {
-    static const char *const names[] = {[STEP_COPY] = "reshard.copy",
-                                        [STEP_REDUCE] = "reshard.sum",
-                                        [STEP_FILL] = "reshard.fill",
-                                        [STEP_ORDER] = "reshard.order"};
-    static const char *const together[] = {[PLAN_ALL_GATHER] = "reshard.all_gather",
-                                           [PLAN_ALL_TO_ALL] = "reshard.all_to_all",
-                                           [PLAN_BROADCAST] = "reshard.broadcast",
-                                           [PLAN_REDUCE_SCATTER] = "reshard.reduce_scatter",
-                                           [PLAN_ALL_REDUCE] = "reshard.all_reduce"};
-    if (step->kind == STEP_COLLECTIVE)
-        return together[step->collective.form];
     if (step->kind != STEP_COMPUTE)
-        return names[step->kind];
-    return compute_name(main_node(in, step), memory, in->of->lowering_bytes);
+        return step_movement_name(step);
+    const trama_node *node = step_main_node(in->of->plan, in->of->program, step);
+    if (node->role == NODE_FORWARD)
+        return node->op->name;
+    size_t bytes = (size_t)step_compute_name(node, NULL, 0) + 1;
+    char *name = arena_take(memory, bytes, in->of->lowering_bytes);
+    step_compute_name(node, name, bytes);
+    return name;
 }
 
 /* Where the buffers begin that views point into: a task on a GPU has them elsewhere. */
