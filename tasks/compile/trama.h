@@ -26,6 +26,7 @@
 #include "trama_random.h"
 #include "trama_optimizer.h"
 #include "trama_program.h"
+#include "trama_rehearsal.h"
 #include "trama_reshard_plan.h"
 #include "trama_rule.h"
 #include "trama_state.h"

@@ -35,11 +35,12 @@ int main(int argc, char **argv)
     at[1] = bench_now();
     decoder_train(&d);
     at[2] = bench_now();
-    target_plans p = target_plans_new(d.program, d.train, trama_mesh_size(d.mesh), 1);
-    target_plans_complete(&p);
+    target_plans p = target_plans_new(d.program, d.train, machine_uniform(trama_mesh_size(d.mesh), 1), 1);
+    bench_try(target_plans_complete(&p), "completion");
     at[3] = bench_now();
     plan *leaves = target_plans_leaves(&p, rank);
     at[4] = bench_now();
+    bench_try(target_plans_prepare(&p), "shapes");
     plan *made = target_plans_plan(&p, rank, leaves);
     at[5] = bench_now();
     const plan_totals totals = plan_count(made);

@@ -27,7 +27,7 @@ static int data_parallel(const trama_mesh *mesh)
 static double complete(target_plans *p)
 {
     double start = bench_now();
-    target_plans_complete(p);
+    bench_try(target_plans_complete(p), "completion");
     return bench_now() - start;
 }
 
@@ -35,6 +35,7 @@ static double make_plan(target_plans *p, int rank, const plan *leaves, plan **ma
 {
     plan_destroy(made);
     double start = bench_now();
+    bench_try(target_plans_prepare(p), "shapes");
     *made = target_plans_plan(p, rank, leaves);
     return bench_now() - start;
 }
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
         main_job_new(bench_option(argc, argv, "mesh", "dp=2,mp=2"), bench_option(argc, argv, "hidden", "512,256"));
     int repeat = bench_number(argc, argv, "repeat", 5), batch = bench_number(argc, argv, "batch", 128);
     target_plans p =
-        target_plans_new(job.program, job.train, trama_mesh_size(job.mesh), (int64_t)batch * data_parallel(job.mesh));
+        target_plans_new(job.program, job.train, machine_uniform(trama_mesh_size(job.mesh), 1), (int64_t)batch * data_parallel(job.mesh));
     measure(&p, 0, repeat);
     if (p.machine->n_ranks > 1)
         measure(&p, p.machine->n_ranks / 2, repeat);

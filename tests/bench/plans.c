@@ -68,10 +68,11 @@ static void print_target(const char *title, const trama_program *program, const 
 {
     if (trama_program_status(program))
         bench_fail("%s: %s", title, trama_program_error(program));
-    target_plans t = target_plans_new(program, target, processes, any);
+    target_plans t = target_plans_new(program, target, machine_uniform(processes, 1), any);
     if (options)
         t.options = *options;
-    target_plans_complete(&t);
+    bench_try(target_plans_complete(&t), "completion");
+    bench_try(target_plans_prepare(&t), "shapes");
     printf("==== %s\n", title);
     print_layouts(program);
     print_traffic(&t);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans of a target, without a context. */
+/* Plans of a target: its nodes and leaves, completion, the map, fusion, one rank after the other. */
 #include "target_plans.h"
 
-#include "bench.h"
 #include "fuse.h"
+#include "map_traffic.h"
 
 enum { GRAIN_FLOPS = 2000000, GRAIN_BYTES = 65536 }; /* trama_config's defaults */
 
@@ -36,15 +36,25 @@ static void feed(target_plans *p, int64_t any)
     }
 }
 
-target_plans target_plans_new(const trama_program *program, const trama_target *target, int processes, int64_t any)
+int target_plans_processes(const trama_program *program)
+{
+    int n = program->order.n > 1 ? program->order.n : 1;
+    for (int i = 0; i < program->meshes.n; i++)
+        for (int k = 0; k < trama_mesh_size(program->meshes.at[i]); k++)
+            n = (int)max_i64(n, program->meshes.at[i]->ids[k] + 1);
+    return n;
+}
+
+target_plans target_plans_new(const trama_program *program, const trama_target *target, machine *m, int64_t any)
 {
     size_t nodes = (size_t)program->nodes.n, values = (size_t)program->values.n;
     target_plans p = {.program = program,
                       .target = target,
                       .options = {.grain_flops = GRAIN_FLOPS, .grain_bytes = GRAIN_BYTES},
-                      .machine = machine_uniform(processes, 1),
+                      .nominal = TARGET_PLANS_NOMINAL,
+                      .machine = m,
                       .single = trama_mesh_create("1")};
-    p.map = map_by_order(processes, NULL, p.machine);
+    p.map = map_by_order(target_plans_processes(program), program->order.n ? program->order.place : NULL, m);
     p.needed = trama_alloc(nodes);
     p.kept = trama_alloc(values);
     p.leaf = trama_alloc(values);
@@ -68,11 +78,30 @@ void target_plans_free(target_plans *p)
     trama_mesh_destroy(&p->single);
 }
 
-void target_plans_complete(target_plans *p)
+trama_status target_plans_complete(target_plans *p)
 {
     layouts_free(&p->l);
     p->l = (layouts){0};
-    bench_try(complete_program(p->program, TARGET_PLANS_NOMINAL, p->single, &p->l), "completion");
+    return complete_program(p->program, p->nominal, p->single, &p->l);
+}
+
+void target_plans_map(target_plans *p)
+{
+    if (p->program->order.n || program_is_weighted(p->program) || machine_is_flat(p->machine))
+        return; /* with equal distances no other map is cheaper */
+    process_traffic *t = traffic_of_program(p->program, &p->l, p->nominal, p->map->n, NULL);
+    process_map *map = map_by_traffic(t, p->map->n, p->machine);
+    traffic_destroy(&t);
+    map_destroy(&p->map);
+    p->map = map;
+}
+
+trama_status target_plans_prepare(target_plans *p)
+{
+    trama_status status = program_resolve(p->program, p->needed, p->shapes, &p->rules);
+    if (!status)
+        fuse_program(p->program, p->needed, &p->l, p->shapes, p->rules.of, true, p->leader);
+    return status;
 }
 
 static partition *begin(const target_plans *p, int rank)
@@ -97,10 +126,8 @@ plan *target_plans_leaves(const target_plans *p, int rank)
     return partition_end(&q);
 }
 
-plan *target_plans_plan(target_plans *p, int rank, const plan *leaves)
+plan *target_plans_plan(const target_plans *p, int rank, const plan *leaves)
 {
-    bench_try(program_resolve(p->program, p->needed, p->shapes, &p->rules), "shapes");
-    fuse_program(p->program, p->needed, &p->l, p->shapes, p->rules.of, true, p->leader);
     partition *q = begin(p, rank);
     for (int i = 0; i < p->program->values.n; i++)
         if (p->leaf[i])

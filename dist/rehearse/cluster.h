@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A described machine as data: kinds of nodes with their rates, nodes, the tree of switches. It knows no plan. */
+#ifndef CLUSTER_H
+#define CLUSTER_H
+
+#include "machine.h"
+#include "trama_rehearsal.h"
+
+enum { CLUSTER_NAME = 32, RATE_MEMORY = -1, OWN_CORE_FOR_MESSAGES = 8 };
+
+/* The device that a rate is of. */
+typedef enum { RATE_OF_CORE, RATE_OF_GPU, RATE_OF_OP } rate_of;
+
+typedef struct cluster_rate {
+    rate_of of;
+    char op[CLUSTER_NAME]; /* RATE_OF_OP */
+    int what;              /* a trama_dtype: flop/s; RATE_MEMORY: B/s */
+    double work, rate;     /* flop or bytes of the task that has the rate; 0: any */
+} cluster_rate;
+
+typedef struct cluster_kind {
+    char name[CLUSTER_NAME];
+    int cores, ranks, gpus;
+    double task, submit, message; /* seconds */
+    double feed, copies, pcie;    /* B/s; copies 0: no time */
+    double local, local_latency;
+    double eager; /* bytes */
+    bool used;    /* there are nodes of it */
+    ARRAY(cluster_rate) rates;
+} cluster_kind;
+
+typedef struct cluster_switch {
+    char name[CLUSTER_NAME];
+    int parent; /* before it; -1: none */
+    double bandwidth, latency;
+} cluster_switch;
+
+typedef struct cluster_node {
+    int kind, parent; /* parent: a switch, -1 */
+    int first_rank;
+    double bandwidth, latency;
+} cluster_node;
+
+struct trama_cluster {
+    ARRAY(cluster_kind) kinds;
+    ARRAY(cluster_switch) switches;
+    ARRAY(cluster_node) nodes;
+    int ranks;
+};
+
+/* The node of a rank. */
+int cluster_node_of(const trama_cluster *c, int rank);
+static inline const cluster_kind *cluster_kind_of(const trama_cluster *c, int rank)
+{
+    return &c->kinds.at[c->nodes.at[cluster_node_of(c, rank)].kind];
+}
+
+/* Whether a rank has a core beside its workers that serves messages, as contexts of several ranks have from 8 cores
+ * on. */
+bool cluster_has_messenger(const trama_cluster *c, int rank, int n_ranks);
+
+/* The machine table of the first n_ranks ranks. */
+machine *cluster_machine(const trama_cluster *c, int n_ranks);
+
+/* The rate of an op (NULL: of any) for a task of that work: flop/s of an element type, or B/s. */
+double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what, double work);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queues of workers. An idle worker takes, of the ready tasks that it may run, the one with the highest priority,
+ * and of equal ones the first in the order of submission. It serves messages before tasks. */
+#include <limits.h>
+
+#include "simulate.h"
+
+/* ---- The workers of a rank ---- */
+
+static void add_worker(simulated *s, int rank, int place)
+{
+    *ARRAY_PUSH(&s->workers) = (sim_worker){.rank = rank, .place = place, .item = -1, .before = -1};
+}
+
+void workers_add(simulated *s, int rank)
+{
+    sim_rank *r = &s->ranks[rank];
+    r->first_worker = s->workers.n;
+    r->first_place = s->places.n;
+    for (int p = machine_first_place(s->m, rank); p < s->m->n_places && s->m->places[p].rank == rank; p++) {
+        *ARRAY_PUSH(&s->places) = (sim_place){s->workers.n, s->m->places[p].workers, {0}};
+        for (int i = 0; i < s->m->places[p].workers; i++)
+            add_worker(s, rank, s->places.n - 1);
+    }
+    r->messenger = r->first_worker;
+    if (cluster_has_messenger(s->c, rank, s->m->n_ranks) || s->m->places[machine_first_place(s->m, rank)].gpu) {
+        r->messenger = s->workers.n;
+        add_worker(s, rank, -1);
+    }
+}
+
+/* ---- Work ---- */
+
+static bool is_message(const graph_step *of)
+{
+    return of->message >= 0;
+}
+
+static double seconds_of(const simulated *s, int rank, const graph_step *of)
+{
+    const cluster_kind *k = cluster_kind_of(s->c, rank);
+    if (!is_message(of))
+        return of->kind == STEP_ORDER && s->m->places[machine_first_place(s->m, rank)].gpu ? 0 : of->seconds + k->task;
+    return k->message + (k->copies > 0 ? (double)s->messages.at[of->message].bytes / k->copies : 0);
+}
+
+static void start(simulated *s, int worker, int64_t item)
+{
+    sim_worker *w = &s->workers.at[worker];
+    const graph_step *of = simulated_step(s, item % s->n_steps);
+    const double seconds = seconds_of(s, w->rank, of);
+    w->item = item;
+    w->since = s->now;
+    s->busy += w->place >= 0 ? seconds : 0;
+    if (!is_message(of))
+        simulated_change(s, w->rank, 1, 0);
+    simulate_later(s, s->now + seconds, EVENT_WORKER, worker);
+}
+
+/* The idle worker that may run it; -1. */
+static int find_idle(const simulated *s, int rank, const graph_step *of)
+{
+    const sim_rank *r = &s->ranks[rank];
+    const int only = is_message(of) ? r->messenger : of->worker >= 0 ? r->first_worker + of->worker : -1;
+    if (only >= 0)
+        return s->workers.at[only].item < 0 ? only : -1;
+    const sim_place *p = &s->places.at[r->first_place + of->place];
+    for (int i = p->first_worker; i < p->first_worker + p->n_workers; i++)
+        if (s->workers.at[i].item < 0)
+            return i;
+    return -1;
+}
+
+static event_queue *queue_of(simulated *s, int rank, const graph_step *of)
+{
+    const sim_rank *r = &s->ranks[rank];
+    if (is_message(of))
+        return &s->workers.at[r->messenger].own;
+    return of->worker >= 0 ? &s->workers.at[r->first_worker + of->worker].own
+                           : &s->places.at[r->first_place + of->place].ready;
+}
+
+void workers_queue(simulated *s, int64_t item)
+{
+    const int rank = simulated_rank(s, item % s->n_steps);
+    const graph_step *of = &s->graph[rank].steps[item % s->n_steps - s->ranks[rank].first];
+    const int worker = find_idle(s, rank, of);
+    if (worker >= 0)
+        start(s, worker, item);
+    else
+        event_queue_put(queue_of(s, rank, of), is_message(of) ? -(double)INT_MAX : -(double)of->priority, item);
+}
+
+static bool goes_first(const event_queue *a, const event_queue *b)
+{
+    if (!a->n || !b->n)
+        return a->n > 0;
+    return a->at[0].key != b->at[0].key ? a->at[0].key < b->at[0].key : a->at[0].item < b->at[0].item;
+}
+
+/* The worker was busy until now, so its next item waited for it. */
+static void take_next(simulated *s, int worker)
+{
+    sim_worker *w = &s->workers.at[worker];
+    event_queue none = {0}, *shared = w->place >= 0 ? &s->places.at[w->place].ready : &none;
+    event_queue *from = goes_first(&w->own, shared) ? &w->own : shared;
+    if (!from->n)
+        return;
+    const int64_t item = event_queue_take(from), step = w->before % s->n_steps;
+    s->cause[item % s->n_steps] = item / s->n_steps == w->before / s->n_steps ? (int)step : -2 - (int)step;
+    start(s, worker, item);
+}
+
+static void tell(const simulated *s, int worker, const graph_step *of)
+{
+    const sim_worker *w = &s->workers.at[worker];
+    if (!s->event || is_message(of))
+        return;
+    const trama_rehearsed e = {.rank = w->rank,
+                               .worker = worker - s->ranks[w->rank].first_worker,
+                               .peer = -1,
+                               .run = (int)(w->item / s->n_steps),
+                               .priority = of->priority,
+                               .name = s->names->at.at[of->name],
+                               .begin = w->since,
+                               .end = s->now,
+                               .flops = of->flops};
+    s->event(s->closure, &e);
+}
+
+void workers_end(simulated *s, int worker)
+{
+    sim_worker *w = &s->workers.at[worker];
+    const int64_t item = w->item;
+    const graph_step *of = simulated_step(s, item % s->n_steps);
+    tell(s, worker, of);
+    if (!is_message(of))
+        simulated_change(s, w->rank, -1, 0);
+    w->before = item;
+    /* Steps that become ready now are queued, and compete with older ones. */
+    if (is_message(of))
+        messages_served(s, item);
+    else
+        simulated_finish(s, item);
+    w = &s->workers.at[worker];
+    w->item = -1;
+    take_next(s, worker);
+}

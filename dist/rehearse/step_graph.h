@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of one rank in few bytes: how long each takes, and which steps wait for it. Made from a plan, which is not
+ * needed afterwards. It knows no time and no other rank. */
+#ifndef STEP_GRAPH_H
+#define STEP_GRAPH_H
+
+#include "cluster.h"
+#include "plan.h"
+
+/* Names of steps of a program, each once. */
+typedef struct step_names {
+    const trama_program *program;
+    int *of_node; /* [nodes] 1 + the number; 0: not yet */
+    ARRAY(char *) at;
+} step_names;
+
+step_names step_names_new(const trama_program *program);
+void step_names_free(step_names *names);
+int step_name_number(step_names *names, const char *name);
+
+typedef struct graph_step {
+    float seconds, flops; /* of a worker; without what each task and message takes */
+    int priority;
+    int next, again;  /* where the steps that wait for it begin in graph->next: those of its run, and of the next run */
+    int waits, later; /* for so many steps of its run, and of the run before */
+    int message;      /* of a send or receive, in the simulation; -1 */
+    short name;       /* a number of step_names; of a message that of its value */
+    short worker;     /* of the rank; -1: any of its place */
+    short place;      /* of the rank */
+    unsigned char kind;
+    bool rendezvous;
+} graph_step;
+
+typedef struct step_graph {
+    int n;
+    graph_step *steps; /* [n + 1]; the last one ends `next` */
+    int *next;
+    int64_t memory, buffers, live; /* bytes, as trama_rehearsal_report has them, without further inputs in flight */
+    int64_t inputs;                /* bytes of inputs that are fed for each run */
+} step_graph;
+
+/* A send or receive of the plan, for matching. */
+typedef struct graph_message {
+    int step, peer;
+    int64_t tag, bytes;
+} graph_message;
+typedef ARRAY(graph_message) graph_messages;
+
+/* The facts of the steps of a rank that do not stand in its plan. */
+typedef struct graph_source {
+    const plan *plan, *leaves;
+    const machine *machine;
+    const cluster_kind *kind;
+    step_names *names;
+    bool repeats; /* several runs, so that steps wait for those of the run before */
+} graph_source;
+
+/* Adds the rank's messages to `messages`; step->message is its number there. */
+step_graph step_graph_new(const graph_source *source, graph_messages *messages);
+void step_graph_free(step_graph *g);
+
+#endif

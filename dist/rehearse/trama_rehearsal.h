@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rehearsal: a target on a described machine without running it. All ranks are planned, and discrete events simulate
+ * their tasks and messages. The same arguments give the same report. */
+#ifndef TRAMA_REHEARSAL_H
+#define TRAMA_REHEARSAL_H
+
+#include "trama_program.h"
+
+TRAMA_API_BEGIN
+
+/* A described machine: kinds of nodes, nodes, and a tree of switches between them. */
+typedef struct trama_cluster trama_cluster;
+
+/* Makes a machine from text, one statement a line; '#' begins a comment. Quantities take a prefix of n, u, m, k, M, G,
+ * T and a unit: 25GB/s, 2us, 40Gflop/s.
+ *
+ *   kind NAME                     a kind of node, which the statements up to the next kind describe
+ *   cores N                       cores of a node, divided among its ranks (1)
+ *   ranks N                       ranks of a node (1)
+ *   gpus N                        GPUs of a node, divided among its ranks, which then run on them alone (0)
+ *   core TYPE RATE [WORK]         flop/s of a core for an element type (f32, f64, ...), or B/s for the word memory
+ *   gpu TYPE RATE [WORK]          the same of a GPU
+ *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; also NAME = copy, sum, fill
+ *   task TIME                     of a worker, for each task (1us)
+ *   submit TIME                   of the submitting thread, for each task and message (0s)
+ *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
+ *   message TIME [RATE]           of a core, for each message that is sent or received, and B/s of its copies (1us)
+ *   local BANDWIDTH TIME          the memory through which ranks of one node send (10GB/s 1us)
+ *   pcie BANDWIDTH                between the memories of a GPU and its node (16GB/s)
+ *   eager BYTES                   messages above it that a plan sends by rendezvous wait for their receivers (1MB)
+ *   switch NAME [in NAME BANDWIDTH TIME]
+ *   nodes N KIND [in SWITCH BANDWIDTH TIME]
+ *
+ * Lines with WORK give the rate of a task of that many flop or bytes; between two of them the rate is interpolated over
+ * the logarithm of the work. Links have their bandwidth in each direction. Errors: E_ARGUMENT for NULL, and with the
+ * line and the remedy for text that does not fit; E_MEMORY. *cluster is set on TRAMA_OK only; the caller destroys it.
+ */
+trama_status trama_cluster_create(const char *text, trama_cluster **cluster);
+void trama_cluster_destroy(trama_cluster **cluster);   /* NULL is allowed */
+int trama_cluster_ranks(const trama_cluster *cluster); /* of all nodes; 0 for NULL */
+
+/* The phases of a rehearsal, as trama_rehearsal_tell gets them. */
+typedef enum trama_rehearsal_phase {
+    TRAMA_REHEARSAL_COMPLETE, /* layouts are complete */
+    TRAMA_REHEARSAL_MAP,      /* processes have places */
+    TRAMA_REHEARSAL_PLAN,     /* one more rank is planned */
+    TRAMA_REHEARSAL_SIMULATE  /* the simulation is done */
+} trama_rehearsal_phase;
+
+/* Called at the end of each phase; `made` of `ranks` ranks are planned. */
+typedef void (*trama_rehearsal_tell)(void *closure, trama_rehearsal_phase phase, int made, int ranks);
+
+/* A task or a message of the simulation, for traces. */
+typedef struct trama_rehearsed {
+    int rank, worker;   /* of a message its sender, and -1 */
+    int peer;           /* of a message its receiver; of a task -1 */
+    int run;            /* from 0 */
+    int priority;       /* of a task, or of the sending step */
+    const char *name;   /* of the op, or of the value that is sent; it lives during the call */
+    double begin, end;  /* seconds */
+    double flops;       /* of a task */
+    int64_t bytes, tag; /* of a message */
+} trama_rehearsed;
+typedef void (*trama_rehearsal_event)(void *closure, const trama_rehearsed *event);
+
+/* A zeroed struct takes every default. */
+typedef struct trama_rehearsal_options {
+    size_t size;       /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
+    int ranks;         /* ranks that take part; 0: as many as the program has processes, at most the machine's */
+    int runs;          /* of the target, one after the other; 0: 1 */
+    int max_in_flight; /* runs in flight, 1 to 64; 0: 2 */
+    int64_t any;       /* extent fed for TRAMA_ANY; 0: 1024 */
+    int64_t nominal;   /* as in trama_config; 0: 1024 */
+    int max_tiles;     /* as in trama_config */
+    int64_t grain_flops, grain_bytes, staging_bytes; /* as in trama_config */
+    bool plan_only;                                  /* plan the rank `rank` alone, and simulate nothing */
+    int rank; /* the one that plan_only plans */
+    trama_rehearsal_tell tell;   /* NULL: nothing */
+    trama_rehearsal_event event; /* NULL: nothing; called in the order of ends */
+    void *closure;               /* first argument of both */
+} trama_rehearsal_options;
+
+/* The figures of a rehearsal. With plan_only the times are 0 and the counts are those of the one rank. */
+typedef struct trama_rehearsal_report {
+    size_t size;         /* set by the caller, or 0 */
+    int ranks, runs;     /* that were simulated */
+    double seconds;      /* from the first task to the last */
+    double step_seconds; /* of a run: seconds of one; of several, the mean between the ends of the first and the last */
+    double idle;         /* share of the workers' time without a task or message, 0 to 1 */
+    double hidden;       /* share of the time in which a rank has messages under way while a task runs; 1 without any */
+    int64_t steps, messages, bytes; /* of a run, all ranks: steps of the plans; messages, and their bytes */
+    int64_t memory;  /* bytes of buffers of the rank with the most: of the plan, state, and inputs of runs in flight */
+    int memory_rank; /* that rank */
+    int64_t buffers, live; /* of these the buffers that its plan makes, and the most that its steps need at a time */
+    int path;              /* entries of the critical path: see trama_rehearsal_path */
+} trama_rehearsal_report;
+
+typedef struct trama_rehearsal trama_rehearsal; /* the results of a rehearsal */
+
+/* Rehearses runs of the target. Several processes share a rank where the machine has fewer ranks. options may be NULL.
+ * Changes of layout among GPUs are messages, never collectives. Errors: the program's first error; E_ARGUMENT for NULL
+ * and for options out of range; E_UNSUPPORTED for a target that merges gradients and for pipeline stages; E_SHAPE and
+ * E_LAYOUT as of trama_run; E_SYSTEM where ranks wait for each other, with the step that waits; E_MEMORY. *rehearsal is
+ * set on TRAMA_OK only; the caller destroys it. */
+trama_status trama_rehearse(const trama_target *target, const trama_cluster *cluster,
+                            const trama_rehearsal_options *options, trama_rehearsal **rehearsal);
+void trama_rehearsal_destroy(trama_rehearsal **rehearsal); /* NULL is allowed */
+
+/* Fills the report. E_ARGUMENT for NULL. */
+trama_status trama_rehearsal_read(const trama_rehearsal *rehearsal, trama_rehearsal_report *report);
+
+/* Bytes of a rank's buffers, as report.memory; 0 for NULL and for a rank that was not planned. */
+int64_t trama_rehearsal_memory(const trama_rehearsal *rehearsal, int rank);
+
+/* Entry i of the critical path, the longest first: the name of an op, "message" or
+ * "submission", and the seconds that such steps take on the chain of steps that ends last. *name lives as long as the
+ * rehearsal, and may be NULL. Returns 0, with *name NULL, for NULL and for an i out of range. */
+double trama_rehearsal_path(const trama_rehearsal *rehearsal, int i, const char **name);
+
+/* All figures as text, for people. E_ARGUMENT for NULL, E_MEMORY. trama_text_free frees it. */
+trama_status trama_rehearsal_text(const trama_rehearsal *rehearsal, char **text);
+
+TRAMA_API_END
+#endif
