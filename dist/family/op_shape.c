@@ -233,6 +233,17 @@ void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_v
     d_in[0] = reshard_colocated(node->where, d_out[0], node->in[0]);
 }
 
+/* The layout of the gradient of a value: S where the value is S. Of terms each has the gradient of their sum, so it is R
+ * where the value is P. Where the value is R, it may stay as it comes, S or P, until an op needs it: open. */
+static void transpose_layout(trama_layout *layout)
+{
+    for (int a = 0; a < layout->naxes; a++)
+        if (layout->axis[a].kind == TRAMA_PARTIAL)
+            layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+        else if (layout->axis[a].kind == TRAMA_REPLICATE)
+            layout->axis[a] = (trama_placement){.kind = TRAMA_OPEN};
+}
+
 trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_value *x)
 {
     trama_value *d = program_record(NULL, where, &trama_op_reshard, 1, &gradient, NULL);
@@ -243,6 +254,7 @@ trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_v
         d->mesh = x->mesh;
         d->annotated.where = x->annotated.where;
         d->layout = x->layout;
+        transpose_layout(&d->layout);
     }
     return program_run(d);
 }

@@ -121,6 +121,27 @@ static trama_status keep_fixed(const trama_node *node, const layouts *l)
     return TRAMA_OK;
 }
 
+/* The layout in which an op reads operand t. The gradient of a result lies, for the ops that derive from it, as the
+ * result was made: a split along the same dim, and R for terms, since each term's gradient is that of the sum. Where
+ * the result was made R, the gradient stays as it is. */
+static const trama_layout *read_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh,
+                                       trama_layout *room)
+{
+    const trama_layout *have = operand_layout(l, node, t, mesh);
+    const trama_value *result = node->gradient_of[t];
+    const op_layouts *op = result && have ? &l->op[result->node->id] : NULL;
+    if (!op || op->mesh != mesh || node->fixed || node->op->alias || have->mask)
+        return have;
+    const trama_layout *made = &op->out[result->result];
+    *room = *have;
+    for (int a = 0; a < mesh->ndim; a++)
+        if (made->axis[a].kind == TRAMA_PARTIAL)
+            room->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+        else if (made->axis[a].kind == TRAMA_SPLIT && room->axis[a].kind != TRAMA_PARTIAL)
+            room->axis[a] = made->axis[a];
+    return layout_check(mesh, node->in[t]->shape.ndim, room, false) ? have : room;
+}
+
 static trama_status freeze_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *l,
                                 text *report)
 {
@@ -131,8 +152,9 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
     if (!mesh)
         mesh = single;
     const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {0};
+    trama_layout room[TRAMA_MAX_OPERANDS];
     for (int t = 0; t < node->op->n_in; t++)
-        in[t] = operand_layout(l, node, t, mesh);
+        in[t] = read_layout(l, node, t, mesh, &room[t]);
     for (int o = 0; o < node->op->n_out; o++) {
         int id = node->out[o]->id;
         if (!l->mesh[id])

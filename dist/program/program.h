@@ -40,6 +40,8 @@ typedef struct trama_node {
     int stage;       /* 1 + the pipeline stage; 0: none */
     node_role role;
     unsigned wants; /* while gradients are derived: operands whose gradient is asked for */
+    const trama_value *gradient_of[TRAMA_MAX_OPERANDS]; /* the result of which operand t is the gradient, where this node
+                                                           derives those of that result's op; else NULL */
 } trama_node;
 
 /* The user's call that annotated a value. */

@@ -72,8 +72,10 @@ static trama_node *copy_node(const trama_node *node, trama_program *p, const tra
     c->rule = rule_pool_take(&p->rules, node->rule);
     if (node->fixed)
         c->fixed = copy_fixed(node->fixed, node->op->n_in, p, from);
-    for (int i = 0; i < c->op->n_in; i++)
+    for (int i = 0; i < c->op->n_in; i++) {
         c->in[i] = twin(p, node->in[i]);
+        c->gradient_of[i] = twin(p, node->gradient_of[i]);
+    }
     for (int i = 0; i < c->op->n_out; i++) {
         c->out[i] = twin(p, node->out[i]);
         c->out[i]->node = c;

@@ -96,14 +96,27 @@ static unsigned crossing(const trama_node *node, const trama_mesh *const *mesh)
     return set;
 }
 
+/* Notes on the nodes from `first` on which results of the op they derive from: completion lays gradients out by it. */
+static void note_results(const trama_node *node, trama_value *const *d_out, int first)
+{
+    const trama_program *p = node->program;
+    for (int i = first; i < p->nodes.n; i++)
+        for (int t = 0; p->nodes.at[i] && t < p->nodes.at[i]->op->n_in; t++)
+            for (int o = 0; o < node->op->n_out; o++)
+                if (d_out[o] && p->nodes.at[i]->in[t] == d_out[o])
+                    p->nodes.at[i]->gradient_of[t] = node->out[o];
+}
+
 /* Derives the gradients of one op's operands on the op's mesh, and reshards each to the mesh of its operand. */
 static void derive_node(trama_node *node, const trama_mesh *const *mesh, trama_value *const *d_out, trama_value **d_in)
 {
     trama_program *p = node->program;
     unsigned crosses = crossing(node, mesh);
+    int first = p->nodes.n;
     p->ops_on = crosses ? node->fixed->mesh : NULL;
     node->op->gradient(node, d_out, d_in);
     p->ops_on = NULL;
+    note_results(node, d_out, first);
     for (int i = 0; i < node->op->n_in; i++)
         if ((crosses >> i & 1) && d_in[i])
             d_in[i] = reshard_colocated(node->where, d_in[i], node->in[i]);
