@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL, TRAMA_FORTRAN and TRAMA_ONNX (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
+# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL, TRAMA_FORTRAN, TRAMA_ONNX and TRAMA_HDF5 (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
 
-foreach(name MPI CUDA NCCL FORTRAN ONNX)
+foreach(name MPI CUDA NCCL FORTRAN ONNX HDF5)
     set(TRAMA_${name} AUTO CACHE STRING "Build with ${name}: AUTO (where it is found), ON, OFF")
     set_property(CACHE TRAMA_${name} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -100,6 +100,13 @@ if(NOT TRAMA_ONNX STREQUAL "OFF")
 endif()
 trama_choose(ONNX ${found} "no protobuf-c, no protoc-c, or no onnx/onnx.proto")
 
+set(found OFF)
+if(NOT TRAMA_HDF5 STREQUAL "OFF")
+    pkg_search_module(TRAMA_HDF5 QUIET hdf5-serial>=1.10 hdf5>=1.10)
+    set(found ${TRAMA_HDF5_FOUND})
+endif()
+trama_choose(HDF5 ${found} "no HDF5 >= 1.10")
+
 if(TRAMA_WITH_FORTRAN)
     enable_language(Fortran)
 endif()
@@ -111,4 +118,4 @@ if(TRAMA_WITH_CUDA AND NOT TRAMA_CUDA_STANDIN)
     endif()
     enable_language(CUDA)
 endif()
-message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}, ONNX ${TRAMA_WITH_ONNX}")
+message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}, ONNX ${TRAMA_WITH_ONNX}, HDF5 ${TRAMA_WITH_HDF5}")

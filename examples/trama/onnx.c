@@ -9,7 +9,6 @@
 #include "arguments.h"
 #include "commands.h"
 #include "must.h"
-#include "npy.h"
 #include "progress.h"
 #include "run_options.h"
 #include "trama_onnx.h"
@@ -141,6 +140,20 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- The model ---- */
 
+/* An array of NumPy. */
+typedef struct npy {
+    trama_dtype dtype;
+    trama_shape shape;
+    void *data;
+} npy;
+
+static npy read_array(const char *file)
+{
+    npy array;
+    must(trama_read_npy(file, &array.dtype, &array.shape, &array.data));
+    return array;
+}
+
 static void load(request *r)
 {
     trama_onnx_dim dims[MOST_PAIRS];
@@ -151,13 +164,13 @@ static void load(request *r)
     for (int i = 0; i < r->dims.n; i++)
         dims[i] = (trama_onnx_dim){r->dims.at[i].name, atoll(r->dims.at[i].text)};
     for (int i = 0; i < r->constants.n; i++) {
-        arrays[i] = npy_read(r->constants.at[i].text);
+        arrays[i] = read_array(r->constants.at[i].text);
         constants[i] = (trama_onnx_constant){r->constants.at[i].name, arrays[i].dtype, arrays[i].shape, arrays[i].data};
     }
     r->program = trama_program_create();
     r->model = trama_onnx_load_at(trama_where_of(NULL, 0), r->program, r->file, &how);
     for (int i = 0; i < r->constants.n; i++)
-        npy_free(&arrays[i]);
+        trama_npy_free(&arrays[i].data);
     if (!r->model)
         fail("%s", trama_error());
 }
@@ -251,13 +264,13 @@ static void feed(request *r)
         trama_value *input = trama_onnx_number(r->model, TRAMA_ONNX_INPUTS, i);
         if (!file && !r->plan)
             fail("input '%s' has no content: give --input '%s=FILE'", name, name);
-        npy array = file ? npy_read(file) : zeros(name, input);
+        npy array = file ? read_array(file) : zeros(name, input);
         if (array.dtype != trama_value_dtype(input))
             fail("--input '%s=%s': it has elements %s, and the input takes %s", name, file,
                  trama_dtype_name(array.dtype), trama_dtype_name(trama_value_dtype(input)));
         if (trama_feed(r->run, input, array.data, array.shape))
             fail("--input '%s=%s': %s", name, file ? file : "", trama_error());
-        npy_free(&array);
+        trama_npy_free(&array.data);
     }
 }
 
@@ -283,9 +296,9 @@ static void write_output(request *r, const char *name, trama_value *y)
     must(trama_read(r->run, y, first ? array.data : NULL, (size_t)bytes));
     char *path = path_of(r->folder, name);
     if (first)
-        npy_write(path, &array);
+        must(trama_write_npy(path, array.dtype, array.shape, array.data));
     free(path);
-    npy_free(&array);
+    trama_npy_free(&array.data);
 }
 
 static void print_output(request *r, const char *name, trama_value *y)

@@ -82,6 +82,7 @@ typedef struct open_objects {
     struct trama_reading *readings;        /* the last one first */
     struct trama_watch *watches;           /* the first of them */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
+    struct saving *saving;                 /* a checkpoint that a thread writes; NULL */
 } open_objects;
 
 struct eager_session;
@@ -192,6 +193,8 @@ void readings_end(trama_executable *e);
 /* The bytes of the value that a reading reads, and its name. */
 size_t reading_bytes(const trama_reading *reading);
 const char *reading_name(const trama_reading *reading);
+/* save.c: waits for the checkpoint that a thread writes, and logs its error. */
+void saving_end(trama_executable *e);
 /* watch.c: drops the readings of watches, and tells the watches that the executable is destroyed. */
 void watches_end(trama_executable *e);
 /* read.c: box i of a distributed value; and as it is told to the user. E_ARGUMENT where there is none */

@@ -33,7 +33,7 @@ trama_status host_to_piece(instance *in, const plan_local_box *piece, const tram
 
 /* Whether the box is a zero term. With P(sum) the first process along the axis holds the value and the others 0; with
  * other kinds of P all hold the value. */
-static bool holds_zero(const plan_dist_value *h, const plan_local_box *piece)
+bool host_holds_zero(const plan_dist_value *h, const plan_local_box *piece)
 {
     int coordinate[TRAMA_MAX_AXES];
     mesh_coordinate(h->mesh, piece->position, coordinate);
@@ -43,7 +43,7 @@ static bool holds_zero(const plan_dist_value *h, const plan_local_box *piece)
     return false;
 }
 
-static trama_status zero_to_piece(instance *in, const plan_local_box *piece, const char *call)
+trama_status host_zero_to_piece(instance *in, const plan_local_box *piece, const char *call)
 {
     const box *b = &piece->region.box;
     trama_dtype dtype = in->of->plan->shards.at[piece->region.shard].dtype;
@@ -67,7 +67,8 @@ trama_status host_to_value(value_ref at, const void *data, trama_shape shape, co
         const plan_local_box *piece = &h->pieces.at[i];
         trama_dtype dtype = at.in->of->plan->shards.at[piece->region.shard].dtype;
         trama_view from = host_view(data, dtype, shape, &piece->region.box);
-        status = holds_zero(h, piece) ? zero_to_piece(at.in, piece, call) : host_to_piece(at.in, piece, &from, call);
+        status = host_holds_zero(h, piece) ? host_zero_to_piece(at.in, piece, call)
+                                           : host_to_piece(at.in, piece, &from, call);
     }
     return status;
 }

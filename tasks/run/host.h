@@ -14,6 +14,10 @@ trama_view host_view(const void *data, trama_dtype dtype, trama_shape shape, con
 trama_status host_to_piece(instance *in, const plan_local_box *piece, const trama_view *from, const char *call);
 trama_status host_to_value(value_ref at, const void *data, trama_shape shape, const char *call);
 
+/* Whether a local box is a zero term of a P(sum), which the first process along the axis holds; and zeros into it. */
+bool host_holds_zero(const plan_dist_value *h, const plan_local_box *piece);
+trama_status host_zero_to_piece(instance *in, const plan_local_box *piece, const char *call);
+
 /* Copies a region out, row-major without gaps. */
 trama_status host_from_region(instance *in, const plan_region *region, void *data);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State as a list, for checkpoints. A run leaves to the next one:
+/* State as a list, for checkpoints by hand; trama_save.h makes files of it. A run leaves to the next one:
  *
  * - the values that trama_state_number lists: parameters, the state of their optimizers ("w.m" and "w.v" of adam, "w.b"
  *   of sgd with momentum, the number of the step), the loss scale and its count, the user's own state, and the buffers

@@ -169,6 +169,55 @@ START_TEST(state)
 }
 END_TEST
 
+START_TEST(files)
+{
+    trama_checkpoint *found = NULL;
+    trama_dtype dtype;
+    trama_shape read;
+    void *content = NULL;
+    int64_t box[2] = {0, 1};
+    REFUSES(trama_save_at(W, NULL, "/tmp", NULL));
+    REFUSES(trama_save_at(W, e, NULL, NULL));
+    REFUSES(trama_save_wait_at(W, NULL));
+    REFUSES(trama_load_at(W, NULL, "/tmp/none", NULL, &found));
+    REFUSES(trama_load_at(W, e, NULL, NULL, &found));
+    TAKES(trama_load_at(W, e, "/tmp/trama-none", NULL, NULL));
+    REFUSES(trama_checkpoint_open(NULL, &found));
+    REFUSES(trama_checkpoint_open("/tmp/none.h5", NULL));
+    trama_checkpoint_destroy(NULL);
+    trama_checkpoint_destroy(&found);
+    ck_assert_str_eq("", trama_checkpoint_path(NULL));
+    GIVES(-1, trama_checkpoint_step(NULL));
+    GIVES(NULL, trama_checkpoint_get(NULL, "key"));
+    GIVES(NULL, trama_checkpoint_get(found, NULL));
+    GIVES(0, trama_checkpoint_key_count(NULL));
+    GIVES(NULL, trama_checkpoint_key(NULL, 0));
+    GIVES(0, trama_checkpoint_count(NULL));
+    GIVES(NULL, trama_checkpoint_name(NULL, 0));
+    GIVES(0, trama_checkpoint_dtype(NULL, 0));
+    GIVES(0, trama_checkpoint_shape(NULL, 0).ndim);
+    GIVES(-1, trama_checkpoint_find(NULL, "s"));
+    GIVES(-1, trama_checkpoint_find(found, NULL));
+    REFUSES(trama_checkpoint_verify(NULL, 0));
+    REFUSES(trama_checkpoint_read(NULL, 0, data, sizeof data));
+    REFUSES(trama_checkpoint_read(found, 0, NULL, sizeof data));
+    REFUSES(trama_checkpoint_read_box(NULL, 0, box, box, data, sizeof data));
+    REFUSES(trama_checkpoint_read_box(found, 0, NULL, box, data, sizeof data));
+    REFUSES(trama_checkpoint_read_box(found, 0, box, NULL, data, sizeof data));
+    REFUSES(trama_checkpoint_read_box(found, 0, box, box, NULL, sizeof data));
+    ck_assert_str_eq("", trama_checkpoint_missing(NULL));
+    ck_assert_str_eq("", trama_checkpoint_left_over(NULL));
+    REFUSES(trama_read_npy(NULL, &dtype, &read, &content));
+    REFUSES(trama_read_npy("/tmp/none.npy", NULL, &read, &content));
+    REFUSES(trama_read_npy("/tmp/none.npy", &dtype, NULL, &content));
+    REFUSES(trama_read_npy("/tmp/none.npy", &dtype, &read, NULL));
+    trama_npy_free(NULL);
+    trama_npy_free(&content);
+    REFUSES(trama_write_npy(NULL, TRAMA_F64, shape, data));
+    REFUSES(trama_write_npy("/tmp/none.npy", TRAMA_F64, shape, NULL));
+}
+END_TEST
+
 START_TEST(boxes_of_this_rank)
 {
     int64_t offset[2], extent[2];
@@ -333,10 +382,10 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        contexts,   compiling, eager_programs,     feeding_running_and_writing,
-        readings,   state,     boxes_of_this_rank, questions,
-        pictures,   watches,   wrapped_tensors,    pieces,
-        validation,
+        contexts, compiling,  eager_programs,     feeding_running_and_writing,
+        readings, state,      boxes_of_this_rank, questions,
+        pictures, watches,    wrapped_tensors,    pieces,
+        files,    validation,
     };
     return suite_run("nulls", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

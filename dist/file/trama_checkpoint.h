@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checkpoints as files: opened, listed, verified and read by one process, without a context. trama_save.h writes them.
+ *
+ * A checkpoint is an HDF5 file that other programs can read. Each state is one global dataset of the root group, in
+ * contiguous storage; in its name the characters / and % are written %2F and %25. The file knows no mesh, no rank and
+ * no layout. Texts, such as the step, are attributes of the root group. The first bytes, which HDF5 leaves to its
+ * users, are the seal: check sums of every dataset and of all other bytes. A file without its seal is no checkpoint. */
+#ifndef TRAMA_CHECKPOINT_H
+#define TRAMA_CHECKPOINT_H
+
+#include "trama_base.h"
+
+TRAMA_API_BEGIN
+
+/* An open checkpoint. */
+typedef struct trama_checkpoint trama_checkpoint;
+
+/* Opens a checkpoint file, and verifies its size and all bytes but those of the states. Not collective. Errors, which
+ * name the file: E_SYSTEM where it cannot be read or is damaged, E_ARGUMENT where it is no checkpoint, E_UNSUPPORTED
+ * without HDF5. */
+trama_status trama_checkpoint_open(const char *path, trama_checkpoint **checkpoint);
+
+/* Closes it and nulls *checkpoint; NULL is allowed. */
+void trama_checkpoint_destroy(trama_checkpoint **checkpoint);
+
+/* The file; "" of NULL. */
+const char *trama_checkpoint_path(const trama_checkpoint *checkpoint);
+
+/* The step that trama_save was given; -1 of NULL. */
+int64_t trama_checkpoint_step(const trama_checkpoint *checkpoint);
+
+/* The text of a key: the user's own, "trama.version", "trama.program" (a hash of names, shapes and element types of all
+ * states), "trama.cycle.T" (the position of target T in its cycle). NULL where there is none. It lives as long as the
+ * checkpoint. */
+const char *trama_checkpoint_get(const trama_checkpoint *checkpoint, const char *key);
+
+/* The number of keys, and key i in the order of the file; 0 and NULL where there is none. */
+int trama_checkpoint_key_count(const trama_checkpoint *checkpoint);
+const char *trama_checkpoint_key(const trama_checkpoint *checkpoint, int i);
+
+/* The number of states, and number i of them in the order of names: its name, which lives as long as the checkpoint,
+ * its element type and its shape. NULL and zeros where there is none. trama_checkpoint_find gives the number of a name,
+ * or -1. */
+int trama_checkpoint_count(const trama_checkpoint *checkpoint);
+const char *trama_checkpoint_name(const trama_checkpoint *checkpoint, int i);
+trama_dtype trama_checkpoint_dtype(const trama_checkpoint *checkpoint, int i);
+trama_shape trama_checkpoint_shape(const trama_checkpoint *checkpoint, int i);
+int trama_checkpoint_find(const trama_checkpoint *checkpoint, const char *name);
+
+/* Reads the content of state i and compares its check sum. E_SYSTEM, naming file and dataset, where it is damaged. */
+trama_status trama_checkpoint_verify(const trama_checkpoint *checkpoint, int i);
+
+/* Reads state i, or a box of it, into data [extent] row-major; bytes is the size of data. Box: offset and extent of
+ * each dim. Verifies nothing. E_ARGUMENT for a box outside, E_SHAPE for another size, E_SYSTEM where the file cannot be
+ * read. */
+trama_status trama_checkpoint_read(const trama_checkpoint *checkpoint, int i, void *data, size_t bytes);
+trama_status trama_checkpoint_read_box(const trama_checkpoint *checkpoint, int i, const int64_t *offset,
+                                       const int64_t *extent, void *data, size_t bytes);
+
+/* After trama_load: the names of states that the file did not have, and of states of the file that were not loaded,
+ * each followed by a newline; "" where there is none. */
+const char *trama_checkpoint_missing(const trama_checkpoint *checkpoint);
+const char *trama_checkpoint_left_over(const trama_checkpoint *checkpoint); /* as above */
+
+TRAMA_API_END
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A save in progress on this rank: the states, their boxes that this rank writes, the writer. */
+#ifndef SAVING_H
+#define SAVING_H
+
+#include <pthread.h>
+
+#include "checkpoint.h"
+#include "executable.h"
+#include "trama_save.h"
+
+enum { SLAB_BYTES = 4 << 20 /* of the buffer between memory and file */ };
+
+/* A part of a state that this rank writes, copied. */
+typedef struct saved_slab {
+    int tensor;        /* of the file */
+    trama_dtype dtype; /* of the data */
+    box box;
+    void *data; /* [box.n] row-major */
+} saved_slab;
+
+typedef struct saving {
+    trama_executable *e;
+    char *folder, *path;    /* path: the final name */
+    trama_checkpoint *file; /* under its unfinished name */
+    int rank, ranks, keep;
+    ARRAY(int) tensor_of; /* [state number] in the file, or -1 */
+    uint64_t *sums;       /* [tensors] this rank's part */
+    bool holds;           /* slabs are held for the thread; else each is written at once */
+    ARRAY(saved_slab) slabs;
+    pthread_t thread;
+    bool running;
+    trama_status status; /* of the thread, with its message */
+    char *message;
+} saving;
+
+/* save_boxes.c: hands each slab that this rank writes to saving_take. Collective. */
+trama_status saving_boxes(saving *s);
+/* Takes over the data. */
+trama_status saving_take(saving *s, saved_slab slab);
+
+/* save_writer.c */
+trama_status saving_write(saving *s, const saved_slab *slab);
+/* Ends the file: this rank's share; on rank 0, once all shares are there, the seal and the final name. */
+trama_status saving_finish(saving *s, trama_status mine);
+/* Writes the held slabs and ends the file, in a thread if the system has one. */
+void saving_start_thread(saving *s);
+/* Waits for the thread. */
+trama_status saving_join(saving *s);
+void saving_free(saving **s);
+
+/* The error of a step of a call, as the error of the user's call. */
+trama_status saving_error(trama_where where, const char *call, trama_status status);
+
+/* load_states.c: loads one file. *damaged: its content is, so that an older one may serve. Collective. */
+trama_status state_load_file(trama_executable *e, const char *path, const trama_load_options *o,
+                             trama_checkpoint **loaded, bool *damaged);
+
+/* Copies n elements, converted between float types or between complex types. */
+bool state_can_convert(trama_dtype from, trama_dtype to);
+void state_convert(trama_dtype from, const void *data, trama_dtype to, void *result, int64_t n);
+
+/* state_rows.c: a state in the layout of rows of the file, on one process a rank. Collective. */
+typedef struct state_rows {
+    compiled_program *s;
+    instance *in;
+    const plan_dist_value *at;
+} state_rows;
+trama_status state_rows_make(trama_executable *e, const trama_value *v, value_ref at, state_rows *rows);
+void state_rows_free(state_rows *rows);
+
+#endif
