@@ -5,6 +5,7 @@
 #ifndef CODELETS_ACCUMULATE_H
 #define CODELETS_ACCUMULATE_H
 
+#include <stdint.h>
 #include <string.h>
 
 #include "loop.h"
@@ -48,7 +49,10 @@
 /* Along a line: element i joins lane i mod LANES, and in the end the lanes are joined pairwise. Where the order of
  * terms is FREE, as that of maxima, every second LANES neighbours have lanes of their own, so that none waits for the
  * one before. */
-enum { LANES = 16 };
+enum { LANES = 16, AHEAD = 2048 };
+/* Asks for the memory AHEAD bytes behind x, which may lie in the next line: a core's own prefetching ends with each page
+ * of 4 KiB. */
+#define FETCH_AHEAD(x) __builtin_prefetch((const void *)((uintptr_t)(x) + AHEAD))
 #define LANES_STEP(dtype, lane, x, STEP)                                                                               \
     _Pragma("GCC unroll 1") for (int j_ = 0; j_ < LANES; j_++) lane[j_] = STEP(dtype, lane[j_], LOAD(dtype, (x)[j_]))
 #define JOIN_LANES(dtype, lane, STEP_ACC)                                                                              \
@@ -64,14 +68,18 @@ enum { LANES = 16 };
         if (FREE && step == 1 && n >= 2 * LANES) {                                                                     \
             memcpy(odd, lane, sizeof odd);                                                                             \
             for (; i + 2 * LANES <= n; i += 2 * LANES) {                                                               \
+                FETCH_AHEAD(x + i);                                                                                    \
+                FETCH_AHEAD(x + i + LANES);                                                                            \
                 LANES_STEP(dtype, acc, x + i, STEP);                                                                   \
                 LANES_STEP(dtype, odd, x + i + LANES, STEP);                                                           \
             }                                                                                                          \
             for (int j = 0; j < LANES; j++)                                                                            \
                 acc[j] = STEP_ACC(dtype, acc[j], odd[j]);                                                              \
         }                                                                                                              \
-        for (; step == 1 && i + LANES <= n; i += LANES)                                                                \
+        for (; step == 1 && i + LANES <= n; i += LANES) {                                                              \
+            FETCH_AHEAD(x + i);                                                                                        \
             LANES_STEP(dtype, acc, x + i, STEP);                                                                       \
+        }                                                                                                              \
         for (; i < n; i++)                                                                                             \
             acc[i % LANES] = STEP(dtype, acc[i % LANES], LOAD(dtype, x[i * step]));                                    \
         memcpy(lane, acc, sizeof acc);                                                                                 \
