@@ -166,3 +166,27 @@ bool *fuse_internal(const trama_program *program, const bool *needed, const bool
     free(members);
     return internal;
 }
+
+/* Whether more than shapes comes of a node: it updates a state, or its results are kept or read. */
+static bool is_read(const trama_node *node, const bool *kept, const bool *read)
+{
+    bool any = node->op->updates || node->op->n_out == 0;
+    for (int o = 0; o < node->op->n_out; o++)
+        any |= node->out[o]->kind == VALUE_EFFECT || kept[node->out[o]->id] || read[node->out[o]->id];
+    return any;
+}
+
+bool *fuse_computed(const trama_program *program, const bool *needed, const bool *kept)
+{
+    bool *computed = trama_alloc((size_t)max_i64(1, program->nodes.n));
+    bool *read = trama_alloc((size_t)max_i64(1, program->values.n));
+    for (int i = program->nodes.n - 1; i >= 0; i--) {
+        const trama_node *node = program->nodes.at[i];
+        computed[i] = needed[i] && is_read(node, kept, read);
+        for (int t = 0; computed[i] && t < node->op->n_in; t++)
+            if (!(node->op->shape_only >> t & 1))
+                read[node->in[t]->id] = true;
+    }
+    free(read);
+    return computed;
+}

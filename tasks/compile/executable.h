@@ -21,7 +21,8 @@ typedef struct merge_cycle {
 typedef struct target_form {
     const trama_target *target;
     const layouts *l;    /* of its program */
-    bool *needed, *kept; /* [node id], [value id] */
+    bool *needed, *kept; /* [node id] whose shapes are found, [value id] */
+    bool *computed;      /* [node id] those needed that run; set with leader */
     int *leader;         /* [node id] */
     value_ids leaves;    /* inputs, constants, state and sources that it reads; before them: */
     int carried;         /* the first ones are values of the run that it goes on from, */

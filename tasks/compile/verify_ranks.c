@@ -24,7 +24,7 @@ static plan *plan_of(const trama_executable *e, const target_form *t, const comp
     partition *q = partition_begin(&source);
     for (int i = 0; i < t->leaves.n; i++)
         place_leaf(e, t, q, i);
-    partition_run(q, t->needed, t->leader, t->kept);
+    partition_run(q, t->computed, t->leader, t->kept);
     return partition_end(&q);
 }
 

@@ -18,6 +18,7 @@ static void form_free(target_form *t)
     ARRAY_FREE(&t->results);
     ARRAY_FREE(&t->fed);
     free(t->needed);
+    free(t->computed);
     free(t->kept);
     free(t->leader);
 }
@@ -87,7 +88,9 @@ static trama_status resolve_target(const trama_executable *e, const target_form 
 static void plan_target(const trama_executable *e, target_form *t, const compiled_plan *before, compiled_plan *of)
 {
     plan_source source = planning_source(&e->planning, of, t->l, e->planning.rank);
-    fuse_program(of->program, t->needed, t->l, of->shapes, of->rules.of, !e->planning.options.no_fusion, t->leader);
+    free(t->computed);
+    t->computed = fuse_computed(of->program, t->needed, t->kept);
+    fuse_program(of->program, t->computed, t->l, of->shapes, of->rules.of, !e->planning.options.no_fusion, t->leader);
     partition *q = partition_begin(&source);
     for (int i = 0, as; i < t->leaves.n; i++) {
         const compiled_plan *leaf = leaf_of(e, t, before, i, &as);
@@ -95,7 +98,7 @@ static void plan_target(const trama_executable *e, target_form *t, const compile
     }
     if (before)
         partition_follow(q, before->plan);
-    partition_run(q, t->needed, t->leader, t->kept);
+    partition_run(q, t->computed, t->leader, t->kept);
     of->plan = partition_end(&q);
     compiled_plan_finish(of);
 }

@@ -329,6 +329,16 @@ START_TEST(calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_ker
 }
 END_TEST
 
+/* The gradient of the sum of y = x w is a product of x and of ones that are as many as y. */
+START_TEST(an_op_whose_result_lends_its_shape_alone_is_not_computed)
+{
+    trama_value *y = trama_matmul(x, w), *d = trama_gradient(trama_sum(y), w), *z = trama_exp(y);
+    ck_assert_int_eq(calls(PLAN(1, &coarse, d)), 2);
+    ck_assert_int_eq(calls(PLAN(1, &coarse, d, y)), 3);
+    ck_assert_int_eq(calls(PLAN(1, &coarse, d, z)), 4);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -352,6 +362,7 @@ int main(void)
         a_gpu_adds_no_product_whose_factor_is_an_operand,
         a_product_on_a_gpu_computes_a_row_and_relu_on_the_way,
         calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_kernel,
+        an_op_whose_result_lends_its_shape_alone_is_not_computed,
     };
     return suite_run("fuse", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

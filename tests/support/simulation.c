@@ -295,7 +295,7 @@ static bool *used_inputs(const trama_program *p, const trama_target *target, con
 }
 
 typedef struct wish {
-    bool *needed, *inputs, *kept;
+    bool *needed, *computed, *inputs, *kept;
     int *leader;
 } wish;
 
@@ -318,7 +318,7 @@ static plan *target_plan(const simulation *s, int rank, plan *const *input_plans
         if (h->inputs[i])
             partition_import(q, i, input_plans[rank], i);
     }
-    partition_run(q, h->needed, h->leader, h->kept);
+    partition_run(q, h->computed, h->leader, h->kept);
     return partition_end(&q);
 }
 
@@ -367,10 +367,12 @@ static void run_part(simulation *s, const trama_target *target, part *ran)
     for (int i = 0; i < target->values.n; i++)
         h.kept[target->values.at[i]->id] = true;
     ck_assert_msg(!program_resolve(p, h.needed, s->shapes, &s->rules), "%s", trama_error());
-    fuse_program(p, h.needed, &s->l, s->shapes, s->rules.of, !s->options.plan.no_fusion, h.leader);
+    h.computed = fuse_computed(p, h.needed, h.kept);
+    fuse_program(p, h.computed, &s->l, s->shapes, s->rules.of, !s->options.plan.no_fusion, h.leader);
     run_plans(s, ran, &h);
     free(done);
     free(h.needed);
+    free(h.computed);
     free(h.inputs);
     free(h.kept);
     free(h.leader);
