@@ -24,7 +24,7 @@ static void pack_columns(const conv *v, const group *g, int64_t k, int64_t rows,
 {
     conv_at at = conv_from(v, k);
     for (int64_t i = 0; i < rows; i++, conv_next(v, &at))
-        v->type->read((char *)v->b + (size_t)(i * v->most_columns) * v->type->size, 1, &g->from,
+        v->type->read((char *)v->b + (size_t)(i * v->most_columns) * v->type->size, &g->from,
                       g->from_channel + at.channel, v->taps, at.t, v->runs, runs);
 }
 
@@ -152,29 +152,58 @@ void cpu_conv_transposed(const trama_call *call)
 
 /* ---- w of x and y ---- */
 
-/* Columns [from, from + n) of channels and places of one group; rows are its out channels. */
+/* Columns [from, from + n) of places and, for each, of channels, whose first is `in`; part by part of one place. */
+typedef void column_part(conv *v, int64_t column, int64_t channel, const int64_t *t, int64_t n, const void *with);
+
+static void each_column_part(conv *v, int64_t from, int64_t n, column_part *part, const void *with)
+{
+    for (int64_t i = 0, m; i < n; i += m) {
+        const int64_t channel = (from + i) % v->in;
+        const conv_at at = conv_from(v, (from + i) / v->in);
+        m = least(v->in - channel, n - i);
+        part(v, i, channel, at.t, m, with);
+    }
+}
+
+/* The positions of x that a product takes. */
+typedef struct positions {
+    int64_t in; /* the first channel */
+    int64_t runs;
+} positions;
+
+static void pack_part(conv *v, int64_t column, int64_t channel, const int64_t *t, int64_t n, const void *with)
+{
+    const positions *p = with;
+    v->type->read_across((char *)v->b + (size_t)column * v->type->size, v->most_columns, &v->x, p->in + channel, n,
+                         v->taps, t, v->runs, p->runs);
+}
+
+static void place_part(conv *v, int64_t column, int64_t channel, const int64_t *t, int64_t n, const void *with)
+{
+    const conv_weights *w = with;
+    for (int64_t i = 0; i < n; i++) {
+        v->place[column + i] = (channel + i) * w->column_step;
+        for (int d = 0; d < CONV_SPACE; d++)
+            v->place[column + i] += t[d] * v->w.space_step[d];
+    }
+}
+
+/* Columns [from, from + n) of one group; rows are its out channels, whose first is `out`. */
 static void sum_columns(conv *v, const conv_weights *w, int64_t out, int64_t in, int64_t from, int64_t n)
 {
     const conv_grid grid = grid_of(&v->y);
-    const int64_t positions = conv_positions(&grid), size = (int64_t)v->type->size;
+    const int64_t all = conv_positions(&grid), block = v->most_summed * BLOCK_ROWS;
     conv_clear(v, w->rows);
-    for (int64_t p = 0; p < positions; p += v->most_summed) {
-        const int64_t part = least(v->most_summed, positions - p), runs = conv_runs(v, &grid, p, part);
-        for (int64_t row = 0; row < w->rows; row++)
-            v->type->load((char *)v->a + (row / BLOCK_ROWS * v->most_summed * BLOCK_ROWS + row % BLOCK_ROWS) * size,
-                          BLOCK_ROWS, &v->y, out + row, &grid, v->runs, runs);
-        conv_at at = conv_from(v, from);
-        for (int64_t i = 0; i < n; i++, conv_next(v, &at))
-            v->type->read((char *)v->b + i * size, v->most_columns, &v->x, in + at.channel, v->taps, at.t, v->runs,
-                          runs);
-        conv_multiply(v, w->rows, n, part, v->a, v->most_summed * BLOCK_ROWS);
+    for (int64_t p = 0; p < all; p += v->most_summed) {
+        const int64_t part = least(v->most_summed, all - p);
+        const positions at = {in, conv_runs(v, &grid, p, part)};
+        for (int64_t row = 0; row < w->rows; row += BLOCK_ROWS)
+            v->type->load_across((char *)v->a + (size_t)(row / BLOCK_ROWS * block) * v->type->size, BLOCK_ROWS, &v->y,
+                                 out + row, least(BLOCK_ROWS, w->rows - row), &grid, v->runs, at.runs);
+        each_column_part(v, from, n, pack_part, &at);
+        conv_multiply(v, w->rows, n, part, v->a, block);
     }
-    conv_at at = conv_from(v, from);
-    for (int64_t i = 0; i < n; i++, conv_next(v, &at)) {
-        v->place[i] = at.channel * w->column_step;
-        for (int d = 0; d < CONV_SPACE; d++)
-            v->place[i] += at.t[d] * v->w.space_step[d];
-    }
+    each_column_part(v, from, n, place_part, w);
     v->type->unpack(v->c, v->most_columns, w, v->place, n);
 }
 

@@ -9,7 +9,7 @@
 
 /* Spatial dims, with leading ones of extent 1; the most numbers that are summed in one product, its rows, and
  * its blocks of columns. */
-enum { CONV_SPACE = 3, CONV_SUMMED = 192, CONV_ROWS = 128, CONV_BLOCKS = 4 /* of columns */ };
+enum { CONV_SPACE = 3, CONV_SUMMED = 192, CONV_ROWS = 128, CONV_BLOCKS = 6 /* of columns */ };
 
 /* A box of a tensor [n, channels, space], or of weights [out, in, kernel]. Steps are in elements. */
 typedef struct conv_array {
@@ -20,9 +20,6 @@ typedef struct conv_array {
 
 /* Of a view with 3 to 5 dims. */
 conv_array conv_array_of(const trama_view *view);
-
-/* The positions [*lo, *hi) of [0, n) whose index first + step i is in [0, extent). */
-void conv_inside(int64_t first, int64_t step, int64_t n, int64_t extent, int64_t *lo, int64_t *hi);
 
 /* The attribute from `slot` on of spatial dim d of CONV_SPACE, whose leading ones have the value `leading`. */
 int64_t conv_attribute(const trama_call *call, int slot, int d, int64_t leading);
@@ -35,6 +32,20 @@ static inline int64_t least(int64_t x, int64_t y)
 static inline int64_t most(int64_t x, int64_t y)
 {
     return x > y ? x : y;
+}
+
+/* distance / step, rounded up */
+static inline int64_t conv_steps(int64_t distance, int64_t step)
+{
+    return step == 1 ? distance : (distance + step - 1) / step;
+}
+
+/* The positions [*lo, *hi) of [0, n) whose index first + step i is in [0, extent). */
+static inline void conv_inside(int64_t first, int64_t step, int64_t n, int64_t extent, int64_t *lo, int64_t *hi)
+{
+    *lo = first < 0 ? least(n, conv_steps(-first, step)) : 0;
+    *hi = first + step * (n - 1) < extent ? n : first < extent ? conv_steps(extent - first, step) : 0;
+    *hi = most(*lo, *hi);
 }
 
 /* The places of the kernel along one spatial dim that are used: place at[k] reads index offset[k] + step i of the array
@@ -66,13 +77,15 @@ typedef struct conv_type {
     size_t size; /* of a packed number */
     int columns; /* of a block of them */
     block_add *(*add)(void);
-    /* to[p step] = the element that places t [CONV_SPACE] of the taps read at position p of the runs; 0 beyond the ends
-     */
-    void (*read)(void *to, int64_t step, const conv_array *x, int64_t channel, const conv_taps *taps, const int64_t *t,
+    /* to[p] = the element that places t [CONV_SPACE] of the taps read at position p of the runs; 0 beyond the ends */
+    void (*read)(void *to, const conv_array *x, int64_t channel, const conv_taps *taps, const int64_t *t,
                  const conv_run *runs, int64_t n_runs);
-    /* to[p step] = the element of the grid's position p; and back, with step 1 */
-    void (*load)(void *to, int64_t step, const conv_array *y, int64_t channel, const conv_grid *grid,
-                 const conv_run *runs, int64_t n_runs);
+    /* to[p ld + c] = the same for channels c, .. c + n */
+    void (*read_across)(void *to, int64_t ld, const conv_array *x, int64_t channel, int64_t n, const conv_taps *taps,
+                        const int64_t *t, const conv_run *runs, int64_t n_runs);
+    /* to[p ld + c] = the element of the grid's position p, for n channels; and of one channel back from from[p] */
+    void (*load_across)(void *to, int64_t ld, const conv_array *y, int64_t channel, int64_t n, const conv_grid *grid,
+                        const conv_run *runs, int64_t n_runs);
     void (*store)(const void *from, const conv_array *y, int64_t channel, const conv_grid *grid, const conv_run *runs,
                   int64_t n_runs);
     /* Packs weights as [rows / BLOCK_ROWS][columns, places][BLOCK_ROWS], with zeros behind the last row. */

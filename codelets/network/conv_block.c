@@ -8,55 +8,115 @@
 
 /* ---- Elements ---- */
 
-void conv_inside(int64_t first, int64_t step, int64_t n, int64_t extent, int64_t *lo, int64_t *hi)
-{
-    const int64_t last = first + step * (n - 1);
-    *lo = 0;
-    *hi = n;
-    if (first < 0)
-        *lo = least(n, (-first + step - 1) / step);
-    if (last >= extent)
-        *hi = first >= extent ? 0 : (extent - first + step - 1) / step;
-    *hi = most(*lo, *hi);
-}
-
 #define AT(type, array, image, channel)                                                                                \
     ((type *)(array)->data + (image) * (array)->step[0] + (channel) * (array)->step[1])
 
-#define CONV_ELEMENTS(dtype, type, unused)                                                                             \
-    FORMULA void copy_##dtype(NUMBER_##dtype *to, int64_t step, const type *from, int64_t by, int64_t n)               \
+/* A copy by parts of PART numbers, the last of which may repeat some. */
+enum { PART = 8, SQUARE = 4 };
+#define SQUARED(dtype, x, by)                                                                                          \
+    ((square_##dtype){LOAD(dtype, (x)[0]), LOAD(dtype, (x)[by]), LOAD(dtype, (x)[2 * (by)]),                           \
+                      LOAD(dtype, (x)[3 * (by)])})
+#define CONV_COPY(dtype, type, unused)                                                                                 \
+    FORMULA void copy_##dtype(NUMBER_##dtype *to, const type *from, int64_t by, int64_t n)                             \
     {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            to[i * step] = LOAD(dtype, from[i * by]);                                                                  \
+        int64_t i = 0;                                                                                                 \
+        if (sizeof *to == sizeof *from && by == 1 && n >= PART) {                                                      \
+            for (; i + PART <= n; i += PART)                                                                           \
+                memcpy(to + i, from + i, PART * sizeof *to);                                                           \
+            memcpy(to + n - PART, from + n - PART, PART * sizeof *to);                                                 \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (; i < n; i++)                                                                                             \
+            to[i] = LOAD(dtype, from[i * by]);                                                                         \
     }                                                                                                                  \
-    FORMULA void read_row_##dtype(NUMBER_##dtype *to, int64_t step, const type *from, int64_t by, int64_t lo,          \
-                                  int64_t hi, int64_t n)                                                               \
+    /* Squares of SQUARE channels and positions are transposed in registers. */                                        \
+    typedef NUMBER_##dtype square_##dtype                                                                              \
+        __attribute__((vector_size(SQUARE * sizeof(NUMBER_##dtype)), aligned(sizeof(NUMBER_##dtype))));                \
+    FORMULA void square_across_##dtype(NUMBER_##dtype *to, int64_t ld, const type *from, int64_t step, int64_t by)     \
     {                                                                                                                  \
-        for (int64_t i = 0; i < lo; i++)                                                                               \
-            to[i * step] = 0;                                                                                          \
-        if (step == 1 && by == 1)                                                                                      \
-            copy_##dtype(to + lo, 1, from + lo, 1, hi - lo);                                                           \
-        else if (by == 1)                                                                                              \
-            copy_##dtype(to + lo * step, step, from + lo, 1, hi - lo);                                                 \
+        const square_##dtype a = SQUARED(dtype, from, by), b = SQUARED(dtype, from + step, by);                        \
+        const square_##dtype c = SQUARED(dtype, from + 2 * step, by), d = SQUARED(dtype, from + 3 * step, by);         \
+        const square_##dtype ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);                                           \
+        const square_##dtype ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);                                      \
+        const square_##dtype cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);                                           \
+        const square_##dtype cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);                                      \
+        *(square_##dtype *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);                                           \
+        *(square_##dtype *)(to + ld) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);                                    \
+        *(square_##dtype *)(to + 2 * ld) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);                      \
+        *(square_##dtype *)(to + 3 * ld) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);                      \
+    }                                                                                                                  \
+    FORMULA void across_of_##dtype(NUMBER_##dtype *to, int64_t ld, const type *from, int64_t step, int64_t by,         \
+                                   int64_t positions, int64_t channels)                                                \
+    {                                                                                                                  \
+        int64_t p = 0;                                                                                                 \
+        for (; p + SQUARE <= positions; p += SQUARE) {                                                                 \
+            int64_t c = 0;                                                                                             \
+            for (; c + SQUARE <= channels; c += SQUARE)                                                                \
+                square_across_##dtype(to + p * ld + c, ld, from + p * by + c * step, step, by);                        \
+            for (; c < channels; c++)                                                                                  \
+                for (int64_t i = p; i < p + SQUARE; i++)                                                               \
+                    to[i * ld + c] = LOAD(dtype, from[i * by + c * step]);                                             \
+        }                                                                                                              \
+        for (; p < positions; p++)                                                                                     \
+            for (int64_t c = 0; c < channels; c++)                                                                     \
+                to[p * ld + c] = LOAD(dtype, from[p * by + c * step]);                                                 \
+    }                                                                                                                  \
+    /* to[p ld + c] = from[p by + c step] */                                                                           \
+    FORMULA void across_##dtype(NUMBER_##dtype *to, int64_t ld, const type *from, int64_t step, int64_t by,            \
+                                int64_t positions, int64_t channels)                                                   \
+    {                                                                                                                  \
+        if (by == 1)                                                                                                   \
+            across_of_##dtype(to, ld, from, step, 1, positions, channels);                                             \
         else                                                                                                           \
-            copy_##dtype(to + lo * step, step, from + lo * by, by, hi - lo);                                           \
-        for (int64_t i = hi; i < n; i++)                                                                               \
-            to[i * step] = 0;                                                                                          \
+            across_of_##dtype(to, ld, from, step, by, positions, channels);                                            \
+    }
+EACH_FLOAT(CONV_COPY, )
+
+#define CONV_ELEMENTS(dtype, type, unused)                                                                             \
+    /* The first element that a run reads, and the positions [*lo, *hi) of the run that have one. */                   \
+    FORMULA const type *first_##dtype(const conv_array *x, int64_t channel, const conv_taps *taps, const int64_t *t,   \
+                                      const conv_run *r, int64_t *lo, int64_t *hi)                                     \
+    {                                                                                                                  \
+        const type *from = AT(const type, x, r->image, channel);                                                       \
+        int64_t at[CONV_SPACE];                                                                                        \
+        *lo = *hi = 0;                                                                                                 \
+        for (int d = 0; d < CONV_SPACE; d++) {                                                                         \
+            at[d] = taps[d].offset[t[d]] + taps[d].step * r->i[d];                                                     \
+            from += at[d] * x->space_step[d];                                                                          \
+        }                                                                                                              \
+        if (at[0] >= 0 && at[0] < x->space[0] && at[1] >= 0 && at[1] < x->space[1])                                    \
+            conv_inside(at[2], taps[2].step, r->count, x->space[2], lo, hi);                                           \
+        return from;                                                                                                   \
     }                                                                                                                  \
-    FAST static void read_##dtype(void *to, int64_t step, const conv_array *x, int64_t channel, const conv_taps *taps, \
+    FAST static void read_##dtype(void *to, const conv_array *x, int64_t channel, const conv_taps *taps,               \
                                   const int64_t *t, const conv_run *runs, int64_t n_runs)                              \
     {                                                                                                                  \
+        const int64_t by = taps[2].step * x->space_step[2];                                                            \
         for (const conv_run *r = runs; r < runs + n_runs; r++) {                                                       \
-            const type *from = AT(const type, x, r->image, channel);                                                   \
-            int64_t at[CONV_SPACE], lo = 0, hi = 0;                                                                    \
-            for (int d = 0; d < CONV_SPACE; d++) {                                                                     \
-                at[d] = taps[d].offset[t[d]] + taps[d].step * r->i[d];                                                 \
-                from += at[d] * x->space_step[d];                                                                      \
-            }                                                                                                          \
-            if (at[0] >= 0 && at[0] < x->space[0] && at[1] >= 0 && at[1] < x->space[1])                                \
-                conv_inside(at[2], taps[2].step, r->count, x->space[2], &lo, &hi);                                     \
-            read_row_##dtype((NUMBER_##dtype *)to + r->at * step, step, from, taps[2].step * x->space_step[2], lo, hi, \
-                             r->count);                                                                                \
+            int64_t lo, hi;                                                                                            \
+            const type *from = first_##dtype(x, channel, taps, t, r, &lo, &hi);                                        \
+            NUMBER_##dtype *row = (NUMBER_##dtype *)to + r->at;                                                        \
+            for (int64_t i = 0; i < lo; i++)                                                                           \
+                row[i] = 0;                                                                                            \
+            copy_##dtype(row + lo, from + lo * by, by, hi - lo);                                                       \
+            for (int64_t i = hi; i < r->count; i++)                                                                    \
+                row[i] = 0;                                                                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FAST static void read_across_##dtype(void *to, int64_t ld, const conv_array *x, int64_t channel, int64_t n,        \
+                                         const conv_taps *taps, const int64_t *t, const conv_run *runs,                \
+                                         int64_t n_runs)                                                               \
+    {                                                                                                                  \
+        const int64_t by = taps[2].step * x->space_step[2];                                                            \
+        for (const conv_run *r = runs; r < runs + n_runs; r++) {                                                       \
+            int64_t lo, hi;                                                                                            \
+            const type *from = first_##dtype(x, channel, taps, t, r, &lo, &hi);                                        \
+            NUMBER_##dtype *rows = (NUMBER_##dtype *)to + r->at * ld;                                                  \
+            for (int64_t i = 0; i < lo; i++)                                                                           \
+                memset(rows + i * ld, 0, (size_t)n * sizeof *rows);                                                    \
+            across_##dtype(rows + lo * ld, ld, from + lo * by, x->step[1], by, hi - lo, n);                            \
+            for (int64_t i = hi; i < r->count; i++)                                                                    \
+                memset(rows + i * ld, 0, (size_t)n * sizeof *rows);                                                    \
         }                                                                                                              \
     }                                                                                                                  \
     FORMULA type *place_##dtype(const conv_array *y, int64_t channel, const conv_grid *grid, const conv_run *r)        \
@@ -66,12 +126,12 @@ void conv_inside(int64_t first, int64_t step, int64_t n, int64_t extent, int64_t
             place += (grid->first[d] + grid->by[d] * r->i[d]) * y->space_step[d];                                      \
         return place;                                                                                                  \
     }                                                                                                                  \
-    FAST static void load_##dtype(void *to, int64_t step, const conv_array *y, int64_t channel, const conv_grid *grid, \
-                                  const conv_run *runs, int64_t n_runs)                                                \
+    FAST static void load_across_##dtype(void *to, int64_t ld, const conv_array *y, int64_t channel, int64_t n,        \
+                                         const conv_grid *grid, const conv_run *runs, int64_t n_runs)                  \
     {                                                                                                                  \
         for (const conv_run *r = runs; r < runs + n_runs; r++)                                                         \
-            read_row_##dtype((NUMBER_##dtype *)to + r->at * step, step, place_##dtype(y, channel, grid, r),            \
-                             grid->by[2] * y->space_step[2], 0, r->count, r->count);                                   \
+            across_##dtype((NUMBER_##dtype *)to + r->at * ld, ld, place_##dtype(y, channel, grid, r), y->step[1],      \
+                           grid->by[2] * y->space_step[2], r->count, n);                                               \
     }                                                                                                                  \
     FAST static void store_row_##dtype(type *to, int64_t step, const NUMBER_##dtype *from, int64_t n)                  \
     {                                                                                                                  \
@@ -121,8 +181,9 @@ EACH_FLOAT(CONV_ELEMENTS, )
 #define CONV_TYPE(dtype, type, unused)                                                                                 \
     [dtype] = {sizeof(NUMBER_##dtype), BLOCK_PARTS * BLOCK_BYTES / sizeof(NUMBER_##dtype),                             \
                ADD_OF_##dtype,         read_##dtype,                                                                   \
-               load_##dtype,           store_##dtype,                                                                  \
-               pack_##dtype,           unpack_##dtype},
+               read_across_##dtype,    load_across_##dtype,                                                            \
+               store_##dtype,          pack_##dtype,                                                                   \
+               unpack_##dtype},
 static const conv_type types[TRAMA_N_DTYPES] = {EACH_FLOAT(CONV_TYPE, )};
 
 /* ---- Calls ---- */

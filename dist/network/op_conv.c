@@ -48,6 +48,23 @@ static void add_channels(rule_tensor *tensor, int group, int channel)
     dim->factor[(int)dim->n++] = (signed char)channel;
 }
 
+/* Tiles pack the elements of their positions, for all channels of the result. So tiles are cut along positions where
+ * there are more of these than weights to pack, and tiles of the gradient of weights along the channels of x. */
+static void cut_positions(trama_rule *rule, const trama_node *node, int o, int c)
+{
+    const roles r = roles_of(node);
+    const int result = r.y == 2 ? o : r.x == 2 ? c : -1;
+    const rule_tensor *tensor = &rule->tensor[2];
+    double positions = 1;
+    for (int d = 0; result >= 0 && d < tensor->ndim; d++)
+        if (d != CHANNELS)
+            positions *= (double)rule->factor[(int)tensor->dim[d].factor[0]].extent;
+    if (result < 0)
+        rule->factor[o].cut_last = true;
+    else
+        rule->factor[result].cut_last = positions >= 4 * (double)rule->factor[result].extent;
+}
+
 trama_status conv_infer(trama_rule *rule, const trama_node *node)
 {
     const roles r = roles_of(node);
@@ -85,6 +102,7 @@ trama_status conv_infer(trama_rule *rule, const trama_node *node)
         windows_add_dim(rule, node, d, window_of(&node->attributes, d, kernel), 1u << r.x, 1u << r.y);
         rule_add_dim(tw, add_factor(rule, kernel, true));
     }
+    cut_positions(rule, node, o, c);
     return TRAMA_OK;
 }
 
