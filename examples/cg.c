@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "checkpoint_options.h"
 #include "must.h"
 #include "progress.h"
 #include "run_options.h"
@@ -20,6 +21,7 @@ typedef struct options {
     const char *solution; /* a file; NULL */
     trama_mesh *mesh;
     plan_form plan;
+    checkpoint_options checkpoint;
 } options;
 
 /* ---- The system ---- */
@@ -169,28 +171,31 @@ static solver record(const options *o)
 /* ---- The iteration ---- */
 
 typedef struct outcome {
-    int64_t taken, submitted; /* steps */
+    int64_t taken, submitted, before; /* steps; those of the run that this one goes on from */
     double residual, error, seconds;
 } outcome;
 
-static outcome iterate(trama_executable *executable, const solver *s, const options *o)
+static outcome iterate(trama_context *context, trama_executable *executable, const solver *s, const options *o)
 {
-    outcome found = {0};
+    outcome found = {.before = checkpoint_restart(executable, &o->checkpoint, o->most)};
+    found.submitted = found.before;
     double rho = INFINITY, limit;
     bool known;
     trama_watch *watch;
-    must(trama_run(executable, s->begin));
+    if (!found.before)
+        must(trama_run(executable, s->begin));
     must(trama_read(executable, s->limit, &limit, sizeof limit));
     must(trama_watch_create(executable, (int)o->lag, &watch));
     const double begun = clock_seconds();
     while (!(rho <= limit) && found.submitted < o->most) {
         must(trama_run(executable, s->step));
         must(trama_watch_next(watch, s->rho, &rho, sizeof rho, &known));
-        found.submitted++;
+        checkpoint_after(context, executable, &o->checkpoint, ++found.submitted);
     }
     must(trama_wait(executable));
     found.seconds = clock_seconds() - begun;
     must(trama_watch_destroy(&watch));
+    checkpoint_end(context, executable, &o->checkpoint, found.submitted);
     must(trama_read(executable, s->rho, &rho, sizeof rho));
     must(trama_read(executable, s->taken, &found.taken, sizeof found.taken));
     found.residual = o->tolerance * sqrt(rho / limit);
@@ -222,13 +227,13 @@ static bool solve(trama_context *context, const options *o)
         must(plan_print(context, executable, s.step, o->plan));
     } else {
         make_matrix(context, executable, s.matrix, o);
-        const outcome found = iterate(executable, &s, o);
+        const outcome found = iterate(context, executable, &s, o);
         char *mesh = trama_mesh_text(o->mesh);
         if (trama_context_rank(context) == 0)
             printf("n %lld, mesh %s: %lld iterations, relative residual %.2e, largest error %.2e, %.3f ms an iteration "
                    "(%lld submitted)\n",
                    (long long)o->n, mesh, (long long)found.taken, found.residual, found.error,
-                   1e3 * found.seconds / (double)found.submitted, (long long)found.submitted);
+                   1e3 * found.seconds / fmax(1, (double)(found.submitted - found.before)), (long long)found.submitted);
         trama_text_free(&mesh);
         if (o->solution)
             write_solution(context, executable, &s, o);
@@ -261,6 +266,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->plan;
+        state->child_inputs[1] = &o->checkpoint;
         return 0;
     case 'n':
         o->n = argument_integer(state, "--n", text, 1, 1 << 20);
@@ -291,12 +297,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-    const struct argp_child children[] = {{.argp = &run_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &run_argp}, {.argp = &checkpoint_argp}, {0}};
     const struct argp parser = {.options = argp_options,
                                 .parser = parse_option,
                                 .children = children,
                                 .doc = "Solves A x = b by conjugate gradients, A a dense or banded matrix."};
     options o = {.n = 1024, .band = 1 << 20, .lag = 2, .most = 1000, .tolerance = 1e-10};
+    o.checkpoint.states = "x,r,p,rho,limit,taken"; /* the matrix is made anew */
     o.mesh = trama_mesh_create("1");
     argp_parse(&parser, argc, argv, 0, NULL, &o);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "checkpoint_options.h"
 #include "dataset.h"
 #include "must.h"
 #include "optimizer_options.h"
@@ -28,6 +29,7 @@ typedef struct options {
     int64_t hidden[MAX_HIDDEN], batch, merge, epochs, steps;
     optimizer_options optimizer;
     plan_form plan; /* print it, and do not train */
+    checkpoint_options checkpoint;
     sampler_order order;
     trama_dtype dtype, compute; /* of parameters and their states; of the layers' computation */
     uint64_t seed;
@@ -80,6 +82,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->optimizer;
         state->child_inputs[1] = &o->plan;
+        state->child_inputs[2] = &o->checkpoint;
         return 0;
     case KEY_MESH:
         trama_mesh_destroy(&o->mesh);
@@ -132,7 +135,8 @@ static options parse(int argc, char **argv)
                  .dtype = TRAMA_F32,
                  .compute = TRAMA_F32,
                  .seed = 1};
-    const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &run_argp}, {0}};
+    const struct argp_child children[] = {
+        {.argp = &optimizer_argp}, {.argp = &run_argp}, {.argp = &checkpoint_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!o.mesh)
@@ -213,6 +217,7 @@ static model build(const options *o, int64_t pixels, int64_t steps)
 /* ---- Running it ---- */
 
 typedef struct job {
+    trama_context *context;
     const options *o;
     const model *m;
     trama_executable *executable;
@@ -230,6 +235,7 @@ typedef struct stream {
     const trama_value *result; /* a scalar */
     use_function use;
     void *user;
+    bool saves; /* checkpoints */
     sampler order;
     int64_t *index, *labels;
     void *images;
@@ -274,14 +280,18 @@ static int64_t feed_batch(stream *s)
 }
 
 /* Starts to read the result of each run, but waits for it only IN_FLIGHT runs later: reading must not empty the
- * machine. */
-static void run_batches(stream *s, int64_t runs)
+ * machine. The batches of the first `done` runs are passed over. */
+static void run_batches(stream *s, int64_t done, int64_t runs)
 {
-    for (int64_t run = 0; run < runs; run++) {
+    for (int64_t run = 0; run < done; run++)
+        sampler_next(&s->order, s->index);
+    for (int64_t run = done; run < runs; run++) {
         int64_t samples = feed_batch(s);
         must(trama_run(s->job->executable, s->target));
         must(trama_read_start(s->job->executable, s->result, &s->waiting[s->n].reading));
         s->waiting[s->n++].samples = samples;
+        if (s->saves)
+            checkpoint_after(s->job->context, s->job->executable, &s->job->o->checkpoint, run + 1);
     }
     while (s->n)
         take_oldest(s);
@@ -348,12 +358,20 @@ static void close_log(const job *j, FILE *log)
 static training train(const job *j, const dataset *data)
 {
     training t = {.log = open_log(j)};
-    stream s = {.job = j, .data = data, .target = j->m->train, .result = j->m->loss, .use = step_done, .user = &t};
+    stream s = {.job = j,
+                .data = data,
+                .target = j->m->train,
+                .result = j->m->loss,
+                .use = step_done,
+                .user = &t,
+                .saves = true};
     begin_stream(&s, j->o->order);
     int64_t steps = steps_of(j->o, dataset_samples(data));
+    t.steps = checkpoint_restart(j->executable, &j->o->checkpoint, steps);
     t.shown = progress_begin(j->speaks, steps);
     t.begun = t.ended = clock_seconds();
-    run_batches(&s, steps);
+    run_batches(&s, t.steps, steps);
+    checkpoint_end(j->context, j->executable, &j->o->checkpoint, steps);
     must(trama_flush(j->executable, j->m->train)); /* a cycle that is not full */
     end_stream(&s);
     close_log(j, t.log);
@@ -374,7 +392,7 @@ static double test(const job *j, const dataset *data)
     stream s = {
         .job = j, .data = data, .target = j->m->eval, .result = j->m->accuracy, .use = batch_tested, .user = &right};
     begin_stream(&s, SAMPLER_IN_ORDER);
-    run_batches(&s, sampler_batches(&s.order));
+    run_batches(&s, 0, sampler_batches(&s.order));
     end_stream(&s);
     return right / (double)dataset_samples(data);
 }
@@ -413,6 +431,7 @@ int main(int argc, char **argv)
     job j = {.o = &o, .m = &m};
     must(trama_start(NULL, &context));
     must(trama_compile(context, m.program, &j.executable));
+    j.context = context;
     j.speaks = trama_context_rank(context) == 0;
     if (o.plan) {
         feed_once(&j, &samples);

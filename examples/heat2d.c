@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "arguments.h"
+#include "checkpoint_options.h"
 #include "heat_map.h"
 #include "must.h"
 #include "progress.h"
@@ -25,6 +26,7 @@ typedef struct options {
     trama_mesh *mesh;
     const char *picture; /* NULL: none */
     plan_form plan;
+    checkpoint_options checkpoint;
 } options;
 
 static const struct argp_option argp_options[] = {
@@ -48,6 +50,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->plan;
+        state->child_inputs[1] = &o->checkpoint;
         return 0;
     case KEY_N:
         o->n = argument_integer(state, "--n", text, 3, 30000);
@@ -74,7 +77,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 static options options_of(int argc, char **argv)
 {
     options o = {.n = 257, .steps = 2000};
-    const struct argp_child children[] = {{.argp = &run_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &run_argp}, {.argp = &checkpoint_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (!o.mesh)
@@ -270,15 +273,19 @@ static void start_state(trama_executable *e, const options *o, const heat *h, do
     must(trama_write(e, h->state[0], u, (size_t)(o->n * o->n) * sizeof *u));
 }
 
-/* All steps; returns seconds. */
-static double run(trama_executable *e, const options *o, const heat *h)
+/* The steps from `first` on; returns seconds. */
+static double run(trama_context *context, trama_executable *e, const options *o, const heat *h, int64_t first)
 {
     must(trama_wait(e));
     double begun = clock_seconds();
-    for (int64_t i = 0; i < o->steps; i++)
+    for (int64_t i = first; i < o->steps; i++) {
         must(trama_run(e, h->step[i % 2]));
+        checkpoint_after(context, e, &o->checkpoint, i + 1);
+    }
     must(trama_wait(e));
-    return clock_seconds() - begun;
+    double seconds = clock_seconds() - begun;
+    checkpoint_end(context, e, &o->checkpoint, o->steps);
+    return seconds;
 }
 
 static void draw(const options *o, const double *u)
@@ -293,7 +300,7 @@ static void draw(const options *o, const double *u)
 }
 
 /* On rank 0; whether the errors are as small as they must be. */
-static bool report(const options *o, const double *u, double seconds)
+static bool report(const options *o, const double *u, int64_t steps, double seconds)
 {
     char *mesh = trama_mesh_text(o->mesh);
     double points = (double)(o->n - 2) * (double)(o->n - 2);
@@ -301,7 +308,7 @@ static bool report(const options *o, const double *u, double seconds)
            (double)o->steps * step_time(o->n));
     bool good = check(o->n, o->steps, u);
     printf("checksum %016" PRIx64 "\n", checksum(o->n, u));
-    printf("%.1f million point updates a second\n", points * (double)o->steps / seconds / 1e6);
+    printf("%.1f million point updates a second\n", points * (double)steps / seconds / 1e6);
     trama_text_free(&mesh);
     if (o->picture)
         draw(o, u);
@@ -323,11 +330,13 @@ int main(int argc, char **argv)
         must(plan_print(context, executable, h.step[0], o.plan));
     } else {
         double *u = must_allocate(o.n * o.n, sizeof *u);
-        start_state(executable, &o, &h, u);
-        double seconds = run(executable, &o, &h);
+        const int64_t done = checkpoint_restart(executable, &o.checkpoint, o.steps);
+        if (!done)
+            start_state(executable, &o, &h, u);
+        double seconds = run(context, executable, &o, &h, done);
         bool first = trama_context_rank(context) == 0;
         must(trama_read(executable, h.state[o.steps % 2], first ? u : NULL, (size_t)(o.n * o.n) * sizeof *u));
-        good = !first || report(&o, u, seconds);
+        good = !first || report(&o, u, o.steps - done, seconds);
         free(u);
     }
     must(trama_executable_destroy(&executable));

@@ -3,6 +3,7 @@
 #ifndef TRAMA_COMMANDS_H
 #define TRAMA_COMMANDS_H
 
+int command_checkpoint(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_layout(int argc, char **argv);
 int command_onnx(int argc, char **argv);

@@ -14,6 +14,7 @@ static const struct command {
     const char *name, *purpose;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"checkpoint", "the states in a checkpoint: listed, verified, compared, as arrays of NumPy", command_checkpoint},
     {"info", "the version of Trama, and its use of this machine", command_info},
     {"layout", "the boxes of a tensor on each process, in words and drawn", command_layout},
     {"onnx", "an ONNX model on a mesh: its layouts, its plan, its results", command_onnx},
@@ -40,7 +41,7 @@ static char *command_list(int key, const char *text, void *input)
     char *list = must_allocate(64 + 128 * N_COMMANDS, 1);
     strcpy(list, "Commands, each with a --help of its own:");
     for (int i = 0; i < N_COMMANDS; i++)
-        sprintf(list + strlen(list), "\n  %-8s %.100s", commands[i].name, commands[i].purpose);
+        sprintf(list + strlen(list), "\n  %-10s %.100s", commands[i].name, commands[i].purpose);
     return list;
 }
 

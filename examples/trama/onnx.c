@@ -8,6 +8,7 @@
 
 #include "arguments.h"
 #include "commands.h"
+#include "file_names.h"
 #include "must.h"
 #include "progress.h"
 #include "run_options.h"
@@ -274,18 +275,6 @@ static void feed(request *r)
     }
 }
 
-/* The path of an output; names may have any letters. The caller frees. */
-static char *path_of(const char *folder, const char *name)
-{
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    char *path = must_allocate((int64_t)(strlen(folder) + strlen(name) + 8), 1);
-    size_t n = (size_t)sprintf(path, "%s/", folder);
-    for (const char *at = name; *at; at++)
-        path[n++] = !strchr(allowed, *at) || (at == name && *at == '.') ? '_' : *at;
-    strcpy(path + n, ".npy");
-    return path;
-}
-
 static void write_output(request *r, const char *name, trama_value *y)
 {
     bool first = trama_context_rank(r->context) == 0;
@@ -294,7 +283,7 @@ static void write_output(request *r, const char *name, trama_value *y)
     int64_t bytes = trama_shape_count(array.shape) * (int64_t)trama_dtype_size(array.dtype);
     array.data = must_allocate(bytes, 1);
     must(trama_read(r->run, y, first ? array.data : NULL, (size_t)bytes));
-    char *path = path_of(r->folder, name);
+    char *path = file_of_name(r->folder, name, ".npy");
     if (first)
         must(trama_write_npy(path, array.dtype, array.shape, array.data));
     free(path);
