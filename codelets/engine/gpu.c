@@ -48,6 +48,39 @@ int gpu_list(gpu_card *cards, int most, const char **why)
     return n;
 }
 
+/* Whether the process has a context on a device: cudaSetDevice would open one, of some 400 MB. */
+static bool has_context(int device)
+{
+    int (*state)(int device, unsigned *flags, int *active) = NULL; /* cuDevicePrimaryCtxGetState */
+    enum cudaDriverEntryPointQueryResult found;
+    unsigned flags = 0;
+    int active = 0;
+    if (cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", (void **)&state, 7000, 0, &found) || !state)
+        return true;
+    return !state(device, &flags, &active) && active;
+}
+
+/* Makes a device the thread's again that was so before, unless that would open a context on it. */
+static void go_back(int device)
+{
+    if (has_context(device))
+        cudaSetDevice(device);
+}
+
+const char *gpu_open(int device)
+{
+    int before = 0;
+    cudaGetDevice(&before);
+    const bool hosts = has_context(before);
+    cudaError_t error = cudaSetDevice(device);
+    if (!error)
+        error = cudaFree(NULL); /* CUDA 11 opens a context here */
+    if (hosts)
+        cudaSetDevice(before);
+    cudaGetLastError();
+    return error ? cudaGetErrorString(error) : NULL;
+}
+
 int64_t gpu_free_bytes(int device)
 {
     size_t left = 0, all = 0;
@@ -55,7 +88,7 @@ int64_t gpu_free_bytes(int device)
     cudaGetDevice(&before);
     if (cudaSetDevice(device) || cudaMemGetInfo(&left, &all))
         left = 0;
-    cudaSetDevice(before);
+    go_back(before);
     cudaGetLastError();
     return (int64_t)left;
 }
@@ -154,6 +187,12 @@ int gpu_list(gpu_card *cards, int most, const char **why)
     (void)cards, (void)most;
     *why = "this Trama was built without CUDA";
     return 0;
+}
+
+const char *gpu_open(int device)
+{
+    (void)device;
+    return "this Trama was built without CUDA";
 }
 
 int64_t gpu_free_bytes(int device)

@@ -33,6 +33,11 @@ typedef struct gpu_card {
 /* Lists at most `most` GPUs and returns their number. Where it is 0, as without CUDA, *why is the reason, static. */
 int gpu_list(gpu_card *cards, int most, const char **why);
 
+/* Opens the process's context on a device, and makes it the calling thread's device where the thread's own has no
+ * context yet: so a process has contexts on its GPUs alone, not on GPU 0. NULL, or the reason, static: in compute mode
+ * EXCLUSIVE_PROCESS another process may have the GPU. */
+const char *gpu_open(int device);
+
 /* Bytes that are free on a device now. */
 int64_t gpu_free_bytes(int device);
 

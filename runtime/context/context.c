@@ -81,8 +81,8 @@ static trama_status start_starpu(trama_context *c, const node_card *cards)
     c->node.quota = claim.quota;
     c->trace.own_clock = node_index(cards, c->comm.rank) != node_index(cards, 0);
     c->node.ranks = node_ranks(cards, c->comm.ranks, c->comm.rank);
-    gpus_take(c, cards);
-    trama_status status = driver_prepare(c, &claim);
+    trama_status status = gpus_take(c, cards);
+    status = status ? status : driver_prepare(c, &claim);
     if (node_overlap(cards, c->comm.ranks, c->comm.rank)) {
         c->cores.shared = true;
         c->cores.even = false;

@@ -20,7 +20,8 @@ typedef struct context_gpu {
 /* Functions over CUDA, which the caller gives: runtime knows no CUDA. */
 typedef struct context_gpus {
     int (*list)(context_gpu *gpus, int most, const char **why); /* number of GPUs; 0: *why */
-    int64_t (*free_bytes)(int device);                          /* now */
+    const char *(*open)(int device);            /* a context, the thread's if it has none; NULL, or the reason */
+    int64_t (*free_bytes)(int device);          /* now */
     bool (*start)(bool tf32, const char **why); /* when StarPU's workers run and are awake; false: *why */
     void (*stop)(void);                         /* before the workers end; always after start */
 } context_gpus;

@@ -142,6 +142,7 @@ static trama_status start_here(trama_context *c)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%d workers; this StarPU was built for at most %d",
                           c->cores.workers, STARPU_MAXCPUS);
     prepare_environment(c);
+    bus_prepare(c, c->gpu.n_visible);
     for (const trace_variable *v = trace_variables(c); v->name; v++)
         environment_set(v->name, v->value, v->ours);
     configure(c, &conf);

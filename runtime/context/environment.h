@@ -5,6 +5,7 @@
 #define ENVIRONMENT_H
 
 #include "base.h"
+#include "trama_context.h"
 
 /* Sets a variable unless the user has set it; ours: sets it in any case. */
 void environment_set(const char *name, const char *value, bool ours);
@@ -20,5 +21,9 @@ trama_status environment_check(void);
 trama_status home_find(void);
 void home_found(void);
 void home_leave(void);
+
+/* bus.c: lets StarPU find figures of the bus, so that it resets no GPU to measure them, unless the user's variables ask
+ * for measured ones (STARPU_SCHED, STARPU_BUS_CALIBRATE, STARPU_PERF_MODEL_DIR). gpus: number that the process sees. */
+void bus_prepare(const trama_context *c, int gpus);
 
 #endif

@@ -45,8 +45,9 @@ typedef struct own_gpu {
 /* gpus.c: the GPUs of this rank. */
 typedef struct context_own_gpus {
     const context_gpus *cuda; /* NULL where no GPU is wanted or found */
+    int n_visible;            /* that the process sees, wanted or not */
     int n_seen, n;
-    context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] that the process sees */
+    context_gpu seen[NODE_MAX_GPUS]; /* [n_seen] that the process sees and wants */
     own_gpu own[NODE_MAX_GPUS];      /* [n] */
     int64_t bytes;                   /* bytes that tensors may take of each */
     int64_t wanted;                  /* bytes that the largest task in flight needs, under runtime_lock */

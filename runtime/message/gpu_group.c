@@ -128,6 +128,7 @@ static trama_status open_group(trama_context *c, const invitation *to)
     g->local = trama_alloc((size_t)to->n * sizeof *g->local);
     memcpy(g->places, to->places, (size_t)to->n * sizeof *g->places);
     *ARRAY_PUSH(&c->gpu.groups) = g;
+    c->gpu.cuda->open(c->gpu.own[0].device); /* of the calling thread, which may be new to CUDA */
     cudaGetDevice(&before);
     ncclGroupStart();
     for (int i = 0; i < to->n && !status; i++) {

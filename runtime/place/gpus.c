@@ -9,9 +9,10 @@ enum { MOST_LEFT = 1 << 30 }; /* most bytes of a GPU that are left to libraries 
 trama_status gpus_wanted(trama_context *c, const context_gpus *gpus)
 {
     const char *why = "there is no CUDA";
+    c->gpu.n_visible = gpus ? gpus->list(c->gpu.seen, NODE_MAX_GPUS, &why) : 0;
     if (c->config.device == TRAMA_CPU)
         return TRAMA_OK;
-    c->gpu.n_seen = gpus ? gpus->list(c->gpu.seen, NODE_MAX_GPUS, &why) : 0;
+    c->gpu.n_seen = c->gpu.n_visible;
     c->gpu.cuda = c->gpu.n_seen ? gpus : NULL;
     if (c->gpu.n_seen || c->config.device == TRAMA_AUTO)
         return TRAMA_OK;
@@ -70,7 +71,18 @@ bool gpus_exchange(const trama_context *c)
     return TRAMA_HAVE_NCCL && c->gpu.exclusive && c->gpu.of_all_ranks > 1;
 }
 
-void gpus_take(trama_context *c, const node_card *cards)
+static trama_status open_gpu(const trama_context *c, int device, int sharers)
+{
+    const char *why = c->gpu.cuda->open(device);
+    if (!why)
+        return TRAMA_OK;
+    return trama_fail(NOWHERE, TRAMA_E_SYSTEM,
+                      "GPU %d of rank %d, which %d rank%s of its node would share, does not open: %s; in compute mode "
+                      "EXCLUSIVE_PROCESS a GPU takes one process: start one rank a GPU, or TRAMA_DEVICE=cpu",
+                      device, c->comm.rank, sharers, sharers == 1 ? "" : "s", why);
+}
+
+trama_status gpus_take(trama_context *c, const node_card *cards)
 {
     int mine[NODE_MAX_GPUS];
     c->gpu.of_all_ranks = count(c, cards, &c->gpu.exclusive);
@@ -79,9 +91,14 @@ void gpus_take(trama_context *c, const node_card *cards)
         const context_gpu *card = &c->gpu.seen[mine[i]];
         c->gpu.own[i] = (own_gpu){.device = card->device, .card = mine[i], .pu = -1};
         locate(c->topology, card->pci, &c->gpu.own[i]);
-        int64_t room = room_on(c, card->device, node_gpu_sharers(cards, c->comm.ranks, c->comm.rank, mine[i]));
+        int sharers = node_gpu_sharers(cards, c->comm.ranks, c->comm.rank, mine[i]);
+        trama_status status = open_gpu(c, card->device, sharers);
+        if (status)
+            return status;
+        int64_t room = room_on(c, card->device, sharers);
         c->gpu.bytes = i == 0 || room < c->gpu.bytes ? room : c->gpu.bytes;
     }
+    return TRAMA_OK;
 }
 
 trama_status gpus_claim_cores(trama_context *c, const place_claim *claim)

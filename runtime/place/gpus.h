@@ -13,8 +13,9 @@ trama_status gpus_wanted(trama_context *c, const context_gpus *gpus);
 /* Writes the GPUs to this rank's card. */
 void gpus_fill(const trama_context *c, node_card *card);
 
-/* Sets c->gpu.own, without their PUs, and c->gpu.bytes. */
-void gpus_take(trama_context *c, const node_card *cards);
+/* Opens this rank's GPUs, and sets c->gpu.own, without their PUs, and c->gpu.bytes. E_SYSTEM where a GPU does not
+ * open. */
+trama_status gpus_take(trama_context *c, const node_card *cards);
 
 /* Gives each GPU's thread a core: a spare one, or a worker's where the user set no number of workers and some worker is
  * left. */

@@ -19,7 +19,7 @@ static int list(context_gpu *gpus, int most, const char **why)
     return n;
 }
 
-static const context_gpus the_gpus = {list, gpu_free_bytes, gpu_start, gpu_stop};
+static const context_gpus the_gpus = {list, gpu_open, gpu_free_bytes, gpu_start, gpu_stop};
 
 /* Refuses to start where OpenBLAS has no memory for its buffers: a product on a worker would wait for ever. Where
  * address space is limited, OpenBLAS takes them before tensors take the rest. */

@@ -179,18 +179,20 @@ using namespace standin;
 
 extern "C" cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t in)
 {
-    return answer([&] { return transfer_in(stream_of(in), line("cudaMemcpyAsync", to, from, bytes), kind, false); });
+    return answer_here(
+        [&] { return transfer_in(stream_of(in), line("cudaMemcpyAsync", to, from, bytes), kind, false); });
 }
 
 extern "C" cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 {
-    return answer([&] { return transfer_in(stream_of(nullptr), line("cudaMemcpy", to, from, bytes), kind, true); });
+    return answer_here(
+        [&] { return transfer_in(stream_of(nullptr), line("cudaMemcpy", to, from, bytes), kind, true); });
 }
 
 extern "C" cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                          size_t height, cudaMemcpyKind kind, cudaStream_t in)
 {
-    return answer([&] {
+    return answer_here([&] {
         const transfer t = plane("cudaMemcpy2DAsync", to, to_pitch, from, from_pitch, width, height);
         return transfer_in(stream_of(in), t, kind, false);
     });
@@ -199,7 +201,7 @@ extern "C" cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *
 extern "C" cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                     size_t height, cudaMemcpyKind kind)
 {
-    return answer([&] {
+    return answer_here([&] {
         const transfer t = plane("cudaMemcpy2D", to, to_pitch, from, from_pitch, width, height);
         return transfer_in(stream_of(nullptr), t, kind, true);
     });
@@ -207,18 +209,18 @@ extern "C" cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from,
 
 extern "C" cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t in)
 {
-    return answer([&] { return transfer_in(stream_of(in), cube("cudaMemcpy3DAsync", p), p->kind, false); });
+    return answer_here([&] { return transfer_in(stream_of(in), cube("cudaMemcpy3DAsync", p), p->kind, false); });
 }
 
 extern "C" cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p)
 {
-    return answer([&] { return transfer_in(stream_of(nullptr), cube("cudaMemcpy3D", p), p->kind, true); });
+    return answer_here([&] { return transfer_in(stream_of(nullptr), cube("cudaMemcpy3D", p), p->kind, true); });
 }
 
 extern "C" cudaError_t cudaMemcpyPeerAsync(void *to, int to_gpu, const void *from, int from_gpu, size_t bytes,
                                            cudaStream_t in)
 {
-    return answer([&] {
+    return answer_here([&] {
         check_gpu("cudaMemcpyPeerAsync", to, to_gpu);
         check_gpu("cudaMemcpyPeerAsync", from, from_gpu);
         const transfer t = line("cudaMemcpyPeerAsync", to, from, bytes);
@@ -234,7 +236,7 @@ extern "C" cudaError_t cudaMemcpyPeer(void *to, int to_gpu, const void *from, in
 
 extern "C" cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *p, cudaStream_t in)
 {
-    return answer([&] {
+    return answer_here([&] {
         const transfer t = cube("cudaMemcpy3DPeerAsync", p);
         check_gpu(t.call, t.to.at, p->dstDevice);
         check_gpu(t.call, t.from.at, p->srcDevice);
@@ -250,14 +252,14 @@ extern "C" cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms *p)
 
 extern "C" cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t in)
 {
-    return answer([&] {
+    return answer_here([&] {
         return fill_in(stream_of(in), "cudaMemsetAsync", {(char *)to, bytes, 0}, {bytes, 1, 1}, value, false);
     });
 }
 
 extern "C" cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    return answer([&] {
+    return answer_here([&] {
         return fill_in(stream_of(nullptr), "cudaMemset", {(char *)to, bytes, 0}, {bytes, 1, 1}, value, true);
     });
 }
@@ -265,7 +267,7 @@ extern "C" cudaError_t cudaMemset(void *to, int value, size_t bytes)
 extern "C" cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
                                          cudaStream_t in)
 {
-    return answer([&] {
+    return answer_here([&] {
         return fill_in(stream_of(in), "cudaMemset2DAsync", {(char *)to, pitch, 0}, {width, height, 1}, value, false);
     });
 }
@@ -274,7 +276,7 @@ extern "C" cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size
 
 extern "C" cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned)
 {
-    return answer([&] {
+    return answer_here([&] {
         *pointer = bytes ? aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : nullptr;
         if (bytes && !*pointer)
             return cudaErrorMemoryAllocation;
@@ -312,7 +314,7 @@ extern "C" cudaError_t cudaFreeHost(void *pointer)
 
 extern "C" cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned)
 {
-    return answer([&] {
+    return answer_here([&] {
         check_host("cudaHostRegister", pointer);
         std::lock_guard<std::mutex> guard(lock);
         const auto after = pins.lower_bound((char *)pointer + bytes);

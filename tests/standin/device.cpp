@@ -11,11 +11,13 @@
 #include <vector>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,6 +47,8 @@ memory memories[MOST_GPUS];
 std::atomic<cudaError_t> lost{cudaSuccess};
 thread_local cudaError_t last = cudaSuccess;
 thread_local int selected = 0;
+bool open_contexts[MOST_GPUS];
+int exclusive_files[MOST_GPUS]; /* that the process has locked; 0: none */
 
 size_t round_up(size_t n, size_t to)
 {
@@ -277,6 +281,57 @@ cudaError_t answer(const std::function<cudaError_t()> &call)
     return error;
 }
 
+/* ---- Contexts -------------------------------------------------------------------------------- */
+
+/* In compute mode EXCLUSIVE_PROCESS one process at a time has a context on a GPU. */
+static bool claim(int gpu)
+{
+    const char *folder = getenv("TRAMA_STANDIN_EXCLUSIVE");
+    if (!folder || !*folder)
+        return true;
+    const int file = open((std::string(folder) + "/" + std::to_string(board(gpu))).c_str(), O_CREAT | O_RDWR, 0600);
+    if (file < 0)
+        wrong("TRAMA_STANDIN_EXCLUSIVE is \"%s\", where no file can be made: %s", folder, strerror(errno));
+    if (flock(file, LOCK_EX | LOCK_NB)) {
+        close(file);
+        return false;
+    }
+    exclusive_files[gpu] = file;
+    return true;
+}
+
+static cudaError_t open_context(int gpu)
+{
+    std::lock_guard<std::mutex> guard(lock);
+    if (!open_contexts[gpu] && !claim(gpu))
+        return cudaErrorDevicesUnavailable;
+    open_contexts[gpu] = true;
+    return cudaSuccess;
+}
+
+static void close_context(int gpu)
+{
+    std::lock_guard<std::mutex> guard(lock);
+    open_contexts[gpu] = false;
+    if (exclusive_files[gpu])
+        close(exclusive_files[gpu]);
+    exclusive_files[gpu] = 0;
+}
+
+bool has_context(int gpu)
+{
+    std::lock_guard<std::mutex> guard(lock);
+    return gpu >= 0 && gpu < MOST_GPUS && open_contexts[gpu];
+}
+
+cudaError_t answer_here(const std::function<cudaError_t()> &call)
+{
+    return answer([&] {
+        const cudaError_t error = open_context(selected);
+        return error ? error : call();
+    });
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 int gpu_of(const void *pointer)
@@ -417,9 +472,33 @@ extern "C" cudaError_t cudaSetDevice(int device)
     return answer([&] {
         if (device < 0 || device >= gpus())
             return cudaErrorInvalidDevice;
-        selected = device;
-        return cudaSuccess;
+        const cudaError_t error = open_context(device); /* since CUDA 12 */
+        if (!error)
+            selected = device;
+        return error;
     });
+}
+
+extern "C" int simt_has_context(int gpu)
+{
+    return has_context(gpu);
+}
+
+/* cuDevicePrimaryCtxGetState */
+static int state_of_context(int gpu, unsigned *flags, int *active)
+{
+    *flags = 0;
+    *active = has_context(gpu);
+    return 0;
+}
+
+extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned,
+                                                        unsigned long long, cudaDriverEntryPointQueryResult *result)
+{
+    const bool known = !strcmp(symbol, "cuDevicePrimaryCtxGetState");
+    *function = known ? (void *)state_of_context : nullptr;
+    *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
 }
 
 extern "C" cudaError_t cudaGetDevice(int *device)
@@ -442,12 +521,12 @@ extern "C" cudaError_t cudaPeekAtLastError(void)
 
 extern "C" cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
-    return answer([&] { return device_malloc(pointer, bytes); });
+    return answer_here([&] { return device_malloc(pointer, bytes); });
 }
 
 extern "C" cudaError_t cudaFree(void *pointer)
 {
-    return answer([&] {
+    return answer_here([&] {
         if (pointer) {
             wait_for_all(gpu_of(pointer));
             device_free(pointer);
@@ -458,7 +537,7 @@ extern "C" cudaError_t cudaFree(void *pointer)
 
 extern "C" cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
-    return answer([&] {
+    return answer_here([&] {
         device_room(selected, free, total);
         return cudaSuccess;
     });
@@ -469,6 +548,7 @@ extern "C" cudaError_t cudaDeviceReset(void)
     return answer([] {
         wait_for_all(selected);
         device_forget(selected);
+        close_context(selected);
         return cudaSuccess;
     });
 }
@@ -485,9 +565,11 @@ extern "C" cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 
 extern "C" cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
-    return answer([&] {
+    return answer_here([&] {
         if (flags || peer < 0 || peer >= gpus() || peer == selected)
             return flags ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
+        if (const cudaError_t error = open_context(peer))
+            return error;
         return enable_peer(selected, peer) ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
     });
 }

@@ -4,6 +4,7 @@
 #include "standin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 using namespace standin;
@@ -55,7 +56,7 @@ int attribute(cudaDeviceAttr which, int device)
     case cudaDevAttrMemoryPoolsSupported:
         return 0;
     case cudaDevAttrComputeMode:
-        return cudaComputeModeDefault;
+        return getenv("TRAMA_STANDIN_EXCLUSIVE") ? cudaComputeModeExclusiveProcess : cudaComputeModeDefault;
     case cudaDevAttrCanMapHostMemory:
     case cudaDevAttrUnifiedAddressing:
     case cudaDevAttrConcurrentKernels:
@@ -140,6 +141,7 @@ const struct {
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
     {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorDevicesUnavailable, "cudaErrorDevicesUnavailable", "CUDA-capable device(s) is/are busy or unavailable"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},

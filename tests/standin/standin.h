@@ -5,6 +5,7 @@
  *   TRAMA_STANDIN_GPUS     how many GPUs there are (1); CUDA_VISIBLE_DEVICES chooses among them
  *   TRAMA_STANDIN_MEMORY   bytes of memory of each (1 GiB)
  *   TRAMA_STANDIN_TAKEN    of which others have taken so many (0)
+ *   TRAMA_STANDIN_EXCLUSIVE  a folder: GPUs are in compute mode EXCLUSIVE_PROCESS among the processes that name it
  *   TRAMA_STANDIN_ASYNC    1: work of a stream is done later, in a thread of its own; 0: at once
  *   TRAMA_STANDIN_FAIL     what fails, as "launch:100,malloc:5": the 100th launch loses the device, the 5th cudaMalloc
  *                          finds no memory; copy, blas and nccl likewise
@@ -44,6 +45,12 @@ void lose(cudaError_t why);
 
 /* The result of a function of the run time; an error becomes the last one. */
 cudaError_t answer(const std::function<cudaError_t()> &call);
+
+/* The same for a function that needs a context: the first opens one on the thread's GPU. */
+cudaError_t answer_here(const std::function<cudaError_t()> &call);
+
+/* Whether the process has a context on a GPU. simt_has_context is the same for programs in C. */
+bool has_context(int gpu);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 

@@ -198,7 +198,7 @@ void simt_check_argument(const char *kernel, int number, uintptr_t address)
 
 extern "C" cudaError_t cudaStreamCreateWithFlags(cudaStream_t *to, unsigned flags)
 {
-    return answer([&] {
+    return answer_here([&] {
         std::lock_guard<std::mutex> guard(lock);
         *to = (cudaStream_t)new_stream(current(), !(flags & cudaStreamNonBlocking)).get();
         return cudaSuccess;
@@ -317,7 +317,7 @@ bool is_done(mark *m)
 
 extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t *to, unsigned flags)
 {
-    return answer([&] {
+    return answer_here([&] {
         event *e = new event;
         e->timed = !(flags & cudaEventDisableTiming);
         *to = (cudaEvent_t)e;
