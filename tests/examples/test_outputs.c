@@ -23,6 +23,7 @@ static const char *const known[][2] = {
     {"fashion_mnist", "--steps 1 --data %s"},
     {"heat2d", "--n 16 --steps 2"},
     {"transformer", "--steps 1 --length 4 --text %s/negative.onnx"},
+    {"trama checkpoint", "%s/saved/step-000000000002.h5"},
     {"trama info", ""},
     {"trama layout", "--mesh 2 --shape 4 --layout R"},
     {"trama onnx", "%s/negative.onnx"},
@@ -59,6 +60,12 @@ static void write_a_model(void)
     write_file("negative.onnx", sizeof bytes - 1, bytes);
 }
 
+/* Whether there is one to list. */
+static bool save_a_checkpoint(void)
+{
+    return !contains(run("./heat2d --n 16 --steps 2 --save %s", in_scratch("saved"))->text, "without HDF5");
+}
+
 /* The subcommands are those that trama --help names, two columns from the left. */
 static void add_subcommands(programs *list)
 {
@@ -74,6 +81,10 @@ static void add_subcommands(programs *list)
         if (!strcmp(name, "onnx") &&
             contains(run("./trama onnx %s", in_scratch("negative.onnx"))->text, "built without")) {
             printf("skipped: trama onnx, as Trama was built without protobuf-c\n");
+            continue;
+        }
+        if (!strcmp(name, "checkpoint") && !save_a_checkpoint()) {
+            printf("skipped: trama checkpoint, as Trama was built without HDF5\n");
             continue;
         }
         add_program(list, whole);
