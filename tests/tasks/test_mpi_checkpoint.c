@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints by hand, as trama_state.h tells to make them, by public functions only: a training that is saved, ended
  * and gone on with has the bits of one that was never stopped. */
-#include "harness.h"
+#include "trained.h"
 
-enum { BATCH = 6, IN = 5, HIDDEN = 7, OUT = 3, STEPS = 14 };
-
-/* ---- A training with everything that lives from step to step ---- */
-
-typedef struct training {
-    trama_mesh *mesh;
-    trama_program *p;
-    trama_value *x, *y, *loss;
-    trama_target *train;
-    trama_executable *e;
-} training;
-
-typedef struct kind {
-    const char *mesh, *data, *weight; /* the mesh, and layouts on it */
-    trama_optimizer (*optimizer)(double lr);
-    double momentum;
-    int64_t k; /* micro-steps of a cycle; 0: gradients are not merged */
-    trama_dtype dtype;
-} kind;
+enum { STEPS = 14 };
 
 static trama_value *weight(const training *t, const char *name, int rows, int columns, trama_dtype dtype)
 {
@@ -37,41 +19,8 @@ static training training_new(const kind *k)
     trama_value *w = trama_shard(weight(&t, "w", IN, HIDDEN, k->dtype), t.mesh, k->weight);
     trama_value *h = trama_tanh(trama_matmul(t.x, w)), *z = trama_matmul(h, weight(&t, "v", HIDDEN, OUT, k->dtype));
     t.loss = trama_mean(trama_square(trama_sub(z, t.y)));
-    trama_optimizer optimizer = k->optimizer(0.05);
-    optimizer.momentum = k->momentum;
-    optimizer.clip_norm = 0.3;
-    optimizer.schedule = trama_schedule_cosine(20, 0.1);
-    optimizer.loss_scale = (trama_loss_scale){.initial = 1024, .growth = 2, .backoff = 0.5, .interval = 3};
-    t.train = trama_target_create(t.p, "train", trama_minimize(t.loss, &optimizer), t.loss);
-    if (k->k)
-        demand(trama_gradient_merge(t.train, k->k, TRAMA_MERGE_AVG), "%s", trama_program_error(t.p));
-    t.e = compile(t.p);
+    training_compile(&t, k);
     return t;
-}
-
-static void training_free(training *t)
-{
-    must(trama_executable_destroy(&t->e));
-    trama_program_destroy(&t->p);
-    trama_mesh_destroy(&t->mesh);
-}
-
-/* Batches of two sizes, so that micro-steps have weights. Returns the loss. */
-static double training_step(const training *t, const kind *k, int step)
-{
-    double loss = 0;
-    int rows = step % 2 ? BATCH : BATCH - 2;
-    char x[BATCH * IN * 8], y[BATCH * OUT * 8], read[8];
-    for (int i = 0; i < rows * IN; i++)
-        set_number(x, k->dtype, i, sin(step * 100 + i));
-    for (int i = 0; i < rows * OUT; i++)
-        set_number(y, k->dtype, i, cos(step * 100 + i));
-    must(trama_feed(t->e, t->x, x, TRAMA_SHAPE(rows, IN)));
-    must(trama_feed(t->e, t->y, y, TRAMA_SHAPE(rows, OUT)));
-    must(trama_run(t->e, t->train));
-    must(trama_read(t->e, t->loss, read, trama_dtype_size(k->dtype)));
-    loss = number_at(read, k->dtype, 0);
-    return loss;
 }
 
 /* ---- The checkpoint: a list of names with bytes ---- */
