@@ -165,7 +165,7 @@ END_TEST
 
 static void expect_refused(const char *path, const char *said)
 {
-    char before[500];
+    char before[2000];
     snprintf(before, sizeof before, "%s", names_in_folder());
     barrier();
     for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
