@@ -84,7 +84,8 @@ static trama_status read_shape(const char *path, const char *header, trama_dtype
     const char *words = value_of(header, "'shape'");
     bool good = words && *words == '(';
     trama_shape s = {.ndim = 0};
-    words += good;
+    if (good)
+        words++;
     while (good && *(words += strspn(words, ", ")) != ')') {
         char *end;
         errno = 0;

@@ -41,7 +41,7 @@ typedef struct trama_save_options {
     const char *states; /* patterns between commas, such as "w*,b?"; NULL: all states */
     const char *names;  /* other names in the file, such as "w=weight,b=bias"; NULL: none */
     const char *dtype;  /* floats of this type in the file, such as "bf16"; NULL: of their own */
-    int n_texts;
+    int n_texts;        /* number of texts */
     const char *const *texts; /* [n_texts] the user's own keys with their texts, such as "epoch=7"; a key does not begin
                                  with "trama." */
 } trama_save_options;

@@ -98,6 +98,7 @@ START_TEST(wrong_files_are_refused)
         {"\x93NUMPY\1\0", HEADER("<f4", "False", "(9999999999, 9999999999)"), 8, TRAMA_E_SHAPE, "shape"},
         {"\x93NUMPY\1\0", HEADER("<f4", "False", "(1,1,1,1,1,1,1,1,1)"), 4, TRAMA_E_SHAPE, "8 dims"},
         {"\x93NUMPY\1\0", "{'descr': '<f4'}", 8, TRAMA_E_ARGUMENT, "fortran_order"},
+        {"\x93NUMPY\1\0", "{'descr': '<f4', 'fortran_order': False}", 8, TRAMA_E_SHAPE, "shape"},
     };
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         trama_status status = read_made(tries[i].begin, tries[i].header, tries[i].bytes);
