@@ -95,7 +95,8 @@ static inline training training_new(const kind *k)
 
 typedef struct bits {
     int n;
-    char name[MOST_STATES][60], data[MOST_STATES][8 * IN * HIDDEN];
+    _Alignas(16) char data[MOST_STATES][8 * IN * HIDDEN]; /* of numbers */
+    char name[MOST_STATES][60];
     size_t bytes[MOST_STATES];
 } bits;
 

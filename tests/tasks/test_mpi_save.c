@@ -150,7 +150,7 @@ START_TEST(every_type_comes_back)
         if (!round) {
             for (int i = 0; i < trama_state_count(e); i++) {
                 const trama_value *s = trama_state_number(e, i);
-                unsigned char data[12 * 16];
+                _Alignas(16) unsigned char data[12 * 16];
                 for (int j = 0; j < 12 * 16; j++)
                     data[j] = (unsigned char)((j * 5 + i) % (trama_value_dtype(s) == TRAMA_BOOL ? 2 : 60));
                 must(trama_write(e, s, data,

@@ -49,7 +49,7 @@ static inline void training_free(training *t)
 static inline double training_step(const training *t, const kind *k, int step)
 {
     int rows = step % 2 ? BATCH : BATCH - 2;
-    char x[BATCH * IN * 8], y[BATCH * OUT * 8], read[8];
+    _Alignas(8) char x[BATCH * IN * 8], y[BATCH * OUT * 8], read[8];
     for (int i = 0; i < rows * IN; i++)
         set_number(x, k->dtype, i, sin(step * 100 + i));
     for (int i = 0; i < rows * OUT; i++)
