@@ -131,10 +131,11 @@ START_TEST(held_gradients_leave_the_backward_pass_going)
         w[i] = trama_shard(trama_parameter(p, name, TRAMA_F64, TRAMA_SHAPE(WIDTH, WIDTH), &ones), mesh, "R");
         at = marked(mark, trama_matmul(at, w[i]), i);
     }
-    trama_value *loss = trama_mean(at), *sums[LAYERS];
+    trama_value *loss = trama_mean(at), *sums[LAYERS + 1];
+    sums[LAYERS] = loss; /* without it the last layer would lend its shape alone, and not be computed */
     for (int i = 0; i < LAYERS; i++)
         sums[i] = marked(mark, trama_reshard(trama_gradient(loss, w[i]), mesh, "R"), LAYERS + i);
-    trama_target *t = trama_target_at(TRAMA_HERE, p, "t", LAYERS, sums);
+    trama_target *t = trama_target_at(TRAMA_HERE, p, "t", LAYERS + 1, sums);
     trama_executable *e = compile(p);
     unsigned all = (1U << LAYERS) - 1;
     run_held(e, t, all | all << GRADIENT, all << LAYERS);
