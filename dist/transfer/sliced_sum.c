@@ -51,8 +51,8 @@ static bool is_least_directly(const transfer *t)
     int n = axes_size(t->from_mesh, axes), terms = axes_size(t->from_mesh, t->reduced);
     int64_t slice = (box_count(&held) + n - 1) / n, received = (terms - 1) * slice;
     received += max_i64(0, box_count(&least) - slice);
-    return box_count(&most) == 0 ||
-           HOP_SHARE * transfer_received(t, 0).bytes <= (HOP_SHARE + 1) * received * (int64_t)t->element;
+    int64_t direct = transfer_received(t, 0).bytes;
+    return box_count(&most) == 0 || direct - direct / (HOP_SHARE + 1) <= received * (int64_t)t->element;
 }
 
 /* ---- The routes ---- */
@@ -92,7 +92,8 @@ static int64_t cost_against(const transfer_load *slices, const transfer_load *di
 
 static bool is_cheaper(const transfer_load *slices, const transfer_load *direct)
 {
-    return (HOP_SHARE + 1) * cost_against(slices, direct) <= HOP_SHARE * direct->bytes &&
+    const int64_t saved = direct->bytes / (HOP_SHARE + 1) + (direct->bytes % (HOP_SHARE + 1) != 0); /* at least */
+    return cost_against(slices, direct) <= direct->bytes - saved &&
            slices->of_source <= max_i64(direct->bytes, direct->of_source);
 }
 
