@@ -68,7 +68,7 @@ target_plans target_plans_new(const trama_program *program, const trama_target *
 
 void target_plans_free(target_plans *p)
 {
-    void *owned[] = {p->needed, p->kept, p->leaf, p->leader, p->shapes};
+    void *owned[] = {p->needed, p->computed, p->kept, p->leaf, p->leader, p->shapes};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     node_rules_free(&p->rules);
@@ -99,8 +99,11 @@ void target_plans_map(target_plans *p)
 trama_status target_plans_prepare(target_plans *p)
 {
     trama_status status = program_resolve(p->program, p->needed, p->shapes, &p->rules);
-    if (!status)
-        fuse_program(p->program, p->needed, &p->l, p->shapes, p->rules.of, true, p->leader);
+    if (status)
+        return status;
+    free(p->computed);
+    p->computed = fuse_computed(p->program, p->needed, p->kept);
+    fuse_program(p->program, p->computed, &p->l, p->shapes, p->rules.of, true, p->leader);
     return status;
 }
 
@@ -132,6 +135,6 @@ plan *target_plans_plan(const target_plans *p, int rank, const plan *leaves)
     for (int i = 0; i < p->program->values.n; i++)
         if (p->leaf[i])
             partition_import(q, i, leaves, i);
-    partition_run(q, p->needed, p->leader, p->kept);
+    partition_run(q, p->computed, p->leader, p->kept);
     return partition_end(&q);
 }

@@ -14,6 +14,7 @@ typedef struct target_plans {
     process_map *map; /* by order */
     layouts l;
     bool *needed, *kept, *leaf; /* [node], [value], [value] */
+    bool *computed;             /* [node] those needed that run */
     int *leader;                /* [node] */
     trama_shape *shapes;        /* [value] */
     node_rules rules;
