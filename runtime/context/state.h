@@ -126,6 +126,7 @@ typedef struct context_messages {
     pthread_mutex_t lock;
     message_record *oldest, *newest, *idle;
     context_counters counters;
+    atomic_long of_call[MESSAGE_CALLS]; /* messages in flight of the calls that have one set of tags */
 } context_messages;
 
 struct trama_context {

@@ -14,6 +14,7 @@ struct message_record {
     message_record *older, *newer; /* older also links idle records */
     trama_context *context;
     fence *fence;
+    atomic_long *of_call;
     const char *label;
     int64_t step, since;
     size_t bytes;
@@ -26,6 +27,8 @@ void message_start(trama_context *c)
     pthread_mutex_init(&c->message.lock, NULL);
     c->message.oldest = c->message.newest = c->message.idle = NULL;
     c->message.counters = (context_counters){0};
+    for (int i = 0; i < MESSAGE_CALLS; i++)
+        atomic_store(&c->message.of_call[i], 0);
 }
 
 void message_stop(trama_context *c)
@@ -46,6 +49,13 @@ context_counters context_count(const trama_context *c)
     context_counters counters = c->message.counters;
     pthread_mutex_unlock(&writable->message.lock);
     return counters;
+}
+
+/* All work in flight is of earlier calls, which every rank makes before this one, so the wait ends. */
+void message_begin_call(trama_context *c, int64_t call)
+{
+    if (atomic_load(&c->message.of_call[call % MESSAGE_CALLS]))
+        fence_wait_all(c, "a run, for the messages of an earlier one,");
 }
 
 void message_missing(trama_context *c, int most, text *out)
@@ -92,6 +102,7 @@ static void close_record(void *arg)
     message_record *r = arg;
     trama_context *c = r->context;
     fence *f = r->fence;
+    atomic_fetch_sub(r->of_call, 1);
     pthread_mutex_lock(&c->message.lock);
     *(r->older ? &r->older->newer : &c->message.oldest) = r->newer;
     *(r->newer ? &r->newer->older : &c->message.newest) = r->older;
@@ -101,8 +112,7 @@ static void close_record(void *arg)
     fence_signal(f);
 }
 
-/* StarPU-MPI keeps 100 bytes for every (rank, tag) that it has ever seen, so tags are reused after MESSAGE_CALLS calls.
- * StarPU's traces match messages by receiver and tag alone, so the sender is part of the tag. */
+/* StarPU's traces match messages by receiver and tag alone, so the sender is part of the tag. */
 static int64_t tag_on_the_wire(int sender, int64_t tag)
 {
     const int64_t tags = (int64_t)MESSAGE_CALLS << MESSAGE_TAG_BITS;
@@ -115,9 +125,12 @@ static message_record *prepare(trama_context *c, starpu_data_handle_t handle, co
     assert(m->rank >= 0 && m->rank < c->comm.ranks && m->rank != c->comm.rank);
     assert(starpu_data_get_size(handle) <= INT32_MAX);
     assert(atomic_load(&c->rest.depth) > 0);
+    atomic_long *of_call = &c->message.of_call[(m->tag >> MESSAGE_TAG_BITS) % MESSAGE_CALLS];
     fence_add(f, 1);
+    atomic_fetch_add(of_call, 1);
     return open_record(c, (message_record){.context = c,
                                            .fence = f,
+                                           .of_call = of_call,
                                            .label = m->label,
                                            .step = m->step,
                                            .since = runtime_now(),

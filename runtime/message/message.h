@@ -8,9 +8,9 @@
 
 #include "fence.h"
 
-/* A tag is call << MESSAGE_TAG_BITS | index of the message in its (sender, receiver) pair. The messages in flight on
- * all ranks span fewer than MESSAGE_CALLS calls, after which tags are reused. */
-enum { MESSAGE_TAG_BITS = 24, MESSAGE_CALLS = 256 };
+/* A tag is call << MESSAGE_TAG_BITS | index of the message in its (sender, receiver) pair. Call c + MESSAGE_CALLS uses
+ * the tags of call c again. StarPU-MPI keeps 40 to 100 bytes for each (rank, tag) that it has ever seen. */
+enum { MESSAGE_TAG_BITS = 24, MESSAGE_CALLS = 32 };
 #define MESSAGE_TAG_LIMIT (INT64_C(1) << 62)
 
 typedef struct envelope {
@@ -30,6 +30,10 @@ typedef struct envelope {
  * one rank, nor without MPI. */
 void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f);
 void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f);
+
+/* Comes before the messages of a collective call: waits until this rank's messages of call - MESSAGE_CALLS are done.
+ * Ranks may be further apart, since messages with one tag arrive in the order of their sends. */
+void message_begin_call(trama_context *c, int64_t call);
 
 /* Appends the oldest `most` messages in flight, one a line: "receive of w1 from rank 2, step 17, 4096 bytes, since 31
  * s". */

@@ -403,6 +403,7 @@ void instance_submit(instance *in, int64_t step, fence *f)
     int64_t call = context_next_call(in->context);
     if (call % SYNC_CALLS == 0)
         context_barrier(in->context, "a run");
+    message_begin_call(in->context, call);
     const lowering *l = lowering_now(in);
     int tasks = 0;
     for (int i = 0; i < l->n; i++)

@@ -109,8 +109,8 @@ void instance_label(const instance *in, const plan_shard *s, shard *bound);
 trama_view instance_view(const instance *in, const plan_region *region, const shard *bound);
 
 /* Submits all steps as the next collective call, whose number makes the tags of messages. step: for the watchdog.
- * Collective. Ranks wait for each other every SYNC_CALLS calls, so a tag is never reused while a message with it is in
- * flight. */
+ * Collective. Ranks wait for each other every SYNC_CALLS calls, so a receiver stores the early messages of fewer
+ * calls. */
 enum { SYNC_CALLS = 64 };
 void instance_submit(instance *in, int64_t step, fence *f);
 

@@ -285,6 +285,64 @@ START_TEST(thousands_of_steps_grow_nothing)
 }
 END_TEST
 
+static void exchange(shard *out, shard *in, int64_t call, int n, fence *f)
+{
+    message_begin_call(ctx, call);
+    context_wake(ctx);
+    submit(&increment, out->tile[0], NULL, f);
+    for (int i = 0; i < n; i++) {
+        int64_t tag = call << MESSAGE_TAG_BITS | i;
+        message_send(ctx, out->tile[0], (envelope){(me + 1) % ranks, tag, 0, "out", call, false}, f);
+        message_receive(ctx, in->tile[0], (envelope){(me + ranks - 1) % ranks, tag, 0, "in", call, false}, f);
+    }
+    context_rest(ctx);
+}
+
+/* StarPU-MPI's tables have all tags after MESSAGE_CALLS calls; a tag of its own for each of the later messages would
+ * take 40 bytes or more. */
+START_TEST(tags_are_used_again_when_messages_are_done)
+{
+    enum { CALLS = 300, FILLED = 40, EACH = 100 };
+    shard *in = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
+    shard *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
+    fence *f = fence_new(ctx);
+    int64_t before = 0;
+    for (int64_t call = 0; call < CALLS; call++) {
+        exchange(out, in, call, EACH, f);
+        fence_wait(ctx, f, "call");
+        if (call == FILLED)
+            before = resident();
+    }
+    ck_assert_int_lt(resident() - before, most_growth == INT64_MAX ? most_growth : (CALLS - FILLED) * EACH * 40);
+    fence_free(f);
+    shard_put(ctx, in);
+    shard_put(ctx, out);
+    context_barrier(ctx, "test");
+}
+END_TEST
+
+/* Nobody waits for a call, so that messages of several calls have one tag. */
+START_TEST(messages_with_one_tag_arrive_in_order)
+{
+    enum { CALLS = 4 * MESSAGE_CALLS };
+    shard *in[2 * MESSAGE_CALLS], *out = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
+    fence *f = fence_new(ctx);
+    memset(out->data, 0, out->bytes);
+    for (int i = 0; i < 2 * MESSAGE_CALLS; i++)
+        in[i] = shard_get(ctx, here(), TRAMA_F32, 1, (int64_t[]){64}, -1, 1);
+    for (int64_t call = 0; call < CALLS; call++)
+        exchange(out, in[call % (2 * MESSAGE_CALLS)], call, 1, f);
+    fence_wait(ctx, f, "calls");
+    for (int i = 0; i < 2 * MESSAGE_CALLS; i++) {
+        ck_assert_float_eq(*(float *)in[i]->data, (float)(2 * MESSAGE_CALLS + i + 1));
+        shard_put(ctx, in[i]);
+    }
+    fence_free(f);
+    shard_put(ctx, out);
+    context_barrier(ctx, "test");
+}
+END_TEST
+
 START_TEST(idle_ranks_burn_no_cores)
 {
     demand_rings(1, 2 * ranks, 1);
@@ -329,5 +387,6 @@ END_TEST
 TESTS(it_starts, a_float_goes_round_the_ranks, a_mebibyte_goes_round_the_ranks_whole,
       tiles_of_unlike_shape_exchange_their_elements, hundreds_of_messages_fly_at_once_in_any_order,
       messages_wait_for_tasks_and_tasks_for_messages, the_watchdog_names_the_missing_message,
-      the_watchdog_names_a_rank_that_does_not_call, thousands_of_steps_grow_nothing, idle_ranks_burn_no_cores,
+      the_watchdog_names_a_rank_that_does_not_call, thousands_of_steps_grow_nothing,
+      tags_are_used_again_when_messages_are_done, messages_with_one_tag_arrive_in_order, idle_ranks_burn_no_cores,
       work_and_rest_alternate_at_every_rhythm, it_stops)
