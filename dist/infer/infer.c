@@ -43,12 +43,15 @@ static box whole_of(const trama_rule *rule, int t)
     return whole;
 }
 
-/* The most bytes that a process receives where operand or result t changes its layout. */
-static int64_t edge_cost(const inference *q, int t, const trama_layout *from, const trama_layout *to)
+int64_t infer_edge_bytes(const inference *q, int t, const trama_layout *from, const trama_layout *to)
 {
     const trama_node *node = q->node;
     const trama_value *v = t < q->rule->n_in ? node->in[t] : node->out[t - q->rule->n_in];
     const box whole = whole_of(q->rule, t);
+    const layout_list *held = q->held && t < q->rule->n_in ? q->held[t] : NULL;
+    for (int i = 0; held && i < held->n; i++)
+        if (trama_layout_equal(&held->at[i], to))
+            return 0;
     transfer edge = transfer_between(q->mesh, from, q->mesh, to, &whole, trama_dtype_size(v->dtype));
     return reshard_most_bytes(&edge);
 }
@@ -72,7 +75,7 @@ static int64_t candidate_cost(const inference *q, int factor, const axis_list *c
                 from.axis[a].kind = TRAMA_REPLICATE;
         layout_split(&wanted, dim, candidate->n, candidate->axes);
         bool result = t >= q->rule->n_in; /* a result changes from the op's layout to the layout asked for */
-        cost += edge_cost(q, t, result ? &wanted : &from, result ? &from : &wanted);
+        cost += infer_edge_bytes(q, t, result ? &wanted : &from, result ? &from : &wanted);
     }
     return cost;
 }
@@ -84,7 +87,7 @@ static axis_list claim_of(const inference *q, int t, int factor)
         return claim;
     all.n = infer_claim(q->rule, q->mesh, t, q->given[t], factor, all.axes);
     for (int i = 0; i < all.n; i++)
-        if (!(q->taken >> all.axes[i] & 1))
+        if (!(q->taken >> all.axes[i] & 1) && (!q->only[all.axes[i]] || q->only[all.axes[i]] == factor + 1))
             claim.axes[claim.n++] = all.axes[i];
     return claim;
 }
@@ -238,7 +241,7 @@ static trama_layout split_layout(const inference *q, int t)
 }
 
 /* A factor that only shape-only operands have is repeated, not summed. */
-static bool is_computed(const inference *q, int factor)
+bool infer_computes(const inference *q, int factor)
 {
     for (int t = 0; t < q->n_tensors; t++)
         if (!(t < q->rule->n_in && (q->node->op->shape_only >> t & 1)) && (rule_factors(q->rule, t) >> factor & 1))
@@ -262,7 +265,7 @@ static void claim_results(inference *q)
 
 /* The ways to infer: the splits of operands come first, or those of known results; and what splits a dim that must be
  * whole splits nothing, or another dim. */
-typedef enum { OPERANDS_FIRST, RESULTS_FIRST, MOVED, N_WAYS } way;
+typedef enum { OPERANDS_FIRST, RESULTS_FIRST, MOVED } way;
 
 static void attempt(const inference *start, way how, op_layouts *r)
 {
@@ -271,7 +274,7 @@ static void attempt(const inference *start, way how, op_layouts *r)
     if (how == RESULTS_FIRST)
         claim_results(&q);
     for (int f = 0; f < rule->n_factors; f++)
-        if (is_computed(&q, f) && !q.split[f].n)
+        if (infer_computes(&q, f) && !q.split[f].n)
             decide_factor(&q, f);
     if (how == MOVED)
         infer_move(&q);
@@ -281,27 +284,6 @@ static void attempt(const inference *start, way how, op_layouts *r)
     for (int t = 0; t < rule->n_out; t++)
         r->out[t] = split_layout(&q, rule->n_in + t);
     pass_partials(&q, r);
-}
-
-/* Received bytes on all edges of the op. */
-static int64_t attempt_cost(const inference *q, const op_layouts *r)
-{
-    int64_t cost = 0;
-    for (int t = 0; t < q->n_tensors; t++) {
-        if (!infer_uses(q, t))
-            continue;
-        bool result = t >= q->rule->n_in;
-        const trama_layout *computed = result ? &r->out[t - q->rule->n_in] : &r->in[t];
-        trama_layout given = *q->given[t];
-        given.mask = NULL;
-        for (int a = 0; a < given.naxes; a++)
-            if (given.axis[a].kind == TRAMA_OPEN)
-                given.axis[a] = result && computed->axis[a].kind == TRAMA_PARTIAL
-                                    ? computed->axis[a]
-                                    : (trama_placement){.kind = TRAMA_REPLICATE};
-        cost += edge_cost(q, t, result ? computed : &given, result ? &given : computed);
-    }
-    return cost;
 }
 
 static bool results_are_split(const inference *q)
@@ -322,27 +304,64 @@ static bool same_layouts(const inference *q, const op_layouts *a, const op_layou
     return true;
 }
 
+/* The cheapest inference so far. */
+typedef struct finding {
+    op_layouts layouts;
+    inference q;
+    way how;
+    int64_t cost; /* -1: not counted yet */
+} finding;
+
+static void consider(finding *best, const inference *q, way how)
+{
+    op_layouts other;
+    attempt(q, how, &other);
+    if (same_layouts(q, &best->layouts, &other))
+        return;
+    if (best->cost < 0)
+        best->cost = infer_bytes(&best->q, &best->layouts);
+    const int64_t cost = infer_bytes(q, &other);
+    if (cost < best->cost)
+        *best = (finding){other, *q, how, cost};
+}
+
+static bool is_given(const inference *q)
+{
+    int n = 0;
+    for (int t = 0; t < q->n_tensors; t++)
+        n += infer_uses(q, t) && layout_has(q->given[t], TRAMA_SPLIT);
+    return n > 0;
+}
+
 /* Infers in each way that can matter, and takes the one with the fewest received bytes, at a tie the first: an operand
  * may use an axis for a summed factor that a result needs for its split. */
-void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
-              const trama_layout *const *out, bool moves, op_layouts *result, text *report)
+void infer_op(const infer_question *question, op_layouts *result, text *report)
 {
-    inference q = {.node = node, .rule = rule, .mesh = mesh, .n_tensors = rule->n_in + rule->n_out};
+    const trama_rule *rule = question->rule;
+    inference q = {.node = question->node,
+                   .rule = rule,
+                   .mesh = question->mesh,
+                   .n_tensors = rule->n_in + rule->n_out,
+                   .held = question->held,
+                   .trains = question->trains};
     for (int t = 0; t < rule->n_in; t++)
-        q.given[t] = in[t];
+        q.given[t] = question->in[t];
     for (int t = 0; t < rule->n_out; t++)
-        q.given[rule->n_in + t] = out ? out[t] : NULL;
-    const bool matters[N_WAYS] = {[RESULTS_FIRST] = results_are_split(&q), [MOVED] = moves && infer_may_move(&q)};
-    way best = OPERANDS_FIRST;
-    for (way how = RESULTS_FIRST; how < N_WAYS; how++) {
-        op_layouts other;
-        if (!matters[how])
-            continue;
-        attempt(&q, best, result);
-        attempt(&q, how, &other);
-        if (!same_layouts(&q, result, &other) && attempt_cost(&q, &other) < attempt_cost(&q, result))
-            best = how;
+        q.given[rule->n_in + t] = question->out ? question->out[t] : NULL;
+    finding best = {.q = q, .how = OPERANDS_FIRST, .cost = -1};
+    attempt(&q, best.how, &best.layouts);
+    if (results_are_split(&q))
+        consider(&best, &q, RESULTS_FIRST);
+    if (question->moves && infer_may_move(&q))
+        consider(&best, &q, MOVED);
+    const contest c = is_given(&q) ? infer_contest(&q) : (contest){0};
+    q.contested = best.q.contested = true;
+    best.cost = -1;
+    for (int i = 0; infer_assign(&q, &c, i); i++)
+        consider(&best, &q, OPERANDS_FIRST);
+    *result = best.layouts;
+    if (report) {
+        best.q.report = report;
+        attempt(&best.q, best.how, result);
     }
-    q.report = report;
-    attempt(&q, best, result);
 }

@@ -11,14 +11,26 @@ typedef struct op_layouts {
     trama_layout in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS]; /* inferred without a mask */
 } op_layouts;
 
-/* in[t], out[t]: the known layouts on `mesh`; NULL and open axes are unknown. Layouts of out only claim splits. If
- * tensors split a factor by different axes, the axes with fewer received bytes on the op's edges win, at a tie the
- * first tensor's. An axis claimed for several factors goes to the first in rule order. A partial value passes where the
- * rule allows, else the edge reduces it. report, if not NULL, gets a line
- * for each conflict. moves, as plans have it: a split of a dim that must be whole moves to another dim of operands and
- * results, where that takes fewer bytes than to gather it. */
-void infer_op(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, const trama_layout *const *in,
-              const trama_layout *const *out, bool moves, op_layouts *result, text *report);
+/* A question of infer_op. */
+typedef struct infer_question {
+    const trama_node *node;
+    const trama_rule *rule;
+    const trama_mesh *mesh;
+    const trama_layout *const *in, *const *out; /* the known layouts on `mesh`; NULL and open axes are unknown. Those of
+                                                   out only claim splits. out NULL: none is known */
+    const layout_list *const *held; /* [n_in] further layouts in which operands are there already; NULL: none */
+    unsigned trains; /* operands, as bits, that depend on trained parameters: the changes of layout of their gradients
+                        count, too */
+    bool moves; /* as plans have it: a split of a dim that must be whole moves to another dim of operands and results,
+                   where that takes fewer bytes than to gather it */
+} infer_question;
+
+/* If tensors split a factor by different axes, the axes with fewer received bytes on the op's edges win, at a tie the
+ * first tensor's. An axis claimed for several factors goes to the one with the fewest received bytes, at a tie to the
+ * first in rule order. A result without a known layout keeps the one that it is made in, but terms are counted as
+ * summed. A partial value passes where the rule allows, else the edge reduces it. report, if not NULL, gets a line for
+ * each conflict. */
+void infer_op(const infer_question *question, op_layouts *result, text *report);
 
 /* The axes that split a factor in a tensor's layout, major first, as far as the rule allows the split; returns their
  * number. */

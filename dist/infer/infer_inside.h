@@ -15,6 +15,10 @@ typedef struct inference {
     const trama_mesh *mesh;
     int n_tensors;
     const trama_layout *given[RULE_MAX_TENSORS]; /* NULL: unknown */
+    const layout_list *const *held;              /* [n_in] or NULL, as infer_op takes it */
+    unsigned trains;                             /* as infer_op takes it */
+    bool contested;                              /* assignments of contested axes are compared */
+    signed char only[TRAMA_MAX_AXES];            /* 1 + the one factor that the axis may split; 0: any */
     axis_list split[RULE_MAX_FACTORS];           /* the outcome: axes of each factor */
     unsigned taken;                              /* axes given to a factor */
     text *report;
@@ -22,6 +26,26 @@ typedef struct inference {
 
 /* Whether the layout of operand or result t is known and counts. */
 bool infer_uses(const inference *q, int t);
+
+/* Whether a split of the factor matters to an operand that is read, or to a result. */
+bool infer_computes(const inference *q, int factor);
+
+/* The most bytes that a process receives where operand or result t changes its layout. */
+int64_t infer_edge_bytes(const inference *q, int t, const trama_layout *from, const trama_layout *to);
+
+/* infer_bytes.c: received bytes on all edges of the op, which computes as inferred; where assignments of contested axes
+ * are compared, also those of its gradients. INT64_MAX where it breaks a layout that the user fixed. */
+int64_t infer_bytes(const inference *q, const op_layouts *r);
+
+/* infer_contest.c: the axes that tensors claim for several factors, and these factors. */
+typedef struct contest {
+    int n, axis[TRAMA_MAX_AXES];
+    unsigned factors[TRAMA_MAX_AXES]; /* bit masks */
+} contest;
+contest infer_contest(const inference *q);
+
+/* Sets q->only to assignment i of the contested axes to factors; false where there is none. */
+bool infer_assign(inference *q, const contest *c, int i);
 
 /* infer_move.c: whether some axis splits a dim that must be whole, so that a move can matter. infer_move gives each
  * axis that is left without work for that to the factor with the largest pieces, of which each process gets one; at a

@@ -38,7 +38,9 @@ trama_status trama_rule_infer_at(trama_where where, const trama_value *value, co
             status = trama_fail(where, TRAMA_E_SHAPE, "rule: %s has dims that are only known when fed", node->op->name);
     if (status)
         return status;
-    infer_op(node, node->rule, mesh, operands, out ? results : NULL, false, &inferred, NULL);
+    const infer_question question = {
+        .node = node, .rule = node->rule, .mesh = mesh, .in = operands, .out = out ? results : NULL};
+    infer_op(&question, &inferred, NULL);
     for (int t = 0; t < node->op->n_in && inferred_in; t++)
         inferred_in[t] = inferred.in[t];
     for (int o = 0; o < node->op->n_out && inferred_out; o++)

@@ -325,7 +325,8 @@ op_layouts infer_combination(const trial *t, const combination *c)
     op_layouts result;
     for (int i = 0; i < t->node->op->n_in; i++)
         given[i] = &c->in[i];
-    infer_op(t->node, t->rule, t->mesh, given, NULL, true, &result, NULL);
+    infer_op(&(infer_question){.node = t->node, .rule = t->rule, .mesh = t->mesh, .in = given, .moves = true}, &result,
+             NULL);
     return result;
 }
 

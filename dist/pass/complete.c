@@ -73,6 +73,28 @@ static bool adopt(layouts *l, const trama_value *v, const trama_layout *wanted)
     return changed;
 }
 
+/* A parameter trains, and the results of forward ops on values that do. */
+static void find_trained(completion *c)
+{
+    const trama_program *p = c->program;
+    for (int i = 0; i < p->values.n; i++)
+        c->trains[i] = p->values.at[i]->state.trainable;
+    for (int i = 0; i < p->nodes.n; i++) {
+        const trama_node *node = p->nodes.at[i];
+        const bool trains = trained_operands(c, node) && node->op->gradient;
+        for (int o = 0; o < node->op->n_out && trains; o++)
+            c->trains[node->out[o]->id] |= trama_dtype_is_float(dtype_part(node->out[o]->dtype));
+    }
+}
+
+unsigned trained_operands(const completion *c, const trama_node *node)
+{
+    unsigned set = 0;
+    for (int t = 0; node->role == NODE_FORWARD && c->trains && t < node->op->n_in; t++)
+        set |= (unsigned)(c->trains[node->in[t]->id] && !(node->op->shape_only >> t & 1)) << t;
+    return set;
+}
+
 static bool sweep_node(completion *c, const trama_node *node)
 {
     layouts *l = c->l;
@@ -87,7 +109,14 @@ static bool sweep_node(completion *c, const trama_node *node)
             given[t] = operand_layout(l, node, t, mesh);
     }
     op_layouts inferred;
-    infer_op(node, c->rules.of[node->id], mesh, given, given + node->op->n_in, true, &inferred, NULL);
+    infer_op(&(infer_question){.node = node,
+                               .rule = c->rules.of[node->id],
+                               .mesh = mesh,
+                               .in = given,
+                               .out = given + node->op->n_in,
+                               .trains = trained_operands(c, node),
+                               .moves = true},
+             &inferred, NULL);
     bool changed = false;
     for (int t = 0; t < n; t++) {
         bool result = t >= node->op->n_in;
@@ -197,7 +226,8 @@ static void join_states(completion *c)
         for (int o = 0; o < node->op->n_out; o++)
             if ((node->op->updates >> o & 1) && c->l->mesh[node->in[o]->id] == mesh)
                 given[o] = &c->l->value[value_storage(node->in[o])->id];
-        infer_op(node, c->rules.of[i], mesh, given, NULL, true, &inferred, NULL);
+        infer_op(&(infer_question){.node = node, .rule = c->rules.of[i], .mesh = mesh, .in = given, .moves = true},
+                 &inferred, NULL);
         for (int o = 0; o < node->op->n_out; o++)
             if (given[o])
                 adopt(c->l, value_storage(node->in[o]), &inferred.in[o]);
@@ -221,7 +251,10 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     layouts_room(result, program->values.n, program->nodes.n);
     c.rules = node_rules_new(program->nodes.n);
     c.summed = trama_alloc((size_t)program->values.n * sizeof *c.summed);
+    c.held = trama_alloc((size_t)program->values.n * sizeof *c.held);
+    c.trains = trama_alloc((size_t)program->values.n * sizeof *c.trains);
     start_values(&c);
+    find_trained(&c);
     nominal_rules(&c, complete_nominal(program, nominal));
     trama_status status = spread_meshes(&c);
     if (!status) {
@@ -234,6 +267,8 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     result->report = text_take(&c.report);
     node_rules_free(&c.rules);
     free(c.summed);
+    free(c.held);
+    free(c.trains);
     if (!status)
         status = memory_status(NOWHERE, "completing the layouts");
     if (status)

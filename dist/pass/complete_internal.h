@@ -10,6 +10,9 @@ typedef struct completion {
     layouts *l;
     node_rules rules; /* with nominal extents */
     const trama_mesh *single;
+    bool *trains; /* [value id] depends on a trained parameter; NULL in eager mode */
+    layout_list
+        *held; /* [value id] while freezing: the layouts in which earlier ops read a value; NULL in eager mode */
     trama_layout *summed; /* [value id] R or S along the axes on which a value is summed where it is made, else open */
     text report;
 } completion;
@@ -22,6 +25,9 @@ trama_status spread_meshes(completion *c);
 
 /* The layout of operand t as the user fixed it for the op, else that of its value if on the op's mesh, else NULL. */
 const trama_layout *operand_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh);
+
+/* The operands of a forward op, as bits, that depend on trained parameters. */
+unsigned trained_operands(const completion *c, const trama_node *node);
 
 void close_open_axes(trama_layout *layout); /* open axes become R */
 

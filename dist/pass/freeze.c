@@ -121,15 +121,29 @@ static trama_status keep_fixed(const trama_node *node, const layouts *l)
     return TRAMA_OK;
 }
 
+/* The layout in which an op finds an operand. Gradients find the sum of a forward value where a forward op has read it,
+ * not its terms. */
+static const trama_layout *found_layout(const completion *c, const trama_node *node, int t, const trama_mesh *mesh)
+{
+    const trama_layout *have = operand_layout(c->l, node, t, mesh);
+    const layout_list *held = c->held && have == &c->l->value[node->in[t]->id] ? &c->held[node->in[t]->id] : NULL;
+    if (!held || node->role != NODE_GRADIENT || !layout_has(have, TRAMA_PARTIAL))
+        return have;
+    for (int i = 0; i < held->n; i++)
+        if (!layout_has(&held->at[i], TRAMA_PARTIAL))
+            return &held->at[i];
+    return have;
+}
+
 /* The layout in which an op reads operand t. The gradient of a result lies, for the ops that derive from it, as the
  * result was made: a split along the same dim, and R for terms, since each term's gradient is that of the sum. Where
  * the result was made R, the gradient stays as it is. */
-static const trama_layout *read_layout(const layouts *l, const trama_node *node, int t, const trama_mesh *mesh,
+static const trama_layout *read_layout(const completion *c, const trama_node *node, int t, const trama_mesh *mesh,
                                        trama_layout *room)
 {
-    const trama_layout *have = operand_layout(l, node, t, mesh);
+    const trama_layout *have = found_layout(c, node, t, mesh);
     const trama_value *result = node->gradient_of[t];
-    const op_layouts *op = result && have ? &l->op[result->node->id] : NULL;
+    const op_layouts *op = result && have ? &c->l->op[result->node->id] : NULL;
     if (!op || op->mesh != mesh || node->fixed || node->op->alias || have->mask)
         return have;
     const trama_layout *made = &op->out[result->result];
@@ -142,19 +156,22 @@ static const trama_layout *read_layout(const layouts *l, const trama_node *node,
     return layout_check(mesh, node->in[t]->shape.ndim, room, false) ? have : room;
 }
 
-static trama_status freeze_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *l,
-                                text *report)
+static trama_status freeze_node(const completion *c, const trama_node *node, const trama_rule *rule, text *report)
 {
+    layouts *l = c->l;
     const trama_mesh *mesh;
     trama_status status = node_mesh(l, node, &mesh);
     if (status)
         return status;
     if (!mesh)
-        mesh = single;
+        mesh = c->single;
     const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {0};
+    const layout_list *there[TRAMA_MAX_OPERANDS] = {0};
     trama_layout room[TRAMA_MAX_OPERANDS];
-    for (int t = 0; t < node->op->n_in; t++)
-        in[t] = read_layout(l, node, t, mesh, &room[t]);
+    for (int t = 0; t < node->op->n_in; t++) {
+        in[t] = read_layout(c, node, t, mesh, &room[t]);
+        there[t] = c->held && l->mesh[node->in[t]->id] == mesh ? &c->held[node->in[t]->id] : NULL;
+    }
     for (int o = 0; o < node->op->n_out; o++) {
         int id = node->out[o]->id;
         if (!l->mesh[id])
@@ -172,7 +189,15 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
         for (int t = 0; t < node->op->n_in; t++)
             if (!(node->op->updates >> t & 1))
                 in[t] = NULL;
-    infer_op(node, rule, mesh, in, out, true, op, report);
+    infer_op(&(infer_question){.node = node,
+                               .rule = rule,
+                               .mesh = mesh,
+                               .in = in,
+                               .out = out,
+                               .held = there,
+                               .trains = trained_operands(c, node),
+                               .moves = true},
+             op, report);
     status = take_mask(node, l);
     if (!status)
         status = check_update(node, l);
@@ -204,7 +229,7 @@ static trama_status freeze_node(const trama_node *node, const trama_rule *rule, 
 
 trama_status complete_node(const trama_node *node, const trama_rule *rule, const trama_mesh *single, layouts *result)
 {
-    return freeze_node(node, rule, single, result, NULL);
+    return freeze_node(&(completion){.single = single, .l = result}, node, rule, NULL);
 }
 
 /* ---- Partial results that do not stay partial ---- */
@@ -231,14 +256,38 @@ static void place_gradient(const completion *c, const trama_value *v)
 
 /* ---- All nodes ---- */
 
+/* Notes the layouts in which the op reads its operands, where they are others than those of the values. */
+static void hold_operands(completion *c, const trama_node *node)
+{
+    const op_layouts *op = &c->l->op[node->id];
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_value *v = node->in[t];
+        layout_list *held = &c->held[v->id];
+        bool there = c->l->mesh[v->id] != op->mesh || trama_layout_equal(&c->l->value[v->id], &op->in[t]);
+        for (int i = 0; i < held->n && !there; i++)
+            there = trama_layout_equal(&held->at[i], &op->in[t]);
+        if (!there && !(node->op->shape_only >> t & 1))
+            *ARRAY_PUSH(held) = op->in[t];
+    }
+}
+
+static void forget_held(completion *c)
+{
+    for (int i = 0; i < c->program->values.n; i++)
+        ARRAY_FREE(&c->held[i]);
+}
+
 static trama_status freeze_nodes(completion *c)
 {
     const trama_program *p = c->program;
     trama_status status = TRAMA_OK;
     c->report.n = 0;
+    forget_held(c);
     for (int i = 0; i < p->nodes.n && !status; i++) {
         const trama_node *node = p->nodes.at[i];
-        status = freeze_node(node, c->rules.of[i], c->single, c->l, &c->report);
+        status = freeze_node(c, node, c->rules.of[i], &c->report);
+        if (!status)
+            hold_operands(c, node);
         for (int o = 0; o < node->op->n_out; o++) {
             reduce_terms(&c->l->value[node->out[o]->id], &c->summed[node->out[o]->id]);
             place_gradient(c, node->out[o]);
@@ -259,5 +308,6 @@ trama_status freeze_program(completion *c)
         status = freeze_nodes(c);
     }
     free(swept);
+    forget_held(c);
     return status;
 }

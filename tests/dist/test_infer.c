@@ -59,7 +59,8 @@ static void check_inferred(bool moves, const char *mesh_text_, trama_value *resu
             layouts[t] = open_layout(mesh, node->in[t]->shape.ndim, given[t]);
             known[t] = &layouts[t];
         }
-    infer_op(node, node->rule, mesh, known, NULL, moves, &inferred, NULL);
+    infer_op(&(infer_question){.node = node, .rule = node->rule, .mesh = mesh, .in = known, .moves = moves}, &inferred,
+             NULL);
     for (int t = 0; t < node->op->n_in; t++)
         if (in[t])
             expect(mesh, node->in[t]->shape.ndim, &inferred.in[t], in[t], node->in[t]->name);

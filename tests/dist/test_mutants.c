@@ -165,7 +165,13 @@ static void judge_source(const trial *mutant, verdict *v)
     for (int i = 0; i < list.n; i++) {
         const trama_layout *out[TRAMA_MAX_OPERANDS] = {&list.at[i]};
         op_layouts now;
-        infer_op(mutant->node, mutant->rule, mutant->mesh, (const trama_layout *[]){NULL}, out, true, &now, NULL);
+        infer_op(&(infer_question){.node = mutant->node,
+                                   .rule = mutant->rule,
+                                   .mesh = mutant->mesh,
+                                   .in = (const trama_layout *[]){NULL},
+                                   .out = out,
+                                   .moves = true},
+                 &now, NULL);
         v->killed |= !trama_layout_equal(&now.out[0], &list.at[i]) || !is_right(mutant, now.in, now.out);
     }
     ARRAY_FREE(&list);

@@ -107,7 +107,13 @@ START_TEST(a_result_wanted_in_pieces_is_made_in_pieces)
         for (int k = 0; k < list.n; k++) {
             const trama_layout *in[TRAMA_MAX_OPERANDS] = {0}, *out[TRAMA_MAX_OPERANDS] = {&list.at[k]};
             op_layouts inferred;
-            infer_op(result->node, result->node->rule, mesh, in, out, true, &inferred, NULL);
+            infer_op(&(infer_question){.node = result->node,
+                                       .rule = result->node->rule,
+                                       .mesh = mesh,
+                                       .in = in,
+                                       .out = out,
+                                       .moves = true},
+                     &inferred, NULL);
             ck_assert_msg(is_right(&s, inferred.in, inferred.out), "%s", op_cases[i].name);
             if (result->node->op->n_in == 0)
                 ck_assert(trama_layout_equal(&inferred.out[0], &list.at[k]));
