@@ -148,15 +148,13 @@ work_buffer work_buffer_of(const void *interface)
     return (work_buffer){(char *)m->ptr, m->nx * size, m->ny, m->ld * size};
 }
 
-/* Kernels for GPUs compute no complex numbers. */
-static bool has_complex(const trama_call *call)
+/* Whether the op's kernel for GPUs computes all element types of a call. */
+static bool kinds_on_gpu(const trama_call *call)
 {
-    bool has = false;
-    for (int i = 0; i < call->n_in + call->n_out; i++) {
-        const trama_view *v = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
-        has |= trama_dtype_kind_of(v->dtype) == TRAMA_KIND_COMPLEX;
-    }
-    return has;
+    unsigned kinds = 0;
+    for (int i = 0; i < call->n_in + call->n_out; i++)
+        kinds |= trama_dtype_kind_of(i < call->n_in ? call->in[i].dtype : call->out[i - call->n_in].dtype);
+    return !(kinds & ~call->op->gpu_kinds);
 }
 
 bool work_on_gpu(const work *w)
@@ -164,7 +162,7 @@ bool work_on_gpu(const work *w)
     bool can = w->kind->cuda;
     for (int i = 0; w->kind == &work_compute && i < w->n_calls; i++) {
         const trama_call *call = &w->calls[i];
-        can = can && (call->op->own ? call->op->own_cuda != NULL : w->kernels[i]->cuda && !has_complex(call));
+        can = can && (call->op->own ? call->op->own_cuda != NULL : w->kernels[i]->cuda && kinds_on_gpu(call));
     }
     return can;
 }

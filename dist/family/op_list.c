@@ -13,7 +13,11 @@
 #define OPERANDS_UNARY .n_in = 1, .rule = "...->..."
 #define OPERANDS_BINARY .n_in = 2, .rule = "...,...->..."
 
+/* Kernels for GPUs compute no complex numbers. */
 #define OP(name_, in_, out_, rule_, partial_, infer_, dtype_, gradient_, attributes_, flops_, ...)                     \
+    DESCRIBED(name_, in_, out_, rule_, partial_, infer_, dtype_, gradient_, attributes_, flops_, .gpu_kinds = REALS,   \
+              __VA_ARGS__)
+#define DESCRIBED(name_, in_, out_, rule_, partial_, infer_, dtype_, gradient_, attributes_, flops_, ...)              \
     const trama_op trama_op_##name_ = {.name = #name_,                                                                 \
                                        .n_in = in_,                                                                    \
                                        .n_out = out_,                                                                  \
@@ -34,6 +38,7 @@
                                        .attributes = attributes_,                                                      \
                                        .flops = flops_,                                                                \
                                        .pointwise = true,                                                              \
+                                       .gpu_kinds = REALS,                                                             \
                                        .kinds = types,                                                                 \
                                        __VA_ARGS__};
 #define COMPARISON(name, flops, domain_x, domain_y, formula)                                                           \
@@ -47,7 +52,7 @@
 #define BINARY_BITS(name, types, domain_x, domain_y, formula)                                                          \
     POINTWISE(BINARY, name, types, NULL, "", 1, formula, NONE, .exact = true)
 #define HOST(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, ...)                             \
-    OP(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, .cpu_only = true, __VA_ARGS__)
+    DESCRIBED(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, __VA_ARGS__)
 #define PRODUCT(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, ...)                          \
     OP(name, in, out, rule, partial, infer, dtype, gradient, attributes, flops, .product = true, __VA_ARGS__)
 #define REDUCTION(name, dtype, partial, infer, flops, domain, gradient, ...)                                           \

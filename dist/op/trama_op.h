@@ -108,7 +108,7 @@ struct trama_op {
     bool pointwise;           /* a result element depends only on the operand elements of its index */
     bool exact;               /* elements are only moved, chosen or converted: their bits are equal on any mesh */
     bool alias;               /* the result is the operand in the layout asked for; nothing is computed */
-    bool cpu_only;            /* it has no kernel for GPUs; beside them it runs on a CPU worker */
+    unsigned gpu_kinds;       /* kinds that its kernel for GPUs computes, or'ed, 0 without one; others run on a CPU worker */
     bool product;             /* its kernels can add the result to a state, and compute epilogues on a GPU */
     trama_addition addition;  /* how it adds to the state that it updates */
     trama_epilogue epilogue;  /* the epilogue as which a product's kernel can compute it */

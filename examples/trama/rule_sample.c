@@ -124,6 +124,18 @@ static void print_splits(const struct argp_state *state, const trama_mesh *mesh,
     trama_program_destroy(&program);
 }
 
+/* The element types that the op takes and its kernel for GPUs does not, and whether it lacks a gradient. */
+static void print_remarks(const trama_op *op)
+{
+    const unsigned kinds = op->kinds ? op->kinds : ~(unsigned)TRAMA_KIND_COMPLEX;
+    if (!op->gpu_kinds && !op->alias)
+        printf("  (CPU only)");
+    else if (kinds & TRAMA_KIND_COMPLEX & ~op->gpu_kinds && !op->alias)
+        printf("  (complex: CPU only)");
+    if (!op->gradient)
+        printf("  (no gradient)");
+}
+
 void list_ops(const struct argp_state *state)
 {
     trama_mesh *mesh = trama_mesh_create("2");
@@ -132,7 +144,9 @@ void list_ops(const struct argp_state *state)
         const char *attributes = op_attributes(op->name);
         printf("%-18s %d -> %d  ", op->name, op->n_in, op->n_out);
         print_splits(state, mesh, op);
-        printf("%s%s%s\n", *attributes ? "  " : "", attributes, op->cpu_only ? "  (CPU only)" : "");
+        printf("%s%s", *attributes ? "  " : "", attributes);
+        print_remarks(op);
+        printf("\n");
     }
     trama_mesh_destroy(&mesh);
 }

@@ -289,15 +289,18 @@ END_TEST
 START_TEST(the_list_names_every_op_with_its_splits_and_attributes)
 {
     static const char *const lines[] = {
-        "matmul             2 -> 1  sp,ps  trans_x trans_y\n",
+        "matmul             2 -> 1  sp,ps  trans_x trans_y  (complex: CPU only)\n",
         "relu               1 -> 1  ss\n",
-        "bitwise_and        2 -> 1  ss,ss\n",
-        "expand             2 -> 1  s,ss  axis keepdim\n",
-        "uniform            0 -> 1    shape\n",
-        "gather             2 -> 1  ps,s  axis\n",
+        "bitwise_and        2 -> 1  ss,ss  (no gradient)\n",
+        "reshard            1 -> 1  ss\n",
+        "cumsum             1 -> 1  -s  axis exclusive reverse  (CPU only)\n",
+        "expand             2 -> 1  s,ss  axis keepdim  (complex: CPU only)\n",
+        "fill               0 -> 1    shape  (complex: CPU only)  (no gradient)\n",
+        "uniform            0 -> 1    shape  (no gradient)\n",
+        "gather             2 -> 1  ps,s  axis  (complex: CPU only)\n",
         "softmax            1 -> 1  s-  axis\n",
         "conv               2 -> 1  spss,sp--  stride dilation before extent groups  (CPU only)\n",
-        "adam               7 -> 3  ss,ss,ss,ss,,,  decoupled weight_decay beta1 beta2 eps\n",
+        "adam               7 -> 3  ss,ss,ss,ss,,,  decoupled weight_decay beta1 beta2 eps  (no gradient)\n",
     };
     static const char *const ops[] = {
 #define OP(name, ...) #name,
