@@ -31,8 +31,9 @@ trama_value *trama_gather_along_at(trama_where where, trama_value *x, trama_valu
 trama_value *trama_gather_nd_at(trama_where where, trama_value *x, trama_value *index, int batch);
 
 /* x with elements of u put in, and joined as `how` says (trama_op.h), where a gather of the same index would read: x
- * [5, 7], index [3], u [3, 7], dim 0 -> [5, 7]. u has the shape of that gather. Set and add have gradients; of a set, u
- * gets those of all its elements, whether or not another of the same index came later. */
+ * [5, 7], index [3], u [3, 7], dim 0 -> [5, 7]. u has the shape of that gather. Gradients are those of PyTorch's scatter
+ * and scatter_reduce: of a set, u gets those of all its elements, whether or not another of the same index came later; of
+ * max and min, all elements that are the extreme share its gradient. */
 #define trama_scatter(x, index, u, dim, how) trama_scatter_at(TRAMA_HERE, x, index, u, dim, how)
 trama_value *trama_scatter_at(trama_where where, trama_value *x, trama_value *index, trama_value *u, int dim,
                               trama_scatter_how how);

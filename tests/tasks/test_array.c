@@ -163,6 +163,37 @@ START_TEST(a_scatter_joins_the_elements_of_one_index_in_their_order)
 }
 END_TEST
 
+/* PyTorch 2.15, x.scatter_reduce(0, index, u, how) with ties and zeros, of the gradient 1, 10, 100, 1000. */
+START_TEST(gradients_of_scatters_that_join_are_those_of_pytorch)
+{
+    static const int64_t index[] = {0, 0, 1, 1, 2, 3, 2};
+    static const double x[] = {2, 0, 3, -1}, u[] = {0, 5, 0, 0, 3, 4, 3}, g[] = {1, 10, 100, 1000};
+    static const struct {
+        trama_scatter_how how;
+        double x[4], u[7];
+    } cases[] = {
+        {TRAMA_SCATTER_MULTIPLY, {0, 0, 900, 4000}, {10, 0, 0, 0, 900, -1000, 900}},
+        {TRAMA_SCATTER_MAX, {0, 10. / 3, 100. / 3, 0}, {0, 1, 10. / 3, 10. / 3, 100. / 3, 1000, 100. / 3}},
+        {TRAMA_SCATTER_MIN, {0, 10. / 3, 100. / 3, 1000}, {1, 0, 10. / 3, 10. / 3, 100. / 3, 0, 100. / 3}},
+    };
+    start();
+    for (int k = 0; k < 6; k++)
+        EACH_FORM(s)
+        {
+            trama_value *to = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(4), x, s.mesh, form_ % 2 ? "S(0),R" : "R,R");
+            trama_value *at = trama_tensor(s.g.p, TRAMA_I64, TRAMA_SHAPE(7), index, s.mesh, "R,R");
+            trama_value *from = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(7), u, s.mesh, "R,R");
+            trama_value *by = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(4), g, s.mesh, "R,R");
+            trama_value *y = (k < 3 ? trama_scatter_at : trama_scatter_along_at)(TRAMA_HERE, to, at, from, 0,
+                                                                                 cases[k % 3].how);
+            trama_value *loss = trama_sum(trama_mul(y, by));
+            check(&s, trama_gradient(loss, to), TRAMA_SHAPE(4), cases[k % 3].x, "the gradient of x");
+            check(&s, trama_gradient(loss, from), TRAMA_SHAPE(7), cases[k % 3].u, "the gradient of u");
+        }
+    stop();
+}
+END_TEST
+
 WANTED(times_taken, at[0] == 1 ? 2 : at[0] == 0 || at[0] == 4 ? 2 : 0)
 
 START_TEST(the_gradient_of_a_table_adds_up_what_each_row_was_taken_for)
@@ -325,6 +356,7 @@ END_TEST
 TESTS(a_gather_takes_parts_in_the_order_of_the_index, an_index_that_is_not_there_reads_nan_and_writes_nothing,
       a_gather_along_a_dim_takes_element_by_element, tuples_of_indices_take_elements_within_batches_or_of_all,
       a_scatter_joins_the_elements_of_one_index_in_their_order,
+      gradients_of_scatters_that_join_are_those_of_pytorch,
       the_gradient_of_a_table_adds_up_what_each_row_was_taken_for, values_are_joined_and_taken_apart,
       gradients_go_through_joins_and_steps, elements_change_their_order_and_are_repeated,
       pads_hold_a_number_or_repeat_the_tensor, wrong_calls_are_refused_with_the_reason)
