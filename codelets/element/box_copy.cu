@@ -3,6 +3,7 @@
 #include "kernel.h"
 #include "number.cuh"
 #include "unit.cuh"
+#include "view.h"
 #include "walk.cuh"
 
 enum { THREADS = 256, IN_FLIGHT = 4 };
@@ -275,25 +276,13 @@ template <typename T, typename F, int N> __global__ void combine_terms(combinati
     }
 }
 
-/* Of a complex view the real (0) or imaginary (1) parts; a real view itself. */
-static trama_view part_of(trama_view v, int part)
-{
-    if (trama_dtype_kind_of(v.dtype) != TRAMA_KIND_COMPLEX)
-        return v;
-    v.dtype = v.dtype == TRAMA_C64 ? TRAMA_F32 : TRAMA_F64;
-    v.data = (char *)v.data + part * trama_dtype_size(v.dtype);
-    for (int d = 0; d < v.ndim; d++)
-        v.stride[d] *= 2;
-    return v;
-}
-
 /* The walk over the destination and n terms. The destination stands for each term that is missing to TERMS. */
 static bool terms_walk(combination *c, const trama_view *destination, int n, const trama_view *sources)
 {
     trama_view parts[1 + TERMS];
     const trama_view *views[1 + TERMS];
     for (int s = 0; s <= TERMS; s++) {
-        parts[s] = part_of(s > 0 && s <= n ? sources[s - 1] : *destination, c->part);
+        parts[s] = view_part(s > 0 && s <= n ? &sources[s - 1] : destination, c->part);
         views[s] = &parts[s];
     }
     c->n = n;
@@ -383,7 +372,7 @@ void gpu_fill(const trama_view *destination, double value, const gpu *g)
     grid_walk<1> w;
 
     if (trama_dtype_kind_of(destination->dtype) == TRAMA_KIND_COMPLEX) {
-        const trama_view real = part_of(*destination, 0), imaginary = part_of(*destination, 1);
+        const trama_view real = view_part(destination, 0), imaginary = view_part(destination, 1);
         gpu_fill(&real, value, g);
         return gpu_fill(&imaginary, 0, g);
     }

@@ -12,7 +12,10 @@
 
 #define STEP_SUM(dtype, acc, x) ((acc) + (SUM(dtype))(x))
 #define STEP_TOTAL(dtype, acc, x) ((acc) + (x)) /* of accumulators */
-#define STEP_SQUARE(dtype, acc, x) ((acc) + (double)(x) * (double)(x))
+#define STEP_SQUARE(dtype, acc, x) ((acc) + BY_KIND(SQUARE, dtype)(x))
+#define SQUARE_REAL(x) ((double)(x) * (double)(x))
+#define SQUARE_HALF(x) SQUARE_REAL(x)
+#define SQUARE_COMPLEX(x) (SQUARE_REAL(creal(x)) + SQUARE_REAL(cimag(x)))
 #define STEP_PRODUCT(dtype, acc, x) ((acc) * (SUM(dtype))(x))
 #define STEP_FACTOR(dtype, acc, x) ((acc) * (x)) /* of accumulators */
 #define STEP_MAX(dtype, acc, x) MAXIMUM(dtype, acc, x)

@@ -77,6 +77,18 @@ trama_view view_without(const trama_view *view, int d)
     return rest;
 }
 
+trama_view view_part(const trama_view *view, int part)
+{
+    trama_view parts = *view;
+    if (trama_dtype_kind_of(view->dtype) != TRAMA_KIND_COMPLEX)
+        return parts;
+    parts.dtype = view->dtype == TRAMA_C64 ? TRAMA_F32 : TRAMA_F64;
+    parts.data = (char *)view->data + (size_t)part * trama_dtype_size(parts.dtype);
+    for (int d = 0; d < parts.ndim; d++)
+        parts.stride[d] *= 2;
+    return parts;
+}
+
 static void view_text(text *out, const char *what, int i, const trama_view *view)
 {
     text_add(out, " %s %d %s[", what, i, trama_dtype_name(view->dtype));

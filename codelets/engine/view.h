@@ -13,6 +13,8 @@ extern "C" {
 int64_t view_count(const trama_view *view);
 /* The view without dim d, at index 0 of that dim; the other dims stay. */
 trama_view view_without(const trama_view *view, int d);
+/* Of a complex view the real (0) or imaginary (1) parts; a real view itself. */
+trama_view view_part(const trama_view *view, int part);
 
 /* Ends the process: planning must have refused this call, or CUDA reports an error. The message names op and shapes. */
 void kernel_impossible(const trama_call *call, const char *why) __attribute__((noreturn));

@@ -78,8 +78,13 @@ FORMULA int64_t power_signed(int64_t x, int64_t y)
 }
 #define POWER_OF(dtype, x, y) BY_KIND(POWER, dtype)(dtype, x, y)
 #define POWER_REAL(dtype, x, y) MATH_##dtype(pow)(x, y)
+#define POWER_COMPLEX(dtype, x, y) power_##dtype(x, y)
 #define POWER_SIGNED(dtype, x, y) power_signed(x, y)
 #define POWER_UNSIGNED(dtype, x, y) power_unsigned(x, y)
+
+#define REAL_PART_OF(dtype, x) BY_KIND(REAL_PART, dtype)(x)
+#define REAL_PART_REAL(x) (x)
+#define REAL_PART_COMPLEX(x) (creal(x))
 
 #define BIT_NOT_OF(dtype, x) BY_KIND(BIT_NOT, dtype)(x)
 #define BIT_NOT_SIGNED(x) (~(x))
@@ -227,7 +232,7 @@ EACH_REAL(SIGMOID_OF, )
     }
 EACH_REAL(SMOOTH_OF, )
 
-/* ---- Complex numbers, by libm ---- */
+/* ---- Complex numbers, by libm; 0^y is 1 for y = 0, and 0 where the real part of y is positive ---- */
 
 #ifndef __cplusplus
 #define COMPLEX_OF(dtype, type, unused)                                                                                \
@@ -238,6 +243,10 @@ EACH_REAL(SMOOTH_OF, )
     FORMULA type log_of_##dtype(type x)                                                                                \
     {                                                                                                                  \
         return MATH_##dtype(log)(x);                                                                                   \
+    }                                                                                                                  \
+    FORMULA type power_##dtype(type x, type y)                                                                         \
+    {                                                                                                                  \
+        return y == 0 ? 1 : x == 0 && creal(y) > 0 ? 0 : MATH_##dtype(pow)(x, y);                                      \
     }
 EACH_COMPLEX(COMPLEX_OF, )
 #endif

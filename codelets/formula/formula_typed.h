@@ -20,6 +20,7 @@
 #define SIGMOID(x) JOINED(sigmoid_of_, DTYPE)(x)
 #define GELU(x) JOINED(gelu_of_, DTYPE)(x)
 #define GELU_SLOPE(x) JOINED(gelu_slope_, DTYPE)(x)
+#define REAL_PART(x) EXPANDED(REAL_PART_OF, DTYPE, x)
 #define POWER(x, y) EXPANDED(POWER_OF, DTYPE, x, y)
 #define MODULO(x, y) EXPANDED(MODULO_OF, DTYPE, x, y)
 #define REMAINDER(x, y) EXPANDED(REMAINDER_OF, DTYPE, x, y)
@@ -74,6 +75,7 @@
 #undef SIGMOID
 #undef GELU
 #undef GELU_SLOPE
+#undef REAL_PART
 #undef POWER
 #undef MODULO
 #undef REMAINDER

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Updates of state in place. */
+#include <string.h>
+
 #include "update.h"
 #include "base.h"
 #include "kernel.h"
@@ -72,6 +74,43 @@ void cpu_schedule(const trama_call *call)
     EACH(UPDATE_ROW, name, n_results, (n_results) + (n_tensors), ELEMENT)                                              \
     static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH(ROW_ENTRY, name)};
 
+/* The views of complex numbers as views of reals, whose last dim has both parts of each. False where it cannot have
+ * them: it has a stride or is repeated. */
+static bool find_pairs(int n, const trama_view *view, trama_view *pairs)
+{
+    bool can = true;
+    for (int i = 0; i < n && can; i++) {
+        const int last = view[i].ndim - 1;
+        can = last >= 0 && last == view[0].ndim - 1 && view[i].stride[last] == 1 &&
+              view[i].extent[last] == view[0].extent[last];
+        pairs[i] = view_part(&view[i], 0);
+        if (can) {
+            pairs[i].extent[last] *= 2;
+            pairs[i].stride[last] = 1;
+        }
+    }
+    return can;
+}
+
+/* Complex numbers are pairs of real ones, as PyTorch's optimizers have them. */
+static void update_parts(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], const double *constants)
+{
+    enum { ALL = 2 * TRAMA_MAX_OPERANDS };
+    const int n = call->n_out + call->n_in;
+    trama_view views[ALL], parts[ALL];
+    trama_call real = *call;
+    memcpy(views, call->out, (size_t)call->n_out * sizeof *views);
+    memcpy(views + call->n_out, call->in, (size_t)call->n_in * sizeof *views);
+    real.out = parts;
+    real.in = parts + call->n_out;
+    const bool pairs = find_pairs(n, views, parts);
+    for (int part = 0; part < (pairs ? 1 : 2); part++) {
+        for (int i = 0; i < n && !pairs; i++)
+            parts[i] = view_part(&views[i], part);
+        loop_call(&real, rows, constants);
+    }
+}
+
 /* Runs the rows on the tensors; the scalars behind them are in the constants. */
 static void update(const trama_call *call, int n_tensors, loop_row *const rows[TRAMA_N_DTYPES], update_kind kind,
                    const double *constants)
@@ -80,7 +119,9 @@ static void update(const trama_call *call, int n_tensors, loop_row *const rows[T
     tensors.n_in = n_tensors;
     if (kind == UPDATE_CLEARS)
         kernel_fill(&call->out[call->n_out - 1], 0);
-    if (kind == UPDATE_COMPUTES)
+    if (kind == UPDATE_COMPUTES && dtype_parts(call->out[0].dtype) > 1)
+        update_parts(&tensors, rows, constants);
+    else if (kind == UPDATE_COMPUTES)
         loop_call(&tensors, rows, constants);
 }
 

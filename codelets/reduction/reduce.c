@@ -125,7 +125,7 @@ double reduced_count(const trama_call *call)
     REDUCE_ROWS(dtype, type, name, NUMBER_##dtype, HIGHEST_##dtype, true, STEP_MIN, STEP_MIN, type, DIVIDED)
 EACH_ELEMENT(SUM_ROWS, sum)
 EACH_FIELD(PRODUCT_ROWS, prod)
-EACH_FLOAT(SQUARE_ROWS, sum_square)
+EACH_ANALYTIC(SQUARE_ROWS, sum_square)
 EACH_DTYPE(MAX_ROWS, max)
 EACH_DTYPE(MIN_ROWS, min)
 
@@ -136,7 +136,7 @@ typedef struct reduce_rows {
     static const reduce_rows name##_rows = {{EACH(ROW_ENTRY, name##_inner)}, {EACH(ROW_ENTRY, name##_outer)}};
 REDUCE_TABLE(sum, EACH_ELEMENT)
 REDUCE_TABLE(prod, EACH_FIELD)
-REDUCE_TABLE(sum_square, EACH_FLOAT)
+REDUCE_TABLE(sum_square, EACH_ANALYTIC)
 REDUCE_TABLE(max, EACH_DTYPE)
 REDUCE_TABLE(min, EACH_DTYPE)
 

@@ -102,7 +102,7 @@ trama_value *trama_norm_1_at(trama_where where, trama_value *x, int n, const int
 trama_value *trama_norm_2_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
 {
     trama_value *squares = trama_sum_square_at(where, x, n, dims, keep_dim);
-    return x ? trama_cast_at(where, trama_sqrt_at(where, squares), x->dtype) : NULL;
+    return x ? trama_cast_at(where, trama_sqrt_at(where, squares), dtype_part(x->dtype)) : NULL;
 }
 
 /* The number of elements that are reduced to one; 0 where it is not known. */

@@ -29,6 +29,7 @@
 /* ---- The words of the gradient column ---- */
 
 #define G d_out[0]
+#define OPERAND node->in[0]
 #define X conjugate(node, node->in[0])
 #define Y conjugate(node, node->in[1])
 #define Z conjugate(node, node->out[0])

@@ -19,8 +19,8 @@ trama_status tensors_dtype(const trama_node *node, trama_dtype *dtype)
 
 trama_status update_dtype(const trama_node *node, trama_dtype *dtype)
 {
-    if (!trama_dtype_is_float(node->in[0]->dtype))
-        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats; %s is %s", node->op->name, node->in[0]->name,
+    if (!trama_dtype_is_float(dtype_part(node->in[0]->dtype)))
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats and complex numbers; %s is %s", node->op->name, node->in[0]->name,
                           trama_dtype_name(node->in[0]->dtype));
     return tensors_dtype(node, dtype);
 }

@@ -2,10 +2,13 @@
 /* Complex tensors: c64 with parts of f32, c128 with parts of f64. In C their elements are `float _Complex` and
  * `double _Complex`, in Fortran complex(c_float_complex) and complex(c_double_complex), in C++ std::complex.
  *
- * Arithmetic, the functions of trama_ops.h from sqrt to atanh, equal, select, sums, means and products over dims,
+ * Arithmetic, the functions of trama_ops.h from sqrt to atanh, pow, equal, select, sums, means and products over dims,
  * cumulative sums and products, recurrences, products of matrices, and all ops that move elements take complex operands
  * as they take real ones. Both operands have one type: trama_cast makes complex numbers of real ones. Ops that need an
- * order, as max, refuse complex operands, and there is no P(max).
+ * order, as max, refuse complex operands, and there is no P(max); so do layer and RMS norm, whose squares of complex
+ * numbers would be no lengths. trama_sum_square and the norms take |z|. Optimizers train complex parameters as PyTorch's
+ * do: both parts of a number are real parameters, with moments of their own; clip_norm counts |z|, and clip_value, which
+ * compares, refuses them.
  *
  * Gradients follow PyTorch's convention: the gradient of a real loss L by z = a + ib is dL/da + i dL/db, so that
  * z - lr * gradient descends. (JAX gives its conjugate.) The loss itself is real: trama_real or trama_abs ends the

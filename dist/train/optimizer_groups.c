@@ -68,7 +68,7 @@ static bool is_listed(const char *names, const char *name)
 
 static bool is_trained(const trama_value *v)
 {
-    return v && v->state.trainable && trama_dtype_is_float(v->dtype);
+    return v && v->state.trainable && trama_dtype_is_float(dtype_part(v->dtype));
 }
 
 /* Every name of a group must match a parameter. */
@@ -92,26 +92,8 @@ static bool check_names(trama_where where, trama_program *p, const trama_paramet
     return true;
 }
 
-/* The formulas of optimizers are those of real numbers. */
-static bool check_real(trama_where where, trama_program *p)
-{
-    for (int i = 0; i < p->values.n; i++) {
-        const trama_value *v = p->values.at[i];
-        if (v && v->state.trainable && dtype_parts(v->dtype) > 1)
-            return program_fail(p, where, TRAMA_E_DTYPE,
-                                "minimize: %s (%s:%d) is %s, and optimizers train real numbers: make it of two real "
-                                "parameters by trama_complex, or make it a state and assign to it",
-                                v->name, v->where.file ? v->where.file : "?", v->where.line,
-                                trama_dtype_name(v->dtype)),
-                   false;
-    }
-    return true;
-}
-
 static bool check_groups(trama_where where, trama_program *p, const trama_optimizer *o)
 {
-    if (!check_real(where, p))
-        return false;
     if (o->n_groups < 0 || (o->n_groups && !o->groups))
         return program_fail(p, where, TRAMA_E_ARGUMENT, "minimize: %s has %d groups%s", o->name, o->n_groups,
                             o->n_groups < 0 ? ", a negative number" : ", and their list is NULL"),

@@ -2,6 +2,7 @@
 /* The built-in rules. Each is one op for a parameter, which reads and writes every element once; lamb is two ops with
  * norms between. */
 #include "optimizer.h"
+#include "trama_complex.h"
 #include "trama_ops.h"
 
 /* Sets n states to the first n results of an op. */
@@ -14,6 +15,12 @@ static void set_all(const trama_update *u, trama_value *first, int n, trama_valu
 static trama_value *apply(const trama_update *u, const trama_op *op, trama_value *const *in, const trama_attributes *a)
 {
     return program_append(u->parameter->program, u->where, op, op->n_in, in, a);
+}
+
+/* The learning rate, a real number. */
+static trama_value *rate(const trama_update *u)
+{
+    return trama_real_at(u->where, trama_update_lr(u));
 }
 
 /* ---- sgd ---- */
@@ -32,7 +39,7 @@ static void sgd_rule(const trama_update *u)
     double constant;
     if (o->momentum != 0) {
         trama_value *b = trama_update_slot(u, "b");
-        trama_value *lr = trama_update_lr(u), *taken = trama_update_taken(u);
+        trama_value *lr = rate(u), *taken = trama_update_taken(u);
         trama_value *in[] = {u->parameter, b, trama_update_gradient(u), lr, taken};
         trama_attributes a = {.integer = {[MOMENTUM_NESTEROV] = o->nesterov},
                               .real = {[UPDATE_WEIGHT_DECAY] = o->weight_decay, [MOMENTUM_FACTOR] = o->momentum}};
@@ -43,7 +50,7 @@ static void sgd_rule(const trama_update *u)
         trama_update_set(u, u->parameter,
                          apply(u, &trama_op_sgd, in, &a)); /* a matmul kernel can add its product directly */
     } else {
-        trama_value *lr = trama_update_lr(u), *taken = trama_update_taken(u);
+        trama_value *lr = rate(u), *taken = trama_update_taken(u);
         descend(u, trama_update_gradient(u), lr, taken, o->weight_decay);
     }
 }
@@ -67,7 +74,7 @@ static void adam(const trama_update *u, bool decoupled)
 {
     trama_attributes a = adam_attributes(u->optimizer);
     a.integer[ADAM_DECOUPLED] = decoupled;
-    trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v"), *lr = trama_update_lr(u);
+    trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v"), *lr = rate(u);
     trama_value *step = trama_update_step(u), *taken = trama_update_taken(u);
     trama_value *in[] = {u->parameter, m, v, trama_update_gradient(u), lr, step, taken};
     set_all(u, apply(u, &trama_op_adam, in, &a), 3, in);
@@ -125,7 +132,7 @@ static void lamb_rule(const trama_update *u)
     trama_attributes a = adam_attributes(u->optimizer);
     trama_value *w = u->parameter, *before = norm(u->where, w); /* before the update */
     trama_value *m = trama_update_slot(u, "m"), *v = trama_update_slot(u, "v");
-    trama_value *lr = trama_cast_at(u->where, trama_update_lr(u), TRAMA_F64);
+    trama_value *lr = trama_cast_at(u->where, rate(u), TRAMA_F64);
     trama_value *step = trama_update_step(u), *taken = trama_update_taken(u);
     trama_value *in[] = {m, v, w, trama_update_gradient(u), step, taken};
     trama_value *moments = apply(u, &trama_op_lamb, in, &a), *direction = trama_result(moments, 2);

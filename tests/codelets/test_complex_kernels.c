@@ -3,6 +3,7 @@
 #include <complex.h>
 
 #include "cases.h"
+#include "ops.h"
 #include "program.h"
 #include "reference.h"
 #include "views.h"
@@ -80,7 +81,8 @@ static void try_order(const op_case *c, const trama_node *node, bool narrow, ord
     trama_view kernels[TRAMA_MAX_OPERANDS + 1], references[TRAMA_MAX_OPERANDS + 1];
     for (int i = 0; i <= n_in; i++) {
         const trama_value *v = i ? node->in[i - 1] : node->out[0];
-        arrays[i] = array_new(v, narrow, (order)((how + i) % N_ORDERS));
+        const bool is_total = i == 0 && node->op == &trama_op_sum_square; /* f64 always */
+        arrays[i] = array_new(v, narrow && !is_total, (order)((how + i) % N_ORDERS));
         if (i)
             fill(&arrays[i], c, node, i - 1);
         kernels[i] = arrays[i].t.view;

@@ -300,7 +300,7 @@ START_TEST(the_list_names_every_op_with_its_splits_and_attributes)
         "gather             2 -> 1  ps,s  axis  (complex: CPU only)\n",
         "softmax            1 -> 1  s-  axis\n",
         "conv               2 -> 1  spss,sp--  stride dilation before extent groups  (CPU only)\n",
-        "adam               7 -> 3  ss,ss,ss,ss,,,  decoupled weight_decay beta1 beta2 eps  (no gradient)\n",
+        "adam               7 -> 3  ss,ss,ss,ss,,,  decoupled weight_decay beta1 beta2 eps  (complex: CPU only)  (no gradient)\n",
     };
     static const char *const ops[] = {
 #define OP(name, ...) #name,

@@ -99,6 +99,9 @@ static void run_formula(const trama_call *call, complex_formula *f)
     X(reciprocal, conj(x[0]) / (creal(x[0]) * creal(x[0]) + cimag(x[0]) * cimag(x[0])))                                \
     X(affine, x[0] * real(c, SCALE_FACTOR) + real(c, AFFINE_OFFSET))                                                   \
     X(scalar_div, real(c, SCALAR_NUMBER) / x[0])                                                                       \
+    X(pow, cexp(x[1] * clog(x[0])))                                                                                    \
+    X(pow_slope_x, x[1] * cexp((x[1] - 1) * clog(x[0])))                                                               \
+    X(pow_slope_y, clog(x[0]) * cexp(x[1] * clog(x[0])))                                                               \
     X(increment, x[0] + 1)                                                                                             \
     X(cast, x[0])                                                                                                      \
     X(conj, CMPLX(creal(x[0]), -cimag(x[0])))                                                                          \
@@ -250,6 +253,23 @@ static bool run_product_over_dims(const trama_call *call)
     return true;
 }
 
+static bool run_square_over_dims(const trama_call *call)
+{
+    point i;
+    if (call->op != &trama_op_sum_square)
+        return false;
+    agree_kept(call, &call->in[0], &call->out[0]);
+    FOR_EACH(&call->out[0], &i)
+    put_complex(call, 0, &i, 0);
+    FOR_EACH(&call->in[0], &i)
+    {
+        const point r = reduced(call, &i);
+        const z128 z = get_complex(call, 0, &i);
+        *element(call, &call->out[0], &r) += creal(z * conj(z));
+    }
+    return true;
+}
+
 /* ---- Which is which ---- */
 
 /* Ops without complex numbers in them, whatever types they are given. */
@@ -287,7 +307,8 @@ bool run_complex(const trama_call *call, void (*run)(const trama_call *call))
             return run_formula(call, formulas[i].formula), true;
     if (call->op == &trama_op_matmul)
         run_product(call, run);
-    else if (!run_fourier(call) && !run_scan(call) && !run_product_over_dims(call))
+    else if (!run_fourier(call) && !run_scan(call) && !run_product_over_dims(call) &&
+             !run_square_over_dims(call))
         run_on_parts(call, run);
     return true;
 }

@@ -58,6 +58,26 @@ def fit(make, norm=None, value=None):
     return w.detach().flatten().tolist() + b.tolist()
 
 
+def fit_complex(make, norm=None):
+    """The same of complex numbers, whose real parts come first in the generator's order."""
+
+    def numbers(n, seed, size):
+        both = scatter(2 * n, seed, size)
+        return torch.complex(both[:n], both[n:])
+
+    x, y = numbers(ROWS * IN, 1, 1).view(ROWS, IN), numbers(ROWS * OUT, 2, 4).view(ROWS, OUT)
+    w = torch.full((IN, OUT), 0.5 - 0.125j, dtype=torch.complex128, requires_grad=True)
+    b = torch.full((OUT,), -0.25 + 0.5j, dtype=torch.complex128, requires_grad=True)
+    optimizer = make([w, b])
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        ((x @ w + b - y).abs() ** 2).mean().backward()
+        if norm:
+            torch.nn.utils.clip_grad_norm_([w, b], norm)
+        optimizer.step()
+    return torch.view_as_real(torch.cat([w.detach().flatten(), b.detach()])).flatten().tolist()
+
+
 def rates(make, n):
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     schedule, found = make(optimizer), []
@@ -87,6 +107,12 @@ table("torch_adamw", fit(lambda p: optim.AdamW(p, 0.05, betas=(0.8, 0.95), weigh
 table("torch_lamb", fit(lambda p: Lamb(p, 0.02)))
 table("torch_clip_norm", fit(lambda p: optim.SGD(p, 0.05), norm=0.5))
 table("torch_clip_value", fit(lambda p: optim.SGD(p, 0.05), value=0.125))
+print("\n/* Complex parameters: real and imaginary parts by turns. */")
+table("torch_complex_sgd", fit_complex(lambda p: optim.SGD(p, 0.05)))
+table("torch_complex_momentum", fit_complex(lambda p: optim.SGD(p, 0.05, momentum=0.9, nesterov=True, weight_decay=0.01)))
+table("torch_complex_adam", fit_complex(lambda p: optim.Adam(p, 0.05, weight_decay=0.1)))
+table("torch_complex_adamw", fit_complex(lambda p: optim.AdamW(p, 0.05, betas=(0.8, 0.95), weight_decay=0.1)))
+table("torch_complex_clip_norm", fit_complex(lambda p: optim.SGD(p, 0.05), norm=0.5))
 print("\n/* Learning rates from step 0, for 1. */")
 table("torch_cosine", rates(lambda o: scheduler.CosineAnnealingLR(o, 10, 0.1), 11))
 table("torch_step", rates(lambda o: scheduler.StepLR(o, 3, 0.5), 12))
