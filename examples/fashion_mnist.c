@@ -435,7 +435,7 @@ int main(int argc, char **argv)
     j.speaks = trama_context_rank(context) == 0;
     if (o.plan) {
         feed_once(&j, &samples);
-        must(plan_print(context, j.executable, m.train, o.plan));
+        must(plan_print(context, j.executable, m.train, o.plan, o.batch));
     } else {
         train_and_test(&j, &samples, &tests);
     }

@@ -14,10 +14,12 @@ static const struct command {
     const char *name, *purpose;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"calibrate", "measures this machine, for trama rehearse", command_calibrate},
     {"checkpoint", "the states in a checkpoint: listed, verified, compared, as arrays of NumPy", command_checkpoint},
     {"info", "the version of Trama, and its use of this machine", command_info},
     {"layout", "the boxes of a tensor on each process, in words and drawn", command_layout},
     {"onnx", "an ONNX model on a mesh: its layouts, its plan, its results", command_onnx},
+    {"rehearse", "a model of any size on a described machine: time, messages, memory, critical path", command_rehearse},
     {"reshard", "the messages of a change of layout, and the lower bound of their bytes", command_reshard},
     {"rule", "the layouts that an op computes on, given some of them", command_rule},
     {"trace", "a summary and pictures of a run, from its trace", command_trace},

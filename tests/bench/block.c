@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     trama_value *g = trama_parameter(p, "g", TRAMA_F32, shape, &other), *results[2 + BLOCK_PARAMETERS];
     if (!mesh)
         bench_fail("%s", trama_error());
-    transformer_block b = transformer_block_new(x, "block", sizes);
+    transformer_block b = transformer_block_new(p, x, "block", sizes);
     const bool split = trama_mesh_size(mesh) > 1;
     trama_shard(b.parameter[BLOCK_QKV], mesh, split ? "S(1)" : "R");
     trama_shard(b.parameter[BLOCK_UP], mesh, split ? "S(1)" : "R");

@@ -30,11 +30,16 @@ int main(int argc, char **argv)
                                  .heads = bench_number(argc, argv, "heads", 96),
                                  .words = bench_number(argc, argv, "vocab", 50304)};
     double at[6] = {bench_now()};
-    decoder d = decoder_new(bench_option(argc, argv, "mesh", "dp=16,pp=8,mp=8"), sizes);
+    trama_mesh *mesh = trama_mesh_create(bench_option(argc, argv, "mesh", "dp=16,pp=8,mp=8"));
+    if (!mesh || decoder_stages(mesh) > DECODER_MOST_STAGES)
+        bench_fail("%s", mesh ? "the mesh has too many stages" : trama_error());
+    decoder d = decoder_new(mesh, sizes);
     const int rank = bench_number(argc, argv, "rank", 511) % trama_mesh_size(d.mesh);
     at[1] = bench_now();
     decoder_train(&d);
     at[2] = bench_now();
+    if (trama_program_status(d.program))
+        bench_fail("%s", trama_program_error(d.program));
     target_plans p = target_plans_new(d.program, d.train, machine_uniform(trama_mesh_size(d.mesh), 1), 1);
     bench_try(target_plans_complete(&p), "completion");
     at[3] = bench_now();

@@ -70,7 +70,7 @@ static trama_value *square_perceptron(const recipe *r)
 static trama_value *block(const recipe *r)
 {
     const transformer_sizes sizes = {2, 8, 12, 4, 24, false};
-    transformer_block b = transformer_block_new(parameter("x", TRAMA_SHAPE(16, 12), r->layout[0]), "b", sizes);
+    transformer_block b = transformer_block_new(p, parameter("x", TRAMA_SHAPE(16, 12), r->layout[0]), "b", sizes);
     annotated(b.parameter[BLOCK_QKV], r->layout[1]);
     annotated(b.parameter[BLOCK_UP], r->layout[2]);
     return trama_mean(trama_square(b.out));

@@ -34,7 +34,7 @@ static network network_new(const char *mesh, bool beside)
     for (int i = 0; i < BLOCKS; i++) {
         char name[24];
         snprintf(name, sizeof name, "block%d", i);
-        transformer_block b = transformer_block_new(h, name, own);
+        transformer_block b = transformer_block_new(n.p, h, name, own);
         h = b.out;
         ck_assert_ptr_nonnull(trama_shard(b.parameter[BLOCK_QKV], n.mesh, "S(1)"));
         ck_assert_ptr_nonnull(trama_shard(b.parameter[BLOCK_UP], n.mesh, "S(1)"));

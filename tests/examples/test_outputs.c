@@ -23,10 +23,12 @@ static const char *const known[][2] = {
     {"fashion_mnist", "--steps 1 --data %s"},
     {"heat2d", "--n 16 --steps 2"},
     {"transformer", "--steps 1 --length 4 --text %s/negative.onnx"},
+    {"trama calibrate", ""},
     {"trama checkpoint", "%s/saved/step-000000000002.h5"},
     {"trama info", ""},
     {"trama layout", "--mesh 2 --shape 4 --layout R"},
     {"trama onnx", "%s/negative.onnx"},
+    {"trama rehearse", "--model cg --mesh 2 --n 64"},
     {"trama reshard", "--mesh 2 --shape 4 --from R --to 'S(0)'"},
     {"trama rule", "matmul --mesh 2 --in 4,4:0,-1 --in 4,4"},
     {"trama trace", "--no-starvz %s/trace"},
@@ -156,7 +158,7 @@ START_TEST(help_and_plans_that_cannot_be_written_end_with_1)
     programs list = find_programs();
     for (int i = 0; i < list.n; i++) {
         const program *p = &list.at[i];
-        bool has_plans = contains(run("./%s --help", p->name)->text, "--plan");
+        bool has_plans = contains(run("./%s --help", p->name)->text, "--plan[=");
         expect_refused(p->name, "--help");
         for (int form = 0; form < 3 && has_plans; form++) {
             char arguments[300];

@@ -5,7 +5,6 @@
 #ifndef DECODER_H
 #define DECODER_H
 
-#include "trama.h"
 #include "transformer_block.h"
 
 enum { DECODER_MOST_STAGES = 64 };
@@ -23,8 +22,11 @@ typedef struct decoder {
     trama_target *train; /* NULL before decoder_train */
 } decoder;
 
-/* Up to the loss. Ends the program on a wrong mesh. */
-decoder decoder_new(const char *mesh, decoder_sizes sizes);
+/* Stages along the axis pp of the mesh; a decoder has at most DECODER_MOST_STAGES. */
+int decoder_stages(const trama_mesh *mesh);
+
+/* Up to the loss; takes over the mesh. Errors stay on the program. */
+decoder decoder_new(trama_mesh *mesh, decoder_sizes sizes);
 void decoder_train(decoder *d); /* the gradients, the updates and the target of a step */
 void decoder_free(decoder *d);
 

@@ -8,7 +8,7 @@
 #ifndef TRANSFORMER_BLOCK_H
 #define TRANSFORMER_BLOCK_H
 
-#include "trama_program.h"
+#include "trama.h"
 
 typedef struct transformer_sizes {
     int64_t batch, length, features, heads, hidden; /* hidden: of the perceptron */
@@ -31,7 +31,8 @@ typedef struct transformer_block {
     trama_value *out;
 } transformer_block;
 
-/* Appends the block on x; its parameters have names that begin with `name`. */
-transformer_block transformer_block_new(trama_value *x, const char *name, transformer_sizes sizes);
+/* Appends the block on x, a value of the program; its parameters have names that begin with `name`. */
+transformer_block transformer_block_new(trama_program *program, trama_value *x, const char *name,
+                                        transformer_sizes sizes);
 
 #endif

@@ -5,24 +5,25 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "program.h"
-#include "trama_attention.h"
-#include "trama_composed.h"
-#include "trama_network.h"
-#include "trama_ops.h"
+/* Where a block is appended. */
+typedef struct block_place {
+    trama_program *program;
+    trama_dtype dtype;
+    const char *name;
+} block_place;
 
-static void add_parameter(transformer_block *b, trama_value *x, int which, const char *name, const char *of, int64_t in,
+static void add_parameter(transformer_block *b, const block_place *at, int which, const char *of, int64_t in,
                           int64_t out)
 {
     char label[48];
     const bool norm = in == 0;
     const double bound = norm ? 1 : 1 / sqrt((double)in);
     const trama_init weight = {norm ? 1 : -bound, bound, 1, (uint64_t)which}, zero = {0, 0, 1, (uint64_t)which + 1};
-    snprintf(label, sizeof label, "%s.%s.w", name, of);
+    snprintf(label, sizeof label, "%s.%s.w", at->name, of);
     b->parameter[which] =
-        trama_parameter(x->program, label, x->dtype, norm ? TRAMA_SHAPE(out) : TRAMA_SHAPE(in, out), &weight);
-    snprintf(label, sizeof label, "%s.%s.b", name, of);
-    b->parameter[which + 1] = trama_parameter(x->program, label, x->dtype, TRAMA_SHAPE(out), &zero);
+        trama_parameter(at->program, label, at->dtype, norm ? TRAMA_SHAPE(out) : TRAMA_SHAPE(in, out), &weight);
+    snprintf(label, sizeof label, "%s.%s.b", at->name, of);
+    b->parameter[which + 1] = trama_parameter(at->program, label, at->dtype, TRAMA_SHAPE(out), &zero);
 }
 
 static trama_value *norm(trama_value *x, trama_value *const *p)
@@ -47,15 +48,16 @@ static trama_value *attend(trama_value *qkv, const transformer_sizes *s)
     return trama_reshape(out, TRAMA_SHAPE(s->batch * s->length, s->features));
 }
 
-transformer_block transformer_block_new(trama_value *x, const char *name, transformer_sizes s)
+transformer_block transformer_block_new(trama_program *program, trama_value *x, const char *name, transformer_sizes s)
 {
     transformer_block b = {0};
-    add_parameter(&b, x, BLOCK_NORM_1, name, "norm1", 0, s.features);
-    add_parameter(&b, x, BLOCK_QKV, name, "qkv", s.features, 3 * s.features);
-    add_parameter(&b, x, BLOCK_OUT, name, "out", s.features, s.features);
-    add_parameter(&b, x, BLOCK_NORM_2, name, "norm2", 0, s.features);
-    add_parameter(&b, x, BLOCK_UP, name, "up", s.features, s.hidden);
-    add_parameter(&b, x, BLOCK_DOWN, name, "down", s.hidden, s.features);
+    const block_place at = {program, trama_value_dtype(x), name};
+    add_parameter(&b, &at, BLOCK_NORM_1, "norm1", 0, s.features);
+    add_parameter(&b, &at, BLOCK_QKV, "qkv", s.features, 3 * s.features);
+    add_parameter(&b, &at, BLOCK_OUT, "out", s.features, s.features);
+    add_parameter(&b, &at, BLOCK_NORM_2, "norm2", 0, s.features);
+    add_parameter(&b, &at, BLOCK_UP, "up", s.features, s.hidden);
+    add_parameter(&b, &at, BLOCK_DOWN, "down", s.hidden, s.features);
     trama_value *const *p = b.parameter;
     trama_value *first = norm(x, p + BLOCK_NORM_1), *attention = attend(linear(first, p + BLOCK_QKV), &s);
     trama_value *y = s.beside ? x : trama_add(x, linear(attention, p + BLOCK_OUT));

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-
 static int axis_of(const trama_mesh *mesh, const char *name)
 {
     for (int a = 0; a < trama_mesh_ndim(mesh); a++)
@@ -41,8 +39,6 @@ static trama_mesh *slice(const trama_mesh *mesh, int axis, int i)
         ids[k] = trama_mesh_id(mesh, axis < 0 ? k : (k / behind * stages + i) * behind + k % behind);
     trama_mesh *made = trama_mesh_child(mesh, n, shape, names, ids);
     free(ids);
-    if (!made)
-        bench_fail("%s", trama_error());
     return made;
 }
 
@@ -61,14 +57,15 @@ static trama_value *parameter(decoder *d, const char *name, trama_shape shape)
     return trama_parameter(d->program, name, TRAMA_F32, shape, &init);
 }
 
-decoder decoder_new(const char *mesh, decoder_sizes s)
+int decoder_stages(const trama_mesh *mesh)
 {
-    decoder d = {.program = trama_program_create(), .mesh = trama_mesh_create(mesh)};
-    if (!d.mesh)
-        bench_fail("%s", trama_error());
-    d.n_stages = extent_of(d.mesh, "pp");
-    if (d.n_stages > DECODER_MOST_STAGES)
-        bench_fail("at most %d stages", DECODER_MOST_STAGES);
+    return extent_of(mesh, "pp");
+}
+
+decoder decoder_new(trama_mesh *mesh, decoder_sizes s)
+{
+    decoder d = {.program = trama_program_create(), .mesh = mesh};
+    d.n_stages = decoder_stages(mesh);
     for (int i = 0; i < d.n_stages; i++)
         d.stage[i] = slice(d.mesh, axis_of(d.mesh, "pp"), i);
     const trama_mesh *first = d.stage[0], *last = d.stage[d.n_stages - 1];
@@ -91,7 +88,7 @@ decoder decoder_new(const char *mesh, decoder_sizes s)
         if (next != stage)
             x = trama_reshard(x, d.stage[next], layout);
         stage = next;
-        const transformer_block b = transformer_block_new(x, name, sizes);
+        const transformer_block b = transformer_block_new(d.program, x, name, sizes);
         split(b.parameter[BLOCK_QKV], d.stage[stage], "mp", 1);
         split(b.parameter[BLOCK_UP], d.stage[stage], "mp", 1);
         x = b.out;
@@ -101,8 +98,6 @@ decoder decoder_new(const char *mesh, decoder_sizes s)
     trama_value *classes = parameter(&d, "classes", TRAMA_SHAPE(s.features, s.words));
     split(classes, last, "mp", 1);
     d.loss = trama_cross_entropy(trama_matmul(x, classes), labels);
-    if (trama_program_status(d.program))
-        bench_fail("%s", trama_program_error(d.program));
     return d;
 }
 
@@ -110,8 +105,6 @@ void decoder_train(decoder *d)
 {
     trama_optimizer adamw = trama_adamw(1e-4);
     d->train = trama_target_create(d->program, "train", trama_minimize(d->loss, &adamw), d->loss);
-    if (trama_program_status(d->program))
-        bench_fail("%s", trama_program_error(d->program));
 }
 
 void decoder_free(decoder *d)

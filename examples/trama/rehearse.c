@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trama rehearse: a model of any size on a described machine, planned for all its ranks and simulated. */
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "commands.h"
+#include "machine_file.h"
+#include "models.h"
+#include "must.h"
+#include "progress.h"
+
+enum {
+    KEY_MODEL = 256,
+    KEY_LAYERS,
+    KEY_HEADS,
+    KEY_HIDDEN,
+    KEY_SEQ,
+    KEY_VOCAB,
+    KEY_BATCH,
+    KEY_N,
+    KEY_MACHINE,
+    KEY_PLAN,
+    KEY_RANK,
+    KEY_STEPS
+};
+
+static const char *const models[] = {"mlp", "gpt", "cg", "heat"};
+
+static const struct argp_option options[] = {
+    {"model", KEY_MODEL, "NAME", 0, "mlp, gpt, cg or heat [gpt]", 0},
+    {"mesh", 'm', "SPEC", 0,
+     "the mesh, one process a rank; of mlp and gpt dp splits the batch, mp weights, and of gpt pp the layers [dp=2]",
+     0},
+    {"layers", KEY_LAYERS, "N", 0, "blocks of gpt, hidden layers of mlp [2]", 0},
+    {"heads", KEY_HEADS, "N", 0, "heads of gpt [8]", 0},
+    {"hidden", KEY_HIDDEN, "N,N", 0, "features of gpt; of mlp its hidden layers, or the size of all of them [512]", 0},
+    {"seq", KEY_SEQ, "N", 0, "tokens of a sequence [128]", 0},
+    {"vocab", KEY_VOCAB, "N", 0, "words of gpt [1000]", 0},
+    {"batch", KEY_BATCH, "N", 0, "sequences or samples of each process along dp [1, and 128 of mlp]", 0},
+    {"n", KEY_N, "N", 0, "rows of the matrix of cg, points along a side of heat [4096]", 0},
+    {"machine", KEY_MACHINE, "FILE", 0,
+     "the machine, as `trama calibrate` writes it; builtin: a node of 16 cores for each process, at 25 GB/s and 2 us "
+     "[builtin]",
+     0},
+    {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
+    {"plan-only", KEY_PLAN, NULL, 0, "plan one rank and simulate nothing; print the time of each phase", 0},
+    {"rank", KEY_RANK, "N", 0, "that rank [0]", 0},
+    {0}};
+
+static const char doc[] =
+    "Plans a training step, or an iteration, for every rank of a described machine, and simulates "
+    "it by discrete events. Nothing runs.\v"
+    "It prints the time of a step, the share of idle workers, the hidden share of communication, "
+    "messages and bytes, the memory of ranks, and the critical path by op.";
+
+typedef struct order {
+    int which;
+    const char *mesh_text, *machine;
+    model_sizes sizes;
+    int layers;
+    trama_rehearsal_options how;
+    trama_mesh *mesh;
+} order;
+
+static void understand(struct argp_state *state, order *o)
+{
+    o->mesh = argument_mesh(state, "--mesh", o->mesh_text, 0, NULL);
+    decoder_sizes *gpt = &o->sizes.gpt;
+    gpt->layers = o->layers;
+    gpt->features = o->sizes.hidden[0];
+    if (!gpt->sequences)
+        gpt->sequences = o->which == MODEL_MLP ? 128 : 1;
+    if (o->which == MODEL_GPT && gpt->features % gpt->heads)
+        argp_error(state, "--heads '%lld': they do not divide --hidden '%lld'", (long long)gpt->heads,
+                   (long long)gpt->features);
+    if (o->which == MODEL_GPT && decoder_stages(o->mesh) > DECODER_MOST_STAGES)
+        argp_error(state, "--mesh '%s': pp is at most %d", o->mesh_text, DECODER_MOST_STAGES);
+    if (o->sizes.n_hidden == 1)
+        for (o->sizes.n_hidden = o->layers < MODEL_MOST_LAYERS ? o->layers : MODEL_MOST_LAYERS; --o->layers > 0;)
+            if (o->layers < MODEL_MOST_LAYERS)
+                o->sizes.hidden[o->layers] = o->sizes.hidden[0];
+    if (o->which >= MODEL_CG && trama_mesh_ndim(o->mesh) > 2)
+        argp_error(state, "--mesh '%s': %s takes one or two axes", o->mesh_text, models[o->which]);
+    if (o->how.rank >= trama_mesh_size(o->mesh))
+        argp_error(state, "--rank '%d': the mesh has %d processes", o->how.rank, trama_mesh_size(o->mesh));
+}
+
+static int size_of(const struct argp_state *state, const char *option, const char *text)
+{
+    return (int)argument_integer(state, option, text, 1, 1 << 30);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    order *o = state->input;
+    switch (key) {
+    case KEY_MODEL:
+        o->which = argument_word(state, "--model", text, N_MODELS, models);
+        return 0;
+    case 'm':
+        o->mesh_text = text;
+        return 0;
+    case KEY_LAYERS:
+        o->layers = (int)argument_integer(state, "--layers", text, 1, 100000);
+        return 0;
+    case KEY_HEADS:
+        o->sizes.gpt.heads = size_of(state, "--heads", text);
+        return 0;
+    case KEY_HIDDEN:
+        o->sizes.n_hidden = argument_list(state, "--hidden", text, 1, 1 << 30, MODEL_MOST_LAYERS, o->sizes.hidden);
+        return 0;
+    case KEY_SEQ:
+        o->sizes.gpt.length = size_of(state, "--seq", text);
+        return 0;
+    case KEY_VOCAB:
+        o->sizes.gpt.words = size_of(state, "--vocab", text);
+        return 0;
+    case KEY_BATCH:
+        o->sizes.gpt.sequences = (int)argument_integer(state, "--batch", text, 1, 1 << 20);
+        return 0;
+    case KEY_N:
+        o->sizes.n = argument_integer(state, "--n", text, 3, 1 << 24);
+        return 0;
+    case KEY_MACHINE:
+        o->machine = text;
+        return 0;
+    case KEY_STEPS:
+        o->how.runs = (int)argument_integer(state, "--steps", text, 1, 10000);
+        return 0;
+    case KEY_PLAN:
+        o->how.plan_only = true;
+        return 0;
+    case KEY_RANK:
+        o->how.rank = (int)argument_integer(state, "--rank", text, 0, 1 << 20);
+        return 0;
+    case ARGP_KEY_SUCCESS:
+        understand(state, o);
+        return 0;
+    default:
+        return argument_unknown(key, text, state);
+    }
+}
+
+/* ---- Phases ---- */
+
+enum { RECORD, GRADIENTS, COMPLETION, MAPPING, PLANNING, SIMULATION, N_PHASES };
+
+typedef struct stopwatch {
+    double at, seconds[N_PHASES];
+} stopwatch;
+
+static void stop(stopwatch *w, int phase)
+{
+    const double now = clock_seconds();
+    w->seconds[phase] += now - w->at;
+    w->at = now;
+}
+
+static void tell(void *closure, trama_rehearsal_phase phase, int made, int ranks)
+{
+    (void)made;
+    (void)ranks;
+    stop(closure, COMPLETION + (int)phase);
+}
+
+static void print_phases(const stopwatch *w, bool plan_only)
+{
+    static const char *const names[] = {"record", "gradients", "completion", "mapping", "plan", "simulation"};
+    double all = 0;
+    for (int i = 0; i < N_PHASES - plan_only; i++) {
+        printf("%s %.3f s, ", names[i], w->seconds[i]);
+        all += w->seconds[i];
+    }
+    printf("together %.3f s\n", all);
+}
+
+/* ---- The command ---- */
+
+static trama_status rehearse(order *o, stopwatch *w, const model *m, trama_rehearsal **made)
+{
+    trama_cluster *cluster = machine_read(o->machine, trama_mesh_size(o->mesh));
+    o->how.size = sizeof o->how;
+    o->how.tell = tell;
+    o->how.closure = w;
+    w->at = clock_seconds();
+    const trama_status status = trama_rehearse(m->target, cluster, &o->how, made);
+    trama_cluster_destroy(&cluster);
+    return status;
+}
+
+int command_rehearse(int argc, char **argv)
+{
+    const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
+    order o = {.which = MODEL_GPT,
+               .mesh_text = "dp=2",
+               .machine = "builtin",
+               .layers = 2,
+               .sizes = {.gpt = {.heads = 8, .length = 128, .words = 1000}, .n_hidden = 1, .hidden = {512}, .n = 4096}};
+    argp_parse(&parser, argc, argv, 0, NULL, &o);
+    stopwatch w = {.at = clock_seconds()};
+    model m = model_record(o.which, o.mesh, &o.sizes);
+    stop(&w, RECORD);
+    model_train(&m);
+    stop(&w, GRADIENTS);
+    if (trama_program_status(m.program))
+        fail("%s", trama_program_error(m.program));
+    trama_rehearsal *made = NULL;
+    char *text;
+    must(rehearse(&o, &w, &m, &made));
+    must(trama_rehearsal_text(made, &text));
+    print_phases(&w, o.how.plan_only);
+    fputs(text, stdout);
+    trama_text_free(&text);
+    trama_rehearsal_destroy(&made);
+    model_free(&m);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command trama rehearse, and --rehearse of the examples: figures worked out by hand, wrong orders. */
+#include "programs.h"
+
+static const char *rehearse(const char *arguments)
+{
+    return text_of(run("./trama rehearse %s", arguments));
+}
+
+static void expect(const char *text, const char *part)
+{
+    ck_assert_msg(contains(text, part), "no '%s' in\n%s", part, text);
+}
+
+static const char *machine_of(const char *text)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/machine", scratch);
+    write_file("machine", strlen(text), (const unsigned char *)text);
+    return path;
+}
+
+/* A rank alone: three products forward, five backward, of 2 m n k flop each, at 1 Gflop/s; nothing else takes time, but
+ * for the updates of weights, which are one task with the products before them: less than 1 %. */
+START_TEST(a_perceptron_takes_the_time_of_its_products)
+{
+    char arguments[512];
+    const char *file = machine_of("kind n\n core memory 100000TB/s\n core f32 1000000Tflop/s\n op matmul f32 1Gflop/s\n"
+                                  " task 0s\n feed 100000TB/s\n nodes 1 n\n");
+    snprintf(arguments, sizeof arguments, "--model mlp --hidden 64,32 --batch 100 --mesh 1 --machine %s", file);
+    const double flops = 2.0 * 100 * (2 * 784 * 64 + 3 * 64 * 32 + 3 * 32 * 10);
+    const char *text = rehearse(arguments), *at = strstr(text, "time of a run: ");
+    ck_assert_msg(at != NULL, "%s", text);
+    const double ms = strtod(at + strlen("time of a run: "), NULL);
+    ck_assert_msg(ms > 0.999 * flops / 1e6 && ms < 1.01 * flops / 1e6, "%g ms, not %g", ms, flops / 1e6);
+    expect(text, "1 ranks, 1 runs\n");
+    expect(text, "messages: 0, of 0 MB\n");
+}
+END_TEST
+
+START_TEST(all_models_are_rehearsed_on_meshes)
+{
+    static const char *const orders[] = {"--model mlp --mesh dp=2,mp=2 --hidden 64 --layers 3",
+                                         "--model gpt --mesh dp=2,mp=2 --hidden 64 --heads 4 --seq 16",
+                                         "--model gpt --mesh dp=2,pp=2 --hidden 64 --heads 4 --seq 16 --layers 4",
+                                         "--model cg --mesh 2,2 --n 100", "--model heat --mesh 2,3 --n 100 --steps 7"};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        const char *text = rehearse(orders[i]);
+        expect(text, "time of a run: ");
+        expect(text, "workers idle: ");
+        expect(text, "critical path: ");
+        expect(text, i < 4 ? "1 runs\n" : "6 ranks, 7 runs\n");
+    }
+}
+END_TEST
+
+START_TEST(a_rank_is_planned_alone)
+{
+    const char *text = rehearse("--model gpt --mesh dp=8,mp=8 --hidden 64 --heads 8 --seq 16 --plan-only --rank 63");
+    expect(text, "record ");
+    expect(text, "together ");
+    expect(text, "64 ranks, planned\n");
+    expect(text, " on rank 63");
+    ck_assert(!contains(text, "critical path"));
+}
+END_TEST
+
+START_TEST(wrong_orders_are_named)
+{
+    static const wrong_use wrong[] = {{" --model gtp", "--model", "gtp"},
+                                      {" --mesh 2,,3", "--mesh", "2,,3"},
+                                      {" --heads 3 --hidden 64", "--heads", "3"},
+                                      {" --rank 2 --mesh dp=2", "--rank", "2"},
+                                      {" --steps 0", "--steps", "0"},
+                                      {" --model heat --mesh 2,2,2", "--mesh", "2,2,2"},
+                                      {" --machine /nowhere/at/all", "machine", "/nowhere/at/all"},
+                                      {" --mesh pp=65", "--mesh", "pp"},
+                                      {" something", "something", "options"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        run_wrong("trama rehearse", &wrong[i]);
+    char arguments[300];
+    snprintf(arguments, sizeof arguments, " --machine %s", machine_of("kind n\ncors 3\nnodes 1 n\n"));
+    run_wrong("trama rehearse", &(wrong_use){arguments, "line 2", "cors"});
+}
+END_TEST
+
+START_TEST(examples_are_rehearsed)
+{
+    static const char *const programs[] = {"heat2d --mesh 2,2 --n 65",
+                                           "cg --mesh 2,2 --n 100",
+                                           "transformer --mesh mp=2",
+                                           "hello_mesh",
+                                           "own_op",
+                                           "slow_input"};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        const char *text = text_of(run(WHOLE_STACKS "./%s --rehearse builtin", programs[i]));
+        expect(text, "time of a run: ");
+        expect(text, "critical path: ");
+    }
+    const outcome *o = run(WHOLE_STACKS "./own_rule --rehearse builtin");
+    ck_assert(o->status == 1 && contains(o->text, "without trama_gradient_merge"));
+    run_wrong("heat2d", &(wrong_use){" --rehearse ''", "--rehearse", "builtin"});
+}
+END_TEST
+
+/* Its figures are of the machine; that they are there, and that a rehearsal takes them, is not. */
+START_TEST(a_machine_is_calibrated_and_rehearsed)
+{
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        char arguments[300];
+        text_of(ranks == 1 ? run("./trama calibrate --output %s/here", scratch)
+                           : run(MPIRUN "2 ./trama calibrate --output %s/here", scratch));
+        const char *text = text_of(run("cat %s/here", scratch));
+        static const char *const lines[] = {"\n  task ",          "\n  submit ",        "\n  feed ",
+                                            "\n  op matmul f32 ", "\n  op matmul f64 ", "\n  op matmul memory ",
+                                            "\n  core memory ",   "\nnodes 1 here\n"};
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+            expect(text, lines[i]);
+        ck_assert_int_eq(contains(text, "\n  message "), ranks > 1);
+        snprintf(arguments, sizeof arguments, "--model mlp --mesh dp=%d --machine %s/here", ranks, scratch);
+        expect(rehearse(arguments), ranks == 1 ? "1 ranks, 1 runs" : "2 ranks, 1 runs");
+    }
+    run_wrong("trama calibrate", &(wrong_use){" --output /nowhere/at/all", "--output", "/nowhere/at/all"});
+    run_wrong("trama calibrate", &(wrong_use){" something", "something", "options"});
+}
+END_TEST
+
+TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rank_is_planned_alone,
+      wrong_orders_are_named, examples_are_rehearsed, a_machine_is_calibrated_and_rehearsed)
