@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps and restores the host's modes: its thread's cores, signals and floating-point mode; its handlers of faults. */
+/* Keeps and restores the host's modes: its thread's cores, signals and floating-point mode, the stacks of new threads;
+ * its handlers of faults. */
+#define _GNU_SOURCE /* pthread_getattr_default_np */
 #include "guest.h"
+
+#include <pthread.h>
 
 static void bind_as_allowed(guest_mode *hosts, hwloc_const_bitmap_t allowed)
 {
@@ -23,6 +27,30 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &blocked, before);
 }
 
+/* Sets the size of new threads' stacks where it is below `least`, and returns the size before; 0: it stays. */
+static size_t grow_stacks(size_t least)
+{
+    pthread_attr_t attributes;
+    size_t bytes = 0;
+    if (pthread_getattr_default_np(&attributes))
+        return 0;
+    if (pthread_attr_getstacksize(&attributes, &bytes) || bytes >= least ||
+        pthread_attr_setstacksize(&attributes, least) || pthread_setattr_default_np(&attributes))
+        bytes = 0;
+    pthread_attr_destroy(&attributes);
+    return bytes;
+}
+
+static void put_stacks_back(size_t bytes)
+{
+    pthread_attr_t attributes;
+    if (!bytes || pthread_getattr_default_np(&attributes))
+        return;
+    if (!pthread_attr_setstacksize(&attributes, bytes))
+        pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+}
+
 void guest_enter(guest_mode *hosts, hwloc_topology_t topology, hwloc_const_bitmap_t allowed)
 {
     hosts->topology = topology;
@@ -30,10 +58,12 @@ void guest_enter(guest_mode *hosts, hwloc_topology_t topology, hwloc_const_bitma
     block_signals(&hosts->blocked);
     fegetenv(&hosts->floating);
     fesetenv(FE_DFL_ENV);
+    hosts->stack = grow_stacks(GUEST_STACK);
 }
 
 void guest_leave(guest_mode *hosts)
 {
+    put_stacks_back(hosts->stack);
     fesetenv(&hosts->floating);
     pthread_sigmask(SIG_SETMASK, &hosts->blocked, NULL);
     if (hosts->cores)

@@ -7,16 +7,20 @@
 #include <fenv.h>
 #include <hwloc.h>
 #include <signal.h>
+#include <stddef.h>
 
 typedef struct guest_mode {
     hwloc_topology_t topology;
     hwloc_bitmap_t cores; /* NULL where they are not known */
     sigset_t blocked;
     fenv_t floating;
+    size_t stack; /* bytes of a thread's stack; 0: was not changed */
 } guest_mode;
 
 /* Until guest_leave the calling thread may run on all of `allowed`, blocks all signals but faults and profilers'
- * timers, and computes in C's default floating-point mode. */
+ * timers, and computes in C's default floating-point mode. Threads that are made until then have stacks of GUEST_STACK
+ * bytes or more: StarPU's workers need more than 256 KB, and get as much as ulimit -s says. */
+enum { GUEST_STACK = 2 << 20 };
 void guest_enter(guest_mode *hosts, hwloc_topology_t topology, hwloc_const_bitmap_t allowed);
 void guest_leave(guest_mode *hosts);
 

@@ -62,6 +62,41 @@ START_TEST(a_start_that_fails_leaves_everything_as_it_was)
 }
 END_TEST
 
+static size_t stack_of_new_threads(void)
+{
+    pthread_attr_t attributes;
+    size_t bytes = 0;
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    return bytes;
+}
+
+static void set_stack_of_new_threads(size_t bytes)
+{
+    pthread_attr_t attributes;
+    pthread_getattr_default_np(&attributes);
+    pthread_attr_setstacksize(&attributes, bytes);
+    demand(!pthread_setattr_default_np(&attributes), "a stack of %zu bytes", bytes);
+    pthread_attr_destroy(&attributes);
+}
+
+/* As under ulimit -s 256: the workers' stacks are larger, those of the host's threads are not. */
+START_TEST(small_stacks_suffice_and_stay)
+{
+    const size_t small = 256 << 10, before = stack_of_new_threads();
+    start(); /* MPI's threads stay as they are from here */
+    stop();
+    set_stack_of_new_threads(small);
+    start();
+    demand(stack_of_new_threads() == small, "%zu bytes for the host's threads", stack_of_new_threads());
+    train_bits("dp=2");
+    stop();
+    demand(stack_of_new_threads() == small, "%zu bytes after the end", stack_of_new_threads());
+    set_stack_of_new_threads(before);
+}
+END_TEST
+
 START_TEST(nothing_is_printed)
 {
     char name[] = "/tmp/trama_guest_XXXXXX";
@@ -243,7 +278,7 @@ START_TEST(programs_of_one_context_do_not_meddle)
 }
 END_TEST
 
-TESTS(a_host_finds_everything_as_it_was, a_start_that_fails_leaves_everything_as_it_was, nothing_is_printed,
-      no_thread_of_trama_takes_a_signal_of_the_host, the_hosts_floating_point_mode_is_not_its_workers,
-      a_bound_main_thread_does_not_bind_the_workers, the_blas_is_the_hosts_while_trama_rests,
-      programs_of_one_context_do_not_meddle)
+TESTS(a_host_finds_everything_as_it_was, a_start_that_fails_leaves_everything_as_it_was, small_stacks_suffice_and_stay,
+      nothing_is_printed, no_thread_of_trama_takes_a_signal_of_the_host,
+      the_hosts_floating_point_mode_is_not_its_workers, a_bound_main_thread_does_not_bind_the_workers,
+      the_blas_is_the_hosts_while_trama_rests, programs_of_one_context_do_not_meddle)
