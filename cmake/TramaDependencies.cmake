@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The libraries that Trama links, found the same way in its build and in an installed tramaConfig.cmake.
-# Reads TRAMA_WITH_MPI, TRAMA_WITH_CUDA, TRAMA_WITH_NCCL, TRAMA_WITH_ONNX and TRAMA_WITH_HDF5.
+# Reads TRAMA_WITH_MPI, TRAMA_WITH_CUDA, TRAMA_WITH_NCCL, TRAMA_WITH_ONNX, TRAMA_WITH_HDF5
+# and TRAMA_WITH_SAFETENSORS.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(TRAMA_STARPU REQUIRED QUIET IMPORTED_TARGET starpu-1.4>=1.4)
@@ -25,4 +26,7 @@ if(TRAMA_WITH_ONNX)
 endif()
 if(TRAMA_WITH_HDF5) # the serial library, also with MPI: each rank writes its boxes itself
     pkg_search_module(TRAMA_HDF5 REQUIRED QUIET IMPORTED_TARGET hdf5-serial>=1.10 hdf5>=1.10)
+endif()
+if(TRAMA_WITH_SAFETENSORS)
+    pkg_check_modules(TRAMA_CJSON REQUIRED QUIET IMPORTED_TARGET libcjson>=1.7.13)
 endif()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL, TRAMA_FORTRAN, TRAMA_ONNX and TRAMA_HDF5 (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
+# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL, TRAMA_FORTRAN, TRAMA_ONNX, TRAMA_HDF5 and TRAMA_SAFETENSORS
+# (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
 
-foreach(name MPI CUDA NCCL FORTRAN ONNX HDF5)
+foreach(name MPI CUDA NCCL FORTRAN ONNX HDF5 SAFETENSORS)
     set(TRAMA_${name} AUTO CACHE STRING "Build with ${name}: AUTO (where it is found), ON, OFF")
     set_property(CACHE TRAMA_${name} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -107,6 +108,13 @@ if(NOT TRAMA_HDF5 STREQUAL "OFF")
 endif()
 trama_choose(HDF5 ${found} "no HDF5 >= 1.10")
 
+set(found OFF)
+if(NOT TRAMA_SAFETENSORS STREQUAL "OFF")
+    pkg_check_modules(TRAMA_CJSON QUIET libcjson>=1.7.13)
+    set(found ${TRAMA_CJSON_FOUND})
+endif()
+trama_choose(SAFETENSORS ${found} "no cJSON >= 1.7.13")
+
 if(TRAMA_WITH_FORTRAN)
     enable_language(Fortran)
 endif()
@@ -118,4 +126,4 @@ if(TRAMA_WITH_CUDA AND NOT TRAMA_CUDA_STANDIN)
     endif()
     enable_language(CUDA)
 endif()
-message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}, ONNX ${TRAMA_WITH_ONNX}, HDF5 ${TRAMA_WITH_HDF5}")
+message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}, ONNX ${TRAMA_WITH_ONNX}, HDF5 ${TRAMA_WITH_HDF5}, safetensors ${TRAMA_WITH_SAFETENSORS}")

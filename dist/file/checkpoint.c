@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints as data, and what their users ask of them. It knows neither HDF5 nor the seal's form. */
+/* Checkpoints as data, and the questions of their users. It knows neither HDF5 nor the form of a seal. */
 #define _XOPEN_SOURCE 700
 #include "checkpoint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "box_file.h"
@@ -19,6 +21,7 @@ trama_checkpoint *checkpoint_new(const char *path)
 {
     trama_checkpoint *c = trama_alloc(sizeof *c);
     c->path = trama_text_copy(path);
+    c->format = path_is_safetensors(path) ? &safetensors_format : &hdf5_format;
     c->descriptor = -1;
     return c;
 }
@@ -26,7 +29,8 @@ trama_checkpoint *checkpoint_new(const char *path)
 void checkpoint_add(trama_checkpoint *c, const char *name, trama_dtype dtype, trama_shape shape)
 {
     int64_t bytes = trama_shape_count(shape) * (int64_t)trama_dtype_size(dtype);
-    *ARRAY_PUSH(&c->tensors) = (stored_tensor){trama_text_copy(name), dtype, shape, -1, bytes, 0};
+    *ARRAY_PUSH(&c->tensors) =
+        (stored_tensor){.name = trama_text_copy(name), .dtype = dtype, .shape = shape, .at = -1, .bytes = bytes};
 }
 
 void checkpoint_set(trama_checkpoint *c, const char *key, const char *words)
@@ -40,7 +44,7 @@ trama_status trama_checkpoint_open(const char *path, trama_checkpoint **checkpoi
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_checkpoint_open: the %s is NULL",
                           path ? "checkpoint's address" : "path");
     trama_checkpoint *c = checkpoint_new(path);
-    trama_status status = checkpoint_open_sealed(c);
+    trama_status status = c->format->open(c);
     if (status)
         trama_checkpoint_destroy(&c);
     else
@@ -55,12 +59,18 @@ void trama_checkpoint_destroy(trama_checkpoint **checkpoint)
         return;
     if (c->descriptor >= 0)
         close(c->descriptor);
+    for (int i = 0; i < c->shards.n; i++) {
+        if (c->shards.at[i].descriptor >= 0)
+            close(c->shards.at[i].descriptor);
+        free(c->shards.at[i].path);
+    }
     for (int i = 0; i < c->tensors.n; i++)
         free(c->tensors.at[i].name);
     for (int i = 0; i < c->texts.n; i++) {
         free(c->texts.at[i].key);
         free(c->texts.at[i].text);
     }
+    ARRAY_FREE(&c->shards);
     ARRAY_FREE(&c->tensors);
     ARRAY_FREE(&c->texts);
     free(c->missing.at);
@@ -81,6 +91,40 @@ trama_status checkpoint_failed(const char *path, const char *doing, int error)
 {
     return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "%s: %s: %s; check that the folder is there, may be used and has room",
                       path, doing, strerror(error));
+}
+
+/* ---- Files ---- */
+
+trama_status checkpoint_open_file(const char *path, int how, int *descriptor, int64_t *bytes)
+{
+    struct stat s;
+    *descriptor = open(path, how | O_NONBLOCK | O_CLOEXEC);
+    if (*descriptor < 0 || fstat(*descriptor, &s))
+        return checkpoint_failed(path, "cannot be opened", errno);
+    if (!S_ISREG(s.st_mode))
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: it is no regular file", path);
+    *bytes = s.st_size;
+    return TRAMA_OK;
+}
+
+int checkpoint_descriptor(const trama_checkpoint *c, const stored_tensor *t)
+{
+    return t->shard ? c->shards.at[t->shard - 1].descriptor : c->descriptor;
+}
+
+bool checkpoint_synchronise(const trama_checkpoint *c)
+{
+    for (int i = 0; i < c->shards.n; i++)
+        if (fsync(c->shards.at[i].descriptor))
+            return false;
+    return !fsync(c->descriptor);
+}
+
+void checkpoint_remove(const trama_checkpoint *c)
+{
+    for (int i = 0; i < c->shards.n; i++)
+        unlink(c->shards.at[i].path);
+    unlink(c->path);
 }
 
 /* ---- Questions ---- */
@@ -183,7 +227,7 @@ trama_status checkpoint_sum_slabs(const trama_checkpoint *c, const stored_tensor
     *sum = 0;
     for (int64_t i = first; i < slabs.n && good; i += step) {
         const box b = box_slab(&slabs, i);
-        good = box_read(c->descriptor, t->at, t->shape, element, &b, data);
+        good = box_read(checkpoint_descriptor(c, t), t->at, t->shape, element, &b, data);
         error = errno;
         if (good)
             *sum += content_sum_box(t->shape, element, &b, data);
@@ -199,7 +243,9 @@ trama_status trama_checkpoint_verify(const trama_checkpoint *c, int i)
     trama_status status = find("trama_checkpoint_verify", c, i, &t);
     if (!status)
         status = checkpoint_sum_slabs(c, t, 0, 1, &sum);
-    return status || sum == t->sum ? status : checkpoint_damaged(c->path, t->name, "its check sum is wrong");
+    return status || !c->format->summed || sum == t->sum
+               ? status
+               : checkpoint_damaged(c->path, t->name, "its check sum is wrong");
 }
 
 static trama_status read_box(const char *call, const trama_checkpoint *c, const stored_tensor *t, const box *b,
@@ -209,7 +255,7 @@ static trama_status read_box(const char *call, const trama_checkpoint *c, const 
     if (bytes != want || (!data && bytes))
         return trama_fail(NOWHERE, TRAMA_E_SHAPE, "%s: room for %zu bytes of dataset %s of %s, which has %zu", call,
                           data ? bytes : 0, t->name, c->path, want);
-    return box_read(c->descriptor, t->at, t->shape, trama_dtype_size(t->dtype), b, data)
+    return box_read(checkpoint_descriptor(c, t), t->at, t->shape, trama_dtype_size(t->dtype), b, data)
                ? TRAMA_OK
                : checkpoint_failed(c->path, t->name, errno);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of states by patterns, and their other names in files. */
+/* The choice of states by patterns, their other names in files, and names in UTF-8. */
 #include <string.h>
 
 #include "checkpoint.h"
@@ -51,4 +51,31 @@ char *name_in_file(const char *map, const char *name)
         p = p[n] ? p + n + 1 : NULL;
     }
     return trama_text_copy(name);
+}
+
+/* The bytes of the UTF-8 character there, without overlong forms and surrogates; 0: it is none. */
+static int utf8_bytes(const unsigned char *s)
+{
+    static const struct {
+        unsigned char least, most, second_least, second_most;
+        int bytes;
+    } forms[] = {{0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+                 {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+                 {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (*s >= forms[i].least && *s <= forms[i].most) {
+            bool good = forms[i].bytes == 1 || (s[1] >= forms[i].second_least && s[1] <= forms[i].second_most);
+            for (int j = 2; j < forms[i].bytes && good; j++)
+                good = (s[j] & 0xc0) == 0x80;
+            return good ? forms[i].bytes : 0;
+        }
+    return 0;
+}
+
+bool name_is_utf8(const char *name)
+{
+    for (int n; *name; name += n)
+        if (!(n = utf8_bytes((const unsigned char *)name)))
+            return false;
+    return true;
 }

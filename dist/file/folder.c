@@ -78,10 +78,27 @@ void folder_list_free(found_checkpoints *found)
 
 /* ---- Writing ---- */
 
+char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    text t = {0};
+    text_add(&t, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if (slash == path)
+        text_add(&t, "/");
+    return text_take(&t);
+}
+
+trama_status folder_make(const char *folder)
+{
+    return mkdir(folder, 0777) && errno != EEXIST ? checkpoint_failed(folder, "the folder cannot be made", errno)
+                                                  : TRAMA_OK;
+}
+
 trama_status folder_begin(const char *folder)
 {
-    if (mkdir(folder, 0777) && errno != EEXIST)
-        return checkpoint_failed(folder, "the folder cannot be made", errno);
+    trama_status status = folder_make(folder);
+    if (status)
+        return status;
     DIR *d = opendir(folder);
     if (!d)
         return checkpoint_failed(folder, "the folder cannot be read", errno);

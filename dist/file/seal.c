@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "box_file.h"
@@ -88,7 +87,7 @@ static seal_row *rows_of(const trama_checkpoint *c)
     return rows;
 }
 
-trama_status checkpoint_seal(const trama_checkpoint *c)
+static trama_status seal(const trama_checkpoint *c)
 {
     seal_row *rows = rows_of(c);
     seal_head head = {.bytes = c->bytes, .n = c->tensors.n};
@@ -104,21 +103,11 @@ trama_status checkpoint_seal(const trama_checkpoint *c)
 
 /* ---- Opening ---- */
 
-static trama_status open_regular(trama_checkpoint *c, int how)
+/* Without a seal, for writing. */
+static trama_status open_unfinished(trama_checkpoint *c)
 {
-    struct stat s;
-    c->descriptor = open(c->path, how | O_NONBLOCK | O_CLOEXEC);
-    if (c->descriptor < 0 || fstat(c->descriptor, &s))
-        return checkpoint_failed(c->path, "cannot be opened", errno);
-    if (!S_ISREG(s.st_mode))
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: it is no regular file", c->path);
-    c->bytes = s.st_size;
-    return TRAMA_OK;
-}
-
-trama_status checkpoint_open_frame(trama_checkpoint *c)
-{
-    return open_regular(c, O_RDWR);
+    trama_status status = checkpoint_open_file(c->path, O_RDWR, &c->descriptor, &c->bytes);
+    return status ? status : hdf5_read_frame(c);
 }
 
 static bool rows_lie_within(const seal_head *head, const seal_row *rows)
@@ -163,10 +152,11 @@ static trama_status give_sums(trama_checkpoint *c, const seal_head *head, const 
     return TRAMA_OK;
 }
 
-trama_status checkpoint_open_sealed(trama_checkpoint *c)
+/* Compares size and sums of all bytes that are not content. */
+static trama_status open_sealed(trama_checkpoint *c)
 {
     seal_head head;
-    trama_status status = open_regular(c, O_RDONLY);
+    trama_status status = checkpoint_open_file(c->path, O_RDONLY, &c->descriptor, &c->bytes);
     if (status)
         return status;
     if (c->bytes < LEAST || !file_read_at(c->descriptor, &head, sizeof head, 0) ||
@@ -179,9 +169,11 @@ trama_status checkpoint_open_sealed(trama_checkpoint *c)
     seal_row *rows = trama_alloc((size_t)(head.n + 1) * sizeof *rows);
     status = check_rows(c, &head, rows);
     if (!status)
-        status = checkpoint_read_frame(c);
+        status = hdf5_read_frame(c);
     if (!status)
         status = give_sums(c, &head, rows);
     free(rows);
     return status;
 }
+
+const checkpoint_format hdf5_format = {true, hdf5_write_frame, open_sealed, open_unfinished, seal};

@@ -31,14 +31,21 @@ static uint64_t hash_share(const trama_checkpoint *c, int rank, const uint64_t *
     return hash_bytes(hash_word(HASH_START, (uint64_t)rank), words + 1, share_bytes(c) - sizeof *words);
 }
 
+static trama_status make_room(const char *path, int descriptor, int64_t bytes)
+{
+    if (ftruncate(descriptor, bytes))
+        return checkpoint_failed(path, "cannot grow", errno);
+    if (bytes && fallocate(descriptor, 0, 0, bytes) && errno != EOPNOTSUPP && errno != ENOSYS)
+        return checkpoint_failed(path, "cannot grow", errno);
+    return TRAMA_OK;
+}
+
 trama_status shares_begin(const trama_checkpoint *c, int ranks)
 {
-    int64_t total = share_at(c, ranks);
-    if (ftruncate(c->descriptor, total))
-        return checkpoint_failed(c->path, "cannot grow", errno);
-    if (fallocate(c->descriptor, 0, 0, total) && errno != EOPNOTSUPP && errno != ENOSYS)
-        return checkpoint_failed(c->path, "cannot grow", errno);
-    return TRAMA_OK;
+    trama_status status = make_room(c->path, c->descriptor, share_at(c, ranks));
+    for (int i = 0; i < c->shards.n && !status; i++)
+        status = make_room(c->shards.at[i].path, c->shards.at[i].descriptor, c->shards.at[i].bytes);
+    return status;
 }
 
 bool share_write(const trama_checkpoint *c, int rank, bool failed, const uint64_t *sums)

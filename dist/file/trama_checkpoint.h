@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints as files: opened, listed, verified and read by one process, without a context. trama_save.h writes them.
+ * The end of the name tells the format: *.safetensors, *.safetensors.index.json, and of all other names HDF5.
  *
- * A checkpoint is an HDF5 file that other programs can read. Each state is one global dataset of the root group, in
+ * A checkpoint of HDF5 is a file that other programs can read. Each state is one global dataset of the root group, in
  * contiguous storage; in its name the characters / and % are written %2F and %25. The file knows no mesh, no rank and
  * no layout. Texts, such as the step, are attributes of the root group. The first bytes, which HDF5 leaves to its
- * users, are the seal: check sums of every dataset and of all other bytes. A file without its seal is no checkpoint. */
+ * users, are the seal: check sums of every dataset and of all other bytes. A file without its seal is no checkpoint.
+ *
+ * A file of safetensors has the same states under names of any UTF-8 text, and texts, its "__metadata__"; an index
+ * names the files of several shards, in its own folder. There are no check sums. Headers are refused whose tensors
+ * overlap, leave gaps, lie outside of the file, or have the bytes of another shape; E_DTYPE for elements that Trama
+ * lacks, as F8_E4M3. Contents are read box by box; no file is mapped, so that a file that shrinks is an error and no
+ * signal. */
 #ifndef TRAMA_CHECKPOINT_H
 #define TRAMA_CHECKPOINT_H
 
@@ -16,8 +23,8 @@ TRAMA_API_BEGIN
 typedef struct trama_checkpoint trama_checkpoint;
 
 /* Opens a checkpoint file, and verifies its size and all bytes but those of the states. Not collective. Errors, which
- * name the file: E_SYSTEM where it cannot be read or is damaged, E_ARGUMENT where it is no checkpoint, E_UNSUPPORTED
- * without HDF5. */
+ * name the file: E_SYSTEM where it cannot be read or is damaged, E_ARGUMENT where it is no checkpoint, E_DTYPE,
+ * E_SHAPE, E_UNSUPPORTED without HDF5, or without cJSON for safetensors. */
 trama_status trama_checkpoint_open(const char *path, trama_checkpoint **checkpoint);
 
 /* Closes it and nulls *checkpoint; NULL is allowed. */
@@ -47,7 +54,8 @@ trama_dtype trama_checkpoint_dtype(const trama_checkpoint *checkpoint, int i);
 trama_shape trama_checkpoint_shape(const trama_checkpoint *checkpoint, int i);
 int trama_checkpoint_find(const trama_checkpoint *checkpoint, const char *name);
 
-/* Reads the content of state i and compares its check sum. E_SYSTEM, naming file and dataset, where it is damaged. */
+/* Reads the content of state i and compares its check sum, where the format has one. E_SYSTEM, naming file and dataset,
+ * where it is damaged. */
 trama_status trama_checkpoint_verify(const trama_checkpoint *checkpoint, int i);
 
 /* Reads state i, or a box of it, into data [extent] row-major; bytes is the size of data. Box: offset and extent of

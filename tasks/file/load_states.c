@@ -150,7 +150,7 @@ static trama_status put_slab(value_ref at, const plan_dist_value *h, const plan_
 static trama_status read_slab(const loading *l, const stored_tensor *t, const box *b, trama_dtype dtype, char *room)
 {
     char *converted = room + SLAB_BYTES;
-    if (!box_read(l->file->descriptor, t->at, t->shape, trama_dtype_size(t->dtype), b, room))
+    if (!box_read(checkpoint_descriptor(l->file, t), t->at, t->shape, trama_dtype_size(t->dtype), b, room))
         return checkpoint_failed(l->file->path, t->name, errno);
     state_convert(t->dtype, room, dtype, converted, box_count(b));
     return TRAMA_OK;
@@ -231,7 +231,7 @@ trama_status state_load_file(trama_executable *e, const char *path, const trama_
         status = context_agree(e->context, call, pair_states(&l));
     if (!status)
         status = check_complete(&l);
-    if (!status) {
+    if (!status && l.file->format->summed) {
         status = verify(&l);
         *damaged = status == TRAMA_E_SYSTEM;
     }

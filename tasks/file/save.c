@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hash.h"
 #include "saving.h"
@@ -21,11 +20,26 @@ static bool is_text(const char *words)
     return sign && sign != words && strncmp(words, "trama.", 6) && strlen(words) < 60000;
 }
 
+/* The fields of files, and those of folders. */
+static trama_status check_format(trama_where where, const char *path, const trama_save_options *o)
+{
+    const bool file = path_is_safetensors(path);
+    if (file ? o->keep : o->shard_bytes != 0)
+        return trama_fail(where, TRAMA_E_ARGUMENT,
+                          file ? "%s: keep counts the checkpoints of a folder, and %s is a file; give keep 0"
+                               : "%s: shard_bytes is for files of safetensors; let the path '%s' end in .safetensors",
+                          call, path);
+    if (file && !strcmp(path + strlen(path) - 5, ".json"))
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is the name of an index; give one that ends in .safetensors",
+                          call, path);
+    return TRAMA_OK;
+}
+
 static trama_status check_options(trama_where where, const trama_save_options *o, trama_dtype *dtype)
 {
     *dtype = TRAMA_N_DTYPES;
-    if (o->step < 0 || o->keep < 0 || o->n_texts < 0)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: step, keep and n_texts are 0 or more", call);
+    if (o->step < 0 || o->keep < 0 || o->n_texts < 0 || o->shard_bytes < 0)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: step, keep, n_texts and shard_bytes are 0 or more", call);
     if (o->n_texts && !o->texts)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the texts are NULL", call);
     for (int i = 0; i < o->n_texts; i++)
@@ -131,9 +145,7 @@ static void list_texts(saving *s, const trama_save_options *o)
 static trama_status open_file(saving *s)
 {
     trama_checkpoint *listed = s->file, *c = checkpoint_new(listed->path);
-    trama_status status = checkpoint_open_frame(c);
-    if (!status)
-        status = checkpoint_read_frame(c);
+    trama_status status = c->format->open_unfinished(c);
     if (!status && c->tensors.n != listed->tensors.n)
         status = checkpoint_damaged(c->path, NULL, "another rank has listed other states");
     for (int i = 0; i < s->tensor_of.n && !status; i++)
@@ -149,8 +161,10 @@ static trama_status open_file(saving *s)
 static trama_status begin_file(saving *s)
 {
     trama_status status = TRAMA_OK;
-    if (s->rank == 0 && !(status = folder_begin(s->folder)))
-        status = checkpoint_write_frame(s->file);
+    if (s->rank == 0)
+        status = s->file->format == &hdf5_format ? folder_begin(s->folder) : folder_make(s->folder);
+    if (s->rank == 0 && !status)
+        status = s->file->format->write_frame(s->file);
     status = context_agree(s->e->context, call, status);
     if (!status)
         status = context_agree(s->e->context, call, open_file(s));
@@ -162,7 +176,7 @@ static trama_status begin_file(saving *s)
 static void drop_file(const saving *s)
 {
     if (s->rank == 0)
-        unlink(s->file->path);
+        checkpoint_remove(s->file);
 }
 
 static trama_status write_file(saving *s)
@@ -211,31 +225,34 @@ void saving_end(trama_executable *e)
     saving_free(&e->open.saving);
 }
 
-static saving *saving_new(trama_executable *e, const char *folder, const trama_save_options *o)
+static saving *saving_new(trama_executable *e, const char *path, const trama_save_options *o)
 {
+    const bool file = path_is_safetensors(path);
     saving *s = trama_alloc(sizeof *s);
     *s = (saving){.e = e,
-                  .folder = trama_text_copy(folder),
-                  .path = folder_path(folder, o->step, false),
+                  .folder = file ? folder_of(path) : trama_text_copy(path),
+                  .path = file ? trama_text_copy(path) : folder_path(path, o->step, false),
                   .rank = context_rank(e->context),
                   .ranks = context_ranks(e->context),
                   .keep = o->keep,
                   .holds = o->asynchronous};
-    char *unfinished = folder_path(folder, o->step, true);
+    char *unfinished = file ? unfinished_path(path) : folder_path(path, o->step, true);
     s->file = checkpoint_new(unfinished);
     free(unfinished);
     return s;
 }
 
-trama_status trama_save_at(trama_where where, trama_executable *e, const char *folder, const trama_save_options *given)
+trama_status trama_save_at(trama_where where, trama_executable *e, const char *path, const trama_save_options *given)
 {
     trama_save_options o = {0};
     trama_dtype dtype;
-    if (!e || !folder || !*folder)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL or empty", call, e ? "folder" : "executable");
-    trama_status status = given ? sized_read(where, call, SIZED(trama_save_options, texts), &o, given) : TRAMA_OK;
+    if (!e || !path || !*path)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL or empty", call, e ? "name of the folder or file" : "executable");
+    trama_status status = given ? sized_read(where, call, SIZED(trama_save_options, shard_bytes), &o, given) : TRAMA_OK;
     if (!status)
         status = check_options(where, &o, &dtype);
+    if (!status)
+        status = check_format(where, path, &o);
     if (!status)
         status = executable_begin_call(e, where, call, call);
     if (!status)
@@ -244,10 +261,12 @@ trama_status trama_save_at(trama_where where, trama_executable *e, const char *f
         status = trama_wait(e);
     if (status)
         return status;
-    saving *s = saving_new(e, folder, &o);
+    saving *s = saving_new(e, path, &o);
     status = list_states(s, &o, dtype);
     if (!status) {
         list_texts(s, &o);
+        if (s->file->format == &safetensors_format)
+            safetensors_divide(s->file, o.shard_bytes, &s->path);
         status = write_file(s);
     }
     if (!status && s->holds)

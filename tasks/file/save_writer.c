@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer of a checkpoint: converts slabs, sums them and writes them, at once or in a thread of its own. The thread
  * calls neither StarPU, MPI nor HDF5. */
-#define _XOPEN_SOURCE 700 /* fsync */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "box_file.h"
 #include "content_sum.h"
@@ -25,7 +23,7 @@ trama_status saving_write(saving *s, const saved_slab *slab)
     }
     const void *data = converted ? converted : slab->data;
     s->sums[slab->tensor] += content_sum_box(t->shape, element, &slab->box, data);
-    bool good = box_write(s->file->descriptor, t->at, t->shape, element, &slab->box, data);
+    bool good = box_write(checkpoint_descriptor(s->file, t), t->at, t->shape, element, &slab->box, data);
     int error = errno;
     free(converted);
     return good ? TRAMA_OK : checkpoint_failed(s->path, t->name, error);
@@ -48,7 +46,9 @@ static trama_status complete(saving *s)
 {
     trama_status status = shares_end(s->file, s->ranks);
     if (!status)
-        status = checkpoint_seal(s->file);
+        status = s->file->format->seal(s->file);
+    if (!status)
+        status = checkpoint_name_shards(s->file);
     if (!status)
         status = folder_finish(s->folder, s->file->path, s->path, s->keep);
     return status;
@@ -56,19 +56,19 @@ static trama_status complete(saving *s)
 
 trama_status saving_finish(saving *s, trama_status mine)
 {
-    if (!mine && fsync(s->file->descriptor))
+    if (!mine && !checkpoint_synchronise(s->file))
         mine = checkpoint_failed(s->path, "cannot be synchronised", errno);
     bool noted = share_write(s->file, s->rank, mine != TRAMA_OK, s->sums);
     if (!noted && !mine)
         mine = checkpoint_failed(s->path, "cannot be written", errno);
     if (!noted)
-        unlink(s->file->path); /* rank 0 waits for the share, and sees this */
+        checkpoint_remove(s->file); /* rank 0 waits for the share, and sees this */
     if (s->rank == 0 && (!mine || s->ranks > 1)) {
         trama_status status = complete(s);
         mine = mine ? mine : status;
     }
     if (mine && s->rank == 0)
-        unlink(s->file->path);
+        checkpoint_remove(s->file);
     return mine;
 }
 

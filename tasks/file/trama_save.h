@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints: the state of an executable in a file, and back, on any mesh and any number of ranks.
+/* Checkpoints: the state of an executable in a file, and back, on any mesh and any number of ranks. The same calls save
+ * and load files of safetensors.
  *
  *     int64_t step = 0;
  *     trama_checkpoint *found;
@@ -44,17 +45,28 @@ typedef struct trama_save_options {
     int n_texts;        /* number of texts */
     const char *const *texts; /* [n_texts] the user's own keys with their texts, such as "epoch=7"; a key does not begin
                                  with "trama." */
+    int64_t shard_bytes; /* safetensors: more content than that goes into several files with an index; 0: one file */
 } trama_save_options;
 
-/* Saves the state to FOLDER/step-STEP.h5, where nothing is found until it is complete and on the disk: a process that
- * dies at any moment leaves the older checkpoints as they are. It makes the folder where its parent is there. options
- * may be NULL. Collective; all ranks give the same options. Waits for the runs under way.
+/* Saves the state to path: a folder of checkpoints, or a file of safetensors where path ends in ".safetensors".
+ *
+ * In a folder the checkpoint is PATH/step-STEP.h5, where nothing is found until it is complete and on the disk: a
+ * process that dies at any moment leaves the older checkpoints as they are. It makes the folder where its parent is
+ * there.
+ *
+ * A file of safetensors takes the name path at once when it is complete, and replaces a file of that name. It has no
+ * check sums, keep is 0, and the texts are its "__metadata__"; some readers want the text "format=pt" there. With
+ * shard_bytes, "out/w.safetensors" becomes "out/w-00001-of-00003.safetensors" and so on with the index
+ * "out/w.safetensors.index.json", which takes its name last; the files take their names one after the other.
+ *
+ * options may be NULL. Collective; all ranks give the same options. Waits for the runs under way.
  *
  * A second call waits for the asynchronous writing before; where that failed, the call returns its error and saves
  * nothing. Errors, equal on all ranks: E_ARGUMENT; E_DTYPE for a dtype that is no float; E_SYSTEM, naming the file,
- * where it cannot be written, which leaves no file behind; E_MEMORY; E_UNSUPPORTED without HDF5. */
-#define trama_save(executable, folder, /* options */...) trama_save_at(TRAMA_HERE, executable, folder, __VA_ARGS__)
-trama_status trama_save_at(trama_where where, trama_executable *executable, const char *folder,
+ * where it cannot be written, which leaves no file behind; E_MEMORY; E_UNSUPPORTED without HDF5, or without cJSON for
+ * safetensors. */
+#define trama_save(executable, path, /* options */...) trama_save_at(TRAMA_HERE, executable, path, __VA_ARGS__)
+trama_status trama_save_at(trama_where where, trama_executable *executable, const char *path,
                            const trama_save_options *options);
 
 /* Waits until the checkpoint of an asynchronous trama_save is complete; its error. Nothing to do where none is being
@@ -71,10 +83,11 @@ typedef struct trama_load_options {
     const char *names;  /* as in trama_save_options */
 } trama_load_options;
 
-/* Loads a checkpoint: the file, or the newest complete one of a folder, past damaged ones, which it logs. A folder
- * without checkpoints, or none of that name, loads nothing and is no error: *checkpoint is NULL. Else *checkpoint is
- * open, and tells step, texts, missing and left over states; the caller destroys it. checkpoint may be NULL. Floats are
- * converted to the state's float type, and complex numbers likewise. Positions in cycles are restored. Collective.
+/* Loads a checkpoint: the file (trama_checkpoint.h lists the formats), or the newest complete one of a folder, past
+ * damaged ones, which it logs. A folder without checkpoints, or none of that name, loads nothing and is no error:
+ * *checkpoint is NULL. Else *checkpoint is open, and tells step, texts, missing and left over states; the caller
+ * destroys it. checkpoint may be NULL. Floats are converted to the state's float type, and complex numbers likewise.
+ * Positions in cycles are restored. Collective.
  *
  * Before it changes any state, it verifies shapes, element types and all check sums. Errors, equal on all ranks, leave
  * the state as before: E_ARGUMENT where states are missing or left over, E_SHAPE, E_DTYPE, and those of

@@ -8,12 +8,12 @@ static trama_status refuse(const char *path)
                       "%s: this Trama was built without HDF5; install libhdf5-dev, and build it again", path);
 }
 
-trama_status checkpoint_write_frame(const trama_checkpoint *c)
+trama_status hdf5_write_frame(const trama_checkpoint *c)
 {
     return refuse(c->path);
 }
 
-trama_status checkpoint_read_frame(trama_checkpoint *c)
+trama_status hdf5_read_frame(trama_checkpoint *c)
 {
     return refuse(c->path);
 }

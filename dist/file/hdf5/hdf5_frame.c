@@ -158,7 +158,7 @@ static trama_status write_through(const trama_checkpoint *c, int memory, const c
     return copy_to_disk(memory, c->path) ? TRAMA_OK : checkpoint_failed(c->path, "cannot be created", errno);
 }
 
-trama_status checkpoint_write_frame(const trama_checkpoint *c)
+trama_status hdf5_write_frame(const trama_checkpoint *c)
 {
     static _Atomic int made;
     char name[60];

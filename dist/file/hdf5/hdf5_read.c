@@ -125,7 +125,7 @@ static bool read_all(trama_checkpoint *c)
     return good;
 }
 
-trama_status checkpoint_read_frame(trama_checkpoint *c)
+trama_status hdf5_read_frame(trama_checkpoint *c)
 {
     bool good = false;
     H5E_BEGIN_TRY
