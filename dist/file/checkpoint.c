@@ -21,7 +21,7 @@ trama_checkpoint *checkpoint_new(const char *path)
 {
     trama_checkpoint *c = trama_alloc(sizeof *c);
     c->path = trama_text_copy(path);
-    c->format = path_is_safetensors(path) ? &safetensors_format : &hdf5_format;
+    c->format = path_is_safetensors(path) ? &safetensors_format : path_is_npy(path) ? &npy_format : &hdf5_format;
     c->descriptor = -1;
     return c;
 }
@@ -234,6 +234,11 @@ trama_status checkpoint_sum_slabs(const trama_checkpoint *c, const stored_tensor
     }
     free(data);
     return good ? TRAMA_OK : checkpoint_failed(c->path, t->name, error);
+}
+
+bool trama_checkpoint_is_summed(const trama_checkpoint *c)
+{
+    return c && c->format->summed;
 }
 
 trama_status trama_checkpoint_verify(const trama_checkpoint *c, int i)

@@ -43,7 +43,7 @@ struct trama_checkpoint {
 /* The format of a file. The name of the file tells it. */
 struct checkpoint_format {
     bool summed; /* the file has check sums of contents */
-    /* Makes the files with all texts and without content. */
+    /* Makes the files with all texts and without content; NULL: the format is only read. */
     trama_status (*write_frame)(const trama_checkpoint *c);
     /* Opens the files, and fills in tensors and texts. Each place of a content lies within its file. */
     trama_status (*open)(trama_checkpoint *c);
@@ -51,7 +51,7 @@ struct checkpoint_format {
     /* Ends the files, once all contents are there. */
     trama_status (*seal)(const trama_checkpoint *c);
 };
-extern const checkpoint_format hdf5_format, safetensors_format;
+extern const checkpoint_format hdf5_format, safetensors_format, npy_format;
 
 trama_checkpoint *checkpoint_new(const char *path);
 void checkpoint_add(trama_checkpoint *c, const char *name, trama_dtype dtype, trama_shape shape);
@@ -89,6 +89,16 @@ void safetensors_divide(trama_checkpoint *c, int64_t most, char **path);
 /* Gives the shards of an unfinished checkpoint their final names. */
 trama_status checkpoint_name_shards(const trama_checkpoint *c);
 char *unfinished_path(const char *path); /* the caller frees */
+
+/* ---- npy_states.c, convert.c ---- */
+
+bool path_is_npy(const char *path); /* an array of NumPy, or a folder */
+
+/* Whether elements convert: those of equal types, and among floats and among complex numbers all. */
+bool elements_can_convert(trama_dtype from, trama_dtype to);
+void elements_convert(trama_dtype from, const void *data, trama_dtype to, void *result, int64_t n);
+/* The type of floats in a file; words NULL: TRAMA_N_DTYPES. */
+trama_status file_dtype_parse(trama_where where, const char *call, const char *words, trama_dtype *dtype);
 
 /* ---- folder.c ---- */
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
+#include "npy.h"
 
 static const char magic[] = "\x93NUMPY";
 enum { MAGIC = 6, MOST_HEADER = 1 << 16, ALIGNMENT = 64 };
@@ -103,7 +103,7 @@ static trama_status read_shape(const char *path, const char *header, trama_dtype
                              TRAMA_MAX_NDIM);
 }
 
-static trama_status check_header(const char *path, const char *header, trama_dtype *dtype, trama_shape *shape)
+static trama_status parse_header(const char *path, const char *header, trama_dtype *dtype, trama_shape *shape)
 {
     const char *order = value_of(header, "'fortran_order'");
     if (!order)
@@ -113,6 +113,17 @@ static trama_status check_header(const char *path, const char *header, trama_dty
                           "%s: it is in the order of Fortran; save numpy.ascontiguousarray of it", path);
     trama_status status = read_dtype(path, header, dtype);
     return status ? status : read_shape(path, header, *dtype, shape);
+}
+
+trama_status npy_read_header(const char *path, FILE *f, npy_header *h)
+{
+    char *words = NULL;
+    trama_status status = read_header(path, f, &words);
+    if (!status)
+        status = parse_header(path, words, &h->dtype, &h->shape);
+    h->bytes = ftell(f);
+    free(words);
+    return status;
 }
 
 /* Grows with the file, so that a header alone takes no memory. */
@@ -146,20 +157,16 @@ trama_status trama_read_npy(const char *path, trama_dtype *dtype, trama_shape *s
     if (!path || !dtype || !shape || !data)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_npy: path, dtype, shape or data is NULL");
     FILE *f = fopen(path, "rb");
-    char *header = NULL, *content = NULL;
-    trama_dtype d = TRAMA_F32;
-    trama_shape s = {.ndim = 0};
-    trama_status status = f ? read_header(path, f, &header) : failed(path);
+    char *content = NULL;
+    npy_header h;
+    trama_status status = f ? npy_read_header(path, f, &h) : failed(path);
     if (!status)
-        status = check_header(path, header, &d, &s);
-    if (!status)
-        status = read_content(path, f, (size_t)trama_shape_count(s) * trama_dtype_size(d), &content);
+        status = read_content(path, f, (size_t)trama_shape_count(h.shape) * trama_dtype_size(h.dtype), &content);
     if (!status) {
-        *dtype = d;
-        *shape = s;
+        *dtype = h.dtype;
+        *shape = h.shape;
         *data = content;
     }
-    free(header);
     if (f)
         fclose(f);
     return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints as files: opened, listed, verified and read by one process, without a context. trama_save.h writes them.
- * The end of the name tells the format: *.safetensors, *.safetensors.index.json, and of all other names HDF5.
+ * The end of the name tells the format: *.safetensors, *.safetensors.index.json, *.npy, and of all other names HDF5. A
+ * folder is a checkpoint whose states are its arrays of NumPy, each NAME.npy the state NAME.
  *
  * A checkpoint of HDF5 is a file that other programs can read. Each state is one global dataset of the root group, in
  * contiguous storage; in its name the characters / and % are written %2F and %25. The file knows no mesh, no rank and
@@ -54,6 +55,9 @@ trama_dtype trama_checkpoint_dtype(const trama_checkpoint *checkpoint, int i);
 trama_shape trama_checkpoint_shape(const trama_checkpoint *checkpoint, int i);
 int trama_checkpoint_find(const trama_checkpoint *checkpoint, const char *name);
 
+/* Whether the format has check sums, so that trama_checkpoint_verify finds damage. */
+bool trama_checkpoint_is_summed(const trama_checkpoint *checkpoint);
+
 /* Reads the content of state i and compares its check sum, where the format has one. E_SYSTEM, naming file and dataset,
  * where it is damaged. */
 trama_status trama_checkpoint_verify(const trama_checkpoint *checkpoint, int i);
@@ -64,6 +68,21 @@ trama_status trama_checkpoint_verify(const trama_checkpoint *checkpoint, int i);
 trama_status trama_checkpoint_read(const trama_checkpoint *checkpoint, int i, void *data, size_t bytes);
 trama_status trama_checkpoint_read_box(const trama_checkpoint *checkpoint, int i, const int64_t *offset,
                                        const int64_t *extent, void *data, size_t bytes);
+
+/* The options of trama_checkpoint_write. A zeroed struct writes all states as they are. */
+typedef struct trama_checkpoint_write_options {
+    size_t size;         /* trama_base.h, "Structs that may grow" */
+    const char *states;  /* patterns between commas, such as "w*,b?"; NULL: all states */
+    const char *names;   /* other names in the new file, such as "w=weight,b=bias"; NULL: none */
+    const char *dtype;   /* floats of this type in the new file, such as "bf16"; NULL: of their own */
+    int64_t shard_bytes; /* as in trama_save_options */
+} trama_checkpoint_write_options;
+
+/* Writes the states and texts of an open checkpoint of any format as another file, NAME.h5 or NAME.safetensors, by this
+ * process alone, in 8 MiB of memory. The file takes its name when it is complete. It verifies check sums that it reads.
+ * options may be NULL. Errors as of trama_save. */
+trama_status trama_checkpoint_write(const trama_checkpoint *checkpoint, const char *path,
+                                    const trama_checkpoint_write_options *options);
 
 /* After trama_load: the names of states that the file did not have, and of states of the file that were not loaded,
  * each followed by a newline; "" where there is none. */

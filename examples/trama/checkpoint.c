@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trama checkpoint: lists and verifies a checkpoint, compares two, and writes its states as arrays of NumPy. */
+/* trama checkpoint: lists and verifies a checkpoint, compares two, and writes it in other formats. */
 #include <argp.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,21 +11,31 @@
 #include "file_names.h"
 #include "must.h"
 
-enum { KEY_COMPARE = 256, KEY_NPY };
+enum { KEY_COMPARE = 256, KEY_NPY, KEY_TO, KEY_STATES, KEY_NAMES, KEY_DTYPE, KEY_SHARD_BYTES };
 
 static const struct argp_option options[] = {
     {"verify", 'v', NULL, 0, "read all states, and compare their check sums", 0},
     {"compare", KEY_COMPARE, "FILE", 0, "tell the first state and index where another checkpoint differs", 0},
     {"npy", KEY_NPY, "FOLDER", 0, "write each state there, as NAME.npy, with _ for letters that names of files lack",
      0},
+    {"to", KEY_TO, "FILE", 0, "write it as FILE.h5 or FILE.safetensors", 0},
+    {"states", KEY_STATES, "PATTERNS", 0, "with --to: these states, such as 'w*,b?'", 0},
+    {"names", KEY_NAMES, "MAP", 0, "with --to: other names in the new file, such as 'w=0.weight,b=0.bias'", 0},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "with --to: floats as f64, f32, f16 or bf16", 0},
+    {"shard-bytes", KEY_SHARD_BYTES, "N", 0,
+     "with --to FILE.safetensors: several files of at most N bytes, and an index", 0},
     {0}};
 
 static const char doc[] =
-    "Lists the states of a checkpoint, and its texts.\vThe exit status is 1 where the file is "
-    "damaged, and where two checkpoints differ. Each state is in memory as a whole, one at a time.";
+    "Lists the states of a checkpoint, and its texts: of a file of trama_save (.h5), of safetensors "
+    "(.safetensors, .safetensors.index.json), of NumPy (.npy), or of all files .npy of a folder.\vThe exit status is 1 "
+    "where the file is "
+    "damaged, and where two checkpoints differ. --compare and --npy have each state in memory as a whole, one at a "
+    "time.";
 
 typedef struct request {
-    const char *file, *other, *folder;
+    const char *file, *other, *folder, *to;
+    trama_checkpoint_write_options how; /* with `to` */
     bool verify;
 } request;
 
@@ -42,6 +52,21 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_NPY:
         r->folder = text;
         return 0;
+    case KEY_TO:
+        r->to = text;
+        return 0;
+    case KEY_STATES:
+        r->how.states = text;
+        return 0;
+    case KEY_NAMES:
+        r->how.names = text;
+        return 0;
+    case KEY_DTYPE:
+        r->how.dtype = text;
+        return 0;
+    case KEY_SHARD_BYTES:
+        r->how.shard_bytes = argument_integer(state, "--shard-bytes", text, 1, INT64_MAX);
+        return 0;
     case ARGP_KEY_ARG:
         if (r->file)
             argp_error(state, "'%s': there is one file; the other goes with --compare", text);
@@ -50,6 +75,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_END:
         if (!r->file)
             argp_error(state, "the file is missing");
+        if (!r->to && (r->how.states || r->how.names || r->how.dtype || r->how.shard_bytes))
+            argp_error(state, "--states, --names, --dtype and --shard-bytes go with --to FILE");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -83,7 +110,9 @@ static void verify(const trama_checkpoint *c)
 {
     for (int i = 0; i < trama_checkpoint_count(c); i++)
         must(trama_checkpoint_verify(c, i));
-    printf("%d states are as they were saved\n", trama_checkpoint_count(c));
+    printf(trama_checkpoint_is_summed(c) ? "%d states are as they were saved\n"
+                                         : "%d states can be read; the format has no check sums\n",
+           trama_checkpoint_count(c));
 }
 
 /* ---- Contents ---- */
@@ -181,7 +210,9 @@ int command_checkpoint(int argc, char **argv)
         good = same(c, other);
     if (r.folder)
         write_arrays(c, r.folder);
-    if (!r.verify && !r.other && !r.folder)
+    if (r.to)
+        must(trama_checkpoint_write(c, r.to, &r.how));
+    if (!r.verify && !r.other && !r.folder && !r.to)
         list(c);
     trama_checkpoint_destroy(&c);
     trama_checkpoint_destroy(&other);

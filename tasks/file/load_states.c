@@ -37,7 +37,7 @@ static trama_status check_pair(const loading *l, const trama_value *v, const sto
         free(shapes.at);
         return TRAMA_E_SHAPE;
     }
-    if (!state_can_convert(t->dtype, v->dtype))
+    if (!elements_can_convert(t->dtype, v->dtype))
         return trama_fail(NOWHERE, TRAMA_E_DTYPE, "%s: dataset %s has elements %s, and the state %s has %s",
                           l->file->path, t->name, trama_dtype_name(t->dtype), v->name, trama_dtype_name(v->dtype));
     return TRAMA_OK;
@@ -152,7 +152,7 @@ static trama_status read_slab(const loading *l, const stored_tensor *t, const bo
     char *converted = room + SLAB_BYTES;
     if (!box_read(checkpoint_descriptor(l->file, t), t->at, t->shape, trama_dtype_size(t->dtype), b, room))
         return checkpoint_failed(l->file->path, t->name, errno);
-    state_convert(t->dtype, room, dtype, converted, box_count(b));
+    elements_convert(t->dtype, room, dtype, converted, box_count(b));
     return TRAMA_OK;
 }
 

@@ -37,7 +37,6 @@ static trama_status check_format(trama_where where, const char *path, const tram
 
 static trama_status check_options(trama_where where, const trama_save_options *o, trama_dtype *dtype)
 {
-    *dtype = TRAMA_N_DTYPES;
     if (o->step < 0 || o->keep < 0 || o->n_texts < 0 || o->shard_bytes < 0)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: step, keep, n_texts and shard_bytes are 0 or more", call);
     if (o->n_texts && !o->texts)
@@ -49,11 +48,7 @@ static trama_status check_options(trama_where where, const trama_save_options *o
                 "%s: text %d is not KEY=TEXT of less than 60,000 bytes with a key that does not begin with "
                 "'trama.'",
                 call, i);
-    trama_status status = o->dtype ? trama_dtype_parse(o->dtype, dtype) : TRAMA_OK;
-    if (!status && o->dtype && !trama_dtype_is_float(*dtype))
-        status = trama_fail(where, TRAMA_E_DTYPE, "%s: floats cannot be stored as %s; give f64, f32, f16 or bf16", call,
-                            o->dtype);
-    return status;
+    return file_dtype_parse(where, call, o->dtype, dtype);
 }
 
 /* ---- The content of the file ---- */
@@ -247,7 +242,8 @@ trama_status trama_save_at(trama_where where, trama_executable *e, const char *p
     trama_save_options o = {0};
     trama_dtype dtype;
     if (!e || !path || !*path)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL or empty", call, e ? "name of the folder or file" : "executable");
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the %s is NULL or empty", call,
+                          e ? "name of the folder or file" : "executable");
     trama_status status = given ? sized_read(where, call, SIZED(trama_save_options, shard_bytes), &o, given) : TRAMA_OK;
     if (!status)
         status = check_options(where, &o, &dtype);

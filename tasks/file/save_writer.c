@@ -19,7 +19,7 @@ trama_status saving_write(saving *s, const saved_slab *slab)
         converted = trama_try_alloc((size_t)n * element);
         if (!converted)
             return trama_fail(NOWHERE, TRAMA_E_MEMORY, "%s: no memory to convert %s", s->path, t->name);
-        state_convert(slab->dtype, slab->data, t->dtype, converted, n);
+        elements_convert(slab->dtype, slab->data, t->dtype, converted, n);
     }
     const void *data = converted ? converted : slab->data;
     s->sums[slab->tensor] += content_sum_box(t->shape, element, &slab->box, data);

@@ -56,10 +56,6 @@ trama_status saving_error(trama_where where, const char *call, trama_status stat
 trama_status state_load_file(trama_executable *e, const char *path, const trama_load_options *o,
                              trama_checkpoint **loaded, bool *damaged);
 
-/* Copies n elements, converted between float types or between complex types. */
-bool state_can_convert(trama_dtype from, trama_dtype to);
-void state_convert(trama_dtype from, const void *data, trama_dtype to, void *result, int64_t n);
-
 /* state_rows.c: a state in the layout of rows of the file, on one process a rank. Collective. */
 typedef struct state_rows {
     compiled_program *s;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A state resharded to rows, one part a rank, as a file has it; and conversions of elements. */
-#include <string.h>
-
+/* A state resharded to rows, one part a rank, as a file has it. */
 #include "saving.h"
 
 /* Split along the first dim that has an index for each rank, else along the longest. */
@@ -47,21 +45,4 @@ void state_rows_free(state_rows *rows)
 {
     instance_release(&rows->in);
     compiled_program_destroy(&rows->s);
-}
-
-/* ---- Elements ---- */
-
-bool state_can_convert(trama_dtype from, trama_dtype to)
-{
-    const trama_dtype_kind kind = trama_dtype_kind_of(from);
-    return from == to || (kind == trama_dtype_kind_of(to) && (kind == TRAMA_KIND_FLOAT || kind == TRAMA_KIND_COMPLEX));
-}
-
-void state_convert(trama_dtype from, const void *data, trama_dtype to, void *result, int64_t n)
-{
-    if (from == to)
-        memcpy(result, data, (size_t)n * trama_dtype_size(from));
-    else
-        for (int64_t i = 0; i < n * dtype_parts(from); i++)
-            element_set(dtype_part(to), result, i, element_of(dtype_part(from), data, i));
 }

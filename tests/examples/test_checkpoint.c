@@ -124,6 +124,37 @@ START_TEST(checkpoints_are_listed_verified_compared_and_written_as_arrays)
 }
 END_TEST
 
+START_TEST(checkpoints_are_converted)
+{
+    const char *to = in_scratch("c");
+    text_of(run("mkdir %s && ./heat2d --n 33 --steps 4 --save %s", to, to));
+    const outcome *o = run("./trama checkpoint %s/step-000000000004.h5 --to %s/a.safetensors", to, to);
+    if (o->status && contains(o->text, "without cJSON")) {
+        puts("skipped: conversions, since this build has no cJSON");
+        return;
+    }
+    ck_assert_msg(!o->status, "%s", o->text);
+    const char *text = text_of(run("./trama checkpoint %s/a.safetensors", to));
+    ck_assert_msg(contains(text, "trama.step = 4\n") && contains(text, "u f64 [33,33]\n"), "%s", text);
+    text_of(run("./trama checkpoint %s/a.safetensors --to %s/b.safetensors --shard-bytes 9000", to, to));
+    text_of(run("./trama checkpoint %s/b.safetensors.index.json --to %s/b.h5", to, to));
+    text_of(run("./trama checkpoint %s/b.h5 --verify --compare %s/step-000000000004.h5", to, to));
+    text_of(run("mkdir %s/arrays && ./trama checkpoint %s/b.h5 --npy %s/arrays", to, to, to));
+    text_of(run("./trama checkpoint %s/arrays --to %s/d.safetensors", to, to));
+    ck_assert_str_eq(text_of(run("./trama checkpoint %s/d.safetensors --compare %s/a.safetensors", to, to)),
+                     "the states are equal\n");
+    text_of(run("./trama checkpoint %s/arrays/u.npy --to %s/e.h5 --names u=w --dtype f16", to, to));
+    ck_assert_str_eq(text_of(run("./trama checkpoint %s/e.h5", to)), "w f16 [33,33]\n");
+    text_of(run("./trama checkpoint %s/b.h5 --to %s/v.safetensors --states 'v*'", to, to));
+    text = text_of(run("./trama checkpoint %s/v.safetensors", to));
+    ck_assert_msg(contains(text, "v f64") && !contains(text, "u f64"), "%s", text);
+    text_of(run("./heat2d --n 33 --steps 6 --restart %s/a.safetensors", to));
+    ck_assert_msg(!contains(text_of(run("ls %s", to)), ".part"), "%s", run("ls %s", to)->text);
+    o = run("./trama checkpoint %s/v.safetensors --verify", to);
+    ck_assert_msg(contains(o->text, "no check sums"), "%s", o->text);
+}
+END_TEST
+
 START_TEST(wrong_uses_are_refused)
 {
     const wrong_use uses[] = {{"heat2d --save ''", "--save", "folder"},
@@ -132,11 +163,15 @@ START_TEST(wrong_uses_are_refused)
                               {"heat2d --save x --keep 0", "--keep", "0"},
                               {"trama checkpoint", "file", "missing"},
                               {"trama checkpoint none.h5", "none.h5", "No such file"},
-                              {"trama checkpoint trama", "trama", "no checkpoint"}};
+                              {"trama checkpoint trama", "trama", "no checkpoint"},
+                              {"trama checkpoint x.h5 --dtype f16", "--dtype", "--to"},
+                              {"trama checkpoint x.h5 --to y --shard-bytes 0", "--shard-bytes", "0"},
+                              {"trama checkpoint /dev", "/dev", "no files .npy"},
+                              {"trama checkpoint none.safetensors", "none.safetensors", "No such file"}};
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
         run_wrong("", &uses[i]);
 }
 END_TEST
 
 TESTS(a_training_goes_on_with_other_meshes_and_ranks, the_heat_equation_goes_on, conjugate_gradients_go_on,
-      checkpoints_are_listed_verified_compared_and_written_as_arrays, wrong_uses_are_refused)
+      checkpoints_are_listed_verified_compared_and_written_as_arrays, checkpoints_are_converted, wrong_uses_are_refused)

@@ -205,6 +205,9 @@ START_TEST(files)
     REFUSES(trama_checkpoint_read_box(found, 0, NULL, box, data, sizeof data));
     REFUSES(trama_checkpoint_read_box(found, 0, box, NULL, data, sizeof data));
     REFUSES(trama_checkpoint_read_box(found, 0, box, box, NULL, sizeof data));
+    GIVES(false, trama_checkpoint_is_summed(NULL));
+    REFUSES(trama_checkpoint_write(NULL, "/tmp/none.h5", NULL));
+    REFUSES(trama_checkpoint_write(found, NULL, NULL));
     ck_assert_str_eq("", trama_checkpoint_missing(NULL));
     ck_assert_str_eq("", trama_checkpoint_left_over(NULL));
     REFUSES(trama_read_npy(NULL, &dtype, &read, &content));

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The header of an array of NumPy, for readers that take its content box by box. */
+#ifndef NPY_H
+#define NPY_H
+
+#include <stdio.h>
+
+#include "base.h"
+#include "trama_npy.h"
+
+typedef struct npy_header {
+    trama_dtype dtype;
+    trama_shape shape;
+    int64_t bytes; /* before the content */
+} npy_header;
+
+/* Reads the header from the beginning of f; path is for messages. */
+trama_status npy_read_header(const char *path, FILE *f, npy_header *h);
+
+#endif
