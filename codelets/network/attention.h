@@ -5,11 +5,16 @@
 #define CODELETS_ATTENTION_H
 
 #include "base.h"
+#include "block.h"
 #include "loop.h"
 #include "scratch.h"
 
-/* The most queries and keys of a block. Its scores stay in the cache of a core. */
+/* The most queries and keys of a block of the gradient. Its scores stay in the cache of a core. */
 enum { ATTENTION_ROWS = 64, ATTENTION_COLUMNS = 512 };
+
+/* The forward kernel has keys in rows and queries in columns: ATTENTION_PARTS parts of BLOCK_BYTES bytes a row, for
+ * ATTENTION_KEYS keys at a time. Panels of keys, and of features of values, have BLOCK_ROWS rows. */
+enum { ATTENTION_KEYS = 128, ATTENTION_PARTS = 2 * BLOCK_PARTS, ATTENTION_QUERIES = 96 /* the most, of f32 */ };
 
 /* A matrix of elements: (i, j) at data + size * (i row + j column). */
 typedef struct attention_matrix {
@@ -24,25 +29,34 @@ typedef struct attention_array {
     int64_t head;
 } attention_array;
 
-/* Functions by the element type. Scores, and slopes, their gradients, are numbers [rows, ATTENTION_COLUMNS], of which
- * the first `columns` of each row count. */
+/* Functions by the element type. Scores of the gradient, and slopes, their gradients, are numbers
+ * [rows, ATTENTION_COLUMNS], of which the first `columns` of each row count. */
 typedef struct attention_type {
     size_t size; /* of a number */
     bool direct; /* elements are numbers */
     /* Elements become numbers [rows, columns], and numbers times factor[row] become elements. */
     void (*load)(void *to, attention_matrix from, int64_t rows, int64_t columns);
     void (*store)(attention_matrix to, const void *from, int64_t rows, int64_t columns, const double *factor);
-    /* Adds a mask of elements to scores. */
-    void (*add_mask)(void *scores, attention_matrix mask, int64_t rows, int64_t columns);
+    /* Rows become panels of `width` rows, each of them turned: factor times (r, c) of the matrix becomes number
+     * c width + r of the panel. Rows that lack in the last panel are 0. And a panel becomes elements, by factor[row]. */
+    void (*pack)(void *to, attention_matrix from, int64_t rows, int64_t columns, int64_t width, double factor);
+    void (*unpack)(attention_matrix to, const void *from, int64_t rows, int64_t columns, int64_t width,
+                   const double *factor);
+    /* Adds a mask of elements to scores, of which (r, c) is number r row + c column. */
+    void (*add_mask)(void *scores, int64_t row, int64_t column, attention_matrix mask, int64_t rows, int64_t columns);
     /* Makes scores -infinity where a mask of type bool is false. */
-    void (*hide)(void *scores, attention_matrix mask, int64_t rows, int64_t columns);
+    void (*hide)(void *scores, int64_t row, int64_t column, attention_matrix mask, int64_t rows, int64_t columns);
+    /* Makes columns below first + r of row r of scores [keys, ld] -infinity. */
+    void (*cover)(void *scores, int64_t keys, int64_t width, int64_t ld, int64_t first);
+    /* The sum of products of panels. */
+    block_add *(*add)(void);
     /* c [m, n] += alpha a b; a_turned, b_turned: of a [k, m] or b [n, k] the transposed. first: c = alpha a b. */
     void (*multiply)(bool a_turned, bool b_turned, int64_t m, int64_t n, int64_t k, double alpha, const void *a,
                      int64_t lda, const void *b, int64_t ldb, bool first, void *c, int64_t ldc);
-    /* Of row i of scores the first length[i] become exp(score - top[i]), and the others 0. top[i] first rises to their
-     * maximum; sum[i] and row i of out [rows, e] are scaled to it, and the sum gets the row. */
-    void (*soften)(void *scores, int64_t rows, int64_t columns, const int64_t *length, double *top, double *sum,
-                   void *out, int64_t e);
+    /* Scores [keys, ld] become exp(score - top) in their first `width` columns. top of a column first rises to its
+     * maximum; its sum and its column of out [features, ld] are scaled to that, and the sum gets the column. */
+    void (*soften)(void *scores, int64_t keys, int64_t width, int64_t ld, double *top, double *sum, void *out,
+                   int64_t features);
     /* A column of numbers, written and read. */
     void (*keep)(attention_matrix to, const double *from, int64_t rows);
     void (*recall)(double *to, attention_matrix from, int64_t rows);
@@ -79,15 +93,9 @@ const void *attention_numbers(const attention *a, attention_matrix m, int64_t ro
 /* The number of keys that queries before i see. */
 int64_t attention_visible(const attention *a, int64_t i);
 
-/* Queries i to i + rows and keys j to j + columns. */
-typedef struct attention_block {
-    int64_t i, j, rows, columns, ldq, ldk;
-    const void *q, *k; /* numbers, from query i and key j on */
-    int64_t length[ATTENTION_ROWS];
-} attention_block;
-
-/* scores = scale q k' + mask, and in length the number of these keys that each query sees. */
-void attention_scores(const attention *a, attention_block *b, const attention_array *mask, int64_t head, void *scores);
+/* Applies the mask at query i and key j to scores, of which (query, key) is number query row + key column. */
+void attention_apply_mask(const attention *a, const attention_array *mask, int64_t head, int64_t i, int64_t j,
+                    int64_t queries, int64_t keys, void *scores, int64_t row, int64_t column);
 
 /* Takes scratch memory for n parts of numbers; false where the system refuses it. */
 bool attention_take(const attention *a, scratch *memory, int n, const int64_t *numbers, void **part);

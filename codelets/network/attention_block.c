@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of scores, and the functions of attention for each element type. */
+/* The functions of attention for each element type. */
 #include <cblas.h>
 
 #include "attention.h"
@@ -31,13 +31,40 @@
                 y[c * to.column] = STORE(dtype, x[c] * by);                                                            \
         }                                                                                                              \
     }                                                                                                                  \
-    FAST static void add_mask_##dtype(void *scores, attention_matrix mask, int64_t rows, int64_t columns)              \
+    FAST static void pack_##dtype(void *to, attention_matrix from, int64_t rows, int64_t columns, int64_t width,       \
+                                  double factor)                                                                       \
+    {                                                                                                                  \
+        NUMBER_##dtype *y = to;                                                                                        \
+        const NUMBER_##dtype by = (NUMBER_##dtype)factor;                                                              \
+        for (int64_t first = 0; first < rows; first += width) {                                                        \
+            const int64_t n = min_i64(rows - first, width);                                                            \
+            const type *x = ROW_OF(type, from, first);                                                                 \
+            for (int64_t c = 0; c < columns; c++, x += from.column, y += width) {                                      \
+                for (int64_t r = 0; r < n; r++)                                                                        \
+                    y[r] = LOAD(dtype, x[r * from.row]) * by;                                                          \
+                for (int64_t r = n; r < width; r++)                                                                    \
+                    y[r] = 0;                                                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FAST static void unpack_##dtype(attention_matrix to, const void *from, int64_t rows, int64_t columns,              \
+                                    int64_t width, const double *factor)                                               \
     {                                                                                                                  \
         for (int64_t r = 0; r < rows; r++) {                                                                           \
-            NUMBER_##dtype *s = (NUMBER_##dtype *)scores + r * ATTENTION_COLUMNS;                                      \
+            const NUMBER_##dtype *x = (const NUMBER_##dtype *)from + r, by = (NUMBER_##dtype)factor[r];                \
+            type *y = ROW_OF(type, to, r);                                                                             \
+            for (int64_t c = 0; c < columns; c++)                                                                      \
+                y[c * to.column] = STORE(dtype, x[c * width] * by);                                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FAST static void add_mask_##dtype(void *scores, int64_t row, int64_t column, attention_matrix mask, int64_t rows,  \
+                                      int64_t columns)                                                                 \
+    {                                                                                                                  \
+        for (int64_t r = 0; r < rows; r++) {                                                                           \
+            NUMBER_##dtype *s = (NUMBER_##dtype *)scores + r * row;                                                    \
             const type *x = ROW_OF(type, mask, r);                                                                     \
             for (int64_t c = 0; c < columns; c++)                                                                      \
-                s[c] += LOAD(dtype, x[c * mask.column]);                                                               \
+                s[c * column] += LOAD(dtype, x[c * mask.column]);                                                      \
         }                                                                                                              \
     }
 EACH_FLOAT(ATTENTION_ELEMENTS, )
@@ -45,14 +72,21 @@ EACH_FLOAT(ATTENTION_ELEMENTS, )
 /* ---- Numbers ---- */
 
 #define ATTENTION_NUMBERS(dtype, type, unused)                                                                         \
-    FAST static void hide_##dtype(void *scores, attention_matrix mask, int64_t rows, int64_t columns)                  \
+    FAST static void hide_##dtype(void *scores, int64_t row, int64_t column, attention_matrix mask, int64_t rows,      \
+                                  int64_t columns)                                                                     \
     {                                                                                                                  \
         for (int64_t r = 0; r < rows; r++) {                                                                           \
-            type *s = (type *)scores + r * ATTENTION_COLUMNS;                                                          \
+            type *s = (type *)scores + r * row;                                                                        \
             const bool *x = ROW_OF(bool, mask, r);                                                                     \
             for (int64_t c = 0; c < columns; c++)                                                                      \
-                s[c] = x[c * mask.column] ? s[c] : -INFINITY;                                                          \
+                s[c * column] = x[c * mask.column] ? s[c * column] : -INFINITY;                                        \
         }                                                                                                              \
+    }                                                                                                                  \
+    static void cover_##dtype(void *scores, int64_t keys, int64_t width, int64_t ld, int64_t first)                    \
+    {                                                                                                                  \
+        for (int64_t r = max_i64(0, -first); r < keys; r++)                                                            \
+            for (int64_t c = 0; c < min_i64(first + r, width); c++)                                                    \
+                ((type *)scores)[r * ld + c] = -INFINITY;                                                              \
     }                                                                                                                  \
     static void keep_##dtype(attention_matrix to, const double *from, int64_t rows)                                    \
     {                                                                                                                  \
@@ -64,27 +98,40 @@ EACH_FLOAT(ATTENTION_ELEMENTS, )
         for (int64_t r = 0; r < rows; r++)                                                                             \
             to[r] = (double)*ROW_OF(type, from, r);                                                                    \
     }                                                                                                                  \
-    FAST static void scale_row_##dtype(type *x, int64_t n, double by)                                                  \
+    FAST static void soften_##dtype(void *scores, int64_t keys, int64_t width, int64_t ld, double *top, double *sum,   \
+                                    void *out, int64_t features)                                                       \
     {                                                                                                                  \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            x[i] *= (type)by;                                                                                          \
-    }                                                                                                                  \
-    static void soften_##dtype(void *scores, int64_t rows, int64_t columns, const int64_t *length, double *top,        \
-                               double *sum, void *out, int64_t e)                                                      \
-    {                                                                                                                  \
-        for (int64_t r = 0; r < rows; r++) {                                                                           \
-            type *s = (type *)scores + r * ATTENTION_COLUMNS;                                                          \
-            const double before = top[r], most = line_max_##dtype(length[r], s, 1);                                    \
-            top[r] = MAXIMUM(TRAMA_F64, before, most);                                                                 \
-            const int64_t n = top[r] == -INFINITY ? 0 : length[r];                                                     \
-            line_exp_##dtype(n, s, 1, s, 1, (type)top[r]);                                                             \
-            memset(s + n, 0, (size_t)(columns - n) * sizeof *s);                                                       \
-            if (n && top[r] != before) {                                                                               \
-                const double by = exp(before - top[r]);                                                                \
-                scale_row_##dtype((type *)out + r * e, e, by);                                                         \
-                sum[r] *= by;                                                                                          \
+        type most[ATTENTION_QUERIES], by[ATTENTION_QUERIES];                                                           \
+        bool risen = false;                                                                                            \
+        for (int64_t c = 0; c < width; c++)                                                                            \
+            most[c] = (type)top[c];                                                                                    \
+        for (int64_t r = 0; r < keys; r++) {                                                                           \
+            const type *s = (const type *)scores + r * ld;                                                             \
+            INDEPENDENT                                                                                                \
+            for (int64_t c = 0; c < width; c++)                                                                        \
+                most[c] = MAXIMUM(dtype, most[c], s[c]);                                                               \
+        }                                                                                                              \
+        for (int64_t c = 0; c < width; c++) {                                                                          \
+            const type before = (type)top[c];                                                                          \
+            top[c] = (double)most[c];                                                                                  \
+            risen |= !(most[c] == before);                                                                             \
+            most[c] = most[c] == -INFINITY ? 0 : most[c]; /* exp(-infinity - 0) is 0 */                                \
+            by[c] = exp_of_##dtype(before - most[c]);                                                                  \
+            sum[c] *= by[c];                                                                                           \
+        }                                                                                                              \
+        for (int64_t r = 0; r < keys; r++) {                                                                           \
+            type *s = (type *)scores + r * ld;                                                                         \
+            INDEPENDENT                                                                                                \
+            for (int64_t c = 0; c < width; c++) {                                                                      \
+                s[c] = exp_of_##dtype(s[c] - most[c]);                                                                 \
+                sum[c] += s[c];                                                                                        \
             }                                                                                                          \
-            sum[r] += line_sum_##dtype(n, s, 1);                                                                       \
+        }                                                                                                              \
+        for (int64_t f = 0; f < features && risen; f++) {                                                              \
+            type *y = (type *)out + f * ld;                                                                            \
+            INDEPENDENT                                                                                                \
+            for (int64_t c = 0; c < width; c++)                                                                        \
+                y[c] *= by[c];                                                                                         \
         }                                                                                                              \
     }                                                                                                                  \
     FAST static void slope_row_##dtype(type *p, type *slope, int64_t n, type lse, type delta)                          \
@@ -128,13 +175,19 @@ ATTENTION_PRODUCT(TRAMA_F64, double, cblas_dgemm)
 
 #define OF_NUMBER(function, dtype) EXPANDED(OF_NUMBER_, function, COMPUTE_##dtype)
 #define OF_NUMBER_(function, dtype) function##_##dtype
+#define BLOCK_TRAMA_F32 block_add_f32
+#define BLOCK_TRAMA_F64 block_add_f64
 #define ATTENTION_TYPE(dtype, type, unused)                                                                            \
     [dtype] = {sizeof(NUMBER_##dtype),                                                                                 \
                dtype == COMPUTE_##dtype,                                                                               \
                load_##dtype,                                                                                           \
                store_##dtype,                                                                                          \
+               pack_##dtype,                                                                                           \
+               unpack_##dtype,                                                                                         \
                add_mask_##dtype,                                                                                       \
                OF_NUMBER(hide, dtype),                                                                                 \
+               OF_NUMBER(cover, dtype),                                                                                \
+               OF_NUMBER(BLOCK, dtype),                                                                                \
                OF_NUMBER(multiply, dtype),                                                                             \
                OF_NUMBER(soften, dtype),                                                                               \
                OF_NUMBER(keep, dtype),                                                                                 \
@@ -192,17 +245,24 @@ attention_matrix attention_at(const attention_array *array, int64_t head, int64_
     return m;
 }
 
+/* Parts begin at multiples of BLOCK_BYTES: vectors that lie in one line of the cache are read faster. */
+static size_t part_bytes(const attention *a, int64_t numbers)
+{
+    return ((size_t)numbers * a->type->size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
 bool attention_take(const attention *a, scratch *memory, int n, const int64_t *numbers, void **part)
 {
-    size_t bytes = 0, at = 0;
+    size_t bytes = BLOCK_BYTES;
     for (int i = 0; i < n; i++)
-        bytes += (size_t)numbers[i] * a->type->size;
+        bytes += part_bytes(a, numbers[i]);
     char *all = scratch_take(memory, 0, bytes);
-    for (int i = 0; i < n && all; i++) {
-        part[i] = all + at;
-        at += (size_t)numbers[i] * a->type->size;
-    }
-    return all != NULL;
+    if (!all)
+        return false;
+    all += BLOCK_BYTES - (uintptr_t)all % BLOCK_BYTES;
+    for (int i = 0; i < n; all += part_bytes(a, numbers[i]), i++)
+        part[i] = all;
+    return true;
 }
 
 const void *attention_numbers(const attention *a, attention_matrix m, int64_t rows, int64_t columns, void *copy,
@@ -222,13 +282,10 @@ int64_t attention_visible(const attention *a, int64_t i)
     return max_i64(0, min_i64(a->m, i - 1 + a->ahead));
 }
 
-void attention_scores(const attention *a, attention_block *b, const attention_array *mask, int64_t head, void *scores)
+void attention_apply_mask(const attention *a, const attention_array *mask, int64_t head, int64_t i, int64_t j,
+                    int64_t queries, int64_t keys, void *scores, int64_t row, int64_t column)
 {
-    a->type->multiply(false, true, b->rows, b->columns, a->d, a->scale, b->q, b->ldq, b->k, b->ldk, true, scores,
-                      ATTENTION_COLUMNS);
     if (a->masked)
-        (a->mask == TRAMA_BOOL ? a->type->hide : a->type->add_mask)(scores, attention_at(mask, head, b->i, b->j),
-                                                                    b->rows, b->columns);
-    for (int64_t r = 0; r < b->rows; r++)
-        b->length[r] = max_i64(0, min_i64(b->columns, b->i + r + a->ahead - b->j));
+        (a->mask == TRAMA_BOOL ? a->type->hide : a->type->add_mask)(scores, row, column,
+                                                                    attention_at(mask, head, i, j), queries, keys);
 }

@@ -17,18 +17,29 @@ typedef struct backward {
     int64_t ldk, ldv;
 } backward;
 
+/* Queries i to i + rows and keys j to j + columns. */
+typedef struct attention_block {
+    int64_t i, j, rows, columns, ldq, ldk;
+    const void *q, *k; /* numbers, from query i and key j on */
+    int64_t length[ATTENTION_ROWS]; /* the number of these keys that each query sees */
+} attention_block;
+
 static char *number_at(const attention *a, const void *numbers, int64_t i)
 {
     return (char *)(uintptr_t)numbers + (size_t)i * a->type->size;
 }
 
-/* What one block adds to the gradients; g: of its queries. */
-static void run_block(const backward *f, const attention_block *b, int64_t head, const void *g, int64_t ldg)
+/* Adds one block to the gradients; g: of its queries. */
+static void run_block(const backward *f, attention_block *b, int64_t head, const void *g, int64_t ldg)
 {
     const attention *a = &f->a;
     const attention_type *t = a->type;
     void *scores = f->part[SCORES], *slopes = f->part[SLOPES];
     const int64_t ld = ATTENTION_COLUMNS;
+    t->multiply(false, true, b->rows, b->columns, a->d, a->scale, b->q, b->ldq, b->k, b->ldk, true, scores, ld);
+    attention_apply_mask(a, &f->at[MASK], head, b->i, b->j, b->rows, b->columns, scores, ld, 1);
+    for (int64_t r = 0; r < b->rows; r++)
+        b->length[r] = max_i64(0, min_i64(b->columns, b->i + r + a->ahead - b->j));
     t->multiply(false, true, b->rows, b->columns, a->e, 1, g, ldg, number_at(a, f->v, b->j * f->ldv), f->ldv, true,
                 slopes, ld);
     t->derive(scores, slopes, b->rows, b->columns, b->length, attention_at(&f->at[LSE], head, b->i, 0),
@@ -59,7 +70,6 @@ static void run_rows(const backward *f, int64_t head, int64_t i)
     for (b.j = 0; b.j < visible; b.j += ATTENTION_COLUMNS) {
         b.columns = min_i64(visible - b.j, ATTENTION_COLUMNS);
         b.k = number_at(a, f->k, b.j * f->ldk);
-        attention_scores(a, &b, &f->at[MASK], head, f->part[SCORES]);
         run_block(f, &b, head, g, ldg);
     }
     a->type->store(attention_at(&f->at[DQ], head, i, 0), f->part[D_QUERIES], b.rows, a->d, NULL);
