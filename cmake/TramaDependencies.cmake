@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The libraries that Trama links, found the same way in its build and in an installed tramaConfig.cmake.
-# Reads TRAMA_WITH_MPI, TRAMA_WITH_CUDA, TRAMA_WITH_NCCL, TRAMA_WITH_ONNX, TRAMA_WITH_HDF5
-# and TRAMA_WITH_SAFETENSORS.
+# Reads TRAMA_WITH_MPI, TRAMA_WITH_CUDA, TRAMA_WITH_NCCL, TRAMA_WITH_ONNX, TRAMA_WITH_HDF5,
+# TRAMA_WITH_SAFETENSORS and TRAMA_WITH_NPZ.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(TRAMA_STARPU REQUIRED QUIET IMPORTED_TARGET starpu-1.4>=1.4)
@@ -29,4 +29,7 @@ if(TRAMA_WITH_HDF5) # the serial library, also with MPI: each rank writes its bo
 endif()
 if(TRAMA_WITH_SAFETENSORS)
     pkg_check_modules(TRAMA_CJSON REQUIRED QUIET IMPORTED_TARGET libcjson>=1.7.13)
+endif()
+if(TRAMA_WITH_NPZ)
+    pkg_check_modules(TRAMA_ZLIB REQUIRED QUIET IMPORTED_TARGET zlib)
 endif()

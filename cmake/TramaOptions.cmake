@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL, TRAMA_FORTRAN, TRAMA_ONNX, TRAMA_HDF5 and TRAMA_SAFETENSORS
-# (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
+# Turns TRAMA_MPI, TRAMA_CUDA, TRAMA_NCCL, TRAMA_FORTRAN, TRAMA_ONNX, TRAMA_HDF5, TRAMA_SAFETENSORS
+# and TRAMA_NPZ (AUTO, ON, OFF) into TRAMA_WITH_MPI and so on.
 
-foreach(name MPI CUDA NCCL FORTRAN ONNX HDF5 SAFETENSORS)
+foreach(name MPI CUDA NCCL FORTRAN ONNX HDF5 SAFETENSORS NPZ)
     set(TRAMA_${name} AUTO CACHE STRING "Build with ${name}: AUTO (where it is found), ON, OFF")
     set_property(CACHE TRAMA_${name} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -115,6 +115,13 @@ if(NOT TRAMA_SAFETENSORS STREQUAL "OFF")
 endif()
 trama_choose(SAFETENSORS ${found} "no cJSON >= 1.7.13")
 
+set(found OFF)
+if(NOT TRAMA_NPZ STREQUAL "OFF")
+    pkg_check_modules(TRAMA_ZLIB QUIET zlib)
+    set(found ${TRAMA_ZLIB_FOUND})
+endif()
+trama_choose(NPZ ${found} "no zlib")
+
 if(TRAMA_WITH_FORTRAN)
     enable_language(Fortran)
 endif()
@@ -126,4 +133,4 @@ if(TRAMA_WITH_CUDA AND NOT TRAMA_CUDA_STANDIN)
     endif()
     enable_language(CUDA)
 endif()
-message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}, ONNX ${TRAMA_WITH_ONNX}, HDF5 ${TRAMA_WITH_HDF5}, safetensors ${TRAMA_WITH_SAFETENSORS}")
+message(STATUS "Trama: MPI ${TRAMA_WITH_MPI}, CUDA ${TRAMA_WITH_CUDA}, NCCL ${TRAMA_WITH_NCCL}, Fortran ${TRAMA_WITH_FORTRAN}, ONNX ${TRAMA_WITH_ONNX}, HDF5 ${TRAMA_WITH_HDF5}, safetensors ${TRAMA_WITH_SAFETENSORS}, npz ${TRAMA_WITH_NPZ}")

@@ -17,11 +17,19 @@ enum { SLAB = 4 << 20 };
 
 /* ---- Life ---- */
 
+static const checkpoint_format *format_of(const char *path)
+{
+    return path_is_safetensors(path)       ? &safetensors_format
+           : path_has_ending(path, ".npz") ? &npz_format
+           : path_is_npy(path)             ? &npy_format
+                                           : &hdf5_format;
+}
+
 trama_checkpoint *checkpoint_new(const char *path)
 {
     trama_checkpoint *c = trama_alloc(sizeof *c);
     c->path = trama_text_copy(path);
-    c->format = path_is_safetensors(path) ? &safetensors_format : path_is_npy(path) ? &npy_format : &hdf5_format;
+    c->format = format_of(path);
     c->descriptor = -1;
     return c;
 }

@@ -51,7 +51,7 @@ struct checkpoint_format {
     /* Ends the files, once all contents are there. */
     trama_status (*seal)(const trama_checkpoint *c);
 };
-extern const checkpoint_format hdf5_format, safetensors_format, npy_format;
+extern const checkpoint_format hdf5_format, safetensors_format, npy_format, npz_format;
 
 trama_checkpoint *checkpoint_new(const char *path);
 void checkpoint_add(trama_checkpoint *c, const char *name, trama_dtype dtype, trama_shape shape);
@@ -88,9 +88,8 @@ bool path_is_safetensors(const char *path);
 void safetensors_divide(trama_checkpoint *c, int64_t most, char **path);
 /* Gives the shards of an unfinished checkpoint their final names. */
 trama_status checkpoint_name_shards(const trama_checkpoint *c);
-char *unfinished_path(const char *path); /* the caller frees */
 
-/* ---- npy_states.c, convert.c ---- */
+/* ---- numpy, convert.c ---- */
 
 bool path_is_npy(const char *path); /* an array of NumPy, or a folder */
 
@@ -129,5 +128,10 @@ bool name_is_chosen(const char *patterns, const char *name);
 /* The name in the file of a state: map is "w=weight,b=bias"; a name that is not in it stays. The caller frees. */
 char *name_in_file(const char *map, const char *name);
 bool name_is_utf8(const char *name);
+
+/* The name of a file until it is complete, and the reverse; the caller frees. */
+char *unfinished_path(const char *path);
+char *finished_path(const char *path);
+bool path_has_ending(const char *path, const char *ending); /* the finished name */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of states by patterns, their other names in files, and names in UTF-8. */
+/* The choice of states by patterns, their other names in files, names in UTF-8, and endings of names of files. */
 #include <string.h>
 
 #include "checkpoint.h"
@@ -78,4 +78,39 @@ bool name_is_utf8(const char *name)
         if (!(n = utf8_bytes((const unsigned char *)name)))
             return false;
     return true;
+}
+
+/* ---- Endings of files ---- */
+
+static const char unfinished_end[] = ".part";
+
+static bool ends_in(const char *name, size_t n, const char *ending)
+{
+    const size_t m = strlen(ending);
+    return n > m && !strncmp(name + n - m, ending, m);
+}
+
+static size_t finished_length(const char *path)
+{
+    const size_t n = strlen(path);
+    return ends_in(path, n, unfinished_end) ? n - strlen(unfinished_end) : n;
+}
+
+bool path_has_ending(const char *path, const char *ending)
+{
+    return ends_in(path, finished_length(path), ending);
+}
+
+char *unfinished_path(const char *path)
+{
+    text t = {0};
+    text_add(&t, "%s%s", path, unfinished_end);
+    return text_take(&t);
+}
+
+char *finished_path(const char *path)
+{
+    text t = {0};
+    text_add(&t, "%.*s", (int)finished_length(path), path);
+    return text_take(&t);
 }

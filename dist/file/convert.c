@@ -162,11 +162,12 @@ static trama_status check_path(const trama_checkpoint *c, const char *path, cons
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: the %s is NULL or empty", call, c ? "path" : "checkpoint");
     if (o->shard_bytes < 0 || (o->shard_bytes && !path_is_safetensors(path)))
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: shard_bytes is 0 or more, and for files .safetensors", call);
-    const size_t n = strlen(path);
-    if ((n > 3 && !strcmp(path + n - 3, ".h5")) || (path_is_safetensors(path) && path[n - 1] == 's'))
-        return TRAMA_OK;
-    return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: %s: its end names no format; give .h5 or .safetensors", call,
-                      path);
+    static const char *const written[] = {".h5", ".safetensors", ".npz"};
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        if (path_has_ending(path, written[i]) && !path_has_ending(path, ".part"))
+            return TRAMA_OK;
+    return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                      "%s: %s: its end names no format to write; give .h5, .safetensors or .npz", call, path);
 }
 
 trama_status trama_checkpoint_write(const trama_checkpoint *c, const char *path,

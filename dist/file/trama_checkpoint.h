@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints as files: opened, listed, verified and read by one process, without a context. trama_save.h writes them.
- * The end of the name tells the format: *.safetensors, *.safetensors.index.json, *.npy, and of all other names HDF5. A
- * folder is a checkpoint whose states are its arrays of NumPy, each NAME.npy the state NAME.
+ * The end of the name tells the format: *.safetensors, *.safetensors.index.json, *.npz, *.npy, and of all other names
+ * HDF5. A folder is a checkpoint whose states are its arrays of NumPy, each NAME.npy the state NAME.
  *
  * A checkpoint of HDF5 is a file that other programs can read. Each state is one global dataset of the root group, in
  * contiguous storage; in its name the characters / and % are written %2F and %25. The file knows no mesh, no rank and
@@ -78,8 +78,9 @@ typedef struct trama_checkpoint_write_options {
     int64_t shard_bytes; /* as in trama_save_options */
 } trama_checkpoint_write_options;
 
-/* Writes the states and texts of an open checkpoint of any format as another file, NAME.h5 or NAME.safetensors, by this
+/* Writes the states and texts of an open checkpoint of any format as another file, .h5, .safetensors or .npz, by this
  * process alone, in 8 MiB of memory. The file takes its name when it is complete. It verifies check sums that it reads.
+ * An archive .npz has no texts.
  * options may be NULL. Errors as of trama_save. */
 trama_status trama_checkpoint_write(const trama_checkpoint *checkpoint, const char *path,
                                     const trama_checkpoint_write_options *options);

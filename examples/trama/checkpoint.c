@@ -18,7 +18,7 @@ static const struct argp_option options[] = {
     {"compare", KEY_COMPARE, "FILE", 0, "tell the first state and index where another checkpoint differs", 0},
     {"npy", KEY_NPY, "FOLDER", 0, "write each state there, as NAME.npy, with _ for letters that names of files lack",
      0},
-    {"to", KEY_TO, "FILE", 0, "write it as FILE.h5 or FILE.safetensors", 0},
+    {"to", KEY_TO, "FILE", 0, "write it as FILE.h5, FILE.safetensors or FILE.npz", 0},
     {"states", KEY_STATES, "PATTERNS", 0, "with --to: these states, such as 'w*,b?'", 0},
     {"names", KEY_NAMES, "MAP", 0, "with --to: other names in the new file, such as 'w=0.weight,b=0.bias'", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0, "with --to: floats as f64, f32, f16 or bf16", 0},
@@ -28,7 +28,7 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Lists the states of a checkpoint, and its texts: of a file of trama_save (.h5), of safetensors "
-    "(.safetensors, .safetensors.index.json), of NumPy (.npy), or of all files .npy of a folder.\vThe exit status is 1 "
+    "(.safetensors, .safetensors.index.json), of NumPy (.npy, .npz), or of all files .npy of a folder.\vThe exit status is 1 "
     "where the file is "
     "damaged, and where two checkpoints differ. --compare and --npy have each state in memory as a whole, one at a "
     "time.";

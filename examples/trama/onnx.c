@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
      "completed",
      0},
     {"dim", KEY_DIM, "NAME=EXTENT", 0, "the extent of a dim that has a name", 0},
-    {"input", 'i', "NAME=FILE", 0, "the content of an input, a file .npy", 0},
+    {"input", 'i', "NAME=FILE", 0, "the content of an input, a file .npy, or FILE.npz:NAME", 0},
     {"constant", KEY_CONSTANT, "NAME=FILE", 0,
      "an input that is a constant, a file .npy: ops need some operands known, such as the target of Reshape", 0},
     {"output", 'o', "FOLDER", 0, "write the outputs there, as NAME.npy, with _ for letters that names of files lack",

@@ -138,7 +138,7 @@ START_TEST(wrong_uses_are_refused)
         trama_checkpoint_write_options o;
         trama_status status;
         const char *said;
-    } tries[] = {{"x.txt", {.states = NULL}, TRAMA_E_ARGUMENT, "give .h5 or .safetensors"},
+    } tries[] = {{"x.txt", {.states = NULL}, TRAMA_E_ARGUMENT, "give .h5, .safetensors or .npz"},
                  {"x.npy", {.states = NULL}, TRAMA_E_ARGUMENT, "names no format"},
                  {"x.safetensors.index.json", {.states = NULL}, TRAMA_E_ARGUMENT, "names no format"},
                  {"x.h5", {.shard_bytes = 3}, TRAMA_E_ARGUMENT, "shard_bytes"},

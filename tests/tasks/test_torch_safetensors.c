@@ -98,6 +98,9 @@ static void carry_types(void)
     must(trama_load(e, in_folder("types.safetensors"), NULL, NULL));
     must(trama_save(e, in_folder("types-again.safetensors"), NULL));
     trama_checkpoint_destroy(&c);
+    must(trama_checkpoint_open(in_folder("types-again.safetensors"), &c));
+    must(trama_checkpoint_write(c, in_folder("types.npz"), NULL));
+    trama_checkpoint_destroy(&c);
     must(trama_executable_destroy(&e));
     trama_program_destroy(&p);
 }

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The side of PyTorch in test_torch_safetensors.c: `write FOLDER` makes a network, a batch and files of all element types
 with the package safetensors; `check FOLDER` loads the files that Trama has saved."""
+import json
 import sys
 
 try:
+    import numpy as np
     import torch
     from safetensors import safe_open
     from safetensors.torch import load_file, save_file
@@ -65,9 +67,13 @@ def check(folder):
         assert types[name].dtype == t and torch.equal(types[name], numbers(t)), name
     assert types["none"].shape == (0, 4) and types["scalar"].shape == () and types["scalar"] == 2.5
     assert types["naïve/🌊"].tolist() == [1.0]
+    arrays = np.load(f"{folder}/types.npz")
+    assert arrays.zip.testzip() is None
+    for name in TYPES:
+        if name != "bf16":
+            assert np.array_equal(arrays[name], numbers(TYPES[name]).numpy()), name
+    assert arrays["scalar"] == 2.5 and arrays["none"].shape == (0, 4) and arrays["naïve/🌊"] == [1]
     with open(f"{folder}/sharded.safetensors.index.json", encoding="utf-8") as f:
-        import json
-
         index = json.load(f)["weight_map"]
     assert len(set(index.values())) == 3, index
     for name, file in index.items():

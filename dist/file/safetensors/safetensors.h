@@ -20,7 +20,6 @@ const char *safetensors_name_of(trama_dtype dtype);
 trama_dtype safetensors_dtype_of(const char *name);
 
 bool path_is_index(const char *path);
-char *finished_path(const char *path); /* without the ending of unfinished files; the caller frees */
 
 /* safetensors_read.c */
 trama_status safetensors_open(trama_checkpoint *c);

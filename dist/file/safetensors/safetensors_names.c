@@ -28,41 +28,12 @@ trama_dtype safetensors_dtype_of(const char *name)
     return TRAMA_N_DTYPES;
 }
 
-static const char unfinished_end[] = ".part";
-
-static bool ends_in(const char *name, size_t n, const char *suffix)
-{
-    const size_t m = strlen(suffix);
-    return n > m && !strncmp(name + n - m, suffix, m);
-}
-
-static size_t finished_length(const char *path)
-{
-    const size_t n = strlen(path);
-    return ends_in(path, n, unfinished_end) ? n - strlen(unfinished_end) : n;
-}
-
 bool path_is_safetensors(const char *path)
 {
-    const size_t n = finished_length(path);
-    return ends_in(path, n, ".safetensors") || ends_in(path, n, ".safetensors.index.json");
-}
-
-char *unfinished_path(const char *path)
-{
-    text t = {0};
-    text_add(&t, "%s%s", path, unfinished_end);
-    return text_take(&t);
-}
-
-char *finished_path(const char *path)
-{
-    text t = {0};
-    text_add(&t, "%.*s", (int)finished_length(path), path);
-    return text_take(&t);
+    return path_has_ending(path, ".safetensors") || path_has_ending(path, ".safetensors.index.json");
 }
 
 bool path_is_index(const char *path)
 {
-    return ends_in(path, finished_length(path), index_ending);
+    return path_has_ending(path, index_ending);
 }

@@ -17,4 +17,7 @@ typedef struct npy_header {
 /* Reads the header from the beginning of f; path is for messages. */
 trama_status npy_read_header(const char *path, FILE *f, npy_header *h);
 
+/* Adds the header of a file of version 1. */
+void npy_add_header(text *t, trama_dtype dtype, trama_shape shape);
+
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "npy.h"
+#include "npz.h"
 
 static const char magic[] = "\x93NUMPY";
 enum { MAGIC = 6, MOST_HEADER = 1 << 16, ALIGNMENT = 64 };
@@ -152,23 +152,39 @@ static trama_status read_content(const char *path, FILE *f, size_t bytes, char *
     return TRAMA_OK;
 }
 
+static trama_status read_file(const char *path, npy_header *h, char **content)
+{
+    FILE *f = fopen(path, "rb");
+    trama_status status = f ? npy_read_header(path, f, h) : failed(path);
+    if (!status)
+        status = read_content(path, f, (size_t)trama_shape_count(h->shape) * trama_dtype_size(h->dtype), content);
+    if (f)
+        fclose(f);
+    return status;
+}
+
+const char *npz_member(const char *path)
+{
+    static const char archive[] = ".npz";
+    const char *at = strstr(path, ".npz:");
+    const size_t n = strlen(path), m = strlen(archive);
+    if (at)
+        return at[m + 1] ? at + m + 1 : NULL;
+    return n > m && !strcmp(path + n - m, archive) ? path + n : NULL;
+}
+
 trama_status trama_read_npy(const char *path, trama_dtype *dtype, trama_shape *shape, void **data)
 {
     if (!path || !dtype || !shape || !data)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_read_npy: path, dtype, shape or data is NULL");
-    FILE *f = fopen(path, "rb");
     char *content = NULL;
     npy_header h;
-    trama_status status = f ? npy_read_header(path, f, &h) : failed(path);
-    if (!status)
-        status = read_content(path, f, (size_t)trama_shape_count(h.shape) * trama_dtype_size(h.dtype), &content);
+    trama_status status = npz_member(path) ? npz_read(path, &h, &content) : read_file(path, &h, &content);
     if (!status) {
         *dtype = h.dtype;
         *shape = h.shape;
         *data = content;
     }
-    if (f)
-        fclose(f);
     return status;
 }
 
@@ -182,11 +198,29 @@ void trama_npy_free(void **data)
 
 /* ---- Writing ---- */
 
-static bool write_all(FILE *f, const char *header, int padded, const void *data, size_t bytes)
+static const char *name_of(trama_dtype dtype)
 {
-    fwrite(magic, 1, MAGIC, f);
-    fwrite((const unsigned char[]){1, 0, (unsigned char)padded, (unsigned char)(padded >> 8)}, 1, 4, f);
-    fprintf(f, "%-*s\n", padded - 1, header);
+    for (int i = 0; i < N_DTYPES; i++)
+        if (dtypes[i].dtype == dtype)
+            return dtypes[i].name;
+    return NULL;
+}
+
+void npy_add_header(text *t, trama_dtype dtype, trama_shape shape)
+{
+    text words = {0};
+    text_add(&words, "{'descr': '%s', 'fortran_order': False, 'shape': (", name_of(dtype));
+    for (int d = 0; d < shape.ndim; d++)
+        text_add(&words, "%" PRId64 ", ", shape.dim[d]);
+    text_add(&words, "), }");
+    const int padded = (MAGIC + 4 + (int)words.n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - MAGIC - 4;
+    text_add(t, "%s%c%c%c%c%-*s\n", magic, 1, 0, padded & 255, padded >> 8, padded - 1, words.at);
+    free(words.at);
+}
+
+static bool write_all(FILE *f, const text *header, const void *data, size_t bytes)
+{
+    fwrite(header->at, 1, header->n, f);
     if (bytes)
         fwrite(data, 1, bytes, f);
     bool good = !fflush(f) && !ferror(f);
@@ -199,22 +233,15 @@ static bool write_all(FILE *f, const char *header, int padded, const void *data,
 trama_status trama_write_npy(const char *path, trama_dtype dtype, trama_shape shape, const void *data)
 {
     text header = {0}, why = {0};
-    int i = 0;
-    while (i < N_DTYPES && dtypes[i].dtype != dtype)
-        i++;
-    const bool good = path && i < N_DTYPES && shape_check(shape, dtype, false, &why);
+    const bool good = path && name_of(dtype) && shape_check(shape, dtype, false, &why);
     free(why.at);
     if (!good || (!data && trama_shape_count(shape)))
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
                           "trama_write_npy: path or data is NULL, or shape or dtype is wrong");
-    text_add(&header, "{'descr': '%s', 'fortran_order': False, 'shape': (", dtypes[i].name);
-    for (int d = 0; d < shape.ndim; d++)
-        text_add(&header, "%" PRId64 ", ", shape.dim[d]);
-    text_add(&header, "), }");
-    int padded = (MAGIC + 4 + (int)header.n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - MAGIC - 4;
+    npy_add_header(&header, dtype, shape);
     FILE *f = fopen(path, "wb");
     trama_status status = TRAMA_OK;
-    if (!f || !write_all(f, header.at, padded, data, (size_t)trama_shape_count(shape) * trama_dtype_size(dtype))) {
+    if (!f || !write_all(f, &header, data, (size_t)trama_shape_count(shape) * trama_dtype_size(dtype))) {
         status = failed(path);
         if (f)
             remove(path);
