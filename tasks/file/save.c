@@ -230,7 +230,9 @@ static saving *saving_new(trama_executable *e, const char *path, const trama_sav
                   .rank = context_rank(e->context),
                   .ranks = context_ranks(e->context),
                   .keep = o->keep,
-                  .holds = o->asynchronous};
+                  .holds = o->asynchronous,
+                  .copies = fence_new(e->context)};
+    sem_init(&s->one_copied, 0, 0);
     char *unfinished = file ? unfinished_path(path) : folder_path(path, o->step, true);
     s->file = checkpoint_new(unfinished);
     free(unfinished);
@@ -253,8 +255,8 @@ trama_status trama_save_at(trama_where where, trama_executable *e, const char *p
         status = executable_begin_call(e, where, call, call);
     if (!status)
         status = saving_error(where, call, wait_for_thread(e));
-    if (!status)
-        status = trama_wait(e);
+    if (!status && !o.asynchronous)
+        status = context_agree(e->context, call, trama_wait(e));
     if (status)
         return status;
     saving *s = saving_new(e, path, &o);

@@ -40,19 +40,23 @@ static int number_among(const saving *s, const plan_dist_value *h, trama_shape s
 
 /* ---- Copies ---- */
 
-static trama_status copy_slab(saving *s, int tensor, instance *in, int number, const box *b)
+/* Copies the slab and writes it, or submits the copy. */
+static trama_status take_slab(saving *s, int tensor, instance *in, int number, const box *b)
 {
     saved_slab slab = {.tensor = tensor, .dtype = in->of->plan->shards.at[number].dtype, .box = *b};
     const size_t bytes = (size_t)box_count(b) * trama_dtype_size(slab.dtype);
-    slab.data = trama_try_alloc(bytes);
+    slab.data = slab_alloc(bytes);
     if (!slab.data)
         return trama_fail(NOWHERE, TRAMA_E_MEMORY, "trama_save: no memory for %zu bytes of %s", bytes,
                           s->file->tensors.at[tensor].name);
     const plan_region region = {number, *b};
+    if (s->holds)
+        return saving_hold(s, in, &region, slab);
     trama_status status = host_from_region(in, &region, slab.data);
-    if (status)
-        free(slab.data);
-    return status ? status : saving_take(s, slab);
+    if (!status)
+        status = saving_write(s, &slab);
+    free(slab.data);
+    return status;
 }
 
 /* Whether a local box before this one is equal to it. */
@@ -76,7 +80,7 @@ static trama_status copy_boxes(saving *s, int tensor, instance *in, const plan_d
         const box_slabs slabs = box_slabs_of(&region->box, element, SLAB_BYTES);
         for (int64_t j = mine; j < slabs.n && !status; j += n) {
             const box b = box_slab(&slabs, j);
-            status = copy_slab(s, tensor, in, region->shard, &b);
+            status = take_slab(s, tensor, in, region->shard, &b);
         }
     }
     return status;

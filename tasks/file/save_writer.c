@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer of a checkpoint: converts slabs, sums them and writes them, at once or in a thread of its own. The thread
- * calls neither StarPU, MPI nor HDF5. */
+/* The writer of a checkpoint: converts slabs, sums them and writes them, at once, or in a thread of its own once each
+ * is copied. The thread calls neither StarPU, MPI nor HDF5. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "box_file.h"
 #include "content_sum.h"
@@ -27,17 +28,6 @@ trama_status saving_write(saving *s, const saved_slab *slab)
     int error = errno;
     free(converted);
     return good ? TRAMA_OK : checkpoint_failed(s->path, t->name, error);
-}
-
-trama_status saving_take(saving *s, saved_slab slab)
-{
-    if (s->holds) {
-        *ARRAY_PUSH(&s->slabs) = slab;
-        return TRAMA_OK;
-    }
-    trama_status status = saving_write(s, &slab);
-    free(slab.data);
-    return status;
 }
 
 /* ---- The end of the file ---- */
@@ -74,31 +64,47 @@ trama_status saving_finish(saving *s, trama_status mine)
 
 /* ---- The thread ---- */
 
+/* A kernel that failed has left no state to save; where it ran before the copies, they are done after its note. */
 static void *write_slabs(void *data)
 {
     saving *s = data;
     trama_status status = TRAMA_OK;
     for (int i = 0; i < s->slabs.n; i++) {
+        held_slab *h = s->slabs.at[i];
+        saving_wait_copied(h);
         if (!status)
-            status = saving_write(s, &s->slabs.at[i]);
-        free(s->slabs.at[i].data);
-        s->slabs.at[i].data = NULL;
+            status = saving_write(s, &h->slab);
+        free(h->slab.data);
+        h->slab.data = NULL;
     }
+    if (!status)
+        status = faults_status(&s->e->kernels.faults);
     s->status = saving_finish(s, status);
     if (s->status)
         s->message = trama_text_copy(trama_error());
     return NULL;
 }
 
+/* Where workers keep all cores busy, the thread takes a tenth of one; where they sleep, as much as it needs. */
+static void *write_in_thread(void *data)
+{
+    enum { NICER = 10 };
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER); /* 0: of the thread */
+    return write_slabs(data);
+}
+
 void saving_start_thread(saving *s)
 {
-    s->running = !pthread_create(&s->thread, NULL, write_slabs, s);
-    if (!s->running)
-        write_slabs(s);
+    s->running = !pthread_create(&s->thread, NULL, write_in_thread, s);
+    if (s->running)
+        return;
+    saving_wait_all_copied(s);
+    write_slabs(s);
 }
 
 trama_status saving_join(saving *s)
 {
+    saving_wait_all_copied(s);
     if (s->running)
         pthread_join(s->thread, NULL);
     s->running = false;
@@ -110,9 +116,14 @@ void saving_free(saving **saving_)
     saving *s = *saving_;
     if (!s)
         return;
-    for (int i = 0; i < s->slabs.n; i++)
-        free(s->slabs.at[i].data);
+    saving_wait_all_copied(s);
+    for (int i = 0; i < s->slabs.n; i++) {
+        free(s->slabs.at[i]->slab.data);
+        free(s->slabs.at[i]);
+    }
     ARRAY_FREE(&s->slabs);
+    fence_free(s->copies);
+    sem_destroy(&s->one_copied);
     ARRAY_FREE(&s->tensor_of);
     trama_checkpoint_destroy(&s->file);
     free(s->sums);

@@ -4,10 +4,13 @@
 #define SAVING_H
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "checkpoint.h"
 #include "executable.h"
 #include "trama_save.h"
+#include "work.h"
 
 enum { SLAB_BYTES = 4 << 20 /* of the buffer between memory and file */ };
 
@@ -19,6 +22,17 @@ typedef struct saved_slab {
     void *data; /* [box.n] row-major */
 } saved_slab;
 
+struct saving;
+
+/* A slab whose copy is a task; it does not move. */
+typedef struct held_slab {
+    struct saving *s;
+    saved_slab slab;
+    trama_view views[2]; /* of the slab, of the state */
+    work work;
+    atomic_bool copied;
+} held_slab;
+
 typedef struct saving {
     trama_executable *e;
     char *folder, *path;    /* path: the final name */
@@ -27,17 +41,24 @@ typedef struct saving {
     ARRAY(int) tensor_of; /* [state number] in the file, or -1 */
     uint64_t *sums;       /* [tensors] this rank's part */
     bool holds;           /* slabs are held for the thread; else each is written at once */
-    ARRAY(saved_slab) slabs;
+    ARRAY(held_slab *) slabs;
+    fence *copies;    /* the tasks that copy held slabs */
+    sem_t one_copied; /* is posted for each */
     pthread_t thread;
     bool running;
     trama_status status; /* of the thread, with its message */
     char *message;
 } saving;
 
-/* save_boxes.c: hands each slab that this rank writes to saving_take. Collective. */
+/* save_boxes.c: writes each slab of this rank, or has it copied. Collective. */
 trama_status saving_boxes(saving *s);
-/* Takes over the data. */
-trama_status saving_take(saving *s, saved_slab slab);
+
+/* save_copies.c: submits the task that copies a region into the slab, whose data it takes over. Tasks that overwrite
+ * the region run after it. */
+void *slab_alloc(size_t bytes); /* free() frees it; NULL where memory is short */
+trama_status saving_hold(saving *s, instance *in, const plan_region *region, saved_slab slab);
+void saving_wait_copied(held_slab *h);          /* in the thread */
+trama_status saving_wait_all_copied(saving *s); /* in the thread of the user's calls, under the watchdog */
 
 /* save_writer.c */
 trama_status saving_write(saving *s, const saved_slab *slab);

@@ -38,7 +38,7 @@ typedef struct trama_save_options {
     size_t size;        /* trama_base.h, "Structs that may grow" */
     int64_t step;       /* at least 0; it names the file, and orders the checkpoints of a folder */
     int keep;           /* complete checkpoints that stay in the folder, the newest ones; 0: all */
-    bool asynchronous;  /* the call returns once the states are copied, and a thread writes: trama_save_wait */
+    bool asynchronous;  /* tasks copy the states, a thread writes, and the call waits for neither: trama_save_wait */
     const char *states; /* patterns between commas, such as "w*,b?"; NULL: all states */
     const char *names;  /* other names in the file, such as "w=weight,b=bias"; NULL: none */
     const char *dtype;  /* floats of this type in the file, such as "bf16"; NULL: of their own */
@@ -60,6 +60,11 @@ typedef struct trama_save_options {
  * "out/w.safetensors.index.json", which takes its name last; the files take their names one after the other.
  *
  * options may be NULL. Collective; all ranks give the same options. Waits for the runs under way.
+ *
+ * An asynchronous call waits for no run. The checkpoint has the state that the runs before the call leave: their order
+ * with the copies is that of the calls, and tasks of later runs that overwrite a state wait for its copy only. A copy of
+ * this rank's part of all states is held until it is written. The call waits for the runs before it where states are
+ * resharded to rows (above). A kernel that failed before the copies fails the save.
  *
  * A second call waits for the asynchronous writing before; where that failed, the call returns its error and saves
  * nothing. Errors, equal on all ranks: E_ARGUMENT; E_DTYPE for a dtype that is no float; E_SYSTEM, naming the file,
