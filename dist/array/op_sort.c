@@ -25,7 +25,7 @@ trama_value *trama_sort_at(trama_where where, trama_value *x, int dim, bool desc
 
 trama_value *trama_argsort_at(trama_where where, trama_value *x, int dim, bool descending)
 {
-    return trama_result(trama_sort_at(where, x, dim, descending), 1);
+    return is_real(where, "argsort", x) ? trama_result(trama_sort_at(where, x, dim, descending), 1) : NULL;
 }
 
 trama_value *trama_top_k_at(trama_where where, trama_value *x, int64_t k, int dim, bool largest)

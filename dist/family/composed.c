@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "families.h"
+#include "trama_complex.h"
 #include "trama_composed.h"
 
 /* ---- Shapes ---- */
@@ -84,14 +85,19 @@ trama_value *trama_outer_at(trama_where where, trama_value *x, trama_value *y)
 
 /* ---- Reductions ---- */
 
+static trama_value *is_not_0(trama_where where, trama_value *x)
+{
+    return is_complex(x) ? trama_not_equal_at(where, x, scalar_like(where, x, 0)) : trama_cast_at(where, x, TRAMA_BOOL);
+}
+
 trama_value *trama_any_true_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
 {
-    return x ? trama_max_at(where, trama_cast_at(where, x, TRAMA_BOOL), n, dims, keep_dim) : NULL;
+    return x ? trama_max_at(where, is_not_0(where, x), n, dims, keep_dim) : NULL;
 }
 
 trama_value *trama_all_true_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
 {
-    return x ? trama_min_at(where, trama_cast_at(where, x, TRAMA_BOOL), n, dims, keep_dim) : NULL;
+    return x ? trama_min_at(where, is_not_0(where, x), n, dims, keep_dim) : NULL;
 }
 
 trama_value *trama_norm_1_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
@@ -116,10 +122,17 @@ static double count_reduced(const trama_value *x, int n, const int *dims)
     return count;
 }
 
+/* |x|^2, real */
+static trama_value *square_of_size(trama_where where, trama_value *x)
+{
+    trama_value *square = trama_square_at(where, trama_real_at(where, x));
+    return x && is_complex(x) ? trama_add_at(where, square, trama_square_at(where, trama_imag_at(where, x))) : square;
+}
+
 trama_value *trama_variance_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim, double less)
 {
     trama_value *mean = trama_mean_at(where, x, n, dims, true),
-                *far = trama_square_at(where, trama_sub_at(where, x, mean));
+                *far = square_of_size(where, trama_sub_at(where, x, mean));
     trama_value *variance = trama_mean_at(where, far, n, dims, keep_dim);
     if (!variance || less == 0)
         return variance;
@@ -146,6 +159,8 @@ static trama_value *finite_max(trama_where where, trama_value *x, int n, const i
 
 trama_value *trama_log_sum_exp_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim)
 {
+    if (!is_real(where, "log_sum_exp", x))
+        return NULL;
     trama_value *top = finite_max(where, x, n, dims);
     trama_value *sum = trama_sum_at(where, trama_exp_at(where, trama_sub_at(where, x, top)), n, dims, keep_dim);
     trama_value *log = trama_log_at(where, sum);
@@ -154,6 +169,8 @@ trama_value *trama_log_sum_exp_at(trama_where where, trama_value *x, int n, cons
 
 trama_value *trama_log_softmax_at(trama_where where, trama_value *x, int dim)
 {
+    if (!is_real(where, "log_softmax", x))
+        return NULL;
     trama_value *below = trama_sub_at(where, x, finite_max(where, x, 1, &dim));
     return trama_sub_at(where, below,
                         trama_log_at(where, trama_sum_at(where, trama_exp_at(where, below), 1, &dim, true)));

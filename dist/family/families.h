@@ -43,6 +43,8 @@ trama_value *gradient_of_extremum(const trama_node *node, trama_value *g);
 trama_value *gradient_product_of_others(const trama_node *node, trama_value *x);
 
 bool is_complex(const trama_value *x);
+/* Whether x is not complex; NULL is not. False with an error of the builder `name` on the program. */
+bool is_real(trama_where where, const char *name, const trama_value *x);
 
 /* A scalar of the element type of x, on whose program it is; NULL for NULL. */
 trama_value *scalar_like(trama_where where, trama_value *x, double number);

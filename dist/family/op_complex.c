@@ -8,6 +8,16 @@ bool is_complex(const trama_value *x)
     return trama_dtype_kind_of(x->dtype) == TRAMA_KIND_COMPLEX;
 }
 
+bool is_real(trama_where where, const char *name, const trama_value *x)
+{
+    if (!x || !is_complex(x))
+        return true;
+    program_fail(x->program, where, TRAMA_E_DTYPE,
+                 "%s takes no complex numbers; %s is %s: take trama_real, trama_imag or trama_abs of it", name, x->name,
+                 trama_dtype_name(x->dtype));
+    return false;
+}
+
 /* ---- Builders ---- */
 
 trama_value *trama_conj_at(trama_where where, trama_value *z)

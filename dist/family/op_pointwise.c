@@ -82,6 +82,8 @@ trama_value *trama_masked_fill_at(trama_where where, trama_value *x, trama_value
 
 trama_value *trama_clip_at(trama_where where, trama_value *x, trama_value *low, trama_value *high)
 {
+    if (!is_real(where, "clip", x))
+        return NULL;
     trama_value *above = low ? trama_maximum_at(where, x, low) : x;
     return high ? trama_minimum_at(where, above, high) : above;
 }

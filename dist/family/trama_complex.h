@@ -5,8 +5,9 @@
  * Arithmetic, the functions of trama_ops.h from sqrt to atanh, pow, equal, select, sums, means and products over dims,
  * cumulative sums and products, recurrences, products of matrices, and all ops that move elements take complex operands
  * as they take real ones. Both operands have one type: trama_cast makes complex numbers of real ones. Ops that need an
- * order, as max, refuse complex operands, and there is no P(max); so do layer and RMS norm, whose squares of complex
- * numbers would be no lengths. trama_sum_square and the norms take |z|. Optimizers train complex parameters as PyTorch's
+ * order, as max, refuse complex operands, and there is no P(max); so do layer, RMS, group and batch norm and the losses
+ * of squares and of classes, as PyTorch's do. trama_sum_square, trama_norm_1 and trama_norm_2, trama_variance and
+ * trama_absolute_loss take |z| and are real. Optimizers train complex parameters as PyTorch's
  * do: both parts of a number are real parameters, with moments of their own; clip_norm counts |z|, and clip_value, which
  * compares, refuses them.
  *

@@ -19,11 +19,11 @@ trama_value *trama_flatten_at(trama_where where, trama_value *x, int first, int 
 trama_value *trama_outer_at(trama_where where, trama_value *x, trama_value *y);
 
 /* Reductions over dims [n], as trama_sum_over (trama_ops.h). any_true and all_true give bool: whether an element, or
- * each, is not 0. norm_1 is the sum of |x|, norm_2 the square root of the sum of |x|^2; of
- * complex numbers both are real. variance divides the squares of x
- * - mean by the number of elements less `less` (0 of a population, 1 of a sample); deviation is its square root.
- * log_sum_exp is log(sum of e^x), which does not overflow. All but any_true, all_true and norm_1 take floats,
- * norm_2 complex numbers too. */
+ * each, is not 0. norm_1 is the sum of |x|, norm_2 the square root of the sum of |x|^2. variance divides the sum of
+ * |x - mean|^2 by the number of elements less `less` (0 of a population, 1 of a sample); deviation is its square root.
+ * log_sum_exp is log(sum of e^x), which does not overflow. any_true and all_true take all types, norm_1 numbers, the
+ * others floats. All but log_sum_exp take complex numbers too, of which norms, variance and deviation are real, as in
+ * PyTorch. */
 #define trama_any_true(x) trama_any_true_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_all_true(x) trama_all_true_at(TRAMA_HERE, x, 0, NULL, false)
 #define trama_norm_1(x) trama_norm_1_at(TRAMA_HERE, x, 0, NULL, false)

@@ -30,7 +30,7 @@ typedef trama_value *unary(trama_where where, trama_value *x);
 /* The halves of dim: the gate of one times the other. */
 static trama_value *gated(trama_where where, const char *name, trama_value *x, int dim, unary *gate, int of)
 {
-    if (!x)
+    if (!x || !is_real(where, name, x))
         return NULL;
     const int at = dim < 0 ? dim + x->shape.ndim : dim;
     if (at < 0 || at >= x->shape.ndim || x->shape.dim[at] == TRAMA_ANY || x->shape.dim[at] % 2)

@@ -144,6 +144,8 @@ trama_value *trama_cross_entropy_with_at(trama_where where, trama_value *z, tram
 trama_value *trama_binary_cross_entropy_at(trama_where where, trama_value *x, trama_value *t, double positive_weight,
                                            trama_loss_form form)
 {
+    if (!is_real(where, "binary_cross_entropy", x) || !is_real(where, "binary_cross_entropy", t))
+        return NULL;
     trama_value *rest = trama_mul_at(where, trama_affine_at(where, t, -1, 1), x);
     trama_value *soft = trama_softplus_at(where, trama_neg_at(where, x));
     if (positive_weight != 1)
@@ -153,6 +155,8 @@ trama_value *trama_binary_cross_entropy_at(trama_where where, trama_value *x, tr
 
 trama_value *trama_square_loss_at(trama_where where, trama_value *x, trama_value *y, trama_loss_form form)
 {
+    if (!is_real(where, "square_loss", x) || !is_real(where, "square_loss", y))
+        return NULL;
     return in_form(where, trama_square_at(where, trama_sub_at(where, x, y)), NULL, form);
 }
 
@@ -164,6 +168,8 @@ trama_value *trama_absolute_loss_at(trama_where where, trama_value *x, trama_val
 /* With c = e held to -delta .. delta it is c (e - c / 2). */
 trama_value *trama_huber_loss_at(trama_where where, trama_value *x, trama_value *y, double delta, trama_loss_form form)
 {
+    if (!is_real(where, "huber_loss", x) || !is_real(where, "huber_loss", y))
+        return NULL;
     trama_value *e = trama_sub_at(where, x, y);
     if (e && !(delta > 0))
         return program_fail(e->program, where, TRAMA_E_ARGUMENT, "huber_loss of %s: delta %g; it is above 0", x->name,

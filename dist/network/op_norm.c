@@ -66,6 +66,8 @@ trama_status norm_grad_dtype(const trama_node *node, trama_dtype *dtype)
 /* The norm of the last `dims` dims, as one dim. */
 static trama_value *normalised(trama_where where, const char *name, trama_value *x, int dims, double eps, bool centred)
 {
+    if (!is_real(where, name, x))
+        return NULL;
     if (dims < 1 || dims > x->shape.ndim || !(eps >= 0))
         return program_fail(x->program, where, TRAMA_E_ARGUMENT,
                             "%s of %s over %d dims, eps %g: it has %d dims, and eps is 0 or more", name, x->name, dims,
@@ -128,6 +130,8 @@ trama_value *trama_group_norm_at(trama_where where, trama_value *x, int64_t grou
 
 static bool has_channels(trama_where where, const char *name, const trama_value *x, double eps)
 {
+    if (!is_real(where, name, x))
+        return false;
     if (x->shape.ndim >= 2 && eps >= 0)
         return true;
     program_fail(x->program, where, TRAMA_E_ARGUMENT,

@@ -148,7 +148,7 @@ trama_value *trama_mean_pool_at(trama_where where, trama_value *x, const trama_w
 {
     trama_windows w;
     bool all;
-    if (!read_pool(where, "mean_pool", x, windows, &w, &all))
+    if (!is_real(where, "mean_pool", x) || !read_pool(where, "mean_pool", x, windows, &w, &all))
         return NULL;
     trama_value *sum = append(where, &trama_op_sum_pool, x, &w);
     double elements = 1;
