@@ -64,11 +64,6 @@ trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim)
     return program_append(NULL, where, &trama_op_softmax, 1, &x, &a);
 }
 
-trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels)
-{
-    return apply2(where, &trama_op_cross_entropy, z, labels);
-}
-
 /* ---- Rules ---- */
 
 /* Checks the axes, since attributes may be the user's (trama_apply). */

@@ -232,11 +232,6 @@ trama_value *trama_argmin_last_at(trama_where where, trama_value *x, int dim, bo
 #define trama_softmax(x, dim) trama_softmax_at(TRAMA_HERE, x, dim)
 trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim);
 
-/* Mean cross entropy: z [batch, n] logits, labels [batch] i32, i64 or u8 in 0..n-1 (other labels give NaN) -> mean over
- * the global batch of -log softmax(z)[label], a scalar. */
-#define trama_cross_entropy(z, labels) trama_cross_entropy_at(TRAMA_HERE, z, labels)
-trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels);
-
 /* Transposition: dim d of the result is dim perm[d] of x; perm NULL reverses all dims. */
 #define trama_transpose(x, perm) trama_transpose_at(TRAMA_HERE, x, perm)
 trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *perm);

@@ -138,6 +138,19 @@ trama_value *trama_cross_entropy_with_at(trama_where where, trama_value *z, tram
     return kept_losses(&c, each, form);
 }
 
+/* The op reads labels of three types. */
+trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels)
+{
+    if (!z || !labels)
+        return NULL;
+    if (z->shape.ndim != 2)
+        return trama_cross_entropy_with_at(where, z, labels, -1, NULL, INT64_MIN, 0, TRAMA_LOSS_MEAN);
+    const trama_dtype type = labels->dtype;
+    if (trama_dtype_is_integer(type) && type != TRAMA_I64 && type != TRAMA_I32 && type != TRAMA_U8)
+        labels = trama_cast_at(where, labels, TRAMA_I64);
+    return apply2(where, &trama_op_cross_entropy, z, labels);
+}
+
 /* ---- Of numbers ---- */
 
 /* (1 - t) x + (1 + (w - 1) t) softplus(-x), whose exponents are never positive */

@@ -17,6 +17,12 @@ typedef enum trama_loss_form {
     TRAMA_LOSS_EACH  /* all of them */
 } trama_loss_form;
 
+/* Mean cross entropy: z [.., n] logits, labels [..] integers in 0..n-1 (other labels give NaN) -> the mean over all
+ * samples of -log softmax(z)[label], a scalar. Of z [batch, n] it is one op, for which completion keeps the classes
+ * whole on each process; of other ranks it is trama_cross_entropy_with, whose classes may be split. */
+#define trama_cross_entropy(z, labels) trama_cross_entropy_at(TRAMA_HERE, z, labels)
+trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels);
+
 /* Cross entropy: logits z with the classes along dim, labels in the shape of z without dim. The loss of a sample is
  *
  *   -(1 - smoothing) w[label] log p[label] - smoothing / classes sum of w[c] log p[c],  p = softmax of z along dim,

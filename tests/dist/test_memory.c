@@ -10,6 +10,7 @@
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_drawing.h"
+#include "trama_network.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 #include "trama_reshard_plan.h"

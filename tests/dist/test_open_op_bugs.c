@@ -3,6 +3,7 @@
  * simulated ranks against plain loops. */
 #include "open_bugs.h"
 #include "trama_array.h"
+#include "trama_composed.h"
 #include "trama_convolution.h"
 #include "trama_network.h"
 
@@ -149,6 +150,71 @@ START_TEST(pytorch_166598_a_product_of_operands_cut_in_another_order)
 }
 END_TEST
 
+/* Two rolls of a vector of which each process holds one element: a concatenation had the wrong length. */
+START_TEST(jax_39301_rolls_of_one_element_a_process)
+{
+    static const double a[] = {3, 0, 1, 2}, b[] = {1, 2, 3, 0};
+    trama_mesh *mesh = trama_mesh_create("4");
+    trama_value *x = constant(TRAMA_SHAPE(4), counted, mesh, "S(0)");
+    trama_value *by_a = constant(TRAMA_SHAPE(4), a, mesh, "S(0)"), *by_b = constant(TRAMA_SHAPE(4), b, mesh, "S(0)");
+    trama_value *tail[] = {trama_slice(x, 0, 3, 1), trama_slice(x, 0, 0, 3)};
+    trama_value *head[] = {trama_slice(x, 0, 1, 3), trama_slice(x, 0, 0, 1)};
+    trama_value *right = trama_concat(0, 2, tail), *left = trama_concat(0, 2, head);
+    expect(trama_shard(right, mesh, "S(0)"), 4, a, "to the right");
+    expect(trama_shard(left, mesh, "S(0)"), 4, b, "to the left");
+    expect(trama_shard(trama_roll(x, 0, 1), mesh, "S(0)"), 4, a, "roll");
+    /* d/dx of sum(right a + left b): element j has a[j + 1] + b[j - 1] */
+    trama_value *loss = trama_sum(trama_add(trama_mul(right, by_a), trama_mul(left, by_b)));
+    double wanted[4];
+    for (int j = 0; j < 4; j++)
+        wanted[j] = a[(j + 1) % 4] + b[(j + 3) % 4];
+    expect(trama_shard(trama_gradient(loss, x), mesh, "S(0)"), 4, wanted, "gradient");
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+/* Of a whole vector and one split over one of two axes: elements were multiplied by the other axis' processes. */
+START_TEST(jax_19106_concatenation_of_a_whole_and_a_split_vector)
+{
+    double ones[12], wanted[12];
+    trama_mesh *mesh = trama_mesh_create("data=4,model=2");
+    fill(ones, 12, 1);
+    fill(wanted, 12, 1);
+    trama_value *pair[] = {constant(TRAMA_SHAPE(2), ones, mesh, "R,R"), constant(TRAMA_SHAPE(10), ones, mesh, "R,S(0)")};
+    expect(trama_concat(0, 2, pair), 8, wanted, "concatenation");
+    pair[0] = constant(TRAMA_SHAPE(4), ones, mesh, "S(0),R"); /* jax 24576 */
+    pair[1] = constant(TRAMA_SHAPE(8), ones, mesh, "S(0),R");
+    expect(trama_concat(0, 2, pair), 8, wanted, "of two split ones");
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+/* The maxima of the pieces were added, so that all exponentials became 0, and their quotients no numbers. */
+START_TEST(tt_xla_6075_softmax_along_a_split_dim_before_a_product)
+{
+    enum { LINES_OF = 3, CLASSES = 16, WIDTH = 2 };
+    static double logits[LINES_OF * CLASSES], wanted[LINES_OF * WIDTH];
+    trama_mesh *mesh = trama_mesh_create("8");
+    for (int i = 0; i < LINES_OF; i++) {
+        double sum = 0, e[CLASSES];
+        for (int j = 0; j < CLASSES; j++) {
+            logits[i * CLASSES + j] = 200 + (7 * j + 3 * i) % 5;
+            sum += e[j] = exp(logits[i * CLASSES + j] - 204);
+        }
+        for (int k = 0; k < WIDTH; k++) {
+            wanted[i * WIDTH + k] = 0;
+            for (int j = 0; j < CLASSES; j++)
+                wanted[i * WIDTH + k] += e[j] / sum * (j * WIDTH + k);
+        }
+    }
+    trama_value *x = constant(TRAMA_SHAPE(LINES_OF, CLASSES), logits, mesh, "S(1)");
+    trama_value *table = constant(TRAMA_SHAPE(CLASSES, WIDTH), counted, mesh, "S(0)");
+    expect(trama_matmul(trama_shard(trama_softmax(x, 1), mesh, "S(1)"), table), 8, wanted, "softmax, then a product");
+    expect(trama_matmul(trama_exp(trama_log_softmax(x, 1)), table), 8, wanted, "its logarithm");
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 /* ---- Norms ---- */
 
 /* The gradient of a layer norm without a weight or a bias failed. */
@@ -194,6 +260,9 @@ int main(void)
         pytorch_170934_puts_along_a_split_dim,
         pytorch_179502_a_view_that_moves_elements_between_processes,
         pytorch_166598_a_product_of_operands_cut_in_another_order,
+        jax_39301_rolls_of_one_element_a_process,
+        jax_19106_concatenation_of_a_whole_and_a_split_vector,
+        tt_xla_6075_softmax_along_a_split_dim_before_a_product,
         pytorch_133499_the_gradient_of_a_layer_norm_without_weights,
     };
     return suite_run("open_op_bugs", set_up, tear_down, tests, sizeof tests / sizeof *tests);

@@ -6,6 +6,7 @@
 
 #include "program.h"
 #include "suite.h"
+#include "trama_network.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The perceptron. */
 #include "mlp.h"
+#include "trama_network.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 

@@ -204,6 +204,40 @@ START_TEST(shapes_gain_and_lose_dims)
 }
 END_TEST
 
+START_TEST(limits_masks_and_places_of_extremes_hold)
+{
+    start();
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        setting s = setting_of(forms[f]);
+        double low[COLUMNS], high[ROWS], held[ROWS][COLUMNS], filled[ROWS][COLUMNS], most[ROWS], least[COLUMNS];
+        for (int j = 0; j < COLUMNS; j++)
+            low[j] = j / 2.0 - 2;
+        for (int i = 0; i < ROWS; i++)
+            high[i] = i - 1; /* below low in places, where it counts */
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++) {
+                held[i][j] = fmin(fmax(numbers[i][j], low[j]), high[i]);
+                filled[i][j] = numbers[i][j] > 0 ? 7 : numbers[i][j];
+            }
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0, at = 0; j < COLUMNS; j++, most[i] = at)
+                at = numbers[i][j] >= numbers[i][at] ? j : at;
+        for (int j = 0; j < COLUMNS; j++)
+            for (int i = 0, at = 0; i < ROWS; i++, least[j] = at)
+                at = numbers[i][j] <= numbers[at][j] ? i : at;
+        trama_value *from = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(COLUMNS), low, s.mesh, "R,R");
+        trama_value *to = trama_tensor(s.g.p, TRAMA_F64, TRAMA_SHAPE(ROWS, 1), high, s.mesh, "S(0),R");
+        check(&s, trama_clip(s.x, from, to), TRAMA_SHAPE(ROWS, COLUMNS), held[0], "clip");
+        trama_value *positive = trama_greater(s.x, trama_scalar(s.g.p, TRAMA_F64, 0));
+        check(&s, trama_masked_fill(s.x, positive, 7), TRAMA_SHAPE(ROWS, COLUMNS), filled[0], "masked_fill");
+        check(&s, trama_argmax_last(s.x, 1, true), TRAMA_SHAPE(ROWS, 1), most, "argmax_last");
+        check(&s, trama_argmin_last(s.x, -2, false), TRAMA_SHAPE(COLUMNS), least, "argmin_last");
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(wrong_calls_are_refused_with_the_reason)
 {
     trama_program *p = trama_program_create();
@@ -224,4 +258,5 @@ END_TEST
 
 TESTS(reductions_are_those_of_their_definitions, log_softmax_is_the_logarithm_of_softmax, gradients_pass_through_them,
       exponents_far_out_do_not_overflow, triangles_and_units_are_cut_at_their_diagonal,
-      labels_become_rows_of_zeros_with_a_one, shapes_gain_and_lose_dims, wrong_calls_are_refused_with_the_reason)
+      labels_become_rows_of_zeros_with_a_one, shapes_gain_and_lose_dims,
+      limits_masks_and_places_of_extremes_hold, wrong_calls_are_refused_with_the_reason)

@@ -62,6 +62,9 @@ START_TEST(a_permutation_has_each_number_once_and_another_order_in_each_run)
         moved += at != i;
         differ += first[i] != second[i];
     }
+    read_on(&s, trama_permutation_fixed(s.g.p, MANY, 1, 2, 7), "S(0),R", first);
+    read_on(&s, trama_permutation_fixed(s.g.p, MANY, 1, 2, 7), "R,R", second);
+    demand(memcmp(first, second, sizeof first) == 0, "a step's order is another in another layout");
     demand(moved > MANY * 9 / 10 && differ > MANY * 9 / 10, "%d places moved, %d differ", moved, differ);
     end(&s);
     stop();

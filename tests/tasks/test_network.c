@@ -60,6 +60,42 @@ START_TEST(cross_entropy_holds_for_weights_smoothing_and_ignored_labels)
 }
 END_TEST
 
+START_TEST(cross_entropy_takes_logits_of_any_rank_and_labels_of_any_integer_type)
+{
+    static const int64_t known[ROWS] = {3, 0, 2, 6, 3};
+    static const trama_dtype types[] = {TRAMA_I8, TRAMA_U8, TRAMA_I16, TRAMA_U16, TRAMA_I32, TRAMA_U32, TRAMA_I64, TRAMA_U64};
+    start();
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+        setting s = setting_of(forms[f]);
+        double mean = 0, slope[ROWS][COLUMNS];
+        for (int i = 0; i < ROWS; i++) {
+            double sum = 0;
+            for (int j = 0; j < COLUMNS; j++)
+                sum += exp(numbers[i][j]);
+            mean += (log(sum) - numbers[i][known[i]]) / ROWS;
+            for (int j = 0; j < COLUMNS; j++)
+                slope[i][j] = (exp(numbers[i][j]) / sum - (j == known[i])) / ROWS;
+        }
+        trama_value *y = trama_tensor(s.g.p, TRAMA_I64, TRAMA_SHAPE(ROWS), known, s.mesh, "R,R");
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            check(&s, trama_cross_entropy(s.x, trama_cast(y, types[t])), TRAMA_SCALAR, &mean, "of a matrix");
+        trama_value *loss = trama_cross_entropy(trama_reshape(s.x, TRAMA_SHAPE(1, ROWS, 1, COLUMNS)),
+                                                trama_reshape(y, TRAMA_SHAPE(1, ROWS, 1)));
+        check(&s, loss, TRAMA_SCALAR, &mean, "of four dims");
+        check(&s, trama_gradient(loss, s.x), TRAMA_SHAPE(ROWS, COLUMNS), slope[0], "its gradient");
+        trama_value *one = trama_cross_entropy(trama_reshape(trama_slice(s.x, 0, 1, 1), TRAMA_SHAPE(COLUMNS)),
+                                               trama_reshape(trama_slice(y, 0, 1, 1), TRAMA_SCALAR));
+        double sum = 0;
+        for (int j = 0; j < COLUMNS; j++)
+            sum += exp(numbers[1][j]);
+        const double of_one = log(sum) - numbers[1][0];
+        check(&s, one, TRAMA_SCALAR, &of_one, "of a vector");
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 START_TEST(the_gradient_of_cross_entropy_is_softmax_less_one_hot)
 {
     start();
@@ -394,6 +430,7 @@ START_TEST(wrong_calls_are_refused_with_the_reason)
 END_TEST
 
 TESTS(cross_entropy_holds_for_weights_smoothing_and_ignored_labels,
+      cross_entropy_takes_logits_of_any_rank_and_labels_of_any_integer_type,
       the_gradient_of_cross_entropy_is_softmax_less_one_hot, labels_that_are_no_class_give_nan,
       losses_of_pairs_of_numbers_hold, binary_cross_entropy_of_large_logits_does_not_overflow,
       dropout_leaves_the_same_elements_on_every_mesh, norms_bring_lines_and_groups_to_mean_0_and_variance_1,
