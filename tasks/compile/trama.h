@@ -11,6 +11,7 @@
 #include "trama_checkpoint.h"
 #include "trama_complete.h"
 #include "trama_context.h"
+#include "trama_dataset.h"
 #include "trama_drawing.h"
 #include "trama_eager.h"
 #include "trama_executable.h"

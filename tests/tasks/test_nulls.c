@@ -114,6 +114,15 @@ START_TEST(feeding_running_and_writing)
     REFUSES(trama_feed_local_box_at(W, e, NULL, shape, 0, offset, extent));
     REFUSES(trama_feed_local_box_at(W, e, x, shape, 0, NULL, extent));
     REFUSES(trama_feed_local_box_at(W, e, x, shape, 0, offset, NULL));
+    REFUSES(trama_feed_dataset_at(W, NULL, x, "/tmp/none.h5", "x", NULL, shape));
+    REFUSES(trama_feed_dataset_at(W, e, NULL, "/tmp/none.h5", "x", NULL, shape));
+    REFUSES(trama_feed_dataset_at(W, e, x, NULL, "x", NULL, shape));
+    REFUSES(trama_feed_dataset_at(W, e, x, "/tmp/none.h5", NULL, NULL, shape));
+    REFUSES(trama_feed_dataset_at(W, e, x, "/tmp/none.h5", "x", NULL, shape));
+    REFUSES(trama_write_dataset_at(W, NULL, s, "/tmp/none.h5", "x", NULL));
+    REFUSES(trama_write_dataset_at(W, e, NULL, "/tmp/none.h5", "x", NULL));
+    REFUSES(trama_write_dataset_at(W, e, s, NULL, "x", NULL));
+    REFUSES(trama_write_dataset_at(W, e, s, "/tmp/none.h5", NULL, NULL));
     REFUSES(trama_run_at(W, NULL, t));
     REFUSES(trama_run_at(W, e, NULL));
     REFUSES(trama_merge_set_at(W, NULL, merging, 2));

@@ -53,22 +53,6 @@ static herr_t take_text(hid_t root, const char *key, const H5A_info_t *info, voi
 
 /* ---- Datasets ---- */
 
-static bool read_shape(hid_t dataset, trama_shape *shape)
-{
-    hsize_t extents[H5S_MAX_RANK];
-    hid_t space = H5Dget_space(dataset);
-    int n = H5Sget_simple_extent_ndims(space);
-    bool good = n >= 0 && n <= TRAMA_MAX_NDIM && H5Sget_simple_extent_type(space) != H5S_NULL &&
-                H5Sget_simple_extent_dims(space, extents, NULL) >= 0;
-    *shape = (trama_shape){.ndim = good ? n : 0};
-    for (int d = 0; d < shape->ndim && good; d++) {
-        good = extents[d] < (hsize_t)INT64_MAX;
-        shape->dim[d] = (int64_t)extents[d];
-    }
-    H5Sclose(space);
-    return good;
-}
-
 static bool is_contiguous(hid_t dataset)
 {
     hid_t how = H5Dget_create_plist(dataset);
@@ -83,7 +67,7 @@ static bool read_dataset(hid_t dataset, trama_checkpoint *c, const char *name)
     hid_t type = H5Dget_type(dataset);
     trama_dtype dtype = type < 0 ? TRAMA_N_DTYPES : hdf5_dtype_of(type);
     H5Tclose(type);
-    if (dtype == TRAMA_N_DTYPES || !read_shape(dataset, &shape) || !is_contiguous(dataset) ||
+    if (dtype == TRAMA_N_DTYPES || !hdf5_shape_of(dataset, &shape) || !is_contiguous(dataset) ||
         !shape_check(shape, dtype, false, &(text){0}))
         return false;
     checkpoint_add(c, name, dtype, shape);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element types in HDF5. */
+/* Element types and shapes in HDF5. */
 #include "hdf5_types.h"
 
 #include <string.h>
@@ -78,4 +78,20 @@ trama_dtype hdf5_dtype_of(hid_t type)
         H5Tclose(own);
     }
     return (trama_dtype)found;
+}
+
+bool hdf5_shape_of(hid_t dataset, trama_shape *shape)
+{
+    hsize_t extents[H5S_MAX_RANK];
+    hid_t space = H5Dget_space(dataset);
+    int n = space < 0 ? -1 : H5Sget_simple_extent_ndims(space);
+    bool good = n >= 0 && n <= TRAMA_MAX_NDIM && H5Sget_simple_extent_type(space) != H5S_NULL &&
+                H5Sget_simple_extent_dims(space, extents, NULL) >= 0;
+    *shape = (trama_shape){.ndim = good ? n : 0};
+    for (int d = 0; d < shape->ndim && good; d++) {
+        good = extents[d] < (hsize_t)INT64_MAX;
+        shape->dim[d] = (int64_t)extents[d];
+    }
+    H5Sclose(space);
+    return good;
 }
