@@ -92,6 +92,7 @@ trama_status checkpoint_name_shards(const trama_checkpoint *c);
 /* ---- numpy, convert.c ---- */
 
 bool path_is_npy(const char *path); /* an array of NumPy, or a folder */
+bool folder_has_arrays(const char *folder);
 
 /* Whether elements convert: those of equal types, and among floats and among complex numbers all. */
 bool elements_can_convert(trama_dtype from, trama_dtype to);

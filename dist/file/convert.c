@@ -7,6 +7,7 @@
 #include "checkpoint.h"
 #include "content_sum.h"
 #include "sized.h"
+#include "trama_half.h"
 
 static const char call[] = "trama_checkpoint_write";
 enum { SLAB = 4 << 20 };
@@ -19,11 +20,35 @@ bool elements_can_convert(trama_dtype from, trama_dtype to)
     return from == to || (kind == trama_dtype_kind_of(to) && (kind == TRAMA_KIND_FLOAT || kind == TRAMA_KIND_COMPLEX));
 }
 
+/* The pairs of weights: loops that vectorise. */
+#define QUICK_LIST(X)                                                                                                  \
+    X(TRAMA_BF16, trama_bf16, TRAMA_F32, float, trama_float_of_bf16)                                                   \
+    X(TRAMA_F32, float, TRAMA_BF16, trama_bf16, trama_bf16_of_float)                                                   \
+    X(TRAMA_F16, trama_f16, TRAMA_F32, float, trama_float_of_f16)                                                      \
+    X(TRAMA_F32, float, TRAMA_F16, trama_f16, trama_f16_of_float)                                                      \
+    X(TRAMA_F64, double, TRAMA_F32, float, (float))                                                                    \
+    X(TRAMA_F32, float, TRAMA_F64, double, (double))
+
+static bool convert_quickly(trama_dtype from, const void *data, trama_dtype to, void *result, int64_t n)
+{
+#define QUICK(from_dtype, from_type, to_dtype, to_type, convert)                                                       \
+    if (from == from_dtype && to == to_dtype) {                                                                        \
+        const from_type *x = data;                                                                                     \
+        to_type *y = result;                                                                                           \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            y[i] = convert(x[i]);                                                                                      \
+        return true;                                                                                                   \
+    }
+    QUICK_LIST(QUICK)
+#undef QUICK
+    return false;
+}
+
 void elements_convert(trama_dtype from, const void *data, trama_dtype to, void *result, int64_t n)
 {
     if (from == to)
         memcpy(result, data, (size_t)n * trama_dtype_size(from));
-    else
+    else if (!convert_quickly(from, data, to, result, n))
         for (int64_t i = 0; i < n * dtype_parts(from); i++)
             element_set(dtype_part(to), result, i, element_of(dtype_part(from), data, i));
 }

@@ -43,6 +43,8 @@ static trama_status load_newest(trama_executable *e, const char *folder, const t
     trama_status status = TRAMA_OK;
     if (context_rank(e->context) == 0)
         status = folder_list(folder, log_damaged, e, &found);
+    if (!status && !found.n && folder_has_arrays(folder))
+        *ARRAY_PUSH(&found) = (found_checkpoint){0, trama_text_copy(folder)};
     status = context_agree(e->context, call, status);
     for (int i = 0; !status && damaged; i++) {
         status = choose(e, NULL, &found, i, path);

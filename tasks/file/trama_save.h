@@ -89,10 +89,10 @@ typedef struct trama_load_options {
 } trama_load_options;
 
 /* Loads a checkpoint: the file (trama_checkpoint.h lists the formats), or the newest complete one of a folder, past
- * damaged ones, which it logs. A folder without checkpoints, or none of that name, loads nothing and is no error:
- * *checkpoint is NULL. Else *checkpoint is open, and tells step, texts, missing and left over states; the caller
- * destroys it. checkpoint may be NULL. Floats are converted to the state's float type, and complex numbers likewise.
- * Positions in cycles are restored. Collective.
+ * damaged ones, which it logs. A folder without checkpoints loads its arrays of NumPy. Without these, or where there is
+ * no folder of that name, the call loads nothing and is no error: *checkpoint is NULL. Else *checkpoint is open, and
+ * tells step, texts, missing and left over states; the caller destroys it. checkpoint may be NULL. Floats are converted
+ * to the state's float type, and complex numbers likewise. Positions in cycles are restored. Collective.
  *
  * Before it changes any state, it verifies shapes, element types and all check sums. Errors, equal on all ranks, leave
  * the state as before: E_ARGUMENT where states are missing or left over, E_SHAPE, E_DTYPE, and those of

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "suite.h"
 #include "trama_checkpoint.h"
 #include "trama_half.h"
@@ -131,6 +132,33 @@ START_TEST(states_are_chosen_renamed_and_converted)
 }
 END_TEST
 
+/* All 2^16 halves, to f32 and f64 and back: as the element by element functions of dist/base, which test_half proves.
+ */
+START_TEST(all_halves_convert)
+{
+    static uint16_t from[1 << 16], back[1 << 16];
+    static double wide[1 << 16];
+    static float single[1 << 16];
+    const trama_dtype types[] = {TRAMA_BF16, TRAMA_F16};
+    for (int i = 0; i < 1 << 16; i++)
+        from[i] = (uint16_t)i;
+    for (int t = 0; t < 2; t++) {
+        elements_convert(types[t], from, TRAMA_F32, single, 1 << 16);
+        elements_convert(types[t], from, TRAMA_F64, wide, 1 << 16);
+        for (int i = 0; i < 1 << 16; i++)
+            ck_assert_msg((double)single[i] == wide[i] || (single[i] != single[i] && wide[i] != wide[i]), "%d", i);
+        elements_convert(TRAMA_F32, single, types[t], back, 1 << 16);
+        for (int i = 0; i < 1 << 16; i++)
+            ck_assert_msg(back[i] == i || wide[i] != wide[i], "%d becomes %d", i, back[i]);
+    }
+    for (int i = 0; i < 1 << 16; i++)
+        wide[i] = (i - 30000) * 1.0000001;
+    elements_convert(TRAMA_F64, wide, TRAMA_F32, single, 1 << 16);
+    for (int i = 0; i < 1 << 16; i++)
+        ck_assert_msg(single[i] == (float)wide[i], "%d", i);
+}
+END_TEST
+
 START_TEST(wrong_uses_are_refused)
 {
     static const struct {
@@ -165,7 +193,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {arrays_of_numpy_are_states, every_format_becomes_every_other,
-                                  states_are_chosen_renamed_and_converted, wrong_uses_are_refused};
+                                  states_are_chosen_renamed_and_converted, all_halves_convert, wrong_uses_are_refused};
     char command[100];
     if (!mkdtemp(folder))
         return EXIT_FAILURE;

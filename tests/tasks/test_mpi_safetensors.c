@@ -161,6 +161,30 @@ START_TEST(states_are_chosen_renamed_and_converted)
 }
 END_TEST
 
+/* A folder without checkpoints, which has arrays of NumPy. */
+START_TEST(arrays_of_a_folder_are_loaded)
+{
+    float v[HIDDEN * OUT], got[HIDDEN * OUT];
+    trama_checkpoint *found = NULL;
+    start();
+    make_folder();
+    for (int i = 0; i < HIDDEN * OUT; i++)
+        v[i] = (float)i / 8;
+    if (my_rank == 0)
+        must(trama_write_npy(in_folder("first.npy"), TRAMA_F32, TRAMA_SHAPE(HIDDEN, OUT), v));
+    barrier();
+    training t = training_new(&adam);
+    must(trama_load(t.e, folder, &(trama_load_options){.states = "v", .names = "v=first"}, &found));
+    demand(found && trama_checkpoint_step(found) == -1, "a step");
+    trama_checkpoint_destroy(&found);
+    must(trama_read(t.e, trama_state_find(t.e, "v"), got, sizeof got));
+    demand(!memcmp(v, got, sizeof v), "other numbers");
+    training_free(&t);
+    folder_remove();
+    stop();
+}
+END_TEST
+
 START_TEST(wrong_uses_are_refused)
 {
     start();
@@ -257,5 +281,5 @@ START_TEST(damaged_files_change_nothing)
 END_TEST
 
 TESTS(the_bytes_are_those_of_the_format, any_mesh_loads_from_any_other, shards_keep_their_limit,
-      states_are_chosen_renamed_and_converted, wrong_uses_are_refused, a_full_disk_leaves_the_old_file,
-      damaged_files_change_nothing)
+      states_are_chosen_renamed_and_converted, arrays_of_a_folder_are_loaded, wrong_uses_are_refused,
+      a_full_disk_leaves_the_old_file, damaged_files_change_nothing)

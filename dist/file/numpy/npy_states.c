@@ -67,6 +67,17 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+bool folder_has_arrays(const char *folder)
+{
+    struct dirent **found;
+    const int n = scandir(folder, &found, is_array, by_name);
+    for (int i = 0; i < n; i++)
+        free(found[i]);
+    if (n >= 0)
+        free(found);
+    return n > 0;
+}
+
 static trama_status open_folder(trama_checkpoint *c)
 {
     struct dirent **found;
