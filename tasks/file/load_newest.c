@@ -76,8 +76,11 @@ static trama_status look_at(trama_executable *e, const char *path, char *kind)
 
 static bool is_file_name(const char *path)
 {
-    const size_t n = strlen(path);
-    return (n > 3 && !strcmp(path + n - 3, ".h5")) || path_is_safetensors(path);
+    static const char *const endings[] = {".h5", ".safetensors", ".safetensors.index.json", ".npy", ".npz"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (path_has_ending(path, endings[i]))
+            return true;
+    return false;
 }
 
 trama_status trama_load_at(trama_where where, trama_executable *e, const char *path, const trama_load_options *given,

@@ -29,6 +29,10 @@ static trama_status check_format(trama_where where, const char *path, const tram
                           file ? "%s: keep counts the checkpoints of a folder, and %s is a file; give keep 0"
                                : "%s: shard_bytes is for files of safetensors; let the path '%s' end in .safetensors",
                           call, path);
+    if (path_has_ending(path, ".npy") || path_has_ending(path, ".npz"))
+        return trama_fail(where, TRAMA_E_ARGUMENT,
+                          "%s: %s is the name of an array, not of a folder; trama_checkpoint_write makes archives .npz",
+                          call, path);
     if (file && !strcmp(path + strlen(path) - 5, ".json"))
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: %s is the name of an index; give one that ends in .safetensors",
                           call, path);

@@ -190,7 +190,8 @@ START_TEST(wrong_uses_are_refused)
     start();
     make_folder();
     training t = training_new(&adam);
-    const char *path = in_folder("w.safetensors");
+    char path[300];
+    snprintf(path, sizeof path, "%s/w.safetensors", folder);
     expect_here(trama_save(t.e, path, &(trama_save_options){.keep = 2}), TRAMA_E_ARGUMENT, "keep", "w.safetensors");
     expect_here(trama_save(t.e, folder, &(trama_save_options){.shard_bytes = 2}), TRAMA_E_ARGUMENT, "shard_bytes",
                 ".safetensors");
@@ -200,7 +201,9 @@ START_TEST(wrong_uses_are_refused)
                 "__metadata__", "options.names");
     expect_here(trama_save(t.e, path, &(trama_save_options){.names = "w=\xff"}), TRAMA_E_ARGUMENT, "UTF-8");
     expect_here(trama_save(t.e, "/nowhere/at/all/w.safetensors", NULL), TRAMA_E_SYSTEM, "/nowhere/at/all", "folder");
+    expect_here(trama_save(t.e, in_folder("w.npz"), NULL), TRAMA_E_ARGUMENT, "w.npz", "trama_checkpoint_write");
     expect_here(trama_load(t.e, path, NULL, NULL), TRAMA_E_SYSTEM, "w.safetensors", "no such file");
+    expect_here(trama_load(t.e, in_folder("w.npz"), NULL, NULL), TRAMA_E_SYSTEM, "w.npz", "no such file");
     barrier();
     demand(!*names_in_folder(), "left: %s", names_in_folder());
     barrier();
