@@ -33,7 +33,7 @@ typedef struct options {
     sampler_order order;
     trama_dtype dtype, compute; /* of parameters and their states; of the layers' computation */
     uint64_t seed;
-    const char *data, *log;
+    const char *data, *log, *stream;
 } options;
 
 enum {
@@ -47,6 +47,7 @@ enum {
     KEY_SEED,
     KEY_NO_SHUFFLE,
     KEY_DATA,
+    KEY_STREAM,
     KEY_LOG
 };
 
@@ -62,6 +63,8 @@ static const struct argp_option argp_options[] = {
     {"seed", KEY_SEED, "N", 0, "Of the weights and of the shuffling (1)", 0},
     {"no-shuffle", KEY_NO_SHUFFLE, NULL, 0, "Take the samples in file order, over and over", 0},
     {"data", KEY_DATA, "DIR", 0, "Folder of the four IDX files", 0},
+    {"stream", KEY_STREAM, "FOLDER", 0,
+     "Read the training batches from files there while it trains; files that are missing are made of --data", 0},
     {"log", KEY_LOG, "FILE", 0, "Write step,loss,seconds of each step", 0},
     {0},
 };
@@ -71,7 +74,7 @@ static const char argp_doc[] =
     "A step's loss is the one before its update. The last line's time and samples/s are those of the training.\n\n"
     "Layer i has w [in, out] from stream 2i of the seed, uniform in +-1/sqrt(in), and b [out], zeros. Along mp, w0 w2 "
     "... are split by column and w1 w3 ... by row; a last layer whose turn would be by column is replicated. How "
-    "samples are shuffled is stated in examples/common/dataset.h.";
+    "samples are shuffled is stated in examples/common/dataset.h; with --stream, in trama_feeder.h.";
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
@@ -115,6 +118,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_DATA:
         o->data = text;
+        return 0;
+    case KEY_STREAM:
+        o->stream = text;
         return 0;
     case KEY_LOG:
         o->log = text;
@@ -235,7 +241,8 @@ typedef struct stream {
     const trama_value *result; /* a scalar */
     use_function use;
     void *user;
-    bool saves; /* checkpoints */
+    bool saves;          /* checkpoints */
+    trama_feeder *files; /* of the batches; NULL: they are gathered in memory */
     sampler order;
     int64_t *index, *labels;
     void *images;
@@ -270,7 +277,14 @@ static void take_oldest(stream *s)
 static int64_t feed_batch(stream *s)
 {
     const job *j = s->job;
-    int64_t n = sampler_next(&s->order, s->index);
+    int64_t n;
+    if (s->files) {
+        if (s->n == IN_FLIGHT)
+            take_oldest(s);
+        must(trama_feeder_next(s->files, &n));
+        return n;
+    }
+    n = sampler_next(&s->order, s->index);
     dataset_gather(s->data, n, s->index, j->o->dtype, s->images, s->labels);
     if (s->n == IN_FLIGHT)
         take_oldest(s);
@@ -280,10 +294,10 @@ static int64_t feed_batch(stream *s)
 }
 
 /* Starts to read the result of each run, but waits for it only IN_FLIGHT runs later: reading must not empty the
- * machine. The batches of the first `done` runs are passed over. */
+ * machine. The batches of the first `done` runs are passed over; files are where the checkpoint was. */
 static void run_batches(stream *s, int64_t done, int64_t runs)
 {
-    for (int64_t run = 0; run < done; run++)
+    for (int64_t run = 0; run < done && !s->files; run++)
         sampler_next(&s->order, s->index);
     for (int64_t run = done; run < runs; run++) {
         int64_t samples = feed_batch(s);
@@ -355,6 +369,21 @@ static void close_log(const job *j, FILE *log)
         fail("--log %s: it could not be written: %s", j->o->log, strerror(errno));
 }
 
+static trama_feeder *open_files(const job *j)
+{
+    const options *o = j->o;
+    char path[4096];
+    trama_feeder *files = NULL;
+    if (!o->stream)
+        return NULL;
+    must(trama_feeder_create(
+        j->executable, "train",
+        &(trama_feeder_options){.batch = o->batch, .seed = o->seed, .shuffle = o->order == SAMPLER_SHUFFLED}, &files));
+    must(trama_feeder_add(files, j->m->x, dataset_file(o->stream, "images", path, sizeof path), NULL));
+    must(trama_feeder_add(files, j->m->y, dataset_file(o->stream, "labels", path, sizeof path), NULL));
+    return files;
+}
+
 static training train(const job *j, const dataset *data)
 {
     training t = {.log = open_log(j)};
@@ -364,7 +393,8 @@ static training train(const job *j, const dataset *data)
                 .result = j->m->loss,
                 .use = step_done,
                 .user = &t,
-                .saves = true};
+                .saves = true,
+                .files = open_files(j)};
     begin_stream(&s, j->o->order);
     int64_t steps = steps_of(j->o, dataset_samples(data));
     t.steps = checkpoint_restart(j->executable, &j->o->checkpoint, steps);
@@ -374,6 +404,7 @@ static training train(const job *j, const dataset *data)
     checkpoint_end(j->context, j->executable, &j->o->checkpoint, steps);
     must(trama_flush(j->executable, j->m->train)); /* a cycle that is not full */
     end_stream(&s);
+    trama_feeder_destroy(&s.files);
     close_log(j, t.log);
     return t;
 }
@@ -430,6 +461,8 @@ int main(int argc, char **argv)
     trama_context *context = NULL;
     job j = {.o = &o, .m = &m};
     must(trama_start(NULL, &context));
+    if (o.stream && trama_context_rank(context) == 0) /* the other ranks wait in trama_compile */
+        dataset_write(&samples, o.stream, o.dtype);
     must(trama_compile(context, m.program, &j.executable));
     j.context = context;
     j.speaks = trama_context_rank(context) == 0;

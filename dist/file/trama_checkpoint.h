@@ -38,8 +38,8 @@ const char *trama_checkpoint_path(const trama_checkpoint *checkpoint);
 int64_t trama_checkpoint_step(const trama_checkpoint *checkpoint);
 
 /* The text of a key: the user's own, "trama.version", "trama.program" (a hash of names, shapes and element types of all
- * states), "trama.cycle.T" (the position of target T in its cycle). NULL where there is none. It lives as long as the
- * checkpoint. */
+ * states), "trama.cycle.T" (the position of target T in its cycle), "trama.feeder.F" (the place of feeder F in its
+ * data). NULL where there is none. It lives as long as the checkpoint. */
 const char *trama_checkpoint_get(const trama_checkpoint *checkpoint, const char *key);
 
 /* The number of keys, and key i in the order of the file; 0 and NULL where there is none. */

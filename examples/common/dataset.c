@@ -2,15 +2,18 @@
 /* The halves of a data set: finding and checking the files, and the order of samples in batches. */
 #include "dataset.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "must.h"
 
 /* The generator behind trama_uniform: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
- * as 1, 2, 3", SC 2011, ten rounds of two 32 by 32 bit products as its figure 2 has them. Word i mod 4 of the block with
- * counter (low(i/4), high(i/4), stream, step) and key (low seed, high seed). */
+ * as 1, 2, 3", SC 2011, ten rounds of two 32 by 32 bit products as its figure 2 has them. Word i mod 4 of the block
+ * with counter (low(i/4), high(i/4), stream, step) and key (low seed, high seed). */
 static uint32_t philox_word(uint64_t seed, uint32_t stream, uint32_t step, uint64_t i)
 {
     uint32_t c[4] = {(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), stream, step};
@@ -108,6 +111,45 @@ void dataset_gather(const dataset *data, int64_t n, const int64_t *index, trama_
             for (int64_t k = 0; k < pixels; k++)
                 wide[k] = from[k] / 255.0;
     }
+}
+
+/* ---- Files for streams ---- */
+
+const char *dataset_file(const char *folder, const char *word, char *path, size_t room)
+{
+    snprintf(path, room, "%s/%s.npy", folder, word);
+    return path;
+}
+
+/* Under another name until it is whole. */
+static void write_array(const char *folder, const char *word, trama_dtype dtype, trama_shape shape, const void *array)
+{
+    char path[PATH_ROOM], unfinished[PATH_ROOM + 8];
+    dataset_file(folder, word, path, sizeof path);
+    snprintf(unfinished, sizeof unfinished, "%s.part", path);
+    must(trama_write_npy(unfinished, dtype, shape, array));
+    if (rename(unfinished, path))
+        fail("%s: %s", path, strerror(errno));
+}
+
+void dataset_write(const dataset *data, const char *folder, trama_dtype dtype)
+{
+    const int64_t n = dataset_samples(data), pixels = dataset_pixels(data);
+    char path[PATH_ROOM];
+    if (!access(dataset_file(folder, "labels", path, sizeof path), F_OK)) /* the last one */
+        return;
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        fail("--stream %s: %s", folder, strerror(errno));
+    int64_t *index = must_allocate(n, sizeof *index), *labels = must_allocate(n, sizeof *labels);
+    void *images = must_allocate(n * pixels, trama_dtype_size(dtype));
+    for (int64_t i = 0; i < n; i++)
+        index[i] = i;
+    dataset_gather(data, n, index, dtype, images, labels);
+    write_array(folder, "images", dtype, TRAMA_SHAPE(n, pixels), images);
+    write_array(folder, "labels", TRAMA_I64, TRAMA_SHAPE(n), labels);
+    free(index);
+    free(labels);
+    free(images);
 }
 
 /* ---- Order ---- */

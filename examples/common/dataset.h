@@ -26,6 +26,13 @@ int64_t dataset_pixels(const dataset *data); /* of one image */
 void dataset_gather(const dataset *data, int64_t n, const int64_t *index, trama_dtype dtype, void *images,
                     int64_t *labels);
 
+/* The name of a file of dataset_write: FOLDER/WORD.npy. */
+const char *dataset_file(const char *folder, const char *word, char *path, size_t room);
+
+/* Writes images.npy [samples, pixels], as dataset_gather has them, and labels.npy into the folder, which it makes,
+ * unless they are there. Ends the program, naming the file, where it cannot. */
+void dataset_write(const dataset *data, const char *folder, trama_dtype dtype);
+
 /* Which samples come next, batch after batch. */
 typedef enum sampler_order {
     SAMPLER_IN_ORDER, /* file order; the last batch of an epoch may be short */

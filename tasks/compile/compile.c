@@ -252,6 +252,7 @@ trama_status trama_executable_destroy(trama_executable **executable)
     fence_wait_all(e->context, "trama_executable_destroy");
     trama_status status = told || order ? order : executable_agree(e, "trama_executable_destroy");
     saving_end(e);
+    feeders_end(e);
     watches_end(e);
     readings_end(e);
     if (e->session)

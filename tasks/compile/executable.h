@@ -84,6 +84,7 @@ typedef struct open_objects {
     struct trama_watch *watches;           /* the first of them */
     ARRAY(struct trama_wrapped *) wrapped; /* that it has seen */
     struct saving *saving;                 /* a checkpoint that a thread writes; NULL */
+    struct trama_feeder *feeders;          /* the last one first */
 } open_objects;
 
 struct eager_session;
@@ -196,6 +197,8 @@ size_t reading_bytes(const trama_reading *reading);
 const char *reading_name(const trama_reading *reading);
 /* save.c: waits for the checkpoint that a thread writes, and logs its error. */
 void saving_end(trama_executable *e);
+/* feeder.c: ends the reading of feeders, and tells them that the executable is destroyed. */
+void feeders_end(trama_executable *e);
 /* watch.c: drops the readings of watches, and tells the watches that the executable is destroyed. */
 void watches_end(trama_executable *e);
 /* read.c: box i of a distributed value; and as it is told to the user. E_ARGUMENT where there is none */

@@ -15,6 +15,7 @@
 #include "trama_drawing.h"
 #include "trama_eager.h"
 #include "trama_executable.h"
+#include "trama_feeder.h"
 #include "trama_fourier.h"
 #include "trama_layout.h"
 #include "trama_mesh.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "box_file.h"
+#include "feeder.h"
 #include "host.h"
 #include "saving.h"
 #include "trama_state.h"
@@ -231,12 +232,16 @@ trama_status state_load_file(trama_executable *e, const char *path, const trama_
         status = context_agree(e->context, call, pair_states(&l));
     if (!status)
         status = check_complete(&l);
+    if (!status)
+        status = context_agree(e->context, call, feeders_check(e, l.file));
     if (!status && l.file->format->summed) {
         status = verify(&l);
         *damaged = status == TRAMA_E_SYSTEM;
     }
     if (!status)
         status = read_states(&l);
+    if (!status)
+        feeders_restore(e, l.file);
     free(l.value);
     free(l.tensor);
     if (status)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "feeder.h"
 #include "hash.h"
 #include "saving.h"
 #include "shares.h"
@@ -130,6 +131,7 @@ static void list_texts(saving *s, const trama_save_options *o)
                  t->cycle.sum);
         free(key.at);
     }
+    feeders_list(s->e, s->file);
     for (int i = 0; i < o->n_texts; i++) {
         char *key = trama_text_copy(o->texts[i]), *sign = strchr(key, '=');
         *sign = 0;

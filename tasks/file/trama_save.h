@@ -16,7 +16,8 @@
  *
  * The first call loads the newest checkpoint of the folder, where there is one: one program begins and goes on.
  *
- * A checkpoint holds the state that trama_state.h lists, and the position of each target that accumulates gradients.
+ * A checkpoint holds the state that trama_state.h lists, the position of each target that accumulates gradients, and the place
+ * of each feeder in its data (trama_feeder.h).
  * trama_checkpoint.h describes the file. Each rank writes and reads its own boxes, and of equal boxes on several ranks
  * each rank a part, so every byte is written once, by a buffer of 4 MiB. Two kinds of state are resharded to rows
  * before they are written, one at a time, since their boxes are terms of sums, or runs of less than 512 bytes in the

@@ -47,6 +47,38 @@ START_TEST(a_training_goes_on_with_other_meshes_and_ranks)
 }
 END_TEST
 
+/* A training that reads its batches from files is killed, and goes on to the losses of one that nobody killed. */
+static void kill_streamed(int ranks, const char *mesh)
+{
+    const char *killed =
+        "(%s " TRAIN "1000000 --mesh %s --stream %s --save %s --save-every 7 --keep 2 > %s 2>&1 & job=$!; "
+        "for i in $(seq 600); do grep -q 'saved step 77' %s && break; sleep 0.1; done; "
+        "kill -9 $( [ %d = 1 ] && echo $job || pgrep -P $job -x fashion_mnist | head -n 1); wait $job)";
+    char launcher[400], files[200], saved[200], log[200];
+    snprintf(launcher, sizeof launcher, ranks == 1 ? "" : MPIRUN "%d", ranks);
+    snprintf(files, sizeof files, "%s", in_scratch("files"));
+    snprintf(saved, sizeof saved, "%s", in_scratch("streamed"));
+    snprintf(log, sizeof log, "%s", in_scratch("log"));
+    run("rm -rf %s %s", files, saved);
+    run(killed, launcher, scratch, mesh, files, saved, log, log, ranks);
+    const int newest = atoi(text_of(run("ls %s | sed -n 's/^step-0*\\(.*\\).h5$/\\1/p' | tail -n 1", saved)));
+    ck_assert_int_ge(newest, 70);
+    text_of(run("%s " TRAIN "%d --mesh %s --stream %s --log %s", launcher, scratch, newest + 20, mesh, files,
+                in_scratch("whole.csv")));
+    text_of(run("%s " TRAIN "%d --mesh %s --stream %s --restart %s --log %s", launcher, scratch, newest + 20, mesh,
+                files, saved, in_scratch("part.csv")));
+    text_of(run("cut -d , -f 1,2 %s | tail -n 20 > %s", in_scratch("whole.csv"), log));
+    text_of(run("cut -d , -f 1,2 %s | tail -n +2 | cmp %s -", in_scratch("part.csv"), log));
+}
+
+START_TEST(a_streamed_training_that_is_killed_goes_on)
+{
+    write_data();
+    kill_streamed(1, "1");
+    kill_streamed(2, "dp=2");
+}
+END_TEST
+
 /* The line that begins with the word. */
 static const char *line_of(const char *text, const char *word)
 {
@@ -173,5 +205,6 @@ START_TEST(wrong_uses_are_refused)
 }
 END_TEST
 
-TESTS(a_training_goes_on_with_other_meshes_and_ranks, the_heat_equation_goes_on, conjugate_gradients_go_on,
+TESTS(a_training_goes_on_with_other_meshes_and_ranks, a_streamed_training_that_is_killed_goes_on,
+      the_heat_equation_goes_on, conjugate_gradients_go_on,
       checkpoints_are_listed_verified_compared_and_written_as_arrays, checkpoints_are_converted, wrong_uses_are_refused)
