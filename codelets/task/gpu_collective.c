@@ -78,15 +78,15 @@ static ncclResult_t (*const calls[])(const exchange *x) = {[COLLECTIVE_ALL_GATHE
 /* The other members wait on their GPUs for a call that this one will never make: the job ends. */
 static _Noreturn void end_job(const work *w, ncclResult_t result)
 {
-    ncclCommAbort(w->collective.comm);
-    fatal("%s of %lld elements %s among %d GPUs: NCCL reports: %s", names[w->collective.kind],
-          (long long)w->collective.count, trama_dtype_name(w->views[0].dtype), w->collective.n,
+    ncclCommAbort(w->collective->comm);
+    fatal("%s of %lld elements %s among %d GPUs: NCCL reports: %s", names[w->collective->kind],
+          (long long)w->collective->count, trama_dtype_name(w->views[0].dtype), w->collective->n,
           ncclGetErrorString(result));
 }
 
 void work_cuda_collective(const work *w, const gpu *g)
 {
-    const collective *c = &w->collective;
+    const collective *c = w->collective;
     const trama_dtype dtype = w->views[0].dtype;
     const exchange x = {.c = c,
                         .to = w->views[0].data,

@@ -57,8 +57,8 @@ struct work {
     int n_views;
     trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one;
                           work_collective: destination, source, both without gaps */
-    collective collective;
-    int n_terms; /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
+    collective *collective; /* work_collective */
+    int n_terms;            /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
     trama_view *sum, *terms;
     kernel_combine combine; /* work_reduce, sum, work_collective */
     double scale;           /* work_reduce, sum: factor; work_fill: value */

@@ -140,7 +140,7 @@ trama_value *trama_irfft_at(trama_where where, trama_value *x, int64_t extent, i
 trama_status rfft_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_value *x = node->in[0];
-    const int64_t axis = node->attributes.integer[FOURIER_AXIS], n = node->attributes.integer[FOURIER_EXTENT];
+    const int64_t axis = node->attributes->integer[FOURIER_AXIS], n = node->attributes->integer[FOURIER_EXTENT];
     const bool inverse = node->op == &trama_op_irfft;
     if (axis < 0 || axis >= x->shape.ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axis is %lld, and it has %d dims", node->op->name,
@@ -175,7 +175,7 @@ trama_status rfft_dtype(const trama_node *node, trama_dtype *dtype)
 
 void fft_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    trama_attributes a = node->attributes;
+    trama_attributes a = *node->attributes;
     a.integer[FOURIER_INVERSE] = !a.integer[FOURIER_INVERSE];
     d_in[0] = program_append(NULL, node->where, &trama_op_fft, 1, d_out, &a);
 }
@@ -183,5 +183,5 @@ void fft_gradient(const trama_node *node, trama_value *const *d_out, trama_value
 void rfft_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     const trama_op *reverse = node->op == &trama_op_irfft ? &trama_op_rfft : &trama_op_irfft;
-    d_in[0] = program_append(NULL, node->where, reverse, 1, d_out, &node->attributes);
+    d_in[0] = program_append(NULL, node->where, reverse, 1, d_out, node->attributes);
 }

@@ -45,7 +45,7 @@ static trama_status indexed_infer(trama_rule *rule, const trama_node *node, inde
     enum { INDEX = 1 << 1 };
     const trama_value *x = node->in[__builtin_ctz(how.full)], *index = node->in[1];
     const trama_shape *full = &x->shape, *at = &index->shape;
-    const int64_t axis = node->attributes.integer[INDEX_AXIS];
+    const int64_t axis = node->attributes->integer[INDEX_AXIS];
     if (axis < 0 || axis >= full->ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axis is %lld, and it has %d dims", node->op->name,
                           x->name, (long long)axis, full->ndim);
@@ -96,7 +96,7 @@ static trama_status scatter_rule(trama_rule *rule, const trama_node *node, bool 
                 [TRAMA_SCATTER_MULTIPLY] = {PASS_LINEAR, 0},
                 [TRAMA_SCATTER_MAX] = {PASS_MONOTONE, 1 << TRAMA_MAX},
                 [TRAMA_SCATTER_MIN] = {PASS_MONOTONE, 1 << TRAMA_MIN}};
-    const int64_t how = node->attributes.integer[SCATTER_HOW]; /* that of scatter_dtype, which was asked before */
+    const int64_t how = node->attributes->integer[SCATTER_HOW]; /* that of scatter_dtype, which was asked before */
     rule->tensor[0].pass = pass[how].x;
     rule->tensor[2].pass = pass[how].u;
     return indexed_infer(rule, node,
@@ -126,7 +126,7 @@ trama_status index_dtype(const trama_node *node, trama_dtype *dtype)
 trama_status scatter_dtype(const trama_node *node, trama_dtype *dtype)
 {
     const trama_value *x = node->in[0], *u = node->in[2];
-    const int64_t how = node->attributes.integer[SCATTER_HOW];
+    const int64_t how = node->attributes->integer[SCATTER_HOW];
     if (x->dtype != u->dtype)
         return trama_fail(node->where, TRAMA_E_DTYPE, "%s: %s is %s, and %s is %s", node->op->name, x->name,
                           trama_dtype_name(x->dtype), u->name, trama_dtype_name(u->dtype));
@@ -297,7 +297,7 @@ trama_value *trama_scatter_nd_at(trama_where where, trama_value *x, trama_value 
 
 static int axis_of(const trama_node *node)
 {
-    return (int)node->attributes.integer[INDEX_AXIS];
+    return (int)node->attributes->integer[INDEX_AXIS];
 }
 
 void gather_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)

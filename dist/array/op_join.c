@@ -31,7 +31,7 @@ static int64_t known_extent(trama_where where, const char *name, const trama_val
 trama_status concat_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *first = &node->in[0]->shape;
-    const int64_t axis = node->attributes.integer[CONCAT_AXIS];
+    const int64_t axis = node->attributes->integer[CONCAT_AXIS];
     int64_t total = 0;
     if (axis < 0 || axis >= first->ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "concat of %s: axis is %lld, and it has %d dims",
@@ -111,7 +111,7 @@ trama_value *trama_stack_at(trama_where where, int dim, int n, trama_value *cons
 
 void concat_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    const int axis = (int)node->attributes.integer[CONCAT_AXIS];
+    const int axis = (int)node->attributes->integer[CONCAT_AXIS];
     int64_t from = 0;
     for (int i = 0; i < node->op->n_in; from += node->in[i++]->shape.dim[axis])
         d_in[i] = trama_slice_at(node->where, d_out[0], axis, from, node->in[i]->shape.dim[axis]);
@@ -137,7 +137,7 @@ trama_status stride_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *x = &node->in[0]->shape;
     for (int d = 0; d < x->ndim; d++) {
-        const int64_t step = node->attributes.integer[STRIDE_STEP + d], n = x->dim[d];
+        const int64_t step = node->attributes->integer[STRIDE_STEP + d], n = x->dim[d];
         if (step < 1 || step > INT64_C(1) << 60 || (n == TRAMA_ANY && step > 1))
             return trama_fail(node->where, TRAMA_E_SHAPE, "stride of %s: step %lld of dim %d; it is 1 or more%s",
                               node->in[0]->name, (long long)step, d,
@@ -177,7 +177,7 @@ void stride_gradient(const trama_node *node, trama_value *const *d_out, trama_va
     d_in[0] = d_out[0];
     for (int d = 0; d < node->in[0]->shape.ndim; d++)
         d_in[0] =
-            dilated(node->where, d_in[0], d, node->attributes.integer[STRIDE_STEP + d], node->in[0]->shape.dim[d]);
+            dilated(node->where, d_in[0], d, node->attributes->integer[STRIDE_STEP + d], node->in[0]->shape.dim[d]);
 }
 
 trama_value *trama_slice_by_at(trama_where where, trama_value *x, int dim, int64_t from, int64_t extent, int64_t step)
@@ -207,7 +207,7 @@ trama_value *trama_slice_by_at(trama_where where, trama_value *x, int dim, int64
 trama_status flip_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *x = &node->in[0]->shape;
-    const int64_t axes = node->attributes.integer[FLIP_AXES];
+    const int64_t axes = node->attributes->integer[FLIP_AXES];
     if (axes >> x->ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "flip of %s: axes is %lld; it has a bit for each of %d dims",
                           node->in[0]->name, (long long)axes, x->ndim);
@@ -239,5 +239,5 @@ trama_value *trama_flip_at(trama_where where, trama_value *x, int n, const int *
 
 void flip_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    d_in[0] = program_append(NULL, node->where, &trama_op_flip, 1, d_out, &node->attributes);
+    d_in[0] = program_append(NULL, node->where, &trama_op_flip, 1, d_out, node->attributes);
 }

@@ -49,7 +49,7 @@ trama_value *trama_recurrence_at(trama_where where, trama_value *a, trama_value 
 /* Checks the flags, since attributes may be the user's (trama_apply). */
 trama_status recurrence_infer(trama_rule *rule, const trama_node *node)
 {
-    if (node->attributes.integer[SCAN_EXCLUSIVE] && node->attributes.integer[SCAN_LATE])
+    if (node->attributes->integer[SCAN_EXCLUSIVE] && node->attributes->integer[SCAN_LATE])
         return trama_fail(node->where, TRAMA_E_ARGUMENT, "recurrence of %s: it is exclusive or late, not both",
                           node->in[1]->name);
     return softmax_infer(rule, node);
@@ -60,7 +60,7 @@ trama_status recurrence_infer(trama_rule *rule, const trama_node *node)
 /* The same op in the other direction. */
 static trama_attributes reversed(const trama_node *node)
 {
-    trama_attributes a = node->attributes;
+    trama_attributes a = *node->attributes;
     a.integer[SCAN_REVERSE] = !a.integer[SCAN_REVERSE];
     return a;
 }
@@ -69,7 +69,7 @@ static trama_attributes reversed(const trama_node *node)
 static trama_value *recurrence(const trama_node *node, trama_value *a, trama_value *b, bool reverse, bool exclusive,
                                bool late)
 {
-    trama_attributes with = reverse ? reversed(node) : node->attributes;
+    trama_attributes with = reverse ? reversed(node) : *node->attributes;
     with.integer[SCAN_EXCLUSIVE] = exclusive;
     with.integer[SCAN_LATE] = late;
     return program_append(NULL, node->where, &trama_op_recurrence, 2, (trama_value *[]){a, b}, &with);
@@ -86,8 +86,8 @@ void cumsum_gradient(const trama_node *node, trama_value *const *d_out, trama_va
  * of complex gradients are conjugate (trama_complex.h). */
 void cumprod_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    const bool exclusive = node->attributes.integer[SCAN_EXCLUSIVE];
-    trama_attributes before = node->attributes;
+    const bool exclusive = node->attributes->integer[SCAN_EXCLUSIVE];
+    trama_attributes before = *node->attributes;
     before.integer[SCAN_EXCLUSIVE] = true;
     trama_value *x = trama_conj_at(node->where, node->in[0]);
     trama_value *product = program_append(NULL, node->where, &trama_op_cumprod, 1, &x, &before);
@@ -98,7 +98,7 @@ void cumprod_gradient(const trama_node *node, trama_value *const *d_out, trama_v
 void recurrence_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     trama_value *a = trama_conj_at(node->where, node->in[0]), *g = d_out[0];
-    const bool exclusive = node->attributes.integer[SCAN_EXCLUSIVE], late = node->attributes.integer[SCAN_LATE];
+    const bool exclusive = node->attributes->integer[SCAN_EXCLUSIVE], late = node->attributes->integer[SCAN_LATE];
     trama_value *d = recurrence(node, a, g, true, exclusive, !exclusive && !late);
     d_in[1] = d;
     if (!node_wants(node, 0))
@@ -117,7 +117,7 @@ trama_value *gradient_product_of_others(const trama_node *node, trama_value *x)
 {
     trama_value *others = NULL;
     for (int d = 0; d < node->in[0]->shape.ndim; d++) {
-        if (!(node->attributes.integer[REDUCE_AXES] >> d & 1))
+        if (!(node->attributes->integer[REDUCE_AXES] >> d & 1))
             continue;
         trama_value *here = trama_mul_at(node->where, trama_cumprod_at(node->where, x, d, true, false),
                                          trama_cumprod_at(node->where, x, d, true, true));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gradients of scatters, as PyTorch's scatter and scatter_reduce with include_self have them. They are made of gathers and
- * scatters, so that they have gradients too. */
+/* Gradients of scatters, as PyTorch's scatter and scatter_reduce with include_self have them. They are made of gathers
+ * and scatters, so that they have gradients too. */
 #include "families.h"
 #include "trama_array.h"
 #include "trama_complex.h"
@@ -46,12 +46,12 @@ static trama_value *products_of_others(const scattering *s, trama_value *x, tram
 {
     trama_where where = s->where;
     trama_value *one = scalar_like(where, u, 1), *is_zero = trama_equal_at(where, u, scalar_like(where, u, 0));
-    trama_value *zeros = at_index(
-        s, joined(s, filled_like(where, x, 0), trama_cast_at(where, is_zero, u->dtype), TRAMA_SCATTER_ADD));
+    trama_value *zeros =
+        at_index(s, joined(s, filled_like(where, x, 0), trama_cast_at(where, is_zero, u->dtype), TRAMA_SCATTER_ADD));
     trama_value *alone = trama_logical_and_at(where, is_zero, trama_equal_at(where, zeros, one));
     trama_value *without = joined(s, x, trama_select_at(where, alone, one, u), TRAMA_SCATTER_MULTIPLY);
-    trama_value *quotient = trama_div_at(where, at_index(s, trama_mul_at(where, g, product)),
-                                         trama_select_at(where, is_zero, one, u));
+    trama_value *quotient =
+        trama_div_at(where, at_index(s, trama_mul_at(where, g, product)), trama_select_at(where, is_zero, one, u));
     return trama_select_at(where, alone, at_index(s, trama_mul_at(where, g, without)), quotient);
 }
 
@@ -70,8 +70,8 @@ static void extreme_gradient(const scattering *s, const trama_node *node, trama_
     trama_where where = s->where;
     trama_value *x = node->in[0], *u = node->in[2], *extreme = node->out[0], *zero = scalar_like(where, x, 0);
     trama_value *of_x = trama_equal_at(where, x, extreme), *of_u = trama_equal_at(where, u, at_index(s, extreme));
-    trama_value *n = joined(s, trama_cast_at(where, of_x, x->dtype), trama_cast_at(where, of_u, x->dtype),
-                            TRAMA_SCATTER_ADD);
+    trama_value *n =
+        joined(s, trama_cast_at(where, of_x, x->dtype), trama_cast_at(where, of_u, x->dtype), TRAMA_SCATTER_ADD);
     trama_value *share = trama_div_at(where, g, n);
     if (node_wants(node, 0))
         d_in[0] = trama_select_at(where, of_x, share, zero);
@@ -81,8 +81,8 @@ static void extreme_gradient(const scattering *s, const trama_node *node, trama_
 
 static void derive(const trama_node *node, bool along, trama_value *g, trama_value **d_in)
 {
-    const scattering s = {node->where, node->in[1], (int)node->attributes.integer[INDEX_AXIS], along};
-    switch ((trama_scatter_how)node->attributes.integer[SCATTER_HOW]) {
+    const scattering s = {node->where, node->in[1], (int)node->attributes->integer[INDEX_AXIS], along};
+    switch ((trama_scatter_how)node->attributes->integer[SCATTER_HOW]) {
     case TRAMA_SCATTER_MULTIPLY:
         multiply_gradient(&s, node, g, d_in);
         break;

@@ -51,7 +51,7 @@ trama_value *trama_cummin_at(trama_where where, trama_value *x, int dim, bool ex
 trama_status top_k_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_value *x = node->in[0];
-    const int64_t axis = node->attributes.integer[SORT_AXIS], k = node->attributes.integer[TOP_K];
+    const int64_t axis = node->attributes->integer[SORT_AXIS], k = node->attributes->integer[TOP_K];
     if (axis < 0 || axis >= x->shape.ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "top_k of %s: axis is %lld, and it has %d dims", x->name,
                           (long long)axis, x->shape.ndim);
@@ -84,7 +84,7 @@ trama_status places_dtype(const trama_node *node, trama_dtype *dtype)
 /* Each element gets the gradients of the results that it was chosen for. */
 void places_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
-    const trama_attributes a = {.integer = {[INDEX_AXIS] = node->attributes.integer[SORT_AXIS]}};
+    const trama_attributes a = {.integer = {[INDEX_AXIS] = node->attributes->integer[SORT_AXIS]}};
     if (d_out[0])
         d_in[0] = program_append(NULL, node->where, &trama_op_gather_along_grad, 3,
                                  (trama_value *[]){d_out[0], node->out[1], node->in[0]}, &a);

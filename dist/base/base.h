@@ -26,9 +26,9 @@ void *trama_try_alloc(size_t bytes);
  * ends in order: memory_is_short is then true until memory_status reports to that call's caller. Loops over ops check
  * it, to end before the reserve is spent. When the reserve is spent, the process ends with a message; so sizes that
  * users decide go to trama_try_alloc. */
-void *trama_alloc(size_t bytes);                    /* zeroed */
-void *trama_resize(void *memory, size_t bytes);     /* new bytes are not set */
-char *trama_text_copy(const char *text);            /* NULL stays NULL */
+void *trama_alloc(size_t bytes);                /* zeroed */
+void *trama_resize(void *memory, size_t bytes); /* new bytes are not set */
+char *trama_text_copy(const char *text);        /* NULL stays NULL */
 
 bool memory_is_short(void); /* for this thread */
 /* E_MEMORY with the name of the call, once for each time that memory was short; else OK. */
@@ -45,10 +45,12 @@ bool memory_expect(size_t bytes);
         T *at;                                                                                                         \
         int n, room;                                                                                                   \
     }
-#define ARRAY_PUSH(a)                                                                                                  \
-    ((a)->at = trama_array_room((a)->at, &(a)->n, &(a)->room, sizeof *(a)->at), &(a)->at[(a)->n++])
+#define ARRAY_PUSH(a) ((a)->at = trama_array_room((a)->at, &(a)->n, &(a)->room, sizeof *(a)->at), &(a)->at[(a)->n++])
+#define ARRAY_TRIM(a)                                                                                                  \
+    ((a)->at = trama_array_trim((a)->at, (a)->n, &(a)->room, sizeof *(a)->at)) /* gives spare room back */
 #define ARRAY_FREE(a) (free((a)->at), (a)->at = NULL, (a)->n = (a)->room = 0)
 void *trama_array_room(void *at, int *n, int *room, size_t size);
+void *trama_array_trim(void *at, int n, int *room, size_t size);
 
 /* For qsort: compares by the first of n pairs with different keys; -1, 0 or 1. */
 static inline int compare_keys(size_t n, const int (*keys)[2])

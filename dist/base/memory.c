@@ -7,7 +7,10 @@
 
 #include "base.h"
 
-enum { RESERVE = 4 << 20 /* initial bytes, of address space only: nothing is written there */ };
+enum {
+    RESERVE = 4 << 20, /* initial bytes, of address space only: nothing is written there */
+    LARGE = 128        /* bytes of an element of which a short array often has one only */
+};
 
 static _Atomic(void *) reserve;
 static _Atomic size_t reserved = RESERVE; /* bytes of the reserve while it exists */
@@ -109,10 +112,20 @@ char *trama_text_copy(const char *source)
     return memcpy(trama_alloc(bytes), source, bytes);
 }
 
+void *trama_array_trim(void *at, int n, int *room, size_t size)
+{
+    if (n == 0 || n == *room)
+        return at;
+    void *trimmed = realloc(at, (size_t)n * size);
+    is_short |= !trimmed;
+    *room = trimmed ? n : *room;
+    return trimmed ? trimmed : at;
+}
+
 void *trama_array_room(void *at, int *n, int *room, size_t size)
 {
     if (*n == *room) {
-        const int more = *n ? *n <= INT_MAX / 2 ? 2 * *n : INT_MAX : 8;
+        const int more = *n ? *n <= INT_MAX / 2 ? 2 * *n : INT_MAX : size < LARGE ? 8 : 1;
         void *grown = more > *n ? try_resize(at, (size_t)more * size) : NULL;
         if (grown) {
             at = grown;

@@ -98,7 +98,7 @@ static const char *check_product(const fused_calls *f)
 /* The BLAS gets the factor before it starts, from the host; told 0 it does not multiply, and NaN would be lost. */
 static bool is_factor_known(const fused_calls *f, const trama_node *update)
 {
-    return update->op->addition == TRAMA_ADDITION_ATTRIBUTE ? update->attributes.real[0] != 0
+    return update->op->addition == TRAMA_ADDITION_ATTRIBUTE ? update->attributes->real[0] != 0
                                                             : !plan_on_gpu(f->p, f->step->place);
 }
 

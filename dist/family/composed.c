@@ -194,7 +194,7 @@ trama_value *pattern_for(trama_where where, trama_value *pattern, trama_value *x
     if (!moved)
         return NULL;
     moved->mesh = mesh;
-    moved->layout = layout_uniform(mesh, TRAMA_REPLICATE);
+    program_lay_out(moved, layout_uniform(mesh, TRAMA_REPLICATE));
     moved->annotated.where = where;
     return program_run(moved);
 }
@@ -207,8 +207,7 @@ trama_value *trama_one_hot_at(trama_where where, trama_value *labels, int64_t n,
         return program_fail(labels->program, where, n < 0 ? TRAMA_E_ARGUMENT : TRAMA_E_DTYPE,
                             "one_hot of %s (%s): labels are integers, of %lld classes", labels->name,
                             trama_dtype_name(labels->dtype), (long long)n);
-    trama_value *classes =
-        pattern_for(where, trama_arange_at(where, labels->program, labels->dtype, n, 0, 1), labels);
+    trama_value *classes = pattern_for(where, trama_arange_at(where, labels->program, labels->dtype, n, 0, 1), labels);
     return trama_cast_at(where, trama_equal_at(where, trama_unsqueeze_at(where, labels, -1), classes), dtype);
 }
 

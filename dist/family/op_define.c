@@ -29,7 +29,7 @@ static const own_op *own_of(const trama_op *op)
 
 static trama_op_use use_of(const trama_node *node)
 {
-    trama_op_use use = {.op = node->op, .where = node->where, .attributes = &node->attributes, .n_in = node->op->n_in};
+    trama_op_use use = {.op = node->op, .where = node->where, .attributes = node->attributes, .n_in = node->op->n_in};
     for (int i = 0; i < use.n_in; i++) {
         use.shape[i] = node->in[i]->shape;
         use.dtype[i] = node->in[i]->dtype;
@@ -125,7 +125,7 @@ static void own_gradient(const trama_node *node, trama_value *const *d_out, tram
 {
     trama_op_gradient g = {.where = node->where,
                            .op = node->op,
-                           .attributes = &node->attributes,
+                           .attributes = node->attributes,
                            .node = node,
                            .of_result = d_out,
                            .of_operand = d_in};

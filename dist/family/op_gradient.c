@@ -33,10 +33,10 @@
 #define X conjugate(node, node->in[0])
 #define Y conjugate(node, node->in[1])
 #define Z conjugate(node, node->out[0])
-#define ATTRIBUTE(slot) node->attributes.real[slot]
+#define ATTRIBUTE(slot) node->attributes->real[slot]
 #define APPLY(op, x, y) apply2(node->where, &trama_op_##op, x, y)
 #define APPLY_WITH(op, x, y)                                                                                           \
-    program_append(NULL, node->where, &trama_op_##op, 2, (trama_value *[]){x, y}, &node->attributes)
+    program_append(NULL, node->where, &trama_op_##op, 2, (trama_value *[]){x, y}, node->attributes)
 #define NEG(x) trama_neg_at(node->where, x)
 #define RELU(x) trama_relu_at(node->where, x)
 #define SIGMOID(x) trama_sigmoid_at(node->where, x)

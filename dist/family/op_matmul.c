@@ -13,13 +13,13 @@ trama_status matmul_infer(trama_rule *rule, const trama_node *node)
     char string[32];
     for (int i = 0; i < 2; i++) {
         vector[i] = node->in[i]->shape.ndim == 1;
-        if (vector[i] && node->attributes.integer[i])
+        if (vector[i] && node->attributes->integer[i])
             return trama_fail(node->where, TRAMA_E_SHAPE,
                               "matmul: %s is a vector, which has no dims to transpose: leave trans_%c away",
                               node->in[i]->name, "xy"[i]);
     }
-    const char *x = forms[0][vector[0] ? 2 : node->attributes.integer[MATMUL_TRANS_X] != 0];
-    const char *y = forms[1][vector[1] ? 2 : node->attributes.integer[MATMUL_TRANS_Y] != 0];
+    const char *x = forms[0][vector[0] ? 2 : node->attributes->integer[MATMUL_TRANS_X] != 0];
+    const char *y = forms[1][vector[1] ? 2 : node->attributes->integer[MATMUL_TRANS_Y] != 0];
     snprintf(string, sizeof string, "%s,%s->%s%s%s", x, y, vector[0] && vector[1] ? "" : "...", vector[0] ? "" : "m",
              vector[1] ? "" : "n");
     return rule_parse(rule, string, node);
@@ -115,8 +115,8 @@ void matmul_gradient(const trama_node *node, trama_value *const *d_out, trama_va
     bool row = node->in[0]->shape.ndim == 1, column = node->in[1]->shape.ndim == 1;
     trama_value *x = matrix(where, node->in[0], row, false), *y = matrix(where, node->in[1], false, column);
     trama_value *out = matrix(where, d_out[0], row, column);
-    const factor a = {x, (trama_transposition)node->attributes.integer[MATMUL_TRANS_X]},
-                 b = {y, (trama_transposition)node->attributes.integer[MATMUL_TRANS_Y]}, g = {out, TRAMA_NO_TRANS},
+    const factor a = {x, (trama_transposition)node->attributes->integer[MATMUL_TRANS_X]},
+                 b = {y, (trama_transposition)node->attributes->integer[MATMUL_TRANS_Y]}, g = {out, TRAMA_NO_TRANS},
                  g_trans = {out, TRAMA_TRANS}, g_adjoint = {out, TRAMA_CONJ_TRANS};
     if (node_wants(node, 0)) {
         trama_value *d = a.op == TRAMA_NO_TRANS ? times(where, g, adjoint(where, b))

@@ -109,7 +109,7 @@ trama_status scale_infer(trama_rule *rule, const trama_node *node)
     if (is_complex(node->in[0]))
         rule->tensor[0].pass = PASS_LINEAR;
     else if (trama_dtype_is_float(node->in[0]->dtype))
-        rule->tensor[0].pass = pass_of_factor(node->attributes.real[SCALE_FACTOR]);
+        rule->tensor[0].pass = pass_of_factor(node->attributes->real[SCALE_FACTOR]);
     return status;
 }
 
@@ -117,8 +117,8 @@ trama_status scale_infer(trama_rule *rule, const trama_node *node)
 trama_status affine_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = rule_parse(rule, "...->...", node);
-    rule->tensor[0].pass = pass_of_factor(node->attributes.real[SCALE_FACTOR]);
-    if (node->attributes.real[AFFINE_OFFSET] != 0)
+    rule->tensor[0].pass = pass_of_factor(node->attributes->real[SCALE_FACTOR]);
+    if (node->attributes->real[AFFINE_OFFSET] != 0)
         rule->tensor[0].pass &= ~(1u << TRAMA_SUM);
     return status;
 }
@@ -136,7 +136,7 @@ trama_status div_infer(trama_rule *rule, const trama_node *node)
 trama_status div_scalar_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = scale_infer(rule, node);
-    if (node->attributes.real[SCALAR_NUMBER] == 0)
+    if (node->attributes->real[SCALAR_NUMBER] == 0)
         rule->tensor[0].pass = 0;
     return status;
 }
@@ -150,7 +150,7 @@ static bool is_integer(double number)
 trama_status affine_dtype(const trama_node *node, trama_dtype *dtype)
 {
     const trama_value *x = node->in[0];
-    const double factor = node->attributes.real[SCALE_FACTOR], offset = node->attributes.real[AFFINE_OFFSET];
+    const double factor = node->attributes->real[SCALE_FACTOR], offset = node->attributes->real[AFFINE_OFFSET];
     if (!trama_dtype_is_float(dtype_part(x->dtype)) && !(is_integer(factor) && is_integer(offset)))
         return trama_fail(
             node->where, TRAMA_E_DTYPE,
@@ -161,8 +161,8 @@ trama_status affine_dtype(const trama_node *node, trama_dtype *dtype)
     return TRAMA_OK;
 }
 
-/* Whether `to` represents every number of `from`, both floats or parts of complex numbers; bf16 and f16 do not represent
- * each other. */
+/* Whether `to` represents every number of `from`, both floats or parts of complex numbers; bf16 and f16 do not
+ * represent each other. */
 static bool holds(trama_dtype to, trama_dtype from)
 {
     to = dtype_part(to);
@@ -174,7 +174,7 @@ static bool holds(trama_dtype to, trama_dtype from)
 trama_status cast_infer(trama_rule *rule, const trama_node *node)
 {
     trama_status status = rule_parse(rule, "...->...", node);
-    trama_dtype from = node->in[0]->dtype, to = (trama_dtype)node->attributes.integer[CAST_DTYPE];
+    trama_dtype from = node->in[0]->dtype, to = (trama_dtype)node->attributes->integer[CAST_DTYPE];
     if (trama_dtype_is_float(from) && trama_dtype_is_float(to))
         rule->tensor[0].pass = holds(to, from) ? PASS_ANY : PASS_MONOTONE;
     else if (trama_dtype_is_float(dtype_part(from)) && trama_dtype_is_float(dtype_part(to)))
@@ -184,7 +184,7 @@ trama_status cast_infer(trama_rule *rule, const trama_node *node)
 
 trama_status cast_dtype(const trama_node *node, trama_dtype *dtype)
 {
-    int64_t to = node->attributes.integer[CAST_DTYPE];
+    int64_t to = node->attributes->integer[CAST_DTYPE];
     if (to < 0 || to >= TRAMA_N_DTYPES)
         return trama_fail(node->where, TRAMA_E_DTYPE, "cast of %s: %lld is no element type", node->in[0]->name,
                           (long long)to);

@@ -69,7 +69,7 @@ trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim)
 /* Checks the axes, since attributes may be the user's (trama_apply). */
 static trama_status check_axes(const trama_node *node, const trama_shape *full)
 {
-    int64_t axes = node->attributes.integer[REDUCE_AXES];
+    int64_t axes = node->attributes->integer[REDUCE_AXES];
     if (axes >> full->ndim == 0)
         return TRAMA_OK;
     return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axes is %lld; it has a bit for each of %d dims",
@@ -83,11 +83,11 @@ static void reduced_dims(trama_rule *rule, const trama_node *node, const trama_s
 {
     for (int d = 0; d < full->ndim; d++) {
         int f = rule_add_factor(rule, full->dim[d]);
-        bool reduced = node->attributes.integer[REDUCE_AXES] >> d & 1;
+        bool reduced = node->attributes->integer[REDUCE_AXES] >> d & 1;
         rule->factor[f].reduce = kind;
         rule->factor[f].whole = reduced && whole;
         rule_add_dim(all, f);
-        if (!reduced || node->attributes.integer[REDUCE_KEEP_DIM])
+        if (!reduced || node->attributes->integer[REDUCE_KEEP_DIM])
             rule_add_dim(kept, reduced ? -1 : f);
     }
 }
@@ -119,13 +119,13 @@ trama_status expand_infer(trama_rule *rule, const trama_node *node)
 
 trama_status softmax_infer(trama_rule *rule, const trama_node *node)
 {
-    int64_t axis = node->attributes.integer[SOFTMAX_AXIS];
+    int64_t axis = node->attributes->integer[SOFTMAX_AXIS];
     if (axis < 0 || axis >= node->in[0]->shape.ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axis is %lld, and it has %d dims", node->op->name,
                           node->in[0]->name, (long long)axis, node->in[0]->shape.ndim);
     for (int d = 0; d < node->in[0]->shape.ndim; d++) {
         int f = rule_add_factor(rule, node->in[0]->shape.dim[d]);
-        rule->factor[f].whole = d == node->attributes.integer[SOFTMAX_AXIS];
+        rule->factor[f].whole = d == node->attributes->integer[SOFTMAX_AXIS];
         for (int t = 0; t < rule->n_in + rule->n_out; t++)
             rule_add_dim(&rule->tensor[t], f);
     }
@@ -171,7 +171,7 @@ trama_status cross_entropy_dtype(const trama_node *node, trama_dtype *dtype)
 
 trama_value *gradient_expand(const trama_node *node, trama_value *x, bool average)
 {
-    trama_attributes a = node->attributes;
+    trama_attributes a = *node->attributes;
     a.integer[EXPAND_AVERAGE] = average;
     return program_append(NULL, node->where, &trama_op_expand, 2, (trama_value *[]){x, node->in[0]}, &a);
 }
@@ -182,7 +182,7 @@ trama_value *gradient_of_extremum(const trama_node *node, trama_value *g)
     trama_where where = node->where;
     trama_value *x = node->in[0], *y = gradient_expand(node, node->out[0], false);
     trama_value *hit = trama_cast_at(where, trama_equal_at(where, x, y), x->dtype);
-    trama_value *hits = program_append(NULL, where, &trama_op_sum, 1, &hit, &node->attributes);
+    trama_value *hits = program_append(NULL, where, &trama_op_sum, 1, &hit, node->attributes);
     return trama_mul_at(where, gradient_expand(node, trama_div_at(where, g, hits), false), hit);
 }
 
@@ -191,8 +191,8 @@ void expand_gradient(const trama_node *node, trama_value *const *d_out, trama_va
 {
     if (!node_wants(node, 0))
         return;
-    const trama_op *op = node->attributes.integer[EXPAND_AVERAGE] ? &trama_op_mean : &trama_op_sum;
-    trama_attributes a = node->attributes;
+    const trama_op *op = node->attributes->integer[EXPAND_AVERAGE] ? &trama_op_mean : &trama_op_sum;
+    trama_attributes a = *node->attributes;
     a.integer[EXPAND_AVERAGE] = 0;
     d_in[0] = program_append(NULL, node->where, op, 1, &d_out[0], &a);
 }
@@ -200,7 +200,7 @@ void expand_gradient(const trama_node *node, trama_value *const *d_out, trama_va
 void softmax_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     trama_value *in[] = {d_out[0], node->out[0]};
-    d_in[0] = program_append(NULL, node->where, &trama_op_softmax_grad, 2, in, &node->attributes);
+    d_in[0] = program_append(NULL, node->where, &trama_op_softmax_grad, 2, in, node->attributes);
 }
 
 /* Of y (g - sum of g y), which is its own adjoint in g. */
@@ -208,8 +208,8 @@ void softmax_grad_gradient(const trama_node *node, trama_value *const *d_out, tr
 {
     trama_where where = node->where;
     trama_value *u = d_out[0], *g = node->in[0], *y = node->in[1];
-    const int axis = (int)node->attributes.integer[SOFTMAX_AXIS];
-    d_in[0] = program_append(NULL, where, &trama_op_softmax_grad, 2, (trama_value *[]){u, y}, &node->attributes);
+    const int axis = (int)node->attributes->integer[SOFTMAX_AXIS];
+    d_in[0] = program_append(NULL, where, &trama_op_softmax_grad, 2, (trama_value *[]){u, y}, node->attributes);
     trama_value *of_g = trama_sum_at(where, trama_mul_at(where, g, y), 1, &axis, true);
     trama_value *of_u = trama_sum_at(where, trama_mul_at(where, u, y), 1, &axis, true);
     d_in[1] = trama_sub_at(where, trama_mul_at(where, u, trama_sub_at(where, g, of_g)), trama_mul_at(where, g, of_u));

@@ -20,11 +20,11 @@ trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *pe
 trama_status transpose_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *shape = &node->in[0]->shape;
-    const int64_t *perm = &node->attributes.integer[SHAPE_DIM];
+    const int64_t *perm = &node->attributes->integer[SHAPE_DIM];
     unsigned seen = 0;
     for (int d = 0; d < shape->ndim; d++)
         seen |= perm[d] >= 0 && perm[d] < shape->ndim ? 1u << perm[d] : 0;
-    if (node->attributes.integer[SHAPE_NDIM] != shape->ndim || seen != (1u << shape->ndim) - 1)
+    if (node->attributes->integer[SHAPE_NDIM] != shape->ndim || seen != (1u << shape->ndim) - 1)
         return trama_fail(node->where, TRAMA_E_SHAPE, "transpose of %s: perm is no permutation of %d dims",
                           node->in[0]->name, shape->ndim);
     for (int d = 0; d < shape->ndim; d++)
@@ -38,7 +38,7 @@ void transpose_gradient(const trama_node *node, trama_value *const *d_out, trama
 {
     int inverse[TRAMA_MAX_NDIM];
     for (int d = 0; d < node->in[0]->shape.ndim; d++)
-        inverse[node->attributes.integer[SHAPE_DIM + d]] = d;
+        inverse[node->attributes->integer[SHAPE_DIM + d]] = d;
     d_in[0] = trama_transpose_at(node->where, d_out[0], inverse);
 }
 
@@ -56,7 +56,7 @@ static void put_shape(trama_attributes *a, int ndim, int dim, trama_shape shape)
 static trama_status get_shape(const trama_node *node, int ndim, int dim, trama_dtype dtype, bool fed,
                               trama_shape *shape)
 {
-    const int64_t *integer = node->attributes.integer;
+    const int64_t *integer = node->attributes->integer;
     text why = {0};
     shape->ndim = integer[ndim] >= 0 && integer[ndim] <= TRAMA_MAX_NDIM ? (int)integer[ndim] : -1;
     memcpy(shape->dim, &integer[dim], sizeof shape->dim);
@@ -233,8 +233,8 @@ void reshard_gradient(const trama_node *node, trama_value *const *d_out, trama_v
     d_in[0] = reshard_colocated(node->where, d_out[0], node->in[0]);
 }
 
-/* The layout of the gradient of a value: S where the value is S. Of terms each has the gradient of their sum, so it is R
- * where the value is P. Where the value is R, it may stay as it comes, S or P, until an op needs it: open. */
+/* The layout of the gradient of a value: S where the value is S. Of terms each has the gradient of their sum, so it is
+ * R where the value is P. Where the value is R, it may stay as it comes, S or P, until an op needs it: open. */
 static void transpose_layout(trama_layout *layout)
 {
     for (int a = 0; a < layout->naxes; a++)
@@ -250,11 +250,11 @@ trama_value *reshard_colocated(trama_where where, trama_value *gradient, trama_v
     if (!d)
         return NULL;
     d->gradient.colocated = x;
-    if (x->mesh && !layout_has(&x->layout, TRAMA_OPEN)) {
+    if (x->mesh && !layout_has(x->layout, TRAMA_OPEN)) {
         d->mesh = x->mesh;
         d->annotated.where = x->annotated.where;
-        d->layout = x->layout;
-        transpose_layout(&d->layout);
+        program_lay_out(d, *x->layout);
+        transpose_layout(d->layout);
     }
     return program_run(d);
 }
@@ -328,7 +328,7 @@ trama_value *trama_arange_at(trama_where where, trama_program *program, trama_dt
 trama_status source_infer(trama_rule *rule, const trama_node *node)
 {
     trama_shape shape;
-    trama_dtype dtype = (trama_dtype)node->attributes.integer[SOURCE_DTYPE];
+    trama_dtype dtype = (trama_dtype)node->attributes->integer[SOURCE_DTYPE];
     trama_status status = get_shape(node, SOURCE_NDIM, SOURCE_DIM, dtype, false, &shape);
     for (int d = 0; d < shape.ndim && !status; d++)
         rule_add_dim(&rule->tensor[node->op->n_in], rule_add_factor(rule, shape.dim[d]));
@@ -337,7 +337,7 @@ trama_status source_infer(trama_rule *rule, const trama_node *node)
 
 trama_status source_dtype(const trama_node *node, trama_dtype *dtype)
 {
-    int64_t type = node->attributes.integer[SOURCE_DTYPE];
+    int64_t type = node->attributes->integer[SOURCE_DTYPE];
     const unsigned kinds = node->op == &trama_op_fill ? ANY_KIND : node->op == &trama_op_arange ? NUMBERS : FLOATS;
     if (type < 0 || type >= TRAMA_N_DTYPES || !(trama_dtype_kind_of((trama_dtype)type) & kinds))
         return trama_fail(node->where, TRAMA_E_DTYPE, "%s: element type %lld does not fit", node->op->name,

@@ -20,8 +20,8 @@ trama_status tensors_dtype(const trama_node *node, trama_dtype *dtype)
 trama_status update_dtype(const trama_node *node, trama_dtype *dtype)
 {
     if (!trama_dtype_is_float(dtype_part(node->in[0]->dtype)))
-        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats and complex numbers; %s is %s", node->op->name, node->in[0]->name,
-                          trama_dtype_name(node->in[0]->dtype));
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats and complex numbers; %s is %s", node->op->name,
+                          node->in[0]->name, trama_dtype_name(node->in[0]->dtype));
     return tensors_dtype(node, dtype);
 }
 
@@ -38,7 +38,7 @@ static trama_value *effect_of(trama_where where, trama_value *updated)
     if (!updated)
         return NULL;
     trama_value *effect = program_value(updated->program, where, VALUE_EFFECT, updated->dtype, TRAMA_SCALAR, "assign");
-    *ARRAY_PUSH(&effect->update.updated) = updated;
+    *ARRAY_PUSH(&effect->update->updated) = updated;
     return effect;
 }
 

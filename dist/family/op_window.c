@@ -106,7 +106,8 @@ trama_status window_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *x = &node->in[0]->shape;
     for (int d = 0; d < x->ndim; d++) {
-        int64_t extent = node->attributes.integer[WINDOW_DIM + d], offset = node->attributes.integer[WINDOW_OFFSET + d];
+        int64_t extent = node->attributes->integer[WINDOW_DIM + d],
+                offset = node->attributes->integer[WINDOW_OFFSET + d];
         const char *problem = problem_along(x->dim[d], offset, extent);
         if (problem) /* attributes may be the user's (trama_apply) */
             return trama_fail(node->where, TRAMA_E_SHAPE, "window of %s: %s", node->in[0]->name, problem);
@@ -125,6 +126,6 @@ void window_gradient(const trama_node *node, trama_value *const *d_out, trama_va
 {
     int64_t back[TRAMA_MAX_NDIM];
     for (int d = 0; d < node->in[0]->shape.ndim; d++)
-        back[d] = -node->attributes.integer[WINDOW_OFFSET + d];
+        back[d] = -node->attributes->integer[WINDOW_OFFSET + d];
     d_in[0] = trama_window_at(node->where, d_out[0], back, node->in[0]->shape);
 }

@@ -145,8 +145,7 @@ static bool store_box(const splitting *s, whole *term, const whole *local, const
             rest /= b->n[d];
         }
         for (int part = 0; part < term->width; part++) {
-            double x = ((double *)from.data)[at * term->width + part],
-                   *y = (double *)to.data + at * term->width + part;
+            double x = ((double *)from.data)[at * term->width + part], *y = (double *)to.data + at * term->width + part;
             if (!isnan(*y) && !isnan(x) && fabs(*y - x) > s->t->tolerance * fmax(1, fabs(x)))
                 return false;
             *y = x;
@@ -207,8 +206,8 @@ static bool run_on_whole(const splitting *s, whole *results)
         *tensors[i] = i < s->n_in ? value_of(&s->tensor[i], v->dtype) : whole_new(v->shape, v->dtype);
     }
     fill_views(s, tensors, boxes, views, copies);
-    bool ran =
-        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in, false});
+    bool ran = s->t->run(s->t->arg,
+                         &(trama_call){node->op, node->attributes, s->n_in, s->n_out, views, views + s->n_in, false});
     for (int i = 0; i < s->n_in; i++) {
         free(operands[i].at);
         free(copies[i].at);
@@ -235,8 +234,8 @@ static bool run_process(const splitting *s, int position)
     for (int i = 0; i < s->n_in; i++)
         if (node->op->shape_only >> i & 1)
             views[i].data = NULL;
-    bool right =
-        s->t->run(s->t->arg, &(trama_call){node->op, &node->attributes, s->n_in, s->n_out, views, views + s->n_in, false});
+    bool right = s->t->run(s->t->arg,
+                           &(trama_call){node->op, node->attributes, s->n_in, s->n_out, views, views + s->n_in, false});
     for (int i = 0; i < s->n_in; i++)
         free(copies[i].at);
     for (int o = 0; o < s->n_out; o++) {

@@ -97,7 +97,7 @@ static void want(survey *s, const trama_value *v, const trama_mesh *mesh, const 
 static void settle(survey *s, const trama_node *node, int result)
 {
     const trama_value *v = node->out[result];
-    const op_layouts *op = &s->l->op[node->id];
+    const op_layouts *op = s->l->op[node->id];
     dist_value made = {op->mesh, op->out[result], -1}, rests = {s->l->mesh[v->id], s->l->value[v->id], 0};
     if (!made.mesh || !rests.mesh)
         return;
@@ -117,7 +117,7 @@ static void survey_node(survey *s, const trama_node *node)
     }
     for (int t = 0; t < node->op->n_in; t++)
         if (!(node->op->shape_only >> t & 1))
-            want(s, node->in[t], l->op[node->id].mesh, &l->op[node->id].in[t]);
+            want(s, node->in[t], l->op[node->id]->mesh, &l->op[node->id]->in[t]);
     for (int o = 0; o < node->op->n_out; o++)
         if (!(node->op->updates >> o & 1))
             settle(s, node, o);

@@ -85,7 +85,7 @@ static trama_value *probabilities(const scores *s)
     p = trama_exp_at(where, trama_sub_at(where, p, sum));
     if (hides)
         p = trama_select_at(where, s->mask, p, scalar_like(where, p, 0));
-    return s->node->attributes.integer[ATTENTION_CAUSAL] ? trama_tril_at(where, p, 0) : p;
+    return s->node->attributes->integer[ATTENTION_CAUSAL] ? trama_tril_at(where, p, 0) : p;
 }
 
 /* False with an error on the program where the scale is not known. */
@@ -94,7 +94,7 @@ static bool scores_of(scores *s, const trama_node *node, trama_value *lse, trama
     const trama_value *q = node->in[0], *k = node->in[1];
     const int64_t d = q->shape.dim[q->shape.ndim - 1], heads = q->shape.dim[q->shape.ndim - 3];
     *s = (scores){
-        .where = node->where, .node = node, .scale = node->attributes.real[ATTENTION_SCALE], .dtype = lse->dtype};
+        .where = node->where, .node = node, .scale = node->attributes->real[ATTENTION_SCALE], .dtype = lse->dtype};
     s->groups = k->shape.dim[k->shape.ndim - 3];
     s->heads = s->groups ? heads / s->groups : 0;
     s->grouped = s->groups > 1 && s->heads > 1;

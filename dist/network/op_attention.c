@@ -181,7 +181,7 @@ static trama_value *derive(const trama_node *node, trama_value *delta, trama_val
     in[n++] = delta;
     in[n++] = g;
     return program_append(NULL, node->where, mask ? &trama_op_attention_masked_grad : &trama_op_attention_grad, n, in,
-                          &node->attributes);
+                          node->attributes);
 }
 
 /* delta is the sum of g times the result, less the gradient of lse. */

@@ -70,7 +70,7 @@ trama_status conv_infer(trama_rule *rule, const trama_node *node)
     const roles r = roles_of(node);
     const trama_shape *shape[3] = {&node->in[0]->shape, &node->in[1]->shape, NULL};
     const trama_shape *x = shape[r.x], *w = shape[r.w], *y = shape[r.y];
-    const int64_t groups = node->attributes.integer[CONV_GROUPS];
+    const int64_t groups = node->attributes->integer[CONV_GROUPS];
     const int spatial = shape[0]->ndim - SPACE;
     trama_status status = windows_check(node, shape[0]->ndim);
     if (status)
@@ -96,10 +96,10 @@ trama_status conv_infer(trama_rule *rule, const trama_node *node)
     add_channels(tw, group, o);
     rule_add_dim(tw, c);
     for (int d = 0; d < spatial; d++) {
-        const int64_t kernel = w ? w->dim[SPACE + d] : node->attributes.integer[CONV_EXTENT + d];
+        const int64_t kernel = w ? w->dim[SPACE + d] : node->attributes->integer[CONV_EXTENT + d];
         if (kernel < 1 || kernel > INT64_C(1) << 30)
             return shape_error(node, "a kernel needs 1 to 2^30 elements along each spatial dim");
-        windows_add_dim(rule, node, d, window_of(&node->attributes, d, kernel), 1u << r.x, 1u << r.y);
+        windows_add_dim(rule, node, d, window_of(node->attributes, d, kernel), 1u << r.x, 1u << r.y);
         rule_add_dim(tw, add_factor(rule, kernel, true));
     }
     cut_positions(rule, node, o, c);

@@ -10,7 +10,7 @@
 static trama_status lines_infer(trama_rule *rule, const trama_node *node, int reduced)
 {
     const trama_shape *x = &node->in[0]->shape;
-    const int64_t axis = node->attributes.integer[NORM_AXIS];
+    const int64_t axis = node->attributes->integer[NORM_AXIS];
     if (axis < 0 || axis >= x->ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: axis is %lld, and it has %d dims", node->op->name,
                           node->in[0]->name, (long long)axis, x->ndim);
@@ -187,7 +187,7 @@ trama_value *trama_running_at(trama_where where, trama_value *state, trama_value
 
 static trama_value *mean_of_line(const trama_node *node, trama_value *x)
 {
-    const int axis = (int)node->attributes.integer[NORM_AXIS];
+    const int axis = (int)node->attributes->integer[NORM_AXIS];
     return trama_mean_at(node->where, x, 1, &axis, true);
 }
 
@@ -196,13 +196,13 @@ void norm_gradient(const trama_node *node, trama_value *const *d_out, trama_valu
 {
     trama_where where = node->where;
     trama_value *y = node->out[0], *r = node->out[1];
-    trama_attributes a = node->attributes;
+    trama_attributes a = *node->attributes;
     a.real[NORM_EPS] = 0;
     if (d_out[0])
         d_in[0] = program_append(NULL, where, &trama_op_norm_grad, 3, (trama_value *[]){d_out[0], y, r}, &a);
     if (!d_out[1])
         return;
-    const int64_t n = node->in[0]->shape.dim[node->attributes.integer[NORM_AXIS]];
+    const int64_t n = node->in[0]->shape.dim[node->attributes->integer[NORM_AXIS]];
     trama_value *slope =
         trama_scale_at(where, trama_mul_at(where, d_out[1], trama_square_at(where, r)), -1.0 / (double)n);
     trama_value *through_r = trama_mul_at(where, y, trama_cast_at(where, slope, y->dtype));
@@ -215,11 +215,11 @@ void norm_grad_gradient(const trama_node *node, trama_value *const *d_out, trama
     trama_where where = node->where;
     trama_value *u = d_out[0], *g = node->in[0], *y = node->in[1], *r = node->in[2];
     trama_value *scale = trama_cast_at(where, r, y->dtype);
-    d_in[0] = program_append(NULL, where, &trama_op_norm_grad, 3, (trama_value *[]){u, y, r}, &node->attributes);
+    d_in[0] = program_append(NULL, where, &trama_op_norm_grad, 3, (trama_value *[]){u, y, r}, node->attributes);
     trama_value *of_g = trama_mul_at(where, u, mean_of_line(node, trama_mul_at(where, g, y)));
     trama_value *of_u = trama_mul_at(where, g, mean_of_line(node, trama_mul_at(where, u, y)));
     d_in[1] = trama_neg_at(where, trama_mul_at(where, scale, trama_add_at(where, of_g, of_u)));
-    const int axis = (int)node->attributes.integer[NORM_AXIS];
+    const int axis = (int)node->attributes->integer[NORM_AXIS];
     trama_value *sum = trama_sum_at(where, trama_mul_at(where, u, node->out[0]), 1, &axis, true);
     d_in[2] = trama_div_at(where, trama_cast_at(where, sum, r->dtype), r);
 }

@@ -36,11 +36,11 @@ trama_status pool_infer(trama_rule *rule, const trama_node *node)
             rule_add_dim(&rule->tensor[t], f);
     }
     for (int d = 0; d < first->ndim - SPACE && !status; d++) {
-        const int64_t kernel = node->attributes.integer[POOL_KERNEL + d];
+        const int64_t kernel = node->attributes->integer[POOL_KERNEL + d];
         if (kernel < 1 || kernel > INT64_C(1) << 30)
             return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: the kernel needs 1 to 2^30 elements",
                               node->op->name, node->in[0]->name);
-        windows_add_dim(rule, node, d, window_of(&node->attributes, d, kernel), wide, narrow);
+        windows_add_dim(rule, node, d, window_of(node->attributes, d, kernel), wide, narrow);
     }
     return status;
 }

@@ -22,7 +22,7 @@ static bool within(int64_t x, int64_t least, int64_t most)
 
 trama_status windows_check(const trama_node *node, int ndim)
 {
-    const trama_attributes *a = &node->attributes;
+    const trama_attributes *a = node->attributes;
     if (!within(ndim, SPACE + 1, SPACE + TRAMA_SPATIAL_DIMS))
         return trama_fail(node->where, TRAMA_E_SHAPE,
                           "%s of %s: it has %d dims; 3 to 5 are needed: [n, channels, space ..]", node->op->name,
@@ -50,7 +50,7 @@ void windows_add_dim(trama_rule *rule, const trama_node *node, int d, window_dim
     rule_reach reach = spreads ? (rule_reach){.before = last - w.before, .after = w.before, .per = w.stride}
                                : (rule_reach){.before = w.before, .after = last - w.before, .stride = w.stride};
     reach.own_extent = true;
-    int64_t extent = node->attributes.integer[CONV_EXTENT + d];
+    int64_t extent = node->attributes->integer[CONV_EXTENT + d];
     if (!spreads && (narrow & operands))
         extent = node->in[__builtin_ctz(narrow & operands)]->shape.dim[SPACE + d];
     const int f = rule_add_factor(rule, extent);
@@ -66,7 +66,7 @@ void windows_add_dim(trama_rule *rule, const trama_node *node, int d, window_dim
 trama_value *windows_apply(const trama_node *node, const trama_op *op, trama_value *a, trama_value *b,
                            const trama_value *shaped)
 {
-    trama_attributes attributes = node->attributes;
+    trama_attributes attributes = *node->attributes;
     for (int d = SPACE; d < shaped->shape.ndim; d++)
         attributes.integer[CONV_EXTENT + d - SPACE] = shaped->shape.dim[d];
     return program_append(NULL, node->where, op, b ? 2 : 1, (trama_value *[]){a, b}, &attributes);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "hash.h"
+
 /* ---- Tables ---- */
 
 static void *grow(void *at, int old, int n, size_t size)
@@ -34,8 +36,51 @@ void layouts_free(layouts *l)
     free(l->mesh);
     free(l->value);
     free(l->op);
+    for (int i = 0; i < l->pool.n; i++)
+        free(l->pool.at[i]);
+    ARRAY_FREE(&l->pool);
+    hash_table_free(&l->by_content);
     free(l->report);
     *l = (layouts){0};
+}
+
+static uint64_t hash_of_layout(uint64_t hash, const trama_layout *layout)
+{
+    hash = hash_word(hash, (uint64_t)layout->naxes);
+    for (int a = 0; a < layout->naxes; a++)
+        hash = hash_word(hash, (uint64_t)layout->axis[a].kind << 32 | (uint32_t)layout->axis[a].dim);
+    return hash;
+}
+
+static uint64_t hash_of_op(const op_layouts *op)
+{
+    uint64_t hash = hash_word(HASH_START, (uint64_t)(uintptr_t)op->mesh);
+    for (int t = 0; t < TRAMA_MAX_OPERANDS; t++)
+        hash = hash_of_layout(hash_of_layout(hash, &op->in[t]), &op->out[t]);
+    return hash;
+}
+
+static bool same_op(const op_layouts *a, const op_layouts *b)
+{
+    bool same = a->mesh == b->mesh;
+    for (int t = 0; same && t < TRAMA_MAX_OPERANDS; t++)
+        same = trama_layout_equal(&a->in[t], &b->in[t]) && trama_layout_equal(&a->out[t], &b->out[t]);
+    return same;
+}
+
+void layouts_set_op(layouts *l, int node, const op_layouts *op)
+{
+    const uint64_t hash = hash_of_op(op);
+    for (int probe = 0, i; (i = hash_table_find(&l->by_content, hash, &probe)) >= 0;)
+        if (same_op(l->pool.at[i], op)) {
+            l->op[node] = l->pool.at[i];
+            return;
+        }
+    op_layouts *made = trama_alloc(sizeof *made);
+    *made = *op;
+    hash_table_add(&l->by_content, hash, l->pool.n);
+    *ARRAY_PUSH(&l->pool) = made;
+    l->op[node] = made;
 }
 
 /* ---- Sweeps ---- */
@@ -197,7 +242,7 @@ static void start_layouts(completion *c)
     const trama_program *p = c->program;
     for (int i = 0; i < p->values.n; i++) {
         const trama_value *v = p->values.at[i];
-        c->l->value[i] = v->mesh ? v->layout : layout_uniform(c->l->mesh[i], TRAMA_OPEN);
+        c->l->value[i] = v->mesh ? *v->layout : layout_uniform(c->l->mesh[i], TRAMA_OPEN);
     }
 }
 

@@ -3,6 +3,7 @@
 #ifndef COMPLETE_H
 #define COMPLETE_H
 
+#include "hash_table.h"
 #include "infer.h"
 
 /* Tables over a program, by value id and node id. Layouts of values are full: no axis is open. */
@@ -10,8 +11,11 @@ typedef struct layouts {
     int n_values, n_nodes;
     const trama_mesh **mesh; /* [n_values] never NULL for a value that is needed */
     trama_layout *value;     /* [n_values] */
-    op_layouts *op; /* [n_nodes]; where op.out, the layouts of results as made, differs from value, the edge reshards */
-    char *report;   /* a line for each conflict, "" without one; owned */
+    const op_layouts **op;   /* [n_nodes] of the pool; where op.out, the layouts of results as made, differs from value,
+                                the edge reshards */
+    ARRAY(op_layouts *) pool; /* each kept once: few ops differ from all others */
+    hash_table by_content;    /* numbers in the pool */
+    char *report;             /* a line for each conflict, "" without one; owned */
 } layouts;
 
 /* The extent that stands for TRAMA_ANY: nominal, halved until every value has at most MOST_BYTES. */
@@ -35,5 +39,8 @@ trama_layout layout_colocated(const trama_layout *other);
 
 void layouts_room(layouts *l, int n_values, int n_nodes); /* grows the tables; new entries are zero */
 void layouts_free(layouts *l);
+
+/* Sets the layouts of a node, copied. Unused operands and results are zero. */
+void layouts_set_op(layouts *l, int node, const op_layouts *op);
 
 #endif

@@ -21,7 +21,8 @@ static trama_status complete(const char *call, const trama_program *program, int
     trama_status status = scope_check_closed(NOWHERE, program, call);
     if (status)
         return status;
-    *c = (trama_completion){.asked = program, .of = program_copy(program), .single = mesh_new(1, (int[]){1}, NULL, NULL)};
+    *c = (trama_completion){
+        .asked = program, .of = program_copy(program), .single = mesh_new(1, (int[]){1}, NULL, NULL)};
     if (c->of->status)
         return trama_fail(NOWHERE, c->of->status, "%s", c->of->error);
     status = complete_program(c->of, nominal, c->single, &c->l);
@@ -116,7 +117,7 @@ int trama_completion_stage(const trama_completion *completion, const trama_value
 static const op_layouts *find_op(const trama_completion *c, const trama_value *value)
 {
     const trama_value *v = find(c, value);
-    return v && v->node ? &c->l.op[v->node->id] : NULL;
+    return v && v->node ? c->l.op[v->node->id] : NULL;
 }
 
 const trama_mesh *trama_completion_op_mesh(const trama_completion *completion, const trama_value *value)

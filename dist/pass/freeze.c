@@ -36,9 +36,8 @@ static trama_layout result_layout(const trama_layout *completed, const trama_lay
 }
 
 /* Each state must lie in the layout in which the op updates it. */
-static trama_status check_update(const trama_node *node, const layouts *l)
+static trama_status check_update(const trama_node *node, const layouts *l, const op_layouts *op)
 {
-    const op_layouts *op = &l->op[node->id];
     for (int o = 0; o < node->op->n_out; o++) {
         const trama_value *v = node->in[o];
         if (!(node->op->updates >> o & 1) ||
@@ -58,9 +57,8 @@ static trama_status check_update(const trama_node *node, const layouts *l)
 
 /* The holders of a masked state compute its update alone, so the op's operands and results take the mask. The first
  * updated state that has a mask decides. */
-static trama_status take_mask(const trama_node *node, layouts *l)
+static trama_status take_mask(const trama_node *node, const layouts *l, op_layouts *op)
 {
-    op_layouts *op = &l->op[node->id];
     const unsigned char *mask = NULL;
     for (int o = 0; o < node->op->n_out && !mask; o++)
         if ((node->op->updates >> o & 1) && l->mesh[node->in[o]->id] == op->mesh)
@@ -89,9 +87,8 @@ static bool is_within(const unsigned char *inner, const unsigned char *outer, in
 }
 
 /* The op computes on the layouts that the user fixed for it, masks included, or completion fails. */
-static trama_status keep_fixed(const trama_node *node, const layouts *l)
+static trama_status keep_fixed(const trama_node *node, const layouts *l, op_layouts *op)
 {
-    op_layouts *op = &l->op[node->id];
     const trama_layout *results = &l->value[node->out[0]->id];
     if (node->out[0]->mesh == op->mesh)
         op->out[0].mask = results->mask;
@@ -143,7 +140,7 @@ static const trama_layout *read_layout(const completion *c, const trama_node *no
 {
     const trama_layout *have = found_layout(c, node, t, mesh);
     const trama_value *result = node->gradient_of[t];
-    const op_layouts *op = result && have ? &c->l->op[result->node->id] : NULL;
+    const op_layouts *op = result && have ? c->l->op[result->node->id] : NULL;
     if (!op || op->mesh != mesh || node->fixed || node->op->alias || have->mask)
         return have;
     const trama_layout *made = &op->out[result->result];
@@ -180,7 +177,7 @@ static trama_status freeze_node(const completion *c, const trama_node *node, con
             l->value[id] = layout_uniform(l->mesh[id], TRAMA_OPEN);
         out[o] = l->mesh[id] == mesh && !(node->op->updates >> o & 1) ? &l->value[id] : NULL;
     }
-    op_layouts *op = &l->op[node->id];
+    op_layouts made, *op = &made;
     if (node->op->follows) {
         l->mesh[node->in[0]->id] = mesh;
         l->value[node->in[0]->id] = *in[1];
@@ -198,11 +195,11 @@ static trama_status freeze_node(const completion *c, const trama_node *node, con
                                .trains = trained_operands(c, node),
                                .moves = true},
              op, report);
-    status = take_mask(node, l);
+    status = take_mask(node, l, op);
     if (!status)
-        status = check_update(node, l);
+        status = check_update(node, l, op);
     if (!status && node->fixed)
-        status = keep_fixed(node, l);
+        status = keep_fixed(node, l, op);
     if (status)
         return status;
     for (int o = 0; o < node->op->n_out; o++) {
@@ -224,6 +221,7 @@ static trama_status freeze_node(const completion *c, const trama_node *node, con
             *value = result_layout(value, &op->out[o]);
         }
     }
+    layouts_set_op(l, node->id, op);
     return TRAMA_OK;
 }
 
@@ -259,7 +257,7 @@ static void place_gradient(const completion *c, const trama_value *v)
 /* Notes the layouts in which the op reads its operands, where they are others than those of the values. */
 static void hold_operands(completion *c, const trama_node *node)
 {
-    const op_layouts *op = &c->l->op[node->id];
+    const op_layouts *op = c->l->op[node->id];
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         layout_list *held = &c->held[v->id];

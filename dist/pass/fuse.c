@@ -20,7 +20,7 @@ typedef struct fusion {
 static bool same_layout(const fusion *f, const trama_node *node, int t)
 {
     const trama_value *v = node->in[t];
-    const op_layouts *mine = &f->l->op[node->id], *theirs = &f->l->op[v->node->id];
+    const op_layouts *mine = f->l->op[node->id], *theirs = f->l->op[v->node->id];
     return mine->mesh == theirs->mesh && trama_layout_equal(&mine->in[t], &theirs->out[v->result]) &&
            trama_layout_equal(&f->l->value[v->id], &theirs->out[v->result]);
 }
@@ -61,7 +61,7 @@ static bool may_join(const fusion *f, const trama_node *node, int leader, int *f
 {
     const trama_value *lead = f->program->nodes.at[leader]->out[0];
     if (!trama_shape_equal(f->shapes[node->out[0]->id], f->shapes[lead->id]) ||
-        !trama_layout_equal(&f->l->op[node->id].out[0], &f->l->op[leader].out[0]))
+        !trama_layout_equal(&f->l->op[node->id]->out[0], &f->l->op[leader]->out[0]))
         return false;
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
@@ -87,7 +87,7 @@ static bool takes_in_turn(const fusion *f, const trama_node *node)
     for (int t = 0; t < rule->n_in; t++)
         for (int k = 0; k < rule->n_factors; k++) {
             const int d = rule->factor[k].in_turn ? rule_dim_of(rule, t, k) : -1;
-            const trama_layout *from = &f->l->value[node->in[t]->id], *to = &f->l->op[node->id].in[t];
+            const trama_layout *from = &f->l->value[node->in[t]->id], *to = &f->l->op[node->id]->in[t];
             for (int a = 0; d >= 0 && a < from->naxes; a++)
                 if (from->axis[a].kind == TRAMA_SPLIT && from->axis[a].dim == d &&
                     (a >= to->naxes || to->axis[a].kind == TRAMA_REPLICATE))
@@ -141,7 +141,7 @@ void fuse_program(const trama_program *program, const bool *needed, const layout
 static bool may_be_internal(const trama_node *node, int o, const bool *kept, const layouts *l)
 {
     const int value = node->out[o]->id;
-    const op_layouts *op = &l->op[node->id];
+    const op_layouts *op = l->op[node->id];
     return !kept[value] && !node->op->updates && !node->op->alias && l->mesh[value] == op->mesh &&
            trama_layout_equal(&l->value[value], &op->out[o]);
 }

@@ -92,7 +92,7 @@ static trama_value *unfetched(merger *m, trama_value *raw)
  * then scaled. In this order messages are sent from the buffer, and the scaling is part of the update's task. */
 static trama_value *merged(merger *m, int i)
 {
-    trama_value *raw = unfetched(m, m->effect->update.raw.at[i]), *parameter = m->effect->update.trained.at[i];
+    trama_value *raw = unfetched(m, m->effect->update->raw.at[i]), *parameter = m->effect->update->trained.at[i];
     trama_value *const *scalar = m->made->scalar;
     if (!raw)
         return NULL;
@@ -104,7 +104,7 @@ static trama_value *merged(merger *m, int i)
     if (result) {
         added->gradient.of = placed->gradient.of = result->gradient.of = parameter;
         placed->gradient.reduce_at_once = true;
-        *ARRAY_PUSH(&m->micro_step->update.updated) = added;
+        *ARRAY_PUSH(&m->micro_step->update->updated) = added;
     }
     raw->gradient.reduce_at_once = m->target->merge.how & TRAMA_MERGE_SYNC_EACH;
     return result;
@@ -119,17 +119,17 @@ static void replace(trama_node *node, const trama_value *old, trama_value *new)
 static void merge_effect(merger *m)
 {
     trama_program *p = m->program;
-    int from = m->effect->update.first, to = m->effect->update.end;
+    int from = m->effect->update->first, to = m->effect->update->end;
     for (int i = from; i < to; i++)
         if (p->nodes.at[i]->role != NODE_FORWARD) /* the run counter counts every run */
             *ARRAY_PUSH(&m->applying) = p->nodes.at[i];
-    for (int i = m->effect->update.raw.n - 1; i >= 0 && !p->status; i--) { /* the last gradients are made first */
+    for (int i = m->effect->update->raw.n - 1; i >= 0 && !p->status; i--) { /* the last gradients are made first */
         trama_value *g = merged(m, i);
         for (int k = from; k < to; k++)
-            replace(p->nodes.at[k], m->effect->update.raw.at[i], g);
+            replace(p->nodes.at[k], m->effect->update->raw.at[i], g);
         for (int k = 0; k < p->merged.n; k++)
             if (p->merged.at[k].minimized == m->effect)
-                replace(p->merged.at[k].value->node, m->effect->update.raw.at[i], g);
+                replace(p->merged.at[k].value->node, m->effect->update->raw.at[i], g);
     }
 }
 
@@ -143,7 +143,7 @@ static void merge_target(merger *m, trama_target *t, accumulation *made)
     m->micro_step = program_value(p, t->merge.where, VALUE_EFFECT, TRAMA_F64, TRAMA_SCALAR, "accumulate");
     for (int i = 0; i < t->values.n && !p->status; i++) {
         m->effect = t->values.at[i];
-        if (m->effect->update.raw.n)
+        if (m->effect->update->raw.n)
             merge_effect(m);
     }
     *ARRAY_PUSH(&t->values) = m->micro_step;
@@ -172,8 +172,8 @@ static void spread_late(merger *m)
 static bool is_late(const merger *m, const trama_value *v)
 {
     bool late = v->node && m->late.at[v->node->id];
-    for (int i = 0; i < v->update.updated.n; i++)
-        late |= is_late(m, v->update.updated.at[i]);
+    for (int i = 0; i < v->update->updated.n; i++)
+        late |= is_late(m, v->update->updated.at[i]);
     return late;
 }
 
@@ -196,7 +196,8 @@ static void keep_old_states(merger *m, const bool *needed, int n_nodes)
     for (int i = 0; i < n_nodes; i++) {
         trama_node *node = m->program->nodes.at[i];
         for (int t = 0; needed[i] && m->late.at[i] && t < node->op->n_in; t++)
-            if (node->in[t]->kind == VALUE_STATE && !node->in[t]->state.terms && is_moved(m, needed, n_nodes, node->in[t])) {
+            if (node->in[t]->kind == VALUE_STATE && !node->in[t]->state.terms &&
+                is_moved(m, needed, n_nodes, node->in[t])) {
                 node->in[t] = append(m, &trama_op_stop_gradient, 1, &node->in[t]);
                 *ARRAY_PUSH(&m->late) = false;
             }
@@ -215,7 +216,7 @@ static void split_target(merger *m, trama_target *t, accumulation *made)
     keep_old_states(m, needed, n_nodes);
     for (int i = 0; i < p->nodes.n; i++)
         if ((i >= n_nodes || needed[i]) && !m->late.at[i])
-            *ARRAY_PUSH(&micro_step->update.updated) = p->nodes.at[i]->out[0];
+            *ARRAY_PUSH(&micro_step->update->updated) = p->nodes.at[i]->out[0];
     made->apply = trama_alloc(sizeof *made->apply);
     *made->apply =
         (trama_target){.program = p, .id = p->targets.n, .name = trama_text_copy(t->name), .where = t->where};

@@ -48,7 +48,7 @@ static void want_directly(demand *d, const trama_layout *have, const trama_layou
 /* Whether the op turns terms of operand t along the axis into terms of as large a result, and has no others there. */
 static bool passes_alone(const completion *c, const trama_node *node, int t, int axis)
 {
-    const op_layouts *op = &c->l->op[node->id];
+    const op_layouts *op = c->l->op[node->id];
     const trama_rule *rule = c->rules.of[node->id];
     int64_t n[2] = {1, 1};
     bool alone = node->op->n_out == 1 && !node->out[0]->mesh && op->in[t].axis[axis].kind == TRAMA_PARTIAL;
@@ -84,7 +84,7 @@ static void want_behind(completion *c, const trama_node *node, int t, demand *d,
 /* Only forward readers count for forward values, so that gradients do not change these. */
 static bool may_decide(const completion *c, const trama_node *reader, const trama_value *v)
 {
-    return v->node && !v->mesh && c->l->mesh[v->id] == c->l->op[reader->id].mesh &&
+    return v->node && !v->mesh && c->l->mesh[v->id] == c->l->op[reader->id]->mesh &&
            (v->node->role != NODE_FORWARD || reader->role == NODE_FORWARD);
 }
 
@@ -102,12 +102,12 @@ static void find_demands(completion *c, demand *of)
                 continue;
             of[v->id].readers++;
             of[v->id].accumulates |= node->role == NODE_MERGE;
-            const trama_layout *reads = node->op->alias ? &c->l->value[node->out[0]->id] : &c->l->op[i].in[t];
+            const trama_layout *reads = node->op->alias ? &c->l->value[node->out[0]->id] : &c->l->op[i]->in[t];
             if (node->op->alias && c->l->mesh[node->out[0]->id] != c->l->mesh[v->id])
                 continue;
             if (!trama_layout_equal(&c->l->value[v->id], reads))
                 want_directly(&of[v->id], &c->l->value[v->id], reads);
-            else if (node->op->n_out == 1 && c->l->mesh[node->out[0]->id] == c->l->op[i].mesh)
+            else if (node->op->n_out == 1 && c->l->mesh[node->out[0]->id] == c->l->op[i]->mesh)
                 want_behind(c, node, t, &of[v->id], &of[node->out[0]->id]);
         }
     }

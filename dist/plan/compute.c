@@ -146,7 +146,7 @@ void compute_results(compute_group *g, const bool *internal)
     const partition *q = g->q;
     for (int i = 0; i < g->nodes.n; i++) {
         const trama_node *node = g->nodes.at[i];
-        const op_layouts *op = layouts_of(q, node->id), *completed = &q->s.l->op[node->id];
+        const op_layouts *op = layouts_of(q, node->id), *completed = q->s.l->op[node->id];
         for (int o = 0; o < node->op->n_out; o++) {
             if (op != completed && node->op->updates >> o & 1)
                 make_result(g, node, o, &completed->out[o], false);

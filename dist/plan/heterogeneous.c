@@ -106,14 +106,14 @@ static unsigned replica_axes(const compute_group *g)
     unsigned axes = (1u << g->mesh->ndim) - 1;
     for (int i = 0; i < g->nodes.n; i++)
         for (int o = 0; o < g->nodes.at[i]->op->n_out; o++)
-            axes &= layout_axes(&g->q->s.l->op[g->nodes.at[i]->id].out[o], TRAMA_REPLICATE);
+            axes &= layout_axes(&g->q->s.l->op[g->nodes.at[i]->id]->out[o], TRAMA_REPLICATE);
     return axes;
 }
 
 /* Whether operand t exists in the layout on which the op would compute without a mask. */
 static bool is_complete(const compute_group *g, const trama_node *node, int t)
 {
-    return find_dist_value(g->q->p, node->in[t]->id, g->mesh, &g->q->s.l->op[node->id].in[t]) != NULL;
+    return find_dist_value(g->q->p, node->in[t]->id, g->mesh, &g->q->s.l->op[node->id]->in[t]) != NULL;
 }
 
 /* Whether all places may compute the group: its ops have equal bits everywhere, and no operand exists in the masked
@@ -125,7 +125,7 @@ static bool may_be_anywhere(const compute_group *g, const unsigned char *mask)
         if (!is_exact(node))
             return false;
         for (int t = 0; t < node->op->n_in; t++) {
-            trama_layout masked = g->q->s.l->op[node->id].in[t];
+            trama_layout masked = g->q->s.l->op[node->id]->in[t];
             masked.mask = mask;
             if (!is_inside(g, node->in[t]) && !is_complete(g, node, t) &&
                 find_dist_value(g->q->p, node->in[t]->id, g->mesh, &masked))
@@ -142,7 +142,7 @@ void heterogeneous_choose(compute_group *g)
     if (q->kinds < 2)
         return;
     const unsigned char *mask =
-        mask_of(q, &(chosen){.mesh = g->mesh, .axes = replica_axes(g), .among = s->l->op[g->leader].out[0].mask});
+        mask_of(q, &(chosen){.mesh = g->mesh, .axes = replica_axes(g), .among = s->l->op[g->leader]->out[0].mask});
     if (!mask || may_be_anywhere(g, mask))
         return;
     if (!q->op)
@@ -150,7 +150,7 @@ void heterogeneous_choose(compute_group *g)
     for (int i = 0; i < g->nodes.n; i++) {
         const trama_node *node = g->nodes.at[i];
         op_layouts *op = q->op[node->id] = trama_alloc(sizeof *op);
-        *op = s->l->op[node->id];
+        *op = *s->l->op[node->id];
         for (int o = 0; o < node->op->n_out; o++)
             op->out[o].mask = mask;
         for (int t = 0; t < node->op->n_in; t++)
@@ -161,7 +161,7 @@ void heterogeneous_choose(compute_group *g)
 
 void heterogeneous_operand(compute_group *g, const trama_node *node, int t)
 {
-    const op_layouts *op = layouts_of(g->q, node->id), *completed = &g->q->s.l->op[node->id];
+    const op_layouts *op = layouts_of(g->q, node->id), *completed = g->q->s.l->op[node->id];
     if (op == completed || completed->in[t].mask || is_complete(g, node, t))
         return;
     assert(!(replica_axes(g) & ~layout_axes(&completed->in[t], TRAMA_REPLICATE)) && "else results were no replicas");
@@ -171,9 +171,9 @@ void heterogeneous_operand(compute_group *g, const trama_node *node, int t)
 void heterogeneous_spread(partition *q, const trama_node *node, int result)
 {
     int value = node->out[result]->id;
-    const trama_mesh *mesh = q->s.l->op[node->id].mesh;
+    const trama_mesh *mesh = q->s.l->op[node->id]->mesh;
     const plan_dist_value *from = find_dist_value(q->p, value, mesh, &q->op[node->id]->out[result]);
-    const plan_dist_value *to = find_dist_value(q->p, value, mesh, &q->s.l->op[node->id].out[result]);
+    const plan_dist_value *to = find_dist_value(q->p, value, mesh, &q->s.l->op[node->id]->out[result]);
     q->next = q->bucket[value] - 1;
     q->hops = 0;
     reshard_into(q, (int)(from - q->p->dist_values.at), (int)(to - q->p->dist_values.at), node->id);

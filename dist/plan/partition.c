@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "choose.h"
 #include "fuse.h"
 #include "planner.h"
 #include "priority.h"
-#include "choose.h"
 
 /* ---- Begin and end ---- */
 
@@ -48,6 +48,7 @@ plan *partition_end(partition **partition_)
     partition *q = *partition_;
     plan *p = q->p;
     number_messages(p);
+    plan_trim(p);
     bool *sent_later = find_sent_later(q);
     plan_prioritize(p, machine_workers(q->s.machine, q->s.rank), sent_later);
     free(sent_later);
@@ -88,10 +89,10 @@ void partition_import(partition *q, int value, const plan *other, int as)
     assert(theirs && "the other plan keeps the value");
     const trama_mesh *mesh = q->s.l->mesh[value]; /* the other plan may have its own copy of it */
     plan_dist_value h = {.value = value,
-                      .mesh = theirs->mesh,
-                      .layout = theirs->layout,
-                      .user_boxes = theirs->user_boxes,
-                      .inside = theirs->inside};
+                         .mesh = theirs->mesh,
+                         .layout = theirs->layout,
+                         .user_boxes = theirs->user_boxes,
+                         .inside = theirs->inside};
     if (mesh && h.mesh && trama_mesh_equal(mesh, h.mesh))
         h.mesh = mesh;
     for (int i = 0; i < theirs->pieces.n; i++) {
@@ -217,7 +218,7 @@ static void number_buckets(partition *q, int n, const trama_node *const *nodes)
 }
 
 const plan_dist_value *partition_reshard(partition *q, int value, const trama_mesh *mesh, const trama_layout *layout,
-                                      int node, bool fresh)
+                                         int node, bool fresh)
 {
     plan_dist_value *h = fresh ? NULL : find_dist_value(q->p, value, mesh, layout);
     if (h)
@@ -267,7 +268,7 @@ static void emit_group(partition *q, compute_group *g, const bool *internal, con
  * that only some of its holders compute goes to its readers when they run, unless it is kept. */
 static void settle(partition *q, const trama_node *node, const bool *internal, const bool *kept)
 {
-    bool some = layouts_of(q, node->id) != &q->s.l->op[node->id];
+    bool some = layouts_of(q, node->id) != q->s.l->op[node->id];
     for (int o = 0; o < node->op->n_out; o++) {
         int value = node->out[o]->id;
         bool updates = node->op->updates >> o & 1;
@@ -336,7 +337,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
             emit_alias(q, node, kept[node->out[0]->id]);
             continue;
         }
-        compute_group g = {.q = q, .leader = i, .mesh = q->s.l->op[i].mesh};
+        compute_group g = {.q = q, .leader = i, .mesh = q->s.l->op[i]->mesh};
         for (int k = i; k <= last[i]; k++)
             if (needed[k] && leader[k] == i)
                 *ARRAY_PUSH(&g.nodes) = p->nodes.at[k];

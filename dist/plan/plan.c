@@ -34,6 +34,16 @@ void plan_destroy(plan **plan_)
     *plan_ = NULL;
 }
 
+void plan_trim(plan *p)
+{
+    ARRAY_TRIM(&p->shards);
+    ARRAY_TRIM(&p->operands);
+    ARRAY_TRIM(&p->calls);
+    ARRAY_TRIM(&p->steps);
+    ARRAY_TRIM(&p->dist_values);
+    ARRAY_TRIM(&p->exchanges);
+}
+
 /* ---- Distributed values ---- */
 
 static uint64_t hash_of_value(int value)

@@ -205,6 +205,7 @@ typedef struct plan {
 } plan;
 
 void plan_destroy(plan **p);
+void plan_trim(plan *p); /* gives spare room of its arrays back */
 
 /* Adds a distributed value behind all others, and owns its pieces. It returns their address, which moves. */
 plan_dist_value *plan_add(plan *p, plan_dist_value h);

@@ -35,7 +35,8 @@ struct partition {
     op_layouts **op; /* [node id] layouts of a node that only some holders of its results compute; NULL: as completed */
     ARRAY(local_positions) locals;
     int *seen, stamp; /* [n_places] scratch of places_of */
-    hash_table by_shard;   /* copy_on_overwrite.c: values whose pieces lie in a shard, of the first `entered` dist_values */
+    hash_table
+        by_shard; /* copy_on_overwrite.c: values whose pieces lie in a shard, of the first `entered` dist_values */
     int entered;
 };
 
@@ -53,7 +54,7 @@ static inline bool is_mine(const partition *q, int place)
 /* The layouts that an op computes on. */
 static inline const op_layouts *layouts_of(const partition *q, int node)
 {
-    return q->op && q->op[node] ? q->op[node] : &q->s.l->op[node];
+    return q->op && q->op[node] ? q->op[node] : q->s.l->op[node];
 }
 
 box partition_whole(const partition *q, int value);
@@ -199,7 +200,8 @@ void merge_sums(partition *q, const bool *kept);
 /* finish/fuse_calls.c: marks each call of a step with the calls behind it that are done with it as one. */
 void fuse_calls(partition *q);
 
-/* finish/messages.c: bundles small messages of exchanges that do not need each other's results; numbers all messages. */
+/* finish/messages.c: bundles small messages of exchanges that do not need each other's results; numbers all messages.
+ */
 void bundle_messages(partition *q);
 void number_messages(plan *p);
 

@@ -99,14 +99,14 @@ trama_value *trama_shard_at(trama_where where, trama_value *value, const trama_m
         return program_fail(p, where, TRAMA_E_LAYOUT, "shard of %s: %s", value->name, trama_error());
     if (!program_combines(where, p, "shard", value, own, &parsed))
         return NULL;
-    if (value->mesh && (value->mesh != own || !trama_layout_equal(&value->layout, &parsed)))
+    if (value->mesh && (value->mesh != own || !trama_layout_equal(value->layout, &parsed)))
         return program_fail(p, where, TRAMA_E_LAYOUT,
                             "shard of %s: it has another annotation already (%s:%d); use trama_reshard to change it",
                             value->name, value->annotated.where.file, value->annotated.where.line);
     value->mesh = own;
     value->annotated.given = program_given_mesh(p, mesh);
     value->annotated.where = where;
-    value->layout = parsed;
+    program_lay_out(value, parsed);
     return value;
 }
 

@@ -11,7 +11,7 @@ bool trama_annotation_layout(const trama_value *value, trama_layout *layout)
 {
     bool annotated = layout && trama_annotation_mesh(value);
     if (annotated)
-        *layout = value->layout;
+        *layout = *value->layout;
     return annotated;
 }
 
@@ -65,7 +65,7 @@ trama_value *trama_annotation_clear_at(trama_where where, trama_value *value)
         return NULL;
     value->mesh = value->annotated.given = NULL;
     value->annotated.where = (trama_where){0};
-    value->layout = (trama_layout){0};
+    program_lay_out(value, (trama_layout){0});
     value->offload = false;
     if (value->node) {
         free(value->node->fixed);

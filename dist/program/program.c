@@ -21,17 +21,59 @@ trama_program *program_new(void)
     return trama_alloc(sizeof(trama_program));
 }
 
+/* Few values are annotated, or effects. The others share these, which nobody writes. */
+static trama_layout no_layout;
+static update_value no_update;
+
+void program_value_parts(trama_value *v)
+{
+    v->layout = &no_layout;
+    v->update = v->kind == VALUE_EFFECT ? trama_alloc(sizeof *v->update) : &no_update;
+}
+
+void program_lay_out(trama_value *value, trama_layout layout)
+{
+    if (value->layout == &no_layout)
+        value->layout = trama_alloc(sizeof *value->layout);
+    *value->layout = layout;
+}
+
 void program_value_free(trama_value *v)
 {
     if (!v)
         return;
     free(v->name);
     free(v->data);
-    ARRAY_FREE(&v->update.updated);
-    ARRAY_FREE(&v->update.trained);
-    ARRAY_FREE(&v->update.raw);
-    ARRAY_FREE(&v->update.parts);
+    if (v->layout != &no_layout)
+        free(v->layout);
+    if (v->update != &no_update) {
+        ARRAY_FREE(&v->update->updated);
+        ARRAY_FREE(&v->update->trained);
+        ARRAY_FREE(&v->update->raw);
+        ARRAY_FREE(&v->update->parts);
+        free(v->update);
+    }
     free(v);
+}
+
+static const trama_attributes no_attributes;
+
+/* One piece of memory: programs have many nodes, and most of these few operands and no attributes. */
+trama_node *program_node_new(const trama_op *op, const trama_attributes *attributes)
+{
+    const size_t n_in = (size_t)op->n_in, n_out = (size_t)op->n_out;
+    const bool some = attributes && memcmp(attributes, &no_attributes, sizeof no_attributes) != 0;
+    trama_node *node =
+        trama_alloc(sizeof *node + (some ? sizeof *attributes : 0) + (2 * n_in + n_out) * sizeof(trama_value *));
+    trama_attributes *own = (trama_attributes *)(node + 1);
+    node->op = op;
+    node->attributes = some ? own : &no_attributes;
+    if (some)
+        *own = *attributes;
+    node->in = (trama_value **)(own + some);
+    node->out = node->in + n_in;
+    node->gradient_of = (const trama_value **)(node->out + n_out);
+    return node;
 }
 
 void program_node_free(trama_node *node)
@@ -140,6 +182,7 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
     v->shape = shape;
     v->name = trama_text_copy(name);
     v->where = where;
+    program_value_parts(v);
     return *ARRAY_PUSH(&program->values) = v;
 }
 
@@ -426,10 +469,11 @@ trama_value *program_record(trama_program *program, trama_where where, const tra
         program = in[i] ? in[i]->program : NULL;
     if (!program || program->status || !check_operands(program, where, op, n_in, in))
         return NULL;
-    trama_node *node = trama_alloc(sizeof *node);
-    *node = (trama_node){.program = program, .op = op, .where = where, .stage = program->stage, .role = program->role};
-    if (attributes)
-        node->attributes = *attributes;
+    trama_node *node = program_node_new(op, attributes);
+    node->program = program;
+    node->where = where;
+    node->stage = program->stage;
+    node->role = program->role;
     for (int i = 0; i < n_in; i++) {
         node->in[i] = in[i];
         if (node->role == NODE_FORWARD && in[i]->node && in[i]->node->role != NODE_FORWARD)
@@ -549,8 +593,8 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
         *ARRAY_PUSH(&left) = values[i];
     while (left.n) {
         const trama_value *v = left.at[--left.n];
-        for (int i = 0; i < v->update.updated.n; i++)
-            *ARRAY_PUSH(&left) = v->update.updated.at[i];
+        for (int i = 0; i < v->update->updated.n; i++)
+            *ARRAY_PUSH(&left) = v->update->updated.at[i];
         if (!v->node || needed[v->node->id])
             continue;
         needed[v->node->id] = true;

@@ -32,16 +32,16 @@ typedef struct trama_node {
     trama_program *program;
     int id;
     const trama_op *op;
-    trama_attributes attributes;
-    trama_value *in[TRAMA_MAX_OPERANDS], *out[TRAMA_MAX_OPERANDS];
-    const trama_rule *rule; /* of the program's pool */
+    const trama_attributes *attributes; /* with the node; or those that are all 0 */
+    trama_value **in, **out;            /* [op->n_in], [op->n_out], with the node, as gradient_of */
+    const trama_rule *rule;             /* of the program's pool */
     trama_where where;
     op_fixed *fixed; /* owned; NULL: the rule decides */
     int stage;       /* 1 + the pipeline stage; 0: none */
     node_role role;
-    unsigned wants; /* while gradients are derived: operands whose gradient is asked for */
-    const trama_value *gradient_of[TRAMA_MAX_OPERANDS]; /* the result of which operand t is the gradient, where this node
-                                                           derives those of that result's op; else NULL */
+    unsigned wants;                  /* while gradients are derived: operands whose gradient is asked for */
+    const trama_value **gradient_of; /* [op->n_in] the result of which operand t is the gradient, where this node
+                                        derives those of that result's op; else NULL */
 } trama_node;
 
 /* The user's call that annotated a value. */
@@ -86,14 +86,14 @@ struct trama_value {
     int result;
     void *data;             /* VALUE_CONSTANT; VALUE_STATE: the initial content, NULL: by state.init */
     const trama_mesh *mesh; /* annotated: the program's own copy; NULL: not annotated */
-    trama_layout layout;    /* with it */
+    trama_layout *layout;   /* with it, owned; program_lay_out sets it */
     annotation annotated;
     bool computed; /* by a session, or placed by it: annotating it comes too late */
     bool offload;  /* rests in host memory */
     bool fetched;  /* in a target: the user may read it */
     state_value state;
     gradient_value gradient;
-    update_value update;
+    update_value *update; /* VALUE_EFFECT: owned; else an empty one for all */
 };
 
 /* Gradient accumulation over k micro-steps; k 0: none. */
@@ -190,7 +190,10 @@ trama_value *program_leaf_named(trama_program *p, const char *name, const trama_
 trama_value *program_value(trama_program *program, trama_where where, value_kind kind, trama_dtype dtype,
                            trama_shape shape, const char *name);
 
-void program_value_free(trama_value *value); /* which is no longer in a program's list */
+void program_lay_out(trama_value *value, trama_layout layout); /* its annotation's layout, without the mesh */
+void program_value_parts(trama_value *value);                  /* sets layout and update, which a new value lacks */
+void program_value_free(trama_value *value);                   /* which is no longer in a program's list */
+trama_node *program_node_new(const trama_op *op, const trama_attributes *attributes); /* NULL: all are 0 */
 void program_node_free(trama_node *node);
 
 /* The program's own copy of a mesh. */

@@ -36,19 +36,24 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
         else
             program_fail(p, v->where, TRAMA_E_MEMORY, "%s: no memory for a copy of its %zu bytes", v->name, bytes);
     }
-    if (v->mesh)
-        c->mesh = twin_mesh(p, from, v->mesh, &c->layout);
-    c->update = (update_value){.first = v->update.first, .end = v->update.end}; /* parts are for builders only */
+    program_value_parts(c);
+    if (v->mesh) {
+        trama_layout layout = *v->layout;
+        c->mesh = twin_mesh(p, from, v->mesh, &layout);
+        program_lay_out(c, layout);
+    }
+    if (v->kind == VALUE_EFFECT) /* parts are for builders only */
+        *c->update = (update_value){.first = v->update->first, .end = v->update->end};
     return c;
 }
 
 static void link_value(trama_value *c, const trama_value *v)
 {
-    for (int e = 0; e < v->update.updated.n; e++)
-        *ARRAY_PUSH(&c->update.updated) = twin(c->program, v->update.updated.at[e]);
-    for (int i = 0; i < v->update.raw.n; i++) {
-        *ARRAY_PUSH(&c->update.trained) = twin(c->program, v->update.trained.at[i]);
-        *ARRAY_PUSH(&c->update.raw) = twin(c->program, v->update.raw.at[i]);
+    for (int e = 0; e < v->update->updated.n; e++)
+        *ARRAY_PUSH(&c->update->updated) = twin(c->program, v->update->updated.at[e]);
+    for (int i = 0; i < v->update->raw.n; i++) {
+        *ARRAY_PUSH(&c->update->trained) = twin(c->program, v->update->trained.at[i]);
+        *ARRAY_PUSH(&c->update->raw) = twin(c->program, v->update->raw.at[i]);
     }
     c->gradient.of = twin(c->program, v->gradient.of);
     c->gradient.colocated = twin(c->program, v->gradient.colocated);
@@ -66,9 +71,13 @@ static op_fixed *copy_fixed(const op_fixed *fixed, int n_in, trama_program *p, c
 
 static trama_node *copy_node(const trama_node *node, trama_program *p, const trama_program *from)
 {
-    trama_node *c = trama_alloc(sizeof *c);
-    *c = *node;
+    trama_node *c = program_node_new(node->op, node->attributes);
     c->program = p;
+    c->id = node->id;
+    c->where = node->where;
+    c->stage = node->stage;
+    c->role = node->role;
+    c->wants = node->wants;
     c->rule = rule_pool_take(&p->rules, node->rule);
     if (node->fixed)
         c->fixed = copy_fixed(node->fixed, node->op->n_in, p, from);

@@ -69,7 +69,7 @@ static void attributes_text(text *t, const trama_node *node)
     for (int real = 0; real < 2; real++) {
         for (int slot = 0; slot < TRAMA_MAX_ATTRIBUTES;) {
             slot_name name = next_name(&names);
-            slot = slots_text(t, &node->attributes, real, slot, &name);
+            slot = slots_text(t, node->attributes, real, slot, &name);
         }
         names += *names == '|';
     }
@@ -166,13 +166,13 @@ void value_in_words(text *t, const trama_value *v)
     value_text(t, v);
     text_add(t, " = ");
     source_text(t, v);
-    for (int e = 0; e < v->update.updated.n; e++)
-        text_add(t, " %s", v->update.updated.at[e]->name);
+    for (int e = 0; e < v->update->updated.n; e++)
+        text_add(t, " %s", v->update->updated.at[e]->name);
     if (v->mesh) {
         text_add(t, " on ");
         mesh_text(t, v->mesh);
         text_add(t, " as ");
-        layout_text(t, v->mesh, &v->layout);
+        layout_text(t, v->mesh, v->layout);
     }
     if (v->offload)
         text_add(t, " offloaded");

@@ -6,7 +6,7 @@
 
 static bool effect_has_gradients(const trama_value *effect)
 {
-    return effect->kind == VALUE_EFFECT && effect->update.raw.n > 0;
+    return effect->kind == VALUE_EFFECT && effect->update->raw.n > 0;
 }
 
 trama_target *trama_gradient_merge_at(trama_where where, trama_target *target, int64_t k, unsigned how)
@@ -55,12 +55,12 @@ trama_value *trama_merged_gradient_at(trama_where where, trama_value *minimized,
     if (!minimized || !parameter)
         return NULL;
     trama_program *p = minimized->program;
-    for (int i = 0; effect_has_gradients(minimized) && i < minimized->update.raw.n; i++) {
-        if (minimized->update.trained.at[i] != parameter)
+    for (int i = 0; effect_has_gradients(minimized) && i < minimized->update->raw.n; i++) {
+        if (minimized->update->trained.at[i] != parameter)
             continue;
         node_role outer = p->role;
         p->role = NODE_MERGE;
-        trama_value *g = trama_stop_gradient_at(where, minimized->update.raw.at[i]);
+        trama_value *g = trama_stop_gradient_at(where, minimized->update->raw.at[i]);
         p->role = outer;
         if (g)
             g->gradient.of = parameter;

@@ -79,7 +79,7 @@ trama_value *trama_update_slot(const trama_update *u, const char *suffix)
     free(name.at);
     if (v && !v->mesh && u->parameter->mesh) { /* the user's annotation of the parameter */
         v->mesh = u->parameter->mesh;
-        v->layout = u->parameter->layout;
+        program_lay_out(v, *u->parameter->layout);
         v->annotated.where = u->parameter->annotated.where;
     }
     return v;
@@ -88,7 +88,7 @@ trama_value *trama_update_slot(const trama_update *u, const char *suffix)
 static void add_effect(const trama_updates *all, trama_value *updated)
 {
     if (updated)
-        *ARRAY_PUSH(&all->effect->update.updated) = updated;
+        *ARRAY_PUSH(&all->effect->update->updated) = updated;
 }
 
 /* ---- Values for rules ---- */
@@ -340,10 +340,10 @@ static void append_updates(trama_updates *all, int n, trained *parameters)
     int first_node = all->program->nodes.n, outer_stage = all->program->stage;
     for (int i = 0; i < n; i++)
         if (parameters[i].gradient) {
-            *ARRAY_PUSH(&all->effect->update.trained) = parameters[i].parameter;
-            *ARRAY_PUSH(&all->effect->update.raw) = parameters[i].gradient;
+            *ARRAY_PUSH(&all->effect->update->trained) = parameters[i].parameter;
+            *ARRAY_PUSH(&all->effect->update->raw) = parameters[i].gradient;
         }
-    all->effect->update.first = first_node;
+    all->effect->update->first = first_node;
     for (int i = 0; i < n; i++)
         if (parameters[i].gradient && !parameters[i].gradient->gradient.of)
             parameters[i].gradient->gradient.of = parameters[i].parameter;
@@ -351,7 +351,7 @@ static void append_updates(trama_updates *all, int n, trained *parameters)
     update_all(all, n, parameters);
     if (all->scale)
         update_scale(all);
-    all->effect->update.end = all->program->nodes.n;
+    all->effect->update->end = all->program->nodes.n;
     settle_gradients(all->program, first_node);
     all->program->stage = outer_stage;
 }
@@ -398,8 +398,8 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     if (derive(&all, scaled_loss(&all, loss), &list)) {
         all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
         for (int i = 0; i < TRAMA_N_STEP_PARTS; i++)
-            *ARRAY_PUSH(&all.effect->update.parts) = NULL;
-        all.step = all.effect->update.parts.at;
+            *ARRAY_PUSH(&all.effect->update->parts) = NULL;
+        all.step = all.effect->update->parts.at;
         all.step[TRAMA_STEP_SCALE] = all.scale;
         append_updates(&all, list.n, list.at);
     }
@@ -426,8 +426,8 @@ trama_value *trama_step_value_at(trama_where where, trama_value *minimized, tram
     if (!minimized)
         return NULL;
     if ((unsigned)part >= TRAMA_N_STEP_PARTS || minimized->kind != VALUE_EFFECT ||
-        (int)part >= minimized->update.parts.n || !minimized->update.parts.at[part])
+        (int)part >= minimized->update->parts.n || !minimized->update->parts.at[part])
         return program_fail(minimized->program, where, TRAMA_E_ARGUMENT, "step value: %s has no %s", minimized->name,
                             (unsigned)part < TRAMA_N_STEP_PARTS ? names[part] : "such thing");
-    return minimized->update.parts.at[part];
+    return minimized->update->parts.at[part];
 }

@@ -182,6 +182,22 @@ static trama_status wait_awake(trama_context *c, const atomic_long *count, const
     return TRAMA_OK;
 }
 
+void fence_wait_below(trama_context *c, const fence *f, int n, const char *what)
+{
+    const int64_t patience = (int64_t)c->config.watchdog * 1000000000;
+    const struct timespec nap = {.tv_nsec = 200000};
+    long seen = atomic_load(&c->fences.completions);
+    for (int64_t since = runtime_now(); COUNT(atomic_load(&f->state)) > n; nanosleep(&nap, NULL)) {
+        const long now = atomic_load(&c->fences.completions);
+        if (now == seen && runtime_now() - since < patience)
+            continue;
+        if (now == seen)
+            watchdog_report(c, what, runtime_now() - since);
+        seen = now;
+        since = runtime_now();
+    }
+}
+
 trama_status fence_wait(trama_context *c, fence *f, const char *what)
 {
     return wait_awake(c, &f->state, what);

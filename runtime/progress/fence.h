@@ -27,6 +27,9 @@ bool fence_done(const fence *f);
  * a worker (a codelet or callback), where the wait could never end. */
 trama_status fence_wait(trama_context *c, fence *f, const char *what);
 
+/* Waits until at most n are in flight, while others that the caller will submit are counted already. */
+void fence_wait_below(trama_context *c, const fence *f, int n, const char *what);
+
 /* Frees the fence; NULL is allowed. While some are in flight, the last completion recycles it. */
 void fence_free(fence *f);
 

@@ -79,7 +79,7 @@ static trama_status place(trama_executable *e, const trama_value *v)
         return place_state(e, v);
     if (v->kind == VALUE_CONSTANT)
         return place_data(e, v);
-    return place_source(e, v, v->node->op, &v->node->attributes);
+    return place_source(e, v, v->node->op, v->node->attributes);
 }
 
 /* Buffers of merged gradients wait for a cycle of more than one micro-step. */
@@ -142,8 +142,9 @@ static void lay_leaves_as_plain(trama_executable *e)
         if (v->kind > VALUE_CONSTANT || e->plain.l.mesh[i] == e->single)
             continue;
         v->mesh = program_mesh(e->program, e->plain.l.mesh[i]);
-        v->layout = e->plain.l.value[i];
-        v->layout.mask = mesh_mask(v->mesh, v->layout.mask);
+        trama_layout layout = e->plain.l.value[i];
+        layout.mask = mesh_mask(v->mesh, layout.mask);
+        program_lay_out(v, layout);
     }
 }
 

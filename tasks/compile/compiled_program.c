@@ -103,7 +103,7 @@ trama_status compile_op(const planning *p, const trama_node *node, const value_r
         if (node->op->updates >> t & 1)
             in[t]->kind = VALUE_STATE; /* an updated value stands for its state */
     }
-    trama_value *out = program_append(s->program, node->where, node->op, node->op->n_in, in, &node->attributes);
+    trama_value *out = program_append(s->program, node->where, node->op, node->op->n_in, in, node->attributes);
     trama_status status = out ? resolve(s) : trama_program_status(s->program);
     if (!status) {
         s->result = out->id;
@@ -112,7 +112,7 @@ trama_status compile_op(const planning *p, const trama_node *node, const value_r
         const trama_value *annotated = node->out[0];
         if (annotated->mesh) {
             s->l.mesh[out->id] = annotated->mesh;
-            s->l.value[out->id] = annotated->layout;
+            s->l.value[out->id] = *annotated->layout;
         }
         if (node->fixed) {
             own->fixed = trama_alloc(sizeof *own->fixed);
@@ -140,7 +140,7 @@ trama_status compile_source(const planning *p, const char *name, const trama_op 
     s->result = out->id;
     s->l.mesh[out->id] = mesh;
     s->l.value[out->id] = *layout;
-    s->l.op[0] = (op_layouts){.mesh = mesh, .out = {*layout}};
+    layouts_set_op(&s->l, 0, &(op_layouts){.mesh = mesh, .out = {*layout}});
     plan_node(p, s, NULL);
     *made = s;
     return TRAMA_OK;

@@ -95,7 +95,7 @@ static void draw_exchange(graph *g, int number)
 
 static void draw_op(graph *g, const trama_node *node)
 {
-    const op_layouts *op = &g->t->l->op[node->id];
+    const op_layouts *op = g->t->l->op[node->id];
     text_add(&g->out, "  n%d [shape=box, label=\"%s\"%s];\n", node->id, node->op->name,
              node->role != NODE_FORWARD ? ", color=brown" : "");
     for (int t = 0; t < node->op->n_in; t++) {

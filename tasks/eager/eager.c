@@ -76,7 +76,7 @@ static void lay_out_leaf(trama_executable *e, const trama_value *v, const trama_
         mesh = v->node->fixed->mesh;
     e->l.mesh[v->id] = v->mesh ? v->mesh : mesh;
     trama_layout *layout = &e->l.value[v->id];
-    *layout = v->mesh ? v->layout : layout_uniform(mesh, TRAMA_REPLICATE);
+    *layout = v->mesh ? *v->layout : layout_uniform(mesh, TRAMA_REPLICATE);
     for (int a = 0; a < layout->naxes; a++)
         if (layout->axis[a].kind == TRAMA_OPEN)
             layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
@@ -94,7 +94,7 @@ static trama_status leaf_plan(trama_executable *e, const trama_value *v, kept_pl
         key.op = state_source(v, &key.attributes);
     else if (v->kind == VALUE_RESULT) {
         key.op = v->node->op;
-        key.attributes = v->node->attributes;
+        key.attributes = *v->node->attributes;
     }
     key.dtype = v->dtype;
     key.ndim = v->shape.ndim;
@@ -197,11 +197,11 @@ static trama_status op_plan(trama_executable *e, const trama_node *node, const v
     eager_key key;
     memset(&key, 0, sizeof key);
     key.op = node->op;
-    key.attributes = node->attributes;
+    key.attributes = *node->attributes;
     for (int t = 0; t < node->op->n_in; t++)
         key.in[t] = 1 + eager_form(operands[t]);
     if (node->op->n_out && node->out[0]->mesh)
-        key_layout(&key, node->out[0]->mesh, &node->out[0]->layout);
+        key_layout(&key, node->out[0]->mesh, node->out[0]->layout);
     if (node->fixed)
         key.fixed = 1 + eager_number(e->session, fixed_words(node));
     *found = eager_find(e, &key);
@@ -306,7 +306,7 @@ static void lay_colocated(const trama_executable *e, const trama_node *node)
     if (!colocated || v->mesh || !colocated->computed || e->l.mesh[colocated->id] == e->l.mesh[node->in[0]->id])
         return;
     v->mesh = e->l.mesh[colocated->id];
-    v->layout = layout_colocated(&e->l.value[colocated->id]);
+    program_lay_out(v, layout_colocated(&e->l.value[colocated->id]));
 }
 
 /* Begins the call, with the op and the operands that no op has made in words. */

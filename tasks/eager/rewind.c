@@ -46,9 +46,11 @@ static void move_value(trama_executable *e, trama_value *v, int id)
     e->l.mesh[id] = mesh;
     e->l.value[id] = layout;
     v->id = id;
-    ARRAY_FREE(&v->update.updated);
+    if (v->kind == VALUE_EFFECT) {
+        ARRAY_FREE(&v->update->updated);
+        ARRAY_FREE(&v->update->parts);
+    }
     v->gradient.of = NULL;
-    ARRAY_FREE(&v->update.parts);
     if (v->kind == VALUE_RESULT) {
         v->kind = VALUE_CONSTANT;
         v->node = NULL;

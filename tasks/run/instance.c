@@ -7,6 +7,10 @@
 #include "lower.h"
 
 enum { MAX_LOWERINGS = 16, MAX_READERS = 256, MAX_READERS_RUNS = 16 };
+enum {
+    MOST_SUBMITTED = 4096, /* tasks of a run that wait or run, each of which takes 1.3 KB of StarPU's memory */
+    PACE = 256             /* steps from one look at their number to the next */
+};
 
 /* A name that traces can hold: [A-Za-z0-9_.] only. */
 static char *plain_name(const char *name)
@@ -364,6 +368,10 @@ static lowering *lowering_now(instance *in)
         in->lowerings.n = 0;
     }
     lowering *l = ARRAY_PUSH(&in->lowerings);
+    starpu_task_init(&l->task);
+    l->task.cl = &work_codelet;
+    l->task.destroy = 1;
+    l->task.callback_func = fence_signal;
     l->n = in->of->plan->steps.n;
     size_t expected = in->of->lowering_bytes;
     l->slots = arena_take(&l->memory, (size_t)in->of->plan->imports.n * sizeof *l->slots, expected);
@@ -380,22 +388,36 @@ static lowering *lowering_now(instance *in)
 
 /* Fresh tasks from templates: their jobs have their own numbers in traces, and a task may still be ending while the
  * next one of the same step is submitted. */
-static void submit_task(const instance *in, const lowered *s, fence *f)
+static void submit_task(const instance *in, const struct starpu_task *common, lowered *s, fence *f)
 {
     /* as starpu_task_create, which would fill it in first */
     struct starpu_task *task = trama_resize(NULL, sizeof *task);
-    *task = s->task;
+    const size_t n = (size_t)s->n_handles;
+    *task = *common;
+    task->cl_arg = &s->work;
+    task->name = s->label;
+    task->flops = s->flops;
+    task->priority = s->priority;
+    task->nbuffers = s->n_handles;
     if (s->n_handles > STARPU_NMAXBUFS) {
-        size_t n = (size_t)s->n_handles;
         task->dyn_handles = trama_resize(NULL, n * sizeof *task->dyn_handles);
         task->dyn_modes = trama_resize(NULL, n * sizeof *task->dyn_modes);
-        memcpy(task->dyn_handles, s->handles, n * sizeof *task->dyn_handles);
-        memcpy(task->dyn_modes, s->modes, n * sizeof *task->dyn_modes);
+    }
+    memcpy(task->dyn_handles ? task->dyn_handles : task->handles, s->handles, n * sizeof *s->handles);
+    memcpy(task->dyn_modes ? task->dyn_modes : task->modes, s->modes, n * sizeof *s->modes);
+    if (s->nowhere)
+        task->where = STARPU_NOWHERE;
+    if (s->worker >= 0) {
+        task->execute_on_a_specific_worker = 1;
+        task->workerid = (unsigned)s->worker;
+    } else if (s->mask) {
+        task->workerids = (uint32_t *)s->mask;
+        task->workerids_len = context_mask_words(in->context);
     }
     task->callback_arg = f;
     int error = starpu_task_submit(task);
     if (error)
-        context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->task.name, error);
+        context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->label, error);
 }
 
 void instance_submit(instance *in, int64_t step, fence *f)
@@ -413,15 +435,21 @@ void instance_submit(instance *in, int64_t step, fence *f)
     context_wake(in->context);
     context_count_tasks(in->context, tasks);
     fence_add(f, tasks);
+    /* On one rank no task waits for a step that is not submitted yet, so the submission may wait for tasks. */
+    const bool paced = context_ranks(in->context) == 1 && tasks > MOST_SUBMITTED;
     for (int i = 0; i < l->n; i++) {
-        const lowered *s = &l->steps[i];
+        lowered *s = &l->steps[i];
+        if (paced && i % PACE == 0)
+            fence_wait_below(in->context, f, l->n - i + MOST_SUBMITTED, "trama_run");
+        if (s->kind < STEP_SEND) {
+            submit_task(in, &l->task, s, f);
+            continue;
+        }
         envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->rendezvous};
         if (s->kind == STEP_SEND)
             message_send(in->context, s->handles[0], m, f);
-        else if (s->kind == STEP_RECEIVE)
-            message_receive(in->context, s->handles[0], m, f);
         else
-            submit_task(in, s, f);
+            message_receive(in->context, s->handles[0], m, f);
     }
     forget_readers(in, l, f);
     context_rest(in->context);

@@ -11,24 +11,34 @@
 #include "shard.h"
 #include "work.h"
 
-/* A lowered step: to submit it is to copy a struct. */
+/* A lowered step, of which each submission makes a task or a message. */
 typedef struct lowered {
-    struct starpu_task task; /* template; cl_arg is the work */
     work work;
     int n_handles; /* above STARPU_NMAXBUFS they go in dyn_handles */
     starpu_data_handle_t *handles;
     enum starpu_data_access_mode *modes;
     step_kind kind;
-    int peer;
-    int64_t tag;
     int priority;
-    bool rendezvous;
-    const char *label;
+    const char *label; /* of a task: its name; of a message: its value's */
+    union {
+        struct { /* of a task */
+            double flops;
+            bool nowhere;         /* it runs on no worker */
+            int worker;           /* the only one that may run it; -1: several */
+            const uint32_t *mask; /* of workers that may run it; NULL: all */
+        };
+        struct { /* of a message */
+            int64_t tag;
+            int peer;
+            bool rendezvous;
+        };
+    };
 } lowered;
 
 /* The steps lowered for one choice of slots of the imports. */
 typedef struct lowering {
-    arena memory; /* of all fields below */
+    arena memory;            /* of all fields below */
+    struct starpu_task task; /* that all tasks have in common */
     int n;
     lowered *steps;
     shard **shards; /* [plan->shards]; the lowering owns those that lie within shards that change */

@@ -88,20 +88,65 @@ static void find_handles(const instance *in, const plan_step *step, lowering *of
 
 /* ---- Work ---- */
 
+/* Whether numbers follow each other. */
+static bool is_row(const signed char *numbers, int n)
+{
+    bool row = n > 0 && numbers[0] >= 0;
+    for (int i = 1; i < n; i++)
+        row &= numbers[i] == numbers[0] + i;
+    return row;
+}
+
+/* Whether operands of the step are also the call's, with their tensors' shapes. */
+static bool have_shapes(const instance *in, const trama_node *node, const trama_view *views)
+{
+    bool same = true;
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_shape *shape = &in->of->shapes[node->in[t]->id];
+        same &= !memcmp(views[t].global, shape->dim, sizeof shape->dim);
+    }
+    return same;
+}
+
+/* The call's operands among those of the step, or copies of them. */
+static const trama_view *views_in(const instance *in, const trama_node *node, const plan_call *call,
+                                  const trama_view *operands, arena *memory)
+{
+    const int n = node->op->n_in;
+    if (is_row(call->in, n) && have_shapes(in, node, &operands[(int)call->in[0]]))
+        return &operands[(int)call->in[0]];
+    trama_view *views = arena_take(memory, (size_t)n * sizeof *views, in->of->lowering_bytes);
+    for (int t = 0; t < n; t++) {
+        const trama_shape *shape = &in->of->shapes[node->in[t]->id];
+        if (call->in[t] >= 0)
+            views[t] = operands[(int)call->in[t]];
+        else
+            views[t] = (trama_view){.dtype = node->in[t]->dtype, .ndim = shape->ndim};
+        memcpy(views[t].global, shape->dim, sizeof shape->dim);
+    }
+    return views;
+}
+
+static const trama_view *views_out(const instance *in, const trama_node *node, const plan_call *into,
+                                   const trama_view *operands, arena *memory)
+{
+    const int n = node->op->n_out;
+    if (is_row(into->out, n))
+        return &operands[(int)into->out[0]];
+    trama_view *views = arena_take(memory, (size_t)n * sizeof *views, in->of->lowering_bytes);
+    for (int o = 0; o < n; o++)
+        views[o] = operands[(int)into->out[o]];
+    return views;
+}
+
 static void lower_compute(const instance *in, const plan_step *step, arena *memory, work *w)
 {
-    int n_views = 0;
-    for (int i = 0; i < step->n_calls; i++) {
-        const trama_op *op = in->of->program->nodes.at[in->of->plan->calls.at[step->call + i].node]->op;
-        n_views += op->n_in + op->n_out;
-    }
     size_t expected = in->of->lowering_bytes, n = (size_t)step->n_calls;
-    trama_view *operands = w->views, *views = arena_take(memory, (size_t)n_views * sizeof *views, expected);
-    w->views = views;
+    const trama_view *operands = w->views;
     w->n_calls = step->n_calls;
     w->n_terms = step->n_terms;
-    w->sum = &operands[step->sum];
-    w->terms = &operands[step->n_operands - step->n_terms];
+    w->sum = &w->views[step->sum];
+    w->terms = &w->views[step->n_operands - step->n_terms];
     w->calls = arena_take(memory, n * sizeof *w->calls, expected);
     w->kernels = arena_take(memory, n * sizeof *w->kernels, expected);
     w->where = arena_take(memory, n * sizeof *w->where, expected);
@@ -113,32 +158,22 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     for (int i = 0; i < step->n_calls; i++) {
         const plan_call *call = &in->of->plan->calls.at[step->call + i];
         const trama_node *node = in->of->program->nodes.at[call->node];
-        trama_view *in_views = views, *out_views = views + node->op->n_in;
-        for (int t = 0; t < node->op->n_in; t++) {
-            const trama_shape *shape = &in->of->shapes[node->in[t]->id];
-            if (call->in[t] >= 0)
-                in_views[t] = operands[(int)call->in[t]];
-            else
-                in_views[t] = (trama_view){.dtype = node->in[t]->dtype, .ndim = shape->ndim};
-            memcpy(in_views[t].global, shape->dim, sizeof shape->dim);
-        }
         const plan_call *into = call->fused.kind == FUSED_ADDITION ? call + 1 : call;
-        for (int o = 0; o < node->op->n_out; o++) {
-            out_views[o] = operands[(int)into->out[o]];
+        const trama_view *in_views = views_in(in, node, call, operands, memory),
+                         *out_views = views_out(in, node, into, operands, memory);
+        for (int o = 0; o < node->op->n_out; o++)
             w->inner[i] |= (unsigned)(plan_step_operand(in->of->plan, step, call->out[o])->access == ACCESS_NONE) << o;
-        }
         w->fused[i] = call->fused;
-        w->calls[i] = (trama_call){
-            node->op, &node->attributes, node->op->n_in, node->op->n_out, in_views, out_views, call->goes_on};
+        w->calls[i] = (trama_call){node->op, node->attributes, node->op->n_in, node->op->n_out,
+                                   in_views, out_views,        call->goes_on};
         w->kernels[i] = kernel_of(node->op);
         w->where[i] = node->where;
-        views = out_views + node->op->n_out;
     }
     work_find_chunk(w);
 }
 
 /* The token is no buffer of it. A broadcast has one, which the root gives and the others get. */
-static void lower_collective(const instance *in, const plan_step *step, work *w)
+static void lower_collective(const instance *in, const plan_step *step, arena *memory, work *w)
 {
     static const collective_kind kinds[] = {[PLAN_ALL_GATHER] = COLLECTIVE_ALL_GATHER,
                                             [PLAN_ALL_TO_ALL] = COLLECTIVE_ALL_TO_ALL,
@@ -151,10 +186,11 @@ static void lower_collective(const instance *in, const plan_step *step, work *w)
         w->views[1] = w->views[0];
     w->n_views = 2;
     w->kind = &work_collective;
-    w->collective = (collective){.kind = kinds[c->form], .n = g->n, .root = c->root, .count = c->count};
+    w->collective = arena_take(memory, sizeof *w->collective, in->of->lowering_bytes);
+    *w->collective = (collective){.kind = kinds[c->form], .n = g->n, .root = c->root, .count = c->count};
     for (int i = 0; i < g->n_local; i++)
         if (g->local[i].place == step->place)
-            w->collective.comm = g->local[i].comm;
+            w->collective->comm = g->local[i].comm;
 }
 
 static void lower_work(const instance *in, const plan_step *step, lowering *of, work *w)
@@ -174,7 +210,7 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
     if (step->kind == STEP_COMPUTE)
         lower_compute(in, step, &of->memory, w);
     else if (step->kind == STEP_COLLECTIVE)
-        lower_collective(in, step, w);
+        lower_collective(in, step, &of->memory, w);
     else
         w->kind = kinds[step->kind];
 }
@@ -212,54 +248,38 @@ static bool is_of_host(const instance *in, const plan_step *step)
 
 /* Which workers may run it: one lane of the place, or all of the place; GPUs have one for collectives. A CPU worker
  * runs tasks without a GPU kernel. A step that only orders others runs on no worker. */
-static void hold(const instance *in, const plan_step *step, const work *w, struct starpu_task *task)
+static void hold(const instance *in, const plan_step *step, lowered *l)
 {
     const trama_context *c = in->context;
-    if (on_gpu(in, step) && step->kind == STEP_ORDER) {
-        task->where = STARPU_NOWHERE;
-    } else if (step->kind == STEP_COLLECTIVE) {
-        task->execute_on_a_specific_worker = 1;
-        task->workerid = (unsigned)context_exchanger(c, step->place);
-    } else if (on_gpu(in, step) && (!work_on_gpu(w) || is_of_host(in, step))) {
-        task->workerids = (uint32_t *)context_cpu_mask(c);
-        task->workerids_len = context_mask_words(c);
-    } else if (step->lane >= 0) {
-        task->execute_on_a_specific_worker = 1;
-        task->workerid = (unsigned)context_lane_worker(c, step->place, step->lane);
-    } else if (context_n_places(c) > 1 || on_gpu(in, step)) {
-        task->workerids = (uint32_t *)context_place_mask(c, step->place);
-        task->workerids_len = context_mask_words(c);
-    }
+    l->worker = -1;
+    if (on_gpu(in, step) && step->kind == STEP_ORDER)
+        l->nowhere = true;
+    else if (step->kind == STEP_COLLECTIVE)
+        l->worker = context_exchanger(c, step->place);
+    else if (on_gpu(in, step) && (!work_on_gpu(&l->work) || is_of_host(in, step)))
+        l->mask = context_cpu_mask(c);
+    else if (step->lane >= 0)
+        l->worker = context_lane_worker(c, step->place, step->lane);
+    else if (context_n_places(c) > 1 || on_gpu(in, step))
+        l->mask = context_place_mask(c, step->place);
 }
 
 void lower_step(const instance *in, const plan_step *step, lowering *of, lowered *l)
 {
-    *l = (lowered){.kind = step->kind,
-                   .peer = step->peer,
-                   .tag = step->tag,
-                   .priority = step->priority,
-                   .rendezvous = step->kind == STEP_SEND && in->of->plan->exchanges.at[step->exchange].rendezvous};
-    l->label = in->of->names[in->of->plan->shards.at[in->of->plan->operands.at[step->operand].region.shard].value];
+    *l = (lowered){.kind = step->kind, .priority = step->priority};
     find_handles(in, step, of, l);
-    if (step->kind >= STEP_SEND)
+    if (step->kind >= STEP_SEND) {
+        const plan *p = in->of->plan;
+        l->label = in->of->names[p->shards.at[plan_step_operand(p, step, 0)->region.shard].value];
+        l->peer = step->peer;
+        l->tag = step->tag;
+        l->rendezvous = step->kind == STEP_SEND && p->exchanges.at[step->exchange].rendezvous;
         return;
+    }
     lower_work(in, step, of, &l->work);
     if (on_gpu(in, step))
         find_buffers(l, &of->memory, in->of->lowering_bytes, &l->work);
-    struct starpu_task *t = &l->task;
-    starpu_task_init(t);
-    t->cl = &work_codelet;
-    t->cl_arg = &l->work;
-    t->cl_arg_size = 0;
-    t->destroy = 1;
-    t->name = name_of(in, step, &of->memory);
-    t->flops = step->flops;
-    t->priority = step->priority;
-    t->callback_func = fence_signal;
-    t->nbuffers = l->n_handles;
-    for (int i = 0; i < l->n_handles && l->n_handles <= STARPU_NMAXBUFS; i++) {
-        t->handles[i] = l->handles[i];
-        t->modes[i] = l->modes[i];
-    }
-    hold(in, step, &l->work, t);
+    l->label = name_of(in, step, &of->memory);
+    l->flops = step->flops;
+    hold(in, step, l);
 }

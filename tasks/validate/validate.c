@@ -299,7 +299,7 @@ static void whole_call(validation *v, tensors *w)
             stride *= b.n[d];
         }
     }
-    w->call = (trama_call){op, &v->node->attributes, op->n_in, op->n_out, w->views, w->views + op->n_in, false};
+    w->call = (trama_call){op, v->node->attributes, op->n_in, op->n_out, w->views, w->views + op->n_in, false};
 }
 
 static void free_tensors(const validation *v, tensors *w)

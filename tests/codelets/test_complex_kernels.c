@@ -88,7 +88,7 @@ static void try_order(const op_case *c, const trama_node *node, bool narrow, ord
         kernels[i] = arrays[i].t.view;
         references[i] = arrays[i].view;
     }
-    trama_call call = {node->op, &node->attributes, n_in, 1, references + 1, references, false};
+    trama_call call = {node->op, node->attributes, n_in, 1, references + 1, references, false};
     reference_call(&call);
     call.in = kernels + 1;
     call.out = kernels;

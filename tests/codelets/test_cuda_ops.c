@@ -155,7 +155,7 @@ static void run_on(arrays *a, const trama_node *node, bool on_card)
         if (node->op->shape_only >> i & 1)
             views[a->n_out + i].data = NULL;
     const trama_call call = {.op = node->op,
-                             .attributes = &node->attributes,
+                             .attributes = node->attributes,
                              .n_in = a->n_in,
                              .n_out = a->n_out,
                              .in = views + a->n_out,
@@ -250,7 +250,8 @@ START_TEST(every_op_has_a_kernel_for_gpus_or_says_that_it_has_none)
 {
     for (int i = 0; i < trama_n_ops; i++) {
         const bool has = kernel_of(trama_ops[i])->cuda != NULL;
-        ck_assert_msg(has == (trama_ops[i]->gpu_kinds != 0), "%s has %s kernel for GPUs", trama_ops[i]->name, has ? "a" : "no");
+        ck_assert_msg(has == (trama_ops[i]->gpu_kinds != 0), "%s has %s kernel for GPUs", trama_ops[i]->name,
+                      has ? "a" : "no");
     }
 }
 END_TEST

@@ -57,7 +57,7 @@ static void run_both(arrays *a, const trama_node *node)
         doubles[i] = dense_view(&a->as_double[i], a->at[i].view.dtype);
     }
     trama_call call = {.op = node->op,
-                       .attributes = &node->attributes,
+                       .attributes = node->attributes,
                        .n_in = a->n_in,
                        .n_out = a->n_out,
                        .in = doubles + a->n_out,
@@ -74,7 +74,7 @@ static void run_both(arrays *a, const trama_node *node)
 static double units_of(const trama_node *node, trama_dtype dtype)
 {
     const bool scatters = !strncmp(node->op->name, "scatter", 7);
-    if (scatters && is_half(dtype) && node->attributes.integer[SCATTER_HOW] == TRAMA_SCATTER_MULTIPLY)
+    if (scatters && is_half(dtype) && node->attributes->integer[SCATTER_HOW] == TRAMA_SCATTER_MULTIPLY)
         return 4 * (dtype == TRAMA_BF16 ? 0x1p16 : 0x1p13);
     return node->op->exact ? 1 : node->op->pointwise ? 16 : 512;
 }
@@ -89,8 +89,9 @@ static void try_order(const tried_op *c, const trama_node *node, order how)
         FOR_EACH(&a.at[o], index)
         {
             const double got = at(&a.at[o], index), want = a.as_double[o].at[next++];
-            ck_assert_msg(near(dtype, got, want, units_of(node, dtype)), "%s of %s, %s: element %lld is %.17g, not %.17g",
-                          c->op, c->shapes, trama_dtype_name(dtype), (long long)next - 1, got, want);
+            ck_assert_msg(near(dtype, got, want, units_of(node, dtype)),
+                          "%s of %s, %s: element %lld is %.17g, not %.17g", c->op, c->shapes, trama_dtype_name(dtype),
+                          (long long)next - 1, got, want);
         }
         ck_assert_msg(outside_untouched(&a.at[o]), "%s of %s writes beside its result", c->op, c->shapes);
     }

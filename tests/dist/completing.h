@@ -66,7 +66,7 @@ static inline void expect_value(const trama_value *v, const char *wanted)
 /* The layout of an operand of v's op. */
 static inline void expect_operand(const trama_value *v, int operand, const char *wanted)
 {
-    const op_layouts *op = &l.op[v->node->id];
+    const op_layouts *op = l.op[v->node->id];
     expect_layout(op->mesh, &op->in[operand], wanted, v->node->in[operand]->shape.ndim, v->node->in[operand]->name);
 }
 

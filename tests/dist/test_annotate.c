@@ -58,7 +58,7 @@ START_TEST(shard_op_decides_what_the_op_computes_on)
     ck_assert_msg(!complete_program(p, 64, single, &l), "%s", trama_error());
     trama_layout split;
     ck_assert(!trama_layout_parse(mesh, 2, "R,S(1)", &split));
-    ck_assert(trama_layout_equal(&l.op[z->node->id].in[0], &split));
+    ck_assert(trama_layout_equal(&l.op[z->node->id]->in[0], &split));
     layouts_free(&l);
     trama_mesh_destroy(&single);
     EXPECT_COMPLETED(p, "x f64[64,32] on 2,3 as S(0),R\n", "y f64[32,48] on 2,3 as R,R\n",

@@ -204,8 +204,8 @@ START_TEST(one_axis_wanted_by_two_dims_goes_to_the_first_factor)
     trama_value *x = tensor("x", TRAMA_SHAPE(8, 6), "S(0),R"), *y = tensor("y", TRAMA_SHAPE(8, 6), "S(1),R");
     trama_value *z = trama_add(x, y);
     complete();
-    bool first = l.op[z->node->id].in[0].axis[0].dim == l.op[z->node->id].in[1].axis[0].dim;
-    ck_assert(first && l.op[z->node->id].in[0].axis[0].kind == TRAMA_SPLIT);
+    bool first = l.op[z->node->id]->in[0].axis[0].dim == l.op[z->node->id]->in[1].axis[0].dim;
+    ck_assert(first && l.op[z->node->id]->in[0].axis[0].kind == TRAMA_SPLIT);
 }
 END_TEST
 

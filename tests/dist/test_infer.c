@@ -304,7 +304,7 @@ START_TEST(gradients_of_matmul_are_matmuls_in_the_published_order)
             trama_value *z = trama_matmul_trans(x, y, tx, ty), *loss = trama_sum(trama_square(z));
             trama_value *dx = trama_gradient(loss, x), *dy = trama_gradient(loss, y), *g = trama_gradient(loss, z);
             const trama_node *nx = dx->node, *ny = dy->node;
-            const int64_t *ax = nx->attributes.integer, *ay = ny->attributes.integer;
+            const int64_t *ax = nx->attributes->integer, *ay = ny->attributes->integer;
             ck_assert(nx->in[0] == (tx ? y : g) && nx->in[1] == (tx ? g : y));
             ck_assert(ny->in[0] == (ty ? g : x) && ny->in[1] == (ty ? x : g));
             ck_assert(ax[0] == (tx ? ty : 0) && ax[1] == (tx ? 1 : !ty));

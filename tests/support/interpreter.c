@@ -196,7 +196,7 @@ static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c, 
         const plan_region region = slice_of(&o->region, part);
         out[i] = memory_view(k->m, &region, r->shapes[node->out[i]->id]);
     }
-    trama_call call = {node->op, &node->attributes, node->op->n_in, node->op->n_out, in, out, c->goes_on};
+    trama_call call = {node->op, node->attributes, node->op->n_in, node->op->n_out, in, out, c->goes_on};
     reference_call(&call);
     for (int i = 0; i < node->op->n_out; i++) {
         const plan_region region = slice_of(&operand_of(k, s, c->out[i])->region, part);

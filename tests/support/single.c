@@ -65,7 +65,7 @@ static void run_node(single *s, const trama_node *node, const trama_shape *shape
         set(&s->values[id], dense_new(shapes[id]));
         out[o] = dense_view(&s->values[id], node->out[o]->dtype);
     }
-    trama_call call = {node->op, &node->attributes, node->op->n_in, node->op->n_out, in, out, false};
+    trama_call call = {node->op, node->attributes, node->op->n_in, node->op->n_out, in, out, false};
     reference_call(&call);
 }
 

@@ -57,7 +57,7 @@ static bool is_for_next(const step_calls *c, int i)
 static bool can_add(const step_calls *c, const trama_node *update)
 {
     return update->op->addition == TRAMA_ADDITION_OPERANDS ? !plan_on_gpu(c->p, c->step->place)
-                                                           : update->attributes.real[0] != 0;
+                                                           : update->attributes->real[0] != 0;
 }
 
 static bool is_addition(const step_calls *c, int i)
