@@ -48,16 +48,33 @@ int gpu_list(gpu_card *cards, int most, const char **why)
     return n;
 }
 
+typedef int context_state(int device, unsigned *flags, int *active);
+
+/* cuDevicePrimaryCtxGetState of the driver; NULL where it has none. CUDA 13 has no cudaGetDriverEntryPoint, CUDA before
+ * 12.5 has no other. */
+static context_state *find_context_state(void)
+{
+    static const char name[] = "cuDevicePrimaryCtxGetState";
+    context_state *state = NULL;
+#if CUDART_VERSION >= 12050
+    enum cudaDriverEntryPointQueryResult found;
+    cudaError_t error = cudaGetDriverEntryPointByVersion(name, (void **)&state, 7000, 0, &found);
+#elif CUDART_VERSION >= 12000
+    enum cudaDriverEntryPointQueryResult found;
+    cudaError_t error = cudaGetDriverEntryPoint(name, (void **)&state, 0, &found);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint(name, (void **)&state, 0);
+#endif
+    return error ? NULL : state;
+}
+
 /* Whether the process has a context on a device: cudaSetDevice would open one, of some 400 MB. */
 static bool has_context(int device)
 {
-    int (*state)(int device, unsigned *flags, int *active) = NULL; /* cuDevicePrimaryCtxGetState */
-    enum cudaDriverEntryPointQueryResult found;
+    context_state *state = find_context_state();
     unsigned flags = 0;
     int active = 0;
-    if (cudaGetDriverEntryPointByVersion("cuDevicePrimaryCtxGetState", (void **)&state, 7000, 0, &found) || !state)
-        return true;
-    return !state(device, &flags, &active) && active;
+    return !state || (!state(device, &flags, &active) && active);
 }
 
 /* Makes a device the thread's again that was so before, unless that would open a context on it. */

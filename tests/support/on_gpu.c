@@ -81,12 +81,16 @@ static char *first_byte(const trama_view *v, size_t *bytes)
     return (char *)v->data + low * size;
 }
 
+/* From pageable memory cudaMemcpy returns before the last bytes are on the GPU, and the stream of the kernels, which is
+ * non-blocking, does not wait for it. */
 static void upload(const trama_view *device, const trama_view *host)
 {
     size_t bytes;
     const char *from = first_byte(host, &bytes);
-    if (host->data && bytes)
-        MUST(cudaMemcpy(first_byte(device, &bytes), from, bytes, cudaMemcpyHostToDevice));
+    if (!host->data || !bytes)
+        return;
+    MUST(cudaMemcpy(first_byte(device, &bytes), from, bytes, cudaMemcpyHostToDevice));
+    MUST(cudaDeviceSynchronize());
 }
 
 /* Aligned as the host's is, with its end where the allocation ends. */
