@@ -89,17 +89,27 @@ static void drop(shard *s)
     *s = (shard){0};
 }
 
+/* On a GPU a shard is one tile, whatever TRAMA_MAX_TILES says. */
+static trama_status refuse_large(const trama_context *c, const shard *s)
+{
+    const bool gpu = c->place.machine->places[s->place].gpu;
+    return trama_fail(
+        NOWHERE, TRAMA_E_UNSUPPORTED,
+        "place %d: a shard of %zu bytes in %d tiles, %lld elements: StarPU takes fewer than 2^32 elements "
+        "a tile; shard it over more processes of a mesh%s",
+        s->place, s->bytes, s->n_tiles, (long long)s->count,
+        gpu ? ", or keep it on cores, which cut it into tiles (TRAMA_DEVICE=cpu)"
+            : ", or cut it into more tiles (TRAMA_MAX_TILES)");
+}
+
 static trama_status allocate(trama_context *c, shard *s, buffer *memory)
 {
+    if (too_large(s))
+        return refuse_large(c, s);
     if (!buffer_make(c->topology, c->place.own[s->place - c->place.first].numa, s->bytes, memory))
         return trama_fail(NOWHERE, TRAMA_E_MEMORY, "no memory for a shard of %zu bytes", s->bytes);
     s->data = memory->data;
-    if (!too_large(s))
-        return TRAMA_OK;
-    buffer_free(memory);
-    return trama_fail(NOWHERE, TRAMA_E_UNSUPPORTED,
-                      "a tile of a shard of %zu bytes, %lld elements, has more than 2^32 of them: cut it into more",
-                      s->bytes, (long long)s->count);
+    return TRAMA_OK;
 }
 
 trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory)

@@ -98,6 +98,14 @@ START_TEST(shards_without_elements_have_a_usable_handle)
 }
 END_TEST
 
+START_TEST(a_tile_of_2_to_the_32_elements_is_refused_with_the_remedy)
+{
+    ck_assert_ptr_null(shard_get(ctx, here(), TRAMA_U8, 1, (int64_t[]){INT64_C(1) << 32}, -1, 1));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "4294967296 elements"));
+    ck_assert_ptr_nonnull(strstr(trama_error(), "TRAMA_MAX_TILES"));
+}
+END_TEST
+
 START_TEST(buffers_are_aligned)
 {
     for (int64_t n = 1; n < (int64_t)8 << 20; n = 3 * n + 1) {
@@ -294,8 +302,8 @@ START_TEST(it_stops_and_frees_what_nobody_gave_back)
 END_TEST
 
 TESTS(it_starts, tiles_cut_each_dim_into_balanced_pieces, one_tile_is_the_whole_shard,
-      shards_without_elements_have_a_usable_handle, buffers_are_aligned, a_shard_that_comes_back_is_used_again,
-      the_next_user_is_ordered_after_the_last, the_pool_is_bounded_and_evicts_the_oldest,
-      eviction_waits_for_what_is_under_way, an_impossible_shard_is_an_error,
+      shards_without_elements_have_a_usable_handle, a_tile_of_2_to_the_32_elements_is_refused_with_the_remedy,
+      buffers_are_aligned, a_shard_that_comes_back_is_used_again, the_next_user_is_ordered_after_the_last,
+      the_pool_is_bounded_and_evicts_the_oldest, eviction_waits_for_what_is_under_way, an_impossible_shard_is_an_error,
       the_host_acquires_all_tiles_after_the_tasks, a_thousand_rounds_make_no_new_shards,
       readers_are_forgotten_in_order_and_without_a_copy, it_stops_and_frees_what_nobody_gave_back)
