@@ -133,24 +133,20 @@ static bool is_row(const box *row, const box *result)
 
 static const char *check_epilogue(const fused_calls *f)
 {
-    trama_epilogue before = TRAMA_EPILOGUE_NONE;
     const int result = f->call[f->first + f->n - 1].out[0];
     if (!plan_on_gpu(f->p, f->step->place))
         return "only GPUs compute epilogues";
-    if (f->n < 2)
-        return "it has no epilogue";
-    for (int i = f->first + 1; i < f->first + f->n; i++) {
-        const trama_epilogue kind = node_of(f, i)->op->epilogue;
-        if (kind <= before)
-            return "a call is no epilogue, or comes after one of its kind or of a later kind";
-        before = kind;
-        if (kind != TRAMA_EPILOGUE_ROW)
-            continue;
-        if (!is_row(box_of(f, other_operand(f, i)), box_of(f, f->call[i - 1].out[0])))
-            return "the operand that it adds is no row of the product";
-        if (overlap(f, other_operand(f, i), result))
-            return "the row lies in the memory that the product is computed into";
-    }
+    if (f->n != 2)
+        return "a product has one epilogue";
+    const int i = f->first + 1;
+    if (node_of(f, i)->op->epilogue == TRAMA_EPILOGUE_RELU)
+        return "relu as an epilogue may lose NaN";
+    if (node_of(f, i)->op->epilogue != TRAMA_EPILOGUE_ROW)
+        return "its second call is no epilogue";
+    if (!is_row(box_of(f, other_operand(f, i)), box_of(f, f->call[i - 1].out[0])))
+        return "the operand that it adds is no row of the product";
+    if (overlap(f, other_operand(f, i), result))
+        return "the row lies in the memory that the product is computed into";
     return check_product(f);
 }
 

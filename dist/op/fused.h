@@ -6,7 +6,7 @@
 typedef enum fused_kind {
     FUSED_NOT,      /* the call goes alone */
     FUSED_ADDITION, /* a product and the call that adds its result to a state: it is computed right into the state */
-    FUSED_EPILOGUE, /* a product and its epilogues (trama_epilogue), which its kernel on a GPU computes on the way */
+    FUSED_EPILOGUE, /* a product and the addition of a row, which its kernel on a GPU computes on the way */
     FUSED_CHUNKS,   /* all calls, and the sum before them, keep the order of elements: they may go chunk by chunk */
     FUSED_CHAIN     /* the same of a call and all behind it, over one float type: they are one kernel of a GPU */
 } fused_kind;

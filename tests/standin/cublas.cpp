@@ -187,7 +187,7 @@ double finished(const product &p, double x, double bias)
     if (p.d.epilogue & CUBLASLT_EPILOGUE_BIAS)
         x = held(p, x + bias);
     if (p.d.epilogue & CUBLASLT_EPILOGUE_RELU)
-        x = x > 0 || std::isnan(x) ? x : 0;
+        x = x > 0 ? x : 0; /* NaN is lost, as cuBLASLt's documentation allows */
     if (p.d.epilogue & CUBLASLT_EPILOGUE_GELU)
         x = 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     return x;

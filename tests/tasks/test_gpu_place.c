@@ -105,6 +105,47 @@ START_TEST(a_kernel_that_fails_on_a_gpu_is_named)
 }
 END_TEST
 
+/* ---- A product and relu ---- */
+
+/* The one NaN of x is in its row 3. */
+START_TEST(relu_behind_a_product_and_a_row_keeps_nan)
+{
+    enum { M = 8, K = 16, N = 24 };
+    float x[M * K], w[K * N], row[N], got[2][M * N];
+    for (int i = 0; i < M * K; i++)
+        x[i] = i == 3 * K + 2 ? NAN : (float)(i % 7 - 3);
+    for (int i = 0; i < K * N; i++)
+        w[i] = (float)(i % 5 - 2);
+    for (int i = 0; i < N; i++)
+        row[i] = (float)(i % 3);
+    start_on(TRAMA_GPU, 0);
+    trama_program *p = trama_program_create();
+    trama_value *xs = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(M, K)),
+                *ws = trama_input(p, "w", TRAMA_F32, TRAMA_SHAPE(K, N)),
+                *rows = trama_input(p, "row", TRAMA_F32, TRAMA_SHAPE(N));
+    trama_value *both = trama_relu(trama_add(trama_matmul(xs, ws), rows)), *plain = trama_relu(trama_matmul(xs, ws));
+    trama_target *t = trama_target_create(p, "t", both, plain);
+    trama_executable *e = compile(p);
+    must(trama_feed(e, xs, x, TRAMA_SHAPE(M, K)));
+    must(trama_feed(e, ws, w, TRAMA_SHAPE(K, N)));
+    must(trama_feed(e, rows, row, TRAMA_SHAPE(N)));
+    must(trama_run(e, t));
+    must(trama_read(e, both, got[0], sizeof got[0]));
+    must(trama_read(e, plain, got[1], sizeof got[1]));
+    for (int i = 0; i < M * N; i++)
+        for (int k = 0; k < 2; k++) {
+            float sum = k ? 0 : row[i % N];
+            for (int l = 0; l < K; l++)
+                sum += x[i / N * K + l] * w[l * N + i % N];
+            const bool same = isnan(sum) ? isnan(got[k][i]) : got[k][i] == (sum > 0 ? sum : 0);
+            demand(same, "element %d of result %d is %g, of %g", i, k, (double)got[k][i], (double)sum);
+        }
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
 /* ---- Memory ---- */
 
 START_TEST(what_cannot_fit_a_gpu_is_refused_by_name)
@@ -298,11 +339,15 @@ int main(int argc, char **argv)
         (argv[1][0] == 's' ? starve : work_on)();
         return argv[1][0] == 's';
     }
-    const TTest *tests[] = {
-        an_op_of_ones_own_runs_where_it_has_a_kernel,   a_kernel_that_fails_on_a_gpu_is_named,
-        what_cannot_fit_a_gpu_is_refused_by_name,       data_may_exceed_the_memory_of_a_gpu,
-        memory_that_others_take_meanwhile_ends_the_job, a_gpu_that_fails_ends_the_job_by_the_name_of_the_op,
-        an_allocation_that_fails_once_is_no_failure,    replicas_on_cores_and_gpu_stay_equal_to_the_bit};
+    const TTest *tests[] = {an_op_of_ones_own_runs_where_it_has_a_kernel,
+                            a_kernel_that_fails_on_a_gpu_is_named,
+                            relu_behind_a_product_and_a_row_keeps_nan,
+                            what_cannot_fit_a_gpu_is_refused_by_name,
+                            data_may_exceed_the_memory_of_a_gpu,
+                            memory_that_others_take_meanwhile_ends_the_job,
+                            a_gpu_that_fails_ends_the_job_by_the_name_of_the_op,
+                            an_allocation_that_fails_once_is_no_failure,
+                            replicas_on_cores_and_gpu_stay_equal_to_the_bit};
     if (!start_on(TRAMA_GPU, 0)) {
         printf("skipped: %s\n", trama_error());
         return 77;

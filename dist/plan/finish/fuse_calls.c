@@ -83,13 +83,11 @@ static bool is_epilogue(const step_calls *c, int i, trama_epilogue kind)
            (kind != TRAMA_EPILOGUE_ROW || is_row_of(&region_of(c, other)->box, &region_of(c, made)->box));
 }
 
-/* Calls behind product i that its kernel computes: one of each kind of epilogue at most, in the order of the kinds. */
+/* Calls behind product i that its kernel computes: the addition of a row. Relu is none of them, as cuBLASLt computes it
+ * as max(x, 0), which may lose NaN. */
 static int count_epilogues(const step_calls *c, int i)
 {
-    int n = 0;
-    for (trama_epilogue kind = TRAMA_EPILOGUE_ROW; kind <= TRAMA_EPILOGUE_RELU; kind++)
-        n += is_for_next(c, i + n) && is_epilogue(c, i + n + 1, kind);
-    return n;
+    return is_for_next(c, i) && is_epilogue(c, i + 1, TRAMA_EPILOGUE_ROW);
 }
 
 static fused_run fuse_product(const step_calls *c, int i)
