@@ -101,11 +101,6 @@ static trama_value *build_matmul(const building *b)
     return trama_matmul_at(nowhere, b->in[0], b->in[1], flag(b, "trans_x"), flag(b, "trans_y"));
 }
 
-static trama_value *build_argmax(const building *b)
-{
-    return trama_argmax_at(nowhere, b->in[0], one_dim(b), flag(b, "keepdim"));
-}
-
 static trama_value *build_softmax(const building *b)
 {
     return trama_softmax_at(nowhere, b->in[0], one_dim(b));
@@ -160,6 +155,16 @@ static trama_value *build_softmax_grad(const building *b)
 {
     trama_attributes a = {0};
     a.integer[slot_of(b->op, "axis")] = one_dim(b);
+    return apply(b, &a);
+}
+
+/* The place of the largest or least element along a dim. */
+static trama_value *build_place(const building *b)
+{
+    trama_attributes a = {0};
+    a.integer[slot_of(b->op, "axes")] = (int64_t)1 << one_dim(b);
+    a.integer[slot_of(b->op, "keep_dim")] = flag(b, "keepdim");
+    a.integer[slot_of(b->op, "last")] = flag(b, "last");
     return apply(b, &a);
 }
 
@@ -235,12 +240,27 @@ static trama_value *build_uniform(const building *b)
     return trama_uniform_fixed_at(nowhere, b->program, TRAMA_F32, shape_wanted(b), 0, 1, 0, 0, 0);
 }
 
+static void write_shape(const building *b, trama_attributes *a)
+{
+    const trama_shape shape = shape_wanted(b);
+    a->integer[slot_of(b->op, "ndim")] = shape.ndim;
+    memcpy(&a->integer[slot_of(b->op, "shape")], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+}
+
 static trama_value *build_draw(const building *b)
 {
     trama_attributes a = {0};
-    trama_shape shape = shape_wanted(b);
-    a.integer[slot_of(b->op, "ndim")] = shape.ndim;
-    memcpy(&a.integer[slot_of(b->op, "shape")], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    write_shape(b, &a);
+    return apply(b, &a);
+}
+
+static trama_value *build_arange(const building *b)
+{
+    trama_attributes a = {0};
+    write_shape(b, &a);
+    a.integer[slot_of(b->op, "dtype")] = TRAMA_F32;
+    a.real[slot_of(b->op, "start")] = number(b, "start", 0);
+    a.real[slot_of(b->op, "step")] = number(b, "step", 1);
     return apply(b, &a);
 }
 
@@ -274,7 +294,8 @@ typedef struct known_op {
 #define WINDOWS "stride dilation before extent kernel"
 static const known_op known_ops[] = {
     {"matmul", "trans_x trans_y", .build = build_matmul},
-    {"argmax", "axis keepdim", .build = build_argmax},
+    {"argmax", "axis keepdim last", .build = build_place},
+    {"argmin", "axis keepdim last", .build = build_place},
     {"expand", "axis keepdim", .build = build_reduction},
     {"softmax", "axis", .build = build_softmax},
     {"softmax_grad", "axis", .build = build_softmax_grad},
@@ -286,6 +307,7 @@ static const known_op known_ops[] = {
     {"div_scalar", "scalar", .build = build_div_scalar},
     {"scalar_div", "scalar", .build = build_scalar_div},
     {"fill", "shape", .build = build_fill},
+    {"arange", "shape start step", .build = build_arange},
     {"uniform", "shape", .build = build_uniform},
     {"draw", "shape", .build = build_draw, .integers = 1 << 0},
     {"cross_entropy", "", .build = build_by_name, .integers = 1 << 1},

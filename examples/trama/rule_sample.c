@@ -47,7 +47,7 @@ static const struct sample {
     {"reshape", "4,6", "shape=24"},
     {"window", "4,6", "dim=2,6 offset=1,0"},
     {"fill", "", "shape=4,6"},
-    {"arange", "", "ndim=2 shape=4,6"},
+    {"arange", "", "shape=4,6"},
     {"uniform", "", "shape=4,6"},
     {"draw", "-", "shape=4,6"},
     {"accumulate", "4,6 4,6 - -", ""},

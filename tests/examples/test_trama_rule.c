@@ -88,6 +88,9 @@ START_TEST(attributes_change_the_rule)
         {"scale --mesh 2 --in '8:P(max)' --attr factor=2", "in0 [-1] P{0:max}\nout0 [-1] P{0:max}\n"},
         {"scale --mesh 2 --in '8:P(max)' --attr factor=-2", "in0 [-1] P{0:max}\nout0 [-1] P{0:min}\n"},
         {"fill --mesh 2 --attr shape=8,4", "out0 [-1,-1]\n"},
+        {"arange --mesh 2 --attr shape=8 --attr start=3 --attr step=-0.5", "out0 [-1]\n"},
+        {"argmin --mesh 2,3 --in 8,6:0,1 --attr axis=0 --attr keepdim=1", "in0 [-1,1]\nout0 [-1,1]\n"},
+        {"argmin --mesh 2,3 --in 8,6:0,1 --attr last=1", "in0 [0,-1]\nout0 [0]\n"},
     };
     EXPECT(cases);
 }
