@@ -284,6 +284,12 @@ WITH_COMPLEX(gathered)
 WITH_COMPLEX(gathered_grad)
 WITH_COMPLEX(scattered)
 WITH_COMPLEX(flipped)
+WITH_COMPLEX(gathered_along)
+WITH_COMPLEX(scattered_along)
+WITH_COMPLEX(joined)
+WITH_COMPLEX(strided)
+WITH_COMPLEX(windowed)
+WITH_COMPLEX(reshaped)
 
 /* clang-format off */
 #define GRADIENT(op, y) {#op, #op, {REAL, y}, binary, {0, 0}, 0}

@@ -4,6 +4,7 @@
 #include <complex.h>
 
 #include "eager_harness.h"
+#include "trama_array.h"
 #include "trama_complex.h"
 
 typedef double _Complex z128;
@@ -349,6 +350,116 @@ START_TEST(gradients_go_through_sums_choices_and_moves)
 }
 END_TEST
 
+/* ---- Moves by index, joins, shapes and pads; squares of the results are weighted by their places ---- */
+
+enum { WIDE = K + 3 };
+static const int64_t picked[] = {4, 0, 4, 2};
+enum { PICKED = sizeof picked / sizeof *picked };
+
+static z128 weight(int64_t i)
+{
+    return CMPLX((double)(i % 5) - 1.5, (double)(i % 3) - 0.75);
+}
+
+/* The real part of the sum of weight(i) y_i^2. */
+static double weighted(int64_t n, const z128 *y)
+{
+    z128 sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += weight(i) * y[i] * y[i];
+    return creal(sum);
+}
+
+static double gather_in_c(const void *with)
+{
+    z128 y[PICKED][K];
+    (void)with;
+    for (int i = 0; i < PICKED; i++)
+        memcpy(y[i], x_at[picked[i]], sizeof y[i]);
+    return weighted(PICKED * K, y[0]);
+}
+
+static double scatter_in_c(const void *with)
+{
+    z128 y[M][K] = {0};
+    (void)with;
+    for (int i = 0; i < M; i++) /* row i is added to row i % 3 of zeros */
+        for (int k = 0; k < K; k++)
+            y[i % 3][k] += x_at[i][k];
+    return weighted(M * K, y[0]);
+}
+
+static double concat_in_c(const void *with)
+{
+    z128 y[2 * M][K];
+    (void)with;
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K; k++) {
+            y[i][k] = x_at[i][k];
+            y[M + i][k] = conj(x_at[i][k]);
+        }
+    return weighted((int64_t)2 * M * K, y[0]);
+}
+
+static double reshape_in_c(const void *with)
+{
+    (void)with;
+    return weighted(M * K, x_at[0]);
+}
+
+/* Two columns before and one behind: `with` is the trama_pad_mode. */
+static double pad_in_c(const void *with)
+{
+    const trama_pad_mode mode = *(const trama_pad_mode *)with;
+    z128 y[M][WIDE];
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < WIDE; j++) {
+            const int k = j - 2, edge = k < 0 ? 0 : k < K ? k : K - 1;
+            const int mirrored = k < 0 ? -k : k < K ? k : 2 * (K - 1) - k;
+            const int from = mode == TRAMA_PAD_WRAP ? (k + K) % K : mode == TRAMA_PAD_REFLECT ? mirrored : edge;
+            y[i][j] = mode == TRAMA_PAD_CONSTANT && k != edge ? 0 : x_at[i][from];
+        }
+    return weighted((int64_t)M * WIDE, y[0]);
+}
+
+static void check_move(setting *s, trama_value *y, loss_function *of_c, const void *with, const char *what)
+{
+    z128 weights[2 * M * K];
+    const int64_t n = trama_shape_count(trama_value_shape(y));
+    for (int64_t i = 0; i < n; i++)
+        weights[i] = weight(i);
+    trama_value *w = trama_tensor(s->g.p, TRAMA_C128, trama_value_shape(y), weights, s->mesh, "R,R");
+    check_gradient(s, trama_sum(trama_real(trama_mul(w, trama_square(y)))), of_c, with, what);
+}
+
+START_TEST(gradients_of_moves_are_slopes_by_both_parts)
+{
+    int64_t along[PICKED][K], rows[M];
+    for (int i = 0; i < PICKED; i++)
+        for (int k = 0; k < K; k++)
+            along[i][k] = picked[i];
+    for (int i = 0; i < M; i++)
+        rows[i] = i % 3;
+    start();
+    for (int form = 0; form < 4; form++) {
+        setting s = begin(forms[form]);
+        trama_value *index = trama_tensor(s.g.p, TRAMA_I64, TRAMA_SHAPE(PICKED), picked, s.mesh, "R,R");
+        trama_value *indices = trama_tensor(s.g.p, TRAMA_I64, TRAMA_SHAPE(PICKED, K), along, s.mesh, "R,R");
+        trama_value *row = trama_tensor(s.g.p, TRAMA_I64, TRAMA_SHAPE(M), rows, s.mesh, "R,R");
+        trama_value *zeros = trama_scale(trama_stop_gradient(s.x), 0), *both[] = {s.x, trama_conj(s.x)};
+        check_move(&s, trama_gather(s.x, index, 0), gather_in_c, NULL, "gather");
+        check_move(&s, trama_gather_along(s.x, indices, 0), gather_in_c, NULL, "gather_along");
+        check_move(&s, trama_scatter(zeros, row, s.x, 0, TRAMA_SCATTER_ADD), scatter_in_c, NULL, "scatter");
+        check_move(&s, trama_concat(0, 2, both), concat_in_c, NULL, "concat");
+        check_move(&s, trama_reshape(s.x, TRAMA_SHAPE(K, M)), reshape_in_c, NULL, "reshape");
+        for (trama_pad_mode mode = TRAMA_PAD_CONSTANT; mode <= TRAMA_PAD_WRAP; mode++)
+            check_move(&s, trama_pad_with(s.x, 1, 2, 1, mode, 0), pad_in_c, &mode, "a pad");
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 /* PyTorch 2.15: z = 3 - 4i; z.abs().backward() gives z.grad 0.6 - 0.8i, (z**2).real.backward() gives 6 + 8i, and
  * z.imag.backward() gives 1i. */
 START_TEST(gradients_are_those_of_pytorch)
@@ -397,4 +508,5 @@ END_TEST
 TESTS(arithmetic_parts_and_sums_are_those_of_c, products_read_their_operands_in_all_ways,
       real_products_take_the_adjoint_as_the_transposed, gradients_of_functions_are_slopes_by_both_parts,
       gradients_along_rows_are_slopes_by_both_parts, gradients_of_products_are_slopes_by_both_parts,
-      gradients_go_through_sums_choices_and_moves, gradients_are_those_of_pytorch, a_complex_parameter_descends)
+      gradients_go_through_sums_choices_and_moves, gradients_are_those_of_pytorch,
+      gradients_of_moves_are_slopes_by_both_parts, a_complex_parameter_descends)
