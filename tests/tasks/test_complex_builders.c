@@ -335,7 +335,8 @@ END_TEST
 /* The builders above, of these headers. */
 static const char tried[] =
     " squeeze unsqueeze flatten outer any_true all_true norm_1 norm_2 variance deviation log_sum_exp log_softmax "
-    "one_hot eye tril triu cross_entropy_with nll_loss binary_cross_entropy square_loss absolute_loss huber_loss "
+    "one_hot eye tril triu cross_entropy cross_entropy_with nll_loss binary_cross_entropy square_loss absolute_loss "
+    "huber_loss "
     "layer_norm rms_norm group_norm batch_norm batch_norm_with running dropout glu swiglu geglu rotary attention conv "
     "conv_transposed max_pool mean_pool sum_pool ";
 
