@@ -22,11 +22,13 @@
 #define CLAMP(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
 
 #define IS_NAN_OF(dtype, x) IS_NAN(dtype, x)
+#define IS_NAN_COMPLEX(x) ((x) != (x))
 #define IS_INF_OF(dtype, x) BY_KIND(IS_INF, dtype)(x)
 #define IS_INF_REAL(x) ((x) == INFINITY || (x) == -INFINITY)
 #define IS_INF_SIGNED(x) 0
 #define IS_INF_UNSIGNED(x) 0
 #define IS_INF_BOOL(x) 0
+#define IS_INF_COMPLEX(x) (IS_INF_REAL(creal(x)) || IS_INF_REAL(cimag(x)))
 
 /* ---- Division, powers and bits ---- */
 
@@ -81,6 +83,13 @@ FORMULA int64_t power_signed(int64_t x, int64_t y)
 #define POWER_COMPLEX(dtype, x, y) power_##dtype(x, y)
 #define POWER_SIGNED(dtype, x, y) power_signed(x, y)
 #define POWER_UNSIGNED(dtype, x, y) power_unsigned(x, y)
+
+#define LOG2_OF(dtype, x) BY_KIND(LOG2, dtype)(dtype, x)
+#define LOG2_REAL(dtype, x) MATH_##dtype(log2)(x)
+#define LOG2_COMPLEX(dtype, x) (log_of_##dtype(x) * (PART_##dtype)1.44269504088896340736) /* 1 / ln 2 */
+#define LOG10_OF(dtype, x) BY_KIND(LOG10, dtype)(dtype, x)
+#define LOG10_REAL(dtype, x) MATH_##dtype(log10)(x)
+#define LOG10_COMPLEX(dtype, x) (log_of_##dtype(x) * (PART_##dtype)0.43429448190325182765) /* 1 / ln 10 */
 
 #define REAL_PART_OF(dtype, x) BY_KIND(REAL_PART, dtype)(x)
 #define REAL_PART_REAL(x) (x)
@@ -232,9 +241,12 @@ EACH_REAL(SIGMOID_OF, )
     }
 EACH_REAL(SMOOTH_OF, )
 
-/* ---- Complex numbers, by libm; 0^y is 1 for y = 0, and 0 where the real part of y is positive ---- */
+/* ---- Complex numbers, by libm ---- */
 
 #ifndef __cplusplus
+/* 0^y is 1 for y = 0, and 0 where the real part of y is positive. e^z - 1 = e^a cos b - 1 + i e^a sin b, where
+ * e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2 does not cancel for a small z; nor does log |1 + z| as half of the
+ * log1p of |1 + z|^2 - 1. The sigmoid takes the exponential of -|a| alone. */
 #define COMPLEX_OF(dtype, type, unused)                                                                                \
     FORMULA type exp_of_##dtype(type x)                                                                                \
     {                                                                                                                  \
@@ -247,6 +259,36 @@ EACH_REAL(SMOOTH_OF, )
     FORMULA type power_##dtype(type x, type y)                                                                         \
     {                                                                                                                  \
         return y == 0 ? 1 : x == 0 && creal(y) > 0 ? 0 : MATH_##dtype(pow)(x, y);                                      \
+    }                                                                                                                  \
+    FORMULA type exp2_of_##dtype(type x)                                                                               \
+    {                                                                                                                  \
+        return MATH_##dtype(exp)(x * (PART_##dtype)0.69314718055994530942);                                            \
+    }                                                                                                                  \
+    FORMULA type expm1_of_##dtype(type x)                                                                              \
+    {                                                                                                                  \
+        const double a = creal(x), b = cimag(x), half = sin(b / 2);                                                    \
+        return (type)CMPLX(expm1(a) * cos(b) - 2 * half * half, cimag(cexp(x)));                                       \
+    }                                                                                                                  \
+    FORMULA type log1p_of_##dtype(type x)                                                                              \
+    {                                                                                                                  \
+        const double a = creal(x), b = cimag(x);                                                                       \
+        if (!(fabs(a) < 0.5 && fabs(b) < 0.5))                                                                         \
+            return MATH_##dtype(log)(1 + x);                                                                           \
+        return (type)CMPLX(log1p(a * (a + 2) + b * b) / 2, atan2(b, 1 + a));                                           \
+    }                                                                                                                  \
+    FORMULA type tanh_of_##dtype(type x)                                                                               \
+    {                                                                                                                  \
+        return MATH_##dtype(tanh)(x);                                                                                  \
+    }                                                                                                                  \
+    FORMULA type sigmoid_of_##dtype(type x)                                                                            \
+    {                                                                                                                  \
+        const type e = MATH_##dtype(exp)(creal(x) < 0 ? x : -x);                                                       \
+        return (creal(x) < 0 ? e : 1) / (1 + e);                                                                       \
+    }                                                                                                                  \
+    FORMULA type silu_slope_of_##dtype(type x)                                                                         \
+    {                                                                                                                  \
+        const type s = sigmoid_of_##dtype(x);                                                                          \
+        return s * (1 + x * (1 - s));                                                                                  \
     }
 EACH_COMPLEX(COMPLEX_OF, )
 #endif

@@ -14,6 +14,8 @@
 #define EXP2(x) JOINED(exp2_of_, DTYPE)(x)
 #define EXPM1(x) JOINED(expm1_of_, DTYPE)(x)
 #define LOG(x) JOINED(log_of_, DTYPE)(x)
+#define LOG2(x) EXPANDED(LOG2_OF, DTYPE, x)
+#define LOG10(x) EXPANDED(LOG10_OF, DTYPE, x)
 #define LOG1P(x) JOINED(log1p_of_, DTYPE)(x)
 #define ERF(x) JOINED(erf_of_, DTYPE)(x)
 #define TANH(x) JOINED(tanh_of_, DTYPE)(x)
@@ -52,7 +54,7 @@
     IN(types)(FUNCTION(NUMBER, name, formula))
 #define COMPARISON(name, flops, domain_x, domain_y, formula) IN(REALS)(FUNCTION(bool, name, formula))
 #define EQUALITY(name, flops, domain_x, domain_y, formula) FUNCTION(bool, name, formula)
-#define PREDICATE(name, flops, domain, formula) IN(REALS)(FUNCTION(bool, name, formula))
+#define PREDICATE(name, flops, domain, formula) FUNCTION(bool, name, formula)
 #define UNARY_BITS(name, types, domain, formula) IN(types)(FUNCTION(NUMBER, name, formula))
 #define BINARY_BITS(name, types, domain_x, domain_y, formula) IN(types)(FUNCTION(NUMBER, name, formula))
 #include "ops.def"
@@ -69,6 +71,8 @@
 #undef EXP2
 #undef EXPM1
 #undef LOG
+#undef LOG2
+#undef LOG10
 #undef LOG1P
 #undef ERF
 #undef TANH

@@ -2,6 +2,7 @@
 /* Distributions, of uniform numbers. */
 #include "families.h"
 #include "trama_array.h"
+#include "trama_complex.h"
 #include "trama_random.h"
 
 /* Where uniform numbers come from; fixed: those of the step in every run. */
@@ -33,14 +34,17 @@ static trama_value *fine_uniform(const origin *o, trama_shape shape)
 
 static trama_value *normal(const origin *o, trama_dtype dtype, trama_shape shape, double mean, double deviation)
 {
-    if (o->program && !trama_dtype_is_float(dtype))
-        return program_fail(o->program, o->where, TRAMA_E_DTYPE, "normal: normal numbers are floats, not %s",
-                            trama_dtype_name(dtype));
+    const bool complex = trama_dtype_kind_of(dtype) == TRAMA_KIND_COMPLEX;
+    if (o->program && !complex && !trama_dtype_is_float(dtype))
+        return program_fail(o->program, o->where, TRAMA_E_DTYPE,
+                            "normal: normal numbers are floats or complex numbers, not %s", trama_dtype_name(dtype));
     trama_value *u = uniform(o, shape, false), *v = uniform(o, shape, true);
     trama_value *rest = trama_log_at(o->where, trama_affine_at(o->where, u, -1, 1));
-    trama_value *radius = trama_sqrt_at(o->where, trama_scale_at(o->where, rest, -2));
-    trama_value *turn = trama_cos_at(o->where, trama_scale_at(o->where, v, 6.283185307179586));
-    trama_value *z = trama_mul_at(o->where, radius, turn);
+    trama_value *radius = trama_sqrt_at(o->where, trama_scale_at(o->where, rest, complex ? -1 : -2));
+    trama_value *angle = trama_scale_at(o->where, v, 6.283185307179586);
+    trama_value *z = trama_mul_at(o->where, radius, trama_cos_at(o->where, angle));
+    if (complex)
+        z = trama_complex_at(o->where, z, trama_mul_at(o->where, radius, trama_sin_at(o->where, angle)));
     return trama_cast_at(o->where, trama_affine_at(o->where, z, deviation, mean), dtype);
 }
 

@@ -11,7 +11,9 @@
 TRAMA_API_BEGIN
 
 /* Normal numbers, of floats: mean + deviation sqrt(-2 log(1 - u)) cos(2 pi v), u and v of the two streams (Box and
- * Muller 1958), computed in double. No number is further than 5.8 deviations from the mean, since u has 24 bits. */
+ * Muller 1958), computed in double. No number is further than 5.8 deviations from the mean, since u has 24 bits. Of
+ * complex types: mean + deviation sqrt(-log(1 - u)) e^(2 pi i v), whose parts are independent, each with deviation /
+ * sqrt(2), as PyTorch's. */
 #define trama_normal(program, dtype, shape, mean, deviation, seed, stream)                                             \
     trama_normal_at(TRAMA_HERE, program, dtype, shape, mean, deviation, seed, stream)
 trama_value *trama_normal_at(trama_where where, trama_program *program, trama_dtype dtype, trama_shape shape,

@@ -46,7 +46,7 @@
 #define EQUALITY(name, flops, domain_x, domain_y, formula)                                                             \
     POINTWISE(BINARY, name, ANY_KIND, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
 #define PREDICATE(name, flops, domain, formula)                                                                        \
-    POINTWISE(UNARY, name, 0, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
+    POINTWISE(UNARY, name, ANY_KIND, NULL, "", flops, formula, NONE, .dtype = comparison_dtype, .exact = true)
 #define UNARY_BITS(name, types, domain, formula)                                                                       \
     POINTWISE(UNARY, name, types, NULL, "", 1, formula, NONE, .exact = true)
 #define BINARY_BITS(name, types, domain_x, domain_y, formula)                                                          \

@@ -2,9 +2,10 @@
 /* Complex tensors: c64 with parts of f32, c128 with parts of f64. In C their elements are `float _Complex` and
  * `double _Complex`, in Fortran complex(c_float_complex) and complex(c_double_complex), in C++ std::complex.
  *
- * Arithmetic, the functions of trama_ops.h from sqrt to atanh, pow, equal, select, sums, means and products over dims,
- * cumulative sums and products, recurrences, products of matrices, and all ops that move elements take complex operands
- * as they take real ones. Both operands have one type: trama_cast makes complex numbers of real ones. Ops that need an
+ * Arithmetic, the elementary functions of trama_ops.h from sqrt to log10 but erf and erfc, tanh, sigmoid and silu, pow,
+ * equal and not_equal, the logical ops, isnan, isinf and isfinite (whether a part is, or both are), select, sums, means
+ * and products over dims, cumulative sums and products, recurrences, products of matrices, normal numbers, and all ops
+ * that move elements take complex operands as they take real ones. Functions with a branch cut have those of C. Both operands have one type: trama_cast makes complex numbers of real ones. Ops that need an
  * order, as max, refuse complex operands, and there is no P(max); so do layer, RMS, group and batch norm and the losses
  * of squares and of classes, as PyTorch's do. trama_sum_square, trama_norm_1 and trama_norm_2, trama_variance and
  * trama_absolute_loss take |z| and are real. Optimizers train complex parameters as PyTorch's

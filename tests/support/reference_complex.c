@@ -81,6 +81,13 @@ static void run_formula(const trama_call *call, complex_formula *f)
     X(div, x[0] / x[1])                                                                                                \
     X(equal, x[0] == x[1])                                                                                             \
     X(not_equal, x[0] != x[1])                                                                                         \
+    X(logical_and, cabs(x[0]) > 0 && cabs(x[1]) > 0)                                                                   \
+    X(logical_or, cabs(x[0]) > 0 || cabs(x[1]) > 0)                                                                    \
+    X(logical_xor, (cabs(x[0]) > 0) != (cabs(x[1]) > 0))                                                               \
+    X(logical_not, creal(x[0]) == 0 && cimag(x[0]) == 0)                                                               \
+    X(isnan, isnan(creal(x[0])) || isnan(cimag(x[0])))                                                                 \
+    X(isinf, isinf(creal(x[0])) || isinf(cimag(x[0])))                                                                 \
+    X(isfinite, isfinite(creal(x[0])) && isfinite(cimag(x[0])))                                                        \
     X(square, x[0] * x[0])                                                                                             \
     X(sqrt, csqrt(x[0]))                                                                                               \
     X(exp, exp(creal(x[0])) * CMPLX(cos(cimag(x[0])), sin(cimag(x[0]))))                                               \
@@ -94,6 +101,18 @@ static void run_formula(const trama_call *call, complex_formula *f)
     X(sinh, (cexp(x[0]) - cexp(-x[0])) / 2)                                                                            \
     X(cosh, (cexp(x[0]) + cexp(-x[0])) / 2)                                                                            \
     X(asinh, casinh(x[0]))                                                                                             \
+    X(acosh, clog(x[0] + csqrt(x[0] + 1) * csqrt(x[0] - 1)))                                                           \
+    X(tanh, 1 - 2 / (cexp(2 * x[0]) + 1))                                                                              \
+    X(tanh_grad, x[0] * (1 - x[1]) * (1 + x[1]))                                                                       \
+    X(sigmoid, 1 / (1 + cexp(-x[0])))                                                                                  \
+    X(sigmoid_grad, x[0] * x[1] * (1 - x[1]))                                                                          \
+    X(silu, x[0] / (1 + cexp(-x[0])))                                                                                  \
+    X(silu_grad, x[0] * (1 + cexp(-x[1]) * (1 + x[1])) / ((1 + cexp(-x[1])) * (1 + cexp(-x[1]))))                      \
+    X(exp2, cpow(2, x[0]))                                                                                             \
+    X(expm1, cexp(x[0]) - 1)                                                                                           \
+    X(log1p, clog(1 + x[0]))                                                                                           \
+    X(log2, clog(x[0]) / log(2))                                                                                       \
+    X(log10, clog(x[0]) / log(10))                                                                                     \
     X(atanh, catanh(x[0]))                                                                                             \
     X(rsqrt, 1 / csqrt(x[0]))                                                                                          \
     X(reciprocal, conj(x[0]) / (creal(x[0]) * creal(x[0]) + cimag(x[0]) * cimag(x[0])))                                \

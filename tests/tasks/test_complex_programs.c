@@ -205,7 +205,16 @@ static const z128 factor = 0.75 - 1.25 * I;
     X(28, div(v, trama_exp(v)), z / cexp(z))                                                                           \
     X(29, sub(trama_mul(v, v), trama_conj(v)), z *z - conj(z))                                                         \
     X(30, complex(trama_imag(v), trama_real(v)), CMPLX(cimag(z), creal(z)))                                            \
-    X(31, cast(trama_real(v), TRAMA_C128), creal(z))
+    X(31, cast(trama_real(v), TRAMA_C128), creal(z))                                                                   \
+    X(32, tanh(v), ctanh(z))                                                                                           \
+    X(33, sigmoid(v), 1 / (1 + cexp(-z)))                                                                              \
+    X(34, silu(v), z / (1 + cexp(-z)))                                                                                 \
+    X(35, acosh(v), cacosh(z))                                                                                         \
+    X(36, exp2(v), cexp(z *log(2)))                                                                                    \
+    X(37, expm1(v), cexp(z) - 1)                                                                                       \
+    X(38, log1p(v), clog(1 + z))                                                                                       \
+    X(39, log2(v), clog(z) / log(2))                                                                                   \
+    X(40, log10(v), clog(z) / log(10))
 
 /* z -> f(z) in C, and the same as a value. */
 #define OF_C(number, call, formula)                                                                                    \
@@ -479,6 +488,112 @@ START_TEST(gradients_are_those_of_pytorch)
 }
 END_TEST
 
+/* PyTorch 2.15: z = torch.tensor(-0.5+0.25j, dtype=torch.complex128, requires_grad=True); y = torch.tanh(z);
+ * y.real.backward(); z.grad, and so on; silu as z * torch.sigmoid(z). */
+static const struct {
+    const char *name;
+    trama_value *(*built)(trama_where where, trama_value *z);
+    z128 y, gradient;
+} of_torch[] = {
+    {"tanh", trama_tanh_at, CMPLX(-0.4854872810241353, 0.19805544995134955),
+     CMPLX(0.80352806121922382, -0.19230680377778481)},
+    {"sigmoid", trama_sigmoid_at, CMPLX(0.37572483558003877, 0.059002964314508029),
+     CMPLX(0.23803703330629072, -0.01466520618290118)},
+    {"silu", trama_silu_at, CMPLX(-0.20261315886864639, 0.064429726737755683),
+     CMPLX(0.2530400173811681, -0.11117961954963013)},
+    {"acosh", trama_acosh_at, CMPLX(0.28139605624529274, 2.0724051800703975),
+     CMPLX(-0.16127472062565798, 1.0725361811319973)},
+    {"exp2", trama_exp2_at, CMPLX(0.69651670918278119, 0.12191994844646645),
+     CMPLX(0.48278859318293615, -0.084508468519682106)},
+    {"expm1", trama_expm1_at, CMPLX(-0.41232490965607732, 0.15005808662216327),
+     CMPLX(0.58767509034392273, -0.15005808662216327)},
+    {"log1p", trama_log1p_at, CMPLX(-0.58157540490284043, 0.46364760900080609),
+     CMPLX(1.6000000000000001, 0.80000000000000004)},
+    {"log2", trama_log2_at, CMPLX(-0.83903595255631891, 3.8634580356017056),
+     CMPLX(-2.3083120654223412, 1.1541560327111706)},
+    {"log10", trama_log10_at, CMPLX(-0.25257498915995297, 1.1630167557051545),
+     CMPLX(-0.6948711710452028, 0.3474355855226014)},
+};
+
+START_TEST(functions_and_their_gradients_are_those_of_pytorch)
+{
+    const z128 at = -0.5 + 0.25 * I;
+    start();
+    setting s = begin("R,R");
+    trama_value *z = trama_tensor(s.g.p, TRAMA_C128, TRAMA_SCALAR, &at, s.mesh, "R,R");
+    for (size_t i = 0; i < sizeof of_torch / sizeof *of_torch; i++) {
+        trama_value *y = of_torch[i].built(TRAMA_HERE, z);
+        check(&s, y, 1, &of_torch[i].y, of_torch[i].name);
+        check(&s, trama_gradient(trama_real(y), z), 1, &of_torch[i].gradient, of_torch[i].name);
+    }
+    end(&s);
+    stop();
+}
+END_TEST
+
+/* By their series; the sigmoid of -700 + i is e^(-700 + i), that of 800 is 1. */
+START_TEST(functions_near_0_and_far_out_keep_their_digits)
+{
+    const z128 z = 1e-9 - 2e-9 * I, far[] = {-700 + I, 800 - I};
+    const z128 less_1 = z + z * z / 2, log_1 = z - z * z / 2, far_out[] = {cexp(far[0]), 1};
+    start();
+    setting s = begin("R,R");
+    trama_value *small = trama_tensor(s.g.p, TRAMA_C128, TRAMA_SCALAR, &z, s.mesh, "R,R");
+    trama_value *large = trama_tensor(s.g.p, TRAMA_C128, TRAMA_SHAPE(2), far, s.mesh, "R,R");
+    trama_value *made[] = {trama_expm1(small), trama_log1p(small)};
+    const z128 wanted[] = {less_1, log_1};
+    for (int i = 0; i < 2; i++) {
+        z128 is;
+        must(trama_read(s.g.e, made[i], &is, sizeof is));
+        demand(cabs(is - wanted[i]) <= 1e-15 * cabs(wanted[i]), "%s of 1e-9 is %.17g%+.17gi", i ? "log1p" : "expm1",
+               creal(is), cimag(is));
+    }
+    check(&s, trama_sigmoid(large), 2, far_out, "the sigmoid far out");
+    end(&s);
+    stop();
+}
+END_TEST
+
+/* ---- Second derivatives: the real part of the sum of c conj(factor f'(z)), which is the gradient above ---- */
+
+#define SLOPES(X)                                                                                                      \
+    X(101, tanh(v), 1 / (ccosh(z) * ccosh(z)))                                                                         \
+    X(102, sigmoid(v), cexp(-z) / ((1 + cexp(-z)) * (1 + cexp(-z))))                                                   \
+    X(103, silu(v), (1 + cexp(-z) * (1 + z)) / ((1 + cexp(-z)) * (1 + cexp(-z))))                                      \
+    X(104, acosh(v), 1 / (csqrt(z - 1) * csqrt(z + 1)))                                                                \
+    X(105, log1p(v), 1 / (1 + z))                                                                                      \
+    X(106, exp2(v), log(2) * cexp(z * log(2)))                                                                         \
+    X(107, sqrt(v), 0.5 / csqrt(z))                                                                                    \
+    X(108, sin(v), ccos(z))                                                                                            \
+    X(109, mul(v, trama_exp(v)), (1 + z) * cexp(z))
+SLOPES(OF_C)
+static const function slopes[] = {SLOPES(ROW)};
+
+static double slopes_in_c(const void *with)
+{
+    const function *f = with;
+    z128 sum = 0;
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K; k++)
+            sum += factor * conj(factor * f->of_c(x_at[i][k]));
+    return creal(sum) + cimag(sum);
+}
+
+START_TEST(second_derivatives_are_slopes_of_slopes)
+{
+    start();
+    for (size_t f = 0; f < sizeof slopes / sizeof *slopes; f++) {
+        setting s = begin(forms[f % 4]);
+        trama_value *by = trama_tensor(s.g.p, TRAMA_C128, TRAMA_SCALAR, &factor, s.mesh, "R,R");
+        trama_value *y = trama_sum(trama_real(trama_mul(slopes[f].built(s.x), by)));
+        trama_value *sum = trama_sum(trama_mul(trama_gradient(y, s.x), by));
+        check_gradient(&s, trama_add(trama_real(sum), trama_imag(sum)), slopes_in_c, &slopes[f], slopes[f].name);
+        end(&s);
+    }
+    stop();
+}
+END_TEST
+
 /* A parameter that descends along its gradient in a compiled program finds the least of |w - c|^2. */
 START_TEST(a_complex_parameter_descends)
 {
@@ -509,4 +624,6 @@ TESTS(arithmetic_parts_and_sums_are_those_of_c, products_read_their_operands_in_
       real_products_take_the_adjoint_as_the_transposed, gradients_of_functions_are_slopes_by_both_parts,
       gradients_along_rows_are_slopes_by_both_parts, gradients_of_products_are_slopes_by_both_parts,
       gradients_go_through_sums_choices_and_moves, gradients_are_those_of_pytorch,
-      gradients_of_moves_are_slopes_by_both_parts, a_complex_parameter_descends)
+      gradients_of_moves_are_slopes_by_both_parts, functions_and_their_gradients_are_those_of_pytorch,
+      functions_near_0_and_far_out_keep_their_digits, second_derivatives_are_slopes_of_slopes,
+      a_complex_parameter_descends)

@@ -2,6 +2,7 @@
 /* Random numbers of several distributions: from their definitions, the same on every mesh. */
 #include "reference.h"
 #include "small_matrix.h"
+#include "trama_complex.h"
 
 enum { MANY = 4096 };
 
@@ -31,6 +32,16 @@ START_TEST(numbers_are_those_of_their_formulas_in_every_layout)
             const double u = u_of(1, i), v = u_of(1 + (UINT32_C(1) << 31), i);
             const double wanted = 5 + 2 * sqrt(-2 * log(1 - u)) * cos(2 * acos(-1) * v);
             demand(fabs(is[i] - wanted) < 1e-12, "normal %d is %.17g, not %.17g", (int)i, is[i], wanted);
+        }
+        trama_value *z = trama_normal_fixed(s.g.p, TRAMA_C128, shape, 5, 2, 11, 1, 3);
+        for (int part = 0; part < 2; part++) {
+            read_on(&s, part ? trama_imag(z) : trama_real(z), lines[l], is);
+            for (int64_t i = 0; i < MANY; i++) {
+                const double u = u_of(1, i), angle = 2 * acos(-1) * u_of(1 + (UINT32_C(1) << 31), i);
+                const double wanted = (part ? 0 : 5) + 2 * sqrt(-log(1 - u)) * (part ? sin(angle) : cos(angle));
+                demand(fabs(is[i] - wanted) < 1e-12, "part %d of normal %d is %.17g, not %.17g", part, (int)i, is[i],
+                       wanted);
+            }
         }
         read_on(&s, trama_bernoulli_fixed(s.g.p, shape, 0.3, 11, 2, 3), lines[l], is);
         for (int64_t i = 0; i < MANY; i++)
@@ -109,7 +120,8 @@ END_TEST
 START_TEST(wrong_calls_are_refused_with_the_reason)
 {
     trama_program *p = trama_program_create();
-    REFUSED(trama_normal(p, TRAMA_I32, TRAMA_SHAPE(3), 0, 1, 1, 1), "normal numbers are floats, not i32");
+    REFUSED(trama_normal(p, TRAMA_I32, TRAMA_SHAPE(3), 0, 1, 1, 1),
+            "normal numbers are floats or complex numbers, not i32");
     REFUSED(trama_bernoulli(p, TRAMA_SHAPE(3), 1.5, 1, 1), "probability 1.5; it is 0 to 1");
     REFUSED(trama_random_integers(p, TRAMA_F32, TRAMA_SHAPE(3), 0, 1, 1, 1), "f32 is no type of integers");
     REFUSED(trama_random_integers(p, TRAMA_I32, TRAMA_SHAPE(3), 5, 5, 1, 1), "1 to 2^32 numbers");
