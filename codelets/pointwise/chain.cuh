@@ -3,6 +3,7 @@
 #ifndef CODELETS_CHAIN_CUH
 #define CODELETS_CHAIN_CUH
 
+#include "fused.h"
 #include "kernel.h"
 #include "pointwise.cuh"
 #include "update.cuh"
@@ -11,7 +12,7 @@ enum {
     CHAIN_THREADS = 128,
     CHAIN_NDIM = 2,
     CHAIN_ARRAYS = 24,
-    CHAIN_STEPS = 16,
+    CHAIN_STEPS = FUSED_MOST_CHAINED,
     CHAIN_SLOTS = 8,
     CHAIN_TERMS = 16,
     CHAIN_NOW = -1, /* as an operand: the result of the step before */

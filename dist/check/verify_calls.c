@@ -196,11 +196,11 @@ static const char *check_counts(const fused_calls *f, int i, int64_t n, bool bro
 
 static const char *check_elements(const fused_calls *f, bool broadcasts)
 {
-    const int64_t n = box_count(box_of(f, f->call[f->step->n_calls - 1].out[0]));
+    const int64_t n = box_count(box_of(f, f->call[f->first + f->n - 1].out[0]));
     const bool sums = f->first == 0 && f->step->n_terms;
     const char *problem = NULL;
-    if (f->first + f->n != f->step->n_calls || f->n + sums < 2)
-        return "it is not all calls of its step from the first one on";
+    if (f->n + sums < 2)
+        return "it is one call alone";
     if (sums && box_count(box_of(f, f->step->sum)) != n)
         return "the sum before it has another number of elements";
     for (int i = f->first; i < f->first + f->n && !problem; i++) {
@@ -213,20 +213,24 @@ static const char *check_elements(const fused_calls *f, bool broadcasts)
 
 static const char *check_chunks(const fused_calls *f)
 {
-    return f->first ? "chunks are of all calls of a step" : check_elements(f, false);
+    return f->n < f->step->n_calls ? "it is not all calls of its step" : check_elements(f, false);
 }
 
 /* Scalars of updates may be of any dtype. */
 static const char *check_chain(const fused_calls *f)
 {
-    const trama_dtype dtype = dtype_of(f, f->call[f->step->n_calls - 1].out[0]);
+    const trama_dtype dtype = dtype_of(f, f->call[f->first + f->n - 1].out[0]);
     bool same = trama_dtype_is_float(dtype);
     if (!plan_on_gpu(f->p, f->step->place))
         return "only GPUs run chains";
+    if (f->n > FUSED_MOST_CHAINED)
+        return "a chain has 16 calls at most";
     for (int i = f->first; i < f->first + f->n; i++) {
         const trama_op *op = node_of(f, i)->op;
         if (op->own)
             return "a call is of a user's own op";
+        if (op->updates && i < f->first + f->n - 1)
+            return "an update is not its last call";
         for (int t = 0; t < op->n_in; t++)
             same = same && (op->updates || f->call[i].in[t] < 0 || dtype_of(f, f->call[i].in[t]) == dtype);
         for (int o = 0; o < op->n_out; o++)

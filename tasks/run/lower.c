@@ -3,6 +3,7 @@
 #include "lower.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 #include "step_name.h"
@@ -139,6 +140,23 @@ static const trama_view *views_out(const instance *in, const trama_node *node, c
     return views;
 }
 
+/* A result that a call behind its chain reads is written to memory. */
+static void keep_for_other_chains(const instance *in, const plan_step *step, const work *w)
+{
+    const plan_call *calls = &in->of->plan->calls.at[step->call];
+    int last_read[SCHAR_MAX + 1] = {0}; /* by operand: the last call that reads it */
+    for (int i = 0; i < step->n_calls; i++)
+        for (int t = 0; t < w->calls[i].n_in; t++)
+            if (calls[i].in[t] >= 0)
+                last_read[(int)calls[i].in[t]] = i;
+    for (int i = 0; i < step->n_calls; i++) {
+        const int end = calls[i].fused.kind == FUSED_CHAIN ? i + calls[i].fused.n : i + 1;
+        for (int o = 0; o < w->calls[i].n_out; o++)
+            if (last_read[(int)calls[i].out[o]] >= end)
+                w->inner[i] &= ~(1u << o);
+    }
+}
+
 static void lower_compute(const instance *in, const plan_step *step, arena *memory, work *w)
 {
     size_t expected = in->of->lowering_bytes, n = (size_t)step->n_calls;
@@ -169,6 +187,7 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
         w->kernels[i] = kernel_of(node->op);
         w->where[i] = node->where;
     }
+    keep_for_other_chains(in, step, w);
     work_find_chunk(w);
 }
 

@@ -330,6 +330,36 @@ START_TEST(calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_ker
 }
 END_TEST
 
+static trama_value *negated(trama_value *v, int times)
+{
+    while (times-- > 0)
+        v = trama_neg(v);
+    return v;
+}
+
+START_TEST(a_chain_on_a_gpu_is_cut_after_16_calls_at_casts_and_after_updates)
+{
+    static const int lengths[] = {16, 17, 33};
+    trama_value *types = negated(trama_cast(negated(x, 3), TRAMA_F32), 2), *lines = trama_softmax(negated(x, 2), 1);
+    trama_value *chains[3];
+    for (int k = 0; k < 3; k++)
+        chains[k] = negated(x, lengths[k]);
+    on_gpu = true;
+    for (int k = 0; k < 3; k++) {
+        const plan *got = PLAN(1, &coarse, chains[k]);
+        for (int i = 0; i < lengths[k]; i++) {
+            const int end = (i / 16 + 1) * 16 < lengths[k] ? (i / 16 + 1) * 16 : lengths[k];
+            check_fused(got, i, end - i > 1 ? FUSED_CHAIN : FUSED_NOT, end - i > 1 ? end - i : 0);
+        }
+    }
+    const plan *cut = PLAN(1, &coarse, types);
+    check_fused(cut, 0, FUSED_CHAIN, 3);
+    check_fused(cut, 3, FUSED_NOT, 0);
+    check_fused(cut, 4, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, lines), 0, FUSED_CHAIN, 2);
+}
+END_TEST
+
 /* The gradient of the sum of y = x w is a product of x and of ones that are as many as y. */
 START_TEST(an_op_whose_result_lends_its_shape_alone_is_not_computed)
 {
@@ -363,6 +393,7 @@ int main(void)
         a_gpu_adds_no_product_whose_factor_is_an_operand,
         a_product_on_a_gpu_adds_a_row_on_the_way_and_leaves_relu,
         calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_kernel,
+        a_chain_on_a_gpu_is_cut_after_16_calls_at_casts_and_after_updates,
         an_op_whose_result_lends_its_shape_alone_is_not_computed,
     };
     return suite_run("fuse", set_up, tear_down, tests, sizeof tests / sizeof *tests);

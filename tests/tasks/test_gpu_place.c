@@ -105,6 +105,67 @@ START_TEST(a_kernel_that_fails_on_a_gpu_is_named)
 }
 END_TEST
 
+/* ---- Calls that are one kernel ---- */
+
+enum { LONG = 40 };
+
+/* x 0.5 + 1, in turn, of an input, `n` calls in all; `cast`: the call after which f64 become f32, or -1. `rows` 0: no
+ * elements. */
+static void run_chain(int n, int cast, int rows, bool keep, float *got)
+{
+    double data[LONG];
+    for (int i = 0; i < LONG; i++)
+        data[i] = 1 + 0.01 * i;
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(rows)), *y = x, *kept = NULL;
+    for (int i = 0; i < n; i++) {
+        y = i == cast ? trama_cast(y, TRAMA_F32) : i % 2 ? trama_add_scalar(y, 1) : trama_scale(y, 0.5);
+        kept = i == n / 2 ? y : kept;
+    }
+    trama_value *last = trama_cast(keep && kept ? trama_add(y, trama_cast(kept, trama_value_dtype(y))) : y, TRAMA_F32);
+    trama_target *t = trama_target_create(p, "t", last);
+    trama_executable *e = compile(p);
+    must(trama_feed(e, x, data, TRAMA_SHAPE(rows)));
+    must(trama_run(e, t));
+    must(trama_read(e, last, got, (size_t)rows * sizeof *got));
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+}
+
+static float chained(int i, int n, int cast, bool keep)
+{
+    double y = 1 + 0.01 * i, kept = 0;
+    for (int k = 0; k < n; k++) {
+        const bool narrow = cast >= 0 && k >= cast;
+        y = k == cast ? y : k % 2 ? y + 1 : y * 0.5;
+        y = narrow ? (float)y : y;
+        kept = k == n / 2 ? y : kept;
+    }
+    y = keep ? y + (cast >= 0 && cast < n ? (float)kept : kept) : y;
+    return (float)y;
+}
+
+START_TEST(chains_of_any_length_give_the_bits_of_their_calls)
+{
+    static const int lengths[] = {1, 2, 15, 16, 17, 18, 31, 32, 33, 49};
+    start_on(TRAMA_GPU, 0);
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+        for (int variant = 0; variant < 8; variant++) {
+            static const int casts[] = {-1, 0, 5, 16};
+            const int n = lengths[l], cast = casts[variant / 2] < n ? casts[variant / 2] : -1;
+            float got[LONG], again[LONG];
+            run_chain(n, cast, LONG, variant % 2, got);
+            run_chain(n, cast, LONG, variant % 2, again);
+            demand(!memcmp(got, again, sizeof got), "%d calls, cast %d: two runs differ", n, cast);
+            for (int i = 0; i < LONG; i++)
+                demand(got[i] == chained(i, n, cast, variant % 2), "%d calls, cast %d: element %d is %.9g, not %.9g", n,
+                       cast, i, (double)got[i], (double)chained(i, n, cast, variant % 2));
+            run_chain(n, cast, 0, variant % 2, got);
+        }
+    stop();
+}
+END_TEST
+
 /* ---- A product and relu ---- */
 
 /* The one NaN of x is in its row 3. */
@@ -339,15 +400,12 @@ int main(int argc, char **argv)
         (argv[1][0] == 's' ? starve : work_on)();
         return argv[1][0] == 's';
     }
-    const TTest *tests[] = {an_op_of_ones_own_runs_where_it_has_a_kernel,
-                            a_kernel_that_fails_on_a_gpu_is_named,
-                            relu_behind_a_product_and_a_row_keeps_nan,
-                            what_cannot_fit_a_gpu_is_refused_by_name,
-                            data_may_exceed_the_memory_of_a_gpu,
-                            memory_that_others_take_meanwhile_ends_the_job,
-                            a_gpu_that_fails_ends_the_job_by_the_name_of_the_op,
-                            an_allocation_that_fails_once_is_no_failure,
-                            replicas_on_cores_and_gpu_stay_equal_to_the_bit};
+    const TTest *tests[] = {
+        an_op_of_ones_own_runs_where_it_has_a_kernel,      a_kernel_that_fails_on_a_gpu_is_named,
+        chains_of_any_length_give_the_bits_of_their_calls, relu_behind_a_product_and_a_row_keeps_nan,
+        what_cannot_fit_a_gpu_is_refused_by_name,          data_may_exceed_the_memory_of_a_gpu,
+        memory_that_others_take_meanwhile_ends_the_job,    a_gpu_that_fails_ends_the_job_by_the_name_of_the_op,
+        an_allocation_that_fails_once_is_no_failure,       replicas_on_cores_and_gpu_stay_equal_to_the_bit};
     if (!start_on(TRAMA_GPU, 0)) {
         printf("skipped: %s\n", trama_error());
         return 77;

@@ -128,6 +128,31 @@ static bool is_of_chain(const step_calls *c, int i, trama_dtype dtype)
     return same;
 }
 
+/* The end of the chain that begins at call i; i: none does. An update ends a chain, and so do another dtype, another
+ * number of elements, a call that is not for chains, and the greatest length. */
+static int chain_end(const step_calls *c, int i)
+{
+    const trama_dtype dtype = node_of(c, i)->out[0]->dtype;
+    const int64_t n = box_count(&region_of(c, c->at[i].out[0])->box);
+    int end = i;
+    while (end < c->step->n_calls && end - i < FUSED_MOST_CHAINED && is_of_chain(c, end, dtype) &&
+           box_count(&region_of(c, c->at[end].out[0])->box) == n)
+        if (node_of(c, end++)->op->updates)
+            break;
+    return end;
+}
+
+/* `sums`: the sum before the step's calls can be of the first chain. */
+static void fuse_chains(const step_calls *c, bool sums)
+{
+    for (int i = !sums && c->step->n_terms, end; i<c->step->n_calls; i = end> i ? end : i + 1) {
+        end = chain_end(c, i);
+        for (int k = i; k < end; k++)
+            if (end - k > 1 || (k == 0 && c->step->n_terms))
+                c->at[k].fused = (fused_run){FUSED_CHAIN, end - k};
+    }
+}
+
 static void fuse_elements(const step_calls *c)
 {
     const plan_step *s = c->step;
@@ -138,10 +163,8 @@ static void fuse_elements(const step_calls *c)
     const bool whole = !s->n_terms || box_count(&region_of(c, s->sum)->box) == n;
     if (chunks && whole)
         c->at[0].fused = (fused_run){FUSED_CHUNKS, s->n_calls};
-    const trama_dtype dtype = node_of(c, s->n_calls - 1)->out[0]->dtype;
-    for (int i = s->n_calls - 1; i >= 0 && plan_on_gpu(c->p, s->place) && is_of_chain(c, i, dtype); i--)
-        if (i ? s->n_calls - i > 1 : whole)
-            c->at[i].fused = (fused_run){FUSED_CHAIN, s->n_calls - i};
+    if (plan_on_gpu(c->p, s->place))
+        fuse_chains(c, whole);
 }
 
 void fuse_calls(partition *q)
