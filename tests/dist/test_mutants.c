@@ -297,6 +297,7 @@ static const struct {
     {"gather_grad of dim 1 by a matrix: gives tensor a factor 2.1", "of that operand the shape alone is read"},
     {"gather_grad of c128: gives tensor a factor 2.0", "of that operand the shape alone is read"},
     {"gather_along_grad of dim 1: gives tensor a factor 2.1", "of that operand the shape alone is read"},
+    {"gather_along_grad of c128: gives tensor a factor 2.1", "of that operand the shape alone is read"},
     {"top_k of dim 1: flips whole of factor 2", "only results have it, and they want nothing here"},
     {"top_k of dim 0, the least: flips whole of factor 1", "only results have it, and they want nothing here"},
     {"reshape mixes dims: flips whole of factor 2", "only results have it, and they want nothing here"},

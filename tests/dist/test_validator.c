@@ -226,7 +226,7 @@ static const struct {
     {"prelu of a scalar: R P(avg)", "a slope is never partial"},
     {"isfinite: P(", "the sum of finite terms may overflow"},
     {"isfinite of c128: P(", "the sum of finite terms may overflow"},
-    {"logical_or of c128: ", "hardly a complex number of the cases is 0"},
+    {"logical_or of c128: ", "terms that are not 0 may add up to 0"},
     {"scale by 0: P(m", "not worth a rule"},
     {"scale of integers: ", "the product of each term is cut to an integer"},
     {"cast f64 to f32: P(", "each term would be rounded"},
