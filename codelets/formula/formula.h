@@ -8,6 +8,7 @@
 #include "exponential.h"
 #include "logarithm.h"
 #include "ops.h"
+#include "sine.h"
 
 /* Words that depend on the kind of the type. formula_typed.h gives them the type: formulas write ABS(x). */
 #define ABS_OF(dtype, x) BY_KIND(ABS, dtype)(dtype, x)
@@ -255,6 +256,14 @@ EACH_REAL(SMOOTH_OF, )
     FORMULA type log_of_##dtype(type x)                                                                                \
     {                                                                                                                  \
         return MATH_##dtype(log)(x);                                                                                   \
+    }                                                                                                                  \
+    FORMULA type sin_of_##dtype(type x)                                                                                \
+    {                                                                                                                  \
+        return MATH_##dtype(sin)(x);                                                                                   \
+    }                                                                                                                  \
+    FORMULA type cos_of_##dtype(type x)                                                                                \
+    {                                                                                                                  \
+        return MATH_##dtype(cos)(x);                                                                                   \
     }                                                                                                                  \
     FORMULA type power_##dtype(type x, type y)                                                                         \
     {                                                                                                                  \

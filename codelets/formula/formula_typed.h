@@ -14,6 +14,8 @@
 #define EXP2(x) JOINED(exp2_of_, DTYPE)(x)
 #define EXPM1(x) JOINED(expm1_of_, DTYPE)(x)
 #define LOG(x) JOINED(log_of_, DTYPE)(x)
+#define SIN(x) JOINED(sin_of_, DTYPE)(x)
+#define COS(x) JOINED(cos_of_, DTYPE)(x)
 #define LOG2(x) EXPANDED(LOG2_OF, DTYPE, x)
 #define LOG10(x) EXPANDED(LOG10_OF, DTYPE, x)
 #define LOG1P(x) JOINED(log1p_of_, DTYPE)(x)
@@ -71,6 +73,8 @@
 #undef EXP2
 #undef EXPM1
 #undef LOG
+#undef SIN
+#undef COS
 #undef LOG2
 #undef LOG10
 #undef LOG1P
