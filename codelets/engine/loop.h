@@ -3,19 +3,11 @@
 #ifndef CODELETS_LOOP_H
 #define CODELETS_LOOP_H
 
+#include "fast.h"
 #include "kernel.h"
 #include "number.h"
 #include "trama_op.h"
 #include "view.h"
-
-/* Compiles a function for several instruction sets, chosen when the program is loaded. Sanitizers run too late for it.
- */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) &&                       \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FAST __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
-#else
-#define FAST
-#endif
 
 /* Before a loop whose arrays are either equal or disjoint, so that updates in place vectorise too. */
 #if defined(__clang__)

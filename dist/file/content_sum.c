@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "box_file.h"
+#include "fast.h"
 
 /* For a fixed place the map from words to terms is one to one. */
 static inline uint64_t term(uint64_t word, uint64_t place)
@@ -17,7 +18,7 @@ static inline uint64_t term(uint64_t word, uint64_t place)
 }
 
 #define SUM_OF(type)                                                                                                   \
-    static uint64_t sum_##type(const unsigned char *data, uint64_t place, int64_t n)                                   \
+    FAST static uint64_t sum_##type(const unsigned char *data, uint64_t place, int64_t n)                              \
     {                                                                                                                  \
         uint64_t sum = 0;                                                                                              \
         for (int64_t i = 0; i < n; i++) {                                                                              \
