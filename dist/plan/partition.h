@@ -55,7 +55,8 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
 const plan_dist_value *partition_reshard(partition *q, int value, const trama_mesh *mesh, const trama_layout *layout,
                                          int node, bool fresh);
 
-/* Numbers the messages, sets priorities, and gives the plan to the caller. */
+/* Numbers the messages, sets priorities, trims the plan's arrays, which moves their elements, and gives the plan to the
+ * caller. */
 plan *partition_end(partition **q);
 
 #endif

@@ -211,7 +211,8 @@ END_TEST
 
 START_TEST(the_same_tag_twice_is_noticed)
 {
-    *ARRAY_PUSH(&plans[0]->steps) = *step(STEP_SEND);
+    const plan_step twice = *step(STEP_SEND);
+    *ARRAY_PUSH(&plans[0]->steps) = twice;
     expect("two messages have one tag");
 }
 END_TEST

@@ -78,6 +78,7 @@ static void drop_step(plan *p, const plan_step *s)
 
 static void damage(set *s, int which)
 {
+    plan_step twice;
     plan *p = s->plans[1];
     switch (which) {
     case 0:
@@ -102,7 +103,8 @@ static void damage(set *s, int which)
         p->exchanges.at[0].sent -= 8;
         break;
     case 7:
-        *ARRAY_PUSH(&p->steps) = *step_of(p, STEP_SEND, 0);
+        twice = *step_of(p, STEP_SEND, 0);
+        *ARRAY_PUSH(&p->steps) = twice;
         break;
     case 8:
         for (int r = 0; r < 3; r++)

@@ -417,9 +417,9 @@ plan **change_plans(const change *c, const trama_program *p, const plan_dist_val
         partition *q = partition_begin(&source);
         partition_input(q, 0);
         const plan_dist_value *made = partition_reshard(q, 0, c->to_mesh, &c->to, -1, c->fresh);
+        plans[r] = partition_end_with(&q, &made);
         if (h)
             h[r] = made;
-        plans[r] = partition_end(&q);
     }
     return plans;
 }

@@ -5,6 +5,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner.h"
+
+plan *partition_end_with(partition **q, const plan_dist_value **h)
+{
+    const ptrdiff_t at = *h - (*q)->p->dist_values.at;
+    plan *p = partition_end(q);
+    *h = &p->dist_values.at[at];
+    return p;
+}
+
 /* ---- The definition of a layout ---- */
 
 static int coordinate_of(const trama_mesh *mesh, int position, int axis)

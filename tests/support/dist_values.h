@@ -5,6 +5,10 @@
 #define DIST_VALUES_H
 
 #include "interpreter.h"
+#include "partition.h"
+
+/* Ends a partition; *h, which it has made, is then the one in the plan, whose arrays the end moves. */
+plan *partition_end_with(partition **q, const plan_dist_value **h);
 
 /* The box of a process by the definition: the axes of a dim cut it in their order, each into balanced pieces. */
 box naive_box(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape, int position);

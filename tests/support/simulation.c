@@ -445,7 +445,7 @@ traffic simulation_read(simulation *s, const trama_value *value, const trama_mes
         partition *q = begin(s, r);
         partition_import(q, value->id, ranks[r]->p, value->id);
         h[r] = partition_reshard(q, value->id, mesh, layout, -1, fresh);
-        plans[r] = partition_end(&q);
+        plans[r] = partition_end_with(&q, &h[r]);
         from[value->id] = ranks[r];
         memories[r] = memory_new(plans[r], from);
     }
