@@ -85,10 +85,10 @@ static void *write_slabs(void *data)
     return NULL;
 }
 
-/* Where workers keep all cores busy, the thread takes a tenth of one; where they sleep, as much as it needs. */
+/* Where workers keep all cores busy, the thread takes a small part of one; where they sleep, as much as it needs. */
 static void *write_in_thread(void *data)
 {
-    enum { NICER = 10 };
+    enum { NICER = 19 };
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER); /* 0: of the thread */
     return write_slabs(data);
 }
