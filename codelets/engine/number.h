@@ -169,6 +169,12 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 #define MATH_TRAMA_F64(function) function
 #define MATH_TRAMA_C64(function) c##function##f
 #define MATH_TRAMA_C128(function) c##function
+/* FUNCTION_of_DTYPE, where the function of libm is taken as it is. */
+#define BY_LIBRARY(function, dtype, type)                                                                              \
+    FORMULA type function##_of_##dtype(type x)                                                                         \
+    {                                                                                                                  \
+        return MATH_##dtype(function)(x);                                                                              \
+    }
 
 /* Whether a NUMBER is NaN. */
 #define IS_NAN(dtype, x) BY_KIND(IS_NAN, dtype)(x)

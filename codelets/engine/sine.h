@@ -9,15 +9,11 @@
 
 #include "number.h"
 
+BY_LIBRARY(sin, TRAMA_F64, double)
+BY_LIBRARY(cos, TRAMA_F64, double)
 #ifdef __CUDACC__
-FORMULA float sin_of_TRAMA_F32(float x)
-{
-    return sinf(x);
-}
-FORMULA float cos_of_TRAMA_F32(float x)
-{
-    return cosf(x);
-}
+BY_LIBRARY(sin, TRAMA_F32, float)
+BY_LIBRARY(cos, TRAMA_F32, float)
 #else
 /* Pair i: 2^i 2/pi modulo 4, the quarter turns of a step of 2^i radians, as a part of 29 bits and the rest (Payne and
  * Hanek 1983). A product of the first part with a number of 24 bits is exact. The last pair: infinities and NaN. */
@@ -78,7 +74,8 @@ static const double quarter_turns[] = {
     NAN, NAN};
 
 /* sin(x + quarters pi / 2). x is a number of at most 24 bits times 2^i, and pair i makes it quarter turns. k of them
- * are whole; of the rest, at most half of one, Taylor's series give sine and cosine. */
+ * are whole; of the rest, at most half of one, Taylor's series give sine and cosine. GCC 12 vectorises the look-up for
+ * an index of 64 bits only. */
 FORMULA float turned_sine(float x, uint64_t quarters)
 {
     uint32_t word;
@@ -107,13 +104,5 @@ FORMULA float cos_of_TRAMA_F32(float x)
     return turned_sine(x, 1);
 }
 #endif
-FORMULA double sin_of_TRAMA_F64(double x)
-{
-    return sin(x);
-}
-FORMULA double cos_of_TRAMA_F64(double x)
-{
-    return cos(x);
-}
 
 #endif

@@ -185,10 +185,7 @@ FORMULA float erf_of_TRAMA_F32(float x)
     return size < 1 ? x * sum : copysignf(1 - tail, x);
 }
 
-FORMULA double erf_of_TRAMA_F64(double x)
-{
-    return erf(x);
-}
+BY_LIBRARY(erf, TRAMA_F64, double)
 
 #define GELU_OF(dtype, type, unused)                                                                                   \
     FORMULA type gelu_of_##dtype(type x)                                                                               \
@@ -249,22 +246,10 @@ EACH_REAL(SMOOTH_OF, )
  * e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2 does not cancel for a small z; nor does log |1 + z| as half of the
  * log1p of |1 + z|^2 - 1. The sigmoid takes the exponential of -|a| alone. */
 #define COMPLEX_OF(dtype, type, unused)                                                                                \
-    FORMULA type exp_of_##dtype(type x)                                                                                \
-    {                                                                                                                  \
-        return MATH_##dtype(exp)(x);                                                                                   \
-    }                                                                                                                  \
-    FORMULA type log_of_##dtype(type x)                                                                                \
-    {                                                                                                                  \
-        return MATH_##dtype(log)(x);                                                                                   \
-    }                                                                                                                  \
-    FORMULA type sin_of_##dtype(type x)                                                                                \
-    {                                                                                                                  \
-        return MATH_##dtype(sin)(x);                                                                                   \
-    }                                                                                                                  \
-    FORMULA type cos_of_##dtype(type x)                                                                                \
-    {                                                                                                                  \
-        return MATH_##dtype(cos)(x);                                                                                   \
-    }                                                                                                                  \
+    BY_LIBRARY(exp, dtype, type)                                                                                       \
+    BY_LIBRARY(log, dtype, type)                                                                                       \
+    BY_LIBRARY(sin, dtype, type)                                                                                       \
+    BY_LIBRARY(cos, dtype, type)                                                                                       \
     FORMULA type power_##dtype(type x, type y)                                                                         \
     {                                                                                                                  \
         return y == 0 ? 1 : x == 0 && creal(y) > 0 ? 0 : MATH_##dtype(pow)(x, y);                                      \
@@ -285,10 +270,7 @@ EACH_REAL(SMOOTH_OF, )
             return MATH_##dtype(log)(1 + x);                                                                           \
         return (type)CMPLX(log1p(a * (a + 2) + b * b) / 2, atan2(b, 1 + a));                                           \
     }                                                                                                                  \
-    FORMULA type tanh_of_##dtype(type x)                                                                               \
-    {                                                                                                                  \
-        return MATH_##dtype(tanh)(x);                                                                                  \
-    }                                                                                                                  \
+    BY_LIBRARY(tanh, dtype, type)                                                                                      \
     FORMULA type sigmoid_of_##dtype(type x)                                                                            \
     {                                                                                                                  \
         const type e = MATH_##dtype(exp)(creal(x) < 0 ? x : -x);                                                       \

@@ -48,7 +48,7 @@
             out[i * step[0]] = EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i * step[1]]), 0, with);           \
     }
 #define PREDICATE(name, ...)                                                                                           \
-    ROWS(PREDICATE_ROW, EACH_ELEMENT, name, FORMULA_VALUE)                                                               \
+    ROWS(PREDICATE_ROW, EACH_ELEMENT, name, FORMULA_VALUE)                                                             \
     void cpu_##name(const trama_call *call)                                                                            \
     {                                                                                                                  \
         if (call->out[0].dtype != TRAMA_BOOL)                                                                          \

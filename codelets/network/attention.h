@@ -14,7 +14,11 @@ enum { ATTENTION_ROWS = 64, ATTENTION_COLUMNS = 512 };
 
 /* The forward kernel has keys in rows and queries in columns: ATTENTION_PARTS parts of BLOCK_BYTES bytes a row, for
  * ATTENTION_KEYS keys at a time. Panels of keys, and of features of values, have BLOCK_ROWS rows. */
-enum { ATTENTION_KEYS = 128, ATTENTION_PARTS = 2 * BLOCK_PARTS, ATTENTION_QUERIES = 96 /* the most, of f32 */ };
+enum {
+    ATTENTION_KEYS = 128,
+    ATTENTION_PARTS = 2 * BLOCK_PARTS,
+    ATTENTION_QUERIES = ATTENTION_PARTS * BLOCK_BYTES / sizeof(float) /* the most */
+};
 
 /* A matrix of elements: (i, j) at data + size * (i row + j column). */
 typedef struct attention_matrix {
@@ -34,11 +38,12 @@ typedef struct attention_array {
 typedef struct attention_type {
     size_t size; /* of a number */
     bool direct; /* elements are numbers */
-    /* Elements become numbers [rows, columns], and numbers times factor[row] become elements. */
+    /* Elements become numbers [rows, columns], and numbers become elements. */
     void (*load)(void *to, attention_matrix from, int64_t rows, int64_t columns);
-    void (*store)(attention_matrix to, const void *from, int64_t rows, int64_t columns, const double *factor);
+    void (*store)(attention_matrix to, const void *from, int64_t rows, int64_t columns);
     /* Rows become panels of `width` rows, each of them turned: factor times (r, c) of the matrix becomes number
-     * c width + r of the panel. Rows that lack in the last panel are 0. And a panel becomes elements, by factor[row]. */
+     * c width + r of the panel. Rows that lack in the last panel are 0. And a panel becomes elements, times
+     * factor[row]. */
     void (*pack)(void *to, attention_matrix from, int64_t rows, int64_t columns, int64_t width, double factor);
     void (*unpack)(attention_matrix to, const void *from, int64_t rows, int64_t columns, int64_t width,
                    const double *factor);

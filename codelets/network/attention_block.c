@@ -3,7 +3,7 @@
 #include <cblas.h>
 
 #include "attention.h"
-#include "line.h"
+#include "exponential.h"
 #include "ops.h"
 
 /* ---- Elements ---- */
@@ -20,15 +20,13 @@
                 y[c] = LOAD(dtype, x[c * from.column]);                                                                \
         }                                                                                                              \
     }                                                                                                                  \
-    FAST static void store_##dtype(attention_matrix to, const void *from, int64_t rows, int64_t columns,               \
-                                   const double *factor)                                                               \
+    FAST static void store_##dtype(attention_matrix to, const void *from, int64_t rows, int64_t columns)               \
     {                                                                                                                  \
         for (int64_t r = 0; r < rows; r++) {                                                                           \
-            const NUMBER_##dtype *x = (const NUMBER_##dtype *)from + r * columns,                                      \
-                                 by = (NUMBER_##dtype)(factor ? factor[r] : 1);                                        \
+            const NUMBER_##dtype *x = (const NUMBER_##dtype *)from + r * columns;                                      \
             type *y = ROW_OF(type, to, r);                                                                             \
             for (int64_t c = 0; c < columns; c++)                                                                      \
-                y[c * to.column] = STORE(dtype, x[c] * by);                                                            \
+                y[c * to.column] = STORE(dtype, x[c]);                                                                 \
         }                                                                                                              \
     }                                                                                                                  \
     FAST static void pack_##dtype(void *to, attention_matrix from, int64_t rows, int64_t columns, int64_t width,       \

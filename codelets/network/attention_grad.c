@@ -72,7 +72,7 @@ static void run_rows(const backward *f, int64_t head, int64_t i)
         b.k = number_at(a, f->k, b.j * f->ldk);
         run_block(f, &b, head, g, ldg);
     }
-    a->type->store(attention_at(&f->at[DQ], head, i, 0), f->part[D_QUERIES], b.rows, a->d, NULL);
+    a->type->store(attention_at(&f->at[DQ], head, i, 0), f->part[D_QUERIES], b.rows, a->d);
 }
 
 ROW_SIGNATURE(run_groups)
@@ -89,8 +89,8 @@ ROW_SIGNATURE(run_groups)
         for (int64_t head = 0; head < a->heads; head++)
             for (int64_t row = 0; row < a->n; row += ATTENTION_ROWS)
                 run_rows(&f, head, row);
-        a->type->store(f.at[DK].first, f.part[D_KEYS], a->m, a->d, NULL);
-        a->type->store(f.at[DV].first, f.part[D_VALUES], a->m, a->e, NULL);
+        a->type->store(f.at[DK].first, f.part[D_KEYS], a->m, a->d);
+        a->type->store(f.at[DV].first, f.part[D_VALUES], a->m, a->e);
     }
 }
 

@@ -7,6 +7,19 @@
 
 #include "views.h"
 
+/* The functions of the formulas, for a sweep. */
+#define OF_FLOAT(name)                                                                                                 \
+    static float name##_float(float x)                                                                                 \
+    {                                                                                                                  \
+        return name##_of_TRAMA_F32(x);                                                                                 \
+    }
+#define OF_DOUBLE(name)                                                                                                \
+    static double name##_double(double x)                                                                              \
+    {                                                                                                                  \
+        return name##_of_TRAMA_F64(x);                                                                                 \
+    }
+#define OF_BOTH(name) OF_FLOAT(name) OF_DOUBLE(name)
+
 /* The distance in units in the last place of want's type (min_exponent and digits as in float.h). */
 static inline double units_off(double got, long double want, int min_exponent, int digits)
 {

@@ -3,39 +3,10 @@
 #include "exponential.h"
 #include "sweep.h"
 
-static float exp_float(float x)
-{
-    return exp_of_TRAMA_F32(x);
-}
-static float tanh_float(float x)
-{
-    return tanh_of_TRAMA_F32(x);
-}
-static double exp_double(double x)
-{
-    return exp_of_TRAMA_F64(x);
-}
-static double tanh_double(double x)
-{
-    return tanh_of_TRAMA_F64(x);
-}
-
-static float exp2_float(float x)
-{
-    return exp2_of_TRAMA_F32(x);
-}
-static float expm1_float(float x)
-{
-    return expm1_of_TRAMA_F32(x);
-}
-static double exp2_double(double x)
-{
-    return exp2_of_TRAMA_F64(x);
-}
-static double expm1_double(double x)
-{
-    return expm1_of_TRAMA_F64(x);
-}
+OF_BOTH(exp)
+OF_BOTH(exp2)
+OF_BOTH(expm1)
+OF_BOTH(tanh)
 
 START_TEST(exp2_is_within_2_units_over_the_whole_range)
 {

@@ -3,19 +3,10 @@
 #include "formula.h"
 #include "sweep.h"
 
-#define BOTH(name)                                                                                                     \
-    static float name##_float(float x)                                                                                 \
-    {                                                                                                                  \
-        return name##_of_TRAMA_F32(x);                                                                                 \
-    }                                                                                                                  \
-    static double name##_double(double x)                                                                              \
-    {                                                                                                                  \
-        return name##_of_TRAMA_F64(x);                                                                                 \
-    }
-BOTH(log)
-BOTH(log1p)
-BOTH(softplus)
-BOTH(erf)
+OF_BOTH(log)
+OF_BOTH(log1p)
+OF_BOTH(softplus)
+OF_BOTH(erf)
 
 START_TEST(log_is_within_2_units_over_the_whole_range)
 {

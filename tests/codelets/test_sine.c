@@ -3,13 +3,8 @@
 #include "sine.h"
 #include "sweep.h"
 
-#define FLOAT(name)                                                                                                    \
-    static float name##_float(float x)                                                                                 \
-    {                                                                                                                  \
-        return name##_of_TRAMA_F32(x);                                                                                 \
-    }
-FLOAT(sin)
-FLOAT(cos)
+OF_FLOAT(sin)
+OF_FLOAT(cos)
 
 START_TEST(sin_and_cos_are_within_1_unit_over_the_whole_range)
 {
