@@ -75,27 +75,21 @@ static bool is_row_of(const box *row, const box *result)
            box_count(row) == result->n[result->ndim - 1];
 }
 
-/* Whether call i, which reads the result of call i - 1, can be its epilogue `kind`. */
-static bool is_epilogue(const step_calls *c, int i, trama_epilogue kind)
+/* Whether the kernel of product i can compute the call behind it: the addition of a row. Relu is no epilogue, as
+ * cuBLASLt computes it as max(x, 0), which may lose NaN. */
+static bool has_epilogue(const step_calls *c, int i)
 {
-    const int made = c->at[i - 1].out[0], other = c->at[i].in[c->at[i].in[0] == made];
-    return node_of(c, i)->op->epilogue == kind &&
-           (kind != TRAMA_EPILOGUE_ROW || is_row_of(&region_of(c, other)->box, &region_of(c, made)->box));
-}
-
-/* Calls behind product i that its kernel computes: the addition of a row. Relu is none of them, as cuBLASLt computes it
- * as max(x, 0), which may lose NaN. */
-static int count_epilogues(const step_calls *c, int i)
-{
-    return is_for_next(c, i) && is_epilogue(c, i + 1, TRAMA_EPILOGUE_ROW);
+    if (!is_for_next(c, i) || node_of(c, i + 1)->op->epilogue != TRAMA_EPILOGUE_ROW)
+        return false;
+    const int made = c->at[i].out[0], other = c->at[i + 1].in[c->at[i + 1].in[0] == made];
+    return is_row_of(&region_of(c, other)->box, &region_of(c, made)->box);
 }
 
 static fused_run fuse_product(const step_calls *c, int i)
 {
     if (is_addition(c, i))
         return (fused_run){FUSED_ADDITION, 2};
-    const int more = plan_on_gpu(c->p, c->step->place) ? count_epilogues(c, i) : 0;
-    return more ? (fused_run){FUSED_EPILOGUE, 1 + more} : (fused_run){0};
+    return plan_on_gpu(c->p, c->step->place) && has_epilogue(c, i) ? (fused_run){FUSED_EPILOGUE, 2} : (fused_run){0};
 }
 
 /* ---- Calls that keep the order of elements ---- */
@@ -145,11 +139,13 @@ static int chain_end(const step_calls *c, int i)
 /* `sums`: the sum before the step's calls can be of the first chain. */
 static void fuse_chains(const step_calls *c, bool sums)
 {
-    for (int i = !sums && c->step->n_terms, end; i<c->step->n_calls; i = end> i ? end : i + 1) {
-        end = chain_end(c, i);
+    int i = c->step->n_terms && !sums ? 1 : 0;
+    while (i < c->step->n_calls) {
+        const int end = chain_end(c, i);
         for (int k = i; k < end; k++)
             if (end - k > 1 || (k == 0 && c->step->n_terms))
                 c->at[k].fused = (fused_run){FUSED_CHAIN, end - k};
+        i = end > i ? end : i + 1;
     }
 }
 
