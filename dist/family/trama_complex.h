@@ -5,12 +5,12 @@
  * Arithmetic, the elementary functions of trama_ops.h from sqrt to log10 but erf and erfc, tanh, sigmoid and silu, pow,
  * equal and not_equal, the logical ops, isnan, isinf and isfinite (whether a part is, or both are), select, sums, means
  * and products over dims, cumulative sums and products, recurrences, products of matrices, normal numbers, and all ops
- * that move elements take complex operands as they take real ones. Functions with a branch cut have those of C. Both operands have one type: trama_cast makes complex numbers of real ones. Ops that need an
- * order, as max, refuse complex operands, and there is no P(max); so do layer, RMS, group and batch norm and the losses
- * of squares and of classes, as PyTorch's do. trama_sum_square, trama_norm_1 and trama_norm_2, trama_variance and
- * trama_absolute_loss take |z| and are real. Optimizers train complex parameters as PyTorch's
- * do: both parts of a number are real parameters, with moments of their own; clip_norm counts |z|, and clip_value, which
- * compares, refuses them.
+ * that move elements take complex operands as they take real ones. Functions with a branch cut have those of C. Both
+ * operands have one type: trama_cast makes complex numbers of real ones. Ops that need an order, as max, refuse complex
+ * operands, and there is no P(max); so do layer, RMS, group and batch norm and the losses of squares and of classes, as
+ * PyTorch's do. trama_sum_square, trama_norm_1 and trama_norm_2, trama_variance and trama_absolute_loss take |z| and
+ * are real. Optimizers train complex parameters as PyTorch's do: both parts of a number are real parameters, with
+ * moments of their own; clip_norm counts |z|, and clip_value, which compares, refuses them.
  *
  * Gradients follow PyTorch's convention: the gradient of a real loss L by z = a + ib is dL/da + i dL/db, so that
  * z - lr * gradient descends. (JAX gives its conjugate.) The loss itself is real: trama_real or trama_abs ends the

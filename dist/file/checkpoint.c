@@ -41,6 +41,17 @@ void checkpoint_add(trama_checkpoint *c, const char *name, trama_dtype dtype, tr
         (stored_tensor){.name = trama_text_copy(name), .dtype = dtype, .shape = shape, .at = -1, .bytes = bytes};
 }
 
+bool checkpoint_add_state(trama_checkpoint *c, const char *names, trama_dtype stored, const char *name,
+                          trama_dtype dtype, trama_shape shape)
+{
+    char *other = name_in_file(names, name);
+    const bool free_name = trama_checkpoint_find(c, other) < 0;
+    if (free_name)
+        checkpoint_add(c, other, stored != TRAMA_N_DTYPES && trama_dtype_is_float(dtype) ? stored : dtype, shape);
+    free(other);
+    return free_name;
+}
+
 void checkpoint_set(trama_checkpoint *c, const char *key, const char *words)
 {
     *ARRAY_PUSH(&c->texts) = (stored_text){trama_text_copy(key), trama_text_copy(words)};

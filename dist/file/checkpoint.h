@@ -55,6 +55,10 @@ extern const checkpoint_format hdf5_format, safetensors_format, npy_format, npz_
 
 trama_checkpoint *checkpoint_new(const char *path);
 void checkpoint_add(trama_checkpoint *c, const char *name, trama_dtype dtype, trama_shape shape);
+/* Adds a state under its name in the file (name_in_file), its floats as `stored`; TRAMA_N_DTYPES: as they are. False
+ * where another has that name. */
+bool checkpoint_add_state(trama_checkpoint *c, const char *names, trama_dtype stored, const char *name,
+                          trama_dtype dtype, trama_shape shape);
 void checkpoint_set(trama_checkpoint *c, const char *key, const char *text);
 
 /* Opens a regular file. */
@@ -134,5 +138,6 @@ bool name_is_utf8(const char *name);
 char *unfinished_path(const char *path);
 char *finished_path(const char *path);
 bool path_has_ending(const char *path, const char *ending); /* the finished name */
+bool name_has_ending(const char *name, const char *ending); /* the name as it is, which is longer */
 
 #endif

@@ -90,6 +90,11 @@ static bool ends_in(const char *name, size_t n, const char *ending)
     return n > m && !strncmp(name + n - m, ending, m);
 }
 
+bool name_has_ending(const char *name, const char *ending)
+{
+    return ends_in(name, strlen(name), ending);
+}
+
 static size_t finished_length(const char *path)
 {
     const size_t n = strlen(path);

@@ -111,19 +111,14 @@ static trama_status list_states(const trama_checkpoint *c, const trama_checkpoin
         const stored_tensor *t = &c->tensors.at[i];
         if (!name_is_chosen(o->states, t->name))
             continue;
+        if (checkpoint_add_state(to, o->names, dtype, t->name, t->dtype, t->shape))
+            continue;
         char *name = name_in_file(o->names, t->name);
-        const bool taken = trama_checkpoint_find(to, name) >= 0;
-        if (!taken)
-            checkpoint_add(to, name, dtype != TRAMA_N_DTYPES && trama_dtype_is_float(t->dtype) ? dtype : t->dtype,
-                           t->shape);
-        trama_status status =
-            taken ? trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                               "%s: two states have the name %s in the file; give one of them another in options.names",
-                               call, name)
-                  : TRAMA_OK;
+        trama_status status = trama_fail(
+            NOWHERE, TRAMA_E_ARGUMENT,
+            "%s: two states have the name %s in the file; give one of them another in options.names", call, name);
         free(name);
-        if (status)
-            return status;
+        return status;
     }
     for (int i = 0; i < c->texts.n; i++)
         checkpoint_set(to, c->texts.at[i].key, c->texts.at[i].text);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "npz.h"
 
 static const char magic[] = "\x93NUMPY";
@@ -126,6 +127,17 @@ trama_status npy_read_header(const char *path, FILE *f, npy_header *h)
     return status;
 }
 
+trama_status npy_check_length(const char *path, const npy_header *h, int64_t bytes)
+{
+    const int64_t content = trama_shape_count(h->shape) * (int64_t)trama_dtype_size(h->dtype);
+    return bytes - h->bytes == content
+               ? TRAMA_OK
+               : trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                            "%s: it has %" PRId64 " bytes behind its header, and its shape needs %" PRId64
+                            "; save it again",
+                            path, bytes - h->bytes, content);
+}
+
 /* Grows with the file, so that a header alone takes no memory. */
 static trama_status read_content(const char *path, FILE *f, size_t bytes, char **content)
 {
@@ -167,10 +179,9 @@ const char *npz_member(const char *path)
 {
     static const char archive[] = ".npz";
     const char *at = strstr(path, ".npz:");
-    const size_t n = strlen(path), m = strlen(archive);
     if (at)
-        return at[m + 1] ? at + m + 1 : NULL;
-    return n > m && !strcmp(path + n - m, archive) ? path + n : NULL;
+        return at[sizeof archive] ? at + sizeof archive : NULL;
+    return name_has_ending(path, archive) ? path + strlen(path) : NULL;
 }
 
 trama_status trama_read_npy(const char *path, trama_dtype *dtype, trama_shape *shape, void **data)

@@ -15,8 +15,7 @@ static const char ending[] = ".npy";
 
 bool path_is_npy(const char *path)
 {
-    const size_t n = strlen(path), m = strlen(ending);
-    return path_is_folder(path) || (n > m && !strcmp(path + n - m, ending));
+    return path_is_folder(path) || name_has_ending(path, ending);
 }
 
 static void add_named(trama_checkpoint *c, const char *path, const npy_header *h)
@@ -47,19 +46,12 @@ static trama_status open_array(trama_checkpoint *c, const char *path, int *descr
     if (status)
         return status;
     add_named(c, path, &h);
-    const int64_t content = c->tensors.at[c->tensors.n - 1].bytes;
-    return *bytes - h.bytes == content
-               ? TRAMA_OK
-               : trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                            "%s: it has %" PRId64 " bytes behind its header, and its shape needs %" PRId64
-                            "; save it again",
-                            path, *bytes - h.bytes, content);
+    return npy_check_length(path, &h, *bytes);
 }
 
 static int is_array(const struct dirent *entry)
 {
-    const size_t n = strlen(entry->d_name), m = strlen(ending);
-    return n > m && *entry->d_name != '.' && !strcmp(entry->d_name + n - m, ending);
+    return *entry->d_name != '.' && name_has_ending(entry->d_name, ending);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

@@ -57,13 +57,7 @@ static trama_status read_header(const char *path, int descriptor, int64_t at, in
     if (f)
         fclose(f);
     free(words);
-    const int64_t content = status ? 0 : trama_shape_count(h->shape) * (int64_t)trama_dtype_size(h->dtype);
-    if (!status && bytes - h->bytes != content)
-        status =
-            trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                       "%s: it has %" PRId64 " bytes behind its header, and its shape needs %" PRId64 "; save it again",
-                       path, bytes - h->bytes, content);
-    return status;
+    return status ? status : npy_check_length(path, h, bytes);
 }
 
 /* path: of the archive and the member, for messages. The caller closes a->descriptor. */
