@@ -214,7 +214,7 @@ trama_status trama_feeder_add_at(trama_where where, trama_feeder *d, const trama
 static trama_status feed_column(trama_where where, const trama_feeder *d, int i, const read_batch *b)
 {
     const feeder_column *c = &d->columns.at[i];
-    const batch_boxes *boxes = &c->boxes[c->boxes[FULL].rows == b->rows ? FULL : SHORT];
+    const batch_boxes *boxes = column_boxes(c, b->rows);
     const void **pieces = trama_alloc((size_t)(boxes->n + 1) * sizeof *pieces);
     trama_shape shape = c->source.shape;
     shape.dim[0] = b->rows;

@@ -82,6 +82,9 @@ void feeders_restore(const trama_executable *e, const trama_checkpoint *c);
 trama_status source_open(const char *path, const trama_feeder_column *o, const trama_value *input, feeder_source *s);
 void source_close(feeder_source *s);
 
+/* This rank's boxes for a batch of so many rows. */
+const batch_boxes *column_boxes(const feeder_column *c, int64_t rows);
+
 /* feeder_ahead.c: begins at the feeder's place. wait: the next batch, once it is read. */
 trama_status ahead_begin(trama_where where, trama_feeder *d);
 const read_batch *ahead_wait(trama_feeder *d);

@@ -56,7 +56,7 @@ static trama_status read_box(const trama_feeder *d, const feeder_column *c, cons
     return TRAMA_OK;
 }
 
-static const batch_boxes *boxes_of(const feeder_column *c, int64_t rows)
+const batch_boxes *column_boxes(const feeder_column *c, int64_t rows)
 {
     return &c->boxes[c->boxes[FULL].rows == rows ? FULL : SHORT];
 }
@@ -66,7 +66,7 @@ static trama_status read_columns(const trama_feeder *d, const read_batch *b)
     trama_status status = TRAMA_OK;
     for (int i = 0; i < d->columns.n; i++) {
         const feeder_column *c = &d->columns.at[i];
-        const batch_boxes *boxes = boxes_of(c, b->rows);
+        const batch_boxes *boxes = column_boxes(c, b->rows);
         for (int k = 0; k < boxes->n && !status; k++)
             if (boxes->same[k] == k)
                 status = read_box(d, c, b, &boxes->boxes[k], b->data[i * d->ahead.most_boxes + k]);

@@ -72,50 +72,17 @@ static box box_in(const part *p, const box *b)
 
 /* ---- Feeding ---- */
 
-static trama_status feed_slab(value_ref at, const plan_local_box *piece, const box *b, const void *data)
+static trama_status read_slab(const void *with, trama_dtype dtype, const box *b, void *data)
 {
-    const trama_shape local = trama_shape_of(b->ndim, b->n);
-    const box whole = box_whole(local);
-    const trama_view from = host_view(data, at.in->of->plan->shards.at[piece->region.shard].dtype, local, &whole);
-    plan_local_box some = *piece;
-    some.region.box = *b;
-    return host_to_piece(at.in, &some, &from, feeding);
-}
-
-/* A box that several places of this rank have is read once. */
-static trama_status feed_box(const part *p, value_ref at, const plan_dist_value *h, int first, void *room)
-{
-    const box *whole = &h->pieces.at[first].region.box;
-    const size_t element = trama_dtype_size(at.in->of->plan->shards.at[h->pieces.at[first].region.shard].dtype);
-    const box_slabs slabs = box_slabs_of(whole, element, SLAB_BYTES);
-    trama_status status = TRAMA_OK;
-    for (int64_t i = 0; i < slabs.n && !status; i++) {
-        const box b = box_slab(&slabs, i), there = box_in(p, &b);
-        status = dataset_read(p->file, &there, room);
-        for (int j = first; j < h->pieces.n && !status; j++)
-            if (box_equal(&h->pieces.at[j].region.box, whole))
-                status = feed_slab(at, &h->pieces.at[j], &b, room);
-    }
-    return status;
-}
-
-static trama_status feed_boxes(const part *p, value_ref at, void *room)
-{
-    const plan_dist_value *h = value_ref_dist_value(at);
-    trama_status status = TRAMA_OK;
-    for (int i = 0; i < h->pieces.n && !status; i++) {
-        bool repeated = false;
-        for (int j = 0; j < i && !repeated; j++)
-            repeated = box_equal(&h->pieces.at[j].region.box, &h->pieces.at[i].region.box);
-        if (!repeated)
-            status = feed_box(p, at, h, i, room);
-    }
-    return status;
+    const part *p = with;
+    const box there = box_in(p, b);
+    return dataset_read(p->file, &there, data);
 }
 
 static trama_status feed_part(trama_executable *e, const trama_value *input, trama_shape shape, part *p, void *room)
 {
-    value_ref at;
+    boxes_filled boxes = {
+        .element = trama_dtype_size(input->dtype), .read = read_slab, .with = p, .room = room, .call = feeding};
     kept_plan *f;
     trama_status status =
         room ? open_part(p, false, input->dtype, shape) : trama_fail(NOWHERE, TRAMA_E_MEMORY, "no memory for a buffer");
@@ -123,10 +90,10 @@ static trama_status feed_part(trama_executable *e, const trama_value *input, tra
     if (!status)
         status = input_buffers(e, e->program->values.at[input->id], shape, &f);
     if (!status)
-        status = input_take(e, input, f, &at);
+        status = input_take(e, input, f, &boxes.at);
     if (status)
         return status;
-    return context_agree(e->context, feeding, feed_boxes(p, at, room));
+    return context_agree(e->context, feeding, boxes_fill(&boxes));
 }
 
 trama_status trama_feed_dataset_at(trama_where where, trama_executable *e, const trama_value *input, const char *path,

@@ -8,7 +8,6 @@
 
 #include "box_file.h"
 #include "feeder.h"
-#include "host.h"
 #include "saving.h"
 #include "trama_state.h"
 
@@ -135,60 +134,31 @@ static trama_status verify(const loading *l)
 
 /* ---- Reading ---- */
 
-static trama_status put_slab(value_ref at, const plan_dist_value *h, const plan_local_box *piece, const box *b,
-                             const void *data)
-{
-    const trama_shape local = trama_shape_of(b->ndim, b->n);
-    const box whole = box_whole(local);
-    const trama_view from = host_view(data, at.in->of->plan->shards.at[piece->region.shard].dtype, local, &whole);
-    plan_local_box part = *piece;
-    part.region.box = *b;
-    return host_holds_zero(h, piece) ? host_zero_to_piece(at.in, &part, call)
-                                     : host_to_piece(at.in, &part, &from, call);
-}
+/* One state out of the file. */
+typedef struct stored_state {
+    const loading *l;
+    const stored_tensor *t;
+    char *room; /* as boxes_filled.room, for elements as in the file */
+} stored_state;
 
-/* room [2][SLAB_BYTES or an element]: as in the file, and as in memory */
-static trama_status read_slab(const loading *l, const stored_tensor *t, const box *b, trama_dtype dtype, char *room)
+static trama_status read_slab(const void *with, trama_dtype dtype, const box *b, void *data)
 {
-    char *converted = room + SLAB_BYTES;
-    if (!box_read(checkpoint_descriptor(l->file, t), t->at, t->shape, trama_dtype_size(t->dtype), b, room))
-        return checkpoint_failed(l->file->path, t->name, errno);
-    elements_convert(t->dtype, room, dtype, converted, box_count(b));
+    const stored_state *s = with;
+    const stored_tensor *t = s->t;
+    if (!box_read(checkpoint_descriptor(s->l->file, t), t->at, t->shape, trama_dtype_size(t->dtype), b, s->room))
+        return checkpoint_failed(s->l->file->path, t->name, errno);
+    elements_convert(t->dtype, s->room, dtype, data, box_count(b));
     return TRAMA_OK;
 }
 
-/* A box that several places of this rank hold is read once. */
-static trama_status read_piece(const loading *l, const stored_tensor *t, value_ref at, int first, char *room)
-{
-    const plan_dist_value *h = value_ref_dist_value(at);
-    const box *whole = &h->pieces.at[first].region.box;
-    const trama_dtype dtype = at.in->of->plan->shards.at[h->pieces.at[first].region.shard].dtype;
-    const size_t element = trama_dtype_size(t->dtype), own = trama_dtype_size(dtype);
-    const box_slabs slabs = box_slabs_of(whole, element > own ? element : own, SLAB_BYTES);
-    trama_status status = TRAMA_OK;
-    for (int64_t i = 0; i < slabs.n && !status; i++) {
-        const box b = box_slab(&slabs, i);
-        status = read_slab(l, t, &b, dtype, room);
-        for (int j = first; j < h->pieces.n && !status; j++)
-            if (box_equal(&h->pieces.at[j].region.box, whole))
-                status = put_slab(at, h, &h->pieces.at[j], &b, room + SLAB_BYTES);
-    }
-    return status;
-}
-
+/* room [2][SLAB_BYTES, or an element] */
 static trama_status read_state(const loading *l, const trama_value *v, const stored_tensor *t, char *room)
 {
-    value_ref at;
-    trama_status status = executable_locate(l->e, NOWHERE, call, v, &at);
-    const plan_dist_value *h = status ? NULL : value_ref_dist_value(at);
-    for (int i = 0; h && i < h->pieces.n && !status; i++) {
-        bool repeated = false;
-        for (int j = 0; j < i && !repeated; j++)
-            repeated = box_equal(&h->pieces.at[j].region.box, &h->pieces.at[i].region.box);
-        if (!repeated)
-            status = read_piece(l, t, at, i, room);
-    }
-    return status;
+    const stored_state s = {l, t, room};
+    boxes_filled f = {
+        .element = trama_dtype_size(t->dtype), .read = read_slab, .with = &s, .room = room + SLAB_BYTES, .call = call};
+    trama_status status = executable_locate(l->e, NOWHERE, call, v, &f.at);
+    return status ? status : boxes_fill(&f);
 }
 
 static trama_status restore_cycles(const loading *l)

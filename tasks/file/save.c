@@ -76,13 +76,7 @@ static trama_status list_states(saving *s, const trama_save_options *o, trama_dt
         *ARRAY_PUSH(&s->tensor_of) = chosen ? s->file->tensors.n : -1;
         if (!chosen)
             continue;
-        char *name = name_in_file(o->names, v->name);
-        const bool taken = trama_checkpoint_find(s->file, name) >= 0;
-        if (!taken)
-            checkpoint_add(s->file, name, dtype != TRAMA_N_DTYPES && trama_dtype_is_float(v->dtype) ? dtype : v->dtype,
-                           v->shape);
-        free(name);
-        if (taken)
+        if (!checkpoint_add_state(s->file, o->names, dtype, v->name, v->dtype, v->shape))
             return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
                               "two states have the name %s in the file; give one of them another in options.names",
                               v->name);

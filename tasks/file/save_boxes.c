@@ -59,22 +59,13 @@ static trama_status take_slab(saving *s, int tensor, instance *in, int number, c
     return status;
 }
 
-/* Whether a local box before this one is equal to it. */
-static bool is_repeated(const plan_dist_value *h, int i)
-{
-    for (int j = 0; j < i; j++)
-        if (box_equal(&h->pieces.at[j].region.box, &h->pieces.at[i].region.box))
-            return true;
-    return false;
-}
-
 static trama_status copy_boxes(saving *s, int tensor, instance *in, const plan_dist_value *h, trama_shape shape)
 {
     trama_status status = TRAMA_OK;
     const size_t element = trama_dtype_size(s->file->tensors.at[tensor].dtype);
     for (int i = 0; i < h->pieces.n && !status; i++) {
         const plan_region *region = &h->pieces.at[i].region;
-        if (!box_count(&region->box) || is_repeated(h, i))
+        if (!box_count(&region->box) || box_is_repeated(h, i))
             continue;
         int n, mine = number_among(s, h, shape, &region->box, &n);
         const box_slabs slabs = box_slabs_of(&region->box, element, SLAB_BYTES);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "host.h"
 #include "saving.h"
 
 void *slab_alloc(size_t bytes)
@@ -45,29 +46,18 @@ trama_status saving_wait_all_copied(saving *s)
 
 static void make_work(held_slab *h, const instance *in, const plan_region *region, const shard *bound)
 {
-    trama_view from = instance_view(in, region, bound), to = from;
-    int64_t stride = 1;
-    for (int d = to.ndim - 1; d >= 0; d--) {
-        to.stride[d] = stride;
-        stride *= to.extent[d];
-    }
-    to.data = h->slab.data;
-    h->views[0] = to;
-    h->views[1] = from;
+    h->views[1] = instance_view(in, region, bound);
+    h->views[0] = host_dense(h->views[1], h->slab.data);
     h->work = (work){.kind = &work_copy, .n_views = 2, .views = h->views};
 }
 
 /* The tiles that the region meets. */
 static void set_handles(struct starpu_task *t, const shard *bound, int first, int n)
 {
-    t->nbuffers = n;
-    if (n > STARPU_NMAXBUFS) {
-        t->dyn_handles = trama_resize(NULL, (size_t)n * sizeof *t->dyn_handles);
-        t->dyn_modes = trama_resize(NULL, (size_t)n * sizeof *t->dyn_modes);
-    }
+    task_room(t, n);
     for (int i = 0; i < n; i++) {
-        *(t->dyn_handles ? &t->dyn_handles[i] : &t->handles[i]) = bound->tile[first + i];
-        *(t->dyn_handles ? &t->dyn_modes[i] : &t->modes[i]) = STARPU_R;
+        STARPU_TASK_SET_HANDLE(t, bound->tile[first + i], i);
+        STARPU_TASK_SET_MODE(t, STARPU_R, i);
     }
 }
 
@@ -79,9 +69,9 @@ static struct starpu_task *make_task(held_slab *h, const instance *in, const pla
     struct starpu_task *t = starpu_task_create();
     int first, last;
     plan_tiles(&in->of->plan->shards.at[region->shard], &region->box, &first, &last);
+    t->cl = &work_codelet;
     set_handles(t, bound, first, last - first + 1);
     bound->readers++;
-    t->cl = &work_codelet;
     t->cl_arg = &h->work;
     t->cl_arg_size = 0;
     t->name = "save";

@@ -73,6 +73,21 @@ void saving_free(saving **s);
 /* The error of a step of a call, as the error of the user's call. */
 trama_status saving_error(trama_where where, const char *call, trama_status status);
 
+/* local_boxes.c: whether a local box before box i is equal to it. */
+bool box_is_repeated(const plan_dist_value *h, int i);
+
+/* Fills the boxes that this rank has of a value; one that several places have is read once. */
+typedef struct boxes_filled {
+    value_ref at;
+    size_t element; /* bytes of an element in the file */
+    /* Reads a part of the tensor into data, row-major as elements of the type. */
+    trama_status (*read)(const void *with, trama_dtype dtype, const box *b, void *data);
+    const void *with;
+    void *room;       /* [SLAB_BYTES, or an element] */
+    const char *call; /* the user's */
+} boxes_filled;
+trama_status boxes_fill(const boxes_filled *f);
+
 /* load_states.c: loads one file. *damaged: its content is, so that an older one may serve. Collective. */
 trama_status state_load_file(trama_executable *e, const char *path, const trama_load_options *o,
                              trama_checkpoint **loaded, bool *damaged);

@@ -16,6 +16,17 @@ trama_view host_view(const void *data, trama_dtype dtype, trama_shape shape, con
     return v;
 }
 
+trama_view host_dense(trama_view of, void *data)
+{
+    int64_t stride = 1;
+    for (int d = of.ndim - 1; d >= 0; d--) {
+        of.stride[d] = stride;
+        stride *= of.extent[d];
+    }
+    of.data = data;
+    return of;
+}
+
 trama_status host_to_piece(instance *in, const plan_local_box *piece, const trama_view *from, const char *call)
 {
     if (box_count(&piece->region.box) == 0)
@@ -76,13 +87,7 @@ trama_status host_to_value(value_ref at, const void *data, trama_shape shape, co
 trama_status host_from_region(instance *in, const plan_region *region, void *data)
 {
     shard *s = instance_shard(in, region->shard);
-    trama_view from = instance_view(in, region, s), to = from;
-    int64_t stride = 1;
-    for (int d = to.ndim - 1; d >= 0; d--) {
-        to.stride[d] = stride;
-        stride *= to.extent[d];
-    }
-    to.data = data;
+    const trama_view from = instance_view(in, region, s), to = host_dense(from, data);
     if (box_count(&region->box) == 0)
         return TRAMA_OK;
     trama_status status = shard_acquire(in->context, s, STARPU_R, "trama_read");

@@ -9,6 +9,9 @@
 /* The box b of a whole tensor [shape] in host memory, row-major. */
 trama_view host_view(const void *data, trama_dtype dtype, trama_shape shape, const box *b);
 
+/* The same box without gaps, row-major at data. */
+trama_view host_dense(trama_view of, void *data);
+
 /* Copies into one local box of a distributed value; and the whole tensor into all boxes that this rank has of a
  * value. */
 trama_status host_to_piece(instance *in, const plan_local_box *piece, const trama_view *from, const char *call);

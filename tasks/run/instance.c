@@ -398,11 +398,7 @@ static void submit_task(const instance *in, const struct starpu_task *common, lo
     task->name = s->label;
     task->flops = s->flops;
     task->priority = s->priority;
-    task->nbuffers = s->n_handles;
-    if (s->n_handles > STARPU_NMAXBUFS) {
-        task->dyn_handles = trama_resize(NULL, n * sizeof *task->dyn_handles);
-        task->dyn_modes = trama_resize(NULL, n * sizeof *task->dyn_modes);
-    }
+    task_room(task, s->n_handles);
     memcpy(task->dyn_handles ? task->dyn_handles : task->handles, s->handles, n * sizeof *s->handles);
     memcpy(task->dyn_modes ? task->dyn_modes : task->modes, s->modes, n * sizeof *s->modes);
     if (s->nowhere)

@@ -11,6 +11,16 @@
 #include "shard.h"
 #include "work.h"
 
+/* Room of a new task for n handles. */
+static inline void task_room(struct starpu_task *task, int n)
+{
+    task->nbuffers = n;
+    if (n <= STARPU_NMAXBUFS)
+        return;
+    task->dyn_handles = trama_resize(NULL, (size_t)n * sizeof *task->dyn_handles);
+    task->dyn_modes = trama_resize(NULL, (size_t)n * sizeof *task->dyn_modes);
+}
+
 /* A lowered step, of which each submission makes a task or a message. */
 typedef struct lowered {
     work work;
