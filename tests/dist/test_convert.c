@@ -9,21 +9,11 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
-#include "suite.h"
+#include "own_folder.h"
 #include "trama_checkpoint.h"
 #include "trama_half.h"
 #include "trama_npy.h"
 
-static char folder[] = "/tmp/trama-convert-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][200];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
 
 static trama_checkpoint *open_one(const char *path)
 {
@@ -194,10 +184,5 @@ int main(void)
 {
     const TTest *const tests[] = {arrays_of_numpy_are_states, every_format_becomes_every_other,
                                   states_are_chosen_renamed_and_converted, all_halves_convert, wrong_uses_are_refused};
-    char command[100];
-    if (!mkdtemp(folder))
-        return EXIT_FAILURE;
-    int status = suite_run("convert", NULL, NULL, tests, sizeof tests / sizeof *tests);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command) ? EXIT_FAILURE : status;
+    return folder_run("convert", tests, sizeof tests / sizeof *tests);
 }

@@ -9,23 +9,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "suite.h"
+#include "own_folder.h"
 #include "trama_checkpoint.h"
 #include "trama_npy.h"
 
-static char folder[] = "/tmp/trama-npz-XXXXXX";
 static trama_dtype dtype;
 static trama_shape shape;
 static void *data;
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][300];
-    static int turn;
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
 
 static const char *stored(const char *name)
 {
@@ -264,10 +254,5 @@ int main(void)
 {
     const TTest *const tests[] = {archives_of_numpy_are_read, archives_are_checkpoints, made_archives_are_read,
                                   hostile_archives_are_refused, archives_that_end_early_are_refused};
-    char command[100];
-    if (!mkdtemp(folder))
-        return EXIT_FAILURE;
-    int status = suite_run("npz", NULL, NULL, tests, sizeof tests / sizeof *tests);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command) ? EXIT_FAILURE : status;
+    return folder_run("npz", tests, sizeof tests / sizeof *tests);
 }

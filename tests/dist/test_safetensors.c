@@ -8,19 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "suite.h"
+#include "own_folder.h"
 #include "trama_checkpoint.h"
 
-static char folder[] = "/tmp/trama-safetensors-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[2][200];
-    static int turn;
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
-}
 
 /* A file: a length, a header, and bytes behind it. */
 static void write_file(const char *name, uint64_t length, const char *header, size_t n, const void *data, size_t bytes)
@@ -252,10 +242,5 @@ int main(void)
 {
     const TTest *const tests[] = {a_file_written_byte_by_byte_is_read, hostile_headers_are_refused,
                                   wrong_lengths_and_files_are_refused, shards_are_read_by_their_index};
-    char command[100];
-    if (!mkdtemp(folder))
-        return EXIT_FAILURE;
-    int status = suite_run("safetensors", NULL, NULL, tests, sizeof tests / sizeof *tests);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command) ? EXIT_FAILURE : status;
+    return folder_run("safetensors", tests, sizeof tests / sizeof *tests);
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* nftw */
 #include <hdf5.h>
 
+#include "resident.h"
 #include "saved.h"
 
 enum { N = 13, M = 7 };
@@ -202,16 +203,9 @@ END_TEST
 /* The most resident bytes since the last call. */
 static int64_t peak(void)
 {
-    char line[200];
-    long kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "VmHWM: %ld", &kib) != 1) {
-    }
-    if (f)
-        fclose(f);
-    f = fopen("/proc/self/clear_refs", "w");
-    demand(kib && f && fputs("5", f) >= 0 && !fclose(f), "the peak of memory cannot be read");
-    return (int64_t)kib << 10;
+    const int64_t most = resident_peak();
+    demand(most && resident_forget(), "the peak of memory cannot be read");
+    return most;
 }
 
 /* A tensor of 64 MiB on 4 ranks: a rank's part, twice where it is resharded, and a buffer. */

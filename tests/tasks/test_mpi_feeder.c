@@ -224,6 +224,16 @@ END_TEST
 
 /* ---- Formats ---- */
 
+static void start_with_formats(void)
+{
+    start();
+    folder_new();
+    write_rows(ROWS);
+    if (my_rank == 0)
+        write_other_formats();
+    barrier();
+}
+
 /* Another file for x gives the same rows. */
 static void expect_rows_of(const char *name, const trama_feeder_column *o)
 {
@@ -240,12 +250,7 @@ static void expect_rows_of(const char *name, const trama_feeder_column *o)
 
 START_TEST(files_of_all_formats_are_read)
 {
-    start();
-    folder_new();
-    write_rows(ROWS);
-    if (my_rank == 0)
-        write_other_formats();
-    barrier();
+    start_with_formats();
     expect_rows_of("x.raw", &(trama_feeder_column){.raw = "f32", .offset = 11});
     expect_rows_of("wide.npy", NULL); /* f64 */
     expect_rows_of("x.h5", &(trama_feeder_column){.tensor = "x"});
@@ -258,12 +263,7 @@ END_TEST
 
 START_TEST(wrong_columns_are_refused)
 {
-    start();
-    folder_new();
-    write_rows(ROWS);
-    if (my_rank == 0)
-        write_other_formats();
-    barrier();
+    start_with_formats();
     rows_job j = rows_job_without("2", "S(0)", &(trama_feeder_options){.batch = 5});
     int64_t n;
     expect_here(trama_feeder_next(j.data, &n), TRAMA_E_ORDER, "trama_feeder_next", "no columns");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's arrays as tensors, in regular distributions: rows that are read where they lie, and block-cyclic matrices.
  */
+#include "resident.h"
 #include "rows.h"
 
 /* ---- Rows ---- */
@@ -151,25 +152,6 @@ END_TEST
 
 /* ---- Memory ---- */
 
-static int64_t peak(void)
-{
-    char line[200];
-    long kilobytes = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmHWM: %ld", &kilobytes) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return (int64_t)kilobytes << 10;
-}
-
-static void forget_peak(void)
-{
-    FILE *f = fopen("/proc/self/clear_refs", "w");
-    demand(f && fputs("5", f) >= 0 && !fclose(f), "cannot reset the peak");
-}
-
 /* Rows become columns. TRAMA_TEST_LONG: 1 GiB, else 128 MiB. */
 START_TEST(resharding_takes_the_staging_buffer_and_no_more)
 {
@@ -189,11 +171,11 @@ START_TEST(resharding_takes_the_staging_buffer_and_no_more)
     trama_wrapped *a = NULL, *b = NULL;
     must(trama_wrap(ctx, "a", TRAMA_F64, TRAMA_SHAPE(n, n), 1, &from, TRAMA_READ_ONLY, &a));
     must(trama_wrap(ctx, "b", TRAMA_F64, TRAMA_SHAPE(n, n), 1, &to, TRAMA_READ_WRITE, &b));
-    forget_peak();
-    int64_t before = peak();
+    demand(resident_forget(), "cannot reset the peak");
+    int64_t before = resident_peak();
     must(trama_reshard_wrapped(a, b));
     must(trama_wait_wrapped(b));
-    int64_t grown = peak() - before;
+    int64_t grown = resident_peak() - before;
     demand(SANITIZED || grown < window + (4 << 20), "%" PRId64 " bytes beside source, target and window",
            grown - window);
     for (int64_t i = 0; i < n; i += 97)
