@@ -163,6 +163,17 @@ def box(c, p, rest):
         return 2
 
 
+def part(c, p, rest):
+    """const int64_t *offset [ndim of the value]: where a part begins, from 1."""
+    if p.type == "int64_t *" and p.constant and p.name == "offset" and c.values:
+        c.keep("integer(c_int64_t), target", "offset_c(TRAMA_MAX_NDIM)")
+        c.before.append(f"offset_c = offset_of(raw_value_shape({c.values[0]}%at), int(first, c_int64_t))")
+        c.take("first", "integer({kind}), intent(in)", "c_loc(offset_c)")
+        c.declared[-1] += "(:)"
+        c.wide = True
+        return 1
+
+
 def start_values(c, p, rest):
     """const trama_init *init: uniform in [low, high); high defaults to low, and low to 0."""
     if p.type == "trama_init *":
@@ -283,8 +294,8 @@ def pointer(c, p, rest):
         return 1
 
 
-RULES = (place, reduction, dims, handles, numbers, texts, array, box, start_values, shape, dim, handle, text, scalar, result, struct,
-         callback, pointer)
+RULES = (place, reduction, dims, handles, numbers, texts, array, box, part, start_values, shape, dim, handle, text, scalar,
+         result, struct, callback, pointer)
 
 
 def answer(c):

@@ -7,7 +7,8 @@ module trama_support
     implicit none
     private
     public :: trama_at, here, for_c, kept, text_of, taken, text_list, chosen
-    public :: refuse, refuse_call, shape_of, extents_of, reversed, set_dims, lent_array, lent, lent_room, give_back, chosen_dtype
+    public :: refuse, refuse_call, shape_of, extents_of, reversed, offset_of, set_dims, lent_array, lent, lent_room, &
+        give_back, chosen_dtype
 
     !> An array of any type and rank lent to C: its own memory, or a copy without gaps.
     type, bind(c) :: lent_array
@@ -230,6 +231,15 @@ contains
         integer(c_int64_t), intent(in) :: numbers(:)
         integer(c_int64_t), allocatable :: other(:)
         other = numbers(n:1:-1)
+    end function
+
+    !> Where a part of a tensor with so many dims begins; outside of every tensor if first has another size.
+    function offset_of(shape, first) result(offset)
+        type(trama_shape), intent(in) :: shape
+        integer(c_int64_t), intent(in) :: first(:)
+        integer(c_int64_t) :: offset(TRAMA_MAX_NDIM)
+        offset = -1
+        if (size(first) == shape%ndim) offset(:shape%ndim) = reversed(shape%ndim, first) - 1
     end function
 
     !> Converts dims to C's numbers. Where the value has no such dim, its program gets an error and the value becomes

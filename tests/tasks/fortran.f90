@@ -15,6 +15,7 @@ program test_fortran
     call must(trama_start(context, config=config))
     call demand(trama_start(second, config=config) == TRAMA_E_ORDER, "a second context")
     call arrays_keep_their_order()
+    call datasets_are_tensors()
     call ops_are_of_arrays()
     call windows_count_from_one()
     call sections_are_tensors()
@@ -85,6 +86,44 @@ contains
         call must(trama_executable_destroy(run))
         call trama_program_destroy(p)
         call trama_mesh_destroy(mesh)
+    end subroutine
+
+    !> A file of HDF5 has a dataset of the extents in C's order.
+    subroutine datasets_are_tensors()
+        character(*), parameter :: file = "fortran_datasets.h5"
+        real(c_float) :: a(2, 5, 4), b(2, 3, 4)
+        type(trama_program) :: p
+        type(trama_value) :: x, s
+        type(trama_target) :: t
+        type(trama_executable) :: run
+        integer :: i, status
+
+        a = reshape([(real(i, c_float), i = 1, size(a))], shape(a))
+        p = trama_program_create()
+        x = trama_input(p, "x", TRAMA_F32, [2, TRAMA_ANY, 4])
+        s = trama_state(p, "s", TRAMA_F32, shape(a))
+        t = trama_target_create(p, "t", [trama_sum(x)])
+        call must(trama_compile(context, p, run))
+        call must(trama_write(run, s, a))
+        status = trama_write_dataset(run, s, file, "/group/s", [1, 1, 1])
+        if (status /= TRAMA_E_UNSUPPORTED) then ! built without HDF5
+            call must(status)
+            call must(trama_feed_dataset(run, x, file, "/group/s", [1, 2, 1], [2, 3, 4]))
+            call must(trama_run(run, t))
+            call must(trama_read(run, x, b))
+            call demand(all(b == a(:, 2:4, :)), "another part of the dataset")
+            call must(trama_feed_dataset(run, x, file, "/group/s", [1, 1, 1], [2, 3, 4]))
+            call must(trama_read(run, x, b))
+            call demand(all(b == a(:, :3, :)), "a part that does not begin at the dataset's")
+            call demand(trama_feed_dataset(run, x, file, "/group/s", [1, 2], [2, 3, 4]) == TRAMA_E_SHAPE, "a short first")
+            call demand(trama_feed_dataset(run, x, file, "/group/s", [1, 4, 1], [2, 3, 4]) == TRAMA_E_SHAPE, &
+                "a part beyond the end")
+        end if
+        call must(trama_wait(run))
+        call must(trama_executable_destroy(run))
+        call trama_program_destroy(p)
+        open (newunit=i, file=file, iostat=status)
+        close (i, status="delete", iostat=status)
     end subroutine
 
     subroutine ops_are_of_arrays()
