@@ -145,23 +145,6 @@ int64_t pool_on_node(const trama_context *c, unsigned node)
     return bytes;
 }
 
-static shard_key key_of(int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim, int cut_parts)
-{
-    shard_key key;
-    memset(&key, 0, sizeof key);
-    assert(ndim >= 0 && ndim <= TRAMA_MAX_NDIM && cut_dim < ndim);
-    for (int d = 0; d < ndim; d++)
-        key.extent[d] = extent[d];
-    bool whole = cut_parts <= 1 || cut_dim < 0;
-    assert(whole || cut_parts <= (extent[cut_dim] > 1 ? extent[cut_dim] : 1));
-    key.place = place;
-    key.dtype = (int)dtype;
-    key.ndim = ndim;
-    key.cut_dim = whole ? -1 : cut_dim;
-    key.cut_parts = whole ? 1 : cut_parts;
-    return key;
-}
-
 /* Makes a shard. Where memory is short, it evicts all idle shards first. */
 static entry *make(trama_context *c, const shard_key *key)
 {
@@ -183,7 +166,7 @@ static entry *make(trama_context *c, const shard_key *key)
 shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
                  int cut_parts)
 {
-    shard_key key = key_of(place, dtype, ndim, extent, cut_dim, cut_parts);
+    shard_key key = shard_key_of(place, dtype, ndim, extent, cut_dim, cut_parts);
     entry *e = find_idle(c->pool, &key);
     if (e)
         unlink_idle(c->pool, e);

@@ -53,11 +53,17 @@ typedef struct shard_rows {
 shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
                   const int64_t *stride);
 
+/* A shard in the memory of another, which outlives it, from byte `at` on, with its own element type, extents and tiles,
+ * as of shard_get. Sequential consistency does not know that shards share this memory, as of shard_lend. NULL with
+ * trama_error() where a tile is too large. */
+shard *shard_within(trama_context *c, const shard *base, int64_t at, trama_dtype dtype, int ndim, const int64_t *extent,
+                    int cut_dim, int cut_parts);
+
 /* A shard of row-major elements of a shard of one tile, from `first` on, with that tile's handle: StarPU takes a use of
  * one for a use of the other. */
 shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent);
 
-/* Ends a shard of shard_lend or shard_part. */
+/* Ends a shard of shard_lend, shard_within or shard_part. */
 void shard_end(shard *s);
 
 /* A shard in memory of the host, which only tasks touch: strides in elements, in any order. handle: the host's handle

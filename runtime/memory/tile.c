@@ -10,6 +10,23 @@
 #include <starpu_mpi.h>
 #endif
 
+shard_key shard_key_of(int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim, int cut_parts)
+{
+    shard_key key;
+    memset(&key, 0, sizeof key);
+    assert(ndim >= 0 && ndim <= TRAMA_MAX_NDIM && cut_dim < ndim);
+    for (int d = 0; d < ndim; d++)
+        key.extent[d] = extent[d];
+    bool whole = cut_parts <= 1 || cut_dim < 0;
+    assert(whole || cut_parts <= (extent[cut_dim] > 1 ? extent[cut_dim] : 1));
+    key.place = place;
+    key.dtype = (int)dtype;
+    key.ndim = ndim;
+    key.cut_dim = whole ? -1 : cut_dim;
+    key.cut_parts = whole ? 1 : cut_parts;
+    return key;
+}
+
 static void measure(shard *s)
 {
     s->count = 1;
@@ -112,27 +129,38 @@ static trama_status allocate(trama_context *c, shard *s, buffer *memory)
     return TRAMA_OK;
 }
 
-trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory)
+/* A shard without memory and handles yet. */
+static shard make_empty(const shard_key *key)
 {
-    *s = (shard){.place = key->place,
-                 .dtype = (trama_dtype)key->dtype,
-                 .ndim = key->ndim,
-                 .cut_dim = key->cut_dim,
-                 .n_tiles = key->cut_parts};
-    memcpy(s->extent, key->extent, sizeof s->extent);
-    make_room(s);
-    measure(s);
-    cut(s);
-    trama_status status = allocate(c, s, memory);
-    if (status) {
-        drop(s);
-        return status;
-    }
+    shard s = {.place = key->place,
+               .dtype = (trama_dtype)key->dtype,
+               .ndim = key->ndim,
+               .cut_dim = key->cut_dim,
+               .n_tiles = key->cut_parts};
+    memcpy(s.extent, key->extent, sizeof s.extent);
+    make_room(&s);
+    measure(&s);
+    cut(&s);
+    return s;
+}
+
+static void register_tiles(trama_context *c, shard *s)
+{
     for (int t = 0; t < s->n_tiles; t++) {
         register_rows(s, t, rows_of(s, t));
         identify(c, s, t);
     }
-    return TRAMA_OK;
+}
+
+trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory)
+{
+    *s = make_empty(key);
+    trama_status status = allocate(c, s, memory);
+    if (status)
+        drop(s);
+    else
+        register_tiles(c, s);
+    return status;
 }
 
 void tile_unmake(shard *s, buffer *memory)
@@ -167,6 +195,23 @@ shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim
     return s;
 }
 
+shard *shard_within(trama_context *c, const shard *base, int64_t at, trama_dtype dtype, int ndim, const int64_t *extent,
+                    int cut_dim, int cut_parts)
+{
+    const shard_key key = shard_key_of(base->place, dtype, ndim, extent, cut_dim, cut_parts);
+    shard *s = trama_alloc(sizeof *s);
+    *s = make_empty(&key);
+    s->data = (char *)base->data + at;
+    if (too_large(s)) {
+        refuse_large(c, s);
+        drop(s);
+        free(s);
+        return NULL;
+    }
+    register_tiles(c, s);
+    return s;
+}
+
 shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent)
 {
     shard *s = lent(base, ndim, extent);
@@ -178,8 +223,8 @@ shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *ext
 
 void shard_end(shard *s)
 {
-    if (!s->part)
-        starpu_data_unregister_no_coherency(s->tile[0]);
+    for (int t = 0; t < s->n_tiles && !s->part; t++)
+        starpu_data_unregister_no_coherency(s->tile[t]);
     drop(s);
     free(s);
 }

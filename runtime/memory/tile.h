@@ -11,6 +11,7 @@ typedef struct shard_key {
     int64_t extent[TRAMA_MAX_NDIM];
     int place, dtype, ndim, cut_dim, cut_parts;
 } shard_key;
+shard_key shard_key_of(int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim, int cut_parts);
 
 /* Makes s and memory, and registers the handles. On an error both are empty. */
 trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory);
