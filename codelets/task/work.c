@@ -12,6 +12,34 @@ static void report(const work *w, int number, trama_status status, const char *m
         w->failed(w->failed_arg, w->where[number], w->calls[number].op, status, message);
 }
 
+static trama_view at_scratch(const trama_view *v, char *scratch)
+{
+    trama_view moved = *v;
+    moved.data = scratch + (uintptr_t)v->data;
+    return moved;
+}
+
+/* A call with its views; room for those that lie in scratch memory. */
+typedef struct placed_call {
+    trama_call call;
+    trama_view in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS];
+} placed_call;
+
+static void place_call(const work *w, int number, char *scratch, placed_call *p)
+{
+    const unsigned bits = scratch ? w->in_scratch[number] : 0;
+    const trama_call *call = &w->calls[number];
+    p->call = *call;
+    if (!bits)
+        return;
+    for (int i = 0; i < call->n_in; i++)
+        p->in[i] = bits >> i & 1 ? at_scratch(&call->in[i], scratch) : call->in[i];
+    for (int o = 0; o < call->n_out; o++)
+        p->out[o] = bits >> (TRAMA_MAX_OPERANDS + o) & 1 ? at_scratch(&call->out[o], scratch) : call->out[o];
+    p->call.in = p->in;
+    p->call.out = p->out;
+}
+
 static void run_kernel(const work *w, int number, const trama_call *call)
 {
     const char *message;
@@ -19,25 +47,29 @@ static void run_kernel(const work *w, int number, const trama_call *call)
     report(w, number, status, message);
 }
 
-static void run_addition(const work *w, int number)
+static void run_addition(const work *w, int number, const trama_call *product, char *scratch)
 {
     const char *message;
-    trama_status status =
-        kernel_add(w->kernels[number], &w->calls[number], kernel_addition_now(&w->calls[number + 1]), &message);
+    placed_call next;
+    place_call(w, number + 1, scratch, &next);
+    trama_status status = kernel_add(w->kernels[number], product, kernel_addition_now(&next.call), &message);
     report(w, number, status, message);
 }
 
-static void run_calls(const work *w)
+static void run_calls(const work *w, char *scratch)
 {
-    if (w->n_terms)
-        kernel_reduce(w->sum, w->n_terms, w->terms, w->combine, w->scale);
-    for (int i = 0; i < w->n_calls; i++)
-        if (w->fused[i].kind == FUSED_ADDITION) {
-            run_addition(w, i);
-            i++;
-        } else {
-            run_kernel(w, i, &w->calls[i]);
-        }
+    if (w->n_terms) {
+        const trama_view sum = scratch ? at_scratch(w->sum, scratch) : *w->sum;
+        kernel_reduce(&sum, w->n_terms, w->terms, w->combine, w->scale);
+    }
+    for (int i = 0; i < w->n_calls; i++) {
+        placed_call placed;
+        place_call(w, i, scratch, &placed);
+        if (w->fused[i].kind == FUSED_ADDITION)
+            run_addition(w, i++, &placed.call, scratch);
+        else
+            run_kernel(w, i, &placed.call);
+    }
 }
 
 static int64_t count(const trama_view *v)
@@ -71,38 +103,44 @@ static void sum_chunk(const work *w, int64_t from, int64_t n, trama_view *sum)
     kernel_reduce(sum, w->n_terms, terms, w->combine, w->scale);
 }
 
-static void run_chunk(const work *w, int number, const trama_view *sum, int64_t from, int64_t n)
+/* Values in scratch memory have room for a chunk only where others have all elements, so that they stay in cache. */
+static void run_chunk(const work *w, int number, const trama_view *sum, int64_t from, int64_t n, char *scratch)
 {
     const trama_call *call = &w->calls[number];
+    const unsigned bits = scratch ? w->in_scratch[number] : 0;
+    placed_call whole;
     trama_view in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS];
-    trama_call part = *call;
+    place_call(w, number, scratch, &whole);
     for (int i = 0; i < call->n_in; i++)
-        in[i] = w->n_terms && call->in[i].data == w->sum->data ? *sum : chunk_of(&call->in[i], from, n);
-    for (int i = 0; i < call->n_out; i++)
-        out[i] = chunk_of(&call->out[i], from, n);
-    part.in = in;
-    part.out = out;
-    run_kernel(w, number, &part);
+        in[i] = w->n_terms && call->in[i].data == w->sum->data
+                    ? *sum
+                    : chunk_of(&whole.call.in[i], bits >> i & 1 ? 0 : from, n);
+    for (int o = 0; o < call->n_out; o++)
+        out[o] = chunk_of(&whole.call.out[o], bits >> (TRAMA_MAX_OPERANDS + o) & 1 ? 0 : from, n);
+    whole.call.in = in;
+    whole.call.out = out;
+    run_kernel(w, number, &whole.call);
 }
 
 static void compute(const work *w)
 {
+    char *scratch = w->scratch ? w->scratch[starpu_worker_get_id()] : NULL;
     if (!w->chunk) {
-        run_calls(w);
+        run_calls(w, scratch);
         return;
     }
-    _Alignas(64) char scratch[CHUNK_BYTES];
+    _Alignas(64) char memory[CHUNK_BYTES];
     int64_t n = count(&w->calls[0].out[0]);
     for (int64_t from = 0; from < n; from += w->chunk) {
         int64_t here = from + w->chunk < n ? w->chunk : n - from;
         trama_view sum;
         if (w->n_terms) {
-            sum = chunk_of(w->sum, from, here);
-            sum.data = scratch;
+            sum = chunk_of(w->sum, 0, here);
+            sum.data = memory;
             sum_chunk(w, from, here, &sum);
         }
         for (int i = 0; i < w->n_calls; i++)
-            run_chunk(w, i, &sum, from, here);
+            run_chunk(w, i, &sum, from, here, scratch);
     }
 }
 

@@ -52,16 +52,19 @@ struct work {
     trama_where *where;           /* [n_calls] in the user's source */
     work_failed *failed;          /* is told of kernels that fail; NULL: nobody is */
     void *failed_arg;
-    unsigned *inner;  /* [n_calls] bit o: result o is for later calls alone, so that a GPU need not write it */
-    fused_run *fused; /* [n_calls] with calls behind it; of a FUSED_ADDITION out[0] is that of the call behind it */
+    unsigned *inner;      /* [n_calls] bit o: result o is for later calls alone, so that a GPU need not write it */
+    char *const *scratch; /* [StarPU's workers] their scratch memories; NULL: nothing lies there, as on GPUs */
+    unsigned *in_scratch; /* [n_calls] bit i: operand i, bit TRAMA_MAX_OPERANDS + o: result o lies in the scratch memory
+                             of the worker that runs the task; data is its offset there */
+    fused_run *fused;     /* [n_calls] with calls behind it; of a FUSED_ADDITION out[0] is that of the call behind it */
     int n_views;
     trama_view *views; /* work_copy: pairs of destination, source; work_reduce: destination, sources; work_fill: one;
                           work_collective: destination, source, both without gaps */
-    collective *collective; /* work_collective */
-    int n_terms;            /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
-    trama_view *sum, *terms;
-    kernel_combine combine; /* work_reduce, sum, work_collective */
-    double scale;           /* work_reduce, sum: factor; work_fill: value */
+    collective *collective;  /* work_collective */
+    int n_terms;             /* work_compute: before the calls, sum is reduced from terms, as a work_reduce; 0: not */
+    trama_view *sum, *terms; /* the sum lies in scratch memory where there is one */
+    kernel_combine combine;  /* work_reduce, sum, work_collective */
+    double scale;            /* work_reduce, sum: factor; work_fill: value */
     int64_t chunk; /* work_compute: elements of a chunk if its calls walk a contiguous tile chunk by chunk; 0 */
     const work_buffer *buffers; /* [n of the task] where views point to; a GPU has them elsewhere */
 };

@@ -22,7 +22,7 @@ static span *find_spans(const plan *p)
     span *spans = trama_alloc((size_t)p->shards.n * sizeof *spans);
     memset(spans, -1, (size_t)p->shards.n * sizeof *spans);
     for (int i = 0; i < p->steps.n; i++)
-        for (int k = 0; k < p->steps.at[i].n_operands; k++) {
+        for (int k = 0; k < p->steps.at[i].n_operands && !plan_orders_arena(&p->steps.at[i]); k++) {
             span *s = &spans[operand(p, i, k)->region.shard];
             if (s->first >= 0 && p->steps.at[i].kind == STEP_ORDER && operand(p, i, k)->access == ACCESS_WRITE) {
                 s->again = i;
@@ -184,7 +184,7 @@ static intervals find_messages(const plan *p)
     intervals list = {0};
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        if (s->source == SHARD_MESSAGE && s->within >= 0)
+        if (s->source == SHARD_MESSAGE && s->within >= 0 && !plan_in_arena(p, s))
             intervals_add(&list, s->within, s->at, s->at + box_count(&s->box), i);
     }
     intervals_sort(&list);
@@ -220,7 +220,7 @@ typedef struct memory {
 static bool shard_is_disjoint(const plan *p, const memory *m, int shard)
 {
     const plan_shard *s = &p->shards.at[shard];
-    if (s->within < 0 || m->spans[shard].first < 0)
+    if (s->within < 0 || plan_in_arena(p, s) || m->spans[shard].first < 0)
         return true;
     if (s->source == SHARD_VIEW)
         return view_is_disjoint(p, &m->uses, shard, m->spans[shard]);
@@ -234,7 +234,7 @@ static bool can_take_over(const plan_shard *s, const plan_shard *first)
 
 static int base_of(const plan *p, int shard)
 {
-    while (p->shards.at[shard].within >= 0)
+    while (p->shards.at[shard].within >= 0 && !plan_in_arena(p, &p->shards.at[shard]))
         shard = p->shards.at[shard].within;
     return shard;
 }
@@ -247,7 +247,8 @@ static int find_early_reuse(const plan *p)
     bool *gone = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *gone);
     memset(owner, -1, (size_t)p->shards.n * sizeof *owner);
     for (int i = 0; i < p->steps.n && found < 0; i++)
-        for (int k = 0; k < 2 * p->steps.at[i].n_operands; k++) { /* twice: one step does not use both */
+        for (int k = 0; k < 2 * p->steps.at[i].n_operands && !plan_orders_arena(&p->steps.at[i]);
+             k++) { /* twice: one step does not use both */
             const int shard = base_of(p, operand(p, i, k % p->steps.at[i].n_operands)->region.shard);
             const int first = p->shards.at[shard].reuses, buffer = first < 0 ? shard : first, before = owner[buffer];
             if (gone[shard] || (first >= 0 && !can_take_over(&p->shards.at[shard], &p->shards.at[first])))
@@ -273,7 +274,7 @@ int plan_unordered(const plan *p)
     free(m.spans);
     free_uses(&m.uses);
     ARRAY_FREE(&m.messages);
-    return found;
+    return found < 0 ? plan_unordered_in_arenas(p) : found;
 }
 
 /* A step reads whole tiles of another memory of its rank; a sum may read parts of one. Messages on a GPU have buffers
@@ -312,7 +313,8 @@ int64_t plan_message_buffers(const plan *p)
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        bytes += s->within < 0 && (s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW || s->source == SHARD_BUNDLE)
+        bytes += (s->within < 0 || plan_in_arena(p, s)) &&
+                         (s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW || s->source == SHARD_BUNDLE)
                      ? plan_shard_bytes(s)
                      : 0;
     }
@@ -324,8 +326,9 @@ int64_t plan_memory(const plan *p, int place)
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
+        const bool scratch = s->source == SHARD_INTERNAL && !plan_on_gpu(p, place);
         if (s->place == place && s->source != SHARD_INPUT && s->source != SHARD_IMPORT && s->within < 0 &&
-            s->reuses < 0)
+            s->reuses < 0 && !scratch)
             bytes += plan_shard_bytes(s);
     }
     return bytes;

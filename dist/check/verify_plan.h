@@ -16,6 +16,7 @@ trama_status plan_verify(const plan *const *plans, int n, const trama_program *p
 /* A shard within another, or with the buffer of another, that steps may use while others use the same memory; -1:
  * none. */
 int plan_unordered(const plan *p);
+int plan_unordered_in_arenas(const plan *p); /* of those, verify_arena.c */
 
 /* A shard on a GPU that is not one tile with its own memory, or a shard that a step uses from another memory though it
  * must not; -1: none. */

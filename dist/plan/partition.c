@@ -352,7 +352,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         merge_sums(q, kept);
     fuse_calls(q);
     bundle_messages(q);
-    reuse_buffers(q, kept);
+    share_memory(q, kept);
     free(q->bucket);
     free(q->ends);
     q->bucket = NULL;

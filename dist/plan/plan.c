@@ -212,6 +212,8 @@ static void region_text(text *out, const plan *p, const trama_program *program, 
     text_add(out, "%s#%d", name, r->shard);
     if (p->shards.at[r->shard].reuses >= 0)
         text_add(out, "=%d", p->shards.at[r->shard].reuses);
+    if (plan_in_arena(p, &p->shards.at[r->shard]))
+        text_add(out, "@%lld", (long long)p->shards.at[r->shard].at);
     box_text(out, &r->box);
 }
 

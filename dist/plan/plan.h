@@ -21,6 +21,7 @@ typedef struct plan_options {
     int64_t sum_tile;      /* least bytes of the part of a sum that is a task of its own; 0: SUM_TILE */
     int64_t staging_bytes; /* bytes of the staging buffer: message buffers of one change of layout on a place; 0:
                               STAGING_BYTES */
+    int64_t arena_bytes;   /* least bytes of the buffers of a place that share an arena; 0: ARENA_BYTES */
     bool collectives;      /* GPUs can run collectives: changes of layout among them use these where they can */
     bool nccl_sums;        /* and sum in them, in any order: replicas are equal, but other meshes give other bits */
 } plan_options;
@@ -28,17 +29,19 @@ typedef struct plan_options {
 /* The source of a shard's buffer. */
 typedef enum {
     SHARD_OWN,      /* made with the plan */
-    SHARD_INTERNAL, /* made with the plan, used by the calls of one step only, so no step depends on it */
+    SHARD_INTERNAL, /* used by the calls of one step only, so no step depends on it: made with the plan on a GPU, and
+                       in scratch memory on a CPU */
     SHARD_MESSAGE,  /* made with the plan: one message, or elements for another memory of the rank; its box in row-major
                        order */
     SHARD_VIEW,     /* its box in place in another shard: one message that needs no buffer */
     SHARD_WINDOW,   /* made with the plan: the staging buffer, 1-d */
     SHARD_BUNDLE,   /* made with the plan: messages that are sent as one, or parts of a collective, 1-d; a step that
                        uses a part uses the bundle */
-    SHARD_TOKEN,    /* of a place, for all plans: no content; it orders the place's collectives one after the other */
-    SHARD_INPUT,    /* fed before the run */
-    SHARD_HOST,     /* in memory that the host program owns */
-    SHARD_IMPORT    /* of another plan: plan->imports[import] */
+    SHARD_ARENA, /* made with the plan: bytes of a place, 1-d, in which shards lie that are not used at the same time */
+    SHARD_TOKEN, /* of a place, for all plans: no content; it orders the place's collectives one after the other */
+    SHARD_INPUT, /* fed before the run */
+    SHARD_HOST,  /* in memory that the host program owns */
+    SHARD_IMPORT /* of another plan: plan->imports[import] */
 } shard_source;
 
 /* The part of a value that one place holds: a box of it, or of one of its terms. */
@@ -54,8 +57,9 @@ typedef struct plan_shard {
     bool host;              /* in memory of the host program, also on a GPU's place where the rank has no other place */
     bool strided;           /* of the host: its elements may lie in any order, so messages are packed */
     int import;
-    int within;   /* view: the shard it lies in; message: the staging buffer or bundle it lies in, or -1 */
-    int64_t at;   /* message in a staging buffer or bundle: its first element there */
+    int within;   /* view: the shard it lies in; message: the staging buffer or bundle it lies in; others: their arena;
+                     -1: none */
+    int64_t at;   /* message in a staging buffer or bundle: its first element there; in an arena: the first byte */
     int reuses;   /* own: the shard, used no more, whose buffer it takes over, and which takes over none; -1 */
     int exchange; /* message in a bundle: the exchange that it belongs to */
     int lane;     /* of the step that wrote its one tile last; 0 before, -1: any or several */
@@ -179,6 +183,7 @@ typedef struct plan_exchange {
  * that one step or another will read. Values that are kept for other plans need theirs throughout. */
 typedef struct plan_footprint {
     int64_t bytes, live;
+    int64_t scratch; /* of these the scratch memory of each worker */
 } plan_footprint;
 
 typedef struct plan_import {
@@ -272,6 +277,31 @@ typedef struct plan_path {
 static inline plan_path plan_path_of(const plan_step *s)
 {
     return s->kind == STEP_SEND ? (plan_path){s->place, s->peer_place} : (plan_path){s->peer_place, s->place};
+}
+
+/* Whether an operand of a step has no buffer, but scratch memory; and where it is: `at` bytes from its beginning, the
+ * box is that of the whole value in the step, row-major. bytes: of all values of a step. */
+static inline bool plan_in_scratch(const plan *p, const plan_step *s, const plan_operand *o)
+{
+    return o->access == ACCESS_NONE && !plan_on_gpu(p, s->place);
+}
+typedef struct plan_scratch {
+    int64_t at;
+    box box;
+} plan_scratch;
+plan_scratch plan_scratch_of(const plan *p, const plan_step *s, int operand);
+int64_t plan_scratch_bytes(const plan *p, const plan_step *s);
+
+/* Whether the shard lies in an arena, at the byte `at`. */
+static inline bool plan_in_arena(const plan *p, const plan_shard *s)
+{
+    return s->within >= 0 && p->shards.at[s->within].source == SHARD_ARENA;
+}
+
+/* Whether the step orders shards of an arena; it names the first of those that share a buffer. */
+static inline bool plan_orders_arena(const plan_step *s)
+{
+    return s->kind == STEP_ORDER && s->exchange < 0;
 }
 
 /* The shard whose tiles a step uses when it uses `shard`: the bundle of a message in a bundle, else `shard`. */

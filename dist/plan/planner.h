@@ -205,8 +205,8 @@ void fuse_calls(partition *q);
 void bundle_messages(partition *q);
 void number_messages(plan *p);
 
-/* finish/reuse.c: gives shards that are not used at the same time one buffer, and counts the plan's bytes. */
-void reuse_buffers(partition *q, const bool *kept);
+/* finish/spans.c: gives shards that are not used at the same time one buffer, and counts the plan's bytes. */
+void share_memory(partition *q, const bool *kept);
 
 /* reshard.c: makes a distributed value, the plan's last, from another one of the same value. */
 void reshard_dist_value(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,

@@ -45,5 +45,7 @@ const char *step_movement_name(const plan_step *step)
                                            [PLAN_ALL_REDUCE] = "reshard.all_reduce"};
     if (step->kind == STEP_COLLECTIVE)
         return together[step->collective.form];
+    if (plan_orders_arena(step))
+        return "memory.order";
     return step->kind < STEP_COLLECTIVE ? names[step->kind] : NULL;
 }

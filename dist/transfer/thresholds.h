@@ -15,6 +15,7 @@ enum {
     BUNDLE_MESSAGE = 16 << 10, /* a message of at most these bytes may share a bundle with others of the same places */
     BUNDLE_BYTES = 128 << 10,  /* the most bytes of a bundle */
     STAGING_BYTES = 64 << 20,  /* bytes of message buffers of one change of layout */
+    ARENA_BYTES = 64 << 20,    /* least bytes of the buffers of a place that share an arena */
     BUFFER_ALIGNMENT = 64,     /* of messages in a staging buffer, bytes: no message is cut to less */
     MOST_MESSAGE = 1 << 30,    /* bytes of one message: MPI counts in int */
     VIEW_SHARE = 1024, /* a message of staging buffer / VIEW_SHARE (64 KiB) or more is sent and received in place: a

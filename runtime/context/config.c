@@ -119,6 +119,8 @@ static trama_status resolve_all(trama_config *c)
         (status = resolve(&(option){"config.grain_bytes", NULL, 65536, INT64_MAX}, c->grain_bytes, &c->grain_bytes)) ||
         (status = resolve(&(option){"config.staging_bytes", "TRAMA_STAGING_BYTES", 64 << 20, INT32_MAX},
                           c->staging_bytes, &c->staging_bytes)) ||
+        (status = resolve(&(option){"config.arena_bytes", "TRAMA_ARENA_BYTES", 64 << 20, INT64_MAX}, c->arena_bytes,
+                          &c->arena_bytes)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c->nominal, &c->nominal)))
         return status;
     if (!c->trace || !*c->trace)
@@ -160,6 +162,6 @@ uint64_t config_hash(const trama_config *config)
     const int64_t same[] = {config->max_in_flight, config->max_tiles,     config->grain_flops,   config->grain_bytes,
                             config->nominal,       config->no_fusion,     config->check_calls,   config->verify,
                             config->map_by_order,  config->staging_bytes, config->trace != NULL, config->tf32,
-                            config->nccl_sums};
+                            config->nccl_sums,     config->arena_bytes};
     return hash_bytes(HASH_START, same, sizeof same);
 }

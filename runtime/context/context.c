@@ -10,6 +10,7 @@
 #include "gpus.h"
 #include "node.h"
 #include "tracing.h"
+#include "worker_memory.h"
 
 /* Static, since the last completion may still read it while it is destroyed. */
 static trama_context the_context;
@@ -258,6 +259,7 @@ trama_status context_destroy(trama_context **context)
     context_barrier(c, "trama_stop"); /* after it left, a rank no longer moves the last bytes of its messages */
     leave_stop();
     gpu_groups_free_tokens(c);
+    worker_memory_stop(c);
     pool_stop(c);
     end_libraries(c);
     message_stop(c);

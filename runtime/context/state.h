@@ -146,6 +146,7 @@ struct trama_context {
     context_fences fences;
     context_messages message;
     pool *pool;
+    struct worker_memory *worker_memory; /* NULL: no task needed any */
 };
 
 /* One for the process, since a late completion may still lock it. */

@@ -104,6 +104,10 @@ typedef struct trama_config {
      * It may end the process, for example by MPI_Abort. NULL: log gets the reason as an error. */
     void (*fatal)(void *data, const char *text);
     void *fatal_data; /* first argument of fatal */
+
+    /* Buffers of a plan that are not used at the same time share memory where those of a place have this many bytes,
+     * TRAMA_ARENA_BYTES; 0: 64 MiB. Smaller plans give each buffer memory of its own, so that no task waits for one. */
+    int64_t arena_bytes;
 } trama_config;
 
 /* Starts Trama. Collective over the communicator. config may be NULL. One context is live per OS process at a time;

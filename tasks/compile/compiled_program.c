@@ -48,6 +48,7 @@ planning planning_in(const trama_context *context, const process_map *map)
                                   .grain_bytes = config->grain_bytes,
                                   .no_fusion = config->no_fusion,
                                   .staging_bytes = config->staging_bytes,
+                                  .arena_bytes = config->arena_bytes,
                                   .collectives = gpu_groups_can(context),
                                   .nccl_sums = config->nccl_sums},
                       .rank = context_rank(context)};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instances: binding a plan to buffers, and submitting it. Lowering is in lower.c. */
+/* Instances: their making and end, and the submission of their steps. Buffers are in bind.c, lowering in lower.c. */
 #include "instance.h"
 
 #include <string.h>
 
+#include "bind.h"
 #include "lower.h"
 
 enum { MAX_LOWERINGS = 16, MAX_READERS = 256, MAX_READERS_RUNS = 16 };
@@ -51,102 +52,10 @@ static struct owner owner_of(instance *in, int number)
     return s->source == SHARD_IMPORT ? in->owners[s->import] : (struct owner){in, number};
 }
 
-static trama_status no_memory(const trama_value *v)
-{
-    char *why = trama_text_copy(trama_error());
-    trama_status status = trama_fail(v->where, TRAMA_E_MEMORY, "%s: %s", v->name, why);
-    free(why);
-    return status;
-}
-
 bool instance_keeps(const instance *in, int number)
 {
     shard_source source = in->of->plan->shards.at[number].source;
     return source != SHARD_IMPORT && source != SHARD_INPUT;
-}
-
-/* Which tile of its tensor the shard's first one is, as balanced pieces of the shard's size count. */
-static int tile_index(const plan_shard *s, int dim)
-{
-    if (dim >= s->box.ndim || s->box.n[dim] == 0)
-        return 0;
-    int64_t piece = (s->box.lo[dim] + s->box.n[dim] - 1) / s->box.n[dim];
-    return (int)(piece * (s->cut_dim == dim ? s->cut_parts : 1));
-}
-
-void instance_label(const instance *in, const plan_shard *s, shard *bound)
-{
-    if (context_traces(in->context))
-        shard_label(bound, in->of->names[s->value], tile_index(s, 0), tile_index(s, 1));
-}
-
-shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
-{
-    const plan_shard *of = &in->of->plan->shards.at[s->within];
-    if (of->source == SHARD_BUNDLE)
-        return shard_part(base, s->at, s->box.ndim, s->box.n);
-    const box *outer = s->source == SHARD_VIEW ? &of->box : &s->box;
-    int64_t stride[TRAMA_MAX_NDIM], step = 1;
-    box_rows r;
-    box_in_rows(outer, &s->box, &r);
-    for (int d = s->box.ndim - 1; d >= 0; step *= outer->n[d--])
-        stride[d] = step;
-    shard_rows rows = {s->at + r.first, r.run, r.rows, r.ld};
-    shard *lent = shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride);
-    instance_label(in, s, lent);
-    return lent;
-}
-
-/* Those within others, which are the same in all lowerings, so that runs are in order with each other. */
-static void bind_lent(instance *in)
-{
-    plan *p = in->of->plan;
-    for (int i = 0; i < p->shards.n; i++) {
-        const plan_shard *s = &p->shards.at[i];
-        if (s->within >= 0 && instance_keeps(in, s->within))
-            for (int slot = 0; slot < in->n_slots; slot++)
-                in->shards[slot * p->shards.n + i] = slot ? in->shards[i] : instance_lend(in, s, in->shards[s->within]);
-    }
-}
-
-/* Written or read by the host or by messages, run after run. */
-static bool is_staging(const plan_shard *s)
-{
-    return s->source == SHARD_INPUT || s->source == SHARD_MESSAGE || s->source == SHARD_WINDOW ||
-           s->source == SHARD_BUNDLE;
-}
-
-static trama_status bind_shards(instance *in)
-{
-    plan *p = in->of->plan;
-    for (int slot = 0; slot < in->n_slots; slot++)
-        for (int i = 0; i < p->shards.n; i++) {
-            const plan_shard *s = &p->shards.at[i];
-            shard **bound = &in->shards[slot * p->shards.n + i];
-            if (s->source == SHARD_IMPORT || s->source == SHARD_HOST || s->within >= 0)
-                continue; /* the call that wraps the host's memory binds it */
-            if (s->source == SHARD_TOKEN) {
-                *bound = gpu_groups_token(in->context, s->place);
-                continue;
-            }
-            if (slot && s->source != SHARD_INPUT) {
-                *bound = in->shards[i];
-                continue;
-            }
-            if (s->reuses >= 0)
-                continue;
-            *bound = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts);
-            if (!*bound)
-                return no_memory(in->of->program->values.at[s->value]);
-            instance_label(in, s, *bound);
-            if (context_machine(in->context)->places[s->place].gpu && is_staging(s))
-                shard_pin(*bound);
-        }
-    for (int i = 0; i < in->n_slots * p->shards.n; i++)
-        if (p->shards.at[i % p->shards.n].reuses >= 0)
-            in->shards[i] = in->shards[p->shards.at[i % p->shards.n].reuses];
-    bind_lent(in);
-    return TRAMA_OK;
 }
 
 /* Bytes that a step's data take of a GPU at a time. */
@@ -251,7 +160,7 @@ trama_status instance_create(trama_context *context, compiled_plan *of, const va
     }
     of->instance_bytes = memory.total;
     in->memory = memory;
-    status = bind_shards(in);
+    status = bind_begin(in);
     if (status)
         instance_release(&in);
     else
@@ -268,20 +177,8 @@ void instance_release(instance **instance_)
     for (int i = 0; i < in->lowerings.n; i++)
         lower_free(in, &in->lowerings.at[i]);
     ARRAY_FREE(&in->lowerings);
-    const plan *p = in->of->plan;
-    for (int i = 0; i < p->shards.n; i++)
-        if (p->shards.at[i].within >= 0 && in->shards[i]) {
-            shard_end(in->shards[i]);
-            in->shards[i] = NULL;
-        }
-    for (int slot = 0; slot < in->n_slots; slot++)
-        for (int i = 0; i < p->shards.n; i++)
-            if (p->shards.at[i].source == SHARD_HOST || p->shards.at[i].source == SHARD_TOKEN ||
-                p->shards.at[i].reuses >= 0)
-                continue;
-            else if (slot == 0 || p->shards.at[i].source == SHARD_INPUT)
-                shard_put(in->context, in->shards[slot * p->shards.n + i]);
-    for (int i = 0; i < p->imports.n; i++)
+    bind_end(in);
+    for (int i = 0; i < in->of->plan->imports.n; i++)
         instance_release(&in->owners[i].in);
     in->of->users--;
     arena memory = in->memory;
@@ -294,20 +191,29 @@ shard *instance_shard(const instance *in, int number)
     return o.in->shards[o.in->slot * o.in->of->plan->shards.n + o.shard];
 }
 
-trama_view instance_view(const instance *in, const plan_region *region, const shard *bound)
+trama_view instance_region(const instance *in, const plan_region *region, const box *whole, const int64_t *stride,
+                           int64_t *at)
 {
     const plan_shard *s = &in->of->plan->shards.at[region->shard];
+    const trama_shape *shape = &in->of->shapes[s->value];
     trama_view v = {.dtype = s->dtype, .ndim = region->box.ndim};
-    int64_t at = 0;
-    const trama_shape *whole = &in->of->shapes[s->value];
+    *at = 0;
     for (int d = 0; d < v.ndim; d++) {
         v.extent[d] = region->box.n[d];
         v.offset[d] = region->box.lo[d];
-        v.stride[d] = bound->stride[d];
-        v.global[d] = whole->dim[d];
-        at += (region->box.lo[d] - s->box.lo[d]) * bound->stride[d];
+        v.stride[d] = stride[d];
+        v.global[d] = shape->dim[d];
+        *at += (region->box.lo[d] - whole->lo[d]) * stride[d];
     }
-    v.data = (char *)bound->data + (box_count(&region->box) ? at : 0) * (int64_t)trama_dtype_size(s->dtype);
+    *at = box_count(&region->box) ? *at * (int64_t)trama_dtype_size(s->dtype) : 0;
+    return v;
+}
+
+trama_view instance_view(const instance *in, const plan_region *region, const shard *bound)
+{
+    int64_t at;
+    trama_view v = instance_region(in, region, &in->of->plan->shards.at[region->shard].box, bound->stride, &at);
+    v.data = (char *)bound->data + at;
     return v;
 }
 
@@ -328,18 +234,19 @@ static void count_uses(const instance *in, lowering *l)
     size_t expected = in->of->lowering_bytes;
     int *slot = arena_take(&l->memory, (size_t)p->shards.n * sizeof *slot, expected);
     l->used = arena_take(&l->memory, (size_t)p->shards.n * sizeof *l->used, expected);
-    for (int i = 0; i < p->operands.n; i++) {
-        const plan_operand *o = &p->operands.at[i];
-        if (o->access == ACCESS_NONE)
-            continue;
-        int number = plan_used_as(p, o->region.shard), *u = &slot[number];
-        if (!*u) {
-            l->used[l->n_used].s = l->shards[number];
-            *u = ++l->n_used;
+    for (int i = 0; i < p->steps.n; i++)
+        for (int k = 0; k < p->steps.at[i].n_operands; k++) {
+            const plan_operand *o = plan_step_operand(p, &p->steps.at[i], k);
+            if (o->access == ACCESS_NONE)
+                continue;
+            int number = plan_used_as(p, o->region.shard), *u = &slot[number];
+            if (!*u) {
+                l->used[l->n_used].s = l->shards[number];
+                *u = ++l->n_used;
+            }
+            l->used[*u - 1].reads++;
+            l->used[*u - 1].writes |= o->access != ACCESS_READ;
         }
-        l->used[*u - 1].reads++;
-        l->used[*u - 1].writes |= o->access != ACCESS_READ;
-    }
 }
 
 /* StarPU remembers the readers of a handle until the next write. A handle without writes needs a call to forget them;

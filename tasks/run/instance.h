@@ -114,6 +114,10 @@ trama_status instance_create(trama_context *context, compiled_plan *of, const va
  * back to the pool. */
 void instance_release(instance **in);
 
+/* The view of a region in a buffer with the box `whole` and the strides; at: where it begins, in bytes. */
+trama_view instance_region(const instance *in, const plan_region *region, const box *whole, const int64_t *stride,
+                           int64_t *at);
+
 /* The buffer of a shard, in the copy that its owner uses now, and the view of a region in its buffer. */
 shard *instance_shard(const instance *in, int number);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "step_name.h"
+#include "worker_memory.h"
 
 /* ---- Shards ---- */
 
@@ -140,6 +141,23 @@ static const trama_view *views_out(const instance *in, const trama_node *node, c
     return views;
 }
 
+static bool is_inner(const instance *in, const plan_step *step, int operand)
+{
+    return operand >= 0 && plan_step_operand(in->of->plan, step, operand)->access == ACCESS_NONE;
+}
+
+/* The operands and results of a call in scratch memory; into: the call that has the results. */
+static unsigned find_in_scratch(const instance *in, const plan_step *step, const trama_node *node,
+                                const plan_call *call, const plan_call *into)
+{
+    unsigned bits = 0;
+    for (int t = 0; t < node->op->n_in; t++)
+        bits |= (unsigned)is_inner(in, step, call->in[t]) << t;
+    for (int o = 0; o < node->op->n_out; o++)
+        bits |= (unsigned)is_inner(in, step, into->out[o]) << (TRAMA_MAX_OPERANDS + o);
+    return bits;
+}
+
 /* A result that a call behind its chain reads is written to memory. */
 static void keep_for_other_chains(const instance *in, const plan_step *step, const work *w)
 {
@@ -171,6 +189,10 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->inner = arena_take(memory, n * sizeof *w->inner, expected);
     w->fused = arena_take(memory, n * sizeof *w->fused, expected);
     w->kind = &work_compute;
+    if (!on_gpu(in, step) && plan_scratch_bytes(in->of->plan, step)) {
+        w->scratch = worker_memory(in->context);
+        w->in_scratch = arena_take(memory, n * sizeof *w->in_scratch, expected);
+    }
     w->failed = in->of->faults ? faults_note : NULL;
     w->failed_arg = in->of->faults;
     for (int i = 0; i < step->n_calls; i++) {
@@ -180,7 +202,9 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
         const trama_view *in_views = views_in(in, node, call, operands, memory),
                          *out_views = views_out(in, node, into, operands, memory);
         for (int o = 0; o < node->op->n_out; o++)
-            w->inner[i] |= (unsigned)(plan_step_operand(in->of->plan, step, call->out[o])->access == ACCESS_NONE) << o;
+            w->inner[i] |= (unsigned)is_inner(in, step, call->out[o]) << o;
+        if (w->scratch)
+            w->in_scratch[i] = find_in_scratch(in, step, node, call, into);
         w->fused[i] = call->fused;
         w->calls[i] = (trama_call){node->op, node->attributes, node->op->n_in, node->op->n_out,
                                    in_views, out_views,        call->goes_on};
@@ -212,6 +236,21 @@ static void lower_collective(const instance *in, const plan_step *step, arena *m
             w->collective->comm = g->local[i].comm;
 }
 
+/* A part of a value that only the step's calls see: data is its offset in the worker's scratch memory. */
+static trama_view scratch_view(const instance *in, const plan_step *step, int operand)
+{
+    const plan_scratch scratch = plan_scratch_of(in->of->plan, step, operand);
+    int64_t stride[TRAMA_MAX_NDIM], next = 1, at;
+    for (int d = scratch.box.ndim - 1; d >= 0; d--) {
+        stride[d] = next;
+        next *= scratch.box.n[d];
+    }
+    trama_view v =
+        instance_region(in, &plan_step_operand(in->of->plan, step, operand)->region, &scratch.box, stride, &at);
+    v.data = (void *)(uintptr_t)(scratch.at + at);
+    return v;
+}
+
 static void lower_work(const instance *in, const plan_step *step, lowering *of, work *w)
 {
     static const kernel_combine combine[] = {
@@ -221,8 +260,10 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
     w->n_views = step->n_operands;
     w->views = arena_take(&of->memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
     for (int i = 0; i < step->n_operands; i++) {
-        const plan_region *region = &in->of->plan->operands.at[step->operand + i].region;
-        w->views[i] = instance_view(in, region, of->shards[region->shard]);
+        const plan_operand *o = plan_step_operand(in->of->plan, step, i);
+        w->views[i] = plan_in_scratch(in->of->plan, step, o)
+                          ? scratch_view(in, step, i)
+                          : instance_view(in, &o->region, of->shards[o->region.shard]);
     }
     w->combine = combine[step->reduce];
     w->scale = step->scale;

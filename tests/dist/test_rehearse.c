@@ -61,13 +61,15 @@ START_TEST(a_product_takes_the_time_of_its_flops)
 }
 END_TEST
 
-/* Bytes of the shards with a buffer of their own. */
+/* Bytes of the shards with a buffer of their own, and of the scratch memory of two workers. */
 static int64_t bytes_of(const plan *p)
 {
     int64_t bytes = 0;
+    for (int i = 0; i < p->footprint.n; i++)
+        bytes += 2 * p->footprint.at[i].scratch;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        if (s->within < 0 && s->reuses < 0 && s->source != SHARD_IMPORT)
+        if (s->within < 0 && s->reuses < 0 && s->source != SHARD_IMPORT && s->source != SHARD_INTERNAL)
             bytes += box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
     }
     return bytes;

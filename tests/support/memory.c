@@ -41,13 +41,17 @@ memory *memory_new(const plan *p, memory *const *kept)
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         m->outer[i] = s->source == SHARD_VIEW ? p->shards.at[s->within].box : s->box;
-        if (s->reuses >= 0) {
-            m->data[i] = m->data[s->reuses];
-            m->known[i] = m->known[s->reuses];
-        }
-        if (s->within >= 0) {
+        if (plan_in_arena(p, s)) { /* whose elements are bytes */
             m->data[i] = m->data[s->within] + s->at;
             m->known[i] = m->known[s->within] + s->at;
+        }
+    }
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        const int of = s->reuses >= 0 ? s->reuses : plan_in_arena(p, s) ? -1 : s->within;
+        if (of >= 0) {
+            m->data[i] = m->data[of] + (s->reuses >= 0 ? 0 : s->at);
+            m->known[i] = m->known[of] + (s->reuses >= 0 ? 0 : s->at);
         }
     }
     return m;

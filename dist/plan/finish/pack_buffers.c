@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arenas: buffers of any form lie in one memory of their place, where they are not used at the same time. A tenant of
+ * an arena is a buffer with all shards that use it.
+ *
+ * Tenants in the same bytes have different handles, so a STEP_ORDER that names both stands before the first use of the
+ * later one; at the end of the plan others order the first tenants behind the last ones, for the next run. Such an
+ * order waits for all users of the tenants before it, so these stand some time before it in the plan, and ordinary
+ * steps hardly wait. Small plans have no arena: each buffer has memory of its own there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "spans.h"
+#include "thresholds.h"
+
+enum {
+    SLACK = 8,            /* times the workers of the rank: steps from the last use of a tenant to the next tenant */
+    MOST_BY_SIZE = 4096,  /* tenants: more of them are placed in the order of time, which is fast */
+    LEAST_TENANT = 4096,  /* bytes: smaller buffers have memory of their own */
+    LEAST_SAVED_SHARE = 8 /* an arena saves at least this share of its tenants' bytes */
+};
+
+typedef struct tenant {
+    int shard;       /* the one whose buffer it is */
+    int first, last; /* steps that use it */
+    int before;      /* exchanges that there are when it is used first */
+    int needs;       /* exchanges that its users need */
+    int64_t bytes, at;
+} tenant;
+
+/* Bytes of the arena that one tenant has. */
+typedef struct extent {
+    int64_t from, to;
+    int tenant;
+} extent;
+
+typedef ARRAY(extent) extents; /* by address, without overlaps */
+
+/* An order to be inserted before a step. */
+typedef struct order {
+    int place, step;
+    int operand, n; /* in operands */
+} order;
+
+typedef struct arena_pass {
+    partition *q;
+    ARRAY(tenant) tenants; /* of one place; by first use, once they are placed */
+    extents now, first;    /* the tenants so far that had each byte last, and first */
+    ARRAY(order) orders;   /* of all places */
+    ARRAY(plan_operand) operands;
+    ARRAY(int) opening;   /* messages that are used first in the staging buffer that they lie in */
+    int slack;            /* steps */
+    int *least_exchanges; /* [steps] exchanges that there are at all steps from this one on */
+} arena_pass;
+
+static int64_t padded(int64_t bytes)
+{
+    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+}
+
+/* ---- Tenants ---- */
+
+/* [steps] The exchanges that there are at a step and at all behind it; one at least. */
+static int *find_least_exchanges(const plan *p)
+{
+    int *least = new_numbers(p->steps.n), so_far = INT32_MAX;
+    for (int i = p->steps.n - 1; i >= 0; i--)
+        least[i] = so_far = (int)min_i64(so_far, exchanges_before(&p->steps.at[i]));
+    return least;
+}
+
+static bool can_move(const plan *p, const shard_spans *s, int shard, int place)
+{
+    const plan_shard *at = &p->shards.at[shard];
+    return at->place == place && has_buffer(p, at) && !s->fixed[shard] && plan_shard_bytes(at) >= LEAST_TENANT;
+}
+
+/* Adds a buffer for each shard that has one, and extends it for those that take it over. */
+static void find_tenants(arena_pass *a, const shard_spans *s, int place)
+{
+    const plan *p = a->q->p;
+    int *number = new_numbers(p->shards.n);
+    for (int i = 0; i < p->shards.n; i++)
+        if (p->shards.at[i].reuses < 0 && can_move(p, s, i, place)) {
+            number[i] = a->tenants.n;
+            *ARRAY_PUSH(&a->tenants) = (tenant){.shard = i,
+                                                .first = s->first[i],
+                                                .last = s->last[i],
+                                                .needs = s->needs[i],
+                                                .bytes = padded(plan_shard_bytes(&p->shards.at[i]))};
+        }
+    for (int i = 0; i < p->shards.n; i++) {
+        const int of = p->shards.at[i].reuses < 0 ? -1 : number[p->shards.at[i].reuses];
+        if (of < 0)
+            continue;
+        tenant *t = &a->tenants.at[of];
+        t->first = (int)min_i64(t->first, s->first[i]);
+        t->last = (int)max_i64(t->last, s->last[i]);
+        t->needs = (int)max_i64(t->needs, s->needs[i]);
+    }
+    for (int i = 0; i < a->tenants.n; i++)
+        a->tenants.at[i].before = exchanges_before(&p->steps.at[a->tenants.at[i].first]);
+    free(number);
+}
+
+/* ---- Places in the arena ---- */
+
+static int by_first(const void *a, const void *b)
+{
+    const tenant *t = a, *u = b;
+    const int keys[][2] = {{t->first, u->first}, {u->bytes > t->bytes, t->bytes > u->bytes}, {t->shard, u->shard}};
+    return COMPARE_KEYS(keys);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const tenant *t = a, *u = b;
+    return t->bytes == u->bytes ? by_first(a, b) : t->bytes < u->bytes ? 1 : -1;
+}
+
+/* Whether `next` can have memory of the tenant: an order of both makes it wait for nothing near it, nor for exchanges
+ * that come later. */
+static bool may_follow(const arena_pass *a, const tenant *t, const tenant *next)
+{
+    return t->last + a->slack < next->first && t->needs <= next->before;
+}
+
+/* The smallest gap that has room among the tenants that are placed, by address, and that cannot share memory with it;
+ * else the end. */
+static int64_t find_gap(const arena_pass *a, const int *placed, int n, const tenant *t)
+{
+    int64_t end = 0, best = -1, least = INT64_MAX;
+    for (int i = 0; i < n; i++) {
+        const tenant *other = &a->tenants.at[placed[i]];
+        if (may_follow(a, other, t) || may_follow(a, t, other))
+            continue;
+        const int64_t gap = other->at - end;
+        if (gap >= t->bytes && gap < least) {
+            best = end;
+            least = gap;
+        }
+        end = max_i64(end, other->at + other->bytes);
+    }
+    return best >= 0 ? best : end;
+}
+
+/* Forgets those whose memory all tenants that begin at the step, or behind it, may have. */
+static int forget_ended(const arena_pass *a, int *placed, int n, int step)
+{
+    int left = 0;
+    for (int i = 0; i < n; i++) {
+        const tenant *t = &a->tenants.at[placed[i]];
+        if (t->last + a->slack >= step || t->needs > a->least_exchanges[step])
+            placed[left++] = placed[i];
+    }
+    return left;
+}
+
+/* The bytes that the arena needs: the tenants are placed largest first, or in the order of time if they are many. */
+static int64_t place_tenants(arena_pass *a)
+{
+    const int n = a->tenants.n;
+    const bool in_time = n > MOST_BY_SIZE;
+    int *placed = new_numbers(n), n_placed = 0;
+    int64_t bytes = 0;
+    qsort(a->tenants.at, (size_t)n, sizeof *a->tenants.at, in_time ? by_first : by_size);
+    for (int i = 0; i < n; i++) {
+        tenant *t = &a->tenants.at[i];
+        if (in_time)
+            n_placed = forget_ended(a, placed, n_placed, t->first);
+        t->at = find_gap(a, placed, n_placed, t);
+        bytes = max_i64(bytes, t->at + t->bytes);
+        int k = n_placed++;
+        for (; k > 0 && a->tenants.at[placed[k - 1]].at > t->at; k--)
+            placed[k] = placed[k - 1];
+        placed[k] = i;
+    }
+    free(placed);
+    qsort(a->tenants.at, (size_t)n, sizeof *a->tenants.at, by_first);
+    return bytes;
+}
+
+/* ---- Orders ---- */
+
+/* The messages of a staging buffer that no order of its exchange lets be written: those of its first rounds. The
+ * others are behind these, and before them in the next run. */
+static void find_opening(arena_pass *a)
+{
+    const plan *p = a->q->p;
+    bool *seen = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *seen);
+    for (int i = 0; i < p->steps.n; i++)
+        for (int k = 0; k < p->steps.at[i].n_operands; k++) {
+            const int shard = plan_step_operand(p, &p->steps.at[i], k)->region.shard;
+            const int within = p->shards.at[shard].within;
+            if (within >= 0 && p->shards.at[within].source == SHARD_WINDOW && !seen[shard] &&
+                p->steps.at[i].kind != STEP_ORDER)
+                *ARRAY_PUSH(&a->opening) = shard;
+            seen[shard] = true;
+        }
+    free(seen);
+}
+
+/* The shards whose handles order the users of a tenant become operands. */
+static void name_tenant(arena_pass *a, const tenant *t, step_access access)
+{
+    const plan *p = a->q->p;
+    if (p->shards.at[t->shard].source != SHARD_WINDOW) {
+        *ARRAY_PUSH(&a->operands) = (plan_operand){{t->shard, p->shards.at[t->shard].box}, access};
+        return;
+    }
+    for (int i = 0; i < a->opening.n; i++)
+        if (p->shards.at[a->opening.at[i]].within == t->shard)
+            *ARRAY_PUSH(&a->operands) = (plan_operand){{a->opening.at[i], p->shards.at[a->opening.at[i]].box}, access};
+}
+
+static int find_extent(const extents *list, int64_t at)
+{
+    int lo = 0, hi = list->n;
+    while (lo < hi) {
+        const int middle = (lo + hi) / 2;
+        if (list->at[middle].to <= at)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+/* Puts an extent in the place of n others from `at` on, but for what those have before and behind it. */
+static void replace(extents *list, int at, int n, extent e)
+{
+    extent parts[3];
+    int m = 0;
+    if (n && list->at[at].from < e.from)
+        parts[m++] = (extent){list->at[at].from, e.from, list->at[at].tenant};
+    parts[m++] = e;
+    if (n && list->at[at + n - 1].to > e.to)
+        parts[m++] = (extent){e.to, list->at[at + n - 1].to, list->at[at + n - 1].tenant};
+    for (int i = n; i < m; i++)
+        *ARRAY_PUSH(list) = e;
+    const int behind = list->n - (m > n ? m - n : 0) - at - n;
+    memmove(&list->at[at + m], &list->at[at + n], (size_t)behind * sizeof *list->at);
+    list->n -= m < n ? n - m : 0;
+    memcpy(&list->at[at], parts, (size_t)m * sizeof *parts);
+}
+
+static int count_over(const extents *list, int at, int64_t to)
+{
+    int n = 0;
+    while (at + n < list->n && list->at[at + n].from < to)
+        n++;
+    return n;
+}
+
+/* The bytes that nobody had before get their first tenant. */
+static void note_first(arena_pass *a, int number)
+{
+    const tenant *t = &a->tenants.at[number];
+    int64_t from = t->at;
+    const int64_t end = t->at + t->bytes;
+    while (from < end) {
+        const int at = find_extent(&a->first, from);
+        const bool taken = at < a->first.n && a->first.at[at].from <= from;
+        const int64_t to = at < a->first.n ? min_i64(end, taken ? a->first.at[at].to : a->first.at[at].from) : end;
+        if (!taken)
+            replace(&a->first, at, 0, (extent){from, to, number});
+        from = to;
+    }
+}
+
+typedef ARRAY(int) numbers; /* of tenants */
+
+/* Adds the tenants of the bytes from..to but one, each once. */
+static void add_tenants(const extents *list, int64_t from, int64_t to, int but, numbers *found)
+{
+    for (int i = find_extent(list, from); i < list->n && list->at[i].from < to; i++) {
+        bool again = list->at[i].tenant == but;
+        for (int k = 0; k < found->n && !again; k++)
+            again = found->at[k] == list->at[i].tenant;
+        if (!again)
+            *ARRAY_PUSH(found) = list->at[i].tenant;
+    }
+}
+
+/* Adds the order of a tenant, with an access, behind others, if there are any. */
+static void add_order(arena_pass *a, int step, const numbers *before, int number, step_access access)
+{
+    const int operand = a->operands.n, place = a->q->p->shards.at[a->tenants.at[number].shard].place;
+    for (int i = 0; i < before->n; i++)
+        name_tenant(a, &a->tenants.at[before->at[i]], ACCESS_UPDATE);
+    name_tenant(a, &a->tenants.at[number], access);
+    if (before->n)
+        *ARRAY_PUSH(&a->orders) = (order){place, step, operand, a->operands.n - operand};
+    else
+        a->operands.n = operand;
+}
+
+/* Behind the tenants that have its bytes when it begins. */
+static void order_begin(arena_pass *a, int number)
+{
+    const tenant *t = &a->tenants.at[number];
+    const int64_t end = t->at + t->bytes;
+    numbers before = {0};
+    add_tenants(&a->now, t->at, end, number, &before);
+    add_order(a, t->first, &before, number, ACCESS_WRITE);
+    note_first(a, number);
+    const int at = find_extent(&a->now, t->at);
+    replace(&a->now, at, count_over(&a->now, at, end), (extent){t->at, end, number});
+    ARRAY_FREE(&before);
+}
+
+static int by_tenant(const void *a, const void *b)
+{
+    const extent *one = a, *other = b;
+    return one->tenant == other->tenant ? (one->from > other->from) - (one->from < other->from)
+                                        : (one->tenant > other->tenant) - (one->tenant < other->tenant);
+}
+
+/* For the next run, each first tenant of bytes behind the last ones. Others may still use the rest of its bytes: they
+ * have an order of their own. */
+static void order_ends(arena_pass *a)
+{
+    if (a->first.n)
+        qsort(a->first.at, (size_t)a->first.n, sizeof *a->first.at, by_tenant);
+    numbers before = {0};
+    for (int i = 0; i < a->first.n; i++) {
+        const extent *e = &a->first.at[i];
+        add_tenants(&a->now, e->from, e->to, e->tenant, &before);
+        if (i + 1 == a->first.n || e[1].tenant != e->tenant) {
+            add_order(a, a->q->p->steps.n, &before, e->tenant, ACCESS_UPDATE);
+            before.n = 0;
+        }
+    }
+    ARRAY_FREE(&before);
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const order *one = a, *other = b;
+    const int keys[][2] = {{one->step, other->step}, {one->operand, other->operand}};
+    return COMPARE_KEYS(keys);
+}
+
+/* Inserts the orders into the list of steps. */
+static void insert_orders(arena_pass *a)
+{
+    plan *p = a->q->p;
+    const int operands = p->operands.n;
+    if (!a->orders.n)
+        return;
+    qsort(a->orders.at, (size_t)a->orders.n, sizeof *a->orders.at, by_step);
+    for (int i = 0; i < a->operands.n; i++)
+        *ARRAY_PUSH(&p->operands) = a->operands.at[i];
+    for (int i = 0; i < a->orders.n; i++)
+        *ARRAY_PUSH(&p->steps) = (plan_step){0};
+    for (int i = p->steps.n - a->orders.n - 1, k = a->orders.n - 1, to = p->steps.n - 1; k >= 0; to--)
+        if (i >= a->orders.at[k].step) {
+            p->steps.at[to] = p->steps.at[i--];
+        } else {
+            const order *o = &a->orders.at[k--];
+            p->steps.at[to] = (plan_step){.kind = STEP_ORDER,
+                                          .place = o->place,
+                                          .lane = -1,
+                                          .operand = operands + o->operand,
+                                          .n_operands = o->n,
+                                          .exchange = -1};
+        }
+    for (int i = 1; i < p->steps.n; i++)
+        if (plan_orders_arena(&p->steps.at[i]))
+            p->steps.at[i].exchanges_before = exchanges_before(&p->steps.at[i - 1]);
+}
+
+/* ---- The pass ---- */
+
+static void make_arena(arena_pass *a, int place, int64_t bytes)
+{
+    plan *p = a->q->p;
+    const int64_t most = UINT32_MAX / 2; /* of a tile, since StarPU counts in 32 bits */
+    const box memory = {.ndim = 1, .n = {bytes}};
+    const int arena = partition_shard(a->q, SHARD_ARENA, p->shards.at[a->tenants.at[0].shard].value, place, &memory, 0,
+                                      (int)((bytes + most - 1) / most));
+    p->shards.at[arena].dtype = TRAMA_U8;
+    for (int i = 0; i < a->tenants.n; i++) {
+        plan_shard *s = &p->shards.at[a->tenants.at[i].shard];
+        s->within = arena;
+        s->at = a->tenants.at[i].at;
+    }
+    for (int i = 0; i < a->tenants.n; i++)
+        order_begin(a, i);
+    order_ends(a);
+}
+
+/* Buffers of a place share an arena where that saves memory that counts. */
+static void pack_place(arena_pass *a, const shard_spans *s, int place)
+{
+    plan *p = a->q->p;
+    const int64_t least = a->q->s.options.arena_bytes ? a->q->s.options.arena_bytes : ARENA_BYTES;
+    int64_t bytes = 0;
+    a->tenants.n = a->now.n = a->first.n = 0;
+    find_tenants(a, s, place);
+    for (int i = 0; i < a->tenants.n; i++)
+        bytes += plan_shard_bytes(&p->shards.at[a->tenants.at[i].shard]);
+    if (bytes < least)
+        return;
+    const int64_t needed = place_tenants(a);
+    if (needed > bytes - bytes / LEAST_SAVED_SHARE)
+        return;
+    make_arena(a, place, needed);
+    p->footprint.at[place].bytes += needed - bytes;
+}
+
+void pack_buffers(partition *q, const shard_spans *s)
+{
+    arena_pass a = {.q = q,
+                    .slack = SLACK * machine_workers(q->s.machine, q->s.rank),
+                    .least_exchanges = find_least_exchanges(q->p)};
+    find_opening(&a);
+    for (int i = 0; i < q->p->footprint.n; i++)
+        if (q->p->footprint.at[i].live && !plan_on_gpu(q->p, i))
+            pack_place(&a, s, i);
+    insert_orders(&a);
+    ARRAY_FREE(&a.tenants);
+    ARRAY_FREE(&a.now);
+    ARRAY_FREE(&a.first);
+    ARRAY_FREE(&a.orders);
+    ARRAY_FREE(&a.operands);
+    ARRAY_FREE(&a.opening);
+    free(a.least_exchanges);
+}
