@@ -9,6 +9,7 @@
 typedef trama_status infer_function(trama_rule *rule, const trama_node *node);
 typedef trama_status dtype_function(const trama_node *node, trama_dtype *dtype);
 typedef void gradient_function(const trama_node *node, trama_value *const *d_out, trama_value **d_in);
+typedef void split_form_function(const trama_node *node, int dim, int64_t n, trama_value **out);
 
 infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer,
     min_infer, whole_infer, expand_infer, softmax_infer, transpose_infer, reshape_infer, window_infer, source_infer;
@@ -19,6 +20,7 @@ gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradie
     softmax_grad_gradient, cross_entropy_gradient, cross_entropy_grad_gradient, transpose_gradient, reshape_gradient,
     window_gradient, reshard_gradient, conj_gradient, real_gradient, imag_gradient, complex_of_gradient,
     magnitude_gradient;
+split_form_function softmax_split_form, softmax_grad_split_form;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
     scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer, rfft_infer;
@@ -59,6 +61,11 @@ trama_value *along_channels(trama_where where, const trama_value *x, trama_value
 /* Append an op of one or two operands without attributes. */
 trama_value *apply1(trama_where where, const trama_op *op, trama_value *x);
 trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama_value *y);
+/* For split forms: a half as f32, others as they are. */
+trama_value *widened(trama_where where, trama_value *x);
+/* e^(x - the largest along the axis), divided by its sum */
+trama_value *softmax_by_parts(trama_where where, trama_value *x, int axis);
+
 /* Appends a reduction over dims [n], or over all dims if n is 0. */
 trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim);
 

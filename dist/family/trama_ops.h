@@ -228,7 +228,8 @@ trama_value *trama_argmin_at(trama_where where, trama_value *x, int dim, bool ke
 trama_value *trama_argmax_last_at(trama_where where, trama_value *x, int dim, bool keep_dim);
 trama_value *trama_argmin_last_at(trama_where where, trama_value *x, int dim, bool keep_dim);
 
-/* Softmax along dim (negative from the end). Completion keeps this dim whole on each process. */
+/* Softmax along dim (negative from the end). Where dim is split, processes exchange the largest element and the sum of
+ * exponentials of each line, and no element. */
 #define trama_softmax(x, dim) trama_softmax_at(TRAMA_HERE, x, dim)
 trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim);
 

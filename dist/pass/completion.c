@@ -2,6 +2,7 @@
 /* A completed copy of a program, read value by value or as text. */
 #include "complete.h"
 #include "marks.h"
+#include "split_form.h"
 #include "trama_complete.h"
 
 struct trama_completion {
@@ -25,7 +26,7 @@ static trama_status complete(const char *call, const trama_program *program, int
         .asked = program, .of = program_copy(program), .single = mesh_new(1, (int[]){1}, NULL, NULL)};
     if (c->of->status)
         return trama_fail(NOWHERE, c->of->status, "%s", c->of->error);
-    status = complete_program(c->of, nominal, c->single, &c->l);
+    status = split_forms_complete(c->of, nominal, c->single, &c->l);
     return status ? status : marks_complete(c->of, &c->m);
 }
 
@@ -120,6 +121,12 @@ static const op_layouts *find_op(const trama_completion *c, const trama_value *v
     return v && v->node ? c->l.op[v->node->id] : NULL;
 }
 
+/* Whether the split form of the op that made the value replaces it. */
+static bool is_replaced(const trama_completion *c, const trama_value *value)
+{
+    return find(c, value)->node->op != value->node->op;
+}
+
 const trama_mesh *trama_completion_op_mesh(const trama_completion *completion, const trama_value *value)
 {
     const op_layouts *op = find_op(completion, value);
@@ -129,7 +136,7 @@ const trama_mesh *trama_completion_op_mesh(const trama_completion *completion, c
 bool trama_completion_operand(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout)
 {
     const op_layouts *op = find_op(completion, value);
-    bool there = op && layout && i >= 0 && i < value->node->op->n_in;
+    bool there = op && layout && i >= 0 && i < value->node->op->n_in && !is_replaced(completion, value);
     if (there)
         *layout = op->in[i];
     return there;
@@ -138,7 +145,7 @@ bool trama_completion_operand(const trama_completion *completion, const trama_va
 bool trama_completion_result(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout)
 {
     const op_layouts *op = find_op(completion, value);
-    bool there = op && layout && i >= 0 && i < value->node->op->n_out;
+    bool there = op && layout && i >= 0 && i < value->node->op->n_out && !is_replaced(completion, value);
     if (there)
         *layout = op->out[i];
     return there;

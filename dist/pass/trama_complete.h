@@ -33,7 +33,8 @@ int trama_completion_stage(const trama_completion *completion, const trama_value
 
 /* The mesh on which the op that made the value computes, and the layouts of its operand i and result i there. An
  * operand in another layout is resharded before the op, a value in another layout than the result after it. NULL and
- * false as above, also for values that no op made and for an i out of range. */
+ * false as above, also for values that no op made and for an i out of range; of the layouts also where the op's
+ * split form (trama_op.h) replaces it: several ops compute the value then, and trama_complete_text shows theirs. */
 const trama_mesh *trama_completion_op_mesh(const trama_completion *completion, const trama_value *value);
 bool trama_completion_operand(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout);
 bool trama_completion_result(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout);

@@ -6,6 +6,7 @@
 
 #include "rehearsal.h"
 #include "sized.h"
+#include "split_form.h"
 #include "target_plans.h"
 
 enum { RUNS = 1, IN_FLIGHT = 2, ANY = 1024, MOST_RUNS = 10000, MOST_IN_FLIGHT = 64 };
@@ -167,6 +168,22 @@ static trama_status rehearse(rehearsing *r)
     return status;
 }
 
+/* A copy of the program, with split forms. */
+static trama_status copy_split(const trama_program *program, int64_t nominal, trama_program **copy)
+{
+    trama_program *own = program_copy(program);
+    trama_mesh *single = trama_mesh_create("1");
+    layouts l = {0};
+    trama_status status = own->status ? trama_fail(NOWHERE, own->status, "%s", own->error)
+                                      : split_forms_complete(own, nominal, single, &l);
+    layouts_free(&l);
+    trama_mesh_destroy(&single);
+    if (status)
+        trama_program_destroy(&own);
+    *copy = own;
+    return status;
+}
+
 trama_status trama_rehearse(const trama_target *target, const trama_cluster *cluster,
                             const trama_rehearsal_options *options, trama_rehearsal **rehearsal)
 {
@@ -181,16 +198,20 @@ trama_status trama_rehearse(const trama_target *target, const trama_cluster *clu
         status = check_target(target);
     if (!status)
         status = choose_ranks(cluster, target_plans_processes(target->program), &r.o);
+    trama_program *own = NULL;
+    if (!status)
+        status = copy_split(target->program, r.o.nominal ? r.o.nominal : TARGET_PLANS_NOMINAL, &own);
     if (status)
         return status;
-    r.names = step_names_new(target->program);
-    r.plans = target_plans_new(target->program, target, cluster_machine(cluster, r.o.ranks), r.o.any);
+    r.names = step_names_new(own);
+    r.plans = target_plans_new(own, own->targets.at[target->id], cluster_machine(cluster, r.o.ranks), r.o.any);
     status = rehearse(&r);
     if (!status)
         status = memory_status(NOWHERE, "trama_rehearse");
     simulated_free(&r.s);
     target_plans_free(&r.plans);
     step_names_free(&r.names);
+    trama_program_destroy(&own);
     if (status)
         trama_rehearsal_destroy(&r.result);
     else

@@ -96,8 +96,8 @@ static trama_value *build_sample(const struct argp_state *state, trama_program *
 }
 
 /* What a split of one dim of an operand becomes: s, it stays, and with it no result is a sum; p, it stays, and a result
- * is a term of a sum or of another reduction; -, the operand is gathered. */
-static char split_of(const trama_value *value, const trama_mesh *mesh, int operand, int dim)
+ * is a term of a sum or of another reduction; r, the op's split form may replace it; -, the operand is gathered. */
+static char split_of(const trama_op *op, const trama_value *value, const trama_mesh *mesh, int operand, int dim)
 {
     trama_layout in[TRAMA_MAX_OPERANDS], to[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS];
     for (int i = 0; i < trama_value_operands(value); i++)
@@ -105,7 +105,7 @@ static char split_of(const trama_value *value, const trama_mesh *mesh, int opera
     in[operand].axis[0] = (trama_placement){.kind = TRAMA_SPLIT, .dim = dim};
     must(trama_rule_infer(value, mesh, in, NULL, to, out));
     if (to[operand].axis[0].kind != TRAMA_SPLIT || to[operand].axis[0].dim != dim)
-        return '-';
+        return op->split_form && trama_value_shape(trama_value_operand(value, operand)).dim[dim] > 1 ? 'r' : '-';
     for (int i = 0; i < trama_value_results(value); i++)
         if (out[i].axis[0].kind == TRAMA_PARTIAL)
             return 'p';
@@ -119,7 +119,7 @@ static void print_splits(const struct argp_state *state, const trama_mesh *mesh,
     for (int i = 0; i < trama_value_operands(value); i++) {
         printf("%s", i ? "," : "");
         for (int d = 0; d < trama_value_shape(trama_value_operand(value, i)).ndim; d++)
-            printf("%c", split_of(value, mesh, i, d));
+            printf("%c", split_of(op, value, mesh, i, d));
     }
     trama_program_destroy(&program);
 }

@@ -8,6 +8,7 @@
 #include "host.h"
 #include "map_traffic.h"
 #include "merge_gradients.h"
+#include "split_form.h"
 
 /* ---- First contents ---- */
 
@@ -139,7 +140,8 @@ static void lay_leaves_as_plain(trama_executable *e)
 {
     for (int i = 0; i < e->plain.program->values.n; i++) {
         trama_value *v = e->program->values.at[i];
-        if (v->kind > VALUE_CONSTANT || e->plain.l.mesh[i] == e->single)
+        if (v->kind > VALUE_CONSTANT || v->kind != e->plain.program->values.at[i]->kind ||
+            e->plain.l.mesh[i] == e->single)
             continue;
         v->mesh = program_mesh(e->program, e->plain.l.mesh[i]);
         trama_layout layout = e->plain.l.value[i];
@@ -153,16 +155,17 @@ static trama_status complete_both(trama_executable *e)
     int64_t nominal = context_config(e->context)->nominal;
     trama_status status = TRAMA_OK;
     if (e->plain.program) {
-        status = complete_program(e->plain.program, nominal, e->single, &e->plain.l);
+        status = split_forms_complete(e->plain.program, nominal, e->single, &e->plain.l);
         if (!status)
             lay_leaves_as_plain(e);
     }
-    return status ? status : complete_program(e->program, nominal, e->single, &e->l);
+    return status ? status : split_forms_complete(e->program, nominal, e->single, &e->l);
 }
 
 static trama_status complete_and_place(trama_executable *e)
 {
     trama_status status = complete_both(e);
+    executable_put(e, e->program->values.n, (value_ref){0});
     if (!status)
         map_processes(e);
     if (!status && *e->l.report)
@@ -217,7 +220,6 @@ trama_status trama_compile_at(trama_where where, trama_context *context, const t
         e->plain.program = program_copy(program);
     if (made && e->plain.program->status) /* no memory */
         own = e->plain.program;
-    executable_put(e, e->program->values.n, (value_ref){0});
     status = own->status ? trama_fail(NOWHERE, own->status, "%s", own->error) : complete_and_place(e);
     if (!status)
         status = targets_prepare(e, made);

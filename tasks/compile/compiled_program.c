@@ -4,7 +4,9 @@
 
 #include <string.h>
 
+#include "fuse.h"
 #include "gpu_group.h"
+#include "split_form.h"
 
 static compiled_program *compiled_program_create(void)
 {
@@ -76,20 +78,51 @@ static trama_status resolve(compiled_program *s)
     return program_resolve(s->program, NULL, s->of.shapes, &s->of.rules);
 }
 
-/* The plan of the compiled program's one node. */
-static void plan_node(const planning *p, compiled_program *s, const value_ref *operands)
+/* The plan of the compiled program's nodes, which are one op or its split form: n_in operands, which are the first
+ * values, then n_out results. */
+static void plan_nodes(const planning *p, compiled_program *s, int n_in, int n_out, const value_ref *operands)
 {
     plan_source source = planning_source(p, &s->of, &s->l, p->rank);
     partition *q = partition_begin(&source);
-    trama_node *node = s->program->nodes.at[0];
-    for (int t = 0; t < node->op->n_in; t++)
-        partition_import(q, node->in[t]->id, operands[t].in->of->plan, operands[t].as);
-    bool *kept = trama_alloc((size_t)s->program->values.n);
-    memset(kept, 1, (size_t)s->program->values.n);
-    partition_run(q, (bool[]){true}, (int[]){0}, kept);
+    for (int t = 0; t < n_in; t++)
+        partition_import(q, t, operands[t].in->of->plan, operands[t].as);
+    const size_t nodes = (size_t)s->program->nodes.n;
+    bool *kept = trama_alloc((size_t)s->program->values.n), *needed = trama_alloc(nodes);
+    int *leader = trama_alloc(nodes * sizeof *leader);
+    memset(kept, 1, (size_t)(n_in + n_out));
+    memset(needed, 1, nodes);
+    fuse_program(s->program, needed, &s->l, s->of.shapes, s->of.rules.of, !p->options.no_fusion, leader);
+    partition_run(q, needed, leader, kept);
     free(kept);
+    free(needed);
+    free(leader);
     s->of.plan = partition_end(&q);
     compiled_plan_finish(&s->of);
+}
+
+static void annotate(trama_value *v, const trama_mesh *mesh, const trama_layout *layout)
+{
+    v->mesh = mesh;
+    program_lay_out(v, *layout);
+}
+
+/* Replaces the op by its split form where that receives fewer bytes: its operands lie as they do. */
+static trama_status split(compiled_program *s, const trama_value *annotated, const trama_mesh *single)
+{
+    trama_node *node = s->program->nodes.at[0];
+    const whole_split along = split_form_pays(node, &s->l, 1, single);
+    if (!along.parts)
+        return TRAMA_OK;
+    for (int t = 0; t < node->op->n_in; t++)
+        annotate(node->in[t], s->l.mesh[node->in[t]->id], &s->l.value[node->in[t]->id]);
+    if (annotated->mesh)
+        annotate(node->out[0], annotated->mesh, annotated->layout);
+    split_form_replace(s->program, node, along);
+    layouts_free(&s->l);
+    free(s->of.shapes);
+    node_rules_free(&s->of.rules);
+    trama_status status = s->program->status ? s->program->status : resolve(s);
+    return status ? status : complete_program(s->program, 1, single, &s->l);
 }
 
 trama_status compile_op(const planning *p, const trama_node *node, const value_ref *operands, const layouts *l,
@@ -120,10 +153,12 @@ trama_status compile_op(const planning *p, const trama_node *node, const value_r
             *own->fixed = *node->fixed;
         }
         status = complete_node(own, s->of.rules.of[0], single, &s->l);
+        if (!status)
+            status = split(s, annotated, single);
     }
     if (status)
         return compiled_program_destroy(&s), status;
-    plan_node(p, s, operands);
+    plan_nodes(p, s, node->op->n_in, node->op->n_out, operands);
     *made = s;
     return TRAMA_OK;
 }
@@ -142,7 +177,7 @@ trama_status compile_source(const planning *p, const char *name, const trama_op 
     s->l.mesh[out->id] = mesh;
     s->l.value[out->id] = *layout;
     layouts_set_op(&s->l, 0, &(op_layouts){.mesh = mesh, .out = {*layout}});
-    plan_node(p, s, NULL);
+    plan_nodes(p, s, 0, op->n_out, NULL);
     *made = s;
     return TRAMA_OK;
 }

@@ -301,7 +301,7 @@ START_TEST(the_list_names_every_op_with_its_splits_and_attributes)
         "fill               0 -> 1    shape  (complex: CPU only)  (no gradient)\n",
         "uniform            0 -> 1    shape  (no gradient)\n",
         "gather             2 -> 1  ps,s  axis  (complex: CPU only)\n",
-        "softmax            1 -> 1  s-  axis\n",
+        "softmax            1 -> 1  sr  axis\n",
         "conv               2 -> 1  spss,sp--  stride dilation before extent groups  (CPU only)\n",
         "adam               7 -> 3  ss,ss,ss,ss,,,  decoupled weight_decay beta1 beta2 eps  (complex: CPU only)  (no gradient)\n",
     };

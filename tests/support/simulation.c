@@ -10,6 +10,7 @@
 #include "fuse.h"
 #include "merge_gradients.h"
 #include "partition.h"
+#include "split_form.h"
 #include "verify_calls.h"
 
 /* One target's part of a run. */
@@ -19,7 +20,7 @@ typedef struct part {
 } part;
 
 struct simulation {
-    const trama_program *program;
+    trama_program *program; /* own copy, with split forms; values and targets have the numbers of the test's */
     const machine *machine;
     machine seen; /* as plans take it */
     simulation_options options;
@@ -175,14 +176,16 @@ static machine see(const machine *m, bool blind)
 simulation *simulation_new(const trama_program *program, const machine *m, const simulation_options *options)
 {
     simulation *s = trama_alloc(sizeof *s);
-    size_t values = (size_t)program->values.n, nodes = (size_t)program->nodes.n, ranks = (size_t)m->n_ranks;
     ck_assert_msg(!program->status, "%s", trama_program_error(program));
-    s->program = program;
+    s->program = program_copy(program);
     s->machine = m;
     if (options)
         s->options = *options;
     s->seen = see(m, s->options.blind);
     s->single = trama_mesh_create("1");
+    int64_t nominal = s->options.nominal ? s->options.nominal : 64;
+    ck_assert_msg(!split_forms_complete(s->program, nominal, s->single, &s->l), "%s", trama_error());
+    size_t values = (size_t)s->program->values.n, nodes = (size_t)s->program->nodes.n, ranks = (size_t)m->n_ranks;
     s->shapes = trama_alloc(values * sizeof *s->shapes);
     s->fed = trama_alloc(values * sizeof *s->fed);
     s->rules = node_rules_new((int)nodes);
@@ -193,8 +196,6 @@ simulation *simulation_new(const trama_program *program, const machine *m, const
                              .plans = trama_alloc(ranks * sizeof(plan *)),
                              .inputs = trama_alloc(ranks * sizeof(memory *)),
                              .memories = trama_alloc(ranks * sizeof(memory *))};
-    int64_t nominal = s->options.nominal ? s->options.nominal : 64;
-    ck_assert_msg(!complete_program(program, nominal, s->single, &s->l), "%s", trama_error());
     s->map = map_by_order(count_processes(s), s->options.order, m);
     start(s);
     return s;
@@ -263,6 +264,7 @@ void simulation_destroy(simulation **s_)
     layouts_free(&s->l);
     map_destroy(&s->map);
     trama_mesh_destroy(&s->single);
+    trama_program_destroy(&s->program);
     free(s);
     *s_ = NULL;
 }
@@ -346,16 +348,32 @@ static void run_plans(simulation *s, part *ran, const wish *h)
     s->sent.messages += sent.messages;
 }
 
+/* The target in the simulation's copy of the program; one that the test has made since is made there, too. */
+static const trama_target *own_target(const simulation *s, const trama_target *target)
+{
+    while (s->program->targets.n <= target->id) {
+        const trama_target *made = target->program->targets.at[s->program->targets.n];
+        trama_value **values = trama_alloc((size_t)made->values.n * sizeof(trama_value *));
+        for (int i = 0; i < made->values.n; i++)
+            values[i] = s->program->values.at[made->values.at[i]->id];
+        ck_assert(trama_target_at(made->where, s->program, made->name, made->values.n, values));
+        free(values);
+    }
+    return s->program->targets.at[target->id];
+}
+
 /* The end of a cycle leaves out the micro-step's nodes, of which it only reads state. */
 static void run_part(simulation *s, const trama_target *target, part *ran)
 {
     const trama_program *p = s->program;
+    const bool applies = target == s->applies;
+    target = own_target(s, target);
     bool *done = trama_alloc((size_t)p->nodes.n);
     wish h = {.needed = trama_alloc((size_t)p->nodes.n), .kept = trama_alloc((size_t)p->values.n)};
     h.leader = trama_alloc((size_t)p->nodes.n * sizeof *h.leader);
     program_closure(p, target->values.n, target->values.at, h.needed);
-    if (target == s->applies)
-        program_closure(p, s->accumulates->values.n, s->accumulates->values.at, done);
+    if (applies)
+        program_closure(p, own_target(s, s->accumulates)->values.n, own_target(s, s->accumulates)->values.at, done);
     for (int i = 0; i < p->nodes.n; i++)
         h.needed[i] &= !done[i];
     h.inputs = used_inputs(p, target, h.needed);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops along dims that are split, in eager and in compiled programs, against naive loops; NaN, halves, integers. */
+#include "small_matrix.h"
+
+typedef trama_value *builder(trama_value *x);
+typedef void line(const double *x, int n, double *y);
+
+/* ---- Builders along the last dim, and the loops over one line ---- */
+
+static trama_value *build_softmax(trama_value *x)
+{
+    return trama_softmax(x, 1);
+}
+
+static void softmax_of(const double *x, int n, double *y)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += exp(x[i]);
+    for (int i = 0; i < n; i++)
+        y[i] = exp(x[i]) / sum;
+}
+
+static const struct {
+    const char *name;
+    builder *build;
+    line *of;
+    int results; /* of a line */
+    bool takes_nan, integers;
+} ops[] = {
+    {"softmax", build_softmax, softmax_of, COLUMNS, true, false},
+};
+enum { OPS = sizeof ops / sizeof *ops };
+
+/* The precisions of results: rounded once, and for halves computed in f32. */
+static const struct {
+    trama_dtype dtype;
+    double tolerance;
+} types[] = {{TRAMA_F64, 1e-13}, {TRAMA_F32, 3e-6}, {TRAMA_BF16, 1.0 / 128}, {TRAMA_I32, 0}};
+
+static void fill(bool nan, bool integers)
+{
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            numbers[i][j] = (double)((3 * i + 5 * j) % 11 - 4) / (integers ? 1 : 2);
+            if (nan && (i == 1 ? j == 5 : i == 3 && j % 4 == 0))
+                numbers[i][j] = NAN;
+        }
+}
+
+static void compare(const double *is, int op, double tolerance, const char *form)
+{
+    for (int i = 0; i < ROWS; i++) {
+        double wanted[COLUMNS];
+        ops[op].of(numbers[i], COLUMNS, wanted);
+        for (int j = 0; j < ops[op].results; j++) {
+            const double got = is[i * ops[op].results + j];
+            demand((isnan(got) && isnan(wanted[j])) || fabs(got - wanted[j]) <= tolerance * fmax(1, fabs(wanted[j])),
+                   "%s of line %d as %s: element %d is %.17g instead of %.17g", ops[op].name, i, form, j, got,
+                   wanted[j]);
+        }
+    }
+}
+
+static const char *const along[] = {"R,R", "S(1),R", "S(0),S(1)", "S(1)[1],S(1)[0]"};
+
+START_TEST(eager_ops_compute_on_their_parts)
+{
+    start();
+    for (int i = 0; i < OPS * 4 * 4 * 2; i++) {
+        const int op = i % OPS, type = i / OPS % 4, form = i / OPS / 4 % 4;
+        const bool nan = i / OPS / 16, integers = types[type].dtype == TRAMA_I32;
+        double is[ROWS * COLUMNS];
+        if ((integers && (nan || !ops[op].integers)) || (nan && !ops[op].takes_nan))
+            continue;
+        fill(nan, integers);
+        eager g = eager_begin();
+        trama_mesh *mesh = mesh_of("dp=2,mp=2");
+        trama_value *x = trama_tensor(g.p, TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), numbers, mesh, along[form]);
+        trama_value *y = trama_cast(ops[op].build(trama_cast(x, types[type].dtype)), TRAMA_F64);
+        must(trama_program_status(g.p));
+        must(trama_read(g.e, y, is, (size_t)(ROWS * ops[op].results) * sizeof *is));
+        compare(is, op, types[type].tolerance, along[form]);
+        eager_end_now(&g);
+        trama_mesh_destroy(&mesh);
+    }
+    stop();
+}
+END_TEST
+
+START_TEST(compiled_ops_compute_on_their_parts)
+{
+    start();
+    fill(false, false);
+    for (int i = 0; i < OPS * 4; i++) {
+        const int op = i % OPS, form = i / OPS;
+        double is[ROWS * COLUMNS];
+        trama_program *p = trama_program_create();
+        trama_mesh *mesh = mesh_of("dp=2,mp=2");
+        trama_value *x = trama_constant(p, TRAMA_F64, TRAMA_SHAPE(ROWS, COLUMNS), numbers);
+        trama_value *y = trama_cast(ops[op].build(trama_shard(x, mesh, along[form])), TRAMA_F64);
+        trama_target *t = trama_target_create(p, "t", y);
+        trama_executable *e;
+        must(trama_compile(ctx, p, &e));
+        must(trama_run(e, t));
+        must(trama_read(e, y, is, (size_t)(ROWS * ops[op].results) * sizeof *is));
+        compare(is, op, 1e-13, along[form]);
+        must(trama_executable_destroy(&e));
+        trama_program_destroy(&p);
+        trama_mesh_destroy(&mesh);
+    }
+    stop();
+}
+END_TEST
+
+TESTS(eager_ops_compute_on_their_parts, compiled_ops_compute_on_their_parts)
