@@ -33,6 +33,7 @@ infer_function attention_infer, norm_infer, norm_grad_infer, conv_infer, pool_in
 dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
 gradient_function attention_gradient, attention_grad_gradient, norm_gradient, norm_grad_gradient, conv_gradient,
     pool_gradient;
+split_form_function norm_split_form, norm_grad_split_form, cross_entropy_split_form, cross_entropy_grad_split_form;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"

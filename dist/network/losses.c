@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Losses, of ops that leave split classes where they are. */
+#include <math.h>
+
 #include "families.h"
 #include "trama_array.h"
 #include "trama_composed.h"
@@ -149,6 +151,48 @@ trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_val
     if (trama_dtype_is_integer(type) && type != TRAMA_I64 && type != TRAMA_I32 && type != TRAMA_U8)
         labels = trama_cast_at(where, labels, TRAMA_I64);
     return apply2(where, &trama_op_cross_entropy, z, labels);
+}
+
+/* ---- The split forms of the op ---- */
+
+/* i64 labels, n in place of those outside of 0 to n - 1 */
+static trama_value *labels_within(trama_where where, trama_value *labels, int64_t n)
+{
+    trama_value *label = trama_cast_at(where, labels, TRAMA_I64);
+    trama_value *out = trama_less_at(where, label, scalar_like(where, label, 0));
+    return trama_select_at(where, out, scalar_like(where, label, (double)n), label);
+}
+
+void cross_entropy_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    const trama_where where = node->where;
+    const int64_t extent = node->in[0]->shape.dim[dim];
+    if (extent == TRAMA_ANY)
+        return;
+    trama_value *z = widened(where, node->in[0]);
+    trama_value *index = trama_unsqueeze_at(where, labels_within(where, node->in[1], extent), dim);
+    trama_value *picked = trama_squeeze_at(where, trama_gather_along_at(where, z, index, dim), dim);
+    trama_value *each = trama_sub_at(where, trama_log_sum_exp_at(where, z, 1, &dim, false), picked);
+    out[0] = trama_cast_at(where, trama_mean_at(where, each, 0, NULL, false), node->out[0]->dtype);
+}
+
+/* Each row of softmax(z), less 1 at the label, times g / batch: NaN where the label is not there. */
+void cross_entropy_grad_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    const trama_where where = node->where;
+    const int64_t extent = node->in[0]->shape.dim[dim];
+    if (extent == TRAMA_ANY)
+        return;
+    trama_value *z = widened(where, node->in[0]), *g = widened(where, node->in[2]);
+    trama_value *label = trama_unsqueeze_at(where, labels_within(where, node->in[1], extent), dim);
+    trama_value *index = trama_arange_at(where, node->program, TRAMA_I64, extent, 0, 1);
+    trama_value *there = trama_cast_at(where, trama_equal_at(where, label, index), z->dtype);
+    trama_value *missing = trama_greater_equal_at(where, label, scalar_like(where, label, (double)extent));
+    trama_value *share = trama_select_at(where, missing, scalar_like(where, g, NAN), g);
+    trama_value *each = trama_cast_at(where, trama_equal_at(where, node->in[1], node->in[1]), z->dtype);
+    share = trama_div_at(where, share, trama_sum_at(where, each, 0, NULL, false));
+    trama_value *d = trama_mul_at(where, trama_sub_at(where, softmax_by_parts(where, z, dim), there), share);
+    out[0] = trama_cast_at(where, d, node->out[0]->dtype);
 }
 
 /* ---- Of numbers ---- */

@@ -223,3 +223,34 @@ void norm_grad_gradient(const trama_node *node, trama_value *const *d_out, trama
     trama_value *sum = trama_sum_at(where, trama_mul_at(where, u, node->out[0]), 1, &axis, true);
     d_in[2] = trama_div_at(where, trama_cast_at(where, sum, r->dtype), r);
 }
+
+/* ---- Split forms ---- */
+
+/* Squares of large numbers overflow f32, so their sum is f64. */
+void norm_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    const trama_where where = node->where;
+    const int64_t length = node->in[0]->shape.dim[dim];
+    if (length == TRAMA_ANY)
+        return;
+    trama_value *x = widened(where, node->in[0]);
+    if (node->attributes->integer[NORM_CENTRED])
+        x = trama_sub_at(where, x, mean_of_line(node, x));
+    trama_value *squares = trama_sum_square_at(where, x, 1, &dim, true);
+    trama_value *r =
+        trama_rsqrt_at(where, trama_affine_at(where, squares, 1 / (double)length, node->attributes->real[NORM_EPS]));
+    out[1] = trama_cast_at(where, r, node->out[1]->dtype);
+    out[0] = trama_cast_at(where, trama_mul_at(where, x, out[1]), node->out[0]->dtype);
+}
+
+/* r (g - mean of g, if centred - y mean of g y) */
+void norm_grad_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    const trama_where where = node->where;
+    trama_value *g = widened(where, node->in[0]), *y = widened(where, node->in[1]), *r = node->in[2];
+    trama_value *along = trama_mul_at(where, y, mean_of_line(node, trama_mul_at(where, g, y)));
+    if (node->attributes->integer[NORM_CENTRED])
+        along = trama_add_at(where, along, mean_of_line(node, g));
+    trama_value *d = trama_mul_at(where, r, trama_sub_at(where, g, along));
+    out[0] = trama_cast_at(where, d, node->out[0]->dtype);
+}

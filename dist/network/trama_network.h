@@ -18,8 +18,8 @@ typedef enum trama_loss_form {
 } trama_loss_form;
 
 /* Mean cross entropy: z [.., n] logits, labels [..] integers in 0..n-1 (other labels give NaN) -> the mean over all
- * samples of -log softmax(z)[label], a scalar. Of z [batch, n] it is one op, for which completion keeps the classes
- * whole on each process; of other ranks it is trama_cross_entropy_with, whose classes may be split. */
+ * samples of -log softmax(z)[label], a scalar. Of z [batch, n] it is one op where the classes are whole; where they
+ * are split, and for other ranks, it is computed as trama_cross_entropy_with. */
 #define trama_cross_entropy(z, labels) trama_cross_entropy_at(TRAMA_HERE, z, labels)
 trama_value *trama_cross_entropy_at(trama_where where, trama_value *z, trama_value *labels);
 
@@ -58,7 +58,8 @@ trama_value *trama_huber_loss_at(trama_where where, trama_value *x, trama_value 
 /* ---- Layers ---- */
 
 /* Layer norm over the last `dims` dims: (x - mean) / sqrt(variance + eps), times weight plus bias, which broadcast and
- * may be NULL. eps >= 0, usually 1e-5. Means are sums in double. These dims are never split, all others may be. */
+ * may be NULL. eps >= 0, usually 1e-5. Means are sums in double. Where one normalised dim is split, processes exchange
+ * two sums of each line, RMS norm one. Several of them become one dim first, of which the first may be split evenly. */
 #define trama_layer_norm(x, dims, weight, bias, eps) trama_layer_norm_at(TRAMA_HERE, x, dims, weight, bias, eps)
 trama_value *trama_layer_norm_at(trama_where where, trama_value *x, int dims, trama_value *weight, trama_value *bias,
                                  double eps);

@@ -26,9 +26,28 @@ static trama_value *softmax(trama_value *x)
     return trama_softmax(x, 1);
 }
 
+static trama_value *layer_norm(trama_value *x)
+{
+    return trama_layer_norm(x, 1, NULL, NULL, 1e-5);
+}
+
+static trama_value *rms_norm(trama_value *x)
+{
+    return trama_rms_norm(x, 1, NULL, 1e-5);
+}
+
+static trama_value *cross_entropy(trama_value *x)
+{
+    trama_value *labels = trama_cast(trama_arange(x->program, TRAMA_F64, x->shape.dim[0], 0, 0.5), TRAMA_I64);
+    return trama_cross_entropy(x, labels);
+}
+
 /* A change from terms to their sum over 2 processes takes one number a line. */
 static const row rows[] = {
     {"softmax", softmax, 2 * LINES, 3 * LINES},
+    {"layer norm", layer_norm, 2 * LINES, 4 * LINES},
+    {"rms norm", rms_norm, LINES, 2 * LINES},
+    {"cross_entropy", cross_entropy, 3 * LINES, 5 * LINES},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

@@ -21,6 +21,36 @@ static void softmax_of(const double *x, int n, double *y)
         y[i] = exp(x[i]) / sum;
 }
 
+static trama_value *build_layer_norm(trama_value *x)
+{
+    return trama_layer_norm(x, 1, NULL, NULL, 0.5);
+}
+
+static void layer_norm_of(const double *x, int n, double *y)
+{
+    double mean = 0, square = 0;
+    for (int i = 0; i < n; i++)
+        mean += x[i] / n;
+    for (int i = 0; i < n; i++)
+        square += (x[i] - mean) * (x[i] - mean) / n;
+    for (int i = 0; i < n; i++)
+        y[i] = (x[i] - mean) / sqrt(square + 0.5);
+}
+
+static trama_value *build_rms_norm(trama_value *x)
+{
+    return trama_rms_norm(x, 1, NULL, 0.5);
+}
+
+static void rms_norm_of(const double *x, int n, double *y)
+{
+    double square = 0;
+    for (int i = 0; i < n; i++)
+        square += x[i] * x[i] / n;
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] / sqrt(square + 0.5);
+}
+
 static const struct {
     const char *name;
     builder *build;
@@ -29,6 +59,8 @@ static const struct {
     bool takes_nan, integers;
 } ops[] = {
     {"softmax", build_softmax, softmax_of, COLUMNS, true, false},
+    {"layer norm", build_layer_norm, layer_norm_of, COLUMNS, true, false},
+    {"rms norm", build_rms_norm, rms_norm_of, COLUMNS, true, false},
 };
 enum { OPS = sizeof ops / sizeof *ops };
 
@@ -113,4 +145,37 @@ START_TEST(compiled_ops_compute_on_their_parts)
 }
 END_TEST
 
-TESTS(eager_ops_compute_on_their_parts, compiled_ops_compute_on_their_parts)
+/* Labels that are no class give NaN, in the loss and in their rows of the gradient. */
+START_TEST(the_loss_of_split_classes_is_that_of_whole_ones)
+{
+    start();
+    for (size_t form = 0; form < 4; form++) {
+        const int32_t labels[2][ROWS] = {{0, 6, 3, 3, 1}, {0, -1, 3, 7, 1}};
+        for (int outside = 0; outside < 2; outside++) {
+            double loss, d[ROWS][COLUMNS], wanted = 0, p[COLUMNS];
+            fill(false, false);
+            setting s = setting_of(along[form]);
+            trama_value *label = trama_tensor(s.g.p, TRAMA_I32, TRAMA_SHAPE(ROWS), labels[outside], s.mesh, "R,R");
+            trama_value *z = trama_cross_entropy(s.x, label), *g = trama_gradient(z, s.x);
+            must(trama_program_status(s.g.p));
+            must(trama_read(s.g.e, z, &loss, sizeof loss));
+            must(trama_read(s.g.e, g, d, sizeof d));
+            for (int i = 0; i < ROWS; i++) {
+                const int l = labels[outside][i];
+                const bool there = l >= 0 && l < COLUMNS;
+                softmax_of(numbers[i], COLUMNS, p);
+                wanted -= there ? log(p[l]) / ROWS : NAN;
+                for (int j = 0; j < COLUMNS; j++)
+                    demand(there ? fabs(d[i][j] - (p[j] - (j == l)) / ROWS) < 1e-13 : isnan(d[i][j]),
+                           "as %s: gradient %d %d is %g", along[form], i, j, d[i][j]);
+            }
+            demand(outside ? isnan(loss) : fabs(loss - wanted) < 1e-13, "as %s: %g", along[form], loss);
+            end(&s);
+        }
+    }
+    stop();
+}
+END_TEST
+
+TESTS(eager_ops_compute_on_their_parts, compiled_ops_compute_on_their_parts,
+      the_loss_of_split_classes_is_that_of_whole_ones)
