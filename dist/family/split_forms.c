@@ -32,3 +32,51 @@ void softmax_grad_split_form(const trama_node *node, int dim, int64_t n, trama_v
     trama_value *sum = trama_sum_at(where, trama_mul_at(where, g, y), 1, &dim, true);
     out[0] = trama_cast_at(where, trama_mul_at(where, y, trama_sub_at(where, g, sum)), node->out[0]->dtype);
 }
+
+/* ---- The places of extrema ---- */
+
+/* Whether x equals `best`, or both are NaN. */
+static trama_value *equals_best(trama_where where, trama_value *x, trama_value *best)
+{
+    trama_value *equal = trama_equal_at(where, x, best);
+    if (!trama_dtype_is_float(x->dtype))
+        return equal;
+    trama_value *both = trama_logical_and_at(where, trama_isnan_at(where, x), trama_isnan_at(where, best));
+    return trama_logical_or_at(where, equal, both);
+}
+
+/* 0 .. n - 1 along dim d of ndim */
+static trama_value *indices_along(const trama_node *node, int d, int ndim, int64_t n)
+{
+    trama_shape shape = {.ndim = ndim - d, .dim = {n}};
+    for (int i = 1; i < shape.ndim; i++)
+        shape.dim[i] = 1;
+    trama_value *index = trama_arange_at(node->where, node->program, TRAMA_I64, n, 0, 1);
+    return trama_reshape_at(node->where, index, shape);
+}
+
+/* The first, or last, of the indices of elements that equal the extremum of the whole line. */
+static void place_split_form(const trama_node *node, int dim, const trama_op *extremum, trama_value **out)
+{
+    const trama_where where = node->where;
+    trama_value *x = node->in[0];
+    const int64_t n = x->shape.dim[dim];
+    const bool last = node->attributes->integer[ARGMAX_LAST];
+    if (node->attributes->integer[REDUCE_AXES] != (int64_t)1 << dim || n == TRAMA_ANY || n == 0)
+        return;
+    trama_value *hit = equals_best(where, x, reduce_dims(where, extremum, x, 1, &dim, true));
+    trama_value *index = indices_along(node, dim, x->shape.ndim, n);
+    trama_value *none = scalar_like(where, index, last ? 0 : (double)n - 1);
+    out[0] = reduce_dims(where, last ? &trama_op_max : &trama_op_min, trama_select_at(where, hit, index, none), 1, &dim,
+                         node->attributes->integer[REDUCE_KEEP_DIM]);
+}
+
+void argmax_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    place_split_form(node, dim, &trama_op_max, out);
+}
+
+void argmin_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    place_split_form(node, dim, &trama_op_min, out);
+}

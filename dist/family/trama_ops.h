@@ -216,7 +216,8 @@ trama_value *trama_min_at(trama_where where, trama_value *x, int n, const int *d
 trama_value *trama_prod_at(trama_where where, trama_value *x, int n, const int *dims, bool keep_dim);
 
 /* Index (i64) of the largest, or least, element along dim (negative from the end); keep_dim leaves an extent of 1. Of
- * equal elements it is the first, or with argmax_last and argmin_last the last. NaN is the largest and the least. */
+ * equal elements it is the first, or with argmax_last and argmin_last the last. NaN is the largest and the least.
+ * Where dim is split, processes exchange the extremum and the index of each line. */
 #define trama_argmax(x, dim) trama_argmax_at(TRAMA_HERE, x, dim, false)
 #define trama_argmin(x, dim) trama_argmin_at(TRAMA_HERE, x, dim, false)
 #define trama_argmax_over(x, dim, keep_dim) trama_argmax_at(TRAMA_HERE, x, dim, keep_dim)

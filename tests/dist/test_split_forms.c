@@ -42,12 +42,24 @@ static trama_value *cross_entropy(trama_value *x)
     return trama_cross_entropy(x, labels);
 }
 
+static trama_value *argmax(trama_value *x)
+{
+    return trama_argmax(trama_round(x), 1);
+}
+
+static trama_value *argmin_last(trama_value *x)
+{
+    return trama_argmin_last(trama_round(x), 1, true);
+}
+
 /* A change from terms to their sum over 2 processes takes one number a line. */
 static const row rows[] = {
     {"softmax", softmax, 2 * LINES, 3 * LINES},
     {"layer norm", layer_norm, 2 * LINES, 4 * LINES},
     {"rms norm", rms_norm, LINES, 2 * LINES},
     {"cross_entropy", cross_entropy, 3 * LINES, 5 * LINES},
+    {"argmax", argmax, 2 * LINES, 0},
+    {"argmin_last", argmin_last, 2 * LINES, 0},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

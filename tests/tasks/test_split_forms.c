@@ -51,6 +51,32 @@ static void rms_norm_of(const double *x, int n, double *y)
         y[i] = x[i] / sqrt(square + 0.5);
 }
 
+static trama_value *build_argmax(trama_value *x)
+{
+    return trama_argmax_over(x, 1, true);
+}
+
+static void argmax_of(const double *x, int n, double *y)
+{
+    int at = 0;
+    for (int i = 1; i < n && !isnan(x[at]); i++)
+        at = x[i] > x[at] || isnan(x[i]) ? i : at;
+    y[0] = at;
+}
+
+static trama_value *build_argmin_last(trama_value *x)
+{
+    return trama_argmin_last(x, 1, true);
+}
+
+static void argmin_last_of(const double *x, int n, double *y)
+{
+    int at = 0;
+    for (int i = 1; i < n; i++)
+        at = isnan(x[i]) || (!isnan(x[at]) && x[i] <= x[at]) ? i : at;
+    y[0] = at;
+}
+
 static const struct {
     const char *name;
     builder *build;
@@ -61,6 +87,8 @@ static const struct {
     {"softmax", build_softmax, softmax_of, COLUMNS, true, false},
     {"layer norm", build_layer_norm, layer_norm_of, COLUMNS, true, false},
     {"rms norm", build_rms_norm, rms_norm_of, COLUMNS, true, false},
+    {"argmax", build_argmax, argmax_of, 1, true, true},
+    {"argmin, last", build_argmin_last, argmin_last_of, 1, true, true},
 };
 enum { OPS = sizeof ops / sizeof *ops };
 
