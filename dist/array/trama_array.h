@@ -114,12 +114,12 @@ trama_value *trama_space_to_depth_at(trama_where where, trama_value *x, int64_t 
 #define trama_depth_to_space(x, block) trama_depth_to_space_at(TRAMA_HERE, x, block)
 trama_value *trama_depth_to_space_at(trama_where where, trama_value *x, int64_t block);
 
-/* ---- Along one dim, which completion keeps whole on each process ---- */
+/* ---- Along one dim, which completion keeps whole on each process, but where a comment says otherwise ---- */
 
 /* Cumulative sum and product of numbers along dim, in the shape of x: [1, 2, 3] -> [1, 3, 6] and [1, 2, 6]. With
  * reverse they begin with the last element: sums [6, 5, 3]. With exclusive, element i is the result over the elements
  * before it: sums [0, 1, 3]. f32 and halves are added and multiplied in f64 and rounded once; integers wrap around. The
- * gradient of the product is right where elements are 0. */
+ * gradient of the product is right where elements are 0. Where dim is split, processes exchange totals of parts. */
 #define trama_cumsum(x, dim) trama_cumsum_at(TRAMA_HERE, x, dim, false, false)
 #define trama_cumsum_over(x, dim, exclusive, reverse) trama_cumsum_at(TRAMA_HERE, x, dim, exclusive, reverse)
 trama_value *trama_cumsum_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);
@@ -127,8 +127,9 @@ trama_value *trama_cumsum_at(trama_where where, trama_value *x, int dim, bool ex
 #define trama_cumprod_over(x, dim, exclusive, reverse) trama_cumprod_at(TRAMA_HERE, x, dim, exclusive, reverse)
 trama_value *trama_cumprod_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);
 
-/* The linear recurrence y_i = b_i + a_i y_(i-1) along dim, with y_(-1) = 0, of floats or complex a and b of one shape, which is
- * that of the result. With reverse it begins with the last element: y_i = b_i + a_i y_(i+1). Computed in f64. */
+/* The linear recurrence y_i = b_i + a_i y_(i-1) along dim, with y_(-1) = 0, of floats or complex a and b of one shape,
+ * which is that of the result. With reverse it begins with the last element: y_i = b_i + a_i y_(i+1). Computed in f64.
+ * Where dim is split, processes exchange two numbers of each part. */
 #define trama_recurrence(a, b, dim, reverse) trama_recurrence_at(TRAMA_HERE, a, b, dim, reverse)
 trama_value *trama_recurrence_at(trama_where where, trama_value *a, trama_value *b, int dim, bool reverse);
 
@@ -141,7 +142,8 @@ trama_value *trama_sort_at(trama_where where, trama_value *x, int dim, bool desc
 #define trama_argsort(x, dim, descending) trama_argsort_at(TRAMA_HERE, x, dim, descending)
 trama_value *trama_argsort_at(trama_where where, trama_value *x, int dim, bool descending);
 /* The k largest elements, the largest first, or the k least, the least first: [5, 9], k 3, dim 1 -> [5, 3]. Of equal
- * elements those with lower indices come first. The extent of dim must be known and at least k, E_SHAPE otherwise. */
+ * elements those with lower indices come first. The extent of dim must be known and at least k, E_SHAPE otherwise.
+ * Where dim of floats is split, processes exchange k elements of each part. */
 #define trama_top_k(x, k, dim, largest) trama_top_k_at(TRAMA_HERE, x, k, dim, largest)
 trama_value *trama_top_k_at(trama_where where, trama_value *x, int64_t k, int dim, bool largest);
 /* The largest, or least, element so far along dim: [1, 3, 2] -> [1, 3, 3]; exclusive and reverse as of trama_cumsum. Of

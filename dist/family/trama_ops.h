@@ -174,8 +174,8 @@ trama_value *trama_cast_at(trama_where where, trama_value *x, trama_dtype dtype)
 
 /* Reductions over dims [n], negative from the end; n 0: all dims. keep_dim leaves extents of 1. The short forms reduce
  * all dims to a scalar. mean and sum_square take floats, sum and prod numbers, so cast a bool to the type that counts;
- * sum_square gives f64. Over no element sum is 0, prod 1, max -inf, min +inf. Completion keeps the dims of a prod whole
- * on each process. TRAMA_DIMS gives n and dims:
+ * sum_square gives f64. Over no element sum is 0, prod 1, max -inf, min +inf. Where a
+ * reduced dim is split, each process reduces its part, and results of parts are exchanged. TRAMA_DIMS gives n and dims:
  *     trama_value *sums = trama_sum_over(x, TRAMA_DIMS(0, -1), false);
  */
 #define trama_sum(x) trama_sum_at(TRAMA_HERE, x, 0, NULL, false)

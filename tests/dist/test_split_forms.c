@@ -6,6 +6,7 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_array.h"
 #include "trama_network.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
@@ -52,6 +53,55 @@ static trama_value *argmin_last(trama_value *x)
     return trama_argmin_last(trama_round(x), 1, true);
 }
 
+static trama_value *prod(trama_value *x)
+{
+    return trama_prod_over(x, TRAMA_DIMS(1), false);
+}
+
+static trama_value *prod_of_all(trama_value *x)
+{
+    return trama_prod(trama_scale(x, 1.5));
+}
+
+static trama_value *cumsum(trama_value *x)
+{
+    return trama_cumsum(x, 1);
+}
+
+static trama_value *cumsum_reverse(trama_value *x)
+{
+    return trama_cumsum_over(x, 1, true, true);
+}
+
+static trama_value *cumprod(trama_value *x)
+{
+    return trama_cumprod_over(x, 1, true, false);
+}
+
+/* y_i = x_i + sin(x_i) y_(i-1), and in the other direction */
+static trama_value *recurrence(trama_value *x)
+{
+    return trama_recurrence(trama_sin(x), x, 1, false);
+}
+
+static trama_value *recurrence_reverse(trama_value *x)
+{
+    return trama_recurrence(trama_sin(x), x, 1, true);
+}
+
+/* Many elements are equal. */
+static trama_value *top_2(trama_value *x)
+{
+    trama_value *best = trama_top_k(trama_round(x), min_i64(2, x->shape.dim[1]), 1, true);
+    return trama_add(best, trama_cast(trama_result(best, 1), TRAMA_F64));
+}
+
+static trama_value *least_2(trama_value *x)
+{
+    trama_value *best = trama_top_k(x, min_i64(2, x->shape.dim[1]), 1, false);
+    return trama_add(best, trama_cast(trama_result(best, 1), TRAMA_F64));
+}
+
 /* A change from terms to their sum over 2 processes takes one number a line. */
 static const row rows[] = {
     {"softmax", softmax, 2 * LINES, 3 * LINES},
@@ -60,6 +110,15 @@ static const row rows[] = {
     {"cross_entropy", cross_entropy, 3 * LINES, 5 * LINES},
     {"argmax", argmax, 2 * LINES, 0},
     {"argmin_last", argmin_last, 2 * LINES, 0},
+    {"prod", prod, LINES, 5 * LINES},
+    {"prod of all", prod_of_all, 4, 0},
+    {"cumsum", cumsum, 2 * LINES, 4 * LINES},
+    {"cumsum, exclusive and reverse", cumsum_reverse, 2 * LINES, 4 * LINES},
+    {"cumprod, exclusive", cumprod, 2 * LINES, 8 * LINES},
+    {"top_k", top_2, 6 * LINES, 0},
+    {"top_k, the least", least_2, 6 * LINES, 8 * LINES},
+    {"recurrence", recurrence, 3 * LINES, 12 * LINES},
+    {"recurrence, reverse", recurrence_reverse, 3 * LINES, 12 * LINES},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

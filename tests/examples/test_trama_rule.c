@@ -296,7 +296,7 @@ START_TEST(the_list_names_every_op_with_its_splits_and_attributes)
         "relu               1 -> 1  ss\n",
         "bitwise_and        2 -> 1  ss,ss  (no gradient)\n",
         "reshard            1 -> 1  ss\n",
-        "cumsum             1 -> 1  -s  axis exclusive reverse  (CPU only)\n",
+        "cumsum             1 -> 1  rs  axis exclusive reverse  (CPU only)\n",
         "expand             2 -> 1  s,ss  axis keepdim  (complex: CPU only)\n",
         "fill               0 -> 1    shape  (complex: CPU only)  (no gradient)\n",
         "uniform            0 -> 1    shape  (no gradient)\n",

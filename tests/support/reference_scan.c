@@ -116,6 +116,13 @@ void run_cummin(const trama_call *call)
     run_extreme(call, false);
 }
 
+/* NaN is larger than all numbers. */
+static bool sorts_before(double a, double b, bool descending)
+{
+    const double less = descending ? b : a, more = descending ? a : b;
+    return isnan(more) ? !isnan(less) : less < more;
+}
+
 /* Each element goes to the place that is the number of those before it. */
 void run_sort(const trama_call *call)
 {
@@ -135,7 +142,8 @@ void run_sort(const trama_call *call)
         to.at[axis] = 0;
         for (other.at[axis] = 0; other.at[axis] < n; other.at[axis]++) {
             const double a = get(call, 0, &other), b = get(call, 0, &i);
-            to.at[axis] += is_before(a, b, descending) || (a == b && other.at[axis] < i.at[axis]);
+            to.at[axis] +=
+                sorts_before(a, b, descending) || (!sorts_before(b, a, descending) && other.at[axis] < i.at[axis]);
         }
         if (to.at[axis] >= k)
             continue;

@@ -51,6 +51,40 @@ static void rms_norm_of(const double *x, int n, double *y)
         y[i] = x[i] / sqrt(square + 0.5);
 }
 
+static trama_value *build_cumsum(trama_value *x)
+{
+    return trama_cumsum(x, 1);
+}
+
+static void cumsum_of(const double *x, int n, double *y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] + (i ? y[i - 1] : 0);
+}
+
+static trama_value *build_cumprod(trama_value *x)
+{
+    return trama_cumprod_over(x, 1, true, true);
+}
+
+static void cumprod_of(const double *x, int n, double *y)
+{
+    for (int i = n - 1; i >= 0; i--)
+        y[i] = i < n - 1 ? y[i + 1] * x[i + 1] : 1;
+}
+
+static trama_value *build_prod(trama_value *x)
+{
+    return trama_prod_over(x, TRAMA_DIMS(1), true);
+}
+
+static void prod_of(const double *x, int n, double *y)
+{
+    y[0] = 1;
+    for (int i = 0; i < n; i++)
+        y[0] *= x[i];
+}
+
 static trama_value *build_argmax(trama_value *x)
 {
     return trama_argmax_over(x, 1, true);
@@ -77,6 +111,37 @@ static void argmin_last_of(const double *x, int n, double *y)
     y[0] = at;
 }
 
+static trama_value *build_top_k(trama_value *x)
+{
+    return trama_result(trama_top_k(x, 2, 1, true), 1);
+}
+
+static bool comes_first(double x, double y)
+{
+    return isnan(x) ? !isnan(y) : x > y;
+}
+
+static void top_k_of(const double *x, int n, double *y)
+{
+    for (int i = 0; i < n; i++) {
+        int before = 0;
+        for (int j = 0; j < n; j++)
+            before += comes_first(x[j], x[i]) || (j < i && !comes_first(x[i], x[j]));
+        y[before] = i;
+    }
+}
+
+static trama_value *build_recurrence(trama_value *x)
+{
+    return trama_recurrence(x, x, 1, false);
+}
+
+static void recurrence_of(const double *x, int n, double *y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] + (i ? x[i] * y[i - 1] : 0);
+}
+
 static const struct {
     const char *name;
     builder *build;
@@ -87,6 +152,11 @@ static const struct {
     {"softmax", build_softmax, softmax_of, COLUMNS, true, false},
     {"layer norm", build_layer_norm, layer_norm_of, COLUMNS, true, false},
     {"rms norm", build_rms_norm, rms_norm_of, COLUMNS, true, false},
+    {"cumsum", build_cumsum, cumsum_of, COLUMNS, true, true},
+    {"cumprod", build_cumprod, cumprod_of, COLUMNS, false, true},
+    {"prod", build_prod, prod_of, 1, true, true},
+    {"recurrence", build_recurrence, recurrence_of, COLUMNS, true, false},
+    {"top_k", build_top_k, top_k_of, 2, true, false},
     {"argmax", build_argmax, argmax_of, 1, true, true},
     {"argmin, last", build_argmin_last, argmin_last_of, 1, true, true},
 };

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Split forms of scans, products and the k largest along a split dim: [.., length, ..] as [.., n, length / n, ..], of
+ * which each process has its parts. A scan of a part goes on from the scan of the totals of the parts before it. */
+#include <math.h>
+
+#include "families.h"
+#include "trama_array.h"
+#include "trama_composed.h"
+
+/* A dim of `length` elements as n parts, padded to a multiple of n. */
+typedef struct parts {
+    trama_where where;
+    int dim;
+    int64_t length, n, padded;
+} parts;
+
+/* Whether the dim of x can be divided. */
+static bool find_parts(const trama_node *node, int dim, int64_t n, parts *p)
+{
+    const trama_value *x = node->in[0];
+    const int64_t length = x->shape.dim[dim];
+    if (length == TRAMA_ANY || length == 0 || x->shape.ndim == TRAMA_MAX_NDIM)
+        return false;
+    *p = (parts){node->where, dim, length, n, (length + n - 1) / n * n};
+    return true;
+}
+
+/* x, padded by `fill`, as [.., n, padded / n, ..] */
+static trama_value *divided(const parts *p, trama_value *x, double fill)
+{
+    if (p->padded > p->length)
+        x = trama_pad_at(p->where, x, p->dim, 0, p->padded - p->length);
+    if (p->padded > p->length && fill != 0) {
+        trama_shape along = {.ndim = x->shape.ndim - p->dim, .dim = {p->padded}};
+        for (int d = 1; d < along.ndim; d++)
+            along.dim[d] = 1;
+        trama_value *index = trama_arange_at(p->where, x->program, TRAMA_I64, p->padded, 0, 1);
+        trama_value *own = trama_less_at(p->where, index, scalar_like(p->where, index, (double)p->length));
+        x = trama_select_at(p->where, trama_reshape_at(p->where, own, along), x, scalar_like(p->where, x, fill));
+    }
+    trama_shape apart = x->shape;
+    for (int d = apart.ndim++; d > p->dim; d--)
+        apart.dim[d] = apart.dim[d - 1];
+    apart.dim[p->dim] = p->n;
+    apart.dim[p->dim + 1] = p->padded / p->n;
+    return trama_reshape_at(p->where, x, apart);
+}
+
+/* The reverse of it. */
+static trama_value *joined(const parts *p, trama_value *x)
+{
+    x = trama_flatten_at(p->where, x, p->dim, p->dim + 1);
+    return p->padded > p->length ? trama_slice_at(p->where, x, p->dim, 0, p->length) : x;
+}
+
+/* ---- Scans ---- */
+
+/* Sums and products are kept in double, and rounded once. */
+static trama_value *in_double(const parts *p, trama_value *x)
+{
+    const bool complex = is_complex(x);
+    return complex || trama_dtype_is_float(x->dtype) ? trama_cast_at(p->where, x, complex ? TRAMA_C128 : TRAMA_F64) : x;
+}
+
+/* The node's scan along another dim. */
+static trama_value *scan_along(const trama_node *node, trama_value *x, int dim, bool exclusive)
+{
+    trama_attributes a = *node->attributes;
+    a.integer[SCAN_AXIS] = dim;
+    a.integer[SCAN_EXCLUSIVE] = exclusive;
+    return program_append(NULL, node->where, node->op, 1, &x, &a);
+}
+
+static trama_value *scan_by_parts(const trama_node *node, const parts *p, double fill, const trama_op *total,
+                                  const trama_op *join)
+{
+    const int inner = p->dim + 1;
+    trama_value *x = divided(p, in_double(p, node->in[0]), fill);
+    trama_value *scan = scan_along(node, x, inner, node->attributes->integer[SCAN_EXCLUSIVE]);
+    trama_value *before = scan_along(node, reduce_dims(p->where, total, x, 1, &inner, true), p->dim, true);
+    return trama_cast_at(p->where, joined(p, apply2(p->where, join, scan, before)), node->out[0]->dtype);
+}
+
+/* The recurrence of the node along another dim, in its direction. */
+static trama_value *recurrence_along(const trama_node *node, trama_value *a, trama_value *b, int dim, bool exclusive)
+{
+    trama_attributes with = *node->attributes;
+    with.integer[SCAN_AXIS] = dim;
+    with.integer[SCAN_EXCLUSIVE] = exclusive;
+    with.integer[SCAN_LATE] = false;
+    return program_append(NULL, node->where, node->op, 2, (trama_value *[]){a, b}, &with);
+}
+
+/* With s the recurrence of a part that begins with 0, and p the product of the part's a up to element i, y_i = s_i +
+ * p_i times the last y of the part before. These last y follow a recurrence of the last s and p. Where a is late, the a
+ * of the element before takes its place. */
+void recurrence_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    const bool exclusive = node->attributes->integer[SCAN_EXCLUSIVE], reverse = node->attributes->integer[SCAN_REVERSE];
+    parts p;
+    if (!find_parts(node, dim, n, &p))
+        return;
+    trama_value *a = in_double(&p, node->in[0]), *b = divided(&p, in_double(&p, node->in[1]), 0);
+    if (node->attributes->integer[SCAN_LATE])
+        a = trama_shift_at(p.where, a, dim, reverse ? -1 : 1);
+    a = divided(&p, a, 1);
+    const int inner = dim + 1;
+    trama_value *s = recurrence_along(node, a, b, inner, false);
+    trama_value *last = trama_slice_at(p.where, s, inner, reverse ? 0 : p.padded / p.n - 1, 1);
+    trama_value *before = recurrence_along(node, trama_prod_at(p.where, a, 1, &inner, true), last, dim, true);
+    trama_value *product = trama_cumprod_at(p.where, a, inner, exclusive, reverse);
+    s = exclusive ? recurrence_along(node, a, b, inner, true) : s;
+    trama_value *y = trama_add_at(p.where, s, trama_mul_at(p.where, product, before));
+    out[0] = trama_cast_at(p.where, joined(&p, y), node->out[0]->dtype);
+}
+
+void cumsum_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    parts p;
+    if (find_parts(node, dim, n, &p))
+        out[0] = scan_by_parts(node, &p, 0, &trama_op_sum, &trama_op_add);
+}
+
+void cumprod_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    parts p;
+    if (find_parts(node, dim, n, &p))
+        out[0] = scan_by_parts(node, &p, 1, &trama_op_prod, &trama_op_mul);
+}
+
+/* ---- Products, and the k largest ---- */
+
+/* Products of parts, of other reduced dims too; then those of the parts' products. */
+void prod_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    parts p;
+    int dims[TRAMA_MAX_NDIM], n_dims = 0;
+    if (!find_parts(node, dim, n, &p))
+        return;
+    for (int d = 0; d < node->in[0]->shape.ndim; d++)
+        if (node->attributes->integer[REDUCE_AXES] >> d & 1)
+            dims[n_dims++] = d + (d >= dim);
+    trama_value *x = divided(&p, widened(node->where, node->in[0]), 1);
+    trama_value *products = trama_prod_at(node->where, x, n_dims, dims, true);
+    products = trama_prod_at(node->where, products, 1, &dim, true);
+    out[0] =
+        trama_cast_at(node->where, trama_reshape_at(node->where, products, node->out[0]->shape), node->out[0]->dtype);
+}
+
+/* The k largest, or least, of each part, then those of these. Equal ones stay in the order of their indices. Padding is
+ * the last that would be chosen, which integers may not have. */
+void top_k_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
+{
+    trama_attributes a = *node->attributes;
+    const int64_t k = a.integer[TOP_K];
+    parts p;
+    if (k == 0 || !trama_dtype_is_float(node->in[0]->dtype) || !find_parts(node, dim, n, &p))
+        return;
+    const int64_t length = p.padded / p.n;
+    trama_value *x = divided(&p, node->in[0], a.integer[SORT_DESCENDING] ? -INFINITY : NAN);
+    a.integer[SORT_AXIS] = dim + 1;
+    a.integer[TOP_K] = k < length ? k : length;
+    trama_value *best = program_append(NULL, p.where, node->op, 1, &x, &a);
+    trama_shape along = {.ndim = x->shape.ndim - dim, .dim = {p.n}};
+    for (int d = 1; d < along.ndim; d++)
+        along.dim[d] = 1;
+    trama_value *first = trama_arange_at(p.where, node->program, TRAMA_I64, p.n, 0, (double)length);
+    trama_value *index = trama_add_at(p.where, trama_result(best, 1), trama_reshape_at(p.where, first, along));
+    best = trama_flatten_at(p.where, best, dim, dim + 1);
+    index = trama_flatten_at(p.where, index, dim, dim + 1);
+    a = *node->attributes;
+    out[0] = program_append(NULL, p.where, node->op, 1, &best, &a);
+    out[1] = trama_gather_along_at(p.where, index, trama_result(out[0], 1), dim);
+}
