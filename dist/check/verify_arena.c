@@ -84,18 +84,13 @@ static void split(byte_map *m, int64_t at)
         }
 }
 
-/* The gap behind it has no other use. */
-static int64_t padded_bytes(const plan_shard *s)
-{
-    return (plan_shard_bytes(s) + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
-}
-
 /* Gives a tenant its bytes. */
 static bool begin(arena_walk *w, int tenant)
 {
     const plan_shard *s = &w->p->shards.at[tenant];
     byte_map *m = &w->of[s->within];
-    const int64_t from = s->at, to = from + padded_bytes(s);
+    const int64_t from = s->at, to = from + buffer_padded(plan_shard_bytes(s)); /* the gap has no other use */
+    const bool ordered = plan_orders_arena(&w->p->steps.at[w->at]) && is_named(w, w->at, tenant, ACCESS_WRITE);
     if (from < 0 || to > m->at[m->n - 1].to)
         return false;
     split(m, from);
@@ -104,7 +99,6 @@ static bool begin(arena_walk *w, int tenant)
         bytes *b = &m->at[i];
         if (b->from < from || b->to > to)
             continue;
-        const bool ordered = plan_orders_arena(&w->p->steps.at[w->at]) && is_named(w, w->at, tenant, ACCESS_WRITE);
         if (b->owner >= 0 && !(ordered && is_named(w, w->at, b->owner, ACCESS_UPDATE)))
             return false;
         if (b->owner >= 0)
@@ -119,8 +113,7 @@ static bool begin(arena_walk *w, int tenant)
 /* Another use: the tenant has all of its bytes, but in an order behind its last use. */
 static bool go_on(const arena_walk *w, int tenant)
 {
-    const bool order = plan_orders_arena(&w->p->steps.at[w->at]);
-    return order || !w->gone[tenant];
+    return plan_orders_arena(&w->p->steps.at[w->at]) || !w->gone[tenant];
 }
 
 /* Whether an order at the end of the plan leads from the owner to the first tenant. */

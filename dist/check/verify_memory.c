@@ -326,9 +326,8 @@ int64_t plan_memory(const plan *p, int place)
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        const bool scratch = s->source == SHARD_INTERNAL && !plan_on_gpu(p, place);
         if (s->place == place && s->source != SHARD_INPUT && s->source != SHARD_IMPORT && s->within < 0 &&
-            s->reuses < 0 && !scratch)
+            s->reuses < 0 && !plan_in_scratch(p, s))
             bytes += plan_shard_bytes(s);
     }
     return bytes;

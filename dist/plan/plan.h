@@ -279,11 +279,11 @@ static inline plan_path plan_path_of(const plan_step *s)
     return s->kind == STEP_SEND ? (plan_path){s->place, s->peer_place} : (plan_path){s->peer_place, s->place};
 }
 
-/* Whether an operand of a step has no buffer, but scratch memory; and where it is: `at` bytes from its beginning, the
- * box is that of the whole value in the step, row-major. bytes: of all values of a step. */
-static inline bool plan_in_scratch(const plan *p, const plan_step *s, const plan_operand *o)
+/* Whether a shard has no buffer, but scratch memory in each step that uses it. There it is `at` bytes from the beginning;
+ * the box is that of the whole value in the step, row-major. bytes: of all values of a step. */
+static inline bool plan_in_scratch(const plan *p, const plan_shard *s)
 {
-    return o->access == ACCESS_NONE && !plan_on_gpu(p, s->place);
+    return s->source == SHARD_INTERNAL && !plan_on_gpu(p, s->place);
 }
 typedef struct plan_scratch {
     int64_t at;
@@ -298,7 +298,7 @@ static inline bool plan_in_arena(const plan *p, const plan_shard *s)
     return s->within >= 0 && p->shards.at[s->within].source == SHARD_ARENA;
 }
 
-/* Whether the step orders shards of an arena; it names the first of those that share a buffer. */
+/* Whether the step orders shards of an arena. Of shards that share a buffer it names the first. */
 static inline bool plan_orders_arena(const plan_step *s)
 {
     return s->kind == STEP_ORDER && s->exchange < 0;

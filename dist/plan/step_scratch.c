@@ -38,13 +38,13 @@ static plan_scratch find_scratch(const plan *p, const plan_step *s, int shard)
     plan_scratch found = {0};
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
-        if (!plan_in_scratch(p, s, o) || !is_first(p, s, i))
+        if (!plan_in_scratch(p, &p->shards.at[o->region.shard]) || !is_first(p, s, i))
             continue;
         found.box = used_box(p, s, o->region.shard);
         if (o->region.shard == shard)
             break;
-        const int64_t bytes = box_count(&found.box) * (int64_t)trama_dtype_size(p->shards.at[o->region.shard].dtype);
-        found.at += (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+        found.at +=
+            buffer_padded(box_count(&found.box) * (int64_t)trama_dtype_size(p->shards.at[o->region.shard].dtype));
     }
     return found;
 }

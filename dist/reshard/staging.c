@@ -42,8 +42,7 @@ int64_t staging_bytes(const partition *q)
 
 static int64_t padded(const exchange *x, int shard)
 {
-    int64_t bytes = region_bytes(x, &x->q->p->shards.at[shard].box);
-    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+    return buffer_padded(region_bytes(x, &x->q->p->shards.at[shard].box));
 }
 
 static bool is_message(const exchange_step *s)

@@ -3,6 +3,8 @@
 #ifndef THRESHOLDS_H
 #define THRESHOLDS_H
 
+#include <stdint.h>
+
 enum {
     MANY_MESSAGES = 64, /* the most messages below SMALL_BYTES of one process that go directly, else in two hops */
     SMALL_BYTES = 64 << 10,
@@ -16,11 +18,17 @@ enum {
     BUNDLE_BYTES = 128 << 10,  /* the most bytes of a bundle */
     STAGING_BYTES = 64 << 20,  /* bytes of message buffers of one change of layout */
     ARENA_BYTES = 64 << 20,    /* least bytes of the buffers of a place that share an arena */
-    BUFFER_ALIGNMENT = 64,     /* of messages in a staging buffer, bytes: no message is cut to less */
+    BUFFER_ALIGNMENT = 64,     /* of buffers in one memory, bytes: no message is cut to less */
     MOST_MESSAGE = 1 << 30,    /* bytes of one message: MPI counts in int */
     VIEW_SHARE = 1024, /* a message of staging buffer / VIEW_SHARE (64 KiB) or more is sent and received in place: a
                           smaller one is copied as fast */
     VIEW_ROWS = 128    /* its rows have at least 1 / VIEW_ROWS of that size (512 B), or it is contiguous */
 };
+
+/* The room of a buffer beside others in one memory. */
+static inline int64_t buffer_padded(int64_t bytes)
+{
+    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+}
 
 #endif

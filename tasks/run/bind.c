@@ -100,9 +100,7 @@ static trama_status bind_shard(instance *in, int slot, int number)
 /* Whether the plan itself makes the shard; the call that wraps the host's memory binds that. */
 static bool is_made(const plan *p, const plan_shard *s)
 {
-    if (s->source == SHARD_INTERNAL && !plan_on_gpu(p, s->place))
-        return false;
-    return s->source != SHARD_IMPORT && s->source != SHARD_HOST && s->reuses < 0 &&
+    return s->source != SHARD_IMPORT && s->source != SHARD_HOST && s->reuses < 0 && !plan_in_scratch(p, s) &&
            (s->within < 0 || plan_in_arena(p, s));
 }
 

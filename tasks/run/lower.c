@@ -78,7 +78,7 @@ static void find_handles(const instance *in, const plan_step *step, lowering *of
     for (int i = 0; i < step->n_operands; i++) {
         const plan_operand *o = &in->of->plan->operands.at[step->operand + i];
         const plan_shard *s = &in->of->plan->shards.at[o->region.shard];
-        if (o->access == ACCESS_NONE && !on_gpu(in, step))
+        if (plan_in_scratch(in->of->plan, s))
             continue;
         int first, last;
         plan_tiles(s, &o->region.box, &first, &last);
@@ -189,7 +189,7 @@ static void lower_compute(const instance *in, const plan_step *step, arena *memo
     w->inner = arena_take(memory, n * sizeof *w->inner, expected);
     w->fused = arena_take(memory, n * sizeof *w->fused, expected);
     w->kind = &work_compute;
-    if (!on_gpu(in, step) && plan_scratch_bytes(in->of->plan, step)) {
+    if (plan_scratch_bytes(in->of->plan, step)) {
         w->scratch = worker_memory(in->context);
         w->in_scratch = arena_take(memory, n * sizeof *w->in_scratch, expected);
     }
@@ -261,7 +261,7 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
     w->views = arena_take(&of->memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
     for (int i = 0; i < step->n_operands; i++) {
         const plan_operand *o = plan_step_operand(in->of->plan, step, i);
-        w->views[i] = plan_in_scratch(in->of->plan, step, o)
+        w->views[i] = plan_in_scratch(in->of->plan, &in->of->plan->shards.at[o->region.shard])
                           ? scratch_view(in, step, i)
                           : instance_view(in, &o->region, of->shards[o->region.shard]);
     }

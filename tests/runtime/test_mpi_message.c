@@ -249,8 +249,7 @@ static int64_t resident(void)
     return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* What a process keeps grows in all windows of a run; on a busy machine it also grows for a while, since ranks run ahead
- * of each other. */
+/* A leak makes each window of a run grow. A busy machine makes some windows grow, as ranks run ahead of each other. */
 enum { WINDOWS = 3 };
 typedef struct growth {
     int n;

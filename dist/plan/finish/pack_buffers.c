@@ -7,8 +7,8 @@
  * order waits for all users of the tenants before it, so these stand some time before it in the plan, and ordinary
  * steps hardly wait. Small plans have no arena: each buffer has memory of its own there. */
 #include <stdlib.h>
-#include <string.h>
 
+#include "extents.h"
 #include "spans.h"
 #include "thresholds.h"
 
@@ -27,17 +27,9 @@ typedef struct tenant {
     int64_t bytes, at;
 } tenant;
 
-/* Bytes of the arena that one tenant has. */
-typedef struct extent {
-    int64_t from, to;
-    int tenant;
-} extent;
-
-typedef ARRAY(extent) extents; /* by address, without overlaps */
-
 /* An order to be inserted before a step. */
 typedef struct order {
-    int place, step;
+    int step;
     int operand, n; /* in operands */
 } order;
 
@@ -51,11 +43,6 @@ typedef struct arena_pass {
     int slack;            /* steps */
     int *least_exchanges; /* [steps] exchanges that there are at all steps from this one on */
 } arena_pass;
-
-static int64_t padded(int64_t bytes)
-{
-    return (bytes + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
-}
 
 /* ---- Tenants ---- */
 
@@ -86,7 +73,7 @@ static void find_tenants(arena_pass *a, const shard_spans *s, int place)
                                                 .first = s->first[i],
                                                 .last = s->last[i],
                                                 .needs = s->needs[i],
-                                                .bytes = padded(plan_shard_bytes(&p->shards.at[i]))};
+                                                .bytes = buffer_padded(plan_shard_bytes(&p->shards.at[i]))};
         }
     for (int i = 0; i < p->shards.n; i++) {
         const int of = p->shards.at[i].reuses < 0 ? -1 : number[p->shards.at[i].reuses];
@@ -212,84 +199,15 @@ static void name_tenant(arena_pass *a, const tenant *t, step_access access)
             *ARRAY_PUSH(&a->operands) = (plan_operand){{a->opening.at[i], p->shards.at[a->opening.at[i]].box}, access};
 }
 
-static int find_extent(const extents *list, int64_t at)
-{
-    int lo = 0, hi = list->n;
-    while (lo < hi) {
-        const int middle = (lo + hi) / 2;
-        if (list->at[middle].to <= at)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo;
-}
-
-/* Puts an extent in the place of n others from `at` on, but for what those have before and behind it. */
-static void replace(extents *list, int at, int n, extent e)
-{
-    extent parts[3];
-    int m = 0;
-    if (n && list->at[at].from < e.from)
-        parts[m++] = (extent){list->at[at].from, e.from, list->at[at].tenant};
-    parts[m++] = e;
-    if (n && list->at[at + n - 1].to > e.to)
-        parts[m++] = (extent){e.to, list->at[at + n - 1].to, list->at[at + n - 1].tenant};
-    for (int i = n; i < m; i++)
-        *ARRAY_PUSH(list) = e;
-    const int behind = list->n - (m > n ? m - n : 0) - at - n;
-    memmove(&list->at[at + m], &list->at[at + n], (size_t)behind * sizeof *list->at);
-    list->n -= m < n ? n - m : 0;
-    memcpy(&list->at[at], parts, (size_t)m * sizeof *parts);
-}
-
-static int count_over(const extents *list, int at, int64_t to)
-{
-    int n = 0;
-    while (at + n < list->n && list->at[at + n].from < to)
-        n++;
-    return n;
-}
-
-/* The bytes that nobody had before get their first tenant. */
-static void note_first(arena_pass *a, int number)
-{
-    const tenant *t = &a->tenants.at[number];
-    int64_t from = t->at;
-    const int64_t end = t->at + t->bytes;
-    while (from < end) {
-        const int at = find_extent(&a->first, from);
-        const bool taken = at < a->first.n && a->first.at[at].from <= from;
-        const int64_t to = at < a->first.n ? min_i64(end, taken ? a->first.at[at].to : a->first.at[at].from) : end;
-        if (!taken)
-            replace(&a->first, at, 0, (extent){from, to, number});
-        from = to;
-    }
-}
-
-typedef ARRAY(int) numbers; /* of tenants */
-
-/* Adds the tenants of the bytes from..to but one, each once. */
-static void add_tenants(const extents *list, int64_t from, int64_t to, int but, numbers *found)
-{
-    for (int i = find_extent(list, from); i < list->n && list->at[i].from < to; i++) {
-        bool again = list->at[i].tenant == but;
-        for (int k = 0; k < found->n && !again; k++)
-            again = found->at[k] == list->at[i].tenant;
-        if (!again)
-            *ARRAY_PUSH(found) = list->at[i].tenant;
-    }
-}
-
 /* Adds the order of a tenant, with an access, behind others, if there are any. */
-static void add_order(arena_pass *a, int step, const numbers *before, int number, step_access access)
+static void add_order(arena_pass *a, int step, const tenant_list *before, int number, step_access access)
 {
-    const int operand = a->operands.n, place = a->q->p->shards.at[a->tenants.at[number].shard].place;
+    const int operand = a->operands.n;
     for (int i = 0; i < before->n; i++)
         name_tenant(a, &a->tenants.at[before->at[i]], ACCESS_UPDATE);
     name_tenant(a, &a->tenants.at[number], access);
     if (before->n)
-        *ARRAY_PUSH(&a->orders) = (order){place, step, operand, a->operands.n - operand};
+        *ARRAY_PUSH(&a->orders) = (order){step, operand, a->operands.n - operand};
     else
         a->operands.n = operand;
 }
@@ -298,21 +216,20 @@ static void add_order(arena_pass *a, int step, const numbers *before, int number
 static void order_begin(arena_pass *a, int number)
 {
     const tenant *t = &a->tenants.at[number];
-    const int64_t end = t->at + t->bytes;
-    numbers before = {0};
-    add_tenants(&a->now, t->at, end, number, &before);
+    const extent its = {t->at, t->at + t->bytes, number};
+    tenant_list before = {0};
+    extents_find(&a->now, its, &before);
     add_order(a, t->first, &before, number, ACCESS_WRITE);
-    note_first(a, number);
-    const int at = find_extent(&a->now, t->at);
-    replace(&a->now, at, count_over(&a->now, at, end), (extent){t->at, end, number});
+    extents_fill(&a->first, its);
+    extents_give(&a->now, its);
     ARRAY_FREE(&before);
 }
 
 static int by_tenant(const void *a, const void *b)
 {
     const extent *one = a, *other = b;
-    return one->tenant == other->tenant ? (one->from > other->from) - (one->from < other->from)
-                                        : (one->tenant > other->tenant) - (one->tenant < other->tenant);
+    const int keys[][2] = {{one->tenant, other->tenant}, {one->from > other->from, one->from < other->from}};
+    return COMPARE_KEYS(keys);
 }
 
 /* For the next run, each first tenant of bytes behind the last ones. Others may still use the rest of its bytes: they
@@ -321,10 +238,10 @@ static void order_ends(arena_pass *a)
 {
     if (a->first.n)
         qsort(a->first.at, (size_t)a->first.n, sizeof *a->first.at, by_tenant);
-    numbers before = {0};
+    tenant_list before = {0};
     for (int i = 0; i < a->first.n; i++) {
         const extent *e = &a->first.at[i];
-        add_tenants(&a->now, e->from, e->to, e->tenant, &before);
+        extents_find(&a->now, *e, &before);
         if (i + 1 == a->first.n || e[1].tenant != e->tenant) {
             add_order(a, a->q->p->steps.n, &before, e->tenant, ACCESS_UPDATE);
             before.n = 0;
@@ -358,7 +275,7 @@ static void insert_orders(arena_pass *a)
         } else {
             const order *o = &a->orders.at[k--];
             p->steps.at[to] = (plan_step){.kind = STEP_ORDER,
-                                          .place = o->place,
+                                          .place = p->shards.at[a->operands.at[o->operand].region.shard].place,
                                           .lane = -1,
                                           .operand = operands + o->operand,
                                           .n_operands = o->n,
@@ -390,10 +307,9 @@ static void make_arena(arena_pass *a, int place, int64_t bytes)
 }
 
 /* Buffers of a place share an arena where that saves memory that counts. */
-static void pack_place(arena_pass *a, const shard_spans *s, int place)
+static void pack_place(arena_pass *a, const shard_spans *s, int place, int64_t least)
 {
     plan *p = a->q->p;
-    const int64_t least = a->q->s.options.arena_bytes ? a->q->s.options.arena_bytes : ARENA_BYTES;
     int64_t bytes = 0;
     a->tenants.n = a->now.n = a->first.n = 0;
     find_tenants(a, s, place);
@@ -408,15 +324,15 @@ static void pack_place(arena_pass *a, const shard_spans *s, int place)
     p->footprint.at[place].bytes += needed - bytes;
 }
 
-void pack_buffers(partition *q, const shard_spans *s)
+static void pack_places(partition *q, const shard_spans *s, int64_t least)
 {
     arena_pass a = {.q = q,
                     .slack = SLACK * machine_workers(q->s.machine, q->s.rank),
                     .least_exchanges = find_least_exchanges(q->p)};
     find_opening(&a);
     for (int i = 0; i < q->p->footprint.n; i++)
-        if (q->p->footprint.at[i].live && !plan_on_gpu(q->p, i))
-            pack_place(&a, s, i);
+        if (q->p->footprint.at[i].bytes >= least && !plan_on_gpu(q->p, i))
+            pack_place(&a, s, i, least);
     insert_orders(&a);
     ARRAY_FREE(&a.tenants);
     ARRAY_FREE(&a.now);
@@ -425,4 +341,14 @@ void pack_buffers(partition *q, const shard_spans *s)
     ARRAY_FREE(&a.operands);
     ARRAY_FREE(&a.opening);
     free(a.least_exchanges);
+}
+
+void pack_buffers(partition *q, const shard_spans *s)
+{
+    const int64_t least = q->s.options.arena_bytes ? q->s.options.arena_bytes : ARENA_BYTES;
+    bool any = false;
+    for (int i = 0; i < q->p->footprint.n; i++)
+        any |= q->p->footprint.at[i].bytes >= least && !plan_on_gpu(q->p, i);
+    if (any)
+        pack_places(q, s, least);
 }

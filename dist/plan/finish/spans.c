@@ -27,8 +27,7 @@ static int *find_bases(const plan *p)
 
 bool has_buffer(const plan *p, const plan_shard *s)
 {
-    const bool scratch = s->source == SHARD_INTERNAL && !plan_on_gpu(p, s->place);
-    return s->within < 0 && !scratch && s->source != SHARD_IMPORT && s->source != SHARD_HOST &&
+    return s->within < 0 && !plan_in_scratch(p, s) && s->source != SHARD_IMPORT && s->source != SHARD_HOST &&
            s->source != SHARD_TOKEN;
 }
 
@@ -213,14 +212,12 @@ static void count_footprint(plan *p, const shard_spans *s, const machine *m)
 {
     while (p->footprint.n < p->gpus.n)
         *ARRAY_PUSH(&p->footprint) = (plan_footprint){0};
-    for (int i = 0; i < p->shards.n; i++) {
-        const plan_shard *shard = &p->shards.at[i];
-        plan_footprint *f = &p->footprint.at[shard->place];
-        if (has_buffer(p, shard) && !f->live)
-            f->live = count_live(p, s, shard->place);
-        if (has_buffer(p, shard) && shard->reuses < 0)
-            f->bytes += plan_shard_bytes(shard);
-    }
+    for (int i = 0; i < p->shards.n; i++)
+        if (has_buffer(p, &p->shards.at[i]) && p->shards.at[i].reuses < 0)
+            p->footprint.at[p->shards.at[i].place].bytes += plan_shard_bytes(&p->shards.at[i]);
+    for (int i = 0; i < p->footprint.n; i++)
+        if (p->footprint.at[i].bytes)
+            p->footprint.at[i].live = count_live(p, s, i);
     count_scratch(p, m);
 }
 
