@@ -161,11 +161,8 @@ void top_k_split_form(const trama_node *node, int dim, int64_t n, trama_value **
     a.integer[SORT_AXIS] = dim + 1;
     a.integer[TOP_K] = k < length ? k : length;
     trama_value *best = program_append(NULL, p.where, node->op, 1, &x, &a);
-    trama_shape along = {.ndim = x->shape.ndim - dim, .dim = {p.n}};
-    for (int d = 1; d < along.ndim; d++)
-        along.dim[d] = 1;
-    trama_value *first = trama_arange_at(p.where, node->program, TRAMA_I64, p.n, 0, (double)length);
-    trama_value *index = trama_add_at(p.where, trama_result(best, 1), trama_reshape_at(p.where, first, along));
+    trama_value *first = indices_along(node, dim, x->shape.ndim, p.n, length);
+    trama_value *index = trama_add_at(p.where, trama_result(best, 1), first);
     best = trama_flatten_at(p.where, best, dim, dim + 1);
     index = trama_flatten_at(p.where, index, dim, dim + 1);
     a = *node->attributes;

@@ -65,6 +65,8 @@ trama_value *apply1(trama_where where, const trama_op *op, trama_value *x);
 trama_value *apply2(trama_where where, const trama_op *op, trama_value *x, trama_value *y);
 /* For split forms: a half as f32, others as they are. */
 trama_value *widened(trama_where where, trama_value *x);
+/* 0, step, .. (n - 1) step as i64 along dim d of ndim */
+trama_value *indices_along(const trama_node *node, int d, int ndim, int64_t n, int64_t step);
 /* e^(x - the largest along the axis), divided by its sum */
 trama_value *softmax_by_parts(trama_where where, trama_value *x, int axis);
 

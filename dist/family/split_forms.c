@@ -45,13 +45,12 @@ static trama_value *equals_best(trama_where where, trama_value *x, trama_value *
     return trama_logical_or_at(where, equal, both);
 }
 
-/* 0 .. n - 1 along dim d of ndim */
-static trama_value *indices_along(const trama_node *node, int d, int ndim, int64_t n)
+trama_value *indices_along(const trama_node *node, int d, int ndim, int64_t n, int64_t step)
 {
     trama_shape shape = {.ndim = ndim - d, .dim = {n}};
     for (int i = 1; i < shape.ndim; i++)
         shape.dim[i] = 1;
-    trama_value *index = trama_arange_at(node->where, node->program, TRAMA_I64, n, 0, 1);
+    trama_value *index = trama_arange_at(node->where, node->program, TRAMA_I64, n, 0, (double)step);
     return trama_reshape_at(node->where, index, shape);
 }
 
@@ -65,7 +64,7 @@ static void place_split_form(const trama_node *node, int dim, const trama_op *ex
     if (node->attributes->integer[REDUCE_AXES] != (int64_t)1 << dim || n == TRAMA_ANY || n == 0)
         return;
     trama_value *hit = equals_best(where, x, reduce_dims(where, extremum, x, 1, &dim, true));
-    trama_value *index = indices_along(node, dim, x->shape.ndim, n);
+    trama_value *index = indices_along(node, dim, x->shape.ndim, n, 1);
     trama_value *none = scalar_like(where, index, last ? 0 : (double)n - 1);
     out[0] = reduce_dims(where, last ? &trama_op_max : &trama_op_min, trama_select_at(where, hit, index, none), 1, &dim,
                          node->attributes->integer[REDUCE_KEEP_DIM]);
