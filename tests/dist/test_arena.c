@@ -43,14 +43,6 @@ static bool is_arena(const plan *p, int shard)
     return p->shards.at[shard].source == SHARD_ARENA;
 }
 
-static void verify(const mlp_job *j)
-{
-    const plan *plans[16];
-    for (int r = 0; r < j->machine->n_ranks; r++)
-        plans[r] = simulation_plan(j->s, r);
-    ck_assert_msg(!plan_verify(plans, j->machine->n_ranks, j->m.program), "%s", trama_error());
-}
-
 /* mlp_job_step compares the values of each step with those of one device. */
 START_TEST(a_net_trains_in_arenas_as_on_one_device)
 {
@@ -58,7 +50,7 @@ START_TEST(a_net_trains_in_arenas_as_on_one_device)
     for (int i = 0; i < 4; i++)
         for (int k = 1; k <= 2; k++) {
             mlp_job j = trained(meshes[i], k, 1, k == 2 ? 8192 : 0);
-            verify(&j);
+            ck_assert_msg(!simulation_verify(j.s), "%s", trama_error());
             for (int r = 0; r < j.machine->n_ranks; r++) {
                 const plan *p = simulation_plan(j.s, r);
                 ck_assert_int_eq(count(p, is_arena, p->shards.n), 1);

@@ -38,10 +38,7 @@ static int count_bundles(const plan *p, step_kind kind)
 
 static trama_status verify(const mlp_job *j)
 {
-    const plan *plans[64];
-    for (int r = 0; r < j->machine->n_ranks; r++)
-        plans[r] = simulation_plan(j->s, r);
-    return plan_verify(plans, j->machine->n_ranks, j->m.program);
+    return simulation_verify(j->s);
 }
 
 START_TEST(small_gradients_go_together)

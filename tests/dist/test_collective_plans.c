@@ -71,10 +71,7 @@ static void compare_jobs(job *a, job *b, double tolerance)
 
 static void verify(const job *j)
 {
-    const plan *plans[8];
-    for (int r = 0; r < j->machine->n_ranks; r++)
-        plans[r] = simulation_plan(j->s, r);
-    ck_assert_msg(!plan_verify(plans, j->machine->n_ranks, j->m.program), "%s", trama_error());
+    ck_assert_msg(!simulation_verify(j->s), "%s", trama_error());
 }
 
 START_TEST(gradients_over_four_gpus_are_summed_in_order_and_to_the_bit)

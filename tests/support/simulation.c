@@ -12,6 +12,7 @@
 #include "partition.h"
 #include "split_form.h"
 #include "verify_calls.h"
+#include "verify_plan.h"
 
 /* One target's part of a run. */
 typedef struct part {
@@ -488,6 +489,11 @@ traffic simulation_traffic(const simulation *s)
 const plan *simulation_plan(const simulation *s, int rank)
 {
     return s->parts[0].plans[rank];
+}
+
+trama_status simulation_verify(const simulation *s)
+{
+    return plan_verify((const plan *const *)s->parts[0].plans, s->machine->n_ranks, s->program);
 }
 
 const plan *simulation_apply_plan(const simulation *s, int rank)

@@ -55,6 +55,9 @@ traffic simulation_read(simulation *s, const trama_value *value, const trama_mes
 traffic simulation_traffic(const simulation *s);
 const plan *simulation_plan(const simulation *s, int rank);
 const plan *simulation_apply_plan(const simulation *s, int rank);
+
+/* plan_verify of the plans of all ranks, with the program that they are of. */
+trama_status simulation_verify(const simulation *s);
 const layouts *simulation_layouts(const simulation *s);
 
 #endif
