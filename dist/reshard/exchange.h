@@ -189,8 +189,10 @@ void make_targets(exchange *x);
 plan_region message_view(exchange *x, int place, const plan_region *of);
 void lend_to_sends(exchange *x, int level, int place, const plan_region *region, const plan_region *view);
 void lend_to_receive(exchange *x, int level, int place, const plan_region *region, const plan_region *view);
-/* Merges the orders of each phase that concern the same tiles of a shard, since these are used as a whole. */
+
+/* exchange_merge.c: orders become one step before messages are put in rounds, and copies behind that. */
 void merge_loans(exchange *x);
+void merge_copies(exchange *x);
 
 /* staging.c: lets message buffers that exceed the staging buffer share its memory, in rounds. */
 void staging_rounds(exchange *x);

@@ -113,6 +113,7 @@ static void add_messages(exchange *x)
         walk_pairs(x, true);
     merge_loans(x);
     staging_rounds(x);
+    merge_copies(x);
     x->count.bucket = next_bucket(x);
 }
 

@@ -12,9 +12,10 @@
 static const int sizes[] = {64, 96, 48, 80, 56, 72, 40, 10};
 enum { LAYERS = sizeof sizes / sizeof *sizes - 1, BATCH = 36 };
 
-static mlp_job trained(const char *mesh, int k, int64_t arena_bytes, int64_t staging_bytes)
+static mlp_job trained_net(int layers, const int *widths, const char *mesh, int k, int64_t arena_bytes,
+                           int64_t staging_bytes)
 {
-    mlp_job j = mlp_job_new(mlp_new(mesh, LAYERS, sizes, "adamw"), 0, k,
+    mlp_job j = mlp_job_new(mlp_new(mesh, layers, widths, "adamw"), 0, k,
                             &(plan_options){.max_tiles = 2,
                                             .grain_flops = 1,
                                             .grain_bytes = 1,
@@ -23,6 +24,11 @@ static mlp_job trained(const char *mesh, int k, int64_t arena_bytes, int64_t sta
     for (int i = 0; i < k + 2; i++)
         mlp_job_step(&j, BATCH, (uint64_t)i + 1);
     return j;
+}
+
+static mlp_job trained(const char *mesh, int k, int64_t arena_bytes, int64_t staging_bytes)
+{
+    return trained_net(LAYERS, sizes, mesh, k, arena_bytes, staging_bytes);
 }
 
 static int count(const plan *p, bool (*is)(const plan *p, int i), int n)
@@ -78,6 +84,41 @@ START_TEST(arenas_take_little_more_than_what_lives)
 }
 END_TEST
 
+/* Of two operands, which have the same bytes and the same form, so that one handle could stand for both. */
+static bool is_needless(const plan *p, int step)
+{
+    const plan_step *s = &p->steps.at[step];
+    if (!plan_orders_arena(s) || s->n_operands != 2)
+        return false;
+    const plan_shard *a = &p->shards.at[plan_step_operand(p, s, 0)->region.shard],
+                     *b = &p->shards.at[plan_step_operand(p, s, 1)->region.shard];
+    return a->source == SHARD_OWN && b->source == SHARD_OWN && a->at == b->at && plan_has_form_of(a, b);
+}
+
+static bool takes_over_in_arena(const plan *p, int shard)
+{
+    const int of = p->shards.at[shard].reuses;
+    return of >= 0 && plan_in_arena(p, &p->shards.at[of]);
+}
+
+START_TEST(a_shard_takes_over_a_buffer_of_its_form_without_an_order)
+{
+    int alike[MLP_MAX_LAYERS + 1];
+    for (int i = 0; i <= MLP_MAX_LAYERS; i++)
+        alike[i] = i < MLP_MAX_LAYERS ? 64 : 10;
+    mlp_job with = trained_net(MLP_MAX_LAYERS, alike, "dp=2", 1, 1, 0),
+            without = trained_net(MLP_MAX_LAYERS, alike, "dp=2", 1, INT64_MAX, 0);
+    const plan *p = simulation_plan(with.s, 0), *q = simulation_plan(without.s, 0);
+    int before = 0;
+    for (int i = 0; i < q->shards.n; i++)
+        before += q->shards.at[i].reuses >= 0;
+    ck_assert_int_eq(count(p, is_needless, p->steps.n), 0);
+    ck_assert_int_gt(count(p, takes_over_in_arena, p->shards.n), before);
+    mlp_job_free(&with);
+    mlp_job_free(&without);
+}
+END_TEST
+
 START_TEST(small_plans_have_buffers_of_their_own)
 {
     mlp_job j = trained("1", 1, 0, 0);
@@ -124,6 +165,7 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {a_net_trains_in_arenas_as_on_one_device, arenas_take_little_more_than_what_lives,
+                            a_shard_takes_over_a_buffer_of_its_form_without_an_order,
                             small_plans_have_buffers_of_their_own, a_missing_order_is_found};
     return suite_run("arena", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

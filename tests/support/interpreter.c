@@ -293,9 +293,9 @@ static void count_message(const run *r, const walker *k, const plan_step *s, tra
 }
 
 /* A copy or sum from another place of the rank counts as traffic between places too. */
-static void count_between_places(const run *r, const walker *k, const plan_step *s, int first)
+static void count_between_places(const run *r, const walker *k, const plan_step *s, int first, int end)
 {
-    for (int i = first; i < s->n_operands; i++) {
+    for (int i = first; i < end; i++) {
         const plan_region *from = &operand_of(k, s, i)->region;
         if (k->p->shards.at[from->shard].place == s->place)
             continue;
@@ -328,7 +328,7 @@ static bool run_elements(run *r, walker *k, const plan_step *s, const plan_regio
     }
     for (int64_t i = 0; i < n && s->kind != STEP_FILL; i++)
         result[i] *= s->scale;
-    count_between_places(r, k, s, first);
+    count_between_places(r, k, s, first, end);
     store(k, &to, result);
     free(result);
     return true;

@@ -7,7 +7,7 @@
 #include "simulation.h"
 #include "single.h"
 
-enum { MLP_MAX_LAYERS = 8 };
+enum { MLP_MAX_LAYERS = 24 };
 
 typedef struct mlp {
     trama_program *program;

@@ -39,6 +39,7 @@ typedef struct arena_pass {
     extents now, first;    /* the tenants so far that had each byte last, and first */
     ARRAY(order) orders;   /* of all places */
     ARRAY(plan_operand) operands;
+    tenant_list named;    /* in the last order */
     ARRAY(int) opening;   /* messages that are used first in the staging buffer that they lie in */
     int slack;            /* steps */
     int *least_exchanges; /* [steps] exchanges that there are at all steps from this one on */
@@ -199,17 +200,71 @@ static void name_tenant(arena_pass *a, const tenant *t, step_access access)
             *ARRAY_PUSH(&a->operands) = (plan_operand){{a->opening.at[i], p->shards.at[a->opening.at[i]].box}, access};
 }
 
+/* Adds tenants to the last order: those before, each once, and behind them one with an access. */
+static void extend_order(arena_pass *a, const tenant_list *before, int number, step_access access)
+{
+    order *o = &a->orders.at[a->orders.n - 1];
+    for (int i = 0; i < before->n; i++) {
+        bool is_named = false;
+        for (int k = 0; k < a->named.n && !is_named; k++)
+            is_named = a->named.at[k] == before->at[i];
+        if (is_named)
+            continue;
+        *ARRAY_PUSH(&a->named) = before->at[i];
+        name_tenant(a, &a->tenants.at[before->at[i]], ACCESS_UPDATE);
+    }
+    name_tenant(a, &a->tenants.at[number], access);
+    o->n = a->operands.n - o->operand;
+}
+
 /* Adds the order of a tenant, with an access, behind others, if there are any. */
 static void add_order(arena_pass *a, int step, const tenant_list *before, int number, step_access access)
 {
-    const int operand = a->operands.n;
+    if (!before->n)
+        return;
+    *ARRAY_PUSH(&a->orders) = (order){step, a->operands.n, 0};
+    a->named.n = 0;
+    extend_order(a, before, number, access);
+}
+
+/* Whether the order before can also let a tenant begin, one step or more before its first: both are for messages of
+ * one exchange, which may come in any order, and nothing waits for longer. */
+static bool can_join(const arena_pass *a, const tenant *t, const tenant_list *before)
+{
+    const plan *p = a->q->p;
+    if (!a->orders.n || !before->n)
+        return false;
+    const int step = a->orders.at[a->orders.n - 1].step;
+    if (step >= p->steps.n)
+        return false; /* the last one of another place */
+    const plan_step *one = &p->steps.at[step], *other = &p->steps.at[t->first];
+    if (one->kind != STEP_RECEIVE || other->kind != STEP_RECEIVE || one->exchange != other->exchange ||
+        one->place != other->place)
+        return false;
+    const tenant there = {.first = step, .before = exchanges_before(one)};
     for (int i = 0; i < before->n; i++)
-        name_tenant(a, &a->tenants.at[before->at[i]], ACCESS_UPDATE);
-    name_tenant(a, &a->tenants.at[number], access);
-    if (before->n)
-        *ARRAY_PUSH(&a->orders) = (order){step, operand, a->operands.n - operand};
-    else
-        a->operands.n = operand;
+        if (!may_follow(a, &a->tenants.at[before->at[i]], &there))
+            return false;
+    return true;
+}
+
+/* Whether a tenant can have the buffer of the only one before it. */
+static bool can_take_over(const arena_pass *a, const tenant *t, const tenant_list *before)
+{
+    const tenant *u = &a->tenants.at[before->n ? before->at[0] : 0];
+    const plan_shard *s = &a->q->p->shards.at[t->shard], *of = &a->q->p->shards.at[u->shard];
+    return before->n == 1 && u->at == t->at && u->bytes == t->bytes && s->source == SHARD_OWN &&
+           of->source == SHARD_OWN && plan_has_form_of(s, of);
+}
+
+static void take_over(const arena_pass *a, const tenant *t, tenant *u)
+{
+    plan_shard *s = &a->q->p->shards.at[t->shard];
+    s->within = -1;
+    s->at = 0;
+    s->reuses = u->shard;
+    u->last = t->last;
+    u->needs = (int)max_i64(u->needs, t->needs);
 }
 
 /* Behind the tenants that have its bytes when it begins. */
@@ -219,9 +274,16 @@ static void order_begin(arena_pass *a, int number)
     const extent its = {t->at, t->at + t->bytes, number};
     tenant_list before = {0};
     extents_find(&a->now, its, &before);
-    add_order(a, t->first, &before, number, ACCESS_WRITE);
-    extents_fill(&a->first, its);
-    extents_give(&a->now, its);
+    if (can_take_over(a, t, &before)) {
+        take_over(a, t, &a->tenants.at[before.at[0]]);
+    } else {
+        if (can_join(a, t, &before))
+            extend_order(a, &before, number, ACCESS_WRITE);
+        else
+            add_order(a, t->first, &before, number, ACCESS_WRITE);
+        extents_fill(&a->first, its);
+        extents_give(&a->now, its);
+    }
     ARRAY_FREE(&before);
 }
 
@@ -303,6 +365,9 @@ static void make_arena(arena_pass *a, int place, int64_t bytes)
     }
     for (int i = 0; i < a->tenants.n; i++)
         order_begin(a, i);
+    for (int i = 0; i < p->shards.n; i++) /* of a buffer that was taken over itself */
+        if (p->shards.at[i].reuses >= 0 && p->shards.at[p->shards.at[i].reuses].reuses >= 0)
+            p->shards.at[i].reuses = p->shards.at[p->shards.at[i].reuses].reuses;
     order_ends(a);
 }
 
@@ -339,6 +404,7 @@ static void pack_places(partition *q, const shard_spans *s, int64_t least)
     ARRAY_FREE(&a.first);
     ARRAY_FREE(&a.orders);
     ARRAY_FREE(&a.operands);
+    ARRAY_FREE(&a.named);
     ARRAY_FREE(&a.opening);
     free(a.least_exchanges);
 }
