@@ -32,15 +32,43 @@ void cpu_matmul_add(const trama_call *call, kernel_addition how)
     multiply(call, how.factor, how.keep);
 }
 
+static trama_view matrix_view(const void *data, trama_dtype dtype, int64_t rows, int64_t columns, int64_t row,
+                              int64_t column)
+{
+    return (trama_view){(void *)(uintptr_t)data, dtype, 2, {rows, columns}, {row, column}, {0}, {rows, columns}};
+}
+
+/* Replaces an operand of a sum by a packed copy, its contracted dims joined. Returns false without memory for it. */
+static bool pack_rows(trama_view *v, scratch *memory, int operand)
+{
+    trama_view packed = *v;
+    int64_t n = 1;
+    for (int d = v->ndim - 1; d >= 0; d--) {
+        packed.stride[d] = n;
+        n *= v->extent[d];
+    }
+    packed.data = scratch_take(memory, operand, (size_t)n * trama_dtype_size(v->dtype));
+    if (!packed.data)
+        return false;
+    kernel_copy(&packed, v);
+    *v = packed;
+    return product_join_rows(v);
+}
+
 static void multiply(const trama_call *call, double alpha, double beta)
 {
     matrix_call matrices;
+    scratch memory = {0};
     call = matrix_call_of(call, &matrices);
+    for (int i = 0; i < 2 && call->attributes->integer[MATMUL_SUM_BATCH]; i++)
+        if (!product_join_rows(&matrices.in[i]) && !pack_rows(&matrices.in[i], &memory, 1 + i)) {
+            scratch_free(&memory);
+            return;
+        }
     const trama_view *arrays[3] = {&call->out[0], &call->in[0], &call->in[1]}, *view[3];
     product p = product_of(call);
     trama_view batch[3];
 
-    scratch memory = {0};
     p.scratch = &memory;
     p.alpha = alpha;
     p.beta = beta;
@@ -84,6 +112,21 @@ static void add_dim(trama_view *v, int at)
     }
     v->extent[at] = v->global[at] = v->stride[at] = 1;
     v->offset[at] = 0;
+}
+
+bool product_join_rows(trama_view *v)
+{
+    const int last = v->ndim - 1;
+    int64_t n = 1, step = 1;
+    for (int d = last - 1; d >= 0; d--) {
+        if (n > 1 && v->extent[d] > 1 && v->stride[d] != n * step)
+            return false;
+        step = n == 1 ? v->stride[d] : step;
+        n *= v->extent[d];
+    }
+    const trama_view joined = matrix_view(v->data, v->dtype, n, v->extent[last], step, v->stride[last]);
+    *v = joined;
+    return true;
 }
 
 const trama_call *matrix_call_of(const trama_call *call, matrix_call *m)
@@ -310,12 +353,6 @@ enum { BLOCK = 1024, TERMS = 512, HALF_BYTES = 2 };
     }
 EACH_HALF(HALF_STORE, )
 static loop_row *const half_store_rows[TRAMA_N_DTYPES] = {EACH_HALF(ROW_ENTRY, half_store)};
-
-static trama_view matrix_view(const void *data, trama_dtype dtype, int64_t rows, int64_t columns, int64_t row,
-                              int64_t column)
-{
-    return (trama_view){(void *)(uintptr_t)data, dtype, 2, {rows, columns}, {row, column}, {0}, {rows, columns}};
-}
 
 /* Copies operand a (1 or 2) of the part as f32; neighbours stay neighbours. Its steps become those of the copy. */
 static void half_load(product *part, int a, float *to, const void *from, trama_dtype dtype)

@@ -281,15 +281,15 @@ static bool run_batch(const blas_job *job, const trama_call *call, const gpu *g)
     return true;
 }
 
-/* The part of the batch at index `outer` of its dims but the last. */
-static grid_walk<3> batch_at(const grid_walk<3> &batch, int64_t outer, int64_t size)
+/* The part of the batch at index `outer` of its dims but the last; or at one of all its dims: one product. */
+static grid_walk<3> batch_at(const grid_walk<3> &batch, int64_t outer, bool of_all, int64_t size)
 {
     grid_walk<3> part = batch;
     part.ndim = 1;
-    part.extent[0] = batch.extent[batch.ndim - 1];
+    part.extent[0] = of_all ? divisor_of(1) : batch.extent[batch.ndim - 1];
     part.count = part.extent[0].by;
     memcpy(part.step[0], batch.step[batch.ndim - 1], sizeof part.step[0]);
-    for (int d = batch.ndim - 2; d >= 0; d--) {
+    for (int d = batch.ndim - (of_all ? 1 : 2); d >= 0; d--) {
         const int64_t index = outer % batch.extent[d].by;
         outer /= batch.extent[d].by;
         for (int a = 0; a < 3; a++)
@@ -298,20 +298,43 @@ static grid_walk<3> batch_at(const grid_walk<3> &batch, int64_t outer, int64_t s
     return part;
 }
 
+/* Whether all products of a batch are added up, and are not one product. */
+static bool is_sum(const trama_call *call)
+{
+    return call->attributes->integer[MATMUL_SUM_BATCH] && call->in[0].ndim > 2;
+}
+
 static bool batch_of(const trama_call *call, grid_walk<3> *batch)
 {
     trama_view views[3] = {call->out[0], call->in[0], call->in[1]};
     const trama_view *const all[3] = {&views[0], &views[1], &views[2]};
+    if (is_sum(call)) {
+        views[0] = call->in[0];
+        views[0].data = call->out[0].data;
+        for (int d = 0; d < views[0].ndim; d++)
+            views[0].stride[d] = 0;
+    }
     for (trama_view &v : views)
         v.ndim -= 2;
     return grid_walk_of(batch, all);
+}
+
+/* The call as one of matrices; a sum over a batch becomes one product where the memory of both operands allows it. */
+static const trama_call *as_matrices(const trama_call *call, matrix_call *m)
+{
+    const trama_call *matrices = matrix_call_of(call, m);
+    trama_view joined[2] = {m->in[0], m->in[1]};
+    if (is_sum(matrices) && product_join_rows(&joined[0]) && product_join_rows(&joined[1]))
+        memcpy(m->in, joined, sizeof joined);
+    return matrices;
 }
 
 static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
 {
     const trama_dtype dtype = call->out[0].dtype;
     matrix_call matrices;
-    call = matrix_call_of(call, &matrices);
+    call = as_matrices(call, &matrices);
+    const bool sums = is_sum(call);
     product p = product_of(call);
     grid_walk<3> batch;
 
@@ -326,9 +349,10 @@ static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
     }
     if ((p.vector_x || p.vector_y) && trama_dtype_is_float(dtype) && multiply_vector(call, &p, g))
         return;
-    const int64_t outer = batch.count / batch.extent[batch.ndim - 1].by;
+    const int64_t outer = sums ? batch.count : batch.count / batch.extent[batch.ndim - 1].by;
     for (int64_t i = 0; i < outer; i++) {
-        const grid_walk<3> part = batch_at(batch, i, (int64_t)trama_dtype_size(dtype));
+        const grid_walk<3> part = batch_at(batch, i, sums, (int64_t)trama_dtype_size(dtype));
+        p.beta = sums && i > 0 ? 1 : p.beta;
         const blas_job job = job_of(&p, dtype, part, g);
         if (!trama_dtype_is_float(dtype) || !run_batch(&job, call, g))
             multiply_plainly(&p, dtype, part, g);
@@ -365,9 +389,9 @@ extern "C" bool cuda_matmul_then(const trama_call *call, int n_more, const trama
     grid_walk<3> batch;
 
     whole.out = more[n_more - 1].out;
-    const product p = product_of(matrix_call_of(&whole, &matrices));
-    if (p.m == 0 || p.n == 0 || p.k == 0 || dtype == TRAMA_F64 || p.vector_x || p.vector_y || (adds && !row) ||
-        !batch_of(&whole, &batch) || batch.ndim != 1)
+    const product p = product_of(as_matrices(&whole, &matrices));
+    if (is_sum(&matrices.call) || p.m == 0 || p.n == 0 || p.k == 0 || dtype == TRAMA_F64 || p.vector_x || p.vector_y ||
+        (adds && !row) || !batch_of(&matrices.call, &batch) || batch.ndim != 1)
         return false;
     blas_job job = job_of(&p, dtype, batch, g);
     job.bias = row ? row->data : NULL;

@@ -31,6 +31,10 @@ typedef struct matrix_call {
 /* Returns &m->call. */
 const trama_call *matrix_call_of(const trama_call *call, matrix_call *m);
 
+/* Joins all dims of a view but the last to one: those that a sum over a batch contracts. Returns false and does nothing
+ * where no single step leads through them. */
+bool product_join_rows(trama_view *v);
+
 /* The product of one batch element of matrices; alpha 1, beta 0. */
 product product_of(const trama_call *call);
 

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul: its rule, by transposition and for vectors, and its gradients. */
+/* matmul: its rule, by transposition, for vectors and for sums over a batch, and its gradients. */
 #include <stdio.h>
 
 #include "families.h"
 #include "trama_complex.h"
+
+/* x [b.., k, m], y [b.., k, n] -> [m, n]: all dims but the last are contracted. */
+static trama_status infer_sum(trama_rule *rule, const trama_node *node)
+{
+    const int ndim = node->in[0]->shape.ndim;
+    char string[32];
+    if (!node->attributes->integer[MATMUL_TRANS_X] || node->attributes->integer[MATMUL_TRANS_Y] || ndim < 2 ||
+        node->in[1]->shape.ndim != ndim)
+        return trama_fail(node->where, TRAMA_E_SHAPE,
+                          "matmul: sum_batch is for x [b.., k, m], with trans_x, and y [b.., k, n], without trans_y");
+    snprintf(string, sizeof string, "%.*skm,%.*skn->mn", ndim - 2, "abcdef", ndim - 2, "abcdef");
+    return rule_parse(rule, string, node);
+}
 
 /* A vector has only the contracted dim. */
 trama_status matmul_infer(trama_rule *rule, const trama_node *node)
@@ -11,6 +24,8 @@ trama_status matmul_infer(trama_rule *rule, const trama_node *node)
     static const char *const forms[2][3] = {{"...mk", "...km", "k"}, {"...kn", "...nk", "k"}};
     bool vector[2];
     char string[32];
+    if (node->attributes->integer[MATMUL_SUM_BATCH])
+        return infer_sum(rule, node);
     for (int i = 0; i < 2; i++) {
         vector[i] = node->in[i]->shape.ndim == 1;
         if (vector[i] && node->attributes->integer[i])
@@ -108,7 +123,15 @@ static trama_value *times(trama_where where, factor x, factor y)
     return trama_matmul_op_at(where, x.value, y.value, x.op, y.op);
 }
 
-/* out = A B, A = op(x), B = op(y): dA = G B^H, dB = A^H G; dx and dy are their transposes where op transposes. */
+/* The sum over the batch, where x is transposed and y is not. */
+static trama_value *sum_of_products(trama_where where, factor x, factor y)
+{
+    trama_attributes a = {.integer = {[MATMUL_TRANS_X] = plain(x.value, x.op), [MATMUL_SUM_BATCH] = true}};
+    return program_append(NULL, where, &trama_op_matmul, 2, (trama_value *[]){x.value, y.value}, &a);
+}
+
+/* out = A B, A = op(x), B = op(y): dA = G B^H, dB = A^H G; dx and dy are their transposes where op transposes. Where a
+ * batch of A, not transposed, has one B, one product sums dB over the batch. */
 void matmul_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     trama_where where = node->where;
@@ -125,9 +148,11 @@ void matmul_gradient(const trama_node *node, trama_value *const *d_out, trama_va
         d_in[0] = gradient_of(where, d, x, node->in[0]);
     }
     if (node_wants(node, 1)) {
-        trama_value *d = b.op == TRAMA_NO_TRANS ? times(where, adjoint(where, a), g)
-                         : b.op == TRAMA_TRANS  ? times(where, g_trans, conjugate(where, a))
-                                                : times(where, g_adjoint, a);
+        const bool shared = a.op == TRAMA_NO_TRANS && x->shape.ndim > 2 && y->shape.ndim == 2;
+        trama_value *(*const product)(trama_where, factor, factor) = shared ? sum_of_products : times;
+        trama_value *d = b.op == TRAMA_NO_TRANS ? product(where, adjoint(where, a), g)
+                         : b.op == TRAMA_TRANS  ? product(where, g_trans, conjugate(where, a))
+                                                : product(where, g_adjoint, a);
         d_in[1] = gradient_of(where, d, y, node->in[1]);
     }
 }

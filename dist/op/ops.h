@@ -31,7 +31,7 @@ const char *own_op_message(trama_status status);
 void own_op_forget_message(void);
 
 /* Slots of attributes->integer, or of attributes->real where marked so. */
-enum { MATMUL_TRANS_X, MATMUL_TRANS_Y };
+enum { MATMUL_TRANS_X, MATMUL_TRANS_Y, MATMUL_SUM_BATCH };
 /* reductions, argmax, argmin, expand; axes is a bit mask of dims */
 enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE, ARGMAX_LAST = EXPAND_AVERAGE };
 enum { SOFTMAX_AXIS };

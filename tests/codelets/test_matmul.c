@@ -212,6 +212,54 @@ START_TEST(products_with_a_vector_hold_like_others)
 }
 END_TEST
 
+/* The sum over all dims of x and y but the last. */
+static double naive_sum(const tensor *x, const tensor *y, const int64_t *index)
+{
+    tensor terms = *x;
+    const int last = --terms.view.ndim;
+    double sum = 0;
+    FOR_EACH(&terms, k)
+    {
+        int64_t i[TRAMA_MAX_NDIM], j[TRAMA_MAX_NDIM];
+        memcpy(i, k, sizeof i);
+        memcpy(j, k, sizeof j);
+        i[last] = index[0];
+        j[last] = index[1];
+        sum += at(x, i) * at(y, j);
+    }
+    return sum;
+}
+
+/* variant: three memory orders; those of x and y decide whether the batch is one run of memory */
+static void check_sum(trama_dtype dtype, trama_shape of_x, trama_shape of_y, int variant)
+{
+    const trama_attributes attributes = {.integer = {[MATMUL_TRANS_X] = 1, [MATMUL_SUM_BATCH] = 1}};
+    const int last = of_x.ndim - 1;
+    tensor out = tensor_new(dtype, (order)(variant % N_ORDERS), TRAMA_SHAPE(of_x.dim[last], of_y.dim[last]));
+    tensor x = tensor_random(dtype, (order)(variant / N_ORDERS % N_ORDERS), of_x, 1);
+    tensor y = tensor_random(dtype, (order)(variant / N_ORDERS / N_ORDERS), of_y, 2);
+    run_binary("matmul", &attributes, &out, &x, &y);
+    FOR_EACH(&out, i)
+    ck_near(dtype, at(&out, i), element_wrapped(dtype, naive_sum(&x, &y, i)), 1);
+    ck_assert(outside_untouched(&out));
+    tensor_free(&out);
+    tensor_free(&x);
+    tensor_free(&y);
+}
+
+START_TEST(sums_over_a_batch_are_one_product)
+{
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
+        for (int variant = 0; variant < N_ORDERS * N_ORDERS * N_ORDERS; variant += EACH_VARIANT) {
+            check_sum((trama_dtype)dtype, TRAMA_SHAPE(3, 5, 7), TRAMA_SHAPE(3, 5, 4), variant);
+            check_sum((trama_dtype)dtype, TRAMA_SHAPE(2, 3, 5, 4), TRAMA_SHAPE(2, 3, 5, 1), variant);
+            check_sum((trama_dtype)dtype, TRAMA_SHAPE(3, 1, 1), TRAMA_SHAPE(3, 1, 6), variant);
+            check_sum((trama_dtype)dtype, TRAMA_SHAPE(0, 5, 7), TRAMA_SHAPE(0, 5, 4), variant);
+            check_sum((trama_dtype)dtype, TRAMA_SHAPE(6, 7), TRAMA_SHAPE(6, 4), variant);
+        }
+}
+END_TEST
+
 /* Part of the result along dim, with the part of the operand that has that dim. */
 static void run_part(const tensor *out, const tensor *x, const tensor *y, const trama_attributes *with, bool of_x,
                      int64_t from, int64_t n)
@@ -330,6 +378,6 @@ END_TEST
 RUN_TESTS("matmul", products_hold_in_every_type_memory_order_and_transposition, extents_of_1_and_0_are_no_exception,
           batch_dims_broadcast, products_of_halves_are_rounded_once_however_large,
           products_with_a_vector_hold_like_others, vectors_have_the_contracted_dim_alone,
-          an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part,
+          an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part, sums_over_a_batch_are_one_product,
           repeated_operands_with_strides_of_0_are_read_right, old_contents_of_the_result_do_not_matter,
           the_published_case_holds_whole_and_as_partial_sums)

@@ -108,8 +108,32 @@ START_TEST(the_reverse_of_each_change_of_layout_moves_what_it_must)
 }
 END_TEST
 
+/* x [B, T, D] w [D, F] of an uneven batch, or of a split sequence: each process has one term of the gradient of w, and
+ * the sum of two takes its bytes. No value has a matrix [D, F] for each of the batch. */
+START_TEST(the_gradient_of_a_weight_that_a_batch_shares_is_one_product)
+{
+    enum { B = 7, T = 5, D = 6, F = 10 };
+    static const char *const splits[] = {"S(0)", "S(1)"};
+    for (int i = 0; i < 4; i++) {
+        const bool turned = i / 2;
+        trama_value *x = trama_uniform_fixed(p, TRAMA_F32, TRAMA_SHAPE(B, T, D), -1, 1, 9, 9, 0);
+        ck_assert_ptr_nonnull(trama_shard(x, mesh, splits[i % 2]));
+        trama_value *w = parameter("w", turned ? TRAMA_SHAPE(F, D) : TRAMA_SHAPE(D, F), "R");
+        trama_value *y = trama_matmul_trans(x, w, false, turned);
+        ck_assert_int_eq(received(trama_mean(trama_square(y))), D * F * (int64_t)sizeof(float));
+        for (int v = 0; v < p->values.n; v++) {
+            const trama_shape *shape = &p->values.at[v]->shape;
+            ck_assert(shape->ndim < 3 || shape->dim[1] == T);
+        }
+        tear_down();
+        set_up();
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {the_reverse_of_each_change_of_layout_moves_what_it_must};
+    const TTest *tests[] = {the_reverse_of_each_change_of_layout_moves_what_it_must,
+                            the_gradient_of_a_weight_that_a_batch_shares_is_one_product};
     return suite_run("gradient_layouts", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

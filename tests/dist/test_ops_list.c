@@ -30,6 +30,7 @@ static const struct {
 } used[] = {
     {&trama_op_matmul, "trans_x", MATMUL_TRANS_X},
     {&trama_op_matmul, "trans_y", MATMUL_TRANS_Y},
+    {&trama_op_matmul, "sum_batch", MATMUL_SUM_BATCH},
     {&trama_op_sum, "axes", REDUCE_AXES},
     {&trama_op_sum, "keep_dim", REDUCE_KEEP_DIM},
     {&trama_op_argmax, "axes", REDUCE_AXES},

@@ -168,6 +168,15 @@ static trama_value *product(trama_program *p, const op_case *c, int variant)
     return apply(p, c, 2, in, &(trama_attributes){.integer = {c->integer[0], c->integer[1]}});
 }
 
+static trama_value *product_over_batch(trama_program *p, const op_case *c, int variant)
+{
+    const int64_t *n = sizes[variant];
+    trama_value *in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] = operand(p, TRAMA_F64, TRAMA_SHAPE(5, n[1], n[i ? 2 : 0]));
+    return apply(p, c, 2, in, &(trama_attributes){.integer = {[MATMUL_TRANS_X] = 1, [MATMUL_SUM_BATCH] = 1}});
+}
+
 /* integer: row and matrix, row and transposed matrices, transposed matrix and column, matrices and column, vectors. */
 static trama_value *vectors(trama_program *p, const op_case *c, int variant)
 {
@@ -323,6 +332,7 @@ const op_case op_cases[] = {
     {"matmul, batched", "matmul", {REAL, REAL}, product, {0, 0, 1, 1}, 0},
     {"matmul y', batched by one matrix", "matmul", {REAL, REAL}, product, {0, 1, 1, 0}, 0},
     {"matmul x', batched by a batch of one", "matmul", {REAL, REAL}, product, {1, 0, 2, 1}, 0},
+    {"matmul x', summed over the batch", "matmul", {REAL, REAL}, product_over_batch, {0}, 0},
     {"add of scalars", "add", {REAL, REAL}, binary, {3, 3}, 0},
     {"sub of scalars", "sub", {REAL, REAL}, binary, {3, 3}, 0},
     {"stop_gradient", "stop_gradient", {REAL}, unary, {0}, 0},

@@ -21,8 +21,39 @@ static void agree_batch(const trama_call *call, const trama_view *x, int n_batch
         agree(call, x, x->ndim - 2 - i, &call->out[0], n_batch - i);
 }
 
+/* x [b.., k, m], y [b.., k, n] -> [m, n] */
+static void run_sum_over_batch(const trama_call *call)
+{
+    const trama_view *x = &call->in[0], *y = &call->in[1], *out = &call->out[0];
+    const int last = x->ndim - 1;
+    trama_view terms = *x;
+    terms.ndim = last;
+    for (int d = 0; d < last; d++)
+        agree(call, x, d, y, d);
+    agree(call, x, last, out, 0);
+    agree(call, y, last, out, 1);
+    point i, k;
+    FOR_EACH(out, &i)
+    {
+        double sum = 0;
+        FOR_EACH_AS(term_, &terms, &k)
+        {
+            point a = k, b = k;
+            a.ndim = b.ndim = last + 1;
+            a.at[last] = i.at[0];
+            b.at[last] = i.at[1];
+            sum += get(call, 0, &a) * get(call, 1, &b);
+        }
+        put(call, 0, &i, sum);
+    }
+}
+
 void run_matmul(const trama_call *call)
 {
+    if (integer(call, MATMUL_SUM_BATCH)) {
+        run_sum_over_batch(call);
+        return;
+    }
     const trama_view *x = &call->in[0], *y = &call->in[1], *out = &call->out[0];
     bool tx = integer(call, MATMUL_TRANS_X), ty = integer(call, MATMUL_TRANS_Y);
     bool row = x->ndim == 1, column = y->ndim == 1;
