@@ -77,9 +77,10 @@ static double loss_at(single *one, const setup *s, int operand)
 static void compare_with_differences(const setup *s, single *one, int operand)
 {
     const double h = 1e-5, tolerance = 1e-7;
+    const int64_t step = suite_is_sanitized() && !suite_is_long() ? 7 : 1;
     dense derived = dense_copy(single_value(one, s->gradient[operand]));
     ck_assert(trama_shape_equal(derived.shape, s->in[operand].shape));
-    for (int64_t i = 0; i < trama_shape_count(derived.shape); i++) {
+    for (int64_t i = 0; i < trama_shape_count(derived.shape); i += step) {
         double *x = &s->in[operand].at[i], at = *x;
         *x = at + h;
         double above = loss_at(one, s, operand);
@@ -217,15 +218,16 @@ static void try_placement(const tried_op *c, const trama_mesh *mesh, int64_t num
     setup_free(&s);
 }
 
-/* At most `most` of an op, or, in the long run, 10,000. */
+/* At most `most` of an op, in the long run 10,000, and under a sanitizer a sixth. */
 static void try_placements(const char *shape, int most)
 {
+    most = suite_is_long() ? 10000 : suite_is_sanitized() ? most / 6 + 2 : most;
     trama_mesh *mesh = trama_mesh_create(shape);
     for (int c = 0; c < n_tried_ops; c++) {
         if (!is_differentiable(&tried_ops[c]))
             continue;
         setup s = setup_new(&tried_ops[c]);
-        int64_t n = count_placements(&s, mesh), step = n / (suite_is_long() ? 10000 : most) + 1;
+        int64_t n = count_placements(&s, mesh), step = n / most + 1;
         for (int64_t number = 0; number < n; number += step)
             try_placement(&tried_ops[c], mesh, number);
         setup_free(&s);

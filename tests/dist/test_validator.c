@@ -57,8 +57,8 @@ START_TEST(what_inference_chooses_is_right_for_every_combination_on_one_axis)
                 ck_assert_msg(result != NULL, "%s: %s", op_cases[i].name, trama_program_error(p));
                 trama_mesh *mesh = trama_mesh_create(meshes[m]);
                 trial s = trial_of(&op_cases[i], result->node, result->node->rule, mesh, 1);
-                const int all = is_complex_call(result->node) || suite_is_sanitized() ? 1 : 5;
-                const int share = suite_is_sanitized() ? 9 : 3; /* builds without a sanitizer run beside it */
+                const int all = suite_is_sanitized() ? 0 : is_complex_call(result->node) ? 1 : 5;
+                const int share = suite_is_sanitized() ? 8 : 3; /* builds without a sanitizer run beside it */
                 if (suite_is_long() || variant < all || (i + variant + m) % share == 0)
                     each_combination(&s, operands_at_once(&s), visit_wrong, NULL);
                 trama_mesh_destroy(&mesh);
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(what_inference_chooses_is_right_on_several_axes)
 {
     static const char *const meshes[] = {"2,2", "2,3", "3,2", "2,2,2", "2,1,3", "[2,1],[1,20,1]", "2,[1,3]"};
-    int n = suite_is_long() ? 3000 : suite_is_sanitized() ? 15 : 60;
+    int n = suite_is_long() ? 3000 : suite_is_sanitized() ? 6 : 60;
     uint64_t seed = 7;
     for (int i = 0; i < n_op_cases; i++)
         for (int k = 0; k < n; k++) {
@@ -324,7 +324,7 @@ static void collect(const op_case *c, refusals *found, int *samples)
 START_TEST(no_right_placement_is_refused_without_a_reason)
 {
     text missing = {0};
-    for (int i = 0; i < n_op_cases; i++) {
+    for (int i = 0; i < n_op_cases; i += suite_is_sanitized() && !suite_is_long() ? 4 : 1) {
         refusals found = {0};
         int samples = 0;
         collect(&op_cases[i], &found, &samples);
