@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command trama rehearse, and --rehearse of the examples: figures worked out by hand, wrong orders. */
 #include "programs.h"
+#include "suite.h"
+
+#include <sys/resource.h>
 
 static const char *rehearse(const char *arguments)
 {
@@ -103,10 +106,42 @@ START_TEST(examples_are_rehearsed)
 }
 END_TEST
 
+/* The most memory of all programs that ran so far. */
+static double most_memory(void)
+{
+    struct rusage used;
+    ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &used), 0);
+    return 1024.0 * (double)used.ru_maxrss;
+}
+
+/* Four layers more take what the plan says: states, buffers and inputs. Neither number has what two layers
+ * take besides, such as the program, its data and the buffers of the BLAS. */
+START_TEST(a_run_takes_the_memory_that_its_rehearsal_states)
+{
+    static const char *const hidden[] = {"2048,2048", "2048,2048,2048,2048,2048,2048"};
+    double taken[2], stated[2];
+    if (suite_skips(suite_is_sanitized(), "bytes of a process, to which a sanitizer adds its own"))
+        return;
+    const char *machine = machine_of("kind n\n cores 2\n core memory 1GB/s\n core f32 1Gflop/s\n nodes 1 n\n");
+    for (int i = 0; i < 2; i++) {
+        char job[500];
+        snprintf(job, sizeof job, "./fashion_mnist --data %s --batch %d --steps 4 --hidden %s", scratch, TRAIN_SAMPLES,
+                 hidden[i]);
+        text_of(run("TRAMA_WORKERS=2 %s", job));
+        taken[i] = most_memory();
+        const char *text = text_of(run("%s --rehearse %s", job, machine)), *at = strstr(text, "memory: ");
+        ck_assert_msg(at != NULL, "%s", text);
+        stated[i] = 1e6 * strtod(at + strlen("memory: "), NULL);
+    }
+    const double more = taken[1] - taken[0], says = stated[1] - stated[0];
+    ck_assert_msg(says > 250e6 && fabs(more - says) <= 0.02 * says, "four layers take %g bytes, not %g", more, says);
+}
+END_TEST
+
 /* Its figures are of the machine; that they are there, and that a rehearsal takes them, is not. */
 START_TEST(a_machine_is_calibrated_and_rehearsed)
 {
-    for (int ranks = 1; ranks <= 2; ranks++) {
+    for (int ranks = suite_is_sanitized() ? 2 : 1; ranks <= 2; ranks++) {
         char arguments[300];
         text_of(ranks == 1 ? run("./trama calibrate --output %s/here", scratch)
                            : run(MPIRUN "2 ./trama calibrate --output %s/here", scratch));
@@ -126,4 +161,5 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rank_is_planned_alone,
-      wrong_orders_are_named, examples_are_rehearsed, a_machine_is_calibrated_and_rehearsed)
+      wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
+      a_machine_is_calibrated_and_rehearsed)
