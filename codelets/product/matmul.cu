@@ -61,11 +61,12 @@ static bool multiply_vector(const trama_call *call, const product *p, const gpu 
 
 /* ---- Plain tiles --------------------------------------------------------------------------------- */
 
-/* Products of a batch, in tiles of out. Integers are computed modulo 2^32 or 2^64, halves in f32. */
+/* Products of a batch, or their sum, in tiles of out. Integers are computed modulo 2^32 or 2^64, halves in f32. */
 struct tiled_product {
     product p;
     divisor across, down; /* tiles */
     grid_walk<3> batch;
+    int64_t terms; /* products in a sum; else 1 */
 };
 template <typename T> struct wrapped;
 #define WRAPPED(dtype, type, unused)                                                                                   \
@@ -93,23 +94,25 @@ template <typename T> __global__ void multiply_tiles(tiled_product t)
     number sum[TILE / TILE_ROWS] = {};
     int64_t at[3];
 
-    grid_walk_at(t.batch, batch, at);
-    T *out = (T *)t.batch.data[0] + at[0];
-    const T *x = (const T *)t.batch.data[1] + at[1], *y = (const T *)t.batch.data[2] + at[2];
-    for (int64_t l = 0; l < p.k; l += TILE) {
-        for (int i = ty; i < TILE; i += TILE_ROWS) {
-            const bool in_x = row + i < p.m && l + tx < p.k, in_y = l + i < p.k && column + tx < p.n;
-            xs[i][tx] = in_x ? (number)of<T>::load(x[(row + i) * p.row[1] + (l + tx) * p.column[1]]) : number(0);
-            ys[i][tx] = in_y ? (number)of<T>::load(y[(l + i) * p.row[2] + (column + tx) * p.column[2]]) : number(0);
-        }
-        __syncthreads();
-        const int terms = p.k - l < TILE ? (int)(p.k - l) : TILE;
-        for (int k = 0; k < terms; k++)
+    for (int64_t term = 0; term < t.terms; term++) {
+        grid_walk_at(t.batch, batch + term, at);
+        const T *x = (const T *)t.batch.data[1] + at[1], *y = (const T *)t.batch.data[2] + at[2];
+        for (int64_t l = 0; l < p.k; l += TILE) {
+            for (int i = ty; i < TILE; i += TILE_ROWS) {
+                const bool in_x = row + i < p.m && l + tx < p.k, in_y = l + i < p.k && column + tx < p.n;
+                xs[i][tx] = in_x ? (number)of<T>::load(x[(row + i) * p.row[1] + (l + tx) * p.column[1]]) : number(0);
+                ys[i][tx] = in_y ? (number)of<T>::load(y[(l + i) * p.row[2] + (column + tx) * p.column[2]]) : number(0);
+            }
+            __syncthreads();
+            const int n = p.k - l < TILE ? (int)(p.k - l) : TILE;
+            for (int k = 0; k < n; k++)
 #pragma unroll
-            for (int i = 0; i < TILE / TILE_ROWS; i++)
-                sum[i] += xs[ty + i * TILE_ROWS][k] * ys[k][tx];
-        __syncthreads();
+                for (int i = 0; i < TILE / TILE_ROWS; i++)
+                    sum[i] += xs[ty + i * TILE_ROWS][k] * ys[k][tx];
+            __syncthreads();
+        }
     }
+    T *out = (T *)t.batch.data[0] + at[0];
 #pragma unroll
     for (int i = 0; i < TILE / TILE_ROWS; i++) {
         const int64_t m = row + ty + i * TILE_ROWS, n = column + tx;
@@ -121,10 +124,11 @@ template <typename T> __global__ void multiply_tiles(tiled_product t)
     }
 }
 
-static void multiply_plainly(const product *p, trama_dtype dtype, const grid_walk<3> &batch, const gpu *g)
+static void multiply_plainly(const product *p, trama_dtype dtype, const grid_walk<3> &batch, bool sums, const gpu *g)
 {
-    tiled_product t = {*p, divisor_of((p->n + TILE - 1) / TILE), divisor_of((p->m + TILE - 1) / TILE), batch};
-    const unsigned tiles = (unsigned)(t.across.by * t.down.by * batch.count);
+    const tiled_product t = {*p, divisor_of((p->n + TILE - 1) / TILE), divisor_of((p->m + TILE - 1) / TILE), batch,
+                             sums ? batch.count : 1};
+    const unsigned tiles = (unsigned)(t.across.by * t.down.by * (sums ? 1 : batch.count));
     with_number(dtype,
                [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
 }
@@ -349,13 +353,17 @@ static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
     }
     if ((p.vector_x || p.vector_y) && trama_dtype_is_float(dtype) && multiply_vector(call, &p, g))
         return;
+    if (sums && trama_dtype_size(dtype) < sizeof(float)) { /* which are rounded once */
+        multiply_plainly(&p, dtype, batch, true, g);
+        return;
+    }
     const int64_t outer = sums ? batch.count : batch.count / batch.extent[batch.ndim - 1].by;
     for (int64_t i = 0; i < outer; i++) {
         const grid_walk<3> part = batch_at(batch, i, sums, (int64_t)trama_dtype_size(dtype));
         p.beta = sums && i > 0 ? 1 : p.beta;
         const blas_job job = job_of(&p, dtype, part, g);
         if (!trama_dtype_is_float(dtype) || !run_batch(&job, call, g))
-            multiply_plainly(&p, dtype, part, g);
+            multiply_plainly(&p, dtype, part, false, g);
     }
 }
 

@@ -241,6 +241,13 @@ static void check_sum(trama_dtype dtype, trama_shape of_x, trama_shape of_y, int
     run_binary("matmul", &attributes, &out, &x, &y);
     FOR_EACH(&out, i)
     ck_near(dtype, at(&out, i), element_wrapped(dtype, naive_sum(&x, &y, i)), 1);
+    if (trama_dtype_is_float(dtype)) {
+        const trama_view in[] = {x.view, y.view};
+        const trama_call call = {&trama_op_matmul, &attributes, 2, 1, in, &out.view, false};
+        kernel_of(&trama_op_matmul)->cpu_add(&call, (kernel_addition){.keep = 1, .factor = -0.25});
+        FOR_EACH(&out, i)
+        ck_near(dtype, at(&out, i), stored(dtype, naive_sum(&x, &y, i)) - 0.25 * naive_sum(&x, &y, i), 1);
+    }
     ck_assert(outside_untouched(&out));
     tensor_free(&out);
     tensor_free(&x);
