@@ -202,8 +202,11 @@ static void run_pair(void)
     starpu_mpi_data_register(x, -1, rank);
     starpu_mpi_barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        submit((sleep_task){.name = "nap", .worker = 0, .time = 100}, NULL, x);
+        static _Atomic double done;
+        submit((sleep_task){.name = "nap", .worker = 0, .time = 100, .done = &done}, NULL, x);
         must(starpu_mpi_isend_detached(x, 1, 7, MPI_COMM_WORLD, NULL, NULL), "send");
+        while (done == 0) /* else the worker may take the other first, which waits for the message of the nap */
+            sleep_until(now() + 0.2);
         submit_meeting("other", 200, y);
     } else {
         must(starpu_mpi_irecv_detached(x, 0, 7, MPI_COMM_WORLD, NULL, NULL), "receive");
