@@ -11,6 +11,8 @@
 #include "models.h"
 #include "must.h"
 #include "progress.h"
+#include "trace_build.h"
+#include "trace_rehearsed.h"
 
 enum {
     KEY_MODEL = 256,
@@ -24,7 +26,8 @@ enum {
     KEY_MACHINE,
     KEY_PLAN,
     KEY_RANK,
-    KEY_STEPS
+    KEY_STEPS,
+    KEY_TRACE
 };
 
 static const char *const models[] = {"mlp", "gpt", "cg", "heat"};
@@ -48,6 +51,8 @@ static const struct argp_option options[] = {
     {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
     {"plan-only", KEY_PLAN, NULL, 0, "plan one rank and simulate nothing; print the time of each phase", 0},
     {"rank", KEY_RANK, "N", 0, "that rank [0]", 0},
+    {"trace", KEY_TRACE, "FOLDER", 0,
+     "write timeline.svg and trace.json there: tasks and messages, as trama trace shows them of a run", 0},
     {0}};
 
 static const char doc[] =
@@ -58,7 +63,7 @@ static const char doc[] =
 
 typedef struct order {
     int which;
-    const char *mesh_text, *machine;
+    const char *mesh_text, *machine, *trace;
     model_sizes sizes;
     int layers;
     trama_rehearsal_options how;
@@ -86,6 +91,9 @@ static void understand(struct argp_state *state, order *o)
         argp_error(state, "--mesh '%s': %s takes one or two axes", o->mesh_text, models[o->which]);
     if (o->how.rank >= trama_mesh_size(o->mesh))
         argp_error(state, "--rank '%d': the mesh has %d processes", o->how.rank, trama_mesh_size(o->mesh));
+    if (o->trace && (o->how.plan_only || !*o->trace))
+        argp_error(state, "--trace '%s': %s", o->trace,
+                   *o->trace ? "with --plan-only there is nothing to show" : "takes the name of a folder");
 }
 
 static int size_of(const struct argp_state *state, const char *option, const char *text)
@@ -133,6 +141,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_PLAN:
         o->how.plan_only = true;
         return 0;
+    case KEY_TRACE:
+        o->trace = text;
+        return 0;
     case KEY_RANK:
         o->how.rank = (int)argument_integer(state, "--rank", text, 0, 1 << 20);
         return 0;
@@ -152,6 +163,12 @@ typedef struct stopwatch {
     double at, seconds[N_PHASES];
 } stopwatch;
 
+/* Looks at a rehearsal. */
+typedef struct observer {
+    stopwatch watch;
+    trace events; /* with --trace */
+} observer;
+
 static void stop(stopwatch *w, int phase)
 {
     const double now = clock_seconds();
@@ -163,7 +180,12 @@ static void tell(void *closure, trama_rehearsal_phase phase, int made, int ranks
 {
     (void)made;
     (void)ranks;
-    stop(closure, COMPLETION + (int)phase);
+    stop(&((observer *)closure)->watch, COMPLETION + (int)phase);
+}
+
+static void take_event(void *closure, const trama_rehearsed *event)
+{
+    trace_rehearsed_take(&((observer *)closure)->events, event);
 }
 
 static void print_phases(const stopwatch *w, bool plan_only)
@@ -179,13 +201,14 @@ static void print_phases(const stopwatch *w, bool plan_only)
 
 /* ---- The command ---- */
 
-static trama_status rehearse(order *o, stopwatch *w, const model *m, trama_rehearsal **made)
+static trama_status rehearse(order *o, observer *by, const model *m, trama_rehearsal **made)
 {
     trama_cluster *cluster = machine_read(o->machine, trama_mesh_size(o->mesh));
     o->how.size = sizeof o->how;
     o->how.tell = tell;
-    o->how.closure = w;
-    w->at = clock_seconds();
+    o->how.event = o->trace ? take_event : NULL;
+    o->how.closure = by;
+    by->watch.at = clock_seconds();
     const trama_status status = trama_rehearse(m->target, cluster, &o->how, made);
     trama_cluster_destroy(&cluster);
     return status;
@@ -200,19 +223,22 @@ int command_rehearse(int argc, char **argv)
                .layers = 2,
                .sizes = {.gpt = {.heads = 8, .length = 128, .words = 1000}, .n_hidden = 1, .hidden = {512}, .n = 4096}};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    stopwatch w = {.at = clock_seconds()};
+    observer by = {.watch = {.at = clock_seconds()}, .events = trace_rehearsed(trama_mesh_size(o.mesh))};
     model m = model_record(o.which, o.mesh, &o.sizes);
-    stop(&w, RECORD);
+    stop(&by.watch, RECORD);
     model_train(&m);
-    stop(&w, GRADIENTS);
+    stop(&by.watch, GRADIENTS);
     if (trama_program_status(m.program))
         fail("%s", trama_program_error(m.program));
     trama_rehearsal *made = NULL;
     char *text;
-    must(rehearse(&o, &w, &m, &made));
+    must(rehearse(&o, &by, &m, &made));
     must(trama_rehearsal_text(made, &text));
-    print_phases(&w, o.how.plan_only);
+    print_phases(&by.watch, o.how.plan_only);
     fputs(text, stdout);
+    if (o.trace)
+        trace_rehearsed_write(&by.events, o.trace);
+    trace_destroy(&by.events);
     trama_text_free(&text);
     trama_rehearsal_destroy(&made);
     model_free(&m);

@@ -57,6 +57,45 @@ START_TEST(all_models_are_rehearsed_on_meshes)
 }
 END_TEST
 
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    while ((text = strstr(text, part))) {
+        text += strlen(part);
+        n++;
+    }
+    return n;
+}
+
+/* trace.json has a slice for each task, in the microseconds of its viewers, and an arrow for each message. */
+START_TEST(a_rehearsal_is_drawn_as_a_run_is)
+{
+    char arguments[300];
+    snprintf(arguments, sizeof arguments, "--model mlp --mesh dp=2 --hidden 64 --batch 32 --steps 3 --trace %s/drawn",
+             scratch);
+    char *said = strdup(rehearse(arguments));
+    expect(said, "drawn: timeline.svg, trace.json\n");
+    const char *at = strstr(said, "messages: ");
+    ck_assert_msg(at != NULL, "%s", said);
+    const int messages = atoi(at + strlen("messages: "));
+    ck_assert_int_gt(messages, 0);
+    char *json = strdup(text_of(run("cat %s/drawn/trace.json", scratch)));
+    ck_assert_int_gt(count(json, "\"name\":\"matmul\""), 0);
+    ck_assert_int_gt(count(json, "\"name\":\"update.sgd\""), 0);
+    ck_assert_msg(count(json, "\"bytes\"") >= 3 * messages, "%d of %d messages", count(json, "\"bytes\""),
+                  3 * messages);
+    const char *svg = text_of(run("cat %s/drawn/timeline.svg", scratch));
+    expect(svg, "rank 0, worker 0");
+    expect(svg, "rank 1, worker 0");
+    expect(svg, "step 1");
+    free(json);
+    free(said);
+    run_wrong("trama rehearse", &(wrong_use){" --trace ''", "--trace", "folder"});
+    run_wrong("trama rehearse", &(wrong_use){" --trace x --plan-only", "--trace", "--plan-only"});
+    run_wrong("trama rehearse", &(wrong_use){" --hidden 8 --layers 1 --trace /dev/null/x", "/dev/null/x", "folder"});
+}
+END_TEST
+
 START_TEST(a_rank_is_planned_alone)
 {
     const char *text = rehearse("--model gpt --mesh dp=8,mp=8 --hidden 64 --heads 8 --seq 16 --plan-only --rank 63");
@@ -160,6 +199,6 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 }
 END_TEST
 
-TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rank_is_planned_alone,
-      wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
-      a_machine_is_calibrated_and_rehearsed)
+TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_drawn_as_a_run_is,
+      a_rank_is_planned_alone, wrong_orders_are_named, examples_are_rehearsed,
+      a_run_takes_the_memory_that_its_rehearsal_states, a_machine_is_calibrated_and_rehearsed)

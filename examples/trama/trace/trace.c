@@ -11,7 +11,6 @@
 #include "commands.h"
 #include "must.h"
 #include "picture_parts.h"
-#include "pictures.h"
 #include "starvz.h"
 #include "trace_build.h"
 #include "trace_convert.h"
@@ -112,12 +111,7 @@ static void write_files(const trace *t, const trace_picture *picture, const char
     FILE *file = trace_output_open(scratch, "starvz.yaml");
     starvz_configure(t, file);
     trace_output_close(file, scratch, "starvz.yaml");
-    file = trace_output_open(scratch, "timeline.svg");
-    trace_write_svg(t, picture, file); /* closing it tells whether it is written */
-    trace_output_close(file, scratch, "timeline.svg");
-    file = trace_output_open(scratch, "trace.json");
-    trace_write_chrome(t, file);
-    trace_output_close(file, scratch, "trace.json");
+    trace_output_pictures(scratch, t, picture);
 }
 
 static void print_results(const request *r)

@@ -25,7 +25,7 @@ static char *make_scratch(const char *folder)
     if (!S_ISDIR(is.st_mode))
         fail("%s: it is no folder", folder);
     if (!mkdtemp(scratch))
-        fail("%s: nothing can be written there: %s; --out=FOLDER puts the results elsewhere", folder, strerror(errno));
+        fail("%s: nothing can be written there: %s; choose another folder for the results", folder, strerror(errno));
     return scratch;
 }
 
@@ -122,6 +122,16 @@ void trace_output_close(FILE *file, const char *scratch, const char *name)
 {
     if (!close_written(file))
         fail("%s/%s: it cannot be written: %s", scratch, name, strerror(errno));
+}
+
+void trace_output_pictures(const char *scratch, const trace *t, const trace_picture *picture)
+{
+    FILE *file = trace_output_open(scratch, "timeline.svg");
+    trace_write_svg(t, picture, file); /* closing it tells whether it is written */
+    trace_output_close(file, scratch, "timeline.svg");
+    file = trace_output_open(scratch, "trace.json");
+    trace_write_chrome(t, file);
+    trace_output_close(file, scratch, "trace.json");
 }
 
 void trace_output_publish(const char *scratch, const char *folder, int n, const char *const *names)

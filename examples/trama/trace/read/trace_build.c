@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "must.h"
+#include "trace_names.h"
 
 void *trace_grow(void *list, int n, size_t size)
 {
@@ -69,6 +70,16 @@ void trace_note_ranks(trace *t, int n, const bool *which, const char *text)
     if (marked)
         trace_note(t, "rank%s %s: %s", marked > 1 ? "s" : "", list, text);
     free(list);
+}
+
+int trace_name_index(trace *t, const char *name)
+{
+    for (int i = 0; i < t->n_names; i++)
+        if (!strcmp(t->names[i].text, name))
+            return i;
+    t->names = trace_grow(t->names, t->n_names, sizeof *t->names);
+    t->names[t->n_names] = (trace_name){.text = trace_text("%s", name), .role = trace_role_of(name)};
+    return t->n_names++;
 }
 
 void trace_add_worker(trace *t, int rank, int number, int place)

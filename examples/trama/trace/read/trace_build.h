@@ -19,6 +19,9 @@ void trace_note(trace *t, const char *format, ...) __attribute__((format(printf,
 /* The same of several ranks, "ranks 0-2, 5: " and the text, where any of the n is marked. */
 void trace_note_ranks(trace *t, int n, const bool *which, const char *text);
 
+/* The index of a name, which is added where the trace has none. */
+int trace_name_index(trace *t, const char *name);
+
 /* A worker that somebody knows of; place -1: without its place. */
 void trace_add_worker(trace *t, int rank, int number, int place);
 

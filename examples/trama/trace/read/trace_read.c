@@ -22,16 +22,6 @@ typedef struct reading {
 
 /* ---- One record ---- */
 
-static int name_index(trace *t, const char *text)
-{
-    for (int i = 0; i < t->n_names; i++)
-        if (!strcmp(t->names[i].text, text))
-            return i;
-    t->names = trace_grow(t->names, t->n_names, sizeof *t->names);
-    t->names[t->n_names] = (trace_name){.text = trace_text("%s", text), .role = trace_role_of(text)};
-    return t->n_names++;
-}
-
 /* Tasks of StarPU itself: acquisitions, synchronizations, and tasks without a name. */
 static bool is_own(const char *name)
 {
@@ -69,7 +59,7 @@ static bool take_number(const reading *read, const records *r, trace_job *j)
 static void take_task(reading *read, const records *r, trace_job *j, const char *name)
 {
     trace *t = read->t;
-    trace_task task = {.name = name_index(t, name),
+    trace_task task = {.name = trace_name_index(t, name),
                        .rank = j->rank,
                        .worker = -1,
                        .job = j->number,
