@@ -124,8 +124,7 @@ bool product_join_rows(trama_view *v)
         step = n == 1 ? v->stride[d] : step;
         n *= v->extent[d];
     }
-    const trama_view joined = matrix_view(v->data, v->dtype, n, v->extent[last], step, v->stride[last]);
-    *v = joined;
+    *v = matrix_view(v->data, v->dtype, n, v->extent[last], step, v->stride[last]);
     return true;
 }
 

@@ -14,7 +14,7 @@ typedef struct extent {
 typedef ARRAY(extent) extents; /* by address, without overlaps */
 typedef ARRAY(int) tenant_list;
 
-/* Gives bytes to a tenant, whoever had them. */
+/* Gives bytes to a tenant, and takes them from all others. */
 void extents_give(extents *list, extent e);
 
 /* Gives those of the bytes to a tenant that nobody has. */
