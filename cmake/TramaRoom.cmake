@@ -43,8 +43,10 @@ function(trama_room name)
         add_library(${name} OBJECT ${sources})
         target_include_directories(${name} PRIVATE ${folders})
         target_link_libraries(${name} PRIVATE trama_flags ${ARG_LINKS})
-        set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
-            CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+        if(NOT TRAMA_EXPORT_ALL)
+            set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
+                CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+        endif()
         set_property(GLOBAL APPEND PROPERTY TRAMA_ROOMS ${name})
     endif()
 endfunction()
