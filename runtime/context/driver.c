@@ -41,6 +41,10 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
     c->driver.workers_why = claim.workers ? "as TRAMA_WORKERS or config.workers says" : "one for each";
     if (claim.workers == 0 && (claim.workers = positive_variable("STARPU_NCPU")))
         c->driver.workers_why = "as STARPU_NCPU says";
+    if (c->config.device == TRAMA_GPU && !claim.workers) {
+        claim.workers = 1;
+        c->driver.workers_why = "GPUs compute";
+    }
     if (!status)
         status = place_find(c->topology, &claim, &c->cores);
     if (!status)
