@@ -9,12 +9,19 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
-enum { WORKSPACE = 4 << 20, MOST_VIEWS = 256, VECTOR = 16 };
+enum { WORKSPACE = 4 << 20, MOST_VIEWS = 256, MOST_KEPT = 256, VECTOR = 16 };
 
 void simt_order(unsigned order) __attribute__((weak)); /* of what stands in for a GPU */
 
-static void *memory[MOST_VIEWS];
+typedef struct block {
+    void *at;
+    size_t bytes;
+} block;
+static block memory[MOST_VIEWS]; /* in use */
 static int n_memory;
+static block
+    kept[MOST_KEPT]; /* given back: a GPU is slow to give and take memory; the stand-in watches what is freed */
+static int n_kept, oldest;
 
 static void must(cudaError_t error, const char *what)
 {
@@ -57,10 +64,36 @@ void on_gpu_wait(void)
     MUST(cudaStreamSynchronize((cudaStream_t)on_gpu()->stream));
 }
 
+static block new_block(size_t bytes)
+{
+    for (int i = 0; i < n_kept; i++)
+        if (kept[i].bytes == bytes) {
+            const block found = kept[i];
+            kept[i] = kept[--n_kept];
+            return found;
+        }
+    block b = {.bytes = bytes};
+    MUST(cudaMalloc(&b.at, bytes));
+    return b;
+}
+
+static void end_block(block b)
+{
+    if (simt_order) {
+        MUST(cudaFree(b.at));
+    } else if (n_kept < MOST_KEPT) {
+        kept[n_kept++] = b;
+    } else {
+        oldest = (oldest + 1) % MOST_KEPT;
+        MUST(cudaFree(kept[oldest].at));
+        kept[oldest] = b;
+    }
+}
+
 void on_gpu_forget(void)
 {
     while (n_memory > 0)
-        MUST(cudaFree(memory[--n_memory]));
+        end_block(memory[--n_memory]);
 }
 
 /* The bytes from the first element in memory to the end of the last. */
@@ -82,15 +115,13 @@ static char *first_byte(const trama_view *v, size_t *bytes)
 }
 
 /* From pageable memory cudaMemcpy returns before the last bytes are on the GPU, and the stream of the kernels, which is
- * non-blocking, does not wait for it. */
-static void upload(const trama_view *device, const trama_view *host)
+ * non-blocking, does not wait for it: the caller does, by cudaDeviceSynchronize. */
+static void begin_upload(const trama_view *device, const trama_view *host)
 {
     size_t bytes;
     const char *from = first_byte(host, &bytes);
-    if (!host->data || !bytes)
-        return;
-    MUST(cudaMemcpy(first_byte(device, &bytes), from, bytes, cudaMemcpyHostToDevice));
-    MUST(cudaDeviceSynchronize());
+    if (host->data && bytes)
+        MUST(cudaMemcpy(first_byte(device, &bytes), from, bytes, cudaMemcpyHostToDevice));
 }
 
 /* Aligned as the host's is, with its end where the allocation ends. */
@@ -106,15 +137,16 @@ static trama_view room_for(const trama_view *host)
         fprintf(stderr, "on_gpu: more than %d views without on_gpu_forget\n", MOST_VIEWS);
         abort();
     }
-    MUST(cudaMalloc(&memory[n_memory], shift + bytes + (bytes == 0)));
-    v.data = (char *)memory[n_memory++] + shift + ((char *)host->data - first);
+    memory[n_memory] = new_block(shift + bytes + (bytes == 0));
+    v.data = (char *)memory[n_memory++].at + shift + ((char *)host->data - first);
     return v;
 }
 
 trama_view on_gpu_view(const trama_view *host)
 {
     const trama_view v = room_for(host);
-    upload(&v, host);
+    begin_upload(&v, host);
+    MUST(cudaDeviceSynchronize());
     return v;
 }
 
@@ -141,7 +173,8 @@ static char *run_once(int n, int n_out, const trama_view *host, const trama_view
     char *results = NULL;
     *bytes = 0;
     for (int i = 0; i < n; i++)
-        upload(&device[i], &host[i]);
+        begin_upload(&device[i], &host[i]);
+    MUST(cudaDeviceSynchronize());
     work(device, on_gpu(), with);
     MUST(cudaPeekAtLastError());
     on_gpu_wait();
@@ -168,7 +201,7 @@ static void compare(const char *first, const char *now, size_t bytes, unsigned r
 void on_gpu_run(int n, int n_out, const trama_view *host, void (*work)(const trama_view *, const gpu *, void *),
                 void *with)
 {
-    enum { RUNS = 3 }; /* forward, reverse, shuffled */
+    const unsigned runs = simt_order ? 3 : 2; /* forward, reverse, shuffled */
     trama_view device[MOST_VIEWS];
     size_t bytes;
     char *first = NULL;
@@ -181,7 +214,7 @@ void on_gpu_run(int n, int n_out, const trama_view *host, void (*work)(const tra
         if (same < i)
             device[i].data = device[same].data;
     }
-    for (unsigned run = 0; run < RUNS; run++) {
+    for (unsigned run = 0; run < runs; run++) {
         if (simt_order)
             simt_order(run);
         char *now = run_once(n, n_out, host, device, work, with, &bytes);

@@ -209,6 +209,14 @@ static inline void set_number(void *data, trama_dtype dtype, int64_t i, double x
 
 /* ---- The main function ---- */
 
+/* In place of TESTS, where there is nothing to test. */
+#define NO_TESTS(why)                                                                                                  \
+    int main(void)                                                                                                     \
+    {                                                                                                                  \
+        printf("skipped: %s\n", why);                                                                                  \
+        return 77;                                                                                                     \
+    }
+
 #define TESTS(...)                                                                                                     \
     int main(void)                                                                                                     \
     {                                                                                                                  \

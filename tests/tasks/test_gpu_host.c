@@ -159,10 +159,6 @@ int main(int argc, char **argv)
 
 #else
 
-int main(void)
-{
-    printf("skipped: this Trama was built without CUDA\n");
-    return 77;
-}
+NO_TESTS("this Trama was built without CUDA")
 
 #endif
