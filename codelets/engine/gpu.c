@@ -166,6 +166,16 @@ const gpu *gpu_here(void)
     return &workers[starpu_worker_get_id()];
 }
 
+void gpu_end_graph(int device, void *graph)
+{
+    int before = 0;
+    cudaGetDevice(&before);
+    cudaSetDevice(device);
+    cudaGraphExecDestroy(graph);
+    go_back(before);
+    cudaGetLastError();
+}
+
 /* ---- Errors ---- */
 
 void gpu_forget_errors(void)

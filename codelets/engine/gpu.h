@@ -46,6 +46,9 @@ int64_t gpu_free_bytes(int device);
 bool gpu_start(bool tf32, const char **why);
 void gpu_stop(void);
 
+/* Ends a cudaGraphExec_t of a device, on any thread. */
+void gpu_end_graph(int device, void *graph);
+
 /* The gpu of the calling worker. */
 const gpu *gpu_here(void);
 

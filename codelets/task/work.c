@@ -253,10 +253,6 @@ static void run_on_cpu(void *buffers[], void *argument)
 struct starpu_codelet work_codelet = {
     .cpu_funcs = {run_on_cpu},
     .cpu_funcs_name = {"run_on_cpu"},
-#if TRAMA_HAVE_CUDA
-    .cuda_funcs = {work_run_on_gpu},
-    .cuda_flags = {STARPU_CUDA_ASYNC},
-#endif
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .name = "trama",
 };

@@ -66,7 +66,6 @@ struct work {
     kernel_combine combine;  /* work_reduce, sum, work_collective */
     double scale;            /* work_reduce, sum: factor; work_fill: value */
     int64_t chunk; /* work_compute: elements of a chunk if its calls walk a contiguous tile chunk by chunk; 0 */
-    const work_buffer *buffers; /* [n of the task] where views point to; a GPU has them elsewhere */
 };
 
 /* Sets chunk of calls that keep the order of elements, as fused says, where their views are contiguous, or scalars. */
@@ -75,8 +74,8 @@ void work_find_chunk(work *w);
 /* Whether a GPU can do all of it. */
 bool work_on_gpu(const work *w);
 
-/* The codelet of every task: cl_arg is a work. On CPUs buffers are only for StarPU's coherence and order; on GPUs views
- * are moved to where the buffers are. */
+/* The codelet of tasks on CPUs: cl_arg is a work. Buffers are only for StarPU's coherence and order. Tasks on GPUs are
+ * segments (segment.h). */
 extern struct starpu_codelet work_codelet;
 
 #endif

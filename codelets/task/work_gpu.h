@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work on GPUs: for work.c, whose codelet it completes. */
+/* Kinds of work on GPUs. */
 #ifndef CODELETS_WORK_GPU_H
 #define CODELETS_WORK_GPU_H
 
@@ -11,8 +11,5 @@ void work_cuda_copy(const work *w, const gpu *g);
 void work_cuda_reduce(const work *w, const gpu *g);
 void work_cuda_fill(const work *w, const gpu *g);
 void work_cuda_collective(const work *w, const gpu *g); /* gpu_collective.c */
-
-/* For StarPU, on a worker that gpu_start has prepared. */
-void work_run_on_gpu(void *buffers[], void *argument);
 
 #endif

@@ -121,6 +121,7 @@ static trama_status resolve_all(trama_config *c)
                           c->staging_bytes, &c->staging_bytes)) ||
         (status = resolve(&(option){"config.arena_bytes", "TRAMA_ARENA_BYTES", 64 << 20, INT64_MAX}, c->arena_bytes,
                           &c->arena_bytes)) ||
+        (status = resolve_int(&(option){"config.gpu_steps", "TRAMA_GPU_STEPS", 256, 65536}, &c->gpu_steps)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c->nominal, &c->nominal)))
         return status;
     if (!c->trace || !*c->trace)

@@ -15,7 +15,7 @@ trama_status config_read(const trama_config *given, trama_config *own);
 trama_status config_resolve(const trama_config *given, trama_config *resolved);
 
 /* Equal on ranks that agree in the options that all ranks share: all but workers, watchdog, device, gpu_memory,
- * keep_blas_kernels, log, fatal and the folder of the trace. */
+ * gpu_steps, keep_blas_kernels, log, fatal and the folder of the trace. */
 uint64_t config_hash(const trama_config *config);
 
 /* Whether the log is the default one, stderr. */

@@ -55,7 +55,7 @@ static trama_status check_options(const trama_context *c, const node_card *cards
             return trama_fail(
                 NOWHERE, TRAMA_E_ARGUMENT,
                 "ranks 0 and %d were given different options; only workers, watchdog, device, gpu_memory, "
-                "keep_blas_kernels, log and fatal may differ",
+                "gpu_steps, keep_blas_kernels, log and fatal may differ",
                 r);
     return TRAMA_OK;
 }
@@ -363,6 +363,11 @@ const uint32_t *context_cpu_mask(const trama_context *c)
 int64_t context_gpu_bytes(const trama_context *c)
 {
     return c->gpu.bytes;
+}
+
+int context_gpu_steps(const trama_context *c)
+{
+    return c->config.gpu_steps;
 }
 
 const uint32_t *context_lane_mask(const trama_context *c, int place, int lane)

@@ -85,6 +85,7 @@ unsigned context_mask_words(const trama_context *c);
 const uint32_t *context_place_mask(const trama_context *c, int place);
 const uint32_t *context_cpu_mask(const trama_context *c); /* all CPU workers of the rank, also those of no place */
 int64_t context_gpu_bytes(const trama_context *c);        /* bytes that tensors may take of each GPU; 0: no GPU */
+int context_gpu_steps(const trama_context *c);            /* config.gpu_steps */
 const uint32_t *context_lane_mask(const trama_context *c, int place, int lane);
 int context_lane_worker(const trama_context *c, int place, int lane); /* StarPU worker id */
 int context_exchanger(const trama_context *c, int place);             /* worker id for the collectives of a GPU place */

@@ -25,8 +25,8 @@ typedef enum trama_device {
 } trama_device;
 
 /* Options of a context. A zeroed struct takes every default. An environment variable that a comment names replaces a
- * value of 0. All ranks give the same values, except for workers, watchdog, device, gpu_memory, keep_blas_kernels, log
- * and fatal. */
+ * value of 0. All ranks give the same values, except for workers, watchdog, device, gpu_memory, gpu_steps,
+ * keep_blas_kernels, log and fatal. */
 typedef struct trama_config {
     size_t size; /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
 
@@ -108,6 +108,10 @@ typedef struct trama_config {
     /* Buffers of a plan that are not used at the same time share memory where those of a place have this many bytes,
      * TRAMA_ARENA_BYTES; 0: 64 MiB. Smaller plans give each buffer memory of its own, so that no task waits for one. */
     int64_t arena_bytes;
+
+    /* Most steps of a plan that one task on a GPU takes, TRAMA_GPU_STEPS; 0: 256. With 1 each op has a task, as traces
+     * may want; a task then starts some 10 us after the one that it waits for. */
+    int gpu_steps;
 } trama_config;
 
 /* Starts Trama. Collective over the communicator. config may be NULL. One context is live per OS process at a time;

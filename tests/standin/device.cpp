@@ -521,12 +521,15 @@ extern "C" cudaError_t cudaPeekAtLastError(void)
 
 extern "C" cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
-    return answer_here([&] { return device_malloc(pointer, bytes); });
+    return answer_here(
+        [&] { return records_here() ? cudaErrorStreamCaptureUnsupported : device_malloc(pointer, bytes); });
 }
 
 extern "C" cudaError_t cudaFree(void *pointer)
 {
     return answer_here([&] {
+        if (records_here())
+            return cudaErrorStreamCaptureUnsupported;
         if (pointer) {
             wait_for_all(gpu_of(pointer));
             device_free(pointer);

@@ -58,6 +58,7 @@ template <typename F> void simt_launch(dim3 grid, dim3 block, F f)
 /* The stand-in for CUDA's run time (standin.h) has these: work is done in the order of a stream; an argument of a
  * kernel points to memory of a GPU. */
 void simt_enqueue(void *stream, std::function<void()> work);
+extern "C" unsigned long simt_launches(void); /* of kernels, without those that a graph launches */
 void simt_check_argument(const char *kernel, int number, uintptr_t address);
 
 template <typename A> void simt_check(const char *kernel, int number, A argument)

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 
@@ -92,6 +93,15 @@ void make_late(stream *s);
 void wait_for(stream *s);
 void wait_for_all(int gpu);
 bool is_late(const stream *s);
+
+/* ---- Graphs ---------------------------------------------------------------------------------- */
+
+/* Work that a stream keeps while it is captured, for the launches of the graph (graph.cpp). */
+using recording = std::vector<std::function<void()>>;
+void begin_recording(stream *s);
+std::shared_ptr<recording> end_recording(stream *s); /* NULL: it did not record */
+bool is_recording(stream *s);
+bool records_here(void); /* the calling thread has begun a recording that has not ended */
 } // namespace standin
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stand-in for CUDA (standin.h): streams and events, and the kernels that run in them. With TRAMA_STANDIN_ASYNC
+/* Of the stand-in for CUDA (standin.h): streams, and the kernels that run in them. With TRAMA_STANDIN_ASYNC
  * each stream is a thread that takes its time, so that a missing wait shows. */
 #include "simt.h"
 #include "standin.h"
@@ -22,7 +22,8 @@ struct stream {
     std::deque<std::function<void()>> queue;
     uint64_t submitted = 0, done = 0;
     bool ending = false;
-    std::atomic<bool> late; /* work is done in the thread */
+    std::atomic<bool> late;          /* work is done in the thread */
+    std::shared_ptr<recording> kept; /* while it is captured; of the one thread that uses it then */
     std::thread thread;
 };
 
@@ -122,6 +123,10 @@ int gpu_of(const stream *s)
 void submit(stream *to, std::function<void()> work)
 {
     const handle s = handle_of(to);
+    if (s->kept) {
+        s->kept->push_back(std::move(work));
+        return;
+    }
     if (!s->late) {
         std::lock_guard<std::mutex> guard(s->running);
         work();
@@ -142,6 +147,30 @@ void submit(stream *to, std::function<void()> work)
 bool is_late(const stream *s)
 {
     return s->late;
+}
+
+static thread_local int recordings;
+
+void begin_recording(stream *s)
+{
+    s->kept = std::make_shared<recording>();
+    recordings++;
+}
+
+std::shared_ptr<recording> end_recording(stream *s)
+{
+    recordings -= s->kept != nullptr;
+    return std::move(s->kept);
+}
+
+bool is_recording(stream *s)
+{
+    return s->kept != nullptr;
+}
+
+bool records_here(void)
+{
+    return recordings > 0;
 }
 
 void make_late(stream *s)
@@ -171,6 +200,13 @@ using namespace standin;
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
+static std::atomic<unsigned long> launches;
+
+unsigned long simt_launches(void)
+{
+    return launches;
+}
+
 void simt_enqueue(void *to, std::function<void()> work)
 {
     stream *s = stream_of((cudaStream_t)to);
@@ -181,6 +217,7 @@ void simt_enqueue(void *to, std::function<void()> work)
         return;
     }
     const unsigned mask = reach(s->gpu);
+    launches += !is_recording(s);
     submit(s, [mask, work] {
         opened access(mask);
         work();
@@ -240,6 +277,8 @@ extern "C" cudaError_t cudaStreamDestroy(cudaStream_t of)
 extern "C" cudaError_t cudaStreamSynchronize(cudaStream_t of)
 {
     return answer([&] {
+        if (is_recording(stream_of(of)))
+            return cudaErrorStreamCaptureUnsupported;
         wait_for(stream_of(of));
         return cudaSuccess;
     });
@@ -249,6 +288,8 @@ extern "C" cudaError_t cudaStreamQuery(cudaStream_t of)
 {
     return answer([&] {
         stream *s = stream_of(of);
+        if (is_recording(s))
+            return cudaErrorStreamCaptureUnsupported;
         std::lock_guard<std::mutex> guard(s->lock);
         return s->done >= s->submitted ? cudaSuccess : cudaErrorNotReady;
     });
@@ -257,6 +298,8 @@ extern "C" cudaError_t cudaStreamQuery(cudaStream_t of)
 extern "C" cudaError_t cudaDeviceSynchronize(void)
 {
     return answer([] {
+        if (records_here())
+            return cudaErrorStreamCaptureUnsupported;
         wait_for_all(current());
         return cudaSuccess;
     });
@@ -275,123 +318,4 @@ extern "C" cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greates
     *least = 0;
     *greatest = -5;
     return answer([] { return cudaSuccess; });
-}
-
-/* ---- Events ---------------------------------------------------------------------------------- */
-
-namespace
-{
-/* One recording of an event. */
-struct mark {
-    std::mutex lock;
-    std::condition_variable changed;
-    bool done = false;
-    std::chrono::steady_clock::time_point when;
-};
-
-struct event {
-    bool timed;
-    std::mutex lock;
-    std::shared_ptr<mark> last;
-};
-
-std::shared_ptr<mark> mark_of(cudaEvent_t of)
-{
-    event *e = (event *)of;
-    std::lock_guard<std::mutex> guard(e->lock);
-    return e->last;
-}
-
-void wait_for(mark *m)
-{
-    std::unique_lock<std::mutex> guard(m->lock);
-    m->changed.wait(guard, [&] { return m->done; });
-}
-
-bool is_done(mark *m)
-{
-    std::lock_guard<std::mutex> guard(m->lock);
-    return m->done;
-}
-} // namespace
-
-extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t *to, unsigned flags)
-{
-    return answer_here([&] {
-        event *e = new event;
-        e->timed = !(flags & cudaEventDisableTiming);
-        *to = (cudaEvent_t)e;
-        return cudaSuccess;
-    });
-}
-
-extern "C" cudaError_t cudaEventCreate(cudaEvent_t *to)
-{
-    return cudaEventCreateWithFlags(to, cudaEventDefault);
-}
-
-extern "C" cudaError_t cudaEventDestroy(cudaEvent_t of)
-{
-    return answer([&] {
-        delete (event *)of;
-        return cudaSuccess;
-    });
-}
-
-extern "C" cudaError_t cudaEventRecord(cudaEvent_t of, cudaStream_t in)
-{
-    return answer([&] {
-        event *e = (event *)of;
-        const auto m = std::make_shared<mark>();
-        {
-            std::lock_guard<std::mutex> guard(e->lock);
-            e->last = m;
-        }
-        submit(stream_of(in), [m] {
-            std::lock_guard<std::mutex> guard(m->lock);
-            m->done = true;
-            m->when = std::chrono::steady_clock::now();
-            m->changed.notify_all();
-        });
-        return cudaSuccess;
-    });
-}
-
-extern "C" cudaError_t cudaEventQuery(cudaEvent_t of)
-{
-    return answer([&] {
-        const auto m = mark_of(of);
-        return !m || is_done(m.get()) ? cudaSuccess : cudaErrorNotReady;
-    });
-}
-
-extern "C" cudaError_t cudaEventSynchronize(cudaEvent_t of)
-{
-    return answer([&] {
-        if (const auto m = mark_of(of))
-            wait_for(m.get());
-        return cudaSuccess;
-    });
-}
-
-extern "C" cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t of, unsigned)
-{
-    return answer([&] {
-        if (const auto m = mark_of(of))
-            submit(stream_of(stream), [m] { wait_for(m.get()); });
-        return cudaSuccess;
-    });
-}
-
-extern "C" cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
-{
-    return answer([&] {
-        const auto a = mark_of(from), b = mark_of(to);
-        if (!((event *)from)->timed || !((event *)to)->timed || !a || !b)
-            return cudaErrorInvalidResourceHandle;
-        if (!is_done(a.get()) || !is_done(b.get()))
-            return cudaErrorNotReady;
-        *milliseconds = std::chrono::duration<float, std::milli>(b->when - a->when).count();
-        return cudaSuccess;
-    });
 }

@@ -265,6 +265,57 @@ START_TEST(what_is_to_fail_fails)
 }
 END_TEST
 
+/* ---- Graphs ---------------------------------------------------------------------------------- */
+
+/* The card's stream is new. */
+static cudaGraphExec_t record(float *a, float *b, int n)
+{
+    cudaStream_t s;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t made = nullptr;
+    void *more;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    card.stream = s;
+    ck_assert_int_eq(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    GPU_LAUNCH(add, 1, 64, &card, b, a, n, 1.0f);
+    GPU_LAUNCH(add, 1, 64, &card, a, b, n, 1.0f);
+    ck_assert_int_eq(cudaMalloc(&more, 4), cudaErrorStreamCaptureUnsupported);
+    ck_assert_int_eq(cudaStreamSynchronize(s), cudaErrorStreamCaptureUnsupported);
+    ck_assert_int_eq(cudaStreamEndCapture(s, &graph), cudaSuccess);
+    ck_assert_int_eq(cudaStreamEndCapture(s, &graph), cudaErrorIllegalState);
+    ck_assert_int_eq(cudaGraphInstantiateWithFlags(&made, graph, 0), cudaSuccess);
+    ck_assert_int_eq(cudaGraphDestroy(graph), cudaSuccess);
+    return made;
+}
+
+static void check_graph(const char *async)
+{
+    begin("1", async);
+    const float ones[2] = {1, 1};
+    float got[2], *a = floats(2), *b = floats(2);
+    cudaMemcpy(a, ones, sizeof ones, cudaMemcpyHostToDevice);
+    cudaMemcpy(b, ones, sizeof ones, cudaMemcpyHostToDevice);
+    cudaGraphExec_t graph = record(a, b, 2);
+    const auto s = (cudaStream_t)card.stream;
+    cudaStreamSynchronize(s);
+    cudaMemcpy(got, a, sizeof got, cudaMemcpyDeviceToHost);
+    ck_assert_float_eq(got[1], 1); /* recorded, not run */
+    for (int i = 0; i < 2; i++)    /* b, a: 2, 3; 5, 8 */
+        ck_assert_int_eq(cudaGraphLaunch(graph, s), cudaSuccess);
+    GPU_LAUNCH(add, 1, 64, &card, b, a, 2, 1.0f);
+    cudaStreamSynchronize(s);
+    cudaMemcpy(got, b, sizeof got, cudaMemcpyDeviceToHost);
+    ck_assert_float_eq(got[1], 13);
+    ck_assert_int_eq(cudaGraphExecDestroy(graph), cudaSuccess);
+}
+
+START_TEST(a_graph_does_what_was_recorded_each_time)
+{
+    check_graph("0");
+    check_graph("1");
+}
+END_TEST
+
 /* ---- Ends of the process --------------------------------------------------------------------- */
 
 static void the_host_reads_device_memory(void)
@@ -346,6 +397,21 @@ static void memory_is_freed_twice(void)
     cudaFree(d);
 }
 
+static void a_graph_reads_freed_memory(void)
+{
+    float *a = floats(64), *b = floats(64);
+    cudaGraphExec_t graph = record(a, b, 64);
+    cudaFree(b);
+    cudaGraphLaunch(graph, (cudaStream_t)card.stream);
+}
+
+static void a_graph_is_launched_after_its_end(void)
+{
+    cudaGraphExec_t graph = record(floats(64), floats(64), 64);
+    cudaGraphExecDestroy(graph);
+    cudaGraphLaunch(graph, (cudaStream_t)card.stream);
+}
+
 static const struct {
     void (*mistake)(void);
     int signal;
@@ -356,6 +422,7 @@ static const struct {
     {a_kernel_writes_to_another_gpu, SIGSEGV},       {a_copy_says_device_of_host_memory, SIGABRT},
     {a_copy_says_host_of_device_memory, SIGABRT},    {a_copy_is_too_long, SIGABRT},
     {a_kernel_goes_to_another_gpus_stream, SIGABRT}, {memory_is_freed_twice, SIGABRT},
+    {a_graph_reads_freed_memory, SIGSEGV},           {a_graph_is_launched_after_its_end, SIGABRT},
 };
 
 template <int signal> static void make(int i)
@@ -392,6 +459,7 @@ int main(void)
     tcase_add_test(all, the_machine_is_what_the_environment_says);
     tcase_add_test(all, without_gpus_it_says_so);
     tcase_add_test(all, what_is_to_fail_fails);
+    tcase_add_test(all, a_graph_does_what_was_recorded_each_time);
     for (int i = 0; i < (int)(sizeof mistakes / sizeof mistakes[0]); i++)
         if (mistakes[i].signal == SIGSEGV)
             tcase_add_loop_test_raise_signal(all, a_stray_access_faults, SIGSEGV, i, i + 1);

@@ -8,8 +8,8 @@
 #include "gpu_group.h"
 #include "message.h"
 #include "partition.h"
+#include "segment.h"
 #include "shard.h"
-#include "work.h"
 
 /* Room of a new task for n handles. */
 static inline void task_room(struct starpu_task *task, int n)
@@ -33,6 +33,9 @@ typedef struct lowered {
     union {
         struct { /* of a task */
             double flops;
+            segment *segment;     /* on a GPU: the task's; NULL: it is no GPU's, or joined */
+            bool joined;          /* a later step's task does its work */
+            bool on_gpu;          /* worker is a GPU's */
             bool nowhere;         /* it runs on no worker */
             int worker;           /* the only one that may run it; -1: several */
             const uint32_t *mask; /* of workers that may run it; NULL: all */
@@ -49,7 +52,7 @@ typedef struct lowered {
 typedef struct lowering {
     arena memory;            /* of all fields below */
     struct starpu_task task; /* that all tasks have in common */
-    int n;
+    int n, tasks;            /* steps, and those of them that become tasks */
     lowered *steps;
     shard **shards; /* [plan->shards]; the lowering owns those that lie within shards that change */
     int n_used;

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "segments.h"
 #include "step_name.h"
 #include "worker_memory.h"
 
@@ -30,6 +31,7 @@ void lower_shards(const instance *in, lowering *l)
 
 void lower_free(const instance *in, lowering *l)
 {
+    segments_free(l);
     for (int i = 0; i < in->of->plan->shards.n; i++)
         if (is_own(in, i))
             shard_end(l->shards[i]);
@@ -288,15 +290,6 @@ static const char *name_of(const instance *in, const plan_step *step, arena *mem
     return name;
 }
 
-/* Where the buffers begin that views point into: a task on a GPU has them elsewhere. */
-static void find_buffers(const lowered *l, arena *memory, size_t expected, work *w)
-{
-    work_buffer *buffers = arena_take(memory, (size_t)l->n_handles * sizeof *buffers, expected);
-    for (int i = 0; i < l->n_handles; i++)
-        buffers[i] = work_buffer_of(starpu_data_get_interface_on_node(l->handles[i], STARPU_MAIN_RAM));
-    w->buffers = buffers;
-}
-
 /* The host's own memory may lie in any order, and is not for GPUs. */
 static bool is_of_host(const instance *in, const plan_step *step)
 {
@@ -306,8 +299,8 @@ static bool is_of_host(const instance *in, const plan_step *step)
     return false;
 }
 
-/* Which workers may run it: one lane of the place, or all of the place; GPUs have one for collectives. A CPU worker
- * runs tasks without a GPU kernel. A step that only orders others runs on no worker. */
+/* Which workers may run it: one lane of the place, or all of the place. A GPU has one worker, and one more for
+ * collectives. A CPU worker runs tasks without a GPU kernel. A step that only orders others runs on no worker. */
 static void hold(const instance *in, const plan_step *step, lowered *l)
 {
     const trama_context *c = in->context;
@@ -318,10 +311,11 @@ static void hold(const instance *in, const plan_step *step, lowered *l)
         l->worker = context_exchanger(c, step->place);
     else if (on_gpu(in, step) && (!work_on_gpu(&l->work) || is_of_host(in, step)))
         l->mask = context_cpu_mask(c);
-    else if (step->lane >= 0)
-        l->worker = context_lane_worker(c, step->place, step->lane);
-    else if (context_n_places(c) > 1 || on_gpu(in, step))
+    else if (step->lane >= 0 || on_gpu(in, step))
+        l->worker = context_lane_worker(c, step->place, step->lane >= 0 ? step->lane : 0);
+    else if (context_n_places(c) > 1)
         l->mask = context_place_mask(c, step->place);
+    l->on_gpu = on_gpu(in, step) && l->worker >= 0;
 }
 
 void lower_step(const instance *in, const plan_step *step, lowering *of, lowered *l)
@@ -337,8 +331,6 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
         return;
     }
     lower_work(in, step, of, &l->work);
-    if (on_gpu(in, step))
-        find_buffers(l, &of->memory, in->of->lowering_bytes, &l->work);
     l->label = name_of(in, step, &of->memory);
     l->flops = step->flops;
     hold(in, step, l);

@@ -6,6 +6,7 @@
 
 #include "bind.h"
 #include "lower.h"
+#include "segments.h"
 
 enum { MAX_LOWERINGS = 16, MAX_READERS = 256, MAX_READERS_RUNS = 16 };
 enum {
@@ -263,6 +264,11 @@ static void forget_readers(const instance *in, const lowering *l, fence *f)
     }
 }
 
+static bool is_task(const lowered *s)
+{
+    return s->kind < STEP_SEND && !s->joined;
+}
+
 static lowering *lowering_now(instance *in)
 {
     for (int i = 0; i < in->lowerings.n; i++)
@@ -288,6 +294,9 @@ static lowering *lowering_now(instance *in)
     lower_shards(in, l);
     for (int i = 0; i < l->n; i++)
         lower_step(in, &in->of->plan->steps.at[i], l, &l->steps[i]);
+    segments_make(in, l);
+    for (int i = 0; i < l->n; i++)
+        l->tasks += is_task(&l->steps[i]);
     count_uses(in, l);
     in->of->lowering_bytes = l->memory.total;
     return l;
@@ -301,7 +310,9 @@ static void submit_task(const instance *in, const struct starpu_task *common, lo
     struct starpu_task *task = trama_resize(NULL, sizeof *task);
     const size_t n = (size_t)s->n_handles;
     *task = *common;
-    task->cl_arg = &s->work;
+    if (s->segment)
+        task->cl = &segment_codelet;
+    task->cl_arg = s->segment ? (void *)s->segment : (void *)&s->work;
     task->name = s->label;
     task->flops = s->flops;
     task->priority = s->priority;
@@ -330,9 +341,7 @@ void instance_submit(instance *in, int64_t step, fence *f)
         context_barrier(in->context, "a run");
     message_begin_call(in->context, call);
     const lowering *l = lowering_now(in);
-    int tasks = 0;
-    for (int i = 0; i < l->n; i++)
-        tasks += l->steps[i].kind < STEP_SEND;
+    const int tasks = l->tasks;
     if (in->of->gpu_bytes)
         context_gpu_wanted(in->context, in->of->gpu_bytes, in->of->gpu_step);
     context_wake(in->context);
@@ -344,10 +353,10 @@ void instance_submit(instance *in, int64_t step, fence *f)
         lowered *s = &l->steps[i];
         if (paced && i % PACE == 0)
             fence_wait_below(in->context, f, l->n - i + MOST_SUBMITTED, "trama_run");
-        if (s->kind < STEP_SEND) {
+        if (is_task(s))
             submit_task(in, &l->task, s, f);
+        if (s->kind < STEP_SEND)
             continue;
-        }
         envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->rendezvous};
         if (s->kind == STEP_SEND)
             message_send(in->context, s->handles[0], m, f);

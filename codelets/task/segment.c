@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments: views moved from host addresses to the device's, once for as long as the buffers stay where they are, and
+ * graphs of the kernels. A run waits for nothing: StarPU does, for the stream. */
+#include "segment.h"
+
+#if TRAMA_HAVE_CUDA
+#include <assert.h>
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base.h"
+#include "work_gpu.h"
+
+enum {
+    RUNS_BEFORE_GRAPH = 2, /* a graph takes some 10 us a kernel to make */
+    LEAST_CALLS = 3        /* fewer are launched as soon without a graph */
+};
+
+/* As the worker ran it last; what it points to lies behind it in the same block of memory. */
+typedef struct segment_run {
+    work_buffer *here; /* [n_buffers] on the device */
+    work *works;       /* [n] with views that point there */
+    int n_runs;        /* since the buffers lie there */
+    bool no_graph;     /* it cannot be recorded, or is not worth it */
+    int device;
+    cudaGraphExec_t graph;
+    size_t used, size; /* bytes of the block */
+} segment_run;
+
+/* ---- From host addresses to the device's ---- */
+
+static void *take(segment_run *r, size_t bytes)
+{
+    void *at = (char *)r + r->used;
+    r->used += (bytes + 15) / 16 * 16;
+    assert(r->used <= r->size);
+    return at;
+}
+
+static size_t bytes_for(const work *w)
+{
+    size_t n_views = (size_t)(w->n_views + w->n_terms + 1), n_calls = (size_t)w->n_calls;
+    for (size_t i = 0; i < n_calls; i++)
+        n_views += (size_t)(w->calls[i].n_in + w->calls[i].n_out);
+    return n_calls * sizeof(trama_call) + n_views * sizeof(trama_view) + 16 * (2 * n_calls + 4);
+}
+
+/* Which buffer a byte is in; tiles of one shard lie between each other's rows. -1: it has none, as boxes without
+ * elements and operands of which only the shape counts. */
+static int buffer_of(const segment *s, const void *data)
+{
+    for (int i = 0; data && i < s->n_buffers; i++) {
+        const work_buffer *b = &s->buffers[i];
+        const int64_t at = (const char *)data - b->from;
+        if (at >= 0 && at / b->ld < b->rows && at % b->ld < b->run)
+            return i;
+    }
+    return -1;
+}
+
+/* Rows may be closer together on the device. */
+static void move_view(const segment *s, trama_view *v)
+{
+    const int i = buffer_of(s, v->data);
+    if (i < 0) {
+        v->data = NULL;
+        return;
+    }
+    const work_buffer *home = &s->buffers[i], *here = &s->run->here[i];
+    const int64_t at = (char *)v->data - home->from, ld = home->ld / (int64_t)trama_dtype_size(v->dtype);
+    v->data = here->from + at / home->ld * here->ld + at % home->ld;
+    for (int d = 0; home->rows > 1 && d < v->ndim; d++)
+        if (v->stride[d] >= ld)
+            v->stride[d] = v->stride[d] / ld * (here->ld / (int64_t)trama_dtype_size(v->dtype));
+}
+
+static trama_view *moved_views(const segment *s, int n, const trama_view *views)
+{
+    trama_view *copies = take(s->run, (size_t)n * sizeof *copies);
+    for (int i = 0; i < n; i++) {
+        copies[i] = views[i];
+        move_view(s, &copies[i]);
+    }
+    return copies;
+}
+
+static trama_call *moved_calls(const segment *s, int n, const trama_call *calls)
+{
+    trama_call *copies = take(s->run, (size_t)n * sizeof *copies);
+    for (int i = 0; i < n; i++) {
+        copies[i] = calls[i];
+        copies[i].in = moved_views(s, calls[i].n_in, calls[i].in);
+        copies[i].out = moved_views(s, calls[i].n_out, calls[i].out);
+    }
+    return copies;
+}
+
+static work moved(const segment *s, const work *home)
+{
+    work w = *home;
+    w.calls = moved_calls(s, home->n_calls, home->calls);
+    if (home->n_terms) {
+        w.terms = moved_views(s, home->n_terms, home->terms);
+        w.sum = moved_views(s, 1, home->sum);
+    }
+    if (home->n_calls == 0)
+        w.views = moved_views(s, home->n_views, home->views);
+    return w;
+}
+
+/* ---- Runs ---- */
+
+static bool is_own(const work *w)
+{
+    bool own = false;
+    for (int i = 0; i < w->n_calls; i++)
+        own |= w->calls[i].op->own != NULL;
+    return own;
+}
+
+/* A kernel of the user's may do what a stream under record refuses. */
+static bool worth_a_graph(const segment *s)
+{
+    int n_calls = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (s->works[i]->kind == &work_collective || is_own(s->works[i]))
+            return false;
+        n_calls += s->works[i]->n_calls + (s->works[i]->n_calls == 0);
+    }
+    return n_calls >= LEAST_CALLS;
+}
+
+static segment_run *new_run(const segment *s)
+{
+    size_t size = sizeof(segment_run) + (size_t)s->n_buffers * sizeof(work_buffer) + (size_t)s->n * sizeof(work) + 48;
+    for (int i = 0; i < s->n; i++)
+        size += bytes_for(s->works[i]);
+    segment_run *r = trama_alloc(size);
+    *r = (segment_run){.size = size, .no_graph = !worth_a_graph(s)};
+    cudaGetDevice(&r->device);
+    return r;
+}
+
+static void forget_graph(segment_run *r)
+{
+    if (r->graph)
+        gpu_end_graph(r->device, r->graph);
+    r->graph = NULL;
+    r->n_runs = 0;
+}
+
+static bool lies_as_before(const segment *s, void *const *buffers)
+{
+    bool same = s->run->works != NULL;
+    for (int i = 0; same && i < s->n_buffers; i++) {
+        const work_buffer now = work_buffer_of(buffers[i]), *was = &s->run->here[i];
+        same = now.from == was->from && now.ld == was->ld;
+    }
+    return same;
+}
+
+static void move_to(segment *s, void *const *buffers)
+{
+    segment_run *r = s->run;
+    forget_graph(r);
+    r->used = (sizeof *r + 15) / 16 * 16;
+    r->here = take(r, (size_t)s->n_buffers * sizeof *r->here);
+    for (int i = 0; i < s->n_buffers; i++)
+        r->here[i] = work_buffer_of(buffers[i]);
+    r->works = take(r, (size_t)s->n * sizeof *r->works);
+    for (int i = 0; i < s->n; i++)
+        r->works[i] = moved(s, s->works[i]);
+}
+
+static void check(const work *w)
+{
+    gpu_check(&(trama_call){
+        .n_out = w->n_views > 0, .out = w->views, .n_in = w->n_views > 1 ? w->n_views - 1 : 0, .in = w->views + 1});
+}
+
+static void enqueue(const segment *s, const gpu *g)
+{
+    for (int i = 0; i < s->n; i++) {
+        const work *w = &s->run->works[i];
+        w->kind->cuda(w, g);
+        if (w->n_calls == 0)
+            check(w);
+    }
+}
+
+/* NULL where the stream or its kernels refuse. */
+static cudaGraphExec_t record(const segment *s, const gpu *g)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    if (!cudaStreamBeginCapture(g->stream, cudaStreamCaptureModeThreadLocal)) {
+        enqueue(s, g);
+        if (!cudaStreamEndCapture(g->stream, &graph) && cudaGraphInstantiateWithFlags(&made, graph, 0))
+            made = NULL;
+        if (graph)
+            cudaGraphDestroy(graph);
+    }
+    gpu_forget_errors();
+    return made;
+}
+
+static void run_on_gpu(void *buffers[], void *argument)
+{
+    segment *s = argument;
+    const gpu *g = gpu_here();
+    if (!s->run)
+        s->run = new_run(s);
+    segment_run *r = s->run;
+    if (!lies_as_before(s, buffers))
+        move_to(s, buffers);
+    gpu_forget_errors();
+    if (!r->graph && !r->no_graph && r->n_runs++ >= RUNS_BEFORE_GRAPH) {
+        r->graph = record(s, g);
+        r->no_graph = !r->graph;
+    }
+    if (!r->graph) {
+        enqueue(s, g);
+        return;
+    }
+    cudaGraphLaunch(r->graph, g->stream);
+    gpu_check(r->works[0].n_calls ? &r->works[0].calls[0] : &(trama_call){0});
+}
+
+void segment_end(segment *s)
+{
+    if (s->run)
+        forget_graph(s->run);
+    free(s->run);
+    s->run = NULL;
+}
+#else
+
+void segment_end(segment *s)
+{
+    (void)s;
+}
+
+#endif
+
+struct starpu_codelet segment_codelet = {
+#if TRAMA_HAVE_CUDA
+    .cuda_funcs = {run_on_gpu},
+    .cuda_flags = {STARPU_CUDA_ASYNC},
+#endif
+    .nbuffers = STARPU_VARIABLE_NBUFFERS,
+    .name = "trama",
+};
