@@ -24,6 +24,16 @@ void shard_release(trama_context *c, shard *s)
         starpu_data_release(s->tile[t]);
 }
 
+/* Where nothing is in flight a transfer would hide behind nothing, and workers that sleep would not make it. */
+void shard_prefetch(trama_context *c, shard *s)
+{
+    if (!context_machine(c)->places[s->place].gpu || atomic_load(&c->fences.under_way) == 0)
+        return;
+    const unsigned node = starpu_worker_get_memory_node((unsigned)context_lane_worker(c, s->place, 0));
+    for (int t = 0; t < s->n_tiles; t++)
+        starpu_data_prefetch_on_node(s->tile[t], node, 1);
+}
+
 typedef struct forgetting {
     starpu_data_handle_t handle;
     fence *fence;

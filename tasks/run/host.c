@@ -39,6 +39,7 @@ trama_status host_to_piece(instance *in, const plan_local_box *piece, const tram
         return status;
     kernel_copy(&to, from);
     shard_release(in->context, s);
+    shard_prefetch(in->context, s);
     return TRAMA_OK;
 }
 
