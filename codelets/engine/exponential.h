@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exp, exp2, expm1 and tanh that vectorise: no branch, no table, no call. exp and exp2 are within 2 units in the last
  * place, the others within 4 (test_exponential); infinities, overflow, subnormal results and NaN as in libm. All
- * instruction sets give the same bits where the compiler does not contract a * b + c (-ffp-contract=off). */
+ * instruction sets give the same bits where the compiler does not contract a * b + c (-ffp-contract=off). On GPUs those
+ * of f32 are CUDA's, within as many units. */
 #ifndef CODELETS_EXPONENTIAL_H
 #define CODELETS_EXPONENTIAL_H
 
@@ -75,7 +76,14 @@
         const type less_1 = power * exp_less_1_##dtype(y, k) + (power - 1);                                            \
         return MATH_##dtype(copysign)(less_1 / (less_1 + 2), x);                                                       \
     }
+#ifdef __CUDA_ARCH__
+BY_LIBRARY(exp, TRAMA_F32, float)
+BY_LIBRARY(exp2, TRAMA_F32, float)
+BY_LIBRARY(expm1, TRAMA_F32, float)
+BY_LIBRARY(tanh, TRAMA_F32, float)
+#else
 EXPONENTIAL(TRAMA_F32, float, uint32_t, 23, 127, 0x1.8p23, 0x1.62e4p-1, 0x1.7f7d1cf79abcap-20, -104, 89, 10)
+#endif
 EXPONENTIAL(TRAMA_F64, double, uint64_t, 52, 1023, 0x1.8p52, 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45, -746, 710, 20)
 
 #endif

@@ -144,6 +144,32 @@ FORMULA int64_t power_signed(int64_t x, int64_t y)
 
 /* ---- Activations --------------------------------------------------------------------------------- */
 
+/* Within functions of f32 such as erf: a b + c, on GPUs rounded once, so that it is one instruction, and 1 / x for x >= 1,
+ * there within a unit in the last place. What formulas write with +, * and / is rounded as on cores. */
+#ifdef __CUDA_ARCH__
+#define MULTIPLY_ADD(a, b, c) fmaf(a, b, c)
+#else
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#endif
+FORMULA float reciprocal_of(float x)
+{
+#ifdef __CUDA_ARCH__
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+#else
+    return 1 / x;
+#endif
+}
+
+/* p[0] + p[1] x + ... by Horner's rule, given the terms from p[10] or p[11] on, divided by x^10 or x^11 */
+#define POLYNOMIAL_11(p, x, end) POLYNOMIAL_10(p, x, MULTIPLY_ADD(end, x, (p)[10]))
+#define POLYNOMIAL_10(p, x, end)                                                                                       \
+    POLYNOMIAL_5(p, x, MULTIPLY_ADD(POLYNOMIAL_STEP_4((p) + 6, x, end), x, (p)[5]))
+#define POLYNOMIAL_5(p, x, end) MULTIPLY_ADD(POLYNOMIAL_STEP_4((p) + 1, x, end), x, (p)[0])
+#define POLYNOMIAL_STEP_4(p, x, end)                                                                                   \
+    MULTIPLY_ADD(MULTIPLY_ADD(MULTIPLY_ADD(MULTIPLY_ADD(end, x, (p)[3]), x, (p)[2]), x, (p)[1]), x, (p)[0])
+
 /* The normal distribution at x, given e = exp(-x^2/2). For f32 erfc(z) = e t p(t), t = 1/(1 + z/2), with p the
  * polynomial through the exact values in 13 Chebyshev points of 0..1 (error 2e-9); for f64 libm's. */
 FORMULA float normal_cdf_TRAMA_F32(float x, float e)
@@ -152,11 +178,8 @@ FORMULA float normal_cdf_TRAMA_F32(float x, float e)
                               0.08428571845716021f, -0.00559183696300206f, -0.06577722275082298f, 0.024762004544162507f,
                               -0.2800418715171064f, 0.5878506987145729f,   -0.5104317601878906f,  0.21373257947257884f,
                               -0.03605364879141343f};
-    const float t = 1 / (1 + fabsf(x) * 0.35355339059327376220f);
-    float sum = p[12];
-    sum = sum * t + p[11], sum = sum * t + p[10], sum = sum * t + p[9], sum = sum * t + p[8];
-    sum = sum * t + p[7], sum = sum * t + p[6], sum = sum * t + p[5], sum = sum * t + p[4];
-    sum = sum * t + p[3], sum = sum * t + p[2], sum = sum * t + p[1], sum = sum * t + p[0];
+    const float t = reciprocal_of(MULTIPLY_ADD(fabsf(x), 0.35355339059327376220f, 1));
+    const float sum = POLYNOMIAL_11(p, t, MULTIPLY_ADD(p[12], t, p[11]));
     const float tail = 0.5f * e * t * sum;
     return x > 0 ? 1 - tail : tail;
 }
@@ -177,10 +200,7 @@ FORMULA float erf_of_TRAMA_F32(float x)
                               ERF_TERM(8, 40320), ERF_TERM(9, 362880), ERF_TERM(10, 3628800)};
 #undef ERF_TERM
     const float size = fabsf(x), z = size > 4 ? 4 : size, square = z * z;
-    float sum = p[10];
-    sum = sum * square + p[9], sum = sum * square + p[8], sum = sum * square + p[7], sum = sum * square + p[6];
-    sum = sum * square + p[5], sum = sum * square + p[4], sum = sum * square + p[3], sum = sum * square + p[2];
-    sum = sum * square + p[1], sum = sum * square + p[0];
+    const float sum = POLYNOMIAL_10(p, square, p[10]);
     const float tail = 2 * normal_cdf_TRAMA_F32(z * -1.41421356237309504880f, exp_of_TRAMA_F32(-square));
     return size < 1 ? x * sum : copysignf(1 - tail, x);
 }

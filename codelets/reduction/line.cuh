@@ -127,6 +127,17 @@ static __device__ inline double exp_of(double x)
     return exp(x);
 }
 
+/* Of numbers without signs: four at a time in their own type, and these sums in double. */
+template <typename number, int E> static __device__ inline double sum_of(const number (&x)[E])
+{
+    constexpr int each = E < 4 ? E : 4;
+    double sum = 0;
+#pragma unroll
+    for (int e = 0; e < E; e += each)
+        sum += each == 4 ? (double)((x[e] + x[e + 1]) + (x[e + 2] + x[e + 3])) : (double)(x[e] + x[e + each - 1]);
+    return sum;
+}
+
 /* The maximum of a line, and the sum of exp(x - maximum). */
 template <typename T> struct exp_sum {
     typename of<T>::number top;
@@ -143,11 +154,9 @@ static __device__ inline exp_sum<T> held_exp_sum(const TEAM &team, held_part<T, 
         all.top = of<T>::larger(all.top, part->at[e]);
     all.top = team.join(all.top, of<T>::larger);
 #pragma unroll
-    for (int e = 0; e < E; e++) {
-        part->at[e] = exp_of(part->at[e] - all.top);
-        all.sum += (double)part->at[e]; /* elements beyond the line add 0 */
-    }
-    all.sum = team.join(all.sum, [](double a, double b) { return a + b; });
+    for (int e = 0; e < E; e++)
+        part->at[e] = exp_of(part->at[e] - all.top); /* of elements beyond the line 0 */
+    all.sum = team.join(sum_of(part->at), [](double a, double b) { return a + b; });
     return all;
 }
 
@@ -171,7 +180,8 @@ static __device__ inline exp_sum<T> long_exp_sum(const TEAM &team, held_part<T, 
         all.sum *= exp_of(before - base);
 #pragma unroll
         for (int e = 0; e < E; e++)
-            all.sum += (double)exp_of(part->at[e] - base);
+            part->at[e] = exp_of(part->at[e] - base);
+        all.sum += sum_of(part->at);
     }
     all.top = team.join(top, of<T>::larger);
     all.sum = team.join(all.sum * exp_of((top == none ? 0 : top) - all.top), [](double a, double b) { return a + b; });

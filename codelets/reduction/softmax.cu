@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax along one whole dim, on a GPU. Sums are kept in double. */
+/* Softmax along one whole dim, on a GPU. */
 #include "kernel.h"
 #include "line.cuh"
 #include "ops.h"
@@ -23,15 +23,15 @@ __global__ void __launch_bounds__(MOST_THREADS) softmax_lines(line_walk<2> l)
     if constexpr (HELD) {
         part.read(team, x, l.step[1], n, of<T>::lowest());
         const exp_sum<T> all = held_exp_sum(team, &part);
-        const double factor = 1 / all.sum;
-        part_of::write(team, y, l.step[0], n, [&](int e) { return of<T>::real(part.at[e] * factor); });
+        const auto factor = (typename of<T>::number)(1 / all.sum);
+        part_of::write(team, y, l.step[0], n, [&](int e) { return of<T>::store(part.at[e] * factor); });
     } else {
         const exp_sum<T> all = long_exp_sum(team, &part, x, l.step[1], n);
-        const double factor = 1 / all.sum;
+        const auto factor = (typename of<T>::number)(1 / all.sum);
         for (int64_t from = 0; from < n; from += held) {
             part.read(team, x + from * l.step[1], l.step[1], n - from, 0);
             part_of::write(team, y + from * l.step[0], l.step[0], n - from,
-                           [&](int e) { return of<T>::real(exp_of(part.at[e] - all.top) * factor); });
+                           [&](int e) { return of<T>::store(exp_of(part.at[e] - all.top) * factor); });
         }
     }
 }

@@ -56,11 +56,16 @@ static inline TRAMA_HOST_DEVICE float trama_float_of_bf16(trama_bf16 x)
 /* Rounds to nearest even, above the range of bf16 to infinity; NaN stays NaN. */
 static inline TRAMA_HOST_DEVICE trama_bf16 trama_bf16_of_float(float x)
 {
+    trama_bf16 result;
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+#else
     const uint32_t bits = trama_bits_of_float(x);
     const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
-    trama_bf16 result;
 
     result.bits = (uint16_t)((x != x ? quiet : rounded) >> 16);
+#endif
     return result;
 }
 

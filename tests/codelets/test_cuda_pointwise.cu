@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of GPUs for pointwise ops and updates against those of CPUs: the same bits, but for libm's functions on a
-// card. Every op of the lists in every element type, with every way in which operands can lie and be repeated.
+// Kernels of GPUs for pointwise ops and updates against those of CPUs: the same bits, but for functions on a card that
+// are libm's, or for which CUDA has its own or fused multiply-adds. Every op of the lists in every element type, with
+// every way in which operands can lie and be repeated.
 #include "arrays.hpp"
 #include "on_gpu.h"
 #include "suite.h"
@@ -52,12 +53,16 @@ static double units_of(const trama_op *op, trama_dtype dtype)
 #define POINTWISE_MATH(form, name, ...) &trama_op_##name,
 #include "ops.def"
         &trama_op_softplus};
-    bool calls_libm = false;
+    static const trama_op *const by_exp_of_f32[] = {&trama_op_exp,       &trama_op_tanh,      &trama_op_sigmoid,
+                                                    &trama_op_silu,      &trama_op_silu_grad, &trama_op_gelu,
+                                                    &trama_op_gelu_grad, &trama_op_gelu_tanh, &trama_op_gelu_tanh_grad,
+                                                    &trama_op_selu_grad, &trama_op_elu_grad,  &trama_op_celu_grad};
+    bool own = op == &trama_op_log || op == &trama_op_adam || op == &trama_op_lamb || (is_gelu && dtype == TRAMA_F64);
     for (const trama_op *one : math)
-        calls_libm |= op == one;
-    calls_libm |=
-        op == &trama_op_log || op == &trama_op_adam || op == &trama_op_lamb || (is_gelu && dtype == TRAMA_F64);
-    return calls_libm && !simt_order ? 8 : 0;
+        own |= op == one;
+    for (const trama_op *one : by_exp_of_f32)
+        own |= op == one && dtype != TRAMA_F64;
+    return own && !simt_order ? 8 : 0;
 }
 
 static const trama_attributes &reals()
