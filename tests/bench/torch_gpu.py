@@ -3,7 +3,7 @@
 """mlp.c's training step in PyTorch on the first GPU, served to tests/bench/run like the programs in C (common/bench.h).
 
   --dtype   f32, tf32 (products only) or bf16 (parameters and all)
-  --mode    eager, or compiled: forward and backward by torch.compile
+  --mode    eager, compiled (forward and backward by torch.compile), or graphs (the same with mode="reduce-overhead")
 
 The update is torch.optim.SGD's fused one. Samples and labels stay on the card.
 """
@@ -15,34 +15,36 @@ from torch import nn
 from served import serve, timed
 
 
-def network(width, layers):
+def network(sizes):
     modules = []
-    for i in range(layers):
-        modules += [nn.ReLU()] * (i > 0) + [nn.Linear(width, width)]
+    for i in range(len(sizes) - 1):
+        modules += [nn.ReLU()] * (i > 0) + [nn.Linear(sizes[i], sizes[i + 1])]
     return nn.Sequential(*modules)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dtype", choices=["f32", "tf32", "bf16"], default="f32")
-    parser.add_argument("--mode", choices=["eager", "compiled"], default="eager")
-    parser.add_argument("--width", type=int, default=4096)
-    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--mode", choices=["eager", "compiled", "graphs"], default="eager")
+    parser.add_argument("--sizes", default="4096,4096,4096,4096,4096")
     parser.add_argument("--batch", type=int, default=4096)
     args = parser.parse_args()
+    sizes = [int(size) for size in args.sizes.split(",")]
 
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = args.dtype == "tf32"
     dtype = torch.bfloat16 if args.dtype == "bf16" else torch.float32
-    net = network(args.width, args.layers).to("cuda", dtype)
-    x = torch.rand(args.batch, args.width, device="cuda", dtype=dtype) * 2 - 1
-    labels = torch.arange(args.batch, device="cuda") * 7 % args.width
+    net = network(sizes).to("cuda", dtype)
+    x = torch.rand(args.batch, sizes[0], device="cuda", dtype=dtype) * 2 - 1
+    labels = torch.arange(args.batch, device="cuda") * 7 % sizes[-1]
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, fused=True)
 
     def forward(x, labels):
         return nn.functional.cross_entropy(net(x), labels)
 
-    loss = torch.compile(forward) if args.mode == "compiled" else forward
+    loss = {"eager": lambda: forward,
+            "compiled": lambda: torch.compile(forward),
+            "graphs": lambda: torch.compile(forward, mode="reduce-overhead")}[args.mode]()
 
     def step():
         optimizer.zero_grad(set_to_none=True)
