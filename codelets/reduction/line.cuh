@@ -130,6 +130,7 @@ static __device__ inline double exp_of(double x)
 /* Of numbers without signs: four at a time in their own type, and these sums in double. */
 template <typename number, int E> static __device__ inline double sum_of(const number (&x)[E])
 {
+    static_assert(E == 2 || E % 4 == 0, "two or fours");
     constexpr int each = E < 4 ? E : 4;
     double sum = 0;
 #pragma unroll

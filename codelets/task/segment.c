@@ -46,14 +46,23 @@ static size_t bytes_for(const work *w)
     return n_calls * sizeof(trama_call) + n_views * sizeof(trama_view) + 16 * (2 * n_calls + 4);
 }
 
-/* Which buffer a byte is in; tiles of one shard lie between each other's rows. -1: it has none, as boxes without
- * elements and operands of which only the shape counts. */
+/* Which buffer a byte is in: the last one that begins at it or before, or, since tiles of one shard lie between each
+ * other's rows, one before that. -1: it has none, as boxes without elements and operands of which only the shape
+ * counts. */
 static int buffer_of(const segment *s, const void *data)
 {
-    for (int i = 0; data && i < s->n_buffers; i++) {
+    int first = 0, end = data ? s->n_buffers : 0; /* those behind `end` begin behind the byte */
+    while (first < end) {
+        const int middle = first + (end - first) / 2;
+        if ((uintptr_t)s->buffers[middle].from <= (uintptr_t)data)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (int i = end - 1; i >= 0; i--) {
         const work_buffer *b = &s->buffers[i];
         const int64_t at = (const char *)data - b->from;
-        if (at >= 0 && at / b->ld < b->rows && at % b->ld < b->run)
+        if (at / b->ld < b->rows && at % b->ld < b->run)
             return i;
     }
     return -1;
@@ -189,7 +198,7 @@ static void enqueue(const segment *s, const gpu *g)
     }
 }
 
-/* NULL where the stream or its kernels refuse. */
+/* NULL where the stream refuses, or there is no memory for a graph. Kernels only start kernels, so they do not. */
 static cudaGraphExec_t record(const segment *s, const gpu *g)
 {
     cudaGraph_t graph = NULL;

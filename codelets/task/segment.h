@@ -11,7 +11,7 @@ typedef struct segment {
     int n;
     const work **works;         /* [n] in their order; each can run on a GPU (work_on_gpu) */
     int n_buffers;              /* of the task */
-    const work_buffer *buffers; /* [n_buffers] where the views of all works point to */
+    const work_buffer *buffers; /* [n_buffers] where the views of all works point to, sorted by `from` */
     struct segment_run *run;    /* as its one worker ran it last; NULL: it did not */
 } segment;
 

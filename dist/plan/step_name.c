@@ -32,6 +32,13 @@ int step_compute_name(const trama_node *node, char *name, size_t bytes)
     return snprintf(name, bytes, forms[node->role], (int)length, op);
 }
 
+int step_joined_name(const char *label, int more, char *name, size_t bytes)
+{
+    const char *role = strstr(label, ".grad");
+    const size_t length = role ? (size_t)(role - label) : strlen(label);
+    return snprintf(name, bytes, "%.*s_and_%d%s", (int)length, label, more, label + length);
+}
+
 const char *step_movement_name(const plan_step *step)
 {
     static const char *const names[] = {[STEP_COPY] = "reshard.copy",

@@ -13,6 +13,9 @@ const trama_node *step_main_node(const plan *p, const trama_program *program, co
  * the product that makes a gradient: "relu_grad" is "relu.grad". */
 int step_compute_name(const trama_node *node, char *name, size_t bytes);
 
+/* Of a task that does `more` other steps, too: "matmul_and_2", "matmul_and_2.grad"; bytes as above. */
+int step_joined_name(const char *label, int more, char *name, size_t bytes);
+
 /* The name of a step that is no compute step; of a send or receive NULL. */
 const char *step_movement_name(const plan_step *step);
 

@@ -61,7 +61,7 @@ trama_status driver_prepare(trama_context *c, const place_claim *given)
                                            : "the rank has fewer than 8 cores";
     if (c->cores.shared || positive_variable("STARPU_MPI_DRIVER_CALL_FREQUENCY"))
         return status;
-    if (claim.workers ? claim.workers < c->cores.cores : c->cores.cores >= CORES_TO_SPARE) {
+    if (claim.workers ? claim.workers + c->gpu.n < c->cores.cores : c->cores.cores >= CORES_TO_SPARE) {
         claim.workers = c->cores.workers - !claim.workers;
         place_free(&c->cores);
         status = place_find(c->topology, &claim, &c->cores);

@@ -90,7 +90,7 @@ shard_view shard_buffer_view(void *interface);
 trama_status shard_acquire(trama_context *c, shard *s, enum starpu_data_access_mode mode, const char *what);
 void shard_release(trama_context *c, shard *s);
 
-/* After the host wrote a shard of a GPU: brings it there while other work goes on. */
+/* After the host wrote all of a shard of a GPU: brings it there while other work goes on. */
 void shard_prefetch(trama_context *c, shard *s);
 
 /* For shards that tasks and messages only read, run after run: a StarPU with FxT keeps 32 bytes for each reader until

@@ -342,7 +342,9 @@ void instance_submit(instance *in, int64_t step, fence *f)
     message_begin_call(in->context, call);
     const lowering *l = lowering_now(in);
     const int tasks = l->tasks;
-    if (in->of->gpu_bytes)
+    if (l->gpu_bytes > in->of->gpu_bytes)
+        context_gpu_wanted(in->context, l->gpu_bytes, l->gpu_name);
+    else if (in->of->gpu_bytes)
         context_gpu_wanted(in->context, in->of->gpu_bytes, in->of->gpu_step);
     context_wake(in->context);
     context_count_tasks(in->context, tasks);

@@ -53,6 +53,8 @@ typedef struct lowering {
     arena memory;            /* of all fields below */
     struct starpu_task task; /* that all tasks have in common */
     int n, tasks;            /* steps, and those of them that become tasks */
+    int64_t gpu_bytes;       /* most memory that a segment takes of a GPU, and its name; 0: none */
+    const char *gpu_name;
     lowered *steps;
     shard **shards; /* [plan->shards]; the lowering owns those that lie within shards that change */
     int n_used;

@@ -69,9 +69,15 @@ int message_sets_union(message_sets *s, int a, int b)
         return b;
     if (!is_known(s, a, b))
         return --s->unknown;
-    uint64_t *bits = new_set(s);
+    uint64_t *bits = new_set(s), more_than_a = 0, more_than_b = 0;
     const uint64_t *of_a = bits_of(s, a), *of_b = bits_of(s, b);
-    for (int i = 0; i < s->words; i++)
+    for (int i = 0; i < s->words; i++) {
         bits[i] = of_a[i] | of_b[i];
-    return number_of_new(s);
+        more_than_a |= bits[i] ^ of_a[i];
+        more_than_b |= bits[i] ^ of_b[i];
+    }
+    if (more_than_a && more_than_b)
+        return number_of_new(s);
+    s->bits.n -= s->words;
+    return more_than_a ? b : a;
 }

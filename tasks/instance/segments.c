@@ -2,18 +2,18 @@
 /* Segments of steps: a step joins the open segment of its GPU, and the segment is submitted where its last step was.
  *
  * A segment ends before a step elsewhere, or a message, that uses a buffer which the segment writes, or writes one
- * which it uses. So steps between its own do not touch its data, and all that others wait for is done as soon as if
- * each step were a task.
+ * which it uses. So no step between its own depends on them, nor they on it.
  *
- * All steps of a segment wait for the same messages. Otherwise the first would wait for messages of the last, which
- * another rank may send only once it has the results of the first. With equal sets no wait is new: if two ranks'
- * segments waited for each other, their steps would. */
+ * All steps of a segment wait for the same messages, collectives and steps of cores. Otherwise the first would wait for
+ * messages of the last, which another rank may send only once it has the results of the first. With equal sets no wait
+ * for a message is new: if two ranks' segments waited for each other, their steps would. */
 #include "segments.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "message_sets.h"
+#include "step_name.h"
 
 enum { MEMORY_SHARE = 4 }; /* of a GPU's memory one segment takes this share at most, unless one step takes more */
 
@@ -75,9 +75,10 @@ static int number_of(joining *j, starpu_data_handle_t handle)
     return j->buffers.n - 1;
 }
 
+/* Messages, collectives and steps of cores. */
 static bool waits_for_others(const lowered *s)
 {
-    return s->kind >= STEP_SEND || s->kind == STEP_COLLECTIVE;
+    return s->kind >= STEP_SEND || s->kind == STEP_COLLECTIVE || (!s->on_gpu && !s->nowhere);
 }
 
 static joining begin(const instance *in, lowering *l)
@@ -142,12 +143,35 @@ static void join_buffers(joining *j, const open_segment *o, lowered *last)
     last->n_handles = n;
 }
 
-/* Where the buffers begin that views point into. */
-static const work_buffer *homes_of(const joining *j, const lowered *s)
+typedef struct sorted_buffer {
+    work_buffer home;
+    starpu_data_handle_t handle;
+    enum starpu_data_access_mode mode;
+} sorted_buffer;
+
+static int compare_homes(const void *a_, const void *b_)
 {
-    work_buffer *homes = arena_take(&j->l->memory, (size_t)s->n_handles * sizeof *homes, j->in->of->lowering_bytes);
-    for (int i = 0; i < s->n_handles; i++)
-        homes[i] = work_buffer_of(starpu_data_get_interface_on_node(s->handles[i], STARPU_MAIN_RAM));
+    const sorted_buffer *a = a_, *b = b_;
+    const uintptr_t x = (uintptr_t)a->home.from, y = (uintptr_t)b->home.from;
+    return (x > y) - (x < y);
+}
+
+/* Where the buffers begin that views point into; sorts the step's buffers by that. */
+static const work_buffer *sort_buffers(const joining *j, lowered *s)
+{
+    const size_t n = (size_t)s->n_handles;
+    work_buffer *homes = arena_take(&j->l->memory, n * sizeof *homes, j->in->of->lowering_bytes);
+    sorted_buffer *sorted = trama_alloc((n + 1) * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (sorted_buffer){work_buffer_of(starpu_data_get_interface_on_node(s->handles[i], STARPU_MAIN_RAM)),
+                                    s->handles[i], s->modes[i]};
+    qsort(sorted, n, sizeof *sorted, compare_homes);
+    for (size_t i = 0; i < n; i++) {
+        homes[i] = sorted[i].home;
+        s->handles[i] = sorted[i].handle;
+        s->modes[i] = sorted[i].mode;
+    }
+    free(sorted);
     return homes;
 }
 
@@ -160,19 +184,10 @@ static const char *name_of(const joining *j, const open_segment *o)
             most = &j->l->steps[o->steps[i]];
     if (o->n == 1)
         return most->label;
-    const size_t bytes = strlen(most->label) + 20;
+    const size_t bytes = (size_t)step_joined_name(most->label, o->n - 1, NULL, 0) + 1;
     char *name = arena_take(&j->l->memory, bytes, j->in->of->lowering_bytes);
-    snprintf(name, bytes, "%s_and_%d", most->label, o->n - 1);
+    step_joined_name(most->label, o->n - 1, name, bytes);
     return name;
-}
-
-/* For the watchdog, which finds out when a GPU has less. */
-static void note_bytes(compiled_plan *of, int64_t bytes, const char *name)
-{
-    if (bytes <= of->gpu_bytes)
-        return;
-    of->gpu_bytes = bytes;
-    snprintf(of->gpu_step, sizeof of->gpu_step, "%.150s", name);
 }
 
 static void end_segment(joining *j, open_segment *o)
@@ -195,12 +210,15 @@ static void end_segment(joining *j, open_segment *o)
     }
     if (o->n > 1)
         join_buffers(j, o, last);
-    *s = (segment){.n = o->n, .works = works, .n_buffers = last->n_handles, .buffers = homes_of(j, last)};
+    *s = (segment){.n = o->n, .works = works, .n_buffers = last->n_handles, .buffers = sort_buffers(j, last)};
     last->segment = s;
     last->label = name;
     last->flops = flops;
     last->priority = priority;
-    note_bytes(j->in->of, o->bytes, name);
+    if (o->bytes > j->l->gpu_bytes) {
+        j->l->gpu_bytes = o->bytes;
+        j->l->gpu_name = name;
+    }
     o->number = -1;
 }
 

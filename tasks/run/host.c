@@ -39,7 +39,8 @@ trama_status host_to_piece(instance *in, const plan_local_box *piece, const tram
         return status;
     kernel_copy(&to, from);
     shard_release(in->context, s);
-    shard_prefetch(in->context, s);
+    if (all)
+        shard_prefetch(in->context, s);
     return TRAMA_OK;
 }
 

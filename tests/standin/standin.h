@@ -8,7 +8,7 @@
  *   TRAMA_STANDIN_EXCLUSIVE  a folder: GPUs are in compute mode EXCLUSIVE_PROCESS among the processes that name it
  *   TRAMA_STANDIN_ASYNC    1: work of a stream is done later, in a thread of its own; 0: at once
  *   TRAMA_STANDIN_FAIL     what fails, as "launch:100,malloc:5": the 100th launch loses the device, the 5th cudaMalloc
- *                          finds no memory; copy, blas and nccl likewise
+ *                          finds no memory; copy, blas, nccl and graph likewise
  *   TRAMA_STANDIN_PATIENCE seconds that members of a communicator wait for each other (10)
  *   TRAMA_STANDIN_ORDER    the order of threads: forward, reverse, or a number (simt.h)
  * Memory of a device can be touched only while work of the stand-in does so: host code that does, kernels beyond what

@@ -39,6 +39,7 @@ if(NOT TRAMA_WITH_SAFETENSORS)
 endif()
 if(TRAMA_WITH_CUDA)
     set(RANKS_test_collective 2 4)
+    set(RANKS_test_segments 2)
 endif()
 
 # A plugin that links the library, unloaded by a program that does not, needs it as a shared library.
