@@ -4,46 +4,35 @@
 #include "segment.h"
 
 #if TRAMA_HAVE_CUDA
-#include <assert.h>
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base.h"
+#include "arena.h"
 #include "work_gpu.h"
 
 enum {
     RUNS_BEFORE_GRAPH = 2, /* a graph takes some 10 us a kernel to make */
-    LEAST_CALLS = 3        /* fewer are launched as soon without a graph */
+    LEAST_CALLS = 3,       /* fewer are launched as soon without a graph */
+    BYTES_OF_WORK = 4096   /* that its copy takes, guessed for the first time */
 };
 
-/* As the worker ran it last; what it points to lies behind it in the same block of memory. */
+/* As the worker ran it last. */
 typedef struct segment_run {
+    arena memory;      /* of here, works and their views */
+    size_t expected;   /* bytes of it */
     work_buffer *here; /* [n_buffers] on the device */
     work *works;       /* [n] with views that point there */
     int n_runs;        /* since the buffers lie there */
     bool no_graph;     /* it cannot be recorded, or is not worth it */
     int device;
     cudaGraphExec_t graph;
-    size_t used, size; /* bytes of the block */
 } segment_run;
 
 /* ---- From host addresses to the device's ---- */
 
 static void *take(segment_run *r, size_t bytes)
 {
-    void *at = (char *)r + r->used;
-    r->used += (bytes + 15) / 16 * 16;
-    assert(r->used <= r->size);
-    return at;
-}
-
-static size_t bytes_for(const work *w)
-{
-    size_t n_views = (size_t)(w->n_views + w->n_terms + 1), n_calls = (size_t)w->n_calls;
-    for (size_t i = 0; i < n_calls; i++)
-        n_views += (size_t)(w->calls[i].n_in + w->calls[i].n_out);
-    return n_calls * sizeof(trama_call) + n_views * sizeof(trama_view) + 16 * (2 * n_calls + 4);
+    return arena_take(&r->memory, bytes, r->expected);
 }
 
 /* Which buffer a byte is in: the last one that begins at it or before, or, since tiles of one shard lie between each
@@ -142,21 +131,22 @@ static bool worth_a_graph(const segment *s)
 
 static segment_run *new_run(const segment *s)
 {
-    size_t size = sizeof(segment_run) + (size_t)s->n_buffers * sizeof(work_buffer) + (size_t)s->n * sizeof(work) + 48;
-    for (int i = 0; i < s->n; i++)
-        size += bytes_for(s->works[i]);
-    segment_run *r = trama_alloc(size);
-    *r = (segment_run){.size = size, .no_graph = !worth_a_graph(s)};
+    segment_run *r = trama_alloc(sizeof *r);
+    r->no_graph = !worth_a_graph(s);
+    r->expected = (size_t)s->n * BYTES_OF_WORK;
     cudaGetDevice(&r->device);
     return r;
 }
 
-static void forget_graph(segment_run *r)
+static void forget(segment_run *r)
 {
     if (r->graph)
         gpu_end_graph(r->device, r->graph);
     r->graph = NULL;
     r->n_runs = 0;
+    if (r->memory.total)
+        r->expected = r->memory.total;
+    arena_free(&r->memory);
 }
 
 static bool lies_as_before(const segment *s, void *const *buffers)
@@ -172,8 +162,7 @@ static bool lies_as_before(const segment *s, void *const *buffers)
 static void move_to(segment *s, void *const *buffers)
 {
     segment_run *r = s->run;
-    forget_graph(r);
-    r->used = (sizeof *r + 15) / 16 * 16;
+    forget(r);
     r->here = take(r, (size_t)s->n_buffers * sizeof *r->here);
     for (int i = 0; i < s->n_buffers; i++)
         r->here[i] = work_buffer_of(buffers[i]);
@@ -239,7 +228,7 @@ static void run_on_gpu(void *buffers[], void *argument)
 void segment_end(segment *s)
 {
     if (s->run)
-        forget_graph(s->run);
+        forget(s->run);
     free(s->run);
     s->run = NULL;
 }

@@ -266,7 +266,7 @@ static void forget_readers(const instance *in, const lowering *l, fence *f)
 
 static bool is_task(const lowered *s)
 {
-    return s->kind < STEP_SEND && !s->joined;
+    return s->kind < STEP_SEND && (!s->on_gpu || s->segment);
 }
 
 static lowering *lowering_now(instance *in)

@@ -33,9 +33,8 @@ typedef struct lowered {
     union {
         struct { /* of a task */
             double flops;
-            segment *segment;     /* on a GPU: the task's; NULL: it is no GPU's, or joined */
-            bool joined;          /* a later step's task does its work */
             bool on_gpu;          /* worker is a GPU's */
+            segment *segment;     /* on a GPU: the task's; NULL: a later step's task does its work */
             bool nowhere;         /* it runs on no worker */
             int worker;           /* the only one that may run it; -1: several */
             const uint32_t *mask; /* of workers that may run it; NULL: all */

@@ -20,7 +20,7 @@ enum { MEMORY_SHARE = 4 }; /* of a GPU's memory one segment takes this share at 
 /* A buffer that steps use. */
 typedef struct used_buffer {
     starpu_data_handle_t handle;
-    int64_t bytes;
+    work_buffer home;
     int written, used; /* sets of messages: for which its last write waited, and that and all uses since */
     int segment;       /* the last one that uses it; -1 */
     bool writes;       /* it does */
@@ -69,9 +69,9 @@ static int number_of(joining *j, starpu_data_handle_t handle)
     while ((found = hash_table_find(&j->by_handle, hash, &probe)) >= 0)
         if (j->buffers.at[found].handle == handle)
             return found;
-    const work_buffer b = work_buffer_of(starpu_data_get_interface_on_node(handle, STARPU_MAIN_RAM));
+    const work_buffer home = work_buffer_of(starpu_data_get_interface_on_node(handle, STARPU_MAIN_RAM));
     hash_table_add(&j->by_handle, hash, j->buffers.n);
-    *ARRAY_PUSH(&j->buffers) = (used_buffer){.handle = handle, .bytes = b.run * b.rows, .segment = -1};
+    *ARRAY_PUSH(&j->buffers) = (used_buffer){.handle = handle, .home = home, .segment = -1};
     return j->buffers.n - 1;
 }
 
@@ -115,63 +115,58 @@ static void end(joining *j)
 
 /* ---- Ending a segment ---- */
 
-/* The buffers of all steps. One that the first of its steps writes as a whole need not be brought to the GPU. */
-static void join_buffers(joining *j, const open_segment *o, lowered *last)
+typedef struct joined_buffer {
+    const used_buffer *buffer;
+    enum starpu_data_access_mode mode;
+} joined_buffer;
+
+static int compare_homes(const void *a_, const void *b_)
 {
-    const size_t expected = j->in->of->lowering_bytes;
-    size_t most = 0;
-    for (int i = 0; i < o->n; i++)
-        most += (size_t)j->l->steps[o->steps[i]].n_handles;
-    starpu_data_handle_t *handles = arena_take(&j->l->memory, most * sizeof *handles, expected);
-    enum starpu_data_access_mode *modes = arena_take(&j->l->memory, most * sizeof *modes, expected);
+    const joined_buffer *a = a_, *b = b_;
+    const uintptr_t x = (uintptr_t)a->buffer->home.from, y = (uintptr_t)b->buffer->home.from;
+    return (x > y) - (x < y);
+}
+
+/* The buffers of all steps, sorted by where they begin; returns their number. One that the first of its steps writes as
+ * a whole need not be brought to the GPU. */
+static int find_joined(joining *j, const open_segment *o, joined_buffer *joined)
+{
     int n = 0;
     for (int i = 0; i < o->n; i++) {
         const lowered *s = &j->l->steps[o->steps[i]];
         for (int k = 0; k < s->n_handles; k++) {
             used_buffer *b = &j->buffers.at[j->numbers[j->of_step[o->steps[i]] + k]];
-            if (b->at < n && handles[b->at] == b->handle) {
-                modes[b->at] |= modes[b->at] == STARPU_W ? STARPU_W : s->modes[k];
+            if (b->at < n && joined[b->at].buffer == b) {
+                joined[b->at].mode |= joined[b->at].mode == STARPU_W ? STARPU_W : s->modes[k];
                 continue;
             }
             b->at = n;
-            handles[n] = b->handle;
-            modes[n++] = s->modes[k];
+            joined[n++] = (joined_buffer){b, s->modes[k]};
         }
     }
-    last->handles = handles;
-    last->modes = modes;
+    qsort(joined, (size_t)n, sizeof *joined, compare_homes);
+    return n;
+}
+
+/* Gives the last step the buffers of all; returns where these begin, which views point into. */
+static const work_buffer *join_buffers(joining *j, const open_segment *o, lowered *last)
+{
+    const size_t expected = j->in->of->lowering_bytes;
+    size_t most = 1;
+    for (int i = 0; i < o->n; i++)
+        most += (size_t)j->l->steps[o->steps[i]].n_handles;
+    joined_buffer *joined = trama_alloc(most * sizeof *joined);
+    const int n = find_joined(j, o, joined);
+    work_buffer *homes = arena_take(&j->l->memory, (size_t)n * sizeof *homes, expected);
+    last->handles = arena_take(&j->l->memory, (size_t)n * sizeof *last->handles, expected);
+    last->modes = arena_take(&j->l->memory, (size_t)n * sizeof *last->modes, expected);
     last->n_handles = n;
-}
-
-typedef struct sorted_buffer {
-    work_buffer home;
-    starpu_data_handle_t handle;
-    enum starpu_data_access_mode mode;
-} sorted_buffer;
-
-static int compare_homes(const void *a_, const void *b_)
-{
-    const sorted_buffer *a = a_, *b = b_;
-    const uintptr_t x = (uintptr_t)a->home.from, y = (uintptr_t)b->home.from;
-    return (x > y) - (x < y);
-}
-
-/* Where the buffers begin that views point into; sorts the step's buffers by that. */
-static const work_buffer *sort_buffers(const joining *j, lowered *s)
-{
-    const size_t n = (size_t)s->n_handles;
-    work_buffer *homes = arena_take(&j->l->memory, n * sizeof *homes, j->in->of->lowering_bytes);
-    sorted_buffer *sorted = trama_alloc((n + 1) * sizeof *sorted);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = (sorted_buffer){work_buffer_of(starpu_data_get_interface_on_node(s->handles[i], STARPU_MAIN_RAM)),
-                                    s->handles[i], s->modes[i]};
-    qsort(sorted, n, sizeof *sorted, compare_homes);
-    for (size_t i = 0; i < n; i++) {
-        homes[i] = sorted[i].home;
-        s->handles[i] = sorted[i].handle;
-        s->modes[i] = sorted[i].mode;
+    for (int i = 0; i < n; i++) {
+        homes[i] = joined[i].buffer->home;
+        last->handles[i] = joined[i].buffer->handle;
+        last->modes[i] = joined[i].mode;
     }
-    free(sorted);
+    free(joined);
     return homes;
 }
 
@@ -204,13 +199,11 @@ static void end_segment(joining *j, open_segment *o)
     for (int i = 0; i < o->n; i++) {
         lowered *step = &j->l->steps[o->steps[i]];
         works[i] = &step->work;
-        step->joined = step != last;
         flops += step->flops;
         priority = step->priority > priority ? step->priority : priority;
     }
-    if (o->n > 1)
-        join_buffers(j, o, last);
-    *s = (segment){.n = o->n, .works = works, .n_buffers = last->n_handles, .buffers = sort_buffers(j, last)};
+    const work_buffer *homes = join_buffers(j, o, last);
+    *s = (segment){.n = o->n, .works = works, .n_buffers = last->n_handles, .buffers = homes};
     last->segment = s;
     last->label = name;
     last->flops = flops;
@@ -274,9 +267,11 @@ static open_segment *open_for(joining *j, int worker)
 static int64_t new_bytes(const joining *j, int step, int of)
 {
     int64_t bytes = 0;
-    for (int k = j->of_step[step]; k < j->of_step[step + 1]; k++)
-        if (of < 0 || j->buffers.at[j->numbers[k]].segment != of)
-            bytes += j->buffers.at[j->numbers[k]].bytes;
+    for (int k = j->of_step[step]; k < j->of_step[step + 1]; k++) {
+        const used_buffer *b = &j->buffers.at[j->numbers[k]];
+        if (of < 0 || b->segment != of)
+            bytes += b->home.run * b->home.rows;
+    }
     return bytes;
 }
 

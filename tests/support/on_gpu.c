@@ -19,8 +19,8 @@ typedef struct block {
 } block;
 static block memory[MOST_VIEWS]; /* in use */
 static int n_memory;
-static block
-    kept[MOST_KEPT]; /* given back: a GPU is slow to give and take memory; the stand-in watches what is freed */
+/* Given back: a GPU is slow to give and take memory. The stand-in watches what is freed. */
+static block kept[MOST_KEPT];
 static int n_kept, oldest;
 
 static void must(cudaError_t error, const char *what)

@@ -103,8 +103,8 @@ START_TEST(little_memory_cuts_segments)
 }
 END_TEST
 
-/* y = x + 1, ..., as often as asked for; every second one is read, so that all are written. */
-static void run_chain(trama_program *p, trama_value *x, int n, trama_value **last)
+/* last = x + x + ..., n additions. */
+static void add_often(trama_program *p, trama_value *x, int n, trama_value **last)
 {
     *last = x;
     for (int i = 0; i < n; i++)
@@ -118,7 +118,7 @@ START_TEST(graphs_are_of_the_buffers_that_are_used)
     demand(start_on_gpu(0, 0), "%s", trama_error());
     trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY)), *y;
-    run_chain(p, x, 9, &y);
+    add_often(p, x, 9, &y);
     trama_value *z = trama_matmul(trama_reshape(y, TRAMA_SHAPE(-1, 1)), trama_reshape(x, TRAMA_SHAPE(1, -1)));
     trama_target *t = trama_target_create(p, "t", y, z);
     trama_executable *e = compile(p);
