@@ -263,6 +263,16 @@ static void claim_results(inference *q)
         }
 }
 
+void infer_made(const inference *q, op_layouts *r)
+{
+    *r = (op_layouts){.mesh = q->mesh};
+    for (int t = 0; t < q->rule->n_in; t++)
+        r->in[t] = split_layout(q, t);
+    for (int t = 0; t < q->rule->n_out; t++)
+        r->out[t] = split_layout(q, q->rule->n_in + t);
+    pass_partials(q, r);
+}
+
 /* The ways to infer: the splits of operands come first, or those of known results; and what splits a dim that must be
  * whole splits nothing, or another dim. */
 typedef enum { OPERANDS_FIRST, RESULTS_FIRST, MOVED } way;
@@ -278,12 +288,7 @@ static void attempt(const inference *start, way how, op_layouts *r)
             decide_factor(&q, f);
     if (how == MOVED)
         infer_move(&q);
-    *r = (op_layouts){.mesh = q.mesh};
-    for (int t = 0; t < rule->n_in; t++)
-        r->in[t] = split_layout(&q, t);
-    for (int t = 0; t < rule->n_out; t++)
-        r->out[t] = split_layout(&q, rule->n_in + t);
-    pass_partials(&q, r);
+    infer_made(&q, r);
 }
 
 static bool results_are_split(const inference *q)
@@ -294,7 +299,7 @@ static bool results_are_split(const inference *q)
     return false;
 }
 
-static bool same_layouts(const inference *q, const op_layouts *a, const op_layouts *b)
+bool infer_same(const inference *q, const op_layouts *a, const op_layouts *b)
 {
     for (int t = 0; t < q->n_tensors; t++) {
         int o = t - q->rule->n_in;
@@ -316,7 +321,7 @@ static void consider(finding *best, const inference *q, way how)
 {
     op_layouts other;
     attempt(q, how, &other);
-    if (same_layouts(q, &best->layouts, &other))
+    if (infer_same(q, &best->layouts, &other))
         return;
     if (best->cost < 0)
         best->cost = infer_bytes(&best->q, &best->layouts);

@@ -32,6 +32,13 @@ typedef struct infer_question {
  * each conflict. */
 void infer_op(const infer_question *question, op_layouts *result, text *report);
 
+/* Appends the layouts in which the op can compute on the mesh: each axis splits a factor, or carries terms of a sum
+ * from operands to the result, or does neither. Axes that split one factor do so in the mesh's order. Returns false,
+ * and appends nothing, where there are more than `most`. */
+typedef ARRAY(op_layouts) op_layouts_list;
+bool infer_every(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, int most,
+                 op_layouts_list *list);
+
 /* The axes that split a factor in a tensor's layout, major first, as far as the rule allows the split; returns their
  * number. */
 int infer_claim(const trama_rule *rule, const trama_mesh *mesh, int tensor, const trama_layout *layout, int factor,

@@ -27,6 +27,11 @@ typedef struct inference {
 /* Whether the layout of operand or result t is known and counts. */
 bool infer_uses(const inference *q, int t);
 
+/* The layouts of operands and results where factors are split as found, and partial operands pass where they may. */
+void infer_made(const inference *q, op_layouts *r);
+
+bool infer_same(const inference *q, const op_layouts *a, const op_layouts *b);
+
 /* Whether a split of the factor matters to an operand that is read, or to a result. */
 bool infer_computes(const inference *q, int factor);
 

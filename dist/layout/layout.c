@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "hash.h"
+
 trama_layout layout_uniform(const trama_mesh *mesh, trama_placement_kind kind)
 {
     trama_layout layout;
@@ -13,6 +15,14 @@ trama_layout layout_uniform(const trama_mesh *mesh, trama_placement_kind kind)
     for (int a = 0; a < mesh->ndim; a++)
         layout.axis[a].kind = kind;
     return layout;
+}
+
+uint64_t layout_hash(uint64_t hash, const trama_layout *layout)
+{
+    hash = hash_word(hash, (uint64_t)layout->naxes);
+    for (int a = 0; a < layout->naxes; a++)
+        hash = hash_word(hash, (uint64_t)layout->axis[a].kind << 32 | (uint32_t)layout->axis[a].dim);
+    return hash;
 }
 
 bool layout_has(const trama_layout *layout, trama_placement_kind kind)
@@ -120,8 +130,9 @@ static trama_status check_mask(const trama_mesh *mesh, const trama_layout *layou
     bool all = !memchr(held, 0, (size_t)groups);
     free(held);
     return all ? TRAMA_OK
-               : trama_fail(NOWHERE, TRAMA_E_LAYOUT,
-                            "layout: the mask leaves a piece of the tensor without a holder; masks may only remove replicas");
+               : trama_fail(
+                     NOWHERE, TRAMA_E_LAYOUT,
+                     "layout: the mask leaves a piece of the tensor without a holder; masks may only remove replicas");
 }
 
 /* Users may fill in a layout by hand, so enum values are checked. */
@@ -152,14 +163,14 @@ trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *
     for (int a = 0; a < mesh->ndim; a++) {
         const trama_placement *p = &layout->axis[a];
         if (!is_known(p))
-            return trama_fail(NOWHERE, TRAMA_E_LAYOUT,
-                              "layout: axis %d has an invalid placement, kind %d, reduce %d", a, (int)p->kind,
-                              (int)p->reduce);
+            return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: axis %d has an invalid placement, kind %d, reduce %d",
+                              a, (int)p->kind, (int)p->reduce);
         if (p->kind == TRAMA_SPLIT && (p->dim < 0 || p->dim >= ndim))
-            return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: axis %d splits dim %d of a tensor of %d dims", a, p->dim,
-                              ndim);
+            return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: axis %d splits dim %d of a tensor of %d dims", a,
+                              p->dim, ndim);
         if (p->kind == TRAMA_OPEN && !open_allowed)
-            return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: axis %d is open ('?') where a full layout is needed", a);
+            return trama_fail(NOWHERE, TRAMA_E_LAYOUT, "layout: axis %d is open ('?') where a full layout is needed",
+                              a);
     }
     trama_status status = check_orders(layout, ndim);
     if (!status)
@@ -167,8 +178,7 @@ trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *
     return status ? status : check_mask(mesh, layout);
 }
 
-trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const unsigned char *mask,
-                               trama_layout *layout)
+trama_status trama_layout_mask(const trama_mesh *mesh, int tensor_ndim, const unsigned char *mask, trama_layout *layout)
 {
     if (!mesh || !layout)
         return layout_is_null(TRAMA_E_LAYOUT, mesh, "layout");
@@ -328,8 +338,8 @@ static int64_t piece_number(const trama_mesh *mesh, const cut *c, int64_t n, int
 }
 
 /* The first and the last piece along dim d that meet `where`. */
-static void piece_range(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where, int d, cut *c,
-                        int64_t *first, int64_t *last)
+static void piece_range(const trama_mesh *mesh, const trama_layout *layout, const box *whole, const box *where, int d,
+                        cut *c, int64_t *first, int64_t *last)
 {
     c->n = layout_dim_axes(layout, d, c->axes);
     *first = piece_number(mesh, c, whole->n[d], where->lo[d]);

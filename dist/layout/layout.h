@@ -22,6 +22,8 @@ trama_status layout_check(const trama_mesh *mesh, int ndim, const trama_layout *
 /* Whether the layout is full, and legal for a tensor of that shape. */
 trama_status layout_fits(const trama_mesh *mesh, const trama_layout *layout, trama_shape shape);
 
+uint64_t layout_hash(uint64_t hash, const trama_layout *layout); /* extended by the placements, without the mask */
+
 bool layout_has(const trama_layout *layout, trama_placement_kind kind);
 
 /* The mesh axes that cut dim, major first; returns their number. */

@@ -3,6 +3,7 @@
  * how a change is made, and this file counts its bytes between processes. */
 #include <string.h>
 
+#include "changes.h"
 #include "choose.h"
 #include "map_traffic.h"
 
@@ -23,23 +24,11 @@ typedef struct clique {
     double bytes; /* of each pair */
 } clique;
 
-/* A distributed value: a value in a layout on a mesh. */
-typedef struct dist_value {
-    const trama_mesh *mesh;
-    trama_layout layout;
-    int next; /* next one of the same value; -1 */
-} dist_value;
-
 typedef struct survey {
-    const trama_program *program;
-    const layouts *l;
-    int64_t nominal;
     process_traffic *traffic;
     ARRAY(change) changes;
     ARRAY(clique) cliques;
-    ARRAY(dist_value) dist_values;
     ARRAY(trama_mesh *) meshes; /* made for routes */
-    int *of_value;              /* [value id] its last distributed value; -1 */
 } survey;
 
 static unsigned changed_axes(const transfer *t)
@@ -54,73 +43,14 @@ static unsigned changed_axes(const transfer *t)
     return changed;
 }
 
-static bool same_change(const transfer *a, const transfer *b)
+static void note_change(survey *s, const transfer *t)
 {
-    return a->from_mesh == b->from_mesh && a->to_mesh == b->to_mesh && a->element == b->element &&
-           box_equal(&a->whole, &b->whole) && trama_layout_equal(&a->from, &b->from) &&
-           trama_layout_equal(&a->to, &b->to);
-}
-
-static void note_change(survey *s, const trama_value *v, const dist_value *from, const dist_value *to)
-{
-    trama_shape shape = v->shape;
-    for (int d = 0; d < shape.ndim; d++)
-        shape.dim[d] = shape.dim[d] == TRAMA_ANY ? s->nominal : shape.dim[d];
-    const box whole = box_whole(shape);
-    const transfer t =
-        transfer_between(from->mesh, &from->layout, to->mesh, &to->layout, &whole, trama_dtype_size(v->dtype));
     for (int i = 0; i < s->changes.n; i++)
-        if (same_change(&s->changes.at[i].t, &t)) {
+        if (transfer_equal(&s->changes.at[i].t, t)) {
             s->changes.at[i].times++;
             return;
         }
-    *ARRAY_PUSH(&s->changes) = (change){.t = t, .times = 1};
-}
-
-/* Notes that a value is needed in a layout. The first time it is a change from the value's own layout. */
-static void want(survey *s, const trama_value *v, const trama_mesh *mesh, const trama_layout *layout)
-{
-    dist_value to = {mesh, *layout, s->of_value[v->id]};
-    dist_value from = {s->l->mesh[v->id], s->l->value[v->id], -1};
-    if (!mesh || !from.mesh)
-        return;
-    for (int h = to.next; h >= 0; h = s->dist_values.at[h].next)
-        if (s->dist_values.at[h].mesh == mesh && trama_layout_equal(&s->dist_values.at[h].layout, layout))
-            return;
-    if (mesh != from.mesh || !trama_layout_equal(layout, &from.layout))
-        note_change(s, v, &from, &to);
-    s->of_value[v->id] = s->dist_values.n;
-    *ARRAY_PUSH(&s->dist_values) = to;
-}
-
-/* Notes the change from the layout of an op's result to the layout of its value. */
-static void settle(survey *s, const trama_node *node, int result)
-{
-    const trama_value *v = node->out[result];
-    const op_layouts *op = s->l->op[node->id];
-    dist_value made = {op->mesh, op->out[result], -1}, rests = {s->l->mesh[v->id], s->l->value[v->id], 0};
-    if (!made.mesh || !rests.mesh)
-        return;
-    if (made.mesh != rests.mesh || !trama_layout_equal(&made.layout, &rests.layout))
-        note_change(s, v, &made, &rests);
-    s->of_value[v->id] = s->dist_values.n;
-    *ARRAY_PUSH(&s->dist_values) = made;
-}
-
-static void survey_node(survey *s, const trama_node *node)
-{
-    const layouts *l = s->l;
-    if (node->op->alias) {
-        int result = node->out[0]->id;
-        want(s, node->in[0], l->mesh[result], &l->value[result]);
-        return;
-    }
-    for (int t = 0; t < node->op->n_in; t++)
-        if (!(node->op->shape_only >> t & 1))
-            want(s, node->in[t], l->op[node->id]->mesh, &l->op[node->id]->in[t]);
-    for (int o = 0; o < node->op->n_out; o++)
-        if (!(node->op->updates >> o & 1))
-            settle(s, node, o);
+    *ARRAY_PUSH(&s->changes) = (change){.t = *t, .times = 1};
 }
 
 /* ---- Exchanges in which all pairs of a group take an equal part ---- */
@@ -313,23 +243,23 @@ static void add_change(survey *s, const transfer *t, int times, reshard_part wit
         *ARRAY_PUSH(&s->meshes) = c.route.owned;
 }
 
-static void survey_program(survey *s, const bool *needed)
+static void survey_program(survey *s, const trama_program *program, const layouts *l, int64_t nominal,
+                           const bool *needed)
 {
-    const trama_program *p = s->program;
-    s->of_value = trama_alloc((size_t)p->values.n * sizeof *s->of_value);
-    for (int i = 0; i < p->values.n; i++)
-        s->of_value[i] = -1;
-    for (int i = 0; i < p->nodes.n; i++)
-        if (!needed || needed[i])
-            survey_node(s, p->nodes.at[i]);
-    free(s->of_value);
+    layout_changes all = {0};
+    find_changes(program, l, needed, &all);
+    for (int i = 0; i < all.n; i++) {
+        const transfer t = change_transfer(&all.at[i], nominal);
+        note_change(s, &t);
+    }
+    ARRAY_FREE(&all);
 }
 
 process_traffic *traffic_of_program(const trama_program *program, const layouts *l, int64_t nominal, int n,
                                     const bool *needed)
 {
-    survey s = {.program = program, .l = l, .nominal = complete_nominal(program, nominal), .traffic = traffic_new(n)};
-    survey_program(&s, needed);
+    survey s = {.traffic = traffic_new(n)};
+    survey_program(&s, program, l, complete_nominal(program, nominal), needed);
     for (int i = 0; i < s.changes.n; i++)
         add_change(&s, &s.changes.at[i].t, s.changes.at[i].times, PART_OF_NOTHING);
     for (int i = 0; i < s.cliques.n; i++)
@@ -340,6 +270,5 @@ process_traffic *traffic_of_program(const trama_program *program, const layouts 
     ARRAY_FREE(&s.meshes);
     ARRAY_FREE(&s.changes);
     ARRAY_FREE(&s.cliques);
-    ARRAY_FREE(&s.dist_values);
     return s.traffic;
 }

@@ -44,19 +44,11 @@ void layouts_free(layouts *l)
     *l = (layouts){0};
 }
 
-static uint64_t hash_of_layout(uint64_t hash, const trama_layout *layout)
-{
-    hash = hash_word(hash, (uint64_t)layout->naxes);
-    for (int a = 0; a < layout->naxes; a++)
-        hash = hash_word(hash, (uint64_t)layout->axis[a].kind << 32 | (uint32_t)layout->axis[a].dim);
-    return hash;
-}
-
 static uint64_t hash_of_op(const op_layouts *op)
 {
     uint64_t hash = hash_word(HASH_START, (uint64_t)(uintptr_t)op->mesh);
     for (int t = 0; t < TRAMA_MAX_OPERANDS; t++)
-        hash = hash_of_layout(hash_of_layout(hash, &op->in[t]), &op->out[t]);
+        hash = layout_hash(layout_hash(hash, &op->in[t]), &op->out[t]);
     return hash;
 }
 
@@ -217,17 +209,20 @@ int64_t complete_nominal(const trama_program *program, int64_t nominal)
     return nominal;
 }
 
-static void nominal_rules(completion *c, int64_t nominal)
+node_rules complete_rules(const trama_program *program, int64_t nominal)
 {
-    for (int i = 0; i < c->program->nodes.n; i++) {
-        const trama_rule *own = c->program->nodes.at[i]->rule;
+    node_rules rules = node_rules_new(program->nodes.n);
+    nominal = complete_nominal(program, nominal);
+    for (int i = 0; i < program->nodes.n; i++) {
+        const trama_rule *own = program->nodes.at[i]->rule;
         trama_rule rule;
         memcpy(&rule, own, sizeof rule);
         for (int f = 0; f < rule.n_factors; f++)
             if (rule.factor[f].extent == TRAMA_ANY)
                 rule.factor[f].extent = nominal;
-        node_rules_set(&c->rules, i, own, &rule);
+        node_rules_set(&rules, i, own, &rule);
     }
+    return rules;
 }
 
 static void start_values(completion *c)
@@ -294,13 +289,12 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     completion c = {.program = program, .l = result, .single = single};
     *result = (layouts){0};
     layouts_room(result, program->values.n, program->nodes.n);
-    c.rules = node_rules_new(program->nodes.n);
+    c.rules = complete_rules(program, nominal);
     c.summed = trama_alloc((size_t)program->values.n * sizeof *c.summed);
     c.held = trama_alloc((size_t)program->values.n * sizeof *c.held);
     c.trains = trama_alloc((size_t)program->values.n * sizeof *c.trains);
     start_values(&c);
     find_trained(&c);
-    nominal_rules(&c, complete_nominal(program, nominal));
     trama_status status = spread_meshes(&c);
     if (!status) {
         start_layouts(&c);

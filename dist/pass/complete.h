@@ -21,6 +21,9 @@ typedef struct layouts {
 /* The extent that stands for TRAMA_ANY: nominal, halved until every value has at most MOST_BYTES. */
 int64_t complete_nominal(const trama_program *program, int64_t nominal);
 
+/* The rules of all nodes with that extent. The caller frees them. */
+node_rules complete_rules(const trama_program *program, int64_t nominal);
+
 /* Completes the whole program; `nominal` stands for TRAMA_ANY. Values that no annotation gives a mesh are on `single`,
  * the mesh of process 0 alone. E_LAYOUT where an op has operands on two meshes; it names both and the op's line. */
 trama_status complete_program(const trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);

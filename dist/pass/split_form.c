@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "choose.h"
+#include "changes.h"
 
 /* ---- Replacing ---- */
 
@@ -95,46 +95,6 @@ bool split_form_replace(trama_program *p, trama_node *node, whole_split split)
     return true;
 }
 
-/* ---- Bytes ---- */
-
-static int64_t edge_bytes(const trama_mesh *mesh, const trama_value *v, const trama_layout *from,
-                          const trama_layout *to, int64_t nominal)
-{
-    box whole = {.ndim = v->shape.ndim};
-    for (int d = 0; d < whole.ndim; d++)
-        whole.n[d] = v->shape.dim[d] == TRAMA_ANY ? nominal : v->shape.dim[d];
-    transfer edge = transfer_between(mesh, from, mesh, to, &whole, trama_dtype_size(v->dtype));
-    return reshard_most_bytes(&edge);
-}
-
-/* Whether a node before node i, or an operand before operand t, reads that operand in the same layout. */
-static bool is_there(const trama_program *p, const layouts *l, int i, int t)
-{
-    const trama_value *v = p->nodes.at[i]->in[t];
-    for (int k = 0; k <= i; k++)
-        for (int s = 0; s < (k == i ? t : p->nodes.at[k]->op->n_in); s++)
-            if (p->nodes.at[k]->in[s] == v && trama_layout_equal(&l->op[k]->in[s], &l->op[i]->in[t]))
-                return true;
-    return false;
-}
-
-/* The bytes that a process receives in a program on one mesh. */
-static int64_t received(const trama_program *p, const layouts *l, int64_t nominal)
-{
-    int64_t bytes = 0;
-    for (int i = 0; i < p->nodes.n; i++) {
-        const trama_node *node = p->nodes.at[i];
-        const op_layouts *op = l->op[i];
-        for (int t = 0; t < node->op->n_in; t++)
-            if (l->mesh[node->in[t]->id] == op->mesh && !(node->op->shape_only >> t & 1) && !is_there(p, l, i, t))
-                bytes += edge_bytes(op->mesh, node->in[t], &l->value[node->in[t]->id], &op->in[t], nominal);
-        for (int o = 0; o < node->op->n_out; o++)
-            if (l->mesh[node->out[o]->id] == op->mesh)
-                bytes += edge_bytes(op->mesh, node->out[o], &op->out[o], &l->value[node->out[o]->id], nominal);
-    }
-    return bytes;
-}
-
 /* ---- The choice ---- */
 
 static bool is_fixed(const trama_node *node)
@@ -200,7 +160,7 @@ static int64_t completed_bytes(const trama_program *p, int64_t nominal, const tr
     layouts l;
     if (p->status || complete_program(p, nominal, single, &l))
         return INT64_MAX;
-    const int64_t bytes = received(p, &l, nominal);
+    const int64_t bytes = layouts_bytes(p, &l, nominal);
     layouts_free(&l);
     return bytes;
 }

@@ -274,3 +274,16 @@ trama_status trama_order_at(trama_where where, trama_program *p, int n, const in
     p->order = (process_order){.n = n, .place = memcpy(place, order, bytes), .where = where};
     return p->status;
 }
+
+trama_status trama_search_layouts_at(trama_where where, trama_program *p)
+{
+    if (!p)
+        return trama_fail(where, TRAMA_E_ARGUMENT, "search_layouts: the program is NULL");
+    if (p->session)
+        return program_fail(p, where, TRAMA_E_UNSUPPORTED,
+                            "search_layouts: eager mode lays out each op as it comes; search in a compiled program"),
+               TRAMA_E_UNSUPPORTED;
+    p->searched = true;
+    p->searched_at = where;
+    return p->status;
+}

@@ -167,6 +167,8 @@ struct trama_program {
     node_role role;                /* of nodes appended now */
     int stage;                     /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;
+    bool searched; /* completion searches for layouts with fewer bytes */
+    trama_where searched_at;
     ARRAY(shard_scope) scopes; /* the innermost is the last */
     const trama_mesh *ops_on;  /* the mesh of nodes appended now; NULL: not said */
     /* The state that counts runs which draw random numbers, and its content in the current run, which eager programs do

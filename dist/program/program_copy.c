@@ -127,5 +127,7 @@ trama_program *program_copy(const trama_program *program)
         *ARRAY_PUSH(&p->merged) = (merged_gradient){twin(p, g->value), twin(p, g->minimized)};
     }
     p->order = copy_order(&program->order);
+    p->searched = program->searched;
+    p->searched_at = program->searched_at;
     return p;
 }

@@ -206,6 +206,9 @@ void program_in_lines(const trama_program *program, program_lines *l)
 {
     order_words(&l->words, &program->order);
     end_line(l, 0, program->order.where);
+    const size_t behind_order = l->words.n;
+    text_add(&l->words, "%s", program->searched ? "search layouts" : "");
+    end_line(l, behind_order, program->searched_at);
     for (int i = 0; i < program->values.n; i++) {
         size_t from = l->words.n;
         if (program->values.at[i]) {

@@ -27,7 +27,7 @@ typedef struct trama_program trama_program; /* recorded values and ops; owns its
 typedef struct trama_value trama_value;     /* the symbolic result of an op, an input, or state */
 typedef struct trama_target trama_target;   /* a part of a program that one run computes */
 
-trama_program *trama_program_create(void); /* an empty program */
+trama_program *trama_program_create(void);           /* an empty program */
 void trama_program_destroy(trama_program **program); /* frees a program with its values and targets; NULL is allowed */
 
 /* TRAMA_OK or the first error of a builder; trama_program_error returns its message, "" without an error. */
@@ -84,7 +84,7 @@ trama_value *trama_constant_at(trama_where where, trama_program *program, trama_
 
 trama_shape trama_value_shape(const trama_value *value); /* the global shape; ndim -1 for NULL */
 trama_dtype trama_value_dtype(const trama_value *value); /* the element type; TRAMA_F32 for NULL */
-const char *trama_value_name(const trama_value *value); /* the given name, or op and number; "(null)" for NULL */
+const char *trama_value_name(const trama_value *value);  /* the given name, or op and number; "(null)" for NULL */
 
 /* Renames a value; the name is copied. Returns the value. */
 #define trama_value_rename(value, name) trama_value_rename_at(TRAMA_HERE, value, name)
@@ -145,7 +145,8 @@ inline trama_status trama_shard_begin_list(trama_where where, trama_program *pro
 #define trama_shard_begin(program, mesh, ...) trama_shard_begin_list(TRAMA_HERE, program, mesh, {__VA_ARGS__})
 #else
 #define trama_shard_begin(program, mesh, ...)                                                                          \
-    trama_shard_begin_at(TRAMA_HERE, program, mesh, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)), \
+    trama_shard_begin_at(TRAMA_HERE, program, mesh,                                                                    \
+                         (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),                          \
                          (const char *const[]){__VA_ARGS__})
 #endif
 #define trama_shard_end(program) trama_shard_end_at(TRAMA_HERE, program)
@@ -172,6 +173,15 @@ trama_value *trama_offload_at(trama_where where, trama_value *value, const char 
  * that differs from an earlier one; E_ORDER in eager mode once a value is computed. */
 #define trama_order(program, n, order) trama_order_at(TRAMA_HERE, program, n, order)
 trama_status trama_order_at(trama_where where, trama_program *program, int n, const int *order);
+
+/* Lets completion search for layouts that receive fewer bytes a run, beside those that its rules find: of values
+ * without an annotation, inputs and state among them, and of ops. Annotations stay, and no process does more work for
+ * an op than the busiest one would do for it else. The search is the same on all ranks. Rounding may differ, since sums
+ * are split in other ways. Runs of all targets are counted alike, and an extent TRAMA_ANY as the context's nominal one.
+ * trama_complete_text tells the bytes of both, and how far they are from the fewest. E_UNSUPPORTED in eager mode, which
+ * lays out one op after the other. */
+#define trama_search_layouts(program) trama_search_layouts_at(TRAMA_HERE, program)
+trama_status trama_search_layouts_at(trama_where where, trama_program *program);
 
 /* ---- Annotations, read back and taken back ---- */
 
@@ -229,7 +239,7 @@ inline trama_target *trama_target_list(trama_where where, trama_program *program
 }
 #define trama_target_create(program, name, ...) trama_target_list(TRAMA_HERE, program, name, {__VA_ARGS__})
 #else
-#define trama_target_create(program, name, ...)                                                                           \
+#define trama_target_create(program, name, ...)                                                                        \
     trama_target_at(TRAMA_HERE, program, name, (int)(sizeof((trama_value *[]){__VA_ARGS__}) / sizeof(trama_value *)),  \
                     (trama_value *[]){__VA_ARGS__})
 #endif
@@ -242,8 +252,8 @@ inline trama_target *trama_target_list(trama_where where, trama_program *program
  * process keeps its part only. Without it a process keeps its own term of the whole gradient, and only each k-th
  * micro-step sends messages for it. */
 typedef enum trama_merge_kind {
-    TRAMA_MERGE_AVG = 0,     /* as one batch */
-    TRAMA_MERGE_SUM = 1,    /* added as they are */
+    TRAMA_MERGE_AVG = 0,      /* as one batch */
+    TRAMA_MERGE_SUM = 1,      /* added as they are */
     TRAMA_MERGE_SYNC_EACH = 2 /* summed over the mesh in each micro-step */
 } trama_merge_kind;
 

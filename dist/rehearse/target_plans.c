@@ -3,6 +3,7 @@
 #include "target_plans.h"
 
 #include "fuse.h"
+#include "layout_search.h"
 #include "map_traffic.h"
 
 enum { GRAIN_FLOPS = 2000000, GRAIN_BYTES = 65536 }; /* trama_config's defaults */
@@ -82,7 +83,10 @@ trama_status target_plans_complete(target_plans *p)
 {
     layouts_free(&p->l);
     p->l = (layouts){0};
-    return complete_program(p->program, p->nominal, p->single, &p->l);
+    trama_status status = complete_program(p->program, p->nominal, p->single, &p->l);
+    if (!status)
+        search_if_asked(p->program, p->nominal, &p->l);
+    return status;
 }
 
 void target_plans_map(target_plans *p)

@@ -56,6 +56,13 @@ transfer transfer_between(const trama_mesh *from_mesh, const trama_layout *from,
     return t;
 }
 
+bool transfer_equal(const transfer *a, const transfer *b)
+{
+    return a->from_mesh == b->from_mesh && a->to_mesh == b->to_mesh && a->element == b->element &&
+           box_equal(&a->whole, &b->whole) && trama_layout_equal(&a->from, &b->from) &&
+           trama_layout_equal(&a->to, &b->to);
+}
+
 unsigned transfer_target_axes(const transfer *t)
 {
     return layout_unsplit_axes(t->to_mesh, &t->to) & ~(t->kept | t->fresh_sum);

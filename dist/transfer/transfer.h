@@ -23,6 +23,9 @@ typedef struct transfer {
 transfer transfer_between(const trama_mesh *from_mesh, const trama_layout *from, const trama_mesh *to_mesh,
                           const trama_layout *to, const box *whole, size_t element);
 
+/* Whether two transfers start and end alike and have the same elements. */
+bool transfer_equal(const transfer *a, const transfer *b);
+
 /* Axes of the target mesh along which the targets of one box lie. */
 unsigned transfer_target_axes(const transfer *t);
 

@@ -27,7 +27,8 @@ enum {
     KEY_PLAN,
     KEY_RANK,
     KEY_STEPS,
-    KEY_TRACE
+    KEY_TRACE,
+    KEY_SEARCH
 };
 
 static const char *const models[] = {"mlp", "gpt", "cg", "heat"};
@@ -48,6 +49,7 @@ static const struct argp_option options[] = {
      "the machine, as `trama calibrate` writes it; builtin: a node of 16 cores for each process, at 25 GB/s and 2 us "
      "[builtin]",
      0},
+    {"search", KEY_SEARCH, NULL, 0, "search for layouts that receive fewer bytes than those of the model", 0},
     {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
     {"plan-only", KEY_PLAN, NULL, 0, "plan one rank and simulate nothing; print the time of each phase", 0},
     {"rank", KEY_RANK, "N", 0, "that rank [0]", 0},
@@ -66,6 +68,7 @@ typedef struct order {
     const char *mesh_text, *machine, *trace;
     model_sizes sizes;
     int layers;
+    bool search;
     trama_rehearsal_options how;
     trama_mesh *mesh;
 } order;
@@ -140,6 +143,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_PLAN:
         o->how.plan_only = true;
+        return 0;
+    case KEY_SEARCH:
+        o->search = true;
         return 0;
     case KEY_TRACE:
         o->trace = text;
@@ -228,6 +234,8 @@ int command_rehearse(int argc, char **argv)
     stop(&by.watch, RECORD);
     model_train(&m);
     stop(&by.watch, GRADIENTS);
+    if (o.search)
+        must(trama_search_layouts(m.program));
     if (trama_program_status(m.program))
         fail("%s", trama_program_error(m.program));
     trama_rehearsal *made = NULL;

@@ -6,9 +6,9 @@
 
 #include "executable.h"
 #include "host.h"
+#include "layout_search.h"
 #include "map_traffic.h"
 #include "merge_gradients.h"
-#include "split_form.h"
 
 /* ---- First contents ---- */
 
@@ -155,11 +155,11 @@ static trama_status complete_both(trama_executable *e)
     int64_t nominal = context_config(e->context)->nominal;
     trama_status status = TRAMA_OK;
     if (e->plain.program) {
-        status = split_forms_complete(e->plain.program, nominal, e->single, &e->plain.l);
+        status = search_complete(e->plain.program, nominal, e->single, &e->plain.l);
         if (!status)
             lay_leaves_as_plain(e);
     }
-    return status ? status : split_forms_complete(e->program, nominal, e->single, &e->l);
+    return status ? status : search_complete(e->program, nominal, e->single, &e->l);
 }
 
 static trama_status complete_and_place(trama_executable *e)

@@ -125,6 +125,38 @@ START_TEST(a_result_wanted_in_pieces_is_made_in_pieces)
 }
 END_TEST
 
+/* The layouts that a search may choose: none of them is inferred from other layouts. */
+START_TEST(an_op_is_right_in_every_layout_in_which_it_may_compute)
+{
+    static const char *const meshes[] = {"2", "3", "[1,20,2]", "2,3", "2,[1,3]"};
+    int tried = 0;
+    for (int i = 0; i < n_op_cases; i++)
+        for (int m = 0; m < 5; m++) {
+            const int share = suite_is_long() ? 1 : suite_is_sanitized() ? 20 : 2;
+            trama_program *p = trama_program_create();
+            trama_value *result = op_cases[i].build(p, &op_cases[i], (i + m) % N_VARIANTS);
+            trama_mesh *mesh = trama_mesh_create(meshes[m]);
+            const trial s = trial_of(&op_cases[i], result->node, result->node->rule, mesh, 1);
+            op_layouts_list list = {0};
+            ck_assert(infer_every(result->node, result->node->rule, mesh, 10000, &list));
+            ck_assert_int_ge(list.n, 1);
+            for (int k = 0; k < list.n; k++) {
+                text t = {0};
+                if (mesh->ndim > 1 && (i + k) % share)
+                    continue;
+                describe_call(&t, &s, list.at[k].in, list.at[k].out);
+                ck_assert_msg(is_right(&s, list.at[k].in, list.at[k].out), "wrong: %s", t.at);
+                free(t.at);
+                tried++;
+            }
+            ARRAY_FREE(&list);
+            trama_mesh_destroy(&mesh);
+            trama_program_destroy(&p);
+        }
+    ck_assert_int_gt(tried, n_op_cases * 5);
+}
+END_TEST
+
 /* ---- Missing rules ---- */
 
 /* A refused combination (as text) and the layouts of result 0 that have been right for all samples so far. */
@@ -365,6 +397,7 @@ int main(void)
         what_inference_chooses_is_right_for_every_combination_on_one_axis,
         what_inference_chooses_is_right_on_several_axes,
         a_result_wanted_in_pieces_is_made_in_pieces,
+        an_op_is_right_in_every_layout_in_which_it_may_compute,
         no_right_placement_is_refused_without_a_reason,
     };
     return suite_run("validator", NULL, NULL, tests, sizeof tests / sizeof *tests);

@@ -48,10 +48,11 @@ START_TEST(the_page_prints_what_planning_says)
     trama_value *loss = trama_mean(y);
     trama_shard(x, mesh, "S(0)");
     trama_optimizer sgd = trama_sgd(0.1);
-    trama_target *train = trama_target_create(p, "train", trama_minimize(loss, &sgd), loss);
+    trama_target *train =
+        trama_target_create(p, "train", trama_minimize_at(trama_where_of("main.c", 9), loss, &sgd), loss);
     char *page = read_page(), *completed;
     ck_assert_int_eq(trama_complete_text(p, 64, &completed), TRAMA_OK);
-    ck_assert_int_eq(expect_lines(page, completed), 8);
+    ck_assert_int_eq(expect_lines(page, completed), 10);
 
     machine *m = simulation_machine(2, 1, 1);
     simulation_options options = {.plan = {.grain_flops = 2000000, .grain_bytes = 65536}};

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "fuse.h"
+#include "layout_search.h"
 #include "merge_gradients.h"
 #include "partition.h"
-#include "split_form.h"
 #include "verify_calls.h"
 #include "verify_plan.h"
 
@@ -185,7 +185,7 @@ simulation *simulation_new(const trama_program *program, const machine *m, const
     s->seen = see(m, s->options.blind);
     s->single = trama_mesh_create("1");
     int64_t nominal = s->options.nominal ? s->options.nominal : 64;
-    ck_assert_msg(!split_forms_complete(s->program, nominal, s->single, &s->l), "%s", trama_error());
+    ck_assert_msg(!search_complete(s->program, nominal, s->single, &s->l), "%s", trama_error());
     size_t values = (size_t)s->program->values.n, nodes = (size_t)s->program->nodes.n, ranks = (size_t)m->n_ranks;
     s->shapes = trama_alloc(values * sizeof *s->shapes);
     s->fed = trama_alloc(values * sizeof *s->fed);

@@ -6,7 +6,7 @@ set(TIMEOUT_test_leave 300)
 set(RANKS_test_fork 2)
 set(RANKS_test_random 2 4)
 foreach(name array complex_builders complex_programs complex_training composed distributions einsum fourier network eager eager_marks eager_training idle merge merge_applied merge_gradients merge_growth
-        merge_steps merge_tied optimizer own_op own_op_failures split_forms watch)
+        merge_steps merge_tied optimizer own_op own_op_failures search split_forms watch)
     set(RANKS_test_${name} 2 4)
 endforeach()
 set(RANKS_test_train 2 3 4)

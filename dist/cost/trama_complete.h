@@ -36,8 +36,16 @@ int trama_completion_stage(const trama_completion *completion, const trama_value
  * false as above, also for values that no op made and for an i out of range; of the layouts also where the op's
  * split form (trama_op.h) replaces it: several ops compute the value then, and trama_complete_text shows theirs. */
 const trama_mesh *trama_completion_op_mesh(const trama_completion *completion, const trama_value *value);
-bool trama_completion_operand(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout);
+bool trama_completion_operand(const trama_completion *completion, const trama_value *value, int i,
+                              trama_layout *layout);
 bool trama_completion_result(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout);
+
+/* The bytes that the process receives which receives most, in a run of all ops of the program, summed over the changes
+ * of layout: of the completed layouts, and a bound. No layouts that keep the annotations receive fewer than *bound, as
+ * long as no process does more work for an op than the busiest one does for it now. Ops that read neighbours,
+ * accumulate, have a mask or are annotated count as they compute now. bytes and bound may be NULL; the bound takes a
+ * search, linear in the ops. E_ARGUMENT for NULL, E_MEMORY. */
+trama_status trama_completion_bytes(const trama_completion *completion, int64_t *bytes, int64_t *bound);
 
 TRAMA_API_END
 #endif

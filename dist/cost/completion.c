@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A completed copy of a program, read value by value or as text. */
-#include "complete.h"
+#include "changes.h"
+#include "explain.h"
+#include "layout_search.h"
 #include "marks.h"
-#include "split_form.h"
 #include "trama_complete.h"
 
 struct trama_completion {
     const trama_program *asked; /* the user's; queries name its values */
     trama_program *of;          /* the copy */
     trama_mesh *single;
+    int64_t nominal;
     layouts l;
     marks m;
 };
@@ -22,11 +24,13 @@ static trama_status complete(const char *call, const trama_program *program, int
     trama_status status = scope_check_closed(NOWHERE, program, call);
     if (status)
         return status;
-    *c = (trama_completion){
-        .asked = program, .of = program_copy(program), .single = mesh_new(1, (int[]){1}, NULL, NULL)};
+    *c = (trama_completion){.asked = program,
+                            .of = program_copy(program),
+                            .single = mesh_new(1, (int[]){1}, NULL, NULL),
+                            .nominal = complete_nominal(program, nominal)};
     if (c->of->status)
         return trama_fail(NOWHERE, c->of->status, "%s", c->of->error);
-    status = split_forms_complete(c->of, nominal, c->single, &c->l);
+    status = search_complete(c->of, nominal, c->single, &c->l);
     return status ? status : marks_complete(c->of, &c->m);
 }
 
@@ -151,6 +155,26 @@ bool trama_completion_result(const trama_completion *completion, const trama_val
     return there;
 }
 
+trama_status trama_completion_bytes(const trama_completion *completion, int64_t *bytes, int64_t *bound)
+{
+    if (!completion)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_completion_bytes: the completion is NULL");
+    int64_t received = layouts_bytes(completion->of, &completion->l, completion->nominal), least = 0;
+    if (bound) {
+        layout_search found;
+        search_layouts(completion->of, &completion->l, completion->nominal, &found);
+        least = min_i64(found.bound, received);
+        if (found.found)
+            layouts_free(&found.better);
+    }
+    trama_status status = memory_status(NOWHERE, "trama_completion_bytes");
+    if (!status && bytes)
+        *bytes = received;
+    if (!status && bound)
+        *bound = least;
+    return status;
+}
+
 /* ---- As text ---- */
 
 static void value_line(text *t, const trama_value *v, const layouts *l, const marks *m)
@@ -180,6 +204,7 @@ trama_status trama_complete_text(const trama_program *program, int64_t nominal, 
             if (c.of->values.at[i]->kind != VALUE_EFFECT)
                 value_line(&t, c.of->values.at[i], &c.l, &c.m);
         text_add(&t, "%s", c.l.report);
+        explain_changes(&t, c.of, &c.l, nominal);
         status = text_give(&t, "trama_complete_text", text_);
     }
     clear(&c);

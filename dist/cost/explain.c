@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reasons are read from the op's rule: an op computes on one assignment of mesh axes to factors, so an operand changes
+ * its layout because another tensor of the op, or an annotation, claims the axis. */
+#include "explain.h"
+
+#include "layout_search.h"
+#include "op_candidates.h"
+
+typedef struct explaining {
+    text *out;
+    const trama_program *program;
+    const layouts *l;
+    int64_t nominal;
+    node_rules rules;
+    candidates_pool candidates;
+    transfer_bytes bytes;
+    layout_changes changes;
+} explaining;
+
+/* ---- Names ---- */
+
+static void name_value(text *out, const trama_value *v)
+{
+    text_add(out, "%s", v->name);
+    if (v->gradient.of)
+        text_add(out, " (the gradient of %s)", v->gradient.of->name);
+}
+
+static void said_at(text *out, trama_where where)
+{
+    text_add(out, " (%s:%d)", where.file ? where.file : "?", where.line);
+}
+
+static const trama_value *tensor_of(const trama_node *node, int t)
+{
+    return t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in];
+}
+
+static const trama_layout *computed(const op_layouts *op, const trama_node *node, int t)
+{
+    return t < node->op->n_in ? &op->in[t] : &op->out[t - node->op->n_in];
+}
+
+/* ---- Reasons ---- */
+
+/* An axis along which two layouts of one mesh differ; -1: none. */
+static int differing_axis(const layout_change *c)
+{
+    for (int a = 0; a < c->to->naxes && c->from_mesh == c->to_mesh; a++) {
+        const trama_placement *f = &c->from->axis[a], *t = &c->to->axis[a];
+        if (f->kind != t->kind || (f->kind == TRAMA_SPLIT && (f->dim != t->dim || f->order != t->order)))
+            return a;
+    }
+    return -1;
+}
+
+/* A tensor of the op, other than t, whose value is split along the axis as the op computes it; -1: there is none. */
+static int claimant(const explaining *e, const trama_node *node, int t, int axis)
+{
+    const op_layouts *op = e->l->op[node->id];
+    for (int u = 0; u < node->op->n_in + node->op->n_out; u++) {
+        const trama_value *v = tensor_of(node, u);
+        const bool read = u >= node->op->n_in || !(node->op->shape_only >> u & 1);
+        const trama_placement *p = &computed(op, node, u)->axis[axis];
+        if (u != t && read && e->l->mesh[v->id] == op->mesh && p->kind == TRAMA_SPLIT &&
+            e->l->value[v->id].axis[axis].kind == TRAMA_SPLIT && e->l->value[v->id].axis[axis].dim == p->dim)
+            return u;
+    }
+    return -1;
+}
+
+static void lies_so(const explaining *e, const trama_value *v)
+{
+    text_add(e->out, "%s lies as ", v->name);
+    layout_text(e->out, e->l->mesh[v->id], &e->l->value[v->id]);
+    if (v->mesh)
+        said_at(e->out, v->annotated.where);
+}
+
+static bool needs_whole(const trama_rule *rule, int t, int dim)
+{
+    const rule_dim *d = &rule->tensor[t].dim[dim];
+    bool whole = false;
+    for (int i = 0; i < d->n; i++)
+        whole |= rule->factor[(int)d->factor[i]].whole;
+    return whole;
+}
+
+static void reason(const explaining *e, const layout_change *c)
+{
+    const trama_node *node = c->node;
+    const int axis = differing_axis(c);
+    if (c->operand == SETTLES && c->value->mesh) {
+        text_add(e->out, "it is annotated so");
+        said_at(e->out, c->value->annotated.where);
+    } else if (c->operand == SETTLES && c->value->gradient.of) {
+        text_add(e->out, "the gradient that is read lies like ");
+        lies_so(e, c->value->gradient.of);
+    } else if (c->operand == SETTLES) {
+        text_add(e->out, "several ops read the sum");
+    } else if (node->op->alias) {
+        text_add(e->out, "trama_reshard asks for it");
+    } else if (node->fixed) {
+        text_add(e->out, "the op's layouts are fixed");
+        said_at(e->out, node->fixed->where);
+    } else if (node->op->updates && !(node->op->updates >> c->operand & 1)) {
+        text_add(e->out, "the updated ");
+        lies_so(e, node->in[0]);
+    } else if (axis < 0) {
+        text_add(e->out, "the op computes on another mesh");
+    } else {
+        const int u = claimant(e, node, c->operand, axis);
+        const trama_placement *from = &c->from->axis[axis];
+        if (u >= 0)
+            lies_so(e, tensor_of(node, u));
+        else if (from->kind == TRAMA_PARTIAL)
+            text_add(e->out, "the op needs the sum of the terms");
+        else if (from->kind == TRAMA_SPLIT && needs_whole(e->rules.of[node->id], c->operand, from->dim))
+            text_add(e->out, "the op needs dim %d whole", from->dim);
+        else
+            text_add(e->out, "the op does not split it");
+    }
+}
+
+/* ---- Other ways ---- */
+
+/* The bytes on the op's edges if it computes so, and nothing else changes. */
+static int64_t edges(explaining *e, const trama_node *node, const op_layouts *op)
+{
+    int64_t bytes = 0;
+    for (int t = 0; t < node->op->n_in; t++) {
+        const trama_value *v = node->in[t];
+        if (!(node->op->shape_only >> t & 1))
+            bytes +=
+                bytes_between(&e->bytes, v, e->nominal, e->l->mesh[v->id], &e->l->value[v->id], op->mesh, &op->in[t]);
+    }
+    for (int o = 0; o < node->op->n_out; o++) {
+        const trama_value *v = node->out[o];
+        bytes += bytes_between(&e->bytes, v, e->nominal, op->mesh, &op->out[o], e->l->mesh[v->id], &e->l->value[v->id]);
+    }
+    return bytes;
+}
+
+/* The other layouts that take the fewest bytes on the op's edges, where there are any. */
+static void other_way(explaining *e, const trama_node *node)
+{
+    const op_layouts *best = NULL;
+    int64_t least = INT64_MAX;
+    if (node->op->alias || node->op->updates)
+        return;
+    const op_candidates *c = candidates_of(&e->candidates, node, e->rules.of[node->id], e->l->op[node->id]);
+    for (int i = 1; i < c->list.n; i++) {
+        const int64_t bytes = edges(e, node, &c->list.at[i]);
+        if (bytes < least) {
+            least = bytes;
+            best = &c->list.at[i];
+        }
+    }
+    if (!best)
+        return;
+    text_add(e->out, "; with");
+    for (int t = 0; t < node->op->n_in; t++)
+        if (!(node->op->shape_only >> t & 1)) {
+            text_add(e->out, "%s %s as ", t ? "," : "", node->in[t]->name);
+            layout_text(e->out, best->mesh, &best->in[t]);
+        }
+    text_add(e->out, " it would exchange %lld B, not %lld", (long long)least,
+             (long long)edges(e, node, e->l->op[node->id]));
+}
+
+/* ---- All changes ---- */
+
+static void explain(explaining *e, const layout_change *c, int64_t bytes)
+{
+    text_add(e->out, "%s:%d: %s: ", c->node->where.file ? c->node->where.file : "?", c->node->where.line,
+             c->node->op->name);
+    name_value(e->out, c->value);
+    text_add(e->out, ", from ");
+    layout_text(e->out, c->from_mesh, c->from);
+    text_add(e->out, " to ");
+    layout_text(e->out, c->to_mesh, c->to);
+    text_add(e->out, ": %lld B, since ", (long long)bytes);
+    reason(e, c);
+    if (c->operand != SETTLES)
+        other_way(e, c->node);
+    text_add(e->out, "\n");
+}
+
+static void compare(text *out, const layout_search *s)
+{
+    text_add(out, "a process receives %lld B", (long long)s->bytes);
+    if (s->bound >= s->bytes)
+        text_add(out, ", the fewest that layouts with as little work can take");
+    else if (s->found)
+        text_add(out,
+                 "; trama_search_layouts finds layouts with %lld B, and none with as little work take fewer than %lld",
+                 (long long)s->better_bytes, (long long)s->bound);
+    else
+        text_add(out, "; no layouts with as little work take fewer than %lld B", (long long)s->bound);
+    if (s->kept)
+        text_add(out, ", where %d ops compute as they do", s->kept);
+    text_add(out, "\n");
+}
+
+void explain_changes(text *out, const trama_program *program, const layouts *l, int64_t nominal)
+{
+    explaining e = {.out = out,
+                    .program = program,
+                    .l = l,
+                    .nominal = complete_nominal(program, nominal),
+                    .rules = complete_rules(program, nominal)};
+    layout_search found;
+    find_changes(program, l, NULL, &e.changes);
+    for (int i = 0; i < e.changes.n; i++) {
+        const int64_t bytes = change_bytes(&e.bytes, &e.changes, i, e.nominal);
+        if (bytes)
+            explain(&e, &e.changes.at[i], bytes);
+    }
+    search_layouts(program, l, nominal, &found);
+    if (found.bytes)
+        compare(out, &found);
+    if (found.found)
+        layouts_free(&found.better);
+    ARRAY_FREE(&e.changes);
+    transfer_bytes_free(&e.bytes);
+    candidates_pool_free(&e.candidates);
+    node_rules_free(&e.rules);
+}

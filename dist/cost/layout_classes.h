@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layouts of one tensor among the states of a variable, and what it costs to come from one to another. */
+#ifndef LAYOUT_CLASSES_H
+#define LAYOUT_CLASSES_H
+
+#include "changes.h"
+
+/* Each different layout once, on one mesh; of [states]: the class of each state. */
+typedef struct layout_classes {
+    const trama_mesh *mesh;
+    layout_list layouts;
+    int n, *of;
+} layout_classes;
+
+/* The number of a layout in a list, to whose end it is added if it is new. */
+int class_of_layout(layout_list *list, const trama_layout *layout);
+
+/* The states of a value that several ops read: it lies as made, and a copy in one other layout, or none. */
+typedef struct copy_states {
+    const layout_classes *made, *needed;
+    int n, *made_as, *copied_as; /* [n] classes; copied_as -1: there is no copy */
+    int *self;                   /* [n] 0, 1, ... */
+} copy_states;
+
+/* Tables and classes, each kept once. A zeroed one is empty and valid. */
+typedef struct class_tables {
+    int64_t nominal; /* extent that stands for TRAMA_ANY */
+    ARRAY(layout_classes *) classes;
+    ARRAY(copy_states *) copies;
+    ARRAY(struct class_table *) tables;
+    hash_table classes_by_content, copies_by_content, tables_by_content;
+    transfer_bytes bytes;
+} class_tables;
+void class_tables_free(class_tables *t);
+
+/* In place of a cost that must not be paid. */
+#define COST_FORBIDDEN 1e15
+
+/* Classes whose states are the layouts of the list, which is taken over. */
+const layout_classes *classes_of_list(class_tables *t, const trama_mesh *mesh, layout_list *list);
+
+const copy_states *copies_between(class_tables *t, const layout_classes *made, const layout_classes *needed);
+
+typedef enum table_kind {
+    TABLE_BYTES,   /* [classes of from, classes of to] bytes that a value receives */
+    TABLE_EQUALS,  /* [classes of from, classes of to] 0 where the layouts are equal, else COST_FORBIDDEN */
+    TABLE_ORIGINS, /* [classes of made, copy states] 0 for the states made as the class says, else COST_FORBIDDEN */
+    TABLE_READS    /* [copy states, classes of to] bytes that a reader lacks beside the value as made and its copy */
+} table_kind;
+
+/* from: layout_classes, or for TABLE_READS copy_states; to: layout_classes, or for TABLE_ORIGINS copy_states. v: the
+ * value, of whose shape and type the bytes are. Row-major; the tables keep it. */
+const double *class_table(class_tables *t, table_kind kind, const void *from, const void *to, const trama_value *v);
+
+/* Bytes of the copy of a state; 0 without one. */
+int64_t bytes_of_copy(class_tables *t, const trama_value *v, const copy_states *c, int state);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far completed layouts are from the best, and better ones. */
+#ifndef LAYOUT_SEARCH_H
+#define LAYOUT_SEARCH_H
+
+#include "complete.h"
+
+typedef struct layout_search {
+    int64_t bytes; /* layouts_bytes of the given layouts */
+    int64_t bound; /* no layouts that were searched receive fewer */
+    int kept;      /* ops that compute as given, though the program is on several processes: see op_candidates.h */
+    bool found;    /* better layouts, which the caller frees, and their bytes */
+    layouts better;
+    int64_t better_bytes;
+} layout_search;
+
+/* Searches the layouts that keep annotations, and in which no process does more work for an op than the busiest one
+ * does for it in the given layouts. The result is the same on all ranks. The cost is linear in the ops. */
+void search_layouts(const trama_program *program, const layouts *start, int64_t nominal, layout_search *result);
+
+/* split_forms_complete, then better layouts where the user asked for a search. */
+trama_status search_complete(trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);
+
+/* Replaces completed layouts by better ones where the user asked for a search. */
+void search_if_asked(const trama_program *program, int64_t nominal, layouts *l);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layouts in which an op may compute in place of those that completion gave it. */
+#ifndef OP_CANDIDATES_H
+#define OP_CANDIDATES_H
+
+#include "layout_classes.h"
+
+/* Of all ops with one rule that completion laid out alike. */
+typedef struct op_candidates {
+    const trama_op *op;
+    const trama_rule *rule;
+    const op_layouts *before; /* as completion has it: the first of the list */
+    bool asked;               /* to keep them */
+    bool kept;                /* the list has no others */
+    op_layouts_list list;
+    layout_classes tensor[RULE_MAX_TENSORS]; /* operands, then results; the states are the list's */
+} op_candidates;
+
+typedef struct candidates_pool {
+    ARRAY(op_candidates *) list;
+    hash_table by_content;
+} candidates_pool;
+void candidates_pool_free(candidates_pool *pool);
+
+/* The candidates of a node, whose rule has known extents: all that its rule allows in which the process with the
+ * largest pieces has no more work than before. An op is kept as it was where the user fixed its layouts, where it reads
+ * neighbours, follows another layout, accumulates, or has a mask, and where it has too many candidates. */
+const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node, const trama_rule *rule,
+                                   const op_layouts *before);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for layouts with fewer bytes: on small programs against all layouts that there are. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layout_graph.h"
+#include "layout_search.h"
+#include "suite.h"
+#include "trama_complete.h"
+#include "trama_composed.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
+
+static const trama_init init = {-1, 1, 9, 9};
+static trama_program *p;
+static trama_mesh *mesh, *alone;
+
+static void set_up(void)
+{
+    p = trama_program_create();
+    alone = trama_mesh_create("1");
+}
+
+static void tear_down(void)
+{
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    trama_mesh_destroy(&alone);
+}
+
+static trama_value *input(const char *name, trama_shape shape, const char *layout)
+{
+    trama_value *v = trama_input(p, name, TRAMA_F32, shape);
+    if (layout)
+        ck_assert_ptr_nonnull(trama_shard(v, mesh, layout));
+    return v;
+}
+
+static trama_value *parameter(const char *name, trama_shape shape, const char *layout)
+{
+    trama_value *v = trama_parameter(p, name, TRAMA_F32, shape, &init);
+    if (layout)
+        ck_assert_ptr_nonnull(trama_shard(v, mesh, layout));
+    return v;
+}
+
+/* ---- Small programs ---- */
+
+static trama_value *product(void)
+{
+    return trama_matmul(input("x", TRAMA_SHAPE(6, 4), "S(0)"), input("w", TRAMA_SHAPE(4, 10), NULL));
+}
+
+static trama_value *product_on_two_axes(void)
+{
+    trama_value *x = input("x", TRAMA_SHAPE(8, 4), "S(0),R");
+    return trama_relu(trama_matmul(x, input("w", TRAMA_SHAPE(4, 8), "S(1),?")));
+}
+
+static trama_value *two_products(void)
+{
+    trama_value *x = input("x", TRAMA_SHAPE(3, 8), "S(0)");
+    trama_value *h = trama_relu(trama_matmul(x, input("w0", TRAMA_SHAPE(8, 20), NULL)));
+    return trama_shard(trama_matmul(h, input("w1", TRAMA_SHAPE(20, 8), NULL)), mesh, "R");
+}
+
+/* Three ops read one value, two of them alike. */
+static trama_value *shared(void)
+{
+    trama_value *x = trama_exp(input("x", TRAMA_SHAPE(6, 6), "S(0)"));
+    trama_value *a = trama_matmul(x, input("w", TRAMA_SHAPE(6, 9), "S(1)")),
+                *b = trama_matmul(x, input("v", TRAMA_SHAPE(6, 9), "S(0)"));
+    static const int columns[] = {1};
+    return trama_add(trama_sum_over(trama_relu(trama_mul(a, b)), 1, columns, false),
+                     trama_sum_over(x, 1, columns, false));
+}
+
+static trama_value *terms(void)
+{
+    trama_value *y = trama_matmul(input("x", TRAMA_SHAPE(4, 6), "S(1)"), input("w", TRAMA_SHAPE(6, 4), "S(0)"));
+    static const int turned[] = {1, 0};
+    return trama_shard(trama_add(trama_mul(y, y), trama_transpose(y, turned)), mesh, "S(1)");
+}
+
+static trama_value *step(void)
+{
+    const trama_optimizer sgd = trama_sgd(0.1);
+    trama_value *w = parameter("w", TRAMA_SHAPE(5, 6), NULL);
+    trama_value *loss = trama_sum(trama_matmul(input("x", TRAMA_SHAPE(3, 5), "S(0)"), w));
+    return trama_minimize(loss, &sgd);
+}
+
+static const struct {
+    const char *name, *mesh;
+    trama_value *(*build)(void);
+} programs[] = {
+    {"product", "2", product},
+    {"product on two axes", "2,2", product_on_two_axes},
+    {"two products", "2", two_products},
+    {"shared", "3", shared},
+    {"shared with weights", "[2,1]", shared},
+    {"terms", "2", terms},
+    {"a step", "2", step},
+    {"a step on three processes", "3", step},
+};
+enum { PROGRAMS = sizeof programs / sizeof *programs };
+
+/* ---- All layouts ---- */
+
+static bool agrees(const layouts *l)
+{
+    for (int i = 0; i < p->nodes.n; i++)
+        for (int t = 0; t < p->nodes.at[i]->op->n_in; t++)
+            if ((p->nodes.at[i]->op->updates >> t & 1) &&
+                !trama_layout_equal(&l->value[p->nodes.at[i]->in[t]->id], &l->op[i]->in[t]))
+                return false;
+    return true;
+}
+
+/* The fewest bytes over all states of ops and values. */
+static int64_t fewest(const layouts *start, int64_t *tried)
+{
+    layout_graph g;
+    int64_t least = INT64_MAX;
+    layout_graph_build(&g, p, start, 64);
+    const int n = min_sum_variables(g.problem);
+    int *state = trama_alloc((size_t)(n + 1) * sizeof *state), v;
+    bool *counts = trama_alloc((size_t)n + 1); /* else the copies of a value */
+    memset(counts, 1, (size_t)n);
+    for (int i = 0; i < p->values.n; i++)
+        if (g.value[i].holds >= 0)
+            counts[g.value[i].holds] = false;
+    do {
+        layouts l;
+        layout_graph_take(&g, state, &l);
+        if (agrees(&l)) {
+            least = min_i64(least, layouts_bytes(p, &l, 64));
+            ++*tried;
+        }
+        layouts_free(&l);
+        for (v = 0; v < n && (!counts[v] || ++state[v] == min_sum_states(g.problem, v)); v++)
+            state[v] = 0;
+    } while (v < n);
+    free(state);
+    free(counts);
+    layout_graph_free(&g);
+    return least;
+}
+
+START_TEST(the_search_finds_the_fewest_bytes_of_small_programs)
+{
+    layouts l;
+    layout_search s;
+    int64_t tried = 0;
+    mesh = trama_mesh_create(programs[_i].mesh);
+    ck_assert_ptr_nonnull(programs[_i].build());
+    ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
+    ck_assert_int_eq(complete_program(p, 64, alone, &l), TRAMA_OK);
+    const int64_t least = fewest(&l, &tried);
+    search_layouts(p, &l, 64, &s);
+    const int64_t found = s.found ? s.better_bytes : s.bytes;
+    printf("%s: %lld B as completed, %lld found, bound %lld, %lld the fewest of %lld\n", programs[_i].name,
+           (long long)s.bytes, (long long)found, (long long)s.bound, (long long)least, (long long)tried);
+    ck_assert_int_eq(s.bytes, layouts_bytes(p, &l, 64));
+    ck_assert_int_ge(tried, 8);
+    ck_assert_int_eq(found, least);
+    ck_assert_int_eq(s.bound, least);
+    if (s.found)
+        layouts_free(&s.better);
+    layouts_free(&l);
+}
+END_TEST
+
+/* ---- A network ---- */
+
+static trama_value *perceptron(int64_t batch)
+{
+    trama_value *w0 = parameter("w0", TRAMA_SHAPE(12, 16), NULL), *w1 = parameter("w1", TRAMA_SHAPE(16, 8), NULL);
+    trama_value *y = trama_matmul(trama_relu(trama_matmul(input("x", TRAMA_SHAPE(batch, 12), "S(0)"), w0)), w1);
+    return trama_mean(trama_square(y));
+}
+
+static void expect_layout(const trama_completion *c, const char *name, const char *wanted)
+{
+    trama_layout layout;
+    const trama_value *v = program_leaf_named(p, name, NULL);
+    ck_assert(trama_completion_layout(c, v, &layout));
+    char *found = trama_layout_text(trama_completion_mesh(c, v), &layout);
+    ck_assert_str_eq(found, wanted);
+    trama_text_free(&found);
+}
+
+/* From the annotation of the batch: weights are split by columns and by rows in turn where the batch is small, and are
+ * whole where it is large. */
+START_TEST(a_small_batch_gives_tensor_parallelism)
+{
+    const trama_optimizer sgd = trama_sgd(0.1);
+    static const int64_t batches[] = {8, 512};
+    for (int i = 0; i < 2; i++) {
+        trama_completion *c;
+        int64_t bytes, bound;
+        mesh = trama_mesh_create("2");
+        trama_value *loss = perceptron(batches[i]);
+        ck_assert_ptr_nonnull(trama_target_create(p, "train", trama_minimize(loss, &sgd), loss));
+        ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+        ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK);
+        ck_assert_int_eq(trama_completion_bytes(c, &bytes, &bound), TRAMA_OK);
+        expect_layout(c, "x", "S(0)");
+        expect_layout(c, "w0", i ? "R" : "S(1)");
+        expect_layout(c, "w1", i ? "R" : "S(0)");
+        /* An all-gather of x, a reduce-scatter of the result, an all-gather of its gradient; or all-reduces. */
+        ck_assert_int_eq(bytes, i ? (12 * 16 + 16 * 8) * 4 : (8 * 12 + 2 * 8 * 8) * 4 / 2);
+        ck_assert_int_eq(bound, bytes);
+        trama_completion_destroy(&c);
+        tear_down();
+        set_up();
+    }
+}
+END_TEST
+
+START_TEST(annotations_stay)
+{
+    mesh = trama_mesh_create("2");
+    trama_value *w = parameter("w0", TRAMA_SHAPE(12, 16), "R");
+    trama_value *y = trama_shard(trama_matmul(input("x", TRAMA_SHAPE(8, 12), "S(0)"), w), mesh, "S(0)");
+    trama_value *z = trama_matmul(y, parameter("w1", TRAMA_SHAPE(16, 8), NULL));
+    const trama_optimizer sgd = trama_sgd(0.1);
+    trama_value *loss = trama_mean(trama_square(z));
+    ck_assert_ptr_nonnull(trama_target_create(p, "train", trama_minimize(loss, &sgd), loss));
+    ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+    trama_completion *c;
+    trama_layout layout;
+    ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK);
+    expect_layout(c, "w0", "R");
+    expect_layout(c, "x", "S(0)");
+    ck_assert(trama_completion_layout(c, y, &layout));
+    ck_assert_int_eq(layout.axis[0].kind, TRAMA_SPLIT);
+    ck_assert_int_eq(layout.axis[0].dim, 0);
+    trama_completion_destroy(&c);
+}
+END_TEST
+
+/* ---- Words ---- */
+
+START_TEST(each_change_of_layout_is_explained)
+{
+    mesh = trama_mesh_create("2");
+    trama_value *x = input("x", TRAMA_SHAPE(64, 12), "S(0)");
+    trama_value *w = parameter("w", TRAMA_SHAPE(12, 16), "S(0)");
+    trama_softmax(trama_matmul(x, w), 1);
+    char *told;
+    ck_assert_int_eq(trama_complete_text(p, 64, &told), TRAMA_OK);
+    static const char *const parts[] = {
+        "matmul: w, from S(0) to R: 384 B, since x lies as S(0) (",
+        "test_layout_search.c:", "; with x as R, w as S(1) it would exchange 2752 B, not 384",
+        "a process receives 384 B, the fewest that layouts with as little work can take"};
+    const char *at = told;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && at; i++) {
+        const char *found = strstr(at, parts[i]);
+        ck_assert_msg(found != NULL, "\"%s\" is not in: %s", parts[i], told);
+        at = found;
+    }
+    trama_text_free(&told);
+}
+END_TEST
+
+START_TEST(calls_on_nothing_are_refused)
+{
+    int64_t bytes = 7;
+    ck_assert_int_eq(trama_search_layouts(NULL), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(trama_completion_bytes(NULL, &bytes, NULL), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(bytes, 7);
+    trama_completion *c;
+    ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+    ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK); /* of no op */
+    ck_assert_int_eq(trama_completion_bytes(c, &bytes, NULL), TRAMA_OK);
+    ck_assert_int_eq(bytes, 0);
+    trama_completion_destroy(&c);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("layout_search");
+    TCase *c = tcase_create("layout_search");
+    tcase_add_checked_fixture(c, set_up, tear_down);
+    tcase_add_loop_test(c, the_search_finds_the_fewest_bytes_of_small_programs, 0, PROGRAMS);
+    tcase_add_test(c, a_small_batch_gives_tensor_parallelism);
+    tcase_add_test(c, annotations_stay);
+    tcase_add_test(c, each_change_of_layout_is_explained);
+    tcase_add_test(c, calls_on_nothing_are_refused);
+    suite_add_tcase(s, c);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs whose layouts are searched, on one rank and on several: the numbers of those that are not. */
+#include "harness.h"
+#include "network.h"
+
+enum { STEPS = 8, BATCH = 12 };
+
+/* A nominal batch so small that splits of weights take fewer bytes than data parallelism. */
+static void start_with_batch(int64_t nominal)
+{
+    trama_config config = {.size = sizeof config, .nominal = nominal};
+    must(trama_start(&config, &ctx));
+    my_rank = trama_context_rank(ctx);
+    n_ranks = trama_context_ranks(ctx);
+}
+
+typedef struct outcome {
+    double loss[STEPS];
+    double w[20 * 17];
+    int64_t received;
+} outcome;
+
+static outcome train(const char *mesh, bool searched, int k, int64_t nominal)
+{
+    outcome o = {0};
+    start_with_batch(nominal);
+    network net = network_new(mesh, TRAMA_F64, true, 3, small_sizes);
+    if (k > 1)
+        demand(trama_gradient_merge(net.train, k, TRAMA_MERGE_AVG) != NULL, "%s", trama_program_error(net.program));
+    if (searched)
+        must(trama_search_layouts(net.program));
+    net.e = compile(net.program);
+    for (int step = 0; step < STEPS; step++) {
+        samples s = samples_new(&net, BATCH, step);
+        network_feed(&net, &s);
+        must(trama_run(net.e, net.train));
+        o.loss[step] = network_loss(&net);
+        samples_free(&s);
+    }
+    must(trama_read(net.e, net.w[0], o.w, sizeof o.w));
+    trama_layout layout;
+    trama_completion *c;
+    must(trama_completion_create(net.program, nominal, &c));
+    must(trama_completion_bytes(c, &o.received, NULL));
+    demand(trama_completion_layout(c, net.x, &layout), "x has no layout");
+    demand(layout.axis[0].kind == TRAMA_SPLIT && layout.axis[0].dim == 0, "the annotation of x is lost");
+    trama_completion_destroy(&c);
+    network_free(&net);
+    stop();
+    return o;
+}
+
+static void expect_equal(const outcome *a, const outcome *b, const char *mesh, int k)
+{
+    for (int i = 0; i < STEPS; i++)
+        demand(fabs(a->loss[i] - b->loss[i]) <= 1e-10 * fabs(b->loss[i]), "%s, k %d, step %d: loss %.17g, not %.17g",
+               mesh, k, i, a->loss[i], b->loss[i]);
+    for (int i = 0; i < 20 * 17; i++)
+        demand(fabs(a->w[i] - b->w[i]) <= 1e-9, "%s, k %d, weight %d: %.17g, not %.17g", mesh, k, i, a->w[i], b->w[i]);
+}
+
+START_TEST(searched_layouts_train_alike_with_fewer_bytes)
+{
+    static const char *const meshes[] = {"dp=2", "dp=3", "dp=2,mp=2"};
+    for (int m = 0; m < 3; m++)
+        for (int k = 1; k <= 2; k++) {
+            const outcome plain = train(meshes[m], false, k, 4), searched = train(meshes[m], true, k, 4);
+            expect_equal(&searched, &plain, meshes[m], k);
+            demand(searched.received < plain.received, "%s: %" PRId64 " bytes, and %" PRId64 " without a search",
+                   meshes[m], searched.received, plain.received);
+        }
+}
+END_TEST
+
+START_TEST(two_runs_of_a_search_have_equal_bits)
+{
+    const outcome a = train("dp=2,mp=2", true, 1, 4), b = train("dp=2,mp=2", true, 1, 4);
+    demand(!memcmp(a.loss, b.loss, sizeof a.loss) && !memcmp(a.w, b.w, sizeof a.w), "the bits differ");
+}
+END_TEST
+
+START_TEST(eager_mode_refuses_a_search)
+{
+    trama_program *p;
+    trama_executable *e;
+    start();
+    must(trama_eager(ctx, &p, &e));
+    trama_search_layouts(p);
+    demand(trama_program_status(p) == TRAMA_E_UNSUPPORTED, "%s", trama_program_error(p));
+    demand(strstr(trama_program_error(p), "eager mode") != NULL, "%s", trama_program_error(p));
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        searched_layouts_train_alike_with_fewer_bytes,
+        two_runs_of_a_search_have_equal_bits,
+        eager_mode_refuses_a_search,
+    };
+    return run_tests(__FILE__, tests, sizeof tests / sizeof *tests);
+}
