@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "checkpoint_options.h"
 #include "dataset.h"
+#include "machine_file.h"
 #include "must.h"
 #include "optimizer_options.h"
 #include "progress.h"
@@ -33,7 +34,7 @@ typedef struct options {
     sampler_order order;
     trama_dtype dtype, compute; /* of parameters and their states; of the layers' computation */
     uint64_t seed;
-    const char *data, *log, *stream;
+    const char *data, *log, *stream, *machine; /* machine: of --auto, and then mesh is NULL */
 } options;
 
 enum {
@@ -48,11 +49,17 @@ enum {
     KEY_NO_SHUFFLE,
     KEY_DATA,
     KEY_STREAM,
-    KEY_LOG
+    KEY_LOG,
+    KEY_AUTO
 };
 
 static const struct argp_option argp_options[] = {
     {"mesh", KEY_MESH, "SPEC", 0, "1, dp=2, mp=2, dp=2,mp=2, ...: dp splits the batch, mp the layers (1)", 0},
+    {"auto", KEY_AUTO, "MACHINE", 0,
+     "Instead of --mesh: choose mesh and layouts by the times that the job's ranks would take on the machine that a "
+     "file "
+     "describes (trama calibrate writes one), or builtin; print a table",
+     0},
     {"hidden", KEY_HIDDEN, "N,...", 0, "Widths of the hidden layers (512,256)", 0},
     {"batch", KEY_BATCH, "N", 0, "Samples of a step (128)", 0},
     {"merge", KEY_MERGE, "K", 0, "Gradients of K steps are merged into one update; a step is a micro-step then (1)", 0},
@@ -122,6 +129,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_STREAM:
         o->stream = text;
         return 0;
+    case KEY_AUTO:
+        o->machine = text;
+        return 0;
     case KEY_LOG:
         o->log = text;
         return 0;
@@ -145,7 +155,9 @@ static options parse(int argc, char **argv)
         {.argp = &optimizer_argp}, {.argp = &run_argp}, {.argp = &checkpoint_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    if (!o.mesh)
+    if (o.machine)
+        trama_mesh_destroy(&o.mesh);
+    else if (!o.mesh)
         o.mesh = trama_mesh_create("1");
     return o;
 }
@@ -159,7 +171,7 @@ typedef struct model {
     trama_target *train, *eval;
 } model;
 
-/* Lays the value out: placed as told along the axis of that name, replicated along the others. */
+/* Lays the value out: placed as told along the axis of that name, replicated along the others; not without a mesh. */
 static void shard_along(trama_value *value, const trama_mesh *mesh, const char *axis_name, const char *placement)
 {
     char layout[8 * TRAMA_MAX_AXES] = "";
@@ -168,7 +180,8 @@ static void shard_along(trama_value *value, const trama_mesh *mesh, const char *
         strcat(layout, axis ? "," : "");
         strcat(layout, name && !strcmp(name, axis_name) ? placement : "R");
     }
-    trama_shard(value, mesh, layout);
+    if (mesh)
+        trama_shard(value, mesh, layout);
 }
 
 static trama_value *as(trama_value *value, trama_dtype dtype)
@@ -448,6 +461,14 @@ static void train_and_test(const job *j, const dataset *samples, const dataset *
                (double)t.samples / seconds);
 }
 
+static void choose_for_ranks(const job *j)
+{
+    const int ranks = trama_context_ranks(j->context);
+    trama_cluster *cluster = machine_read(j->o->machine, ranks);
+    choose_layouts(j->m->train, cluster, ranks, j->o->batch, j->speaks);
+    trama_cluster_destroy(&cluster);
+}
+
 int main(int argc, char **argv)
 {
     options o = parse(argc, argv);
@@ -463,9 +484,11 @@ int main(int argc, char **argv)
     must(trama_start(NULL, &context));
     if (o.stream && trama_context_rank(context) == 0) /* the other ranks wait in trama_compile */
         dataset_write(&samples, o.stream, o.dtype);
-    must(trama_compile(context, m.program, &j.executable));
     j.context = context;
     j.speaks = trama_context_rank(context) == 0;
+    if (o.machine)
+        choose_for_ranks(&j);
+    must(trama_compile(context, m.program, &j.executable));
     if (o.plan) {
         feed_once(&j, &samples);
         must(plan_print(context, j.executable, m.train, o.plan, o.batch));

@@ -36,11 +36,6 @@ static const trama_value *tensor_of(const trama_node *node, int t)
     return t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in];
 }
 
-static const trama_layout *computed(const op_layouts *op, const trama_node *node, int t)
-{
-    return t < node->op->n_in ? &op->in[t] : &op->out[t - node->op->n_in];
-}
-
 /* ---- Reasons ---- */
 
 /* An axis along which two layouts of one mesh differ; -1: none. */
@@ -60,8 +55,8 @@ static int claimant(const explaining *e, const trama_node *node, int t, int axis
     const op_layouts *op = e->l->op[node->id];
     for (int u = 0; u < node->op->n_in + node->op->n_out; u++) {
         const trama_value *v = tensor_of(node, u);
-        const bool read = u >= node->op->n_in || !(node->op->shape_only >> u & 1);
-        const trama_placement *p = &computed(op, node, u)->axis[axis];
+        const bool read = u >= node->op->n_in || node_reads(node, u);
+        const trama_placement *p = &op_layout_of(op, node->op->n_in, u)->axis[axis];
         if (u != t && read && e->l->mesh[v->id] == op->mesh && p->kind == TRAMA_SPLIT &&
             e->l->value[v->id].axis[axis].kind == TRAMA_SPLIT && e->l->value[v->id].axis[axis].dim == p->dim)
             return u;
@@ -77,15 +72,6 @@ static void lies_so(const explaining *e, const trama_value *v)
         said_at(e->out, v->annotated.where);
 }
 
-static bool needs_whole(const trama_rule *rule, int t, int dim)
-{
-    const rule_dim *d = &rule->tensor[t].dim[dim];
-    bool whole = false;
-    for (int i = 0; i < d->n; i++)
-        whole |= rule->factor[(int)d->factor[i]].whole;
-    return whole;
-}
-
 static void reason(const explaining *e, const layout_change *c)
 {
     const trama_node *node = c->node;
@@ -94,10 +80,11 @@ static void reason(const explaining *e, const layout_change *c)
         text_add(e->out, "it is annotated so");
         said_at(e->out, c->value->annotated.where);
     } else if (c->operand == SETTLES && c->value->gradient.of) {
-        text_add(e->out, "the gradient that is read lies like ");
+        text_add(e->out, "a gradient lies like its value where others than its update read it: ");
         lies_so(e, c->value->gradient.of);
     } else if (c->operand == SETTLES) {
-        text_add(e->out, "several ops read the sum");
+        text_add(e->out, layout_has(c->from, TRAMA_PARTIAL) ? "the terms are summed where they are made"
+                                                            : "completion gave it that split");
     } else if (node->op->alias) {
         text_add(e->out, "trama_reshard asks for it");
     } else if (node->fixed) {
@@ -115,7 +102,7 @@ static void reason(const explaining *e, const layout_change *c)
             lies_so(e, tensor_of(node, u));
         else if (from->kind == TRAMA_PARTIAL)
             text_add(e->out, "the op needs the sum of the terms");
-        else if (from->kind == TRAMA_SPLIT && needs_whole(e->rules.of[node->id], c->operand, from->dim))
+        else if (from->kind == TRAMA_SPLIT && rule_dim_is_whole(e->rules.of[node->id], c->operand, from->dim))
             text_add(e->out, "the op needs dim %d whole", from->dim);
         else
             text_add(e->out, "the op does not split it");
@@ -130,7 +117,7 @@ static int64_t edges(explaining *e, const trama_node *node, const op_layouts *op
     int64_t bytes = 0;
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
-        if (!(node->op->shape_only >> t & 1))
+        if (node_reads(node, t))
             bytes +=
                 bytes_between(&e->bytes, v, e->nominal, e->l->mesh[v->id], &e->l->value[v->id], op->mesh, &op->in[t]);
     }
@@ -160,7 +147,7 @@ static void other_way(explaining *e, const trama_node *node)
         return;
     text_add(e->out, "; with");
     for (int t = 0; t < node->op->n_in; t++)
-        if (!(node->op->shape_only >> t & 1)) {
+        if (node_reads(node, t)) {
             text_add(e->out, "%s %s as ", t ? "," : "", node->in[t]->name);
             layout_text(e->out, best->mesh, &best->in[t]);
         }
@@ -197,8 +184,8 @@ static void compare(text *out, const layout_search *s)
                  (long long)s->better_bytes, (long long)s->bound);
     else
         text_add(out, "; no layouts with as little work take fewer than %lld B", (long long)s->bound);
-    if (s->kept)
-        text_add(out, ", where %d ops compute as they do", s->kept);
+    if (s->pinned)
+        text_add(out, ", where %d ops and values stay as they are", s->pinned);
     text_add(out, "\n");
 }
 

@@ -7,9 +7,7 @@
 #include "hash.h"
 
 struct class_table {
-    table_kind kind;
-    const void *from, *to;
-    const trama_value *of; /* one of the values with this shape and type */
+    table_key key;
     double *at;
 };
 
@@ -63,15 +61,16 @@ const layout_classes *classes_of_list(class_tables *t, const trama_mesh *mesh, l
     return c;
 }
 
-const copy_states *copies_between(class_tables *t, const layout_classes *made, const layout_classes *needed)
+const copy_states *copies_between(class_tables *t, const layout_classes *made, const layout_classes *rest,
+                                  const layout_classes *needed)
 {
-    const uint64_t hash = hash_address(hash_address(HASH_START, made), needed);
+    const uint64_t hash = hash_address(hash_address(hash_address(HASH_START, made), rest), needed);
     for (int probe = 0, i; (i = hash_table_find(&t->copies_by_content, hash, &probe)) >= 0;)
-        if (t->copies.at[i]->made == made && t->copies.at[i]->needed == needed)
+        if (t->copies.at[i]->made == made && t->copies.at[i]->rest == rest && t->copies.at[i]->needed == needed)
             return t->copies.at[i];
     const int most = made->layouts.n * (needed->layouts.n + 1);
     copy_states *c = trama_alloc(sizeof *c);
-    *c = (copy_states){.made = made, .needed = needed, .self = numbers(most)};
+    *c = (copy_states){.made = made, .rest = rest, .needed = needed, .self = numbers(most)};
     c->made_as = trama_alloc((size_t)most * sizeof *c->made_as);
     c->copied_as = trama_alloc((size_t)most * sizeof *c->copied_as);
     for (int i = 0; i < made->layouts.n; i++)
@@ -86,7 +85,7 @@ const copy_states *copies_between(class_tables *t, const layout_classes *made, c
     return c;
 }
 
-/* ---- Tables ---- */
+/* ---- Bytes ---- */
 
 static int64_t bytes_of(class_tables *t, const trama_value *v, const layout_classes *from, int i,
                         const layout_classes *to, int k)
@@ -94,49 +93,91 @@ static int64_t bytes_of(class_tables *t, const trama_value *v, const layout_clas
     return bytes_between(&t->bytes, v, t->nominal, from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]);
 }
 
-int64_t bytes_of_copy(class_tables *t, const trama_value *v, const copy_states *c, int state)
+/* From where the value is made or rests. */
+static int64_t bytes_without_copy(class_tables *t, const trama_value *v, const copy_states *c, int made,
+                                  const layout_classes *to, int k)
 {
-    return c->copied_as[state] < 0 ? 0 : bytes_of(t, v, c->made, c->made_as[state], c->needed, c->copied_as[state]);
+    const int64_t bytes = bytes_of(t, v, c->made, made, to, k);
+    return c->rest ? min_i64(bytes, bytes_of(t, v, c->rest, 0, to, k)) : bytes;
 }
 
-static double element(class_tables *t, const struct class_table *b, int i, int k)
+int64_t bytes_of_state(class_tables *t, const trama_value *v, const copy_states *c, int state)
 {
-    const layout_classes *from = b->from, *to = b->to;
-    const copy_states *c = b->kind == TABLE_ORIGINS ? b->to : b->from;
-    switch (b->kind) {
-    case TABLE_BYTES:
-        return (double)bytes_of(t, b->of, from, i, to, k);
+    const int made = c->made_as[state], copied = c->copied_as[state];
+    return (c->rest ? bytes_of(t, v, c->made, made, c->rest, 0) : 0) +
+           (copied < 0 ? 0 : bytes_without_copy(t, v, c, made, c->needed, copied));
+}
+
+/* Whether a layout has terms along an axis where another has none. */
+static bool has_new_terms(const layout_classes *from, int i, const layout_classes *to, int k)
+{
+    const trama_layout *had = &from->layouts.at[i], *has = &to->layouts.at[k];
+    return layout_axes(has, TRAMA_PARTIAL) & ~(from->mesh == to->mesh ? layout_axes(had, TRAMA_PARTIAL) : 0);
+}
+
+/* ---- Tables ---- */
+
+static double bytes_element(class_tables *t, const table_key *key, int i, int k)
+{
+    const layout_classes *from = key->from, *to = key->to;
+    return key->old_terms && has_new_terms(from, i, to, k) ? t->forbidden
+                                                           : (double)bytes_of(t, key->of, from, i, to, k);
+}
+
+static double reads_element(class_tables *t, const table_key *key, int i, int k)
+{
+    const copy_states *c = key->from;
+    const layout_classes *to = key->to;
+    if (key->old_terms && has_new_terms(c->made, c->made_as[i], to, k))
+        return t->forbidden;
+    const double without = (double)bytes_without_copy(t, key->of, c, c->made_as[i], to, k);
+    if (c->copied_as[i] < 0)
+        return without;
+    const double from_copy = (double)bytes_of(t, key->of, c->needed, c->copied_as[i], to, k);
+    return from_copy < without ? key->share * from_copy : without;
+}
+
+static double element(class_tables *t, const table_key *key, int i, int k)
+{
+    const layout_classes *from = key->from, *to = key->to;
+    switch (key->kind) {
     case TABLE_EQUALS:
         return from->mesh == to->mesh && trama_layout_equal(&from->layouts.at[i], &to->layouts.at[k]) ? 0
-                                                                                                      : COST_FORBIDDEN;
+                                                                                                      : t->forbidden;
+    case TABLE_BYTES:
+        return bytes_element(t, key, i, k);
     case TABLE_ORIGINS:
-        return c->made_as[k] == i ? 0 : COST_FORBIDDEN;
+        return ((const copy_states *)key->to)->made_as[k] == i ? 0 : t->forbidden;
     case TABLE_READS:
         break;
     }
-    const int64_t as_made = bytes_of(t, b->of, c->made, c->made_as[i], to, k);
-    return (double)(c->copied_as[i] < 0 ? as_made
-                                        : min_i64(as_made, bytes_of(t, b->of, c->needed, c->copied_as[i], to, k)));
+    return reads_element(t, key, i, k);
 }
 
-const double *class_table(class_tables *t, table_kind kind, const void *from, const void *to, const trama_value *v)
+static bool same_key(const table_key *a, const table_key *b)
 {
-    uint64_t hash = hash_word(hash_address(hash_address(hash_word(HASH_START, kind), from), to), v->dtype);
-    for (int d = 0; d < v->shape.ndim; d++)
-        hash = hash_word(hash, (uint64_t)v->shape.dim[d]);
-    for (int probe = 0, i; (i = hash_table_find(&t->tables_by_content, hash, &probe)) >= 0;) {
-        const struct class_table *b = t->tables.at[i];
-        if (b->kind == kind && b->from == from && b->to == to && b->of->dtype == v->dtype &&
-            trama_shape_equal(b->of->shape, v->shape))
-            return b->at;
-    }
-    const int rows = kind == TABLE_READS ? ((const copy_states *)from)->n : ((const layout_classes *)from)->layouts.n,
-              columns = kind == TABLE_ORIGINS ? ((const copy_states *)to)->n : ((const layout_classes *)to)->layouts.n;
+    return a->kind == b->kind && a->from == b->from && a->to == b->to && a->old_terms == b->old_terms &&
+           a->share == b->share && a->of->dtype == b->of->dtype && trama_shape_equal(a->of->shape, b->of->shape);
+}
+
+const double *class_table(class_tables *t, const table_key *key)
+{
+    uint64_t hash = hash_address(hash_address(hash_word(HASH_START, key->kind), key->from), key->to);
+    hash = hash_word(hash_word(hash, key->of->dtype), key->old_terms);
+    for (int d = 0; d < key->of->shape.ndim; d++)
+        hash = hash_word(hash, (uint64_t)key->of->shape.dim[d]);
+    for (int probe = 0, i; (i = hash_table_find(&t->tables_by_content, hash, &probe)) >= 0;)
+        if (same_key(&t->tables.at[i]->key, key))
+            return t->tables.at[i]->at;
+    const int rows = key->kind == TABLE_READS ? ((const copy_states *)key->from)->n
+                                              : ((const layout_classes *)key->from)->layouts.n,
+              columns = key->kind == TABLE_ORIGINS ? ((const copy_states *)key->to)->n
+                                                   : ((const layout_classes *)key->to)->layouts.n;
     struct class_table *made = trama_alloc(sizeof *made);
-    *made = (struct class_table){kind, from, to, v, trama_alloc((size_t)rows * (size_t)columns * sizeof(double))};
+    *made = (struct class_table){*key, trama_alloc((size_t)rows * (size_t)columns * sizeof(double))};
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < columns; k++)
-            made->at[i * columns + k] = element(t, made, i, k);
+            made->at[(size_t)i * (size_t)columns + (size_t)k] = element(t, key, i, k);
     hash_table_add(&t->tables_by_content, hash, t->tables.n);
     *ARRAY_PUSH(&t->tables) = made;
     return made->at;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layouts of one tensor among the states of a variable, and what it costs to come from one to another. */
+/* The layouts of one tensor among the states of a variable, and the bytes from one to another. */
 #ifndef LAYOUT_CLASSES_H
 #define LAYOUT_CLASSES_H
 
 #include "changes.h"
 
-/* Each different layout once, on one mesh; of [states]: the class of each state. */
+/* Each different layout once, on one mesh; of [n]: the class of each state. */
 typedef struct layout_classes {
     const trama_mesh *mesh;
     layout_list layouts;
@@ -15,16 +15,18 @@ typedef struct layout_classes {
 /* The number of a layout in a list, to whose end it is added if it is new. */
 int class_of_layout(layout_list *list, const trama_layout *layout);
 
-/* The states of a value that several ops read: it lies as made, and a copy in one other layout, or none. */
+/* The states of a value that ops read: a layout in which it is made; where `rest` is not NULL the one layout in which
+ * it rests besides; and a copy in one further layout, or none. */
 typedef struct copy_states {
-    const layout_classes *made, *needed;
+    const layout_classes *made, *rest, *needed;
     int n, *made_as, *copied_as; /* [n] classes; copied_as -1: there is no copy */
     int *self;                   /* [n] 0, 1, ... */
 } copy_states;
 
-/* Tables and classes, each kept once. A zeroed one is empty and valid. */
+/* Tables and classes, each kept once. Zeroed but for the two numbers it is empty and valid. */
 typedef struct class_tables {
-    int64_t nominal; /* extent that stands for TRAMA_ANY */
+    int64_t nominal;  /* extent that stands for TRAMA_ANY */
+    double forbidden; /* in place of a cost that must not be paid: more than any solution costs */
     ARRAY(layout_classes *) classes;
     ARRAY(copy_states *) copies;
     ARRAY(struct class_table *) tables;
@@ -33,26 +35,33 @@ typedef struct class_tables {
 } class_tables;
 void class_tables_free(class_tables *t);
 
-/* In place of a cost that must not be paid. */
-#define COST_FORBIDDEN 1e15
-
 /* Classes whose states are the layouts of the list, which is taken over. */
 const layout_classes *classes_of_list(class_tables *t, const trama_mesh *mesh, layout_list *list);
 
-const copy_states *copies_between(class_tables *t, const layout_classes *made, const layout_classes *needed);
+const copy_states *copies_between(class_tables *t, const layout_classes *made, const layout_classes *rest,
+                                  const layout_classes *needed);
 
 typedef enum table_kind {
+    TABLE_EQUALS,  /* [classes of from, classes of to] 0 where the layouts are equal, else `forbidden` */
     TABLE_BYTES,   /* [classes of from, classes of to] bytes that a value receives */
-    TABLE_EQUALS,  /* [classes of from, classes of to] 0 where the layouts are equal, else COST_FORBIDDEN */
-    TABLE_ORIGINS, /* [classes of made, copy states] 0 for the states made as the class says, else COST_FORBIDDEN */
-    TABLE_READS    /* [copy states, classes of to] bytes that a reader lacks beside the value as made and its copy */
+    TABLE_ORIGINS, /* [classes of made, copy states] 0 for the states made as the class says, else `forbidden` */
+    TABLE_READS    /* [copy states, classes of to] bytes that a reader lacks beside the layouts of a state */
 } table_kind;
 
-/* from: layout_classes, or for TABLE_READS copy_states; to: layout_classes, or for TABLE_ORIGINS copy_states. v: the
- * value, of whose shape and type the bytes are. Row-major; the tables keep it. */
-const double *class_table(class_tables *t, table_kind kind, const void *from, const void *to, const trama_value *v);
+/* A table to look up. from: layout_classes, or for TABLE_READS copy_states; to: layout_classes, or for TABLE_ORIGINS
+ * copy_states. */
+typedef struct table_key {
+    table_kind kind;
+    const void *from, *to;
+    const trama_value *of; /* of whose shape and type the bytes are */
+    bool old_terms;        /* bytes: layouts with terms that `from` lacks are forbidden */
+    double share;          /* TABLE_READS: of the bytes from the copy, where these are fewer than from the others */
+} table_key;
 
-/* Bytes of the copy of a state; 0 without one. */
-int64_t bytes_of_copy(class_tables *t, const trama_value *v, const copy_states *c, int state);
+/* Row-major; the tables keep it. */
+const double *class_table(class_tables *t, const table_key *key);
+
+/* Bytes that the value itself receives in a state: where it rests, and its copy. */
+int64_t bytes_of_state(class_tables *t, const trama_value *v, const copy_states *c, int state);
 
 #endif

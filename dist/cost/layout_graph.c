@@ -1,26 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the variables and pairs in the order of the program, so that those that make a value come before its readers.
- */
+/* Builds the variables and pairs in the order of the program, so that an op comes before the readers of its results. */
 #include "layout_graph.h"
 
 #include <string.h>
 
 enum {
-    MOST_OF_A_VALUE = 1024, /* layouts of an input or a state; one with more lies as before */
-    MOST_COPY_STATES = 512  /* a value with more has no variable for its copies */
+    MOST_OF_A_VALUE = 256,  /* layouts of an input or a state; one with more lies as before */
+    MOST_COPY_STATES = 1024 /* of a value with more no copies are held: each reader pays a share */
 };
 
-/* ---- Values ---- */
+/* ---- Which values are free ---- */
 
-/* Whether an input or a state may lie in any split. */
-static bool is_free(const layout_graph *g, const trama_value *v)
+/* Whether the user said nothing of a value's layout, or "?" along each axis. */
+static bool is_open(const trama_value *v)
+{
+    return !v->mesh || layout_axes(v->layout, TRAMA_OPEN) == (1u << v->mesh->ndim) - 1;
+}
+
+static bool has_many_layouts(const layout_graph *g, const trama_value *v)
 {
     int64_t n = 1;
     bool few = true;
     for (int a = 0; a < g->start->mesh[v->id]->ndim; a++)
         few &= count_times(&n, 1 + v->shape.ndim, MOST_OF_A_VALUE);
-    return few && v->kind != VALUE_RESULT && !v->mesh && !v->state.terms && !g->start->value[v->id].mask;
+    return !few;
 }
+
+/* Whether an input or a state may lie in any split. */
+static bool is_free(const layout_graph *g, const trama_value *v)
+{
+    return v->kind != VALUE_RESULT && is_open(v) && !g->pinned[v->id] && !v->state.terms &&
+           !g->start->value[v->id].mask && !has_many_layouts(g, v);
+}
+
+/* Whether a result lies as the op makes it. A value that a target names has its terms summed, as it had before. */
+static bool lies_as_made(const layout_graph *g, const trama_value *v)
+{
+    const trama_layout *before = &g->start->value[v->id];
+    return is_open(v) && !g->pinned[v->id] && g->start->mesh[v->id] == g->start->op[v->node->id]->mesh &&
+           !before->mask && (!v->fetched || layout_has(before, TRAMA_PARTIAL));
+}
+
+/* A value lies as before where its terms are added up over micro-steps, where it is a gradient that more than an update
+ * reads, and where it has such a gradient, which lies like it. */
+static void pin_values(layout_graph *g)
+{
+    const trama_program *p = g->program;
+    for (int i = 0; i < p->values.n; i++) {
+        const trama_value *v = p->values.at[i];
+        if (v->gradient.of && (v->fetched || v->gradient.reduce_at_once))
+            g->pinned[i] = g->pinned[v->gradient.of->id] = true;
+    }
+    for (int i = 0; i < p->nodes.n; i++)
+        for (int t = 0; t < p->nodes.at[i]->op->n_in && p->nodes.at[i]->role == NODE_MERGE; t++)
+            g->pinned[p->nodes.at[i]->in[t]->id] = true;
+}
+
+/* ---- Values ---- */
 
 /* Appends the layouts without terms in which axes split dims in the mesh's order. */
 static void add_splits(const trama_mesh *mesh, int ndim, int axis, trama_layout *layout, layout_list *list)
@@ -46,105 +82,150 @@ static void place_value(layout_graph *g, const trama_value *v)
 {
     const trama_mesh *mesh = g->start->mesh[v->id];
     value_place *at = &g->value[v->id];
-    if (at->variable >= 0)
-        return;
     layout_list list = {0};
     class_of_layout(&list, &g->start->value[v->id]);
     if (is_free(g, v)) {
         trama_layout layout = layout_uniform(mesh, TRAMA_REPLICATE);
         add_splits(mesh, v->shape.ndim, 0, &layout, &list);
     }
+    g->n_pinned += list.n == 1 && is_open(v) && mesh->size > 1 && v->shape.ndim;
     at->classes = classes_of_list(&g->tables, mesh, &list);
     at->variable = min_sum_variable(g->problem, at->classes->n);
     for (int i = 1; i < at->classes->n; i++)
-        min_sum_costs(g->problem, at->variable)[i] = COST_OF_OTHER;
-}
-
-static bool is_read(const trama_node *node, int t)
-{
-    return !((node->op->shape_only | node->op->updates) >> t & 1);
+        min_sum_costs(g->problem, at->variable)[i] =
+            layout_has(&at->classes->layouts.at[i], TRAMA_SPLIT) ? COST_OF_OTHER : 2 * COST_OF_OTHER;
 }
 
 /* ---- Pairs ---- */
 
-static void join(layout_graph *g, int first, int second, table_kind kind, const layout_classes *from,
-                 const layout_classes *to, const trama_value *v, double scale)
+static void join(layout_graph *g, int first, const layout_classes *from, int second, const layout_classes *to,
+                 const table_key *key)
 {
     min_sum_join(g->problem, &(min_sum_pair){.first = first,
                                              .second = second,
                                              .rows = from->layouts.n,
                                              .columns = to->layouts.n,
-                                             .table = class_table(&g->tables, kind, from, to, v),
+                                             .table = class_table(&g->tables, key),
                                              .row = from->of,
                                              .column = to->of,
-                                             .scale = scale});
+                                             .scale = 1});
 }
 
-/* A variable reads a value in one of the classes. */
-static void join_reader(layout_graph *g, const trama_value *v, int variable, const layout_classes *read)
+/* The most readers of one layout beside the copy: where all layouts come from the value, the copy may be the one with
+ * the most readers; else where a layout comes from the copy, all others may read it. */
+static double most_alike(int readers, bool has_copies)
+{
+    const int beside = !has_copies ? readers : readers / 2 > readers - 2 ? readers / 2 : readers - 2;
+    return beside > 1 ? beside : 1;
+}
+
+/* A variable reads a value in one of the classes. old_terms: it takes terms only where the value has them. */
+static void join_reader(layout_graph *g, const trama_value *v, int variable, const layout_classes *read, bool old_terms)
 {
     const value_place *at = &g->value[v->id];
-    const int alike = g->readers[v->id] / (at->holds < 0 ? 1 : 2); /* the most that share a layout beside the copy */
-    const double scale = 1.0 / (alike > 1 ? alike : 1);
-    if (at->holds < 0)
-        join(g, at->variable, variable, TABLE_BYTES, at->classes, read, v, scale);
-    else
-        min_sum_join(g->problem, &(min_sum_pair){.first = at->holds,
-                                                 .second = variable,
-                                                 .rows = at->copies->n,
-                                                 .columns = read->layouts.n,
-                                                 .table = class_table(&g->tables, TABLE_READS, at->copies, read, v),
-                                                 .row = at->copies->self,
-                                                 .column = read->of,
-                                                 .scale = scale});
-}
-
-/* Makes the variable of a value's copies, where several ops on one mesh read it. needed: the layouts in which they may.
- */
-static void hold_copies(layout_graph *g, const trama_value *v, layout_list *needed, const trama_mesh *on)
-{
-    value_place *at = &g->value[v->id];
-    if (g->readers[v->id] < 2 || !on || at->classes->layouts.n * (needed->n + 1) > MOST_COPY_STATES) {
-        ARRAY_FREE(needed);
+    const int n = g->readers[v->id];
+    if (at->holds < 0) {
+        join(g, at->variable, at->classes, variable, read,
+             &(table_key){.kind = TABLE_BYTES, .from = at->classes, .to = read, .of = v, .old_terms = old_terms});
         return;
     }
-    at->copies = copies_between(&g->tables, at->classes, classes_of_list(&g->tables, on, needed));
+    const double alike = most_alike(n, at->copies->needed->layouts.n);
+    const table_key key = {.kind = TABLE_READS,
+                           .from = at->copies,
+                           .to = read,
+                           .of = v,
+                           .old_terms = old_terms,
+                           .share = n > 2 ? alike / (n - 1) : 1};
+    min_sum_join(g->problem, &(min_sum_pair){.first = at->holds,
+                                             .second = variable,
+                                             .rows = at->copies->n,
+                                             .columns = read->layouts.n,
+                                             .table = class_table(&g->tables, &key),
+                                             .row = at->copies->self,
+                                             .column = read->of,
+                                             .scale = 1 / alike});
+}
+
+/* By value id. */
+typedef struct demands {
+    layout_list *needed;      /* the layouts in which ops may read a value */
+    const layout_list **last; /* the list that was added last; NULL */
+    const trama_mesh **on;    /* the mesh of the readers; NULL: several */
+} demands;
+
+/* Makes the variable of a value's copies. It is made by variable `maker` in one of the classes; rest: where it rests
+ * besides, or NULL. */
+static void hold_copies(layout_graph *g, const trama_value *v, int maker, const layout_classes *made,
+                        const layout_classes *rest, demands *d)
+{
+    value_place *at = &g->value[v->id];
+    layout_list needed = d->needed[v->id];
+    const trama_mesh *on = d->on[v->id];
+    d->needed[v->id] = (layout_list){0};
+    if (!on || g->readers[v->id] < 2 || made->layouts.n * (needed.n + 1) > MOST_COPY_STATES) {
+        on = made->mesh;
+        ARRAY_FREE(&needed);
+    }
+    at->copies = copies_between(&g->tables, made, rest, classes_of_list(&g->tables, on, &needed));
     at->holds = min_sum_variable(g->problem, at->copies->n);
     for (int i = 0; i < at->copies->n; i++)
-        min_sum_costs(g->problem, at->holds)[i] = (double)bytes_of_copy(&g->tables, v, at->copies, i);
-    min_sum_join(g->problem,
-                 &(min_sum_pair){.first = at->variable,
-                                 .second = at->holds,
-                                 .rows = at->classes->layouts.n,
-                                 .columns = at->copies->n,
-                                 .table = class_table(&g->tables, TABLE_ORIGINS, at->classes, at->copies, v),
-                                 .row = at->classes->of,
-                                 .column = at->copies->self,
-                                 .scale = 1});
+        min_sum_costs(g->problem, at->holds)[i] = (double)bytes_of_state(&g->tables, v, at->copies, i);
+    const table_key key = {.kind = TABLE_ORIGINS, .from = made, .to = at->copies, .of = v};
+    min_sum_join(g->problem, &(min_sum_pair){.first = maker,
+                                             .second = at->holds,
+                                             .rows = made->layouts.n,
+                                             .columns = at->copies->n,
+                                             .table = class_table(&g->tables, &key),
+                                             .row = made->of,
+                                             .column = at->copies->self,
+                                             .scale = 1});
 }
 
 /* ---- Nodes ---- */
 
-/* By value id. */
-typedef struct demands {
-    layout_list *needed;
-    const trama_mesh **on; /* the mesh of the readers; NULL: several */
-} demands;
-
-/* Places a value that a node reads first. */
 static void place_operand(layout_graph *g, const trama_value *v, demands *d)
 {
     if (g->value[v->id].variable >= 0)
         return;
     place_value(g, v);
-    hold_copies(g, v, &d->needed[v->id], d->on[v->id]);
+    if (g->readers[v->id] > 1)
+        hold_copies(g, v, g->value[v->id].variable, g->value[v->id].classes, NULL, d);
 }
 
-/* Whether a result lies as the op makes it. */
-static bool lies_as_made(const layout_graph *g, const trama_value *v)
+static void place_result(layout_graph *g, const trama_node *node, int o, demands *d)
 {
-    return !v->mesh && g->start->mesh[v->id] == g->start->op[v->node->id]->mesh && !g->start->value[v->id].mask &&
-           !g->accumulates[v->id] && !(v->gradient.of && (v->fetched || v->gradient.reduce_at_once));
+    const trama_value *v = node->out[o];
+    const layout_classes *made = &g->op[node->id]->tensor[node->op->n_in + o];
+    const int maker = g->variable_of_op[node->id], n = g->readers[v->id];
+    value_place *at = &g->value[v->id];
+    if (node_updates(node, o)) {
+        at->variable = g->value[node->in[o]->id].variable;
+        at->classes = g->value[node->in[o]->id].classes;
+        if (n > 1)
+            hold_copies(g, v, at->variable, at->classes, NULL, d);
+    } else if (lies_as_made(g, v)) {
+        at->variable = maker;
+        at->classes = made;
+        if (n > 1)
+            hold_copies(g, v, maker, made, NULL, d);
+    } else {
+        place_value(g, v);
+        if (n)
+            hold_copies(g, v, maker, made, at->classes, d);
+        else
+            join(g, maker, made, at->variable, at->classes,
+                 &(table_key){.kind = TABLE_BYTES, .from = made, .to = at->classes, .of = v});
+    }
+}
+
+/* Whether the op multiplies operand t by another one: then terms must be old ones, since a zero in place of a part
+ * would make NaN of an infinity in the other operand. */
+static bool is_factor(const trama_node *node, const trama_rule *rule, int t)
+{
+    bool others = false;
+    for (int u = 0; u < node->op->n_in; u++)
+        others |= u != t && node_reads(node, u);
+    return others && !(rule->tensor[t].pass & PASS_JOINT);
 }
 
 static void place_op(layout_graph *g, const trama_node *node, demands *d)
@@ -153,88 +234,85 @@ static void place_op(layout_graph *g, const trama_node *node, demands *d)
     for (int t = 0; t < node->op->n_in; t++)
         place_operand(g, node->in[t], d);
     const int variable = g->variable_of_op[node->id] = min_sum_variable(g->problem, c->list.n);
+    g->n_pinned += c->kept && !node->fixed && c->before->mesh->size > 1;
     for (int i = 1; i < c->list.n; i++)
         min_sum_costs(g->problem, variable)[i] = COST_OF_OTHER;
     for (int t = 0; t < node->op->n_in; t++) {
-        const value_place *at = &g->value[node->in[t]->id];
-        if (node->op->updates >> t & 1)
-            join(g, at->variable, variable, TABLE_EQUALS, at->classes, &c->tensor[t], node->in[t], 1);
-        else if (is_read(node, t))
-            join_reader(g, node->in[t], variable, &c->tensor[t]);
+        const trama_value *v = node->in[t];
+        const value_place *at = &g->value[v->id];
+        if (node_updates(node, t))
+            join(g, at->variable, at->classes, variable, &c->tensor[t],
+                 &(table_key){.kind = TABLE_EQUALS, .from = at->classes, .to = &c->tensor[t], .of = v});
+        else if (node_reads(node, t))
+            join_reader(g, v, variable, &c->tensor[t], is_factor(node, c->rule, t) && !c->kept);
     }
-    for (int o = 0; o < node->op->n_out; o++) {
-        const trama_value *v = node->out[o];
-        const layout_classes *made = &c->tensor[node->op->n_in + o];
-        value_place *at = &g->value[v->id];
-        if (node->op->updates >> o & 1) {
-            at->variable = g->value[node->in[o]->id].variable;
-            at->classes = g->value[node->in[o]->id].classes;
-        } else if (lies_as_made(g, v)) {
-            at->variable = variable;
-            at->classes = made;
-        } else {
-            place_value(g, v);
-            join(g, variable, at->variable, TABLE_BYTES, made, at->classes, v, 1);
-        }
-        hold_copies(g, v, &d->needed[v->id], d->on[v->id]);
-    }
+    for (int o = 0; o < node->op->n_out; o++)
+        place_result(g, node, o, d);
 }
 
 static void place_alias(layout_graph *g, const trama_node *node, demands *d)
 {
     const trama_value *to = node->out[0];
+    value_place *at = &g->value[to->id];
     place_operand(g, node->in[0], d);
     place_value(g, to);
-    join_reader(g, node->in[0], g->value[to->id].variable, g->value[to->id].classes);
-    hold_copies(g, to, &d->needed[to->id], d->on[to->id]);
+    join_reader(g, node->in[0], at->variable, at->classes, false);
+    if (g->readers[to->id] > 1)
+        hold_copies(g, to, at->variable, at->classes, NULL, d);
 }
 
 /* ---- The program ---- */
 
 static void demand(layout_graph *g, demands *d, const trama_value *v, const trama_mesh *on, const layout_list *list)
 {
-    for (int i = 0; i < list->n; i++)
+    for (int i = 0; i < list->n && d->last[v->id] != list; i++)
         class_of_layout(&d->needed[v->id], &list->at[i]);
+    d->last[v->id] = list;
     d->on[v->id] = g->readers[v->id]++ == 0 || d->on[v->id] == on ? on : NULL;
 }
 
 static void find_demands(layout_graph *g, demands *d)
 {
     const trama_program *p = g->program;
-    for (int i = 0; i < p->nodes.n; i++) {
+    for (int i = 0; i < p->nodes.n && !memory_is_short(); i++) {
         const trama_node *node = p->nodes.at[i];
         if (node->op->alias) {
             const int to = node->out[0]->id;
-            demand(g, d, node->in[0], g->start->mesh[to], &(layout_list){.at = &g->start->value[to], .n = 1});
+            const layout_list list = {.at = &g->start->value[to], .n = 1};
+            demand(g, d, node->in[0], g->start->mesh[to], &list);
+            d->last[node->in[0]->id] = NULL;
             continue;
         }
         g->op[i] = candidates_of(&g->candidates, node, g->rules.of[i], g->start->op[i]);
-        for (int t = 0; t < node->op->n_in; t++) {
-            g->accumulates[node->in[t]->id] |= node->role == NODE_MERGE;
-            if (is_read(node, t))
+        for (int t = 0; t < node->op->n_in; t++)
+            if (node_reads(node, t) && !node_updates(node, t))
                 demand(g, d, node->in[t], g->start->op[i]->mesh, &g->op[i]->tensor[t].layouts);
-        }
     }
 }
 
-void layout_graph_build(layout_graph *g, const trama_program *program, const layouts *start, int64_t nominal)
+void layout_graph_build(layout_graph *g, const trama_program *program, const layouts *start, int64_t nominal,
+                        int64_t bytes)
 {
     const size_t n_values = (size_t)program->values.n, n_nodes = (size_t)program->nodes.n;
+    const double forbidden = 2 * (double)(bytes + 1);
     *g = (layout_graph){.program = program,
                         .start = start,
-                        .problem = min_sum_new(),
+                        .problem = min_sum_new(forbidden),
                         .value = trama_alloc(n_values * sizeof *g->value),
                         .op = trama_alloc(n_nodes * sizeof *g->op),
                         .variable_of_op = trama_alloc(n_nodes * sizeof *g->variable_of_op),
                         .readers = trama_alloc(n_values * sizeof *g->readers),
-                        .accumulates = trama_alloc(n_values),
+                        .pinned = trama_alloc(n_values),
                         .rules = complete_rules(program, nominal),
-                        .tables = {.nominal = complete_nominal(program, nominal)}};
-    demands d = {.needed = trama_alloc(n_values * sizeof *d.needed), .on = trama_alloc(n_values * sizeof *d.on)};
+                        .tables = {.nominal = complete_nominal(program, nominal), .forbidden = forbidden}};
+    demands d = {.needed = trama_alloc(n_values * sizeof *d.needed),
+                 .last = trama_alloc(n_values * sizeof *d.last),
+                 .on = trama_alloc(n_values * sizeof *d.on)};
     for (size_t i = 0; i < n_values; i++)
         g->value[i].variable = g->value[i].holds = -1;
+    pin_values(g);
     find_demands(g, &d);
-    for (int i = 0; i < program->nodes.n; i++)
+    for (int i = 0; i < program->nodes.n && !memory_is_short(); i++)
         if (program->nodes.at[i]->op->alias)
             place_alias(g, program->nodes.at[i], &d);
         else
@@ -242,7 +320,19 @@ void layout_graph_build(layout_graph *g, const trama_program *program, const lay
     for (size_t i = 0; i < n_values; i++)
         ARRAY_FREE(&d.needed[i]);
     free(d.needed);
+    free(d.last);
     free(d.on);
+}
+
+/* ---- A solution ---- */
+
+/* An alias reads its operand as that lies. */
+static void take_alias(const layout_graph *g, const trama_node *node, layouts *made)
+{
+    op_layouts op = *g->start->op[node->id];
+    if (made->mesh[node->in[0]->id] == op.mesh)
+        op.in[0] = made->value[node->in[0]->id];
+    layouts_set_op(made, node->id, &op);
 }
 
 void layout_graph_take(const layout_graph *g, const int *state, layouts *made)
@@ -257,7 +347,10 @@ void layout_graph_take(const layout_graph *g, const int *state, layouts *made)
             at->variable < 0 ? g->start->value[i] : at->classes->layouts.at[at->classes->of[state[at->variable]]];
     }
     for (int i = 0; i < p->nodes.n; i++)
-        layouts_set_op(made, i, g->op[i] ? &g->op[i]->list.at[state[g->variable_of_op[i]]] : g->start->op[i]);
+        if (g->op[i])
+            layouts_set_op(made, i, &g->op[i]->list.at[state[g->variable_of_op[i]]]);
+        else
+            take_alias(g, p->nodes.at[i], made);
     made->report = trama_text_copy(g->start->report);
 }
 
@@ -271,5 +364,5 @@ void layout_graph_free(layout_graph *g)
     free(g->op);
     free(g->variable_of_op);
     free(g->readers);
-    free(g->accumulates);
+    free(g->pinned);
 }

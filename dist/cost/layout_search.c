@@ -10,14 +10,6 @@
 enum { ROUNDS = 32 };
 static const double TOLERANCE = 0.5, EFFORT = 5e7; /* bytes; visits of elements of tables */
 
-static int kept_ops(const layout_graph *g)
-{
-    int n = 0;
-    for (int i = 0; i < g->program->nodes.n; i++)
-        n += g->op[i] && g->op[i]->kept && g->op[i]->before->mesh->size > 1;
-    return n;
-}
-
 /* Takes the layouts of a solution where they receive fewer bytes than the best ones so far. */
 static void offer(const layout_graph *g, const int *state, layout_search *r)
 {
@@ -35,25 +27,35 @@ static void offer(const layout_graph *g, const int *state, layout_search *r)
     r->better_bytes = bytes;
 }
 
-/* The first solution gives the bound. Where it counts less than it receives, since more ops share a layout in the sum
- * than in truth, a second one counts each in full. */
+/* A whole number of bytes that is no more than the bound: the costs of other states and rounding are taken off. */
+static int64_t whole_bytes(double bound, int n)
+{
+    const double exact = bound - (n + 1) * 2 * COST_OF_OTHER - 1e-9 * bound;
+    return exact > 0 ? (int64_t)ceil(exact) : 0;
+}
+
+/* The first solution gives the bound. It may count readers of one layout as too few bytes; the second one counts each
+ * reader in full. */
 void search_layouts(const trama_program *program, const layouts *start, int64_t nominal, layout_search *result)
 {
     layout_graph g;
-    layout_graph_build(&g, program, start, nominal);
+    *result = (layout_search){.bytes = layouts_bytes(program, start, complete_nominal(program, nominal))};
+    layout_graph_build(&g, program, start, nominal, result->bytes);
     const int n = min_sum_variables(g.problem);
     int *state = trama_alloc((size_t)(n + 1) * sizeof *state);
-    double sum;
-    *result = (layout_search){.bytes = layouts_bytes(program, start, g.tables.nominal), .kept = kept_ops(&g)};
-    const double bound = min_sum_solve(g.problem, ROUNDS, TOLERANCE, EFFORT, state, &sum);
-    result->bound = max_i64(0, (int64_t)ceil(bound - (n + 1) * COST_OF_OTHER));
-    if (sum < COST_FORBIDDEN)
-        offer(&g, state, result);
-    if ((result->found ? result->better_bytes : result->bytes) > result->bound) {
-        min_sum_scale_fully(g.problem);
-        min_sum_solve(g.problem, ROUNDS, TOLERANCE, EFFORT, state, &sum);
-        if (sum < COST_FORBIDDEN)
+    double sum = g.tables.forbidden;
+    result->pinned = g.n_pinned;
+    if (!memory_is_short()) {
+        const double bound = min_sum_solve(g.problem, ROUNDS, TOLERANCE, EFFORT, state, &sum);
+        result->bound = min_i64(whole_bytes(bound, n), result->bytes);
+        if (sum < g.tables.forbidden)
             offer(&g, state, result);
+        if ((result->found ? result->better_bytes : result->bytes) > result->bound) {
+            min_sum_scale_fully(g.problem);
+            min_sum_solve(g.problem, ROUNDS, TOLERANCE, EFFORT, state, &sum);
+            if (sum < g.tables.forbidden)
+                offer(&g, state, result);
+        }
     }
     free(state);
     layout_graph_free(&g);

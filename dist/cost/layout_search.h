@@ -8,7 +8,7 @@
 typedef struct layout_search {
     int64_t bytes; /* layouts_bytes of the given layouts */
     int64_t bound; /* no layouts that were searched receive fewer */
-    int kept;      /* ops that compute as given, though the program is on several processes: see op_candidates.h */
+    int pinned;    /* ops and values that stay as given, though no annotation says so: see layout_graph.c */
     bool found;    /* better layouts, which the caller frees, and their bytes */
     layouts better;
     int64_t better_bytes;

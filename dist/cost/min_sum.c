@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum { MOST_SWEEPS = 8, ROUNDS_OF_A_BRANCH = 6 };
-static const double EXCLUDED = 1e15; /* the cost of states that a branch excludes */
 
 typedef struct variable {
     int n, first;          /* states; the first one's place in `cost` */
@@ -21,6 +20,7 @@ typedef struct joined {
 } joined;
 
 struct min_sum {
+    double forbidden;
     ARRAY(variable) variables;
     ARRAY(double) cost;
     ARRAY(joined) pairs;
@@ -29,9 +29,11 @@ struct min_sum {
     double *beliefs, *least; /* scratch [most_states], [most_classes] */
 };
 
-min_sum *min_sum_new(void)
+min_sum *min_sum_new(double forbidden)
 {
-    return trama_alloc(sizeof(min_sum));
+    min_sum *m = trama_alloc(sizeof *m);
+    m->forbidden = forbidden;
+    return m;
 }
 
 void min_sum_free(min_sum *m)
@@ -326,20 +328,36 @@ static double pass_messages(search *s, int rounds)
     return bound;
 }
 
-/* The variable whose state is least clear, and the state that its beliefs favour: beside earlier variables it takes
- * another one; or else two states are nearly as good. -1: all are clear. */
+/* Whether a branch leaves the state of a variable. */
+static bool is_left(const search *s, int v, int state)
+{
+    for (int i = 0; i < s->path.n; i++)
+        if (s->path.at[i].variable == v && (s->path.at[i].state == state) == s->path.at[i].without)
+            return false;
+    return true;
+}
+
+/* The variable with the largest gap, and the state that its beliefs favour. The gap is the distance from that state to
+ * the one which the variable took beside earlier ones; where both are the same, it is minus the distance to the second
+ * best. -1: each variable has one state left. */
 static int unclear_variable(search *s, int *favoured)
 {
     int found = -1;
-    double most = -s->tolerance;
+    double most = -DBL_MAX;
     for (int v = 0; v < s->m->variables.n; v++) {
         const int n = s->m->variables.at[v].n;
         const double *beliefs = s->m->beliefs;
-        int second = -1;
+        int best = -1, second = -1;
         gather(s->m, v);
-        const int best = least_belief(s->m, n, 0);
         for (int k = 0; k < n; k++)
-            second = k != best && (second < 0 || beliefs[k] < beliefs[second]) ? k : second;
+            if (is_left(s, v, k)) {
+                if (best < 0 || beliefs[k] < beliefs[best]) {
+                    second = best;
+                    best = k;
+                } else if (second < 0 || beliefs[k] < beliefs[second]) {
+                    second = k;
+                }
+            }
         if (second < 0)
             continue;
         const double differs = s->met[v] != best ? beliefs[s->met[v]] - beliefs[best] : beliefs[best] - beliefs[second];
@@ -356,7 +374,7 @@ static void apply(search *s, const branch *b)
 {
     double *costs = min_sum_costs(s->m, b->variable);
     for (int k = 0; k < s->m->variables.at[b->variable].n; k++)
-        costs[k] = b->costs[k] + ((k == b->state) == b->without ? EXCLUDED : 0);
+        costs[k] = b->costs[k] + ((k == b->state) == b->without ? s->m->forbidden : 0);
 }
 
 static void split(search *s, double bound, int v, int state)
@@ -388,7 +406,7 @@ static bool go_on(search *s)
 /* The least bound of the branches that are left, the present one among them. */
 static double bound_of_rest(search *s, double present)
 {
-    double bound = fmin(present, s->sum);
+    double bound = fmin(present, s->sum - s->tolerance);
     for (; s->path.n; s->path.n--) {
         const branch *b = &s->path.at[s->path.n - 1];
         if (!b->without)

@@ -3,8 +3,8 @@
  *
  * Messages between variables give a lower bound of the sum, and states that come near it: sequential tree-reweighted
  * message passing (Kolmogorov, "Convergent tree-reweighted message passing for energy minimization", IEEE Transactions
- * on Pattern Analysis and Machine Intelligence 28, 2006). Where the pairs form a tree, the bound is the least sum, and
- * the states have it. */
+ * on Pattern Analysis and Machine Intelligence 28, 2006). Where the pairs form a tree, the bound rises to the least sum
+ * from round to round. */
 #ifndef MIN_SUM_H
 #define MIN_SUM_H
 
@@ -22,7 +22,8 @@ typedef struct min_sum_pair {
     double scale;
 } min_sum_pair;
 
-min_sum *min_sum_new(void);
+/* forbidden: added to the cost of states that a branch excludes; more than the least sum. */
+min_sum *min_sum_new(double forbidden);
 void min_sum_free(min_sum *m);
 
 /* A variable with n states, whose number is returned: 0, 1, ... */

@@ -2,18 +2,24 @@
 /* Candidates of ops, each list made once. */
 #include "op_candidates.h"
 
+#include <math.h>
+
 #include "hash.h"
 
-enum { MOST_CANDIDATES = 1024 };
+enum { MOST_CANDIDATES = 256 };
 
-static bool is_read(const trama_node *node, int t)
+static bool counts(const trama_node *node, int t)
 {
-    return t >= node->op->n_in || !(node->op->shape_only >> t & 1);
+    return t >= node->op->n_in || node_reads(node, t);
 }
 
-static const trama_layout *layout_of(const op_layouts *op, int n_in, int t)
+/* The parts of an axis, as many as the largest one goes into the whole. */
+static double parts_of(const trama_mesh *mesh, int axis)
 {
-    return t < n_in ? &op->in[t] : &op->out[t - n_in];
+    int most = 1;
+    for (int i = 0; mesh->weights[axis] && i < mesh->shape[axis]; i++)
+        most = mesh->weights[axis][i] > most ? mesh->weights[axis][i] : most;
+    return (double)mesh->weight_sum[axis] / most;
 }
 
 /* Points of the factor space on the process with the largest pieces. */
@@ -21,34 +27,34 @@ static double work_of(const trama_node *node, const trama_rule *rule, const op_l
 {
     double points = 1;
     for (int f = 0; f < rule->n_factors; f++) {
-        int64_t parts = 1;
+        double parts = 1;
         for (int t = 0; t < rule->n_in + rule->n_out; t++) {
             int axes[TRAMA_MAX_AXES];
-            const int dim = is_read(node, t) ? rule_dim_of(rule, t, f) : -1,
-                      n = dim < 0 ? 0 : layout_dim_axes(layout_of(op, rule->n_in, t), dim, axes);
-            int64_t cut = 1;
+            const int dim = counts(node, t) ? rule_dim_of(rule, t, f) : -1,
+                      n = dim < 0 ? 0 : layout_dim_axes(op_layout_of(op, rule->n_in, t), dim, axes);
+            double cut = 1;
             for (int i = 0; i < n; i++)
-                cut *= op->mesh->shape[axes[i]];
-            parts = max_i64(parts, cut);
+                cut *= parts_of(op->mesh, axes[i]);
+            parts = fmax(parts, cut);
         }
-        points *= (double)((max_i64(rule->factor[f].extent, 1) + parts - 1) / parts);
+        points *= ceil((double)max_i64(rule->factor[f].extent, 1) / parts - 1e-9);
     }
     return points;
 }
 
-static bool must_keep(const trama_node *node, const trama_rule *rule, const op_layouts *before)
+static bool is_pinned(const trama_node *node, const trama_rule *rule, const op_layouts *before)
 {
-    bool keep = node->fixed || node->op->follows || node->role == NODE_MERGE;
+    bool pinned = node->fixed || node->op->follows || node->role == NODE_MERGE;
     for (int t = 0; t < rule->n_in + rule->n_out; t++)
-        keep |= (t < rule->n_in && rule_reaches(rule, t)) || layout_of(before, rule->n_in, t)->mask;
-    return keep;
+        pinned |= (t < rule->n_in && rule_reaches(rule, t)) || op_layout_of(before, rule->n_in, t)->mask;
+    return pinned;
 }
 
 static bool same(const trama_node *node, const trama_rule *rule, const op_layouts *a, const op_layouts *b)
 {
     bool equal = true;
     for (int t = 0; t < rule->n_in + rule->n_out && equal; t++)
-        equal = !is_read(node, t) || trama_layout_equal(layout_of(a, rule->n_in, t), layout_of(b, rule->n_in, t));
+        equal = !counts(node, t) || trama_layout_equal(op_layout_of(a, rule->n_in, t), op_layout_of(b, rule->n_in, t));
     return equal;
 }
 
@@ -67,23 +73,23 @@ static void fill(op_candidates *c, const trama_node *node)
         *of = (layout_classes){.mesh = c->before->mesh, .n = c->list.n};
         of->of = trama_alloc((size_t)c->list.n * sizeof *of->of);
         for (int i = 0; i < c->list.n; i++)
-            of->of[i] = class_of_layout(&of->layouts, layout_of(&c->list.at[i], c->rule->n_in, t));
+            of->of[i] = class_of_layout(&of->layouts, op_layout_of(&c->list.at[i], c->rule->n_in, t));
     }
 }
 
 const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node, const trama_rule *rule,
                                    const op_layouts *before)
 {
-    const bool keep = must_keep(node, rule, before);
+    const bool pinned = is_pinned(node, rule, before);
     uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)(uintptr_t)rule), (uint64_t)(uintptr_t)before);
-    hash = hash_word(hash_word(hash, (uint64_t)(uintptr_t)node->op), keep);
+    hash = hash_word(hash_word(hash, (uint64_t)(uintptr_t)node->op), pinned);
     for (int probe = 0, i; (i = hash_table_find(&pool->by_content, hash, &probe)) >= 0;) {
         const op_candidates *c = pool->list.at[i];
-        if (c->op == node->op && c->rule == rule && c->before == before && c->asked == keep)
+        if (c->op == node->op && c->rule == rule && c->before == before && c->asked == pinned)
             return c;
     }
     op_candidates *c = trama_alloc(sizeof *c);
-    *c = (op_candidates){.op = node->op, .rule = rule, .before = before, .asked = keep};
+    *c = (op_candidates){.op = node->op, .rule = rule, .before = before, .asked = pinned};
     fill(c, node);
     hash_table_add(&pool->by_content, hash, pool->list.n);
     *ARRAY_PUSH(&pool->list) = c;

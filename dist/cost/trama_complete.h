@@ -9,9 +9,12 @@ TRAMA_API_BEGIN
 
 /* Completes a copy of the program and writes one line per value: name, type, shape, "on MESH as LAYOUT", then its stage
  * and "rests in host memory" if it is marked so. The order of processes precedes these lines, if trama_order set one; a
- * line per conflict follows them. nominal (>= 1) is the extent that stands for TRAMA_ANY; it is halved until each
- * tensor has at most 2^60 bytes. Errors: the program's first error; E_LAYOUT, E_ARGUMENT, E_ORDER and E_MEMORY as of
- * trama_compile. *text is set on TRAMA_OK only; trama_text_free frees it. */
+ * line per conflict follows them. Then a line tells, for each change of layout that takes bytes, the op with its line
+ * in the user's program, the value, both layouts, the bytes, the reason, and the next best layouts of the op. The last
+ * line has the sum of the bytes, and the bound of trama_completion_bytes, for which it searches. nominal (>= 1) is the
+ * extent that stands for TRAMA_ANY; it is halved until each tensor has at most 2^60 bytes. Errors: the program's first
+ * error; E_LAYOUT, E_ARGUMENT, E_ORDER and E_MEMORY as of trama_compile. *text is set on TRAMA_OK only; trama_text_free
+ * frees it. */
 trama_status trama_complete_text(const trama_program *program, int64_t nominal, char **text);
 
 typedef struct trama_completion trama_completion; /* completed layouts of a program as it was then */
@@ -42,9 +45,11 @@ bool trama_completion_result(const trama_completion *completion, const trama_val
 
 /* The bytes that the process receives which receives most, in a run of all ops of the program, summed over the changes
  * of layout: of the completed layouts, and a bound. No layouts that keep the annotations receive fewer than *bound, as
- * long as no process does more work for an op than the busiest one does for it now. Ops that read neighbours,
- * accumulate, have a mask or are annotated count as they compute now. bytes and bound may be NULL; the bound takes a
- * search, linear in the ops. E_ARGUMENT for NULL, E_MEMORY. */
+ * long as no process does more work for an op than the busiest one does for it now. Some ops and values count as they
+ * are: ops that read neighbours, accumulate or have a mask; ops and values with more than 256 layouts; values that a
+ * target names, and the values of gradients that it names; aliases without an annotation. Split forms of ops
+ * (trama_op.h) are chosen before. bytes and bound may be NULL; the bound takes a search, linear in the ops. E_ARGUMENT
+ * for NULL, E_MEMORY. */
 trama_status trama_completion_bytes(const trama_completion *completion, int64_t *bytes, int64_t *bound);
 
 TRAMA_API_END

@@ -35,7 +35,7 @@ static bool carries(every *e, int axis, int choice)
         const unsigned pass = e->q.rule->tensor[t].pass;
         const bool joint = choice == e->first_terms + e->q.rule->n_in,
                    chosen = joint ? pass & PASS_JOINT : choice == e->first_terms + t && pass >> TRAMA_SUM & 1;
-        if (chosen && !(e->q.node->op->shape_only >> t & 1)) {
+        if (chosen && node_reads(e->q.node, t)) {
             e->given[t].axis[axis] = (trama_placement){.kind = TRAMA_PARTIAL, .reduce = TRAMA_SUM};
             any = true;
         }
@@ -50,6 +50,8 @@ static void add(every *e, unsigned carried)
     bool passes = true, there = false;
     for (int a = 0; a < e->q.mesh->ndim; a++)
         passes &= !(carried >> a & 1) || made.out[0].axis[a].kind == TRAMA_PARTIAL;
+    for (int o = 0; o < e->q.rule->n_out; o++)
+        passes &= !node_updates(e->q.node, o) || trama_layout_equal(&made.in[o], &made.out[o]);
     for (int i = 0; i < e->list->n && passes && !there; i++)
         there = infer_same(&e->q, &e->list->at[i], &made);
     if (passes && !there)

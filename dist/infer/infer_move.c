@@ -10,10 +10,8 @@ static bool splits_whole(const inference *q, int axis)
         const trama_placement *p = infer_uses(q, t) ? &q->given[t]->axis[axis] : NULL;
         if (!p || p->kind != TRAMA_SPLIT)
             continue;
-        const rule_dim *dim = &q->rule->tensor[t].dim[p->dim];
-        for (int i = 0; i < dim->n; i++)
-            if (q->rule->factor[(int)dim->factor[i]].whole)
-                return true;
+        if (rule_dim_is_whole(q->rule, t, p->dim))
+            return true;
     }
     return false;
 }

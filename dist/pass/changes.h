@@ -37,8 +37,7 @@ void transfer_bytes_free(transfer_bytes *table);
 int64_t bytes_between(transfer_bytes *table, const trama_value *value, int64_t nominal, const trama_mesh *from_mesh,
                       const trama_layout *from, const trama_mesh *to_mesh, const trama_layout *to);
 
-/* The bytes of change i of the list: as a plan does, from that layout in which the value is already from which they are
- * fewest. */
+/* The bytes of change i of the list. Plans take the cheapest layout that the value already has. */
 int64_t change_bytes(transfer_bytes *table, const layout_changes *list, int i, int64_t nominal);
 
 /* The bytes of all changes of a program. */

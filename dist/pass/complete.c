@@ -230,6 +230,8 @@ static void start_values(completion *c)
     const trama_program *p = c->program;
     for (int i = 0; i < p->values.n; i++)
         c->l->mesh[i] = p->values.at[i]->mesh;
+    for (int i = 0; i < p->start.values.n; i++)
+        c->l->mesh[p->start.values.at[i]] = p->start.mesh;
 }
 
 static void start_layouts(completion *c)
@@ -239,6 +241,9 @@ static void start_layouts(completion *c)
         const trama_value *v = p->values.at[i];
         c->l->value[i] = v->mesh ? *v->layout : layout_uniform(c->l->mesh[i], TRAMA_OPEN);
     }
+    for (int i = 0; i < p->start.values.n; i++)
+        for (int a = 0; a < p->start.mesh->ndim; a++)
+            c->l->value[p->start.values.at[i]].axis[a] = (trama_placement){.kind = TRAMA_SPLIT, .dim = 0, .order = a};
 }
 
 /* States that one op updates get the first mask among them, where they have no annotation. */

@@ -106,14 +106,6 @@ static bool is_fixed(const trama_node *node)
     return fixed;
 }
 
-static bool is_whole(const trama_rule *rule, const rule_dim *dim)
-{
-    bool whole = false;
-    for (int i = 0; i < dim->n; i++)
-        whole |= rule->factor[(int)dim->factor[i]].whole;
-    return whole;
-}
-
 /* A split of an operand along a dim that the op must have whole. */
 static whole_split find_split(const trama_node *node, const layouts *l)
 {
@@ -126,7 +118,7 @@ static whole_split find_split(const trama_node *node, const layouts *l)
             const int n = layout_dim_axes(&l->value[v->id], d, axes);
             for (int i = 0; i < n; i++)
                 split.parts *= mesh->weight_sum[axes[i]];
-            if (n && is_whole(node->rule, &node->rule->tensor[t].dim[d]))
+            if (n && rule_dim_is_whole(node->rule, t, d))
                 return split;
         }
     }

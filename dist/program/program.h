@@ -143,6 +143,13 @@ typedef struct shard_scope {
     ARRAY(scope_layout) layouts;
 } shard_scope;
 
+/* Where completion starts for values without an annotation: dim 0 of each is split over all axes of the mesh. Unlike an
+ * annotation it does not bind a search. */
+typedef struct start_splits {
+    const trama_mesh *mesh; /* one of the program's; NULL: there are none */
+    ARRAY(int) values;      /* ids */
+} start_splits;
+
 /* Eager mode: a session runs each op of its program as soon as the op and its annotations are recorded. */
 typedef struct program_session program_session;
 struct program_session {
@@ -167,6 +174,7 @@ struct trama_program {
     node_role role;                /* of nodes appended now */
     int stage;                     /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;
+    start_splits start;
     bool searched; /* completion searches for layouts with fewer bytes */
     trama_where searched_at;
     ARRAY(shard_scope) scopes; /* the innermost is the last */
@@ -250,6 +258,17 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
  * not needed. rules[node id] gets the resolved factor table. E_SHAPE names the op and the dims that do not agree.
  * needed NULL: all nodes. */
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, node_rules *rules);
+
+/* Whether the op reads the elements of operand t, not only its shape. */
+static inline bool node_reads(const trama_node *node, int t)
+{
+    return !(node->op->shape_only >> t & 1);
+}
+/* Whether it writes operand t, a state, anew. */
+static inline bool node_updates(const trama_node *node, int t)
+{
+    return node->op->updates >> t & 1;
+}
 
 /* Whether the value is state, which lives from run to run. */
 static inline bool value_is_state(const trama_value *v)

@@ -127,6 +127,12 @@ trama_program *program_copy(const trama_program *program)
         *ARRAY_PUSH(&p->merged) = (merged_gradient){twin(p, g->value), twin(p, g->minimized)};
     }
     p->order = copy_order(&program->order);
+    if (program->start.mesh) {
+        trama_layout none = {0};
+        p->start.mesh = twin_mesh(p, program, program->start.mesh, &none);
+    }
+    for (int i = 0; i < program->start.values.n; i++)
+        *ARRAY_PUSH(&p->start.values) = program->start.values.at[i];
     p->searched = program->searched;
     p->searched_at = program->searched_at;
     return p;

@@ -207,7 +207,14 @@ void program_in_lines(const trama_program *program, program_lines *l)
     order_words(&l->words, &program->order);
     end_line(l, 0, program->order.where);
     const size_t behind_order = l->words.n;
-    text_add(&l->words, "%s", program->searched ? "search layouts" : "");
+    if (program->searched)
+        text_add(&l->words, "search layouts");
+    if (program->start.mesh) {
+        text_add(&l->words, "%sstart on ", program->searched ? ", " : "");
+        mesh_text(&l->words, program->start.mesh);
+        for (int i = 0; i < program->start.values.n; i++)
+            text_add(&l->words, " %d", program->start.values.at[i]);
+    }
     end_line(l, behind_order, program->searched_at);
     for (int i = 0; i < program->values.n; i++) {
         size_t from = l->words.n;

@@ -410,6 +410,15 @@ static int leading(const trama_rule *rule, const rule_dim *dim)
     return dim->n ? dim->factor[0] : -1;
 }
 
+bool rule_dim_is_whole(const trama_rule *rule, int t, int dim)
+{
+    const rule_dim *d = &rule->tensor[t].dim[dim];
+    bool whole = false;
+    for (int i = 0; i < d->n; i++)
+        whole |= rule->factor[(int)d->factor[i]].whole;
+    return whole;
+}
+
 int rule_dim_of(const trama_rule *rule, int t, int factor)
 {
     for (int d = 0; d < rule->tensor[t].ndim; d++)

@@ -108,6 +108,9 @@ unsigned rule_factors(const trama_rule *rule, int t);
  * others. */
 bool rule_splittable(const trama_rule *rule, int factor, bool *equal_only);
 
+/* Whether a dim of tensor t has a factor that must not be split. */
+bool rule_dim_is_whole(const trama_rule *rule, int t, int dim);
+
 /* The dim of tensor t whose leading factor this is; -1 without one. */
 int rule_dim_of(const trama_rule *rule, int t, int factor);
 

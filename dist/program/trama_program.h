@@ -174,12 +174,12 @@ trama_value *trama_offload_at(trama_where where, trama_value *value, const char 
 #define trama_order(program, n, order) trama_order_at(TRAMA_HERE, program, n, order)
 trama_status trama_order_at(trama_where where, trama_program *program, int n, const int *order);
 
-/* Lets completion search for layouts that receive fewer bytes a run, beside those that its rules find: of values
- * without an annotation, inputs and state among them, and of ops. Annotations stay, and no process does more work for
- * an op than the busiest one would do for it else. The search is the same on all ranks. Rounding may differ, since sums
- * are split in other ways. Runs of all targets are counted alike, and an extent TRAMA_ANY as the context's nominal one.
- * trama_complete_text tells the bytes of both, and how far they are from the fewest. E_UNSUPPORTED in eager mode, which
- * lays out one op after the other. */
+/* Lets completion search for layouts with fewer received bytes than its rules find. It changes the layouts of ops and
+ * of values without an annotation, inputs and state among them. No process does more work for an op than the busiest
+ * one would do for it else. The search is the same on all ranks. Rounding may differ, since sums are split in other
+ * ways. A run of each target counts once, also where gradients are merged over micro-steps; TRAMA_ANY counts as the
+ * context's nominal extent. trama_complete_text tells the bytes, and how far they are from the fewest. E_UNSUPPORTED in
+ * eager mode, which lays out one op after the other. */
 #define trama_search_layouts(program) trama_search_layouts_at(TRAMA_HERE, program)
 trama_status trama_search_layouts_at(trama_where where, trama_program *program);
 

@@ -48,7 +48,8 @@ static void split(trama_value *value, const trama_mesh *mesh, const char *name, 
     char layout[TRAMA_MAX_AXES * 16] = "";
     for (int a = 0; a < trama_mesh_ndim(mesh); a++)
         snprintf(layout + strlen(layout), 16, a == axis_of(mesh, name) ? "%sS(%d)" : "%sR", a ? "," : "", dim);
-    trama_shard(value, mesh, layout);
+    if (mesh)
+        trama_shard(value, mesh, layout);
 }
 
 static trama_value *parameter(decoder *d, const char *name, trama_shape shape)
@@ -67,7 +68,7 @@ decoder decoder_new(trama_mesh *mesh, decoder_sizes s)
     decoder d = {.program = trama_program_create(), .mesh = mesh};
     d.n_stages = decoder_stages(mesh);
     for (int i = 0; i < d.n_stages; i++)
-        d.stage[i] = slice(d.mesh, axis_of(d.mesh, "pp"), i);
+        d.stage[i] = !mesh ? NULL : slice(d.mesh, axis_of(d.mesh, "pp"), i);
     const trama_mesh *first = d.stage[0], *last = d.stage[d.n_stages - 1];
     const int64_t batch = (int64_t)s.sequences * extent_of(d.mesh, "dp");
     trama_value *tokens = trama_input(d.program, "tokens", TRAMA_I64, TRAMA_SHAPE(batch, s.length));

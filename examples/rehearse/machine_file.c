@@ -53,6 +53,16 @@ trama_cluster *machine_read(const char *name, int ranks)
     return made;
 }
 
+void choose_layouts(trama_target *target, const trama_cluster *cluster, int processes, int64_t any, bool speaks)
+{
+    const trama_auto_options options = {.size = sizeof options, .processes = processes, .any = any};
+    char *table;
+    must(trama_auto_shard(target, cluster, &options, &table));
+    if (speaks)
+        fputs(table, stdout);
+    trama_text_free(&table);
+}
+
 void rehearse_and_print(const trama_target *target, const char *machine, int64_t any)
 {
     trama_cluster *cluster = machine_read(machine, BUILTIN_RANKS);

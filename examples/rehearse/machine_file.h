@@ -9,6 +9,10 @@
  * each, at 25 GB/s and 2 us in one switch. Ends the program where that cannot be read. The caller destroys it. */
 trama_cluster *machine_read(const char *name, int ranks);
 
+/* Chooses mesh and layouts for the target on that machine (trama_auto_shard), and prints the table where `speaks`. Ends
+ * the program where that fails. */
+void choose_layouts(trama_target *target, const trama_cluster *cluster, int processes, int64_t any, bool speaks);
+
 /* Rehearses runs of the target on that machine, with `any` for TRAMA_ANY, and prints the report. Ends the program where
  * that fails. */
 void rehearse_and_print(const trama_target *target, const char *machine, int64_t any);

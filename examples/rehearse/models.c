@@ -10,6 +10,8 @@
 static trama_value *lay(trama_value *v, const trama_mesh *mesh, const char *name, const char *at)
 {
     char layout[TRAMA_MAX_AXES * 16] = "";
+    if (!mesh)
+        return v;
     for (int a = 0; a < trama_mesh_ndim(mesh); a++) {
         const char *axis = trama_mesh_axis_name(mesh, a);
         snprintf(layout + strlen(layout), 16, "%s%s", a ? "," : "", !name || (axis && !strcmp(axis, name)) ? at : "R");
@@ -52,7 +54,8 @@ static void record_cg(model *m, const model_sizes *s)
     for (int a = 0; a < trama_mesh_ndim(m->mesh); a++)
         snprintf(layout + strlen(layout), 8, "%sS(%d)", a ? "," : "", a == 1);
     trama_value *matrix = trama_state(m->program, "A", TRAMA_F64, TRAMA_SHAPE(s->n, s->n), NULL);
-    trama_shard(matrix, m->mesh, layout);
+    if (m->mesh)
+        trama_shard(matrix, m->mesh, layout);
     static const char *const names[] = {"x", "r", "p"};
     trama_value *v[3], *rho = trama_state(m->program, "rho", TRAMA_F64, TRAMA_SCALAR, NULL);
     for (int i = 0; i < 3; i++)
@@ -86,7 +89,8 @@ static void record_heat(model *m, const model_sizes *s)
     trama_value *u[2];
     for (int i = 0; i < 2; i++) {
         u[i] = trama_state(m->program, i ? "v" : "u", TRAMA_F64, TRAMA_SHAPE(s->n, s->n), NULL);
-        trama_shard(u[i], m->mesh, trama_mesh_ndim(m->mesh) == 1 ? "S(0)" : "S(0),S(1)");
+        if (m->mesh)
+            trama_shard(u[i], m->mesh, trama_mesh_ndim(m->mesh) == 1 ? "S(0)" : "S(0),S(1)");
     }
     trama_value *operands[] = {u[1], u[0]};
     m->target = trama_target_create(m->program, "step", trama_apply(m->op, 2, operands, NULL));

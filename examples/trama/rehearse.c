@@ -28,7 +28,8 @@ enum {
     KEY_RANK,
     KEY_STEPS,
     KEY_TRACE,
-    KEY_SEARCH
+    KEY_SEARCH,
+    KEY_AUTO
 };
 
 static const char *const models[] = {"mlp", "gpt", "cg", "heat"};
@@ -48,6 +49,11 @@ static const struct argp_option options[] = {
     {"machine", KEY_MACHINE, "FILE", 0,
      "the machine, as `trama calibrate` writes it; builtin: a node of 16 cores for each process, at 25 GB/s and 2 us "
      "[builtin]",
+     0},
+    {"auto", KEY_AUTO, "N", 0,
+     "instead of --mesh: leave out the model's annotations, try the meshes of N processes with searched layouts, print "
+     "a "
+     "table, and rehearse the shortest run; a batch is then that of all processes",
      0},
     {"search", KEY_SEARCH, NULL, 0, "search for layouts that receive fewer bytes than those of the model", 0},
     {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
@@ -69,13 +75,17 @@ typedef struct order {
     model_sizes sizes;
     int layers;
     bool search;
+    int processes; /* of the mesh; with --auto the mesh is NULL */
     trama_rehearsal_options how;
     trama_mesh *mesh;
 } order;
 
 static void understand(struct argp_state *state, order *o)
 {
-    o->mesh = argument_mesh(state, "--mesh", o->mesh_text, 0, NULL);
+    if (!o->processes) {
+        o->mesh = argument_mesh(state, "--mesh", o->mesh_text, 0, NULL);
+        o->processes = trama_mesh_size(o->mesh);
+    }
     decoder_sizes *gpt = &o->sizes.gpt;
     gpt->layers = o->layers;
     gpt->features = o->sizes.hidden[0];
@@ -84,6 +94,8 @@ static void understand(struct argp_state *state, order *o)
     if (o->which == MODEL_GPT && gpt->features % gpt->heads)
         argp_error(state, "--heads '%lld': they do not divide --hidden '%lld'", (long long)gpt->heads,
                    (long long)gpt->features);
+    if (!o->mesh && o->how.plan_only)
+        argp_error(state, "--auto '%d': it compares times, and with --plan-only there are none", o->processes);
     if (o->which == MODEL_GPT && decoder_stages(o->mesh) > DECODER_MOST_STAGES)
         argp_error(state, "--mesh '%s': pp is at most %d", o->mesh_text, DECODER_MOST_STAGES);
     if (o->sizes.n_hidden == 1)
@@ -92,8 +104,8 @@ static void understand(struct argp_state *state, order *o)
                 o->sizes.hidden[o->layers] = o->sizes.hidden[0];
     if (o->which >= MODEL_CG && trama_mesh_ndim(o->mesh) > 2)
         argp_error(state, "--mesh '%s': %s takes one or two axes", o->mesh_text, models[o->which]);
-    if (o->how.rank >= trama_mesh_size(o->mesh))
-        argp_error(state, "--rank '%d': the mesh has %d processes", o->how.rank, trama_mesh_size(o->mesh));
+    if (o->how.rank >= o->processes)
+        argp_error(state, "--rank '%d': the mesh has %d processes", o->how.rank, o->processes);
     if (o->trace && (o->how.plan_only || !*o->trace))
         argp_error(state, "--trace '%s': %s", o->trace,
                    *o->trace ? "with --plan-only there is nothing to show" : "takes the name of a folder");
@@ -143,6 +155,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_PLAN:
         o->how.plan_only = true;
+        return 0;
+    case KEY_AUTO:
+        o->processes = (int)argument_integer(state, "--auto", text, 1, 1 << 20);
         return 0;
     case KEY_SEARCH:
         o->search = true;
@@ -209,7 +224,9 @@ static void print_phases(const stopwatch *w, bool plan_only)
 
 static trama_status rehearse(order *o, observer *by, const model *m, trama_rehearsal **made)
 {
-    trama_cluster *cluster = machine_read(o->machine, trama_mesh_size(o->mesh));
+    trama_cluster *cluster = machine_read(o->machine, o->processes);
+    if (!o->mesh)
+        choose_layouts(m->target, cluster, o->processes, 0, true);
     o->how.size = sizeof o->how;
     o->how.tell = tell;
     o->how.event = o->trace ? take_event : NULL;
@@ -229,7 +246,7 @@ int command_rehearse(int argc, char **argv)
                .layers = 2,
                .sizes = {.gpt = {.heads = 8, .length = 128, .words = 1000}, .n_hidden = 1, .hidden = {512}, .n = 4096}};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    observer by = {.watch = {.at = clock_seconds()}, .events = trace_rehearsed(trama_mesh_size(o.mesh))};
+    observer by = {.watch = {.at = clock_seconds()}, .events = trace_rehearsed(o.processes)};
     model m = model_record(o.which, o.mesh, &o.sizes);
     stop(&by.watch, RECORD);
     model_train(&m);

@@ -9,6 +9,7 @@
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
+#include "trama_op_define.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 
@@ -94,17 +95,23 @@ static trama_value *step(void)
 static const struct {
     const char *name, *mesh;
     trama_value *(*build)(void);
+    bool many; /* three ops read a value, so that the bound may be lower */
 } programs[] = {
-    {"product", "2", product},
-    {"product on two axes", "2,2", product_on_two_axes},
-    {"two products", "2", two_products},
-    {"shared", "3", shared},
-    {"shared with weights", "[2,1]", shared},
-    {"terms", "2", terms},
-    {"a step", "2", step},
-    {"a step on three processes", "3", step},
+    {"product", "2", product, false},
+    {"product on two axes", "2,2", product_on_two_axes, false},
+    {"two products", "2", two_products, false},
+    {"shared", "3", shared, true},
+    {"shared with weights", "[2,1]", shared, true},
+    {"terms", "2", terms, true},
+    {"a step", "2", step, false},
+    {"a step on three processes", "3", step, false},
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
+
+static trama_status never_runs(const trama_call *call)
+{
+    return trama_kernel_fail("%s is not run", call->op->name);
+}
 
 /* ---- All layouts ---- */
 
@@ -123,7 +130,7 @@ static int64_t fewest(const layouts *start, int64_t *tried)
 {
     layout_graph g;
     int64_t least = INT64_MAX;
-    layout_graph_build(&g, p, start, 64);
+    layout_graph_build(&g, p, start, 64, layouts_bytes(p, start, 64));
     const int n = min_sum_variables(g.problem);
     int *state = trama_alloc((size_t)(n + 1) * sizeof *state), v;
     bool *counts = trama_alloc((size_t)n + 1); /* else the copies of a value */
@@ -165,7 +172,9 @@ START_TEST(the_search_finds_the_fewest_bytes_of_small_programs)
     ck_assert_int_eq(s.bytes, layouts_bytes(p, &l, 64));
     ck_assert_int_ge(tried, 8);
     ck_assert_int_eq(found, least);
-    ck_assert_int_eq(s.bound, least);
+    ck_assert_int_le(s.bound, least);
+    if (!programs[_i].many)
+        ck_assert_int_eq(s.bound, least);
     if (s.found)
         layouts_free(&s.better);
     layouts_free(&l);
@@ -241,6 +250,84 @@ START_TEST(annotations_stay)
 }
 END_TEST
 
+/* A target names the product: the user reads the sum, so its terms do not stay terms. */
+START_TEST(a_value_that_the_user_reads_is_summed)
+{
+    mesh = trama_mesh_create("2");
+    trama_value *y = trama_matmul(input("x", TRAMA_SHAPE(8, 12), "S(0)"), input("w", TRAMA_SHAPE(12, 16), "S(0)"));
+    trama_completion *c;
+    trama_layout layout;
+    ck_assert_ptr_nonnull(trama_target_create(p, "product", y));
+    ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+    ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK);
+    ck_assert(trama_completion_layout(c, y, &layout));
+    ck_assert_int_ne(layout.axis[0].kind, TRAMA_PARTIAL);
+    trama_completion_destroy(&c);
+}
+END_TEST
+
+/* "?" leaves w0 and w1 open, as no annotation does. */
+START_TEST(open_annotations_are_searched)
+{
+    const trama_optimizer sgd = trama_sgd(0.1);
+    int64_t bytes;
+    mesh = trama_mesh_create("2");
+    trama_value *loss = perceptron(8);
+    for (int i = 0; i < 2; i++)
+        ck_assert_ptr_nonnull(trama_shard(program_leaf_named(p, i ? "w1" : "w0", NULL), mesh, "?"));
+    ck_assert_ptr_nonnull(trama_target_create(p, "train", trama_minimize(loss, &sgd), loss));
+    ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+    trama_completion *c;
+    ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK);
+    ck_assert_int_eq(trama_completion_bytes(c, &bytes, NULL), TRAMA_OK);
+    ck_assert_int_eq(bytes, (8 * 12 + 2 * 8 * 8) * 4 / 2);
+    trama_completion_destroy(&c);
+}
+END_TEST
+
+/* Where two layouts take as many bytes, a weight does not become whole on each process. */
+START_TEST(ties_keep_splits)
+{
+    mesh = trama_mesh_create("2");
+    trama_value *x = input("x", TRAMA_SHAPE(8, 12), "R");
+    trama_value *w0 = trama_state(p, "w0", TRAMA_F32, TRAMA_SHAPE(12, 16), &init),
+                *w1 = trama_state(p, "w1", TRAMA_F32, TRAMA_SHAPE(16, 8), &init);
+    trama_shard(w0, mesh, "S(1)");
+    trama_shard(trama_matmul(trama_relu(trama_matmul(x, w0)), w1), mesh, "R");
+    ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+    trama_completion *c;
+    trama_layout layout;
+    ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK);
+    ck_assert(trama_completion_layout(c, w1, &layout));
+    ck_assert_int_eq(layout.axis[0].kind, TRAMA_SPLIT);
+    trama_completion_destroy(&c);
+}
+END_TEST
+
+/* An op of one's own that updates a vector by the sum over a batch: its state is no sum of terms. */
+START_TEST(updates_write_what_they_read)
+{
+    static const trama_op_definition add_up = {
+        .name = "add_up", .n_in = 2, .n_out = 1, .rule = "i,bi->i", .updates = 1, .cpu = never_runs};
+    const trama_op *op;
+    ck_assert_int_eq(trama_op_define(&add_up, &op), TRAMA_OK);
+    mesh = trama_mesh_create("2");
+    trama_value *m = trama_state(p, "m", TRAMA_F32, TRAMA_SHAPE(8), &init);
+    trama_value *made = trama_apply(op, 2, ((trama_value *[]){m, input("x", TRAMA_SHAPE(64, 8), "S(0)")}), NULL);
+    ck_assert_msg(made != NULL, "%s", trama_program_error(p));
+    ck_assert_ptr_nonnull(trama_target_create(p, "add_up", made));
+    ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+    trama_completion *c;
+    trama_layout in, out;
+    ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK);
+    ck_assert(trama_completion_operand(c, made, 0, &in));
+    ck_assert(trama_completion_result(c, made, 0, &out));
+    ck_assert(trama_layout_equal(&in, &out));
+    ck_assert_int_ne(out.axis[0].kind, TRAMA_PARTIAL);
+    trama_completion_destroy(&c);
+}
+END_TEST
+
 /* ---- Words ---- */
 
 START_TEST(each_change_of_layout_is_explained)
@@ -288,6 +375,10 @@ int main(void)
     tcase_add_loop_test(c, the_search_finds_the_fewest_bytes_of_small_programs, 0, PROGRAMS);
     tcase_add_test(c, a_small_batch_gives_tensor_parallelism);
     tcase_add_test(c, annotations_stay);
+    tcase_add_test(c, a_value_that_the_user_reads_is_summed);
+    tcase_add_test(c, open_annotations_are_searched);
+    tcase_add_test(c, ties_keep_splits);
+    tcase_add_test(c, updates_write_what_they_read);
     tcase_add_test(c, each_change_of_layout_is_explained);
     tcase_add_test(c, calls_on_nothing_are_refused);
     suite_add_tcase(s, c);

@@ -86,6 +86,7 @@ START_TEST(annotations)
     SAYS(p, trama_offload_at(W, x, NULL));
     REFUSES(trama_order_at(W, NULL, 1, order));
     REFUSES(trama_order_at(W, p, 1, NULL));
+    REFUSES(trama_search_layouts_at(W, NULL));
     trama_program_clear_error(p);
     PASSES(trama_reshard_at(W, NULL, mesh, "R,R"));
     SAYS(p, trama_reshard_at(W, x, NULL, "R,R"));
@@ -149,6 +150,8 @@ START_TEST(completions)
     PASSES(trama_completion_result(NULL, y, 0, &layout));
     PASSES(trama_completion_result(c, NULL, 0, &layout));
     PASSES(trama_completion_result(c, y, 0, NULL));
+    REFUSES(trama_completion_bytes(NULL, NULL, NULL));
+    TAKES(trama_completion_bytes(c, NULL, NULL));
     trama_completion_destroy(&c);
     trama_completion_destroy(&none);
     trama_completion_destroy(NULL);

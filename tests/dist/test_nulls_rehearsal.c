@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NULL for every pointer of every function of rehearsals. */
 #include "null_program.h"
+#include "trama_auto.h"
 #include "trama_rehearsal.h"
 
 START_TEST(clusters)
@@ -44,8 +45,22 @@ START_TEST(rehearsals)
 }
 END_TEST
 
+START_TEST(choices_of_layouts)
+{
+    trama_cluster *c;
+    trama_auto_options options = {0};
+    char *words;
+    TAKES(trama_cluster_create("kind n\ncores 2\nranks 2\nnodes 1 n", &c));
+    trama_target *t = trama_target_create(p, "t", loss);
+    REFUSES(trama_auto_shard(NULL, c, &options, &words));
+    REFUSES(trama_auto_shard(t, NULL, &options, &words));
+    TAKES(trama_auto_shard(t, c, NULL, NULL));
+    trama_cluster_destroy(&c);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {clusters, rehearsals};
+    const TTest *const tests[] = {clusters, rehearsals, choices_of_layouts};
     return suite_run("nulls of rehearsals", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

@@ -9,6 +9,7 @@
 #include "change.h"
 #include "pair.h"
 #include "suite.h"
+#include "trama_complete.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 
@@ -354,6 +355,24 @@ static trama_target *go_on_with_copy(garden *g)
     return copy->targets.at[0];
 }
 
+/* From here on the layouts of the program are searched. */
+static void search_receives_no_more(garden *g, const char *name)
+{
+    int64_t bytes[2], bounds[2];
+    for (int searched = 0; searched < 2; searched++) {
+        trama_completion *c;
+        if (searched)
+            ck_assert_int_eq(trama_search_layouts(g->p), TRAMA_OK);
+        ck_assert_msg(!trama_completion_create(g->p, 64, &c), "%s: %s", name, trama_error());
+        ck_assert_int_eq(trama_completion_bytes(c, &bytes[searched], &bounds[searched]), TRAMA_OK);
+        ck_assert_msg(bounds[searched] <= bytes[searched], "%s: %lld bytes, bound %lld", name,
+                      (long long)bytes[searched], (long long)bounds[searched]);
+        trama_completion_destroy(&c);
+    }
+    ck_assert_msg(bytes[1] <= bytes[0] && bounds[0] <= bytes[1], "%s: %lld bytes, bound %lld, searched %lld", name,
+                  (long long)bytes[0], (long long)bounds[0], (long long)bytes[1]);
+}
+
 static void try_program(uint64_t number, bool print)
 {
     garden g = plant(number);
@@ -369,6 +388,10 @@ static void try_program(uint64_t number, bool print)
         ck_assert_msg(target != NULL, "%s: %s", name, trama_program_error(g.p));
     if (target)
         run(&g, chance(&g, 50) ? go_on_with_copy(&g) : target, name);
+    if (target && (print || number % 3 == 0)) {
+        search_receives_no_more(&g, name);
+        run(&g, g.p->targets.at[0], name);
+    }
     trama_program_destroy(&g.p);
     trama_mesh_destroy(&g.mesh);
     trama_mesh_destroy(&g.other);

@@ -161,6 +161,20 @@ START_TEST(all_meshes_follow_plain_loops_in_f64)
 }
 END_TEST
 
+/* Without a mesh, on the layouts that are chosen for a machine. */
+START_TEST(chosen_layouts_follow_plain_loops)
+{
+    wanted w = plain_training(DEPTH, widths, 7, 0, 1, false, 0.1);
+    for (int ranks = 1; ranks <= (TRAMA_HAVE_MPI ? 2 : 1); ranks++) {
+        const char *text = train(ranks > 1 ? MPIRUN "2" : "", "1",
+                                 "--no-shuffle --optimizer sgd --steps 7 --hidden 17,13,11 --dtype f64 --auto builtin");
+        ck_assert_msg(strstr(text, "chosen") != NULL, "%s", text);
+        check_last_line(text, &w);
+        check_log("of --auto", &w, 1e-10);
+    }
+}
+END_TEST
+
 /* Sums are of many rounded numbers: the loss is as near as few roundings of one number. */
 START_TEST(layers_may_compute_in_halves)
 {
@@ -303,9 +317,9 @@ START_TEST(the_images_that_debian_packs_are_found)
 }
 END_TEST
 
-TESTS(all_meshes_follow_plain_loops_in_f32, all_meshes_follow_plain_loops_in_f64, layers_may_compute_in_halves,
-      epochs_are_shuffled_as_stated_and_end_with_a_short_batch, the_default_rates_are_those_of_the_optimizers,
-      optimizers_schedules_and_scales_are_the_same_on_all_meshes, steps_that_are_not_finite_are_left_out,
-      several_ranks_follow_plain_loops_and_the_first_one_speaks,
+TESTS(all_meshes_follow_plain_loops_in_f32, all_meshes_follow_plain_loops_in_f64, chosen_layouts_follow_plain_loops,
+      layers_may_compute_in_halves, epochs_are_shuffled_as_stated_and_end_with_a_short_batch,
+      the_default_rates_are_those_of_the_optimizers, optimizers_schedules_and_scales_are_the_same_on_all_meshes,
+      steps_that_are_not_finite_are_left_out, several_ranks_follow_plain_loops_and_the_first_one_speaks,
       elsewhere_than_on_a_terminal_progress_is_plain_lines_on_stderr, a_plan_is_printed_instead_of_training,
       a_log_on_a_full_disk_ends_it_with_an_error, the_images_that_debian_packs_are_found)

@@ -117,6 +117,8 @@ START_TEST(wrong_orders_are_named)
                                       {" --model heat --mesh 2,2,2", "--mesh", "2,2,2"},
                                       {" --machine /nowhere/at/all", "machine", "/nowhere/at/all"},
                                       {" --mesh pp=65", "--mesh", "pp"},
+                                      {" --auto 0", "--auto", "0"},
+                                      {" --auto 2 --plan-only", "--auto", "plan-only"},
                                       {" something", "something", "options"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         run_wrong("trama rehearse", &wrong[i]);
@@ -177,6 +179,30 @@ START_TEST(a_run_takes_the_memory_that_its_rehearsal_states)
 }
 END_TEST
 
+/* A batch of 8 beside weights of 784x256: data parallel layouts exchange the weights. */
+START_TEST(layouts_are_chosen_and_searched)
+{
+    const char *text = rehearse("--model mlp --hidden 256 --batch 8 --auto 4");
+    static const char *const parts[] = {
+        "layouts ",   "data parallel  dp=4", "searched       dp=4", "searched       dp=2,mp=2",
+        "  chosen\n", "4 ranks, 1 runs",     "time of a run: "};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        expect(text, parts[i]);
+    const char *line = strstr(text, "  chosen");
+    while (line > text && line[-1] != '\n')
+        line--;
+    ck_assert_msg(!strncmp(line, "searched", 8), "%s", text);
+    double bytes[2];
+    for (int searched = 0; searched < 2; searched++) {
+        const char *at =
+            strstr(rehearse(searched ? "--model gpt --mesh dp=2 --search" : "--model gpt --mesh dp=2"), ", of ");
+        ck_assert_ptr_nonnull(at);
+        bytes[searched] = strtod(at + strlen(", of "), NULL);
+    }
+    ck_assert_msg(bytes[1] < 0.7 * bytes[0], "%g MB, and %g without a search", bytes[1], bytes[0]);
+}
+END_TEST
+
 /* Its figures are of the machine; that they are there, and that a rehearsal takes them, is not. */
 START_TEST(a_machine_is_calibrated_and_rehearsed)
 {
@@ -201,4 +227,5 @@ END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_drawn_as_a_run_is,
       a_rank_is_planned_alone, wrong_orders_are_named, examples_are_rehearsed,
-      a_run_takes_the_memory_that_its_rehearsal_states, a_machine_is_calibrated_and_rehearsed)
+      a_run_takes_the_memory_that_its_rehearsal_states, layouts_are_chosen_and_searched,
+      a_machine_is_calibrated_and_rehearsed)

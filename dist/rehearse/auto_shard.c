@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tries the meshes of a number of processes, with and without a search, and keeps the shortest run. */
+#include <string.h>
+
+#include "cluster.h"
+#include "program.h"
+#include "sized.h"
+#include "trama_auto.h"
+#include "trama_complete.h"
+
+/* A later attempt is kept where it takes at most this share of the time of the best one before: a rehearsal is about as
+ * exact, and data parallel layouts have the simplest plans. */
+static const double MARGIN = 0.9;
+
+#define OPTIONS SIZED(trama_auto_options, nominal)
+
+typedef struct attempt {
+    const char *name;
+    const trama_mesh *mesh; /* NULL: as annotated */
+    bool searched;
+    int64_t bytes, bound, memory;
+    double seconds;
+} attempt;
+
+typedef struct auto_shard {
+    trama_target *target;
+    trama_program *program;
+    const trama_cluster *cluster;
+    trama_auto_options o;
+    ARRAY(int) started; /* value ids */
+    ARRAY(attempt) attempts;
+} auto_shard;
+
+/* ---- The start ---- */
+
+/* Marks the states that one op updates together with a trained one: an optimizer's. */
+static void mark_of_optimizers(const trama_program *p, bool *of_optimizer)
+{
+    for (int i = 0; i < p->nodes.n; i++) {
+        const trama_node *node = p->nodes.at[i];
+        bool trains = false;
+        for (int t = 0; t < node->op->n_in; t++)
+            trains |= (node->op->updates >> t & 1) && value_storage(node->in[t])->state.trainable;
+        for (int t = 0; t < node->op->n_in && trains; t++)
+            if (node->op->updates >> t & 1)
+                of_optimizer[value_storage(node->in[t])->id] = true;
+    }
+}
+
+/* Inputs with dims; in a program without these, states that are not trained. */
+static void find_started(auto_shard *s)
+{
+    const trama_program *p = s->program;
+    bool *of_optimizer = trama_alloc((size_t)p->values.n + 1);
+    mark_of_optimizers(p, of_optimizer);
+    for (int kind = VALUE_INPUT; kind <= VALUE_STATE && !s->started.n; kind++)
+        for (int i = 0; i < p->values.n; i++) {
+            const trama_value *v = p->values.at[i];
+            if ((int)v->kind == kind && v->shape.ndim && !v->state.trainable && !v->state.terms && !of_optimizer[i])
+                *ARRAY_PUSH(&s->started) = i;
+        }
+    free(of_optimizer);
+}
+
+static void start_on(auto_shard *s, const attempt *a)
+{
+    trama_program *p = s->program;
+    p->start.mesh = a->mesh;
+    p->start.values.n = 0;
+    for (int i = 0; i < s->started.n && a->mesh; i++)
+        *ARRAY_PUSH(&p->start.values) = s->started.at[i];
+    p->searched = a->searched;
+}
+
+/* ---- Attempts ---- */
+
+static void add(auto_shard *s, const char *name, const trama_mesh *mesh, bool searched)
+{
+    *ARRAY_PUSH(&s->attempts) = (attempt){.name = name, .mesh = mesh, .searched = searched};
+}
+
+static const trama_mesh *mesh_of(auto_shard *s, int dp, int mp)
+{
+    const char *names[] = {"dp", "mp"};
+    trama_mesh *made = mesh_new(mp > 1 ? 2 : 1, (int[]){dp, mp}, names, NULL);
+    const trama_mesh *own = program_mesh(s->program, made);
+    trama_mesh_destroy(&made);
+    return own;
+}
+
+static bool is_annotated(const trama_program *p)
+{
+    bool annotated = false;
+    for (int i = 0; i < p->values.n; i++)
+        annotated |= p->values.at[i]->mesh != NULL;
+    for (int i = 0; i < p->nodes.n; i++)
+        annotated |= p->nodes.at[i]->fixed != NULL;
+    return annotated;
+}
+
+static void list_attempts(auto_shard *s)
+{
+    const int n = s->o.processes;
+    if (is_annotated(s->program)) {
+        add(s, "as annotated", NULL, false);
+        add(s, "searched", NULL, true);
+        return;
+    }
+    find_started(s);
+    add(s, "data parallel", mesh_of(s, n, 1), false);
+    for (int mp = 1; mp <= n; mp++)
+        if (n % mp == 0 && (mp < n || n == 1))
+            add(s, "searched", mesh_of(s, n / mp, mp), true);
+}
+
+static trama_status count_bytes(const auto_shard *s, attempt *a)
+{
+    trama_completion *c;
+    trama_status status = trama_completion_create(s->program, s->o.nominal, &c);
+    if (status)
+        return status;
+    status = trama_completion_bytes(c, &a->bytes, &a->bound);
+    trama_completion_destroy(&c);
+    return status;
+}
+
+static trama_status try(auto_shard *s, attempt *a)
+{
+    trama_rehearsal *r;
+    const trama_rehearsal_options o = {.ranks = s->o.processes < s->cluster->ranks ? s->o.processes : s->cluster->ranks,
+                                       .runs = 2,
+                                       .any = s->o.any,
+                                       .nominal = s->o.nominal};
+    trama_rehearsal_report report = {.size = sizeof report};
+    start_on(s, a);
+    trama_status status = count_bytes(s, a);
+    if (!status)
+        status = trama_rehearse(s->target, s->cluster, &o, &r);
+    if (status)
+        return status;
+    trama_rehearsal_read(r, &report);
+    a->seconds = report.step_seconds;
+    a->memory = report.memory;
+    trama_rehearsal_destroy(&r);
+    return TRAMA_OK;
+}
+
+/* ---- The table ---- */
+
+static void print_row(text *t, const attempt *a, bool chosen)
+{
+    text mesh = {0};
+    if (a->mesh)
+        mesh_text(&mesh, a->mesh);
+    text_add(t, "%-14s %-16s %14lld %14lld %12.6g %14lld%s\n", a->name, mesh.at ? mesh.at : "", (long long)a->bytes,
+             (long long)a->bound, 1e3 * a->seconds, (long long)a->memory, chosen ? "  chosen" : "");
+    free(mesh.at);
+}
+
+static trama_status print_table(const auto_shard *s, const attempt *chosen, char **table)
+{
+    text t = {0};
+    text_add(&t, "%-14s %-16s %14s %14s %12s %14s\n", "layouts", "mesh", "bytes", "at least", "ms a run", "memory, B");
+    for (int i = 0; i < s->attempts.n; i++)
+        print_row(&t, &s->attempts.at[i], &s->attempts.at[i] == chosen);
+    return text_give(&t, "trama_auto_shard", table);
+}
+
+/* ---- The call ---- */
+
+static trama_status read_options(const trama_cluster *cluster, const trama_auto_options *given, trama_auto_options *o)
+{
+    *o = (trama_auto_options){0};
+    trama_status status = given ? sized_read(NOWHERE, "trama_auto_shard", OPTIONS, o, given) : TRAMA_OK;
+    if (status)
+        return status;
+    if (o->processes < 0 || o->processes > 1 << 20 || o->any < 0 || o->any > INT64_C(1) << 48 || o->nominal < 0 ||
+        o->nominal > INT64_C(1) << 48)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                          "trama_auto_shard: processes may be 0 to 2^20, any and nominal 0 to 2^48");
+    o->processes = o->processes ? o->processes : cluster->ranks;
+    o->any = o->any ? o->any : 1024;
+    o->nominal = o->nominal ? o->nominal : o->any;
+    return TRAMA_OK;
+}
+
+static trama_status choose(auto_shard *s, char **table)
+{
+    const start_splits before = s->program->start;
+    const bool searched = s->program->searched;
+    const attempt *best = NULL;
+    trama_status status = TRAMA_OK;
+    s->program->start = (start_splits){0};
+    list_attempts(s);
+    for (int i = 0; i < s->attempts.n && !status; i++) {
+        status = try(s, &s->attempts.at[i]);
+        if (!status && (!best || s->attempts.at[i].seconds < MARGIN * best->seconds))
+            best = &s->attempts.at[i];
+    }
+    if (!status && table)
+        status = print_table(s, best, table);
+    if (status) {
+        ARRAY_FREE(&s->program->start.values);
+        s->program->start = before;
+        s->program->searched = searched;
+        return status;
+    }
+    start_on(s, best);
+    start_splits old = before;
+    ARRAY_FREE(&old.values);
+    return TRAMA_OK;
+}
+
+trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster, const trama_auto_options *options,
+                              char **table)
+{
+    auto_shard s = {.target = target, .cluster = cluster};
+    if (!target || !cluster)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_auto_shard: the %s is NULL", target ? "cluster" : "target");
+    s.program = target->program;
+    if (s.program->status)
+        return trama_fail(NOWHERE, s.program->status, "%s", s.program->error);
+    if (s.program->session)
+        return trama_fail(
+            target->where, TRAMA_E_UNSUPPORTED,
+            "trama_auto_shard: eager mode lays out each op as it comes; choose layouts in a compiled program");
+    trama_status status = read_options(cluster, options, &s.o);
+    if (!status)
+        status = choose(&s, table);
+    ARRAY_FREE(&s.started);
+    ARRAY_FREE(&s.attempts);
+    return status ? status : memory_status(NOWHERE, "trama_auto_shard");
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layouts without annotations: a mesh, and the layout of every tensor, chosen by the predicted time of a run. */
+#ifndef TRAMA_AUTO_H
+#define TRAMA_AUTO_H
+
+#include "trama_rehearsal.h"
+
+TRAMA_API_BEGIN
+
+/* A zeroed struct takes every default. */
+typedef struct trama_auto_options {
+    size_t size;     /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
+    int processes;   /* of the mesh; 0: one for each rank of the machine */
+    int64_t any;     /* extent fed for TRAMA_ANY; 0: 1024 */
+    int64_t nominal; /* extent that stands for TRAMA_ANY while layouts are searched; 0: that of any */
+} trama_auto_options;
+
+/* Chooses the layouts of a program. It tries, and rehearses a run of the target on the machine for each
+ * (trama_rehearse):
+ *
+ *   data parallel   a mesh dp=N; dim 0 of the inputs is split over all processes. A program without inputs that have
+ *                   dims starts with the states that are not trained
+ *   searched        the same start on each mesh dp=A,mp=B of N = A B processes, then trama_search_layouts
+ *
+ * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes.
+ * The program keeps the layouts of the shortest run, but an earlier one where the next is less than 10 % shorter: later
+ * calls complete it so. The mesh is the program's own. *table, if not NULL, gets a line for each: mesh, bytes that a
+ * process receives, the bound, time, memory of the rank with the most; trama_text_free frees it. Call it with equal
+ * arguments on all ranks, before trama_compile. The time is that of as many rehearsals, each of which plans all ranks.
+ *
+ * Errors leave the program as it was: E_ARGUMENT for NULL and options out of range, E_UNSUPPORTED in eager mode, those
+ * of trama_rehearse, E_MEMORY. */
+trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster, const trama_auto_options *options,
+                              char **table);
+
+TRAMA_API_END
+#endif

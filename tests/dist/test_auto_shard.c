@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mesh and layouts chosen by predicted time, for programs without annotations and with some. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pair.h"
+#include "suite.h"
+#include "trama_auto.h"
+#include "trama_complete.h"
+#include "trama_composed.h"
+#include "trama_network.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
+
+static const trama_init init = {-0.3, 0.3, 9, 9};
+static trama_program *p;
+static trama_cluster *cluster;
+static trama_value *x, *labels, *w[2];
+static trama_target *train;
+
+static void set_up(void)
+{
+    static const char described[] =
+        "kind node\ncores 1\ncore f32 50Gflop/s\ncore memory 20GB/s\ntask 1us\nmessage 1us\n"
+        "switch top\nnodes 4 node in top 1GB/s 5us\n";
+    p = trama_program_create();
+    ck_assert_msg(!trama_cluster_create(described, &cluster), "%s", trama_error());
+}
+
+static void tear_down(void)
+{
+    trama_program_destroy(&p);
+    trama_cluster_destroy(&cluster);
+}
+
+static void build(int64_t batch, int64_t hidden)
+{
+    const trama_optimizer adamw = trama_adamw(0.01);
+    x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(batch, 40));
+    labels = trama_input(p, "labels", TRAMA_I64, TRAMA_SHAPE(batch));
+    w[0] = trama_parameter(p, "w0", TRAMA_F32, TRAMA_SHAPE(40, hidden), &init);
+    w[1] = trama_parameter(p, "w1", TRAMA_F32, TRAMA_SHAPE(hidden, 24), &init);
+    trama_value *loss = trama_cross_entropy(trama_matmul(trama_relu(trama_matmul(x, w[0])), w[1]), labels);
+    train = trama_target_create(p, "train", trama_minimize(loss, &adamw), loss);
+    ck_assert_msg(train != NULL, "%s", trama_program_error(p));
+}
+
+static char *choose(int processes)
+{
+    char *table = NULL;
+    const trama_auto_options o = {.size = sizeof o, .processes = processes};
+    ck_assert_msg(!trama_auto_shard(train, cluster, &o, &table), "%s", trama_error());
+    return table;
+}
+
+static int lines_of(const char *at)
+{
+    int n = 0;
+    for (; *at; at++)
+        n += *at == '\n';
+    return n;
+}
+
+/* The first word of the line that is chosen, which is one line. */
+static void expect_chosen(const char *table, const char *name)
+{
+    const char *end = strstr(table, "  chosen\n"), *line = end;
+    ck_assert_msg(end && !strstr(end + 1, "  chosen\n"), "%s", table);
+    while (line > table && line[-1] != '\n')
+        line--;
+    ck_assert_msg(!strncmp(line, name, strlen(name)), "%s is not chosen:\n%s", name, table);
+}
+
+static trama_layout layout_of(const trama_value *v, int *size)
+{
+    trama_completion *c;
+    trama_layout layout;
+    ck_assert_msg(!trama_completion_create(p, 1024, &c), "%s", trama_error());
+    ck_assert(trama_completion_layout(c, v, &layout));
+    *size = trama_mesh_size(trama_completion_mesh(c, v));
+    trama_completion_destroy(&c);
+    return layout;
+}
+
+START_TEST(a_large_batch_is_split_and_a_small_one_gives_split_weights)
+{
+    static const int64_t batches[] = {4096, 8};
+    for (int i = 0; i < 2; i++) {
+        int size;
+        build(batches[i], i ? 2048 : 64);
+        char *table = choose(4);
+        expect_chosen(table, i ? "searched" : "data parallel");
+        ck_assert_int_eq(lines_of(table), 1 + 1 + 2); /* head, data parallel, dp=4 and dp=2,mp=2 */
+        trama_text_free(&table);
+        const trama_layout of_w = layout_of(w[0], &size);
+        ck_assert_int_eq(size, 4);
+        ck_assert_int_eq(of_w.axis[0].kind, i ? TRAMA_SPLIT : TRAMA_REPLICATE);
+        if (!i)
+            ck_assert_int_eq(layout_of(x, &size).axis[0].kind, TRAMA_SPLIT);
+        tear_down();
+        set_up();
+    }
+}
+END_TEST
+
+START_TEST(chosen_layouts_compute_the_values_of_one_device)
+{
+    build(6, 32);
+    char *table = choose(4);
+    trama_text_free(&table);
+    dense fed[] = {dense_random(TRAMA_SHAPE(6, 40), 1, -1, 1, false), dense_random(TRAMA_SHAPE(6), 2, 0, 3, true)};
+    trama_value *inputs[] = {x, labels};
+    pair_try(p, train, 2, inputs, fed, 4, 1e-4, "chosen");
+    for (int i = 0; i < 2; i++)
+        dense_free(&fed[i]);
+}
+END_TEST
+
+START_TEST(annotations_are_compared_with_a_search)
+{
+    int size;
+    build(8, 256);
+    trama_mesh *mesh = trama_mesh_create("2");
+    ck_assert_ptr_nonnull(trama_shard(x, mesh, "S(0)"));
+    char *table = choose(2);
+    ck_assert_ptr_nonnull(strstr(table, "as annotated"));
+    ck_assert_int_eq(lines_of(table), 3);
+    expect_chosen(table, "searched");
+    trama_text_free(&table);
+    const trama_layout of_x = layout_of(x, &size);
+    ck_assert(of_x.axis[0].kind == TRAMA_SPLIT && of_x.axis[0].dim == 0 && size == 2);
+    table = choose(2); /* again: it starts anew */
+    expect_chosen(table, "searched");
+    trama_text_free(&table);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+START_TEST(a_second_choice_replaces_the_first)
+{
+    int size;
+    build(8, 256);
+    char *table = choose(4);
+    trama_text_free(&table);
+    table = choose(2);
+    ck_assert_int_eq(lines_of(table), 3);
+    trama_text_free(&table);
+    layout_of(w[0], &size);
+    ck_assert_int_eq(size, 2);
+}
+END_TEST
+
+START_TEST(states_start_where_there_is_no_input)
+{
+    int size;
+    trama_value *a = trama_state(p, "a", TRAMA_F32, TRAMA_SHAPE(512, 512), &init),
+                *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(512, 1), &init);
+    train = trama_target_create(p, "step", trama_assign(v, trama_matmul(a, v)));
+    char *table = choose(4);
+    trama_text_free(&table);
+    const trama_layout of_a = layout_of(a, &size);
+    ck_assert(of_a.axis[0].kind == TRAMA_SPLIT && size == 4);
+}
+END_TEST
+
+START_TEST(errors_leave_the_program_as_it_was)
+{
+    char *table = NULL, *before, *after;
+    build(8, 16);
+    before = trama_program_text(p);
+    trama_auto_options o = {.size = sizeof o, .processes = -1};
+    ck_assert_int_eq(trama_auto_shard(train, cluster, &o, &table), TRAMA_E_ARGUMENT);
+    o.processes = 2;
+    o.any = -2;
+    ck_assert_int_eq(trama_auto_shard(train, cluster, &o, &table), TRAMA_E_ARGUMENT);
+    ck_assert_ptr_nonnull(trama_gradient_merge(train, 3, TRAMA_MERGE_AVG));
+    o.any = 0;
+    ck_assert_int_eq(trama_auto_shard(train, cluster, &o, &table), TRAMA_E_UNSUPPORTED);
+    ck_assert_ptr_null(table);
+    ck_assert(!p->searched && !p->start.mesh && !p->start.values.n);
+    after = trama_program_text(p);
+    ck_assert_ptr_null(strstr(after, "start on"));
+    trama_text_free(&before);
+    trama_text_free(&after);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        a_large_batch_is_split_and_a_small_one_gives_split_weights,
+        chosen_layouts_compute_the_values_of_one_device,
+        annotations_are_compared_with_a_search,
+        a_second_choice_replaces_the_first,
+        states_start_where_there_is_no_input,
+        errors_leave_the_program_as_it_was,
+    };
+    return suite_run("auto_shard", set_up, tear_down, tests, sizeof tests / sizeof *tests);
+}
