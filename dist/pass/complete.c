@@ -92,10 +92,19 @@ const trama_layout *operand_layout(const layouts *l, const trama_node *node, int
     return l->mesh[v->id] == mesh ? &l->value[v->id] : NULL;
 }
 
+/* Whether each piece has a holder that the mask leaves, if no other axis is split. */
+static bool mask_fits(const trama_mesh *mesh, int ndim, const trama_layout *layout)
+{
+    trama_layout closed = *layout;
+    close_open_axes(&closed);
+    return !layout->mask || !layout_check(mesh, ndim, &closed, false);
+}
+
 /* Splits the open axes of a value as the op splits the factors of its dims. */
 static bool adopt(layouts *l, const trama_value *v, const trama_layout *wanted)
 {
     trama_layout *have = &l->value[v->id];
+    const trama_layout before = *have;
     bool changed = false;
     for (int d = 0; d < v->shape.ndim; d++) {
         int has[TRAMA_MAX_AXES], wants[TRAMA_MAX_AXES];
@@ -106,6 +115,10 @@ static bool adopt(layouts *l, const trama_value *v, const trama_layout *wanted)
             have->axis[wants[i]] = (trama_placement){.kind = TRAMA_SPLIT, .dim = d, .order = i};
             changed = true;
         }
+    }
+    if (changed && !mask_fits(l->mesh[v->id], v->shape.ndim, have)) {
+        *have = before;
+        return false;
     }
     return changed;
 }

@@ -35,6 +35,17 @@ static trama_layout result_layout(const trama_layout *completed, const trama_lay
     return layout;
 }
 
+/* A mask may remove the only holder of a piece: the axes that were open are not split then. */
+static void fit_mask(const trama_mesh *mesh, int ndim, const trama_layout *completed, trama_layout *layout)
+{
+    layout->mask = completed->mask;
+    if (!layout->mask || !layout_check(mesh, ndim, layout, false))
+        return;
+    for (int a = 0; a < layout->naxes; a++)
+        if (completed->axis[a].kind == TRAMA_OPEN)
+            layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
+}
+
 /* Each state must lie in the layout in which the op updates it. */
 static trama_status check_update(const trama_node *node, const layouts *l, const op_layouts *op)
 {
@@ -213,12 +224,11 @@ static trama_status freeze_node(const completion *c, const trama_node *node, con
             *value = layout_colocated(&l->value[node->out[o]->gradient.colocated->id]);
         } else if (l->mesh[node->out[o]->id] != mesh) {
             close_open_axes(value);
-        } else if (layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1) {
-            const unsigned char *mask = value->mask;
-            *value = op->out[o];
-            value->mask = mask;
         } else {
-            *value = result_layout(value, &op->out[o]);
+            const trama_layout completed = *value;
+            const bool open = layout_axes(value, TRAMA_OPEN) == (1u << mesh->ndim) - 1;
+            *value = open ? op->out[o] : result_layout(&completed, &op->out[o]);
+            fit_mask(mesh, node->out[o]->shape.ndim, &completed, value);
         }
     }
     layouts_set_op(l, node->id, op);

@@ -240,6 +240,16 @@ START_TEST(a_reshard_brings_values_of_two_meshes_together)
 }
 END_TEST
 
+/* Process 1 holds no piece, so the open axes cannot split y as x is split. */
+START_TEST(a_mask_keeps_open_axes_whole)
+{
+    trama_value *y = trama_shard(trama_relu(tensor("x", TRAMA_SHAPE(6, 6), "S(0),R")), mesh, "?,? mask{1,0,1,0,0,0}");
+    ck_assert_msg(y != NULL, "%s", trama_program_error(p));
+    complete();
+    expect_value(y, "R,R mask{1,0,1,0,0,0}");
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -263,6 +273,7 @@ int main(void)
         one_axis_wanted_by_two_dims_goes_to_the_first_factor,
         two_meshes_in_one_op_are_an_error_that_names_both,
         a_reshard_brings_values_of_two_meshes_together,
+        a_mask_keeps_open_axes_whole,
     };
     return suite_run("complete", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }
