@@ -243,8 +243,8 @@ static void start_values(completion *c)
     const trama_program *p = c->program;
     for (int i = 0; i < p->values.n; i++)
         c->l->mesh[i] = p->values.at[i]->mesh;
-    for (int i = 0; i < p->start.values.n; i++)
-        c->l->mesh[p->start.values.at[i]] = p->start.mesh;
+    for (int i = 0; i < p->start.at.n; i++)
+        c->l->mesh[p->start.at.at[i].value] = p->start.mesh;
 }
 
 static void start_layouts(completion *c)
@@ -254,9 +254,13 @@ static void start_layouts(completion *c)
         const trama_value *v = p->values.at[i];
         c->l->value[i] = v->mesh ? *v->layout : layout_uniform(c->l->mesh[i], TRAMA_OPEN);
     }
-    for (int i = 0; i < p->start.values.n; i++)
-        for (int a = 0; a < p->start.mesh->ndim; a++)
-            c->l->value[p->start.values.at[i]].axis[a] = (trama_placement){.kind = TRAMA_SPLIT, .dim = 0, .order = a};
+    for (int i = 0; i < p->start.at.n; i++) {
+        const start_split *start = &p->start.at.at[i];
+        for (int a = 0, order = 0; a < p->start.mesh->ndim; a++)
+            if (start->axes >> a & 1)
+                c->l->value[start->value].axis[a] =
+                    (trama_placement){.kind = TRAMA_SPLIT, .dim = start->dim, .order = order++};
+    }
 }
 
 /* States that one op updates get the first mask among them, where they have no annotation. */

@@ -113,7 +113,7 @@ void trama_program_destroy(trama_program **program)
     rule_pool_free(&p->rules);
     ARRAY_FREE(&p->targets);
     ARRAY_FREE(&p->meshes);
-    ARRAY_FREE(&p->start.values);
+    ARRAY_FREE(&p->start.at);
     ARRAY_FREE(&p->gradients);
     ARRAY_FREE(&p->merged);
     free(p->order.place);

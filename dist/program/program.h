@@ -143,11 +143,15 @@ typedef struct shard_scope {
     ARRAY(scope_layout) layouts;
 } shard_scope;
 
-/* Where completion starts for values without an annotation: dim 0 of each is split over all axes of the mesh. Unlike an
- * annotation it does not bind a search. */
+/* Where completion starts for values without an annotation. Unlike an annotation a start does not bind a search. */
+typedef struct start_split {
+    int value; /* its id */
+    int dim;   /* that axes of the mesh split, in their order */
+    unsigned axes;
+} start_split;
 typedef struct start_splits {
     const trama_mesh *mesh; /* one of the program's; NULL: there are none */
-    ARRAY(int) values;      /* ids */
+    ARRAY(start_split) at;
 } start_splits;
 
 /* Eager mode: a session runs each op of its program as soon as the op and its annotations are recorded. */

@@ -131,8 +131,8 @@ trama_program *program_copy(const trama_program *program)
         trama_layout none = {0};
         p->start.mesh = twin_mesh(p, program, program->start.mesh, &none);
     }
-    for (int i = 0; i < program->start.values.n; i++)
-        *ARRAY_PUSH(&p->start.values) = program->start.values.at[i];
+    for (int i = 0; i < program->start.at.n; i++)
+        *ARRAY_PUSH(&p->start.at) = program->start.at.at[i];
     p->searched = program->searched;
     p->searched_at = program->searched_at;
     return p;

@@ -212,8 +212,9 @@ void program_in_lines(const trama_program *program, program_lines *l)
     if (program->start.mesh) {
         text_add(&l->words, "%sstart on ", program->searched ? ", " : "");
         mesh_text(&l->words, program->start.mesh);
-        for (int i = 0; i < program->start.values.n; i++)
-            text_add(&l->words, " %d", program->start.values.at[i]);
+        for (int i = 0; i < program->start.at.n; i++)
+            text_add(&l->words, " %d:%d:%x", program->start.at.at[i].value, program->start.at.at[i].dim,
+                     program->start.at.at[i].axes);
     }
     end_line(l, behind_order, program->searched_at);
     for (int i = 0; i < program->values.n; i++) {

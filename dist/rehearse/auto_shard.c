@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tries the meshes of a number of processes, with and without a search, and keeps the shortest run. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cluster.h"
@@ -16,7 +17,9 @@ static const double MARGIN = 0.9;
 
 typedef struct attempt {
     const char *name;
+    char axes[32];          /* of the mesh */
     const trama_mesh *mesh; /* NULL: as annotated */
+    bool splits_weights;    /* by columns along the last axis; the inputs along the others */
     bool searched;
     int64_t bytes, bound, memory;
     double seconds;
@@ -27,7 +30,8 @@ typedef struct auto_shard {
     trama_program *program;
     const trama_cluster *cluster;
     trama_auto_options o;
-    ARRAY(int) started; /* value ids */
+    ARRAY(int) inputs;          /* ids of the values that start split by dim 0 */
+    ARRAY(start_split) weights; /* without axes: those that start split by columns */
     ARRAY(attempt) attempts;
 } auto_shard;
 
@@ -48,44 +52,117 @@ static void mark_of_optimizers(const trama_program *p, bool *of_optimizer)
 }
 
 /* Inputs with dims; in a program without these, states that are not trained. */
-static void find_started(auto_shard *s)
+static void find_inputs(auto_shard *s)
 {
     const trama_program *p = s->program;
     bool *of_optimizer = trama_alloc((size_t)p->values.n + 1);
     mark_of_optimizers(p, of_optimizer);
-    for (int kind = VALUE_INPUT; kind <= VALUE_STATE && !s->started.n; kind++)
+    for (int kind = VALUE_INPUT; kind <= VALUE_STATE && !s->inputs.n; kind++)
         for (int i = 0; i < p->values.n; i++) {
             const trama_value *v = p->values.at[i];
             if ((int)v->kind == kind && v->shape.ndim && !v->state.trainable && !v->state.terms && !of_optimizer[i])
-                *ARRAY_PUSH(&s->started) = i;
+                *ARRAY_PUSH(&s->inputs) = i;
         }
     free(of_optimizer);
+}
+
+/* The factor that operands t and u share and no result has; or, with u -1, the one of dim 0 on that t and a result have
+ * and no other operand. -1: there is none. */
+static int factor_between(const trama_rule *rule, int t, int u)
+{
+    unsigned results = 0, others = 0;
+    for (int o = 0; o < rule->n_out; o++)
+        results |= rule_factors(rule, rule->n_in + o);
+    for (int k = 0; k < rule->n_in; k++)
+        others |= k == t ? 0 : rule_factors(rule, k);
+    const unsigned mine = rule_factors(rule, t),
+                   fits = u >= 0 ? mine & rule_factors(rule, u) & ~results : mine & results & ~others;
+    return fits ? __builtin_ctz(fits) : -1;
+}
+
+/* The dim of result 0 that is split where dim d of operand t is; -1: it is none, or must be whole. */
+static int dim_behind(const trama_rule *rule, int t, int d)
+{
+    const rule_dim *dim = &rule->tensor[t].dim[d];
+    bool equal_only;
+    if (!dim->n || !rule_splittable(rule, dim->factor[0], &equal_only))
+        return -1;
+    return rule_dim_of(rule, rule->n_in, dim->factor[0]);
+}
+
+/* The weight that a forward op multiplies by its other operand; -1: it does not. */
+static int weight_of(const trama_node *node)
+{
+    int found = -1;
+    for (int t = 0; t < node->op->n_in && node->role == NODE_FORWARD; t++)
+        if (node->in[t]->kind == VALUE_STATE && node->in[t]->state.trainable && node->op->n_in == 2 &&
+            factor_between(node->rule, t, 1 - t) >= 0 && factor_between(node->rule, t, -1) >= 0)
+            found = t;
+    return found;
+}
+
+/* Follows forward values from op to op, and notes the weights by whose columns the products of whole values are split.
+ * Where such a product's columns meet the rows of the next weight, the result is a sum, and whole again. So weights are
+ * split by columns and by rows in turn, as those of Megatron's blocks (Shoeybi and others 2019). */
+static void find_columns(auto_shard *s)
+{
+    const trama_program *p = s->program;
+    int *split = trama_alloc((size_t)(p->values.n + 1) * sizeof *split); /* 1 + the dim; 0: whole */
+    for (int i = 0; i < p->nodes.n; i++) {
+        const trama_node *node = p->nodes.at[i];
+        const int weight = weight_of(node);
+        int to = -1;
+        for (int t = 0; t < node->op->n_in && node->role == NODE_FORWARD; t++)
+            if (node_reads(node, t) && split[node->in[t]->id])
+                to = dim_behind(node->rule, t, split[node->in[t]->id] - 1);
+        if (weight >= 0 && !split[node->in[1 - weight]->id]) {
+            const int factor = factor_between(node->rule, weight, -1);
+            *ARRAY_PUSH(&s->weights) =
+                (start_split){.value = node->in[weight]->id, .dim = rule_dim_of(node->rule, weight, factor)};
+            to = rule_dim_of(node->rule, node->rule->n_in, factor);
+        }
+        if (node->role == NODE_FORWARD && node->op->n_out)
+            split[node->out[0]->id] = to + 1;
+    }
+    free(split);
 }
 
 static void start_on(auto_shard *s, const attempt *a)
 {
     trama_program *p = s->program;
     p->start.mesh = a->mesh;
-    p->start.values.n = 0;
-    for (int i = 0; i < s->started.n && a->mesh; i++)
-        *ARRAY_PUSH(&p->start.values) = s->started.at[i];
+    p->start.at.n = 0;
     p->searched = a->searched;
+    if (!a->mesh)
+        return;
+    const unsigned all = (1u << a->mesh->ndim) - 1, last = a->splits_weights ? 1u << (a->mesh->ndim - 1) : 0;
+    for (int i = 0; i < s->inputs.n; i++)
+        *ARRAY_PUSH(&p->start.at) = (start_split){s->inputs.at[i], 0, all & ~last};
+    for (int i = 0; i < s->weights.n && last; i++)
+        *ARRAY_PUSH(&p->start.at) = (start_split){s->weights.at[i].value, s->weights.at[i].dim, last};
 }
 
 /* ---- Attempts ---- */
 
-static void add(auto_shard *s, const char *name, const trama_mesh *mesh, bool searched)
+static void add_annotated(auto_shard *s, const char *name, bool searched)
 {
-    *ARRAY_PUSH(&s->attempts) = (attempt){.name = name, .mesh = mesh, .searched = searched};
+    *ARRAY_PUSH(&s->attempts) = (attempt){.name = name, .searched = searched};
 }
 
-static const trama_mesh *mesh_of(auto_shard *s, int dp, int mp)
+/* On a mesh dp=A, mp=B or dp=A,mp=B. */
+static void add(auto_shard *s, const char *name, int dp, int mp, bool splits_weights, bool searched)
 {
-    const char *names[] = {"dp", "mp"};
-    trama_mesh *made = mesh_new(mp > 1 ? 2 : 1, (int[]){dp, mp}, names, NULL);
-    const trama_mesh *own = program_mesh(s->program, made);
+    static const char *const names[] = {"dp", "mp"};
+    const int shape[] = {dp, mp}, first = dp == 1 && mp > 1, n = dp > 1 && mp > 1 ? 2 : 1;
+    trama_mesh *made = mesh_new(n, shape + first, names + first, NULL);
+    attempt *a = ARRAY_PUSH(&s->attempts);
+    *a = (attempt){
+        .name = name, .mesh = program_mesh(s->program, made), .splits_weights = splits_weights, .searched = searched};
+    if (n == 2)
+        snprintf(a->axes, sizeof a->axes, "dp=%d,mp=%d", dp, mp);
+    else
+        snprintf(a->axes, sizeof a->axes, "%s=%d", names[first], shape[first]);
     trama_mesh_destroy(&made);
-    return own;
 }
 
 static bool is_annotated(const trama_program *p)
@@ -102,15 +179,19 @@ static void list_attempts(auto_shard *s)
 {
     const int n = s->o.processes;
     if (is_annotated(s->program)) {
-        add(s, "as annotated", NULL, false);
-        add(s, "searched", NULL, true);
+        add_annotated(s, "as annotated", false);
+        add_annotated(s, "searched", true);
         return;
     }
-    find_started(s);
-    add(s, "data parallel", mesh_of(s, n, 1), false);
+    find_inputs(s);
+    find_columns(s);
+    add(s, "data parallel", n, 1, false, false);
+    for (int mp = 2; mp <= n && s->weights.n; mp++)
+        if (n % mp == 0)
+            add(s, "split weights", n / mp, mp, true, false);
     for (int mp = 1; mp <= n; mp++)
         if (n % mp == 0 && (mp < n || n == 1))
-            add(s, "searched", mesh_of(s, n / mp, mp), true);
+            add(s, "searched", n / mp, mp, false, true);
 }
 
 static trama_status count_bytes(const auto_shard *s, attempt *a)
@@ -149,12 +230,8 @@ static trama_status try(auto_shard *s, attempt *a)
 
 static void print_row(text *t, const attempt *a, bool chosen)
 {
-    text mesh = {0};
-    if (a->mesh)
-        mesh_text(&mesh, a->mesh);
-    text_add(t, "%-14s %-16s %14lld %14lld %12.6g %14lld%s\n", a->name, mesh.at ? mesh.at : "", (long long)a->bytes,
+    text_add(t, "%-14s %-16s %14lld %14lld %12.6g %14lld%s\n", a->name, a->axes, (long long)a->bytes,
              (long long)a->bound, 1e3 * a->seconds, (long long)a->memory, chosen ? "  chosen" : "");
-    free(mesh.at);
 }
 
 static trama_status print_table(const auto_shard *s, const attempt *chosen, char **table)
@@ -200,14 +277,14 @@ static trama_status choose(auto_shard *s, char **table)
     if (!status && table)
         status = print_table(s, best, table);
     if (status) {
-        ARRAY_FREE(&s->program->start.values);
+        ARRAY_FREE(&s->program->start.at);
         s->program->start = before;
         s->program->searched = searched;
         return status;
     }
     start_on(s, best);
     start_splits old = before;
-    ARRAY_FREE(&old.values);
+    ARRAY_FREE(&old.at);
     return TRAMA_OK;
 }
 
@@ -227,7 +304,8 @@ trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster
     trama_status status = read_options(cluster, options, &s.o);
     if (!status)
         status = choose(&s, table);
-    ARRAY_FREE(&s.started);
+    ARRAY_FREE(&s.inputs);
+    ARRAY_FREE(&s.weights);
     ARRAY_FREE(&s.attempts);
     return status ? status : memory_status(NOWHERE, "trama_auto_shard");
 }

@@ -20,7 +20,9 @@ typedef struct trama_auto_options {
  *
  *   data parallel   a mesh dp=N; dim 0 of the inputs is split over all processes. A program without inputs that have
  *                   dims starts with the states that are not trained
- *   searched        the same start on each mesh dp=A,mp=B of N = A B processes, then trama_search_layouts
+ *   split weights   meshes mp=N and dp=A,mp=B of N = A B processes; inputs are split along dp, weights along mp by
+ *                   columns and by rows in turn
+ *   searched        the start of data parallel on meshes dp=N and dp=A,mp=B, then trama_search_layouts
  *
  * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes.
  * The program keeps the layouts of the shortest run, but an earlier one where the next is less than 10 % shorter: later

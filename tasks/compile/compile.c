@@ -150,14 +150,17 @@ static void lay_leaves_as_plain(trama_executable *e)
     }
 }
 
+/* Plain training has no split forms: their values would have numbers that other values have in the merged program. */
 static trama_status complete_both(trama_executable *e)
 {
     int64_t nominal = context_config(e->context)->nominal;
     trama_status status = TRAMA_OK;
     if (e->plain.program) {
-        status = search_complete(e->plain.program, nominal, e->single, &e->plain.l);
-        if (!status)
+        status = complete_program(e->plain.program, nominal, e->single, &e->plain.l);
+        if (!status) {
+            search_if_asked(e->plain.program, nominal, &e->plain.l);
             lay_leaves_as_plain(e);
+        }
     }
     return status ? status : search_complete(e->program, nominal, e->single, &e->l);
 }

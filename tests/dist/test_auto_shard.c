@@ -46,7 +46,8 @@ static void build(int64_t batch, int64_t hidden)
     ck_assert_msg(train != NULL, "%s", trama_program_error(p));
 }
 
-static char *choose(int processes)
+/* Not inline: else GCC 12 takes the text for the variable that points to it. */
+__attribute__((noinline)) static char *choose(int processes)
 {
     char *table = NULL;
     const trama_auto_options o = {.size = sizeof o, .processes = processes};
@@ -90,8 +91,10 @@ START_TEST(a_large_batch_is_split_and_a_small_one_gives_split_weights)
         int size;
         build(batches[i], i ? 2048 : 64);
         char *table = choose(4);
-        expect_chosen(table, i ? "searched" : "data parallel");
-        ck_assert_int_eq(lines_of(table), 1 + 1 + 2); /* head, data parallel, dp=4 and dp=2,mp=2 */
+        expect_chosen(table, i ? "split weights" : "data parallel");
+        /* Head, data parallel, weights split along mp=2 and mp=4, searched on dp=4 and dp=2,mp=2. */
+        ck_assert_int_eq(lines_of(table), 1 + 1 + 2 + 2);
+        ck_assert_ptr_nonnull(strstr(table, "split weights  mp=4 "));
         trama_text_free(&table);
         const trama_layout of_w = layout_of(w[0], &size);
         ck_assert_int_eq(size, 4);
@@ -101,6 +104,19 @@ START_TEST(a_large_batch_is_split_and_a_small_one_gives_split_weights)
         tear_down();
         set_up();
     }
+}
+END_TEST
+
+/* w0 starts split by columns, so that completion splits w1 by rows, and the products are summed once forward. */
+START_TEST(weights_start_split_by_columns_and_by_rows_in_turn)
+{
+    static const char row[] = "split weights  mp=4 ";
+    build(64, 256);
+    char *said = choose(4);
+    const char *at = strstr(said, row);
+    ck_assert_msg(at != NULL, "%s", said);
+    ck_assert_double_eq(strtod(at + strlen(row), NULL), 2.0 * 3 / 4 * 64 * 24 * 4); /* an all-reduce of [64, 24] */
+    trama_text_free(&said);
 }
 END_TEST
 
@@ -144,7 +160,7 @@ START_TEST(a_second_choice_replaces_the_first)
     char *table = choose(4);
     trama_text_free(&table);
     table = choose(2);
-    ck_assert_int_eq(lines_of(table), 3);
+    ck_assert_int_eq(lines_of(table), 4);
     trama_text_free(&table);
     layout_of(w[0], &size);
     ck_assert_int_eq(size, 2);
@@ -178,7 +194,7 @@ START_TEST(errors_leave_the_program_as_it_was)
     o.any = 0;
     ck_assert_int_eq(trama_auto_shard(train, cluster, &o, &table), TRAMA_E_UNSUPPORTED);
     ck_assert_ptr_null(table);
-    ck_assert(!p->searched && !p->start.mesh && !p->start.values.n);
+    ck_assert(!p->searched && !p->start.mesh && !p->start.at.n);
     after = trama_program_text(p);
     ck_assert_ptr_null(strstr(after, "start on"));
     trama_text_free(&before);
@@ -190,6 +206,7 @@ int main(void)
 {
     const TTest *tests[] = {
         a_large_batch_is_split_and_a_small_one_gives_split_weights,
+        weights_start_split_by_columns_and_by_rows_in_turn,
         chosen_layouts_compute_the_values_of_one_device,
         annotations_are_compared_with_a_search,
         a_second_choice_replaces_the_first,

@@ -43,7 +43,8 @@ static outcome train(const char *mesh, bool searched, int k, int64_t nominal)
     must(trama_completion_create(net.program, nominal, &c));
     must(trama_completion_bytes(c, &o.received, NULL));
     demand(trama_completion_layout(c, net.x, &layout), "x has no layout");
-    demand(layout.axis[0].kind == TRAMA_SPLIT && layout.axis[0].dim == 0, "the annotation of x is lost");
+    demand(!strchr(mesh, '=') || (layout.axis[0].kind == TRAMA_SPLIT && layout.axis[0].dim == 0),
+           "the annotation of x is lost");
     trama_completion_destroy(&c);
     network_free(&net);
     stop();
@@ -69,6 +70,42 @@ START_TEST(searched_layouts_train_alike_with_fewer_bytes)
             demand(searched.received < plain.received, "%s: %" PRId64 " bytes, and %" PRId64 " without a search",
                    meshes[m], searched.received, plain.received);
         }
+}
+END_TEST
+
+/* On machines whose links are slow, beside one device. merged: by k = 1, so that two programs are laid out alike. */
+START_TEST(chosen_layouts_train_as_one_device)
+{
+    static const char form[] = "kind node\ncores 1\ncore f64 1Gflop/s\nswitch top\nnodes 4 node in top %s 5us\n";
+    static const char *const links[] = {"1MB/s", "100GB/s"};
+    const outcome plain = train("1", false, 1, BATCH);
+    for (int i = 0; i < 8; i++) {
+        const int processes = i / 2 % 2 ? 4 : 2, merged = i / 4;
+        char described[200], *table;
+        trama_cluster *cluster;
+        start_with_batch(BATCH);
+        snprintf(described, sizeof described, form, links[i % 2]);
+        must(trama_cluster_create(described, &cluster));
+        network net = network_new(NULL, TRAMA_F64, true, 3, small_sizes);
+        must(trama_auto_shard(net.train, cluster, &(trama_auto_options){.processes = processes, .any = BATCH}, &table));
+        demand(strstr(table, "chosen") != NULL, "%s", table);
+        trama_text_free(&table);
+        trama_cluster_destroy(&cluster);
+        if (merged)
+            demand(trama_gradient_merge(net.train, 1, TRAMA_MERGE_AVG) != NULL, "%s", trama_program_error(net.program));
+        net.e = compile(net.program);
+        for (int step = 0; step < STEPS; step++) {
+            samples s = samples_new(&net, BATCH, step);
+            network_feed(&net, &s);
+            must(trama_run(net.e, net.train));
+            const double loss = network_loss(&net);
+            demand(fabs(loss - plain.loss[step]) <= 1e-10 * fabs(plain.loss[step]),
+                   "%s, %d processes, step %d: loss %.17g", links[i % 2], processes, step, loss);
+            samples_free(&s);
+        }
+        network_free(&net);
+        stop();
+    }
 }
 END_TEST
 
@@ -98,6 +135,7 @@ int main(void)
 {
     const TTest *tests[] = {
         searched_layouts_train_alike_with_fewer_bytes,
+        chosen_layouts_train_as_one_device,
         two_runs_of_a_search_have_equal_bits,
         eager_mode_refuses_a_search,
     };
