@@ -56,9 +56,9 @@ enum {
 static const struct argp_option argp_options[] = {
     {"mesh", KEY_MESH, "SPEC", 0, "1, dp=2, mp=2, dp=2,mp=2, ...: dp splits the batch, mp the layers (1)", 0},
     {"auto", KEY_AUTO, "MACHINE", 0,
-     "Instead of --mesh: choose mesh and layouts by the times that the job's ranks would take on the machine that a "
+     "Instead of --mesh: choose mesh and layouts by the times that this job's ranks would take on the machine of a "
      "file "
-     "describes (trama calibrate writes one), or builtin; print a table",
+     "(trama calibrate writes one), or builtin; print a table",
      0},
     {"hidden", KEY_HIDDEN, "N,...", 0, "Widths of the hidden layers (512,256)", 0},
     {"batch", KEY_BATCH, "N", 0, "Samples of a step (128)", 0},

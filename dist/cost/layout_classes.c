@@ -128,13 +128,12 @@ static double reads_element(class_tables *t, const table_key *key, int i, int k)
 {
     const copy_states *c = key->from;
     const layout_classes *to = key->to;
-    if (key->old_terms && has_new_terms(c->made, c->made_as[i], to, k))
+    if (key->old_terms && has_new_terms(c->made, c->made_as[i], to, k) &&
+        (!c->rest || has_new_terms(c->rest, 0, to, k)))
         return t->forbidden;
-    const double without = (double)bytes_without_copy(t, key->of, c, c->made_as[i], to, k);
-    if (c->copied_as[i] < 0)
-        return without;
-    const double from_copy = (double)bytes_of(t, key->of, c->needed, c->copied_as[i], to, k);
-    return from_copy < without ? key->share * from_copy : without;
+    const int64_t bytes = bytes_without_copy(t, key->of, c, c->made_as[i], to, k);
+    return (double)(c->copied_as[i] < 0 ? bytes
+                                        : min_i64(bytes, bytes_of(t, key->of, c->needed, c->copied_as[i], to, k)));
 }
 
 static double element(class_tables *t, const table_key *key, int i, int k)
@@ -157,7 +156,7 @@ static double element(class_tables *t, const table_key *key, int i, int k)
 static bool same_key(const table_key *a, const table_key *b)
 {
     return a->kind == b->kind && a->from == b->from && a->to == b->to && a->old_terms == b->old_terms &&
-           a->share == b->share && a->of->dtype == b->of->dtype && trama_shape_equal(a->of->shape, b->of->shape);
+           a->of->dtype == b->of->dtype && trama_shape_equal(a->of->shape, b->of->shape);
 }
 
 const double *class_table(class_tables *t, const table_key *key)

@@ -55,7 +55,6 @@ typedef struct table_key {
     const void *from, *to;
     const trama_value *of; /* of whose shape and type the bytes are */
     bool old_terms;        /* bytes: layouts with terms that `from` lacks are forbidden */
-    double share;          /* TABLE_READS: of the bytes from the copy, where these are fewer than from the others */
 } table_key;
 
 /* Row-major; the tables keep it. */

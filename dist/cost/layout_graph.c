@@ -111,31 +111,23 @@ static void join(layout_graph *g, int first, const layout_classes *from, int sec
                                              .scale = 1});
 }
 
-/* The most readers of one layout beside the copy: where all layouts come from the value, the copy may be the one with
- * the most readers; else where a layout comes from the copy, all others may read it. */
-static double most_alike(int readers, bool has_copies)
+/* Each reader beside the copy pays 1/(n-1) of its bytes, since n-1 readers may share them; without copies 1/n. */
+static double share_of(int readers, bool has_copies)
 {
-    const int beside = !has_copies ? readers : readers / 2 > readers - 2 ? readers / 2 : readers - 2;
-    return beside > 1 ? beside : 1;
+    const int sharing = has_copies ? readers - 1 : readers;
+    return sharing > 1 ? 1.0 / sharing : 1;
 }
 
 /* A variable reads a value in one of the classes. old_terms: it takes terms only where the value has them. */
 static void join_reader(layout_graph *g, const trama_value *v, int variable, const layout_classes *read, bool old_terms)
 {
     const value_place *at = &g->value[v->id];
-    const int n = g->readers[v->id];
     if (at->holds < 0) {
         join(g, at->variable, at->classes, variable, read,
              &(table_key){.kind = TABLE_BYTES, .from = at->classes, .to = read, .of = v, .old_terms = old_terms});
         return;
     }
-    const double alike = most_alike(n, at->copies->needed->layouts.n);
-    const table_key key = {.kind = TABLE_READS,
-                           .from = at->copies,
-                           .to = read,
-                           .of = v,
-                           .old_terms = old_terms,
-                           .share = n > 2 ? alike / (n - 1) : 1};
+    const table_key key = {.kind = TABLE_READS, .from = at->copies, .to = read, .of = v, .old_terms = old_terms};
     min_sum_join(g->problem, &(min_sum_pair){.first = at->holds,
                                              .second = variable,
                                              .rows = at->copies->n,
@@ -143,7 +135,7 @@ static void join_reader(layout_graph *g, const trama_value *v, int variable, con
                                              .table = class_table(&g->tables, &key),
                                              .row = at->copies->self,
                                              .column = read->of,
-                                             .scale = 1 / alike});
+                                             .scale = share_of(g->readers[v->id], at->copies->needed->layouts.n)});
 }
 
 /* By value id. */

@@ -6,10 +6,10 @@
  * between the op that makes a value and an op that reads it.
  *
  * Ops that need a value in one layout receive it once. The variable of a value's copies holds one copy beside the
- * value, which readers get for nothing. A reader in a third layout pays a share of its bytes, one in as many as can be
- * readers of that layout. The sum of the costs is exact for values with two readers and never more than the bytes, as
- * long as a detour through another layout takes no fewer bytes than the direct change. On one axis that holds; on two
- * axes it fails for 0.7 % of the triples of layouts, all of them with terms. */
+ * value, which readers get for nothing. A reader in a third layout pays a share of its bytes, one in as many as may
+ * read that layout. The sum of the costs is exact for values with two readers. It is never more than the bytes, as long
+ * as a detour through another layout takes no fewer bytes than the direct change. On one axis that holds; on two axes
+ * it fails for 0.7 % of the triples of layouts, all of them with terms. */
 #ifndef LAYOUT_GRAPH_H
 #define LAYOUT_GRAPH_H
 

@@ -23,6 +23,7 @@ struct min_sum {
     double forbidden;
     ARRAY(variable) variables;
     ARRAY(double) cost;
+    bool *left; /* beside the costs: no branch excludes the state */
     ARRAY(joined) pairs;
     int *after, *before; /* [variables] the first pair with a later, and with an earlier variable; -1 */
     int most_states, most_classes;
@@ -91,6 +92,8 @@ void min_sum_scale_fully(min_sum *m)
 static void start(min_sum *m)
 {
     const size_t lists = (size_t)m->variables.n * sizeof *m->after;
+    m->left = trama_alloc((size_t)m->cost.n + 1);
+    memset(m->left, 1, (size_t)m->cost.n);
     m->after = trama_alloc(lists);
     m->before = trama_alloc(lists);
     memset(m->after, -1, lists);
@@ -111,6 +114,7 @@ static void start(min_sum *m)
 
 static void stop(min_sum *m)
 {
+    free(m->left);
     free(m->after);
     free(m->before);
     free(m->beliefs);
@@ -281,6 +285,7 @@ typedef struct branch {
     bool without;
     double bound;  /* of the problem before */
     double *costs; /* of the variable's states before */
+    bool *left;    /* of these those left before */
 } branch;
 
 typedef struct search {
@@ -328,15 +333,6 @@ static double pass_messages(search *s, int rounds)
     return bound;
 }
 
-/* Whether a branch leaves the state of a variable. */
-static bool is_left(const search *s, int v, int state)
-{
-    for (int i = 0; i < s->path.n; i++)
-        if (s->path.at[i].variable == v && (s->path.at[i].state == state) == s->path.at[i].without)
-            return false;
-    return true;
-}
-
 /* The variable with the largest gap, and the state that its beliefs favour. The gap is the distance from that state to
  * the one which the variable took beside earlier ones; where both are the same, it is minus the distance to the second
  * best. -1: each variable has one state left. */
@@ -350,7 +346,7 @@ static int unclear_variable(search *s, int *favoured)
         int best = -1, second = -1;
         gather(s->m, v);
         for (int k = 0; k < n; k++)
-            if (is_left(s, v, k)) {
+            if (s->m->left[s->m->variables.at[v].first + k]) {
                 if (best < 0 || beliefs[k] < beliefs[best]) {
                     second = best;
                     best = k;
@@ -373,17 +369,44 @@ static int unclear_variable(search *s, int *favoured)
 static void apply(search *s, const branch *b)
 {
     double *costs = min_sum_costs(s->m, b->variable);
-    for (int k = 0; k < s->m->variables.at[b->variable].n; k++)
-        costs[k] = b->costs[k] + ((k == b->state) == b->without ? s->m->forbidden : 0);
+    bool *left = s->m->left + s->m->variables.at[b->variable].first;
+    for (int k = 0; k < s->m->variables.at[b->variable].n; k++) {
+        const bool excluded = (k == b->state) == b->without;
+        costs[k] = b->costs[k] + (excluded ? s->m->forbidden : 0);
+        left[k] = b->left[k] && !excluded;
+    }
 }
 
 static void split(search *s, double bound, int v, int state)
 {
-    const size_t bytes = (size_t)s->m->variables.at[v].n * sizeof(double);
-    branch b = {v, state, false, bound, trama_alloc(bytes)};
-    memcpy(b.costs, min_sum_costs(s->m, v), bytes);
+    const variable *x = &s->m->variables.at[v];
+    const size_t n = (size_t)x->n;
+    branch b = {v, state, false, bound, trama_alloc(n * sizeof(double)), trama_alloc(n)};
+    memcpy(b.costs, min_sum_costs(s->m, v), n * sizeof(double));
+    memcpy(b.left, s->m->left + x->first, n);
     *ARRAY_PUSH(&s->path) = b;
     apply(s, &b);
+}
+
+/* Undoes the last branch. */
+static void join_again(search *s)
+{
+    branch *b = &s->path.at[--s->path.n];
+    const variable *x = &s->m->variables.at[b->variable];
+    memcpy(min_sum_costs(s->m, b->variable), b->costs, (size_t)x->n * sizeof(double));
+    memcpy(s->m->left + x->first, b->left, (size_t)x->n);
+    free(b->costs);
+    free(b->left);
+}
+
+/* Tries the states that are left, one of each variable. */
+static void offer_left(search *s)
+{
+    for (int v = 0; v < s->m->variables.n; v++)
+        for (int k = 0; k < s->m->variables.at[v].n; k++)
+            if (s->m->left[s->m->variables.at[v].first + k])
+                s->met[v] = k;
+    offer(s);
 }
 
 /* Goes on to the next branch that is left; false where there is none. */
@@ -396,9 +419,7 @@ static bool go_on(search *s)
             apply(s, b);
             return true;
         }
-        memcpy(min_sum_costs(s->m, b->variable), b->costs, (size_t)s->m->variables.at[b->variable].n * sizeof(double));
-        free(b->costs);
-        s->path.n--;
+        join_again(s);
     }
     return false;
 }
@@ -407,12 +428,11 @@ static bool go_on(search *s)
 static double bound_of_rest(search *s, double present)
 {
     double bound = fmin(present, s->sum - s->tolerance);
-    for (; s->path.n; s->path.n--) {
+    while (s->path.n) {
         const branch *b = &s->path.at[s->path.n - 1];
         if (!b->without)
             bound = fmin(bound, b->bound);
-        memcpy(min_sum_costs(s->m, b->variable), b->costs, (size_t)s->m->variables.at[b->variable].n * sizeof(double));
-        free(b->costs);
+        join_again(s);
     }
     return bound;
 }
@@ -434,7 +454,10 @@ double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, in
     double bound = root;
     bool left = true;
     while (left && s.effort > 0) {
-        int favoured = 0, v = is_decided(&s, bound) ? -1 : unclear_variable(&s, &favoured);
+        const bool decided = is_decided(&s, bound);
+        int favoured = 0, v = decided ? -1 : unclear_variable(&s, &favoured);
+        if (v < 0 && !decided)
+            offer_left(&s);
         if (v >= 0)
             split(&s, bound, v, favoured);
         else

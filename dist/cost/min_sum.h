@@ -40,9 +40,9 @@ void min_sum_join(min_sum *m, const min_sum_pair *pair);
 void min_sum_scale_fully(min_sum *m);
 
 /* Improves the states [variables] that are given, and returns a lower bound of all sums. *sum is that of the states. It
- * passes messages to and fro `rounds` times, and where bound and sum still differ by `tolerance` or more, it branches:
- * a variable takes a state, or one of the others (Land and Doig 1960), until all branches are decided or `effort`
- * visits of elements of tables are spent. Where no branch is left, bound and sum differ by less than the tolerance. */
+ * passes messages to and fro `rounds` times. Where bound and sum still differ by `tolerance` or more, it branches: a
+ * variable takes a state, or one of the others (Land and Doig 1960), until no branch is left, or until the messages
+ * have visited `effort` elements of tables. Where no branch is left, bound and sum differ by at most the tolerance. */
 double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, int *state, double *sum);
 
 #endif

@@ -13,7 +13,7 @@ static bool counts(const trama_node *node, int t)
     return t >= node->op->n_in || node_reads(node, t);
 }
 
-/* The parts of an axis, as many as the largest one goes into the whole. */
+/* The extent of an axis in largest pieces: weights 2 and 1 give 1.5. */
 static double parts_of(const trama_mesh *mesh, int axis)
 {
     int most = 1;

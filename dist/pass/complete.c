@@ -92,7 +92,7 @@ const trama_layout *operand_layout(const layouts *l, const trama_node *node, int
     return l->mesh[v->id] == mesh ? &l->value[v->id] : NULL;
 }
 
-/* Whether each piece has a holder that the mask leaves, if no other axis is split. */
+/* Whether the mask leaves each piece a holder where open axes are R. */
 static bool mask_fits(const trama_mesh *mesh, int ndim, const trama_layout *layout)
 {
     trama_layout closed = *layout;
@@ -217,6 +217,7 @@ static bool is_countable(const trama_program *p, int64_t nominal)
 
 int64_t complete_nominal(const trama_program *program, int64_t nominal)
 {
+    nominal = program->start.nominal ? program->start.nominal : nominal;
     while (nominal > 1 && !is_countable(program, nominal))
         nominal /= 2;
     return nominal;
@@ -238,13 +239,20 @@ node_rules complete_rules(const trama_program *program, int64_t nominal)
     return rules;
 }
 
+/* Whether start i counts: the user may have annotated the value since. */
+static bool starts(const trama_program *p, int i)
+{
+    return !p->values.at[p->start.at.at[i].value]->mesh;
+}
+
 static void start_values(completion *c)
 {
     const trama_program *p = c->program;
     for (int i = 0; i < p->values.n; i++)
         c->l->mesh[i] = p->values.at[i]->mesh;
     for (int i = 0; i < p->start.at.n; i++)
-        c->l->mesh[p->start.at.at[i].value] = p->start.mesh;
+        if (starts(p, i))
+            c->l->mesh[p->start.at.at[i].value] = p->start.mesh;
 }
 
 static void start_layouts(completion *c)
@@ -256,7 +264,7 @@ static void start_layouts(completion *c)
     }
     for (int i = 0; i < p->start.at.n; i++) {
         const start_split *start = &p->start.at.at[i];
-        for (int a = 0, order = 0; a < p->start.mesh->ndim; a++)
+        for (int a = 0, order = 0; a < p->start.mesh->ndim && starts(p, i); a++)
             if (start->axes >> a & 1)
                 c->l->value[start->value].axis[a] =
                     (trama_placement){.kind = TRAMA_SPLIT, .dim = start->dim, .order = order++};

@@ -18,7 +18,8 @@ typedef struct layouts {
     char *report;             /* a line for each conflict, "" without one; owned */
 } layouts;
 
-/* The extent that stands for TRAMA_ANY: nominal, halved until every value has at most MOST_BYTES. */
+/* The extent that stands for TRAMA_ANY: nominal, or that for which the start was chosen, halved until every value has
+ * at most MOST_BYTES. */
 int64_t complete_nominal(const trama_program *program, int64_t nominal);
 
 /* The rules of all nodes with that extent. The caller frees them. */

@@ -151,6 +151,7 @@ typedef struct start_split {
 } start_split;
 typedef struct start_splits {
     const trama_mesh *mesh; /* one of the program's; NULL: there are none */
+    int64_t nominal;        /* extent of TRAMA_ANY for which they were chosen; 0: none */
     ARRAY(start_split) at;
 } start_splits;
 

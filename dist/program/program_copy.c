@@ -131,6 +131,7 @@ trama_program *program_copy(const trama_program *program)
         trama_layout none = {0};
         p->start.mesh = twin_mesh(p, program, program->start.mesh, &none);
     }
+    p->start.nominal = program->start.nominal;
     for (int i = 0; i < program->start.at.n; i++)
         *ARRAY_PUSH(&p->start.at) = program->start.at.at[i];
     p->searched = program->searched;

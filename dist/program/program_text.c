@@ -209,8 +209,10 @@ void program_in_lines(const trama_program *program, program_lines *l)
     const size_t behind_order = l->words.n;
     if (program->searched)
         text_add(&l->words, "search layouts");
+    if (program->start.nominal)
+        text_add(&l->words, "%s%lld for any extent", program->searched ? ", " : "", (long long)program->start.nominal);
     if (program->start.mesh) {
-        text_add(&l->words, "%sstart on ", program->searched ? ", " : "");
+        text_add(&l->words, ", start on ");
         mesh_text(&l->words, program->start.mesh);
         for (int i = 0; i < program->start.at.n; i++)
             text_add(&l->words, " %d:%d:%x", program->start.at.at[i].value, program->start.at.at[i].dim,

@@ -176,7 +176,7 @@ trama_status trama_order_at(trama_where where, trama_program *program, int n, co
 
 /* Lets completion search for layouts with fewer received bytes than its rules find. It changes the layouts of ops and
  * of values without an annotation, inputs and state among them. No process does more work for an op than the busiest
- * one would do for it else. The search is the same on all ranks. Rounding may differ, since sums are split in other
+ * one does without a search. The search is the same on all ranks. Rounding may differ, since sums are split in other
  * ways. A run of each target counts once, also where gradients are merged over micro-steps; TRAMA_ANY counts as the
  * context's nominal extent. trama_complete_text tells the bytes, and how far they are from the fewest. E_UNSUPPORTED in
  * eager mode, which lays out one op after the other. */

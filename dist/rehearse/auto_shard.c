@@ -9,8 +9,8 @@
 #include "trama_auto.h"
 #include "trama_complete.h"
 
-/* A later attempt is kept where it takes at most this share of the time of the best one before: a rehearsal is about as
- * exact, and data parallel layouts have the simplest plans. */
+/* A later attempt replaces the best one where it takes less than this share of its time. Data parallel plans have the
+ * fewest steps, and a difference of 10 % between two rehearsals says little. */
 static const double MARGIN = 0.9;
 
 #define OPTIONS SIZED(trama_auto_options, nominal)
@@ -21,6 +21,7 @@ typedef struct attempt {
     const trama_mesh *mesh; /* NULL: as annotated */
     bool splits_weights;    /* by columns along the last axis; the inputs along the others */
     bool searched;
+    trama_status status; /* E_LAYOUT: the program has no such layouts */
     int64_t bytes, bound, memory;
     double seconds;
 } attempt;
@@ -66,8 +67,8 @@ static void find_inputs(auto_shard *s)
     free(of_optimizer);
 }
 
-/* The factor that operands t and u share and no result has; or, with u -1, the one of dim 0 on that t and a result have
- * and no other operand. -1: there is none. */
+/* A factor of operand t that operand u has and no result has. With u -1: one that a result has and no other operand
+ * has. -1: there is none. */
 static int factor_between(const trama_rule *rule, int t, int u)
 {
     unsigned results = 0, others = 0;
@@ -90,14 +91,25 @@ static int dim_behind(const trama_rule *rule, int t, int d)
     return rule_dim_of(rule, rule->n_in, dim->factor[0]);
 }
 
+/* Whether the op contracts operand t, a trained one, with the other operand, so that a split of a dim of it splits a
+ * dim of the result. */
+static bool is_weight(const trama_node *node, int t)
+{
+    const trama_rule *rule = node->rule;
+    bool equal_only;
+    if (node->in[t]->kind != VALUE_STATE || !node->in[t]->state.trainable || factor_between(rule, t, 1 - t) < 0)
+        return false;
+    const int factor = factor_between(rule, t, -1);
+    return factor >= 0 && rule_dim_of(rule, t, factor) >= 0 && rule_dim_of(rule, rule->n_in, factor) >= 0 &&
+           rule_splittable(rule, factor, &equal_only);
+}
+
 /* The weight that a forward op multiplies by its other operand; -1: it does not. */
 static int weight_of(const trama_node *node)
 {
     int found = -1;
-    for (int t = 0; t < node->op->n_in && node->role == NODE_FORWARD; t++)
-        if (node->in[t]->kind == VALUE_STATE && node->in[t]->state.trainable && node->op->n_in == 2 &&
-            factor_between(node->rule, t, 1 - t) >= 0 && factor_between(node->rule, t, -1) >= 0)
-            found = t;
+    for (int t = 0; t < node->op->n_in && node->op->n_in == 2 && node->role == NODE_FORWARD; t++)
+        found = is_weight(node, t) ? t : found;
     return found;
 }
 
@@ -131,8 +143,10 @@ static void start_on(auto_shard *s, const attempt *a)
 {
     trama_program *p = s->program;
     p->start.mesh = a->mesh;
+    p->start.nominal = s->o.nominal;
     p->start.at.n = 0;
     p->searched = a->searched;
+    p->searched_at = s->target->where;
     if (!a->mesh)
         return;
     const unsigned all = (1u << a->mesh->ndim) - 1, last = a->splits_weights ? 1u << (a->mesh->ndim - 1) : 0;
@@ -155,6 +169,8 @@ static void add(auto_shard *s, const char *name, int dp, int mp, bool splits_wei
     static const char *const names[] = {"dp", "mp"};
     const int shape[] = {dp, mp}, first = dp == 1 && mp > 1, n = dp > 1 && mp > 1 ? 2 : 1;
     trama_mesh *made = mesh_new(n, shape + first, names + first, NULL);
+    if (!made)
+        return; /* no memory, as the call's end says */
     attempt *a = ARRAY_PUSH(&s->attempts);
     *a = (attempt){
         .name = name, .mesh = program_mesh(s->program, made), .splits_weights = splits_weights, .searched = searched};
@@ -217,6 +233,7 @@ static trama_status try(auto_shard *s, attempt *a)
     trama_status status = count_bytes(s, a);
     if (!status)
         status = trama_rehearse(s->target, s->cluster, &o, &r);
+    a->status = status;
     if (status)
         return status;
     trama_rehearsal_read(r, &report);
@@ -230,6 +247,10 @@ static trama_status try(auto_shard *s, attempt *a)
 
 static void print_row(text *t, const attempt *a, bool chosen)
 {
+    if (a->status) {
+        text_add(t, "%-14s %-16s the program has no such layouts\n", a->name, a->axes);
+        return;
+    }
     text_add(t, "%-14s %-16s %14lld %14lld %12.6g %14lld%s\n", a->name, a->axes, (long long)a->bytes,
              (long long)a->bound, 1e3 * a->seconds, (long long)a->memory, chosen ? "  chosen" : "");
 }
@@ -261,30 +282,89 @@ static trama_status read_options(const trama_cluster *cluster, const trama_auto_
     return TRAMA_OK;
 }
 
+/* The part of a program that a choice changes. */
+typedef struct choice_state {
+    start_splits start;
+    bool searched;
+    trama_where searched_at;
+    int n_meshes; /* without that of the start */
+} choice_state;
+
+/* Takes an earlier choice away, with its mesh, which would count as processes of the program. */
+static choice_state take_choice(trama_program *p)
+{
+    const choice_state before = {p->start, p->searched, p->searched_at, p->meshes.n - (p->start.mesh != NULL)};
+    int kept = 0;
+    for (int i = 0; i < p->meshes.n; i++)
+        if (p->meshes.at[i] != p->start.mesh)
+            p->meshes.at[kept++] = p->meshes.at[i];
+    p->meshes.n = kept;
+    p->start = (start_splits){0};
+    p->searched = false;
+    return before;
+}
+
+/* Destroys the meshes that attempts made, but for the one of the program's start. */
+static void drop_meshes(trama_program *p, int n_before)
+{
+    int kept = n_before;
+    for (int i = n_before; i < p->meshes.n; i++)
+        if (p->meshes.at[i] == p->start.mesh)
+            p->meshes.at[kept++] = p->meshes.at[i];
+        else
+            trama_mesh_destroy(&p->meshes.at[i]);
+    p->meshes.n = kept;
+}
+
+static void put_back(trama_program *p, const choice_state *before)
+{
+    ARRAY_FREE(&p->start.at);
+    p->start.mesh = NULL;
+    drop_meshes(p, before->n_meshes);
+    p->start = before->start;
+    p->searched = before->searched;
+    p->searched_at = before->searched_at;
+    if (before->start.mesh)
+        *ARRAY_PUSH(&p->meshes) = (trama_mesh *)before->start.mesh;
+}
+
+static void forget(choice_state *before)
+{
+    trama_mesh *mesh = (trama_mesh *)before->start.mesh;
+    trama_mesh_destroy(&mesh);
+    ARRAY_FREE(&before->start.at);
+}
+
+/* Tries all; *best stays NULL where none can be planned. */
+static trama_status try_all(auto_shard *s, const attempt **best)
+{
+    trama_status status = TRAMA_OK;
+    for (int i = 0; i < s->attempts.n; i++) {
+        status = try(s, &s->attempts.at[i]);
+        if (status && status != TRAMA_E_LAYOUT)
+            return status;
+        if (!status && (!*best || s->attempts.at[i].seconds < MARGIN * (*best)->seconds))
+            *best = &s->attempts.at[i];
+    }
+    return *best ? TRAMA_OK : status ? status : memory_status(NOWHERE, "trama_auto_shard");
+}
+
 static trama_status choose(auto_shard *s, char **table)
 {
-    const start_splits before = s->program->start;
-    const bool searched = s->program->searched;
     const attempt *best = NULL;
-    trama_status status = TRAMA_OK;
-    s->program->start = (start_splits){0};
+    choice_state before = take_choice(s->program);
     list_attempts(s);
-    for (int i = 0; i < s->attempts.n && !status; i++) {
-        status = try(s, &s->attempts.at[i]);
-        if (!status && (!best || s->attempts.at[i].seconds < MARGIN * best->seconds))
-            best = &s->attempts.at[i];
-    }
+    trama_status status = try_all(s, &best);
+    if (!status)
+        start_on(s, best);
     if (!status && table)
         status = print_table(s, best, table);
     if (status) {
-        ARRAY_FREE(&s->program->start.at);
-        s->program->start = before;
-        s->program->searched = searched;
+        put_back(s->program, &before);
         return status;
     }
-    start_on(s, best);
-    start_splits old = before;
-    ARRAY_FREE(&old.at);
+    drop_meshes(s->program, before.n_meshes);
+    forget(&before);
     return TRAMA_OK;
 }
 
@@ -302,10 +382,15 @@ trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster
             target->where, TRAMA_E_UNSUPPORTED,
             "trama_auto_shard: eager mode lays out each op as it comes; choose layouts in a compiled program");
     trama_status status = read_options(cluster, options, &s.o);
+    const int ordered = s.program->order.n;
+    if (!status && ordered && s.o.processes > ordered)
+        status =
+            trama_fail(target->where, TRAMA_E_ARGUMENT,
+                       "trama_auto_shard: %d processes, and trama_order has places for %d", s.o.processes, ordered);
     if (!status)
         status = choose(&s, table);
     ARRAY_FREE(&s.inputs);
     ARRAY_FREE(&s.weights);
     ARRAY_FREE(&s.attempts);
-    return status ? status : memory_status(NOWHERE, "trama_auto_shard");
+    return status;
 }

@@ -12,7 +12,7 @@ typedef struct trama_auto_options {
     size_t size;     /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
     int processes;   /* of the mesh; 0: one for each rank of the machine */
     int64_t any;     /* extent fed for TRAMA_ANY; 0: 1024 */
-    int64_t nominal; /* extent that stands for TRAMA_ANY while layouts are searched; 0: that of any */
+    int64_t nominal; /* extent that stands for TRAMA_ANY in completion; 0: that of any */
 } trama_auto_options;
 
 /* Chooses the layouts of a program. It tries, and rehearses a run of the target on the machine for each
@@ -24,14 +24,18 @@ typedef struct trama_auto_options {
  *                   columns and by rows in turn
  *   searched        the start of data parallel on meshes dp=N and dp=A,mp=B, then trama_search_layouts
  *
- * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes.
- * The program keeps the layouts of the shortest run, but an earlier one where the next is less than 10 % shorter: later
- * calls complete it so. The mesh is the program's own. *table, if not NULL, gets a line for each: mesh, bytes that a
- * process receives, the bound, time, memory of the rank with the most; trama_text_free frees it. Call it with equal
- * arguments on all ranks, before trama_compile. The time is that of as many rehearsals, each of which plans all ranks.
+ * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes;
+ * options.processes is then the most ranks that take part. A way for which the program has no layouts is left out.
  *
- * Errors leave the program as it was: E_ARGUMENT for NULL and options out of range, E_UNSUPPORTED in eager mode, those
- * of trama_rehearse, E_MEMORY. */
+ * A later way replaces an earlier one where its run is at least 10 % shorter. The program keeps the start and the
+ * search of the winner, and the extent for TRAMA_ANY: trama_compile and other calls complete with them, whatever
+ * nominal extent they name. The mesh is the program's own. Annotations that the user adds afterwards, on that mesh,
+ * count more than a start. *table, if not NULL, gets a line for each way: mesh, bytes that a process receives, their
+ * bound, time, memory of the rank with the most; trama_text_free frees it. Call it with equal arguments on all ranks,
+ * before trama_compile. It takes the time of as many rehearsals, each of which plans all ranks.
+ *
+ * Errors leave the program and *table as they were: E_ARGUMENT for NULL, options out of range and more processes than
+ * trama_order has places for; E_UNSUPPORTED in eager mode; E_LAYOUT, E_ORDER and others of trama_rehearse; E_MEMORY. */
 trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster, const trama_auto_options *options,
                               char **table);
 

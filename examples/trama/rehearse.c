@@ -51,9 +51,8 @@ static const struct argp_option options[] = {
      "[builtin]",
      0},
     {"auto", KEY_AUTO, "N", 0,
-     "instead of --mesh: leave out the model's annotations, try the meshes of N processes with searched layouts, print "
-     "a "
-     "table, and rehearse the shortest run; a batch is then that of all processes",
+     "instead of --mesh: leave out the model's annotations, try the meshes of N processes, print a table, and rehearse "
+     "the shortest run; a batch is then that of all processes",
      0},
     {"search", KEY_SEARCH, NULL, 0, "search for layouts that receive fewer bytes than those of the model", 0},
     {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
@@ -94,6 +93,8 @@ static void understand(struct argp_state *state, order *o)
     if (o->which == MODEL_GPT && gpt->features % gpt->heads)
         argp_error(state, "--heads '%lld': they do not divide --hidden '%lld'", (long long)gpt->heads,
                    (long long)gpt->features);
+    if (!o->mesh && o->search)
+        argp_error(state, "--auto '%d': it searches itself; leave out --search", o->processes);
     if (!o->mesh && o->how.plan_only)
         argp_error(state, "--auto '%d': it compares times, and with --plan-only there are none", o->processes);
     if (o->which == MODEL_GPT && decoder_stages(o->mesh) > DECODER_MOST_STAGES)

@@ -6,6 +6,7 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "target_plans.h"
 #include "trama_auto.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
@@ -167,6 +168,49 @@ START_TEST(a_second_choice_replaces_the_first)
 }
 END_TEST
 
+/* The mesh of an earlier choice is no mesh of the program any more, so its processes do not count. */
+START_TEST(processes_are_those_of_the_last_choice)
+{
+    build(8, 256);
+    char *table = choose(4);
+    trama_text_free(&table);
+    ck_assert_int_eq(target_plans_processes(p), 4);
+    table = choose(2);
+    trama_text_free(&table);
+    ck_assert_int_eq(target_plans_processes(p), 2);
+    const trama_auto_options o = {.processes = -1};
+    ck_assert_int_eq(trama_auto_shard(train, cluster, &o, NULL), TRAMA_E_ARGUMENT);
+    ck_assert_int_eq(target_plans_processes(p), 2);
+    ck_assert_ptr_nonnull(p->start.mesh);
+}
+END_TEST
+
+START_TEST(later_annotations_count_more_than_a_choice)
+{
+    int size;
+    build(8, 256);
+    char *table = choose(4);
+    trama_text_free(&table);
+    trama_mesh *mesh = trama_mesh_create("4");
+    ck_assert_ptr_nonnull(trama_shard(x, mesh, "S(1)"));
+    const trama_layout layout = layout_of(x, &size);
+    ck_assert(layout.naxes == 1 && layout.axis[0].kind == TRAMA_SPLIT && layout.axis[0].dim == 1);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+START_TEST(an_order_has_places_for_all_processes)
+{
+    static const int order[] = {1, 0};
+    const trama_auto_options o = {.processes = 4};
+    build(8, 16);
+    ck_assert_int_eq(trama_order(p, 2, order), TRAMA_OK);
+    ck_assert_int_eq(trama_auto_shard(train, cluster, &o, NULL), TRAMA_E_ARGUMENT);
+    char *table = choose(2);
+    trama_text_free(&table);
+}
+END_TEST
+
 START_TEST(states_start_where_there_is_no_input)
 {
     int size;
@@ -210,6 +254,9 @@ int main(void)
         chosen_layouts_compute_the_values_of_one_device,
         annotations_are_compared_with_a_search,
         a_second_choice_replaces_the_first,
+        processes_are_those_of_the_last_choice,
+        later_annotations_count_more_than_a_choice,
+        an_order_has_places_for_all_processes,
         states_start_where_there_is_no_input,
         errors_leave_the_program_as_it_was,
     };

@@ -119,6 +119,7 @@ START_TEST(wrong_orders_are_named)
                                       {" --mesh pp=65", "--mesh", "pp"},
                                       {" --auto 0", "--auto", "0"},
                                       {" --auto 2 --plan-only", "--auto", "plan-only"},
+                                      {" --auto 2 --search", "--auto", "--search"},
                                       {" something", "something", "options"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         run_wrong("trama rehearse", &wrong[i]);
