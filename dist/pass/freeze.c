@@ -308,6 +308,8 @@ static trama_status freeze_nodes(completion *c)
 trama_status freeze_program(completion *c)
 {
     size_t bytes = (size_t)c->l->n_values * sizeof *c->l->value;
+    if (!bytes) /* a program without values */
+        return TRAMA_OK;
     trama_layout *swept = trama_alloc(bytes);
     memcpy(swept, c->l->value, bytes);
     trama_status status = freeze_nodes(c);
