@@ -159,19 +159,18 @@ trama_status trama_completion_bytes(const trama_completion *completion, int64_t 
 {
     if (!completion)
         return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_completion_bytes: the completion is NULL");
-    int64_t received = layouts_bytes(completion->of, &completion->l, completion->nominal), least = 0;
-    if (bound) {
-        layout_search found;
+    layout_search found = {0};
+    if (bound)
         search_layouts(completion->of, &completion->l, completion->nominal, &found);
-        least = min_i64(found.bound, received);
-        if (found.found)
-            layouts_free(&found.better);
-    }
+    else
+        found.bytes = layouts_bytes(completion->of, &completion->l, completion->nominal);
+    if (found.found)
+        layouts_free(&found.better);
     trama_status status = memory_status(NOWHERE, "trama_completion_bytes");
     if (!status && bytes)
-        *bytes = received;
+        *bytes = found.bytes;
     if (!status && bound)
-        *bound = least;
+        *bound = found.bound;
     return status;
 }
 

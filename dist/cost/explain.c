@@ -8,7 +8,6 @@
 
 typedef struct explaining {
     text *out;
-    const trama_program *program;
     const layouts *l;
     int64_t nominal;
     node_rules rules;
@@ -31,11 +30,6 @@ static void said_at(text *out, trama_where where)
     text_add(out, " (%s:%d)", where.file ? where.file : "?", where.line);
 }
 
-static const trama_value *tensor_of(const trama_node *node, int t)
-{
-    return t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in];
-}
-
 /* ---- Reasons ---- */
 
 /* An axis along which two layouts of one mesh differ; -1: none. */
@@ -54,10 +48,9 @@ static int claimant(const explaining *e, const trama_node *node, int t, int axis
 {
     const op_layouts *op = e->l->op[node->id];
     for (int u = 0; u < node->op->n_in + node->op->n_out; u++) {
-        const trama_value *v = tensor_of(node, u);
-        const bool read = u >= node->op->n_in || node_reads(node, u);
+        const trama_value *v = node_tensor(node, u);
         const trama_placement *p = &op_layout_of(op, node->op->n_in, u)->axis[axis];
-        if (u != t && read && e->l->mesh[v->id] == op->mesh && p->kind == TRAMA_SPLIT &&
+        if (u != t && node_reads(node, u) && e->l->mesh[v->id] == op->mesh && p->kind == TRAMA_SPLIT &&
             e->l->value[v->id].axis[axis].kind == TRAMA_SPLIT && e->l->value[v->id].axis[axis].dim == p->dim)
             return u;
     }
@@ -90,7 +83,7 @@ static void reason(const explaining *e, const layout_change *c)
     } else if (node->fixed) {
         text_add(e->out, "the op's layouts are fixed");
         said_at(e->out, node->fixed->where);
-    } else if (node->op->updates && !(node->op->updates >> c->operand & 1)) {
+    } else if (node->op->updates && !node_updates(node, c->operand)) {
         text_add(e->out, "the updated ");
         lies_so(e, node->in[0]);
     } else if (axis < 0) {
@@ -99,7 +92,7 @@ static void reason(const explaining *e, const layout_change *c)
         const int u = claimant(e, node, c->operand, axis);
         const trama_placement *from = &c->from->axis[axis];
         if (u >= 0)
-            lies_so(e, tensor_of(node, u));
+            lies_so(e, node_tensor(node, u));
         else if (from->kind == TRAMA_PARTIAL)
             text_add(e->out, "the op needs the sum of the terms");
         else if (from->kind == TRAMA_SPLIT && rule_dim_is_whole(e->rules.of[node->id], c->operand, from->dim))
@@ -191,11 +184,8 @@ static void compare(text *out, const layout_search *s)
 
 void explain_changes(text *out, const trama_program *program, const layouts *l, int64_t nominal)
 {
-    explaining e = {.out = out,
-                    .program = program,
-                    .l = l,
-                    .nominal = complete_nominal(program, nominal),
-                    .rules = complete_rules(program, nominal)};
+    explaining e = {
+        .out = out, .l = l, .nominal = complete_nominal(program, nominal), .rules = complete_rules(program, nominal)};
     layout_search found;
     find_changes(program, l, NULL, &e.changes);
     for (int i = 0; i < e.changes.n; i++) {

@@ -143,9 +143,12 @@ static void add_messages_of_later(min_sum *m, int v)
             m->beliefs[s] += m->pairs.at[i].to_first[m->pairs.at[i].p.row[s]];
 }
 
+/* Begins with the costs of a variable's states. */
 static void add_costs(min_sum *m, int v)
 {
-    memcpy(m->beliefs, min_sum_costs(m, v), (size_t)m->variables.at[v].n * sizeof *m->beliefs);
+    const variable *x = &m->variables.at[v];
+    for (int s = 0; s < x->n; s++)
+        m->beliefs[s] = m->cost.at[x->first + s] + (m->left[x->first + s] ? 0 : m->forbidden);
 }
 
 /* The beliefs of a variable: the costs of its states and the messages to them. */
@@ -283,9 +286,8 @@ static void descend(min_sum *m, int *state)
 typedef struct branch {
     int variable, state;
     bool without;
-    double bound;  /* of the problem before */
-    double *costs; /* of the variable's states before */
-    bool *left;    /* of these those left before */
+    double bound; /* of the problem before */
+    bool *left;   /* the variable's states that were left before */
 } branch;
 
 typedef struct search {
@@ -366,24 +368,22 @@ static int unclear_variable(search *s, int *favoured)
     return found;
 }
 
+static bool *states_left(const search *s, int v)
+{
+    return s->m->left + s->m->variables.at[v].first;
+}
+
 static void apply(search *s, const branch *b)
 {
-    double *costs = min_sum_costs(s->m, b->variable);
-    bool *left = s->m->left + s->m->variables.at[b->variable].first;
-    for (int k = 0; k < s->m->variables.at[b->variable].n; k++) {
-        const bool excluded = (k == b->state) == b->without;
-        costs[k] = b->costs[k] + (excluded ? s->m->forbidden : 0);
-        left[k] = b->left[k] && !excluded;
-    }
+    for (int k = 0; k < s->m->variables.at[b->variable].n; k++)
+        states_left(s, b->variable)[k] = b->left[k] && (k == b->state) != b->without;
 }
 
 static void split(search *s, double bound, int v, int state)
 {
-    const variable *x = &s->m->variables.at[v];
-    const size_t n = (size_t)x->n;
-    branch b = {v, state, false, bound, trama_alloc(n * sizeof(double)), trama_alloc(n)};
-    memcpy(b.costs, min_sum_costs(s->m, v), n * sizeof(double));
-    memcpy(b.left, s->m->left + x->first, n);
+    const size_t n = (size_t)s->m->variables.at[v].n;
+    branch b = {v, state, false, bound, trama_alloc(n)};
+    memcpy(b.left, states_left(s, v), n);
     *ARRAY_PUSH(&s->path) = b;
     apply(s, &b);
 }
@@ -392,10 +392,7 @@ static void split(search *s, double bound, int v, int state)
 static void join_again(search *s)
 {
     branch *b = &s->path.at[--s->path.n];
-    const variable *x = &s->m->variables.at[b->variable];
-    memcpy(min_sum_costs(s->m, b->variable), b->costs, (size_t)x->n * sizeof(double));
-    memcpy(s->m->left + x->first, b->left, (size_t)x->n);
-    free(b->costs);
+    memcpy(states_left(s, b->variable), b->left, (size_t)s->m->variables.at[b->variable].n);
     free(b->left);
 }
 
@@ -404,7 +401,7 @@ static void offer_left(search *s)
 {
     for (int v = 0; v < s->m->variables.n; v++)
         for (int k = 0; k < s->m->variables.at[v].n; k++)
-            if (s->m->left[s->m->variables.at[v].first + k])
+            if (states_left(s, v)[k])
                 s->met[v] = k;
     offer(s);
 }

@@ -8,11 +8,6 @@
 
 enum { MOST_CANDIDATES = 256 };
 
-static bool counts(const trama_node *node, int t)
-{
-    return t >= node->op->n_in || node_reads(node, t);
-}
-
 /* The extent of an axis in largest pieces: weights 2 and 1 give 1.5. */
 static double parts_of(const trama_mesh *mesh, int axis)
 {
@@ -30,7 +25,7 @@ static double work_of(const trama_node *node, const trama_rule *rule, const op_l
         double parts = 1;
         for (int t = 0; t < rule->n_in + rule->n_out; t++) {
             int axes[TRAMA_MAX_AXES];
-            const int dim = counts(node, t) ? rule_dim_of(rule, t, f) : -1,
+            const int dim = node_reads(node, t) ? rule_dim_of(rule, t, f) : -1,
                       n = dim < 0 ? 0 : layout_dim_axes(op_layout_of(op, rule->n_in, t), dim, axes);
             double cut = 1;
             for (int i = 0; i < n; i++)
@@ -54,7 +49,8 @@ static bool same(const trama_node *node, const trama_rule *rule, const op_layout
 {
     bool equal = true;
     for (int t = 0; t < rule->n_in + rule->n_out && equal; t++)
-        equal = !counts(node, t) || trama_layout_equal(op_layout_of(a, rule->n_in, t), op_layout_of(b, rule->n_in, t));
+        equal =
+            !node_reads(node, t) || trama_layout_equal(op_layout_of(a, rule->n_in, t), op_layout_of(b, rule->n_in, t));
     return equal;
 }
 

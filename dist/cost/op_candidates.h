@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layouts in which an op may compute in place of those that completion gave it. */
+/* The layouts in which an op may compute. Completion chose one of them; a search may choose another. */
 #ifndef OP_CANDIDATES_H
 #define OP_CANDIDATES_H
 

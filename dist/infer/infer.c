@@ -29,7 +29,7 @@ static bool list_equal(const axis_list *a, const axis_list *b)
 
 bool infer_uses(const inference *q, int t)
 {
-    return q->given[t] && !(t < q->rule->n_in && (q->node->op->shape_only >> t & 1));
+    return q->given[t] && node_reads(q->node, t);
 }
 
 static box whole_of(const trama_rule *rule, int t)
@@ -45,8 +45,7 @@ static box whole_of(const trama_rule *rule, int t)
 
 int64_t infer_edge_bytes(const inference *q, int t, const trama_layout *from, const trama_layout *to)
 {
-    const trama_node *node = q->node;
-    const trama_value *v = t < q->rule->n_in ? node->in[t] : node->out[t - q->rule->n_in];
+    const trama_value *v = node_tensor(q->node, t);
     const box whole = whole_of(q->rule, t);
     const layout_list *held = q->held && t < q->rule->n_in ? q->held[t] : NULL;
     for (int i = 0; held && i < held->n; i++)
@@ -100,7 +99,7 @@ static void report_conflict(const inference *q, int factor, int first, int secon
     const trama_value *values[2];
     int tensors[] = {first, second};
     for (int i = 0; i < 2; i++)
-        values[i] = tensors[i] < q->rule->n_in ? node->in[tensors[i]] : node->out[tensors[i] - q->rule->n_in];
+        values[i] = node_tensor(node, tensors[i]);
     text_add(q->report, "%s:%d: %s: %s (%s:%d) and %s (%s:%d) split factor %d by different axes; axis %d keeps it\n",
              node->where.file ? node->where.file : "?", node->where.line, node->op->name, values[0]->name,
              values[0]->where.file ? values[0]->where.file : "?", values[0]->where.line, values[1]->name,
@@ -244,7 +243,7 @@ static trama_layout split_layout(const inference *q, int t)
 bool infer_computes(const inference *q, int factor)
 {
     for (int t = 0; t < q->n_tensors; t++)
-        if (!(t < q->rule->n_in && (q->node->op->shape_only >> t & 1)) && (rule_factors(q->rule, t) >> factor & 1))
+        if (node_reads(q->node, t) && (rule_factors(q->rule, t) >> factor & 1))
             return true;
     return false;
 }
@@ -301,11 +300,9 @@ static bool results_are_split(const inference *q)
 
 bool infer_same(const inference *q, const op_layouts *a, const op_layouts *b)
 {
-    for (int t = 0; t < q->n_tensors; t++) {
-        int o = t - q->rule->n_in;
-        if (!trama_layout_equal(o < 0 ? &a->in[t] : &a->out[o], o < 0 ? &b->in[t] : &b->out[o]))
+    for (int t = 0; t < q->n_tensors; t++)
+        if (!trama_layout_equal(op_layout_of(a, q->rule->n_in, t), op_layout_of(b, q->rule->n_in, t)))
             return false;
-    }
     return true;
 }
 

@@ -11,7 +11,7 @@ typedef struct op_layouts {
     trama_layout in[TRAMA_MAX_OPERANDS], out[TRAMA_MAX_OPERANDS]; /* inferred without a mask */
 } op_layouts;
 
-/* That of operand t, or from n_in on of a result. */
+/* The layout of operand t; from t = n_in on, that of a result. */
 static inline const trama_layout *op_layout_of(const op_layouts *op, int n_in, int t)
 {
     return t < n_in ? &op->in[t] : &op->out[t - n_in];

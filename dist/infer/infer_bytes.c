@@ -11,7 +11,7 @@ static unsigned working_axes(const inference *q, const op_layouts *r)
 {
     unsigned axes = 0;
     for (int t = 0; t < q->n_tensors; t++)
-        axes |= layout_axes(t < q->rule->n_in ? &r->in[t] : &r->out[t - q->rule->n_in], TRAMA_SPLIT);
+        axes |= layout_axes(op_layout_of(r, q->rule->n_in, t), TRAMA_SPLIT);
     return axes;
 }
 
@@ -114,7 +114,7 @@ int64_t infer_bytes(const inference *q, const op_layouts *r)
         const bool result = t >= q->rule->n_in;
         if (!infer_uses(q, t) && !(result && q->contested))
             continue;
-        const trama_layout *computed = result ? &r->out[t - q->rule->n_in] : &r->in[t];
+        const trama_layout *computed = op_layout_of(r, q->rule->n_in, t);
         const trama_layout end = other_end(q, t, computed);
         if (!layout_check(q->mesh, q->rule->tensor[t].ndim, &end, false))
             cost += infer_edge_bytes(q, t, result ? computed : &end, result ? &end : computed);

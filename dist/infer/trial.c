@@ -129,11 +129,6 @@ typedef struct splitting {
     spread tensor[2 * TRAMA_MAX_OPERANDS]; /* operands, then results */
 } splitting;
 
-static const trama_value *tensor_value(const trama_node *node, int i)
-{
-    return i < node->op->n_in ? node->in[i] : node->out[i - node->op->n_in];
-}
-
 /* Copies a process's box into its term; false where it differs from the box of a replica. */
 static bool store_box(const splitting *s, whole *term, const whole *local, const box *b)
 {
@@ -182,8 +177,8 @@ static void fill_views(const splitting *s, whole *const *tensors, const box *box
 {
     const trama_node *node = s->t->node;
     for (int i = 0; i < s->n_in + s->n_out; i++) {
-        trama_dtype dtype = tensor_value(node, i)->dtype;
-        box all = box_whole(tensor_value(node, i)->shape);
+        trama_dtype dtype = node_tensor(node, i)->dtype;
+        box all = box_whole(node_tensor(node, i)->shape);
         if (i < s->n_in && rule_reaches(s->t->rule, i)) {
             box needed = rule_operand_box(s->t->rule, i, boxes, &all);
             views[i] = reached_view(tensors[i], dtype, &needed, &copies[i]);
@@ -200,7 +195,7 @@ static bool run_on_whole(const splitting *s, whole *results)
     whole operands[TRAMA_MAX_OPERANDS], copies[TRAMA_MAX_OPERANDS] = {0}, *tensors[2 * TRAMA_MAX_OPERANDS];
     box boxes[2 * TRAMA_MAX_OPERANDS];
     for (int i = 0; i < s->n_in + s->n_out; i++) {
-        const trama_value *v = tensor_value(node, i);
+        const trama_value *v = node_tensor(node, i);
         boxes[i] = box_whole(v->shape);
         tensors[i] = i < s->n_in ? &operands[i] : &results[i - s->n_in];
         *tensors[i] = i < s->n_in ? value_of(&s->tensor[i], v->dtype) : whole_new(v->shape, v->dtype);
@@ -223,7 +218,7 @@ static bool run_process(const splitting *s, int position)
     whole locals[TRAMA_MAX_OPERANDS], copies[TRAMA_MAX_OPERANDS] = {0}, *tensors[2 * TRAMA_MAX_OPERANDS];
     box boxes[2 * TRAMA_MAX_OPERANDS];
     for (int i = 0; i < s->n_in + s->n_out; i++) {
-        const trama_value *v = tensor_value(node, i);
+        const trama_value *v = node_tensor(node, i);
         box all = box_whole(v->shape);
         layout_box(s->t->mesh, s->tensor[i].layout, &all, position, &boxes[i]);
         if (i >= s->n_in)
@@ -263,7 +258,7 @@ double trial_difference(const trial *t, const trama_layout *in, const trama_layo
     splitting s = {.t = t, .n_in = node->op->n_in, .n_out = node->op->n_out};
     whole expected[TRAMA_MAX_OPERANDS];
     for (int i = 0; i < s.n_in + s.n_out; i++) {
-        s.tensor[i] = spread_new(t->mesh, i < s.n_in ? &in[i] : &out[i - s.n_in], tensor_value(node, i));
+        s.tensor[i] = spread_new(t->mesh, i < s.n_in ? &in[i] : &out[i - s.n_in], node_tensor(node, i));
         for (int k = 0; i < s.n_in && k < s.tensor[i].n; k++) {
             const whole *term = &s.tensor[i].terms[k];
             t->values(t->arg, node, i, t->seed + (uint64_t)(100 * i + k), doubles_of(term), term->at);

@@ -61,10 +61,10 @@ static void walk_node(walk *w, const trama_node *node)
         return;
     }
     for (int t = 0; t < node->op->n_in; t++)
-        if (!(node->op->shape_only >> t & 1))
+        if (node_reads(node, t))
             want(w, node, t, l->op[node->id]->mesh, &l->op[node->id]->in[t]);
     for (int o = 0; o < node->op->n_out; o++)
-        if (!(node->op->updates >> o & 1))
+        if (!node_updates(node, o))
             settle(w, node, o);
 }
 

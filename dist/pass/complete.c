@@ -80,7 +80,7 @@ void layouts_set_op(layouts *l, int node, const op_layouts *op)
 /* Operand or result t; for an updated value its state, which decides the layout of both. */
 static const trama_value *tensor_of(const trama_node *node, int t)
 {
-    trama_value *v = t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in], *state = value_storage(v);
+    trama_value *v = node_tensor(node, t), *state = value_storage(v);
     return state ? state : v;
 }
 

@@ -264,7 +264,13 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
  * needed NULL: all nodes. */
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, node_rules *rules);
 
-/* Whether the op reads the elements of operand t, not only its shape. */
+/* Operand t, or from n_in on a result. */
+static inline trama_value *node_tensor(const trama_node *node, int t)
+{
+    return t < node->op->n_in ? node->in[t] : node->out[t - node->op->n_in];
+}
+/* Whether the op needs the elements of tensor t, not only its shape: of an operand where it reads them, of each result.
+ */
 static inline bool node_reads(const trama_node *node, int t)
 {
     return !(node->op->shape_only >> t & 1);

@@ -45,9 +45,9 @@ static void mark_of_optimizers(const trama_program *p, bool *of_optimizer)
         const trama_node *node = p->nodes.at[i];
         bool trains = false;
         for (int t = 0; t < node->op->n_in; t++)
-            trains |= (node->op->updates >> t & 1) && value_storage(node->in[t])->state.trainable;
+            trains |= node_updates(node, t) && value_storage(node->in[t])->state.trainable;
         for (int t = 0; t < node->op->n_in && trains; t++)
-            if (node->op->updates >> t & 1)
+            if (node_updates(node, t))
                 of_optimizer[value_storage(node->in[t])->id] = true;
     }
 }

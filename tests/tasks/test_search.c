@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs whose layouts are searched, on one rank and on several: the numbers of those that are not. */
+/* A program with searched layouts computes the numbers of the same program without a search, on one rank and several.
+ */
 #include "harness.h"
 #include "network.h"
 
