@@ -149,7 +149,8 @@ trama_value *trama_top_k_at(trama_where where, trama_value *x, int64_t k, int di
 /* The largest, or least, element so far along dim: [1, 3, 2] -> [1, 3, 3]; exclusive and reverse as of trama_cumsum. Of
  * equal elements the first gives the index and gets the gradient, where PyTorch takes the last. NaN is both the largest
  * and the least. With exclusive the first result is -inf, or inf, of integers the lowest or highest number; its index is
- * the extent of dim. */
+ * the extent of dim. Where dim is split, processes exchange one element and index of each part; not of a reverse one
+ * whose parts are uneven. */
 #define trama_cummax(x, dim) trama_cummax_at(TRAMA_HERE, x, dim, false, false)
 #define trama_cummax_over(x, dim, exclusive, reverse) trama_cummax_at(TRAMA_HERE, x, dim, exclusive, reverse)
 trama_value *trama_cummax_at(trama_where where, trama_value *x, int dim, bool exclusive, bool reverse);

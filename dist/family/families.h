@@ -28,13 +28,15 @@ dtype_function index_dtype, scatter_dtype, places_dtype, rfft_dtype;
 gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, gather_along_grad_gradient,
     scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient, cumsum_gradient,
     cumprod_gradient, recurrence_gradient, places_gradient, fft_gradient, rfft_gradient;
-split_form_function cumsum_split_form, cumprod_split_form, recurrence_split_form, prod_split_form, top_k_split_form;
+split_form_function cumsum_split_form, cumprod_split_form, recurrence_split_form, cummax_split_form, cummin_split_form,
+    prod_split_form, top_k_split_form;
 /* dist/network */
 infer_function attention_infer, norm_infer, norm_grad_infer, conv_infer, pool_infer;
 dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
 gradient_function attention_gradient, attention_grad_gradient, norm_gradient, norm_grad_gradient, conv_gradient,
     pool_gradient;
-split_form_function norm_split_form, norm_grad_split_form, cross_entropy_split_form, cross_entropy_grad_split_form;
+split_form_function attention_split_form, norm_split_form, norm_grad_split_form, cross_entropy_split_form,
+    cross_entropy_grad_split_form;
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"

@@ -21,11 +21,13 @@ TRAMA_API_BEGIN
  * whatever n and m are. scale: finite; 0 stands for 1 / sqrt(d). A query that may attend to no key gets zeros, as in
  * PyTorch, and passes no gradient on.
  *
- * The leading dims, groups and n may be split without a message, heads / groups only where groups is 1. m, d and e are
- * never split: a rank needs all keys and values of its queries. Keys and values whose m is split, as the queries' n is,
+ * The leading dims, groups and n may be split without a message, heads / groups only where groups is 1; d and e are
+ * never split. A rank needs all keys and values of its queries. Where their m is split, as the queries' n is, they
  * arrive in parts. Of f32 and f64, a rank takes each part as it comes, while it computes with the one before (the order
  * of a ring: Liu et al. 2023), and sends the parts of their gradients likewise; halves wait for all keys, since each
- * part would round them. Where heads or leading dims can take the split over and that moves fewer bytes, they do.
+ * part would round them. Where heads or leading dims can take the split over and that moves fewer bytes, they do. Where
+ * m alone is split, as in a cache of keys while a text is generated, a rank attends to its own keys, if results and
+ * sums take fewer bytes than keys (Dao, Haziza, Massa, Sizov 2023, Flash-Decoding). Keys of a causal call always move.
  *
  * trama_result(result, 1) is the logarithm of the sum of exp(scale q k' + mask) over the keys, [.., heads, n]: f32, of
  * f64 operands f64; -inf where there is no key.

@@ -2,6 +2,7 @@
 /* Attention in layouts: values and gradients on ranks as on one device, messages, tiles, and wrong calls. */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pair.h"
@@ -290,6 +291,88 @@ START_TEST(gradients_that_are_asked_for_one_by_one_are_computed_once)
 }
 END_TEST
 
+/* ---- Keys that are split ---- */
+
+/* Keys and values split along m; the mask is none, of bools or numbers, with as many dims as are not 0. */
+static void try_split_keys(const char *mesh_text, const char *layout, int64_t heads, int64_t groups, int64_t m,
+                           trama_shape mask_shape, trama_dtype mask_dtype)
+{
+    char name[100];
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create(mesh_text);
+    trama_value *in[4] = {trama_input(p, "q", TRAMA_F64, TRAMA_SHAPE(2, heads, 2, 3)),
+                          trama_input(p, "k", TRAMA_F64, TRAMA_SHAPE(2, groups, m, 3)),
+                          trama_input(p, "v", TRAMA_F64, TRAMA_SHAPE(2, groups, m, 5))};
+    const int n = mask_shape.ndim ? 4 : 3;
+    trama_value *mask = n == 4 ? in[3] = trama_input(p, "mask", TRAMA_F64, mask_shape) : NULL;
+    if (mask && mask_dtype == TRAMA_BOOL)
+        mask = trama_less(mask, trama_scale(mask, 0));
+    ck_assert_ptr_nonnull(trama_shard(in[1], mesh, layout));
+    trama_value *out = trama_attention_with(in[0], in[1], in[2], mask, false, 0), *lse = trama_result(out, 1);
+    trama_value *loss = trama_sum(trama_add(trama_square(trama_sum_over(out, TRAMA_DIMS(3), false)), trama_sin(lse)));
+    if (mask && mask_dtype == TRAMA_BOOL) /* queries without a key have lse -inf */
+        loss = trama_sum(trama_square(out));
+    trama_value *d[3];
+    for (int i = 0; i < 3; i++)
+        d[i] = trama_gradient(loss, in[i]);
+    trama_target *t = trama_target_create(p, "t", out, d[0], d[1], d[2]);
+    ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+    dense data[4];
+    for (int i = 0; i < n; i++)
+        data[i] = dense_random(in[i]->shape, (uint64_t)i + 1, -1, 1, false);
+    snprintf(name, sizeof name, "%s on %s, %lld and %lld heads, %lld keys, mask of %d dims", layout, mesh_text,
+             (long long)heads, (long long)groups, (long long)m, mask_shape.ndim);
+    pair_try(p, t, n, in, data, 4, 1e-12, name);
+    for (int i = 0; i < n; i++)
+        dense_free(&data[i]);
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+
+START_TEST(split_keys_give_the_values_of_one_device)
+{
+    static const struct {
+        const char *mesh, *layout;
+    } tried[] = {{"2", "S(2)"}, {"3", "S(2)"}, {"2,2", "S(2),S(2)"}, {"2,2", "S(0),S(2)"}, {"[3,1]", "S(2)"}};
+    static const int64_t heads[][3] = {{4, 4, 8}, {4, 2, 9}, {3, 1, 7}, {2, 2, 1}};
+    for (int i = 0; i < (int)(sizeof tried / sizeof *tried); i++)
+        for (int h = 0; h < 4; h++) {
+            const int64_t m = heads[h][2];
+            const trama_shape masks[] = {{0},        {1, {m}}, {2, {2, m}}, {3, {heads[h][0], 1, m}}, {4, {2, 1, 2, m}},
+                                         {2, {2, 1}}};
+            for (int k = 0; k < 6; k++)
+                try_split_keys(tried[i].mesh, tried[i].layout, heads[h][0], heads[h][1], m, masks[k],
+                               (i + h + k) % 2 ? TRAMA_BOOL : TRAMA_F64);
+        }
+}
+END_TEST
+
+/* A query over 64 keys of 8 numbers: results and sums of two processes, and no key, move. */
+START_TEST(split_keys_stay_where_they_are)
+{
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2");
+    trama_value *q = trama_input(p, "q", TRAMA_F32, TRAMA_SHAPE(2, 1, 8));
+    trama_value *k = trama_parameter(p, "k", TRAMA_F32, TRAMA_SHAPE(2, 64, 8), NULL);
+    trama_value *v = trama_parameter(p, "v", TRAMA_F32, TRAMA_SHAPE(2, 64, 8), NULL);
+    ck_assert_ptr_nonnull(trama_shard(k, mesh, "S(1)"));
+    ck_assert_ptr_nonnull(trama_shard(v, mesh, "S(1)"));
+    trama_target *t = trama_target_create(p, "t", trama_attention(q, k, v));
+    machine *m = machine_uniform(2, 1);
+    simulation_options o = {.plan = {.max_tiles = 1, .grain_flops = 1, .grain_bytes = 1}};
+    simulation *s = simulation_new(p, m, &o);
+    dense data = dense_random(q->shape, 1, -1, 1, false);
+    simulation_feed(s, q, &data);
+    simulation_run(s, t);
+    ck_assert_int_le(plan_count(simulation_plan(s, 0)).received, 4 * (2 * 8 + 4 * 2));
+    dense_free(&data);
+    simulation_destroy(&s);
+    machine_destroy(&m);
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&p);
+}
+END_TEST
+
 /* ---- Wrong calls ---- */
 
 static void refuse_call(trama_status status, const char *words, trama_shape k, trama_dtype dtype, double scale)
@@ -324,6 +407,8 @@ int main(void)
         split_heads_and_batches_take_no_message,
         two_workers_take_half_of_the_heads_each,
         split_sequences_take_the_keys_in_turn_as_they_arrive,
+        split_keys_give_the_values_of_one_device,
+        split_keys_stay_where_they_are,
         gradients_that_are_asked_for_one_by_one_are_computed_once,
         wrong_operands_are_refused_in_words,
     };

@@ -89,17 +89,40 @@ static trama_value *recurrence_reverse(trama_value *x)
     return trama_recurrence(trama_sin(x), x, 1, true);
 }
 
-/* Many elements are equal. */
+/* Elements, of which some may be infinite, and their places. */
+static trama_value *with_places(trama_value *best)
+{
+    return trama_add(trama_tanh(best), trama_cast(trama_result(best, 1), TRAMA_F64));
+}
+
+static trama_value *cummax(trama_value *x)
+{
+    return with_places(trama_cummax(trama_round(x), 1));
+}
+
+static trama_value *cummin_exclusive(trama_value *x)
+{
+    return with_places(trama_cummin_over(trama_round(x), 1, true, false));
+}
+
+static trama_value *cummax_reverse(trama_value *x)
+{
+    return with_places(trama_cummax_over(trama_slice(x, 1, 0, x->shape.dim[1] / 12 * 12), 1, true, true));
+}
+
+static trama_value *cummax_of_x(trama_value *x)
+{
+    return with_places(trama_cummax(x, 1));
+}
+
 static trama_value *top_2(trama_value *x)
 {
-    trama_value *best = trama_top_k(trama_round(x), min_i64(2, x->shape.dim[1]), 1, true);
-    return trama_add(best, trama_cast(trama_result(best, 1), TRAMA_F64));
+    return with_places(trama_top_k(trama_round(x), min_i64(2, x->shape.dim[1]), 1, true));
 }
 
 static trama_value *least_2(trama_value *x)
 {
-    trama_value *best = trama_top_k(x, min_i64(2, x->shape.dim[1]), 1, false);
-    return trama_add(best, trama_cast(trama_result(best, 1), TRAMA_F64));
+    return with_places(trama_top_k(x, min_i64(2, x->shape.dim[1]), 1, false));
 }
 
 /* A change from terms to their sum over 2 processes takes one number a line. */
@@ -115,6 +138,10 @@ static const row rows[] = {
     {"cumsum", cumsum, 2 * LINES, 4 * LINES},
     {"cumsum, exclusive and reverse", cumsum_reverse, 2 * LINES, 4 * LINES},
     {"cumprod, exclusive", cumprod, 2 * LINES, 8 * LINES},
+    {"cummax", cummax, 3 * LINES, 0},
+    {"cummax of x", cummax_of_x, 3 * LINES, 6 * LINES},
+    {"cummin, exclusive", cummin_exclusive, 3 * LINES, 0},
+    {"cummax, exclusive and reverse", cummax_reverse, 3 * LINES, 0},
     {"top_k", top_2, 6 * LINES, 0},
     {"top_k, the least", least_2, 6 * LINES, 8 * LINES},
     {"recurrence", recurrence, 3 * LINES, 12 * LINES},

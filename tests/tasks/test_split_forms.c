@@ -111,6 +111,36 @@ static void argmin_last_of(const double *x, int n, double *y)
     y[0] = at;
 }
 
+/* The index of the largest so far, plus that element. */
+static trama_value *build_cummax(trama_value *x)
+{
+    trama_value *y = trama_cummax(x, 1);
+    return trama_add(y, trama_cast(trama_result(y, 1), y->dtype));
+}
+
+static void cummax_of(const double *x, int n, double *y)
+{
+    int at = 0;
+    for (int i = 0; i < n; i++) {
+        at = !isnan(x[at]) && (x[i] > x[at] || isnan(x[i])) ? i : at;
+        y[i] = x[at] + at;
+    }
+}
+
+static trama_value *build_cummin_index(trama_value *x)
+{
+    return trama_result(trama_cummin_over(x, 1, true, false), 1);
+}
+
+static void cummin_index_of(const double *x, int n, double *y)
+{
+    int at = n;
+    for (int i = 0; i < n; i++) {
+        y[i] = at;
+        at = at == n || (!isnan(x[at]) && (x[i] < x[at] || isnan(x[i]))) ? i : at;
+    }
+}
+
 static trama_value *build_top_k(trama_value *x)
 {
     return trama_result(trama_top_k(x, 2, 1, true), 1);
@@ -156,6 +186,8 @@ static const struct {
     {"cumprod", build_cumprod, cumprod_of, COLUMNS, false, true},
     {"prod", build_prod, prod_of, 1, true, true},
     {"recurrence", build_recurrence, recurrence_of, COLUMNS, true, false},
+    {"cummax", build_cummax, cummax_of, COLUMNS, true, true},
+    {"index of cummin, exclusive", build_cummin_index, cummin_index_of, COLUMNS, true, true},
     {"top_k", build_top_k, top_k_of, 2, true, false},
     {"argmax", build_argmax, argmax_of, 1, true, true},
     {"argmin, last", build_argmin_last, argmin_last_of, 1, true, true},
