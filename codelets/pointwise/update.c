@@ -6,6 +6,7 @@
 #include "base.h"
 #include "kernel.h"
 #include "loop.h"
+#include "subnormal.h"
 
 void cpu_assign(const trama_call *call)
 {
@@ -132,7 +133,10 @@ static void update(const trama_call *call, int n_tensors, loop_row *const rows[T
         double scalar[n_scalars], c[N_CONSTANTS] = {0};                                                                \
         for (int i = 0; i < (n_scalars); i++)                                                                          \
             scalar[i] = real_of(&call->in[(n_tensors) + i]);                                                           \
-        update(call, n_tensors, name##_rows, name##_constants(scalar, call->attributes, c), c);                        \
+        const update_kind kind = name##_constants(scalar, call->attributes, c);                                        \
+        const unsigned before = subnormals_off();                                                                      \
+        update(call, n_tensors, name##_rows, kind, c);                                                                 \
+        subnormals_restore(before);                                                                                    \
     }
 UPDATE_OPS(UPDATE)
 
