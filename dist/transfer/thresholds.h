@@ -20,9 +20,8 @@ enum {
     ARENA_BYTES = 64 << 20,    /* least bytes of the buffers of a place that share an arena */
     BUFFER_ALIGNMENT = 64,     /* of buffers in one memory, bytes: no message is cut to less */
     MOST_MESSAGE = 1 << 30,    /* bytes of one message: MPI counts in int */
-    VIEW_SHARE = 1024, /* a message of staging buffer / VIEW_SHARE (64 KiB) or more is sent and received in place: a
-                          smaller one is copied as fast */
-    VIEW_ROWS = 128    /* its rows have at least 1 / VIEW_ROWS of that size (512 B), or it is contiguous */
+    VIEW_SHARE = 1024 /* a message of staging buffer / VIEW_SHARE (64 KiB) or more that is contiguous is sent and
+                         received in place: a smaller one is copied as fast */
 };
 
 /* The room of a buffer beside others in one memory. */

@@ -139,7 +139,7 @@ static const row rows[] = {
     {"cumsum, exclusive and reverse", cumsum_reverse, 2 * LINES, 4 * LINES},
     {"cumprod, exclusive", cumprod, 2 * LINES, 8 * LINES},
     {"cummax", cummax, 3 * LINES, 0},
-    {"cummax of x", cummax_of_x, 3 * LINES, 6 * LINES},
+    {"cummax of x", cummax_of_x, 3 * LINES, (LENGTH + 3) * LINES}, /* its gradient adds to elements of other parts */
     {"cummin, exclusive", cummin_exclusive, 3 * LINES, 0},
     {"cummax, exclusive and reverse", cummax_reverse, 3 * LINES, 0},
     {"top_k", top_2, 6 * LINES, 0},
