@@ -92,10 +92,24 @@ static double interpolate(const cluster_kind *k, rate_of of, const char *op, int
     return below->rate + part * (above->rate - below->rate);
 }
 
+/* That of NAME for NAME_grad; 0 for others. */
+static double rate_of_forward(const cluster_kind *k, const char *op, int what, double work)
+{
+    static const char own_gradient[] = "_grad";
+    char forward[CLUSTER_NAME] = "";
+    const size_t n = strlen(op), tail = sizeof own_gradient - 1;
+    if (n <= tail || n - tail >= sizeof forward || strcmp(op + n - tail, own_gradient))
+        return 0;
+    memcpy(forward, op, n - tail);
+    return interpolate(k, RATE_OF_OP, forward, what, work);
+}
+
 double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what, double work)
 {
     enum { GUESS_FLOPS = 2000000000, GUESS_MEMORY = 2000000000 }; /* where the text does not say */
-    double rate = gpu ? 0 : interpolate(k, RATE_OF_OP, op, what, work);
+    double rate = gpu || !op ? 0 : interpolate(k, RATE_OF_OP, op, what, work);
+    if (rate <= 0 && !gpu && op)
+        rate = rate_of_forward(k, op, what, work);
     if (rate <= 0)
         rate = interpolate(k, gpu ? RATE_OF_GPU : RATE_OF_CORE, NULL, what, work);
     if (rate <= 0 && what != RATE_MEMORY && what != TRAMA_F64)

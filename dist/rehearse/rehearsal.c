@@ -47,15 +47,41 @@ void rehearsal_count(trama_rehearsal *r, int rank, const plan *p, const step_gra
 
 /* ---- The critical path ---- */
 
-static void add_to_path(trama_rehearsal *r, const char *name, double seconds)
+static path_entry *entry_of(trama_rehearsal *r, const char *name)
 {
     int i = 0;
     while (i < r->path.n && strcmp(r->path.at[i].name, name))
         i++;
     if (i == r->path.n)
-        *ARRAY_PUSH(&r->path) = (path_entry){trama_text_copy(name), 0};
-    r->path.at[i].seconds += seconds;
+        *ARRAY_PUSH(&r->path) = (path_entry){.name = trama_text_copy(name)};
+    return &r->path.at[i];
+}
+
+static void add_to_path(trama_rehearsal *r, const char *name, double seconds)
+{
+    entry_of(r, name)->seconds += seconds;
     r->path_seconds += seconds;
+}
+
+/* The tasks of a run on all ranks. */
+static void add_tasks(trama_rehearsal *r, const simulated *s)
+{
+    path_entry *of = trama_alloc((size_t)(s->names->at.n + 1) * sizeof *of);
+    for (int rank = 0; rank < s->n_ranks; rank++)
+        for (int i = 0; i < s->graph[rank].n; i++) {
+            const graph_step *step = &s->graph[rank].steps[i];
+            if (step->message >= 0 || step->kind == STEP_ORDER)
+                continue;
+            of[step->name].tasks++;
+            of[step->name].busy += step->seconds + cluster_kind_of(s->c, rank)->task;
+        }
+    for (int n = 0; n < s->names->at.n; n++)
+        if (of[n].tasks) {
+            path_entry *e = entry_of(r, s->names->at.at[n]);
+            e->tasks += of[n].tasks;
+            e->busy += of[n].busy;
+        }
+    free(of);
 }
 
 static int64_t last_step(const simulated *s)
@@ -69,7 +95,8 @@ static int64_t last_step(const simulated *s)
 static int longer(const void *x, const void *y)
 {
     const path_entry *a = x, *b = y;
-    return a->seconds != b->seconds ? (a->seconds < b->seconds ? 1 : -1) : strcmp(a->name, b->name);
+    const double by = a->seconds != b->seconds ? b->seconds - a->seconds : b->busy - a->busy;
+    return by != 0 ? (by > 0 ? 1 : -1) : strcmp(a->name, b->name);
 }
 
 /* From the step that ended last to its cause, to the cause of that, until a cause is no step of the run. */
@@ -88,9 +115,10 @@ static void find_path(trama_rehearsal *r, const simulated *s)
         add_to_path(r, s->names->at.at[of->name], alone);
         add_to_path(r, "submission", passed - alone);
     }
+    r->report.path = r->path.n;
+    add_tasks(r, s);
     if (r->path.n)
         qsort(r->path.at, (size_t)r->path.n, sizeof *r->path.at, longer);
-    r->report.path = r->path.n;
 }
 
 /* ---- Times ---- */
@@ -130,7 +158,7 @@ int64_t trama_rehearsal_memory(const trama_rehearsal *rehearsal, int rank)
 
 double trama_rehearsal_path(const trama_rehearsal *rehearsal, int i, const char **name)
 {
-    const bool there = rehearsal && i >= 0 && i < rehearsal->path.n;
+    const bool there = rehearsal && i >= 0 && i < rehearsal->report.path;
     if (name)
         *name = there ? rehearsal->path.at[i].name : NULL;
     return there ? rehearsal->path.at[i].seconds : 0;
@@ -172,10 +200,12 @@ trama_status trama_rehearsal_text(const trama_rehearsal *rehearsal, char **out)
              (double)f->bytes / 1e6);
     add_memory(rehearsal, &t);
     if (f->runs)
-        text_add(&t, "critical path: %.6g ms\n", 1e3 * rehearsal->path_seconds);
-    for (int i = 0; i < rehearsal->path.n; i++)
-        text_add(&t, "  %5.1f %%  %10.6g ms  %s\n",
-                 100 * rehearsal->path.at[i].seconds / fmax(rehearsal->path_seconds, 1e-300),
-                 1e3 * rehearsal->path.at[i].seconds, rehearsal->path.at[i].name);
+        text_add(&t, "critical path: %.6g ms, and tasks of all ranks\n", 1e3 * rehearsal->path_seconds);
+    for (int i = 0; i < rehearsal->path.n; i++) {
+        const path_entry *e = &rehearsal->path.at[i];
+        text_add(&t, "  %5.1f %%  %10.6g ms  %6lld tasks of %9.4g ms  %s\n",
+                 100 * e->seconds / fmax(rehearsal->path_seconds, 1e-300), 1e3 * e->seconds, (long long)e->tasks,
+                 e->tasks ? 1e3 * e->busy / (double)e->tasks : 0, e->name);
+    }
     return text_give(&t, "trama_rehearsal_text", out);
 }

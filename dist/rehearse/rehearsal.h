@@ -5,15 +5,17 @@
 
 #include "simulate.h"
 
+/* An op, or kind of message: its share of the critical path, and its tasks in a run on all ranks. */
 typedef struct path_entry {
     char *name;
-    double seconds;
+    double seconds, busy; /* on the path; of its tasks */
+    int64_t tasks;
 } path_entry;
 
 struct trama_rehearsal {
     trama_rehearsal_report report;
     int64_t *memory; /* [ranks] */
-    ARRAY(path_entry) path;
+    ARRAY(path_entry) path; /* those on the path first, report.path of them */
     double path_seconds;
 };
 

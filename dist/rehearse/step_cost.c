@@ -13,11 +13,12 @@ static double operand_bytes(const plan *p, const plan_operand *o)
 
 double step_bytes(const plan *p, const plan_step *s)
 {
+    static const int times[] = {[ACCESS_READ] = 1, [ACCESS_WRITE] = 2, [ACCESS_UPDATE] = 2};
     double bytes = 0;
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
         if (o->access != ACCESS_NONE)
-            bytes += operand_bytes(p, o);
+            bytes += times[o->access] * operand_bytes(p, o);
     }
     return bytes;
 }
@@ -43,17 +44,31 @@ static trama_dtype dtype_of(const plan *p, const plan_step *s, const trama_node 
     return p->shards.at[plan_step_operand(p, s, 0)->region.shard].dtype;
 }
 
-double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s)
+/* The name under which a machine has the rates of the step's op. Products with a vector have kernels of their own. */
+static const char *rates_of(const plan *p, const plan_step *s, const trama_node *node)
 {
     static const char *const moves[] = {[STEP_COPY] = "copy", [STEP_REDUCE] = "sum", [STEP_FILL] = "fill"};
+    if (!node || node->op != &trama_op_matmul)
+        return node ? node->op->name : moves[s->kind];
+    const plan_call *call = &p->calls.at[s->call];
+    while (p->calls.at[call - p->calls.at].node != node->id)
+        call++;
+    const box *result = &plan_step_operand(p, s, call->out[0])->region.box;
+    const bool vector = result->ndim >= 1 &&
+                        (result->n[result->ndim - 1] == 1 || (result->ndim >= 2 && result->n[result->ndim - 2] == 1));
+    return vector ? "matvec" : node->op->name;
+}
+
+double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s)
+{
     if (s->kind == STEP_ORDER || s->kind >= STEP_COLLECTIVE)
         return 0;
     const bool gpu = plan_on_gpu(p, s->place);
     const trama_node *node = s->kind == STEP_COMPUTE ? step_main_node(p, program, s) : NULL;
-    const char *op = node ? node->op->name : moves[s->kind];
+    const char *op = rates_of(p, s, node);
     const double bytes = step_bytes(p, s), remote = remote_bytes(p, s);
-    double seconds = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
-    if (s->flops > 0)
-        seconds = fmax(seconds, s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops));
-    return seconds + remote / k->pcie;
+    const double moves = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
+    const double computes =
+        s->flops > 0 ? s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops) : 0;
+    return (gpu ? fmax(computes, moves) : computes + moves) + remote / k->pcie;
 }

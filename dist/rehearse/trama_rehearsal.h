@@ -20,7 +20,8 @@ typedef struct trama_cluster trama_cluster;
  *   gpus N                        GPUs of a node, divided among its ranks, which then run on them alone (0)
  *   core TYPE RATE [WORK]         flop/s of a core for an element type (f32, f64, ...), or B/s for the word memory
  *   gpu TYPE RATE [WORK]          the same of a GPU
- *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; also NAME = copy, sum, fill
+ *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; NAME also for NAME_grad; also
+ *                                 NAME = copy, sum, fill, and matvec, a product with a vector
  *   task TIME                     of a worker, for each task (1us)
  *   submit TIME                   of the submitting thread, for each task and message (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
@@ -31,8 +32,9 @@ typedef struct trama_cluster trama_cluster;
  *   switch NAME [in NAME BANDWIDTH TIME]
  *   nodes N KIND [in SWITCH BANDWIDTH TIME]
  *
- * Lines with WORK give the rate of a task of that many flop or bytes; between two of them the rate is interpolated over
- * the logarithm of the work. Links have their bandwidth in each direction. Errors: E_ARGUMENT for NULL, and with the
+ * A task takes the time of its flop and that of its bytes, of a GPU the longer one. Bytes are those of its operands,
+ * twice those of its results. Lines with WORK give the rate of a task of that many flop or bytes; between two of them
+ * the rate is interpolated over the logarithm of the work. Links have their bandwidth in each direction. Errors: E_ARGUMENT for NULL, and with the
  * line and the remedy for text that does not fit; E_MEMORY. *cluster is set on TRAMA_OK only; the caller destroys it.
  */
 trama_status trama_cluster_create(const char *text, trama_cluster **cluster);

@@ -8,29 +8,20 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "calibrate_time.h"
 #include "commands.h"
 #include "must.h"
 #include "progress.h"
 
-enum { SAMPLES = 7, TINY = 16, MOST_COPIES = 64, HOPS = 20, OWN_CORE = 8 };
+enum { FLAT = 32, LINE = 256, HEADS = 2, FEATURES = 64, TINY = 16, HOPS = 20, OWN_CORE = 8 };
 
 static const struct argp_option options[] = {{"output", 'o', "FILE", 0, "where the machine goes [stdout]", 0}, {0}};
 
 static const char doc[] =
     "Measures what tasks, products, operations on elements, sums and feeding take on the workers that Trama has here, "
-    "and "
-    "writes a machine of one node for trama rehearse --machine.\v"
+    "and writes a machine of one node for trama rehearse --machine.\v"
     "Under mpirun all ranks, which must be on one node, measure at the same time, and messages between two of them are "
     "measured, too. Nothing else should run. It takes some seconds.";
-
-typedef struct calibration {
-    const char *path;
-    FILE *out; /* of rank 0; NULL */
-    trama_context *context;
-    trama_mesh *mesh; /* all ranks */
-    int rank, ranks, workers;
-    double task, submit; /* seconds */
-} calibration;
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
@@ -48,31 +39,38 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- Programs ---- */
 
-/* Records one copy of what is measured, on pieces of `size` of each rank. */
-typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
-
 static trama_value *state(const calibration *c, trama_program *p, const char *name, int copy, trama_dtype dtype,
                           trama_shape shape, bool split)
 {
     static const trama_init init = {1, 2, 1, 1};
     char own[32];
     snprintf(own, sizeof own, "%s%d", name, copy);
-    trama_value *v = trama_state(p, own, dtype, shape, &init);
+    trama_value *v = trama_state(p, own, dtype, shape, trama_dtype_is_float(dtype) ? &init : NULL);
     return trama_shard(v, c->mesh, split ? "S(0)" : "R");
 }
 
-static trama_value *product(const calibration *c, trama_program *p, int copy, int64_t n, trama_dtype dtype)
+/* Of `rows` rows of each rank with a square matrix. */
+static trama_value *product(const calibration *c, trama_program *p, int copy, int64_t rows, int64_t n,
+                            trama_dtype dtype)
 {
-    return trama_matmul(state(c, p, "x", copy, dtype, TRAMA_SHAPE(c->ranks * n, n), true),
+    return trama_matmul(state(c, p, "x", copy, dtype, TRAMA_SHAPE(c->ranks * rows, n), true),
                         state(c, p, "w", copy, dtype, TRAMA_SHAPE(n, n), false));
 }
-static trama_value *product_f32(const calibration *c, trama_program *p, int copy, int64_t n)
+static trama_value *square_f32(const calibration *c, trama_program *p, int copy, int64_t n)
 {
-    return product(c, p, copy, n, TRAMA_F32);
+    return product(c, p, copy, n, n, TRAMA_F32);
 }
-static trama_value *product_f64(const calibration *c, trama_program *p, int copy, int64_t n)
+static trama_value *flat_f32(const calibration *c, trama_program *p, int copy, int64_t n)
 {
-    return product(c, p, copy, n, TRAMA_F64);
+    return product(c, p, copy, FLAT, n, TRAMA_F32);
+}
+static trama_value *square_f64(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    return product(c, p, copy, n, n, TRAMA_F64);
+}
+static trama_value *flat_f64(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    return product(c, p, copy, FLAT, n, TRAMA_F64);
 }
 static trama_value *by_vector(const calibration *c, trama_program *p, int copy, int64_t n)
 {
@@ -91,80 +89,35 @@ static trama_value *exponential(const calibration *c, trama_program *p, int copy
 {
     return trama_exp(vector(c, p, "x", copy, n));
 }
+static trama_value *lines(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    return state(c, p, "x", copy, TRAMA_F32, TRAMA_SHAPE(c->ranks * n / LINE, LINE), true);
+}
+static trama_value *norm(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    return trama_layer_norm(lines(c, p, copy, n), 1, NULL, NULL, 1e-5);
+}
+static trama_value *transposed(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    return trama_transpose(lines(c, p, copy, n), ((int[]){1, 0}));
+}
+static trama_value *loss(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    trama_value *labels = state(c, p, "labels", copy, TRAMA_I32, TRAMA_SHAPE(c->ranks * n / LINE), true);
+    return trama_cross_entropy(lines(c, p, copy, n), labels);
+}
+static trama_value *attention(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    const trama_shape shape = TRAMA_SHAPE(c->ranks, HEADS, n, FEATURES);
+    trama_value *q = state(c, p, "q", copy, TRAMA_F32, shape, true),
+                *k = state(c, p, "k", copy, TRAMA_F32, shape, true);
+    return trama_attention_causal(q, k, state(c, p, "v", copy, TRAMA_F32, shape, true));
+}
 static trama_value *sum(const calibration *c, trama_program *p, int copy, int64_t n)
 {
     enum { ROWS = 16 };
     return trama_sum_over(state(c, p, "x", copy, TRAMA_F32, TRAMA_SHAPE(c->ranks * n / ROWS, ROWS), true),
                           TRAMA_DIMS(1), false);
-}
-
-/* ---- Times ---- */
-
-typedef struct measured {
-    double run, submit; /* seconds of a run, and of its submission */
-    int tasks;          /* of a rank */
-} measured;
-
-static int earlier(const void *x, const void *y)
-{
-    return *(const double *)x > *(const double *)y ? 1 : -1;
-}
-
-static double median(double *of)
-{
-    qsort(of, SAMPLES, sizeof *of, earlier);
-    return of[SAMPLES / 2];
-}
-
-static int count_tasks(trama_executable *e, const trama_target *t)
-{
-    int rank = 0, steps = 0, tasks = 0;
-    char *text;
-    must(trama_plan_text(e, t, false, &text));
-    if (sscanf(text, "rank %d: %d steps, %d of them", &rank, &steps, &tasks) != 3)
-        fail("the plan cannot be read: %.60s", text);
-    trama_text_free(&text);
-    return tasks > 0 ? tasks : 1;
-}
-
-/* Runs the program's target in series, which is about `work` seconds of a core a run; all ranks make the same number.
- */
-static measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work)
-{
-    trama_executable *e = NULL;
-    double runs[SAMPLES], submits[SAMPLES];
-    const double wanted = 0.02 * c->workers / work;
-    const int n = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (int)wanted;
-    must(trama_compile(c->context, p, &e));
-    must(trama_run(e, t));
-    must(trama_wait(e));
-    for (int i = 0; i < SAMPLES; i++) {
-        const double begun = clock_seconds();
-        must(trama_run(e, t));
-        submits[i] = clock_seconds() - begun;
-        for (int k = 1; k < n; k++)
-            must(trama_run(e, t));
-        must(trama_wait(e));
-        runs[i] = (clock_seconds() - begun) / n;
-    }
-    const measured m = {median(runs), median(submits), count_tasks(e, t)};
-    must(trama_executable_destroy(&e));
-    return m;
-}
-
-/* Copies of one op that do not need each other. */
-static measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work)
-{
-    trama_program *p = trama_program_create();
-    trama_value *values[MOST_COPIES];
-    for (int i = 0; i < copies; i++)
-        values[i] = record(c, p, i, size);
-    const trama_target *t = trama_target_at(TRAMA_HERE, p, "copies", copies, values);
-    if (!t)
-        fail("%s", trama_program_error(p));
-    const measured m = time_program(c, p, t, work * copies);
-    trama_program_destroy(&p);
-    return m;
 }
 
 /* ---- Lines ---- */
@@ -180,26 +133,69 @@ static void say(const calibration *c, const char *format, ...)
     va_end(list);
 }
 
-/* Writes the rate of a worker for tasks of the work that the op's tasks have; work: flop or bytes of a copy. */
-static double say_rate(const calibration *c, const char *what, record_copy *record, int64_t size, double work,
-                       const char *unit)
+static void say_rate(const calibration *c, const char *what, double rate, double work, const char *unit)
 {
-    const int copies = 2 * c->workers < MOST_COPIES ? 2 * c->workers : MOST_COPIES;
-    const double guess = work / (strcmp(unit, "B") ? 2e10 : 4e9) + 5e-6;
-    const measured m = time_copies(c, record, size, copies, guess);
-    const double task = work * copies / m.tasks, busy = m.run * c->workers / m.tasks;
-    const double seconds = busy - c->task > 0.1 * busy ? busy - c->task : 0.1 * busy;
-    say(c, "  %s %.4gG%s/s %.4gk%s\n", what, task / seconds / 1e9, unit, task / 1e3, unit);
-    return task / seconds;
+    say(c, "  %s %.4gG%s/s %.4gk%s\n", what, rate / 1e9, unit, work / 1e3, unit);
 }
 
+/* Writes the rate at which an op that computes little moves its bytes. */
+static void say_memory(const calibration *c, const char *what, record_copy *record, int64_t size, double bytes)
+{
+    const sample s = sample_of(c, record, size, bytes, bytes, 4e9);
+    say_rate(c, what, s.work / s.seconds, s.work, "B");
+}
+
+/* Workers share cores with the submission, whose time is therefore that of tasks, too. */
 static void measure_tasks(calibration *c)
 {
     const measured m = time_copies(c, add, TINY, MOST_COPIES, 2e-6);
     c->submit = m.submit / m.tasks;
-    const double busy = m.run * c->workers / m.tasks;
-    c->task = busy > 1.2 * c->submit ? busy - c->submit : 0.2 * c->submit; /* workers share cores with the submission */
+    c->task = m.run * c->workers / m.tasks;
     say(c, "  task %.4gus\n  submit %.4gus\n", 1e6 * c->task, 1e6 * c->submit);
+}
+
+/* A product takes flop / R + bytes / B. A square one and a flat one with the same matrix give R and B of their size;
+ * smaller ones have the B of the smallest flat one. */
+typedef struct product_kind {
+    const char *flops, *memory; /* lines of the machine */
+    record_copy *square, *flat;
+    double element; /* bytes */
+    int64_t most;
+} product_kind;
+
+static void measure_attention(const calibration *c)
+{
+    const double flop_of_point = 0.06; /* of queries, keys, features and features, as plans count: attention.def */
+    for (int64_t n = 64; n <= 512; n *= 2) {
+        const double flop = flop_of_point * HEADS * (double)(n * n) * FEATURES * FEATURES;
+        const sample s = sample_of(c, attention, n, 20.0 * HEADS * (double)n * FEATURES, flop, 2e10);
+        say_rate(c, "op attention f32", s.work / s.seconds, s.work, "flop");
+    }
+}
+
+static double measure_products(const calibration *c, const product_kind *kind)
+{
+    enum { LEAST_FLAT = 256, LEAST = 32 };
+    double flop_time = 0, byte_time = 0, best = 0;
+    for (int64_t n = kind->most; n >= LEAST; n /= 2) {
+        const double side = (double)n, flop = 2 * side * side * side, bytes = 4 * kind->element * side * side;
+        const double flat_flop = 2 * FLAT * side * side, flat_bytes = kind->element * (side + 3 * FLAT) * side;
+        const sample square = sample_of(c, kind->square, n, bytes, flop, 2e10);
+        const double share = square.work / flop;
+        if (n >= LEAST_FLAT) {
+            const sample flat = sample_of(c, kind->flat, n, flat_bytes, flat_flop, 1e10);
+            const double part = flat.work / flat_flop, a = flat_flop * part, b = flat_bytes * part;
+            const double bottom = square.work * b - bytes * share * a; /* the determinant */
+            const double bytes_first = (square.work * flat.seconds - a * square.seconds) / bottom;
+            byte_time = bottom > 0 && bytes_first > 0 ? bytes_first : 1e-3 * flat.seconds / b;
+            say_rate(c, kind->memory, 1 / byte_time, b, "B");
+        }
+        flop_time = square.seconds - byte_time * bytes * share;
+        flop_time = (flop_time > 0.3 * square.seconds ? flop_time : 0.3 * square.seconds) / square.work;
+        best = n >= LEAST_FLAT && 1 / flop_time > best ? 1 / flop_time : best;
+        say_rate(c, kind->flops, 1 / flop_time, square.work, "flop");
+    }
+    return best;
 }
 
 static void measure_feed(const calibration *c)
@@ -226,17 +222,25 @@ static void measure_feed(const calibration *c)
     trama_program_destroy(&p);
 }
 
-/* Seconds of a message of n bytes from rank 0 to rank 1, or back, where each waits for the one before. */
-static double time_hop(const calibration *c, int64_t bytes)
+/* Seconds of a task on n bytes, each of which waits for the one before, on each rank of even number. moves: tasks are
+ * on the next rank and back in turn, so that a message comes before each. All ranks take part, as they compete for
+ * cores. */
+static double time_hop(const calibration *c, int64_t bytes, bool moves)
 {
     trama_program *p = trama_program_create();
-    const int ids[] = {0, 1}, one = 1;
-    trama_mesh *end[] = {trama_mesh_child(c->mesh, 1, &one, NULL, &ids[0]),
-                         trama_mesh_child(c->mesh, 1, &one, NULL, &ids[1])};
-    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(bytes / 4), NULL);
-    trama_shard(v, end[0], "R");
+    trama_mesh *end[2];
+    const int pairs = c->ranks / 2;
+    for (int side = 0; side < 2; side++) {
+        int *ids = malloc((size_t)pairs * sizeof *ids);
+        for (int i = 0; i < pairs; i++)
+            ids[i] = 2 * i + side;
+        end[side] = trama_mesh_child(c->mesh, 1, &pairs, NULL, ids);
+        free(ids);
+    }
+    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(pairs, bytes / 4), NULL);
+    trama_shard(v, end[0], "S(0)");
     for (int i = 0; i < HOPS; i++)
-        v = trama_neg(trama_reshard(v, end[(i + 1) % 2], "R"));
+        v = trama_flip(moves ? trama_reshard(v, end[(i + 1) % 2], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
     const trama_target *t = trama_target_create(p, "hops", v);
     if (!t)
         fail("%s", trama_program_error(p));
@@ -254,37 +258,48 @@ static void measure_messages(const calibration *c)
     enum { SMALL = 8, LARGE = 4 << 20 };
     if (c->ranks < 2)
         return;
-    const double small = time_hop(c, SMALL), large = time_hop(c, LARGE);
-    const double hop = small - c->task > 2e-6 ? small - c->task : 2e-6;
-    const double tasks = 2.0 * LARGE / 8e9; /* the task between two hops */
-    const double bytes = large - small > 1.5 * tasks ? large - small - tasks : (large - small) / 2;
-    say(c, "  message %.4gus %.4gGB/s\n  local 100GB/s 1us\n", 1e6 * (hop - 1e-6) / 2, 2 * LARGE / bytes / 1e9);
+    const double hop = time_hop(c, SMALL, true) - time_hop(c, SMALL, false);
+    const double copies = time_hop(c, LARGE, true) - time_hop(c, LARGE, false) - hop, least = 2 * LARGE / 100e9;
+    say(c, "  message %.4gus %.4gGB/s\n  local 100GB/s 1us\n", 1e6 * (hop > 2e-6 ? hop - 1e-6 : 1e-6) / 2,
+        2 * LARGE / (copies > least ? copies : least) / 1e9);
 }
+
+/* Ops that move bytes: those of an element, where results count twice (a core reads a line before it writes it). */
+typedef struct moved_kind {
+    const char *line;
+    record_copy *record;
+    double bytes;
+} moved_kind;
+static const moved_kind moved[] = {
+    {"core memory", add, 16},     {"op exp memory", exponential, 12},      {"op sum memory", sum, 4.5},
+    {"op norm memory", norm, 12}, {"op transpose memory", transposed, 12}, {"op cross_entropy memory", loss, 4},
+};
+enum { N_MOVED = sizeof moved / sizeof *moved };
 
 static void measure(calibration *c)
 {
-    static const int64_t sides[] = {32, 64, 128, 256, 512, 1024}, counts[] = {4096, 32768, 1 << 18, 1 << 22};
+    static const product_kind kinds[] = {
+        {"op matmul f32", "op matmul memory", square_f32, flat_f32, 4, 1024},
+        {"op matmul f64", "op matmul memory", square_f64, flat_f64, 8, 512},
+    };
+    static const int64_t sides[] = {512, 1024, 2048}, counts[] = {4096, 32768, 1 << 18, 1 << 20, 1 << 22};
     const int own = c->ranks > 1 && c->workers + 1 >= OWN_CORE; /* a core for messages */
     say(c, "# by trama calibrate %s, %d ranks of %d workers\nkind here\n  ranks %d\n  cores %d\n", trama_version(),
         c->ranks, c->workers, c->ranks, c->ranks * (c->workers + own));
     measure_tasks(c);
     measure_feed(c);
-    double best[2] = {0};
+    double best[2];
     for (int wide = 0; wide < 2; wide++)
-        for (size_t i = 0; i < sizeof sides / sizeof *sides - (size_t)wide; i++) {
-            const double n = (double)sides[i],
-                         rate = say_rate(c, wide ? "op matmul f64" : "op matmul f32", wide ? product_f64 : product_f32,
-                                         sides[i], 2 * n * n * n, "flop");
-            best[wide] = rate > best[wide] ? rate : best[wide];
-        }
+        best[wide] = measure_products(c, &kinds[wide]);
     say(c, "  core f32 %.4gGflop/s\n  core f64 %.4gGflop/s\n", best[0] / 1e9, best[1] / 1e9);
-    for (size_t i = 3; i < sizeof sides / sizeof *sides; i++)
-        say_rate(c, "op matmul memory", by_vector, 2 * sides[i], 8 * 4 * (double)(sides[i] * sides[i]), "B");
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        say_rate(c, "core memory", add, counts[i], 12 * (double)counts[i], "B");
-        say_rate(c, "op exp memory", exponential, counts[i], 8 * (double)counts[i], "B");
-        say_rate(c, "op sum memory", sum, counts[i], 4.25 * (double)counts[i], "B");
+    say(c, "  op matvec f64 %.4gGflop/s\n", 100 * best[1] / 1e9); /* while its matrix comes */
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        say_memory(c, "op matvec memory", by_vector, sides[i], 8 * (double)(sides[i] * sides[i]));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts * N_MOVED; i++) {
+        const moved_kind *k = &moved[i % N_MOVED];
+        say_memory(c, k->line, k->record, counts[i / N_MOVED], k->bytes * (double)counts[i / N_MOVED]);
     }
+    measure_attention(c);
     measure_messages(c);
     say(c, "nodes 1 here\n");
 }

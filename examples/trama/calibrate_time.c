@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in series, of which the median counts. */
+#include "calibrate_time.h"
+
+#include <stdlib.h>
+
+#include "must.h"
+#include "progress.h"
+
+enum { COLD = 16 << 20 }; /* bytes of a worker's copies */
+
+static int earlier(const void *x, const void *y)
+{
+    return *(const double *)x > *(const double *)y ? 1 : -1;
+}
+
+double median(double *of)
+{
+    qsort(of, SAMPLES, sizeof *of, earlier);
+    return of[SAMPLES / 2];
+}
+
+static int count_tasks(trama_executable *e, const trama_target *t)
+{
+    int rank = 0, steps = 0, tasks = 0;
+    char *text;
+    must(trama_plan_text(e, t, false, &text));
+    if (sscanf(text, "rank %d: %d steps, %d of them", &rank, &steps, &tasks) != 3)
+        fail("the plan cannot be read: %.60s", text);
+    trama_text_free(&text);
+    return tasks > 0 ? tasks : 1;
+}
+
+measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work)
+{
+    trama_executable *e = NULL;
+    double runs[SAMPLES], submits[SAMPLES];
+    const double wanted = 0.02 * c->workers / work;
+    const int n = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (int)wanted;
+    must(trama_compile(c->context, p, &e));
+    must(trama_run(e, t));
+    must(trama_wait(e));
+    for (int i = 0; i < SAMPLES; i++) {
+        const double begun = clock_seconds();
+        must(trama_run(e, t));
+        submits[i] = clock_seconds() - begun;
+        for (int k = 1; k < n; k++)
+            must(trama_run(e, t));
+        must(trama_wait(e));
+        runs[i] = (clock_seconds() - begun) / n;
+    }
+    const measured m = {median(runs), median(submits), count_tasks(e, t)};
+    must(trama_executable_destroy(&e));
+    return m;
+}
+
+measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work)
+{
+    trama_program *p = trama_program_create();
+    trama_value *values[MOST_COPIES];
+    for (int i = 0; i < copies; i++)
+        values[i] = record(c, p, i, size);
+    const trama_target *t = trama_target_at(TRAMA_HERE, p, "copies", copies, values);
+    if (!t)
+        fail("%s", trama_program_error(p));
+    const measured m = time_program(c, p, t, work * copies);
+    trama_program_destroy(&p);
+    return m;
+}
+
+sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
+{
+    const double cold = COLD * c->workers / bytes;
+    const int least = 2 * c->workers < MOST_COPIES ? 2 * c->workers : MOST_COPIES;
+    const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
+    const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
+    const double busy = m.run * c->workers / m.tasks;
+    return (sample){busy - c->task > 0.1 * busy ? busy - c->task : 0.1 * busy, work * copies / m.tasks};
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times of small programs, for trama calibrate. */
+#ifndef EXAMPLES_CALIBRATE_TIME_H
+#define EXAMPLES_CALIBRATE_TIME_H
+
+#include <stdio.h>
+
+#include "trama.h"
+
+enum { SAMPLES = 7, MOST_COPIES = 64 };
+
+/* Of SAMPLES numbers, which it sorts. */
+double median(double *of);
+
+typedef struct calibration {
+    const char *path;
+    FILE *out; /* of rank 0; NULL */
+    trama_context *context;
+    trama_mesh *mesh; /* all ranks */
+    int rank, ranks, workers;
+    double task, submit; /* seconds */
+} calibration;
+
+/* Records one copy of what is measured, on pieces of `size` of each rank. */
+typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
+
+typedef struct measured {
+    double run, submit; /* seconds of a run, and of its submission */
+    int tasks;          /* of a rank */
+} measured;
+
+/* Runs the program's target in series, which is about `work` seconds of a core a run; all ranks make the same number.
+ */
+measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work);
+
+/* The same of copies of one op that do not need each other. */
+measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work);
+
+/* The tasks of one op at one size: seconds on a worker, and a task's share of `work`, which is flop or bytes of a copy.
+ * Copies push each other out of the caches, as the tensors of a program do. A task is taken to need at least a tenth of
+ * its time for more than being a task. */
+typedef struct sample {
+    double seconds, work;
+} sample;
+
+/* bytes: of a copy's operands; rate: of work, about. */
+sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate);
+
+#endif
