@@ -230,6 +230,47 @@ static void collective_text(text *out, const plan *p, const plan_step *s)
         text_add(out, " from %d", g->places[s->collective.root]);
 }
 
+/* Of the states before an op the nearest one, or else the nearest input; NULL where the ops looked at have none. */
+static const trama_value *nearest_tensor(const trama_node *node)
+{
+    enum { MOST = 256 };
+    const trama_node *nodes[MOST] = {node};
+    const trama_value *input = NULL;
+    for (int i = 0, n = 1; i < n; i++)
+        for (int t = 0; t < nodes[i]->op->n_in; t++) {
+            trama_value *v = nodes[i]->in[t];
+            const trama_value *state = value_storage(v);
+            if (state)
+                return state;
+            input = input || v->kind != VALUE_INPUT ? input : v;
+            if (v->node && n < MOST)
+                nodes[n++] = v->node;
+        }
+    return input;
+}
+
+/* The user's line, and the tensor that the user named. Moved values have those of the op that made them. */
+static void origin_text(text *out, const plan *p, const trama_program *program, const plan_step *s)
+{
+    const plan_shard *shard = s->n_operands ? &p->shards.at[plan_step_operand(p, s, 0)->region.shard] : NULL;
+    const bool computes = s->kind == STEP_COMPUTE;
+    const trama_node *node = NULL;
+    if (computes)
+        node = program->nodes.at[p->calls.at[s->call].node];
+    else if (shard && shard->source != SHARD_BUNDLE && shard->source != SHARD_TOKEN)
+        node = program->values.at[shard->value]->node;
+    if (!node || !node->where.file)
+        return;
+    const trama_value *of = node->out[0]->gradient.of, *near = nearest_tensor(node);
+    const char *file = strrchr(node->where.file, '/');
+    text_add(out, "  (%s:%d", file ? file + 1 : node->where.file, node->where.line);
+    if (of && value_storage((trama_value *)of))
+        text_add(out, ", gradient of %s", of->name);
+    else if (near)
+        text_add(out, ", near %s", near->name);
+    text_add(out, ")");
+}
+
 static void step_text(text *out, const plan *p, const trama_program *program, const plan_step *s)
 {
     static const char *const names[] = {"compute", "copy", "reduce", "fill", "order", "collective", "send", "receive"};
@@ -252,6 +293,7 @@ static void step_text(text *out, const plan *p, const trama_program *program, co
         text_add(out, " %s", marks[o->access]);
         region_text(out, p, program, &o->region);
     }
+    origin_text(out, p, program, s);
     text_add(out, "\n");
 }
 

@@ -131,8 +131,8 @@ trama_status trama_extents(trama_executable *executable, const trama_value *valu
 trama_status trama_print_at(trama_where where, trama_executable *executable, const trama_value *value, int most,
                             char **text);
 
-/* The plan of a run of the target on this rank, for the extents fed last: a summary, or every step. Not collective.
- * trama_text_free frees it. */
+/* The plan of a run of the target on this rank, for the extents fed last: a summary, or every step, with the user's line
+ * and the nearest named tensor. Not collective. trama_text_free frees it. */
 trama_status trama_plan_text(trama_executable *executable, const trama_target *target, bool every_step, char **text);
 
 /* The plan of trama_plan_text as a graph in Graphviz's language: ops, layouts on the edges, changes of layout with this
