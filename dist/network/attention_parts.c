@@ -84,10 +84,14 @@ void attention_split_form(const trama_node *node, int dim, int64_t n, trama_valu
     trama_value *q = node->in[0], *k = node->in[1], *v = node->in[2];
     parts p;
     if (dim != k->shape.ndim - 2 || node->attributes->integer[ATTENTION_CAUSAL] || !can_divide(node) ||
-        !parts_find(where, k, dim, n, &p))
+        k->shape.dim[k->shape.ndim - 3] == 0 || !parts_find(where, k, dim, n, &p))
         return;
     const int64_t groups = k->shape.dim[k->shape.ndim - 3];
     trama_value *mask = mask_by_parts(&p, node, groups);
+    mask = mask && mask->dtype != TRAMA_BOOL ? widened(where, mask) : mask;
+    q = widened(where, q);
+    k = widened(where, k);
+    v = widened(where, v);
     trama_value *in[4] = {grouped(where, q, groups), keys_by_parts(&p, k), keys_by_parts(&p, v), mask};
     trama_attributes a = *node->attributes;
     trama_value *each =
@@ -100,7 +104,7 @@ void attention_split_form(const trama_node *node, int dim, int64_t n, trama_valu
     trama_value *weight = trama_exp_at(where, trama_sub_at(where, lse, top));
     trama_value *sum = trama_sum_at(where, weight, 1, &along, true);
     trama_value *none = trama_equal_at(where, sum, scalar_like(where, sum, 0));
-    trama_value *mean = trama_sum_at(where, trama_mul_at(where, widened(where, each), weight), 1, &along, true);
+    trama_value *mean = trama_sum_at(where, trama_mul_at(where, each, weight), 1, &along, true);
     mean = trama_div_at(where, mean, trama_masked_fill_at(where, sum, none, 1));
     out[0] = trama_cast_at(where, trama_reshape_at(where, mean, node->out[0]->shape), node->out[0]->dtype);
     lse = trama_add_at(where, top, trama_log_at(where, sum));

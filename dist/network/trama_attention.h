@@ -27,7 +27,7 @@ TRAMA_API_BEGIN
  * of a ring: Liu et al. 2023), and sends the parts of their gradients likewise; halves wait for all keys, since each
  * part would round them. Where heads or leading dims can take the split over and that moves fewer bytes, they do. Where
  * m alone is split, as in a cache of keys while a text is generated, a rank attends to its own keys, if results and
- * sums take fewer bytes than keys (Dao, Haziza, Massa, Sizov 2023, Flash-Decoding). Keys of a causal call always move.
+ * sums take fewer bytes than keys, halves in f32 (Dao, Haziza, Massa, Sizov 2023, Flash-Decoding). Keys of a causal call always move.
  *
  * trama_result(result, 1) is the logarithm of the sum of exp(scale q k' + mask) over the keys, [.., heads, n]: f32, of
  * f64 operands f64; -inf where there is no key.

@@ -240,7 +240,7 @@ static const trama_value *nearest_tensor(const trama_node *node)
         for (int t = 0; t < nodes[i]->op->n_in; t++) {
             trama_value *v = nodes[i]->in[t];
             const trama_value *state = value_storage(v);
-            if (state)
+            if (state && state != node->program->run_counter)
                 return state;
             input = input || v->kind != VALUE_INPUT ? input : v;
             if (v->node && n < MOST)

@@ -92,12 +92,14 @@ static double interpolate(const cluster_kind *k, rate_of of, const char *op, int
     return below->rate + part * (above->rate - below->rate);
 }
 
-/* That of NAME for NAME_grad; 0 for others. */
+/* That of NAME for NAME_grad, and of matmul for matvec; 0 for others. */
 static double rate_of_forward(const cluster_kind *k, const char *op, int what, double work)
 {
     static const char own_gradient[] = "_grad";
     char forward[CLUSTER_NAME] = "";
     const size_t n = strlen(op), tail = sizeof own_gradient - 1;
+    if (!strcmp(op, "matvec"))
+        return interpolate(k, RATE_OF_OP, "matmul", what, work);
     if (n <= tail || n - tail >= sizeof forward || strcmp(op + n - tail, own_gradient))
         return 0;
     memcpy(forward, op, n - tail);

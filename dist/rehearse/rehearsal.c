@@ -115,10 +115,12 @@ static void find_path(trama_rehearsal *r, const simulated *s)
         add_to_path(r, s->names->at.at[of->name], alone);
         add_to_path(r, "submission", passed - alone);
     }
-    r->report.path = r->path.n;
+    const int n = r->report.path = r->path.n;
     add_tasks(r, s);
-    if (r->path.n)
-        qsort(r->path.at, (size_t)r->path.n, sizeof *r->path.at, longer);
+    if (n)
+        qsort(r->path.at, (size_t)n, sizeof *r->path.at, longer);
+    if (r->path.n > n)
+        qsort(r->path.at + n, (size_t)(r->path.n - n), sizeof *r->path.at, longer);
 }
 
 /* ---- Times ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rooflines of steps. */
+/* Times of flops and of bytes. */
 #include "step_cost.h"
 
 #include <math.h>

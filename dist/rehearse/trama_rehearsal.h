@@ -21,7 +21,7 @@ typedef struct trama_cluster trama_cluster;
  *   core TYPE RATE [WORK]         flop/s of a core for an element type (f32, f64, ...), or B/s for the word memory
  *   gpu TYPE RATE [WORK]          the same of a GPU
  *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; NAME also for NAME_grad; also
- *                                 NAME = copy, sum, fill, and matvec, a product with a vector
+ *                                 NAME = copy, sum, fill, and matvec, a product with a vector (matmul)
  *   task TIME                     of a worker, for each task (1us)
  *   submit TIME                   of the submitting thread, for each task and message (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)

@@ -180,7 +180,7 @@ static void add_message(exchange *x, int phase, step_kind kind, int place, int p
     x->count.messages++;
 }
 
-/* Sends a tile or large rows in place, any other region as a packed copy, which several receivers share. */
+/* Sends a contiguous tile or large run in place, any other region as a packed copy, which several receivers share. */
 void add_send(exchange *x, int level, int place, int peer_place, plan_region from, int term)
 {
     plan_region buffer = from;

@@ -72,7 +72,7 @@ typedef struct trama_parameter_group {
  * trama_minimize, which checks the ranges and copies the options. A rule uses the options of its formula. State and lr
  * have the parameter's type. In bf16 a change of a parameter or an average by less than 2^-9 of it is lost; in f16
  * adam's squares of small gradients are 0. Keep such parameters in f32, and cast them where they are used. On x86 cores
- * averages below the least normal number, of f32 1.2e-38, become 0. */
+ * numbers of a step below the least normal one, of f32 1.2e-38, count as 0. */
 struct trama_optimizer {
     const char *name; /* for messages and names of state; borrowed */
     trama_update_rule rule;   /* updates one parameter */

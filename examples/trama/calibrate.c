@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arguments.h"
 #include "calibrate_time.h"
@@ -170,6 +171,7 @@ static void measure_attention(const calibration *c)
         const double flop = flop_of_point * HEADS * (double)(n * n) * FEATURES * FEATURES;
         const sample s = sample_of(c, attention, n, 20.0 * HEADS * (double)n * FEATURES, flop, 2e10);
         say_rate(c, "op attention f32", s.work / s.seconds, s.work, "flop");
+        say_rate(c, "op attention_masked f32", s.work / s.seconds, s.work, "flop");
     }
 }
 
@@ -318,6 +320,8 @@ static void start(calibration *c)
     trama_text_free(&described);
     if (c->workers < 1)
         fail("this rank has no worker");
+    const int share = (int)sysconf(_SC_NPROCESSORS_ONLN) / c->ranks - 1; /* one may be there for messages */
+    c->least = share > 1 ? share < c->workers ? share : c->workers : 1;
     if (c->rank == 0)
         c->out = c->path ? fopen(c->path, "w") : stdout;
     if (c->rank == 0 && !c->out)

@@ -35,7 +35,7 @@ measured time_program(const calibration *c, trama_program *p, const trama_target
 {
     trama_executable *e = NULL;
     double runs[SAMPLES], submits[SAMPLES];
-    const double wanted = 0.02 * c->workers / work;
+    const double wanted = 0.02 * c->least / work;
     const int n = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (int)wanted;
     must(trama_compile(c->context, p, &e));
     must(trama_run(e, t));
@@ -70,8 +70,8 @@ measured time_copies(const calibration *c, record_copy *record, int64_t size, in
 
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
 {
-    const double cold = COLD * c->workers / bytes;
-    const int least = 2 * c->workers < MOST_COPIES ? 2 * c->workers : MOST_COPIES;
+    const double cold = (double)COLD * c->least / bytes;
+    const int least = 4 * c->least < MOST_COPIES ? 4 * c->least : MOST_COPIES; /* 2 for each worker and more */
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
     const double busy = m.run * c->workers / m.tasks;

@@ -16,9 +16,10 @@ typedef struct calibration {
     const char *path;
     FILE *out; /* of rank 0; NULL */
     trama_context *context;
-    trama_mesh *mesh; /* all ranks */
-    int rank, ranks, workers;
-    double task, submit; /* seconds */
+    trama_mesh *mesh;         /* all ranks */
+    int rank, ranks, workers; /* of this rank */
+    int least;                /* workers that every rank has at least: all ranks record the same */
+    double task, submit;      /* seconds */
 } calibration;
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */

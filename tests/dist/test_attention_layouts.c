@@ -334,9 +334,9 @@ START_TEST(split_keys_give_the_values_of_one_device)
     static const struct {
         const char *mesh, *layout;
     } tried[] = {{"2", "S(2)"}, {"3", "S(2)"}, {"2,2", "S(2),S(2)"}, {"2,2", "S(0),S(2)"}, {"[3,1]", "S(2)"}};
-    static const int64_t heads[][3] = {{4, 4, 8}, {4, 2, 9}, {3, 1, 7}, {2, 2, 1}};
+    static const int64_t heads[][3] = {{4, 4, 8}, {4, 2, 9}, {3, 1, 7}, {2, 2, 1}, {0, 0, 7}};
     for (int i = 0; i < (int)(sizeof tried / sizeof *tried); i++)
-        for (int h = 0; h < 4; h++) {
+        for (int h = 0; h < 5; h++) {
             const int64_t m = heads[h][2];
             const trama_shape masks[] = {{0},        {1, {m}}, {2, {2, m}}, {3, {heads[h][0], 1, m}}, {4, {2, 1, 2, m}},
                                          {2, {2, 1}}};

@@ -205,7 +205,7 @@ static trama_reshard_cost cost(const char *mesh, const char *from, const char *t
 
 /* dist/README.md, "Bytes of a change of layout": 0.0137 and 0.0154 of 4 MiB; senders do no more than their part, but
  * for rounding. */
-/* Columns of a whole value lie in it, in rows of 4 bytes: too short to be sent from there. */
+/* Columns of a whole value lie in it in rows with gaps, which are packed. */
 START_TEST(messages_from_inside_a_larger_shard_keep_to_the_window)
 {
     const int64_t window = 1 << 20;

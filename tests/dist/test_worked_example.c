@@ -44,8 +44,8 @@ START_TEST(the_page_prints_what_planning_says)
     trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(5, 3));
     trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(3, 2), NULL);
-    trama_value *y = trama_matmul(x, w);
-    trama_value *loss = trama_mean(y);
+    trama_value *y = trama_matmul_at(trama_where_of("main.c", 5), x, w, false, false);
+    trama_value *loss = trama_mean_at(trama_where_of("main.c", 6), y, 0, NULL, false);
     trama_shard(x, mesh, "S(0)");
     trama_optimizer sgd = trama_sgd(0.1);
     trama_target *train =
