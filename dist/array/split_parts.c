@@ -10,44 +10,40 @@
 
 /* ---- Parts ---- */
 
-bool parts_find(trama_where where, const trama_value *x, int dim, int64_t n, parts *p)
+bool parts_find(const trama_node *node, const trama_value *x, int dim, int64_t n, parts *p)
 {
     const int64_t length = x->shape.dim[dim];
     if (length == TRAMA_ANY || length == 0 || x->shape.ndim == TRAMA_MAX_NDIM)
         return false;
-    *p = (parts){where, dim, length, n, (length + n - 1) / n * n};
+    *p = (parts){node, dim, length, n, (length + n - 1) / n * n};
     return true;
 }
 
-trama_value *parts_own(const parts *p, trama_program *program, int ndim)
+trama_value *parts_own(const parts *p, int ndim)
 {
-    trama_shape along = {.ndim = ndim, .dim = {p->padded}};
-    for (int d = 1; d < ndim; d++)
-        along.dim[d] = 1;
-    trama_value *index = trama_arange_at(p->where, program, TRAMA_I64, p->padded, 0, 1);
-    trama_value *own = trama_less_at(p->where, index, scalar_like(p->where, index, (double)p->length));
-    return trama_reshape_at(p->where, own, along);
+    trama_value *index = indices_along(p->node, 0, ndim, p->padded, 1);
+    return trama_less_at(p->node->where, index, scalar_like(p->node->where, index, (double)p->length));
 }
 
 trama_value *parts_divide(const parts *p, trama_value *x, double fill)
 {
     if (p->padded > p->length)
-        x = trama_pad_at(p->where, x, p->dim, 0, p->padded - p->length);
+        x = trama_pad_at(p->node->where, x, p->dim, 0, p->padded - p->length);
     if (p->padded > p->length && fill != 0)
-        x = trama_select_at(p->where, parts_own(p, x->program, x->shape.ndim - p->dim), x,
-                            scalar_like(p->where, x, fill));
+        x = trama_select_at(p->node->where, parts_own(p, x->shape.ndim - p->dim), x,
+                            scalar_like(p->node->where, x, fill));
     trama_shape apart = x->shape;
     for (int d = apart.ndim++; d > p->dim; d--)
         apart.dim[d] = apart.dim[d - 1];
     apart.dim[p->dim] = p->n;
     apart.dim[p->dim + 1] = p->padded / p->n;
-    return trama_reshape_at(p->where, x, apart);
+    return trama_reshape_at(p->node->where, x, apart);
 }
 
 trama_value *parts_join(const parts *p, trama_value *x)
 {
-    x = trama_flatten_at(p->where, x, p->dim, p->dim + 1);
-    return p->padded > p->length ? trama_slice_at(p->where, x, p->dim, 0, p->length) : x;
+    x = trama_flatten_at(p->node->where, x, p->dim, p->dim + 1);
+    return p->padded > p->length ? trama_slice_at(p->node->where, x, p->dim, 0, p->length) : x;
 }
 
 /* ---- Scans ---- */
@@ -56,7 +52,9 @@ trama_value *parts_join(const parts *p, trama_value *x)
 static trama_value *in_double(const parts *p, trama_value *x)
 {
     const bool complex = is_complex(x);
-    return complex || trama_dtype_is_float(x->dtype) ? trama_cast_at(p->where, x, complex ? TRAMA_C128 : TRAMA_F64) : x;
+    return complex || trama_dtype_is_float(x->dtype)
+               ? trama_cast_at(p->node->where, x, complex ? TRAMA_C128 : TRAMA_F64)
+               : x;
 }
 
 /* The node's scan along another dim. */
@@ -74,8 +72,9 @@ static trama_value *scan_by_parts(const trama_node *node, const parts *p, double
     const int inner = p->dim + 1;
     trama_value *x = parts_divide(p, in_double(p, node->in[0]), fill);
     trama_value *scan = scan_along(node, x, inner, node->attributes->integer[SCAN_EXCLUSIVE]);
-    trama_value *before = scan_along(node, reduce_dims(p->where, total, x, 1, &inner, true), p->dim, true);
-    return trama_cast_at(p->where, parts_join(p, apply2(p->where, join, scan, before)), node->out[0]->dtype);
+    trama_value *before = scan_along(node, reduce_dims(p->node->where, total, x, 1, &inner, true), p->dim, true);
+    return trama_cast_at(p->node->where, parts_join(p, apply2(p->node->where, join, scan, before)),
+                         node->out[0]->dtype);
 }
 
 /* The recurrence of the node along another dim, in its direction. */
@@ -95,33 +94,33 @@ void recurrence_split_form(const trama_node *node, int dim, int64_t n, trama_val
 {
     const bool exclusive = node->attributes->integer[SCAN_EXCLUSIVE], reverse = node->attributes->integer[SCAN_REVERSE];
     parts p;
-    if (!parts_find(node->where, node->in[0], dim, n, &p))
+    if (!parts_find(node, node->in[0], dim, n, &p))
         return;
     trama_value *a = in_double(&p, node->in[0]), *b = parts_divide(&p, in_double(&p, node->in[1]), 0);
     if (node->attributes->integer[SCAN_LATE])
-        a = trama_shift_at(p.where, a, dim, reverse ? -1 : 1);
+        a = trama_shift_at(node->where, a, dim, reverse ? -1 : 1);
     a = parts_divide(&p, a, 1);
     const int inner = dim + 1;
     trama_value *s = recurrence_along(node, a, b, inner, false);
-    trama_value *last = trama_slice_at(p.where, s, inner, reverse ? 0 : p.padded / p.n - 1, 1);
-    trama_value *before = recurrence_along(node, trama_prod_at(p.where, a, 1, &inner, true), last, dim, true);
-    trama_value *product = trama_cumprod_at(p.where, a, inner, exclusive, reverse);
+    trama_value *last = trama_slice_at(node->where, s, inner, reverse ? 0 : p.padded / p.n - 1, 1);
+    trama_value *before = recurrence_along(node, trama_prod_at(node->where, a, 1, &inner, true), last, dim, true);
+    trama_value *product = trama_cumprod_at(node->where, a, inner, exclusive, reverse);
     s = exclusive ? recurrence_along(node, a, b, inner, true) : s;
-    trama_value *y = trama_add_at(p.where, s, trama_mul_at(p.where, product, before));
-    out[0] = trama_cast_at(p.where, parts_join(&p, y), node->out[0]->dtype);
+    trama_value *y = trama_add_at(node->where, s, trama_mul_at(node->where, product, before));
+    out[0] = trama_cast_at(node->where, parts_join(&p, y), node->out[0]->dtype);
 }
 
 void cumsum_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
 {
     parts p;
-    if (parts_find(node->where, node->in[0], dim, n, &p))
+    if (parts_find(node, node->in[0], dim, n, &p))
         out[0] = scan_by_parts(node, &p, 0, &trama_op_sum, &trama_op_add);
 }
 
 void cumprod_split_form(const trama_node *node, int dim, int64_t n, trama_value **out)
 {
     parts p;
-    if (parts_find(node->where, node->in[0], dim, n, &p))
+    if (parts_find(node, node->in[0], dim, n, &p))
         out[0] = scan_by_parts(node, &p, 1, &trama_op_prod, &trama_op_mul);
 }
 
@@ -133,7 +132,7 @@ static void extreme_by_parts(const trama_node *node, int dim, int64_t n, const t
     const trama_where where = node->where;
     const bool exclusive = node->attributes->integer[SCAN_EXCLUSIVE], reverse = node->attributes->integer[SCAN_REVERSE];
     parts p;
-    if (!parts_find(where, node->in[0], dim, n, &p) || (reverse && p.padded > p.length))
+    if (!parts_find(node, node->in[0], dim, n, &p) || (reverse && p.padded > p.length))
         return;
     const int inner = dim + 1;
     const int64_t length = p.padded / p.n;
@@ -177,7 +176,7 @@ void prod_split_form(const trama_node *node, int dim, int64_t n, trama_value **o
 {
     parts p;
     int dims[TRAMA_MAX_NDIM], n_dims = 0;
-    if (!parts_find(node->where, node->in[0], dim, n, &p))
+    if (!parts_find(node, node->in[0], dim, n, &p))
         return;
     for (int d = 0; d < node->in[0]->shape.ndim; d++)
         if (node->attributes->integer[REDUCE_AXES] >> d & 1)
@@ -196,18 +195,18 @@ void top_k_split_form(const trama_node *node, int dim, int64_t n, trama_value **
     trama_attributes a = *node->attributes;
     const int64_t k = a.integer[TOP_K];
     parts p;
-    if (k == 0 || !trama_dtype_is_float(node->in[0]->dtype) || !parts_find(node->where, node->in[0], dim, n, &p))
+    if (k == 0 || !trama_dtype_is_float(node->in[0]->dtype) || !parts_find(node, node->in[0], dim, n, &p))
         return;
     const int64_t length = p.padded / p.n;
     trama_value *x = parts_divide(&p, node->in[0], a.integer[SORT_DESCENDING] ? -INFINITY : NAN);
     a.integer[SORT_AXIS] = dim + 1;
     a.integer[TOP_K] = k < length ? k : length;
-    trama_value *best = program_append(NULL, p.where, node->op, 1, &x, &a);
+    trama_value *best = program_append(NULL, node->where, node->op, 1, &x, &a);
     trama_value *first = indices_along(node, dim, x->shape.ndim, p.n, length);
-    trama_value *index = trama_add_at(p.where, trama_result(best, 1), first);
-    best = trama_flatten_at(p.where, best, dim, dim + 1);
-    index = trama_flatten_at(p.where, index, dim, dim + 1);
+    trama_value *index = trama_add_at(node->where, trama_result(best, 1), first);
+    best = trama_flatten_at(node->where, best, dim, dim + 1);
+    index = trama_flatten_at(node->where, index, dim, dim + 1);
     a = *node->attributes;
-    out[0] = program_append(NULL, p.where, node->op, 1, &best, &a);
-    out[1] = trama_gather_along_at(p.where, index, trama_result(out[0], 1), dim);
+    out[0] = program_append(NULL, node->where, node->op, 1, &best, &a);
+    out[1] = trama_gather_along_at(node->where, index, trama_result(out[0], 1), dim);
 }

@@ -8,13 +8,13 @@
 
 /* A dim of `length` elements as n parts, padded to a multiple of n. */
 typedef struct parts {
-    trama_where where;
+    const trama_node *node; /* the one that is replaced */
     int dim;
     int64_t length, n, padded;
 } parts;
 
 /* Whether dim of x can be divided by n: its extent is known and not 0, and x can have one dim more. */
-bool parts_find(trama_where where, const trama_value *x, int dim, int64_t n, parts *p);
+bool parts_find(const trama_node *node, const trama_value *x, int dim, int64_t n, parts *p);
 
 /* x, padded by `fill`, with its dim divided. */
 trama_value *parts_divide(const parts *p, trama_value *x, double fill);
@@ -23,6 +23,6 @@ trama_value *parts_divide(const parts *p, trama_value *x, double fill);
 trama_value *parts_join(const parts *p, trama_value *x);
 
 /* [padded, 1, ..] bool with ndim dims: whether an element is none of the padding. */
-trama_value *parts_own(const parts *p, trama_program *program, int ndim);
+trama_value *parts_own(const parts *p, int ndim);
 
 #endif

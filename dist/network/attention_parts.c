@@ -32,18 +32,18 @@ static trama_value *keys_by_parts(const parts *p, trama_value *x)
 {
     parts own = *p;
     own.dim = x->shape.ndim - 2;
-    return trama_unsqueeze_at(p->where, parts_divide(&own, x, 0), own.dim + 1);
+    return trama_unsqueeze_at(p->node->where, parts_divide(&own, x, 0), own.dim + 1);
 }
 
 /* The mask, or one that hides the padding; NULL where there is nothing to hide. */
 static trama_value *mask_by_parts(const parts *p, const trama_node *node, int64_t groups)
 {
-    const trama_where where = p->where;
+    const trama_where where = p->node->where;
     trama_value *mask = attention_mask(node);
     if (!mask && p->padded == p->length)
         return NULL;
     if (!mask)
-        return trama_reshape_at(where, parts_own(p, node->program, 1), TRAMA_SHAPE(p->n, 1, 1, p->padded / p->n));
+        return trama_reshape_at(where, parts_own(p, 1), TRAMA_SHAPE(p->n, 1, 1, p->padded / p->n));
     while (mask->shape.ndim < 3)
         mask = trama_unsqueeze_at(where, mask, 0);
     trama_shape shape = mask->shape;
@@ -84,7 +84,7 @@ void attention_split_form(const trama_node *node, int dim, int64_t n, trama_valu
     trama_value *q = node->in[0], *k = node->in[1], *v = node->in[2];
     parts p;
     if (dim != k->shape.ndim - 2 || node->attributes->integer[ATTENTION_CAUSAL] || !can_divide(node) ||
-        k->shape.dim[k->shape.ndim - 3] == 0 || !parts_find(where, k, dim, n, &p))
+        k->shape.dim[k->shape.ndim - 3] == 0 || !parts_find(node, k, dim, n, &p))
         return;
     const int64_t groups = k->shape.dim[k->shape.ndim - 3];
     trama_value *mask = mask_by_parts(&p, node, groups);

@@ -253,9 +253,8 @@ static const trama_value *nearest_tensor(const trama_node *node)
 static void origin_text(text *out, const plan *p, const trama_program *program, const plan_step *s)
 {
     const plan_shard *shard = s->n_operands ? &p->shards.at[plan_step_operand(p, s, 0)->region.shard] : NULL;
-    const bool computes = s->kind == STEP_COMPUTE;
     const trama_node *node = NULL;
-    if (computes)
+    if (s->kind == STEP_COMPUTE)
         node = program->nodes.at[p->calls.at[s->call].node];
     else if (shard && shard->source != SHARD_BUNDLE && shard->source != SHARD_TOKEN)
         node = program->values.at[shard->value]->node;

@@ -92,8 +92,9 @@ static double interpolate(const cluster_kind *k, rate_of of, const char *op, int
     return below->rate + part * (above->rate - below->rate);
 }
 
-/* That of NAME for NAME_grad, and of matmul for matvec; 0 for others. */
-static double rate_of_forward(const cluster_kind *k, const char *op, int what, double work)
+/* Some ops share the rates of another one: NAME_grad has those of NAME, and matvec has those of matmul. 0: the op
+ * shares none. */
+static double shared_rate(const cluster_kind *k, const char *op, int what, double work)
 {
     static const char own_gradient[] = "_grad";
     char forward[CLUSTER_NAME] = "";
@@ -109,9 +110,9 @@ static double rate_of_forward(const cluster_kind *k, const char *op, int what, d
 double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what, double work)
 {
     enum { GUESS_FLOPS = 2000000000, GUESS_MEMORY = 2000000000 }; /* where the text does not say */
-    double rate = gpu || !op ? 0 : interpolate(k, RATE_OF_OP, op, what, work);
+    double rate = gpu ? 0 : interpolate(k, RATE_OF_OP, op, what, work);
     if (rate <= 0 && !gpu && op)
-        rate = rate_of_forward(k, op, what, work);
+        rate = shared_rate(k, op, what, work);
     if (rate <= 0)
         rate = interpolate(k, gpu ? RATE_OF_GPU : RATE_OF_CORE, NULL, what, work);
     if (rate <= 0 && what != RATE_MEMORY && what != TRAMA_F64)

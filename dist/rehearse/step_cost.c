@@ -51,7 +51,7 @@ static const char *rates_of(const plan *p, const plan_step *s, const trama_node 
     if (!node || node->op != &trama_op_matmul)
         return node ? node->op->name : moves[s->kind];
     const plan_call *call = &p->calls.at[s->call];
-    while (p->calls.at[call - p->calls.at].node != node->id)
+    while (call->node != node->id)
         call++;
     const box *result = &plan_step_operand(p, s, call->out[0])->region.box;
     const bool vector = result->ndim >= 1 &&

@@ -79,8 +79,8 @@ plan_region add_local_copy(exchange *x, int level, int place, plan_region from, 
 /* Counts the bytes of a region that a place reads from another place of this rank, without a message. */
 void count_between(exchange *x, int place, const plan_region *from);
 
-/* Sends a region: a contiguous tile or large run in place, else a packed copy, which several receivers share. level 0: from the
- * source; 1: from the target, after it has received the region. */
+/* Sends a region: a contiguous tile or large run in place, else a packed copy, which several receivers share. level 0:
+ * from the source; 1: from the target, after it has received the region. */
 void add_send(exchange *x, int level, int place, int peer_place, plan_region from, int term);
 
 /* Cuts a message into x->pieces, in the same way on both sides: where it is large and cannot lie in the shards that it
