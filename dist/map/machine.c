@@ -36,6 +36,11 @@ int machine_distance(const machine *m, int place, int other)
     return 2 + MACHINE_DEPTH - level;
 }
 
+bool machine_same_node(const machine *m, int place, int other)
+{
+    return m->places[place].path[0] == m->places[other].path[0];
+}
+
 bool machine_is_flat(const machine *m)
 {
     for (int i = 1; i < m->n_places; i++)

@@ -5,7 +5,7 @@
 
 #include "base.h"
 
-enum { MACHINE_DEPTH = 4 };
+enum { MACHINE_DEPTH = 4, LOAN_BYTES = 64 << 10 /* machine.loan_bytes, unless a user says otherwise */ };
 
 /* A place, on which processes run: the CPU workers of a NUMA domain, or one GPU, of one rank. */
 typedef struct machine_place {
@@ -20,6 +20,8 @@ typedef struct machine_place {
 typedef struct machine {
     int n_ranks, n_places;
     machine_place *places; /* [n_places] */
+    int64_t loan_bytes; /* ranks can read memory of the other ranks of their node, which may take the place of messages
+                           of at least this many bytes; 0: they cannot */
 } machine;
 
 /* n_ranks ranks of one place with `workers` workers each, on one node: for tests and tools. */
@@ -32,6 +34,9 @@ int machine_distance(const machine *m, int place, int other);
 
 /* Whether each rank has one place and all places have one parent in the tree, so that all distances are equal. */
 bool machine_is_flat(const machine *m);
+
+/* Whether two places are on one node. */
+bool machine_same_node(const machine *m, int place, int other);
 
 /* The first place of a rank, where data of the host are. */
 int machine_first_place(const machine *m, int rank);

@@ -137,10 +137,16 @@ plan_range plan_tiles_used(const plan *p, const plan_tile_numbers *numbers, cons
 bool plan_has_form_of(const plan_shard *a, const plan_shard *b)
 {
     bool same = a->place == b->place && a->dtype == b->dtype && a->box.ndim == b->box.ndim &&
-                a->cut_dim == b->cut_dim && a->cut_parts == b->cut_parts;
+                a->cut_dim == b->cut_dim && a->cut_parts == b->cut_parts && a->shared == b->shared;
     for (int d = 0; same && d < a->box.ndim; d++)
         same = a->box.n[d] == b->box.n[d];
     return same;
+}
+
+bool plan_may_lend(const plan *p, const machine *m, const plan_step *s)
+{
+    return m->loan_bytes && s->kind >= STEP_SEND && plan_message_bytes(p, s) >= m->loan_bytes &&
+           machine_same_node(m, s->place, s->peer_place) && !m->places[s->place].gpu && !m->places[s->peer_place].gpu;
 }
 
 int plan_exact_tile(const plan_shard *s, const box *b)

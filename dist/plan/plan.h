@@ -55,6 +55,7 @@ typedef struct plan_shard {
     bool summed;            /* a sum with large tiles; the terms of each tile arrive on their own */
     bool arrives;           /* each tile is a box of another distributed value, and arrives on its own */
     bool host;              /* in memory of the host program, also on a GPU's place where the rank has no other place */
+    bool shared;            /* the other ranks of the node can read its memory */
     bool strided;           /* of the host: its elements may lie in any order, so messages are packed */
     int import;
     int within;   /* view: the shard it lies in; message: the staging buffer or bundle it lies in; others: their arena;
@@ -151,8 +152,12 @@ typedef struct plan_step {
                      to, in plan->exchanges; -1: none */
     double flops;
     int exchanges_before; /* exchanges that there were when the step was made */
-    int priority;         /* of the ready steps that with the highest goes first; see priority.h */
-    struct {              /* send, receive: both sides sort by it */
+    /* send: at most so many exchanges may pass before its elements are written over; receive: so many are needed until
+     * its readers are done, at least 1. Where these are not more, the message may be a loan (loan_spans.c). 0: it is
+     * none. */
+    int span;
+    int priority; /* of the ready steps that with the highest goes first; see priority.h */
+    struct {      /* send, receive: both sides sort by it */
         int level, term;
         box box;
     } key;
@@ -259,6 +264,20 @@ static inline const plan_operand *plan_step_operand(const plan *p, const plan_st
     return &p->operands.at[s->operand + i];
 }
 
+static inline int64_t plan_region_bytes(const plan *p, const plan_region *r)
+{
+    return box_count(&r->box) * (int64_t)trama_dtype_size(p->shards.at[r->shard].dtype);
+}
+
+static inline int64_t plan_message_bytes(const plan *p, const plan_step *s)
+{
+    return plan_region_bytes(p, &plan_step_operand(p, s, 0)->region);
+}
+
+/* Whether a message is large enough to be a loan, and goes between cores of one node whose ranks read each other's
+ * memory: sender and receiver say the same. */
+bool plan_may_lend(const plan *p, const machine *m, const plan_step *s);
+
 /* Bytes that the place of a collective step receives from its group and sends to it, counted as in a ring. */
 typedef struct plan_share {
     int64_t received, sent;
@@ -279,8 +298,8 @@ static inline plan_path plan_path_of(const plan_step *s)
     return s->kind == STEP_SEND ? (plan_path){s->place, s->peer_place} : (plan_path){s->peer_place, s->place};
 }
 
-/* Whether a shard has no buffer, but scratch memory in each step that uses it. There it is `at` bytes from the beginning;
- * the box is that of the whole value in the step, row-major. bytes: of all values of a step. */
+/* Whether a shard has no buffer, but scratch memory in each step that uses it. There it is `at` bytes from the
+ * beginning; the box is that of the whole value in the step, row-major. bytes: of all values of a step. */
 static inline bool plan_in_scratch(const plan *p, const plan_shard *s)
 {
     return s->source == SHARD_INTERNAL && !plan_on_gpu(p, s->place);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hash.h"
+#include "machine.h"
 #include "sized.h"
 
 static void log_to_stderr(void *data, trama_log_level level, const char *line)
@@ -121,6 +122,8 @@ static trama_status resolve_all(trama_config *c)
                           c->staging_bytes, &c->staging_bytes)) ||
         (status = resolve(&(option){"config.arena_bytes", "TRAMA_ARENA_BYTES", 64 << 20, INT64_MAX}, c->arena_bytes,
                           &c->arena_bytes)) ||
+        (status = resolve(&(option){"config.loan_bytes", "TRAMA_LOAN_BYTES", LOAN_BYTES, INT64_MAX}, c->loan_bytes,
+                          &c->loan_bytes)) ||
         (status = resolve_int(&(option){"config.gpu_steps", "TRAMA_GPU_STEPS", 256, 65536}, &c->gpu_steps)) ||
         (status = resolve(&(option){"config.nominal", NULL, 1024, INT64_MAX}, c->nominal, &c->nominal)))
         return status;
@@ -163,6 +166,6 @@ uint64_t config_hash(const trama_config *config)
     const int64_t same[] = {config->max_in_flight, config->max_tiles,     config->grain_flops,   config->grain_bytes,
                             config->nominal,       config->no_fusion,     config->check_calls,   config->verify,
                             config->map_by_order,  config->staging_bytes, config->trace != NULL, config->tf32,
-                            config->nccl_sums,     config->arena_bytes};
+                            config->nccl_sums,     config->arena_bytes,   config->loan_bytes};
     return hash_bytes(HASH_START, same, sizeof same);
 }

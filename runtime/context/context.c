@@ -9,6 +9,7 @@
 #include "config.h"
 #include "gpus.h"
 #include "node.h"
+#include "node_memory.h"
 #include "tracing.h"
 #include "worker_memory.h"
 
@@ -187,12 +188,15 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
     node_card *cards = trama_alloc((size_t)c->comm.ranks * sizeof *cards);
     snprintf(c->cpu_kind, sizeof c->cpu_kind, "%s", cpu_kind ? cpu_kind : "");
     if ((status = exchange_cards(c, resolved, cpu_kind, gpus, cards)) || (status = check_options(c, cards)) ||
-        (status = start_starpu(c, cards)) || (status = agree_machine(c, cards))) {
+        (status = start_starpu(c, cards)) || (status = agree_machine(c, cards)) ||
+        (status = node_memory_start(c, cards))) {
+        node_memory_stop(&c->node_memory);
         driver_stop(c);
         release(c);
     } else {
         fence_start(c);
         message_start(c);
+        loans_start(c);
         pool_start(c);
         rest_start(c);
         leave_start(c);
@@ -261,6 +265,8 @@ trama_status context_destroy(trama_context **context)
     gpu_groups_free_tokens(c);
     worker_memory_stop(c);
     pool_stop(c);
+    loans_stop(c);
+    node_memory_stop(&c->node_memory);
     end_libraries(c);
     message_stop(c);
     fence_stop(c);

@@ -104,6 +104,7 @@ void context_log(const trama_context *c, trama_log_level level, const char *form
 /* Messages that this rank has posted through message.h since the start. */
 typedef struct context_counters {
     int64_t messages_sent, bytes_sent, messages_received, bytes_received;
+    int64_t messages_borrowed; /* of the received ones those whose elements stay in the sender's memory (loan.h) */
 } context_counters;
 context_counters context_count(const trama_context *c);
 
@@ -126,6 +127,9 @@ int64_t context_next_call(trama_context *c);
 
 /* all [ranks][bytes] gets every rank's `bytes` bytes. */
 trama_status context_gather(trama_context *c, const char *what, const void *mine, size_t bytes, void *all);
+
+/* theirs [bytes] gets the `mine` of another rank, which swaps as many bytes with this one. */
+trama_status context_swap(trama_context *c, const char *what, int rank, const void *mine, void *theirs, size_t bytes);
 
 /* Begins every collective call of the public API. With config.check_calls it compares the words of the call, such as
  * "trama_run(train)", over the ranks. Where they differ, all ranks get E_ORDER with one message: two ranks' words and

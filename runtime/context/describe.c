@@ -115,6 +115,11 @@ char *trama_context_describe(const trama_context *context)
     workers_text(&t, c);
     gpus_text(&t, c);
     messages_text(&t, c);
+    if (c->comm.ranks > 1 && c->node.unshared_why)
+        text_add(&t, "all messages are copied: %s\n", c->node.unshared_why);
+    else if (c->comm.ranks > 1)
+        text_add(&t, "terms of sums, of %lld bytes or more, are read in the memory of a rank of the same node\n",
+                 (long long)c->place.machine->loan_bytes);
     if (c->config.max_in_flight)
         text_add(&t, "at most %d steps in flight", c->config.max_in_flight);
     else

@@ -18,8 +18,8 @@
 #include "place.h"
 #include "shard.h"
 
-typedef struct message_record message_record;
 typedef struct pool pool;
+typedef struct node_memory node_memory;
 
 enum { MASK_WORDS = (STARPU_NMAXWORKERS + 31) / 32 };
 
@@ -60,8 +60,9 @@ typedef struct context_own_gpus {
 /* The ranks on this node. */
 typedef struct context_node {
     int ranks;
-    int sharers;  /* ranks with the same PUs, this one included */
-    double quota; /* CPUs' worth of time of the control groups, 0: no limit */
+    int sharers;              /* ranks with the same PUs, this one included */
+    double quota;             /* CPUs' worth of time of the control groups, 0: no limit */
+    const char *unshared_why; /* why ranks do not read each other's memory; NULL: they do */
 } context_node;
 
 /* The places of all ranks, and those of this one. */
@@ -121,6 +122,15 @@ typedef struct context_fences {
     fence *idle;
 } context_fences;
 
+/* loan.c */
+typedef struct context_loans {
+    pthread_mutex_t lock;
+    atomic_int n;              /* posts that wait for the other rank */
+    struct loan_post *waiting; /* [n] */
+    int hook;                  /* -1: not registered */
+    ARRAY(int64_t) cells;      /* of the node memory, that no loan has */
+} context_loans;
+
 /* message.c */
 typedef struct context_messages {
     pthread_mutex_t lock;
@@ -145,7 +155,9 @@ struct trama_context {
     context_rest_state rest;
     context_fences fences;
     context_messages message;
+    context_loans loans;
     pool *pool;
+    node_memory *node_memory;            /* NULL: none is shared */
     struct worker_memory *worker_memory; /* NULL: no task needed any */
 };
 
@@ -194,6 +206,11 @@ void vigil_end(vigil *v);
  * its status. */
 trama_status room_check(int threads);
 void room_end(void);
+
+/* loan.c: loan_start comes after node_memory_start. loans_look: lets those go on that the other rank lets go on. */
+void loans_start(trama_context *c);
+void loans_stop(trama_context *c);
+void loans_look(trama_context *c);
 
 /* fence.c, message.c, pool.c */
 void fence_start(trama_context *c);

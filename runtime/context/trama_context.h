@@ -112,6 +112,11 @@ typedef struct trama_config {
     /* Most steps of a plan that one task on a GPU takes, TRAMA_GPU_STEPS; 0: 256. With 1 each op has a task, as traces
      * may want; a task then starts some 10 us after the one that it waits for. */
     int gpu_steps;
+
+    /* Between ranks of one node, elements that a target computes and another rank needs in a buffer of their own, such
+     * as the terms of a sum, are not copied where they have at least this many bytes, TRAMA_LOAN_BYTES; 0: 64 KiB:
+     * tasks read them in the memory of the rank that computed them. Above 2^30 all are copied. */
+    int64_t loan_bytes;
 } trama_config;
 
 /* Starts Trama. Collective over the communicator. config may be NULL. One context is live per OS process at a time;

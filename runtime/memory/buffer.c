@@ -2,6 +2,8 @@
 /* Allocation of buffers. */
 #include "buffer.h"
 
+#include "node_memory.h"
+
 #include <sys/mman.h>
 
 #define LINE ((size_t)64)
@@ -36,9 +38,14 @@ static void bind_memory(hwloc_topology_t topology, int numa, buffer *b)
         hwloc_set_area_membind(topology, b->data, b->bytes, node->nodeset, HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_BYNODESET);
 }
 
+static bool has_several(hwloc_topology_t topology)
+{
+    return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) > 1;
+}
+
 bool buffer_make(hwloc_topology_t topology, int numa, size_t bytes, buffer *b)
 {
-    bool several = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) > 1;
+    bool several = has_several(topology);
     bool large = bytes >= LARGE;
     *b = (buffer){.bytes = round_up(bytes ? bytes : 1, LINE), .mapped = large || (several && bytes >= BOUND)};
     if (b->mapped) {
@@ -56,9 +63,22 @@ bool buffer_make(hwloc_topology_t topology, int numa, size_t bytes, buffer *b)
     return true;
 }
 
+bool buffer_make_shared(hwloc_topology_t topology, int numa, size_t bytes, node_memory *of, buffer *b)
+{
+    *b = (buffer){.of = of};
+    b->data = node_memory_take(of, bytes, &b->bytes);
+    if (!b->data)
+        return false;
+    if (has_several(topology))
+        bind_memory(topology, numa, b);
+    return true;
+}
+
 void buffer_free(buffer *b)
 {
-    if (b->mapped)
+    if (b->of)
+        node_memory_give(b->of, b->data, b->bytes);
+    else if (b->mapped)
         munmap(b->data, b->bytes);
     else
         free(b->data);

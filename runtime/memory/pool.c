@@ -163,10 +163,8 @@ static entry *make(trama_context *c, const shard_key *key)
     return e;
 }
 
-shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
-                 int cut_parts)
+static shard *get(trama_context *c, shard_key key)
 {
-    shard_key key = shard_key_of(place, dtype, ndim, extent, cut_dim, cut_parts);
     entry *e = find_idle(c->pool, &key);
     if (e)
         unlink_idle(c->pool, e);
@@ -174,6 +172,20 @@ shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const
         return NULL;
     link_used(c->pool, e);
     return &e->shard;
+}
+
+shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
+                 int cut_parts)
+{
+    return get(c, shard_key_of(place, dtype, ndim, extent, cut_dim, cut_parts));
+}
+
+shard *shard_get_shared(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
+                        int cut_parts)
+{
+    shard_key key = shard_key_of(place, dtype, ndim, extent, cut_dim, cut_parts);
+    key.shared = c->node_memory != NULL;
+    return get(c, key);
 }
 
 void shard_pin(shard *s)

@@ -36,6 +36,13 @@ typedef struct shard {
 shard *shard_get(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
                  int cut_parts);
 
+/* The same in memory that the other ranks of the node can read, as long as there is room. */
+shard *shard_get_shared(trama_context *c, int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim,
+                        int cut_parts);
+
+/* Where data lie in this rank's memory that others can read, for shard_borrow there; -1: elsewhere. */
+int64_t shard_shared_at(const trama_context *c, const void *data);
+
 /* Locks the shard's host memory until it leaves the pool, so that GPUs reach it at full speed. For shards of GPUs at
  * which transfers begin or end. Locked memory takes physical memory even before it is written. */
 void shard_pin(shard *s);
@@ -59,11 +66,16 @@ shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim
 shard *shard_within(trama_context *c, const shard *base, int64_t at, trama_dtype dtype, int ndim, const int64_t *extent,
                     int cut_dim, int cut_parts);
 
+/* A shard of one tile in the memory of another rank of the node, from shard_shared_at there on: contiguous elements in
+ * row-major order, only to be read. loan.h orders its uses with those of the owner. NULL as of shard_within. */
+shard *shard_borrow(trama_context *c, int place, int rank, int64_t at, trama_dtype dtype, int ndim,
+                    const int64_t *extent);
+
 /* A shard of row-major elements of a shard of one tile, from `first` on, with that tile's handle: StarPU takes a use of
  * one for a use of the other. */
 shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent);
 
-/* Ends a shard of shard_lend, shard_within or shard_part. */
+/* Ends a shard of shard_lend, shard_within, shard_borrow or shard_part. */
 void shard_end(shard *s);
 
 /* A shard in memory of the host, which only tasks touch: strides in elements, in any order. handle: the host's handle

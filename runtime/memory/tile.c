@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node_memory.h"
+
 #if TRAMA_HAVE_MPI
 #include <starpu_mpi.h>
 #endif
@@ -119,11 +121,13 @@ static trama_status refuse_large(const trama_context *c, const shard *s)
             : ", or cut it into more tiles (TRAMA_MAX_TILES)");
 }
 
-static trama_status allocate(trama_context *c, shard *s, buffer *memory)
+static trama_status allocate(trama_context *c, bool shared, shard *s, buffer *memory)
 {
+    const int numa = c->place.own[s->place - c->place.first].numa;
     if (too_large(s))
         return refuse_large(c, s);
-    if (!buffer_make(c->topology, c->place.own[s->place - c->place.first].numa, s->bytes, memory))
+    if (!(shared && buffer_make_shared(c->topology, numa, s->bytes, c->node_memory, memory)) &&
+        !buffer_make(c->topology, numa, s->bytes, memory))
         return trama_fail(NOWHERE, TRAMA_E_MEMORY, "no memory for a shard of %zu bytes", s->bytes);
     s->data = memory->data;
     return TRAMA_OK;
@@ -155,7 +159,7 @@ static void register_tiles(trama_context *c, shard *s)
 trama_status tile_make(trama_context *c, const shard_key *key, shard *s, buffer *memory)
 {
     *s = make_empty(key);
-    trama_status status = allocate(c, s, memory);
+    trama_status status = allocate(c, key->shared, s, memory);
     if (status)
         drop(s);
     else
@@ -195,13 +199,12 @@ shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim
     return s;
 }
 
-shard *shard_within(trama_context *c, const shard *base, int64_t at, trama_dtype dtype, int ndim, const int64_t *extent,
-                    int cut_dim, int cut_parts)
+/* A shard in memory that others provide. */
+static shard *make_at(trama_context *c, void *data, shard_key key)
 {
-    const shard_key key = shard_key_of(base->place, dtype, ndim, extent, cut_dim, cut_parts);
     shard *s = trama_alloc(sizeof *s);
     *s = make_empty(&key);
-    s->data = (char *)base->data + at;
+    s->data = data;
     if (too_large(s)) {
         refuse_large(c, s);
         drop(s);
@@ -210,6 +213,23 @@ shard *shard_within(trama_context *c, const shard *base, int64_t at, trama_dtype
     }
     register_tiles(c, s);
     return s;
+}
+
+shard *shard_within(trama_context *c, const shard *base, int64_t at, trama_dtype dtype, int ndim, const int64_t *extent,
+                    int cut_dim, int cut_parts)
+{
+    return make_at(c, (char *)base->data + at, shard_key_of(base->place, dtype, ndim, extent, cut_dim, cut_parts));
+}
+
+int64_t shard_shared_at(const trama_context *c, const void *data)
+{
+    return node_memory_at(c->node_memory, data);
+}
+
+shard *shard_borrow(trama_context *c, int place, int rank, int64_t at, trama_dtype dtype, int ndim,
+                    const int64_t *extent)
+{
+    return make_at(c, node_memory_of(c->node_memory, rank, at), shard_key_of(place, dtype, ndim, extent, -1, 1));
 }
 
 shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent)

@@ -10,6 +10,7 @@
 typedef struct shard_key {
     int64_t extent[TRAMA_MAX_NDIM];
     int place, dtype, ndim, cut_dim, cut_parts;
+    int shared; /* 1: in memory that the other ranks of the node can read, if there is room */
 } shard_key;
 shard_key shard_key_of(int place, trama_dtype dtype, int ndim, const int64_t *extent, int cut_dim, int cut_parts);
 

@@ -24,6 +24,12 @@ trama_status context_gather(trama_context *c, const char *what, const void *mine
     return comm_gather(&c->comm, mine, bytes, all, (comm_patience){c->config.watchdog, report_late, &call});
 }
 
+trama_status context_swap(trama_context *c, const char *what, int rank, const void *mine, void *theirs, size_t bytes)
+{
+    late_call call = {c, what};
+    return comm_swap(&c->comm, rank, mine, theirs, bytes, (comm_patience){c->config.watchdog, report_late, &call});
+}
+
 trama_status context_barrier(trama_context *c, const char *what)
 {
     char mine = 0, *all = trama_alloc((size_t)c->comm.ranks);
@@ -69,8 +75,8 @@ static call_card card_of(const trama_context *c, trama_where where, const char *
     snprintf(card.words, sizeof card.words, "%s", words);
     snprintf(card.place, sizeof card.place, "%s%s",
              !*c->calls.last ? ""
-             : where.file   ? " at "
-                            : " after ",
+             : where.file    ? " at "
+                             : " after ",
              c->calls.last);
     return card;
 }

@@ -264,6 +264,21 @@ trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, com
     return TRAMA_OK;
 }
 
+trama_status comm_swap(comm *c, int rank, const void *mine, void *theirs, size_t bytes, comm_patience patience)
+{
+    MPI_Request both[2];
+    int reports = 0;
+    if (!comm_is_open(c))
+        return trama_fail(NOWHERE, TRAMA_E_ORDER, "MPI has been finalised");
+    int error = MPI_Isend(mine, (int)bytes, MPI_BYTE, rank, SWAP_TAG, c->handle, &both[0]);
+    both[1] = MPI_REQUEST_NULL;
+    if (!error)
+        error = MPI_Irecv(theirs, (int)bytes, MPI_BYTE, rank, SWAP_TAG, c->handle, &both[1]);
+    if (error || wait_for(both, patience, now(), &reports))
+        return trama_fail(NOWHERE, TRAMA_E_SYSTEM, "an exchange with rank %d failed in MPI", rank);
+    return TRAMA_OK;
+}
+
 bool comm_is_world(const comm *c)
 {
     int initialized, finalized, ranks = 1, compared = MPI_CONGRUENT;
@@ -439,6 +454,12 @@ trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, com
     (void)c, (void)patience;
     memcpy(all, mine, bytes);
     return TRAMA_OK;
+}
+
+trama_status comm_swap(comm *c, int rank, const void *mine, void *theirs, size_t bytes, comm_patience patience)
+{
+    (void)c, (void)rank, (void)mine, (void)theirs, (void)bytes, (void)patience;
+    return trama_fail(NOWHERE, TRAMA_E_ORDER, "there is no other rank without MPI");
 }
 
 void comm_library(text *out)

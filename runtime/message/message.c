@@ -69,11 +69,8 @@ void message_missing(trama_context *c, int most, text *out)
     pthread_mutex_unlock(&c->message.lock);
 }
 
-#if TRAMA_HAVE_MPI
-
-enum { LARGE_MESSAGE = 1 << 20 };
-
-static message_record *open_record(trama_context *c, message_record values)
+/* Adds a record with these values to the list. */
+static message_record *add_record(trama_context *c, message_record values, bool borrowed)
 {
     pthread_mutex_lock(&c->message.lock);
     message_record *r = c->message.idle;
@@ -88,18 +85,36 @@ static message_record *open_record(trama_context *c, message_record values)
     else
         c->message.oldest = r;
     c->message.newest = r;
-    if (r->receive)
-        c->message.counters.messages_received++, c->message.counters.bytes_received += (int64_t)r->bytes;
-    else
-        c->message.counters.messages_sent++, c->message.counters.bytes_sent += (int64_t)r->bytes;
+    context_counters *n = &c->message.counters;
+    ++*(r->receive ? &n->messages_received : &n->messages_sent);
+    *(r->receive ? &n->bytes_received : &n->bytes_sent) += (int64_t)r->bytes;
+    n->messages_borrowed += borrowed;
     pthread_mutex_unlock(&c->message.lock);
     return r;
 }
 
-/* Called by StarPU-MPI's thread. */
-static void close_record(void *arg)
+message_record *message_open(trama_context *c, const envelope *m, size_t bytes, bool receive, bool borrowed, fence *f)
 {
-    message_record *r = arg;
+    assert(m->rank >= 0 && m->rank < c->comm.ranks && m->rank != c->comm.rank);
+    assert(atomic_load(&c->rest.depth) > 0);
+    atomic_long *of_call = &c->message.of_call[(m->tag >> MESSAGE_TAG_BITS) % MESSAGE_CALLS];
+    fence_add(f, 1);
+    atomic_fetch_add(of_call, 1);
+    const message_record r = {.context = c,
+                              .fence = f,
+                              .of_call = of_call,
+                              .label = m->label,
+                              .step = m->step,
+                              .since = runtime_now(),
+                              .bytes = bytes,
+                              .rank = m->rank,
+                              .receive = receive};
+    return add_record(c, r, borrowed);
+}
+
+void message_close(void *record)
+{
+    message_record *r = record;
     trama_context *c = r->context;
     fence *f = r->fence;
     atomic_fetch_sub(r->of_call, 1);
@@ -112,6 +127,10 @@ static void close_record(void *arg)
     fence_signal(f);
 }
 
+#if TRAMA_HAVE_MPI
+
+enum { LARGE_MESSAGE = 1 << 20 };
+
 /* StarPU's traces match messages by receiver and tag alone, so the sender is part of the tag. */
 static int64_t tag_on_the_wire(int sender, int64_t tag)
 {
@@ -120,38 +139,26 @@ static int64_t tag_on_the_wire(int sender, int64_t tag)
     return sender * tags + tag % tags;
 }
 
-static message_record *prepare(trama_context *c, starpu_data_handle_t handle, const envelope *m, fence *f, bool receive)
+static message_record *open_of_handle(trama_context *c, starpu_data_handle_t handle, const envelope *m, bool receive,
+                                      fence *f)
 {
-    assert(m->rank >= 0 && m->rank < c->comm.ranks && m->rank != c->comm.rank);
     assert(starpu_data_get_size(handle) <= INT32_MAX);
-    assert(atomic_load(&c->rest.depth) > 0);
-    atomic_long *of_call = &c->message.of_call[(m->tag >> MESSAGE_TAG_BITS) % MESSAGE_CALLS];
-    fence_add(f, 1);
-    atomic_fetch_add(of_call, 1);
-    return open_record(c, (message_record){.context = c,
-                                           .fence = f,
-                                           .of_call = of_call,
-                                           .label = m->label,
-                                           .step = m->step,
-                                           .since = runtime_now(),
-                                           .bytes = starpu_data_get_size(handle),
-                                           .rank = m->rank,
-                                           .receive = receive});
+    return message_open(c, m, starpu_data_get_size(handle), receive, false, f);
 }
 
 void message_send(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f)
 {
-    message_record *r = prepare(c, handle, &m, f, false);
+    message_record *r = open_of_handle(c, handle, &m, false, f);
     bool waits = m.rendezvous && r->bytes > LARGE_MESSAGE;
     (waits ? starpu_mpi_issend_detached_prio : starpu_mpi_isend_detached_prio)(
-        handle, m.rank, tag_on_the_wire(c->comm.rank, m.tag), m.priority, c->comm.handle, close_record, r);
+        handle, m.rank, tag_on_the_wire(c->comm.rank, m.tag), m.priority, c->comm.handle, message_close, r);
 }
 
 void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, fence *f)
 {
-    message_record *r = prepare(c, handle, &m, f, true);
+    message_record *r = open_of_handle(c, handle, &m, true, f);
     starpu_mpi_irecv_detached_prio(handle, m.rank, tag_on_the_wire(m.rank, m.tag), m.priority, c->comm.handle,
-                                   close_record, r);
+                                   message_close, r);
 }
 
 #else

@@ -35,6 +35,12 @@ void message_receive(trama_context *c, starpu_data_handle_t handle, envelope m, 
  * Ranks may be further apart, since messages with one tag arrive in the order of their sends. */
 void message_begin_call(trama_context *c, int64_t call);
 
+/* For loan.c: counts a message of so many bytes, and adds it to those in flight and to the fence, until message_close.
+ * borrowed: a receive whose elements stay in the sender's memory. */
+typedef struct message_record message_record;
+message_record *message_open(trama_context *c, const envelope *m, size_t bytes, bool receive, bool borrowed, fence *f);
+void message_close(void *record);
+
 /* Appends the oldest `most` messages in flight, one a line: "receive of w1 from rank 2, step 17, 4096 bytes, since 31
  * s". */
 void message_missing(trama_context *c, int most, text *out);

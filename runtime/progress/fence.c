@@ -94,8 +94,10 @@ void fence_signal(void *arg)
     atomic_fetch_add(&c->fences.completions, 1);
     long left = atomic_fetch_sub(&f->state, 1) - 1;
     bool last = atomic_fetch_sub(&c->fences.under_way, 1) == 1;
-    if (COUNT(left) && !last)
+    if (COUNT(left) && !last) {
+        loans_look(c);
         return;
+    }
     pthread_mutex_lock(&runtime_lock);
     bool awaited =
         c->fences.waiters > 1 ||

@@ -74,7 +74,8 @@ static shard *make_shard(instance *in, int number)
         made = shard_within(in->context, in->shards[s->within], s->at, s->dtype, s->box.ndim, s->box.n, s->cut_dim,
                             s->cut_parts);
     else
-        made = shard_get(in->context, s->place, s->dtype, s->box.ndim, s->box.n, s->cut_dim, s->cut_parts);
+        made = (s->shared ? shard_get_shared : shard_get)(in->context, s->place, s->dtype, s->box.ndim, s->box.n,
+                                                          s->cut_dim, s->cut_parts);
     if (!made)
         return NULL;
     instance_label(in, s, made);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bind.h"
+#include "loans.h"
 #include "lower.h"
 #include "segments.h"
 
@@ -178,6 +179,7 @@ void instance_release(instance **instance_)
     for (int i = 0; i < in->lowerings.n; i++)
         lower_free(in, &in->lowerings.at[i]);
     ARRAY_FREE(&in->lowerings);
+    loans_end(in);
     bind_end(in);
     for (int i = 0; i < in->of->plan->imports.n; i++)
         instance_release(&in->owners[i].in);
@@ -295,6 +297,7 @@ static lowering *lowering_now(instance *in)
     for (int i = 0; i < l->n; i++)
         lower_step(in, &in->of->plan->steps.at[i], l, &l->steps[i]);
     segments_make(in, l);
+    loans_lower(in, l);
     for (int i = 0; i < l->n; i++)
         l->tasks += is_task(&l->steps[i]);
     count_uses(in, l);
@@ -334,6 +337,18 @@ static void submit_task(const instance *in, const struct starpu_task *common, lo
         context_log(in->context, TRAMA_LOG_ERROR, "StarPU refused task %s: error %d", s->label, error);
 }
 
+static void submit_message(const instance *in, const lowered *s, envelope m, fence *f)
+{
+    if (s->kind == STEP_SEND && s->loan)
+        loan_give(in->context, s->loan, s->handles[0], m, f);
+    else if (s->kind == STEP_SEND)
+        message_send(in->context, s->handles[0], m, f);
+    else if (s->loan)
+        loan_take(in->context, s->loan, s->handles[0], m, f);
+    else
+        message_receive(in->context, s->handles[0], m, f);
+}
+
 void instance_submit(instance *in, int64_t step, fence *f)
 {
     int64_t call = context_next_call(in->context);
@@ -351,19 +366,20 @@ void instance_submit(instance *in, int64_t step, fence *f)
     fence_add(f, tasks);
     /* On one rank no task waits for a step that is not submitted yet, so the submission may wait for tasks. */
     const bool paced = context_ranks(in->context) == 1 && tasks > MOST_SUBMITTED;
-    for (int i = 0; i < l->n; i++) {
+    for (int i = 0, returned = 0; i < l->n; i++) {
         lowered *s = &l->steps[i];
         if (paced && i % PACE == 0)
             fence_wait_below(in->context, f, l->n - i + MOST_SUBMITTED, "trama_run");
         if (is_task(s))
             submit_task(in, &l->task, s, f);
-        if (s->kind < STEP_SEND)
-            continue;
-        envelope m = {s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->rendezvous};
-        if (s->kind == STEP_SEND)
-            message_send(in->context, s->handles[0], m, f);
-        else
-            message_receive(in->context, s->handles[0], m, f);
+        if (s->kind >= STEP_SEND)
+            submit_message(
+                in, s,
+                (envelope){s->peer, call << MESSAGE_TAG_BITS | s->tag, s->priority, s->label, step, s->rendezvous}, f);
+        for (; returned < l->n_returns && l->returns[returned].step == i; returned++) {
+            const lowered *taken = &l->steps[l->returns[returned].receive];
+            loan_return(taken->loan, taken->handles[0], f);
+        }
     }
     forget_readers(in, l, f);
     context_rest(in->context);

@@ -6,6 +6,7 @@
 #include "arena.h"
 #include "faults.h"
 #include "gpu_group.h"
+#include "loan.h"
 #include "message.h"
 #include "partition.h"
 #include "segment.h"
@@ -43,6 +44,7 @@ typedef struct lowered {
             int64_t tag;
             int peer;
             bool rendezvous;
+            loan *loan; /* NULL: the elements are sent */
         };
     };
 } lowered;
@@ -63,7 +65,12 @@ typedef struct lowering {
         bool writes;
     } * used;   /* [n_used] */
     int *slots; /* [imports] the slot of each owner in use */
+    int n_returns;
+    struct loan_return_point {
+        int step, receive; /* the loan that a receive takes is returned behind the step */
+    } * returns;           /* [n_returns] by step */
 } lowering;
+typedef struct loan_return_point loan_return_point;
 
 /* A compiled plan: the plan with the program, rules and shapes that it refers to. It outlives its instances. */
 typedef struct compiled_plan {
@@ -95,6 +102,8 @@ struct instance {
         instance *in; /* the instance that made the shard; held */
         int shard;
     } * owners;                /* [plan->imports] */
+    loan **loans;              /* [plan->steps] of messages; NULL: there are none (loans.h) */
+    shard **borrowed;          /* [plan->shards] in the memory of another rank, in place of the own ones; NULL: none */
     arena memory;              /* of all fields above */
     ARRAY(lowering) lowerings; /* one for each choice of slots of the imports */
 };

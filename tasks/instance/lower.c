@@ -25,7 +25,9 @@ void lower_shards(const instance *in, lowering *l)
     l->shards = arena_take(&l->memory, (size_t)p->shards.n * sizeof(shard *), in->of->lowering_bytes);
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        l->shards[i] = is_own(in, i) ? instance_lend(in, s, instance_shard(in, s->within)) : instance_shard(in, i);
+        l->shards[i] = in->borrowed && in->borrowed[i] ? in->borrowed[i]
+                       : is_own(in, i)                 ? instance_lend(in, s, instance_shard(in, s->within))
+                                                       : instance_shard(in, i);
     }
 }
 

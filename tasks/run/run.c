@@ -4,6 +4,7 @@
 
 #include "executable.h"
 #include "fuse.h"
+#include "loans.h"
 #include "sized.h"
 #include "wrap.h"
 
@@ -124,7 +125,8 @@ static trama_status make_plan(trama_executable *e, target_form *t, const compile
     plan_target(e, t, before, &s->of);
     if (context_config(e->context)->verify)
         status = verify_target(e, t, &s->of);
-    return context_agree(e->context, "trama_run", status ? status : instantiate(e, t, s, in));
+    status = context_agree(e->context, "trama_run", status ? status : instantiate(e, t, s, in));
+    return status ? status : loans_agree(*in, "trama_run");
 }
 
 /* The plan holds all instances of its key, even where this rank has no box of them, so that all ranks drop the same

@@ -239,7 +239,7 @@ START_TEST(distance_grows_with_the_level_that_differs)
                               {.rank = 1, .path = {0, 0, 0, 1}},
                               {.rank = 2, .path = {0, 1, 0, 0}},
                               {.rank = 3, .path = {1, 0, 0, 0}}};
-    machine m = {4, 5, places};
+    machine m = {.n_ranks = 4, .n_places = 5, .places = places};
     ck_assert_int_eq(machine_distance(&m, 0, 0), 0);
     for (int i = 1; i < 5; i++) {
         ck_assert_int_lt(machine_distance(&m, 0, i - 1), machine_distance(&m, 0, i));

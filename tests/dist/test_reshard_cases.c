@@ -94,7 +94,7 @@ START_TEST(a_target_takes_what_it_lacks_from_the_nearest_holder)
     machine_place places[4];
     for (int r = 0; r < 4; r++)
         places[r] = (machine_place){.rank = r, .workers = 1, .path = {r / 2, 0, 0, r}};
-    machine m = {4, 4, places};
+    machine m = {.n_ranks = 4, .n_places = 4, .places = places};
     process_map *map = map_by_order(4, NULL, &m);
     trama_mesh *holders = trama_mesh_create("2:0,2"), *all = trama_mesh_create("4"),
                *turned = trama_mesh_create("4:3,2,1,0");

@@ -309,8 +309,11 @@ static void run_sample(int most, int pool, int64_t staging_bytes)
 {
     static pair pairs[PAIRS];
     int processes = 0;
-    start_with(
-        &(trama_config){.map_by_order = true, .staging_bytes = staging_bytes}); /* so that it is known who holds what */
+    const trama_config config = {.size = sizeof config,
+                                 .map_by_order = true, /* so that it is known who holds what */
+                                 .staging_bytes = staging_bytes,
+                                 .loan_bytes = INT64_MAX}; /* so that MPI moves all elements */
+    start_with(&config);
     demand(n_ranks > 1, "it takes several ranks");
     trama_program *program = trama_program_create();
     for (int i = 0; i < PAIRS; i++) {

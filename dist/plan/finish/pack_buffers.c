@@ -35,7 +35,7 @@ typedef struct order {
 
 typedef struct arena_pass {
     partition *q;
-    ARRAY(tenant) tenants; /* of one place; by first use, once they are placed */
+    ARRAY(tenant) tenants; /* of one arena; by first use, once they are placed */
     extents now, first;    /* the tenants so far that had each byte last, and first */
     ARRAY(order) orders;   /* of all places */
     ARRAY(plan_operand) operands;
@@ -56,19 +56,30 @@ static int *find_least_exchanges(const plan *p)
     return least;
 }
 
-static bool can_move(const plan *p, const shard_spans *s, int shard, int place)
+static bool can_move(const plan *p, const shard_spans *s, int shard, int place, bool shared)
 {
     const plan_shard *at = &p->shards.at[shard];
-    return at->place == place && has_buffer(p, at) && !s->fixed[shard] && plan_shard_bytes(at) >= LEAST_TENANT;
+    return at->place == place && at->shared == shared && has_buffer(p, at) && !s->fixed[shard] &&
+           plan_shard_bytes(at) >= LEAST_TENANT;
+}
+
+/* Of all buffers of a place that may lie in arenas. */
+static int64_t tenant_bytes(const plan *p, const shard_spans *s, int place)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < p->shards.n; i++)
+        if (p->shards.at[i].reuses < 0 && (can_move(p, s, i, place, false) || can_move(p, s, i, place, true)))
+            bytes += plan_shard_bytes(&p->shards.at[i]);
+    return bytes;
 }
 
 /* Adds a buffer for each shard that has one, and extends it for those that take it over. */
-static void find_tenants(arena_pass *a, const shard_spans *s, int place)
+static void find_tenants(arena_pass *a, const shard_spans *s, int place, bool shared)
 {
     const plan *p = a->q->p;
     int *number = new_numbers(p->shards.n);
     for (int i = 0; i < p->shards.n; i++)
-        if (p->shards.at[i].reuses < 0 && can_move(p, s, i, place)) {
+        if (p->shards.at[i].reuses < 0 && can_move(p, s, i, place, shared)) {
             number[i] = a->tenants.n;
             *ARRAY_PUSH(&a->tenants) = (tenant){.shard = i,
                                                 .first = s->first[i],
@@ -236,7 +247,7 @@ static bool can_join(const arena_pass *a, const tenant *t, const tenant_list *be
         return false;
     const int step = a->orders.at[a->orders.n - 1].step;
     if (step >= p->steps.n)
-        return false; /* the last one of another place */
+        return false; /* the last one of another arena */
     const plan_step *one = &p->steps.at[step], *other = &p->steps.at[t->first];
     if (one->kind != STEP_RECEIVE || other->kind != STEP_RECEIVE || one->exchange != other->exchange ||
         one->place != other->place)
@@ -350,7 +361,7 @@ static void insert_orders(arena_pass *a)
 
 /* ---- The pass ---- */
 
-static void make_arena(arena_pass *a, int place, int64_t bytes)
+static void make_arena(arena_pass *a, int place, bool shared, int64_t bytes)
 {
     plan *p = a->q->p;
     const int64_t most = UINT32_MAX / 2; /* of a tile, since StarPU counts in 32 bits */
@@ -358,6 +369,7 @@ static void make_arena(arena_pass *a, int place, int64_t bytes)
     const int arena = partition_shard(a->q, SHARD_ARENA, p->shards.at[a->tenants.at[0].shard].value, place, &memory, 0,
                                       (int)((bytes + most - 1) / most));
     p->shards.at[arena].dtype = TRAMA_U8;
+    p->shards.at[arena].shared = shared;
     for (int i = 0; i < a->tenants.n; i++) {
         plan_shard *s = &p->shards.at[a->tenants.at[i].shard];
         s->within = arena;
@@ -371,21 +383,19 @@ static void make_arena(arena_pass *a, int place, int64_t bytes)
     order_ends(a);
 }
 
-/* Buffers of a place share an arena where that saves memory that counts. */
-static void pack_place(arena_pass *a, const shard_spans *s, int place, int64_t least)
+/* Buffers of a place share an arena where that saves memory that counts; those that other ranks read another one. */
+static void pack_place(arena_pass *a, const shard_spans *s, int place, bool shared)
 {
     plan *p = a->q->p;
     int64_t bytes = 0;
     a->tenants.n = a->now.n = a->first.n = 0;
-    find_tenants(a, s, place);
+    find_tenants(a, s, place, shared);
     for (int i = 0; i < a->tenants.n; i++)
         bytes += plan_shard_bytes(&p->shards.at[a->tenants.at[i].shard]);
-    if (bytes < least)
-        return;
     const int64_t needed = place_tenants(a);
-    if (needed > bytes - bytes / LEAST_SAVED_SHARE)
+    if (!bytes || needed > bytes - bytes / LEAST_SAVED_SHARE)
         return;
-    make_arena(a, place, needed);
+    make_arena(a, place, shared, needed);
     p->footprint.at[place].bytes += needed - bytes;
 }
 
@@ -397,7 +407,8 @@ static void pack_places(partition *q, const shard_spans *s, int64_t least)
     find_opening(&a);
     for (int i = 0; i < q->p->footprint.n; i++)
         if (q->p->footprint.at[i].bytes >= least && !plan_on_gpu(q->p, i))
-            pack_place(&a, s, i, least);
+            for (int shared = 0; shared < 2 && tenant_bytes(q->p, s, i) >= least; shared++)
+                pack_place(&a, s, i, shared);
     insert_orders(&a);
     ARRAY_FREE(&a.tenants);
     ARRAY_FREE(&a.now);

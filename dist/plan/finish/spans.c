@@ -52,8 +52,7 @@ static void find_fixed(const plan *p, const bool *kept, shard_spans *s)
     }
 }
 
-/* The exchanges up to the last one of its bucket. */
-static int *find_bucket_ends(const plan *p)
+int *find_bucket_ends(const plan *p)
 {
     int *end = new_numbers(p->exchanges.n), *last = new_numbers(p->exchanges.n); /* buckets are fewer */
     for (int i = p->exchanges.n - 1; i >= 0; i--) {
@@ -223,9 +222,11 @@ static void count_footprint(plan *p, const shard_spans *s, const machine *m)
 
 void share_memory(partition *q, const bool *kept)
 {
+    mark_shared(q);
     shard_spans s = spans_find(q, kept);
     reuse_buffers(q, &s);
     count_footprint(q->p, &s, q->s.machine);
     pack_buffers(q, &s);
+    find_loan_spans(q, &s);
     spans_free(&s);
 }

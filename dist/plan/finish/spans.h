@@ -23,17 +23,25 @@ void spans_free(shard_spans *s);
 /* The exchanges that there are when a step is made; its own one does not count. */
 int exchanges_before(const plan_step *s);
 
+/* [exchanges] Of each the exchanges up to the last one of its bucket. */
+int *find_bucket_ends(const plan *p);
+
 /* Whether the plan makes a buffer for the shard. */
 bool has_buffer(const plan *p, const plan_shard *s);
 
 /* n times -1; room for one at least. */
 int *new_numbers(int n);
 
+/* loan_spans.c: marks buffers that other ranks of the node may read, before spans are found; and sets the spans of
+ * messages, in the finished list of steps. */
+void mark_shared(partition *q);
+void find_loan_spans(partition *q, const shard_spans *s);
+
 /* reuse.c: shards of one form take over the buffers of others. */
 void reuse_buffers(partition *q, const shard_spans *s);
 
-/* pack_buffers.c: lets buffers of a place lie in one memory, where they are not used at the same time. The spans are those of
- * no step of the plan any more. */
+/* pack_buffers.c: lets buffers of a place lie in one memory, where they are not used at the same time. The spans are
+ * those of no step of the plan any more. */
 void pack_buffers(partition *q, const shard_spans *s);
 
 #endif
