@@ -65,6 +65,7 @@ machine *cluster_machine(const trama_cluster *c, int n_ranks)
     }
     m->n_places = places.n;
     m->places = places.at;
+    m->loan_bytes = LOAN_BYTES; /* between ranks of one node */
     return m;
 }
 

@@ -184,9 +184,7 @@ static int worker_in_rank(const graph_source *source, int place, int lane)
 static void add_message(const plan *p, int step, graph_messages *messages)
 {
     const plan_step *s = &p->steps.at[step];
-    const plan_region *region = &plan_step_operand(p, s, 0)->region;
-    const int64_t bytes = box_count(&region->box) * (int64_t)trama_dtype_size(p->shards.at[region->shard].dtype);
-    *ARRAY_PUSH(messages) = (graph_message){step, s->peer, s->tag, bytes};
+    *ARRAY_PUSH(messages) = (graph_message){step, s->peer, s->tag, plan_message_bytes(p, s), s->span};
 }
 
 static void fill_steps(const graph_source *source, step_graph *g, graph_messages *messages)

@@ -43,6 +43,7 @@ typedef struct step_graph {
 typedef struct graph_message {
     int step, peer;
     int64_t tag, bytes;
+    int span; /* plan_step.span */
 } graph_message;
 typedef ARRAY(graph_message) graph_messages;
 

@@ -15,7 +15,14 @@ typedef struct sim_message {
     int64_t tag, bytes;
     int sent, posted, begun, arrived, handled;
     bool rendezvous;
+    int send_span, receive_span; /* plan_step.span of its ends */
 } sim_message;
+
+/* Bytes that go: none of elements that the receiver reads in the sender's memory. */
+static inline int64_t sim_moves(const sim_message *m)
+{
+    return m->receive_span && m->receive_span <= m->send_span ? 0 : m->bytes;
+}
 
 /* The item that a worker does: a step of a run, run * steps + step. */
 typedef struct sim_worker {

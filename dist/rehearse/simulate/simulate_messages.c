@@ -40,6 +40,7 @@ trama_status messages_add(simulated *s, int rank, step_graph *graph, const graph
                               given->step, sends ? "send" : "receive", (long long)given->tag, given->peer);
         *end = s->ranks[rank].first + given->step;
         m->bytes = given->bytes;
+        *(sends ? &m->send_span : &m->receive_span) = given->span;
         m->rendezvous |= sends && step->rendezvous && (double)given->bytes > eager;
         step->message = found;
     }
@@ -89,10 +90,11 @@ static void let_go(simulated *s, int message, bool late)
 {
     sim_message *m = &s->messages.at[message];
     const double latency = network_latency(s->net, m->from, m->to);
-    while (m->begun < (m->rendezvous && m->posted < m->sent ? m->posted : m->sent)) {
-        if (late && m->rendezvous)
+    const bool rendezvous = m->rendezvous && sim_moves(m) > 0;
+    while (m->begun < (rendezvous && m->posted < m->sent ? m->posted : m->sent)) {
+        if (late && rendezvous)
             s->cause[m->send] = s->cause[m->receive];
-        simulate_later(s, s->now + (m->rendezvous ? 3 : 1) * latency, EVENT_FLOW,
+        simulate_later(s, s->now + (rendezvous ? 3 : 1) * latency, EVENT_FLOW,
                        (int64_t)m->begun++ * s->messages.n + message);
     }
 }
@@ -136,7 +138,7 @@ void messages_flow(simulated *s, int64_t number)
 {
     const int message = (int)(number % s->messages.n), run = (int)(number / s->messages.n);
     const sim_message *m = &s->messages.at[message];
-    const int flow = network_begin(s->net, s->now, m->from, m->to, (double)m->bytes);
+    const int flow = network_begin(s->net, s->now, m->from, m->to, (double)sim_moves(m));
     if (flow >= s->n_flows) {
         const int room = 2 * flow + 16;
         s->flows = trama_resize(s->flows, (size_t)room * sizeof *s->flows);

@@ -41,7 +41,7 @@ static double seconds_of(const simulated *s, int rank, const graph_step *of)
     const cluster_kind *k = cluster_kind_of(s->c, rank);
     if (!is_message(of))
         return of->kind == STEP_ORDER && s->m->places[machine_first_place(s->m, rank)].gpu ? 0 : of->seconds + k->task;
-    return k->message + (k->copies > 0 ? (double)s->messages.at[of->message].bytes / k->copies : 0);
+    return k->message + (k->copies > 0 ? (double)sim_moves(&s->messages.at[of->message]) / k->copies : 0);
 }
 
 static void start(simulated *s, int worker, int64_t item)
