@@ -56,11 +56,12 @@ static int *find_least_exchanges(const plan *p)
     return least;
 }
 
+/* An arena has no span. */
 static bool can_move(const plan *p, const shard_spans *s, int shard, int place, bool shared)
 {
     const plan_shard *at = &p->shards.at[shard];
-    return at->place == place && at->shared == shared && has_buffer(p, at) && !s->fixed[shard] &&
-           plan_shard_bytes(at) >= LEAST_TENANT;
+    return at->source != SHARD_ARENA && at->place == place && at->shared == shared && has_buffer(p, at) &&
+           !s->fixed[shard] && plan_shard_bytes(at) >= LEAST_TENANT;
 }
 
 /* Of all buffers of a place that may lie in arenas. */
@@ -406,8 +407,8 @@ static void pack_places(partition *q, const shard_spans *s, int64_t least)
                     .least_exchanges = find_least_exchanges(q->p)};
     find_opening(&a);
     for (int i = 0; i < q->p->footprint.n; i++)
-        if (q->p->footprint.at[i].bytes >= least && !plan_on_gpu(q->p, i))
-            for (int shared = 0; shared < 2 && tenant_bytes(q->p, s, i) >= least; shared++)
+        if (q->p->footprint.at[i].bytes >= least && !plan_on_gpu(q->p, i) && tenant_bytes(q->p, s, i) >= least)
+            for (int shared = 0; shared < 2; shared++)
                 pack_place(&a, s, i, shared);
     insert_orders(&a);
     ARRAY_FREE(&a.tenants);
