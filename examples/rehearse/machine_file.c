@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "must.h"
+#include "node_topology.h"
 
 enum { MOST_BYTES = 1 << 24, RUNS = 12, BUILTIN_RANKS = 4096 };
 
@@ -42,7 +43,9 @@ trama_cluster *machine_read(const char *name, int ranks)
     trama_cluster *made = NULL;
     char *text;
     if (strcmp(name, "builtin")) {
-        text = read_file(name);
+        char *given = read_file(name);
+        text = with_topologies(name, given);
+        free(given);
     } else {
         text = must_allocate(sizeof builtin + 16, 1);
         snprintf(text, sizeof builtin + 16, builtin, ranks);

@@ -5,8 +5,9 @@
 
 #include "trama.h"
 
-/* The machine of a file in the form of trama_rehearsal.h; "builtin": as many nodes as ranks, of one rank and 16 cores
- * each, at 25 GB/s and 2 us in one switch. Ends the program where that cannot be read. The caller destroys it. */
+/* The machine of a file in the form of trama_rehearsal.h, with cores and gpus as of node_topology.h; "builtin": as many
+ * nodes as ranks, of one rank and 16 cores each, at 25 GB/s and 2 us in one switch. Ends the program where that cannot
+ * be read. The caller destroys it. */
 trama_cluster *machine_read(const char *name, int ranks);
 
 /* Chooses mesh and layouts for the target on that machine (trama_auto_shard), and prints the table where `speaks`. Ends

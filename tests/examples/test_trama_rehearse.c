@@ -96,6 +96,79 @@ START_TEST(a_rehearsal_is_drawn_as_a_run_is)
 }
 END_TEST
 
+/* A node of 2 packages with 3 cores, of 2 threads each, and two cards, of which one has two devices. */
+static const char node_xml[] =
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
+    "version=\"2.0\">\n"
+    "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3f\" complete_cpuset=\"0x3f\" allowed_cpuset=\"0x3f\" "
+    "nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">\n"
+    "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x3f\" complete_cpuset=\"0x3f\" nodeset=\"0x1\" "
+    "complete_nodeset=\"0x1\" gp_index=\"2\" local_memory=\"1073741824\"/>\n%s%s</object>\n</topology>\n";
+
+static void write_node(void)
+{
+    char cores[4096] = "", xml[8192];
+    for (int i = 0; i < 3; i++)
+        sprintf(cores + strlen(cores),
+                "<object type=\"Core\" os_index=\"%d\" cpuset=\"0x%x\" complete_cpuset=\"0x%x\" nodeset=\"0x1\" "
+                "complete_nodeset=\"0x1\" gp_index=\"%d\"><object type=\"PU\" os_index=\"%d\" cpuset=\"0x%x\" "
+                "complete_cpuset=\"0x%x\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"%d\"/><object "
+                "type=\"PU\" os_index=\"%d\" cpuset=\"0x%x\" complete_cpuset=\"0x%x\" nodeset=\"0x1\" "
+                "complete_nodeset=\"0x1\" gp_index=\"%d\"/></object>\n",
+                i, 3 << 2 * i, 3 << 2 * i, 10 + i, 2 * i, 1 << 2 * i, 1 << 2 * i, 20 + 2 * i, 2 * i + 1, 2 << 2 * i,
+                2 << 2 * i, 21 + 2 * i);
+    static const char cards[] =
+        "<object type=\"Bridge\" gp_index=\"40\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-04]\">\n"
+        "<object type=\"PCIDev\" gp_index=\"41\" pci_busid=\"0000:01:00.0\" pci_type=\"0302 [10de:2330] [10de:16c1] "
+        "a1\" "
+        "pci_link_speed=\"0.0\"><object type=\"OSDev\" gp_index=\"42\" name=\"cuda0\" subtype=\"CUDA\" "
+        "osdev_type=\"5\"/>"
+        "<object type=\"OSDev\" gp_index=\"43\" name=\"nvml0\" subtype=\"NVML\" osdev_type=\"1\"/></object>\n"
+        "<object type=\"PCIDev\" gp_index=\"44\" pci_busid=\"0000:02:00.0\" pci_type=\"0302 [10de:2330] [10de:16c1] "
+        "a1\" "
+        "pci_link_speed=\"0.0\"><object type=\"OSDev\" gp_index=\"45\" name=\"cuda1\" subtype=\"CUDA\" "
+        "osdev_type=\"5\"/></object>\n"
+        "<object type=\"PCIDev\" gp_index=\"46\" pci_busid=\"0000:03:00.0\" pci_type=\"0200 [8086:1521] [0000:0000] "
+        "01\" "
+        "pci_link_speed=\"0.0\"><object type=\"OSDev\" gp_index=\"47\" name=\"eth0\" osdev_type=\"2\"/></object>\n"
+        "</object>\n";
+    const int n = snprintf(xml, sizeof xml, node_xml, cores, cards);
+    write_file("node.xml", (size_t)n, (const unsigned char *)xml);
+}
+
+/* The machine with a statement in place of %s, rehearsed by two ranks. */
+static const char *rehearse_node(const char *statement)
+{
+    char machine[512], arguments[512];
+    snprintf(machine, sizeof machine, "kind n\n %s\n ranks 2\nnodes 1 n\n", statement);
+    snprintf(arguments, sizeof arguments, "--model mlp --mesh dp=2 --hidden 64 --batch 100 --machine %s",
+             machine_of(machine));
+    return rehearse(arguments);
+}
+
+START_TEST(a_topology_gives_cores_and_gpus)
+{
+    char by_number[8192];
+    write_node();
+    snprintf(by_number, sizeof by_number, "%s", strstr(rehearse_node("cores 3"), "2 ranks"));
+    expect(rehearse_node("cores node.xml"), by_number);
+    snprintf(by_number, sizeof by_number, "%s", strstr(rehearse_node("cores 4\n gpus 2"), "2 ranks"));
+    ck_assert_str_ne(by_number, strstr(rehearse_node("cores 3"), "2 ranks"));
+    expect(rehearse_node("cores 4\n gpus node.xml"), by_number);
+}
+END_TEST
+
+START_TEST(a_topology_that_cannot_be_read_is_named)
+{
+    char machine[256];
+    snprintf(machine, sizeof machine, "kind n\n cores none.xml\nnodes 1 n\n");
+    const outcome *o = run("./trama rehearse --model mlp --mesh 1 --machine %s", machine_of(machine));
+    ck_assert_int_eq(o->status, 1);
+    expect(o->text, "line 2: hwloc cannot read '");
+    expect(o->text, "none.xml': write it with `lstopo ");
+}
+END_TEST
+
 START_TEST(a_rank_is_planned_alone)
 {
     const char *text = rehearse("--model gpt --mesh dp=8,mp=8 --hidden 64 --heads 8 --seq 16 --plan-only --rank 63");
@@ -227,6 +300,6 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_drawn_as_a_run_is,
-      a_rank_is_planned_alone, wrong_orders_are_named, examples_are_rehearsed,
-      a_run_takes_the_memory_that_its_rehearsal_states, layouts_are_chosen_and_searched,
-      a_machine_is_calibrated_and_rehearsed)
+      a_topology_gives_cores_and_gpus, a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone,
+      wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
+      layouts_are_chosen_and_searched, a_machine_is_calibrated_and_rehearsed)
