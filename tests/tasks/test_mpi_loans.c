@@ -9,6 +9,7 @@ typedef struct outcome {
     float loss[STEPS];
     float *parameters;
     int64_t n, borrowed;
+    bool shares; /* ranks read each other's memory */
 } outcome;
 
 static int64_t sum_of_ranks(int64_t mine)
@@ -26,7 +27,7 @@ static outcome train(const char *mesh, const trama_config *config, int k)
     static const int batches[] = {24, 12, 23}; /* plans of their own */
     start_with(config);
     network net = network_new(mesh, TRAMA_F32, true, 3, small_sizes);
-    outcome o = {.n = 0};
+    outcome o = {.shares = context_machine(ctx)->loan_bytes > 0};
     if (k > 1)
         demand(trama_gradient_merge(net.train, k, TRAMA_MERGE_AVG), "%s", trama_error());
     net.e = compile(net.program);
@@ -63,6 +64,7 @@ static void compare(const char *mesh, const outcome *a, const outcome *b)
 START_TEST(loans_change_no_bit)
 {
     int64_t borrowed = 0;
+    bool shares = false;
     for (int i = 2; i < N_MESHES; i++)
         for (int k = 1; k <= 2; k++) {
             trama_config config = {.size = sizeof config, .loan_bytes = INT64_MAX};
@@ -74,11 +76,12 @@ START_TEST(loans_change_no_bit)
                 outcome lent = train(meshes[i], &config, k);
                 compare(meshes[i], &copied, &lent);
                 borrowed += lent.borrowed;
+                shares = lent.shares; /* unless the system lets no rank map the memory of another one */
                 free(lent.parameters);
             }
             free(copied.parameters);
         }
-    demand(n_ranks == 1 || borrowed > 100, "%" PRId64 " messages are loans", borrowed);
+    demand(!shares || borrowed > 100, "%" PRId64 " messages are loans", borrowed);
 }
 END_TEST
 
