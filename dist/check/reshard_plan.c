@@ -98,7 +98,7 @@ static void add_move(trama_reshard_plan *made, const setting *s, const plan *p, 
     m->sums = e->bound < 0 && step->key.level == 0;
     memcpy(m->offset, b->lo, sizeof m->offset);
     memcpy(m->extent, b->n, sizeof m->extent);
-    m->bytes = box_count(b) * (int64_t)trama_dtype_size(p->shards.at[p->operands.at[step->operand].region.shard].dtype);
+    m->bytes = plan_message_bytes(p, step);
 }
 
 static int compare_moves(const void *a, const void *b)

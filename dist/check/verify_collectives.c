@@ -84,9 +84,8 @@ static bool buffer_fits(const part *t, int operand)
     const plan_collective *c = &s->collective;
     bool reads = o->access == ACCESS_READ;
     bool many = reads ? c->form == PLAN_ALL_TO_ALL || c->form == PLAN_REDUCE_SCATTER : c->form <= PLAN_ALL_TO_ALL;
-    box_rows rows;
-    return box_in_rows(&shard->box, &o->region.box, &rows) && rows.rows == 1 && shard->dtype == c->dtype &&
-           !shard->host && box_count(&o->region.box) == c->count * (many ? group_of(t)->n : 1);
+    return box_is_run(&shard->box, &o->region.box) && shard->dtype == c->dtype && !shard->host &&
+           box_count(&o->region.box) == c->count * (many ? group_of(t)->n : 1);
 }
 
 static bool buffers_fit(const part *t)

@@ -232,13 +232,6 @@ static bool can_take_over(const plan_shard *s, const plan_shard *first)
     return s->source == SHARD_OWN && first->source == SHARD_OWN && first->reuses < 0 && plan_has_form_of(s, first);
 }
 
-static int base_of(const plan *p, int shard)
-{
-    while (p->shards.at[shard].within >= 0 && !plan_in_arena(p, &p->shards.at[shard]))
-        shard = p->shards.at[shard].within;
-    return shard;
-}
-
 /* A shard that takes over the buffer of one of another form, or while that one, or another that takes it over, is used:
  * once a buffer has another owner, it does not come back. */
 static int find_early_reuse(const plan *p)
@@ -249,7 +242,7 @@ static int find_early_reuse(const plan *p)
     for (int i = 0; i < p->steps.n && found < 0; i++)
         for (int k = 0; k < 2 * p->steps.at[i].n_operands && !plan_orders_arena(&p->steps.at[i]);
              k++) { /* twice: one step does not use both */
-            const int shard = base_of(p, operand(p, i, k % p->steps.at[i].n_operands)->region.shard);
+            const int shard = plan_buffer_of(p, operand(p, i, k % p->steps.at[i].n_operands)->region.shard);
             const int first = p->shards.at[shard].reuses, buffer = first < 0 ? shard : first, before = owner[buffer];
             if (gone[shard] || (first >= 0 && !can_take_over(&p->shards.at[shard], &p->shards.at[first])))
                 found = shard;

@@ -38,9 +38,7 @@ static bool are_done(const walk *w, int shard)
 static bool is_over(const walk *w, const plan_step *s)
 {
     const message *to = find(&w->v->receives, w->rank, s->peer, s->tag);
-    if (to->step->span == 0 || to->step->span > s->span)
-        return true; /* they are copied */
-    return are_done(&w->all[s->peer], message_buffer(to)->region.shard);
+    return !plan_is_loan(s->span, to->step->span) || are_done(&w->all[s->peer], message_buffer(to)->region.shard);
 }
 
 static bool take(void *arg, int step)

@@ -88,6 +88,12 @@ bool box_in_rows(const box *outer, const box *b, box_rows *result)
     return true;
 }
 
+bool box_is_run(const box *outer, const box *b)
+{
+    box_rows r;
+    return box_in_rows(outer, b, &r) && r.rows == 1;
+}
+
 void box_text(text *out, const box *b)
 {
     text_add(out, "[");

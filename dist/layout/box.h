@@ -29,6 +29,7 @@ typedef struct box_rows {
 
 /* False if the box does not have this form (result is then undefined). */
 bool box_in_rows(const box *outer, const box *b, box_rows *result);
+bool box_is_run(const box *outer, const box *b); /* whether it lies in one run */
 
 void box_text(text *out, const box *b); /* [0:5,0:20] */
 

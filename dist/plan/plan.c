@@ -143,6 +143,13 @@ bool plan_has_form_of(const plan_shard *a, const plan_shard *b)
     return same;
 }
 
+int plan_buffer_of(const plan *p, int shard)
+{
+    while (p->shards.at[shard].within >= 0 && !plan_in_arena(p, &p->shards.at[shard]))
+        shard = p->shards.at[shard].within;
+    return shard;
+}
+
 bool plan_may_lend(const plan *p, const machine *m, const plan_step *s)
 {
     return m->loan_bytes && s->kind >= STEP_SEND && plan_message_bytes(p, s) >= m->loan_bytes &&

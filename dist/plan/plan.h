@@ -278,6 +278,12 @@ static inline int64_t plan_message_bytes(const plan *p, const plan_step *s)
  * memory: sender and receiver say the same. */
 bool plan_may_lend(const plan *p, const machine *m, const plan_step *s);
 
+/* Whether a message is a loan, by the spans of its send and of its receive. */
+static inline bool plan_is_loan(int64_t sent, int64_t received)
+{
+    return received && received <= sent;
+}
+
 /* Bytes that the place of a collective step receives from its group and sends to it, counted as in a ring. */
 typedef struct plan_share {
     int64_t received, sent;
@@ -316,6 +322,9 @@ static inline bool plan_in_arena(const plan *p, const plan_shard *s)
 {
     return s->within >= 0 && p->shards.at[s->within].source == SHARD_ARENA;
 }
+
+/* The shard whose buffer a shard lies in, arenas aside. */
+int plan_buffer_of(const plan *p, int shard);
 
 /* Whether the step orders shards of an arena. Of shards that share a buffer it names the first. */
 static inline bool plan_orders_arena(const plan_step *s)

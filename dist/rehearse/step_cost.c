@@ -6,11 +6,6 @@
 
 #include "step_name.h"
 
-static double operand_bytes(const plan *p, const plan_operand *o)
-{
-    return (double)box_count(&o->region.box) * (double)trama_dtype_size(p->shards.at[o->region.shard].dtype);
-}
-
 double step_bytes(const plan *p, const plan_step *s)
 {
     static const int times[] = {[ACCESS_READ] = 1, [ACCESS_WRITE] = 2, [ACCESS_UPDATE] = 2};
@@ -18,7 +13,7 @@ double step_bytes(const plan *p, const plan_step *s)
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
         if (o->access != ACCESS_NONE)
-            bytes += times[o->access] * operand_bytes(p, o);
+            bytes += times[o->access] * (double)plan_region_bytes(p, &o->region);
     }
     return bytes;
 }
@@ -29,7 +24,7 @@ static double remote_bytes(const plan *p, const plan_step *s)
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
         if (plan_is_remote(p, s->place, &p->shards.at[o->region.shard]))
-            bytes += operand_bytes(p, o);
+            bytes += (double)plan_region_bytes(p, &o->region);
     }
     return bytes;
 }

@@ -106,25 +106,21 @@ void add_copy(exchange *x, int phase, int place, plan_region to, plan_region fro
 
 /* ---- Messages ---- */
 
-/* Whether a box lies in one run. MPI packs others piece by piece, for which both ranks must look after it: a message
- * of theirs would wait until the task that runs at the other end is done. */
-static bool is_run(const box *shard, const box *b)
-{
-    box_rows r;
-    return box_in_rows(shard, b, &r) && r.rows == 1;
-}
-
-/* Whether a message needs no buffer: it is large, and lies in the shard in one run. */
+/* Whether a message needs no buffer: it is large, and lies in the shard in one run. MPI packs others piece by piece,
+ * for which both ranks must look after it: a message of theirs would wait until the task that runs at the other end is
+ * done.
+ */
 static bool can_lie(const exchange *x, const box *shard, const box *b)
 {
-    return region_bytes(x, b) >= max_i64(1, staging_bytes(x->q) / VIEW_SHARE) && is_run(shard, b);
+    return region_bytes(x, b) >= max_i64(1, staging_bytes(x->q) / VIEW_SHARE) && box_is_run(shard, b);
 }
 
 /* Whether a message is one tile of a shard; and whether it can be a view. */
 static bool is_tile(const exchange *x, const plan_region *r)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
-    return !s->strided && lending(x, s->place, &s->box) && is_run(&s->box, &r->box) && plan_exact_tile(s, &r->box) >= 0;
+    return !s->strided && lending(x, s->place, &s->box) && box_is_run(&s->box, &r->box) &&
+           plan_exact_tile(s, &r->box) >= 0;
 }
 
 static bool is_view(const exchange *x, const plan_region *r)

@@ -88,11 +88,10 @@ static plan_region part_in(const plan_region *r, int dim, int n, int i)
 static bool lies_in_order(const exchange *x, const plan_region *r, int dim)
 {
     const plan_shard *s = &x->q->p->shards.at[r->shard];
-    box_rows rows;
     for (int d = 0; d < dim; d++)
         if (r->box.n[d] > 1)
             return false;
-    return !s->host && !s->strided && box_in_rows(&s->box, &r->box, &rows) && rows.rows == 1;
+    return !s->host && !s->strided && box_is_run(&s->box, &r->box);
 }
 
 /* A bundle: memory for n boxes of one size, the parts of a region along a dim (-1: the whole region, n times). The

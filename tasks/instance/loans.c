@@ -28,26 +28,20 @@ static int compare_candidates(const void *a, const void *b)
     return COMPARE_KEYS(keys);
 }
 
-static bool is_contiguous(const trama_view *v)
-{
-    int64_t step = 1;
-    for (int d = v->ndim - 1; d >= 0; step *= v->extent[d--])
-        if (v->extent[d] > 1 && v->stride[d] != step)
-            return false;
-    return true;
-}
-
+/* A receive takes all of its buffer; a send lies in one run of shared memory. */
 static offer offer_of(const instance *in, const plan_step *s)
 {
     const plan_region *r = &plan_step_operand(in->of->plan, s, 0)->region;
-    const plan_shard *of = &in->of->plan->shards.at[r->shard];
+    const box *whole = &in->of->plan->shards.at[r->shard].box;
     const shard *bound = in->shards[r->shard];
-    if (!bound || !s->span || !box_equal(&r->box, s->kind == STEP_RECEIVE ? &of->box : &r->box))
-        return (offer){.at = -1};
+    offer made = {.at = -1, .span = s->span};
+    if (!bound || !s->span)
+        return made;
     if (s->kind == STEP_RECEIVE)
-        return (offer){.at = 0, .span = s->span};
-    const trama_view v = instance_view(in, r, bound);
-    return (offer){.at = is_contiguous(&v) ? shard_shared_at(in->context, v.data) : -1, .span = s->span};
+        made.at = box_equal(&r->box, whole) ? 0 : -1;
+    else if (box_is_run(whole, &r->box))
+        made.at = shard_shared_at(in->context, instance_view(in, r, bound).data);
+    return made;
 }
 
 /* Of a message that both ranks make a loan. */
@@ -86,7 +80,7 @@ static trama_status agree_with(instance *in, const char *call, candidate *of, in
         const bool sent = i < sends;
         const offer *other = &theirs[sent ? n - sends + i : i - sends];
         const offer *from = sent ? &both[i] : other, *to = sent ? other : &both[i];
-        if (from->at >= 0 && to->at >= 0 && to->span <= from->span)
+        if (from->at >= 0 && to->at >= 0 && plan_is_loan(from->span, to->span))
             keep_loan(in, &of[i], other);
     }
     free(both);

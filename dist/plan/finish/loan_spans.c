@@ -8,14 +8,6 @@
  * this one. */
 #include "spans.h"
 
-/* The shard whose buffer it lies in, arenas aside. */
-static int buffer_of(const plan *p, int shard)
-{
-    while (p->shards.at[shard].within >= 0 && !plan_in_arena(p, &p->shards.at[shard]))
-        shard = p->shards.at[shard].within;
-    return shard;
-}
-
 /* A view gets its order back within its exchange, too early for a loan; other buffers are made elsewhere. */
 void mark_shared(partition *q)
 {
@@ -32,12 +24,12 @@ void mark_shared(partition *q)
 /* Shards that use one buffer have one number. */
 static int owner_of(const plan *p, int shard)
 {
-    const int buffer = buffer_of(p, shard);
+    const int buffer = plan_buffer_of(p, shard);
     return p->shards.at[buffer].reuses >= 0 ? p->shards.at[buffer].reuses : buffer;
 }
 
-/* The exchanges that there are when a step may at last be waited for: a bundle is of its first message's exchange, but
- * whoever needs it needs all exchanges of its bucket. */
+/* The exchanges that there are before a step that others wait for. A step on a bundle belongs to the exchange of the
+ * bundle's first message, but a step that waits for the bundle needs all exchanges of its bucket. */
 static int exchanges_at(const plan *p, const plan_step *s, const int *bucket_ends)
 {
     const int n = exchanges_before(s);
@@ -59,9 +51,9 @@ static void find_spans_of_sends(plan *p, const machine *m)
         last--;
     for (int i = last; i >= 0; i--) {
         plan_step *s = &p->steps.at[i];
-        if (s->kind == STEP_SEND && plan_may_lend(p, m, s) &&
-            p->shards.at[plan_step_operand(p, s, 0)->region.shard].shared)
-            s->span = least[owner_of(p, plan_step_operand(p, s, 0)->region.shard)];
+        const int first = s->n_operands ? plan_step_operand(p, s, 0)->region.shard : -1;
+        if (s->kind == STEP_SEND && plan_may_lend(p, m, s) && p->shards.at[first].shared)
+            s->span = least[owner_of(p, first)];
         behind = (int)min_i64(behind, exchanges_at(p, s, bucket_ends));
         for (int k = 0; k < s->n_operands; k++) {
             const plan_operand *o = plan_step_operand(p, s, k);
@@ -78,7 +70,7 @@ static void find_spans_of_sends(plan *p, const machine *m)
 static bool may_borrow(const plan *p, const shard_spans *s, const int *writers, int shard)
 {
     const plan_shard *at = &p->shards.at[shard];
-    return at->source == SHARD_MESSAGE && buffer_of(p, shard) == shard && at->cut_parts <= 1 && at->reuses < 0 &&
+    return at->source == SHARD_MESSAGE && plan_buffer_of(p, shard) == shard && at->cut_parts <= 1 && at->reuses < 0 &&
            writers[shard] == 1 && !s->fixed[shard];
 }
 

@@ -57,11 +57,11 @@ static int *find_least_exchanges(const plan *p)
 }
 
 /* An arena has no span. */
-static bool can_move(const plan *p, const shard_spans *s, int shard, int place, bool shared)
+static bool can_move(const plan *p, const shard_spans *s, int shard, int place)
 {
     const plan_shard *at = &p->shards.at[shard];
-    return at->source != SHARD_ARENA && at->place == place && at->shared == shared && has_buffer(p, at) &&
-           !s->fixed[shard] && plan_shard_bytes(at) >= LEAST_TENANT;
+    return at->reuses < 0 && at->source != SHARD_ARENA && at->place == place && has_buffer(p, at) && !s->fixed[shard] &&
+           plan_shard_bytes(at) >= LEAST_TENANT;
 }
 
 /* Of all buffers of a place that may lie in arenas. */
@@ -69,7 +69,7 @@ static int64_t tenant_bytes(const plan *p, const shard_spans *s, int place)
 {
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++)
-        if (p->shards.at[i].reuses < 0 && (can_move(p, s, i, place, false) || can_move(p, s, i, place, true)))
+        if (can_move(p, s, i, place))
             bytes += plan_shard_bytes(&p->shards.at[i]);
     return bytes;
 }
@@ -80,7 +80,7 @@ static void find_tenants(arena_pass *a, const shard_spans *s, int place, bool sh
     const plan *p = a->q->p;
     int *number = new_numbers(p->shards.n);
     for (int i = 0; i < p->shards.n; i++)
-        if (p->shards.at[i].reuses < 0 && can_move(p, s, i, place, shared)) {
+        if (p->shards.at[i].shared == shared && can_move(p, s, i, place)) {
             number[i] = a->tenants.n;
             *ARRAY_PUSH(&a->tenants) = (tenant){.shard = i,
                                                 .first = s->first[i],

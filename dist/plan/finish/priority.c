@@ -24,7 +24,7 @@ static double cost_of(const plan *p, const plan_step *s)
     for (int k = 0; k < s->n_operands; k++) {
         const plan_operand *o = plan_step_operand(p, s, k);
         if (o->access != ACCESS_NONE)
-            bytes += (double)box_count(&o->region.box) * (double)trama_dtype_size(p->shards.at[o->region.shard].dtype);
+            bytes += (double)plan_region_bytes(p, &o->region);
     }
     if (s->kind >= STEP_COLLECTIVE)
         return message_costs + bytes / way_takes;

@@ -21,7 +21,7 @@ typedef struct sim_message {
 /* Bytes that go: none of elements that the receiver reads in the sender's memory. */
 static inline int64_t sim_moves(const sim_message *m)
 {
-    return m->receive_span && m->receive_span <= m->send_span ? 0 : m->bytes;
+    return plan_is_loan(m->send_span, m->receive_span) ? 0 : m->bytes;
 }
 
 /* The item that a worker does: a step of a run, run * steps + step. */
