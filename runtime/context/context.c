@@ -189,7 +189,7 @@ trama_status context_create(const trama_config *config, const char *cpu_kind, co
     snprintf(c->cpu_kind, sizeof c->cpu_kind, "%s", cpu_kind ? cpu_kind : "");
     if ((status = exchange_cards(c, resolved, cpu_kind, gpus, cards)) || (status = check_options(c, cards)) ||
         (status = start_starpu(c, cards)) || (status = agree_machine(c, cards)) ||
-        (status = node_memory_start(c, cards))) {
+        (status = node_memory_start(c))) {
         node_memory_stop(&c->node_memory);
         driver_stop(c);
         release(c);
@@ -218,6 +218,7 @@ static void end_libraries(trama_context *c)
 void context_abandon(trama_context *c)
 {
     leave_stop();
+    loans_stop(c);
     if (c->gpu.n)
         rest_now(c);
     else

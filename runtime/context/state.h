@@ -207,7 +207,7 @@ void vigil_end(vigil *v);
 trama_status room_check(int threads);
 void room_end(void);
 
-/* loan.c: loan_start comes after node_memory_start. loans_look: lets those go on that the other rank lets go on. */
+/* loan.c: loans_start comes after node_memory_start. loans_look: lets those go on that the other rank lets go on. */
 void loans_start(trama_context *c);
 void loans_stop(trama_context *c);
 void loans_look(trama_context *c);

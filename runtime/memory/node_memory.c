@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LARGE_PAGE ((size_t)2 << 20)
+#include "mapping.h"
 
 /* Bytes of this rank's memory that no buffer has. */
 typedef struct hole {
@@ -38,15 +38,11 @@ typedef struct file_card {
 /* At a multiple of a large page. */
 static void *map_file(int file, size_t bytes, int protection)
 {
-    char *room = mmap(NULL, bytes + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED)
-        return NULL;
-    char *at = room + (LARGE_PAGE - (uintptr_t)room % LARGE_PAGE) % LARGE_PAGE;
-    const bool mapped = mmap(at, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0) != MAP_FAILED;
-    if (mapped && at > room)
-        munmap(room, (size_t)(at - room));
-    munmap(mapped ? at + bytes : room, mapped ? LARGE_PAGE - (size_t)(at - room) : bytes + LARGE_PAGE);
-    return mapped ? at : NULL;
+    void *at = mapping_make(bytes, LARGE_PAGE, PROT_NONE, MAP_NORESERVE);
+    if (!at || mmap(at, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0) != MAP_FAILED)
+        return at;
+    munmap(at, bytes);
+    return NULL;
 }
 
 /* The rank's part of the machine's memory. */
@@ -112,29 +108,34 @@ static bool map_other(node_memory *m, int rank, const file_card *card)
     return !memcmp(m->of[rank], &card->stamp, sizeof card->stamp);
 }
 
-static bool has_neighbours(const node_card *cards, int n)
+/* Nodes have numbers in the order of their first ranks. */
+static bool has_neighbours(const machine *m)
 {
-    for (int r = 0; r < n; r++)
-        if (node_ranks(cards, n, r) > 1)
-            return true;
-    return false;
+    int last = 0;
+    for (int i = 0; i < m->n_places; i++)
+        last = m->places[i].path[0] > last ? m->places[i].path[0] : last;
+    return last + 1 < m->n_ranks;
 }
 
 /* Why this rank knows that no memory is shared, as all others do; NULL: it may be. */
-static const char *unwanted_why(const trama_context *c, const node_card *cards)
+static const char *unwanted_why(const trama_context *c)
 {
     return c->config.loan_bytes > INT64_C(1) << 30 ? "config.loan_bytes is above 2^30"
-           : !has_neighbours(cards, c->comm.ranks) ? "no node has two ranks"
+           : !has_neighbours(c->place.machine)     ? "no node has two ranks"
                                                    : NULL;
 }
 
-static bool map_others(node_memory *m, const node_card *cards, const file_card *files)
+/* The files of the other ranks of the node, each once though a rank may have several places. */
+static bool map_others(node_memory *m, const trama_context *c, const file_card *files)
 {
-    bool all = files[m->rank].file >= 0;
-    for (int r = 0; r < m->n_ranks && all; r++)
-        if (r != m->rank && node_index(cards, r) == node_index(cards, m->rank))
-            all = map_other(m, r, &files[r]);
-    return all;
+    const machine *all = c->place.machine;
+    bool mapped = files[m->rank].file >= 0;
+    for (int i = 0; i < all->n_places && mapped; i++) {
+        const int rank = all->places[i].rank;
+        if (!m->of[rank] && machine_same_node(all, i, c->place.first))
+            mapped = map_other(m, rank, &files[rank]);
+    }
+    return mapped;
 }
 
 /* Whether all ranks say so. */
@@ -149,9 +150,9 @@ static trama_status all_say(trama_context *c, bool mine, bool *all)
     return status;
 }
 
-trama_status node_memory_start(trama_context *c, const node_card *cards)
+trama_status node_memory_start(trama_context *c)
 {
-    c->node.unshared_why = unwanted_why(c, cards);
+    c->node.unshared_why = unwanted_why(c);
     if (c->node.unshared_why)
         return TRAMA_OK;
     node_memory *m = trama_alloc(sizeof *m);
@@ -164,7 +165,7 @@ trama_status node_memory_start(trama_context *c, const node_card *cards)
     trama_status status = context_gather(c, "trama_start", &mine, sizeof mine, files);
     bool all = false;
     if (!status)
-        status = all_say(c, map_others(m, cards, files), &all);
+        status = all_say(c, map_others(m, c, files), &all);
     free(files);
     if (mine.file >= 0)
         close(mine.file);
@@ -193,11 +194,6 @@ void node_memory_stop(node_memory **m)
 
 /* ---- Bytes of this rank ---- */
 
-static size_t round_up(size_t bytes, size_t unit)
-{
-    return (bytes + unit - 1) / unit * unit;
-}
-
 static void remove_hole(node_memory *m, int i)
 {
     m->holes.n--;
@@ -217,10 +213,10 @@ void *node_memory_take(node_memory *m, size_t bytes, size_t *taken)
 {
     if (!m)
         return NULL;
-    const size_t unit = bytes >= 2 * LARGE_PAGE ? LARGE_PAGE : m->page, size = round_up(bytes ? bytes : 1, unit);
+    const size_t unit = bytes >= LARGE_BUFFER ? LARGE_PAGE : m->page, size = mapping_padded(bytes ? bytes : 1, unit);
     for (int i = 0; i < m->holes.n; i++) {
         const hole h = m->holes.at[i];
-        const size_t from = round_up(h.from, unit);
+        const size_t from = mapping_padded(h.from, unit);
         if (from >= h.to || h.to - from < size)
             continue;
         remove_hole(m, i);

@@ -7,9 +7,9 @@
 
 #include "state.h"
 
-/* Collective. Sets c->node_memory and machine.loan_bytes on all ranks, or on none: where a rank cannot make its memory,
- * or map that of another one, and where no node has two ranks. */
-trama_status node_memory_start(trama_context *c, const node_card *cards);
+/* Collective; the machine table is made. Sets c->node_memory and machine.loan_bytes on all ranks, or on none: where a
+ * rank cannot make its memory, or map that of another one, and where no node has two ranks. */
+trama_status node_memory_start(trama_context *c);
 /* No other rank may read this rank's memory any more. NULL is allowed. */
 void node_memory_stop(node_memory **m);
 

@@ -75,8 +75,8 @@ static call_card card_of(const trama_context *c, trama_where where, const char *
     snprintf(card.words, sizeof card.words, "%s", words);
     snprintf(card.place, sizeof card.place, "%s%s",
              !*c->calls.last ? ""
-             : where.file    ? " at "
-                             : " after ",
+             : where.file   ? " at "
+                            : " after ",
              c->calls.last);
     return card;
 }

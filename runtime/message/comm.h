@@ -9,12 +9,8 @@
 #if TRAMA_HAVE_MPI
 #include <mpi.h>
 
-enum {
-    CLOCK_TAG = 7001,
-    LEAVE_TAG = 7002,
-    GATHER_TAG = 7003,
-    SWAP_TAG = 7004
-}; /* of its own messages; StarPU-MPI uses 42 to 44 */
+/* Of its own messages; StarPU-MPI uses 42 to 44. */
+enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002, GATHER_TAG = 7003, SWAP_TAG = 7004 };
 #endif
 
 typedef struct comm {
@@ -55,8 +51,8 @@ typedef struct comm_patience {
  * communicator is not open. */
 trama_status comm_gather(comm *c, const void *mine, size_t bytes, void *all, comm_patience patience);
 
-/* Swaps bytes with another rank, which calls it with this one and as many bytes, below 2 GiB. Errors as of comm_gather.
- */
+/* Swaps bytes with another rank, which calls it with this rank and as many bytes, below 2 GiB. Errors: those of
+ * comm_gather. */
 trama_status comm_swap(comm *c, int rank, const void *mine, void *theirs, size_t bytes, comm_patience patience);
 
 /* Whether MPI yields the core at each call that makes no progress. */

@@ -155,8 +155,7 @@ static struct starpu_codelet late_reader = {
 static loan **meet(size_t bytes)
 {
     loan **ends = calloc((size_t)ranks, sizeof *ends);
-    loan_cell *mine = calloc((size_t)(ranks * ranks), sizeof *mine),
-              *all = calloc((size_t)(ranks * ranks), sizeof *all);
+    loan_cell *mine = calloc((size_t)ranks, sizeof *mine), *all = calloc((size_t)(ranks * ranks), sizeof *all);
     for (int r = 0; r < ranks; r++)
         if (me != r && (me == 0 || r == 0)) {
             ends[r] = loan_make(ctx, bytes);
