@@ -69,11 +69,11 @@ static void find_beside(const char *name, const char *file, char *path)
     snprintf(path, MOST_PATH, "%.*s%s", folder, name, file);
 }
 
-/* Whether a line gives a number by a topology: "cores FILE.xml". */
+/* Whether a line gives a number by a topology: "cores FILE.xml", perhaps with a comment. */
 static int asks(const char *line, char *word, char *file)
 {
-    char rest[2];
-    if (sscanf(line, " %15s %1023s %1s", word, file, rest) < 2 || *word == '#')
+    char rest[2] = "#";
+    if (sscanf(line, " %15s %1023s %1s", word, file, rest) < 2 || *rest != '#')
         return 0;
     const size_t n = strlen(file);
     return (!strcmp(word, "cores") || !strcmp(word, "gpus")) && n > 4 && !strcmp(file + n - 4, ".xml");

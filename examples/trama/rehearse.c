@@ -47,9 +47,8 @@ static const struct argp_option options[] = {
     {"batch", KEY_BATCH, "N", 0, "sequences or samples of each process along dp [1, and 128 of mlp]", 0},
     {"n", KEY_N, "N", 0, "rows of the matrix of cg, points along a side of heat [4096]", 0},
     {"machine", KEY_MACHINE, "FILE", 0,
-     "the machine, as `trama calibrate` writes it, where cores and gpus may also be a topology of hwloc (cores "
-     "node.xml, "
-     "from `lstopo node.xml`); builtin: a node of 16 cores for each process, at 25 GB/s and 2 us [builtin]",
+     "the machine, as `trama calibrate` writes it; cores and gpus may be a topology of hwloc (cores node.xml, from "
+     "`lstopo node.xml`); builtin: a node of 16 cores for each process, at 25 GB/s and 2 us [builtin]",
      0},
     {"auto", KEY_AUTO, "N", 0,
      "instead of --mesh: leave out the model's annotations, try the meshes of N processes, print a table, and rehearse "

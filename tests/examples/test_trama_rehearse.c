@@ -166,6 +166,11 @@ START_TEST(a_topology_that_cannot_be_read_is_named)
     ck_assert_int_eq(o->status, 1);
     expect(o->text, "line 2: hwloc cannot read '");
     expect(o->text, "none.xml': write it with `lstopo ");
+    write_node();
+    snprintf(machine, sizeof machine, "kind n\n cores node.xml 5\nnodes 1 n\n");
+    o = run("./trama rehearse --model mlp --mesh 1 --machine %s", machine_of(machine));
+    ck_assert_int_eq(o->status, 1);
+    expect(o->text, "line 2");
 }
 END_TEST
 
