@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies, combines and fills boxes on a GPU. It knows no op. */
+/* Copies and fills boxes on a GPU. It knows no op. */
 #include "kernel.h"
 #include "number.cuh"
 #include "unit.cuh"
@@ -87,11 +87,12 @@ template <typename W, typename E> union word {
     E at[sizeof(W) / sizeof(E)];
 };
 
-/* Row r of a tile stands at (r mod N) * TILE + r / N, so that rows r, r + N, ... lie in neighbouring banks. */
-template <typename W, typename E> __global__ void copy_tiles(plane p)
+/* A tile has TILE x TILE blocks of N rows and N columns. A thread turns a block in its registers, so that shared memory
+ * holds whole words: word i of block (r, c) has the rows of block r in column i of block c. */
+template <typename W, typename E> __global__ void __launch_bounds__(TILE *TILE_ROWS) copy_tiles(plane p)
 {
     constexpr int N = (int)(sizeof(W) / sizeof(E));
-    __shared__ word<W, E> tile[N * TILE][TILE + 1];
+    __shared__ W tile[N][TILE][TILE + 1];
     const int64_t across = quotient(p.column_tiles, blockIdx.x), down = quotient(p.row_tiles, across);
     const int64_t column = (blockIdx.x - across * p.column_tiles.by) * TILE;      /* in words */
     const int64_t row = (across - down * p.row_tiles.by) * TILE, x = threadIdx.x; /* in words */
@@ -101,22 +102,30 @@ template <typename W, typename E> __global__ void copy_tiles(plane p)
     E *out = (E *)p.rest.data[0] + at[0];
     const E *in = (const E *)p.rest.data[1] + at[1];
 #pragma unroll
-    for (int k = 0; k < N * TILE; k += TILE_ROWS) {
+    for (int k = 0; k < TILE; k += TILE_ROWS) {
         const int r = k + (int)threadIdx.y;
-        if (row * N + r < p.rows && (column + x) * N < p.columns)
-            tile[r % N * TILE + r / N][x].whole = *(const W *)(in + (row * N + r) * p.in_step + (column + x) * N);
+        word<W, E> read[N], turned[N];
+        if ((row + r) * N >= p.rows || (column + x) * N >= p.columns)
+            continue;
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            read[i].whole = *(const W *)(in + ((row + r) * N + i) * p.in_step + (column + x) * N);
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+#pragma unroll
+            for (int j = 0; j < N; j++)
+                turned[i].at[j] = read[j].at[i];
+            tile[i][r][x] = turned[i].whole;
+        }
     }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < N * TILE; k += TILE_ROWS) {
+    for (int k = 0; k < TILE; k += TILE_ROWS) {
         const int c = k + (int)threadIdx.y;
-        word<W, E> turned;
-        if (column * N + c < p.columns && (row + x) * N < p.rows) {
+        if ((column + c) * N < p.columns && (row + x) * N < p.rows)
 #pragma unroll
             for (int i = 0; i < N; i++)
-                turned.at[i] = tile[i * TILE + x][c / N].at[c % N];
-            *(W *)(out + (column * N + c) * p.out_step + (row + x) * N) = turned.whole;
-        }
+                *(W *)(out + ((column + c) * N + i) * p.out_step + (row + x) * N) = tile[i][x][c];
     }
 }
 
@@ -178,8 +187,12 @@ static bool copy_planes(const grid_walk<2> &w, size_t size, const gpu *g)
     p.rest = walk_without(walk_without(w, row > column ? row : column), row > column ? column : row);
     if (size == 1 && has_words(p, size, 4))
         copy_words<uint32_t, uint8_t>(p, g);
+    else if (size == 2 && has_words(p, size, 4))
+        copy_words<uint64_t, uint16_t>(p, g);
     else if (size == 2 && has_words(p, size, 2))
         copy_words<uint32_t, uint16_t>(p, g);
+    else if (size == 4 && has_words(p, size, 2))
+        copy_words<uint64_t, uint32_t>(p, g);
     else
         with_unit(size, [&](auto unit) { copy_words<decltype(unit), decltype(unit)>(p, g); });
     return true;
@@ -203,154 +216,6 @@ void gpu_copy(const trama_view *destination, const trama_view *source, const gpu
         copy_run(w, size, g);
     else if (!copy_planes(w, size, g))
         copy_walk(w, size, g);
-}
-
-/* ---- Combine ----------------------------------------------------------------------------------- */
-
-enum { TERMS = 4 }; /* the most terms that one kernel reads */
-
-/* Between kernels the accumulators of a part of the elements are kept in the workspace. */
-struct combination {
-    grid_walk<1 + TERMS> walk;
-    int n;                /* terms of this kernel */
-    bool continues, ends; /* it begins with kept; it writes the result, not kept */
-    int64_t first, count; /* units of the walk */
-    void *kept;           /* [count units] */
-    double scale;
-    int part; /* of complex elements: 0 real, 1 imaginary */
-};
-
-template <typename T> struct combine_sum {
-    typedef typename of<T>::sum kept;
-    static __device__ inline kept join(kept a, kept b)
-    {
-        return a + b;
-    }
-};
-template <typename T> struct combine_max {
-    typedef typename of<T>::number kept;
-    static __device__ inline kept join(kept a, kept b)
-    {
-        return of<T>::larger(a, b);
-    }
-};
-template <typename T> struct combine_min {
-    typedef typename of<T>::number kept;
-    static __device__ inline kept join(kept a, kept b)
-    {
-        return of<T>::smaller(a, b);
-    }
-};
-
-/* Elements in units of N neighbours. */
-template <typename T, typename F, int N> __global__ void combine_terms(combination c)
-{
-    typedef typename F::kept kept;
-    const int64_t threads = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < c.count; i += threads) {
-        int64_t at[1 + TERMS];
-        pack<T, N> x[TERMS], out;
-        kept acc[N];
-        grid_walk_at(c.walk, c.first + i, at);
-#pragma unroll
-        for (int s = 0; s < TERMS; s++)
-            if (s < c.n)
-                x[s] = ((const pack<T, N> *)c.walk.data[1 + s])[at[1 + s]];
-#pragma unroll
-        for (int j = 0; j < N; j++)
-            acc[j] = c.continues ? ((const kept *)c.kept)[i * N + j] : (kept)of<T>::load(x[0].at[j]);
-#pragma unroll
-        for (int s = 0; s < TERMS; s++)
-            if (s < c.n && (s > 0 || c.continues))
-#pragma unroll
-                for (int j = 0; j < N; j++)
-                    acc[j] = F::join(acc[j], (kept)of<T>::load(x[s].at[j]));
-#pragma unroll
-        for (int j = 0; j < N; j++) {
-            out.at[j] = of<T>::scaled(acc[j], c.scale);
-            if (!c.ends)
-                ((kept *)c.kept)[i * N + j] = acc[j];
-        }
-        if (c.ends)
-            ((pack<T, N> *)c.walk.data[0])[at[0]] = out;
-    }
-}
-
-/* The walk over the destination and n terms. The destination stands for each term that is missing to TERMS. */
-static bool terms_walk(combination *c, const trama_view *destination, int n, const trama_view *sources)
-{
-    trama_view parts[1 + TERMS];
-    const trama_view *views[1 + TERMS];
-    for (int s = 0; s <= TERMS; s++) {
-        parts[s] = view_part(s > 0 && s <= n ? &sources[s - 1] : destination, c->part);
-        views[s] = &parts[s];
-    }
-    c->n = n;
-    return grid_walk_of(&c->walk, views);
-}
-
-template <typename T, typename F> static void combine_part(combination c, const gpu *g)
-{
-    constexpr int most = pack_of<T>;
-    if (grid_walk_units(c.walk, sizeof(T), most) == most) {
-        grid_walk_join(&c.walk, most);
-        c.first /= most;
-        c.count /= most;
-        GPU_LAUNCH((combine_terms<T, F, most>), gpu_blocks(c.count, THREADS, g), THREADS, g, c);
-    } else {
-        GPU_LAUNCH((combine_terms<T, F, 1>), gpu_blocks(c.count, THREADS, g), THREADS, g, c);
-    }
-}
-
-/* Elements first to first + count, TERMS terms at a time. */
-template <typename T, typename F>
-static void combine_slab(const trama_view *destination, int n, const trama_view *sources, combination c, const gpu *g)
-{
-    for (int s = 0; s < n; s += TERMS) {
-        c.continues = s > 0;
-        c.ends = s + TERMS >= n;
-        terms_walk(&c, destination, c.ends ? n - s : TERMS, sources + s);
-        combine_part<T, F>(c, g);
-    }
-}
-
-template <typename T, typename F>
-static void combine_all(const trama_view *destination, int n, const trama_view *sources, double scale, const gpu *g,
-                        int part = 0)
-{
-    const int64_t room = (int64_t)(g->workspace_bytes / sizeof(typename F::kept)) / pack_of<T> * pack_of<T>;
-    combination c = {};
-    c.part = part;
-
-    if (!terms_walk(&c, destination, n < TERMS ? n : TERMS, sources))
-        return;
-    const int64_t count = c.walk.count, slab = n > TERMS && room < count ? room : count;
-    c.kept = g->workspace;
-    c.scale = scale;
-    for (c.first = 0; c.first < count; c.first += slab) {
-        c.count = count - c.first < slab ? count - c.first : slab;
-        combine_slab<T, F>(destination, n, sources, c, g);
-    }
-}
-
-void gpu_reduce(const trama_view *destination, int n, const trama_view *sources, kernel_combine combine, double scale,
-                const gpu *g)
-{
-    for (int part = 0; part < 2; part++) { /* complex numbers have sums, and no extremes */
-        if (destination->dtype == TRAMA_C64)
-            combine_all<float, combine_sum<float>>(destination, n, sources, scale, g, part);
-        if (destination->dtype == TRAMA_C128)
-            combine_all<double, combine_sum<double>>(destination, n, sources, scale, g, part);
-    }
-    with_dtype(destination->dtype, [&](auto zero) {
-        typedef decltype(zero) T;
-        if (combine == COMBINE_MAX)
-            combine_all<T, combine_max<T>>(destination, n, sources, scale, g);
-        else if (combine == COMBINE_MIN)
-            combine_all<T, combine_min<T>>(destination, n, sources, scale, g);
-        else
-            combine_all<T, combine_sum<T>>(destination, n, sources, scale, g);
-    });
 }
 
 /* ---- Fill -------------------------------------------------------------------------------------- */
