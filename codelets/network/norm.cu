@@ -33,7 +33,7 @@ static __device__ inline double sum_of(const TEAM &team, held_part<T, E, V> *par
 
 /* Arrays: y, x, r. */
 template <typename T, int E, int V, bool HELD, typename TEAM>
-__global__ void __launch_bounds__(MOST_THREADS) norm_lines(line_walk<3> l, double eps, bool centred)
+__global__ void LINE_BOUNDS(T, E) norm_lines(line_walk<3> l, double eps, bool centred)
 {
     typedef held_part<T, E, V> part_of;
     const TEAM team(l);
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(MOST_THREADS) norm_lines(line_walk<3> l, doubl
 
 /* r (g - mean of g - y mean of g y). Arrays: the result, g, y, r. */
 template <typename T, int E, int V, bool HELD, typename TEAM>
-__global__ void __launch_bounds__(MOST_THREADS) norm_grad_lines(line_walk<4> l, bool centred)
+__global__ void LINE_BOUNDS(T, E) norm_grad_lines(line_walk<4> l, bool centred)
 {
     typedef held_part<T, E, V> part_of;
     const TEAM team(l);
@@ -114,7 +114,7 @@ template <typename T> static void norm(const trama_call *call, const gpu *g)
     if (call->out[0].extent[axis] == 0)
         gpu_fill(&call->out[1], 1 / sqrt(a->real[NORM_EPS]), g);
     else if (line_walk_of(&lines, views, axis, 2))
-        LAUNCH_LINES(norm_lines, T, 3, lines, is_last(views[0], axis), g, a->real[NORM_EPS],
+        LAUNCH_LINES(norm_lines, T, 3, WHOLE, lines, is_last(views[0], axis), g, a->real[NORM_EPS],
                      a->integer[NORM_CENTRED] != 0);
 }
 
@@ -125,7 +125,7 @@ template <typename T> static void norm_grad(const trama_call *call, const gpu *g
     const trama_view *const views[4] = {&call->out[0], &call->in[0], &call->in[1], &call->in[2]};
     line_walk<4> lines;
     if (line_walk_of(&lines, views, axis, 3))
-        LAUNCH_LINES(norm_grad_lines, T, 4, lines, is_last(views[0], axis), g, a->integer[NORM_CENTRED] != 0);
+        LAUNCH_LINES(norm_grad_lines, T, 4, WHOLE, lines, is_last(views[0], axis), g, a->integer[NORM_CENTRED] != 0);
 }
 
 #define NORM_OP(name)                                                                                                  \

@@ -19,13 +19,20 @@ template <int N> struct line_walk {
     int neighbours; /* log2 of the number of neighbours that a thread takes */
 };
 
-/* Elements of f32, or of other types in as many registers, that a thread holds: of short lines, of lines that a team
- * can hold whole, and of longer ones, part after part. */
+/* The registers in which a thread holds elements, of f32 one each: of short lines, of lines that a team can hold whole,
+ * and of longer ones, part after part. */
 enum { SHORT = 4, WHOLE = 16, PART = 8, MOST_THREADS = 512, FEW_THREADS = 256 };
-template <typename T> constexpr int held_of(int words)
+template <typename T> constexpr int held_of(int registers)
 {
-    return (int)(words * sizeof(float) / sizeof(typename of<T>::number));
+    return (int)(registers * sizeof(float) / sizeof(typename of<T>::number));
 }
+
+/* How many blocks of rows a multiprocessor is to have room for, so that some of them read while others compute. */
+template <typename T> constexpr int line_blocks(int elements)
+{
+    return elements > held_of<T>(WHOLE) ? 2 : 1;
+}
+#define LINE_BOUNDS(T, elements) __launch_bounds__(MOST_THREADS, line_blocks<T>(elements))
 
 /* Lines along the last dim: neighbouring threads. */
 struct row_team {
@@ -84,31 +91,45 @@ template <typename T, int E, int V> struct held_part {
             return (((e >> team.neighbours) * team.size + team.rank) << team.neighbours) +
                    (e & ((1 << team.neighbours) - 1));
     }
-    /* Reads the thread's elements; `none` stands for those beyond the `left` elements of the line. */
+    /* How many elements of the line are in the part. */
+    template <typename TEAM> static __device__ inline int within(const TEAM &team, int64_t left)
+    {
+        const int all = E * team.size;
+        return left < all ? (int)left : all;
+    }
+    /* Reads the thread's elements; `none` stands for those beyond the `left` elements of the line, for which the first
+     * of all is read, so that no read waits for a branch. */
     template <typename TEAM>
     __device__ inline void read(const TEAM &team, const T *from, int64_t step, int64_t left,
                                 typename of<T>::number none)
     {
+        const int end = within(team, left);
+        const bool full = end == E * team.size;
+        pack<T, V> x[E / V];
 #pragma unroll
         for (int p = 0; p < E; p += V) {
-            const int first = place(team, p);
-            pack<T, V> x;
-            if (first < left)
-                x = *(const pack<T, V> *)(from + (V > 1 ? first : first * step));
+            const int place_of = place(team, p), first = place_of < end ? place_of : 0;
+            x[p / V] = *(const pack<T, V> *)(from + (V > 1 ? first : first * step));
+        }
+#pragma unroll
+        for (int p = 0; p < E; p += V) {
+            const bool there = full || place(team, p) < end;
 #pragma unroll
             for (int v = 0; v < V; v++)
-                at[p + v] = first < left ? of<T>::load(x.at[v]) : none;
+                at[p + v] = there ? of<T>::load(x[p / V].at[v]) : none;
         }
     }
     /* Writes value(e) for each element e of the thread within the `left` elements of the line. */
     template <typename TEAM, typename F>
     static __device__ inline void write(const TEAM &team, T *to, int64_t step, int64_t left, F value)
     {
+        const int end = within(team, left);
+        const bool full = end == E * team.size;
 #pragma unroll
         for (int p = 0; p < E; p += V) {
             const int first = place(team, p);
             pack<T, V> x;
-            if (first >= left)
+            if (!full && first >= end)
                 continue;
 #pragma unroll
             for (int v = 0; v < V; v++)
@@ -118,6 +139,21 @@ template <typename T, int E, int V> struct held_part {
     }
 };
 
+/* The larger, or NaN; +0 or -0 where both are there. */
+static __device__ inline double top_of(double a, double b)
+{
+    return of<double>::larger(a, b);
+}
+static __device__ inline float top_of(float a, float b)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+    float top;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(top) : "f"(a), "f"(b));
+    return top;
+#else
+    return of<float>::larger(a, b);
+#endif
+}
 static __device__ inline float exp_of(float x)
 {
     return expf(x);
@@ -149,11 +185,12 @@ template <typename T> struct exp_sum {
 template <typename T, int E, int V, typename TEAM>
 static __device__ inline exp_sum<T> held_exp_sum(const TEAM &team, held_part<T, E, V> *part)
 {
+    typedef typename of<T>::number number;
     exp_sum<T> all = {of<T>::lowest(), 0};
 #pragma unroll
     for (int e = 0; e < E; e++)
-        all.top = of<T>::larger(all.top, part->at[e]);
-    all.top = team.join(all.top, of<T>::larger);
+        all.top = top_of(all.top, part->at[e]);
+    all.top = team.join(all.top, [](number a, number b) { return top_of(a, b); });
 #pragma unroll
     for (int e = 0; e < E; e++)
         part->at[e] = exp_of(part->at[e] - all.top); /* of elements beyond the line 0 */
@@ -176,7 +213,7 @@ static __device__ inline exp_sum<T> long_exp_sum(const TEAM &team, held_part<T, 
         part->read(team, x + from * step, step, n - from, none);
 #pragma unroll
         for (int e = 0; e < E; e++)
-            top = of<T>::larger(top, part->at[e]);
+            top = top_of(top, part->at[e]);
         const number base = top == none ? 0 : top;
         all.sum *= exp_of(before - base);
 #pragma unroll
@@ -184,7 +221,7 @@ static __device__ inline exp_sum<T> long_exp_sum(const TEAM &team, held_part<T, 
             part->at[e] = exp_of(part->at[e] - base);
         all.sum += sum_of(part->at);
     }
-    all.top = team.join(top, of<T>::larger);
+    all.top = team.join(top, [](number a, number b) { return top_of(a, b); });
     all.sum = team.join(all.sum * exp_of((top == none ? 0 : top) - all.top), [](double a, double b) { return a + b; });
     return all;
 }
@@ -231,9 +268,9 @@ template <typename T, int E, bool HELD, int N, typename F> static void with_rows
     else
         launch(l, constant<E>(), constant<1>(), constant<HELD>(), threads);
 }
-template <typename T, int N, typename F> static void with_rows(const line_walk<N> &l, F launch)
+template <typename T, int REGISTERS = WHOLE, int N, typename F> static void with_rows(const line_walk<N> &l, F launch)
 {
-    constexpr int few = held_of<T>(SHORT), whole = held_of<T>(WHOLE);
+    constexpr int few = held_of<T>(SHORT), whole = held_of<T>(REGISTERS);
     if (l.n <= 32 * few)
         with_rows_of<T, few, true>(l, launch);
     else if (l.n <= MOST_THREADS * whole)
@@ -271,11 +308,12 @@ template <int N> static bool line_walk_of(line_walk<N> *l, const trama_view *con
     return l->n > 0 && grid_walk_of(&l->starts, views);
 }
 
-/* Launches a kernel <T, E, V, HELD, TEAM> on a line_walk<N> and further arguments. last: the axis is the last dim. */
-#define LAUNCH_LINES(kernel, T, N, lines, last, ...)                                                                   \
+/* Launches a kernel <T, E, V, HELD, TEAM>, whose threads hold a row in so many registers each, on a line_walk<N> and
+ * further arguments. last: the axis is the last dim. */
+#define LAUNCH_LINES(kernel, T, N, REGISTERS, lines, last, ...)                                                        \
     do {                                                                                                               \
         if (last)                                                                                                      \
-            with_rows<T>(lines, [&](const line_walk<N> &l, auto held, auto pack, auto whole, int threads) {            \
+            with_rows<T, REGISTERS>(lines, [&](const line_walk<N> &l, auto held, auto pack, auto whole, int threads) { \
                 const int64_t teams = threads / l.team, blocks = (l.starts.count + teams - 1) / teams;                 \
                 LAUNCH_OF_LINES(                                                                                       \
                     (kernel<T, decltype(held)::value, decltype(pack)::value, decltype(whole)::value, row_team>),       \

@@ -40,7 +40,7 @@ static __device__ inline exp_sum<T> row_exp_sum(const row_team &team, held_part<
 
 /* parts[block]: the losses of the block's rows, each of which is log(sum) + top - z[label]. */
 template <typename T, int E, int V, bool HELD>
-__global__ void __launch_bounds__(MOST_THREADS) cross_entropy_rows(line_walk<1> l, label_row labels, double *parts)
+__global__ void LINE_BOUNDS(T, E) cross_entropy_rows(line_walk<1> l, label_row labels, double *parts)
 {
     const row_team team(l);
     const int64_t teams = blockDim.x / l.team, rows = l.starts.count;
@@ -77,7 +77,7 @@ template <typename T> __global__ void cross_entropy_total(T *out, const double *
 
 /* out = factor exp(z - top), less g at the label */
 template <typename T, int E, int V, bool HELD>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void LINE_BOUNDS(T, E)
     cross_entropy_grad_rows(line_walk<2> l, label_row labels, const T *g_of_loss, double batch)
 {
     typedef held_part<T, E, V> part_of;

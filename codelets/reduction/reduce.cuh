@@ -52,42 +52,50 @@ static __device__ inline void put(const reduction &r, int64_t i, int64_t segment
     F::put((typename F::out *)r.kept.data[0] + at[0], made, r);
 }
 
+/* The offset of term i. ONE: the terms lie along one dim, so that no division is needed. */
+template <bool ONE> static __device__ inline int64_t term_at(const row_major &terms, int64_t i)
+{
+    if constexpr (ONE)
+        return i * terms.stride[0];
+    return row_major_at(terms, i);
+}
+
 /* The last dim is reduced: a team per segment of a result, whose threads take packs of N neighbours in turn. */
-template <typename F, int N> __global__ void __launch_bounds__(THREADS) reduce_lines(reduction r)
+template <typename F, int N, bool ONE> __global__ void __launch_bounds__(THREADS) reduce_lines(reduction r)
 {
     enum { IN_FLIGHT = 4 };
     typedef typename F::in in;
     const int64_t item = (int64_t)blockIdx.x * (THREADS / r.team) + threadIdx.x / r.team;
     const int64_t result = quotient(r.segments, item), segment = item - result * r.segments.by;
-    const int rank = (int)threadIdx.x % r.team;
+    const int rank = (int)threadIdx.x % r.team, step = r.team * N;
     const bool there = result < r.n;
-    const int64_t begin = segment * r.length;
-    const int64_t end = !there ? begin : begin + r.length < r.terms.count ? begin + r.length : r.terms.count;
+    const int64_t begin = segment * r.length, left = r.terms.count - begin;
+    const int end = !there ? 0 : (int)(left < r.length ? left : r.length); /* of the segment's terms */
     typename F::kept acc = F::none();
     int64_t at[2] = {0, 0};
 
     if (there)
         grid_walk_at(r.kept, r.first + result, at);
-    const in *x = (const in *)r.kept.data[1] + at[1];
-    const int64_t step = (int64_t)r.team * N;
-    int64_t i = begin + rank * N;
+    const in *x = (const in *)r.kept.data[1] + at[1] + (ONE ? term_at<ONE>(r.terms, begin) : 0);
+    int i = rank * N;
     for (; r.packed && i < end; i += step * IN_FLIGHT) {
         pack<in, N> held[IN_FLIGHT];
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++)
             if (i + k * step < end)
-                held[k] = *(const pack<in, N> *)(x + row_major_at(r.terms, i + k * step));
+                held[k] =
+                    *(const pack<in, N> *)(x + (ONE ? i + k * step : term_at<ONE>(r.terms, begin + i + k * step)));
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++)
             if (i + k * step < end)
 #pragma unroll
                 for (int j = 0; j < N; j++)
-                    acc = F::with(acc, held[k].at[j], i + k * step + j, r);
+                    acc = F::with(acc, held[k].at[j], begin + i + k * step + j, r);
     }
     for (; i < end; i += step)
 #pragma unroll 1
-        for (int64_t j = i; j < i + N && j < end; j++)
-            acc = F::with(acc, x[row_major_at(r.terms, j)], j, r);
+        for (int j = i; j < i + N && j < end; j++)
+            acc = F::with(acc, x[term_at<ONE>(r.terms, ONE ? j : begin + j)], begin + j, r);
     acc = team_join(acc, r.team, F::join);
     if (there && rank == 0)
         put<F>(r, result, segment, acc);
@@ -95,7 +103,7 @@ template <typename F, int N> __global__ void __launch_bounds__(THREADS) reduce_l
 
 /* The last dim is kept: a thread has N neighbouring results, and LANES threads share a segment of them. */
 enum { ACROSS = 32, LANES = THREADS / ACROSS };
-template <typename F, int N> __global__ void __launch_bounds__(THREADS) reduce_columns(reduction r)
+template <typename F, int N, bool ONE> __global__ void __launch_bounds__(THREADS) reduce_columns(reduction r)
 {
     typedef typename F::in in;
     constexpr int most = 64 / (int)sizeof(pack<in, N>), IN_FLIGHT = most < 8 ? most : 8;
@@ -118,7 +126,7 @@ template <typename F, int N> __global__ void __launch_bounds__(THREADS) reduce_c
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++)
             if (i + k * LANES < end)
-                held[k] = *(const pack<in, N> *)(x + row_major_at(r.terms, i + k * LANES));
+                held[k] = *(const pack<in, N> *)(x + term_at<ONE>(r.terms, i + k * LANES));
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++)
             if (i + k * LANES < end)
@@ -188,7 +196,10 @@ template <typename F> static void lines(reduction r, const gpu *g)
     r.part_step = r.segments.by;
     r.segment_step = 1;
     const int64_t teams = THREADS / r.team, blocks = (r.n * r.segments.by + teams - 1) / teams;
-    GPU_LAUNCH((reduce_lines<F, N>), (unsigned)blocks, THREADS, g, r);
+    if (r.terms.ndim == 1)
+        GPU_LAUNCH((reduce_lines<F, N, true>), (unsigned)blocks, THREADS, g, r);
+    else
+        GPU_LAUNCH((reduce_lines<F, N, false>), (unsigned)blocks, THREADS, g, r);
 }
 
 /* Whether N neighbouring results have neighbouring terms. */
@@ -209,7 +220,10 @@ template <typename F, int N> static void columns(reduction r, const gpu *g)
     r.part_step = 1;
     r.segment_step = r.n;
     const int64_t blocks = (r.groups.by * r.segments.by + ACROSS - 1) / ACROSS;
-    GPU_LAUNCH((reduce_columns<F, N>), (unsigned)blocks, dim3(ACROSS, LANES), g, r);
+    if (r.terms.ndim == 1)
+        GPU_LAUNCH((reduce_columns<F, N, true>), (unsigned)blocks, dim3(ACROSS, LANES), g, r);
+    else
+        GPU_LAUNCH((reduce_columns<F, N, false>), (unsigned)blocks, dim3(ACROSS, LANES), g, r);
 }
 
 template <typename F> static void segments(reduction r, bool by_lines, const gpu *g)
@@ -222,7 +236,7 @@ template <typename F> static void segments(reduction r, bool by_lines, const gpu
 }
 
 /* Reduces with F, along lines or columns: as many results at a time as have room for their segments in the
- * workspace. */
+ * workspace. Columns are read in packs where these are enough for every multiprocessor. */
 template <typename F> static void reduce_all(reduction r, bool by_lines, const trama_call *call, const gpu *g)
 {
     constexpr int N = pack_of<typename F::in>;
@@ -237,7 +251,7 @@ template <typename F> static void reduce_all(reduction r, bool by_lines, const t
         r.n = r.kept.count - r.first < slab ? r.kept.count - r.first : slab;
         if (by_lines)
             lines<F>(r, g);
-        else if (has_columns<F, N>(r))
+        else if (r.n / N * r.segments.by >= (int64_t)ACROSS * g->multiprocessors && has_columns<F, N>(r))
             columns<F, N>(r, g);
         else
             columns<F, 1>(r, g);

@@ -7,7 +7,7 @@
 
 /* HELD: a team holds a whole line; else it is read twice. */
 template <typename T, int E, int V, bool HELD, typename TEAM>
-__global__ void __launch_bounds__(MOST_THREADS) softmax_lines(line_walk<2> l)
+__global__ void LINE_BOUNDS(T, E) softmax_lines(line_walk<2> l)
 {
     typedef held_part<T, E, V> part_of;
     const TEAM team(l);
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(MOST_THREADS) softmax_lines(line_walk<2> l)
 
 /* y (g - sum of g y) */
 template <typename T, int E, int V, bool HELD, typename TEAM>
-__global__ void __launch_bounds__(MOST_THREADS) softmax_grad_lines(line_walk<3> l)
+__global__ void LINE_BOUNDS(T, E) softmax_grad_lines(line_walk<3> l)
 {
     typedef held_part<T, E, V> part_of;
     const TEAM team(l);
@@ -70,6 +70,9 @@ __global__ void __launch_bounds__(MOST_THREADS) softmax_grad_lines(line_walk<3> 
     }
 }
 
+/* The result holds one array, the gradient two. */
+enum { softmax_registers = 2 * WHOLE, softmax_grad_registers = WHOLE };
+
 #define SOFTMAX_OP(name, arrays, ...)                                                                                  \
     template <typename T> static void name(const trama_call *call, const gpu *g)                                       \
     {                                                                                                                  \
@@ -77,7 +80,7 @@ __global__ void __launch_bounds__(MOST_THREADS) softmax_grad_lines(line_walk<3> 
         const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];                                                 \
         line_walk<arrays> lines;                                                                                       \
         if (line_walk_of(&lines, views, axis))                                                                         \
-            LAUNCH_LINES(name##_lines, T, arrays, lines, is_last(views[0], axis), g);                                  \
+            LAUNCH_LINES(name##_lines, T, arrays, name##_registers, lines, is_last(views[0], axis), g);                \
     }                                                                                                                  \
     extern "C" void cuda_##name(const trama_call *call, const gpu *g)                                                  \
     {                                                                                                                  \

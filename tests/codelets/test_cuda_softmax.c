@@ -65,6 +65,8 @@ START_TEST(lines_of_several_warps_hold_along_both_dims)
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(3, 1501), 1);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 8192), 1);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 12344), 1);
+            check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(1, 16384), 1);
+            check((trama_dtype)dtype, BLOCK, TRAMA_SHAPE(1, 16387), 1);
             check((trama_dtype)dtype, BLOCK, TRAMA_SHAPE(2, 8193), 1);
             check((trama_dtype)dtype, SPARSE, TRAMA_SHAPE(3, 2500), 1);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(128, 35), 0);
