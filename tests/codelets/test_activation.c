@@ -83,6 +83,40 @@ START_TEST(gradients_are_the_slopes)
 }
 END_TEST
 
+static double silu_slope(double x)
+{
+    const double s = 1 / (1 + exp(-x)), rest = 1 / (1 + exp(x));
+    return s * (1 + x * rest);
+}
+
+static double mish_slope(double x)
+{
+    const double above = log1p(exp(x)), t = tanh(above), cosh_inverse = 1 / cosh(above);
+    return t + x * cosh_inverse * cosh_inverse / (1 + exp(-x));
+}
+
+/* Where the sigmoid or tanh rounds to nearly 1, x times what is missing to 1 still counts. */
+START_TEST(slopes_far_out_have_all_digits)
+{
+    static const struct {
+        const char *name;
+        double (*slope)(double);
+    } slopes[] = {{"silu_grad", silu_slope}, {"mish_grad", mish_slope}};
+    enum { POINTS = 4001 };
+    tensor x = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(POINTS)),
+           g = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(POINTS));
+    for (int of = 0; of < 2; of++) {
+        for (int i = 0; i < POINTS; i++)
+            PUT(&x, (i - POINTS / 2) * 0.01, i), PUT(&g, 1, i);
+        run_binary(slopes[of].name, NULL, &g, &g, &x);
+        for (int i = 0; i < POINTS; i++)
+            ck_near(TRAMA_F32, AT(&g, i), slopes[of].slope(AT(&x, i)), 6);
+    }
+    tensor_free(&x);
+    tensor_free(&g);
+}
+END_TEST
+
 START_TEST(relu_keeps_nan_and_its_gradient_blocks_what_is_not_positive)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_float(dtype)) {
@@ -137,6 +171,6 @@ START_TEST(activations_do_not_overflow_far_out)
 }
 END_TEST
 
-RUN_TESTS("activation", activations_follow_their_definitions, gradients_are_the_slopes,
+RUN_TESTS("activation", activations_follow_their_definitions, gradients_are_the_slopes, slopes_far_out_have_all_digits,
           relu_keeps_nan_and_its_gradient_blocks_what_is_not_positive, relu_grad_holds_in_integer_types,
           activations_do_not_overflow_far_out)

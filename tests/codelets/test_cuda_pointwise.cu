@@ -62,7 +62,10 @@ static double units_of(const trama_op *op, trama_dtype dtype)
         own |= op == one;
     for (const trama_op *one : by_exp_of_f32)
         own |= op == one && dtype != TRAMA_F64;
-    return own && !simt_order ? 8 : 0;
+    /* A gradient is a slope times an operand of up to 9; slopes of 0 are sums of two larger terms. */
+    const size_t length = strlen(op->name);
+    const bool is_slope = length > 5 && !strcmp(op->name + length - 5, "_grad");
+    return !own || simt_order ? 0 : is_slope ? 9 * 8 : 8;
 }
 
 static const trama_attributes &reals()
