@@ -15,7 +15,7 @@
 
 enum { WORKSPACE_BYTES = 32 << 20 };
 
-static gpu workers[STARPU_NMAXWORKERS];
+static gpu workers[STARPU_NMAXWORKERS][GPU_LANES];
 
 /* ---- Cards ---- */
 
@@ -117,10 +117,27 @@ static struct starting {
     _Atomic(const char *) failed;
 } starting;
 
+/* The gpu itself where there is no memory for another lane: works recorded there follow each other. */
+static gpu new_lane(const gpu *g)
+{
+    gpu lane = *g;
+    cudaStream_t stream = NULL;
+    void *workspace = NULL;
+    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) || cudaMalloc(&workspace, g->workspace_bytes)) {
+        if (stream)
+            cudaStreamDestroy(stream);
+        cudaGetLastError();
+        return *g;
+    }
+    lane.stream = stream;
+    lane.workspace = workspace;
+    return lane;
+}
+
 static void start_worker(void *argument)
 {
     struct starting *s = argument;
-    gpu *g = &workers[starpu_worker_get_id()];
+    gpu *g = workers[starpu_worker_get_id()];
     int device = 0;
     cublasLtHandle_t blas = NULL;
     cudaError_t error;
@@ -132,17 +149,25 @@ static void start_worker(void *argument)
     else if (cublasLtCreate(&blas))
         s->failed = "cuBLASLt does not start";
     g->blas = blas;
+    for (int k = 1; k < GPU_LANES; k++)
+        g[k] = s->failed ? *g : new_lane(g);
 }
 
 static void stop_worker(void *argument)
 {
-    gpu *g = &workers[starpu_worker_get_id()];
+    gpu *g = workers[starpu_worker_get_id()];
     (void)argument;
     cudaStreamSynchronize(g->stream);
     if (g->blas)
         cublasLtDestroy(g->blas);
-    cudaFree(g->workspace);
-    *g = (gpu){0};
+    for (int k = GPU_LANES - 1; k >= 0; k--) {
+        if (k > 0 && g[k].stream == g->stream)
+            continue;
+        cudaFree(g[k].workspace);
+        if (k > 0)
+            cudaStreamDestroy(g[k].stream);
+    }
+    memset(g, 0, GPU_LANES * sizeof *g);
 }
 
 bool gpu_start(bool tf32, const char **why)
@@ -163,7 +188,12 @@ void gpu_stop(void)
 
 const gpu *gpu_here(void)
 {
-    return &workers[starpu_worker_get_id()];
+    return gpu_lane(0);
+}
+
+const gpu *gpu_lane(int lane)
+{
+    return &workers[starpu_worker_get_id()][lane];
 }
 
 void gpu_end_graph(int device, void *graph)

@@ -21,6 +21,9 @@ typedef struct gpu {
     bool tf32; /* products of f32 may be computed in TF32 */
 } gpu;
 
+/* Streams of a worker, on which works that share no buffer may be recorded side by side: the first is its own. */
+enum { GPU_LANES = 4 };
+
 /* A GPU that this process may use: CUDA_VISIBLE_DEVICES limits these. */
 typedef struct gpu_card {
     int device;       /* as CUDA numbers them */
@@ -49,8 +52,10 @@ void gpu_stop(void);
 /* Ends a cudaGraphExec_t of a device, on any thread. */
 void gpu_end_graph(int device, void *graph);
 
-/* The gpu of the calling worker. */
+/* The gpu of the calling worker, and one of its lanes, which has a stream and scratch memory of its own; lane 0 is the
+ * gpu itself. */
 const gpu *gpu_here(void);
+const gpu *gpu_lane(int lane);
 
 /* Called before a worker's kernels. Clears the errors that StarPU's calls have left on the thread: a failed allocation
  * that it copes with, an event that is not ready. An error that a device cannot recover from is reported again. */

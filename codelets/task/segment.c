@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "arena.h"
+#include "lanes.h"
 #include "work_gpu.h"
 
 enum {
@@ -177,28 +178,114 @@ static void check(const work *w)
         .n_out = w->n_views > 0, .out = w->views, .n_in = w->n_views > 1 ? w->n_views - 1 : 0, .in = w->views + 1});
 }
 
+static void enqueue_one(const work *w, const gpu *g)
+{
+    w->kind->cuda(w, g);
+    if (w->n_calls == 0)
+        check(w);
+}
+
 static void enqueue(const segment *s, const gpu *g)
 {
-    for (int i = 0; i < s->n; i++) {
-        const work *w = &s->run->works[i];
-        w->kind->cuda(w, g);
-        if (w->n_calls == 0)
-            check(w);
+    for (int i = 0; i < s->n; i++)
+        enqueue_one(&s->run->works[i], g);
+}
+
+/* ---- Graphs ---- */
+
+typedef ARRAY(lane_use) lane_uses;
+
+static void add_uses(const segment *s, lane_uses *uses, int n, const trama_view *views, bool writes)
+{
+    for (int i = 0; i < n; i++) {
+        const int buffer = buffer_of(s, views[i].data);
+        if (buffer >= 0)
+            *ARRAY_PUSH(uses) = (lane_use){buffer, writes};
     }
 }
 
-/* NULL where the stream refuses, or there is no memory for a graph. Kernels only start kernels, so they do not. */
+static void find_uses(const segment *s, const work *w, lane_uses *uses)
+{
+    uses->n = 0;
+    for (int i = 0; i < w->n_calls; i++) {
+        add_uses(s, uses, w->calls[i].n_in, w->calls[i].in, false);
+        add_uses(s, uses, w->calls[i].n_out, w->calls[i].out, true);
+    }
+    if (w->n_terms) {
+        add_uses(s, uses, w->n_terms, w->terms, false);
+        add_uses(s, uses, 1, w->sum, true);
+    }
+    for (int i = 0; w->n_calls == 0 && i < w->n_views; i++)
+        add_uses(s, uses, 1, &w->views[i], i == 0 || (w->kind == &work_copy && i % 2 == 0));
+}
+
+/* Where each work is recorded, and the last ones of the lanes. */
+typedef struct lane_plan {
+    lane_place *places; /* [n] */
+    int last[GPU_LANES];
+} lane_plan;
+
+static lane_plan plan_lanes(const segment *s)
+{
+    lanes *l = lanes_begin(s->n, s->n_buffers);
+    lane_plan p = {.places = trama_alloc((size_t)s->n * sizeof *p.places)};
+    lane_uses uses = {0};
+    for (int i = 0; i < s->n; i++) {
+        find_uses(s, s->works[i], &uses);
+        p.places[i] = lanes_add(l, uses.n, uses.at);
+    }
+    for (int k = 0; k < GPU_LANES; k++)
+        p.last[k] = lanes_last(l, k);
+    ARRAY_FREE(&uses);
+    lanes_end(l);
+    return p;
+}
+
+/* Enqueues the works on their lanes, whose streams join the capture of the first and leave it. ends: [n + 1] events,
+ * behind each work and, as the last, before all. */
+static void enqueue_on_lanes(const segment *s, const lane_plan *p, cudaEvent_t *ends)
+{
+    bool joined[GPU_LANES] = {true};
+    cudaEventRecord(ends[s->n], gpu_lane(0)->stream);
+    for (int i = 0; i < s->n; i++) {
+        const lane_place *at = &p->places[i];
+        const gpu *g = gpu_lane(at->lane);
+        if (!joined[at->lane])
+            cudaStreamWaitEvent(g->stream, ends[s->n], 0);
+        joined[at->lane] = true;
+        for (int k = 0; k < GPU_LANES; k++)
+            if (at->after[k] >= 0)
+                cudaStreamWaitEvent(g->stream, ends[at->after[k]], 0);
+        enqueue_one(&s->run->works[i], g);
+        cudaEventRecord(ends[i], g->stream);
+    }
+    for (int k = 1; k < GPU_LANES; k++)
+        if (p->last[k] >= 0)
+            cudaStreamWaitEvent(gpu_lane(0)->stream, ends[p->last[k]], 0);
+}
+
+/* NULL where a stream refuses, or there is no memory for a graph. Kernels only start kernels, so they do not. */
 static cudaGraphExec_t record(const segment *s, const gpu *g)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t made = NULL;
-    if (!cudaStreamBeginCapture(g->stream, cudaStreamCaptureModeThreadLocal)) {
-        enqueue(s, g);
+    lane_plan p = plan_lanes(s);
+    cudaEvent_t *ends = trama_alloc(((size_t)s->n + 1) * sizeof(cudaEvent_t));
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i <= s->n && !error; i++)
+        error = cudaEventCreateWithFlags(&ends[i], cudaEventDisableTiming);
+    if (!error && !cudaStreamBeginCapture(g->stream, cudaStreamCaptureModeThreadLocal)) {
+        enqueue_on_lanes(s, &p, ends);
         if (!cudaStreamEndCapture(g->stream, &graph) && cudaGraphInstantiateWithFlags(&made, graph, 0))
             made = NULL;
         if (graph)
             cudaGraphDestroy(graph);
     }
+    for (int i = 0; i <= s->n; i++)
+        if (ends[i])
+            cudaEventDestroy(ends[i]);
+    free(ends);
+    free(p.places);
     gpu_forget_errors();
     return made;
 }

@@ -15,6 +15,7 @@ struct mark {
     std::mutex lock;
     std::condition_variable changed;
     bool done = false;
+    moment captured; /* of is NULL: recorded in a stream that ran */
     std::chrono::steady_clock::time_point when;
 };
 
@@ -76,6 +77,8 @@ extern "C" cudaError_t cudaEventRecord(cudaEvent_t of, cudaStream_t in)
             std::lock_guard<std::mutex> guard(e->lock);
             e->last = m;
         }
+        if ((m->captured = recorded_so_far(stream_of(in))).of)
+            return cudaSuccess;
         submit(stream_of(in), [m] {
             std::lock_guard<std::mutex> guard(m->lock);
             m->done = true;
@@ -106,7 +109,10 @@ extern "C" cudaError_t cudaEventSynchronize(cudaEvent_t of)
 extern "C" cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t of, unsigned)
 {
     return answer([&] {
-        if (const auto m = mark_of(of))
+        const auto m = mark_of(of);
+        if (m && m->captured.of)
+            record_after(stream_of(stream), m->captured);
+        else if (m)
             submit(stream_of(stream), [m] { wait_for(m.get()); });
         return cudaSuccess;
     });

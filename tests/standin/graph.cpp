@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of the stand-in for CUDA (standin.h): capture of a stream, and graphs. A graph does the work of the stream again,
- * with the arguments that its kernels had then; memory that was freed since is out of bounds, as everywhere. */
+/* Of the stand-in for CUDA (standin.h): capture of streams, and graphs. A graph does the work of the streams again,
+ * with the arguments that its kernels had then; memory that was freed since is out of bounds, as everywhere. Each
+ * launch takes another order of those that the streams and their events allow. */
 #include "standin.h"
 
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -33,6 +35,32 @@ void expect_alive(const void *what)
     std::lock_guard<std::mutex> guard(lock);
     if (!alive.count(what))
         wrong("a graph that does not exist, or was destroyed");
+}
+
+/* Of the nodes that may come next, one by chance. */
+void submit_in_any_order(stream *s, const recording &nodes)
+{
+    static std::atomic<unsigned> launches;
+    unsigned chance = launches++ * 2654435761u;
+    std::vector<size_t> missing(nodes.size()), ready;
+    std::vector<std::vector<size_t>> next(nodes.size());
+    for (size_t i = 0; i < nodes.size(); i++) {
+        missing[i] = nodes[i].after.size();
+        for (size_t j : nodes[i].after)
+            next[j].push_back(i);
+        if (missing[i] == 0)
+            ready.push_back(i);
+    }
+    while (!ready.empty()) {
+        chance = chance * 1103515245 + 12345;
+        std::swap(ready[chance / 65536 % ready.size()], ready.back());
+        const size_t i = ready.back();
+        ready.pop_back();
+        submit(s, nodes[i].work);
+        for (size_t j : next[i])
+            if (--missing[j] == 0)
+                ready.push_back(j);
+    }
 }
 
 template <typename T> cudaError_t end(void *of)
@@ -66,9 +94,12 @@ extern "C" cudaError_t cudaStreamBeginCapture(cudaStream_t of, cudaStreamCapture
 extern "C" cudaError_t cudaStreamEndCapture(cudaStream_t of, cudaGraph_t *to)
 {
     return answer([&] {
-        const auto work = end_recording(stream_of(of));
+        bool joined;
+        const auto work = end_recording(stream_of(of), &joined).of;
         if (!work)
             return cudaErrorIllegalState;
+        if (!joined)
+            return cudaErrorStreamCaptureUnjoined;
         *to = (cudaGraph_t)born(new graph{work});
         return cudaSuccess;
     });
@@ -97,8 +128,7 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t what, cudaStream_t in)
             lose(cudaErrorLaunchFailure);
             return cudaErrorLaunchFailure;
         }
-        for (const auto &work : *e->work)
-            submit(s, work);
+        submit_in_any_order(s, *e->work);
         return cudaSuccess;
     });
 }

@@ -96,10 +96,22 @@ bool is_late(const stream *s);
 
 /* ---- Graphs ---------------------------------------------------------------------------------- */
 
-/* Work that a stream keeps while it is captured, for the launches of the graph (graph.cpp). */
-using recording = std::vector<std::function<void()>>;
+/* Work that streams keep while they are captured, for the launches of the graph (graph.cpp): a node is done after
+ * others, which stand before it. */
+struct node {
+    std::function<void()> work;
+    std::vector<size_t> after;
+};
+using recording = std::vector<node>;
+/* A place in a recording: behind these nodes. */
+struct moment {
+    std::shared_ptr<recording> of;
+    std::vector<size_t> after;
+};
 void begin_recording(stream *s);
-std::shared_ptr<recording> end_recording(stream *s); /* NULL: it did not record */
+moment end_recording(stream *s, bool *joined); /* of is NULL: it did not begin one; joined: no other stream is left */
+moment recorded_so_far(stream *s);             /* of is NULL: it does not record */
+void record_after(stream *s, const moment &m); /* it records from now on, where it did not, in the recording of m */
 bool is_recording(stream *s);
 bool records_here(void); /* the calling thread has begun a recording that has not ended */
 } // namespace standin

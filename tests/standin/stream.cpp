@@ -22,8 +22,9 @@ struct stream {
     std::deque<std::function<void()>> queue;
     uint64_t submitted = 0, done = 0;
     bool ending = false;
-    std::atomic<bool> late;          /* work is done in the thread */
-    std::shared_ptr<recording> kept; /* while it is captured; of the one thread that uses it then */
+    std::atomic<bool> late; /* work is done in the thread */
+    moment kept;            /* while it is captured; of the one thread that uses it then */
+    bool began;             /* the recording, which other streams may have joined */
     std::thread thread;
 };
 
@@ -72,6 +73,7 @@ handle new_stream(int gpu, bool blocking)
     s->gpu = gpu;
     s->blocking = blocking;
     s->late = setting("TRAMA_STANDIN_ASYNC", 0) != 0;
+    s->began = false;
     all.push_back(s);
     return s;
 }
@@ -123,8 +125,9 @@ int gpu_of(const stream *s)
 void submit(stream *to, std::function<void()> work)
 {
     const handle s = handle_of(to);
-    if (s->kept) {
-        s->kept->push_back(std::move(work));
+    if (s->kept.of) {
+        s->kept.of->push_back({std::move(work), s->kept.after});
+        s->kept.after = {s->kept.of->size() - 1};
         return;
     }
     if (!s->late) {
@@ -153,19 +156,59 @@ static thread_local int recordings;
 
 void begin_recording(stream *s)
 {
-    s->kept = std::make_shared<recording>();
+    s->kept = {std::make_shared<recording>(), {}};
+    s->began = true;
     recordings++;
 }
 
-std::shared_ptr<recording> end_recording(stream *s)
+/* Whether all nodes of `these` come before those of m, or are among them. */
+static bool is_before(const std::vector<size_t> &these, const moment &m)
 {
-    recordings -= s->kept != nullptr;
-    return std::move(s->kept);
+    std::vector<bool> reached(m.of->size());
+    for (size_t i : m.after)
+        reached[i] = true;
+    for (size_t i = m.of->size(); i-- > 0;)
+        for (size_t j : reached[i] ? (*m.of)[i].after : std::vector<size_t>())
+            reached[j] = true;
+    for (size_t i : these)
+        if (!reached[i])
+            return false;
+    return true;
+}
+
+moment end_recording(stream *s, bool *joined)
+{
+    const moment m = s->began ? s->kept : moment();
+    *joined = true;
+    if (!m.of)
+        return m;
+    recordings--;
+    s->began = false;
+    std::lock_guard<std::mutex> guard(lock);
+    for (const handle &h : all)
+        if (h->kept.of == m.of) {
+            *joined &= is_before(h->kept.after, m);
+            h->kept = moment();
+        }
+    return m;
+}
+
+moment recorded_so_far(stream *s)
+{
+    return s->kept;
+}
+
+void record_after(stream *s, const moment &m)
+{
+    if (s->kept.of && s->kept.of != m.of)
+        wrong("a stream that is captured waits for another capture");
+    s->kept.of = m.of;
+    s->kept.after.insert(s->kept.after.end(), m.after.begin(), m.after.end());
 }
 
 bool is_recording(stream *s)
 {
-    return s->kept != nullptr;
+    return s->kept.of != nullptr;
 }
 
 bool records_here(void)

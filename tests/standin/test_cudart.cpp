@@ -316,6 +316,71 @@ START_TEST(a_graph_does_what_was_recorded_each_time)
 }
 END_TEST
 
+/* x on the first stream, then y + x on the first and x + z on a second one, then the sum of both; `joins` and `waits`
+ * are what binds the streams. */
+static cudaError_t record_fork(float *x, float *y, float *z, bool waits, bool joins, cudaGraph_t *graph)
+{
+    cudaStream_t s[2];
+    cudaEvent_t e[2];
+    gpu side = card;
+    for (int i = 0; i < 2; i++) {
+        cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking);
+        cudaEventCreateWithFlags(&e[i], cudaEventDisableTiming);
+    }
+    card.stream = s[0];
+    side.stream = s[1];
+    ck_assert_int_eq(cudaStreamBeginCapture(s[0], cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    if (!waits)
+        cudaEventRecord(e[0], s[0]);
+    GPU_LAUNCH(add, 1, 64, &card, x, x, 1, 1.0f);
+    if (waits)
+        cudaEventRecord(e[0], s[0]);
+    cudaStreamWaitEvent(s[1], e[0], 0);
+    GPU_LAUNCH(add, 1, 64, &card, y, x, 1, 1.0f);
+    GPU_LAUNCH(add, 1, 64, &side, z, x, 1, 1.0f);
+    cudaEventRecord(e[1], s[1]);
+    if (joins)
+        cudaStreamWaitEvent(s[0], e[1], 0);
+    GPU_LAUNCH(add, 1, 64, &card, y, z, 1, 1.0f);
+    const cudaError_t error = cudaStreamEndCapture(s[0], graph);
+    for (int i = 0; i < 2; i++) {
+        cudaEventDestroy(e[i]);
+        cudaStreamDestroy(s[i]);
+    }
+    return error;
+}
+
+/* Without a wait, some of many launches take an order with another result. */
+START_TEST(streams_that_join_a_capture_are_branches_of_its_graph)
+{
+    begin("1", "0");
+    float *x = floats(1), *y = floats(1), *z = floats(1);
+    cudaStream_t s;
+    cudaGraph_t graph;
+    ck_assert_int_eq(record_fork(x, y, z, true, false, &graph), cudaErrorStreamCaptureUnjoined);
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    for (int waits = 0; waits < 2; waits++) {
+        cudaGraphExec_t made;
+        int others = 0;
+        ck_assert_int_eq(record_fork(x, y, z, waits, true, &graph), cudaSuccess);
+        ck_assert_int_eq(cudaGraphInstantiateWithFlags(&made, graph, 0), cudaSuccess);
+        cudaGraphDestroy(graph);
+        for (int i = 0; i < 20; i++) {
+            const float one = 1;
+            float got;
+            for (float *at : {x, y, z})
+                cudaMemcpy(at, &one, sizeof one, cudaMemcpyHostToDevice);
+            ck_assert_int_eq(cudaGraphLaunch(made, s), cudaSuccess);
+            cudaStreamSynchronize(s);
+            cudaMemcpy(&got, y, sizeof got, cudaMemcpyDeviceToHost);
+            others += got != 6; /* x = 2, y = 1 + 2, z = 1 + 2 */
+        }
+        ck_assert(waits ? others == 0 : others > 0);
+        cudaGraphExecDestroy(made);
+    }
+}
+END_TEST
+
 /* ---- Ends of the process --------------------------------------------------------------------- */
 
 static void the_host_reads_device_memory(void)
@@ -460,6 +525,7 @@ int main(void)
     tcase_add_test(all, without_gpus_it_says_so);
     tcase_add_test(all, what_is_to_fail_fails);
     tcase_add_test(all, a_graph_does_what_was_recorded_each_time);
+    tcase_add_test(all, streams_that_join_a_capture_are_branches_of_its_graph);
     for (int i = 0; i < (int)(sizeof mistakes / sizeof mistakes[0]); i++)
         if (mistakes[i].signal == SIGSEGV)
             tcase_add_loop_test_raise_signal(all, a_stray_access_faults, SIGSEGV, i, i + 1);
