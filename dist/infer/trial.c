@@ -48,7 +48,7 @@ static trama_view view_of(const whole *w, trama_dtype dtype, const box *b)
 static double difference(const whole *a, const whole *b)
 {
     double most = 0;
-    for (int64_t i = 0; i < doubles_of(a); i++) {
+    for (int64_t i = 0, n = doubles_of(a); i < n; i++) {
         double x = a->at[i], y = b->at[i];
         if (x == y || (isnan(x) && isnan(y)))
             continue;
@@ -112,7 +112,7 @@ static whole value_of(const spread *s, trama_dtype dtype)
             how = s->layout->axis[a].reduce;
             parts *= how == TRAMA_AVG ? s->mesh->shape[a] : 1;
         }
-    for (int64_t i = 0; i < doubles_of(&value); i++) {
+    for (int64_t i = 0, n = doubles_of(&value); i < n; i++) {
         value.at[i] = s->terms[0].at[i];
         for (int k = 1; k < s->n; k++)
             value.at[i] = combined(how, value.at[i], s->terms[k].at[i]);
@@ -133,7 +133,7 @@ typedef struct splitting {
 static bool store_box(const splitting *s, whole *term, const whole *local, const box *b)
 {
     trama_view from = view_of(local, TRAMA_F64, b), to = view_of(term, TRAMA_F64, b);
-    for (int64_t k = 0; k < box_count(b); k++) {
+    for (int64_t k = 0, n = box_count(b); k < n; k++) {
         int64_t at = 0, rest = k;
         for (int d = b->ndim - 1; d >= 0; d--) {
             at += rest % b->n[d] * from.stride[d];
@@ -153,7 +153,7 @@ static bool store_box(const splitting *s, whole *term, const whole *local, const
 static trama_view reached_view(const whole *from, trama_dtype dtype, const box *b, whole *copy)
 {
     *copy = whole_new(trama_shape_of(b->ndim, b->n), dtype);
-    for (int64_t k = 0; k < box_count(b); k++) {
+    for (int64_t k = 0, elements = box_count(b); k < elements; k++) {
         int64_t at = 0, rest = k, scale = 1;
         for (int d = b->ndim - 1; d >= 0; d--) {
             int64_t n = from->shape.dim[d], index = b->lo[d] + rest % b->n[d];

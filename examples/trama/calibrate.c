@@ -16,7 +16,10 @@
 
 enum { FLAT = 32, LINE = 256, HEADS = 2, FEATURES = 64, TINY = 16, HOPS = 20, OWN_CORE = 8 };
 
-static const struct argp_option options[] = {{"output", 'o', "FILE", 0, "where the machine goes [stdout]", 0}, {0}};
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "where the machine goes [stdout]", 0},
+    {"quick", 'q', NULL, 0, "measure a tenth as long, for a first look; predictions are less exact", 0},
+    {0}};
 
 static const char doc[] =
     "Measures what tasks, products, operations on elements, sums and feeding take on the workers that Trama has here, "
@@ -32,6 +35,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         if (!*text)
             argp_error(state, "--output: takes the name of a file");
         c->path = text;
+        return 0;
+    case 'q':
+        c->samples = QUICK_SAMPLES;
+        c->seconds /= 10;
         return 0;
     default:
         return argument_unknown(key, text, state);
@@ -206,12 +213,12 @@ static void measure_feed(const calibration *c)
     static float data[ELEMENTS];
     trama_program *p = trama_program_create();
     trama_executable *e = NULL;
-    double seconds[SAMPLES];
+    double seconds[MOST_SAMPLES];
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(ELEMENTS));
     trama_shard(x, c->mesh, "S(0)");
     const trama_target *t = trama_target_create(p, "t", trama_neg(x));
     must(trama_compile(c->context, p, &e));
-    for (int i = -1; i < SAMPLES; i++) {
+    for (int i = -1; i < c->samples; i++) {
         const double begun = clock_seconds();
         must(trama_feed(e, x, data, TRAMA_SHAPE(ELEMENTS)));
         if (i >= 0)
@@ -219,7 +226,7 @@ static void measure_feed(const calibration *c)
         must(trama_run(e, t));
         must(trama_wait(e));
     }
-    say(c, "  feed %.4gGB/s\n", (double)sizeof data / c->ranks / median(seconds) / 1e9);
+    say(c, "  feed %.4gGB/s\n", (double)sizeof data / c->ranks / median(c->samples, seconds) / 1e9);
     must(trama_executable_destroy(&e));
     trama_program_destroy(&p);
 }
@@ -331,7 +338,7 @@ static void start(calibration *c)
 int command_calibrate(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
-    calibration c = {.path = NULL};
+    calibration c = {.samples = MOST_SAMPLES, .seconds = 0.02};
     argp_parse(&parser, argc, argv, 0, NULL, &c);
     start(&c);
     measure(&c);

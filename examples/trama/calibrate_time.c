@@ -14,10 +14,10 @@ static int earlier(const void *x, const void *y)
     return *(const double *)x > *(const double *)y ? 1 : -1;
 }
 
-double median(double *of)
+double median(int n, double *of)
 {
-    qsort(of, SAMPLES, sizeof *of, earlier);
-    return of[SAMPLES / 2];
+    qsort(of, (size_t)n, sizeof *of, earlier);
+    return of[n / 2];
 }
 
 static int count_tasks(trama_executable *e, const trama_target *t)
@@ -34,13 +34,13 @@ static int count_tasks(trama_executable *e, const trama_target *t)
 measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work)
 {
     trama_executable *e = NULL;
-    double runs[SAMPLES], submits[SAMPLES];
-    const double wanted = 0.02 * c->least / work;
+    double runs[MOST_SAMPLES], submits[MOST_SAMPLES];
+    const double wanted = c->seconds * c->least / work;
     const int n = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (int)wanted;
     must(trama_compile(c->context, p, &e));
     must(trama_run(e, t));
     must(trama_wait(e));
-    for (int i = 0; i < SAMPLES; i++) {
+    for (int i = 0; i < c->samples; i++) {
         const double begun = clock_seconds();
         must(trama_run(e, t));
         submits[i] = clock_seconds() - begun;
@@ -49,7 +49,7 @@ measured time_program(const calibration *c, trama_program *p, const trama_target
         must(trama_wait(e));
         runs[i] = (clock_seconds() - begun) / n;
     }
-    const measured m = {median(runs), median(submits), count_tasks(e, t)};
+    const measured m = {median(c->samples, runs), median(c->samples, submits), count_tasks(e, t)};
     must(trama_executable_destroy(&e));
     return m;
 }

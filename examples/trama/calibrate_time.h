@@ -7,10 +7,10 @@
 
 #include "trama.h"
 
-enum { SAMPLES = 7, MOST_COPIES = 64 };
+enum { MOST_SAMPLES = 7, QUICK_SAMPLES = 3, MOST_COPIES = 64 };
 
-/* Of SAMPLES numbers, which it sorts. */
-double median(double *of);
+/* Of n numbers, which it sorts. */
+double median(int n, double *of);
 
 typedef struct calibration {
     const char *path;
@@ -19,6 +19,8 @@ typedef struct calibration {
     trama_mesh *mesh;         /* all ranks */
     int rank, ranks, workers; /* of this rank */
     int least;                /* workers that every rank has at least: all ranks record the same */
+    int samples;              /* series, of which the median counts */
+    double seconds;           /* of a series, of one op */
     double task, submit;      /* seconds */
 } calibration;
 

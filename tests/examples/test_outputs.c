@@ -24,7 +24,7 @@ static const char *const known[][2] = {
     {"fashion_mnist", "--steps 1 --data %s"},
     {"heat2d", "--n 16 --steps 2"},
     {"transformer", "--steps 1 --length 4 --text %s/negative.onnx"},
-    {"trama calibrate", ""},
+    {"trama calibrate", "--quick"},
     {"trama checkpoint", "%s/saved/step-000000000002.h5"},
     {"trama info", ""},
     {"trama layout", "--mesh 2 --shape 4 --layout R"},

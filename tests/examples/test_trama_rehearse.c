@@ -287,8 +287,8 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 {
     for (int ranks = suite_is_sanitized() ? 2 : 1; ranks <= 2; ranks++) {
         char arguments[300];
-        text_of(ranks == 1 ? run("./trama calibrate --output %s/here", scratch)
-                           : run(MPIRUN "2 ./trama calibrate --output %s/here", scratch));
+        text_of(ranks == 1 ? run("./trama calibrate --quick --output %s/here", scratch)
+                           : run(MPIRUN "2 ./trama calibrate --quick --output %s/here", scratch));
         const char *text = text_of(run("cat %s/here", scratch));
         static const char *const lines[] = {"\n  task ",          "\n  submit ",        "\n  feed ",
                                             "\n  op matmul f32 ", "\n  op matmul f64 ", "\n  op matmul memory ",

@@ -31,6 +31,7 @@ add_dependencies(tests_examples examples_sleeper)
 set(SOURCES_test_trama_trace_pictures trace_chrome trace_svg svg_bars svg_legend svg_text svg_view picture_parts
     ../read/trace_names ../../../common/must)
 list(TRANSFORM SOURCES_test_trama_trace_pictures REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/examples/trama/trace/pictures/\\1.c")
-foreach(program test_trama_rule test_trama_layout test_trama_reshard test_trama_large test_arguments)
-    set(WITHOUT_WORKERS_${program} ON) # their programs start nothing
+foreach(program test_trama_rule test_trama_layout test_trama_reshard test_trama_large test_arguments
+        test_outputs test_trama_trace)
+    set(WITHOUT_WORKERS_${program} ON) # their programs start nothing, or end soon
 endforeach()

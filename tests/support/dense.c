@@ -45,7 +45,7 @@ void dense_free(dense *d)
 dense dense_random(trama_shape shape, uint64_t seed, double low, double high, bool whole)
 {
     dense d = dense_new(shape);
-    for (int64_t i = 0; i < trama_shape_count(shape); i++) {
+    for (int64_t i = 0, n = trama_shape_count(shape); i < n; i++) {
         double u = (double)(random_next(&seed) >> 11) / 9007199254740992.0;
         d.at[i] = whole ? floor(low + (high - low + 1) * u) : low + (high - low) * u;
     }
@@ -55,7 +55,7 @@ dense dense_random(trama_shape shape, uint64_t seed, double low, double high, bo
 dense dense_initial(const trama_value *v)
 {
     dense d = dense_new(v->shape);
-    for (int64_t i = 0; i < trama_shape_count(v->shape); i++)
+    for (int64_t i = 0, n = trama_shape_count(v->shape); i < n; i++)
         d.at[i] = v->kind == VALUE_CONSTANT
                       ? element_of(v->dtype, v->data, i)
                       : v->state.init.low + (v->state.init.high - v->state.init.low) *
@@ -80,7 +80,7 @@ double dense_difference(const dense *a, const dense *b)
     double most = 0;
     if (!trama_shape_equal(a->shape, b->shape))
         return INFINITY;
-    for (int64_t i = 0; i < trama_shape_count(a->shape); i++) {
+    for (int64_t i = 0, n = trama_shape_count(a->shape); i < n; i++) {
         double x = a->at[i], y = b->at[i];
         if (x == y || (isnan(x) && isnan(y)))
             continue;

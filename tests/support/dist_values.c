@@ -81,7 +81,7 @@ dense combine_terms(const trama_mesh *mesh, const trama_layout *layout, const de
         how = layout->axis[a].reduce;
         scale *= how == TRAMA_AVG ? mesh->shape[a] : 1;
     }
-    for (int64_t i = 0; i < trama_shape_count(value.shape); i++) {
+    for (int64_t i = 0, n = trama_shape_count(value.shape); i < n; i++) {
         for (int t = 1; t < naive_terms(mesh, layout); t++) {
             double x = value.at[i], y = terms[t].at[i];
             value.at[i] = how == TRAMA_MAX ? (x > y ? x : y) : how == TRAMA_MIN ? (x < y ? x : y) : x + y;
@@ -136,7 +136,7 @@ void scatter(const world *w, memory *const *ranks, int value, const dense *terms
             const box *shard = &ranks[r]->p->shards.at[piece->region.shard].box, *b = &piece->region.box;
             const dense *term = &terms[piece->term];
             box whole = box_whole(term->shape);
-            for (int64_t k = 0; k < box_count(b); k++) {
+            for (int64_t k = 0, n = box_count(b); k < n; k++) {
                 int64_t at = box_place(shard, b, k);
                 ranks[r]->data[piece->region.shard][at] = term->at[box_place(&whole, b, k)];
                 ranks[r]->known[piece->region.shard][at] = 1;
@@ -204,7 +204,7 @@ static char *gather_piece(const memory *m, int rank, const plan_local_box *piece
         return complaint("a piece is in another place's shard or outside it", b, rank, piece->place, piece->term);
     if (!memory_is_known(m, &piece->region))
         return complaint("a piece was never written", b, rank, piece->place, piece->term);
-    for (int64_t k = 0; k < box_count(b); k++) {
+    for (int64_t k = 0, n = box_count(b); k < n; k++) {
         double x = m->data[piece->region.shard][box_place(&shard->box, b, k)], *y = &term->at[box_place(&whole, b, k)];
         if (!isnan(*y) && *y != x)
             return complaint("replicas differ", b, rank, piece->place, piece->term);

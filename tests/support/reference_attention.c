@@ -44,20 +44,65 @@ static point at(const head_call *h, bool of_group, int64_t i, int64_t j)
     return p;
 }
 
+/* A row of a matrix: n elements, `step` from one to the next. */
+typedef struct row {
+    double *of;
+    int64_t n, step;
+} row;
+
+/* Rows of this head, or of its group, from `first` on. */
+typedef struct matrix {
+    row first_row;
+    int64_t first, step;
+} matrix;
+
+/* All elements are there where the first and the last are. */
+static matrix matrix_of(const head_call *h, const trama_view *v, bool of_group, int64_t first, int64_t rows)
+{
+    const int64_t n = v->global[v->ndim - 1];
+    matrix m = {{NULL, n, v->stride[v->ndim - 1]}, first, v->stride[v->ndim - 2]};
+    if (rows == 0 || n == 0)
+        return m;
+    point last = at(h, of_group, first + rows - 1, n - 1), begin = at(h, of_group, first, 0);
+    element(h->call, v, &last);
+    m.first_row.of = element(h->call, v, &begin);
+    return m;
+}
+
+static row row_of(const matrix *m, int64_t i)
+{
+    row r = m->first_row;
+    if (r.of)
+        r.of += (i - m->first) * m->step;
+    return r;
+}
+
+/* The sum of products of two rows; y += a x. */
+static double dot(row x, row y)
+{
+    double sum = 0;
+    for (int64_t l = 0; l < x.n; l++)
+        sum += x.of[l * x.step] * y.of[l * y.step];
+    return sum;
+}
+static void add_multiple(row y, double a, row x)
+{
+    for (int64_t l = 0; l < y.n; l++)
+        y.of[l * y.step] += a * x.of[l * x.step];
+}
+static void multiply(row y, double a)
+{
+    for (int64_t l = 0; l < y.n; l++)
+        y.of[l * y.step] *= a;
+}
+
 /* scale q k' + mask; -infinity where a query does not see the key. */
-static double score(const head_call *h, int64_t i, int64_t j)
+static double score(const head_call *h, row q, const matrix *keys, int64_t i, int64_t j)
 {
     const trama_call *call = h->call;
-    const trama_view *q = &call->in[QUERY];
-    const int64_t d = q->global[q->ndim - 1];
-    double sum = 0;
     if (integer(call, ATTENTION_CAUSAL) && j > i)
         return -INFINITY;
-    for (int64_t l = 0; l < d; l++) {
-        point a = at(h, false, i, l), b = at(h, true, j, l);
-        sum += get(call, QUERY, &a) * get(call, KEY, &b);
-    }
-    sum *= h->scale;
+    const double sum = h->scale * dot(q, row_of(keys, j));
     if (h->mask < 0)
         return sum;
     point m = at(h, false, i, j);
@@ -71,24 +116,19 @@ static double add_values(const head_call *h, int64_t i, double before)
 {
     const trama_call *call = h->call;
     const trama_view *k = &call->in[KEY];
-    const int64_t e = call->out[0].global[call->out[0].ndim - 1], first = k->offset[k->ndim - 2];
+    const int64_t first = k->offset[k->ndim - 2], n = k->extent[k->ndim - 2];
+    const matrix keys = matrix_of(h, k, true, first, n), values = matrix_of(h, &call->in[VALUE], true, first, n);
+    const matrix query = matrix_of(h, &call->in[QUERY], false, i, 1), result = matrix_of(h, &call->out[0], false, i, 1);
+    const row q = row_of(&query, i), out = row_of(&result, i);
     double sum = before;
-    for (int64_t l = 0; l < e; l++) {
-        point o = at(h, false, i, l);
-        *element(call, &call->out[0], &o) *= before;
-    }
-    for (int64_t j = first; j < first + k->extent[k->ndim - 2]; j++) {
-        const double p = exp(score(h, i, j));
+    multiply(out, before);
+    for (int64_t j = first; j < first + n; j++) {
+        const double p = exp(score(h, q, &keys, i, j));
         sum += p;
-        for (int64_t l = 0; l < e; l++) {
-            point o = at(h, false, i, l), v = at(h, true, j, l);
-            *element(call, &call->out[0], &o) += p * get(call, VALUE, &v);
-        }
+        add_multiple(out, p, row_of(&values, j));
     }
-    for (int64_t l = 0; l < e && sum != 0; l++) {
-        point o = at(h, false, i, l);
-        *element(call, &call->out[0], &o) /= sum;
-    }
+    if (sum != 0)
+        multiply(out, 1 / sum);
     return sum;
 }
 
@@ -120,24 +160,24 @@ void run_attention_masked(const trama_call *call)
     run_forward(call);
 }
 
-/* The gradient adds p g[i] to row j of dv, and ds times scale to rows of dk and dq. */
-static void add_pair(const head_call *h, int64_t i, int64_t j)
+/* The gradient of row i adds p g[i] to each row j of dv, and ds times scale to rows of dk and dq. */
+static void add_pairs(const head_call *h, int64_t i, int64_t first, int64_t n)
 {
     const trama_call *call = h->call;
-    const int lse = call->n_in - 3, delta = call->n_in - 2, g = call->n_in - 1;
-    const trama_view *q = &call->in[QUERY], *v = &call->in[VALUE];
-    point row = at(h, false, i, -1);
-    const double p = get(call, lse, &row) == -INFINITY ? 0 : exp(score(h, i, j) - get(call, lse, &row));
-    double slope = -get(call, delta, &row);
-    for (int64_t l = 0; l < v->global[v->ndim - 1]; l++) {
-        point a = at(h, false, i, l), b = at(h, true, j, l);
-        slope += get(call, g, &a) * get(call, VALUE, &b);
-        *element(call, &call->out[2], &b) += p * get(call, g, &a);
-    }
-    for (int64_t l = 0; l < q->global[q->ndim - 1]; l++) {
-        point a = at(h, false, i, l), b = at(h, true, j, l);
-        *element(call, &call->out[0], &a) += p * slope * h->scale * get(call, KEY, &b);
-        *element(call, &call->out[1], &b) += p * slope * h->scale * get(call, QUERY, &a);
+    const trama_view *out = call->out, *in = call->in;
+    const matrix query = matrix_of(h, &in[QUERY], false, i, 1), keys = matrix_of(h, &in[KEY], true, first, n),
+                 values = matrix_of(h, &in[VALUE], true, first, n),
+                 slopes = matrix_of(h, &in[call->n_in - 1], false, i, 1), dq = matrix_of(h, &out[0], false, i, 1),
+                 dk = matrix_of(h, &out[1], true, first, n), dv = matrix_of(h, &out[2], true, first, n);
+    const row q = row_of(&query, i), g = row_of(&slopes, i);
+    point of_row = at(h, false, i, -1);
+    const double lse = get(call, call->n_in - 3, &of_row), delta = get(call, call->n_in - 2, &of_row);
+    for (int64_t j = first; j < first + n; j++) {
+        const double p = lse == -INFINITY ? 0 : exp(score(h, q, &keys, i, j) - lse);
+        const double slope = p * (dot(g, row_of(&values, j)) - delta) * h->scale;
+        add_multiple(row_of(&dv, j), p, g);
+        add_multiple(row_of(&dq, i), slope, row_of(&keys, j));
+        add_multiple(row_of(&dk, j), slope, q);
     }
 }
 
@@ -163,8 +203,7 @@ static void run_backward(const trama_call *call)
     {
         h.b = i;
         h.b.ndim--;
-        for (int64_t j = first_key; j < first_key + keys; j++)
-            add_pair(&h, i.at[i.ndim - 1], j);
+        add_pairs(&h, i.at[i.ndim - 1], first_key, keys);
     }
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference ops along one dim, which must be here as a whole: each element is computed by itself. */
+#include <stdlib.h>
+
 #include "reference_inside.h"
 
 static int axis_of(const trama_call *call)
@@ -123,12 +125,33 @@ static bool sorts_before(double a, double b, bool descending)
     return isnan(more) ? !isnan(less) : less < more;
 }
 
-/* Each element goes to the place that is the number of those before it. */
+typedef struct placed {
+    double x;
+    int64_t at;
+} placed;
+
+static int compare(const placed *a, const placed *b, bool descending)
+{
+    if (sorts_before(a->x, b->x, descending) || sorts_before(b->x, a->x, descending))
+        return sorts_before(a->x, b->x, descending) ? -1 : 1;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+static int compare_rising(const void *a, const void *b)
+{
+    return compare(a, b, false);
+}
+
+static int compare_falling(const void *a, const void *b)
+{
+    return compare(a, b, true);
+}
+
+/* Equal elements keep their order. */
 void run_sort(const trama_call *call)
 {
     const int axis = axis_of(call);
     const int64_t n = call->in[0].global[axis], k = call->out[0].extent[axis];
-    const bool descending = integer(call, SORT_DESCENDING);
     point i;
     if (call->in[0].extent[axis] != n || k != call->out[0].global[axis])
         impossible(call, "a dim that must be whole is not");
@@ -136,20 +159,21 @@ void run_sort(const trama_call *call)
         for (int d = 0; d < call->in[0].ndim; d++)
             if (d != axis)
                 agree(call, &call->in[0], d, &call->out[o], d);
+    placed *line = calloc((size_t)n + 1, sizeof *line);
     FOR_EACH(&call->in[0], &i)
     {
-        point other = i, to = i;
-        to.at[axis] = 0;
-        for (other.at[axis] = 0; other.at[axis] < n; other.at[axis]++) {
-            const double a = get(call, 0, &other), b = get(call, 0, &i);
-            to.at[axis] +=
-                sorts_before(a, b, descending) || (!sorts_before(b, a, descending) && other.at[axis] < i.at[axis]);
-        }
-        if (to.at[axis] >= k)
+        point p = i;
+        if (i.at[axis] != 0)
             continue;
-        put(call, 0, &to, get(call, 0, &i));
-        put(call, 1, &to, (double)i.at[axis]);
+        for (p.at[axis] = 0; p.at[axis] < n; p.at[axis]++)
+            line[p.at[axis]] = (placed){get(call, 0, &p), p.at[axis]};
+        qsort(line, (size_t)n, sizeof *line, integer(call, SORT_DESCENDING) ? compare_falling : compare_rising);
+        for (p.at[axis] = 0; p.at[axis] < k; p.at[axis]++) {
+            put(call, 0, &p, line[p.at[axis]].x);
+            put(call, 1, &p, (double)line[p.at[axis]].at);
+        }
     }
+    free(line);
 }
 
 void run_top_k(const trama_call *call)
