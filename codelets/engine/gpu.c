@@ -117,23 +117,6 @@ static struct starting {
     _Atomic(const char *) failed;
 } starting;
 
-/* The gpu itself where there is no memory for another lane: works recorded there follow each other. */
-static gpu new_lane(const gpu *g)
-{
-    gpu lane = *g;
-    cudaStream_t stream = NULL;
-    void *workspace = NULL;
-    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) || cudaMalloc(&workspace, g->workspace_bytes)) {
-        if (stream)
-            cudaStreamDestroy(stream);
-        cudaGetLastError();
-        return *g;
-    }
-    lane.stream = stream;
-    lane.workspace = workspace;
-    return lane;
-}
-
 static void start_worker(void *argument)
 {
     struct starting *s = argument;
@@ -149,8 +132,6 @@ static void start_worker(void *argument)
     else if (cublasLtCreate(&blas))
         s->failed = "cuBLASLt does not start";
     g->blas = blas;
-    for (int k = 1; k < GPU_LANES; k++)
-        g[k] = s->failed ? *g : new_lane(g);
 }
 
 static void stop_worker(void *argument)
@@ -160,13 +141,12 @@ static void stop_worker(void *argument)
     cudaStreamSynchronize(g->stream);
     if (g->blas)
         cublasLtDestroy(g->blas);
-    for (int k = GPU_LANES - 1; k >= 0; k--) {
-        if (k > 0 && g[k].stream == g->stream)
-            continue;
-        cudaFree(g[k].workspace);
-        if (k > 0)
+    for (int k = 1; k < GPU_LANES; k++)
+        if (g[k].stream && g[k].stream != g->stream) {
+            cudaFree(g[k].workspace);
             cudaStreamDestroy(g[k].stream);
-    }
+        }
+    cudaFree(g->workspace);
     memset(g, 0, GPU_LANES * sizeof *g);
 }
 
@@ -188,12 +168,33 @@ void gpu_stop(void)
 
 const gpu *gpu_here(void)
 {
-    return gpu_lane(0);
+    return workers[starpu_worker_get_id()];
 }
 
-const gpu *gpu_lane(int lane)
+/* The gpu itself where there is no memory for another lane: works recorded there follow each other. */
+static gpu new_lane(const gpu *g)
 {
-    return &workers[starpu_worker_get_id()][lane];
+    gpu lane = *g;
+    cudaStream_t stream = NULL;
+    void *workspace = NULL;
+    if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) || cudaMalloc(&workspace, g->workspace_bytes)) {
+        if (stream)
+            cudaStreamDestroy(stream);
+        cudaGetLastError();
+        return *g;
+    }
+    lane.stream = stream;
+    lane.workspace = workspace;
+    return lane;
+}
+
+const gpu *gpu_lanes(void)
+{
+    gpu *g = workers[starpu_worker_get_id()];
+    for (int k = 1; k < GPU_LANES; k++)
+        if (!g[k].stream)
+            g[k] = new_lane(g);
+    return g;
 }
 
 void gpu_end_graph(int device, void *graph)

@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-/* The GPU as one worker uses it: one kernel after the other, on one stream. A kernel enqueues work and never waits. */
+/* The GPU as one worker uses it, or one of its lanes: one kernel after the other, on one stream. A kernel enqueues work
+ * and never waits. */
 typedef struct gpu {
     void *stream;    /* cudaStream_t */
     void *blas;      /* cublasLtHandle_t */
@@ -21,7 +22,8 @@ typedef struct gpu {
     bool tf32; /* products of f32 may be computed in TF32 */
 } gpu;
 
-/* Streams of a worker, on which works that share no buffer may be recorded side by side: the first is its own. */
+/* Streams of a worker, on which works that need no result of each other may be recorded side by side: the first is its
+ * own. */
 enum { GPU_LANES = 4 };
 
 /* A GPU that this process may use: CUDA_VISIBLE_DEVICES limits these. */
@@ -52,10 +54,12 @@ void gpu_stop(void);
 /* Ends a cudaGraphExec_t of a device, on any thread. */
 void gpu_end_graph(int device, void *graph);
 
-/* The gpu of the calling worker, and one of its lanes, which has a stream and scratch memory of its own; lane 0 is the
- * gpu itself. */
+/* The gpu of the calling worker. */
 const gpu *gpu_here(void);
-const gpu *gpu_lane(int lane);
+
+/* The gpu of the calling worker as [GPU_LANES]: each lane has a stream and scratch memory of its own, which the first
+ * call makes; lanes for which there is no memory are the gpu itself. */
+const gpu *gpu_lanes(void);
 
 /* Called before a worker's kernels. Clears the errors that StarPU's calls have left on the thread: a failed allocation
  * that it copes with, an event that is not ready. An error that a device cannot recover from is reported again. */

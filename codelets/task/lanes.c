@@ -29,7 +29,7 @@ struct lanes {
 static const front nothing = {{-1, -1, -1, -1}};
 _Static_assert(GPU_LANES == 4, "nothing has as many");
 
-static void raise(int *work, int by)
+static void raise_one(int *work, int by)
 {
     if (by > *work)
         *work = by;
@@ -38,7 +38,7 @@ static void raise(int *work, int by)
 static void raise_all(front *works, const front *by)
 {
     for (int k = 0; k < GPU_LANES; k++)
-        raise(&works->of[k], by->of[k]);
+        raise_one(&works->of[k], by->of[k]);
 }
 
 lanes *lanes_begin(int most, int n_buffers)
@@ -73,7 +73,7 @@ static front needs_of(const lanes *l, int n_uses, const lane_use *uses)
     for (int i = 0; i < n_uses; i++) {
         const lane_buffer *b = &l->buffers[uses[i].buffer];
         if (b->writer >= 0)
-            raise(&needs.of[l->lane[b->writer]], b->writer);
+            raise_one(&needs.of[l->lane[b->writer]], b->writer);
         if (uses[i].writes)
             raise_all(&needs, &b->readers);
     }

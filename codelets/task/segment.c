@@ -241,32 +241,42 @@ static lane_plan plan_lanes(const segment *s)
     return p;
 }
 
+/* A lane's stream waits for the works of other lanes; the first time it joins the capture, at its beginning. */
+static cudaError_t wait_for_others(const lane_place *at, const gpu *lane, bool *joined, const cudaEvent_t *ends,
+                                   cudaEvent_t beginning)
+{
+    cudaError_t error = *joined ? cudaSuccess : cudaStreamWaitEvent(lane->stream, beginning, 0);
+    *joined = true;
+    for (int k = 0; k < GPU_LANES && !error; k++)
+        if (at->after[k] >= 0)
+            error = cudaStreamWaitEvent(lane->stream, ends[at->after[k]], 0);
+    return error;
+}
+
 /* Enqueues the works on their lanes, whose streams join the capture of the first and leave it. ends: [n + 1] events,
- * behind each work and, as the last, before all. */
-static void enqueue_on_lanes(const segment *s, const lane_plan *p, cudaEvent_t *ends)
+ * behind each work and, as the last, before all. Ends at the first error, before it enqueues outside the capture. */
+static cudaError_t enqueue_on_lanes(const segment *s, const lane_plan *p, const gpu *gpus, cudaEvent_t *ends)
 {
     bool joined[GPU_LANES] = {true};
-    cudaEventRecord(ends[s->n], gpu_lane(0)->stream);
-    for (int i = 0; i < s->n; i++) {
+    cudaError_t error = cudaEventRecord(ends[s->n], gpus[0].stream);
+    for (int i = 0; i < s->n && !error; i++) {
         const lane_place *at = &p->places[i];
-        const gpu *g = gpu_lane(at->lane);
-        if (!joined[at->lane])
-            cudaStreamWaitEvent(g->stream, ends[s->n], 0);
-        joined[at->lane] = true;
-        for (int k = 0; k < GPU_LANES; k++)
-            if (at->after[k] >= 0)
-                cudaStreamWaitEvent(g->stream, ends[at->after[k]], 0);
-        enqueue_one(&s->run->works[i], g);
-        cudaEventRecord(ends[i], g->stream);
+        const gpu *lane = &gpus[at->lane];
+        if ((error = wait_for_others(at, lane, &joined[at->lane], ends, ends[s->n])))
+            break;
+        enqueue_one(&s->run->works[i], lane);
+        error = cudaEventRecord(ends[i], lane->stream);
     }
-    for (int k = 1; k < GPU_LANES; k++)
+    for (int k = 1; k < GPU_LANES && !error; k++)
         if (p->last[k] >= 0)
-            cudaStreamWaitEvent(gpu_lane(0)->stream, ends[p->last[k]], 0);
+            error = cudaStreamWaitEvent(gpus[0].stream, ends[p->last[k]], 0);
+    return error;
 }
 
 /* NULL where a stream refuses, or there is no memory for a graph. Kernels only start kernels, so they do not. */
-static cudaGraphExec_t record(const segment *s, const gpu *g)
+static cudaGraphExec_t record(const segment *s)
 {
+    const gpu *gpus = gpu_lanes();
     cudaGraph_t graph = NULL;
     cudaGraphExec_t made = NULL;
     lane_plan p = plan_lanes(s);
@@ -274,9 +284,9 @@ static cudaGraphExec_t record(const segment *s, const gpu *g)
     cudaError_t error = cudaSuccess;
     for (int i = 0; i <= s->n && !error; i++)
         error = cudaEventCreateWithFlags(&ends[i], cudaEventDisableTiming);
-    if (!error && !cudaStreamBeginCapture(g->stream, cudaStreamCaptureModeThreadLocal)) {
-        enqueue_on_lanes(s, &p, ends);
-        if (!cudaStreamEndCapture(g->stream, &graph) && cudaGraphInstantiateWithFlags(&made, graph, 0))
+    if (!error && !cudaStreamBeginCapture(gpus->stream, cudaStreamCaptureModeThreadLocal)) {
+        error = enqueue_on_lanes(s, &p, gpus, ends);
+        if (!cudaStreamEndCapture(gpus->stream, &graph) && !error && cudaGraphInstantiateWithFlags(&made, graph, 0))
             made = NULL;
         if (graph)
             cudaGraphDestroy(graph);
@@ -301,7 +311,7 @@ static void run_on_gpu(void *buffers[], void *argument)
         move_to(s, buffers);
     gpu_forget_errors();
     if (!r->graph && !r->no_graph && r->n_runs++ >= RUNS_BEFORE_GRAPH) {
-        r->graph = record(s, g);
+        r->graph = record(s);
         r->no_graph = !r->graph;
     }
     if (!r->graph) {

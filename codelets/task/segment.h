@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Works of one GPU that follow each other, as one task of StarPU: it starts a task only after the host has seen the one
  * before end, which takes 10 us. The worker enqueues all kernels on its stream. Where it finds the buffers where they
- * lay the last two times, it records the kernels as a CUDA graph, those that share no buffer side by side (lanes.h),
- * and launches that from then on. */
+ * lay the last two times, it records the kernels as a CUDA graph, which it launches from then on. Works that need
+ * no result of each other are branches of the graph (lanes.h). */
 #ifndef CODELETS_SEGMENT_H
 #define CODELETS_SEGMENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Works on a GPU: their kernels, enqueued on the worker's stream. */
+/* Works on a GPU: their kernels, enqueued on the stream of the worker or of one of its lanes. */
 #include "work_gpu.h"
 
 #if TRAMA_HAVE_CUDA

@@ -58,8 +58,9 @@ static void place(trial *t)
         last[p.lane] = i;
         for (int k = 0; k < GPU_LANES; k++) {
             ck_assert_int_lt(p.after[k], i);
-            ck_assert_msg(p.after[k] < 0 || !t->before[p.after[k]][i], "work %d waits for %d, which it need not", i,
-                          p.after[k]);
+            for (int m = 0; m < GPU_LANES && p.after[k] >= 0; m++)
+                ck_assert_msg(!t->before[p.after[k]][i] && (p.after[m] < 0 || !t->before[p.after[k]][p.after[m]]),
+                              "work %d waits for %d, which it need not", i, p.after[k]);
         }
         for (int k = 0; k < GPU_LANES; k++)
             reach(t, p.after[k], i);

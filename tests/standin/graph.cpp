@@ -38,7 +38,7 @@ void expect_alive(const void *what)
 }
 
 /* Of the nodes that may come next, one by chance. */
-void submit_in_any_order(stream *s, const recording &nodes)
+void submit_in_any_order(stream *s, const std::vector<node> &nodes)
 {
     static std::atomic<unsigned> launches;
     unsigned chance = launches++ * 2654435761u;
@@ -128,7 +128,7 @@ extern "C" cudaError_t cudaGraphLaunch(cudaGraphExec_t what, cudaStream_t in)
             lose(cudaErrorLaunchFailure);
             return cudaErrorLaunchFailure;
         }
-        submit_in_any_order(s, *e->work);
+        submit_in_any_order(s, e->work->nodes);
         return cudaSuccess;
     });
 }

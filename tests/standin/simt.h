@@ -59,6 +59,7 @@ template <typename F> void simt_launch(dim3 grid, dim3 block, F f)
  * kernel points to memory of a GPU. */
 void simt_enqueue(void *stream, std::function<void()> work);
 extern "C" unsigned long simt_launches(void); /* of kernels, without those that a graph launches */
+extern "C" unsigned long simt_branches(void); /* of graphs: nodes that are not just after the one before */
 void simt_check_argument(const char *kernel, int number, uintptr_t address);
 
 template <typename A> void simt_check(const char *kernel, int number, A argument)

@@ -102,7 +102,11 @@ struct node {
     std::function<void()> work;
     std::vector<size_t> after;
 };
-using recording = std::vector<node>;
+struct recording {
+    std::vector<node> nodes;
+    std::vector<stream *> streams; /* that record in it */
+    bool ended = false;
+};
 /* A place in a recording: behind these nodes. */
 struct moment {
     std::shared_ptr<recording> of;

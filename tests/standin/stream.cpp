@@ -32,6 +32,8 @@ namespace
 {
 using handle = std::shared_ptr<stream>;
 
+std::atomic<unsigned long> branches; /* nodes of recordings that are not just after the one before */
+
 enum { PATIENCE = 200 }; /* microseconds that work is late at most */
 
 std::mutex lock; /* of the list, which outlives the threads */
@@ -126,8 +128,10 @@ void submit(stream *to, std::function<void()> work)
 {
     const handle s = handle_of(to);
     if (s->kept.of) {
-        s->kept.of->push_back({std::move(work), s->kept.after});
-        s->kept.after = {s->kept.of->size() - 1};
+        auto &nodes = s->kept.of->nodes;
+        branches += s->kept.after != std::vector<size_t>(!nodes.empty(), nodes.size() - 1);
+        nodes.push_back({std::move(work), s->kept.after});
+        s->kept.after = {nodes.size() - 1};
         return;
     }
     if (!s->late) {
@@ -157,6 +161,7 @@ static thread_local int recordings;
 void begin_recording(stream *s)
 {
     s->kept = {std::make_shared<recording>(), {}};
+    s->kept.of->streams = {s};
     s->began = true;
     recordings++;
 }
@@ -164,11 +169,12 @@ void begin_recording(stream *s)
 /* Whether all nodes of `these` come before those of m, or are among them. */
 static bool is_before(const std::vector<size_t> &these, const moment &m)
 {
-    std::vector<bool> reached(m.of->size());
+    const auto &nodes = m.of->nodes;
+    std::vector<bool> reached(nodes.size());
     for (size_t i : m.after)
         reached[i] = true;
-    for (size_t i = m.of->size(); i-- > 0;)
-        for (size_t j : reached[i] ? (*m.of)[i].after : std::vector<size_t>())
+    for (size_t i = nodes.size(); i-- > 0;)
+        for (size_t j : reached[i] ? nodes[i].after : std::vector<size_t>())
             reached[j] = true;
     for (size_t i : these)
         if (!reached[i])
@@ -184,12 +190,11 @@ moment end_recording(stream *s, bool *joined)
         return m;
     recordings--;
     s->began = false;
-    std::lock_guard<std::mutex> guard(lock);
-    for (const handle &h : all)
-        if (h->kept.of == m.of) {
-            *joined &= is_before(h->kept.after, m);
-            h->kept = moment();
-        }
+    m.of->ended = true;
+    for (stream *other : m.of->streams) {
+        *joined &= is_before(other->kept.after, m);
+        other->kept = moment();
+    }
     return m;
 }
 
@@ -200,8 +205,10 @@ moment recorded_so_far(stream *s)
 
 void record_after(stream *s, const moment &m)
 {
-    if (s->kept.of && s->kept.of != m.of)
-        wrong("a stream that is captured waits for another capture");
+    if (m.of->ended || (s->kept.of && s->kept.of != m.of))
+        wrong("a stream waits for an event of %s", m.of->ended ? "a capture that has ended" : "another capture");
+    if (!s->kept.of)
+        m.of->streams.push_back(s);
     s->kept.of = m.of;
     s->kept.after.insert(s->kept.after.end(), m.after.begin(), m.after.end());
 }
@@ -248,6 +255,11 @@ static std::atomic<unsigned long> launches;
 unsigned long simt_launches(void)
 {
     return launches;
+}
+
+unsigned long simt_branches(void)
+{
+    return branches;
 }
 
 void simt_enqueue(void *to, std::function<void()> work)
@@ -299,6 +311,8 @@ extern "C" cudaError_t cudaStreamDestroy(cudaStream_t of)
 {
     return answer([&] {
         const handle s = handle_of((stream *)of);
+        if (is_recording(s.get()))
+            wrong("a stream that is captured is destroyed");
         wait_for(s.get());
         {
             std::lock_guard<std::mutex> guard(s->lock);

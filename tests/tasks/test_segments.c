@@ -12,6 +12,7 @@
 enum { STEPS = 24, BATCH = 12 };
 
 unsigned long simt_launches(void) __attribute__((weak)); /* of what stands in for a GPU */
+unsigned long simt_branches(void) __attribute__((weak));
 
 static bool start_on_gpu(int gpu_steps, int64_t memory)
 {
@@ -92,6 +93,7 @@ START_TEST(a_training_step_is_three_tasks_at_most_with_the_bits_of_many)
             demand(joined.launches == 0, "%lu kernels outside of graphs", joined.launches);
         }
     }
+    demand(!simt_branches || simt_branches() > 0, "no graph has a branch");
 }
 END_TEST
 
