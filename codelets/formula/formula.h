@@ -144,8 +144,8 @@ FORMULA int64_t power_signed(int64_t x, int64_t y)
 
 /* ---- Activations --------------------------------------------------------------------------------- */
 
-/* Within functions of f32 such as erf: a b + c, on GPUs rounded once, so that it is one instruction, and 1 / x for x >=
- * 1, there within a unit in the last place. What formulas write with +, * and / is rounded as on cores. */
+/* Within functions of f32 such as erf: a b + c, on GPUs rounded once, so that it is one instruction, and 1 / x for x >= 1,
+ * there within a unit in the last place. What formulas write with +, * and / is rounded as on cores. */
 #ifdef __CUDA_ARCH__
 #define MULTIPLY_ADD(a, b, c) fmaf(a, b, c)
 #else
@@ -164,7 +164,8 @@ FORMULA float reciprocal_of(float x)
 
 /* p[0] + p[1] x + ... by Horner's rule, given the terms from p[10] or p[11] on, divided by x^10 or x^11 */
 #define POLYNOMIAL_11(p, x, end) POLYNOMIAL_10(p, x, MULTIPLY_ADD(end, x, (p)[10]))
-#define POLYNOMIAL_10(p, x, end) POLYNOMIAL_5(p, x, MULTIPLY_ADD(POLYNOMIAL_STEP_4((p) + 6, x, end), x, (p)[5]))
+#define POLYNOMIAL_10(p, x, end)                                                                                       \
+    POLYNOMIAL_5(p, x, MULTIPLY_ADD(POLYNOMIAL_STEP_4((p) + 6, x, end), x, (p)[5]))
 #define POLYNOMIAL_5(p, x, end) MULTIPLY_ADD(POLYNOMIAL_STEP_4((p) + 1, x, end), x, (p)[0])
 #define POLYNOMIAL_STEP_4(p, x, end)                                                                                   \
     MULTIPLY_ADD(MULTIPLY_ADD(MULTIPLY_ADD(MULTIPLY_ADD(end, x, (p)[3]), x, (p)[2]), x, (p)[1]), x, (p)[0])
@@ -246,9 +247,9 @@ EACH_REAL(SIGMOID_OF, )
     }                                                                                                                  \
     FORMULA type mish_slope_of_##dtype(type x)                                                                         \
     {                                                                                                                  \
-        const type e = exp_of_##dtype(-MATH_##dtype(fabs)(x)), t = x < 0 ? e * (e + 2) : 1 + 2 * e;                    \
-        const type inverse = 1 / (x < 0 ? t + 2 : t + 2 * e * e);                                                      \
-        return t * inverse + x * (4 * e * (1 + e)) * (x < 0 ? 1 : e) * inverse * inverse;                              \
+        const type e = exp_of_##dtype(-MATH_##dtype(fabs)(x)), over = x < 0 ? e * (e + 2) : 1 + 2 * e;                 \
+        const type inverse = 1 / (x < 0 ? over + 2 : over + 2 * e * e);                                                \
+        return over * inverse + x * (4 * e * (1 + e)) * (x < 0 ? 1 : e) * inverse * inverse;                           \
     }                                                                                                                  \
     FORMULA type gelu_tanh_of_##dtype(type x)                                                                          \
     {                                                                                                                  \

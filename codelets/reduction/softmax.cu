@@ -71,7 +71,7 @@ __global__ void LINE_BOUNDS(T, E) softmax_grad_lines(line_walk<3> l)
 }
 
 /* The result holds one array, the gradient two. */
-enum { softmax_registers = 2 * WHOLE, softmax_grad_registers = WHOLE };
+enum { REGISTERS_softmax = 2 * WHOLE, REGISTERS_softmax_grad = WHOLE };
 
 #define SOFTMAX_OP(name, arrays, ...)                                                                                  \
     template <typename T> static void name(const trama_call *call, const gpu *g)                                       \
@@ -80,7 +80,7 @@ enum { softmax_registers = 2 * WHOLE, softmax_grad_registers = WHOLE };
         const int axis = (int)call->attributes->integer[SOFTMAX_AXIS];                                                 \
         line_walk<arrays> lines;                                                                                       \
         if (line_walk_of(&lines, views, axis))                                                                         \
-            LAUNCH_LINES(name##_lines, T, arrays, name##_registers, lines, is_last(views[0], axis), g);                \
+            LAUNCH_LINES(name##_lines, T, arrays, REGISTERS_##name, lines, is_last(views[0], axis), g);                \
     }                                                                                                                  \
     extern "C" void cuda_##name(const trama_call *call, const gpu *g)                                                  \
     {                                                                                                                  \

@@ -100,11 +100,11 @@ class array
         }
     }
     // The same bytes, of elements and of what lies around them, or nearly the same numbers: in roundings of the type,
-    // relative to the larger of 1 and the other's. One NaN is as good as another.
-    bool equals(const array &other, double units = 0) const
+    // relative to the larger of `least` and the other's. One NaN is as good as another.
+    bool equals(const array &other, double units = 0, double least = 1) const
     {
         for (size_t i = 0; i < bytes; i++)
-            if (memory[i] != other.memory[i] && !near(other, i / size() * size(), units))
+            if (memory[i] != other.memory[i] && !near(other, i / size() * size(), units, least))
                 return false;
         return bytes == other.bytes;
     }
@@ -131,13 +131,13 @@ class array
             return 0;
         }
     }
-    bool near(const array &other, size_t at, double units) const
+    bool near(const array &other, size_t at, double units, double least) const
     {
         static const double rounding[] = {0x1p-24, 0x1p-53, 0, 0, 0, 0x1p-8, 0x1p-11};
         const double x = number(at), y = other.number(at);
         if (std::isnan(y) || std::isinf(y))
             return std::isnan(y) && std::isnan(x);
-        return units > 0 && std::fabs(x - y) <= units * rounding[view.dtype] * std::fmax(1, std::fabs(y));
+        return units > 0 && std::fabs(x - y) <= units * rounding[view.dtype] * std::fmax(least, std::fabs(y));
     }
 
     unsigned char *memory = nullptr;

@@ -89,6 +89,7 @@ static const tried_op large[] = {
     {"cross_entropy", "5x4099,5", "rl", NONE},
     {"cross_entropy_grad", "300x65,300,", "rlr", NONE},
     {"transpose", "70x130", "r", INTEGERS(2, 1, 0)},
+    {"transpose", "132x136", "r", INTEGERS(2, 1, 0)},
     {"transpose", "5x33x65", "r", INTEGERS(3, 2, 0, 1)},
     {"transpose", "5x33x65", "r", INTEGERS(3, 1, 0, 2)},
     {"reshape", "70x130", "r", INTEGERS(2, 130, 70)},

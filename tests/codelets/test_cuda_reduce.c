@@ -122,6 +122,50 @@ START_TEST(a_small_workspace_gives_the_same_bits)
 }
 END_TEST
 
+typedef struct on_size {
+    const trama_call *call;
+    int multiprocessors;
+} on_size;
+
+static void run_on_size(const trama_view *device, const gpu *g, void *with)
+{
+    const on_size *s = with;
+    trama_call call = *s->call;
+    gpu card = *g;
+    card.multiprocessors = s->multiprocessors;
+    call.out = device;
+    call.in = device + 1;
+    kernel_of(call.op)->cuda(&call, &card);
+}
+
+/* A small card reads neighbouring columns in packs, a large one alone, so that all of it works. */
+START_TEST(columns_have_the_same_bits_on_any_card)
+{
+    static const trama_op op = {.name = "sum"};
+    static const trama_attributes attributes = {.integer = {[REDUCE_AXES] = 1}};
+    for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype))
+        for (int dims = 2; dims <= 3; dims++) { /* terms along one dim, and along two */
+            const trama_shape shape = dims == 2 ? TRAMA_SHAPE(401, 512) : TRAMA_SHAPE(3, 401, 512);
+            tensor x = tensor_random((trama_dtype)dtype, PACKED, shape, 1), want = naive(&x, dims == 2 ? 1 : 3, 0);
+            tensor sum[2];
+            const trama_attributes both = {.integer = {[REDUCE_AXES] = 3}};
+            for (int large = 0; large < 2; large++) {
+                sum[large] = tensor_new((trama_dtype)dtype, PACKED, TRAMA_SHAPE(512));
+                const trama_view views[] = {sum[large].view, x.view};
+                const trama_call call = {&op, dims == 2 ? &attributes : &both, 1, 1, views + 1, views, false};
+                on_gpu_run(2, 1, views, run_on_size, &(on_size){&call, large ? 1 << 20 : 1});
+            }
+            ck_assert(!memcmp(sum[0].memory, sum[1].memory, sum[0].bytes));
+            FOR_EACH(&want, i)
+            ck_near((trama_dtype)dtype, at(&sum[0], i), element_wrapped((trama_dtype)dtype, at(&want, i)), 1);
+            tensor_free(&x);
+            tensor_free(&want);
+            for (int large = 0; large < 2; large++)
+                tensor_free(&sum[large]);
+        }
+}
+END_TEST
+
 START_TEST(argmax_takes_the_first_of_equals_and_of_nans_over_segments)
 {
     for (int along = 0; along < 2; along++)
@@ -146,4 +190,5 @@ START_TEST(argmax_takes_the_first_of_equals_and_of_nans_over_segments)
 END_TEST
 
 RUN_TESTS("cuda_reduce", lines_of_several_segments_are_summed, columns_of_several_segments_are_summed,
-          a_small_workspace_gives_the_same_bits, argmax_takes_the_first_of_equals_and_of_nans_over_segments)
+          a_small_workspace_gives_the_same_bits, columns_have_the_same_bits_on_any_card,
+          argmax_takes_the_first_of_equals_and_of_nans_over_segments)

@@ -67,6 +67,7 @@ START_TEST(lines_of_several_warps_hold_along_both_dims)
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 12344), 1);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(1, 16384), 1);
             check((trama_dtype)dtype, BLOCK, TRAMA_SHAPE(1, 16387), 1);
+            check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(2, 20000), 1);
             check((trama_dtype)dtype, BLOCK, TRAMA_SHAPE(2, 8193), 1);
             check((trama_dtype)dtype, SPARSE, TRAMA_SHAPE(3, 2500), 1);
             check((trama_dtype)dtype, PACKED, TRAMA_SHAPE(128, 35), 0);
@@ -77,16 +78,16 @@ END_TEST
 
 START_TEST(long_lines_know_infinities_and_nan)
 {
-    enum { N = 9000 };
+    enum { N = 17000 };
     tensor x = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(4, N)), y = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(4, N));
     FOR_EACH(&x, i)
-    put(&x, i, i[0] == 0 ? -INFINITY : i[1] < 5000 ? -INFINITY : i[1] < 5002 ? 1e4 : -1e4);
-    PUT(&x, NAN, 2, 8000);
+    put(&x, i, i[0] == 0 ? -INFINITY : i[1] < 12000 ? -INFINITY : i[1] < 12002 ? 1e4 : -1e4);
+    PUT(&x, NAN, 2, 16500);
     PUT(&x, INFINITY, 3, 17);
     run_unary("softmax", &(trama_attributes){.integer = {[SOFTMAX_AXIS] = 1}}, &y, &x);
     FOR_EACH(&y, i)
     if (i[0] == 1)
-        ck_assert(at(&y, i) == (i[1] == 5000 || i[1] == 5001 ? 0.5 : 0));
+        ck_assert(at(&y, i) == (i[1] == 12000 || i[1] == 12001 ? 0.5 : 0));
     else
         ck_assert(isnan(at(&y, i)));
     tensor_free(&x);
