@@ -286,7 +286,21 @@ static void take_oldest(stream *s)
     memmove(s->waiting, s->waiting + 1, (size_t)s->n * sizeof *s->waiting);
 }
 
-/* Gathers the next batch while the runs before it are under way, then feeds it; returns its size. */
+/* Widens [*first, *end) to the rows of n samples that this rank has of an input. */
+static void add_local_rows(const stream *s, const trama_value *input, trama_shape shape, int64_t *first, int64_t *end)
+{
+    int boxes;
+    must(trama_feed_local_count(s->job->executable, input, shape, &boxes));
+    for (int i = 0; i < boxes; i++) {
+        int64_t offset[2], extent[2];
+        must(trama_feed_local_box(s->job->executable, input, shape, i, offset, extent));
+        *first = offset[0] < *first ? offset[0] : *first;
+        *end = offset[0] + extent[0] > *end ? offset[0] + extent[0] : *end;
+    }
+}
+
+/* Gathers the rank's part of the next batch while the runs before it are under way, then feeds it; returns the size of
+ * the batch. */
 static int64_t feed_batch(stream *s)
 {
     const job *j = s->job;
@@ -298,11 +312,16 @@ static int64_t feed_batch(stream *s)
         return n;
     }
     n = sampler_next(&s->order, s->index);
-    dataset_gather(s->data, n, s->index, j->o->dtype, s->images, s->labels);
+    const trama_shape images = TRAMA_SHAPE(n, dataset_pixels(s->data)), labels = TRAMA_SHAPE(n);
+    int64_t first = n, end = 0;
+    add_local_rows(s, j->m->x, images, &first, &end);
+    add_local_rows(s, j->m->y, labels, &first, &end);
+    if (first < end)
+        dataset_gather(s->data, s->index, first, end - first, j->o->dtype, s->images, s->labels);
     if (s->n == IN_FLIGHT)
         take_oldest(s);
-    must(trama_feed(j->executable, j->m->x, s->images, TRAMA_SHAPE(n, dataset_pixels(s->data))));
-    must(trama_feed(j->executable, j->m->y, s->labels, TRAMA_SHAPE(n)));
+    must(trama_feed(j->executable, j->m->x, s->images, images));
+    must(trama_feed(j->executable, j->m->y, s->labels, labels));
     return n;
 }
 

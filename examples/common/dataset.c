@@ -95,11 +95,11 @@ int64_t dataset_pixels(const dataset *data)
     return data->images.dim[1] * data->images.dim[2];
 }
 
-void dataset_gather(const dataset *data, int64_t n, const int64_t *index, trama_dtype dtype, void *images,
-                    int64_t *labels)
+void dataset_gather(const dataset *data, const int64_t *index, int64_t first, int64_t n, trama_dtype dtype,
+                    void *images, int64_t *labels)
 {
     int64_t pixels = dataset_pixels(data);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = first; i < first + n; i++) {
         const unsigned char *from = data->images.bytes + index[i] * pixels;
         float *single = (float *)images + i * pixels;
         double *wide = (double *)images + i * pixels;
@@ -144,7 +144,7 @@ void dataset_write(const dataset *data, const char *folder, trama_dtype dtype)
     void *images = must_allocate(n * pixels, trama_dtype_size(dtype));
     for (int64_t i = 0; i < n; i++)
         index[i] = i;
-    dataset_gather(data, n, index, dtype, images, labels);
+    dataset_gather(data, index, 0, n, dtype, images, labels);
     write_array(folder, "images", dtype, TRAMA_SHAPE(n, pixels), images);
     write_array(folder, "labels", TRAMA_I64, TRAMA_SHAPE(n), labels);
     free(index);

@@ -22,9 +22,10 @@ void dataset_free(dataset *data);
 int64_t dataset_samples(const dataset *data);
 int64_t dataset_pixels(const dataset *data); /* of one image */
 
-/* Copies the n samples at index[]: images [n, pixels] as pixel / 255 in dtype f32 or f64, labels [n]. */
-void dataset_gather(const dataset *data, int64_t n, const int64_t *index, trama_dtype dtype, void *images,
-                    int64_t *labels);
+/* Copies the samples at index[first] to index[first + n - 1] to the same rows of images [, pixels], as pixel / 255 in
+ * dtype f32 or f64, and of labels []. */
+void dataset_gather(const dataset *data, const int64_t *index, int64_t first, int64_t n, trama_dtype dtype,
+                    void *images, int64_t *labels);
 
 /* The name of a file of dataset_write: FOLDER/WORD.npy. */
 const char *dataset_file(const char *folder, const char *word, char *path, size_t room);

@@ -8,6 +8,7 @@
 #include "trama.h"
 
 enum { MOST_SAMPLES = 7, QUICK_SAMPLES = 3, MOST_COPIES = 64 };
+enum { SERIES = 20, QUICK_SERIES = 2 }; /* milliseconds */
 
 /* Of n numbers, which it sorts. */
 double median(int n, double *of);
