@@ -162,7 +162,8 @@ static bool has_words(const plane &p, size_t size, int n)
     int64_t all = p.rows | p.columns | p.out_step | p.in_step;
     for (int d = 0; d < p.rest.ndim; d++)
         all |= p.rest.extent[d].by == 1 ? 0 : p.rest.step[d][0] | p.rest.step[d][1];
-    return p.rows >= TILE * n && p.columns >= TILE * n && all % n == 0 && (uintptr_t)p.rest.data[0] % bytes == 0 && (uintptr_t)p.rest.data[1] % bytes == 0;
+    return p.rows >= TILE * n && p.columns >= TILE * n && all % n == 0 && (uintptr_t)p.rest.data[0] % bytes == 0 &&
+           (uintptr_t)p.rest.data[1] % bytes == 0;
 }
 
 template <typename W, typename E> static void copy_words(plane p, const gpu *g)

@@ -108,7 +108,7 @@ template <typename T, int E, int V> struct held_part {
         pack<T, V> x[E / V];
 #pragma unroll
         for (int p = 0; p < E; p += V) {
-            const int place_of = place(team, p), first = place_of < end ? place_of : 0;
+            const int wanted = place(team, p), first = wanted < end ? wanted : 0;
             x[p / V] = *(const pack<T, V> *)(from + (V > 1 ? first : first * step));
         }
 #pragma unroll

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes: streams on which the works of a segment are recorded side by side, so that its graph runs works that need no
- * result of each other at the same time. A work waits for the last write of each buffer that it uses, and, where it writes, for the
- * reads since. It knows no CUDA. */
+ * result of each other at the same time. A work waits for the last write of each buffer that it uses, and, where it
+ * writes, for the reads since. It knows no CUDA. */
 #ifndef CODELETS_LANES_H
 #define CODELETS_LANES_H
 

@@ -219,28 +219,6 @@ static void find_uses(const segment *s, const work *w, lane_uses *uses)
         add_uses(s, uses, 1, &w->views[i], i == 0 || (w->kind == &work_copy && i % 2 == 0));
 }
 
-/* Where each work is recorded, and the last ones of the lanes. */
-typedef struct lane_plan {
-    lane_place *places; /* [n] */
-    int last[GPU_LANES];
-} lane_plan;
-
-static lane_plan plan_lanes(const segment *s)
-{
-    lanes *l = lanes_begin(s->n, s->n_buffers);
-    lane_plan p = {.places = trama_alloc((size_t)s->n * sizeof *p.places)};
-    lane_uses uses = {0};
-    for (int i = 0; i < s->n; i++) {
-        find_uses(s, s->works[i], &uses);
-        p.places[i] = lanes_add(l, uses.n, uses.at);
-    }
-    for (int k = 0; k < GPU_LANES; k++)
-        p.last[k] = lanes_last(l, k);
-    ARRAY_FREE(&uses);
-    lanes_end(l);
-    return p;
-}
-
 /* A lane's stream waits for the works of other lanes; the first time it joins the capture, at its beginning. */
 static cudaError_t wait_for_others(const lane_place *at, const gpu *lane, bool *joined, const cudaEvent_t *ends,
                                    cudaEvent_t beginning)
@@ -255,21 +233,26 @@ static cudaError_t wait_for_others(const lane_place *at, const gpu *lane, bool *
 
 /* Enqueues the works on their lanes, whose streams join the capture of the first and leave it. ends: [n + 1] events,
  * behind each work and, as the last, before all. Ends at the first error, before it enqueues outside the capture. */
-static cudaError_t enqueue_on_lanes(const segment *s, const lane_plan *p, const gpu *gpus, cudaEvent_t *ends)
+static cudaError_t enqueue_on_lanes(const segment *s, const gpu *gpus, cudaEvent_t *ends)
 {
+    lanes *l = lanes_begin(s->n, s->n_buffers);
+    lane_uses uses = {0};
     bool joined[GPU_LANES] = {true};
     cudaError_t error = cudaEventRecord(ends[s->n], gpus[0].stream);
     for (int i = 0; i < s->n && !error; i++) {
-        const lane_place *at = &p->places[i];
-        const gpu *lane = &gpus[at->lane];
-        if ((error = wait_for_others(at, lane, &joined[at->lane], ends, ends[s->n])))
+        find_uses(s, s->works[i], &uses);
+        const lane_place at = lanes_add(l, uses.n, uses.at);
+        const gpu *lane = &gpus[at.lane];
+        if ((error = wait_for_others(&at, lane, &joined[at.lane], ends, ends[s->n])))
             break;
         enqueue_one(&s->run->works[i], lane);
         error = cudaEventRecord(ends[i], lane->stream);
     }
     for (int k = 1; k < GPU_LANES && !error; k++)
-        if (p->last[k] >= 0)
-            error = cudaStreamWaitEvent(gpus[0].stream, ends[p->last[k]], 0);
+        if (joined[k])
+            error = cudaStreamWaitEvent(gpus[0].stream, ends[lanes_last(l, k)], 0);
+    ARRAY_FREE(&uses);
+    lanes_end(l);
     return error;
 }
 
@@ -279,13 +262,12 @@ static cudaGraphExec_t record(const segment *s)
     const gpu *gpus = gpu_lanes();
     cudaGraph_t graph = NULL;
     cudaGraphExec_t made = NULL;
-    lane_plan p = plan_lanes(s);
     cudaEvent_t *ends = trama_alloc(((size_t)s->n + 1) * sizeof(cudaEvent_t));
     cudaError_t error = cudaSuccess;
     for (int i = 0; i <= s->n && !error; i++)
         error = cudaEventCreateWithFlags(&ends[i], cudaEventDisableTiming);
     if (!error && !cudaStreamBeginCapture(gpus->stream, cudaStreamCaptureModeThreadLocal)) {
-        error = enqueue_on_lanes(s, &p, gpus, ends);
+        error = enqueue_on_lanes(s, gpus, ends);
         if (!cudaStreamEndCapture(gpus->stream, &graph) && !error && cudaGraphInstantiateWithFlags(&made, graph, 0))
             made = NULL;
         if (graph)
@@ -295,7 +277,6 @@ static cudaGraphExec_t record(const segment *s)
         if (ends[i])
             cudaEventDestroy(ends[i]);
     free(ends);
-    free(p.places);
     gpu_forget_errors();
     return made;
 }

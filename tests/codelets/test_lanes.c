@@ -4,7 +4,6 @@
 #include "lanes.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "views.h"
 
