@@ -7,7 +7,7 @@
 
 #include "sized.h"
 
-#define REPORT SIZED(trama_rehearsal_report, path)
+#define REPORT SIZED(trama_rehearsal_report, link_seconds)
 
 trama_rehearsal *rehearsal_new(const trama_rehearsal_options *o)
 {
@@ -128,17 +128,20 @@ static void find_path(trama_rehearsal *r, const simulated *s)
 void rehearsal_take(trama_rehearsal *r, const simulated *s)
 {
     trama_rehearsal_report *to = &r->report;
-    double moving = 0, exposed = 0, workers = 0;
+    double moving = 0, exposed = 0, workers = 0, busy = 0;
     const double first = s->run_ends[0], last = s->run_ends[s->runs - 1];
     to->seconds = last;
     to->step_seconds = s->runs > 1 ? (last - first) / (s->runs - 1) : last;
     for (int i = 0; i < s->workers.n; i++)
         workers += s->workers.at[i].place >= 0;
-    to->idle = last > 0 ? fmax(0, 1 - s->busy / (workers * last)) : 0;
     for (int i = 0; i < s->n_ranks; i++) {
         moving += s->ranks[i].moving;
         exposed += s->ranks[i].exposed;
+        busy += s->ranks[i].busy;
+        to->work_seconds = fmax(to->work_seconds, s->ranks[i].busy / machine_workers(s->m, i) / s->runs);
     }
+    to->link_seconds = network_least(s->net) / s->runs;
+    to->idle = last > 0 ? fmax(0, 1 - busy / (workers * last)) : 0;
     to->hidden = moving > 0 ? 1 - exposed / moving : 1;
     find_path(r, s);
 }
@@ -195,6 +198,8 @@ trama_status trama_rehearsal_text(const trama_rehearsal *rehearsal, char **out)
     text_add(&t, f->runs ? "%d ranks, %d runs\n" : "%d ranks, planned\n", f->ranks, f->runs);
     if (f->runs) {
         text_add(&t, "time of a run: %.6g ms\n", 1e3 * f->step_seconds);
+        text_add(&t, "least time of a run: %.6g ms for the tasks of one rank, %.6g ms for the bytes of one link\n",
+                 1e3 * f->work_seconds, 1e3 * f->link_seconds);
         text_add(&t, "workers idle: %.1f %%\n", 100 * f->idle);
         text_add(&t, "communication hidden behind tasks: %.1f %%\n", 100 * f->hidden);
     }

@@ -96,6 +96,9 @@ typedef struct trama_rehearsal_report {
     int memory_rank; /* that rank */
     int64_t buffers, live; /* of these the buffers that its plan makes, and the most that its steps need at a time */
     int path;              /* entries of the critical path: see trama_rehearsal_path */
+    /* Lower bounds of the time of one run among many: the tasks of the rank that has most work, on all its workers;
+     * and the bytes of the link that carries most, at its bandwidth. */
+    double work_seconds, link_seconds;
 } trama_rehearsal_report;
 
 typedef struct trama_rehearsal trama_rehearsal; /* the results of a rehearsal */

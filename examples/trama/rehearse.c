@@ -65,7 +65,7 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Plans a training step, or an iteration, for every rank of a described machine, and simulates "
     "it by discrete events. Nothing runs.\v"
-    "It prints the time of a step, the share of idle workers, the hidden share of communication, "
+    "It prints the time of a step and its lower bounds, the share of idle workers, the hidden share of communication, "
     "messages and bytes, the memory of ranks, and the critical path by op.";
 
 typedef struct order {

@@ -51,6 +51,8 @@ START_TEST(a_product_takes_the_time_of_its_flops_and_bytes)
     const double flop = 2 * 100 * 50 * 40, bytes = 4 * (100 * 50 + 50 * 40 + 2 * 100 * 40);
     ck_assert_double_eq_tol(f.seconds, 2e-6 + flop / 1e9 + bytes / 1e12, 1e-9);
     ck_assert(f.steps == 1 && f.messages == 0 && f.bytes == 0 && f.hidden == 1 && f.idle < 1e-6);
+    ck_assert_double_eq_tol(f.work_seconds, f.seconds, 1e-9);
+    ck_assert_double_eq(f.link_seconds, 0);
     ck_assert_int_eq(f.memory, 4 * (100 * 50 + 50 * 40 + 100 * 40));
     const char *name;
     ck_assert_double_eq_tol(trama_rehearsal_path(r, 0, &name), f.seconds, 1e-9);
@@ -232,6 +234,10 @@ START_TEST(more_work_on_more_ranks_takes_as_long_but_for_messages)
         const double gradients = 4.0 * (784 * 512 + 512 * 10 + 522);
         ck_assert_double_ge(f.seconds, 0.9 * alone);
         ck_assert_double_le(f.seconds, alone + 9 * gradients / 1e9 + 1e-3);
+        /* all ranks send as much as they receive, and have tasks of the same time, but for rounding of slices */
+        ck_assert_double_eq_tol(f.link_seconds, (double)f.bytes / dp / 1e9, 0.02 * f.link_seconds + 1e-12);
+        ck_assert_double_ge(f.seconds, fmax(f.work_seconds, f.link_seconds));
+        ck_assert_double_eq_tol(f.work_seconds, (1 - f.idle) * f.seconds, 0.02 * f.work_seconds);
         trama_rehearsal_destroy(&r);
         mlp_free(&m);
     }

@@ -26,6 +26,9 @@ double network_next(network *n, double now);
 bool network_has_ended(const network *n, double now);
 int network_end(network *n);
 
+/* The time that the bytes of all flows so far take at least: on one link, at its whole bandwidth. */
+double network_least(const network *n);
+
 /* The rate of a flow, for tests. */
 double network_rate(network *n, double now, int flow);
 

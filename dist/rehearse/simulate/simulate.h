@@ -47,6 +47,7 @@ typedef struct sim_rank {
     double *submit_at;               /* [slots] begin of the submission of a run */
     double submits_until;            /* the submitting thread is busy */
     int tasks, flows;                /* running, under way */
+    double busy;                     /* seconds of its workers */
     double changed, moving, exposed; /* time of the last change; seconds with flows; of these without a task */
 } sim_rank;
 
@@ -75,7 +76,7 @@ typedef struct simulated {
     int *waits;     /* [slots][steps] */
     double *finish; /* [steps] of the last run that did it */
     int *cause; /* [steps] the step whose end let it begin; SIM_SUBMISSION; below that: -2 - a step of another run */
-    double now, busy;
+    double now;
     double *run_ends; /* [runs] */
     int64_t n_done;   /* items */
 } simulated;

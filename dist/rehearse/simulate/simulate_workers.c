@@ -51,7 +51,7 @@ static void start(simulated *s, int worker, int64_t item)
     const double seconds = seconds_of(s, w->rank, of);
     w->item = item;
     w->since = s->now;
-    s->busy += w->place >= 0 ? seconds : 0;
+    s->ranks[w->rank].busy += w->place >= 0 ? seconds : 0;
     if (!is_message(of))
         simulated_change(s, w->rank, 1, 0);
     simulate_later(s, s->now + seconds, EVENT_WORKER, worker);
