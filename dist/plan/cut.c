@@ -3,10 +3,15 @@
 #include "planner.h"
 #include "thresholds.h"
 
+int64_t partition_most_tiles(const partition *q, int place, int pieces)
+{
+    const int64_t most = q->s.options.max_tiles ? q->s.options.max_tiles : q->s.machine->places[place].workers;
+    return max_i64(1, most / max_i64(1, pieces));
+}
+
 int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work)
 {
-    int64_t most = q->s.options.max_tiles ? q->s.options.max_tiles : q->s.machine->places[place].workers;
-    most = max_i64(1, most / max_i64(1, pieces));
+    const int64_t most = partition_most_tiles(q, place, pieces);
     double bytes = (double)box_count(b) * (double)trama_dtype_size(dtype);
     double worth = bytes / (double)max_i64(1, q->s.options.grain_bytes);
     double by_work = work / (double)max_i64(1, q->s.options.grain_flops);
@@ -29,6 +34,11 @@ int partition_sum_tiles(const partition *q, int64_t bytes)
 {
     int64_t least = q->s.options.sum_tile ? q->s.options.sum_tile : SUM_TILE;
     return (int)max_i64(1, min_i64(MAX_TILES, bytes / least));
+}
+
+int64_t partition_sum_task(const partition *q)
+{
+    return q->s.options.sum_tile ? q->s.options.sum_tile : SUM_TASK;
 }
 
 int64_t cut_minor_extent(const trama_rule *rule, const rule_dim *dim, int leading)

@@ -18,7 +18,7 @@ typedef struct plan_options {
     int64_t grain_flops; /* least work worth one task */
     int64_t grain_bytes;
     bool no_fusion;        /* one task per op, for comparisons */
-    int64_t sum_tile;      /* least bytes of the part of a sum that is a task of its own; 0: SUM_TILE */
+    int64_t sum_tile;      /* least bytes of the part of a sum that is a task of its own; 0: SUM_TILE, SUM_TASK */
     int64_t staging_bytes; /* bytes of the staging buffer: message buffers of one change of layout on a place; 0:
                               STAGING_BYTES */
     int64_t arena_bytes;   /* least bytes of the buffers of a place that share an arena; 0: ARENA_BYTES */

@@ -70,8 +70,10 @@ void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *
 /* Pieces of the distributed value on a place. */
 int pieces_on(const plan_dist_value *h, int place);
 
-/* The tiles that a box is worth: by its bytes, or `work` flops, and the grain; at most the tiles of the place divided
- * by the `pieces` there. */
+/* The most tiles of a shard: those of its place, divided by the `pieces` there. */
+int64_t partition_most_tiles(const partition *q, int place, int pieces);
+
+/* The tiles that a box is worth: by its bytes, or `work` flops, and the grain; at most partition_most_tiles. */
 int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work);
 
 /* Cuts a shard along its longest dim into as many tiles as it is worth. */
@@ -80,6 +82,9 @@ void partition_cut(const partition *q, const box *b, trama_dtype dtype, int plac
 
 /* The number of parts into which a sum is cut, by the bytes of one term or operand. Each part is a task of its own. */
 int partition_sum_tiles(const partition *q, int64_t bytes);
+
+/* The least bytes of the operands of a sum that are worth a task, where it becomes several. */
+int64_t partition_sum_task(const partition *q);
 
 /* The product of the extents of a dim's factors without the leading one. */
 int64_t cut_minor_extent(const trama_rule *rule, const rule_dim *dim, int leading);

@@ -271,15 +271,59 @@ const plan_local_box *target_piece(const exchange *x, int place, const box *b, i
 
 /* ---- The plan ---- */
 
-static void emit(const exchange *x, const exchange_step *s, int number)
+static void emit_with(const exchange *x, const exchange_step *s, int number, const plan_operand *operands)
 {
-    const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
     plan_step *step = partition_step(x->q, s->step.kind, s->step.place, s->n, operands);
     int operand = step->operand;
     *step = s->step;
     step->operand = operand;
     step->n_operands = s->n;
     step->exchange = number;
+}
+
+/* The tasks that a copy or a sum is worth, where it writes tiles first to last of its shard. A step that reads another
+ * memory reads whole tiles there, so it stays whole, and a sum in turns, which goes on while messages come. */
+static int count_parts(const exchange *x, const exchange_step *s, const plan_operand *to, int *first, int *last)
+{
+    const bool merged = s->many >= 0 && s->step.kind == STEP_COPY;
+    if ((s->step.kind != STEP_COPY && s->step.kind != STEP_REDUCE) || merged || s->crosses || s->behind >= 0)
+        return 1;
+    for (int i = 0; i < s->n; i++)
+        if (plan_is_remote(x->q->p, s->step.place, &x->q->p->shards.at[to[i].region.shard]))
+            return 1;
+    plan_tiles(&x->q->p->shards.at[to->region.shard], &to->region.box, first, last);
+    const int64_t least =
+        s->step.kind == STEP_COPY ? max_i64(1, x->q->s.options.grain_bytes) : partition_sum_task(x->q);
+    const int64_t worth = s->n * region_bytes(x, &to->region.box) / least;
+    return (int)max_i64(1, min_i64(worth, *last - *first + 1));
+}
+
+/* A step that writes several tiles becomes some that write different ones, so that workers take them at the same
+ * time, and steps that meet in a tile do not wait for the other tiles. */
+static void emit(const exchange *x, const exchange_step *s, int number)
+{
+    const plan_operand *operands = s->many >= 0 ? &x->sources.at[s->many] : s->operands;
+    int first = 0, last = 0;
+    const int parts = count_parts(x, s, operands, &first, &last);
+    if (parts == 1) {
+        emit_with(x, s, number, operands);
+        return;
+    }
+    plan_operand *cut = trama_alloc((size_t)s->n * sizeof *cut);
+    for (int k = 0; k < parts; k++) {
+        const plan_shard *shard = &x->q->p->shards.at[operands->region.shard];
+        int64_t lo, n;
+        piece_of(last - first + 1, parts, k, &lo, &n);
+        box part = plan_tile(shard, first + (int)lo);
+        const box end = plan_tile(shard, first + (int)(lo + n - 1));
+        part.n[shard->cut_dim] = end.lo[shard->cut_dim] + end.n[shard->cut_dim] - part.lo[shard->cut_dim];
+        box_intersect(&part, &operands->region.box, &part);
+        for (int i = 0; i < s->n; i++)
+            cut[i] = (plan_operand){same_part(&operands[i].region, &operands->region, &part), operands[i].access};
+        cut->access = write_access(x->q->p, &cut->region);
+        emit_with(x, s, number, cut);
+    }
+    free(cut);
 }
 
 /* Emits steps by round, then phase, then in the order in which they were added: a counting sort. */

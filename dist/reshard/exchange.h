@@ -161,6 +161,9 @@ bool is_scattered(const exchange *x, const group *g, int holders);
 bool is_sliced(const exchange *x, const group *g);
 /* The number of parts into which a region is cut that targets sum as a whole; parts are sent and summed one by one. */
 int sum_tiles(const exchange *x, const group *g);
+/* The turns in which a target sums the terms of a part: one, where their buffers fit or the terms are few. Elements of
+ * less than 4 bytes are summed at once, since they would be rounded after each turn. */
+int sum_turns(const exchange *x, const group *g, const box *part);
 
 /* exchange_move.c: moves a region to its targets, or has the targets sum its terms. move_own: moves it to this rank's
  * targets only, without a list of the others, where the rank holds nothing of it; false where the list is necessary. */

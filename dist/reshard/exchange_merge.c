@@ -2,13 +2,15 @@
 /* Steps of an exchange that become one step.
  *
  *   orders: those of the same tiles of a shard, which are used as a whole; before messages are sent, those of one last
- *           tile, since tiles are ready at about the same time. Orders before all messages, or behind them, are merged
- *           for the whole shard: other steps use it some time before or after.
+ *           tile, since tiles are ready at about the same time; of many tiles those of some neighbours. Orders before
+ *           all messages, or behind them, are merged for the whole shard: other steps use it some time before or after.
  *   copies: those of small messages into the same tiles, which go one after the other anyway. */
 #include <stdlib.h>
 
 #include "exchange.h"
 #include "thresholds.h"
+
+enum { MOST_LOANS = 16 }; /* of a shard at a time; it may have several times as many tiles */
 
 /* A step that may be merged with others. */
 typedef struct candidate {
@@ -86,6 +88,9 @@ void merge_loans(exchange *x)
             c->first = c->last = 0;
         else if (c->phase == PACK || c->phase == PACK_AGAIN)
             c->first = c->last;
+        const int together = x->q->p->shards.at[c->shard].cut_parts / MOST_LOANS;
+        c->first /= together > 1 ? together : 1;
+        c->last /= together > 1 ? together : 1;
     }
     merge_candidates(x, &loans);
 }

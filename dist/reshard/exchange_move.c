@@ -225,9 +225,7 @@ static void sum_terms(exchange *x, const group *g, sum_turn *turn)
     turn->step = x->steps.n - 1;
 }
 
-/* The turns in which a target sums the terms of a part: one, where their buffers fit or the terms are few. Elements of
- * less than 4 bytes are summed at once, since they would be rounded after each turn. */
-static int count_turns(const exchange *x, const group *g, const box *part)
+int sum_turns(const exchange *x, const group *g, const box *part)
 {
     const int64_t buffer = staging_bytes(x->q), bytes = region_bytes(x, part);
     if (g->terms <= TURN_TERMS || bytes * g->terms <= buffer / 2 || x->t.element < sizeof(float))
@@ -242,7 +240,7 @@ static void reduce_part(exchange *x, const group *g, int i, const box *part)
 {
     if (is_nothing(part))
         return;
-    const int turns = count_turns(x, g, part);
+    const int turns = sum_turns(x, g, part);
     cut_message(x, part, &g->from_box, NULL, (g->terms + turns - 1) / turns);
     for (int piece = 0; piece < x->pieces.n; piece++) {
         sum_turn turn = {.target = i, .part = x->pieces.at[piece], .step = -1};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exchange.h"
+#include "thresholds.h"
 
 typedef struct seams {
     int n;   /* source boxes that meet the target box */
@@ -34,6 +35,29 @@ static void visit_seam(void *arg, const box *piece, const int *coordinate)
     s->n++;
 }
 
+/* Cuts the target shard of one source box into as many tiles as messages come in, if these are few, and the messages of
+ * a sum again for the workers that sum them: one of them where targets sum slices, else all. */
+static void cut_parts(const exchange *x, const plan_local_box *t, int pieces, const group *g, int *dim, int *tiles)
+{
+    const box *b = &t->region.box;
+    const bool sliced = x->t.reduced ? is_sliced(x, g) : is_scattered(x, g, 1);
+    const int parts = sliced ? g->targets.n : x->t.reduced ? sum_tiles(x, g) : 1;
+    const int cut = b->ndim ? box_slice_dim(b, parts) : -1;
+    int64_t each = 1;
+    if (parts < 2 || parts > MOST_SUM_TILES || cut < 0 || b->n[cut] < parts)
+        return;
+    const box part = box_slice(b, parts, 0);
+    if (x->t.reduced && sum_turns(x, g, &part) == 1) {
+        each = min_i64(g->terms * region_bytes(x, &part) / partition_sum_task(x->q), part.n[cut]);
+        each = min_i64(each, partition_most_tiles(x->q, t->place, sliced ? pieces : pieces * parts));
+        each = max_i64(1, min_i64(each, MOST_SUM_TILES / parts));
+    }
+    if (parts <= MAX_TILES || each > 1) {
+        *dim = cut;
+        *tiles = parts * (int)each;
+    }
+}
+
 /* Cuts a target shard into tiles as messages arrive, so that these need no unpacking; else as any shard is cut. Returns
  * whether each tile is the box of one source. */
 static bool target_cut(const exchange *x, const plan_local_box *t, int pieces, int *dim, int *parts)
@@ -50,14 +74,7 @@ static bool target_cut(const exchange *x, const plan_local_box *t, int pieces, i
     if (s.n == 1) { /* one source box: its slices, if targets exchange slices */
         group_holders(x, &g, s.at, false);
         group_targets(x, &g, coordinate);
-        int n = g.targets.n;
-        bool cut = x->t.reduced ? is_sliced(x, &g) : is_scattered(x, &g, 1);
-        if (x->t.reduced && !cut)
-            cut = (n = sum_tiles(x, &g)) > 1;
-        if (cut && n <= MAX_TILES && b->ndim && b->n[box_slice_dim(b, n)] >= n) {
-            *dim = box_slice_dim(b, n);
-            *parts = n;
-        }
+        cut_parts(x, t, pieces, &g, dim, parts);
         group_free(&g);
         return false;
     }

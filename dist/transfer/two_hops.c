@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two hops: a change in which a process would send many small messages goes over another layout, so that each hop has
- * about the square root of their number. It costs up to twice the bytes; with partial values 1/64 more at most, for
- * pieces that do not come out even. The search tries the layouts without masks on at most six meshes, and compares the
- * load of some processes of the target, so that all ranks find the same route. */
+ * about the square root of their number. It costs up to twice the bytes; with partial values, and where the messages
+ * are larger, 1/64 more at most, for pieces that do not come out even. The search tries the layouts without masks on at
+ * most six meshes, and compares the load of some processes of the target, so that all ranks find the same route. */
 #include <string.h>
 
 #include "candidates.h"
@@ -21,6 +21,7 @@ typedef struct cost {
 
 typedef struct search {
     const transfer *t;
+    bool even; /* the route may cost no more bytes, but for the rounding of pieces: so for sums and larger messages */
     cost direct, best;
     int64_t probed; /* the most bytes that one of PROBES processes receives directly */
     route *found;   /* mesh NULL: none found yet */
@@ -48,11 +49,10 @@ static cost cost_of(const transfer *t)
     return most;
 }
 
-/* Two hops of a sum cost no more bytes, so its messages may be larger. */
-static bool is_too_many(const cost *c, const transfer *t, reshard_part within)
+static bool is_too_many(const cost *c, reshard_part within)
 {
     return c->messages > (within == PART_OF_TWO_HOPS ? MANY_IN_A_HOP : MANY_MESSAGES) &&
-           c->bytes / c->received < (t->reduced ? SMALL_TERM : SMALL_BYTES);
+           c->bytes / c->received < SMALL_TERM;
 }
 
 /* ---- Meshes between ---- */
@@ -102,17 +102,16 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
 /* ---- The search ---- */
 
 /* Whether a route costs one of n probes too many bytes: more than twice `most`, the most of them in the direct change,
- * or with sums more than this most and its rounding. */
-static bool is_dearer(const transfer *t, const route *r, int64_t most, int n)
+ * or where it must be even more than this most and its rounding. */
+static bool is_dearer(const search *s, const route *r, int64_t most, int n)
 {
-    return load_of_route(t, r, n).bytes > (t->reduced ? most + most / ROUNDING : 2 * most);
+    return load_of_route(s->t, r, n).bytes > (s->even ? most + most / ROUNDING : 2 * most);
 }
 
-/* Whether two hops save too few messages: less than half of them, or with sums, which cost no more bytes, less than a
- * quarter. */
+/* Whether two hops save too few messages: less than half of them, or at even cost less than a quarter. */
 static bool saves_little(const search *s, int64_t messages)
 {
-    return s->t->reduced ? 4 * messages > 3 * s->direct.messages : 2 * messages > s->direct.messages;
+    return s->even ? 4 * messages > 3 * s->direct.messages : 2 * messages > s->direct.messages;
 }
 
 static bool is_worse(const search *s, int64_t messages, int64_t bytes)
@@ -130,7 +129,7 @@ static void try_route(search *s, const route *r)
     cost b = cost_of(&hops.from);
     int64_t messages = max_i64(a.messages, b.messages), bytes = a.bytes + b.bytes;
     if (bytes > 2 * s->direct.bytes || saves_little(s, messages) || is_worse(s, messages, bytes) ||
-        (t->reduced && is_dearer(t, r, s->probed, PROBES)))
+        (s->even && is_dearer(s, r, s->probed, PROBES)))
         return;
     s->best = (cost){messages, bytes, 0};
     trama_mesh *owned = s->found->owned;
@@ -212,9 +211,10 @@ bool find_two_hops(const transfer *t, reshard_part within, route *found)
     if (t->own || new_terms || t->from.mask || t->to.mask)
         return false;
     s.direct = cost_of(t);
-    if (!is_too_many(&s.direct, t, within))
+    if (!is_too_many(&s.direct, within))
         return false;
-    s.probed = t->reduced ? load_directly(t, PROBES).bytes : 0;
+    s.even = t->reduced || s.direct.bytes / s.direct.received >= SMALL_BYTES;
+    s.probed = s.even ? load_directly(t, PROBES).bytes : 0;
     try_mesh(&s, t->from_mesh);
     if (!t->one_mesh)
         try_mesh(&s, t->to_mesh);
@@ -224,7 +224,7 @@ bool find_two_hops(const transfer *t, reshard_part within, route *found)
         try_made(&s, as_square(t->to_mesh));
         try_made(&s, heads_of(t->to_mesh));
     }
-    if (found->mesh && !is_dearer(t, found, load_directly(t, MOST_ASKED).bytes, MOST_ASKED))
+    if (found->mesh && !is_dearer(&s, found, load_directly(t, MOST_ASKED).bytes, MOST_ASKED))
         return true;
     trama_mesh_destroy(&found->owned);
     return false;

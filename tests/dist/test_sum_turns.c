@@ -108,6 +108,25 @@ START_TEST(messages_in_several_tiles_share_the_orders_of_whole_shards)
 }
 END_TEST
 
+enum { WORKERS = 4 };
+
+/* The workers of a place sum its slice, whose four terms are 4 MiB; its messages are not cut. */
+static void has_a_sum_for_each_worker(const change *c, plan *const *plans)
+{
+    for (int r = 0; r < c->machine->n_ranks; r++) {
+        ck_assert_int_eq(count(plans[r], STEP_REDUCE), c->max_tiles);
+        ck_assert_int_eq(count(plans[r], STEP_SEND), 2 * (c->machine->n_ranks - 1));
+        ck_assert_int_eq(count(plans[r], STEP_COPY), 0);
+    }
+}
+
+START_TEST(workers_share_the_sum_of_a_slice)
+{
+    for (int workers = 1; workers <= WORKERS; workers *= 2)
+        try_tiles("4", "P", 4 << 17, 4, 0, workers, has_a_sum_for_each_worker);
+}
+END_TEST
+
 /* Each term is packed for each other process, and the sum for all; one step unpacks their sums. */
 static void has_one_copy_to_unpack(const change *c, plan *const *plans)
 {
@@ -143,6 +162,7 @@ int main(void)
         terms_that_fit_are_summed_at_once,
         messages_in_one_tile_share_their_orders,
         messages_in_several_tiles_share_the_orders_of_whole_shards,
+        workers_share_the_sum_of_a_slice,
         small_messages_are_unpacked_by_one_step,
         turns_are_right_wherever_processes_are,
     };
