@@ -268,7 +268,8 @@ EACH_REAL(SMOOTH_OF, )
 #ifndef __cplusplus
 /* 0^y is 1 for y = 0, and 0 where the real part of y is positive. e^z - 1 = e^a cos b - 1 + i e^a sin b, where
  * e^a cos b - 1 = (e^a - 1) cos b - 2 sin(b / 2)^2 does not cancel for a small z; nor does log |1 + z| as half of the
- * log1p of |1 + z|^2 - 1. The sigmoid takes the exponential of -|a| alone. */
+ * log1p of |1 + z|^2 - 1. The sigmoid takes the exponential of -|a| alone, and the slope of x sigmoid(x) takes no
+ * 1 - sigmoid(x). */
 #define COMPLEX_OF(dtype, type, unused)                                                                                \
     BY_LIBRARY(exp, dtype, type)                                                                                       \
     BY_LIBRARY(log, dtype, type)                                                                                       \
@@ -302,8 +303,9 @@ EACH_REAL(SMOOTH_OF, )
     }                                                                                                                  \
     FORMULA type silu_slope_of_##dtype(type x)                                                                         \
     {                                                                                                                  \
-        const type s = sigmoid_of_##dtype(x);                                                                          \
-        return s * (1 + x * (1 - s));                                                                                  \
+        const type e = MATH_##dtype(exp)(creal(x) < 0 ? x : -x), inverse = 1 / (1 + e);                                \
+        const type s = (creal(x) < 0 ? e : 1) * inverse, rest = (creal(x) < 0 ? 1 : e) * inverse;                      \
+        return s * (1 + x * rest);                                                                                     \
     }
 EACH_COMPLEX(COMPLEX_OF, )
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of complex numbers against their references, in c64 and c128 and every memory order. */
 #include <complex.h>
+#include <float.h>
 
 #include "cases.h"
 #include "ops.h"
@@ -174,5 +175,24 @@ START_TEST(quotients_and_magnitudes_neither_overflow_nor_vanish)
 }
 END_TEST
 
+/* Where the sigmoid rounds to nearly 1, z times what is missing to 1 still counts. */
+START_TEST(slopes_of_silu_far_out_have_all_digits)
+{
+    tensor x = tensor_new(TRAMA_C64, PACKED, TRAMA_SHAPE(1)), g = tensor_new(TRAMA_C64, PACKED, TRAMA_SHAPE(1));
+    for (int i = -2000; i <= 2000; i++) {
+        const trama_c64 z = *(trama_c64 *)x.view.data = CMPLXF(0.01f * (float)i, 0.5f);
+        *(trama_c64 *)g.view.data = 1;
+        run_binary("silu_grad", NULL, &g, &g, &x);
+        const trama_c128 slope = 1 / (1 + cexp(-z)) * (1 + z / (1 + cexp(z)));
+        const trama_c64 got = *(trama_c64 *)g.view.data;
+        ck_assert_msg(cabs(got - slope) <= 6 * FLT_EPSILON * cabs(slope), "at %g + %g i: %.9g + %.9g i", crealf(z),
+                      cimagf(z), crealf(got), cimagf(got));
+    }
+    tensor_free(&x);
+    tensor_free(&g);
+}
+END_TEST
+
 RUN_TESTS("complex_kernels", every_kernel_of_complex_numbers_gives_what_its_reference_gives,
-          every_real_type_becomes_complex, quotients_and_magnitudes_neither_overflow_nor_vanish)
+          every_real_type_becomes_complex, quotients_and_magnitudes_neither_overflow_nor_vanish,
+          slopes_of_silu_far_out_have_all_digits)
