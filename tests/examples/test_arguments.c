@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Wrong options and wrong files: each is answered by a message that names it, and a status that is not 0. */
 #include "programs.h"
+#include "suite.h"
 
 /* ---- Options ---- */
 
@@ -68,7 +69,7 @@ static const wrong_use wrongs[] = {
 
 START_TEST(a_wrong_option_is_named_with_its_value)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++)
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride())
         run_wrong("", &wrongs[i]);
 }
 END_TEST

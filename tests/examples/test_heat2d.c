@@ -2,6 +2,7 @@
 /* The heat equation: errors as plain loops have them, one state on every mesh, a picture that is one, wrong uses. */
 #include "programs.h"
 #include "strict.h"
+#include "suite.h"
 
 enum { N = 33, HEAT_STEPS = 150 };
 #define SIZES "--n 33 --steps 150 "
@@ -184,7 +185,7 @@ START_TEST(wrong_uses_are_told)
         {" --n 9 --steps 1 --picture /nowhere/heat.svg", "--picture", "/nowhere/heat.svg"},
         {" heat", "heat", "heat"},
         {" --plan=all", "--plan", "'all'"}};
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++)
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride())
         run_wrong("heat2d", &wrongs[i]);
 }
 END_TEST

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama layout: its lines, its picture and its SVG against boxes worked out by hand, and every wrong use of it. */
 #include "programs.h"
+#include "suite.h"
 
 /* ---- Lines and pictures ---- */
 
@@ -345,7 +346,7 @@ static const wrong_use wrongs[] = {
 
 START_TEST(a_wrong_use_is_named)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride()) {
         const wrong_use *w = &wrongs[i];
         const outcome *o = run_wrong("trama layout ", w);
         ck_assert_msg(!contains(o->text, "process 0"), "%s: an answer beside the message", w->arguments);

