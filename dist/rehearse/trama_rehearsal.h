@@ -96,9 +96,8 @@ typedef struct trama_rehearsal_report {
     int memory_rank; /* that rank */
     int64_t buffers, live; /* of these the buffers that its plan makes, and the most that its steps need at a time */
     int path;              /* entries of the critical path: see trama_rehearsal_path */
-    /* Lower bounds of the time of one run among many: the tasks of the rank that has most work, on all its workers;
-     * and the bytes of the link that carries most, at its bandwidth. */
-    double work_seconds, link_seconds;
+    double work_seconds;   /* one run among many takes as long at least: the rank with most work, on all its workers */
+    double link_seconds;   /* and as long: the bytes of the link that carries most, at its bandwidth */
 } trama_rehearsal_report;
 
 typedef struct trama_rehearsal trama_rehearsal; /* the results of a rehearsal */
