@@ -88,9 +88,9 @@ void merge_loans(exchange *x)
             c->first = c->last = 0;
         else if (c->phase == PACK || c->phase == PACK_AGAIN)
             c->first = c->last;
-        const int together = x->q->p->shards.at[c->shard].cut_parts / MOST_LOANS;
-        c->first /= together > 1 ? together : 1;
-        c->last /= together > 1 ? together : 1;
+        const int together = (int)max_i64(1, x->q->p->shards.at[c->shard].cut_parts / MOST_LOANS);
+        c->first /= together;
+        c->last /= together;
     }
     merge_candidates(x, &loans);
 }

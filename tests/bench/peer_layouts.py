@@ -16,6 +16,7 @@ import math
 import os
 import re
 import sys
+from contextlib import nullcontext
 
 RECIPES = [
     # name, mesh, layouts of the data and of the weights (None: none is written), batch, program
@@ -68,6 +69,7 @@ def dtensor_bytes(mesh_shape, layouts, batch, program):
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+    from torch.distributed.tensor.parallel import loss_parallel
     from torch.testing._internal.distributed.fake_pg import FakeStore
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -86,8 +88,8 @@ def dtensor_bytes(mesh_shape, layouts, batch, program):
         def count(self, name, args, result):
             if any(other in name for other in ("wait_tensor", "wrap_tensor", "10d.scatter_", "10d.broadcast_")):
                 return  # the last two: constants of the program are spread
-            strings = [a for a in args if isinstance(a, str)]
-            n = dist.distributed_c10d._resolve_process_group(strings[-1]).size()
+            group = [a for a in args if isinstance(a, str)][-1]
+            n = dist.distributed_c10d._resolve_process_group(group).size()
             size = args[0].numel() * args[0].element_size()
             if "all_reduce" in name:
                 self.received += 2 * size * (n - 1) / n
@@ -104,12 +106,14 @@ def dtensor_bytes(mesh_shape, layouts, batch, program):
         dist.init_process_group("fake", rank=0, world_size=math.prod(mesh_shape), store=FakeStore())
     mesh = init_device_mesh("cpu", mesh_shape)
 
+    def of(layout):
+        return [Replicate() if d is None else Shard(d) for d in placements(layout, len(mesh_shape))]
+
     def spread(shape, layout, trained):
-        p = [Replicate() if d is None else Shard(d) for d in placements(layout, len(mesh_shape))]
-        return distribute_tensor(torch.rand(shape), mesh, p).requires_grad_(trained)
+        return distribute_tensor(torch.rand(shape), mesh, of(layout)).requires_grad_(trained)
 
     annotated, others, data_is_trained = tensors(program, batch)
-    t, whole = {}, [Replicate()] * len(mesh_shape)
+    t, whole = {}, of(None)
     for i, (name, shape) in enumerate(annotated.items()):
         trained = data_is_trained if i == 0 else data_is_trained is not None
         t[name] = spread(shape, layouts[i] if i < len(layouts) else None, bool(trained))
@@ -138,11 +142,9 @@ def dtensor_bytes(mesh_shape, layouts, batch, program):
         if program == "square":
             return (torch.relu(t["x"] @ t["w0"]) @ t["w1"]).square().mean()
         if program == "head":
-            from torch.distributed.tensor.parallel import loss_parallel
-            with loss_parallel():
-                return f.cross_entropy((t["x"] @ t["w"]).view(batch * 6, 24), labels(batch * 6, 24))
+            return f.cross_entropy((t["x"] @ t["w"]).view(batch * 6, 24), labels(batch * 6, 24))
         if program == "rows":
-            y = (t["a"] @ t["b"]).redistribute(mesh, [Shard(d) for d in placements(layouts[2], 1)])
+            y = (t["a"] @ t["b"]).redistribute(mesh, of(layouts[2]))
             return torch.tanh(y).mean()
         y = t["x"] + attention(norm(t["x"], t["n1"], t["c1"]) @ t["qkv"] + t["bqkv"]) @ t["out"] + t["bout"]
         h = f.gelu(norm(y, t["n2"], t["c2"]) @ t["up"] + t["bup"])
@@ -150,15 +152,10 @@ def dtensor_bytes(mesh_shape, layouts, batch, program):
 
     with Count() as count:
         if program == "product":
-            p = [Replicate() if d is None else Shard(d) for d in placements(layouts[2], len(mesh_shape))]
-            (t["x"] @ t["w"]).redistribute(mesh, p).to_local()
+            (t["x"] @ t["w"]).redistribute(mesh, of(layouts[2])).to_local()
             return count.received
-        value = loss()
-        if program == "head":
-            from torch.distributed.tensor.parallel import loss_parallel
-            with loss_parallel():
-                value.backward()
-        else:
+        with loss_parallel() if program == "head" else nullcontext():
+            value = loss()
             value.backward()
         value.redistribute(mesh, whole).to_local()
         with torch.no_grad():

@@ -169,7 +169,7 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {values_stay_and_bytes_are_at_most_doubled, messages_are_few,
-                            few_or_large_messages_cost_no_more_than_the_bound, sums_to_pieces_by_weight_go_by_way_of_equal_pieces,
-                            no_message_is_larger_than_mpi_counts};
+                            few_or_large_messages_cost_no_more_than_the_bound,
+                            sums_to_pieces_by_weight_go_by_way_of_equal_pieces, no_message_is_larger_than_mpi_counts};
     return suite_run("stage", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -69,7 +69,7 @@ static const wrong_use wrongs[] = {
 
 START_TEST(a_wrong_option_is_named_with_its_value)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride())
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += suite_stride())
         run_wrong("", &wrongs[i]);
 }
 END_TEST

@@ -185,7 +185,7 @@ START_TEST(wrong_uses_are_told)
         {" --n 9 --steps 1 --picture /nowhere/heat.svg", "--picture", "/nowhere/heat.svg"},
         {" heat", "heat", "heat"},
         {" --plan=all", "--plan", "'all'"}};
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride())
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += suite_stride())
         run_wrong("heat2d", &wrongs[i]);
 }
 END_TEST

@@ -87,7 +87,7 @@ START_TEST(ranks_compute_the_same_however_they_are_bound)
     if (suite_skips(!has_open_mpi(), "launches of several ranks, there is no Open MPI"))
         return;
     char *wanted = results_alone(), how[600];
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i += (size_t)suite_stride())
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i += suite_stride())
         expect_same(wanted, MPIRUN, &ways[i]);
     snprintf(how, sizeof how, "4 taskset -c %s", processors(FIRST));
     expect_same(wanted, MPIRUN,

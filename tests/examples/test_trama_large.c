@@ -144,7 +144,7 @@ START_TEST(what_no_large_mesh_can_have_is_refused_with_the_reason)
         {"layout --mesh 2147483647,2147483647,4 --shape 8 --layout R,R,R", "--mesh", "2^24"},
         {"layout --mesh 2:0,2147483648 --shape 8 --layout R", "--mesh", "2147483648"},
     };
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride())
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += suite_stride())
         run_wrong("trama ", &wrongs[i]);
 }
 END_TEST

@@ -346,7 +346,7 @@ static const wrong_use wrongs[] = {
 
 START_TEST(a_wrong_use_is_named)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride()) {
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += suite_stride()) {
         const wrong_use *w = &wrongs[i];
         const outcome *o = run_wrong("trama layout ", w);
         ck_assert_msg(!contains(o->text, "process 0"), "%s: an answer beside the message", w->arguments);

@@ -148,7 +148,7 @@ static const wrong_use wrongs[] = {
 
 START_TEST(wrong_orders_are_named)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride())
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += suite_stride())
         run_wrong("trama reshard ", &wrongs[i]);
 }
 END_TEST

@@ -282,7 +282,7 @@ static const wrong_use wrongs[] = {
 
 START_TEST(a_wrong_use_is_named)
 {
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride()) {
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += suite_stride()) {
         const wrong_use *w = &wrongs[i];
         const outcome *o = run_wrong("trama rule ", w);
         ck_assert_msg(!contains(o->text, "in0 [") && !contains(o->text, ".c:"), "%s: %.2000s", w->arguments, o->text);

@@ -74,7 +74,7 @@ START_TEST(wrong_uses_are_told)
                                        {" --text /nowhere/text", "--text /nowhere/text", "name a text"},
                                        {" --text /dev/null", "--text /dev/null", "0 characters"},
                                        {" more", "more", "more"}};
-    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += (size_t)suite_stride())
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i += suite_stride())
         run_wrong("transformer", &wrongs[i]);
 }
 END_TEST
