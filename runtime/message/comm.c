@@ -14,6 +14,10 @@
 
 static bool initialised_here, yields;
 static pid_t initialiser; /* the process that initialised MPI: a child of fork does not end it */
+
+/* Open MPI that yields does so in each MPI_Test, where StarPU-MPI's thread holds its lock: a program thread that
+ * submits messages waits for turns of all ranks of its core. Worker 0's idle hook yields without that lock, once for
+ * all messages (rest.c). */
 static const char *const yielding = "OMPI_MCA_mpi_yield_when_idle";
 
 static int open_contexts;
@@ -34,7 +38,7 @@ static trama_status initialise(void)
     bool ours = !getenv(yielding);
     guest_handlers hosts;
     guest_keep_handlers(&hosts);
-    setenv(yielding, "1", 0); /* ranks may share cores; on an idle core a yield costs nothing */
+    setenv(yielding, "0", 0);
     yields = atoi(getenv(yielding)) == 1;
     int error = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     if (ours)

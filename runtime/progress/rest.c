@@ -17,10 +17,10 @@
 static const int64_t rest_after = 2000000; /* ns */
 
 /* StarPU's idle workers spin. A hook makes them yield, so that the main thread, another rank or another program gets
- * the core at once instead of after their time slice (0.05 ms instead of 3 on a busy machine). Where MPI yields, worker
- * 0, which StarPU-MPI's thread drives, yields already; a second yield is too much where ranks share a core. A hook
- * costs each idle worker 32 atomics on one cache line. So ranks with more workers than this have none: their main
- * thread finds a free core. */
+ * the core at once instead of after their time slice (0.05 ms instead of 3 on a busy machine). Where the host lets MPI
+ * yield, worker 0, which StarPU-MPI's thread drives, yields already; a second yield is too much where ranks share a
+ * core. A hook costs each idle worker 32 atomics on one cache line. So ranks with more workers than this have none:
+ * their main thread finds a free core. */
 static const int yield_up_to = 16;
 
 #define KEEP_TAG (MESSAGE_TAG_LIMIT + 1)

@@ -2,6 +2,8 @@
 /* A context of several ranks that Trama itself started: agreement, the machine table, repeated starts. */
 #include "harness.h"
 
+#include <dlfcn.h>
+
 static const trama_config quiet = {.log = keep_quiet};
 
 static void start_quietly(const char *kind)
@@ -106,5 +108,18 @@ START_TEST(a_wrong_variable_of_one_rank_is_every_ranks_error)
 }
 END_TEST
 
+/* Open MPI yields in MPI_Test, where StarPU-MPI's thread holds the lock that each submission of a message needs: with
+ * 32 ranks on 2 cores, the program threads hardly ever got it. Worker 0's idle hook yields instead, without the lock.
+ */
+START_TEST(mpi_does_not_yield_under_the_lock_of_messages)
+{
+    start_quietly("cpu:test");
+    const bool *yields = dlsym(RTLD_DEFAULT, "opal_progress_yield_when_idle"); /* NULL: not Open MPI */
+    ck_assert(!yields || !*yields);
+    stop();
+}
+END_TEST
+
 TESTS(it_starts_and_stops_as_often_as_one_likes, all_ranks_have_one_machine_table, ranks_of_one_machine_share_its_cores,
-      gathering_and_agreeing, an_error_of_one_rank_is_every_ranks, a_wrong_variable_of_one_rank_is_every_ranks_error)
+      gathering_and_agreeing, an_error_of_one_rank_is_every_ranks, a_wrong_variable_of_one_rank_is_every_ranks_error,
+      mpi_does_not_yield_under_the_lock_of_messages)
