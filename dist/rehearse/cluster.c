@@ -48,6 +48,12 @@ static int share_of(int all, int ranks, int i)
     return all / ranks + (i < all % ranks);
 }
 
+int cluster_cores_of(const trama_cluster *c, int rank)
+{
+    const cluster_kind *k = cluster_kind_of(c, rank);
+    return share_of(k->cores, k->ranks, rank - c->nodes.at[cluster_node_of(c, rank)].first_rank);
+}
+
 machine *cluster_machine(const trama_cluster *c, int n_ranks)
 {
     machine *m = trama_alloc(sizeof *m);
@@ -59,7 +65,7 @@ machine *cluster_machine(const trama_cluster *c, int n_ranks)
         const int kind = 2 * c->nodes.at[node].kind, gpus = share_of(k->gpus, k->ranks, i);
         for (int g = 0; g < gpus; g++)
             *ARRAY_PUSH(&places) = (machine_place){r, kind + 1, true, 1, {node, 0, 0, r}};
-        const int cores = share_of(k->cores, k->ranks, i) - cluster_has_messenger(c, r, n_ranks);
+        const int cores = cluster_cores_of(c, r) - cluster_has_messenger(c, r, n_ranks);
         if (!gpus)
             *ARRAY_PUSH(&places) = (machine_place){r, kind, false, cores > 1 ? cores : 1, {node, 0, 0, r}};
     }

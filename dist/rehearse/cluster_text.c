@@ -92,8 +92,7 @@ static bool read_kind(reader *r)
     for (int i = 0; i < r->c->kinds.n; i++)
         if (!strcmp(r->c->kinds.at[i].name, r->word[1]))
             return refuse(r, "there is a kind '%.40s' already", r->word[1]);
-    cluster_kind made = {.cores = 1,
-                         .ranks = 1,
+    cluster_kind made = {.ranks = 1,
                          .task = 1e-6,
                          .message = 1e-6,
                          .feed = 1e10,
@@ -270,9 +269,10 @@ static void check_whole(reader *r)
     else if (roots > 1)
         refuse(r, "the machine has %d switches that are in none, so parts of it cannot reach each other", roots);
     for (int i = 0; i < r->c->nodes.n && !r->status; i++) {
-        const cluster_kind *k = &r->c->kinds.at[r->c->nodes.at[i].kind];
-        if (k->cores < k->ranks)
-            refuse(r, "kind '%.40s' has %d cores for %d ranks; a rank needs one", k->name, k->cores, k->ranks);
+        cluster_kind *k = &r->c->kinds.at[r->c->nodes.at[i].kind];
+        if (!k->cores && k->ranks > 1)
+            refuse(r, "kind '%.40s' has %d ranks, but no cores; add: cores %d", k->name, k->ranks, k->ranks);
+        k->cores = k->cores ? k->cores : 1;
     }
 }
 

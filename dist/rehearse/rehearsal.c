@@ -138,7 +138,7 @@ void rehearsal_take(trama_rehearsal *r, const simulated *s)
         moving += s->ranks[i].moving;
         exposed += s->ranks[i].exposed;
         busy += s->ranks[i].busy;
-        to->work_seconds = fmax(to->work_seconds, s->ranks[i].busy / machine_workers(s->m, i) / s->runs);
+        to->work_seconds = fmax(to->work_seconds, s->ranks[i].work / machine_workers(s->m, i) / s->runs);
     }
     to->link_seconds = network_least(s->net) / s->runs;
     to->idle = last > 0 ? fmax(0, 1 - busy / (workers * last)) : 0;

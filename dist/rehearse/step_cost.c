@@ -42,7 +42,7 @@ static trama_dtype dtype_of(const plan *p, const plan_step *s, const trama_node 
 /* The name under which a machine has the rates of the step's op. Products with a vector have kernels of their own. */
 static const char *rates_of(const plan *p, const plan_step *s, const trama_node *node)
 {
-    static const char *const moves[] = {[STEP_COPY] = "copy", [STEP_REDUCE] = "sum", [STEP_FILL] = "fill"};
+    static const char *const moves[] = {[STEP_COPY] = "copy", [STEP_REDUCE] = "add", [STEP_FILL] = "fill"};
     if (!node || node->op != &trama_op_matmul)
         return node ? node->op->name : moves[s->kind];
     const plan_call *call = &p->calls.at[s->call];

@@ -15,13 +15,14 @@ typedef struct trama_cluster trama_cluster;
  * T and a unit: 25GB/s, 2us, 40Gflop/s.
  *
  *   kind NAME                     a kind of node, which the statements up to the next kind describe
- *   cores N                       cores of a node, divided among its ranks (1)
+ *   cores N                       cores of a node, divided among its ranks, which share fewer cores than ranks (1; of
+ *                                 several ranks it must be there)
  *   ranks N                       ranks of a node (1)
  *   gpus N                        GPUs of a node, divided among its ranks, which then run on them alone (0)
  *   core TYPE RATE [WORK]         flop/s of a core for an element type (f32, f64, ...), or B/s for the word memory
  *   gpu TYPE RATE [WORK]          the same of a GPU
  *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; NAME also for NAME_grad; also
- *                                 NAME = copy, sum, fill, and matvec, a product with a vector (matmul)
+ *                                 NAME = copy, fill, add for terms of sums, matvec for products with vectors (as matmul)
  *   task TIME                     of a worker, for each task (1us)
  *   submit TIME                   of the submitting thread, for each task and message (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
@@ -34,7 +35,8 @@ typedef struct trama_cluster trama_cluster;
  *
  * A task takes the time of its flop and that of its bytes, of a GPU the longer one. Bytes are those of its operands,
  * twice those of its results. Lines with WORK give the rate of a task of that many flop or bytes; between two of them
- * the rate is interpolated over the logarithm of the work. Links have their bandwidth in each direction. Errors:
+ * the rate is interpolated over the logarithm of the work. Links have their bandwidth in each direction. Threads
+ * that share cores share their speed: workers, and a rank's thread while it submits. Errors:
  * E_ARGUMENT for NULL, and with the line and the remedy for text that does not fit; E_MEMORY. *cluster is set on
  * TRAMA_OK only; the caller destroys it.
  */

@@ -154,13 +154,14 @@ static void say_memory(const calibration *c, const char *what, record_copy *reco
     say_rate(c, what, s.work / s.seconds, s.work, "B");
 }
 
-/* Workers share cores with the submission, whose time is therefore that of tasks, too. */
+/* Without a core of its own, the submission takes its time from that of tasks. */
 static void measure_tasks(calibration *c)
 {
     const measured m = time_copies(c, add, TINY, MOST_COPIES, 2e-6);
-    c->submit = m.submit / m.tasks;
-    c->task = m.run * c->workers / m.tasks;
-    say(c, "  task %.4gus\n  submit %.4gus\n", 1e6 * c->task, 1e6 * c->submit);
+    const double submit = m.submit / m.tasks;
+    c->task = task_seconds(c, &m);
+    const double alone = c->task - (c->own_core ? 0 : submit);
+    say(c, "  task %.4gus\n  submit %.4gus\n", 1e6 * (alone > 0.1 * c->task ? alone : 0.1 * c->task), 1e6 * submit);
 }
 
 /* A product takes flop / R + bytes / B. A square one and a flat one with the same matrix give R and B of their size;
@@ -293,9 +294,8 @@ static void measure(calibration *c)
         {"op matmul f64", "op matmul memory", square_f64, flat_f64, 8, 512},
     };
     static const int64_t sides[] = {512, 1024, 2048}, counts[] = {4096, 32768, 1 << 18, 1 << 20, 1 << 22};
-    const int own = c->ranks > 1 && c->workers + 1 >= OWN_CORE; /* a core for messages */
     say(c, "# by trama calibrate %s, %d ranks of %d workers\nkind here\n  ranks %d\n  cores %d\n", trama_version(),
-        c->ranks, c->workers, c->ranks, c->ranks * (c->workers + own));
+        c->ranks, c->workers, c->ranks, c->cores);
     measure_tasks(c);
     measure_feed(c);
     double best[2];
@@ -328,7 +328,10 @@ static void start(calibration *c)
     trama_text_free(&described);
     if (c->workers < 1)
         fail("this rank has no worker");
-    const int share = (int)sysconf(_SC_NPROCESSORS_ONLN) / c->ranks - 1; /* one may be there for messages */
+    const int online = (int)sysconf(_SC_NPROCESSORS_ONLN), share = online / c->ranks - 1; /* one may be for messages */
+    c->own_core = c->ranks > 1 && c->workers + 1 >= OWN_CORE;
+    c->cores = c->ranks * (c->workers + c->own_core);
+    c->cores = c->cores < online ? c->cores : online;
     c->least = share > 1 ? share < c->workers ? share : c->workers : 1;
     if (c->rank == 0)
         c->out = c->path ? fopen(c->path, "w") : stdout;

@@ -68,12 +68,18 @@ measured time_copies(const calibration *c, record_copy *record, int64_t size, in
     return m;
 }
 
+double task_seconds(const calibration *c, const measured *m)
+{
+    const double workers = c->ranks * c->workers, sharing = workers > c->cores ? workers / c->cores : 1;
+    return m->run * c->workers / m->tasks / sharing;
+}
+
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
 {
     const double cold = (double)COLD * c->least / bytes;
     const int least = 4 * c->least < MOST_COPIES ? 4 * c->least : MOST_COPIES; /* 2 for each worker and more */
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
-    const double busy = m.run * c->workers / m.tasks;
+    const double busy = task_seconds(c, &m);
     return (sample){busy - c->task > 0.1 * busy ? busy - c->task : 0.1 * busy, work * copies / m.tasks};
 }

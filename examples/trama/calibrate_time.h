@@ -22,7 +22,9 @@ typedef struct calibration {
     int least;                /* workers that every rank has at least: all ranks record the same */
     int samples;              /* series, of which the median counts */
     double seconds;           /* of a series, of one op */
-    double task, submit;      /* seconds */
+    double task;              /* seconds, with those of its submission where that has no core of its own */
+    int cores;                /* of all ranks */
+    bool own_core;            /* each rank has one beside its workers */
 } calibration;
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */
@@ -39,6 +41,9 @@ measured time_program(const calibration *c, trama_program *p, const trama_target
 
 /* The same of copies of one op that do not need each other. */
 measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work);
+
+/* Seconds of a core for a task: half of what it took where two workers share a core. */
+double task_seconds(const calibration *c, const measured *m);
 
 /* The tasks of one op at one size: seconds on a worker, and a task's share of `work`, which is flop or bytes of a copy.
  * Copies push each other out of the caches, as the tensors of a program do. A task is taken to need at least a tenth of

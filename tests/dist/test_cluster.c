@@ -121,7 +121,7 @@ static const struct wrong {
     {"kind n\nnodes 0 n", "line 2: '0' must be a whole number"},
     {"kind n\nnodes 2 n", "line 2: the machine has 2 nodes, and 2 of them in no switch"},
     {"kind n\nswitch s\nswitch t\nnodes 2 n in s 1GB/s 0s", "the machine has 2 switches that are in none"},
-    {"kind n\nranks 3\ncores 2\nnodes 1 n", "kind 'n' has 2 cores for 3 ranks"},
+    {"kind n\nranks 3\nnodes 1 n", "kind 'n' has 3 ranks, but no cores; add: cores 3"},
     {"kind n\nnodes 1 n\ncores 3", "line 3: 'cores' comes behind nodes of kind 'n'"},
     {"kind n\nranks 65536\ncores 65536\nswitch s\nnodes 1000000 n in s 1GB/s 0s",
      "line 5: there are more than 1048576"},

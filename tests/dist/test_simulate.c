@@ -100,6 +100,49 @@ static void runs_for(stage *t, double seconds)
     stage_free(t);
 }
 
+/* ---- Cores ---- */
+
+START_TEST(ranks_share_fewer_cores)
+{
+    stage t = stage_new("kind n\n ranks 4\n cores 2\n task 0s\n nodes 1 n", 4, 1, 1);
+    for (int r = 0; r < 3; r++)
+        ck_assert(!add_rank(&t, 1, (made_step[]){TASK(1, 0)}));
+    ck_assert(!add_rank(&t, 1, (made_step[]){TASK(3, 0)}));
+    runs_for(&t, 4); /* half of the speed for 2 s, then a core of its own for the 2 s that are left */
+}
+END_TEST
+
+START_TEST(nodes_share_their_own_cores_alone)
+{
+    stage t = stage_new("kind n\n ranks 2\n cores 1\n task 0s\n switch s\n nodes 2 n in s 1GB/s 0s", 4, 1, 1);
+    for (int r = 0; r < 4; r++)
+        ck_assert(!add_rank(&t, 1, (made_step[]){TASK(r < 2 ? 1 : 2, 0)}));
+    runs_for(&t, 4);
+}
+END_TEST
+
+START_TEST(submission_takes_the_core_of_the_one_worker)
+{
+    static const double ends[] = {4, 3}; /* on one core, and where another one is free */
+    for (int cores = 1; cores <= 2; cores++) {
+        stage t = stage_new(cores == 1 ? "kind n\n submit 1s\n task 0s\n nodes 1 n"
+                                       : "kind n\n cores 2\n submit 1s\n task 0s\n nodes 1 n",
+                            1, 1, 1);
+        ck_assert(!add_rank(&t, 2, (made_step[]){TASK(1, 0, .worker = 1), TASK(1, 0, .worker = 1)}));
+        runs_for(&t, ends[cores - 1]);
+    }
+}
+END_TEST
+
+START_TEST(workers_share_the_cores_that_submission_leaves)
+{
+    /* The submission ends at 3 s. From 2 s until then both tasks have half a core; the third begins at 5.5 s. */
+    stage t = stage_new("kind n\n cores 2\n submit 1s\n task 0s\n nodes 1 n", 1, 1, 1);
+    ck_assert(!add_rank(&t, 3, (made_step[]){TASK(4, 0), TASK(4, 0), TASK(4, 0)}));
+    runs_for(&t, 9.5);
+}
+END_TEST
+
 /* ---- Tasks ---- */
 
 START_TEST(two_tasks_of_one_worker_take_the_time_of_both)
@@ -337,7 +380,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {two_tasks_of_one_worker_take_the_time_of_both,
+    const TTest *const tests[] = {ranks_share_fewer_cores,
+                                  nodes_share_their_own_cores_alone,
+                                  submission_takes_the_core_of_the_one_worker,
+                                  workers_share_the_cores_that_submission_leaves,
+                                  two_tasks_of_one_worker_take_the_time_of_both,
                                   two_workers_share_tasks,
                                   a_task_waits_for_its_worker,
                                   the_task_with_the_highest_priority_goes_first,

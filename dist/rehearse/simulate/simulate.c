@@ -37,6 +37,7 @@ void simulated_free(simulated **s_)
         event_queue_free(&s->places.at[i].ready);
     ARRAY_FREE(&s->workers);
     ARRAY_FREE(&s->places);
+    ARRAY_FREE(&s->cores);
     ARRAY_FREE(&s->messages);
     hash_table_free(&s->by_pair);
     network_free(&s->net);
@@ -149,6 +150,7 @@ static void submit_run(simulated *s, int rank)
     r->submitted++;
     r->submit_at[run % s->slots] = begin;
     r->submits_until = begin + k->submit * g->n;
+    cores_submit(s, rank);
     for (int i = 0; i < g->n; i++)
         count_down(s, rank, run, r->first + i, SIM_SUBMISSION);
 }
@@ -214,6 +216,9 @@ static void take_event(simulated *s)
         return;
     case EVENT_READY:
         make_ready(s, number);
+        return;
+    case EVENT_SUBMITTED:
+        cores_submitted(s, (int)number);
         return;
     default:
         messages_flow(s, number);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The discrete-event simulation of all ranks, over their step graphs. simulate.c has time and the steps, and refuses to
- * know plans; simulate_workers.c has the queues of workers; simulate_messages.c matches sends with receives. */
+ * know plans; simulate_workers.c has the queues of workers; simulate_cores.c shares cores among threads;
+ * simulate_messages.c matches sends with receives. */
 #ifndef SIMULATE_H
 #define SIMULATE_H
 
@@ -27,11 +28,21 @@ static inline int64_t sim_moves(const sim_message *m)
 /* The item that a worker does: a step of a run, run * steps + step. */
 typedef struct sim_worker {
     int rank, place; /* place: over all ranks; -1: serves messages alone */
+    int cores;       /* the entry of simulated.cores that its thread shares; -1: of a GPU */
     int64_t item;    /* -1: idle */
     double since;
-    int64_t before; /* the item before; -1 */
+    double left, ends, changed; /* seconds of work on a core of its own, at the time `changed`; the end at this speed */
+    int64_t before;             /* the item before; -1 */
     event_queue own;
 } sim_worker;
+
+/* Cores of a rank, or of a node with fewer cores than ranks. A program's thread that submits takes a core, since it
+ * slept before; the workers that work share the others. */
+typedef struct sim_cores {
+    int cores, node; /* node: -1 where they are a rank's */
+    int first_worker, n_workers;
+    int working, submitting; /* threads */
+} sim_cores;
 
 typedef struct sim_place {
     int first_worker, n_workers;
@@ -46,8 +57,10 @@ typedef struct sim_rank {
     int *left;                       /* [slots] steps of a run that are not done */
     double *submit_at;               /* [slots] begin of the submission of a run */
     double submits_until;            /* the submitting thread is busy */
+    bool submitting;                 /* it is, and has a core */
+    int cores;                       /* its entry of simulated.cores */
     int tasks, flows;                /* running, under way */
-    double busy;                     /* seconds of its workers */
+    double work, busy;               /* seconds of its workers: on cores of their own; passed */
     double changed, moving, exposed; /* time of the last change; seconds with flows; of these without a task */
 } sim_rank;
 
@@ -66,6 +79,7 @@ typedef struct simulated {
     hash_table by_pair; /* of messages of which one end is known */
     ARRAY(sim_worker) workers;
     ARRAY(sim_place) places;
+    ARRAY(sim_cores) cores;
     network *net;
     event_queue events;
     struct sim_flow {
@@ -82,7 +96,7 @@ typedef struct simulated {
 } simulated;
 
 enum { SIM_SUBMISSION = -1 };
-typedef enum { EVENT_WORKER, EVENT_READY, EVENT_FLOW, N_EVENTS } sim_event;
+typedef enum { EVENT_WORKER, EVENT_READY, EVENT_FLOW, EVENT_SUBMITTED, N_EVENTS } sim_event;
 
 static inline void simulate_later(simulated *s, double at, sim_event kind, int64_t number)
 {
@@ -104,7 +118,14 @@ void simulated_change(simulated *s, int rank, int tasks, int flows); /* of what 
 /* simulate_workers.c */
 void workers_add(simulated *s, int rank);
 void workers_queue(simulated *s, int64_t item); /* a task that is ready, or an end of a message */
-void workers_end(simulated *s, int worker);     /* the item of a worker ends now */
+void workers_end(simulated *s, int worker);     /* the item of a worker ends now, unless its core went elsewhere */
+
+/* simulate_cores.c */
+void cores_add(simulated *s, int rank);                    /* of a rank whose workers are the last */
+void cores_work(simulated *s, int worker, double seconds); /* a worker, idle before or not, has work */
+void cores_idle(simulated *s, int worker);                 /* it has none */
+void cores_submit(simulated *s, int rank);                 /* the rank submits until submits_until */
+void cores_submitted(simulated *s, int rank);              /* unless that time is later now */
 
 /* simulate_messages.c */
 trama_status messages_add(simulated *s, int rank, step_graph *graph, const graph_messages *messages);

@@ -27,6 +27,7 @@ void workers_add(simulated *s, int rank)
         r->messenger = s->workers.n;
         add_worker(s, rank, -1);
     }
+    cores_add(s, rank);
 }
 
 /* ---- Work ---- */
@@ -49,12 +50,12 @@ static void start(simulated *s, int worker, int64_t item)
     sim_worker *w = &s->workers.at[worker];
     const graph_step *of = simulated_step(s, item % s->n_steps);
     const double seconds = seconds_of(s, w->rank, of);
+    cores_work(s, worker, seconds);
     w->item = item;
     w->since = s->now;
-    s->ranks[w->rank].busy += w->place >= 0 ? seconds : 0;
+    s->ranks[w->rank].work += w->place >= 0 ? seconds : 0;
     if (!is_message(of))
         simulated_change(s, w->rank, 1, 0);
-    simulate_later(s, s->now + seconds, EVENT_WORKER, worker);
 }
 
 /* The idle worker that may run it; -1. */
@@ -104,8 +105,11 @@ static void take_next(simulated *s, int worker)
     sim_worker *w = &s->workers.at[worker];
     event_queue none = {0}, *shared = w->place >= 0 ? &s->places.at[w->place].ready : &none;
     event_queue *from = goes_first(&w->own, shared) ? &w->own : shared;
-    if (!from->n)
+    if (!from->n) {
+        w->item = -1;
+        cores_idle(s, worker);
         return;
+    }
     const int64_t item = event_queue_take(from), step = w->before % s->n_steps;
     s->cause[item % s->n_steps] = item / s->n_steps == w->before / s->n_steps ? (int)step : -2 - (int)step;
     start(s, worker, item);
@@ -132,17 +136,18 @@ void workers_end(simulated *s, int worker)
 {
     sim_worker *w = &s->workers.at[worker];
     const int64_t item = w->item;
+    if (item < 0 || w->ends > s->now)
+        return;
     const graph_step *of = simulated_step(s, item % s->n_steps);
     tell(s, worker, of);
     if (!is_message(of))
         simulated_change(s, w->rank, -1, 0);
     w->before = item;
+    s->ranks[w->rank].busy += w->place >= 0 ? s->now - w->since : 0;
     /* Steps that become ready now are queued, and compete with older ones. */
     if (is_message(of))
         messages_served(s, item);
     else
         simulated_finish(s, item);
-    w = &s->workers.at[worker];
-    w->item = -1;
     take_next(s, worker);
 }
