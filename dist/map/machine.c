@@ -52,18 +52,23 @@ bool machine_is_flat(const machine *m)
 
 int machine_first_place(const machine *m, int rank)
 {
-    for (int i = 0; i < m->n_places; i++)
-        if (m->places[i].rank == rank)
-            return i;
-    assert(!"every rank has a place");
-    return -1;
+    int low = 0, high = m->n_places - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (m->places[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    assert(m->places[low].rank == rank);
+    return low;
 }
 
 int machine_workers(const machine *m, int rank)
 {
     int workers = 0;
-    for (int i = 0; i < m->n_places; i++)
-        workers += m->places[i].rank == rank ? m->places[i].workers : 0;
+    for (int i = machine_first_place(m, rank); i < m->n_places && m->places[i].rank == rank; i++)
+        workers += m->places[i].workers;
     return workers;
 }
 

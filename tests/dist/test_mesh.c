@@ -234,18 +234,22 @@ END_TEST
 
 START_TEST(distance_grows_with_the_level_that_differs)
 {
-    machine_place places[] = {{.rank = 0, .path = {0, 0, 0, 0}},
-                              {.rank = 0, .path = {0, 0, 1, 0}},
-                              {.rank = 1, .path = {0, 0, 0, 1}},
-                              {.rank = 2, .path = {0, 1, 0, 0}},
-                              {.rank = 3, .path = {1, 0, 0, 0}}};
+    machine_place places[] = {{.rank = 0, .workers = 1, .path = {0, 0, 0, 0}},
+                              {.rank = 0, .workers = 2, .path = {0, 0, 1, 0}},
+                              {.rank = 1, .workers = 4, .path = {0, 0, 0, 1}},
+                              {.rank = 2, .workers = 8, .path = {0, 1, 0, 0}},
+                              {.rank = 3, .workers = 16, .path = {1, 0, 0, 0}}};
+    static const int first[] = {0, 2, 3, 4}, workers[] = {3, 4, 8, 16};
     machine m = {.n_ranks = 4, .n_places = 5, .places = places};
     ck_assert_int_eq(machine_distance(&m, 0, 0), 0);
     for (int i = 1; i < 5; i++) {
         ck_assert_int_lt(machine_distance(&m, 0, i - 1), machine_distance(&m, 0, i));
         ck_assert_int_eq(machine_distance(&m, 0, i), machine_distance(&m, i, 0));
     }
-    ck_assert_int_eq(machine_first_place(&m, 2), 3);
+    for (int r = 0; r < 4; r++) {
+        ck_assert_int_eq(machine_first_place(&m, r), first[r]);
+        ck_assert_int_eq(machine_workers(&m, r), workers[r]);
+    }
 }
 END_TEST
 
