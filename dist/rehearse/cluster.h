@@ -55,7 +55,7 @@ static inline const cluster_kind *cluster_kind_of(const trama_cluster *c, int ra
     return &c->kinds.at[c->nodes.at[cluster_node_of(c, rank)].kind];
 }
 
-/* Cores of a rank: 0 where ranks of its node share cores. */
+/* The cores of a rank; 0 or 1 where ranks of its node share cores. */
 int cluster_cores_of(const trama_cluster *c, int rank);
 
 /* Whether a rank has a core beside its workers that serves messages, as contexts of several ranks have from 8 cores

@@ -106,14 +106,14 @@ static void find_path(trama_rehearsal *r, const simulated *s)
         const graph_step *of = simulated_step(s, i);
         const cluster_kind *k = cluster_kind_of(s->c, simulated_rank(s, i));
         next = s->cause[i];
-        const double begin = next >= 0 ? s->finish[next] : next < SIM_SUBMISSION ? s->finish[-2 - next] : 0;
+        const bool submitted = next == SIM_SUBMISSION;
+        const double begin = submitted   ? simulated_submission(s, i, s->runs - 1)
+                             : next >= 0 ? s->finish[next]
+                                         : s->finish[-2 - next];
         const double passed = fmax(0, s->finish[i] - begin), alone = of->seconds + k->task;
-        if (of->message >= 0 || next != SIM_SUBMISSION || s->runs > 1 || passed <= alone) {
-            add_to_path(r, s->names->at.at[of->name], s->runs > 1 && next < 0 ? fmin(passed, alone) : passed);
-            continue;
-        }
-        add_to_path(r, s->names->at.at[of->name], alone);
-        add_to_path(r, "submission", passed - alone);
+        add_to_path(r, s->names->at.at[of->name], next < SIM_SUBMISSION ? fmin(passed, alone) : passed);
+        if (submitted && s->runs == 1 && begin > 0)
+            add_to_path(r, "submission", begin);
     }
     const int n = r->report.path = r->path.n;
     add_tasks(r, s);

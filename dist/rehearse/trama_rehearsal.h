@@ -35,8 +35,8 @@ typedef struct trama_cluster trama_cluster;
  *
  * A task takes the time of its flop and that of its bytes, of a GPU the longer one. Bytes are those of its operands,
  * twice those of its results. Lines with WORK give the rate of a task of that many flop or bytes; between two of them
- * the rate is interpolated over the logarithm of the work. Links have their bandwidth in each direction. Threads
- * that share cores share their speed: workers, and a rank's thread while it submits. Errors:
+ * the rate is interpolated over the logarithm of the work. Links have their bandwidth in each direction. A rank's
+ * thread has a core while it submits, and its workers share the others. Errors:
  * E_ARGUMENT for NULL, and with the line and the remedy for text that does not fit; E_MEMORY. *cluster is set on
  * TRAMA_OK only; the caller destroys it.
  */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama calibrate: measures this machine with small programs, and writes it as a machine for trama rehearse. */
+#define _GNU_SOURCE /* CPU_COUNT */
 #include <argp.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "arguments.h"
 #include "calibrate_time.h"
@@ -158,7 +159,7 @@ static void say_memory(const calibration *c, const char *what, record_copy *reco
 static void measure_tasks(calibration *c)
 {
     const measured m = time_copies(c, add, TINY, MOST_COPIES, 2e-6);
-    const double submit = m.submit / m.tasks;
+    const double submit = m.submit / m.tasks / sharing(c->ranks, c->cores);
     c->task = task_seconds(c, &m);
     const double alone = c->task - (c->own_core ? 0 : submit);
     say(c, "  task %.4gus\n  submit %.4gus\n", 1e6 * (alone > 0.1 * c->task ? alone : 0.1 * c->task), 1e6 * submit);
@@ -269,8 +270,10 @@ static void measure_messages(const calibration *c)
     enum { SMALL = 8, LARGE = 4 << 20 };
     if (c->ranks < 2)
         return;
-    const double hop = time_hop(c, SMALL, true) - time_hop(c, SMALL, false);
-    const double copies = time_hop(c, LARGE, true) - time_hop(c, LARGE, false) - hop, least = 2 * LARGE / 100e9;
+    const double shared = sharing(c->ranks / 2, c->cores); /* one end of a pair works at a time */
+    const double hop = (time_hop(c, SMALL, true) - time_hop(c, SMALL, false)) / shared;
+    const double large = (time_hop(c, LARGE, true) - time_hop(c, LARGE, false)) / shared;
+    const double copies = large - hop, least = 2 * LARGE / 100e9;
     say(c, "  message %.4gus %.4gGB/s\n  local 100GB/s 1us\n", 1e6 * (hop > 2e-6 ? hop - 1e-6 : 1e-6) / 2,
         2 * LARGE / (copies > least ? copies : least) / 1e9);
 }
@@ -324,14 +327,19 @@ static void start(calibration *c)
     c->mesh = trama_mesh_create(text);
     char *described = trama_context_describe(c->context);
     const char *line = strstr(described, "workers of this rank: ");
-    c->workers = line ? atoi(line + strlen("workers of this rank: ")) : 0;
-    trama_text_free(&described);
-    if (c->workers < 1)
+    int of_rank, of_machine;
+    if (!line || sscanf(line, "workers of this rank: %d on %d of %d cores", &c->workers, &of_rank, &of_machine) != 3 ||
+        c->workers < 1)
         fail("this rank has no worker");
-    const int online = (int)sysconf(_SC_NPROCESSORS_ONLN), share = online / c->ranks - 1; /* one may be for messages */
-    c->own_core = c->ranks > 1 && c->workers + 1 >= OWN_CORE;
+    c->own_core = strstr(described, "thread has a core of its own") && c->workers + 1 >= OWN_CORE;
+    const bool shared = strstr(described, "cores are shared") || strstr(described, "ranks share");
+    trama_text_free(&described);
+    cpu_set_t allowed;
+    if (shared && !sched_getaffinity(0, sizeof allowed, &allowed) && CPU_COUNT(&allowed) < of_machine)
+        of_machine = CPU_COUNT(&allowed);
     c->cores = c->ranks * (c->workers + c->own_core);
-    c->cores = c->cores < online ? c->cores : online;
+    c->cores = c->cores < of_machine ? c->cores : of_machine;
+    const int share = of_machine / c->ranks - 1; /* one may be there for messages */
     c->least = share > 1 ? share < c->workers ? share : c->workers : 1;
     if (c->rank == 0)
         c->out = c->path ? fopen(c->path, "w") : stdout;

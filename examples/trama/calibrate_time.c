@@ -68,10 +68,14 @@ measured time_copies(const calibration *c, record_copy *record, int64_t size, in
     return m;
 }
 
+double sharing(int threads, int cores)
+{
+    return threads > cores ? (double)threads / cores : 1;
+}
+
 double task_seconds(const calibration *c, const measured *m)
 {
-    const double workers = c->ranks * c->workers, sharing = workers > c->cores ? workers / c->cores : 1;
-    return m->run * c->workers / m->tasks / sharing;
+    return m->run * c->workers / m->tasks / sharing(c->ranks * c->workers, c->cores);
 }
 
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)

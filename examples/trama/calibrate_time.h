@@ -42,6 +42,9 @@ measured time_program(const calibration *c, trama_program *p, const trama_target
 /* The same of copies of one op that do not need each other. */
 measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work);
 
+/* How many times as long such threads take as one alone would. */
+double sharing(int threads, int cores);
+
 /* Seconds of a core for a task: half of what it took where two workers share a core. */
 double task_seconds(const calibration *c, const measured *m);
 

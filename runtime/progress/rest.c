@@ -17,10 +17,10 @@
 static const int64_t rest_after = 2000000; /* ns */
 
 /* StarPU's idle workers spin. A hook makes them yield, so that the main thread, another rank or another program gets
- * the core at once instead of after their time slice (0.05 ms instead of 3 on a busy machine). Where the host lets MPI
+ * the core at once instead of after their time slice (0.05 ms instead of 3 on a busy machine). Where the user lets MPI
  * yield, worker 0, which StarPU-MPI's thread drives, yields already; a second yield is too much where ranks share a
- * core. A hook costs each idle worker 32 atomics on one cache line. So ranks with more workers than this have none:
- * their main thread finds a free core. */
+ * core. A hook costs each idle worker 32 atomics on one cache line. So ranks with more workers than this have
+ * none, unless StarPU-MPI's thread drives one of them: their main thread finds a free core. */
 static const int yield_up_to = 16;
 
 #define KEEP_TAG (MESSAGE_TAG_LIMIT + 1)
@@ -156,7 +156,8 @@ void rest_start(trama_context *c)
         starpu_variable_data_register(&c->rest.keep_out, STARPU_MAIN_RAM, (uintptr_t)&c->rest.keep_data[1],
                                       sizeof(int64_t));
     }
-    if (c->driver.started_starpu && (c->cores.shared || c->cores.workers <= yield_up_to))
+    const bool drives = c->driver.driven && !c->rest.mpi_yields;
+    if (c->driver.started_starpu && (c->cores.shared || c->cores.workers <= yield_up_to || drives))
         c->rest.yield_hook = starpu_idle_hook_register(yield_core, c);
     atomic_store(&c->rest.awake, false);
     if (c->driver.started_starpu)

@@ -49,7 +49,7 @@ static trama_context *start(bool alone)
 #if TRAMA_HAVE_MPI
     static MPI_Comm self = MPI_COMM_SELF;
     int threads;
-    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0); /* as Trama does where it starts MPI */
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &threads);
     MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);

@@ -90,6 +90,33 @@ START_TEST(rates_are_found_by_the_name_of_the_op)
 }
 END_TEST
 
+START_TEST(sums_of_terms_have_the_rates_of_additions)
+{
+    enum { N = 100 };
+    static const char *const slow[] = {"sum", "add"};
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("mp=2");
+    trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(N, N), NULL);
+    trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(N, N), NULL);
+    trama_shard(x, mesh, "S(1)");
+    trama_shard(w, mesh, "S(0)");
+    trama_target *t = trama_target_create(p, "t", trama_shard(trama_matmul(x, w), mesh, "R"));
+    for (int i = 0; i < 2; i++) {
+        char source[256];
+        snprintf(source, sizeof source,
+                 "kind n\n core f32 1000Tflop/s\n core memory 1000TB/s\n op %s memory 1MB/s\n task 0s\n feed 1000TB/s\n"
+                 "switch s\nnodes 2 n in s 1000TB/s 0s",
+                 slow[i]);
+        trama_rehearsal *r = rehearsed(t, source, NULL);
+        const double seconds = report_of(r).seconds, of_half = 4.0 * N * N / 2 / 1e6; /* one operand of a half */
+        ck_assert_msg(i ? seconds >= of_half : seconds < 0.1 * of_half, "op %s: %g s", slow[i], seconds);
+        trama_rehearsal_destroy(&r);
+    }
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&p);
+}
+END_TEST
+
 /* Bytes of the shards with a buffer of their own, and of the scratch memory of two workers. */
 static int64_t bytes_of(const plan *p)
 {
@@ -274,6 +301,7 @@ int main(void)
 {
     const TTest *const tests[] = {a_product_takes_the_time_of_its_flops_and_bytes,
                                   rates_are_found_by_the_name_of_the_op,
+                                  sums_of_terms_have_the_rates_of_additions,
                                   counts_and_memory_are_those_of_the_plans,
                                   equal_arguments_give_equal_figures,
                                   every_task_and_message_is_told_once_a_run,

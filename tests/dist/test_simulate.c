@@ -121,6 +121,44 @@ START_TEST(nodes_share_their_own_cores_alone)
 }
 END_TEST
 
+START_TEST(ranks_submit_one_after_the_other_on_one_core)
+{
+    stage t = stage_new("kind n\n ranks 4\n cores 1\n submit 1s\n task 0s\n nodes 1 n", 4, 1, 1);
+    for (int r = 0; r < 4; r++)
+        ck_assert(!add_rank(&t, 1, (made_step[]){TASK(0.5, 0)}));
+    runs_for(&t, 6); /* workers have the core behind the last submission */
+}
+END_TEST
+
+START_TEST(messages_take_shared_cores)
+{
+    /* The send and the receive take 1 s each on a core that rank 2 computes on, so each takes 2 s. */
+    stage t = stage_new("kind n\n ranks 3\n cores 1\n task 0s\n message 1s\n local 1GB/s 0s\n nodes 1 n", 3, 1, 1);
+    ck_assert(!add_rank(&t, 1, (made_step[]){SEND(0, 1, 1, 0)}));
+    ck_assert(!add_rank(&t, 1, (made_step[]){RECEIVE(0, 0, 1, 0)}));
+    ck_assert(!add_rank(&t, 1, (made_step[]){TASK(3, 0)}));
+    runs_for(&t, 5); /* 2 s each, then the last second of the task */
+}
+END_TEST
+
+START_TEST(runs_share_cores_as_they_go)
+{
+    /* 3 runs of 1 s and of 2 s on one core: both have half of it for 6 s, then the longer ones have it alone. */
+    stage t = stage_new("kind n\n ranks 2\n cores 1\n task 0s\n nodes 1 n", 2, 3, 2);
+    for (int r = 0; r < 2; r++)
+        ck_assert(!add_rank(&t, 1, (made_step[]){TASK(r + 1, 0)}));
+    runs_for(&t, 9);
+}
+END_TEST
+
+START_TEST(submission_leaves_gpus_alone)
+{
+    stage t = stage_new("kind n\n gpus 1\n submit 1s\n task 0s\n nodes 1 n", 1, 1, 1);
+    ck_assert(!add_rank(&t, 3, (made_step[]){TASK(1, 0), TASK(1, 0), TASK(1, 0)}));
+    runs_for(&t, 4); /* each begins where the one before ends, 1 s behind its submission */
+}
+END_TEST
+
 START_TEST(submission_takes_the_core_of_the_one_worker)
 {
     static const double ends[] = {4, 3}; /* on one core, and where another one is free */
@@ -382,6 +420,10 @@ int main(void)
 {
     const TTest *const tests[] = {ranks_share_fewer_cores,
                                   nodes_share_their_own_cores_alone,
+                                  ranks_submit_one_after_the_other_on_one_core,
+                                  messages_take_shared_cores,
+                                  runs_share_cores_as_they_go,
+                                  submission_leaves_gpus_alone,
                                   submission_takes_the_core_of_the_one_worker,
                                   workers_share_the_cores_that_submission_leaves,
                                   two_tasks_of_one_worker_take_the_time_of_both,

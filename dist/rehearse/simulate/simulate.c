@@ -37,6 +37,8 @@ void simulated_free(simulated **s_)
         event_queue_free(&s->places.at[i].ready);
     ARRAY_FREE(&s->workers);
     ARRAY_FREE(&s->places);
+    for (int i = 0; i < s->cores.n; i++)
+        free(s->cores.at[i].free_at);
     ARRAY_FREE(&s->cores);
     ARRAY_FREE(&s->messages);
     hash_table_free(&s->by_pair);
@@ -83,6 +85,13 @@ const graph_step *simulated_step(const simulated *s, int64_t step)
     return &s->graph[rank].steps[step - s->ranks[rank].first];
 }
 
+double simulated_submission(const simulated *s, int64_t step, int64_t run)
+{
+    const int rank = simulated_rank(s, step);
+    const sim_rank *r = &s->ranks[rank];
+    return r->submit_at[run % s->slots] + cluster_kind_of(s->c, rank)->submit * (double)(step - r->first + 1);
+}
+
 void simulated_change(simulated *s, int rank, int tasks, int flows)
 {
     sim_rank *r = &s->ranks[rank];
@@ -114,9 +123,7 @@ static void count_down(simulated *s, int rank, int64_t run, int64_t step, int ca
 {
     if (--waits_of(s, run)[step] > 0)
         return;
-    const sim_rank *r = &s->ranks[rank];
-    const double submit = cluster_kind_of(s->c, rank)->submit;
-    const double at = r->submit_at[run % s->slots] + submit * (double)(step - r->first + 1);
+    const double at = simulated_submission(s, step, run);
     s->cause[step] = cause;
     if (at <= s->now) {
         make_ready(s, run * s->n_steps + step);
@@ -146,10 +153,11 @@ static void submit_run(simulated *s, int rank)
     if (run >= s->runs)
         return;
     const cluster_kind *k = cluster_kind_of(s->c, rank);
-    const double begin = fmax(s->now, r->submits_until) + (double)g->inputs / k->feed;
+    const double feeds = (double)g->inputs / k->feed, submits = k->submit * g->n;
+    const double begin = cores_for_submission(s, rank, fmax(s->now, r->submits_until), feeds + submits);
     r->submitted++;
-    r->submit_at[run % s->slots] = begin;
-    r->submits_until = begin + k->submit * g->n;
+    r->submit_at[run % s->slots] = begin + feeds;
+    r->submits_until = begin + feeds + submits;
     cores_submit(s, rank);
     for (int i = 0; i < g->n; i++)
         count_down(s, rank, run, r->first + i, SIM_SUBMISSION);

@@ -37,11 +37,12 @@ typedef struct sim_worker {
 } sim_worker;
 
 /* Cores of a rank, or of a node with fewer cores than ranks. A program's thread that submits takes a core, since it
- * slept before; the workers that work share the others. */
+ * slept before, or waits for one; the workers that work share the others. */
 typedef struct sim_cores {
     int cores, node; /* node: -1 where they are a rank's */
     int first_worker, n_workers;
     int working, submitting; /* threads */
+    double *free_at;         /* [cores] of a node: the end of the last submission on it */
 } sim_cores;
 
 typedef struct sim_place {
@@ -111,6 +112,8 @@ trama_status simulated_add(simulated *s, step_graph graph, const graph_messages 
 trama_status simulated_run(simulated *s);
 
 int simulated_rank(const simulated *s, int64_t step);
+double simulated_submission(const simulated *s, int64_t step,
+                            int64_t run); /* the time at which the step is submitted */
 const graph_step *simulated_step(const simulated *s, int64_t step);
 void simulated_finish(simulated *s, int64_t item);                   /* its step is done */
 void simulated_change(simulated *s, int rank, int tasks, int flows); /* of what is under way */
@@ -124,8 +127,9 @@ void workers_end(simulated *s, int worker);     /* the item of a worker ends now
 void cores_add(simulated *s, int rank);                    /* of a rank whose workers are the last */
 void cores_work(simulated *s, int worker, double seconds); /* a worker, idle before or not, has work */
 void cores_idle(simulated *s, int worker);                 /* it has none */
-void cores_submit(simulated *s, int rank);                 /* the rank submits until submits_until */
-void cores_submitted(simulated *s, int rank);              /* unless that time is later now */
+double cores_for_submission(simulated *s, int rank, double from, double seconds); /* the time at which it begins */
+void cores_submit(simulated *s, int rank);    /* the rank submits until submits_until */
+void cores_submitted(simulated *s, int rank); /* unless that time is later now */
 
 /* simulate_messages.c */
 trama_status messages_add(simulated *s, int rank, step_graph *graph, const graph_messages *messages);

@@ -13,7 +13,8 @@ void cores_add(simulated *s, int rank)
     if (!shared || !s->cores.n || s->cores.at[s->cores.n - 1].node != node)
         *ARRAY_PUSH(&s->cores) = (sim_cores){.cores = shared ? k->cores : cluster_cores_of(s->c, rank),
                                              .node = shared ? node : -1,
-                                             .first_worker = r->first_worker};
+                                             .first_worker = r->first_worker,
+                                             .free_at = shared ? trama_alloc((size_t)k->cores * sizeof(double)) : NULL};
     r->cores = s->cores.n - 1;
     sim_cores *own = &s->cores.at[r->cores];
     own->n_workers = s->workers.n - own->first_worker;
@@ -70,6 +71,19 @@ void cores_work(simulated *s, int worker, double seconds)
 void cores_idle(simulated *s, int worker)
 {
     change(s, s->workers.at[worker].cores, -1, 0);
+}
+
+double cores_for_submission(simulated *s, int rank, double from, double seconds)
+{
+    const sim_cores *c = &s->cores.at[s->ranks[rank].cores];
+    if (!c->free_at)
+        return from;
+    int first = 0;
+    for (int i = 1; i < c->cores; i++)
+        first = c->free_at[i] < c->free_at[first] ? i : first;
+    const double begin = fmax(from, c->free_at[first]);
+    c->free_at[first] = begin + seconds;
+    return begin;
 }
 
 void cores_submit(simulated *s, int rank)
