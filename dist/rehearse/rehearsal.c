@@ -103,14 +103,14 @@ static int longer(const void *x, const void *y)
 static void find_path(trama_rehearsal *r, const simulated *s)
 {
     for (int64_t i = s->n_steps ? last_step(s) : -1, next; i >= 0; i = next) {
-        const graph_step *of = simulated_step(s, i);
-        const cluster_kind *k = cluster_kind_of(s->c, simulated_rank(s, i));
+        const int rank = simulated_rank(s, i);
+        const graph_step *of = &s->graph[rank].steps[i - s->ranks[rank].first];
         next = s->cause[i];
         const bool submitted = next == SIM_SUBMISSION;
-        const double begin = submitted   ? simulated_submission(s, i, s->runs - 1)
+        const double begin = submitted   ? simulated_submission(s, rank, s->runs - 1, i)
                              : next >= 0 ? s->finish[next]
                                          : s->finish[-2 - next];
-        const double passed = fmax(0, s->finish[i] - begin), alone = of->seconds + k->task;
+        const double passed = fmax(0, s->finish[i] - begin), alone = of->seconds + cluster_kind_of(s->c, rank)->task;
         add_to_path(r, s->names->at.at[of->name], next < SIM_SUBMISSION ? fmin(passed, alone) : passed);
         if (submitted && s->runs == 1 && begin > 0)
             add_to_path(r, "submission", begin);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* CPU_COUNT */
 #include <argp.h>
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -161,8 +162,8 @@ static void measure_tasks(calibration *c)
     const measured m = time_copies(c, add, TINY, MOST_COPIES, 2e-6);
     const double submit = m.submit / m.tasks / sharing(c->ranks, c->cores);
     c->task = task_seconds(c, &m);
-    const double alone = c->task - (c->own_core ? 0 : submit);
-    say(c, "  task %.4gus\n  submit %.4gus\n", 1e6 * (alone > 0.1 * c->task ? alone : 0.1 * c->task), 1e6 * submit);
+    const double alone = fmax(c->task - (c->own_core ? 0 : submit), 0.1 * c->task);
+    say(c, "  task %.4gus\n  submit %.4gus\n", 1e6 * alone, 1e6 * submit);
 }
 
 /* A product takes flop / R + bytes / B. A square one and a flat one with the same matrix give R and B of their size;
@@ -263,6 +264,12 @@ static double time_hop(const calibration *c, int64_t bytes, bool moves)
     return m.run / HOPS;
 }
 
+/* The seconds that a message adds to a task. One end of a pair works at a time. */
+static double time_message(const calibration *c, int64_t bytes)
+{
+    return (time_hop(c, bytes, true) - time_hop(c, bytes, false)) / sharing(c->ranks / 2, c->cores);
+}
+
 /* Between ranks of a node the ends copy messages, each on its core, while the memory is faster: both ends take the
  * bytes at twice the rate of the whole. */
 static void measure_messages(const calibration *c)
@@ -270,10 +277,7 @@ static void measure_messages(const calibration *c)
     enum { SMALL = 8, LARGE = 4 << 20 };
     if (c->ranks < 2)
         return;
-    const double shared = sharing(c->ranks / 2, c->cores); /* one end of a pair works at a time */
-    const double hop = (time_hop(c, SMALL, true) - time_hop(c, SMALL, false)) / shared;
-    const double large = (time_hop(c, LARGE, true) - time_hop(c, LARGE, false)) / shared;
-    const double copies = large - hop, least = 2 * LARGE / 100e9;
+    const double hop = time_message(c, SMALL), copies = time_message(c, LARGE) - hop, least = 2 * LARGE / 100e9;
     say(c, "  message %.4gus %.4gGB/s\n  local 100GB/s 1us\n", 1e6 * (hop > 2e-6 ? hop - 1e-6 : 1e-6) / 2,
         2 * LARGE / (copies > least ? copies : least) / 1e9);
 }

@@ -2,6 +2,7 @@
 /* Runs in series, of which the median counts. */
 #include "calibrate_time.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "must.h"
@@ -85,5 +86,5 @@ sample sample_of(const calibration *c, record_copy *record, int64_t size, double
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
     const double busy = task_seconds(c, &m);
-    return (sample){busy - c->task > 0.1 * busy ? busy - c->task : 0.1 * busy, work * copies / m.tasks};
+    return (sample){fmax(busy - c->task, 0.1 * busy), work * copies / m.tasks};
 }

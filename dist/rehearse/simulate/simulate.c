@@ -85,9 +85,8 @@ const graph_step *simulated_step(const simulated *s, int64_t step)
     return &s->graph[rank].steps[step - s->ranks[rank].first];
 }
 
-double simulated_submission(const simulated *s, int64_t step, int64_t run)
+double simulated_submission(const simulated *s, int rank, int64_t run, int64_t step)
 {
-    const int rank = simulated_rank(s, step);
     const sim_rank *r = &s->ranks[rank];
     return r->submit_at[run % s->slots] + cluster_kind_of(s->c, rank)->submit * (double)(step - r->first + 1);
 }
@@ -123,7 +122,7 @@ static void count_down(simulated *s, int rank, int64_t run, int64_t step, int ca
 {
     if (--waits_of(s, run)[step] > 0)
         return;
-    const double at = simulated_submission(s, step, run);
+    const double at = simulated_submission(s, rank, run, step);
     s->cause[step] = cause;
     if (at <= s->now) {
         make_ready(s, run * s->n_steps + step);
@@ -153,12 +152,9 @@ static void submit_run(simulated *s, int rank)
     if (run >= s->runs)
         return;
     const cluster_kind *k = cluster_kind_of(s->c, rank);
-    const double feeds = (double)g->inputs / k->feed, submits = k->submit * g->n;
-    const double begin = cores_for_submission(s, rank, fmax(s->now, r->submits_until), feeds + submits);
+    const double feeds = (double)g->inputs / k->feed;
     r->submitted++;
-    r->submit_at[run % s->slots] = begin + feeds;
-    r->submits_until = begin + feeds + submits;
-    cores_submit(s, rank);
+    r->submit_at[run % s->slots] = cores_submit(s, rank, feeds + k->submit * g->n) + feeds;
     for (int i = 0; i < g->n; i++)
         count_down(s, rank, run, r->first + i, SIM_SUBMISSION);
 }

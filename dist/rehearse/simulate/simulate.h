@@ -112,11 +112,10 @@ trama_status simulated_add(simulated *s, step_graph graph, const graph_messages 
 trama_status simulated_run(simulated *s);
 
 int simulated_rank(const simulated *s, int64_t step);
-double simulated_submission(const simulated *s, int64_t step,
-                            int64_t run); /* the time at which the step is submitted */
 const graph_step *simulated_step(const simulated *s, int64_t step);
-void simulated_finish(simulated *s, int64_t item);                   /* its step is done */
-void simulated_change(simulated *s, int rank, int tasks, int flows); /* of what is under way */
+double simulated_submission(const simulated *s, int rank, int64_t run, int64_t step); /* the time at which it ends */
+void simulated_finish(simulated *s, int64_t item);                                    /* its step is done */
+void simulated_change(simulated *s, int rank, int tasks, int flows);                  /* of what is under way */
 
 /* simulate_workers.c */
 void workers_add(simulated *s, int rank);
@@ -124,12 +123,11 @@ void workers_queue(simulated *s, int64_t item); /* a task that is ready, or an e
 void workers_end(simulated *s, int worker);     /* the item of a worker ends now, unless its core went elsewhere */
 
 /* simulate_cores.c */
-void cores_add(simulated *s, int rank);                    /* of a rank whose workers are the last */
-void cores_work(simulated *s, int worker, double seconds); /* a worker, idle before or not, has work */
-void cores_idle(simulated *s, int worker);                 /* it has none */
-double cores_for_submission(simulated *s, int rank, double from, double seconds); /* the time at which it begins */
-void cores_submit(simulated *s, int rank);    /* the rank submits until submits_until */
-void cores_submitted(simulated *s, int rank); /* unless that time is later now */
+void cores_add(simulated *s, int rank);                      /* of a rank whose workers are the last */
+void cores_work(simulated *s, int worker, double seconds);   /* a worker, idle before or not, has work */
+void cores_idle(simulated *s, int worker);                   /* it has none */
+double cores_submit(simulated *s, int rank, double seconds); /* sets submits_until; returns when it begins */
+void cores_submitted(simulated *s, int rank);                /* unless submits_until is later now */
 
 /* simulate_messages.c */
 trama_status messages_add(simulated *s, int rank, step_graph *graph, const graph_messages *messages);

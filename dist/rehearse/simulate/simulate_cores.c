@@ -73,28 +73,29 @@ void cores_idle(simulated *s, int worker)
     change(s, s->workers.at[worker].cores, -1, 0);
 }
 
-double cores_for_submission(simulated *s, int rank, double from, double seconds)
+/* The core of a node on which a submission ended first. */
+static double *first_free(const sim_cores *c)
 {
-    const sim_cores *c = &s->cores.at[s->ranks[rank].cores];
-    if (!c->free_at)
-        return from;
-    int first = 0;
+    double *first = c->free_at;
     for (int i = 1; i < c->cores; i++)
-        first = c->free_at[i] < c->free_at[first] ? i : first;
-    const double begin = fmax(from, c->free_at[first]);
-    c->free_at[first] = begin + seconds;
-    return begin;
+        first = c->free_at[i] < *first ? &c->free_at[i] : first;
+    return first;
 }
 
-void cores_submit(simulated *s, int rank)
+double cores_submit(simulated *s, int rank, double seconds)
 {
     sim_rank *r = &s->ranks[rank];
+    const sim_cores *c = &s->cores.at[r->cores];
+    double *core = c->free_at ? first_free(c) : &r->submits_until;
+    const double begin = fmax(fmax(s->now, r->submits_until), *core);
+    r->submits_until = *core = begin + seconds;
     if (r->submits_until <= s->now)
-        return;
+        return begin;
     simulate_later(s, r->submits_until, EVENT_SUBMITTED, rank);
     if (!r->submitting)
         change(s, r->cores, 0, 1);
     r->submitting = true;
+    return begin;
 }
 
 void cores_submitted(simulated *s, int rank)
