@@ -75,7 +75,8 @@ static trama_status resolve_flags(trama_config *c)
     } flags[] = {{"TRAMA_TF32", &c->tf32},
                  {"TRAMA_CHECK_CALLS", &c->check_calls},
                  {"TRAMA_MAP_BY_ORDER", &c->map_by_order},
-                 {"TRAMA_VERIFY", &c->verify}};
+                 {"TRAMA_VERIFY", &c->verify},
+                 {"TRAMA_KEEP_AFFINITY", &c->keep_affinity}};
     trama_status status = TRAMA_OK;
     for (size_t i = 0; i < sizeof flags / sizeof *flags && !status; i++)
         status = resolve_flag(flags[i].variable, flags[i].flag);

@@ -36,19 +36,13 @@ static void allowed_text(text *t, const trama_context *c)
     free(allowed);
 }
 
-/* StarPU prefers these variables to Trama's binding. */
-static bool binds_by_variable(const trama_context *c)
-{
-    return c->driver.bound && (getenv("STARPU_WORKERS_CPUID") || getenv("STARPU_WORKERS_COREID"));
-}
-
 static const char *binding_text(const trama_context *c)
 {
     if (!c->driver.started_starpu)
         return "bound as the program did";
     if (!c->driver.bound)
         return "unbound, the cores are shared";
-    if (binds_by_variable(c))
+    if (driver_bound_by_variable(c))
         return "bound as STARPU_WORKERS_CPUID or STARPU_WORKERS_COREID says";
     return c->cores.shared ? "bound to one that as many ranks share as any other" : "each bound to its own";
 }
@@ -57,11 +51,20 @@ static void workers_text(text *t, const trama_context *c)
 {
     text_add(t, "workers of this rank: %d on %d of %d cores, %s, %s", c->cores.workers, c->cores.cores,
              hwloc_get_nbobjs_by_type(c->topology, HWLOC_OBJ_CORE), c->driver.workers_why, binding_text(c));
-    for (int p = 0; c->driver.bound && !binds_by_variable(c) && p < c->cores.n; p++)
+    for (int p = 0; c->driver.bound && !driver_bound_by_variable(c) && p < c->cores.n; p++)
         for (int i = 0; i < c->cores.at[p].n; i++)
             text_add(t, "%s%d", p || i ? "," : ": processors ", processor(c, c->cores.at[p].pu[i]));
     text_add(t, "; scheduler %s%s\n", c->driver.scheduler,
              c->driver.started_starpu ? "" : " (StarPU was started by the program)");
+}
+
+static void starter_text(text *t, const trama_context *c)
+{
+    char *bound = NULL;
+    if (!c->driver.starter.bound || hwloc_bitmap_list_asprintf(&bound, c->driver.starter.bound) < 0)
+        return;
+    text_add(t, "the thread that started Trama: bound to processors %s, since other ranks have the others\n", bound);
+    free(bound);
 }
 
 static void gpu_text(text *t, const trama_context *c, const own_gpu *gpu)
@@ -113,6 +116,7 @@ char *trama_context_describe(const trama_context *context)
     topology_text(&t, c->topology);
     allowed_text(&t, c);
     workers_text(&t, c);
+    starter_text(&t, c);
     gpus_text(&t, c);
     messages_text(&t, c);
     if (c->comm.ranks > 1 && c->node.unshared_why)

@@ -13,6 +13,7 @@
 #include "context.h"
 #include "fence.h"
 #include "gpu_group.h"
+#include "guest.h"
 #include "message.h"
 #include "node.h"
 #include "place.h"
@@ -87,10 +88,11 @@ typedef struct context_calls {
 typedef struct context_driver {
     bool started_starpu; /* Trama started StarPU, so it may pause it and must end it */
     bool started_starpumpi;
-    bool messages; /* StarPU-MPI runs on comm */
-    bool driven;   /* StarPU-MPI's thread drives worker 0 */
-    bool bound;    /* workers are bound to cores */
-    int mpi_pu;    /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
+    bool messages;         /* StarPU-MPI runs on comm */
+    bool driven;           /* StarPU-MPI's thread drives worker 0 */
+    bool bound;            /* workers are bound to cores */
+    guest_binding starter; /* the thread that started the context */
+    int mpi_pu;            /* logical PU of StarPU-MPI's thread, -1 where driven or left to the system */
     const char *scheduler;
     const char *workers_why, *driven_why; /* for people */
 } context_driver;
@@ -172,7 +174,8 @@ void runtime_condition(pthread_cond_t *condition); /* initialises it for timed w
 trama_status driver_prepare(trama_context *c, const place_claim *claim);
 trama_status driver_start(trama_context *c);
 void driver_stop(trama_context *c);
-void driver_stop_messages(trama_context *c); /* collective; nothing in flight; StarPU stays */
+bool driver_bound_by_variable(const trama_context *c); /* StarPU prefers such variables to Trama's binding */
+void driver_stop_messages(trama_context *c);           /* collective; nothing in flight; StarPU stays */
 
 /* rest.c. rest_start leaves the context at rest. */
 void rest_start(trama_context *c);

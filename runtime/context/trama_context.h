@@ -26,7 +26,7 @@ typedef enum trama_device {
 
 /* Options of a context. A zeroed struct takes every default. An environment variable that a comment names replaces a
  * value of 0. All ranks give the same values, except for workers, watchdog, device, gpu_memory, gpu_steps,
- * keep_blas_kernels, log and fatal. */
+ * keep_blas_kernels, keep_affinity, log and fatal. */
 typedef struct trama_config {
     size_t size; /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
 
@@ -117,6 +117,11 @@ typedef struct trama_config {
      * as the terms of a sum, are not copied where they have at least this many bytes, TRAMA_LOAN_BYTES; 0: 64 KiB:
      * tasks read them in the memory of the rank that computed them. Above 2^30 all are copied. */
     int64_t loan_bytes;
+
+    /* Leave the affinity of the thread that calls trama_start as it is, TRAMA_KEEP_AFFINITY=1. Else, where Trama starts
+     * MPI and ranks divide the cores of their node, that thread is bound to the cores of its rank until trama_stop:
+     * elsewhere it takes time from another rank's workers. Threads that it creates meanwhile inherit the binding. */
+    bool keep_affinity;
 } trama_config;
 
 /* Starts Trama. Collective over the communicator. config may be NULL. One context is live per OS process at a time;

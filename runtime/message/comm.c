@@ -130,6 +130,7 @@ trama_status comm_open(const void *communicator, comm *c)
         return TRAMA_OK;
     if (!initialized)
         status = initialise();
+    c->started = initialised_here;
     c->how = initialised_here ? "MPI started by Trama" : "MPI started by the program";
     if (!status)
         status = duplicate(communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD, c);

@@ -15,6 +15,7 @@ enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002, GATHER_TAG = 7003, SWAP_TAG = 7004 };
 
 typedef struct comm {
     int rank, ranks;
+    bool started;    /* Trama started MPI */
     const char *how; /* for descriptions: "MPI started by ...", or that there is none */
 #if TRAMA_HAVE_MPI
     MPI_Comm handle; /* a duplicate; MPI_COMM_NULL where ranks is 1 */

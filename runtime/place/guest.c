@@ -5,6 +5,7 @@
 #include "guest.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 static void bind_as_allowed(guest_mode *hosts, hwloc_const_bitmap_t allowed)
 {
@@ -69,6 +70,35 @@ void guest_leave(guest_mode *hosts)
     if (hosts->cores)
         hwloc_set_cpubind(hosts->topology, hosts->cores, HWLOC_CPUBIND_THREAD);
     hwloc_bitmap_free(hosts->cores);
+}
+
+static void forget(guest_binding *binding)
+{
+    hwloc_bitmap_free(binding->hosts);
+    hwloc_bitmap_free(binding->bound);
+    *binding = (guest_binding){0};
+}
+
+void guest_bind(guest_binding *binding, hwloc_topology_t topology, hwloc_const_bitmap_t cores)
+{
+    *binding = (guest_binding){topology, pthread_self(), hwloc_bitmap_alloc(), hwloc_bitmap_alloc()};
+    bool known = !hwloc_get_cpubind(topology, binding->hosts, HWLOC_CPUBIND_THREAD);
+    hwloc_bitmap_and(binding->bound, binding->hosts, cores);
+    if (!known || hwloc_bitmap_iszero(binding->bound) || hwloc_bitmap_isequal(binding->bound, binding->hosts) ||
+        hwloc_set_cpubind(topology, binding->bound, HWLOC_CPUBIND_THREAD))
+        forget(binding);
+}
+
+void guest_unbind(guest_binding *binding)
+{
+    if (binding->bound && pthread_equal(binding->thread, pthread_self())) {
+        hwloc_bitmap_t now = hwloc_bitmap_alloc();
+        if (!hwloc_get_cpubind(binding->topology, now, HWLOC_CPUBIND_THREAD) &&
+            hwloc_bitmap_isequal(now, binding->bound))
+            hwloc_set_cpubind(binding->topology, binding->hosts, HWLOC_CPUBIND_THREAD);
+        hwloc_bitmap_free(now);
+    }
+    forget(binding);
 }
 
 static const int faults[GUEST_FAULTS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};

@@ -6,6 +6,7 @@
 
 #include <fenv.h>
 #include <hwloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 
@@ -23,6 +24,18 @@ typedef struct guest_mode {
 enum { GUEST_STACK = 2 << 20 };
 void guest_enter(guest_mode *hosts, hwloc_topology_t topology, hwloc_const_bitmap_t allowed);
 void guest_leave(guest_mode *hosts);
+
+/* The cores of a thread between guest_bind and guest_unbind. All 0: none is bound. */
+typedef struct guest_binding {
+    hwloc_topology_t topology;
+    pthread_t thread;
+    hwloc_bitmap_t hosts, bound; /* before, and since; NULL: the thread was left alone */
+} guest_binding;
+
+/* Keeps the calling thread on those of its processors that are in `cores`; leaves it alone where none or all are. */
+void guest_bind(guest_binding *binding, hwloc_topology_t topology, hwloc_const_bitmap_t cores);
+/* Gives the thread its processors back: in that thread, and unless the program has bound it anew. */
+void guest_unbind(guest_binding *binding);
 
 /* The host's handlers of faults, which the start of MPI replaces. */
 enum { GUEST_FAULTS = 5 };

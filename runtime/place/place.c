@@ -2,6 +2,8 @@
 /* Places of one rank: divides cores into shares, and a share into NUMA domains. */
 #include "place.h"
 
+#include <string.h>
+
 /* The first allowed PU of each core, in topology order, and their number; every allowed PU where the topology has no
  * cores. */
 static int usable_pus(hwloc_topology_t topology, hwloc_const_cpuset_t allowed, int *pu)
@@ -68,9 +70,10 @@ trama_status place_find(hwloc_topology_t topology, const place_claim *claim, pla
     int workers = claim->workers ? claim->workers : places->cores;
     places->even = claim->sharers > n && claim->sharers % n == 0 && claim->quota <= 0 && workers == 1;
     places->shared |= workers > places->cores;
-    places->spare = trama_alloc((size_t)places->cores * sizeof *places->spare);
-    for (int i = workers; i < places->cores; i++)
-        places->spare[places->n_spare++] = pu[first + i];
+    places->core = trama_alloc((size_t)places->cores * sizeof *places->core);
+    memcpy(places->core, pu + first, (size_t)places->cores * sizeof *places->core);
+    places->n_spare = workers < places->cores ? places->cores - workers : 0;
+    places->spare = places->core + places->cores - places->n_spare;
     for (int i = 0; i < workers; i++)
         add_worker(topology, places, pu[first + i % places->cores]);
     free(pu);
@@ -82,8 +85,19 @@ void place_free(place_list *places)
     for (int i = 0; i < places->n; i++)
         free(places->at[i].pu);
     free(places->at);
-    free(places->spare);
+    free(places->core);
     *places = (place_list){0};
+}
+
+void place_cpuset(hwloc_topology_t topology, const place_list *places, hwloc_const_cpuset_t allowed, hwloc_cpuset_t set)
+{
+    hwloc_bitmap_zero(set);
+    for (int i = 0; places->core && i < places->cores; i++) {
+        hwloc_obj_t pu = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, (unsigned)places->core[i]);
+        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+        hwloc_bitmap_or(set, set, (core ? core : pu)->cpuset);
+    }
+    hwloc_bitmap_and(set, set, allowed);
 }
 
 int share_of(int n, int sharers, int index, int *first)

@@ -28,8 +28,9 @@ typedef struct place_list {
     place_cores *at; /* [n], by domain */
     int cores;       /* cores of this rank, >= 1, shared ones included */
     int workers;     /* of all places */
+    int *core;       /* [cores] a PU of each; NULL: not known */
     int n_spare;     /* cores of this rank that no worker takes */
-    int *spare;      /* [n_spare] a PU of each */
+    int *spare;      /* [n_spare] a PU of each, in core */
     bool shared; /* a core is shared with another rank, or has several workers, or the quota is below a core's time each
                   */
     bool
@@ -41,6 +42,10 @@ typedef struct place_list {
  * at least one worker. E_SYSTEM where no PU is allowed. */
 trama_status place_find(hwloc_topology_t topology, const place_claim *claim, place_list *places);
 void place_free(place_list *places);
+
+/* Sets `set` to the PUs of `allowed` that belong to cores of the rank. */
+void place_cpuset(hwloc_topology_t topology, const place_list *places, hwloc_const_cpuset_t allowed,
+                  hwloc_cpuset_t set);
 
 /* Sharer `index` gets [*first, *first + returned) of n things, at least one; neighbours share one where n < sharers. */
 int share_of(int n, int sharers, int index, int *first);

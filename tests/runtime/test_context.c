@@ -107,7 +107,8 @@ END_TEST
 
 START_TEST(flags_of_the_environment_are_0_or_1)
 {
-    static const char *const names[] = {"TRAMA_TF32", "TRAMA_CHECK_CALLS", "TRAMA_MAP_BY_ORDER", "TRAMA_VERIFY"};
+    static const char *const names[] = {"TRAMA_TF32", "TRAMA_CHECK_CALLS", "TRAMA_MAP_BY_ORDER", "TRAMA_VERIFY",
+                                        "TRAMA_KEEP_AFFINITY"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         for (const char *const *wrong = (const char *const[]){"yes", "false", "2", " 1", "01", NULL}; *wrong; wrong++) {
             setenv(names[i], *wrong, 1);

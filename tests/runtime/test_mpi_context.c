@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A context of several ranks that Trama itself started: agreement, the machine table, repeated starts. */
+#define _GNU_SOURCE /* cpu_set_t */
 #include "harness.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 
 static const trama_config quiet = {.log = keep_quiet};
 
@@ -54,6 +56,49 @@ START_TEST(ranks_of_one_machine_share_its_cores)
         workers += m->places[p].workers;
     ck_assert_int_le(workers, m->n_ranks > cores ? m->n_ranks : cores);
     stop();
+}
+END_TEST
+
+/* Ranks that are alone on their cores, or share them evenly, leave the others' to their threads. */
+START_TEST(the_calling_thread_stays_on_the_cores_of_its_rank)
+{
+    cpu_set_t hosts, bound, back, others;
+    sched_getaffinity(0, sizeof hosts, &hosts);
+    start_quietly("cpu:test");
+    char *described = trama_context_describe(ctx);
+    const bool shares = strstr(described, " other rank") && !strstr(described, "unbound");
+    trama_text_free(&described);
+    sched_getaffinity(0, sizeof bound, &bound);
+    CPU_AND(&others, &bound, &hosts);
+    ck_assert(CPU_EQUAL(&others, &bound));
+    if (shares && context_ranks(ctx) == sysconf(_SC_NPROCESSORS_ONLN))
+        ck_assert_int_lt(CPU_COUNT(&bound), CPU_COUNT(&hosts));
+    else if (!shares)
+        ck_assert(CPU_EQUAL(&bound, &hosts));
+    stop();
+    sched_getaffinity(0, sizeof back, &back);
+    ck_assert(CPU_EQUAL(&back, &hosts));
+}
+END_TEST
+
+START_TEST(a_binding_that_the_program_makes_later_stays)
+{
+    cpu_set_t hosts, bound, one, after;
+    sched_getaffinity(0, sizeof hosts, &hosts);
+    start_quietly("cpu:test");
+    sched_getaffinity(0, sizeof bound, &bound);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        if (CPU_ISSET(cpu, &hosts) && !CPU_EQUAL(&one, &bound))
+            break;
+        one = bound; /* there is no other processor */
+    }
+    sched_setaffinity(0, sizeof one, &one);
+    stop();
+    sched_getaffinity(0, sizeof after, &after);
+    sched_setaffinity(0, sizeof hosts, &hosts);
+    ck_assert(CPU_EQUAL(&after, CPU_EQUAL(&one, &bound) ? &hosts : &one));
 }
 END_TEST
 
@@ -121,5 +166,6 @@ START_TEST(mpi_does_not_yield_under_the_lock_of_messages)
 END_TEST
 
 TESTS(it_starts_and_stops_as_often_as_one_likes, all_ranks_have_one_machine_table, ranks_of_one_machine_share_its_cores,
+      the_calling_thread_stays_on_the_cores_of_its_rank, a_binding_that_the_program_makes_later_stays,
       gathering_and_agreeing, an_error_of_one_rank_is_every_ranks, a_wrong_variable_of_one_rank_is_every_ranks_error,
       mpi_does_not_yield_under_the_lock_of_messages)

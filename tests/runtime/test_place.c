@@ -146,6 +146,36 @@ START_TEST(a_quota_limits_the_workers)
 }
 END_TEST
 
+/* The PUs of a rank's cores, as a list. */
+static void expect_cpuset(hwloc_topology_t t, int sharers, int index, int workers, const char *allowed,
+                          const char *expected)
+{
+    place_list p = find(t, allowed, sharers, index, 0, workers);
+    hwloc_bitmap_t may = hwloc_bitmap_alloc(), set = hwloc_bitmap_alloc();
+    char list[64];
+    hwloc_bitmap_list_sscanf(may, allowed);
+    place_cpuset(t, &p, may, set);
+    hwloc_bitmap_list_snprintf(list, sizeof list, set);
+    ck_assert_str_eq(list, expected);
+    hwloc_bitmap_free(may);
+    hwloc_bitmap_free(set);
+    place_free(&p);
+}
+
+START_TEST(the_cpuset_of_a_rank_has_all_hardware_threads_of_its_cores)
+{
+    hwloc_topology_t t = machine_of("package:2 core:3 pu:2");
+    expect_cpuset(t, 2, 0, 0, "0-11", "0-5");
+    expect_cpuset(t, 2, 1, 0, "0-11", "6-11");
+    expect_cpuset(t, 2, 1, 1, "0-11", "6-11"); /* cores without a worker, too */
+    expect_cpuset(t, 4, 1, 0, "0-11", "4-7");
+    expect_cpuset(t, 12, 5, 0, "0-11", "4-5"); /* shared with rank 4 */
+    expect_cpuset(t, 2, 1, 0, "0,2,3,8,9", "8-9");
+    expect_cpuset(t, 1, 0, 0, "1-2", "1-2");
+    hwloc_topology_destroy(t);
+}
+END_TEST
+
 START_TEST(the_user_may_ask_for_fewer_or_more_workers_than_cores)
 {
     hwloc_topology_t t = machine_of("numa:2 core:2 pu:1");
@@ -184,4 +214,4 @@ END_TEST
 TESTS(a_rank_alone_has_a_place_per_numa_domain, ranks_with_the_same_cores_split_them_without_overlap,
       more_ranks_than_cores_share_them_evenly, ranks_that_share_all_cores_alike_are_known, a_binding_is_kept,
       a_quota_limits_the_workers, the_user_may_ask_for_fewer_or_more_workers_than_cores,
-      a_process_without_processors_is_an_error_that_says_so)
+      the_cpuset_of_a_rank_has_all_hardware_threads_of_its_cores, a_process_without_processors_is_an_error_that_says_so)
