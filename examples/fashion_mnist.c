@@ -471,6 +471,28 @@ static void feed_once(const job *j, const dataset *data)
     end_stream(&s);
 }
 
+/* Seconds in which a process gathers its rows of a batch. */
+static double gathering_seconds(const job *j, const dataset *data)
+{
+    enum { BATCHES = 20 };
+    const options *o = j->o;
+    int64_t offset[TRAMA_MAX_NDIM], extent[TRAMA_MAX_NDIM];
+    stream s = {.job = j, .data = data};
+    double seconds = 0;
+    if (o->stream)
+        return 0;
+    begin_stream(&s, o->order);
+    must(trama_feed_local_box(j->executable, j->m->x, TRAMA_SHAPE(o->batch, dataset_pixels(data)), 0, offset, extent));
+    for (int i = 0; i < BATCHES; i++) {
+        const int64_t n = sampler_next(&s.order, s.index), rows = n < extent[0] ? n : extent[0];
+        const double begun = clock_seconds();
+        dataset_gather(data, s.index, 0, rows, o->dtype, s.images, s.labels);
+        seconds += clock_seconds() - begun;
+    }
+    end_stream(&s);
+    return seconds / BATCHES;
+}
+
 static void train_and_test(const job *j, const dataset *samples, const dataset *tests)
 {
     training t = train(j, samples);
@@ -510,7 +532,8 @@ int main(int argc, char **argv)
     must(trama_compile(context, m.program, &j.executable));
     if (o.plan) {
         feed_once(&j, &samples);
-        must(plan_print(context, j.executable, m.train, o.plan, o.batch));
+        must(plan_print(context, j.executable, m.train, o.plan, o.batch,
+                        o.plan == PLAN_REHEARSAL ? gathering_seconds(&j, &samples) : 0));
     } else {
         train_and_test(&j, &samples, &tests);
     }

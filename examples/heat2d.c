@@ -211,9 +211,9 @@ static bool tell(const char *what, double error, double bound)
     return good;
 }
 
-/* The scheme's error in a mode is below steps |e - g| max(e, |g|)^(steps - 1), with g the factor of a step and e the exact
- * factor, where Taylor's theorem gives |e - g| <= (lambda dt)^2 / 2 + dt pi^4 (k^4 + l^4) h^2 / 12. A step rounds by at
- * most 3 epsilon of the largest value. */
+/* The scheme's error in a mode is below steps |e - g| max(e, |g|)^(steps - 1), with g the factor of a step and e the
+ * exact factor, where Taylor's theorem gives |e - g| <= (lambda dt)^2 / 2 + dt pi^4 (k^4 + l^4) h^2 / 12. A step rounds
+ * by at most 3 epsilon of the largest value. */
 static bool check(int64_t n, int64_t steps, const double *u)
 {
     double h = 1 / (double)(n - 1), dt = step_time(n), bound = 0, scheme[N_MODES], equation[N_MODES], all = 0;
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
     heat h = record(&o, op);
     must(trama_compile(context, h.program, &executable));
     if (o.plan) {
-        must(plan_print(context, executable, h.step[0], o.plan, 1));
+        must(plan_print(context, executable, h.step[0], o.plan, 1, 0));
     } else {
         double *u = must_allocate(o.n * o.n, sizeof *u);
         const int64_t done = checkpoint_restart(executable, &o.checkpoint, o.steps);

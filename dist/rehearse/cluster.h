@@ -21,11 +21,12 @@ typedef struct cluster_rate {
 typedef struct cluster_kind {
     char name[CLUSTER_NAME];
     int cores, ranks, gpus;
-    double task, submit, message; /* seconds */
-    double feed, copies, pcie;    /* B/s; copies 0: no time */
+    double task, submit, message, cold; /* seconds */
+    double feed, copies, pcie;          /* B/s; copies 0: no time */
     double local, local_latency;
-    double eager; /* bytes */
-    bool used;    /* there are nodes of it */
+    double eager, caches; /* bytes; caches: those after which a message takes all of `cold` more */
+    double cache, cached; /* of a core: bytes, 0 where it is not described; B/s */
+    bool used;            /* there are nodes of it */
     ARRAY(cluster_rate) rates;
 } cluster_kind;
 

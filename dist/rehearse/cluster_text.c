@@ -99,7 +99,9 @@ static bool read_kind(reader *r)
                          .pcie = 16e9,
                          .local = 10e9,
                          .local_latency = 1e-6,
-                         .eager = 1e6};
+                         .eager = 1e6,
+                         .caches = 4e6,
+                         .cached = 100e9};
     if (!read_name(r, 1, made.name))
         return false;
     *ARRAY_PUSH(&r->c->kinds) = made;
@@ -147,12 +149,15 @@ static bool read_fact(reader *r)
                  {"submit", "s", &k->submit, 0, NULL, ""},
                  {"feed", "B/s", &k->feed, 1, NULL, ""},
                  {"message", "s", &k->message, 0, &k->copies, "B/s"},
+                 {"cache", "B", &k->cache, 0, &k->cached, "B/s"},
+                 {"cold", "s", &k->cold, 0, &k->caches, "B"},
                  {"local", "B/s", &k->local, 1, &k->local_latency, "s"},
                  {"pcie", "B/s", &k->pcie, 1, NULL, ""},
                  {"eager", "B", &k->eager, 0, NULL, ""}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (!strcmp(r->word[0], facts[i].word))
-            return has_words(r, 2, facts[i].second ? 3 : 2, "a word, then one quantity, or two of message and local") &&
+            return has_words(r, 2, facts[i].second ? 3 : 2,
+                             "a word, then one quantity, or two of message, cold, cache and local") &&
                    read_number(r, 1, facts[i].unit, facts[i].least, facts[i].value) &&
                    (r->n < 3 || read_number(r, 2, facts[i].second_unit, 0, facts[i].second));
     int *const counts[] = {&k->cores, &k->ranks, &k->gpus};

@@ -39,6 +39,9 @@ static trama_status read_options(const trama_rehearsal_options *given, trama_reh
             return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
                               "trama_rehearse: options.%s is %" PRId64 "; it may be 0 to %" PRId64, limits[i].name,
                               limits[i].value, limits[i].most);
+    if (!(o->own_seconds >= 0 && o->own_seconds < 1e9)) /* no NaN */
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
+                          "trama_rehearse: options.own_seconds is %g; it may be 0 to 1e9 seconds", o->own_seconds);
     o->runs = o->runs ? o->runs : RUNS;
     o->max_in_flight = o->max_in_flight ? o->max_in_flight : IN_FLIGHT;
     o->any = o->any ? o->any : ANY;
@@ -152,7 +155,7 @@ static trama_status rehearse(rehearsing *r)
     trama_status status = complete(r);
     r->result = rehearsal_new(&r->o);
     if (!status && !r->o.plan_only) {
-        r->s = simulated_new(r->cluster, r->plans.machine, &r->names, r->o.runs, r->o.max_in_flight);
+        r->s = simulated_new(r->cluster, r->plans.machine, &r->names, r->o.runs, r->o.max_in_flight, r->o.own_seconds);
         r->s->event = r->o.event;
         r->s->closure = r->o.closure;
     }

@@ -6,14 +6,19 @@
 
 #include "step_name.h"
 
+int step_times(const plan_operand *o)
+{
+    static const int times[] = {[ACCESS_NONE] = 0, [ACCESS_READ] = 1, [ACCESS_WRITE] = 2, [ACCESS_UPDATE] = 2};
+    return times[o->access];
+}
+
 double step_bytes(const plan *p, const plan_step *s)
 {
-    static const int times[] = {[ACCESS_READ] = 1, [ACCESS_WRITE] = 2, [ACCESS_UPDATE] = 2};
     double bytes = 0;
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
         if (o->access != ACCESS_NONE)
-            bytes += times[o->access] * (double)plan_region_bytes(p, &o->region);
+            bytes += step_times(o) * (double)plan_region_bytes(p, &o->region);
     }
     return bytes;
 }
@@ -54,7 +59,17 @@ static const char *rates_of(const plan *p, const plan_step *s, const trama_node 
     return vector ? "matvec" : node->op->name;
 }
 
-double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s)
+static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, double cached)
+{
+    const double seconds = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
+    if (gpu || cached <= 0 || k->cached <= 0)
+        return seconds;
+    const double saved = cached * (1 / cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes) - 1 / k->cached);
+    return fmin(seconds, fmax(seconds - saved, bytes / k->cached));
+}
+
+double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
+                    double cached)
 {
     if (s->kind == STEP_ORDER || s->kind >= STEP_COLLECTIVE)
         return 0;
@@ -62,7 +77,7 @@ double step_seconds(const cluster_kind *k, const plan *p, const trama_program *p
     const trama_node *node = s->kind == STEP_COMPUTE ? step_main_node(p, program, s) : NULL;
     const char *op = rates_of(p, s, node);
     const double bytes = step_bytes(p, s), remote = remote_bytes(p, s);
-    const double moves = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
+    const double moves = seconds_of_bytes(k, gpu, op, bytes, cached);
     const double computes =
         s->flops > 0 ? s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops) : 0;
     return (gpu ? fmax(computes, moves) : computes + moves) + remote / k->pcie;

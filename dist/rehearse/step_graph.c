@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "step_cache.h"
 #include "step_cost.h"
 #include "step_name.h"
 
@@ -168,12 +169,13 @@ static void sort_edges(const builder *b, step_graph *g)
 
 /* ---- Steps ---- */
 
-/* The rank's number of a place; the number of its worker `lane`; -1. */
+/* The rank's number of a place. */
 static int place_in_rank(const graph_source *source, int place)
 {
     return place - machine_first_place(source->machine, source->plan->rank);
 }
-static int worker_in_rank(const graph_source *source, int place, int lane)
+
+int graph_worker(const graph_source *source, int place, int lane)
 {
     int worker = lane;
     for (int k = place - place_in_rank(source, place); lane >= 0 && k < place; k++)
@@ -190,6 +192,7 @@ static void add_message(const plan *p, int step, graph_messages *messages)
 static void fill_steps(const graph_source *source, step_graph *g, graph_messages *messages)
 {
     const plan *p = source->plan;
+    float *cached = step_cached_bytes(source);
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
         graph_step *made = &g->steps[i];
@@ -199,14 +202,16 @@ static void fill_steps(const graph_source *source, step_graph *g, graph_messages
         made->kind = (unsigned char)s->kind;
         made->priority = s->priority;
         made->place = (short)place_in_rank(source, s->place);
-        made->worker = (short)worker_in_rank(source, s->place, s->lane);
+        made->worker = (short)graph_worker(source, s->place, s->lane);
         made->flops = (float)s->flops;
         made->rendezvous = s->kind == STEP_SEND && s->exchange >= 0 && p->exchanges.at[s->exchange].rendezvous;
         if (goes)
             add_message(p, i, messages);
         else
-            made->seconds = (float)step_seconds(source->kind, p, source->names->program, s);
+            made->seconds = (float)step_seconds(source->kind, p, source->names->program, s, cached[i]);
+        made->loaded = (float)step_bytes(p, s) - cached[i];
     }
+    free(cached);
 }
 
 /* Buffers of the plan, of state and of inputs. */

@@ -19,7 +19,7 @@ void step_names_free(step_names *names);
 int step_name_number(step_names *names, const char *name);
 
 typedef struct graph_step {
-    float seconds, flops; /* of a worker; without what each task and message takes */
+    float seconds, flops, loaded; /* of a worker, without what each task and message takes; bytes not from its cache */
     int priority;
     int next, again;  /* where the steps that wait for it begin in graph->next: those of its run, and of the next run */
     int waits, later; /* for so many steps of its run, and of the run before */
@@ -55,6 +55,9 @@ typedef struct graph_source {
     step_names *names;
     bool repeats; /* several runs, so that steps wait for those of the run before */
 } graph_source;
+
+/* The rank's number of a place's worker; -1 for lane -1. */
+int graph_worker(const graph_source *source, int place, int lane);
 
 /* Adds the rank's messages to `messages`; step->message is its number there. */
 step_graph step_graph_new(const graph_source *source, graph_messages *messages);

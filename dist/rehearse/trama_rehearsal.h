@@ -23,10 +23,14 @@ typedef struct trama_cluster trama_cluster;
  *   gpu TYPE RATE [WORK]          the same of a GPU
  *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; NAME also for NAME_grad; also
  *                                 NAME = copy, fill, add for terms of sums, matvec for products with vectors (as matmul)
+ *   cache BYTES [RATE]            of a core: operands that it used last, and less than BYTES of others since, come at
+ *                                 RATE B/s (100GB/s) in place of memory's; 0 has none (0)
  *   task TIME                     of a worker, for each task (1us)
  *   submit TIME                   of the submitting thread, for each task and message (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
  *   message TIME [RATE]           of a core, for each message that is sent or received, and B/s of its copies (1us)
+ *   cold TIME [BYTES]             more of a core, for a message that it serves after tasks that brought BYTES (4MB)
+ *                                 or more into its cache since its last one; a part of TIME after fewer (0s)
  *   local BANDWIDTH TIME          the memory through which ranks of one node send (10GB/s 1us)
  *   pcie BANDWIDTH                between the memories of a GPU and its node (16GB/s)
  *   eager BYTES                   messages above it that a plan sends by rendezvous wait for their receivers (1MB)
@@ -83,6 +87,7 @@ typedef struct trama_rehearsal_options {
     trama_rehearsal_tell tell;   /* NULL: nothing */
     trama_rehearsal_event event; /* NULL: nothing; called in the order of ends */
     void *closure;               /* first argument of both */
+    double own_seconds; /* of the program's own work before each run, on the thread that submits it; 0: none */
 } trama_rehearsal_options;
 
 /* The figures of a rehearsal. With plan_only the times are 0 and the counts are those of the one rank. */

@@ -76,13 +76,13 @@ plan_form plan_asked_for(int argc, char **argv, const char *doc)
 
 /* ---- Printing ---- */
 
-trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target, plan_form form,
-                        int64_t fed)
+trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
+                        plan_form form, int64_t fed, double own_seconds)
 {
     char *text;
     if (form == PLAN_REHEARSAL) {
         if (trama_context_rank(context) == 0)
-            rehearse_and_print(target, machine, fed);
+            rehearse_and_print(target, machine, fed, own_seconds);
         return TRAMA_OK;
     }
     trama_status status = form == PLAN_DOT ? trama_plan_graph(executable, target, &text)

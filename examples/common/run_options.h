@@ -16,9 +16,9 @@ extern const struct argp run_argp;
 /* For programs without other options: reads the whole command line. */
 plan_form plan_asked_for(int argc, char **argv, const char *doc);
 
-/* Prints the plan of the target for the extents fed last, on rank 0; or the rehearsal of some runs of it, with `fed` for
- * TRAMA_ANY, on the machine of --rehearse. */
-trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target, plan_form form,
-                        int64_t fed);
+/* Prints the plan of the target for the extents fed last, on rank 0; or the rehearsal of some runs of it, with `fed`
+ * for TRAMA_ANY and so many seconds of the program's own work before each run, on the machine of --rehearse. */
+trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
+                        plan_form form, int64_t fed, double own_seconds);
 
 #endif

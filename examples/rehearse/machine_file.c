@@ -66,10 +66,11 @@ void choose_layouts(trama_target *target, const trama_cluster *cluster, int proc
     trama_text_free(&table);
 }
 
-void rehearse_and_print(const trama_target *target, const char *machine, int64_t any)
+void rehearse_and_print(const trama_target *target, const char *machine, int64_t any, double own_seconds)
 {
     trama_cluster *cluster = machine_read(machine, BUILTIN_RANKS);
-    const trama_rehearsal_options options = {.size = sizeof options, .runs = RUNS, .any = any};
+    const trama_rehearsal_options options = {
+        .size = sizeof options, .runs = RUNS, .any = any, .own_seconds = own_seconds};
     trama_rehearsal *rehearsal = NULL;
     char *text;
     must(trama_rehearse(target, cluster, &options, &rehearsal));

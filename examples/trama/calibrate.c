@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arguments.h"
 #include "calibrate_time.h"
@@ -211,6 +212,17 @@ static double measure_products(const calibration *c, const product_kind *kind)
     return best;
 }
 
+/* A core's second-level cache, and an addition whose operands fill half of it and are there since the run before. */
+static void measure_cache(const calibration *c)
+{
+    const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const double cache = found > 0 ? (double)found : 1e6;
+    const int64_t n = (int64_t)(cache / 2 / 12) * c->workers;
+    const measured m = time_copies(c, add, n, 1, 16 * (double)n / c->workers / 5e10);
+    const double seconds = fmax(task_seconds(c, &m) - c->task, 0.1 * c->task);
+    say(c, "  cache %.4gMB %.4gGB/s\n", cache / 1e6, 16 * (double)n / m.tasks / seconds / 1e9);
+}
+
 static void measure_feed(const calibration *c)
 {
     enum { ELEMENTS = 1 << 18 };
@@ -235,51 +247,70 @@ static void measure_feed(const calibration *c)
     trama_program_destroy(&p);
 }
 
-/* Seconds of a task on n bytes, each of which waits for the one before, on each rank of even number. moves: tasks are
- * on the next rank and back in turn, so that a message comes before each. All ranks take part, as they compete for
- * cores. */
-static double time_hop(const calibration *c, int64_t bytes, bool moves)
+static trama_value *row_sums(trama_value *v)
+{
+    return trama_sum_over(v, TRAMA_DIMS(1), true);
+}
+
+static void pair_ranks(const calibration *c, trama_mesh *end[2])
+{
+    const int paired = c->ranks / 2 * 2;
+    int *ids = malloc((size_t)paired * sizeof *ids);
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < paired; i++)
+            ids[i] = i ^ side;
+        end[side] = trama_mesh_child(c->mesh, 1, &paired, NULL, ids);
+    }
+    free(ids);
+}
+
+/* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
+ * one before. exchanges: before either of these, ranks 2i and 2i + 1 exchange the bytes, as ranks do that compute the
+ * same program. */
+static double time_exchanges(const calibration *c, int64_t own, int64_t sent, bool exchanges)
 {
     trama_program *p = trama_program_create();
     trama_mesh *end[2];
-    const int pairs = c->ranks / 2;
-    for (int side = 0; side < 2; side++) {
-        int *ids = malloc((size_t)pairs * sizeof *ids);
-        for (int i = 0; i < pairs; i++)
-            ids[i] = 2 * i + side;
-        end[side] = trama_mesh_child(c->mesh, 1, &pairs, NULL, ids);
-        free(ids);
-    }
-    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(pairs, bytes / 4), NULL);
+    const int paired = c->ranks / 2 * 2;
+    pair_ranks(c, end);
+    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(paired, sent / 4), NULL);
+    trama_value *w = trama_state(p, "w", TRAMA_F32, TRAMA_SHAPE(paired, own ? own / 4 : 1), NULL);
     trama_shard(v, end[0], "S(0)");
-    for (int i = 0; i < HOPS; i++)
-        v = trama_flip(moves ? trama_reshard(v, end[(i + 1) % 2], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
+    trama_shard(w, end[0], "S(0)");
+    for (int i = 0; i < HOPS; i++) {
+        if (own)
+            v = trama_add(v, row_sums(trama_mul(w, row_sums(v))));
+        for (int side = 1; side >= 0; side--)
+            v = trama_flip(exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
+    }
     const trama_target *t = trama_target_create(p, "hops", v);
     if (!t)
         fail("%s", trama_program_error(p));
-    const measured m = time_program(c, p, t, HOPS * (2e-5 + (double)bytes / 2e9));
+    const measured m = time_program(c, p, t, HOPS * (4e-5 + (double)sent / 1e9 + (double)own / 4e9));
     trama_program_destroy(&p);
     trama_mesh_destroy(&end[0]);
     trama_mesh_destroy(&end[1]);
     return m.run / HOPS;
 }
 
-/* The seconds that a message adds to a task. One end of a pair works at a time. */
-static double time_message(const calibration *c, int64_t bytes)
+/* The seconds that two exchanges take of a rank's core. */
+static double exchange_twice(const calibration *c, int64_t own, int64_t sent)
 {
-    return (time_hop(c, bytes, true) - time_hop(c, bytes, false)) / sharing(c->ranks / 2, c->cores);
+    return (time_exchanges(c, own, sent, true) - time_exchanges(c, own, sent, false)) / sharing(c->ranks, c->cores);
 }
 
-/* Between ranks of a node the ends copy messages, each on its core, while the memory is faster: both ends take the
- * bytes at twice the rate of the whole. */
+/* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
+ * the memory is faster. */
 static void measure_messages(const calibration *c)
 {
     enum { SMALL = 8, LARGE = 4 << 20 };
     if (c->ranks < 2)
         return;
-    const double hop = time_message(c, SMALL), copies = time_message(c, LARGE) - hop, least = 2 * LARGE / 100e9;
-    say(c, "  message %.4gus %.4gGB/s\n  local 100GB/s 1us\n", 1e6 * (hop > 2e-6 ? hop - 1e-6 : 1e-6) / 2,
-        2 * LARGE / (copies > least ? copies : least) / 1e9);
+    const double small = exchange_twice(c, 0, SMALL), cold = exchange_twice(c, LARGE, SMALL) - small;
+    const double copies = exchange_twice(c, 0, LARGE) - small, least = 4 * LARGE / 100e9;
+    say(c, "  message %.4gus %.4gGB/s\n", 1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2,
+        4 * LARGE / fmax(copies, least) / 1e9);
+    say(c, "  cold %.4gus %.4gMB\n  local 100GB/s 1us\n", 1e6 * fmax(cold, 0), LARGE / 1e6);
 }
 
 /* Ops that move bytes: those of an element, where results count twice (a core reads a line before it writes it). */
@@ -304,6 +335,7 @@ static void measure(calibration *c)
     say(c, "# by trama calibrate %s, %d ranks of %d workers\nkind here\n  ranks %d\n  cores %d\n", trama_version(),
         c->ranks, c->workers, c->ranks, c->cores);
     measure_tasks(c);
+    measure_cache(c);
     measure_feed(c);
     double best[2];
     for (int wide = 0; wide < 2; wide++)

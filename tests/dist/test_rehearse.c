@@ -7,6 +7,7 @@
 #include "mlp.h"
 #include "suite.h"
 #include "target_plans.h"
+#include "trama_array.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 #include "trama_rehearsal.h"
@@ -130,6 +131,50 @@ static int64_t bytes_of(const plan *p)
     }
     return bytes;
 }
+
+/* The second flip reads the result of the first. */
+START_TEST(operands_in_the_cache_come_at_its_rate)
+{
+    static const struct {
+        const char *cache;
+        int runs;
+        double seconds;
+    } cases[] = {
+        {"", 1, 24e-6},
+        {"cache 5000B 10GB/s", 1, 12e-6 + 8.4e-6},
+        {"cache 5000B 10GB/s", 3, 12e-6 + 8.4e-6}, /* each operand was used too long ago */
+        {"cache 1MB 10GB/s", 3, 2.4e-6},           /* all operands come from the run before */
+        {"cache 1MB 0B/s", 3, 24e-6},
+    };
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(1000), NULL);
+    trama_target *t = trama_target_create(p, "t", trama_flip(trama_flip(x, TRAMA_DIMS(0)), TRAMA_DIMS(0)));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char node[200];
+        snprintf(node, sizeof node, "kind n\n core memory 1GB/s\n core f32 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
+                 cases[i].cache);
+        trama_rehearsal *r = rehearsed(t, node, &(trama_rehearsal_options){.runs = cases[i].runs});
+        ck_assert_double_eq_tol(report_of(r).step_seconds, cases[i].seconds, 1e-8);
+        trama_rehearsal_destroy(&r);
+    }
+    trama_program_destroy(&p);
+}
+END_TEST
+
+START_TEST(the_programs_own_work_comes_before_each_run)
+{
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(1000));
+    trama_target *t = trama_target_create(p, "t", trama_flip(x, TRAMA_DIMS(0)));
+    static const char node[] =
+        "kind n\n core f32 1000Tflop/s\n core memory 1GB/s\n task 0s\n feed 4GB/s\n submit 2us\n nodes 1 n";
+    const trama_rehearsal_options o = {.size = sizeof o, .runs = 1, .own_seconds = 30e-6};
+    trama_rehearsal *r = rehearsed(t, node, &o);
+    ck_assert_double_eq_tol(report_of(r).step_seconds, 30e-6 + 1e-6 + 2e-6 + 12e-6, 1e-8);
+    trama_rehearsal_destroy(&r);
+    trama_program_destroy(&p);
+}
+END_TEST
 
 START_TEST(counts_and_memory_are_those_of_the_plans)
 {
@@ -289,6 +334,10 @@ START_TEST(wrong_requests_are_refused)
     refuses(m.train, TRAMA_E_ARGUMENT, &(trama_rehearsal_options){.ranks = 5}, "the machine has 4 ranks");
     refuses(m.train, TRAMA_E_ARGUMENT, &(trama_rehearsal_options){.plan_only = true, .rank = 2}, "2 ranks take part");
     refuses(m.train, TRAMA_E_ARGUMENT, &(trama_rehearsal_options){.size = 3}, "size");
+    const trama_rehearsal_options before = {.size = sizeof before, .own_seconds = -1};
+    refuses(m.train, TRAMA_E_ARGUMENT, &before, "options.own_seconds is -1");
+    const trama_rehearsal_options unknown = {.size = sizeof unknown, .own_seconds = NAN};
+    refuses(m.train, TRAMA_E_ARGUMENT, &unknown, "options.own_seconds is");
     trama_gradient_merge(m.train, 2, TRAMA_MERGE_AVG);
     refuses(m.train, TRAMA_E_UNSUPPORTED, NULL, "without trama_gradient_merge");
     trama_matmul(m.x, m.y);
@@ -302,6 +351,8 @@ int main(void)
     const TTest *const tests[] = {a_product_takes_the_time_of_its_flops_and_bytes,
                                   rates_are_found_by_the_name_of_the_op,
                                   sums_of_terms_have_the_rates_of_additions,
+                                  operands_in_the_cache_come_at_its_rate,
+                                  the_programs_own_work_comes_before_each_run,
                                   counts_and_memory_are_those_of_the_plans,
                                   equal_arguments_give_equal_figures,
                                   every_task_and_message_is_told_once_a_run,

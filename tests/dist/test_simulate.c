@@ -11,7 +11,7 @@
 /* A step of a rank: a task of so many seconds, or an end of a message. It waits for the steps of its bits. */
 typedef struct made_step {
     step_kind kind;
-    double seconds;
+    double seconds, loaded;
     unsigned before;
     int peer;
     int64_t tag, bytes;
@@ -47,7 +47,7 @@ static stage stage_new(const char *cluster, int ranks, int runs, int window)
     ck_assert_msg(!trama_cluster_create(cluster, &t.cluster), "%s", trama_error());
     t.machine = cluster_machine(t.cluster, ranks);
     *ARRAY_PUSH(&t.names.at) = trama_text_copy("task");
-    t.s = simulated_new(t.cluster, t.machine, &t.names, runs, window);
+    t.s = simulated_new(t.cluster, t.machine, &t.names, runs, window, 0);
     return t;
 }
 
@@ -70,6 +70,7 @@ static trama_status add_rank(stage *t, int n, const made_step *steps)
     for (int i = 0; i < n; i++) {
         const made_step *of = &steps[i];
         g.steps[i] = (graph_step){.seconds = (float)of->seconds,
+                                  .loaded = (float)of->loaded,
                                   .priority = of->priority,
                                   .next = at,
                                   .message = -1,
@@ -118,6 +119,20 @@ START_TEST(nodes_share_their_own_cores_alone)
     for (int r = 0; r < 4; r++)
         ck_assert(!add_rank(&t, 1, (made_step[]){TASK(r < 2 ? 1 : 2, 0)}));
     runs_for(&t, 4);
+}
+END_TEST
+
+START_TEST(a_message_takes_longer_after_other_data)
+{
+    static const char node[] = "kind n\n ranks 2\n cores 2\n task 0s\n message 1s\n cold 4s 100B\n local 1GB/s 0s\n"
+                               "nodes 1 n";
+    for (int many = 0; many < 2; many++) {
+        const double loaded = many ? 300 : 50;
+        stage t = stage_new(node, 2, 1, 1);
+        ck_assert(!add_rank(&t, 3, (made_step[]){TASK(1, 0, .loaded = loaded), SEND(1, 1, 1, 0), SEND(1, 1, 2, 0)}));
+        ck_assert(!add_rank(&t, 2, (made_step[]){RECEIVE(0, 0, 1, 0), RECEIVE(0, 0, 2, 0)}));
+        runs_for(&t, 1 + (many ? 5 : 3) + 1 + 1); /* task, first send, second send, its receive */
+    }
 }
 END_TEST
 
@@ -419,6 +434,7 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {ranks_share_fewer_cores,
+                                  a_message_takes_longer_after_other_data,
                                   nodes_share_their_own_cores_alone,
                                   ranks_submit_one_after_the_other_on_one_core,
                                   messages_take_shared_cores,

@@ -5,13 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window)
+simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window, double own)
 {
     simulated *s = trama_alloc(sizeof *s);
     s->c = c;
     s->m = m;
     s->names = names;
     s->runs = runs;
+    s->own = own;
     s->window = window < runs ? window : runs;
     s->slots = runs > 1 ? s->window + 1 : 1; /* a step of the last run in flight may be waited for by the next run */
     s->graph = trama_alloc((size_t)m->n_ranks * sizeof *s->graph);
@@ -152,9 +153,9 @@ static void submit_run(simulated *s, int rank)
     if (run >= s->runs)
         return;
     const cluster_kind *k = cluster_kind_of(s->c, rank);
-    const double feeds = (double)g->inputs / k->feed;
+    const double before = s->own + (double)g->inputs / k->feed;
     r->submitted++;
-    r->submit_at[run % s->slots] = cores_submit(s, rank, feeds + k->submit * g->n) + feeds;
+    r->submit_at[run % s->slots] = cores_submit(s, rank, before + k->submit * g->n) + before;
     for (int i = 0; i < g->n; i++)
         count_down(s, rank, run, r->first + i, SIM_SUBMISSION);
 }

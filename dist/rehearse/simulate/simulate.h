@@ -33,6 +33,7 @@ typedef struct sim_worker {
     double since;
     double left, ends, changed; /* seconds of work on a core of its own, at the time `changed`; the end at this speed */
     int64_t before;             /* the item before; -1 */
+    double loaded;              /* bytes of its tasks since the last message that it served */
     event_queue own;
 } sim_worker;
 
@@ -71,6 +72,7 @@ typedef struct simulated {
     step_names *names;
     step_graph *graph; /* [n_ranks] */
     int n_ranks, runs, window, slots;
+    double own; /* seconds of the program's own work before each run */
     trama_rehearsal_event event;
     void *closure;
 
@@ -106,7 +108,7 @@ static inline void simulate_later(simulated *s, double at, sim_event kind, int64
 
 /* simulate.c. Ranks are added one after the other; simulated_add takes over the graph and the messages, whose numbers
  * in the graph change. Errors are E_SYSTEM: a message that one end lacks, and steps that wait for ever. */
-simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window);
+simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window, double own);
 void simulated_free(simulated **s);
 trama_status simulated_add(simulated *s, step_graph graph, const graph_messages *messages);
 trama_status simulated_run(simulated *s);

@@ -2,6 +2,7 @@
 /* The queues of workers. An idle worker takes, of the ready tasks that it may run, the one with the highest priority,
  * and of equal ones the first in the order of submission. It serves messages before tasks. */
 #include <limits.h>
+#include <math.h>
 
 #include "simulate.h"
 
@@ -37,19 +38,22 @@ static bool is_message(const graph_step *of)
     return of->message >= 0;
 }
 
-static double seconds_of(const simulated *s, int rank, const graph_step *of)
+static double seconds_of(const simulated *s, const sim_worker *w, const graph_step *of)
 {
+    const int rank = w->rank;
     const cluster_kind *k = cluster_kind_of(s->c, rank);
     if (!is_message(of))
         return of->kind == STEP_ORDER && s->m->places[machine_first_place(s->m, rank)].gpu ? 0 : of->seconds + k->task;
-    return k->message + (k->copies > 0 ? (double)sim_moves(&s->messages.at[of->message]) / k->copies : 0);
+    return k->message + k->cold * fmin(1, w->loaded / fmax(1, k->caches)) +
+           (k->copies > 0 ? (double)sim_moves(&s->messages.at[of->message]) / k->copies : 0);
 }
 
 static void start(simulated *s, int worker, int64_t item)
 {
     sim_worker *w = &s->workers.at[worker];
     const graph_step *of = simulated_step(s, item % s->n_steps);
-    const double seconds = seconds_of(s, w->rank, of);
+    const double seconds = seconds_of(s, w, of);
+    w->loaded = is_message(of) ? 0 : w->loaded + of->loaded;
     cores_work(s, worker, seconds);
     w->item = item;
     w->since = s->now;
