@@ -24,9 +24,9 @@ typedef struct cluster_kind {
     double task, submit, message, cold; /* seconds */
     double feed, copies, pcie;          /* B/s; copies 0: no time */
     double local, local_latency;
-    double eager, caches; /* bytes; caches: those after which a message takes all of `cold` more */
-    double cache, cached; /* of a core: bytes, 0 where it is not described; B/s */
-    bool used;            /* there are nodes of it */
+    double eager, cold_bytes; /* bytes; cold_bytes: those after which a message takes all of `cold` more */
+    double cache, cache_rate; /* of a core: bytes, 0 where it is not described; B/s */
+    bool used;                /* there are nodes of it */
     ARRAY(cluster_rate) rates;
 } cluster_kind;
 

@@ -100,8 +100,8 @@ static bool read_kind(reader *r)
                          .local = 10e9,
                          .local_latency = 1e-6,
                          .eager = 1e6,
-                         .caches = 4e6,
-                         .cached = 100e9};
+                         .cold_bytes = 4e6,
+                         .cache_rate = 100e9};
     if (!read_name(r, 1, made.name))
         return false;
     *ARRAY_PUSH(&r->c->kinds) = made;
@@ -149,8 +149,8 @@ static bool read_fact(reader *r)
                  {"submit", "s", &k->submit, 0, NULL, ""},
                  {"feed", "B/s", &k->feed, 1, NULL, ""},
                  {"message", "s", &k->message, 0, &k->copies, "B/s"},
-                 {"cache", "B", &k->cache, 0, &k->cached, "B/s"},
-                 {"cold", "s", &k->cold, 0, &k->caches, "B"},
+                 {"cache", "B", &k->cache, 0, &k->cache_rate, "B/s"},
+                 {"cold", "s", &k->cold, 0, &k->cold_bytes, "B"},
                  {"local", "B/s", &k->local, 1, &k->local_latency, "s"},
                  {"pcie", "B/s", &k->pcie, 1, NULL, ""},
                  {"eager", "B", &k->eager, 0, NULL, ""}};

@@ -155,7 +155,8 @@ static trama_status rehearse(rehearsing *r)
     trama_status status = complete(r);
     r->result = rehearsal_new(&r->o);
     if (!status && !r->o.plan_only) {
-        r->s = simulated_new(r->cluster, r->plans.machine, &r->names, r->o.runs, r->o.max_in_flight, r->o.own_seconds);
+        r->s = simulated_new(r->cluster, r->plans.machine, &r->names, r->o.runs, r->o.max_in_flight);
+        r->s->own = r->o.own_seconds;
         r->s->event = r->o.event;
         r->s->closure = r->o.closure;
     }

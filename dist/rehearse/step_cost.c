@@ -62,21 +62,21 @@ static const char *rates_of(const plan *p, const plan_step *s, const trama_node 
 static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, double cached)
 {
     const double seconds = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
-    if (gpu || cached <= 0 || k->cached <= 0)
+    if (gpu || cached <= 0 || k->cache_rate <= 0)
         return seconds;
-    const double saved = cached * (1 / cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes) - 1 / k->cached);
-    return fmin(seconds, fmax(seconds - saved, bytes / k->cached));
+    const double saved = cached * (1 / cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes) - 1 / k->cache_rate);
+    return fmin(seconds, fmax(seconds - saved, bytes / k->cache_rate));
 }
 
 double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
-                    double cached)
+                    double bytes, double cached)
 {
     if (s->kind == STEP_ORDER || s->kind >= STEP_COLLECTIVE)
         return 0;
     const bool gpu = plan_on_gpu(p, s->place);
     const trama_node *node = s->kind == STEP_COMPUTE ? step_main_node(p, program, s) : NULL;
     const char *op = rates_of(p, s, node);
-    const double bytes = step_bytes(p, s), remote = remote_bytes(p, s);
+    const double remote = remote_bytes(p, s);
     const double moves = seconds_of_bytes(k, gpu, op, bytes, cached);
     const double computes =
         s->flops > 0 ? s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops) : 0;

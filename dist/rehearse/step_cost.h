@@ -9,10 +9,10 @@
 /* The time of its flops and that of the bytes of its operands, with the rates of the op after which the step is named
  * ("matvec" for products with a vector): of a GPU the longer one (Williams, Waterman, Patterson 2009, Roofline), of a
  * core their sum, since products on cores bring their operands into another order before they compute. Operands in
- * another memory come over PCIe first. Bytes that are cached save the time by which the core's memory is slower than
- * its cache. A step that only orders others takes no time. */
+ * another memory come over PCIe first. bytes: step_bytes of the step; `cached` of them save the time by which the
+ * core's memory is slower than its cache. A step that only orders others takes no time. */
 double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
-                    double cached);
+                    double bytes, double cached);
 
 /* Bytes that a step moves between a core and memory: results count twice, since a cache reads a line before it is
  * written; internal operands do not count. */

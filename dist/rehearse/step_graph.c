@@ -205,11 +205,13 @@ static void fill_steps(const graph_source *source, step_graph *g, graph_messages
         made->worker = (short)graph_worker(source, s->place, s->lane);
         made->flops = (float)s->flops;
         made->rendezvous = s->kind == STEP_SEND && s->exchange >= 0 && p->exchanges.at[s->exchange].rendezvous;
-        if (goes)
+        if (goes) {
             add_message(p, i, messages);
-        else
-            made->seconds = (float)step_seconds(source->kind, p, source->names->program, s, cached[i]);
-        made->loaded = (float)step_bytes(p, s) - cached[i];
+            continue;
+        }
+        const double bytes = step_bytes(p, s);
+        made->seconds = (float)step_seconds(source->kind, p, source->names->program, s, bytes, cached[i]);
+        made->loaded = (float)bytes - cached[i];
     }
     free(cached);
 }

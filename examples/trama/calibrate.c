@@ -28,8 +28,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Measures what tasks, products, operations on elements, sums and feeding take on the workers that Trama has here, "
     "and writes a machine of one node for trama rehearse --machine.\v"
-    "Under mpirun all ranks, which must be on one node, measure at the same time, and messages between two of them are "
-    "measured, too. Nothing else should run. It takes some seconds.";
+    "Under mpirun all ranks, which must be on one node, measure at the same time, and pairs of them exchange "
+    "messages. Nothing else should run. It takes some seconds.";
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {

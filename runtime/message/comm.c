@@ -131,7 +131,7 @@ trama_status comm_open(const void *communicator, comm *c)
     if (!initialized)
         status = initialise();
     c->started = initialised_here;
-    c->how = initialised_here ? "MPI started by Trama" : "MPI started by the program";
+    c->how = c->started ? "MPI started by Trama" : "MPI started by the program";
     if (!status)
         status = duplicate(communicator ? *(const MPI_Comm *)communicator : MPI_COMM_WORLD, c);
     if (!status && c->handle != MPI_COMM_NULL)

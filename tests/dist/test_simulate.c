@@ -47,7 +47,7 @@ static stage stage_new(const char *cluster, int ranks, int runs, int window)
     ck_assert_msg(!trama_cluster_create(cluster, &t.cluster), "%s", trama_error());
     t.machine = cluster_machine(t.cluster, ranks);
     *ARRAY_PUSH(&t.names.at) = trama_text_copy("task");
-    t.s = simulated_new(t.cluster, t.machine, &t.names, runs, window, 0);
+    t.s = simulated_new(t.cluster, t.machine, &t.names, runs, window);
     return t;
 }
 

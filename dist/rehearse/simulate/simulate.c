@@ -5,14 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window, double own)
+simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window)
 {
     simulated *s = trama_alloc(sizeof *s);
     s->c = c;
     s->m = m;
     s->names = names;
     s->runs = runs;
-    s->own = own;
     s->window = window < runs ? window : runs;
     s->slots = runs > 1 ? s->window + 1 : 1; /* a step of the last run in flight may be waited for by the next run */
     s->graph = trama_alloc((size_t)m->n_ranks * sizeof *s->graph);

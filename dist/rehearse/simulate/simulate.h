@@ -108,7 +108,7 @@ static inline void simulate_later(simulated *s, double at, sim_event kind, int64
 
 /* simulate.c. Ranks are added one after the other; simulated_add takes over the graph and the messages, whose numbers
  * in the graph change. Errors are E_SYSTEM: a message that one end lacks, and steps that wait for ever. */
-simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window, double own);
+simulated *simulated_new(const trama_cluster *c, const machine *m, step_names *names, int runs, int window);
 void simulated_free(simulated **s);
 trama_status simulated_add(simulated *s, step_graph graph, const graph_messages *messages);
 trama_status simulated_run(simulated *s);
