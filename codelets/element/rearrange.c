@@ -129,19 +129,89 @@ static trama_view cursor_view(const cursor *c, int64_t n)
     return run;
 }
 
+/* Goes to element i of the view. */
+static void cursor_seek(cursor *c, int64_t i)
+{
+    c->at = 0;
+    for (int d = c->view.ndim - 1; d >= 0; d--) {
+        c->index[d] = d ? i % c->view.extent[d] : i;
+        c->at += c->index[d] * c->view.stride[d];
+        i /= c->view.extent[d];
+    }
+}
+
+/* Copies the next n elements. */
+static void cursor_copy(cursor *to, cursor *from, int64_t n)
+{
+    while (n > 0) {
+        const int64_t a = cursor_run(to), b = cursor_run(from), least = a < b ? a : b, now = least < n ? least : n;
+        const trama_view destination = cursor_view(to, now), source = cursor_view(from, now);
+        kernel_copy(&destination, &source);
+        cursor_advance(to, now);
+        cursor_advance(from, now);
+        n -= now;
+    }
+}
+
+/* The number in the whole tensor, row-major, of element i of the box. */
+static int64_t number_of(const trama_view *box, int64_t i)
+{
+    int64_t number = 0, times = 1;
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        number += (box->offset[d] + i % box->extent[d]) * times;
+        times *= box->global[d];
+        i /= box->extent[d];
+    }
+    return number;
+}
+
+/* The element of the box that has a number in the whole tensor. */
+static int64_t place_of(const trama_view *box, int64_t number)
+{
+    int64_t i = 0, times = 1;
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        i += (number % box->global[d] - box->offset[d]) * times;
+        times *= box->extent[d];
+        number /= box->global[d];
+    }
+    return i;
+}
+
+/* The elements of the box have successive numbers up to each multiple of this. */
+static int64_t successive(const trama_view *box)
+{
+    int64_t n = 1;
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        n *= box->extent[d];
+        if (box->extent[d] != box->global[d])
+            break;
+    }
+    return n;
+}
+
+/* The operand's box begins or ends elsewhere than that of the result: elements go by their numbers. */
+static void reshape_by_number(const trama_view *out, const trama_view *in)
+{
+    const int64_t count = view_count(out), n_out = successive(out), n_in = successive(in);
+    cursor to = cursor_of(out), from = cursor_of(in);
+
+    for (int64_t i = 0; i < count;) {
+        const int64_t source = place_of(in, number_of(out, i)), a = n_out - i % n_out, b = n_in - source % n_in;
+        cursor_seek(&from, source);
+        cursor_copy(&to, &from, a < b ? a : b);
+        i += a < b ? a : b;
+    }
+}
+
 void cpu_reshape(const trama_call *call)
 {
-    cursor to = cursor_of(&call->out[0]), from = cursor_of(&call->in[0]);
-    int64_t left = view_count(&call->out[0]);
+    const trama_view *out = &call->out[0], *in = &call->in[0];
+    const int64_t count = view_count(out);
 
-    if (left != view_count(&call->in[0]))
-        kernel_impossible(call, "the boxes have unlike numbers of elements");
-    while (left > 0) {
-        const int64_t a = cursor_run(&to), b = cursor_run(&from), n = a < b ? a : b;
-        const trama_view destination = cursor_view(&to, n), source = cursor_view(&from, n);
-        kernel_copy(&destination, &source);
-        cursor_advance(&to, n);
-        cursor_advance(&from, n);
-        left -= n;
+    if (count != view_count(in)) {
+        reshape_by_number(out, in);
+    } else if (count) {
+        cursor to = cursor_of(out), from = cursor_of(in);
+        cursor_copy(&to, &from, count);
     }
 }

@@ -83,25 +83,82 @@ static trama_view run_of(const trama_view *view, const row_major &order)
     return run;
 }
 
+/* The largest unit of so many elements that both orders and both pointers allow. */
+static int units_of(const row_major &to, const row_major &from, const reordering &r, size_t size)
+{
+    int units = (int)(16 / size);
+    while (units > 1 && (!row_major_packs(to, units) || !row_major_packs(from, units) ||
+                         ((uintptr_t)r.out | (uintptr_t)r.in) % (units * size)))
+        units /= 2;
+    return units;
+}
+
+/* The operand's box begins or ends elsewhere than that of the result. Element i of the result has number(i) + first in
+ * the whole tensor, and `from` counts the elements of the operand by their numbers. */
+struct renumbering {
+    reordering r;
+    row_major number;
+    int64_t first, shift;
+};
+
+template <typename U> __global__ void renumber_units(renumbering n)
+{
+    const int64_t threads = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n.r.to.count; i += threads) {
+        const int64_t from = row_major_at(n.r.from, row_major_at(n.number, i) + n.first) - n.shift;
+        ((U *)n.r.out)[row_major_at(n.r.to, i)] = ((const U *)n.r.in)[from];
+    }
+}
+
+static void reshape_by_number(const trama_view *out, const trama_view *in, reordering r, const gpu *g)
+{
+    renumbering n = {r, row_major_one(), 0, 0};
+    int64_t stride[TRAMA_MAX_NDIM], times = 1;
+    const size_t size = trama_dtype_size(out->dtype);
+
+    for (int d = out->ndim - 1; d >= 0; d--) {
+        stride[d] = times;
+        n.first += out->offset[d] * times;
+        times *= out->global[d];
+    }
+    for (int d = 0; d < out->ndim; d++)
+        row_major_add(&n.number, out->extent[d], stride[d]);
+    n.r.from = row_major_one();
+    for (int d = 0; d < in->ndim; d++) {
+        row_major_add(&n.r.from, in->global[d], in->stride[d]);
+        n.shift += in->offset[d] * in->stride[d];
+    }
+    int units = units_of(n.r.to, n.r.from, n.r, size);
+    while (units > 1 && (!row_major_packs(n.number, units) || (n.first | n.shift) % units))
+        units /= 2;
+    n.r.to = joined(n.r.to, units);
+    n.r.from = joined(n.r.from, units);
+    n.number = joined(n.number, units);
+    n.first /= units;
+    n.shift /= units;
+    with_unit(units * size, [&](auto unit) {
+        GPU_LAUNCH(renumber_units<decltype(unit)>, gpu_blocks(n.r.to.count, THREADS, g), THREADS, g, n);
+    });
+}
+
 extern "C" void cuda_reshape(const trama_call *call, const gpu *g)
 {
     const trama_view *out = &call->out[0], *in = &call->in[0];
     const size_t size = trama_dtype_size(out->dtype);
     reordering r = {order_of(out), order_of(in), out->data, in->data};
-    int units = (int)(16 / size);
 
-    if (r.to.count != r.from.count)
-        kernel_impossible(call, "the boxes have unlike numbers of elements");
     if (r.to.count == 0)
         return;
+    if (r.to.count != r.from.count) {
+        reshape_by_number(out, in, r, g);
+        return;
+    }
     if (r.to.ndim == 1 && r.from.ndim == 1) {
         const trama_view to = run_of(out, r.to), from = run_of(in, r.from);
         gpu_copy(&to, &from, g);
         return;
     }
-    while (units > 1 && (!row_major_packs(r.to, units) || !row_major_packs(r.from, units) ||
-                         ((uintptr_t)r.out | (uintptr_t)r.in) % (units * size)))
-        units /= 2;
+    const int units = units_of(r.to, r.from, r, size);
     r.to = joined(r.to, units);
     r.from = joined(r.from, units);
     with_unit(units * size, [&](auto unit) {

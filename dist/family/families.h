@@ -12,23 +12,23 @@ typedef void gradient_function(const trama_node *node, trama_value *const *d_out
 typedef void split_form_function(const trama_node *node, int dim, int64_t n, trama_value **out);
 
 infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer,
-    min_infer, whole_infer, expand_infer, softmax_infer, transpose_infer, reshape_infer, window_infer, source_infer;
+    min_infer, whole_infer, expand_infer, softmax_infer, transpose_infer, window_infer, source_infer;
 dtype_function comparison_dtype, select_dtype, cast_dtype, argmax_dtype, expand_dtype, cross_entropy_dtype,
     source_dtype, draw_dtype, affine_dtype, part_dtype, complex_of_dtype, f64_dtype, tensors_dtype, update_dtype,
     schedule_dtype;
 gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradient, softmax_gradient,
-    softmax_grad_gradient, cross_entropy_gradient, cross_entropy_grad_gradient, transpose_gradient, reshape_gradient,
+    softmax_grad_gradient, cross_entropy_gradient, cross_entropy_grad_gradient, transpose_gradient,
     window_gradient, reshard_gradient, conj_gradient, real_gradient, imag_gradient, complex_of_gradient,
     magnitude_gradient;
 split_form_function softmax_split_form, softmax_grad_split_form, argmax_split_form, argmin_split_form;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
-    scatter_along_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer, rfft_infer;
+    scatter_along_infer, reshape_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer, rfft_infer;
 dtype_function index_dtype, scatter_dtype, places_dtype, rfft_dtype;
 gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, gather_along_grad_gradient,
-    scatter_gradient, scatter_along_gradient, concat_gradient, stride_gradient, flip_gradient, cumsum_gradient,
+    scatter_gradient, scatter_along_gradient, reshape_gradient, concat_gradient, stride_gradient, flip_gradient, cumsum_gradient,
     cumprod_gradient, recurrence_gradient, places_gradient, fft_gradient, rfft_gradient;
-split_form_function cumsum_split_form, cumprod_split_form, recurrence_split_form, cummax_split_form, cummin_split_form,
+split_form_function reshape_split_form, cumsum_split_form, cumprod_split_form, recurrence_split_form, cummax_split_form, cummin_split_form,
     prod_split_form, top_k_split_form;
 /* dist/network */
 infer_function attention_infer, norm_infer, norm_grad_infer, conv_infer, pool_infer;
@@ -71,6 +71,11 @@ trama_value *widened(trama_where where, trama_value *x);
 trama_value *indices_along(const trama_node *node, int d, int ndim, int64_t n, int64_t step);
 /* e^(x - the largest along the axis), divided by its sum */
 trama_value *softmax_by_parts(trama_where where, trama_value *x, int axis);
+
+/* A shape as attributes: its number of dims in a slot, and its extents behind. One filled in by hand may have too many
+ * dims, and one that is read may be the user's (trama_apply), so get_shape checks it; fed: dims may be TRAMA_ANY. */
+void put_shape(trama_attributes *a, int slot, trama_shape shape);
+trama_status get_shape(const trama_node *node, int slot, trama_dtype dtype, bool fed, trama_shape *shape);
 
 /* Appends a reduction over dims [n], or over all dims if n is 0. */
 trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transpose, reshape, reshard, which move elements and compute nothing; and the sources fill, uniform, draw. */
+/* Transpose and reshard, which move elements and compute nothing; and the sources fill, uniform, draw. */
 #include <string.h>
 
 #include "families.h"
@@ -42,180 +42,27 @@ void transpose_gradient(const trama_node *node, trama_value *const *d_out, trama
     d_in[0] = trama_transpose_at(node->where, d_out[0], inverse);
 }
 
-/* ---- reshape ---- */
+/* ---- Shapes as attributes ---- */
 
-/* Stores a shape as attributes. A shape filled in by hand may have too many dims. */
-static void put_shape(trama_attributes *a, int ndim, int dim, trama_shape shape)
+void put_shape(trama_attributes *a, int slot, trama_shape shape)
 {
-    a->integer[ndim] = shape.ndim;
+    a->integer[slot] = shape.ndim;
     for (int d = 0; d < shape.ndim && d < TRAMA_MAX_NDIM; d++)
-        a->integer[dim + d] = shape.dim[d];
+        a->integer[slot + 1 + d] = shape.dim[d];
 }
 
-/* Reads a shape from attributes and checks it, since they may be the user's (trama_apply). */
-static trama_status get_shape(const trama_node *node, int ndim, int dim, trama_dtype dtype, bool fed,
-                              trama_shape *shape)
+trama_status get_shape(const trama_node *node, int slot, trama_dtype dtype, bool fed, trama_shape *shape)
 {
     const int64_t *integer = node->attributes->integer;
     text why = {0};
-    shape->ndim = integer[ndim] >= 0 && integer[ndim] <= TRAMA_MAX_NDIM ? (int)integer[ndim] : -1;
-    memcpy(shape->dim, &integer[dim], sizeof shape->dim);
+    shape->ndim = integer[slot] >= 0 && integer[slot] <= TRAMA_MAX_NDIM ? (int)integer[slot] : -1;
+    memcpy(shape->dim, &integer[slot + 1], sizeof shape->dim);
     bool fits = shape_check(*shape, dtype, fed, &why);
     if (!fits)
         trama_fail(node->where, TRAMA_E_SHAPE, "%s%s%s: %s", node->op->name, fed ? " of " : "",
                    fed ? node->in[0]->name : "", why.at);
     free(why.at);
     return fits ? TRAMA_OK : TRAMA_E_SHAPE;
-}
-
-trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape)
-{
-    if (!x)
-        return NULL;
-    trama_attributes a = {0};
-    put_shape(&a, SHAPE_NDIM, SHAPE_DIM, shape);
-    return program_append(NULL, where, &trama_op_reshape, 1, &x, &a);
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Dims [from, to) of a shape. */
-typedef struct run {
-    const trama_shape *shape;
-    int from, to;
-} run;
-
-static bool at_known(const run *r)
-{
-    return r->to < r->shape->ndim && r->shape->dim[r->to] != TRAMA_ANY;
-}
-
-/* Advances to the next shortest runs of known dims with equal numbers of elements on both sides. */
-static bool next_runs(run *in, run *out)
-{
-    int64_t n_in = 1, n_out = 1;
-    in->from = in->to;
-    out->from = out->to;
-    do {
-        run *shorter = n_out < n_in || !at_known(in) ? out : in;
-        if (!at_known(shorter))
-            return false;
-        *(shorter == in ? &n_in : &n_out) *= shorter->shape->dim[shorter->to];
-        shorter->to++;
-    } while (n_in != n_out);
-    return true;
-}
-
-/* Gives every dim of a run a factor that is never split, which is right for any reshape. */
-static void whole_dims(trama_rule *rule, rule_tensor *tensor, const run *r)
-{
-    for (int d = r->from; d < r->to; d++) {
-        int f = rule_add_factor(rule, r->shape->dim[d]);
-        rule->factor[f].whole = true;
-        rule_add_dim(tensor, f);
-    }
-}
-
-/* Goes on to the next dim of a run once the factors of the current dim are complete. */
-static void next_dim(const run *r, int *d, int64_t *left, rule_tensor *tensor)
-{
-    for (; *left == 1 && *d < r->to; ++*d) {
-        *left = r->shape->dim[*d];
-        rule_add_dim(tensor, -1);
-    }
-}
-
-/* Cuts the dims of two runs into common factors, from the left; false where their extents have no common factor. */
-static bool common_factors(trama_rule *rule, const run *in, const run *out)
-{
-    rule_tensor *x = &rule->tensor[0], *y = &rule->tensor[1];
-    int64_t left_in = 1, left_out = 1;
-    for (int d_in = in->from, d_out = out->from;;) {
-        next_dim(in, &d_in, &left_in, x);
-        next_dim(out, &d_out, &left_out, y);
-        if (left_in == 1 && left_out == 1)
-            return true;
-        int64_t common = gcd(left_in, left_out);
-        if (common <= 1)
-            return false;
-        int f = rule_add_factor(rule, common);
-        rule_dim *dx = &x->dim[x->ndim - 1], *dy = &y->dim[y->ndim - 1];
-        dx->factor[dx->n++] = dy->factor[dy->n++] = (signed char)f;
-        left_in /= common;
-        left_out /= common;
-    }
-}
-
-static bool match_shapes(trama_rule *rule, const trama_shape *in, const trama_shape *out)
-{
-    run x = {in, 0, 0}, y = {out, 0, 0};
-    while (x.to < in->ndim || y.to < out->ndim) {
-        if (x.to < in->ndim && y.to < out->ndim && !at_known(&x) && !at_known(&y)) {
-            int f = rule_add_factor(rule, TRAMA_ANY);
-            rule_add_dim(&rule->tensor[0], f);
-            rule_add_dim(&rule->tensor[1], f);
-            x.to++;
-            y.to++;
-            continue;
-        }
-        if (!next_runs(&x, &y))
-            return false;
-        trama_rule before = *rule;
-        if (common_factors(rule, &x, &y))
-            continue;
-        *rule = before;
-        whole_dims(rule, &rule->tensor[0], &x);
-        whole_dims(rule, &rule->tensor[1], &y);
-    }
-    return true;
-}
-
-trama_status reshape_infer(trama_rule *rule, const trama_node *node)
-{
-    const trama_shape *in = &node->in[0]->shape;
-    trama_shape out;
-    trama_status status = get_shape(node, SHAPE_NDIM, SHAPE_DIM, node->in[0]->dtype, true, &out);
-    if (status)
-        return status;
-    int64_t count_in = 1, count_out = 1;
-    int any_in = 0, any_out = 0;
-    for (int d = 0; d < in->ndim; d++)
-        in->dim[d] == TRAMA_ANY ? (void)any_in++ : (void)(count_in *= in->dim[d]);
-    for (int d = 0; d < out.ndim; d++)
-        out.dim[d] == TRAMA_ANY ? (void)any_out++ : (void)(count_out *= out.dim[d]);
-    bool fits = count_in == count_out && any_in == any_out;
-    bool matched = fits && match_shapes(rule, in, &out);
-    if (fits && !matched && !any_in) { /* no elements, and dims that do not correspond */
-        rule->n_factors = rule->tensor[0].ndim = rule->tensor[1].ndim = 0;
-        whole_dims(rule, &rule->tensor[0], &(run){in, 0, in->ndim});
-        whole_dims(rule, &rule->tensor[1], &(run){&out, 0, out.ndim});
-        matched = true;
-    }
-    if (matched)
-        return TRAMA_OK;
-    text t = {0};
-    shape_text(&t, *in);
-    text_add(&t, " to ");
-    shape_text(&t, out);
-    trama_fail(node->where, TRAMA_E_SHAPE, "reshape of %s: %s%s", node->in[0]->name, t.at,
-               fits                ? " mixes a fed dim with others"
-               : any_in != any_out ? "; TRAMA_ANY (-1) stands where a dim is only known when fed, and is not worked out"
-                                   : " changes the number of elements");
-    free(t.at);
-    return TRAMA_E_SHAPE;
-}
-
-void reshape_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
-{
-    d_in[0] = trama_reshape_at(node->where, d_out[0], node->in[0]->shape);
 }
 
 /* ---- reshard ---- */
@@ -267,7 +114,7 @@ static trama_value *source(trama_where where, trama_program *program, const tram
     if (!program)
         return program_fail(program, where, TRAMA_E_ARGUMENT, "%s: the program is NULL", op->name);
     a->integer[SOURCE_DTYPE] = dtype;
-    put_shape(a, SOURCE_NDIM, SOURCE_DIM, shape);
+    put_shape(a, SOURCE_NDIM, shape);
     return program_append(program, where, op, op->n_in, &step, a);
 }
 
@@ -329,7 +176,7 @@ trama_status source_infer(trama_rule *rule, const trama_node *node)
 {
     trama_shape shape;
     trama_dtype dtype = (trama_dtype)node->attributes->integer[SOURCE_DTYPE];
-    trama_status status = get_shape(node, SOURCE_NDIM, SOURCE_DIM, dtype, false, &shape);
+    trama_status status = get_shape(node, SOURCE_NDIM, dtype, false, &shape);
     for (int d = 0; d < shape.ndim && !status; d++)
         rule_add_dim(&rule->tensor[node->op->n_in], rule_add_factor(rule, shape.dim[d]));
     return status;

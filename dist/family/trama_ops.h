@@ -238,8 +238,10 @@ trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim);
 #define trama_transpose(x, perm) trama_transpose_at(TRAMA_HERE, x, perm)
 trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *perm);
 
-/* The same elements in row-major order: [6, 4] -> [3, 8]. The count stays, and TRAMA_ANY dims keep their places in the
- * order. */
+/* The same elements in row-major order: [6, 4] -> [3, 8]. The count stays, and so do TRAMA_ANY dims in their order. One
+ * such dim alone may be merged with known dims, or divided by them: [TRAMA_ANY, 16] -> [TRAMA_ANY] and back, and what is
+ * fed must be a multiple of 16 there. A split of the first of the dims that are merged or divided passes; where its
+ * pieces are uneven, processes exchange at most one index of that dim at each border. */
 #define trama_reshape(x, shape) trama_reshape_at(TRAMA_HERE, x, shape)
 trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape);
 

@@ -35,7 +35,8 @@ enum { MATMUL_TRANS_X, MATMUL_TRANS_Y, MATMUL_SUM_BATCH };
 /* reductions, argmax, argmin, expand; axes is a bit mask of dims */
 enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE, ARGMAX_LAST = EXPAND_AVERAGE };
 enum { SOFTMAX_AXIS };
-enum { SHAPE_NDIM, SHAPE_DIM }; /* transpose, reshape: DIM is the first of ndim slots */
+/* transpose, reshape: DIM is the first of ndim slots; ROWS is a bit mask of dims of the operand */
+enum { SHAPE_NDIM, SHAPE_DIM, RESHAPE_ROWS = SHAPE_DIM + TRAMA_MAX_NDIM };
 enum { WINDOW_DIM, WINDOW_OFFSET = WINDOW_DIM + TRAMA_MAX_NDIM };
 enum { INDEX_AXIS, SCATTER_HOW };              /* gather, scatter and their like */
 enum { CONCAT_AXIS };

@@ -95,9 +95,9 @@ struct trama_op {
     trama_status (*dtype)(const struct trama_node *node, trama_dtype *result);
     /* Appends the gradients of the operands to the program; d_in[i] stays NULL for an operand without a gradient. */
     void (*gradient)(const struct trama_node *node, struct trama_value *const *d_out, struct trama_value **d_in);
-    /* Appends ops that compute the results out[n_out] where dim `dim`, which the rule keeps whole, is split into n
-     * equal parts, of which a piece by weights has several. These ops exchange sums or extrema of parts, and no
-     * elements, and replace the op where they receive fewer bytes. Where the attributes or shapes of the node allow no
+    /* Appends ops that compute the results out[n_out] where dim `dim`, which the rule cannot split so, is split into n
+     * equal parts, of which a piece by weights has several. These ops exchange sums or extrema of parts, or elements at
+     * borders, and replace the op where they receive fewer bytes. Where the attributes or shapes of the node allow no
      * such ops, nothing is appended and out[0] stays NULL. NULL: the op has no split form. */
     void (*split_form)(const struct trama_node *node, int dim, int64_t n, struct trama_value **out);
     trama_status (*own)(const trama_call *call); /* kernel of a user-defined op (trama_op_define.h); NULL: built in */

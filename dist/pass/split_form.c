@@ -106,7 +106,18 @@ static bool is_fixed(const trama_node *node)
     return fixed;
 }
 
-/* A split of an operand along a dim that the op must have whole. */
+/* Whether the op can compute where dim d of operand t is split by these n axes of the layout. */
+static bool may_split(const trama_rule *rule, const trama_mesh *mesh, int t, const trama_layout *layout, int d, int n)
+{
+    const rule_dim *dim = &rule->tensor[t].dim[d];
+    int axes[TRAMA_MAX_AXES];
+    bool may = false;
+    for (int i = 0; i < dim->n && !may && !rule_dim_is_whole(rule, t, d); i++)
+        may = infer_claim(rule, mesh, t, layout, dim->factor[i], axes) == n;
+    return may;
+}
+
+/* A split of an operand along a dim that the op must have whole, or cannot have in pieces of these sizes. */
 static whole_split find_split(const trama_node *node, const layouts *l)
 {
     const trama_mesh *mesh = l->op[node->id]->mesh;
@@ -118,7 +129,7 @@ static whole_split find_split(const trama_node *node, const layouts *l)
             const int n = layout_dim_axes(&l->value[v->id], d, axes);
             for (int i = 0; i < n; i++)
                 split.parts *= mesh->weight_sum[axes[i]];
-            if (n && rule_dim_is_whole(node->rule, t, d))
+            if (n && !may_split(node->rule, mesh, t, &l->value[v->id], d, n))
                 return split;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Split forms: where a dim that an op needs whole is split, other ops that exchange sums or extrema of parts replace it
- * (trama_op.split_form). The choice needs layouts, so completion makes it. */
+/* Split forms: where a dim is split that an op needs whole, or in other pieces, ops that exchange sums or extrema of
+ * parts, or elements at borders, replace it (trama_op.split_form). The choice needs layouts, so completion makes it. */
 #ifndef SPLIT_FORM_H
 #define SPLIT_FORM_H
 
@@ -11,7 +11,7 @@
  * Call it behind merge_gradients. */
 trama_status split_forms_complete(trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result);
 
-/* The split of a dim that an op needs whole. */
+/* The split of a dim that an op cannot compute on. */
 typedef struct whole_split {
     int dim;
     int64_t parts; /* equal ones, of which a piece by weights has several; 0: there is no split */

@@ -363,31 +363,58 @@ trama_shape rule_shape(const trama_rule *rule, int i)
     return shape;
 }
 
+/* Sets the one factor of a dim that is not known, if there is one; false where the extent is no multiple of the known
+ * ones. */
+static bool set_open_factor(trama_rule *rule, const rule_dim *dim, int64_t extent)
+{
+    int64_t known = 1, *open = NULL;
+    for (int i = 0; i < dim->n; i++) {
+        int64_t *n = &rule->factor[(int)dim->factor[i]].extent;
+        *n == TRAMA_ANY ? (void)(open = n) : (void)(known *= *n);
+    }
+    if (!open)
+        return true;
+    if (!known || extent % known)
+        return false;
+    *open = extent / known;
+    return true;
+}
+
+/* Sets the factors of dim d of operand t; `why` says what does not fit. */
+static void resolve_dim(trama_rule *rule, int t, int d, int64_t extent, text *why)
+{
+    const rule_dim *dim = &rule->tensor[t].dim[d];
+    const rule_reach *reach = &rule->tensor[t].reach[d];
+    if (reach->own_extent) {
+        int64_t *own = &rule->factor[(int)dim->factor[0]].extent;
+        const int64_t all = extent * reach_per(reach), stride = reach_stride(reach);
+        if (*own == TRAMA_ANY && reach->divides && all % stride)
+            text_add(why, ", not a multiple of %lld", (long long)stride);
+        else if (*own == TRAMA_ANY)
+            *own = divide_up(all, stride);
+    } else if (!reach_fits(reach, extent)) {
+        text_add(why, ", and neighbours are read further on");
+    } else if (!set_open_factor(rule, dim, extent)) {
+        text_add(why, ", not a multiple of the extents that divide it");
+    } else if (dim_extent(rule, dim) != extent) {
+        text_add(why, " where the other operands have %lld", (long long)dim_extent(rule, dim));
+    }
+}
+
 trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_shape *known)
 {
     for (int t = 0; t < rule->n_in; t++)
         for (int d = 0; d < rule->tensor[t].ndim; d++) {
-            const rule_dim *dim = &rule->tensor[t].dim[d];
-            bool agrees = true;
-            if (rule->tensor[t].reach[d].own_extent) {
-                int64_t *extent = &rule->factor[(int)dim->factor[0]].extent;
-                if (*extent == TRAMA_ANY)
-                    *extent = strided(known[t].dim[d], reach_stride(&rule->tensor[t].reach[d]));
+            text why = {0};
+            const int64_t extent = known[t].dim[d];
+            if (extent != TRAMA_ANY)
+                resolve_dim(rule, t, d, extent, &why);
+            if (!why.at)
                 continue;
-            }
-            if (!reach_fits(&rule->tensor[t].reach[d], known[t].dim[d]))
-                return trama_fail(node->where, TRAMA_E_SHAPE,
-                                  "%s: dim %d of operand %d (%s) is %lld, and neighbours are read further on",
-                                  node->op->name, d, t, trama_value_name(node->in[t]), (long long)known[t].dim[d]);
-            if (dim->n == 1)
-                agrees = unify(&rule->factor[(int)dim->factor[0]].extent, known[t].dim[d]);
-            else
-                agrees = dim_extent(rule, dim) == known[t].dim[d];
-            if (!agrees)
-                return trama_fail(node->where, TRAMA_E_SHAPE,
-                                  "%s: dim %d of operand %d (%s) is %lld where the other operands have %lld",
-                                  node->op->name, d, t, trama_value_name(node->in[t]), (long long)known[t].dim[d],
-                                  (long long)dim_extent(rule, dim));
+            trama_fail(node->where, TRAMA_E_SHAPE, "%s: dim %d of operand %d (%s) is %lld%s", node->op->name, d, t,
+                       trama_value_name(node->in[t]), (long long)extent, why.at);
+            free(why.at);
+            return TRAMA_E_SHAPE;
         }
     return TRAMA_OK;
 }

@@ -31,7 +31,8 @@ typedef struct rule_reach {
     int64_t stride;  /* 0: 1 */
     int64_t per;     /* 0: 1 */
     bool wraps;      /* indices beyond an end are those of the other end */
-    bool own_extent; /* the dim's extent is not the factor's */
+    bool own_extent; /* the dim's extent is not the factor's, which is per / stride of it, rounded up */
+    bool divides;    /* and never rounded */
 } rule_reach;
 
 static inline bool reach_is_none(const rule_reach *r)

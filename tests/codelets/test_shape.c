@@ -73,6 +73,66 @@ START_TEST(reshape_keeps_the_row_major_order)
 }
 END_TEST
 
+/* The first rows of a tensor [rows, ..], counted from `from`. */
+static tensor rows_of(trama_dtype dtype, order how, trama_shape whole, int64_t from, int64_t n)
+{
+    trama_shape shape = whole;
+    shape.dim[0] = n;
+    tensor t = tensor_random(dtype, how, shape, 1);
+    t.view.offset[0] = from;
+    t.view.global[0] = whole.dim[0];
+    return t;
+}
+
+/* The place of an element in the whole tensor. */
+static int64_t number_of(const trama_view *v, const int64_t *index)
+{
+    int64_t number = 0;
+    for (int d = 0; d < v->ndim; d++)
+        number = number * v->global[d] + v->offset[d] + index[d];
+    return number;
+}
+
+/* Rows of the result, from rows of the operand that begin before them and end behind them. */
+static void check_rows(trama_dtype dtype, order from, order to, trama_shape in, trama_shape out_shape)
+{
+    const int64_t n_in = trama_shape_count(in) / in.dim[0], n_out = trama_shape_count(out_shape) / out_shape.dim[0];
+    for (int64_t lo = 0; lo < out_shape.dim[0]; lo += 2)
+        for (int64_t hi = lo; hi <= out_shape.dim[0]; hi += 3) {
+            const int64_t first = lo * n_out / n_in, end = hi > lo ? (hi * n_out - 1) / n_in + 1 : first;
+            tensor x = rows_of(dtype, from, in, first, end - first), out = rows_of(dtype, to, out_shape, lo, hi - lo);
+            run_unary("reshape", NULL, &out, &x);
+            FOR_EACH(&out, o)
+            {
+                int64_t at_x[TRAMA_MAX_NDIM], number = number_of(&out.view, o);
+                for (int d = in.ndim - 1; d >= 0; d--) {
+                    at_x[d] = number % in.dim[d] - x.view.offset[d];
+                    number /= in.dim[d];
+                }
+                ck_assert(at(&out, o) == at(&x, at_x));
+            }
+            ck_assert(outside_untouched(&out));
+            tensor_free(&x);
+            tensor_free(&out);
+        }
+}
+
+START_TEST(reshape_takes_rows_of_another_size)
+{
+    const trama_shape pairs[][2] = {
+        {TRAMA_SHAPE(7, 16), TRAMA_SHAPE(112)},         {TRAMA_SHAPE(7, 4, 3), TRAMA_SHAPE(28, 3)},
+        {TRAMA_SHAPE(6, 35), TRAMA_SHAPE(10, 21)},      {TRAMA_SHAPE(9, 8, 2), TRAMA_SHAPE(12, 12)},
+        {TRAMA_SHAPE(5, 1, 32), TRAMA_SHAPE(20, 2, 4)},
+    };
+    for (int i = 0; i < TRAMA_N_DTYPES * N_ORDERS * N_ORDERS; i++) { /* element types and orders in turn */
+        const trama_shape *pair = pairs[i % (int)(sizeof pairs / sizeof pairs[0])];
+        const order from = (order)(i % N_ORDERS), to = (order)(i / N_ORDERS % N_ORDERS);
+        check_rows((trama_dtype)(i % TRAMA_N_DTYPES), from, to, pair[0], pair[1]);
+        check_rows((trama_dtype)(i % TRAMA_N_DTYPES), from, to, pair[1], pair[0]);
+    }
+}
+END_TEST
+
 START_TEST(reshard_copies)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype++) {
@@ -87,4 +147,5 @@ START_TEST(reshard_copies)
 }
 END_TEST
 
-RUN_TESTS("shape", transpose_moves_dim_perm_d_to_dim_d, reshape_keeps_the_row_major_order, reshard_copies)
+RUN_TESTS("shape", transpose_moves_dim_perm_d_to_dim_d, reshape_keeps_the_row_major_order,
+          reshape_takes_rows_of_another_size, reshard_copies)

@@ -169,6 +169,20 @@ START_TEST(a_reshape_keeps_only_splits_that_stay_boxes)
 }
 END_TEST
 
+/* A fed dim that comes first stays split when it is multiplied or divided; further dims of its run do not. */
+START_TEST(a_reshape_of_a_fed_dim_keeps_the_split_of_the_first_dims)
+{
+    trama_value *x = input("x", TRAMA_SHAPE(TRAMA_ANY, 4, 6)), *behind = input("b", TRAMA_SHAPE(4, TRAMA_ANY, 6));
+    check_op("2,3", trama_reshape(x, TRAMA_SHAPE(TRAMA_ANY, 6)), GIVEN{"[0,-1,1]"}, GIVEN{"[0,-1,1]"}, "[0,1]");
+    check_op("2,3", trama_reshape(x, TRAMA_SHAPE(1, TRAMA_ANY)), GIVEN{"[0,1,-1]"}, GIVEN{"[0,-1,-1]"}, "[-1,0]");
+    check_op("2,2", trama_reshape(x, TRAMA_SHAPE(TRAMA_ANY, 8, 2, 3)), GIVEN{"[0,-1,1]"}, GIVEN{"[0,-1,1]"},
+             "[0,-1,1,-1]");
+    check_op("2,3", trama_reshape(behind, TRAMA_SHAPE(TRAMA_ANY, 6)), GIVEN{"[0,-1,1]"}, GIVEN{"[-1,-1,1]"}, "[-1,1]");
+    check_op("2,3", trama_reshape(behind, TRAMA_SHAPE(2, 2, TRAMA_ANY, 3)), GIVEN{"[0,-1,-1]"}, GIVEN{"[0,-1,-1]"},
+             "[0,-1,-1,-1]");
+}
+END_TEST
+
 /* 8 rows over [3,1] are 6 and 2, and so are their elements; 6 rows are 5 and 1, but 24 elements 18 and 6. */
 START_TEST(a_reshape_keeps_a_split_by_weights_where_the_weights_divide)
 {
@@ -334,6 +348,7 @@ int main(void)
         plans_move_the_split_of_a_whole_dim_to_the_largest_pieces,
         several_axes_on_one_dim_stay_in_their_order,
         a_reshape_keeps_only_splits_that_stay_boxes,
+        a_reshape_of_a_fed_dim_keeps_the_split_of_the_first_dims,
         a_reshape_keeps_a_split_by_weights_where_the_weights_divide,
         products_with_vectors_follow_the_rule_of_products,
         partials_pass_only_where_the_op_commutes_with_them,

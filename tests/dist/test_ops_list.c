@@ -77,6 +77,7 @@ static const struct {
     {&trama_op_transpose, "perm", SHAPE_DIM},
     {&trama_op_reshape, "ndim", SHAPE_NDIM},
     {&trama_op_reshape, "shape", SHAPE_DIM},
+    {&trama_op_reshape, "rows", RESHAPE_ROWS},
     {&trama_op_window, "dim", WINDOW_DIM},
     {&trama_op_window, "offset", WINDOW_OFFSET},
     {&trama_op_cast, "dtype", CAST_DTYPE},

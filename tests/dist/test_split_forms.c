@@ -7,6 +7,7 @@
 #include "pair.h"
 #include "suite.h"
 #include "trama_array.h"
+#include "trama_composed.h"
 #include "trama_network.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
@@ -125,7 +126,19 @@ static trama_value *least_2(trama_value *x)
     return with_places(trama_top_k(x, min_i64(2, x->shape.dim[1]), 1, false));
 }
 
-/* A change from terms to their sum over 2 processes takes one number a line. */
+/* [LENGTH, LINES] split by rows; the pieces of its elements in a row are no whole rows. */
+static trama_value *merged(trama_value *x)
+{
+    return trama_flatten(trama_transpose(x, NULL), 0, 1);
+}
+
+static trama_value *merged_and_divided(trama_value *x)
+{
+    const trama_shape shape = TRAMA_SHAPE(x->shape.dim[1], 1, x->shape.dim[0]);
+    return trama_reshape(trama_sin(merged(x)), shape);
+}
+
+/* A change from terms to their sum over 2 processes takes one number a line. A row of a reshape has LINES numbers. */
 static const row rows[] = {
     {"softmax", softmax, 2 * LINES, 3 * LINES},
     {"layer norm", layer_norm, 2 * LINES, 4 * LINES},
@@ -146,6 +159,8 @@ static const row rows[] = {
     {"top_k, the least", least_2, 6 * LINES, 8 * LINES},
     {"recurrence", recurrence, 3 * LINES, 12 * LINES},
     {"recurrence, reverse", recurrence_reverse, 3 * LINES, 12 * LINES},
+    {"reshape that merges", merged, LINES, 2 * LINES},
+    {"reshape that merges and divides", merged_and_divided, 2 * LINES, 4 * LINES},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

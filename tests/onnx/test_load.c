@@ -325,6 +325,46 @@ START_TEST(shapes_made_of_shapes_are_folded)
 }
 END_TEST
 
+/* x [N, 6] as list, whose extent -1 takes the batch with it, and as [N of the shape, 3], which is too small. */
+START_TEST(a_fed_extent_is_merged_and_divided)
+{
+    static const struct {
+        const char *dims;
+        int64_t list[3];
+        trama_shape shape;
+    } cases[] = {{"N,6", {-1, 3, 1}, {3, {TRAMA_ANY, 3, 1}}},
+                 {"N,6", {-1, 4, 3}, {3, {TRAMA_ANY, 4, 3}}},
+                 {"N,6", {2, -1, 3}, {3, {2, TRAMA_ANY, 3}}},
+                 {"5,6", {-1, 3, 1}, {3, {10, 3, 1}}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        maker m;
+        make_begin(&m, 13);
+        make_input(&m, "x", ONNX_FLOAT, cases[i].dims);
+        make_list(&m, "target", 3, cases[i].list);
+        make_node(&m, "Reshape", "x,target", "y");
+        make_output(&m, "y");
+        loaded l = load(&m);
+        ck_assert_msg(l.model != NULL, "%s", trama_error());
+        ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), cases[i].shape));
+        unload(&l);
+    }
+    maker m;
+    make_begin(&m, 13);
+    make_input(&m, "x", ONNX_FLOAT, "N,6");
+    make_list(&m, "target", 2, (const int64_t[]){0, 3});
+    make_node(&m, "Reshape", "x,target", "y");
+    make_output(&m, "y");
+    REFUSES(&m, NULL, TRAMA_E_SHAPE, "node of 'y' (Reshape)", "another number of elements");
+    make_begin(&m, 13);
+    make_input(&m, "x", ONNX_FLOAT, "N,6,2");
+    make_int(make_node(&m, "Flatten", "x", "y"), "axis", 2);
+    make_output(&m, "y");
+    loaded l = load(&m);
+    ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), TRAMA_SHAPE(TRAMA_ANY, 2)));
+    unload(&l);
+}
+END_TEST
+
 START_TEST(named_dims_get_extents_by_the_options)
 {
     maker m;
@@ -546,8 +586,9 @@ END_TEST
 TESTS(inputs_outputs_and_parameters_have_their_names, an_imported_network_computes_with_its_own_parameters,
       an_imported_network_is_annotated_completed_and_trained, an_initializer_that_is_also_an_input_is_a_parameter,
       statistics_of_a_batch_norm_are_not_trained, frozen_initializers_are_constants, every_encoding_of_a_tensor_is_read,
-      tensors_with_wrong_content_are_refused, shapes_made_of_shapes_are_folded, named_dims_get_extents_by_the_options,
-      a_fed_extent_that_an_op_computes_with_is_refused, a_reshape_that_swaps_fed_extents_is_refused,
-      fed_extents_are_known_by_their_origin, the_expand_of_exporters_is_folded,
-      inputs_with_known_content_become_constants, unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
+      tensors_with_wrong_content_are_refused, shapes_made_of_shapes_are_folded, a_fed_extent_is_merged_and_divided,
+      named_dims_get_extents_by_the_options, a_fed_extent_that_an_op_computes_with_is_refused,
+      a_reshape_that_swaps_fed_extents_is_refused, fed_extents_are_known_by_their_origin,
+      the_expand_of_exporters_is_folded, inputs_with_known_content_become_constants,
+      unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
       errors_of_builders_name_the_node_and_the_values, messages_nested_deeply_are_refused)

@@ -10,6 +10,7 @@
 
 #define NONE .attributes = {{0}, {0}}
 #define INTEGERS(...) .attributes = {.integer = {__VA_ARGS__}}
+#define BY_ROWS(rows, ...) .attributes = {.integer = {__VA_ARGS__, [RESHAPE_ROWS] = rows}}
 #define REALS(...) .attributes = {.real = {__VA_ARGS__}}
 #define WINDOW(rows, columns, down, right)                                                                             \
     .attributes = {.integer = {rows, columns, [WINDOW_OFFSET] = down, [WINDOW_OFFSET + 1] = right}}
@@ -133,13 +134,13 @@ const tried_op tried_ops[] = {
     {"lamb", "7x5,7x5,7x5,7x5,,", "rprrcc", REALS(0.01, 0.9, 0.999, 1e-8)},
 #define TRIED(...) {__VA_ARGS__},
 #define CASE(...)
+#include "attention_cases.def"
 #include "index_cases.def"
 #include "network_cases.def"
 #include "norm_cases.def"
-#include "window_cases.def"
-#include "attention_cases.def"
-#include "shape_cases.def"
 #include "scan_cases.def"
+#include "shape_cases.def"
+#include "window_cases.def"
 };
 const int n_tried_ops = sizeof tried_ops / sizeof *tried_ops;
 

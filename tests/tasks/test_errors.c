@@ -68,6 +68,27 @@ END_TEST
 
 /* ---- Running ---- */
 
+START_TEST(a_fed_extent_that_does_not_divide_is_refused)
+{
+    work_left w = begin();
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_input(p, "long", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2));
+    trama_target *t[] = {trama_target_create(p, "first", trama_reshape(x, TRAMA_SHAPE(TRAMA_ANY, 4))),
+                         trama_target_create(p, "last", trama_reshape(x, TRAMA_SHAPE(4, TRAMA_ANY, 2)))};
+    trama_executable *e = compile(p);
+    double data[16] = {1, 2, 3, 4};
+    for (int i = 0; i < 2; i++) {
+        must(trama_feed(e, x, data, TRAMA_SHAPE(7, 2)));
+        expect(trama_run(e, t[i]), TRAMA_E_SHAPE, __FILE__, "reshape", "long", "is 7, not a multiple of");
+        must(trama_feed(e, x, data, TRAMA_SHAPE(8, 2)));
+        must(trama_run(e, t[i]));
+    }
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+    end(&w);
+}
+END_TEST
+
 START_TEST(running_what_cannot_run_is_refused)
 {
     work_left w = begin();
@@ -193,6 +214,7 @@ START_TEST(rewinding_is_for_eager_programs)
 END_TEST
 
 TESTS(feeding_what_does_not_fit_is_refused, feeding_other_boxes_than_the_layout_has_is_refused,
-      writing_what_does_not_fit_is_refused, running_what_cannot_run_is_refused, reading_what_does_not_fit_is_refused,
+      writing_what_does_not_fit_is_refused, a_fed_extent_that_does_not_divide_is_refused,
+      running_what_cannot_run_is_refused, reading_what_does_not_fit_is_refused,
       local_boxes_that_are_not_there_are_refused, questions_without_room_for_the_answer_are_refused,
       rewinding_is_for_eager_programs)

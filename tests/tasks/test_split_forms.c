@@ -172,6 +172,19 @@ static void recurrence_of(const double *x, int n, double *y)
         y[i] = x[i] + (i ? x[i] * y[i - 1] : 0);
 }
 
+/* There and back: the pieces of a column-wise line are no whole columns. */
+static trama_value *build_reshapes(trama_value *x)
+{
+    trama_value *flat = trama_reshape(trama_transpose(x, NULL), TRAMA_SHAPE(ROWS * COLUMNS));
+    return trama_transpose(trama_reshape(trama_add(flat, flat), TRAMA_SHAPE(COLUMNS, ROWS)), NULL);
+}
+
+static void twice(const double *x, int n, double *y)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = 2 * x[i];
+}
+
 static const struct {
     const char *name;
     builder *build;
@@ -189,6 +202,7 @@ static const struct {
     {"cummax", build_cummax, cummax_of, COLUMNS, true, true},
     {"index of cummin, exclusive", build_cummin_index, cummin_index_of, COLUMNS, true, true},
     {"top_k", build_top_k, top_k_of, 2, true, false},
+    {"reshapes", build_reshapes, twice, COLUMNS, true, true},
     {"argmax", build_argmax, argmax_of, 1, true, true},
     {"argmin, last", build_argmin_last, argmin_last_of, 1, true, true},
 };

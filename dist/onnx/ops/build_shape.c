@@ -95,7 +95,8 @@ static int64_t rest_of(onnx_node *n, trama_shape in, trama_shape out, int at)
 {
     int any_in, any_out;
     int64_t all = known_count(in, -1, &any_in), others = known_count(out, at, &any_out);
-    if (any_in == any_out + 1 && all == others)
+    const bool divides = others && all && (all % others == 0 || others % all == 0);
+    if (any_in == any_out + 1 && (all == others || (any_in == 1 && divides)))
         return TRAMA_ANY;
     if (any_in == any_out && others && all % others == 0)
         return all / others;
@@ -124,12 +125,13 @@ static bool target_shape(onnx_node *n, trama_shape in, trama_shape *shape)
 }
 
 /* Of several dims that are only known when fed a reshape keeps the order. So the extents that the target takes from
- * shapes, and the dims that it copies, must be those of x in that order; the extent -1 is the one that is left. */
+ * shapes, and the dims that it copies, must be those of x in that order; the extent -1 is the one that is left. Only
+ * the extent -1 may be a multiple or a part of the fed one. */
 static bool open_dims_agree(onnx_node *n, const trama_value *x, trama_shape target)
 {
     onnx_ints list = node_list(n, "shape", 1);
     int any, from = 0;
-    known_count(x->shape, -1, &any);
+    const int64_t count = known_count(x->shape, -1, &any);
     for (int d = 0; d < target.ndim && any > 1; d++) {
         if (target.dim[d] != TRAMA_ANY)
             continue;
@@ -146,6 +148,9 @@ static bool open_dims_agree(onnx_node *n, const trama_value *x, trama_shape targ
                 d);
         from += !wanted;
     }
+    for (int d = 0; d < target.ndim && any == 1; d++)
+        if (target.dim[d] == TRAMA_ANY && (list.open[d] || list.at[d] == 0) && known_count(target, -1, &any) != count)
+            return node_fail(n, TRAMA_E_SHAPE, "the target has another number of elements");
     return true;
 }
 
@@ -171,15 +176,13 @@ ONNX_FOLD(fold_reshape)
     return copy;
 }
 
-/* The product of dims; TRAMA_ANY where one is, and the others are 1. */
-static int64_t merged(onnx_node *n, trama_shape shape, int from, int to)
+/* The product of dims; TRAMA_ANY where one of them is. */
+static int64_t merged(trama_shape shape, int from, int to)
 {
     int64_t product = 1;
     bool any = false;
     for (int d = from; d < to; d++)
-        shape.dim[d] == TRAMA_ANY && !any ? (void)(any = true) : (void)(product *= shape.dim[d]);
-    if (any && product != 1)
-        node_fail(n, TRAMA_E_UNSUPPORTED, "a dim that is known when fed only would be merged with others");
+        shape.dim[d] == TRAMA_ANY ? (void)(any = true) : (void)(product *= shape.dim[d]);
     return any ? TRAMA_ANY : product;
 }
 
@@ -189,7 +192,7 @@ ONNX_BUILD(build_flatten)
     int64_t axis = attribute_int(n, "axis", 1);
     int ndim = x ? x->shape.ndim : 0, at = axis == ndim ? ndim : x ? node_dim(n, axis, ndim) : -1;
     if (at >= 0)
-        out[0] = trama_reshape_at(n->where, x, TRAMA_SHAPE(merged(n, x->shape, 0, at), merged(n, x->shape, at, ndim)));
+        out[0] = trama_reshape_at(n->where, x, TRAMA_SHAPE(merged(x->shape, 0, at), merged(x->shape, at, ndim)));
 }
 
 /* ---- Extents of 1 ---- */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reshapes that merge and divide dims of which the first is split: results of one device, and bytes of rows at
+ * borders alone. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pair.h"
+#include "suite.h"
+#include "trama_ops.h"
+#include "trama_optimizer.h"
+
+/* A batch of rows of 4 x 3 and a layer over its last dim: the rows are merged before it and divided behind it. */
+typedef struct network {
+    trama_program *p;
+    trama_mesh *mesh;
+    trama_value *x;
+    trama_target *evaluate, *train;
+} network;
+
+static network network_of(const char *mesh, const char *layout, int64_t batch)
+{
+    static const trama_init init = {-1, 1, 9, 9};
+    network n = {.p = trama_program_create(), .mesh = trama_mesh_create(mesh)};
+    n.x = trama_input(n.p, "x", TRAMA_F64, TRAMA_SHAPE(batch, 4, 3));
+    ck_assert_msg(trama_shard(n.x, n.mesh, layout) != NULL, "%s", trama_error());
+    trama_value *w = trama_parameter(n.p, "w", TRAMA_F64, TRAMA_SHAPE(3, 5), &init);
+    trama_value *flat = trama_reshape(n.x, TRAMA_SHAPE(batch == TRAMA_ANY ? batch : 4 * batch, 3));
+    trama_value *y = trama_reshape(trama_tanh(trama_matmul(flat, w)), TRAMA_SHAPE(batch, 2, 10));
+    n.evaluate = trama_target_create(n.p, "evaluate", y);
+    trama_optimizer sgd = trama_sgd(0.1);
+    trama_value *loss = trama_mean(trama_mul(y, trama_add_scalar(y, 0.5)));
+    n.train = trama_target_create(n.p, "train", trama_minimize(loss, &sgd), loss);
+    ck_assert_msg(!trama_program_status(n.p), "%s", trama_program_error(n.p));
+    return n;
+}
+
+static void network_free(network *n)
+{
+    trama_program_destroy(&n->p);
+    trama_mesh_destroy(&n->mesh);
+}
+
+/* Known and fed batches, even and uneven, fewer rows than processes, weights, two axes along one dim. */
+START_TEST(results_are_those_of_one_device)
+{
+    static const struct {
+        const char *mesh, *layout;
+    } ways[] = {{"2", "S(0)"}, {"3", "S(0)"}, {"2,2", "S(0),S(0)"}, {"2,2", "S(0),S(1)"}, {"[1,3]", "S(0)"}};
+    static const int64_t batches[] = {7, 8, 1, 2, 0, 12};
+    for (int i = 0; i < 5 * 6 * 2; i++) {
+        const int64_t batch = batches[i / 5 % 6];
+        char name[80];
+        network n = network_of(ways[i % 5].mesh, ways[i % 5].layout, i >= 30 ? TRAMA_ANY : batch);
+        dense data = dense_random(TRAMA_SHAPE(batch, 4, 3), 3, -1, 1, false);
+        snprintf(name, sizeof name, "%lld of %s on %s as %s", (long long)batch, i >= 30 ? "any" : "as many",
+                 ways[i % 5].mesh, ways[i % 5].layout);
+        pair_try(n.p, n.evaluate, 1, &n.x, &data, 3, 1e-12, name);
+        if (batch)
+            pair_try(n.p, n.train, 1, &n.x, &data, 3, 1e-12, name);
+        dense_free(&data);
+        network_free(&n);
+    }
+}
+END_TEST
+
+/* Of 7 rows over 2 processes the first holds 4, which are 16 of 28 merged ones: the second needs 2 of them, and
+ * receives the row that has them, 12 numbers. It divides its 14 merged rows behind the layer: 4 rows of the result are
+ * 16, so the first needs 2 merged rows of 5 numbers. An even batch moves nothing. */
+START_TEST(neighbours_exchange_rows_at_borders_only)
+{
+    static const struct {
+        int64_t batch, bytes;
+        bool fed;
+    } cases[] = {
+        {7, 8 * (12 + 10), false}, {8, 0, false}, {7, 8 * (12 + 10), true}, {8, 0, true}, {1, 8 * (12 + 10), true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        network n = network_of("2", "S(0)", cases[i].fed ? TRAMA_ANY : cases[i].batch);
+        machine *m = simulation_machine(2, 1, 2);
+        pair both = pair_new(n.p, m, &(simulation_options){.plan = {.grain_flops = 1, .grain_bytes = 1}}, "rows");
+        dense data = dense_random(TRAMA_SHAPE(cases[i].batch, 4, 3), 3, -1, 1, false);
+        pair_feed(&both, n.x, &data);
+        pair_run(&both, n.evaluate, 1e-12);
+        ck_assert_msg(simulation_traffic(both.many).bytes == cases[i].bytes, "%lld rows: %lld bytes",
+                      (long long)cases[i].batch, (long long)simulation_traffic(both.many).bytes);
+        dense_free(&data);
+        pair_free(&both);
+        machine_destroy(&m);
+        network_free(&n);
+    }
+}
+END_TEST
+
+/* The fed dim is not the first of those that it is merged with: it is kept whole, and its extent follows. */
+START_TEST(fed_dims_behind_others_are_merged_and_divided)
+{
+    for (int i = 0; i < 2 * 3; i++) {
+        trama_mesh *mesh = trama_mesh_create("2");
+        trama_program *p = trama_program_create();
+        const int64_t fed = 2 * (i / 2) + 1;
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(4, TRAMA_ANY, 3));
+        trama_shard(x, mesh, i % 2 ? "S(0)" : "S(2)");
+        trama_value *flat = trama_sin(trama_reshape(x, TRAMA_SHAPE(TRAMA_ANY, 3)));
+        trama_target *t = trama_target_create(p, "t", flat, trama_reshape(flat, TRAMA_SHAPE(2, TRAMA_ANY, 2, 3)));
+        dense data = dense_random(TRAMA_SHAPE(4, fed, 3), 3, -1, 1, false);
+        pair_try(p, t, 1, &x, &data, 3, 1e-12, "behind");
+        dense_free(&data);
+        trama_program_destroy(&p);
+        trama_mesh_destroy(&mesh);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        results_are_those_of_one_device,
+        neighbours_exchange_rows_at_borders_only,
+        fed_dims_behind_others_are_merged_and_divided,
+    };
+    return suite_run("reshape", NULL, NULL, tests, sizeof tests / sizeof *tests);
+}
