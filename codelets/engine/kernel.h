@@ -80,7 +80,8 @@ typedef struct kernel_chain {
 } kernel_chain;
 
 /* Runs a FUSED_CHAIN (fused.h) in one kernel, which reads and writes each element once and gives the bits of one kernel
- * per call. Returns false and does nothing where the chain has more operands, slots or dims than the kernel. */
+ * per call. The type of its values is that of the first result. Returns false and does nothing where the chain has more
+ * operands, slots or dims than the kernel. */
 bool gpu_chain(const kernel_chain *chain, const gpu *g);
 
 /* ---- BLAS ------------------------------------------------------------------------------------ */

@@ -20,7 +20,7 @@
         static constexpr int operands = n_operands;                                                                    \
         static __device__ inline type of(const type *x, const double *with)                                            \
         {                                                                                                              \
-            return STORE(dtype, FORMULA_OF(name, COMPUTE_##dtype)(LOAD(dtype, x[0]), SECOND, with));                 \
+            return STORE(dtype, FORMULA_OF(name, COMPUTE_##dtype)(LOAD(dtype, x[0]), SECOND, with));                   \
         }                                                                                                              \
     };
 #define COMPARISON_FORMULA(dtype, type, name) BOOL_TYPE(dtype, type, name, 2, LOAD(dtype, x[1]))
@@ -33,6 +33,19 @@
             return FORMULA_OF(name, COMPUTE_##dtype)(LOAD(dtype, x[0]), SECOND, with);                                 \
         }                                                                                                              \
     };
+
+/* cast_formula<out_type, type>, of real types. */
+template <typename O, typename T> struct cast_formula;
+#define CAST_FORMULA(out_dtype, out_type, dtype, type)                                                                 \
+    template <> struct cast_formula<out_type, type> {                                                                  \
+        static constexpr int operands = 1;                                                                             \
+        static __device__ inline out_type of(const type *x, const double *)                                            \
+        {                                                                                                              \
+            return CAST(out_dtype, dtype, x[0]);                                                                       \
+        }                                                                                                              \
+    };
+#define CAST_FORMULAS(dtype, text, type) EACH_DTYPE(CAST_FORMULA, dtype, type)
+TRAMA_REAL_DTYPE_LIST(CAST_FORMULAS)
 
 /* adam_formula<float>: the constants of a step, and the update of one element[], which has results, then tensors. */
 #define FORMULA_OF_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT)                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of pointwise calls in one kernel. All threads read the same small program: for
+/* Chains of pointwise calls, and of casts, in one kernel. All threads read the same small program: for
  * each step the op, the places of its operands, and the place of its result. */
 #include "chain.cuh"
 
@@ -18,17 +18,23 @@ struct draft {
     int n_arrays, n_slots;
     int slot_of_value[1 + CHAIN_STEPS];
     int8_t slot_of_array[CHAIN_ARRAYS];
+    bool casts;
     chain_program *program;
 };
 
-bool same_box(const trama_view *a, const trama_view *b, bool strides)
+bool same_extents(const trama_view *a, const trama_view *b, bool strides)
 {
-    if (a->dtype != b->dtype || a->ndim != b->ndim)
+    if (a->ndim != b->ndim)
         return false;
     for (int d = 0; d < a->ndim; d++)
         if (a->extent[d] != b->extent[d] || (strides && a->extent[d] > 1 && a->stride[d] != b->stride[d]))
             return false;
     return true;
+}
+
+bool same_box(const trama_view *a, const trama_view *b, bool strides)
+{
+    return a->dtype == b->dtype && same_extents(a, b, strides);
 }
 
 /* The array of a view; NONE where there are too many. */
@@ -81,6 +87,26 @@ bool place_result(draft *d, int i, int o, int8_t *to)
     return same_box(view, d->array[0], false) && (inner || a != NONE);
 }
 
+/* From or to a type that is not the chain's. */
+bool draft_cast(draft *d, int i, chain_step *step)
+{
+    const trama_view *in = d->chain->calls[i].in, *out = d->chain->calls[i].out;
+    const bool inward = out->dtype == d->array[0]->dtype;
+    const int a = array_of(d, inward ? in : out);
+    int value;
+    d->casts = true;
+    step->cast = inward ? CAST_IN : CAST_OUT;
+    step->type = (int8_t)(inward ? in : out)->dtype;
+    if (a == NONE || !trama_dtype_is_float(inward ? in->dtype : out->dtype))
+        return false;
+    if (inward) {
+        step->from[0] = (int8_t)(CHAIN_SLOTS + a);
+        return !maker_of(d, i, in->data, &value) && place_result(d, i, 0, &step->to);
+    }
+    step->to = (int8_t)a;
+    return place_operand(d, i, in, &step->from[0]) && same_extents(out, d->array[0], false);
+}
+
 bool draft_step(draft *d, int i, int code)
 {
     const trama_call *call = &d->chain->calls[i];
@@ -88,7 +114,10 @@ bool draft_step(draft *d, int i, int code)
     chain_step *step = &d->program->step[i];
     step->op = (int8_t)code;
     step->kept = NONE;
+    step->cast = CAST_NOTHING;
     step->from[1] = CHAIN_NOW;
+    if (code == CHAIN_cast && call->in->dtype != call->out->dtype)
+        return draft_cast(d, i, step);
     memcpy(step->with.at, call->attributes->real, sizeof step->with.at);
     for (int a = 0; a < operands; a++)
         if (!place_operand(d, i, &call->in[call->n_in - operands + a], &step->from[a]))
@@ -175,7 +204,8 @@ bool draft_chain(draft *d, update_inputs *inputs)
     p->sum_kept = (int8_t)d->slot_of_value[0];
     for (int i = 0; i < p->n_steps; i++) {
         p->step[i].kept = (int8_t)d->slot_of_value[i + 1];
-        place_arrays(d, p->step[i].from, chain_ops[p->step[i].op].operands);
+        if (p->step[i].cast != CAST_IN)
+            place_arrays(d, p->step[i].from, chain_ops[p->step[i].op].operands);
     }
     if (p->update != NONE)
         place_arrays(d, p->tensor, chain_ops[p->update].operands);
@@ -184,19 +214,19 @@ bool draft_chain(draft *d, update_inputs *inputs)
 
 /* ---- Starting it ------------------------------------------------------------------------------- */
 
-template <typename T, int E>
+template <typename T, int E, bool CASTS>
 void launch(const grid_walk<CHAIN_ARRAYS> &part, const size_t (&size)[CHAIN_ARRAYS], const chain_program &p,
             const update_inputs &inputs, const gpu *g)
 {
     pack_walk<CHAIN_ARRAYS> w;
     if (!pack_walk_of(&w, part, size, E)) {
-        launch<T, 1>(part, size, p, inputs, g);
+        launch<T, 1, CASTS>(part, size, p, inputs, g);
         return;
     }
     const int64_t wanted = (w.packs.count + CHAIN_THREADS - 1) / CHAIN_THREADS;
     const int64_t most = (int64_t)g->multiprocessors * chain_blocks<E>;
-    GPU_LAUNCH((chain_kernel<T, E>), (unsigned)(wanted < most ? wanted : most), CHAIN_THREADS, g, chain_walk_of(w), p,
-               inputs);
+    GPU_LAUNCH((chain_kernel<T, E, CASTS>), (unsigned)(wanted < most ? wanted : most), CHAIN_THREADS, g,
+               chain_walk_of(w), p, inputs);
 }
 } // namespace
 
@@ -222,7 +252,8 @@ extern "C" bool gpu_chain(const kernel_chain *chain, const gpu *g)
     return w.ndim <= CHAIN_NDIM && with_float(view[0]->dtype, [&](auto x) {
                typedef decltype(x) type;
                grid_walk_parts(w, size, PACKS_MOST, [&](const grid_walk<CHAIN_ARRAYS> &part) {
-                   launch<type, pack_of<type>>(part, size, program, inputs, g);
+                   d.casts ? launch<type, pack_of<type>, true>(part, size, program, inputs, g)
+                           : launch<type, pack_of<type>, false>(part, size, program, inputs, g);
                });
            });
 }

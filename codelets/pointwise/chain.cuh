@@ -31,6 +31,7 @@ enum chain_code {
 #define WITHOUT_MATH
 #include "ops.def"
     CHAIN_assign,
+    CHAIN_cast,
     GPU_UPDATE_OPS(CHAIN_UPDATE_CODE)
 };
 
@@ -58,7 +59,7 @@ static const chain_op chain_ops[] = {
 #define POINTWISE(form, name, ...) {&trama_op_##name, name##_formula<float>::operands, false},
 #define WITHOUT_MATH
 #include "ops.def"
-    {&trama_op_assign, 1, false}, GPU_UPDATE_OPS(CHAIN_UPDATE_ROW)};
+    {&trama_op_assign, 1, false}, {&trama_op_cast, 1, false}, GPU_UPDATE_OPS(CHAIN_UPDATE_ROW)};
 
 /* -1: it has none */
 static inline int chain_code_of(const trama_op *op)
@@ -71,10 +72,15 @@ static inline int chain_code_of(const trama_op *op)
 
 /* ---- Programs --------------------------------------------------------------------------------------- */
 
+/* All values of a chain are of one type. A cast from another type reads an array of that type, a cast to another type
+ * writes one. */
+enum chain_cast { CAST_NOTHING, CAST_IN, CAST_OUT };
+
 /* An operand is CHAIN_NOW, or a slot, or CHAIN_SLOTS + an array. */
 struct chain_step {
     int8_t op, from[2];
-    int8_t kept, to; /* slot and array of the result, or -1 */
+    int8_t kept, to;   /* slot and array of the result, or -1 */
+    int8_t cast, type; /* chain_cast, and the other type */
     pointwise_reals with;
 };
 
@@ -164,6 +170,38 @@ static __device__ inline pack<T, E> chain_result(int op, const pack<T, E> (&x)[2
     }
 }
 
+/* The pack of array a, of another type. */
+template <typename T, int E>
+static __device__ inline pack<T, E> chain_cast_in(const chain_walk &w, int a, int type, const chain_place &at)
+{
+    pack<T, E> out;
+    switch (type) {
+#define CHAIN_CAST(dtype, type, unused)                                                                                \
+    case dtype: {                                                                                                      \
+        const pack<type, E> x = chain_read<type, E>(w, a, at);                                                         \
+        out = pack_made<cast_formula<T, type>, T>(&x, nullptr);                                                        \
+        break;                                                                                                         \
+    }
+        EACH_FLOAT(CHAIN_CAST, )
+#undef CHAIN_CAST
+    }
+    return out;
+}
+
+template <typename T, int E>
+static __device__ inline void chain_cast_out(const chain_walk &w, int a, int type, const chain_place &at,
+                                             const pack<T, E> &x)
+{
+    switch (type) {
+#define CHAIN_CAST(dtype, type, unused)                                                                                \
+    case dtype:                                                                                                        \
+        pack_write(chain_at<type>(w, a, at), pack_made<cast_formula<type, T>, type>(&x, nullptr), at.n);               \
+        break;
+        EACH_FLOAT(CHAIN_CAST, )
+#undef CHAIN_CAST
+    }
+}
+
 /* In the order of the terms, as kernel_reduce. */
 template <typename T, int E>
 static __device__ inline pack<T, E> chain_sum(const chain_walk &w, const chain_program &p, const chain_place &at)
@@ -206,7 +244,7 @@ static __device__ inline void chain_update(const chain_walk &w, const chain_prog
             pack_write(chain_at<T>(w, p.result[a], at), out[a], at.n);
 }
 
-template <typename T, int E>
+template <typename T, int E, bool CASTS>
 static __global__ void __launch_bounds__(CHAIN_THREADS, chain_blocks<E>)
     chain_kernel(const chain_walk w, const chain_program p, const update_inputs inputs)
 {
@@ -237,12 +275,18 @@ static __global__ void __launch_bounds__(CHAIN_THREADS, chain_blocks<E>)
         }
         for (int k = 0; k < p.n_steps; k++) {
             const chain_step &step = p.step[k];
-            x[0] = chain_operand<T, E>(w, step.from[0], at, slots, now);
-            x[1] = chain_operand<T, E>(w, step.from[1], at, slots, now);
-            now = chain_result<T, E>(step.op, x, step.with.at);
+            if (CASTS && step.cast == CAST_IN) {
+                now = chain_cast_in<T, E>(w, step.from[0] - CHAIN_SLOTS, step.type, at);
+            } else {
+                x[0] = chain_operand<T, E>(w, step.from[0], at, slots, now);
+                x[1] = chain_operand<T, E>(w, step.from[1], at, slots, now);
+                now = chain_result<T, E>(step.op, x, step.with.at);
+            }
             if (step.kept >= 0)
                 slots[step.kept][threadIdx.x] = now;
-            if (step.to >= 0)
+            if (CASTS && step.cast == CAST_OUT)
+                chain_cast_out<T, E>(w, step.to, step.type, at, now);
+            else if (step.to >= 0)
                 pack_write(chain_at<T>(w, step.to, at), now, at.n);
         }
         switch (p.update) {

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "ops.h"
+
 /* Calls [first, first + n) of a step, which are done as one. */
 typedef struct fused_calls {
     const plan *p;
@@ -216,27 +218,56 @@ static const char *check_chunks(const fused_calls *f)
     return f->n < f->step->n_calls ? "it is not all calls of its step" : check_elements(f, false);
 }
 
+static bool is_made(const fused_calls *f, int from, int before, int operand)
+{
+    for (int i = from; i < before; i++)
+        for (int o = 0; o < node_of(f, i)->op->n_out; o++)
+            if (f->call[i].out[o] == operand)
+                return true;
+    return from == 0 && f->step->n_terms && f->step->sum == operand;
+}
+
+/* A cast between float dtypes, of which one is the chain's. A value of another dtype comes from memory. */
+static const char *check_cast(const fused_calls *f, int i, trama_dtype dtype)
+{
+    const trama_dtype from = dtype_of(f, f->call[i].in[0]), to = dtype_of(f, f->call[i].out[0]);
+    if (!trama_dtype_is_float(from) || !trama_dtype_is_float(to) || (from != dtype && to != dtype))
+        return "a cast is not to or from the float type of its calls";
+    return from != dtype && is_made(f, f->first, i, f->call[i].in[0]) ? "a cast reads what one of its calls has cast"
+                                                                      : NULL;
+}
+
 /* Scalars of updates may be of any dtype. */
+static const char *check_chained(const fused_calls *f, int i, trama_dtype dtype)
+{
+    const trama_op *op = node_of(f, i)->op;
+    bool same = trama_dtype_is_float(dtype);
+    if (op->own)
+        return "a call is of a user's own op";
+    if (op->updates && i < f->first + f->n - 1)
+        return "an update is not its last call";
+    if (op == &trama_op_cast && f->call[i].in[0] >= 0)
+        return check_cast(f, i, dtype);
+    for (int t = 0; t < op->n_in; t++)
+        same = same && (op->updates || f->call[i].in[t] < 0 || dtype_of(f, f->call[i].in[t]) == dtype);
+    for (int o = 0; o < op->n_out; o++)
+        same = same && dtype_of(f, f->call[i].out[o]) == dtype;
+    return same ? NULL : "its calls are not of one float type";
+}
+
 static const char *check_chain(const fused_calls *f)
 {
-    const trama_dtype dtype = dtype_of(f, f->call[f->first + f->n - 1].out[0]);
-    bool same = trama_dtype_is_float(dtype);
+    const trama_dtype dtype = dtype_of(f, f->call[f->first].out[0]);
+    const char *problem = NULL;
     if (!plan_on_gpu(f->p, f->step->place))
         return "only GPUs run chains";
     if (f->n > FUSED_MOST_CHAINED)
         return "a chain has 16 calls at most";
-    for (int i = f->first; i < f->first + f->n; i++) {
-        const trama_op *op = node_of(f, i)->op;
-        if (op->own)
-            return "a call is of a user's own op";
-        if (op->updates && i < f->first + f->n - 1)
-            return "an update is not its last call";
-        for (int t = 0; t < op->n_in; t++)
-            same = same && (op->updates || f->call[i].in[t] < 0 || dtype_of(f, f->call[i].in[t]) == dtype);
-        for (int o = 0; o < op->n_out; o++)
-            same = same && dtype_of(f, f->call[i].out[o]) == dtype;
-    }
-    return same ? check_elements(f, true) : "its calls are not of one float type";
+    if (f->first == 0 && f->step->n_terms && dtype_of(f, f->step->sum) != dtype)
+        return "the sum before it is of another type";
+    for (int i = f->first; i < f->first + f->n && !problem; i++)
+        problem = check_chained(f, i, dtype);
+    return problem ? problem : check_elements(f, true);
 }
 
 /* ---- Values that a step keeps to itself ---- */
@@ -270,15 +301,6 @@ static void uses_free(uses *u)
     free(u->step);
 }
 
-static bool is_made(const fused_calls *f, int before, int operand)
-{
-    for (int i = 0; i < before; i++)
-        for (int o = 0; o < node_of(f, i)->op->n_out; o++)
-            if (f->call[i].out[o] == operand)
-                return true;
-    return f->step->n_terms && f->step->sum == operand;
-}
-
 /* Operands without access: a call or the sum makes each before other calls read it, and no other step uses it. */
 static const char *check_kept(const fused_calls *f, const uses *u)
 {
@@ -286,7 +308,7 @@ static const char *check_kept(const fused_calls *f, const uses *u)
     for (int i = 0; i < s->n_calls; i++)
         for (int t = 0; t < node_of(f, i)->op->n_in; t++) {
             const int in = f->call[i].in[t];
-            if (in >= 0 && operand_of(f, in)->access == ACCESS_NONE && !is_made(f, i, in))
+            if (in >= 0 && operand_of(f, in)->access == ACCESS_NONE && !is_made(f, 0, i, in))
                 return "a call reads a value of the step that no earlier call has made";
         }
     for (int k = 0; k < s->n_operands; k++) {

@@ -23,7 +23,7 @@ struct tried_op {
 #define DECLARE_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT) extern "C" cuda_kernel cuda_##name;
 #define UPDATE_ROW(EACH, name, n_results, n_tensors, n_scalars, ELEMENT)                                               \
     {&trama_op_##name, cuda_##name, n_results, n_tensors, n_scalars},
-UPDATE_OPS(DECLARE_UPDATE) extern "C" cuda_kernel cuda_assign, cuda_assign_if, cuda_accumulate;
+UPDATE_OPS(DECLARE_UPDATE) extern "C" cuda_kernel cuda_assign, cuda_assign_if, cuda_accumulate, cuda_cast;
 #define OPERANDS_UNARY 1
 #define OPERANDS_BINARY 2
 static const tried_op ops[] = {
@@ -33,6 +33,7 @@ static const tried_op ops[] = {
     {&trama_op_assign, cuda_assign, 1, 2, 0}};
 static const tried_op updates[] = {UPDATE_OPS(UPDATE_ROW){&trama_op_accumulate, cuda_accumulate, 1, 2, 2},
                                    {&trama_op_assign_if, cuda_assign_if, 1, 2, 1}};
+static const tried_op cast = {&trama_op_cast, cuda_cast, 1, 1, 0};
 enum { N_OPS = sizeof ops / sizeof ops[0], N_UPDATES = sizeof updates / sizeof updates[0] };
 
 /* ---- Random chains ------------------------------------------------------------------------------ */
@@ -58,7 +59,11 @@ struct planned_chain {
 
     size_t add(const std::vector<int64_t> &of, order how, uint64_t seed)
     {
-        arrays.emplace_back(dtype, of, how, seed);
+        return add(of, how, seed, dtype);
+    }
+    size_t add(const std::vector<int64_t> &of, order how, uint64_t seed, trama_dtype type)
+    {
+        arrays.emplace_back(type, of, how, seed);
         unwritten.push_back(false);
         return arrays.size() - 1;
     }
@@ -118,6 +123,27 @@ static void add_terms(planned_chain &c, randoms &r, std::vector<size_t> &made, b
     made.push_back(c.sum);
 }
 
+static const trama_dtype floats[] = {TRAMA_F32, TRAMA_F64, TRAMA_BF16, TRAMA_F16};
+
+/* A cast of a new array, or of a value to another type, which no call reads. */
+static void add_cast(planned_chain &c, randoms &r, std::vector<size_t> &made, bool alike)
+{
+    trama_dtype other = floats[r.below(4)];
+    planned_call call = {&cast, {}, {}, 0, {}};
+    if (c.calls.empty() || r.below(2)) {
+        const std::vector<int64_t> row = {c.shape.back()};
+        call.in = {c.add(r.below(4) ? c.shape : row, any_order(r, alike), (uint64_t)r.below(1 << 30), other)};
+        call.out = {c.add(c.shape, any_order(r, alike), 2)};
+        call.inner = (unsigned)r.below(2);
+        c.unwritten[call.out[0]] = call.inner;
+        made.push_back(call.out[0]);
+    } else {
+        call.in = {any_operand(c, r, made, alike)};
+        call.out = {c.add(c.shape, any_order(r, alike), 2, other)};
+    }
+    c.calls.push_back(call);
+}
+
 static planned_chain any_chain(trama_dtype dtype, uint64_t seed)
 {
     randoms r = {seed};
@@ -130,6 +156,10 @@ static planned_chain any_chain(trama_dtype dtype, uint64_t seed)
     if (!r.below(3))
         add_terms(c, r, made, alike);
     for (int n = 1 + r.below(6); n > 0; n--) {
+        if (!r.below(4)) {
+            add_cast(c, r, made, alike);
+            continue;
+        }
         planned_call call = {&ops[r.below(N_OPS)], {}, {}, 0, {}};
         call.with.real[0] = -0.75;
         call.with.real[1] = 3.5;
@@ -223,7 +253,6 @@ static std::string text_of(const planned_chain &c)
 
 START_TEST(a_chain_gives_the_bits_of_its_calls)
 {
-    const trama_dtype floats[] = {TRAMA_F32, TRAMA_F64, TRAMA_BF16, TRAMA_F16};
     int taken = 0, tried = 0;
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         const planned_chain before = any_chain(floats[seed % 4], seed), one_by_one(before), chained(before);
@@ -265,7 +294,10 @@ START_TEST(what_is_not_for_one_kernel_is_refused)
     ck_assert(is_taken(&trama_op_tanh, {40}, TRAMA_F32, TRAMA_F32, PACKED));
     ck_assert(is_taken(&trama_op_tanh, {4, 10}, TRAMA_F32, TRAMA_F32, SPARSE));
     ck_assert(!is_taken(&own, {40}, TRAMA_F32, TRAMA_F32, PACKED));
-    ck_assert(!is_taken(&trama_op_cast, {40}, TRAMA_F32, TRAMA_F64, PACKED));
+    ck_assert(is_taken(&trama_op_cast, {40}, TRAMA_F32, TRAMA_F64, PACKED));
+    ck_assert(is_taken(&trama_op_cast, {4, 10}, TRAMA_F32, TRAMA_BF16, SPARSE));
+    ck_assert(!is_taken(&trama_op_cast, {40}, TRAMA_F32, TRAMA_I32, PACKED));
+    ck_assert(!is_taken(&trama_op_tanh, {40}, TRAMA_F32, TRAMA_F64, PACKED));
     ck_assert(!is_taken(&trama_op_neg, {40}, TRAMA_I32, TRAMA_I32, PACKED));
     ck_assert(!is_taken(&trama_op_softmax, {40}, TRAMA_F32, TRAMA_F32, PACKED));
     ck_assert(!is_taken(&trama_op_tanh, {4, 5, 6}, TRAMA_F32, TRAMA_F32, TURNED));

@@ -325,8 +325,26 @@ START_TEST(calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_ker
     check_fused(PLAN(1, &coarse, chain), 1, FUSED_CHAIN, 2);
     check_fused(PLAN(1, &coarse, chain), 2, FUSED_NOT, 0);
     check_fused(PLAN(1, &coarse, rows), 0, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, types), 0, FUSED_CHAIN, 2); /* of f64, and one of f32 */
     check_fused(PLAN(1, &coarse, types), 1, FUSED_NOT, 0);
     check_fused(PLAN(1, &coarse, types), 2, FUSED_CHAIN, 2);
+}
+END_TEST
+
+/* A chain is of one type; casts to others end in memory, casts from others begin there. */
+START_TEST(casts_are_of_the_chains_on_a_gpu_that_they_lead_into_and_out_of)
+{
+    trama_value *narrow = trama_cast(x, TRAMA_BF16), *wide = trama_exp(trama_cast(narrow, TRAMA_F32)),
+                *back = trama_tanh(trama_cast(trama_cast(trama_neg(x), TRAMA_F32), TRAMA_F64)),
+                *whole = trama_neg(trama_cast(trama_cast(x, TRAMA_I32), TRAMA_F64));
+    on_gpu = true;
+    check_fused(PLAN(1, &coarse, narrow, wide), 0, FUSED_CHAIN, 2); /* of bf16 */
+    check_fused(PLAN(1, &coarse, narrow, wide), 2, FUSED_NOT, 0);
+    check_fused(PLAN(1, &coarse, back), 0, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, back), 1, FUSED_NOT, 0);
+    check_fused(PLAN(1, &coarse, back), 2, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, whole), 1, FUSED_NOT, 0); /* no float is cast to a float */
+    check_fused(PLAN(1, &coarse, whole), 2, FUSED_NOT, 0);
 }
 END_TEST
 
@@ -337,7 +355,7 @@ static trama_value *negated(trama_value *v, int times)
     return v;
 }
 
-START_TEST(a_chain_on_a_gpu_is_cut_after_16_calls_at_casts_and_after_updates)
+START_TEST(a_chain_on_a_gpu_is_cut_after_16_calls_behind_casts_and_after_updates)
 {
     static const int lengths[] = {16, 17, 33};
     trama_value *types = negated(trama_cast(negated(x, 3), TRAMA_F32), 2), *lines = trama_softmax(negated(x, 2), 1);
@@ -353,7 +371,7 @@ START_TEST(a_chain_on_a_gpu_is_cut_after_16_calls_at_casts_and_after_updates)
         }
     }
     const plan *cut = PLAN(1, &coarse, types);
-    check_fused(cut, 0, FUSED_CHAIN, 3);
+    check_fused(cut, 0, FUSED_CHAIN, 4); /* with the cast */
     check_fused(cut, 3, FUSED_NOT, 0);
     check_fused(cut, 4, FUSED_CHAIN, 2);
     check_fused(PLAN(1, &coarse, lines), 0, FUSED_CHAIN, 2);
@@ -393,7 +411,8 @@ int main(void)
         a_gpu_adds_no_product_whose_factor_is_an_operand,
         a_product_on_a_gpu_adds_a_row_on_the_way_and_leaves_relu,
         calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_kernel,
-        a_chain_on_a_gpu_is_cut_after_16_calls_at_casts_and_after_updates,
+        casts_are_of_the_chains_on_a_gpu_that_they_lead_into_and_out_of,
+        a_chain_on_a_gpu_is_cut_after_16_calls_behind_casts_and_after_updates,
         an_op_whose_result_lends_its_shape_alone_is_not_computed,
     };
     return suite_run("fuse", set_up, tear_down, tests, sizeof tests / sizeof *tests);

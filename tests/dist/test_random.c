@@ -404,7 +404,7 @@ static void try_program(uint64_t number, bool print)
 START_TEST(random_programs_compute_what_one_device_computes)
 {
     const char *only = getenv("TRAMA_TEST_SEED");
-    int n = suite_is_long() ? 20000 : 400;
+    int n = suite_is_long() ? 20000 : suite_is_sanitized() ? 120 : 400;
     if (only)
         try_program(strtoull(only, NULL, 10), true);
     for (int i = 0; i < n && !only; i++)

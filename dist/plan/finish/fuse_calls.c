@@ -21,6 +21,11 @@ static const plan_region *region_of(const step_calls *c, int operand)
     return &plan_step_operand(c->p, c->step, operand)->region;
 }
 
+static trama_dtype dtype_of(const step_calls *c, int operand)
+{
+    return c->p->shards.at[region_of(c, operand)->shard].dtype;
+}
+
 /* How often call i reads an operand of the step. */
 static int count_reads(const step_calls *c, int i, int operand)
 {
@@ -110,12 +115,33 @@ static bool keeps_order(const step_calls *c, int i, int64_t n)
     return op->pointwise;
 }
 
-/* Whether one kernel of a GPU can compute call i among others over elements of a type. Scalars of updates may be of
- * any. */
-static bool is_of_chain(const step_calls *c, int i, trama_dtype dtype)
+/* Whether call i only converts floats of one type to another. */
+static bool is_cast(const step_calls *c, int i)
+{
+    const trama_node *node = node_of(c, i);
+    const trama_op *op = node->op;
+    return op->pointwise && op->exact && !op->own && !op->updates && op->n_in == 1 && op->n_out == 1 &&
+           trama_dtype_is_float(node->in[0]->dtype) && trama_dtype_is_float(node->out[0]->dtype) &&
+           node->in[0]->dtype != node->out[0]->dtype;
+}
+
+static bool is_made_since(const step_calls *c, int first, int i, int operand)
+{
+    bool made = first == 0 && c->step->n_terms && c->step->sum == operand;
+    for (int k = first; k < i; k++)
+        made |= c->at[k].out[0] == operand;
+    return made;
+}
+
+/* Whether one kernel of a GPU can compute call i, in a chain from call `first` on, over elements of a type. Scalars of
+ * updates may be of any. A cast from another type reads memory. */
+static bool is_of_chain(const step_calls *c, int first, int i, trama_dtype dtype)
 {
     const trama_node *node = node_of(c, i);
     bool same = node->op->pointwise && !node->op->own && trama_dtype_is_float(dtype);
+    if (is_cast(c, i))
+        return node->in[0]->dtype == dtype ||
+               (node->out[0]->dtype == dtype && !is_made_since(c, first, i, c->at[i].in[0]));
     for (int t = 0; t < node->op->n_in && !node->op->updates; t++)
         same = same && node->in[t]->dtype == dtype;
     for (int o = 0; o < node->op->n_out; o++)
@@ -123,14 +149,14 @@ static bool is_of_chain(const step_calls *c, int i, trama_dtype dtype)
     return same;
 }
 
-/* The end of the chain that begins at call i; i: none does. An update ends a chain, and so do another dtype, another
- * number of elements, a call that is not for chains, and the greatest length. */
+/* The end of the chain that begins at call i; i: none does. An update ends a chain, and so do an op of another type,
+ * another number of elements, a call that is not for chains, and the greatest length. */
 static int chain_end(const step_calls *c, int i)
 {
     const trama_dtype dtype = node_of(c, i)->out[0]->dtype;
     const int64_t n = box_count(&region_of(c, c->at[i].out[0])->box);
     int end = i;
-    while (end < c->step->n_calls && end - i < FUSED_MOST_CHAINED && is_of_chain(c, end, dtype) &&
+    while (end < c->step->n_calls && end - i < FUSED_MOST_CHAINED && is_of_chain(c, i, end, dtype) &&
            box_count(&region_of(c, c->at[end].out[0])->box) == n)
         if (node_of(c, end++)->op->updates)
             break;
@@ -143,9 +169,11 @@ static void fuse_chains(const step_calls *c, bool sums)
     int i = c->step->n_terms && !sums ? 1 : 0;
     while (i < c->step->n_calls) {
         const int end = chain_end(c, i);
-        for (int k = i; k < end; k++)
-            if (end - k > 1 || (k == 0 && c->step->n_terms))
-                c->at[k].fused = (fused_run){FUSED_CHAIN, end - k};
+        for (int k = i; k < end; k++) {
+            const int last = k == i ? end : (int)min_i64(end, chain_end(c, k));
+            if (last - k > 1 || (k == 0 && c->step->n_terms))
+                c->at[k].fused = (fused_run){FUSED_CHAIN, last - k};
+        }
         i = end > i ? end : i + 1;
     }
 }
@@ -161,7 +189,7 @@ static void fuse_elements(const step_calls *c)
     if (chunks && whole)
         c->at[0].fused = (fused_run){FUSED_CHUNKS, s->n_calls};
     if (plan_on_gpu(c->p, s->place))
-        fuse_chains(c, whole);
+        fuse_chains(c, whole && (!s->n_terms || dtype_of(c, s->sum) == node_of(c, 0)->out[0]->dtype));
 }
 
 void fuse_calls(partition *q)
