@@ -41,7 +41,7 @@ static const char doc[] =
     "  NAME=N,N               of other ops, by the names of --list, which trama_ops.h and its like explain [0]\n"
     "--list has a letter for each dim of the operands of a call: s, a split of it stays; p, it stays, and a result is "
     "a "
-    "partial value; r, ops that exchange sums or extrema of parts replace the call, where that receives fewer bytes; "
+    "partial value; r, ops that exchange numbers of parts replace the call, where that receives fewer bytes; "
     "-, "
     "the dim is gathered. CPU only: a GPU has no kernel for the op, or none for complex numbers, so a "
     "CPU worker beside it computes the call. No gradient: the op ends the path of a gradient, as a constant does.\n"
