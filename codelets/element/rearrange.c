@@ -189,12 +189,33 @@ static int64_t successive(const trama_view *box)
     return n;
 }
 
-/* The operand's box begins or ends elsewhere than that of the result: elements go by their numbers. */
-static void reshape_by_number(const trama_view *out, const trama_view *in)
+static bool is_inside(const trama_view *box, int64_t number)
 {
+    bool inside = true;
+    for (int d = box->ndim - 1; d >= 0; d--) {
+        const int64_t i = number % box->global[d] - box->offset[d];
+        inside &= i >= 0 && i < box->extent[d];
+        number /= box->global[d];
+    }
+    return inside;
+}
+
+void reshape_check(const trama_call *call)
+{
+    const int64_t last = view_count(&call->out[0]) - 1;
+    if (last >= 0 && (!view_count(&call->in[0]) || !is_inside(&call->in[0], number_of(&call->out[0], 0)) ||
+                      !is_inside(&call->in[0], number_of(&call->out[0], last))))
+        kernel_impossible(call, "the operand's box lacks elements of the result's");
+}
+
+/* The operand's box begins or ends elsewhere than that of the result: elements go by their numbers. */
+static void reshape_by_number(const trama_call *call)
+{
+    const trama_view *out = &call->out[0], *in = &call->in[0];
     const int64_t count = view_count(out), n_out = successive(out), n_in = successive(in);
     cursor to = cursor_of(out), from = cursor_of(in);
 
+    reshape_check(call);
     for (int64_t i = 0; i < count;) {
         const int64_t source = place_of(in, number_of(out, i)), a = n_out - i % n_out, b = n_in - source % n_in;
         cursor_seek(&from, source);
@@ -209,7 +230,7 @@ void cpu_reshape(const trama_call *call)
     const int64_t count = view_count(out);
 
     if (count != view_count(in)) {
-        reshape_by_number(out, in);
+        reshape_by_number(call);
     } else if (count) {
         cursor to = cursor_of(out), from = cursor_of(in);
         cursor_copy(&to, &from, count);

@@ -150,6 +150,7 @@ extern "C" void cuda_reshape(const trama_call *call, const gpu *g)
     if (r.to.count == 0)
         return;
     if (r.to.count != r.from.count) {
+        reshape_check(call);
         reshape_by_number(out, in, r, g);
         return;
     }

@@ -36,6 +36,9 @@ trama_view transposed_view(const trama_call *call);
  * whole result is such a part. */
 bool window_views(const trama_call *call, trama_view *to, trama_view *from, bool *all);
 
+/* reshape: ends the process where the operand's box lacks the first or the last element of the result's. */
+void reshape_check(const trama_call *call);
+
 #ifdef __cplusplus
 }
 #endif

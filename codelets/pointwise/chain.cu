@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of pointwise calls, and of casts, in one kernel. All threads read the same small program: for
- * each step the op, the places of its operands, and the place of its result. */
+/* Chains of pointwise calls, and of casts, in one kernel. All threads read the same small program: for each step the op,
+ * the places of its operands, and the place of its result. */
 #include "chain.cuh"
 
 #include <math.h>

@@ -73,12 +73,12 @@ static bool next_runs(run *in, run *out)
 }
 
 /* Gives a dim a factor that is never split, which is right for any reshape. */
-static int whole_dim(trama_rule *rule, rule_tensor *tensor, int64_t extent)
+static void whole_dim(trama_rule *rule, rule_tensor *tensor, int64_t extent)
 {
     int f = rule_add_factor(rule, extent);
     rule->factor[f].whole = true;
+    rule->factor[f].no_work = tensor == &rule->tensor[0];
     rule_add_dim(tensor, f);
-    return f;
 }
 
 static void whole_dims(trama_rule *rule, rule_tensor *tensor, const run *r)
@@ -223,8 +223,10 @@ static void open_dims(trama_rule *rule, rule_tensor *tensor, const run *r, int o
         rule_add_dim(tensor, open);
         rule_dim *dim = &tensor->dim[tensor->ndim - 1];
         if (times > 1) {
-            dim->factor[dim->n] = (signed char)rule_add_factor(rule, times);
-            rule->factor[(int)dim->factor[dim->n++]].whole = true;
+            const int f = rule_add_factor(rule, times);
+            rule->factor[f].whole = true;
+            rule->factor[f].no_work = tensor == &rule->tensor[0];
+            dim->factor[dim->n++] = (signed char)f;
         }
     }
 }

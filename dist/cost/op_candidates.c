@@ -23,6 +23,8 @@ static double work_of(const trama_node *node, const trama_rule *rule, const op_l
     double points = 1;
     for (int f = 0; f < rule->n_factors; f++) {
         double parts = 1;
+        if (rule->factor[f].no_work)
+            continue;
         for (int t = 0; t < rule->n_in + rule->n_out; t++) {
             int axes[TRAMA_MAX_AXES];
             const int dim = node_reads(node, t) ? rule_dim_of(rule, t, f) : -1,

@@ -241,7 +241,8 @@ trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *pe
 /* The same elements in row-major order: [6, 4] -> [3, 8]. The count stays, and so do TRAMA_ANY dims in their order. One
  * such dim alone may be merged with known dims, or divided by them: [TRAMA_ANY, 16] -> [TRAMA_ANY] and back, and what is
  * fed must be a multiple of 16 there. A split of the first of the dims that are merged or divided passes; where its
- * pieces are uneven, processes exchange at most one index of that dim at each border. */
+ * pieces are uneven, a process receives one index of the first merged dim at each border, or less than one index of the
+ * first dim that it is divided into. */
 #define trama_reshape(x, shape) trama_reshape_at(TRAMA_HERE, x, shape)
 trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape);
 

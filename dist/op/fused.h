@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls of one task are done as one. A plan says it (dist/plan/fuse_calls.c), codelets do it. */
+/* Which calls of one task are done as one. A plan says it (dist/plan/finish/fuse_calls.c), codelets do it. */
 #ifndef FUSED_H
 #define FUSED_H
 

@@ -89,10 +89,7 @@ struct counted_transfer {
 static transfer transfer_of(const trama_value *v, int64_t nominal, const trama_mesh *from_mesh,
                             const trama_layout *from, const trama_mesh *to_mesh, const trama_layout *to)
 {
-    trama_shape shape = v->shape;
-    for (int d = 0; d < shape.ndim; d++)
-        shape.dim[d] = shape.dim[d] == TRAMA_ANY ? nominal : shape.dim[d];
-    const box whole = box_whole(shape);
+    const box whole = box_whole(value_nominal_shape(v, nominal));
     return transfer_between(from_mesh, from, to_mesh, to, &whole, trama_dtype_size(v->dtype));
 }
 

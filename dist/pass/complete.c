@@ -206,11 +206,10 @@ static bool is_countable(const trama_program *p, int64_t nominal)
     for (int i = 0; i < p->values.n; i++) {
         const trama_value *v = p->values.at[i];
         int64_t bytes = v ? (int64_t)trama_dtype_size(v->dtype) : 0;
-        for (int d = 0; v && d < v->shape.ndim; d++) {
-            int64_t extent = v->shape.dim[d] == TRAMA_ANY ? nominal : v->shape.dim[d];
-            if (!count_times(&bytes, max_i64(1, extent), MOST_BYTES))
+        const trama_shape shape = v ? value_nominal_shape(v, nominal) : TRAMA_SCALAR;
+        for (int d = 0; d < shape.ndim; d++)
+            if (!count_times(&bytes, max_i64(1, shape.dim[d]), MOST_BYTES))
                 return false;
-        }
     }
     return true;
 }
@@ -232,8 +231,7 @@ node_rules complete_rules(const trama_program *program, int64_t nominal)
         trama_rule rule;
         memcpy(&rule, own, sizeof rule);
         for (int f = 0; f < rule.n_factors; f++)
-            if (rule.factor[f].extent == TRAMA_ANY)
-                rule.factor[f].extent = nominal;
+            rule.factor[f].extent = node_nominal_extent(program->nodes.at[i], f, nominal);
         node_rules_set(&rules, i, own, &rule);
     }
     return rules;

@@ -117,23 +117,20 @@ static bool may_split(const trama_rule *rule, const trama_mesh *mesh, int t, con
     return may;
 }
 
-/* A split of an operand along a dim that the op must have whole, or cannot have in pieces of these sizes. */
-static whole_split find_split(const trama_node *node, const layouts *l)
+/* The split of dim d of operand t, if the op must have it whole, or cannot have it in pieces of these sizes; parts 0:
+ * it has none, or can. */
+static whole_split find_split(const trama_node *node, const layouts *l, int t, int d)
 {
     const trama_mesh *mesh = l->op[node->id]->mesh;
-    for (int t = 0; t < node->op->n_in; t++) {
-        const trama_value *v = node->in[t];
-        for (int d = 0; d < v->shape.ndim && l->mesh[v->id] == mesh && !(node->op->shape_only >> t & 1); d++) {
-            int axes[TRAMA_MAX_AXES];
-            whole_split split = {.dim = d, .parts = 1};
-            const int n = layout_dim_axes(&l->value[v->id], d, axes);
-            for (int i = 0; i < n; i++)
-                split.parts *= mesh->weight_sum[axes[i]];
-            if (n && !may_split(node->rule, mesh, t, &l->value[v->id], d, n))
-                return split;
-        }
-    }
-    return (whole_split){0};
+    const trama_value *v = node->in[t];
+    whole_split split = {.dim = d, .parts = 1};
+    int axes[TRAMA_MAX_AXES];
+    if (l->mesh[v->id] != mesh || (node->op->shape_only >> t & 1))
+        return (whole_split){0};
+    const int n = layout_dim_axes(&l->value[v->id], d, axes);
+    for (int i = 0; i < n; i++)
+        split.parts *= mesh->weight_sum[axes[i]];
+    return n && !may_split(node->rule, mesh, t, &l->value[v->id], d, n) ? split : (whole_split){0};
 }
 
 /* A program of the node's op alone, whose operands have the node's layouts, and its results those that the user gave.
@@ -145,6 +142,7 @@ static trama_program *program_of(const trama_node *node, const layouts *l)
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         in[t] = program_value(p, v->where, VALUE_INPUT, v->dtype, v->shape, v->name);
+        memcpy(in[t]->open, v->open, sizeof v->open);
         in[t]->mesh = l->mesh[v->id];
         program_lay_out(in[t], l->value[v->id]);
     }
@@ -168,19 +166,25 @@ static int64_t completed_bytes(const trama_program *p, int64_t nominal, const tr
     return bytes;
 }
 
-whole_split split_form_pays(const trama_node *node, const layouts *l, int64_t nominal, const trama_mesh *single)
+static bool pays(const trama_node *node, whole_split split, const layouts *l, int64_t nominal, const trama_mesh *single)
 {
-    whole_split split = {0};
-    if (node->op->split_form && !is_fixed(node))
-        split = find_split(node, l);
-    if (!split.parts)
-        return split;
     trama_program *p = program_of(node, l);
     const int64_t whole = completed_bytes(p, nominal, single);
-    if (p->status || !split_form_replace(p, p->nodes.at[0], split) || completed_bytes(p, nominal, single) >= whole)
-        split = (whole_split){0};
+    const bool less =
+        !p->status && split_form_replace(p, p->nodes.at[0], split) && completed_bytes(p, nominal, single) < whole;
     trama_program_destroy(&p);
-    return split;
+    return less;
+}
+
+whole_split split_form_pays(const trama_node *node, const layouts *l, int64_t nominal, const trama_mesh *single)
+{
+    for (int t = 0; t < node->op->n_in && node->op->split_form && !is_fixed(node); t++)
+        for (int d = 0; d < node->in[t]->shape.ndim; d++) {
+            const whole_split split = find_split(node, l, t, d);
+            if (split.parts && pays(node, split, l, nominal, single))
+                return split;
+        }
+    return (whole_split){0};
 }
 
 typedef struct gain {

@@ -54,10 +54,12 @@ static bool passes_alone(const completion *c, const trama_node *node, int t, int
     bool alone = node->op->n_out == 1 && !node->out[0]->mesh && op->in[t].axis[axis].kind == TRAMA_PARTIAL;
     for (int i = 0; i < node->op->n_in; i++)
         alone &= i == t || op->in[i].axis[axis].kind != TRAMA_PARTIAL || (node->op->shape_only >> i & 1);
-    for (int f = 0; f < rule->n_factors; f++)
-        for (int k = 0; k < 2; k++)
-            if (rule_factors(rule, k ? rule->n_in : t) >> f & 1)
-                n[k] *= rule->factor[f].extent;
+    for (int k = 0; k < 2; k++) {
+        const int tensor = k ? rule->n_in : t;
+        const trama_value *v = node_tensor(node, tensor);
+        for (int d = 0; d < v->shape.ndim; d++)
+            n[k] *= rule_operand_extent(rule, tensor, d, v->shape.dim[d]);
+    }
     return alone && n[1] >= n[0] && c->l->value[node->out[0]->id].axis[axis].kind == TRAMA_PARTIAL;
 }
 

@@ -48,7 +48,7 @@ static double points(const trama_rule *rule, const factor_range *r)
 {
     double n = 1;
     for (int f = 0; f < rule->n_factors; f++)
-        n *= (double)r->n[f];
+        n *= rule->factor[f].no_work ? 1 : (double)r->n[f];
     return n;
 }
 

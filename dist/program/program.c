@@ -181,6 +181,8 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
     v->kind = kind;
     v->dtype = dtype;
     v->shape = shape;
+    for (int d = 0; d < TRAMA_MAX_NDIM; d++)
+        v->open[d] = 1;
     v->name = trama_text_copy(name);
     v->where = where;
     program_value_parts(v);
@@ -503,6 +505,7 @@ trama_value *program_record(trama_program *program, trama_where where, const tra
         node->out[i] = program_value(program, where, VALUE_RESULT, dtype[i], rule_shape(&rule, i), name);
         node->out[i]->node = node;
         node->out[i]->result = i;
+        value_open_extents(node->out[i]);
     }
     scope_lay_out(node);
     program_is_short(program, where, op->name);

@@ -80,6 +80,7 @@ struct trama_value {
     value_kind kind;
     trama_dtype dtype;
     trama_shape shape; /* TRAMA_ANY where only known when fed */
+    float open[TRAMA_MAX_NDIM]; /* of such dims: how many times the extent that is fed */
     char *name;
     trama_where where;
     trama_node *node; /* VALUE_RESULT: its op, and which result it is */
@@ -263,6 +264,13 @@ void program_closure(const trama_program *program, int n, trama_value *const *va
  * not needed. rules[node id] gets the resolved factor table. E_SHAPE names the op and the dims that do not agree.
  * needed NULL: all nodes. */
 trama_status program_resolve(const trama_program *program, const bool *needed, trama_shape *shapes, node_rules *rules);
+
+/* Extents where `nominal` is fed for TRAMA_ANY: of a factor of the node's rule, and of a value. One that is divided is
+ * rounded. */
+int64_t node_nominal_extent(const trama_node *node, int factor, int64_t nominal);
+trama_shape value_nominal_shape(const trama_value *value, int64_t nominal);
+/* Sets the member `open` of a result. */
+void value_open_extents(trama_value *result);
 
 /* Operand t, or from n_in on a result. */
 static inline trama_value *node_tensor(const trama_node *node, int t)

@@ -354,6 +354,15 @@ box rule_reached(const trama_rule *rule, int t, const box *inner, const box *who
     return b;
 }
 
+int64_t rule_operand_extent(const trama_rule *rule, int t, int d, int64_t extent)
+{
+    const rule_reach *reach = &rule->tensor[t].reach[d];
+    const int64_t n = dim_extent(rule, &rule->tensor[t].dim[d]);
+    if (extent != TRAMA_ANY)
+        return extent;
+    return reach->own_extent && n != TRAMA_ANY ? n * reach_stride(reach) / reach_per(reach) : n;
+}
+
 trama_shape rule_shape(const trama_rule *rule, int i)
 {
     const rule_tensor *tensor = &rule->tensor[rule->n_in + i];

@@ -14,6 +14,7 @@ typedef struct rule_factor {
     int64_t extent;      /* TRAMA_ANY until fed */
     bool whole;          /* must not be split */
     bool cut_last;       /* its parts take unequal work: tiles are cut along it where no other dim serves */
+    bool no_work;        /* the result has the operand's elements by other factors: work does not count this one */
     bool in_turn;        /* calls may take its parts one after the other: each goes on from the results that lack it */
     trama_reduce reduce; /* how terms combine where no result has the factor */
 } rule_factor;
@@ -31,8 +32,9 @@ typedef struct rule_reach {
     int64_t stride;  /* 0: 1 */
     int64_t per;     /* 0: 1 */
     bool wraps;      /* indices beyond an end are those of the other end */
-    bool own_extent; /* the dim's extent is not the factor's, which is per / stride of it, rounded up */
-    bool divides;    /* and never rounded */
+    bool own_extent; /* the dim's extent is not the factor's; a factor that is only known when fed gets per / stride
+                      * of it, rounded up */
+    bool divides;    /* and what is fed must be such that nothing is rounded */
 } rule_reach;
 
 static inline bool reach_is_none(const rule_reach *r)
@@ -95,6 +97,9 @@ box rule_operand_box(const trama_rule *rule, int t, const box *boxes, const box 
 
 /* The box of operand t with neighbours, for a box inner without them. whole: the whole operand. */
 box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole);
+
+/* The extent of dim d of operand t, of which `extent` is known, or TRAMA_ANY: then as the factors have it. */
+int64_t rule_operand_extent(const trama_rule *rule, int t, int d, int64_t extent);
 
 /* The shape of result i. */
 trama_shape rule_shape(const trama_rule *rule, int i);

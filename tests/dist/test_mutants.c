@@ -11,7 +11,7 @@
 
 /* ---- Mutations ---- */
 
-typedef enum { FLIP_WHOLE, REDUCE_OTHERWISE, OTHER_FACTOR, FLIP_MARK } mutation_kind;
+typedef enum { FLIP_WHOLE, REDUCE_OTHERWISE, OTHER_FACTOR, READ_LESS, FLIP_MARK } mutation_kind;
 
 typedef struct mutation {
     mutation_kind kind;
@@ -19,7 +19,7 @@ typedef struct mutation {
 } mutation;
 
 static const char *const kind_names[] = {"flips whole of factor", "reduces otherwise factor", "gives tensor a factor",
-                                         "flips a mark of operand"};
+                                         "reads less of operand", "flips a mark of operand"};
 
 static trama_rule mutated(const trama_rule *rule, const mutation *m)
 {
@@ -35,6 +35,9 @@ static trama_rule mutated(const trama_rule *rule, const mutation *m)
         r.tensor[m->where].dim[m->dim].factor[0] = (signed char)m->to;
         if (m->to == rule->n_factors)
             r.tensor[m->where].dim[m->dim].n = 0;
+        break;
+    case READ_LESS:
+        *(m->to ? &r.tensor[m->where].reach[m->dim].after : &r.tensor[m->where].reach[m->dim].before) -= 1;
         break;
     default:
         r.tensor[m->where].pass ^= 1u << m->to;
@@ -112,6 +115,10 @@ static void list_mutations(const trama_rule *rule, const trama_node *node, mutat
             for (int f = 0; rule->tensor[t].dim[d].n && f <= rule->n_factors; f++)
                 if (f != rule->tensor[t].dim[d].factor[0])
                     *ARRAY_PUSH(list) = (mutation){OTHER_FACTOR, t, d, f};
+    for (int t = 0; t < rule->n_in; t++)
+        for (int d = 0; d < rule->tensor[t].ndim; d++)
+            for (int end = 0; end < 2 && !reach_is_none(&rule->tensor[t].reach[d]); end++)
+                *ARRAY_PUSH(list) = (mutation){READ_LESS, t, d, end};
     for (int t = 0; t < rule->n_in; t++)
         for (int bit = 0; bit < 10; bit++)
             if (is_mark(rule, node, t, bit))

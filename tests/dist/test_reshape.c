@@ -7,6 +7,7 @@
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_complete.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 
@@ -91,6 +92,51 @@ START_TEST(neighbours_exchange_rows_at_borders_only)
 }
 END_TEST
 
+/* Dim 1 is not the first of those that are merged and is gathered; dim 2 is, and keeps its 4 and 3 rows of 16. */
+START_TEST(a_split_that_cannot_stay_does_not_hide_one_that_can)
+{
+    trama_mesh *mesh = trama_mesh_create("2,2");
+    trama_program *p = trama_program_create();
+    const trama_shape shape = TRAMA_SHAPE(4, 6, 7, 16);
+    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, shape), mesh, "S(1),S(2)");
+    trama_target *t = trama_target_create(p, "t", trama_reshape(x, TRAMA_SHAPE(24, 112)));
+    machine *m = simulation_machine(4, 1, 2);
+    pair both = pair_new(p, m, &(simulation_options){.plan = {.grain_flops = 1, .grain_bytes = 1}}, "two splits");
+    dense data = dense_random(shape, 3, -1, 1, false);
+    pair_feed(&both, x, &data);
+    pair_run(&both, t, 1e-12);
+    const int64_t all = 8 * trama_shape_count(shape), gathered = all * 3;
+    ck_assert_int_lt(simulation_traffic(both.many).bytes, gathered / 2);
+    dense_free(&data);
+    pair_free(&both);
+    machine_destroy(&m);
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+/* Rows of 64 are merged into 64 times as many, so that they are more than the weight, which is gathered. */
+START_TEST(a_merged_extent_counts_as_a_multiple_of_the_nominal_one)
+{
+    trama_mesh *mesh = trama_mesh_create("2");
+    trama_program *p = trama_program_create();
+    trama_completion *c;
+    trama_layout layout;
+    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(TRAMA_ANY, 64, 8)), mesh, "S(0)");
+    trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(8, 16), NULL), mesh, "S(0)");
+    trama_value *y = trama_matmul(trama_reshape(x, TRAMA_SHAPE(TRAMA_ANY, 8)), w);
+    trama_target_create(p, "t", y, trama_reshape(y, TRAMA_SHAPE(TRAMA_ANY, 32, 32)));
+    ck_assert_msg(!trama_completion_create(p, 4, &c), "%s", trama_error());
+    ck_assert(trama_completion_layout(c, y, &layout));
+    ck_assert(layout.axis[0].kind == TRAMA_SPLIT && layout.axis[0].dim == 0);
+    trama_completion_destroy(&c);
+    ck_assert_int_eq(value_nominal_shape(y, 4).dim[0], 256);
+    ck_assert_int_eq(value_nominal_shape(p->targets.at[0]->values.at[1], 4).dim[0], 4);
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 /* The fed dim is not the first of those that it is merged with: it is kept whole, and its extent follows. */
 START_TEST(fed_dims_behind_others_are_merged_and_divided)
 {
@@ -116,6 +162,8 @@ int main(void)
     const TTest *tests[] = {
         results_are_those_of_one_device,
         neighbours_exchange_rows_at_borders_only,
+        a_split_that_cannot_stay_does_not_hide_one_that_can,
+        a_merged_extent_counts_as_a_multiple_of_the_nominal_one,
         fed_dims_behind_others_are_merged_and_divided,
     };
     return suite_run("reshape", NULL, NULL, tests, sizeof tests / sizeof *tests);

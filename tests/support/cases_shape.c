@@ -2,6 +2,8 @@
 /* Builders of the calls in shape_cases.def. */
 #include "cases_inside.h"
 
+#include <string.h>
+
 /* integer: the permutation. */
 trama_value *transposed(trama_program *p, const op_case *c, int variant)
 {
@@ -9,7 +11,16 @@ trama_value *transposed(trama_program *p, const op_case *c, int variant)
     return trama_transpose(x, ((int[]){(int)c->integer[0], (int)c->integer[1], (int)c->integer[2]}));
 }
 
-/* integer: 0 joins the first dims, 1 joins the last, 2 adds dims of 1, 3 cuts dim 0 into 2 (6) x a, 4 mixes dims. */
+/* A reshape whose dim 0 may be split unevenly. */
+static trama_value *by_rows(trama_value *x, trama_shape shape)
+{
+    trama_attributes a = {.integer = {[SHAPE_NDIM] = shape.ndim, [RESHAPE_ROWS] = 1}};
+    memcpy(&a.integer[SHAPE_DIM], shape.dim, sizeof shape.dim);
+    return trama_apply_at(TRAMA_HERE, x->program, &trama_op_reshape, 1, &x, &a);
+}
+
+/* integer: 0 joins the first dims, 1 joins the last, 2 adds dims of 1, 3 cuts dim 0 into 2 (6) x a, 4 mixes dims, 5
+ * joins the first dims by rows, 6 cuts dim 0 by rows, 7 does both. */
 trama_value *reshaped(trama_program *p, const op_case *c, int variant)
 {
     const int64_t *n = sizes[variant];
@@ -22,8 +33,14 @@ trama_value *reshaped(trama_program *p, const op_case *c, int variant)
         return trama_reshape(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(1, n[0], 1, n[1], n[2], 1));
     case 3:
         return trama_reshape(operand(p, TRAMA_F64, TRAMA_SHAPE(6 * n[0], n[1])), TRAMA_SHAPE(6, n[0], n[1]));
-    default:
+    case 4:
         return trama_reshape(operand(p, TRAMA_F64, TRAMA_SHAPE(4, 6, n[0])), TRAMA_SHAPE(6, 4, n[0]));
+    case 5:
+        return by_rows(operand(p, TRAMA_F64, block(variant)), TRAMA_SHAPE(n[0] * n[1], n[2]));
+    case 6:
+        return by_rows(operand(p, TRAMA_F64, TRAMA_SHAPE(n[0] * 3, n[1])), TRAMA_SHAPE(n[0], 3, n[1]));
+    default:
+        return by_rows(operand(p, TRAMA_F64, TRAMA_SHAPE(n[0], 6, n[1])), TRAMA_SHAPE(n[0] * 2, 3, n[1]));
     }
 }
 

@@ -148,8 +148,10 @@ static bool open_dims_agree(onnx_node *n, const trama_value *x, trama_shape targ
                 d);
         from += !wanted;
     }
+    int any_out;
+    const bool same = known_count(target, -1, &any_out) == count;
     for (int d = 0; d < target.ndim && any == 1; d++)
-        if (target.dim[d] == TRAMA_ANY && (list.open[d] || list.at[d] == 0) && known_count(target, -1, &any) != count)
+        if (target.dim[d] == TRAMA_ANY && (list.open[d] || list.at[d] == 0) && !same)
             return node_fail(n, TRAMA_E_SHAPE, "the target has another number of elements");
     return true;
 }
@@ -177,12 +179,16 @@ ONNX_FOLD(fold_reshape)
 }
 
 /* The product of dims; TRAMA_ANY where one of them is. */
-static int64_t merged(trama_shape shape, int from, int to)
+static int64_t merged(onnx_node *n, trama_shape shape, int from, int to)
 {
     int64_t product = 1;
-    bool any = false;
+    int any = 0;
     for (int d = from; d < to; d++)
-        shape.dim[d] == TRAMA_ANY ? (void)(any = true) : (void)(product *= shape.dim[d]);
+        shape.dim[d] == TRAMA_ANY ? (void)any++ : (void)(product *= shape.dim[d]);
+    if (any > 1)
+        node_fail(n, TRAMA_E_UNSUPPORTED,
+                  "two dims that are only known when fed would be merged; give dims extents in "
+                  "the options");
     return any ? TRAMA_ANY : product;
 }
 
@@ -192,7 +198,7 @@ ONNX_BUILD(build_flatten)
     int64_t axis = attribute_int(n, "axis", 1);
     int ndim = x ? x->shape.ndim : 0, at = axis == ndim ? ndim : x ? node_dim(n, axis, ndim) : -1;
     if (at >= 0)
-        out[0] = trama_reshape_at(n->where, x, TRAMA_SHAPE(merged(x->shape, 0, at), merged(x->shape, at, ndim)));
+        out[0] = trama_reshape_at(n->where, x, TRAMA_SHAPE(merged(n, x->shape, 0, at), merged(n, x->shape, at, ndim)));
 }
 
 /* ---- Extents of 1 ---- */
