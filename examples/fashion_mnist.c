@@ -506,7 +506,7 @@ static void choose_for_ranks(const job *j)
 {
     const int ranks = trama_context_ranks(j->context);
     trama_cluster *cluster = machine_read(j->o->machine, ranks);
-    choose_layouts(j->m->train, cluster, ranks, j->o->batch, j->speaks);
+    choose_layouts(j->m->train, cluster, (trama_auto_options){.processes = ranks, .any = j->o->batch}, j->speaks);
     trama_cluster_destroy(&cluster);
 }
 

@@ -19,6 +19,7 @@ typedef struct attempt {
     const char *name;
     char axes[32];          /* of the mesh */
     const trama_mesh *mesh; /* NULL: as annotated */
+    bool splits_states;     /* by dim 0, as the inputs */
     bool splits_weights;    /* by columns along the last axis; the inputs along the others */
     bool searched;
     trama_status status; /* E_LAYOUT: the program has no such layouts */
@@ -32,6 +33,7 @@ typedef struct auto_shard {
     const trama_cluster *cluster;
     trama_auto_options o;
     ARRAY(int) inputs;          /* ids of the values that start split by dim 0 */
+    ARRAY(int) states;          /* the trained ones that may be split so */
     ARRAY(start_split) weights; /* without axes: those that start split by columns */
     ARRAY(attempt) attempts;
 } auto_shard;
@@ -65,6 +67,17 @@ static void find_inputs(auto_shard *s)
                 *ARRAY_PUSH(&s->inputs) = i;
         }
     free(of_optimizer);
+}
+
+/* Trained states of two dims and more: parts of offsets and the like are not worth a message. */
+static void find_states(auto_shard *s)
+{
+    const trama_program *p = s->program;
+    for (int i = 0; i < p->values.n; i++) {
+        const trama_value *v = p->values.at[i];
+        if (v->kind == VALUE_STATE && v->state.trainable && v->shape.ndim > 1)
+            *ARRAY_PUSH(&s->states) = i;
+    }
 }
 
 /* A factor of operand t that operand u has and no result has. With u -1: one that a result has and no other operand
@@ -152,6 +165,8 @@ static void start_on(auto_shard *s, const attempt *a)
     const unsigned all = (1u << a->mesh->ndim) - 1, last = a->splits_weights ? 1u << (a->mesh->ndim - 1) : 0;
     for (int i = 0; i < s->inputs.n; i++)
         *ARRAY_PUSH(&p->start.at) = (start_split){s->inputs.at[i], 0, all & ~last};
+    for (int i = 0; i < s->states.n && a->splits_states; i++)
+        *ARRAY_PUSH(&p->start.at) = (start_split){s->states.at[i], 0, all};
     for (int i = 0; i < s->weights.n && last; i++)
         *ARRAY_PUSH(&p->start.at) = (start_split){s->weights.at[i].value, s->weights.at[i].dim, last};
 }
@@ -163,8 +178,8 @@ static void add_annotated(auto_shard *s, const char *name, bool searched)
     *ARRAY_PUSH(&s->attempts) = (attempt){.name = name, .searched = searched};
 }
 
-/* On a mesh dp=A, mp=B or dp=A,mp=B. */
-static void add(auto_shard *s, const char *name, int dp, int mp, bool splits_weights, bool searched)
+/* On a mesh dp=A, mp=B or dp=A,mp=B; `way` has the name and the splits. */
+static void add(auto_shard *s, int dp, int mp, attempt way)
 {
     static const char *const names[] = {"dp", "mp"};
     const int shape[] = {dp, mp}, first = dp == 1 && mp > 1, n = dp > 1 && mp > 1 ? 2 : 1;
@@ -172,8 +187,8 @@ static void add(auto_shard *s, const char *name, int dp, int mp, bool splits_wei
     if (!made)
         return; /* no memory, as the call's end says */
     attempt *a = ARRAY_PUSH(&s->attempts);
-    *a = (attempt){
-        .name = name, .mesh = program_mesh(s->program, made), .splits_weights = splits_weights, .searched = searched};
+    *a = way;
+    a->mesh = program_mesh(s->program, made);
     if (n == 2)
         snprintf(a->axes, sizeof a->axes, "dp=%d,mp=%d", dp, mp);
     else
@@ -200,14 +215,19 @@ static void list_attempts(auto_shard *s)
         return;
     }
     find_inputs(s);
+    find_states(s);
     find_columns(s);
-    add(s, "data parallel", n, 1, false, false);
+    add(s, n, 1, (attempt){.name = "data parallel"});
+    if (s->states.n && n > 1)
+        add(s, n, 1, (attempt){.name = "split states", .splits_states = true});
     for (int mp = 2; mp <= n && s->weights.n; mp++)
         if (n % mp == 0)
-            add(s, "split weights", n / mp, mp, true, false);
+            add(s, n / mp, mp, (attempt){.name = "split weights", .splits_weights = true});
     for (int mp = 1; mp <= n; mp++)
         if (n % mp == 0 && (mp < n || n == 1))
-            add(s, "searched", n / mp, mp, false, true);
+            add(s, n / mp, mp, (attempt){.name = "searched", .searched = true});
+    if (s->states.n && n > 1 && s->o.memory_bytes)
+        add(s, n, 1, (attempt){.name = "searched", .splits_states = true, .searched = true});
 }
 
 static trama_status count_bytes(const auto_shard *s, attempt *a)
@@ -243,16 +263,24 @@ static trama_status try(auto_shard *s, attempt *a)
     return TRAMA_OK;
 }
 
+static bool has_memory(const auto_shard *s, const attempt *a)
+{
+    return !s->o.memory_bytes || a->memory <= s->o.memory_bytes;
+}
+
 /* ---- The table ---- */
 
-static void print_row(text *t, const attempt *a, bool chosen)
+static void print_row(text *t, const auto_shard *s, const attempt *a, bool chosen)
 {
     if (a->status) {
         text_add(t, "%-14s %-16s the program has no such layouts\n", a->name, a->axes);
         return;
     }
     text_add(t, "%-14s %-16s %14lld %14lld %12.6g %14lld%s\n", a->name, a->axes, (long long)a->bytes,
-             (long long)a->bound, 1e3 * a->seconds, (long long)a->memory, chosen ? "  chosen" : "");
+             (long long)a->bound, 1e3 * a->seconds, (long long)a->memory,
+             chosen             ? "  chosen"
+             : has_memory(s, a) ? ""
+                                : "  too much");
 }
 
 static trama_status print_table(const auto_shard *s, const attempt *chosen, char **table)
@@ -260,7 +288,7 @@ static trama_status print_table(const auto_shard *s, const attempt *chosen, char
     text t = {0};
     text_add(&t, "%-14s %-16s %14s %14s %12s %14s\n", "layouts", "mesh", "bytes", "at least", "ms a run", "memory, B");
     for (int i = 0; i < s->attempts.n; i++)
-        print_row(&t, &s->attempts.at[i], &s->attempts.at[i] == chosen);
+        print_row(&t, s, &s->attempts.at[i], &s->attempts.at[i] == chosen);
     return text_give(&t, "trama_auto_shard", table);
 }
 
@@ -273,9 +301,10 @@ static trama_status read_options(const trama_cluster *cluster, const trama_auto_
     if (status)
         return status;
     if (o->processes < 0 || o->processes > 1 << 20 || o->any < 0 || o->any > INT64_C(1) << 48 || o->nominal < 0 ||
-        o->nominal > INT64_C(1) << 48)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
-                          "trama_auto_shard: processes may be 0 to 2^20, any and nominal 0 to 2^48");
+        o->nominal > INT64_C(1) << 48 || o->memory_bytes < 0)
+        return trama_fail(
+            NOWHERE, TRAMA_E_ARGUMENT,
+            "trama_auto_shard: processes may be 0 to 2^20, any and nominal 0 to 2^48, memory_bytes 0 and more");
     o->processes = o->processes ? o->processes : cluster->ranks;
     o->any = o->any ? o->any : 1024;
     o->nominal = o->nominal ? o->nominal : o->any;
@@ -335,18 +364,33 @@ static void forget(choice_state *before)
     ARRAY_FREE(&before->start.at);
 }
 
-/* Tries all; *best stays NULL where none can be planned. */
+static trama_status no_memory(const auto_shard *s, const attempt *least)
+{
+    return trama_fail(s->target->where, TRAMA_E_MEMORY,
+                      "trama_auto_shard: a rank may have %lld bytes of buffers (memory_bytes), and takes %lld at least "
+                      "(%s%s%s); use more processes or a smaller batch",
+                      (long long)s->o.memory_bytes, (long long)least->memory, least->name, *least->axes ? " on " : "",
+                      least->axes);
+}
+
+/* Tries all; *best stays NULL where none can be planned, or has memory enough. */
 static trama_status try_all(auto_shard *s, const attempt **best)
 {
+    const attempt *least = NULL;
     trama_status status = TRAMA_OK;
     for (int i = 0; i < s->attempts.n; i++) {
+        const attempt *a = &s->attempts.at[i];
         status = try(s, &s->attempts.at[i]);
         if (status && status != TRAMA_E_LAYOUT)
             return status;
-        if (!status && (!*best || s->attempts.at[i].seconds < MARGIN * (*best)->seconds))
-            *best = &s->attempts.at[i];
+        if (!status && (!least || a->memory < least->memory))
+            least = a;
+        if (!status && has_memory(s, a) && (!*best || a->seconds < MARGIN * (*best)->seconds))
+            *best = a;
     }
-    return *best ? TRAMA_OK : status ? status : memory_status(NOWHERE, "trama_auto_shard");
+    if (*best)
+        return TRAMA_OK;
+    return least ? no_memory(s, least) : status ? status : memory_status(NOWHERE, "trama_auto_shard");
 }
 
 static trama_status choose(auto_shard *s, char **table)
@@ -390,6 +434,7 @@ trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster
     if (!status)
         status = choose(&s, table);
     ARRAY_FREE(&s.inputs);
+    ARRAY_FREE(&s.states);
     ARRAY_FREE(&s.weights);
     ARRAY_FREE(&s.attempts);
     return status;

@@ -56,10 +56,10 @@ trama_cluster *machine_read(const char *name, int ranks)
     return made;
 }
 
-void choose_layouts(trama_target *target, const trama_cluster *cluster, int processes, int64_t any, bool speaks)
+void choose_layouts(trama_target *target, const trama_cluster *cluster, trama_auto_options options, bool speaks)
 {
-    const trama_auto_options options = {.size = sizeof options, .processes = processes, .any = any};
     char *table;
+    options.size = sizeof options;
     must(trama_auto_shard(target, cluster, &options, &table));
     if (speaks)
         fputs(table, stdout);

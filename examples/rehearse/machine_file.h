@@ -12,7 +12,7 @@ trama_cluster *machine_read(const char *name, int ranks);
 
 /* Chooses mesh and layouts for the target on that machine (trama_auto_shard), and prints the table where `speaks`. Ends
  * the program where that fails. */
-void choose_layouts(trama_target *target, const trama_cluster *cluster, int processes, int64_t any, bool speaks);
+void choose_layouts(trama_target *target, const trama_cluster *cluster, trama_auto_options options, bool speaks);
 
 /* Rehearses runs of the target on that machine, with `any` for TRAMA_ANY and so many seconds of the
  * program's own work before each run, and prints the report. Ends the program where

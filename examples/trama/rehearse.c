@@ -29,7 +29,8 @@ enum {
     KEY_STEPS,
     KEY_TRACE,
     KEY_SEARCH,
-    KEY_AUTO
+    KEY_AUTO,
+    KEY_MEMORY
 };
 
 static const char *const models[] = {"mlp", "gpt", "cg", "heat"};
@@ -54,6 +55,7 @@ static const struct argp_option options[] = {
      "instead of --mesh: leave out the model's annotations, try the meshes of N processes, print a table, and rehearse "
      "the shortest run; a batch is then that of all processes",
      0},
+    {"memory", KEY_MEMORY, "MIB", 0, "of --auto: MiB of buffers that a rank may have [no limit]", 0},
     {"search", KEY_SEARCH, NULL, 0, "search for layouts that receive fewer bytes than those of the model", 0},
     {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
     {"plan-only", KEY_PLAN, NULL, 0, "plan one rank and simulate nothing; print the time of each phase", 0},
@@ -74,7 +76,8 @@ typedef struct order {
     model_sizes sizes;
     int layers;
     bool search;
-    int processes; /* of the mesh; with --auto the mesh is NULL */
+    int processes;  /* of the mesh; with --auto the mesh is NULL */
+    int64_t memory; /* MiB, of --auto; 0: no limit */
     trama_rehearsal_options how;
     trama_mesh *mesh;
 } order;
@@ -93,6 +96,8 @@ static void understand(struct argp_state *state, order *o)
     if (o->which == MODEL_GPT && gpt->features % gpt->heads)
         argp_error(state, "--heads '%lld': they do not divide --hidden '%lld'", (long long)gpt->heads,
                    (long long)gpt->features);
+    if (o->mesh && o->memory)
+        argp_error(state, "--memory '%lld': it limits the choice of --auto", (long long)o->memory);
     if (!o->mesh && o->search)
         argp_error(state, "--auto '%d': it searches itself; leave out --search", o->processes);
     if (!o->mesh && o->how.plan_only)
@@ -159,6 +164,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_AUTO:
         o->processes = (int)argument_integer(state, "--auto", text, 1, 1 << 20);
+        return 0;
+    case KEY_MEMORY:
+        o->memory = argument_integer(state, "--memory", text, 1, 1 << 30);
         return 0;
     case KEY_SEARCH:
         o->search = true;
@@ -227,7 +235,8 @@ static trama_status rehearse(order *o, observer *by, const model *m, trama_rehea
 {
     trama_cluster *cluster = machine_read(o->machine, o->processes);
     if (!o->mesh)
-        choose_layouts(m->target, cluster, o->processes, 0, true);
+        choose_layouts(m->target, cluster,
+                       (trama_auto_options){.processes = o->processes, .memory_bytes = o->memory << 20}, true);
     o->how.size = sizeof o->how;
     o->how.tell = tell;
     o->how.event = o->trace ? take_event : NULL;

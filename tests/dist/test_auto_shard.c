@@ -93,8 +93,8 @@ START_TEST(a_large_batch_is_split_and_a_small_one_gives_split_weights)
         build(batches[i], i ? 2048 : 64);
         char *table = choose(4);
         expect_chosen(table, i ? "split weights" : "data parallel");
-        /* Head, data parallel, weights split along mp=2 and mp=4, searched on dp=4 and dp=2,mp=2. */
-        ck_assert_int_eq(lines_of(table), 1 + 1 + 2 + 2);
+        /* Head, data parallel, split states, weights split along mp=2 and mp=4, searched on dp=4 and dp=2,mp=2. */
+        ck_assert_int_eq(lines_of(table), 1 + 1 + 1 + 2 + 2);
         ck_assert_ptr_nonnull(strstr(table, "split weights  mp=4 "));
         trama_text_free(&table);
         const trama_layout of_w = layout_of(w[0], &size);
@@ -118,6 +118,76 @@ START_TEST(weights_start_split_by_columns_and_by_rows_in_turn)
     ck_assert_msg(at != NULL, "%s", said);
     ck_assert_double_eq(strtod(at + strlen(row), NULL), 2.0 * 3 / 4 * 64 * 24 * 4); /* an all-reduce of [64, 24] */
     trama_text_free(&said);
+}
+END_TEST
+
+static trama_status choose_within(int64_t bytes, char **table)
+{
+    const trama_auto_options o = {.size = sizeof o, .processes = 4, .memory_bytes = bytes};
+    return trama_auto_shard(train, cluster, &o, table);
+}
+
+/* The memory of the way that has the words, as the table says it. */
+static int64_t memory_of(const char *table, const char *words)
+{
+    char mesh[32];
+    long long bytes = -1;
+    const char *at = strstr(table, words);
+    ck_assert_msg(at && sscanf(at + 15, "%31s %*d %*d %*f %lld", mesh, &bytes) == 2, "%s", table);
+    return bytes;
+}
+
+/* A batch of 4,096 is best split, and all of w and its averages on each rank. With less memory states are split. */
+START_TEST(memory_limits_the_choice)
+{
+    char *table = NULL;
+    build(4096, 640);
+    ck_assert(!choose_within(0, &table));
+    expect_chosen(table, "data parallel");
+    const int64_t most = memory_of(table, "data parallel"), less = memory_of(table, "split states");
+    ck_assert_int_lt(less, most);
+    ck_assert_ptr_null(strstr(table, "too much"));
+    trama_text_free(&table);
+    ck_assert(!choose_within(most, &table));
+    expect_chosen(table, "data parallel");
+    trama_text_free(&table);
+    ck_assert(!choose_within(most - 1, &table));
+    ck_assert_ptr_nonnull(strstr(table, "too much"));
+    int64_t least = 0;
+    for (const char *line = strchr(table, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        const int64_t bytes = memory_of(line, "");
+        const char *last = strchr(line, '\n') - 6;
+        ck_assert_msg(!strncmp(last, "chosen", 6) ? bytes < most : true, "%s", table);
+        ck_assert_msg((bytes >= most) == !strncmp(last - 2, "too much", 8), "%s", table);
+        least = !least || bytes < least ? bytes : least;
+    }
+    ck_assert_int_lt(least, most);
+    trama_text_free(&table);
+    ck_assert_int_eq(choose_within(1000, &table), TRAMA_E_MEMORY);
+    ck_assert_msg(strstr(trama_error(), "memory_bytes") && strstr(trama_error(), __FILE__), "%s", trama_error());
+    ck_assert_int_eq(choose_within(-1, &table), TRAMA_E_ARGUMENT);
+    ck_assert_ptr_null(table);
+}
+END_TEST
+
+START_TEST(split_states_compute_the_values_of_one_device)
+{
+    int size;
+    char *table = NULL;
+    build(64, 37);
+    ck_assert(!choose_within(0, &table));
+    const int64_t least = memory_of(table, "split states");
+    trama_text_free(&table);
+    ck_assert(!choose_within(least, &table));
+    expect_chosen(table, "split states");
+    trama_text_free(&table);
+    const trama_layout of_w = layout_of(w[1], &size);
+    ck_assert(size == 4 && of_w.axis[0].kind == TRAMA_SPLIT && of_w.axis[0].dim == 0);
+    dense fed[] = {dense_random(TRAMA_SHAPE(64, 40), 1, -1, 1, false), dense_random(TRAMA_SHAPE(64), 2, 0, 3, true)};
+    trama_value *inputs[] = {x, labels};
+    pair_try(p, train, 2, inputs, fed, 4, 1e-4, "split states");
+    for (int i = 0; i < 2; i++)
+        dense_free(&fed[i]);
 }
 END_TEST
 
@@ -161,7 +231,7 @@ START_TEST(a_second_choice_replaces_the_first)
     char *table = choose(4);
     trama_text_free(&table);
     table = choose(2);
-    ck_assert_int_eq(lines_of(table), 4);
+    ck_assert_int_eq(lines_of(table), 5);
     trama_text_free(&table);
     layout_of(w[0], &size);
     ck_assert_int_eq(size, 2);
@@ -251,6 +321,8 @@ int main(void)
     const TTest *tests[] = {
         a_large_batch_is_split_and_a_small_one_gives_split_weights,
         weights_start_split_by_columns_and_by_rows_in_turn,
+        memory_limits_the_choice,
+        split_states_compute_the_values_of_one_device,
         chosen_layouts_compute_the_values_of_one_device,
         annotations_are_compared_with_a_search,
         a_second_choice_replaces_the_first,

@@ -198,6 +198,9 @@ START_TEST(wrong_orders_are_named)
                                       {" --auto 0", "--auto", "0"},
                                       {" --auto 2 --plan-only", "--auto", "plan-only"},
                                       {" --auto 2 --search", "--auto", "--search"},
+                                      {" --auto 2 --memory 0", "--memory", "0"},
+                                      {" --mesh 2 --memory 5", "--memory", "5"},
+                                      {" --auto 2 --hidden 512 --memory 1", "memory_bytes", "1048576"},
                                       {" something", "something", "options"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         run_wrong("trama rehearse", &wrong[i]);
