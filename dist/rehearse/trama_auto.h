@@ -21,23 +21,23 @@ typedef struct trama_auto_options {
  *
  *   data parallel   a mesh dp=N; dim 0 of the inputs is split over all processes. A program without inputs that have
  *                   dims starts with the states that are not trained
- *   split states    a mesh dp=N; the inputs as before, and dim 0 of trained states of two dims and more. A process
- *                   keeps and updates its part of a state, and completion says how ops read the others
  *   split weights   meshes mp=N and dp=A,mp=B of N = A B processes; inputs are split along dp, weights along mp by
  *                   columns and by rows in turn
+ *   split states    a mesh dp=N; the inputs as for data parallel, and dim 0 of trained states of two dims and more.
+ *                   A process keeps and updates its part of a state, and completion says how ops read the others
  *   searched        the start of data parallel on meshes dp=N and dp=A,mp=B, then trama_search_layouts; with
  *                   memory_bytes that of split states, too
  *
  * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes;
  * options.processes is then the most ranks that take part. A way for which the program has no layouts is left out.
  *
- * A later way replaces an earlier one where its run is at least 10 % shorter. A way by which a rank would have more
- * than memory_bytes is not chosen. The program keeps the start and the search of the winner, and the extent for
- * TRAMA_ANY: trama_compile and other calls complete with them, whatever nominal extent they name. The mesh is the
- * program's own. Annotations that the user adds afterwards, on that mesh, count more than a start. *table, if not NULL,
- * gets a line for each way: mesh, bytes that a process receives, their bound, time, memory of the rank with the most;
- * trama_text_free frees it. Call it with equal arguments on all ranks, before trama_compile. It takes the time of as
- * many rehearsals, each of which plans all ranks.
+ * A later way replaces an earlier one where its run is at least 5 % shorter, a searched one 10 %. A way by which a rank
+ * would have more than memory_bytes is not chosen. The program keeps the start and the search of the winner, and the
+ * extent for TRAMA_ANY: trama_compile and other calls complete with them, whatever nominal extent they name. The mesh
+ * is the program's own. Annotations that the user adds afterwards, on that mesh, count more than a start. *table, if
+ * not NULL, gets a line for each way: mesh, bytes that a process receives, their bound, time, memory of the rank with
+ * the most; trama_text_free frees it. Call it with equal arguments on all ranks, before trama_compile. It takes the
+ * time of as many rehearsals, each of which plans all ranks.
  *
  * Errors leave the program and *table as they were: E_ARGUMENT for NULL, options out of range and more processes than
  * trama_order has places for; E_UNSUPPORTED in eager mode; E_LAYOUT, E_ORDER and others of trama_rehearse; E_MEMORY,

@@ -93,8 +93,8 @@ START_TEST(a_large_batch_is_split_and_a_small_one_gives_split_weights)
         build(batches[i], i ? 2048 : 64);
         char *table = choose(4);
         expect_chosen(table, i ? "split weights" : "data parallel");
-        /* Head, data parallel, split states, weights split along mp=2 and mp=4, searched on dp=4 and dp=2,mp=2. */
-        ck_assert_int_eq(lines_of(table), 1 + 1 + 1 + 2 + 2);
+        /* Head, data parallel, weights split along mp=2 and mp=4, split states, searched on dp=4 and dp=2,mp=2. */
+        ck_assert_int_eq(lines_of(table), 1 + 1 + 2 + 1 + 2);
         ck_assert_ptr_nonnull(strstr(table, "split weights  mp=4 "));
         trama_text_free(&table);
         const trama_layout of_w = layout_of(w[0], &size);
@@ -141,7 +141,7 @@ static int64_t memory_of(const char *table, const char *words)
 START_TEST(memory_limits_the_choice)
 {
     char *table = NULL;
-    build(4096, 640);
+    build(4096, 160);
     ck_assert(!choose_within(0, &table));
     expect_chosen(table, "data parallel");
     const int64_t most = memory_of(table, "data parallel"), less = memory_of(table, "split states");
